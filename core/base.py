@@ -1,0 +1,20 @@
+"""Errors that every room of the project shares."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class MXNetError(RuntimeError):
+    """Base of every error that this project raises on purpose."""
+
+
+class NotSupportedError(MXNetError, NotImplementedError):
+    """Something that the original offers and this implementation does not (yet)."""
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """A sentence that offers the valid name most like `word`, or an empty string."""
+    match = difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)
+    return f" Did you mean {match[0]!r}?" if match else ""

@@ -1,0 +1,1 @@
+"""ATen kernels: the CPU wing."""
