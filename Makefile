@@ -1,0 +1,56 @@
+# Every target makes the virtual environment itself; `make help` lists them.
+PYTHON ?= python3
+VENV ?= .venv
+REFERENCE ?= ../shared/reference
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help venv quickstart test slow lint format report bench reference
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make quickstart  train LeNet on handwritten digits (under two minutes), plots in logs/quickstart/"
+	@echo "make test        the tests that run in minutes"
+	@echo "make slow        the tests marked slow as well"
+	@echo "make lint        ruff check, ruff format --check, README tables against logs/"
+	@echo "make format      let ruff fix and format"
+	@echo "make report      rewrite the tables and plots of README.md from logs/"
+	@echo "make bench       the benchmarks of scripts/benchmarks"
+	@echo "make reference   every recorded answer of the original software (REFERENCE=$(REFERENCE))"
+
+venv: $(STAMP)
+
+# Reinstalled only when pyproject.toml changes: the install is editable.
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed, $(PYTHON) is $$($(PYTHON) --version 2>&1); try make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@touch $@
+
+quickstart: $(STAMP)
+	$(BIN)/python scripts/quickstart.py
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -q -m "not slow"
+
+slow: $(STAMP)
+	$(BIN)/python -m pytest -q
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+report: $(STAMP)
+	$(BIN)/python scripts/report.py
+
+bench: $(STAMP)
+	$(BIN)/python scripts/benchmarks/import_time.py
+	$(BIN)/python scripts/benchmarks/train_step.py
+
+reference: $(STAMP)
+	$(BIN)/python $(REFERENCE)/check.py all -j 2

@@ -1,0 +1,77 @@
+"""Folders of recorded data, and the conditions under which marked tests run.
+
+Tests ask for the fixtures `reference`, `data` and `weights`: folders named by MXTEST_REFERENCE, MXTEST_DATA and
+MXTEST_WEIGHTS (default: beside the checkout, under ../shared). A test whose folder, interpreter or device is
+absent is skipped, and the summary prints why.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def reference() -> Path:
+    """Recorded answers of the original software."""
+    return _folder("MXTEST_REFERENCE", "reference")
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """Real data sets in the formats that their users know."""
+    return _folder("MXTEST_DATA", "data")
+
+
+@pytest.fixture(scope="session")
+def weights() -> Path:
+    """Published checkpoints."""
+    return _folder("MXTEST_WEIGHTS", "weights")
+
+
+@pytest.fixture(scope="session")
+def mxnet_python() -> str:
+    """An interpreter that has the original MXNet; for tests marked `mxnet`."""
+    return os.environ["MXTEST_MXNET_PYTHON"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for marker, (holds, reason) in _conditions(items).items():
+        for item in items:
+            if not holds and item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _conditions(items: list[pytest.Item]) -> dict[str, tuple[bool, str]]:
+    """For each marker whether its tests can run here, and the reason to print if not."""
+    wanted = {mark.name for item in items for mark in item.iter_markers()}
+    return {
+        "gpu": ("gpu" not in wanted or _has_gpu(), "needs a CUDA device"),
+        "mxnet": (
+            bool(os.environ.get("MXTEST_MXNET_PYTHON")),
+            "needs MXTEST_MXNET_PYTHON, an interpreter with MXNet 1.9.1",
+        ),
+        "node": (shutil.which("node") is not None, "needs node.js"),
+    }
+
+
+def _has_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _folder(variable: str, name: str) -> Path:
+    path = Path(os.environ.get(variable) or ROOT.parent / "shared" / name)
+    if not path.is_dir():
+        pytest.skip(f"{path} is absent; {variable} names the folder")
+    return path
