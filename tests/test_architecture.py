@@ -1,0 +1,284 @@
+"""The floors of DESIGN and what may pass between them, read from the sources.
+
+Imports go down only; torch lends memory and kernels to a few rooms and nothing else to anyone; heavy libraries are
+imported on first use; the two wings of kernels offer the same functions.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import textwrap
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("core", "gluon", "gluoncv", "gluonnlp")
+
+# What the sources of a package may import among ours.
+FLOORS = {
+    "core": {"core"},
+    "gluon": {"core", "gluon"},
+    "gluoncv": {"core", "gluon", "gluoncv"},
+    "gluonnlp": {"core", "gluon", "gluonnlp"},
+    "scripts": {"core", "gluon", "gluoncv", "gluonnlp", "scripts"},
+}
+# The one door that looks up: it lends the names of the original packages to existing programs.
+LOOKS_UP = {"core/mxnet.py"}
+
+TORCH_ROOMS = ("core/kernels/", "core/storage.py", "core/random.py")
+TORCH_YARDSTICK = "scripts/benchmarks/"
+TORCH_REFUSED = (
+    "torch.nn", "torch.autograd", "torch.optim", "torch.utils.data", "torch.jit", "torch.compile", "torch.fx",
+    "torch.func", "torch.vmap", "torch.export", "torch._dynamo", "torch._inductor", "torchvision", "torchaudio",
+    "functorch",
+)  # fmt: skip
+
+LAZY = ("triton", "matplotlib", "PIL", "sentencepiece", "scipy", "sklearn", "onnx", "onnxruntime", "pandas")
+
+ROOMS = (
+    "pointwise", "reduce", "matmul", "conv", "pool", "norm", "softmax", "attention", "rnn", "index", "sort",
+    "random", "optimizer",
+)  # fmt: skip
+# Rooms that one wing does not have yet. The list only shrinks.
+PENDING = set(ROOMS)
+
+# Import names of the distributions in the extras, where they differ.
+IMPORT_NAMES = {"pillow": "PIL", "scikit-learn": "sklearn", "opencv-python": "cv2"}
+
+
+# ---------------------------------------------------------------- floors
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_imports_go_down_only(package):
+    wrong = [
+        f"{where}: imports {name}"
+        for path in sources(package)
+        if relative(path) not in LOOKS_UP
+        for name, where in imports(path)
+        if name.split(".")[0] in FLOORS and name.split(".")[0] not in FLOORS[package]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_kernels_know_nothing_above_them():
+    allowed = ("core.kernels", "core.base")
+    wrong = [
+        f"{where}: imports {name}"
+        for path in sources("core/kernels")
+        for name, where in imports(path)
+        if name.split(".")[0] == "core" and not under(name, allowed)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_gluon_refuses_another_core(tmp_path):
+    (tmp_path / "core.py").write_text("raise SystemExit('ran the other core')\n")
+    result = python("from gluon._check_core import check_core; check_core()", path=[tmp_path, ROOT])
+    assert result.returncode == 1
+    assert "ImportError" in result.stderr
+    assert str(tmp_path / "core.py") in result.stderr
+    assert "rename it" in result.stderr
+
+
+# ---------------------------------------------------------------- torch
+
+
+def test_torch_stays_in_its_rooms():
+    wrong = [
+        f"{where}: imports {name}"
+        for package in FLOORS
+        for path in sources(package)
+        if not relative(path).startswith((*TORCH_ROOMS, TORCH_YARDSTICK))
+        for name, where in imports(path)
+        if name.split(".")[0] in ("torch", "torchvision", "torchaudio", "functorch")
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_torch_lends_no_network_gradient_or_compiler():
+    wrong = [
+        f"{where}: {name}"
+        for package in FLOORS
+        for path in sources(package)
+        if not relative(path).startswith(TORCH_YARDSTICK)
+        for name, where in (*imports(path), *dotted_names(path))
+        if under(name, TORCH_REFUSED)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_torch_never_differentiates():
+    wrong = [
+        f"{relative(path)}:{node.lineno}"
+        for path in sources("core/kernels")
+        for node in ast.walk(tree(path))
+        if (isinstance(node, ast.Attribute) and node.attr in ("requires_grad", "requires_grad_", "grad_fn"))
+        or (isinstance(node, ast.keyword) and node.arg == "requires_grad")
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+# ---------------------------------------------------------------- what an import costs
+
+
+@pytest.mark.parametrize("package", ["core", "gluon", "gluoncv", "gluonnlp"])
+def test_heavy_libraries_wait_for_their_first_use(package):
+    loaded = python(f"import sys, {package}; print(*sorted(sys.modules))", check=True).stdout.split()
+    assert package in loaded
+    assert not sorted(set(LAZY) & set(loaded))
+
+
+@pytest.mark.parametrize(("package", "absent"), [("gluoncv", "nlp"), ("gluonnlp", "cv")])
+def test_every_module_of_a_toolkit_imports_without_the_extras_of_the_other(package, absent):
+    result = python(
+        f"""
+        import pkgutil, {package}
+        for module in pkgutil.walk_packages({package}.__path__, {package}.__name__ + "."):
+            if not module.name.endswith("__main__"):
+                __import__(module.name)
+        """,
+        blocked=extra(absent) - extra("cv" if absent == "nlp" else "nlp"),
+    )
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_package_imports_with_no_extra_at_all(package):
+    result = python(f"import {package}", blocked=extra("cv") | extra("nlp") | extra("onnx") | {"sklearn"})
+    assert result.returncode == 0, result.stderr
+
+
+# ---------------------------------------------------------------- two wings, the same rooms
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_two_wings_offer_the_same_functions(room):
+    cpu, triton = (functions(ROOT / "core" / "kernels" / wing / f"{room}.py") for wing in ("cpu", "triton"))
+    if cpu is None or triton is None:
+        assert room in PENDING, f"{room} exists in one wing only"
+        pytest.skip(f"{room} is not in both wings yet")
+    assert sorted(cpu) == sorted(triton)
+    different = {name: (cpu[name], triton[name]) for name in cpu if cpu[name] != triton[name]}
+    assert not different
+
+
+def test_rooms_that_are_asked_for_are_known():
+    asked = {
+        call.args[0].value
+        for path in sources("core")
+        for call in ast.walk(tree(path))
+        if isinstance(call, ast.Call)
+        and call.args
+        and isinstance(call.args[0], ast.Constant)
+        and getattr(call.func, "id", getattr(call.func, "attr", None)) == "room"
+    }
+    assert asked <= set(ROOMS)
+
+
+# ---------------------------------------------------------------- helpers: reading sources
+
+
+def sources(folder: str) -> list[Path]:
+    return sorted((ROOT / folder).rglob("*.py"))
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def under(name: str, roots: tuple[str, ...]) -> bool:
+    return any(name == root or name.startswith(root + ".") for root in roots)
+
+
+def imports(path: Path) -> Iterator[tuple[str, str]]:
+    """Full names of everything imported anywhere in a file, also inside functions and through importlib."""
+    package = list(path.relative_to(ROOT).with_suffix("").parts[:-1])
+    for node in ast.walk(tree(path)):
+        where = f"{relative(path)}:{getattr(node, 'lineno', 0)}"
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, where) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            # `from torch import nn` names torch.nn; `from core import MXNetError` names core.MXNetError.
+            yield from ((f"{module}.{alias.name}", where) for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            function = getattr(node.func, "id", getattr(node.func, "attr", None))
+            if function in ("import_module", "__import__") and isinstance(node.args[0].value, str):
+                yield node.args[0].value, where
+
+
+def dotted_names(path: Path) -> Iterator[tuple[str, str]]:
+    """Names such as torch.nn.functional that an expression spells out."""
+    for node in ast.walk(tree(path)):
+        parts, inner = [], node
+        while isinstance(inner, ast.Attribute):
+            parts.append(inner.attr)
+            inner = inner.value
+        if parts and isinstance(inner, ast.Name):
+            yield ".".join([inner.id, *reversed(parts)]), f"{relative(path)}:{node.lineno}"
+
+
+def functions(path: Path) -> dict[str, str] | None:
+    """Public functions of a room with their signatures, annotations left out; None when there is no such room."""
+    if not path.exists():
+        return None
+    found = {}
+    for node in tree(path).body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and not is_kernel(node):
+            found[node.name] = signature(node.args)
+    return found
+
+
+def is_kernel(node: ast.FunctionDef) -> bool:
+    """Whether a function is device code (`@triton.jit` and the like), not a launcher."""
+    names = (ast.unparse(getattr(decorator, "func", decorator)) for decorator in node.decorator_list)
+    return any(name.split(".")[-1] in ("jit", "autotune", "heuristics") for name in names)
+
+
+def signature(arguments: ast.arguments) -> str:
+    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
+        if argument is not None:
+            argument.annotation = None
+    return ast.unparse(arguments)
+
+
+# ---------------------------------------------------------------- helpers: fresh interpreters
+
+BLOCKER = """
+import sys
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {names!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}} (blocked by the test)", name=name)
+sys.meta_path.insert(0, Blocker())
+"""
+
+
+def python(code: str, *, blocked: set[str] = frozenset(), path=(ROOT,), check=False) -> subprocess.CompletedProcess:
+    """Runs `code` in a fresh interpreter with `path` first on sys.path and the modules in `blocked` absent."""
+    prelude = f"import sys; sys.path[:0] = {[str(folder) for folder in path]!r}\n" + BLOCKER.format(names=set(blocked))
+    return subprocess.run(
+        [sys.executable, "-c", prelude + textwrap.dedent(code)],
+        cwd="/", capture_output=True, text=True, timeout=300, check=check,
+    )  # fmt: skip
+
+
+def extra(name: str) -> set[str]:
+    """Import names of the distributions of one extra."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = {re.split(r"[^\w.-]", requirement)[0] for requirement in project["optional-dependencies"][name]}
+    return {IMPORT_NAMES.get(distribution, distribution) for distribution in names}
