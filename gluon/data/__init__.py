@@ -1,0 +1,11 @@
+"""Datasets, samplers and loaders."""
+
+from gluon.data.dataset import ArrayDataset, Dataset, RecordFileDataset, SimpleDataset
+from gluon.data.sampler import (
+    BatchSampler,
+    FilterSampler,
+    IntervalSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+)

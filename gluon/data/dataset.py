@@ -1,0 +1,173 @@
+"""Datasets: anything with a length and integer indexing, and the views that can be taken of one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gluon.data.sampler import FilterSampler, Sampler, SequentialSampler
+
+
+class Dataset:
+    """Samples behind `len(dataset)` and `dataset[i]`, i in 0..len-1; subclasses define the two."""
+
+    def __getitem__(self, idx: int) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} must define __getitem__")
+
+    def __len__(self) -> int:
+        raise NotImplementedError(f"{type(self).__name__} must define __len__")
+
+    def filter(self, fn: Callable[[Any], bool]) -> Dataset:
+        """The samples for which `fn(sample)` is true; every sample is read once to find them."""
+        return _SampledDataset(self, FilterSampler(fn, self))
+
+    def shard(self, num_shards: int, index: int) -> Dataset:
+        """Part `index` of `num_shards` contiguous parts whose lengths differ by one at most, longer ones first."""
+        if not 0 <= index < num_shards:
+            raise ValueError(f"shard index {index} is out of range; with {num_shards} shards it is 0..{num_shards - 1}")
+        length, extra = divmod(len(self), num_shards)
+        start = length * index + min(index, extra)
+        return _SampledDataset(self, SequentialSampler(length + (index < extra), start))
+
+    def take(self, count: int | None) -> Dataset:
+        """The first `count` samples; all of them for None or a count beyond the length."""
+        if count is not None and count < 0:
+            raise ValueError(f"take needs a count of 0 or more, got {count}")
+        length = len(self) if count is None else min(count, len(self))
+        return _SampledDataset(self, SequentialSampler(length))
+
+    def sample(self, sampler: Sampler) -> Dataset:
+        """The samples in the order in which `sampler` yields their indices, drawn once, now."""
+        if not isinstance(sampler, Sampler):
+            raise TypeError(f"Invalid sampler type: {type(sampler)}. Expected gluon.data.Sampler instead.")
+        return _SampledDataset(self, sampler)
+
+    def transform(self, fn: Callable[..., Any], lazy: bool = True) -> Dataset:
+        """Every sample through `fn`, which gets the fields of a tuple as separate arguments.
+
+        Lazy: anew at each access, as random augmentation needs. Otherwise once, now, for all samples.
+        """
+        transformed = _LazyTransformDataset(self, fn)
+        return transformed if lazy else SimpleDataset([transformed[i] for i in range(len(transformed))])
+
+    def transform_first(self, fn: Callable[[Any], Any], lazy: bool = True) -> Dataset:
+        """Only the first field of every sample (the image beside a label) through `fn`."""
+        return self.transform(_TransformFirstClosure(fn), lazy)
+
+
+class SimpleDataset(Dataset):
+    """A list, or anything else with a length and indexing, as a dataset."""
+
+    def __init__(self, data):
+        self._data = data
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __getitem__(self, idx: int) -> Any:
+        return self._data[idx]
+
+
+class ArrayDataset(Dataset):
+    """Equally long arrays, lists or datasets side by side: sample i is the tuple of their elements i.
+
+    With a single argument a sample is the element itself. One-dimensional NDArrays are kept as NumPy arrays, so
+    that labels come out as scalars. Raises ValueError when the lengths differ.
+    """
+
+    def __init__(self, *args):
+        if not args:
+            raise ValueError("ArrayDataset needs at least 1 array")
+        lengths = [len(data) for data in args]
+        if len(set(lengths)) > 1:
+            raise ValueError(f"ArrayDataset needs arrays of one length, got lengths {lengths}")
+        self._length = lengths[0]
+        self._data = [_scalars(data) for data in args]
+
+    def __getitem__(self, idx: int) -> Any:
+        if len(self._data) == 1:
+            return self._data[0][idx]
+        return tuple(data[idx] for data in self._data)
+
+    def __len__(self) -> int:
+        return self._length
+
+
+class RecordFileDataset(Dataset):
+    """The raw records (bytes) of a RecordIO file `NAME.rec`, found through the `NAME.idx` beside it."""
+
+    def __init__(self, filename: str | os.PathLike):
+        from core import recordio
+
+        self.filename = os.fspath(filename)
+        self.idx_file = os.path.splitext(self.filename)[0] + ".idx"
+        self._record = recordio.MXIndexedRecordIO(self.idx_file, self.filename, "r")
+
+    def __getitem__(self, idx: int) -> Any:
+        return self._record.read_idx(self._record.keys[idx])
+
+    def __len__(self) -> int:
+        return len(self._record.keys)
+
+
+class _LazyTransformDataset(Dataset):
+    def __init__(self, data, fn: Callable[..., Any]):
+        self._data = data
+        self._fn = fn
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __getitem__(self, idx: int) -> Any:
+        item = self._data[idx]
+        return self._fn(*item) if isinstance(item, tuple) else self._fn(item)
+
+
+class _TransformFirstClosure:
+    """A class rather than a closure, so that the dataset can be pickled."""
+
+    def __init__(self, fn: Callable[[Any], Any]):
+        self._fn = fn
+
+    def __call__(self, x, *args):
+        return (self._fn(x), *args) if args else self._fn(x)
+
+
+class _SampledDataset(Dataset):
+    def __init__(self, dataset, sampler: Iterable[int]):
+        self._dataset = dataset
+        self._indices = list(sampler)
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def __getitem__(self, idx: int) -> Any:
+        return self._dataset[self._indices[idx]]
+
+
+class _DownloadedDataset(Dataset):
+    """Base of data sets that lie, or are put, under `root`; `_get_data` fills `_data` and `_label`."""
+
+    def __init__(self, root: str | os.PathLike, transform: Callable[..., Any] | None):
+        self._transform = transform
+        self._data = None
+        self._label = None
+        self._root = os.path.expanduser(root)
+        self._get_data()
+
+    def __getitem__(self, idx: int) -> Any:
+        if self._transform is not None:
+            return self._transform(self._data[idx], self._label[idx])
+        return self._data[idx], self._label[idx]
+
+    def __len__(self) -> int:
+        return len(self._label)
+
+    def _get_data(self) -> None:
+        raise NotImplementedError(f"{type(self).__name__} must define _get_data")
+
+
+def _scalars(data):
+    """NumPy instead of a one-dimensional NDArray."""
+    return data.asnumpy() if hasattr(data, "asnumpy") and len(data.shape) == 1 else data

@@ -1,0 +1,119 @@
+"""Samplers: which samples a loader takes, in which order, and how they are cut into batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+
+class Sampler:
+    """Indices of samples behind `iter(sampler)` and `len(sampler)`; subclasses define the two."""
+
+    def __iter__(self) -> Iterator:
+        raise NotImplementedError(f"{type(self).__name__} must define __iter__")
+
+    def __len__(self) -> int:
+        raise NotImplementedError(f"{type(self).__name__} must define __len__")
+
+
+class SequentialSampler(Sampler):
+    """`start`, `start + 1`, ..., `length` of them."""
+
+    def __init__(self, length: int, start: int = 0):
+        self._length = length
+        self._start = start
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self._start, self._start + self._length))
+
+    def __len__(self) -> int:
+        return self._length
+
+
+class RandomSampler(Sampler):
+    """0..length-1 in an order drawn for each pass from NumPy's global generator (`numpy.random.seed`)."""
+
+    def __init__(self, length: int):
+        self._length = length
+
+    def __iter__(self) -> Iterator[int]:
+        indices = np.arange(self._length)
+        np.random.shuffle(indices)
+        return iter(indices)
+
+    def __len__(self) -> int:
+        return self._length
+
+
+class FilterSampler(Sampler):
+    """The indices of the samples of `dataset` for which `fn(sample)` is true, found once, in order."""
+
+    def __init__(self, fn: Callable[[Any], bool], dataset):
+        self._indices = [i for i in range(len(dataset)) if fn(dataset[i])]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._indices)
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+
+class IntervalSampler(Sampler):
+    """0, interval, 2 interval, ... below `length`; with `rollover` then 1, 1 + interval, ... until all were visited.
+
+    The length is `length` in both cases, as in MXNet.
+    """
+
+    def __init__(self, length: int, interval: int, rollover: bool = True):
+        if not 0 < interval <= length:
+            raise ValueError(f"IntervalSampler needs interval 1..length, got interval {interval}, length {length}")
+        self._length = length
+        self._interval = interval
+        self._rollover = rollover
+
+    def __iter__(self) -> Iterator[int]:
+        for start in range(self._interval if self._rollover else 1):
+            yield from range(start, self._length, self._interval)
+
+    def __len__(self) -> int:
+        return self._length
+
+
+class BatchSampler(Sampler):
+    """Lists of `batch_size` indices from `sampler`.
+
+    `last_batch` says what becomes of a last batch that is not full: "keep" yields it, "discard" drops it,
+    "rollover" puts its indices in front of the next pass.
+    """
+
+    def __init__(self, sampler: Sampler, batch_size: int, last_batch: str = "keep"):
+        if last_batch not in ("keep", "discard", "rollover"):
+            raise ValueError(f"last_batch must be one of 'keep', 'discard', or 'rollover', but got {last_batch}")
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be 1 or more, got {batch_size}")
+        self._sampler = sampler
+        self._batch_size = batch_size
+        self._last_batch = last_batch
+        self._prev: list = []
+
+    def __iter__(self) -> Iterator[list]:
+        batch, self._prev = self._prev, []
+        for index in self._sampler:
+            batch.append(index)
+            if len(batch) == self._batch_size:
+                yield batch
+                batch = []
+        if batch and self._last_batch == "keep":
+            yield batch
+        elif self._last_batch == "rollover":
+            self._prev = batch
+
+    def __len__(self) -> int:
+        count = len(self._sampler)
+        if self._last_batch == "keep":
+            return -(-count // self._batch_size)
+        if self._last_batch == "discard":
+            return count // self._batch_size
+        return (len(self._prev) + count) // self._batch_size
