@@ -68,7 +68,7 @@ def max_pool_gather(ddx: Tensor, argmax: Tensor) -> Tensor:
     """The adjoint of `max_pool_grad`: the values of ddx (N, C, *spatial) at `argmax` (N, C, *out); 0 at position -1."""
     at = argmax.flatten(2)
     picked = ddx.flatten(2).gather(2, at.clamp(min=0)).masked_fill_(at < 0, 0)
-    return picked.view(argmax.shape).contiguous(memory_format=memory_format(ddx))
+    return picked.view(argmax.shape).clone(memory_format=memory_format(ddx))
 
 
 def avg_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, count_include_pad: bool) -> Tensor:
