@@ -1,0 +1,140 @@
+"""Optimizer states: what `Trainer.save_states` and `Updater.get_states` keep.
+
+MXNet writes them as Python pickles that name its classes; these are read as data (`core.files.pickles`). This
+project writes `.safetensors`: every state array is a tensor, and the metadata hold the nesting of the states and the
+optimizer's plain attributes as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+
+import numpy as np
+
+from core.base import MXNetError
+from core.files.params import Record, read_record
+from core.files.pickles import Instance, load_pickle
+from core.files.reader import Reader
+from core.files.safetensors import read_safetensors, write_safetensors
+
+FORMAT = "optimizer-states-1"
+INERT = r"(mxnet\.(ndarray|numpy|optimizer|lr_scheduler)|gluonnlp\.optimizer)(\.\w+)*"
+ARRAYS = r"mxnet\.(ndarray|numpy)(\.\w+)*"
+
+
+def read_states(path: str | os.PathLike) -> tuple[dict, Instance | None]:
+    """The states by parameter index and the optimizer, if the file holds it, of a file of ours or of MXNet.
+
+    A state is None, a `Record`, or a tuple or list of states. The optimizer is an `Instance`: the qualified name of
+    its class and its attributes (numbers, strings, containers, `Instance`s of schedulers). MXNetError names the file
+    and the offset of damage, and any class that has no business in such a file.
+    """
+    with Reader.open(path) as reader:
+        data = reader.bytes(reader.size)
+    if data[8:9] == b"{":  # the header of .safetensors; no pickle has it there
+        return _from_safetensors(path)
+    return load_states(data, os.fspath(path))
+
+
+def load_states(data: bytes, name: str = "<buffer>") -> tuple[dict, Instance | None]:
+    """The same from the bytes of a pickle of MXNet."""
+    content = load_pickle(data, name, inert=INERT)
+    states, optimizer = content if isinstance(content, tuple) and len(content) == 2 else (content, None)
+    if not isinstance(states, dict) or not isinstance(optimizer, Instance | None):
+        raise MXNetError(
+            f"{name!r} holds no optimizer states: states by index are expected, got {type(states).__name__}"
+        )
+    return {index: _unpickled(state, name) for index, state in states.items()}, optimizer
+
+
+def write_states(path: str | os.PathLike, states: Mapping, optimizer: Instance | None = None) -> None:
+    """Writes states by index (nested tuples and lists of records, NumPy arrays, None) and the optimizer, atomically.
+
+    Raises MXNetError for an attribute that is not plain data.
+    """
+    tensors: dict[str, Record] = {}
+
+    def flat(value, place: str):
+        if isinstance(value, (tuple, list)):
+            return {type(value).__name__: [flat(part, f"{place}.{i}") for i, part in enumerate(value)]}
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return {"plain": value}
+        tensors[place] = Record.of(value)
+        return {"tensor": place}
+
+    nesting = [[index, flat(state, str(index))] for index, state in states.items()]
+    metadata = {
+        "format": FORMAT,
+        "states": json.dumps(nesting),
+        "optimizer": json.dumps(_to_json(optimizer, "optimizer")),
+    }
+    write_safetensors(path, tensors, metadata)
+
+
+def _from_safetensors(path: str | os.PathLike) -> tuple[dict, Instance | None]:
+    tensors, metadata = read_safetensors(path)
+    if metadata.get("format") != FORMAT:
+        raise MXNetError(f"{os.fspath(path)!r} holds tensors, but no optimizer states")
+
+    def nested(node):
+        ((kind, value),) = node.items()
+        if kind in ("tuple", "list"):
+            return (tuple if kind == "tuple" else list)(map(nested, value))
+        return tensors[value] if kind == "tensor" else value
+
+    try:
+        states = {index: nested(node) for index, node in json.loads(metadata["states"])}
+        return states, _from_json(json.loads(metadata["optimizer"]))
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise MXNetError(
+            f"{os.fspath(path)!r}: damaged description of the states ({type(error).__name__}: {error})"
+        ) from error
+
+
+def _unpickled(state, name: str):
+    """A state with the pickled arrays of MXNet, which hold `.params` bytes, as records."""
+    if isinstance(state, (tuple, list)):
+        return type(state)(_unpickled(part, name) for part in state)
+    if isinstance(state, Instance):
+        handle = state.attributes.get("handle")
+        if isinstance(handle, (bytes, bytearray)):
+            return read_record(Reader.over(handle, f"{name}, an array"))
+        raise MXNetError(f"{name!r}: an object of {state.name!r} where an array belongs")
+    if isinstance(state, np.ndarray):
+        return Record.of(state)
+    if state is None or isinstance(state, (bool, int, float, str)):
+        return state
+    raise MXNetError(f"{name!r}: a {type(state).__name__} where an optimizer state belongs")
+
+
+def _to_json(value, place: str):
+    """JSON for plain data; what JSON has no word for is wrapped as `{kind: ...}`."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list):
+        return [_to_json(part, f"{place}[{i}]") for i, part in enumerate(value)]
+    if isinstance(value, tuple):
+        return {"tuple": [_to_json(part, f"{place}[{i}]") for i, part in enumerate(value)]}
+    if isinstance(value, Mapping):
+        return {"map": [[_to_json(key, place), _to_json(part, f"{place}[{key!r}]")] for key, part in value.items()]}
+    if isinstance(value, Instance):
+        return {"object": value.name, "attributes": _to_json(value.attributes, place)}
+    raise MXNetError(
+        f"{place} is a {type(value).__name__}, which cannot be saved; accepted are numbers, strings, containers"
+    )
+
+
+def _from_json(value):
+    if isinstance(value, list):
+        return [_from_json(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if "object" in value:
+        return Instance(value["object"], (), _from_json(value["attributes"]))
+    if "tuple" in value:
+        return tuple(_from_json(part) for part in value["tuple"])
+    return {_from_json(key): _from_json(part) for key, part in value["map"]}

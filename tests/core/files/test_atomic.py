@@ -1,0 +1,52 @@
+"""Atomic writes: interrupted ones leave the old file and nothing else."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from core.files.atomic import replacing, write_bytes
+
+
+def test_an_exception_leaves_the_old_file(tmp_path):
+    path = tmp_path / "x"
+    write_bytes(path, b"old")
+    with pytest.raises(RuntimeError), replacing(path) as file:
+        file.write(b"new")
+        raise RuntimeError
+    assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["x"]
+
+
+def test_links_and_permissions_stay(tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_bytes(b"old")
+    target.chmod(0o600)
+    link.symlink_to(target)
+    write_bytes(link, b"new")
+    assert link.is_symlink() and target.read_bytes() == b"new" and target.stat().st_mode & 0o777 == 0o600
+
+
+def test_text(tmp_path):
+    with replacing(tmp_path / "x", "w", encoding="utf-8") as file:
+        file.write("größer")
+    assert (tmp_path / "x").read_text(encoding="utf-8") == "größer"
+
+
+def test_devices_are_written_directly():
+    write_bytes(os.devnull, b"x")
+
+
+def test_a_killed_process_leaves_the_old_file(tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(b"old")
+    program = (
+        "import os, signal, sys\nfrom core.files.atomic import replacing\n"
+        "with replacing(sys.argv[1]) as file:\n"
+        "    file.write(b'new'); file.flush(); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program, str(path)], cwd=os.getcwd(), env={**os.environ, "PYTHONPATH": os.getcwd()}
+    )
+    assert run.returncode == -signal.SIGKILL and path.read_bytes() == b"old"
