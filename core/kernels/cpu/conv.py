@@ -1,0 +1,57 @@
+"""Convolution on the CPU: oneDNN through ATen, for one to three spatial axes.
+
+Shapes throughout: x (N, C, *spatial), w (O, C / groups, *kernel), dy and y (N, O, *out) with
+out = (size + 2 pad - dilate (kernel - 1) - 1) // stride + 1; `stride`, `dilate` and `pad` are tuples with
+one entry a spatial axis. Channels-last operands give channels-last results.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from core.kernels.layout import memory_format
+
+aten = torch.ops.aten
+Ints = tuple[int, ...]
+
+
+def conv(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
+    """Cross-correlation of x with w, plus b (O,) where given."""
+    if not x.shape[1]:
+        return _without_channels(x, w, b, stride, dilate, pad)
+    return aten.convolution(x, w, b, stride, pad, dilate, False, (0,) * len(stride), groups)
+
+
+def conv_data_grad(dy: Tensor, w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
+    """Gradient of `conv` by x, of shape `x_shape`; also the forward pass of a transposed convolution."""
+    # ATen reads no value of x here, only its shape and layout: the pages of this tensor are never touched.
+    x = torch.empty(x_shape, dtype=dy.dtype, device=dy.device, memory_format=memory_format(dy))
+    return _backward(dy, x, w, stride, dilate, pad, groups, (True, False, False))[0]
+
+
+def conv_weight_grad(
+    dy: Tensor, x: Tensor, w_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int
+) -> Tensor:
+    """Gradient of `conv` by w, of shape `w_shape`."""
+    w = torch.empty(w_shape, dtype=dy.dtype, device=dy.device, memory_format=memory_format(dy))
+    return _backward(dy, x, w, stride, dilate, pad, groups, (False, True, False))[1]
+
+
+def conv_bias_grad(dy: Tensor) -> Tensor:
+    """Gradient of `conv` by b: dy (N, O, *out) summed over all axes but 1."""
+    return dy.sum((0, *range(2, dy.ndim)))
+
+
+def _backward(dy, x, w, stride, dilate, pad, groups, wanted):
+    return aten.convolution_backward(dy, x, w, None, stride, pad, dilate, False, (0,) * len(stride), groups, wanted)
+
+
+def _without_channels(x, w, b, stride, dilate, pad):
+    """The sum over no channels, to which ATen gives a wrong shape."""
+    out = [
+        (size + 2 * p - d * (k - 1) - 1) // s + 1
+        for size, k, s, d, p in zip(x.shape[2:], w.shape[2:], stride, dilate, pad, strict=True)
+    ]
+    y = x.new_zeros((x.shape[0], w.shape[0], *out))
+    return y if b is None else y.add_(b.view(-1, *(1,) * len(out)))

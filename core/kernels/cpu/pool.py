@@ -1,0 +1,214 @@
+"""Pooling on the CPU through ATen, for one to three spatial axes.
+
+Shapes throughout: x (N, C, *spatial), y and dy (N, C, *out) with out = (size + lo + hi - kernel) // stride + 1;
+`kernel` and `stride` are tuples with one entry a spatial axis, `pad` holds one pair (lo, hi) each. MXNet's
+"full" convention is a larger hi. Channels-last operands give channels-last results.
+
+Where ATen's own padding means the same windows (symmetric, at most half a kernel, or its ceil mode) the
+work is one ATen call; other paddings are written out first.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from core.base import MXNetError
+from core.kernels.layout import memory_format
+
+aten = torch.ops.aten
+Ints = tuple[int, ...]
+Pads = tuple[tuple[int, int], ...]
+
+
+def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads) -> tuple[Tensor, Tensor]:
+    """Maximum of each window, and int64 flat positions of the (first) maxima in the spatial extent of x.
+
+    A window that lies in the padding alone gives the lowest value of the dtype and position -1.
+    """
+    plan = _plan(tuple(x.shape[2:]), kernel, stride, pad)
+    if not x.numel() or not math.prod(plan.out):
+        shape = (*x.shape[:2], *plan.out)
+        return x.new_empty(shape), torch.empty(shape, dtype=torch.int64, device=x.device)
+    if plan.padded is None:
+        return _squeeze(
+            _aten(len(kernel), "max_pool{}d_with_indices")(
+                _unsqueeze(x), *plan.window, (1,) * len(plan.window[0]), plan.ceil
+            ),
+            len(kernel),
+        )
+    y, argmax = max_pool(_widen(x, plan, _lowest(x.dtype)), kernel, stride, ((0, 0),) * len(kernel))
+    return y, _to_unpadded(argmax, plan, tuple(x.shape[2:]))
+
+
+def max_pool_grad(dy: Tensor, argmax: Tensor, x_shape: Ints) -> Tensor:
+    """Gradient of `max_pool`: each dy (N, C, *out) is added at its position in a zero array of shape `x_shape`."""
+    extent, out = tuple(x_shape[2:]), tuple(dy.shape[2:])
+    if not dy.numel():
+        return dy.new_zeros(x_shape)
+    if any(o > size for o, size in zip(out, extent, strict=True)):
+        return _scatter(dy, argmax, x_shape)
+    # ATen's backward reads positions, dy and the shape of x; the window only has to explain the shape of dy.
+    stride = [size // o for size, o in zip(extent, out, strict=True)]
+    kernel = [size - (o - 1) * s for size, o, s in zip(extent, out, stride, strict=True)]
+    layout, lead = memory_format(dy), [1] * (len(extent) == 1)
+    kernel, stride, n = lead + kernel, lead + stride, max(len(extent), 2)
+    x = torch.empty((*x_shape[:2], *lead, *extent), dtype=dy.dtype, device=dy.device, memory_format=layout)
+    dx = _aten(n, "max_pool{}d_with_indices_backward")(
+        _unsqueeze(dy), x, kernel, stride, [0] * n, [1] * n, False, _unsqueeze(argmax)
+    )
+    return _squeeze(dx, len(extent)).contiguous(memory_format=layout)
+
+
+def max_pool_gather(ddx: Tensor, argmax: Tensor) -> Tensor:
+    """The adjoint of `max_pool_grad`: the values of ddx (N, C, *spatial) at `argmax` (N, C, *out); 0 at position -1."""
+    at = argmax.flatten(2)
+    picked = ddx.flatten(2).gather(2, at.clamp(min=0)).masked_fill_(at < 0, 0)
+    return picked.view(argmax.shape).clone(memory_format=memory_format(ddx))
+
+
+def avg_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, count_include_pad: bool) -> Tensor:
+    """Mean of each window, as MXNet counts it.
+
+    With `count_include_pad` the divisor is the window clipped to the extent padded by lo on both sides,
+    else the window clipped to x. A window that holds nothing gives 0. Integers truncate.
+    """
+    plan = _plan(tuple(x.shape[2:]), kernel, stride, pad)
+    if not x.numel() or not math.prod(plan.out):
+        return x.new_empty((*x.shape[:2], *plan.out))
+    wide = _averaged_in(x.dtype, len(kernel))
+    if wide != x.dtype:
+        return avg_pool(x.to(wide), kernel, stride, pad, count_include_pad).to(x.dtype)
+    call = _aten(len(kernel), "avg_pool{}d")
+    if plan.padded is None:
+        y = _squeeze(call(_unsqueeze(x), *plan.window, plan.ceil, count_include_pad), len(kernel))
+    else:
+        y = _squeeze(call(_unsqueeze(_widen(x, plan, 0)), *plan.window), len(kernel))
+        y.mul_(_share(tuple(x.shape[2:]), plan.out, kernel, stride, pad, count_include_pad, x))
+    return y.contiguous(memory_format=memory_format(x)) if len(kernel) == 3 else y
+
+
+def avg_pool_grad(dy: Tensor, x_shape: Ints, kernel: Ints, stride: Ints, pad: Pads, count_include_pad: bool) -> Tensor:
+    """Gradient of `avg_pool`: dy (N, C, *out) spread over its windows in an array of shape `x_shape`."""
+    plan = _plan(tuple(x_shape[2:]), kernel, stride, pad)
+    if not dy.numel():
+        return dy.new_zeros(x_shape)
+    wide = _averaged_in(dy.dtype, len(kernel))
+    if wide != dy.dtype:
+        return avg_pool_grad(dy.to(wide), x_shape, kernel, stride, pad, count_include_pad).to(dy.dtype)
+    layout, lead = memory_format(dy), (1,) * (len(kernel) == 1)
+    extent, options = tuple(x_shape[2:]), (plan.ceil, count_include_pad, None)
+    if plan.padded is not None:
+        dy = dy * _share(extent, plan.out, kernel, stride, pad, count_include_pad, dy)
+        extent, options = plan.padded, (False, True, None)
+    x = torch.empty((*x_shape[:2], *lead, *extent), dtype=dy.dtype, device=dy.device, memory_format=layout)
+    dx = _aten(len(kernel), "avg_pool{}d_backward")(_unsqueeze(dy), x, *plan.window, *options)
+    dx = _squeeze(dx, len(kernel))
+    if plan.padded is not None:
+        for axis, ((lo, _), size) in enumerate(zip(pad, x_shape[2:], strict=True), 2):
+            dx = dx.narrow(axis, lo, size)
+    return dx.contiguous(memory_format=layout)
+
+
+class _Plan(NamedTuple):
+    """How ATen is to be asked: kernel, stride and symmetric padding, or an extent to be padded first."""
+
+    out: Ints
+    window: tuple[Ints, Ints, Ints]
+    ceil: bool
+    padded: Ints | None
+    extra: Ints
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan(extent: Ints, kernel: Ints, stride: Ints, pad: Pads) -> _Plan:
+    out = tuple((n + lo + hi - k) // s + 1 for n, k, s, (lo, hi) in zip(extent, kernel, stride, pad, strict=True))
+    if any(o < 1 for o in out):
+        raise MXNetError(f"pooling: kernel {kernel} is larger than the extent {extent} padded by {pad}")
+    lows = tuple(lo for lo, _ in pad)
+    lead = (1,) if len(kernel) == 1 else ()
+    still = (0,) * len(lead)
+    if all(2 * lo <= k for lo, k in zip(lows, kernel, strict=True)):
+        for ceil in (False, True):
+            if all(map(functools.partial(_aten_extent, ceil), extent, kernel, stride, lows, out)):
+                return _Plan(out, (lead + kernel, lead + stride, still + lows), ceil, None, ())
+    padded = tuple(n + lo + hi for n, (lo, hi) in zip(extent, pad, strict=True))
+    extra = tuple(edge for pair in reversed(pad) for edge in pair)
+    return _Plan(out, (lead + kernel, lead + stride, still + (0,) * len(kernel)), False, padded, extra)
+
+
+def _aten_extent(ceil: bool, size: int, kernel: int, stride: int, lo: int, out: int) -> bool:
+    """Whether ATen, padding by lo on both sides, makes `out` windows; its ceil mode drops windows past the end."""
+    span = size + 2 * lo - kernel
+    if not ceil:
+        return span >= 0 and span // stride + 1 == out
+    windows = -(-span // stride) + 1
+    return (windows - 1 if (windows - 1) * stride >= size + lo else windows) == out
+
+
+def _aten(ndim: int, name: str):
+    return getattr(aten, name.format(max(ndim, 2)))
+
+
+def _unsqueeze(t: Tensor) -> Tensor:
+    """One spatial axis becomes two, for ATen's kernels start at two."""
+    return t.unsqueeze(2) if t.ndim == 3 else t
+
+
+def _squeeze(result, ndim: int):
+    if ndim > 1:
+        return result
+    return tuple(t.squeeze(2) for t in result) if isinstance(result, tuple) else result.squeeze(2)
+
+
+def _lowest(dtype: torch.dtype):
+    return -math.inf if dtype.is_floating_point else torch.iinfo(dtype).min
+
+
+def _widen(x: Tensor, plan: _Plan, value) -> Tensor:
+    return aten.constant_pad_nd(x, plan.extra, value)
+
+
+def _to_unpadded(argmax: Tensor, plan: _Plan, extent: Ints) -> Tensor:
+    """Flat positions in the padded extent as flat positions in x; -1 outside of x."""
+    position, outside, scale = torch.zeros_like(argmax), torch.zeros_like(argmax, dtype=torch.bool), 1
+    for axis in reversed(range(len(extent))):
+        lo = plan.extra[2 * (len(extent) - 1 - axis)]
+        place = argmax % plan.padded[axis] - lo
+        argmax = argmax // plan.padded[axis]
+        outside |= (place < 0) | (place >= extent[axis])
+        position += place * scale
+        scale *= extent[axis]
+    return position.masked_fill_(outside, -1)
+
+
+def _scatter(dy: Tensor, argmax: Tensor, x_shape: Ints) -> Tensor:
+    """More windows than places, which ATen's backward refuses."""
+    at = argmax.flatten(2)
+    flat = dy.new_zeros((*x_shape[:2], math.prod(x_shape[2:])))
+    flat.scatter_add_(2, at.clamp(min=0), dy.flatten(2).masked_fill(at < 0, 0))
+    return flat.view(x_shape).contiguous(memory_format=memory_format(dy))
+
+
+def _averaged_in(dtype: torch.dtype, ndim: int) -> torch.dtype:
+    """The dtype in which ATen can average: not in integers, and in space not in halves."""
+    if not dtype.is_floating_point:
+        return torch.float64
+    return torch.float32 if ndim == 3 and dtype.itemsize == 2 else dtype
+
+
+def _share(extent: Ints, out: Ints, kernel: Ints, stride: Ints, pad: Pads, count_include_pad: bool, like: Tensor):
+    """Places in a kernel over places that each window counts, of shape `out`: what turns ATen's mean into ours."""
+    share = None
+    for size, o, k, s, (lo, _) in zip(extent, out, kernel, stride, pad, strict=True):
+        start = torch.arange(o, device=like.device) * s - lo
+        end = (start + k).clamp(max=size + lo)
+        if not count_include_pad:
+            start, end = start.clamp(min=0), end.clamp(max=size)
+        along = k / (end - start).clamp(min=1)
+        share = along if share is None else share.unsqueeze(-1) * along
+    return share.to(like.dtype)

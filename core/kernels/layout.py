@@ -1,0 +1,19 @@
+"""Channels-last or not: the one question about memory layout that both wings ask."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+_CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
+
+
+def memory_format(t: Tensor) -> torch.memory_format:
+    """The format in which results that belong to `t` are laid out: channels-last if t is, else contiguous.
+
+    Where the sizes allow both readings (one spatial place), the strides say which one was meant.
+    """
+    layout = _CHANNELS_LAST.get(t.ndim)
+    if layout is not None and t.stride(-1) == t.shape[1] > 1 and t.is_contiguous(memory_format=layout):
+        return layout
+    return torch.contiguous_format

@@ -1,0 +1,78 @@
+"""Convolutions of the CPU wing against float64 NumPy."""
+
+import pytest
+import torch
+
+from core.kernels.cpu import conv as room
+from core.kernels.layout import memory_format
+from tests.core.kernels import naive
+
+LIMITS = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 1e-2}
+# x, w, stride, dilate, pad, groups
+CASES = {
+    "1d": ((2, 3, 11), (5, 3, 3), (2,), (1,), (1,), 1),
+    "2d": ((2, 3, 7, 9), (4, 3, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    "2d strided, uneven": ((2, 4, 8, 11), (6, 4, 3, 2), (3, 2), (1, 1), (2, 0), 1),
+    "dilated": ((1, 2, 9, 9), (3, 2, 3, 3), (1, 2), (2, 3), (2, 3), 1),
+    "groups": ((2, 6, 5, 7), (4, 3, 3, 3), (2, 2), (1, 1), (1, 1), 2),
+    "depthwise": ((2, 5, 6, 7), (5, 1, 3, 3), (1, 1), (1, 1), (1, 1), 5),
+    "depthwise twice": ((2, 3, 6, 7), (6, 1, 3, 3), (2, 2), (1, 1), (1, 1), 3),
+    "1x1": ((2, 7, 5, 3), (3, 7, 1, 1), (1, 1), (1, 1), (0, 0), 1),
+    "1x1 strided": ((2, 7, 5, 4), (3, 7, 1, 1), (2, 2), (1, 1), (0, 0), 1),
+    "3d": ((1, 2, 5, 6, 4), (3, 2, 2, 3, 3), (1, 2, 1), (1, 1, 1), (0, 1, 1), 1),
+    "pad beyond the kernel": ((1, 2, 3, 3), (2, 2, 1, 1), (1, 1), (1, 1), (2, 2), 1),
+}
+
+
+@pytest.mark.parametrize("dtype", LIMITS, ids=str)
+@pytest.mark.parametrize("channels_last", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_conv_and_gradients(case, channels_last, dtype):
+    x_shape, w_shape, *how = CASES[case]
+    x, w, b = tensors(dtype, x_shape, w_shape, (w_shape[0],))
+    if channels_last and x.ndim > 3:
+        x = x.contiguous(memory_format={4: torch.channels_last, 5: torch.channels_last_3d}[x.ndim])
+    y = room.conv(x, w, b, *how)
+    assert_close(y, naive.conv(x.double(), w.double(), b.double(), *how), dtype)
+    assert_close(room.conv(x, w, None, *how), naive.conv(x.double(), w.double(), None, *how), dtype)
+
+    dy = tensors(dtype, y.shape)[0].contiguous(memory_format=memory_format(y))
+    dx, dw = naive.conv_grads(dy.double(), x.double(), w.double(), *how)
+    got = room.conv_data_grad(dy, w, x_shape, *how)
+    assert_close(got, dx, dtype)
+    assert_close(room.conv_weight_grad(dy, x, w_shape, *how), dw, dtype)
+    assert_close(room.conv_bias_grad(dy), dy.double().sum((0, *range(2, dy.ndim))), dtype)
+    if channels_last and x.ndim == 4 and min(x_shape[1], w_shape[0]) > 1:
+        assert memory_format(y) == memory_format(got) == memory_format(x)
+
+
+@pytest.mark.parametrize("n, c", [(0, 3), (2, 0)])
+def test_empty(n, c):
+    x, w, b = torch.ones(n, c, 5, 5), torch.ones(4, c, 3, 3), torch.arange(4.0)
+    how = ((1, 1), (1, 1), (0, 0), 1)
+    y = room.conv(x, w, b, *how)
+    assert torch.equal(y, b.view(1, 4, 1, 1).expand(n, 4, 3, 3))
+    assert torch.equal(room.conv_data_grad(y, w, x.shape, *how), torch.zeros_like(x))
+    assert torch.equal(room.conv_weight_grad(y, x, w.shape, *how), torch.zeros_like(w))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_meta(case):
+    x_shape, w_shape, *how = CASES[case]
+    x, w = torch.empty(x_shape, device="meta"), torch.empty(w_shape, device="meta")
+    y = room.conv(x, w, None, *how)
+    out = naive.output_extent(x_shape[2:], w_shape[2:], how[0], [(p, p) for p in how[2]], how[1])
+    assert y.shape == (x_shape[0], w_shape[0], *out)
+    assert room.conv_data_grad(y, w, x_shape, *how).shape == x_shape
+    assert room.conv_weight_grad(y, x, w_shape, *how).shape == w_shape
+    assert room.conv_bias_grad(y).shape == w_shape[:1]
+
+
+def tensors(dtype, *shapes):
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype) for shape in shapes]
+
+
+def assert_close(got, want, dtype):
+    assert got.dtype == dtype
+    assert naive.relative_error(got.double(), want) < LIMITS[dtype]

@@ -1,0 +1,65 @@
+"""Matrix products of the CPU wing against float64 NumPy."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from core.base import MXNetError
+from core.kernels.cpu import matmul as room
+from tests.core.kernels.naive import relative_error
+
+LIMITS = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 1e-2}
+ACTIVATIONS = {
+    None: lambda y: y,
+    "relu": lambda y: np.maximum(y, 0),
+    "gelu": lambda y: 0.5 * y * (1 + np.vectorize(math.erf)(y / math.sqrt(2))),
+    "sigmoid": lambda y: 1 / (1 + np.exp(-y)),
+    "tanh": np.tanh,
+}
+
+
+@pytest.mark.parametrize("dtype", LIMITS, ids=str)
+@pytest.mark.parametrize("transpose_a", [False, True])
+@pytest.mark.parametrize("transpose_b", [False, True])
+@pytest.mark.parametrize("lead_a, lead_b", [((), ()), ((2, 3), (2, 3)), ((3,), ()), ((), (3,))])
+def test_matmul(dtype, transpose_a, transpose_b, lead_a, lead_b):
+    torch.manual_seed(0)
+    a = torch.randn(*lead_a, *((7, 5) if transpose_a else (5, 7)), dtype=torch.float64).to(dtype)
+    b = torch.randn(*lead_b, *((11, 7) if transpose_b else (7, 11)), dtype=torch.float64).to(dtype)
+    got = room.matmul(a, b, transpose_a, transpose_b)
+    a, b = a.double().mT if transpose_a else a.double(), b.double().mT if transpose_b else b.double()
+    want = a.numpy() @ b.numpy()
+    assert got.dtype == dtype and got.is_contiguous()
+    assert relative_error(got.double(), want) < LIMITS[dtype]
+
+
+@pytest.mark.parametrize("m, n, k", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (1, 1, 1)])
+def test_empty_and_single(m, n, k):
+    got = room.matmul(torch.ones(m, k), torch.ones(k, n))
+    assert torch.equal(got, torch.full((m, n), float(k)))
+
+
+@pytest.mark.parametrize("dtype", LIMITS, ids=str)
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("bias, residual", [(False, False), (True, False), (False, True), (True, True)])
+def test_linear(dtype, activation, bias, residual):
+    torch.manual_seed(0)
+    x, w, b, r = (torch.randn(s, dtype=torch.float64).to(dtype) for s in ((2, 3, 13), (7, 13), (7,), (2, 3, 7)))
+    got = room.linear(x, w, b if bias else None, activation, r if residual else None)
+    y = x.double().numpy() @ w.double().numpy().T
+    y = y + b.double().numpy() * bias + r.double().numpy() * residual
+    assert got.dtype == dtype
+    assert relative_error(got.double(), ACTIVATIONS[activation](y)) < LIMITS[dtype]
+
+
+def test_linear_names_the_activations_it_knows():
+    with pytest.raises(MXNetError, match=r"'swish'.*relu"):
+        room.linear(torch.ones(1, 2), torch.ones(3, 2), activation="swish")
+
+
+def test_meta():
+    x, w = torch.empty(2, 3, 5, device="meta"), torch.empty(7, 5, device="meta")
+    assert room.linear(x, w, torch.empty(7, device="meta"), "gelu").shape == (2, 3, 7)
+    assert room.matmul(x, x, transpose_b=True).shape == (2, 3, 3)

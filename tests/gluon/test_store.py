@@ -1,0 +1,174 @@
+"""Downloads against a real HTTP server on this machine that can cut connections and answer range requests."""
+
+import contextlib
+import hashlib
+import http.server
+import multiprocessing
+import os
+import threading
+import warnings
+
+import pytest
+
+from gluon import store
+
+BODY = bytes(range(256)) * 4000
+SHA1 = hashlib.sha1(BODY).hexdigest()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        server = self.server
+        server.requests.append(self.headers.get("Range"))
+        answer = server.answers.pop(0) if server.answers else "whole"
+        if isinstance(answer, int):
+            self.send_error(answer)
+            return
+        begin = 0
+        if (wanted := self.headers.get("Range")) and answer != "ignore range":
+            begin = int(wanted.removeprefix("bytes=").rstrip("-"))
+            if begin >= len(BODY):
+                self.send_error(416)
+                return
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {begin}-{len(BODY) - 1}/{len(BODY)}")
+        else:
+            self.send_response(200)
+        body = bytes(len(BODY)) if answer == "wrong" else BODY[begin:]
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body[: len(body) // 2] if answer == "cut" else body)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setattr(store.time, "sleep", lambda seconds: None)
+    monkeypatch.delenv("MXNET_OFFLINE", raising=False)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.requests, server.answers = [], []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        server.url = f"http://127.0.0.1:{server.server_port}/file.bin"
+        yield server
+        server.shutdown()
+
+
+@contextlib.contextmanager
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def content(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def test_the_file_arrives_under_its_name_or_the_given_one(server, tmp_path):
+    assert store.download(server.url, tmp_path, sha1_hash=SHA1) == str(tmp_path / "file.bin")
+    assert store.download(server.url, tmp_path / "new" / "other") == str(tmp_path / "new" / "other")
+    assert content(tmp_path / "file.bin") == content(tmp_path / "new" / "other") == BODY
+    assert {p.name for p in tmp_path.iterdir()} == {"file.bin", "file.bin.lock", "new"}
+
+
+def test_a_right_file_is_kept_and_a_wrong_one_replaced(server, tmp_path):
+    path = tmp_path / "file.bin"
+    path.write_bytes(b"mine")
+    store.download(server.url, path)
+    assert path.read_bytes() == b"mine" and server.requests == []
+    store.download(server.url, path, sha1_hash=SHA1)
+    store.download(server.url, path, sha1_hash=SHA1)
+    assert path.read_bytes() == BODY and len(server.requests) == 1
+    store.download(server.url, path, sha1_hash=SHA1, overwrite=True)
+    assert len(server.requests) == 2
+
+
+def test_a_cut_connection_is_taken_up_where_it_ended(server, tmp_path):
+    server.answers = ["cut", 503]
+    with quiet():
+        path = store.download(server.url, tmp_path, sha1_hash=SHA1)
+    assert content(path) == BODY
+    assert server.requests == [None] + [f"bytes={len(BODY) // 2}-"] * 2
+
+
+def test_a_later_call_resumes_only_with_a_checksum(server, tmp_path):
+    for sha1, second in ((SHA1, f"bytes={len(BODY) // 2}-"), (None, None)):
+        server.answers, server.requests[:] = ["cut"], []
+        with pytest.raises(store.DownloadError, match=r"ended after \d+ of"):
+            store.download(server.url, tmp_path / str(sha1), sha1_hash=sha1, retries=0)
+        assert not (tmp_path / str(sha1)).exists()
+        assert content(store.download(server.url, tmp_path / str(sha1), sha1_hash=sha1)) == BODY
+        assert server.requests == [None, second]
+
+
+def test_a_server_without_ranges_sends_all_again(server, tmp_path):
+    server.answers = ["cut", "ignore range"]
+    with quiet():
+        assert content(store.download(server.url, tmp_path, sha1_hash=SHA1)) == BODY
+
+
+def test_a_part_that_was_complete_needs_no_more_bytes(server, tmp_path):
+    (tmp_path / f"file.bin.{SHA1[:12]}.part").write_bytes(BODY)
+    assert content(store.download(server.url, tmp_path, sha1_hash=SHA1)) == BODY
+
+
+def test_a_wrong_checksum_fails_closed(server, tmp_path):
+    server.answers = ["wrong", "wrong"]
+    with quiet(), pytest.raises(store.DownloadError, match=SHA1):
+        store.download(server.url, tmp_path, sha1_hash=SHA1, retries=1)
+    assert [p.name for p in tmp_path.iterdir()] == ["file.bin.lock"]
+
+
+def test_an_old_file_survives_a_failure(server, tmp_path):
+    (tmp_path / "file.bin").write_bytes(b"old")
+    server.answers = ["cut", "wrong"]
+    with quiet(), pytest.raises(store.DownloadError):
+        store.download(server.url, tmp_path, overwrite=True, sha1_hash=SHA1, retries=1)
+    assert (tmp_path / "file.bin").read_bytes() == b"old"
+
+
+def test_not_found_is_not_tried_again(server, tmp_path):
+    server.answers = [404]
+    with pytest.raises(store.DownloadError, match="404"):
+        store.download(server.url, tmp_path)
+    assert len(server.requests) == 1
+
+
+def test_offline_says_what_is_missing_and_where(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("MXNET_OFFLINE", "1")
+    with pytest.raises(store.DownloadError, match=r"file\.bin.*MXNET_OFFLINE"):
+        store.download(server.url, tmp_path)
+    (tmp_path / "file.bin").write_bytes(BODY)
+    store.download(server.url, tmp_path, sha1_hash=SHA1)
+    assert server.requests == []
+
+
+def test_processes_that_want_one_file_fetch_it_once(server, tmp_path):
+    context = multiprocessing.get_context("fork")
+    workers = [context.Process(target=store.download, args=(server.url, str(tmp_path))) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert content(tmp_path / "file.bin") == BODY and len(server.requests) == 1
+
+
+def test_a_folder_can_be_the_mirror(tmp_path, monkeypatch):
+    (tmp_path / "gluon").mkdir()
+    (tmp_path / "gluon" / "a.bin").write_bytes(BODY)
+    monkeypatch.setenv("MXNET_GLUON_REPO", tmp_path.as_uri())
+    path = store.download(store.repo_file_url("gluon", "a.bin"), tmp_path / "copy", sha1_hash=SHA1)
+    assert content(path) == BODY
+    monkeypatch.delenv("MXNET_GLUON_REPO")
+    assert store.repo_file_url("gluon", "a.bin") == store.DEFAULT_REPO + "gluon/a.bin"
+
+
+def test_check_sha1(tmp_path):
+    (tmp_path / "f").write_bytes(b"abc")
+    # FIPS 180-1, appendix A
+    assert store.check_sha1(tmp_path / "f", "A9993E364706816ABA3E25717850C26C9CD0D89D")
+    assert not store.check_sha1(tmp_path / "f", "0" * 40)
+    assert os.path.basename(store.home()) == ".mxnet" or "MXNET_HOME" in os.environ
