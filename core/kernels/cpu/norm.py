@@ -1,0 +1,228 @@
+"""Batch, layer and group normalisation on the CPU, forward and backward.
+
+Statistics (`mean`, `rstd` = 1 / sqrt(variance + eps), biased variance) are float32, float64 for float64 inputs.
+`gamma` (None: 1) and `beta` (None: 0) may have another dtype than `x`; their gradients have the dtype of `gamma`
+(of the statistics if it is None). Channels-last inputs give channels-last results.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+aten = torch.ops.aten
+
+
+def batch_norm(
+    x: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(x - mean) rstd gamma + beta with statistics over all axes but `axis`; returns (y, mean, rstd).
+
+    Source: Ioffe and Szegedy, 2015. `gamma`, `beta`, `mean` and `rstd` have shape (x.shape[axis],). Without elements
+    the statistics are 0 and 1 / sqrt(eps).
+    """
+    stat = _stat_dtype(x)
+    if x.numel() == 0:
+        channels = x.shape[axis]
+        mean = torch.zeros(channels, dtype=stat, device=x.device)
+        return torch.empty_like(x), mean, torch.full_like(mean, _rsqrt(eps))
+    rows = _channels_second(x, axis)
+    gamma, beta = _affine(x, gamma, beta, x.shape[axis])
+    y, mean, rstd = aten.native_batch_norm(rows, gamma, beta, None, None, True, 0.0, eps)
+    return _restore(y, x, axis), mean, rstd
+
+
+def batch_norm_inference(
+    x: Tensor, gamma: Tensor | None, beta: Tensor | None, mean: Tensor, var: Tensor, axis: int, eps: float
+) -> Tensor:
+    """(x - mean) / sqrt(var + eps) gamma + beta with given statistics of shape (x.shape[axis],)."""
+    if x.numel() == 0:
+        return torch.empty_like(x)
+    gamma, beta = _affine(x, gamma, beta, x.shape[axis])
+    mean, var = _cast(mean, x), _cast(var, x)
+    y = aten.native_batch_norm(_channels_second(x, axis), gamma, beta, mean, var, False, 0.0, eps)[0]
+    return _restore(y, x, axis)
+
+
+def batch_norm_grad(
+    dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, rstd: Tensor, axis: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients (dx, dgamma, dbeta) of `batch_norm`, from its input and the statistics that it returned."""
+    return _batch_norm_grad(dy, x, gamma, None, None, mean, rstd, True, axis, 0.0)
+
+
+def batch_norm_inference_grad(
+    dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, var: Tensor, axis: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients (dx, dgamma, dbeta) of `batch_norm_inference`; the statistics are constants."""
+    return _batch_norm_grad(dy, x, gamma, _cast(mean, x), _cast(var, x), None, None, False, axis, eps)
+
+
+def layer_norm(
+    x: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(x - mean) rstd gamma + beta with statistics along `axis`; returns (y, mean, rstd).
+
+    Source: Ba, Kiros and Hinton, 2016. `gamma` and `beta` have shape (x.shape[axis],), `mean` and `rstd` the shape of
+    `x` with 1 for `axis`.
+    """
+    stat, size = _stat_dtype(x), x.shape[axis]
+    if x.numel() == 0:
+        mean = torch.zeros([1 if a == axis else n for a, n in enumerate(x.shape)], dtype=stat, device=x.device)
+        return torch.empty_like(x), mean, torch.full_like(mean, _rsqrt(eps))
+    gamma, beta = _affine(x, gamma, beta, size)
+    y, mean, rstd = aten.native_layer_norm(_to_last(x, axis), [size], gamma, beta, eps)
+    return _from_last(y, axis), _from_last(mean, axis), _from_last(rstd, axis)
+
+
+def layer_norm_grad(
+    dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, rstd: Tensor, axis: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients (dx, dgamma, dbeta) of `layer_norm`, from its input and the statistics that it returned."""
+    size = x.shape[axis]
+    if x.numel() == 0:
+        return _no_grads(x, gamma, size)
+    scale, shift = _affine_for_grad(x, gamma, size)
+    # ATen adds up the parameters' gradients in the dtype of x: a bfloat16 sum over 8,192 rows was off by 87 %.
+    stat = _stat_dtype(x)
+    dx, dgamma, dbeta = aten.native_layer_norm_backward(
+        _to_last(dy.to(stat), axis),
+        _to_last(x.to(stat), axis),
+        [size],
+        _to_last(mean, axis),
+        _to_last(rstd, axis),
+        scale,
+        shift,
+        [True] * 3,
+    )
+    return _from_last(dx.to(x.dtype), axis), _like_gamma(dgamma, gamma), _like_gamma(dbeta, gamma)
+
+
+def group_norm(
+    x: Tensor, gamma: Tensor | None, beta: Tensor | None, num_groups: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(x - mean) rstd gamma + beta with statistics over each of `num_groups` groups of channels of each sample.
+
+    Source: Wu and He, 2018. `x` (N, C, ...), `gamma` and `beta` (C,); returns (y, mean, rstd), the statistics (N, G).
+    """
+    n, c = x.shape[:2]
+    if x.numel() == 0:
+        mean = torch.zeros((n, num_groups), dtype=_stat_dtype(x), device=x.device)
+        return torch.empty_like(x), mean, torch.full_like(mean, _rsqrt(eps))
+    gamma, beta = _affine(x, gamma, beta, c)
+    y, mean, rstd = aten.native_group_norm(_dense(x), gamma, beta, n, c, math.prod(x.shape[2:]), num_groups, eps)
+    stat = _stat_dtype(x)  # what ATen gives but on `meta`
+    return y, mean.to(stat), rstd.to(stat)
+
+
+def group_norm_grad(
+    dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, rstd: Tensor, num_groups: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients (dx, dgamma, dbeta) of `group_norm`, from its input and the statistics that it returned."""
+    n, c = x.shape[:2]
+    if x.numel() == 0:
+        return _no_grads(x, gamma, c)
+    scale, _ = _affine_for_grad(x, gamma, c)
+    x = _dense(x)
+    dx, dgamma, dbeta = aten.native_group_norm_backward(
+        _laid_out_as(x, dy), x, mean, rstd, scale, n, c, math.prod(x.shape[2:]), num_groups, [True] * 3
+    )
+    return dx, _like_gamma(dgamma, gamma), _like_gamma(dbeta, gamma)
+
+
+def _batch_norm_grad(dy, x, gamma, running_mean, running_var, mean, rstd, training, axis, eps):
+    if x.numel() == 0:
+        return _no_grads(x, gamma, x.shape[axis])
+    rows = _channels_second(x, axis)
+    dx, dgamma, dbeta = aten.native_batch_norm_backward(
+        _laid_out_as(rows, _channels_second(dy, axis)),
+        rows,
+        _affine_for_grad(x, gamma, x.shape[axis])[0],
+        running_mean,
+        running_var,
+        mean,
+        rstd,
+        training,
+        eps,
+        [True] * 3,
+    )
+    return _restore(dx, x, axis), _like_gamma(dgamma, gamma), _like_gamma(dbeta, gamma)
+
+
+def _stat_dtype(x: Tensor) -> torch.dtype:
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
+
+
+def _rsqrt(eps: float) -> float:
+    return 1 / math.sqrt(eps) if eps > 0 else math.inf
+
+
+def _cast(t: Tensor | None, x: Tensor) -> Tensor | None:
+    """`t` in the dtype of the statistics of `x`: what ATen's mixed-precision kernels accept."""
+    return None if t is None else t.to(_stat_dtype(x))
+
+
+def _affine(x: Tensor, gamma: Tensor | None, beta: Tensor | None, size: int) -> tuple[Tensor | None, Tensor | None]:
+    """Scale and shift as ATen wants them. For half inputs both must be there: they are what makes it keep the
+    statistics in float32."""
+    if x.dtype in (torch.float16, torch.bfloat16):
+        gamma = torch.ones(size, dtype=torch.float32, device=x.device) if gamma is None else gamma
+        beta = torch.zeros(size, dtype=torch.float32, device=x.device) if beta is None else beta
+    return _cast(gamma, x), _cast(beta, x)
+
+
+def _affine_for_grad(x: Tensor, gamma: Tensor | None, size: int) -> tuple[Tensor, Tensor]:
+    """The gradients of scale and shift are made only if ATen is shown both; the shift's values are not read."""
+    scale = torch.ones(size, dtype=_stat_dtype(x), device=x.device) if gamma is None else _cast(gamma, x)
+    return scale, scale
+
+
+def _like_gamma(grad: Tensor, gamma: Tensor | None) -> Tensor:
+    return grad if gamma is None else grad.to(gamma.dtype)
+
+
+def _no_grads(x: Tensor, gamma: Tensor | None, size: int) -> tuple[Tensor, Tensor, Tensor]:
+    dtype = _stat_dtype(x) if gamma is None else gamma.dtype
+    return torch.empty_like(x), *(torch.zeros(size, dtype=dtype, device=x.device) for _ in range(2))
+
+
+def _channels_second(x: Tensor, axis: int) -> Tensor:
+    """`x` with the normalised axis second, where ATen has it, and dense: on other strides ATen is slow, and
+    imprecise in bfloat16."""
+    if axis == 1:
+        return _dense(x)
+    if axis == x.ndim - 1:
+        return x.reshape(-1, x.shape[axis])
+    return x.movedim(axis, 1).contiguous()
+
+
+def _restore(y: Tensor, x: Tensor, axis: int) -> Tensor:
+    """Undoes `_channels_second`."""
+    if axis == 1:
+        return y
+    if axis == x.ndim - 1:
+        return y.reshape(x.shape)
+    return y.movedim(1, axis).contiguous()
+
+
+def _to_last(x: Tensor, axis: int) -> Tensor:
+    return x if axis == x.ndim - 1 else x.transpose(axis, -1)
+
+
+def _from_last(x: Tensor, axis: int) -> Tensor:
+    return x if axis == x.ndim - 1 else x.transpose(axis, -1).contiguous()
+
+
+def _dense(x: Tensor) -> Tensor:
+    """`x`, copied unless it is contiguous or channels-last."""
+    last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(x.ndim)
+    if last and x.is_contiguous(memory_format=last):
+        return x
+    return x.contiguous()
+
+
+def _laid_out_as(x: Tensor, dy: Tensor) -> Tensor:
+    """`dy` in the strides of `x`."""
+    return dy if dy.stride() == x.stride() else torch.empty_like(x).copy_(dy)

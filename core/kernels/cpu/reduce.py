@@ -1,0 +1,156 @@
+"""Reductions and scans on the CPU.
+
+`axes` is a tuple of non-negative axes; the empty tuple reduces nothing. Results have the dtype of `x` unless
+`dtype` says otherwise; float16 and bfloat16 accumulate in float32. All functions work on `meta` tensors.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from core.base import MXNetError
+
+HALF = (torch.float16, torch.bfloat16)
+
+
+def sum(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
+    """Sum over `axes`; integers keep their dtype (and wrap) unless `dtype` is given."""
+    dtype = dtype or x.dtype
+    if not axes:
+        return _copy(x, dtype)
+    return torch.sum(x, axes, keepdim=keepdims, dtype=dtype)
+
+
+def mean(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
+    """Mean over `axes`; an integer mean is truncated towards zero."""
+    dtype = dtype or x.dtype
+    if not axes:
+        return _copy(x, dtype)
+    if dtype.is_floating_point:
+        return torch.mean(x, axes, keepdim=keepdims, dtype=dtype)
+    total = torch.sum(x, axes, keepdim=keepdims, dtype=torch.int64)
+    count = math.prod(x.shape[axis] for axis in axes)
+    return total.div_(count, rounding_mode="trunc").to(dtype)
+
+
+def prod(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
+    """Product over `axes`."""
+    dtype = dtype or x.dtype
+    if not axes:
+        return _copy(x, dtype)
+    accumulator = torch.float32 if dtype in HALF else dtype
+    if len(axes) == 1:
+        return torch.prod(x, axes[0], keepdim=keepdims, dtype=accumulator).to(dtype)
+    # ATen's product knows one axis only: the reduced ones are laid side by side.
+    kept = [axis for axis in range(x.ndim) if axis not in axes]
+    rows = x.permute(*kept, *axes).reshape(*(x.shape[axis] for axis in kept), math.prod(x.shape[a] for a in axes))
+    result = torch.prod(rows, -1, dtype=accumulator).to(dtype)
+    if keepdims:
+        result = result.reshape([1 if axis in axes else size for axis, size in enumerate(x.shape)])
+    return result
+
+
+def max(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    """Largest element over `axes`; NaN if there is one. Raises MXNetError where nothing is reduced over."""
+    return _extremum(torch.amax, "max", x, axes, keepdims)
+
+
+def min(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    """Smallest element over `axes`; NaN if there is one. Raises MXNetError where nothing is reduced over."""
+    return _extremum(torch.amin, "min", x, axes, keepdims)
+
+
+def nansum(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
+    """Sum over `axes` that counts NaN as 0."""
+    return sum(_replace_nan(x, 0), axes, keepdims, dtype)
+
+
+def nanprod(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
+    """Product over `axes` that counts NaN as 1."""
+    return prod(_replace_nan(x, 1), axes, keepdims, dtype)
+
+
+def all(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    """Whether every element over `axes` is non-zero (NaN is), as bool."""
+    return torch.all(x.to(torch.bool), axes, keepdim=keepdims) if axes else _copy(x, torch.bool)
+
+
+def any(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    """Whether some element over `axes` is non-zero (NaN is), as bool."""
+    return torch.any(x.to(torch.bool), axes, keepdim=keepdims) if axes else _copy(x, torch.bool)
+
+
+def norm(x: Tensor, ord: int, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    """Vector norm over `axes`: sum of absolute values (`ord` 1) or root of the sum of squares (`ord` 2).
+
+    Integers give float32.
+    """
+    if ord not in (1, 2):
+        raise MXNetError(f"norm: ord={ord} was given; accepted are 1 and 2")
+    if not x.is_floating_point():
+        x = x.to(torch.float32)
+    if not axes:
+        return torch.abs(x).contiguous()
+    return torch.linalg.vector_norm(x, ord, axes, keepdim=keepdims)
+
+
+def moments(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> tuple[Tensor, Tensor]:
+    """Mean and biased variance over `axes`, of a floating-point `x`."""
+    if not axes:
+        return _copy(x, x.dtype), torch.zeros_like(x, memory_format=torch.contiguous_format)
+    var, mean = torch.var_mean(x, axes, correction=0, keepdim=keepdims)
+    return mean, var
+
+
+def argmax(x: Tensor, axis: int, keepdims: bool) -> Tensor:
+    """int64 index of the first largest element along `axis`; of the first NaN where there is one."""
+    return _argextremum(torch.argmax, "argmax", x, axis, keepdims)
+
+
+def argmin(x: Tensor, axis: int, keepdims: bool) -> Tensor:
+    """int64 index of the first smallest element along `axis`; of the first NaN where there is one."""
+    return _argextremum(torch.argmin, "argmin", x, axis, keepdims)
+
+
+def cumsum(x: Tensor, axis: int, dtype: torch.dtype | None = None) -> Tensor:
+    """Running sum along `axis`."""
+    return torch.cumsum(x, axis, dtype=dtype or x.dtype).contiguous()
+
+
+def cumprod(x: Tensor, axis: int, dtype: torch.dtype | None = None) -> Tensor:
+    """Running product along `axis`."""
+    return torch.cumprod(x, axis, dtype=dtype or x.dtype).contiguous()
+
+
+def logsumexp(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    """log(sum(exp(x))) over `axes` of a floating-point `x`, the maximum subtracted; -inf over nothing."""
+    return torch.logsumexp(x, axes, keepdim=keepdims) if axes else _copy(x, x.dtype)
+
+
+def _copy(x: Tensor, dtype: torch.dtype) -> Tensor:
+    return x.to(dtype, copy=True, memory_format=torch.contiguous_format)
+
+
+def _replace_nan(x: Tensor, value: int) -> Tensor:
+    return torch.nan_to_num(x, nan=value, posinf=math.inf, neginf=-math.inf) if x.is_floating_point() else x
+
+
+def _extremum(reduction, name: str, x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    if not axes:
+        return _copy(x, x.dtype)
+    _need_elements(name, x, axes)
+    return reduction(x, axes, keepdim=keepdims)
+
+
+def _argextremum(reduction, name: str, x: Tensor, axis: int, keepdims: bool) -> Tensor:
+    _need_elements(name, x, (axis,))
+    return reduction(x.to(torch.uint8) if x.dtype == torch.bool else x, axis, keepdim=keepdims)
+
+
+def _need_elements(name: str, x: Tensor, axes: tuple[int, ...]) -> None:
+    for axis in axes:
+        if x.shape[axis] == 0:
+            raise MXNetError(f"{name}: axis {axis} of shape {tuple(x.shape)} has no elements to choose from")

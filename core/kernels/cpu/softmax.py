@@ -1,0 +1,64 @@
+"""Softmax, log-softmax and the cross-entropy loss on the CPU.
+
+`axis` is one non-negative axis; inputs are floating-point; float16 and bfloat16 are computed in float32.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+aten = torch.ops.aten
+
+
+def softmax(x: Tensor, axis: int) -> Tensor:
+    """exp(x) / sum(exp(x)) along `axis`."""
+    return aten._softmax(x, axis, False)
+
+
+def log_softmax(x: Tensor, axis: int) -> Tensor:
+    """x - log(sum(exp(x))) along `axis`."""
+    return aten._log_softmax(x, axis, False)
+
+
+def softmax_grad(dy: Tensor, y: Tensor, axis: int) -> Tensor:
+    """Gradient of `softmax` for its input, from its output `y`: y (dy - sum(dy y))."""
+    return aten._softmax_backward_data(dy, y, axis, y.dtype)
+
+
+def log_softmax_grad(dy: Tensor, y: Tensor, axis: int) -> Tensor:
+    """Gradient of `log_softmax` for its input, from its output `y`: dy - exp(y) sum(dy)."""
+    return aten._log_softmax_backward_data(dy, y, axis, y.dtype)
+
+
+def masked_softmax(x: Tensor, length: Tensor, axis: int) -> Tensor:
+    """Softmax over the first `length` places along `axis`; the other places, and rows of length 0, are 0.
+
+    `length`: integers, of the shape of `x` without `axis`.
+    """
+    steps = torch.arange(x.shape[axis], device=x.device).view(-1, *[1] * (x.ndim - 1 - axis))
+    beyond = steps >= length.unsqueeze(axis)
+    # A row of length 0 is all -inf and comes out as NaN, which the second fill overwrites.
+    return aten._softmax(x.masked_fill(beyond, -math.inf), axis, False).masked_fill_(beyond, 0)
+
+
+def cross_entropy(logits: Tensor, label: Tensor, axis: int) -> Tensor:
+    """-log_softmax(logits)[label] along `axis`, of the shape of `logits` without `axis`.
+
+    `label`: class indices of any dtype, truncated to integers and clipped to the classes there are.
+    """
+    return aten._log_softmax(logits, axis, False).gather(axis, _classes(logits, label, axis)).squeeze(axis).neg_()
+
+
+def cross_entropy_grad(dloss: Tensor, logits: Tensor, label: Tensor, axis: int) -> Tensor:
+    """Gradient of `cross_entropy` for `logits`: dloss (softmax(logits) - onehot(label))."""
+    difference = aten._softmax(logits, axis, False)
+    classes = _classes(logits, label, axis)
+    difference.scatter_add_(axis, classes, difference.new_full((), -1).expand_as(classes))
+    return difference.mul_(dloss.unsqueeze(axis))
+
+
+def _classes(logits: Tensor, label: Tensor, axis: int) -> Tensor:
+    return label.to(torch.int64).clamp(0, max(logits.shape[axis] - 1, 0)).unsqueeze(axis)
