@@ -40,6 +40,7 @@ slow: $(STAMP)
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python scripts/report.py --check
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

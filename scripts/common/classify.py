@@ -1,0 +1,32 @@
+"""Training and testing a classifier for one epoch: the loop that the classification programs share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from core.context import Context
+
+from core import autograd, metric
+
+
+def train_epoch(net, batches: Iterable, trainer, loss_function, context: Context) -> dict[str, float]:
+    """One pass of training; the mean loss, and the accuracy on the way."""
+    loss_sum, accuracy = metric.Loss(), metric.Accuracy()
+    for data, label in batches:
+        data, label = data.as_in_context(context), label.as_in_context(context)
+        with autograd.record():
+            output = net(data)
+            loss = loss_function(output, label)
+        loss.backward()
+        trainer.step(data.shape[0])
+        loss_sum.update(None, loss)
+        accuracy.update(label, output)
+    return {"loss": loss_sum.get()[1], "train_accuracy": accuracy.get()[1]}
+
+
+def test(net, batches: Iterable, context: Context) -> float:
+    """The accuracy of a network on `batches`."""
+    accuracy = metric.Accuracy()
+    for data, label in batches:
+        accuracy.update(label.as_in_context(context), net(data.as_in_context(context)))
+    return accuracy.get()[1]

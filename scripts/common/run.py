@@ -1,0 +1,171 @@
+"""A training run that can be killed at any moment and resumed to the same numbers.
+
+    run = Run("image_classification", args, data=checksums(files))
+    for epoch in run.epochs(args.epochs, net, trainer):
+        for data, label in run.progress(loader, f"epoch {epoch}"):
+            ...
+        run.epoch_done(epoch, {"loss": loss, "test_accuracy": accuracy}, samples=60000)
+    run.finish("test_accuracy")
+
+After every epoch a checkpoint holds parameters, optimizer states, the states of the random generators and the record
+so far. It is a folder that appears under its final name only when it is whole; nothing in it is executed on loading.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+from core.files.atomic import write_bytes
+from tqdm import tqdm
+
+from core import random as core_random
+from scripts.common.record import LOGS, ROOT, Record
+
+# Arguments that may change when a run goes on: they do not touch the numbers of an epoch.
+FREE = {"resume", "save_dir", "log_dir", "run", "num_workers", "data_dir"}
+
+
+def add_run_arguments(parser: argparse.ArgumentParser, run: str, *, seed: int = 0) -> None:
+    """Adds --seed, --resume, --run, --save-dir and --log-dir, which every training program has."""
+    parser.add_argument("--seed", type=int, default=seed, help="seed of everything random (default: %(default)s)")
+    parser.add_argument("--resume", action="store_true", help="go on after the last finished epoch, if there is one")
+    parser.add_argument("--run", default=run, help="name of the run's log files (default: %(default)s)")
+    parser.add_argument("--save-dir", type=Path, help="folder of the checkpoints (default: checkpoints/<task>/<run>)")
+    parser.add_argument("--log-dir", type=Path, default=LOGS, help="folder of the logs (default: logs)")
+
+
+class Run:
+    """The record, the checkpoints and the progress bars of one training run.
+
+    Make it before anything random happens: it seeds every generator from `args.seed`. `args` needs what
+    `add_run_arguments` adds. `data` are the checksums of what the run reads.
+    """
+
+    def __init__(self, task: str, args: argparse.Namespace, *, data: dict[str, str]):
+        self.args = args
+        self.record = Record(task, args.run, seed=args.seed, data=data, folder=args.log_dir)
+        self.folder = args.save_dir or ROOT / "checkpoints" / task / args.run
+        core_random.seed(args.seed)
+        np.random.seed(args.seed)
+        random.seed(args.seed)
+
+    def epochs(self, count: int, net, trainer) -> Iterator[int]:
+        """The epochs still to do, counted from 1; `net` and `trainer` are restored first when `--resume` asks for it.
+
+        Raises SystemExit when the checkpoint was made with other arguments.
+        """
+        done = 0
+        checkpoint = latest(self.folder) if self.args.resume else None
+        if checkpoint:
+            done = self._restore(checkpoint, net, trainer)
+        else:
+            self._forget_checkpoints()
+            self.record.put(arguments=self._arguments(), epochs=[])
+            self.record.begin()
+        for epoch in range(done + 1, count + 1):
+            self._epoch_started = time.perf_counter()
+            yield epoch
+            self._save(epoch, net, trainer)
+
+    def progress(self, batches: Iterable, title: str) -> Iterable:
+        """`batches` with a bar on the terminal; without a terminal just `batches`."""
+        return tqdm(batches, desc=title, leave=False, disable=None)
+
+    def epoch_done(self, epoch: int, metrics: dict[str, float], samples: int) -> None:
+        """Writes the row of an epoch; `samples` is how many were trained on."""
+        seconds = time.perf_counter() - self._epoch_started
+        self.record.facts["epochs"].append({"epoch": epoch} | metrics)
+        self.record.facts["times"].setdefault("epochs", []).append(round(seconds, 3))
+        self.record.say(f"epoch {epoch}: {_show(metrics)}", f"{seconds:.1f} s, {samples / seconds:.0f} samples/s")
+
+    def finish(self, *names: str, published: str = "") -> dict[str, float]:
+        """Writes, and returns, the metrics `names` of the last epoch as the final ones of the run.
+
+        `published` says what others got, and where.
+        """
+        row = self.record.facts["epochs"][-1]
+        metrics = {name: row[name] for name in names}
+        self.record.put(final=metrics, published=published)
+        self.record.say(f"final: {_show(metrics)}", f"{self.record.seconds():.1f} s in all")
+        return metrics
+
+    # ------------------------------------------------------------ checkpoints
+
+    def _save(self, epoch: int, net, trainer) -> None:
+        """A checkpoint takes its name when everything in it is on the disk; the one before goes then."""
+        final = self.folder / f"epoch-{epoch:04d}"
+        unfinished = self.folder / "unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        net.save_parameters(str(unfinished / "net.params"))
+        trainer.save_states(str(unfinished / "trainer.states"))
+        state = {"epoch": epoch, "record": self.record.state(), "random": _random_state()}
+        write_bytes(unfinished / "state.json", json.dumps(state).encode())
+        os.replace(unfinished, final)
+        self._forget_checkpoints(but=final)
+
+    def _restore(self, checkpoint: Path, net, trainer) -> int:
+        state = json.loads((checkpoint / "state.json").read_text())
+        facts = state["record"]["facts"]
+        self._refuse_other_arguments(facts["arguments"])
+        if facts["data"] != self.record.facts["data"]:
+            raise SystemExit(f"the checkpoint in {self.folder} was made from other data: their SHA-256 differ")
+        net.load_parameters(str(checkpoint / "net.params"))
+        trainer.load_states(str(checkpoint / "trainer.states"))
+        self.record.restore(state["record"])
+        _set_random_state(state["random"])
+        print(f"resumed after epoch {state['epoch']} from {checkpoint}", flush=True)
+        return state["epoch"]
+
+    def _forget_checkpoints(self, but: Path | None = None) -> None:
+        for folder in self.folder.glob("epoch-*"):
+            if folder != but:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _arguments(self) -> dict:
+        """The arguments that decide the numbers, as they look after a round trip through JSON."""
+        return {name: value for name, value in sorted(vars(self.args).items()) if name not in FREE}
+
+    def _refuse_other_arguments(self, before: dict) -> None:
+        now = self._arguments()
+        changed = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
+        if changed:
+            raise SystemExit(
+                f"the checkpoint in {self.folder} was made with "
+                + ", ".join(f"--{name.replace('_', '-')} {before.get(name)}" for name in changed)
+                + ", now given "
+                + ", ".join(f"{now.get(name)}" for name in changed)
+                + ": give the same, or another --save-dir"
+            )
+
+
+def latest(folder: Path) -> Path | None:
+    """The newest whole checkpoint in `folder`."""
+    return max(folder.glob("epoch-*"), default=None, key=lambda path: int(path.name.removeprefix("epoch-")))
+
+
+def _random_state() -> dict:
+    version, words, gauss = random.getstate()
+    numpy_state = np.random.get_state(legacy=False)
+    numpy_state["state"]["key"] = numpy_state["state"]["key"].tolist()
+    return {"core": core_random.get_state(), "numpy": numpy_state, "python": [version, list(words), gauss]}
+
+
+def _set_random_state(state: dict) -> None:
+    core_random.set_state(state["core"])
+    key = np.asarray(state["numpy"]["state"]["key"], dtype=np.uint32)
+    np.random.set_state(state["numpy"] | {"state": state["numpy"]["state"] | {"key": key}})
+    version, words, gauss = state["python"]
+    random.setstate((version, tuple(words), gauss))
+
+
+def _show(metrics: dict[str, float]) -> str:
+    return "  ".join(f"{name} {value:.6g}" for name, value in metrics.items())
