@@ -1,0 +1,145 @@
+"""Gathers, scatters and other kernels that move elements by integer indices (CPU wing).
+
+Index tensors may be of any integer type; the operator layer has clipped or wrapped them into range.
+Every function is deterministic: where several places write one, `scatter_nd` keeps the last and the
+gradients add in the order of the indices. Gradients of half types add in float32.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+aten = torch.ops.aten
+
+
+def take(x, indices, axis):
+    """Slices of `x` along `axis`: result shape x.shape[:axis] + indices.shape + x.shape[axis + 1:]."""
+    shape = x.shape[:axis] + indices.shape + x.shape[axis + 1 :]
+    return x.index_select(axis, _long(indices).reshape(-1)).reshape(shape)
+
+
+def take_grad(dy, indices, axis, x_shape):
+    """Gradient of `take` with respect to `x` (shape `x_shape`)."""
+    outer, rows, inner = math.prod(x_shape[:axis]), x_shape[axis], math.prod(x_shape[axis + 1 :])
+    indices = _long(indices).reshape(-1)
+    if outer == 1:
+        return embedding_grad(dy.reshape(indices.numel(), inner), indices, (rows, inner)).reshape(x_shape)
+    dx = torch.zeros((outer, rows, inner), dtype=_accumulator(dy.dtype), device=dy.device)
+    dx.index_add_(1, indices, dy.reshape(outer, indices.numel(), inner).to(dx.dtype))
+    return dx.to(dy.dtype).reshape(x_shape)
+
+
+def embedding(indices, weight):
+    """Rows of `weight` (V, D): result indices.shape + (D,)."""
+    return aten.embedding(weight, _long(indices))
+
+
+def embedding_grad(dy, indices, weight_shape):
+    """Gradient of `embedding` with respect to the weight of shape (V, D)."""
+    rows = dy.to(_accumulator(dy.dtype))
+    return aten.embedding_dense_backward(rows, _long(indices), weight_shape[0], -1, False).to(dy.dtype)
+
+
+def pick(x, indices, axis, keepdims):
+    """One element of each row along `axis`; `indices` has the shape of `x` without that axis."""
+    y = x.gather(axis, _long(indices).unsqueeze(axis))
+    return y if keepdims else y.squeeze(axis)
+
+
+def pick_grad(dy, indices, axis, x_shape):
+    """Gradient of `pick` with respect to `x`; `dy` with or without the picked axis."""
+    indices = _long(indices).unsqueeze(axis)
+    dx = torch.zeros(x_shape, dtype=dy.dtype, device=dy.device)
+    return dx.scatter_(axis, indices, dy.reshape(indices.shape))
+
+
+def gather_nd(x, indices):
+    """y[j...] = x[indices[0, j...], ..., indices[M - 1, j...]], indices (M, ...) of the first M axes."""
+    return aten.index(x, list(_long(indices).unbind(0)))
+
+
+def scatter_nd(data, indices, shape):
+    """Zeros of `shape` with `data` written at `indices` (M, ...); of several writes the last one stays."""
+    return _scatter(data, indices, shape, lambda y, at, rows: y.scatter_(0, at, rows))
+
+
+def scatter_nd_add(data, indices, shape):
+    """Zeros of `shape` with `data` added at `indices` (M, ...): the gradient of `gather_nd`."""
+    wide = data.to(_accumulator(data.dtype))
+    return _scatter(wide, indices, shape, lambda y, at, rows: y.scatter_add_(0, at, rows)).to(data.dtype)
+
+
+def gather_along(x, indices, axis):
+    """NumPy's take_along_axis: shapes broadcast on all axes but `axis`."""
+    return torch.take_along_dim(x, _long(indices), axis)
+
+
+def scatter_along_add(dy, indices, axis, x_shape):
+    """Gradient of `gather_along` with respect to `x` (shape `x_shape`)."""
+    wide = dy.shape[:axis] + (x_shape[axis],) + dy.shape[axis + 1 :]
+    dx = torch.zeros(wide, dtype=_accumulator(dy.dtype), device=dy.device)
+    dx.scatter_add_(axis, _long(indices).expand(dy.shape), dy.to(dx.dtype))
+    broadcast = [i for i, (n, m) in enumerate(zip(wide, x_shape, strict=True)) if n != m]
+    return (dx.sum(broadcast, keepdim=True) if broadcast else dx).to(dy.dtype)
+
+
+def one_hot(indices, depth, on_value, off_value, dtype):
+    """indices.shape + (depth,): `on_value` at the index, `off_value` elsewhere; none for an index out of range."""
+    indices = _long(indices).unsqueeze(-1)
+    y = torch.full(indices.shape[:-1] + (depth,), off_value, dtype=dtype, device=indices.device)
+    if depth == 0:
+        return y
+    hot = torch.where((indices >= 0) & (indices < depth), on_value, off_value).to(dtype)
+    return y.scatter_(-1, indices.clamp(0, depth - 1), hot)
+
+
+def index_get(x, index_tuple):
+    """Advanced indexing: one index tensor (integers, or a boolean mask) or None for each leading axis of `x`."""
+    return aten.index(x, [_index(i) for i in index_tuple])
+
+
+def index_put(x, index_tuple, value, accumulate):
+    """A copy of `x` with `value` (broadcast) written, or added, at the places that `index_get` would read."""
+    return aten.index_put(x, [_index(i) for i in index_tuple], value.to(x.dtype), accumulate)
+
+
+def sequence_reverse(x, lengths):
+    """`x` (T, N, ...) with the first lengths[n] steps of every sequence reversed (all T with `lengths` None)."""
+    if lengths is None:
+        return x.flip(0)
+    time = torch.arange(x.shape[0], device=x.device).unsqueeze(1)
+    lengths = _long(lengths).unsqueeze(0)
+    source = torch.where(time < lengths, lengths - 1 - time, time)
+    return x.gather(0, source.reshape(source.shape + (1,) * (x.dim() - 2)).expand(x.shape))
+
+
+def nonzero(x):
+    """Coordinates (n, ndim) of the nonzero elements in row-major order, int64; `n` depends on the data."""
+    return torch.nonzero(x)
+
+
+def _scatter(data, indices, shape, write):
+    """Applies `write` to the indexed axes flattened into rows: along one axis ATen writes in index order."""
+    indices = _long(indices)
+    depth = indices.shape[0]
+    inner = math.prod(shape[depth:])
+    at = torch.zeros(indices.shape[1:], dtype=torch.int64, device=data.device)
+    for axis, index in enumerate(indices.unbind(0)):
+        at = at * shape[axis] + index
+    at = at.reshape(-1, 1).expand(-1, inner)
+    y = torch.zeros((math.prod(shape[:depth]), inner), dtype=data.dtype, device=data.device)
+    return write(y, at, data.reshape(at.shape)).reshape(shape)
+
+
+def _long(indices):
+    return indices if indices.dtype is torch.int64 else indices.to(torch.int64)
+
+
+def _index(index):
+    return index if index is None or index.dtype is torch.bool else _long(index)
+
+
+def _accumulator(dtype):
+    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype

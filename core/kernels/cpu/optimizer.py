@@ -1,0 +1,299 @@
+"""Optimizer updates in place, with MXNet's formulas (CPU wing).
+
+Every `name_` function changes the weight `w` and its state tensors, given the gradient `g` (left as it is) of the same
+shape. `rescale` multiplies the gradient, `clip` (None or negative: off) bounds it to [-clip, clip] afterwards, `wd` is
+the weight decay. Two keywords belong to all of them:
+
+- `w32`: the float32 master copy of half-precision weights. It and the float32 states are updated, `w` gets it rounded.
+- `segments`: a sequence of (start, stop, lr_mult, wd_mult) for flat tensors that hold many parameters; each part is
+  updated with lr * lr_mult and wd * wd_mult, elements outside all parts stay.
+
+Memory traffic decides the speed: the arrays are updated block by block, so that the passes over a block after the first
+find it in cache, and temporaries have the size of a block.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+
+import torch
+
+# Elements of a block: at float32 with three states and two temporaries 0.75 MB a block, in the cache of one core.
+BLOCK = 1 << 15
+
+
+def _elementwise(rule):
+    """The public function of a rule for one block: takes the arrays apart into parts and blocks."""
+    names = tuple(inspect.signature(rule).parameters)
+
+    @functools.wraps(rule)
+    def update(*args, w32=None, segments=None, **attrs):
+        attrs.update(zip(names, args, strict=False))
+        arrays = {name: attrs.pop(name) for name in names if isinstance(attrs.get(name), torch.Tensor)}
+        low = None
+        if w32 is not None:
+            low, arrays["w"] = arrays["w"], w32
+            arrays["low"] = low
+        if all(a.is_contiguous() for a in arrays.values()):
+            arrays = {name: a.view(-1) for name, a in arrays.items()}
+        elif segments is not None:
+            raise ValueError("segments need contiguous arrays")
+        if segments is None:
+            _update_part(rule, arrays, attrs)
+            return
+        lr, wd = attrs.get("lr"), attrs.get("wd", 0.0)
+        for start, stop, lr_mult, wd_mult in segments:
+            part = {name: a[start:stop] for name, a in arrays.items()}
+            scaled = {} if lr is None else {"lr": lr * lr_mult}
+            _update_part(rule, part, {**attrs, **scaled, "wd": wd * wd_mult})
+
+    return update
+
+
+def _update_part(rule, arrays, attrs):
+    blocks = [arrays]
+    if arrays["w"].dim() == 1 and arrays["w"].numel() > BLOCK:
+        pieces = [a.split(BLOCK) for a in arrays.values()]
+        blocks = [dict(zip(arrays, piece, strict=True)) for piece in zip(*pieces, strict=True)]
+    for block in blocks:
+        low = block.pop("low", None)
+        if low is not None:
+            block["g"] = block["g"].to(block["w"].dtype)
+        rule(**block, **attrs)
+        if low is not None:
+            low.copy_(block["w"])
+
+
+@_elementwise
+def sgd_(w, g, lr, wd=0.0, rescale=1.0, clip=None):
+    """w -= lr (g + wd w)."""
+    w.add_(_decayed(_clipped(g, rescale, clip), g, w, wd), alpha=-lr)
+
+
+@_elementwise
+def sgd_momentum_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None):
+    """mom = momentum mom - lr (g + wd w); w += mom."""
+    mom.mul_(momentum).add_(_decayed(_clipped(g, rescale, clip), g, w, wd), alpha=-lr)
+    w.add_(mom)
+
+
+@_elementwise
+def nag_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None):
+    """Nesterov's momentum: mom = momentum mom - lr (g + wd w); w += momentum mom - lr (g + wd w).
+
+    MXNet's update in place computes the new `mom` last, hence with the decay of the new weight; so does this.
+    """
+    g = _decayed(_clipped(g, rescale, clip), g, w, wd)
+    mom.mul_(momentum).add_(g, alpha=-lr)
+    w.add_(mom, alpha=momentum).add_(g, alpha=-lr)
+    if wd != 0:
+        mom.mul_(1 - lr * wd * momentum).add_(g, alpha=lr * lr * wd)
+
+
+@_elementwise
+def signsgd_(w, g, lr, wd=0.0, rescale=1.0, clip=None):
+    """w = (1 - lr wd) w - lr sign(g) (Bernstein et al., 2018); a positive rescale and the clip do not matter."""
+    w.mul_(1 - lr * wd).add_((g * rescale).sign_(), alpha=-lr)
+
+
+@_elementwise
+def signum_(w, g, mom, lr, wd=0.0, momentum=0.0, wd_lh=0.0, rescale=1.0, clip=None):
+    """mom = momentum mom - (1 - momentum) (g + wd w); w = (1 - lr wd_lh) w + lr sign(mom)."""
+    g = _decayed(_clipped(g, rescale, clip), g, w, wd)
+    mom.mul_(momentum).add_(g, alpha=momentum - 1)
+    w.mul_(1 - lr * wd_lh).add_(mom.sign(), alpha=lr)
+
+
+@_elementwise
+def dcasgd_(w, g, mom, previous, lr, wd=0.0, momentum=0.0, lamda=0.04, rescale=1.0, clip=None):
+    """Delay-compensated SGD (Zheng et al., 2017); `previous` is the weight of the step before."""
+    g = _clipped(g, rescale, clip)
+    step = (w - previous).mul_(g).mul_(g).mul_(lamda).add_(g).add_(w, alpha=wd)
+    mom.mul_(momentum).add_(step, alpha=-lr)
+    previous.copy_(w)
+    w.add_(mom)
+
+
+@_elementwise
+def adam_(w, g, mean, var, lr, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-8, rescale=1.0, clip=None):
+    """Adam (Kingma and Ba, 2015) on g + wd w; the caller puts the bias correction into `lr`."""
+    g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
+    mean.lerp_(g, 1 - beta1)
+    var.mul_(beta2).addcmul_(g, g, value=1 - beta2)
+    w.addcdiv_(mean, var.sqrt().add_(eps), value=-lr)
+
+
+@_elementwise
+def adamw_(w, g, mean, var, lr, eta=1.0, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-8, rescale=1.0, clip=None):
+    """Adam with decoupled decay: w -= eta (lr mean / (sqrt(var) + eps) + wd w) (Loshchilov and Hutter, 2019)."""
+    g = _clipped(g, rescale, clip)
+    mean.lerp_(g, 1 - beta1)
+    var.mul_(beta2).addcmul_(g, g, value=1 - beta2)
+    w.mul_(1 - eta * wd).addcdiv_(mean, var.sqrt().add_(eps), value=-eta * lr)
+
+
+@_elementwise
+def adamax_(w, g, mean, norm, lr, wd=0.0, beta1=0.9, beta2=0.999, rescale=1.0, clip=None):
+    """Adam with the infinity norm, w -= lr mean / norm; the caller puts the bias correction into `lr`."""
+    g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
+    mean.lerp_(g, 1 - beta1)
+    torch.maximum(norm.mul_(beta2), g.abs(), out=norm)
+    w.addcdiv_(mean, norm, value=-lr)
+
+
+@_elementwise
+def nadam_(w, g, mean, var, lr, g_share, mean_share, var_share, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-8, rescale=1.0,
+           clip=None):  # fmt: skip
+    """NAdam (Dozat, 2016): w -= lr (g_share g + mean_share mean) / (sqrt(var_share var) + eps)."""
+    g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
+    mean.lerp_(g, 1 - beta1)
+    var.mul_(beta2).addcmul_(g, g, value=1 - beta2)
+    w.addcdiv_((g * g_share).add_(mean, alpha=mean_share), (var * var_share).sqrt_().add_(eps), value=-lr)
+
+
+@_elementwise
+def rmsprop_(w, g, n, lr, wd=0.0, gamma1=0.95, eps=1e-8, rescale=1.0, clip=None, clip_weights=None):
+    """n = gamma1 n + (1 - gamma1) g^2; w -= lr g / sqrt(n + eps), then clipped (Tieleman and Hinton, 2012)."""
+    g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
+    n.mul_(gamma1).addcmul_(g, g, value=1 - gamma1)
+    w.addcdiv_(g, (n + eps).sqrt_(), value=-lr)
+    if _on(clip_weights):
+        w.clamp_(-clip_weights, clip_weights)
+
+
+@_elementwise
+def rmspropalex_(w, g, n, mean, delta, lr, wd=0.0, gamma1=0.95, gamma2=0.9, eps=1e-8, rescale=1.0, clip=None,
+                 clip_weights=None):  # fmt: skip
+    """Centred RMSProp with momentum (Graves, 2013, equations 38 to 45)."""
+    g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
+    n.mul_(gamma1).addcmul_(g, g, value=1 - gamma1)
+    mean.lerp_(g, 1 - gamma1)
+    delta.mul_(gamma2).addcdiv_(g, torch.addcmul(n, mean, mean, value=-1).add_(eps).sqrt_(), value=-lr)
+    w.add_(delta)
+    if _on(clip_weights):
+        w.clamp_(-clip_weights, clip_weights)
+
+
+@_elementwise
+def adagrad_(w, g, history, lr, wd=0.0, eps=1e-7, rescale=1.0, clip=None):
+    """history += g^2; w -= lr (g / sqrt(history + eps) + wd w) (Duchi, Hazan and Singer, 2011)."""
+    g = _clipped(g, rescale, clip)
+    history.addcmul_(g, g)
+    w.mul_(1 - lr * wd).addcdiv_(g, (history + eps).sqrt_(), value=-lr)
+
+
+def group_adagrad_(w, g, history, lr, eps=1e-5, rescale=1.0, clip=None):
+    """AdaGrad with one history (rows, 1) for each row of `w` (rows, ...): the mean of g^2 over the row."""
+    g = _clipped(g, rescale, clip)
+    rows = g.reshape(g.shape[0], -1)
+    history.add_((rows * rows).mean(1).reshape(history.shape))
+    scale = (history + eps).rsqrt_().reshape((-1,) + (1,) * (g.dim() - 1))
+    w.addcmul_(g, scale, value=-lr)
+
+
+@_elementwise
+def adadelta_(w, g, acc_g, acc_delta, lr=1.0, wd=0.0, rho=0.9, eps=1e-5, rescale=1.0, clip=None):
+    """AdaDelta (Zeiler, 2012) with decay w -= delta + wd w; as in MXNet no learning rate enters."""
+    g = _clipped(g, rescale, clip)
+    acc_g.mul_(rho).addcmul_(g, g, value=1 - rho)
+    delta = (acc_delta + eps).sqrt_().div_((acc_g + eps).sqrt_()).mul_(g)
+    acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)
+    w.mul_(1 - wd).sub_(delta)
+
+
+@_elementwise
+def ftrl_(w, g, z, n, lr, wd=0.0, lamda1=0.01, beta=1.0, rescale=1.0, clip=None):
+    """Follow the regularised leader (McMahan et al., 2013)."""
+    g = _clipped(g, rescale, clip)
+    root = n.sqrt()
+    n.addcmul_(g, g)
+    grown = n.sqrt()
+    z.add_(g).addcmul_(root.sub_(grown), w, value=1 / lr)
+    # sign(z) max(|z| - lamda1, 0), the soft threshold, with the opposite sign
+    shrunk = z.clamp(-lamda1, lamda1).sub_(z)
+    torch.div(shrunk, grown.add_(beta).div_(lr).add_(wd), out=w)
+
+
+@_elementwise
+def ftml_(w, g, d, v, z, lr, t, wd=0.0, beta1=0.6, beta2=0.999, eps=1e-8, rescale=1.0, clip=None):
+    """Follow the moving leader (Zheng and Kwok, 2017), step number `t` from 1."""
+    g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
+    v.mul_(beta2).addcmul_(g, g, value=1 - beta2)
+    d_new = (v / (1 - beta2**t)).sqrt_().add_(eps).mul_((1 - beta1**t) / lr)
+    z.mul_(beta1).add_(g, alpha=1 - beta1)
+    z.addcmul_(d.mul_(-beta1).add_(d_new), w, value=-1)
+    d.copy_(d_new)
+    torch.div(z, d_new.neg_(), out=w)
+
+
+@_elementwise
+def sgld_(w, g, noise, lr, wd=0.0, rescale=1.0, clip=None):
+    """Stochastic gradient Langevin dynamics: w += sqrt(lr) noise - lr / 2 (g + wd w), `noise` standard normal."""
+    w.add_(_decayed(_clipped(g, rescale, clip), g, w, wd), alpha=-lr / 2).add_(noise, alpha=lr**0.5)
+
+
+def lamb_phase1(w, g, mean, var, t, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-6, bias_correction=True, rescale=1.0,
+                clip=None, segments=None):  # fmt: skip
+    """LAMB's direction (You et al., 2020): changes `mean` and `var`, returns the update before the trust ratio.
+
+    The result is float32 for half-precision weights.
+    """
+    update = torch.empty_like(w, dtype=mean.dtype)
+    correction = (1 - beta1**t, 1 - beta2**t) if bias_correction else (1.0, 1.0)
+    _lamb_direction_(w, g, mean, var, update, wd, beta1, beta2, eps, correction, rescale, clip, segments=segments)
+    return update
+
+
+@_elementwise
+def _lamb_direction_(w, g, mean, var, update, wd, beta1, beta2, eps, correction, rescale, clip):
+    g = _clipped(g.to(mean.dtype), rescale, clip)
+    mean.lerp_(g, 1 - beta1)
+    var.mul_(beta2).addcmul_(g, g, value=1 - beta2)
+    torch.mul(w, wd, out=update)
+    update.addcdiv_(mean, (var / correction[1]).sqrt_().add_(eps), value=1 / correction[0])
+
+
+def lamb_phase2_(w, update, weight_norm, update_norm, lr, lower_bound=None, upper_bound=None, w32=None, segments=None):
+    """w -= lr ratio update, ratio = bounded weight_norm / update_norm (1 where either is 0).
+
+    The norms are tensors of one element, or of one for each segment.
+    """
+    weight_norm = weight_norm.clamp(
+        lower_bound if _on(lower_bound) else None, upper_bound if _on(upper_bound) else None
+    ) if _on(lower_bound) or _on(upper_bound) else weight_norm  # fmt: skip
+    ratio = torch.where((weight_norm == 0) | (update_norm == 0), 1.0, weight_norm / update_norm).reshape(-1)
+    master = w if w32 is None else w32
+    if segments is None:
+        master.sub_(update * (ratio * lr).to(update.dtype).reshape((1,) * update.dim()))
+    else:
+        for (start, stop, lr_mult, _), scale in zip(segments, ratio, strict=True):
+            master[start:stop].addcmul_(update[start:stop], scale.to(update.dtype), value=-lr * lr_mult)
+    if w32 is not None:
+        w.copy_(w32)
+
+
+def sum_squares(x, segments=None):
+    """Sum of the squares of `x`, or of each of its segments: float32 (float64 for float64) of one element a segment."""
+    parts = [x.reshape(-1)] if segments is None else [x[start:stop] for start, stop, *_ in segments]
+    dtype = torch.float64 if x.dtype is torch.float64 else torch.float32
+    return torch.stack([torch.linalg.vector_norm(part, dtype=dtype) for part in parts]).square_()
+
+
+def _clipped(g, rescale=1.0, clip=None):
+    """clip(rescale g); `g` itself when there is nothing to do."""
+    if rescale != 1:
+        g = g * rescale
+        return g.clamp_(-clip, clip) if _on(clip) else g
+    return g.clamp(-clip, clip) if _on(clip) else g
+
+
+def _decayed(scaled, g, w, wd):
+    """scaled + wd w, in place where `scaled` is not the caller's `g`."""
+    if wd == 0:
+        return scaled
+    return torch.add(scaled, w, alpha=wd) if scaled is g else scaled.add_(w, alpha=wd)
+
+
+def _on(clip):
+    return clip is not None and clip >= 0

@@ -1,0 +1,143 @@
+"""Random samplers (CPU wing): the numbers are a function of `key` (0 <= key < 2**63), shape and dtype alone.
+
+ATen's generator (a Mersenne twister; MKL's streams for Bernoulli) is seeded afresh from every key. Samplers of
+half types draw in float32. Parameters are numbers or tensors that broadcast to `shape`.
+"""
+
+from __future__ import annotations
+
+import torch
+
+aten = torch.ops.aten
+_generator = torch.Generator()
+
+
+def uniform(shape, low, high, dtype, device, key):
+    """Uniform on [low, high), of `shape` and float `dtype`."""
+    x = _draw(shape, dtype, device, key, lambda x, g: x.uniform_(generator=g))
+    return _affine_(x, low, high - low).to(dtype)
+
+
+def normal(shape, loc, scale, dtype, device, key):
+    """Normal with mean `loc` and standard deviation `scale`."""
+    return _affine_(_draw(shape, dtype, device, key, lambda x, g: x.normal_(generator=g)), loc, scale).to(dtype)
+
+
+def randint(shape, low, high, dtype, device, key):
+    """Integers low <= x < high (Python ints)."""
+    x = torch.empty(shape, dtype=torch.int64, device=device)
+    return (x if x.is_meta else x.random_(low, high, generator=_seeded(key))).to(dtype)
+
+
+def bernoulli(shape, p, dtype, device, key):
+    """1 with probability `p`, else 0."""
+    if isinstance(p, torch.Tensor):
+        u = uniform(shape, 0.0, 1.0, _wide(p.dtype), device, key)
+        return (u < p).to(dtype)
+    return _draw(shape, dtype, device, key, lambda x, g: x.bernoulli_(p, generator=g)).to(dtype)
+
+
+def exponential(shape, scale, dtype, device, key):
+    """Exponential with mean `scale`."""
+    return _affine_(_draw(shape, dtype, device, key, lambda x, g: x.exponential_(generator=g)), 0.0, scale).to(dtype)
+
+
+def gamma(shape, alpha, beta, dtype, device, key):
+    """Gamma of shape parameter `alpha` and scale `beta`: mean alpha * beta."""
+    alpha = _spread(alpha, shape, dtype, device)
+    return _affine_(_sampled(aten._standard_gamma, alpha, key), 0.0, beta).to(dtype)
+
+
+def poisson(shape, lam, dtype, device, key):
+    """Poisson of mean `lam`."""
+    return _sampled(aten.poisson, _spread(lam, shape, dtype, device), key).to(dtype)
+
+
+def negative_binomial(shape, k, p, dtype, device, key):
+    """Failures before the k-th success of probability `p`: a Poisson of Gamma(k, (1 - p) / p) mean."""
+    rate = gamma(shape, k, (1 - p) / p, _wide(dtype), device, key)
+    return _sampled(aten.poisson, rate, _second(key)).to(dtype)
+
+
+def generalized_negative_binomial(shape, mu, alpha, dtype, device, key):
+    """Negative binomial of mean `mu` and dispersion `alpha`: a Poisson of Gamma(1 / alpha, mu alpha) mean."""
+    mu, alpha = _spread(mu, shape, dtype, device), _spread(alpha, shape, dtype, device)
+    mixed = gamma(shape, alpha.reciprocal(), mu * alpha, mu.dtype, device, key)
+    rate = torch.where(alpha == 0, mu, mixed)
+    return _sampled(aten.poisson, rate, _second(key)).to(dtype)
+
+
+def multinomial(probs, n, key):
+    """`n` categories with replacement from each row of `probs` (..., K; need not sum to 1): int64 (..., n)."""
+    if probs.is_meta or n == 0 or probs.numel() == 0:
+        return torch.empty(probs.shape[:-1] + (n,), dtype=torch.int64, device=probs.device)
+    rows = probs.reshape(-1, probs.shape[-1]).to(_wide(probs.dtype))
+    drawn = torch.multinomial(rows, n, replacement=True, generator=_seeded(key))
+    return drawn.reshape(probs.shape[:-1] + (n,))
+
+
+def permutation(n, device, key):
+    """A random order of 0 .. n - 1, int64."""
+    if torch.device(device).type == "meta":
+        return torch.empty(n, dtype=torch.int64, device=device)
+    return torch.randperm(n, generator=_seeded(key), device=device)
+
+
+def dropout(x, p, key, axes=()):
+    """x * mask / (1 - p) with a mask that is 0 with probability `p` and constant along `axes`.
+
+    The mask follows from `key`, so the function is linear in `x` and its own gradient.
+    """
+    if p >= 1:
+        return torch.zeros_like(x)
+    shape = [1 if axis in axes else n for axis, n in enumerate(x.shape)]
+    mask = bernoulli(shape, 1.0 - p, _wide(x.dtype), x.device, key).mul_(1.0 / (1.0 - p))
+    if mask.dtype is not x.dtype or mask.shape != x.shape or not x.is_contiguous():
+        return x * mask.to(x.dtype)
+    return mask.mul_(x)
+
+
+def _seeded(key):
+    _generator.manual_seed(_mixed(key))
+    return _generator
+
+
+def _mixed(key):
+    """SplitMix64 (Steele, Lea and Flood, 2014): neighbouring keys give unrelated seeds."""
+    mask = (1 << 64) - 1
+    z = (key + 0x9E3779B97F4A7C15) & mask
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+    return (z ^ (z >> 31)) >> 1
+
+
+def _second(key):
+    """A key for the second stage of a sampler, unrelated to those that callers number 0, 1, 2, ..."""
+    return _mixed(key ^ (1 << 62))
+
+
+def _wide(dtype):
+    return torch.float64 if dtype is torch.float64 else torch.float32
+
+
+def _draw(shape, dtype, device, key, fill):
+    x = torch.empty(shape, dtype=_wide(dtype), device=device)
+    return x if x.is_meta else fill(x, _seeded(key))
+
+
+def _sampled(sampler, parameter, key):
+    return torch.empty_like(parameter) if parameter.is_meta else sampler(parameter, _seeded(key))
+
+
+def _spread(value, shape, dtype, device):
+    if isinstance(value, torch.Tensor):
+        return value.to(_wide(dtype)).expand(shape).contiguous()
+    return torch.full(shape, value, dtype=_wide(dtype), device=device)
+
+
+def _affine_(x, shift, scale):
+    if isinstance(scale, torch.Tensor) or scale != 1:
+        x.mul_(scale)
+    if isinstance(shift, torch.Tensor) or shift != 0:
+        x.add_(shift)
+    return x

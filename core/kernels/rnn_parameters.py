@@ -1,0 +1,43 @@
+"""Layout of the flat parameter vector of a recurrent network, common to both wings."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+
+from core.base import MXNetError
+
+GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
+
+
+class Weights(NamedTuple):
+    """Views into the flat parameters for one layer and direction: (G H, I), (G H, H), (G H,), (G H,)."""
+
+    i2h: torch.Tensor
+    h2h: torch.Tensor
+    i2h_bias: torch.Tensor
+    h2h_bias: torch.Tensor
+
+
+def unpack(params, mode, inputs, hidden, layers, bidirectional):
+    """The flat parameter vector as a list of `Weights`, by layer and then direction.
+
+    First the i2h and h2h weights of every layer and direction, then all their biases in the same order (MXNet, cuDNN).
+    """
+    if mode not in GATES:
+        raise MXNetError(f"rnn: unknown mode {mode!r}; accepted are {', '.join(GATES)}")
+    directions, rows = 2 if bidirectional else 1, GATES[mode] * hidden
+    widths = [
+        width
+        for layer in range(layers)
+        for _ in range(directions)
+        for width in (directions * hidden if layer else inputs, hidden)
+    ]
+    sizes = [rows * width for width in widths] + [rows] * len(widths)
+    if params.numel() != sum(sizes):
+        raise MXNetError(f"rnn: the parameters of this network are {sum(sizes)} numbers, given are {params.numel()}")
+    parts = params.reshape(-1).split(sizes)
+    matrices = [part.view(rows, width) for part, width in zip(parts, widths)]
+    biases = parts[len(widths) :]
+    return [Weights(*matrices[i : i + 2], *biases[i : i + 2]) for i in range(0, len(widths), 2)]

@@ -1,0 +1,70 @@
+"""CPU sorting, top-k and unique against NumPy."""
+
+import numpy as np
+import pytest
+import torch
+
+from core.kernels.cpu import sort
+
+DTYPES = [
+    torch.float16,
+    torch.bfloat16,
+    torch.float32,
+    torch.float64,
+    torch.uint8,
+    torch.int8,
+    torch.int32,
+    torch.int64,
+]
+
+
+def numbers(dtype, *shape):
+    """Many ties, both signs where the type has them, both zeros."""
+    values = np.random.RandomState(0).randint(0 if dtype is torch.uint8 else -9, 9, shape)
+    x = torch.from_numpy(values).to(dtype)
+    return (
+        x * 0.5 * torch.where(torch.arange(shape[-1]) % 2 == 0, 1.0, -1.0).to(dtype) if dtype.is_floating_point else x
+    )
+
+
+def stable_order(x, axis, descending):
+    """The reference: NumPy's stable sort of the values, or of their negatives."""
+    values = x.double().numpy()
+    return np.argsort(-values if descending else values, axis=axis, kind="stable")
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("descending", [True, False])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_sort_and_topk_are_stable(dtype, descending, axis):
+    x = numbers(dtype, 60, 70)
+    order = stable_order(x, axis, descending)
+    values, indices = sort.sort(x, axis, descending)
+    assert (indices.numpy() == order).all() and (values == x.gather(axis, torch.from_numpy(order))).all()
+    for k in (1, 5, 40, 60):
+        values, indices = sort.topk(x, k, axis, descending)
+        first = np.take(order, range(k), axis)
+        assert (indices.numpy() == first).all() and (values == x.gather(axis, torch.from_numpy(first))).all()
+
+
+@pytest.mark.parametrize("k", [2, 20])
+def test_nan_is_largest(k):
+    x = torch.arange(40.0)
+    x[7], x[9], x[3] = float("nan"), float("inf"), -float("nan")
+    assert sort.topk(x, k, 0, True)[1][:3].tolist() in ([3, 7, 9], [3, 7])
+    assert sort.topk(x, k, 0, False)[1][:2].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_unique(axis):
+    x = np.random.RandomState(0).randint(0, 3, (40, 3))
+    got = sort.unique(torch.from_numpy(x), axis)
+    expected = np.unique(x, True, True, True, axis=axis)
+    for a, b in zip(got, expected, strict=True):
+        assert (a.numpy() == b.reshape(a.shape)).all()
+
+
+def test_shapes_on_meta():
+    x = torch.empty(4, 50, device="meta")
+    assert sort.sort(x, 1, True)[1].shape == (4, 50)
+    assert [t.shape for t in sort.topk(x, 3, 1, True)] == [(4, 3)] * 2
