@@ -16,11 +16,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
-from gluon.data import ArrayDataset, DataLoader
-from gluon.loss import SoftmaxCrossEntropyLoss
 
 import core as mx
 from gluon import Trainer, nn
+from gluon.data import ArrayDataset, DataLoader
+from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.common.classify import test, train_epoch
 from scripts.common.lenet import lenet
 from scripts.common.run import Run, add_run_arguments

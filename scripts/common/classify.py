@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from core.context import Context
-
 from core import autograd, metric
+from core.context import Context
 
 
 def train_epoch(net, batches: Iterable, trainer, loss_function, context: Context) -> dict[str, float]:

@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 
 from core.files.atomic import write_bytes
-
 from scripts.common import environment
 
 ROOT = Path(__file__).resolve().parents[2]

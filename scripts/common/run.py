@@ -23,10 +23,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
-from core.files.atomic import write_bytes
 from tqdm import tqdm
 
 from core import random as core_random
+from core.files.atomic import write_bytes
 from scripts.common.record import LOGS, ROOT, Record
 
 # Arguments that may change when a run goes on: they do not touch the numbers of an epoch.

@@ -13,12 +13,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+import core as mx
+from gluon import Trainer, nn
 from gluon.data import DataLoader
 from gluon.data.vision import MNIST, transforms
 from gluon.loss import SoftmaxCrossEntropyLoss
-
-import core as mx
-from gluon import Trainer, nn
 from scripts.common.classify import test, train_epoch
 from scripts.common.environment import checksums
 from scripts.common.lenet import lenet
