@@ -1,0 +1,134 @@
+"""Which of a kernel's configurations is the fastest: measured once for a class of shapes, then remembered on disk.
+
+A room keeps its configurations as data, the safest first, and asks `choose`. Under TRITON_INTERPRET and while a
+CUDA graph is being captured nothing can be measured: then a remembered configuration serves, or the first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+import triton
+from triton.runtime.errors import OutOfResources
+
+INTERPRETED = triton.knobs.runtime.interpret
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Values of a kernel's constexpr arguments, warps a program, and stages of the software pipeline."""
+
+    constexprs: dict[str, object]
+    num_warps: int = 4
+    num_stages: int = 3
+
+    def __getitem__(self, name: str):
+        return self.constexprs[name]
+
+    def launch_options(self) -> dict[str, object]:
+        """Keyword arguments of the launch."""
+        return {**self.constexprs, "num_warps": self.num_warps, "num_stages": self.num_stages}
+
+
+def shape_class(*extents: int) -> tuple[int, ...]:
+    """Extents rounded up to powers of two: shapes of one class share a configuration."""
+    return tuple(triton.next_power_of_2(extent) if extent > 0 else 0 for extent in extents)
+
+
+def choose(kernel: str, key: Sequence, configs: Sequence[Config], launch: Callable[[Config], object]) -> Config:
+    """The fastest of `configs` for shapes of class `key` (strings and numbers).
+
+    `launch(config)` runs the kernel, and must be repeatable: it may not read what it wrote. Configurations that the
+    device has no room for are passed over.
+    """
+    if INTERPRETED or len(configs) == 1:
+        return configs[0]
+    name = f"{kernel}({', '.join(map(str, key))})"
+    best = _remembered.get(name)
+    if best is None:
+        known = _read().get(name)
+        best = next((config for config in configs if _describe(config) == known), None)
+        if best is None:
+            if torch.cuda.is_current_stream_capturing():
+                return configs[0]
+            best = min(configs, key=functools.partial(_milliseconds, launch))
+            _write(name, best)
+        _remembered[name] = best
+    return best
+
+
+@functools.cache
+def processors(device: torch.device) -> int:
+    """Streaming multiprocessors of `device`; under the interpreter 2, so that persistent loops take more turns."""
+    return 2 if INTERPRETED else torch.cuda.get_device_properties(device).multi_processor_count
+
+
+@functools.cache
+def capability(device: torch.device) -> int:
+    """Compute capability times ten: 90 for Hopper, also under the interpreter."""
+    if INTERPRETED:
+        return 90
+    major, minor = torch.cuda.get_device_capability(device)
+    return 10 * major + minor
+
+
+def cache_file() -> Path:
+    """Where choices are remembered: one file for each kind of GPU and version of Triton."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    gpu = torch.cuda.get_device_name().replace(" ", "-")
+    return base / "gluon-triton" / f"autotune-{gpu}-triton-{triton.__version__}.json"
+
+
+_remembered: dict[str, Config] = {}
+_REPEATS = 5
+
+
+def _milliseconds(launch: Callable[[Config], object], config: Config) -> float:
+    try:
+        launch(config)
+    except OutOfResources:
+        return float("inf")
+    times = []
+    for _ in range(_REPEATS):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        launch(config)
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end))
+    return min(times)
+
+
+def _describe(config: Config) -> dict:
+    return {"constexprs": config.constexprs, "num_warps": config.num_warps, "num_stages": config.num_stages}
+
+
+def _read() -> dict:
+    try:
+        found = json.loads(cache_file().read_text())
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        warnings.warn(f"{cache_file()} is damaged ({error}); kernels are tuned again")
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _write(name: str, config: Config) -> None:
+    """Adds one choice; the file is replaced in one step, so that processes side by side never see half of it."""
+    path = cache_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    choices = {**_read(), name: _describe(config)}
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".json", delete=False) as file:
+        json.dump(choices, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(file.name, path)

@@ -1,0 +1,36 @@
+"""Triton kernels are tested under Triton's interpreter, on the CPU, unless TRITON_INTERPRET=0 asks for a GPU."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+# Triton decides when it is imported; a Triton that came earlier without the interpreter is of no use here.
+if "triton" not in sys.modules:
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
+
+@pytest.fixture(scope="session")
+def device() -> str:
+    """Where the tensors of a test live."""
+    return "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    reason = _unusable()
+    if reason:
+        for item in items:
+            if item.path.parent == _HERE:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _unusable() -> str | None:
+    import torch
+
+    if os.environ.get("TRITON_INTERPRET") == "1" or torch.cuda.is_available():
+        return None
+    return "Triton was imported without TRITON_INTERPRET=1 and there is no CUDA device"
+
+
+_HERE = Path(__file__).parent
