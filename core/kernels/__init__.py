@@ -1,27 +1,37 @@
 """The kernels, in two wings with the same rooms; this module alone chooses the wing.
 
-A tensor on a CUDA device is served by `core.kernels.triton`, every other one (CPU, and `meta` for
-shape inference) by `core.kernels.cpu`. `using("triton")` forces a wing, so that the Triton
-kernels run in interpreter mode on a machine without a GPU.
+`core.kernels.conv.conv(x, ...)` runs `core.kernels.triton.conv.conv` where `x` lives on a CUDA device and
+`core.kernels.cpu.conv.conv` elsewhere (CPU, and `meta` for shape inference). `using("triton")` forces
+a wing, so that the Triton kernels run in interpreter mode on a machine without a GPU.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+import torch
+
+from core import storage
+from core.kernels import shape as shape
 
 WINGS = ("cpu", "triton")
+ROOMS = (
+    "attention", "conv", "index", "linalg", "matmul", "norm", "optimizer", "pointwise", "pool", "random", "reduce", "rnn", "softmax", "sort",
+    "vision",
+)  # fmt: skip
 _forced: str | None = None
 _deterministic = False
 
+dtype_name = lambda tensor: storage.NAMES[tensor.dtype]  # noqa: E731
+torch_dtype = storage.torch_dtype
 
-def room(name: str, tensor) -> object:
-    """The module `name` (such as "conv") of the wing that serves `tensor`."""
-    wing = _forced or ("triton" if tensor.is_cuda else "cpu")
-    if wing == "triton" and tensor.is_meta:
-        wing = "cpu"
-    return importlib.import_module(f"core.kernels.{wing}.{name}")
+
+def cast(tensor, dtype: str):
+    """The tensor in another type; itself where it has that type."""
+    wanted = storage.TORCH[dtype]
+    return tensor if tensor.dtype is wanted else tensor.to(wanted)
 
 
 @contextlib.contextmanager
@@ -47,3 +57,61 @@ def set_deterministic(active: bool) -> bool:
     global _deterministic
     before, _deterministic = _deterministic, bool(active)
     return before
+
+
+class Room:
+    """A family of kernels; its attributes are functions that go to the right wing."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getattr__(self, function: str) -> Callable:
+        if function.startswith("__"):
+            raise AttributeError(function)
+        dispatch = _dispatcher(self._name, function)
+        setattr(self, function, dispatch)
+        return dispatch
+
+
+def _dispatcher(room: str, function: str) -> Callable:
+    """A function that finds the wing from its first tensor (or `device` argument)."""
+    cpu = getattr(importlib.import_module(f"core.kernels.cpu.{room}"), function)
+    triton: Callable | None = None
+
+    def gpu() -> Callable:
+        nonlocal triton
+        if triton is None:
+            triton = getattr(importlib.import_module(f"core.kernels.triton.{room}"), function)
+        return triton
+
+    def dispatch(*args, **kwargs):
+        for place in (*args, *kwargs.values()):
+            if type(place) in (tuple, list) and place:
+                place = next((p for p in place if isinstance(p, torch.Tensor)), None)
+            if isinstance(place, (torch.Tensor, torch.device)):
+                kind = place.device.type if isinstance(place, torch.Tensor) else place.type
+                if kind == "cuda" or (_forced == "triton" and kind != "meta"):
+                    return gpu()(*args, **kwargs)
+                break
+        return cpu(*args, **kwargs)
+
+    def fast(first, *args, **kwargs):
+        if _forced is None and type(first) is torch.Tensor and not first.is_cuda:
+            return cpu(first, *args, **kwargs)
+        return dispatch(first, *args, **kwargs)
+
+    def fast_pointwise(formula, tensors, attrs, dtype):
+        if _forced is None and not tensors[0].is_cuda:
+            return cpu(formula, tensors, attrs, dtype)
+        return dispatch(formula, tensors, attrs, dtype)
+
+    if room == "pointwise":
+        return fast_pointwise
+    return dispatch if room == "random" else fast
+
+
+def __getattr__(name: str) -> Room:
+    if name in ROOMS:
+        room = globals()[name] = Room(name)
+        return room
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

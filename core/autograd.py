@@ -1,0 +1,420 @@
+"""Automatic differentiation: a tape of operator applications.
+
+Inside `record()` every operator that reads a tracked array puts a `Node` on the tape; nodes hold their
+parents, so the tape lives exactly as long as the arrays that need it. `backward` walks the nodes from the
+heads, calls the gradient rules of the operator table and lets go of what a node kept as soon as it is used.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from core import storage
+from core.base import MXNetError
+from core.ops.registry import Operator, namespace
+
+GRAD_REQS = ("write", "add", "null")
+
+
+class _State(threading.local):
+    recording = False
+    training = False
+    tracer = None
+
+
+state = _State()
+
+
+class Leaf:
+    """Marks an array that gradients are wanted for."""
+
+    __slots__ = ("fresh", "grad", "req")
+
+    def __init__(self, grad, req: str):
+        self.grad, self.req = grad, req
+        self.fresh = False  # whether a backward pass has written the gradient since the last update
+
+
+class Node:
+    """One application of an operator: what its gradient rule will read, and where its inputs came from."""
+
+    __slots__ = ("attrs", "kind", "kinds", "op", "outputs", "parents", "saved_inputs", "saved_outputs", "shapes")
+
+
+def is_recording() -> bool:
+    """Whether operators are put on the tape."""
+    return state.recording
+
+
+def is_training() -> bool:
+    """Whether layers such as Dropout and BatchNorm act as in training."""
+    return state.training
+
+
+def set_recording(is_record: bool) -> bool:
+    """Switches recording; returns what it was before."""
+    before, state.recording = state.recording, bool(is_record)
+    return before
+
+
+def set_training(train_mode: bool) -> bool:
+    """Switches the training mode; returns what it was before."""
+    before, state.training = state.training, bool(train_mode)
+    return before
+
+
+class _Scope:
+    """Context manager (and decorator-free) that sets recording and training for a block; None leaves one alone."""
+
+    __slots__ = ("_before", "_recording", "_training")
+
+    def __init__(self, recording: bool | None, training: bool | None):
+        self._recording, self._training = recording, training
+
+    def __enter__(self):
+        self._before = state.recording, state.training
+        if self._recording is not None:
+            state.recording = self._recording
+        if self._training is not None:
+            state.training = self._training
+        return self
+
+    def __exit__(self, *_):
+        state.recording, state.training = self._before
+
+
+def record(train_mode: bool = True) -> _Scope:
+    """Scope in which operators are recorded, in training mode unless `train_mode` is False."""
+    return _Scope(True, train_mode)
+
+
+def pause(train_mode: bool = False) -> _Scope:
+    """Scope in which nothing is recorded."""
+    return _Scope(False, train_mode)
+
+
+def train_mode() -> _Scope:
+    """Scope of training behaviour; recording is left as it is."""
+    return _Scope(None, True)
+
+
+def predict_mode() -> _Scope:
+    """Scope of inference behaviour; recording is left as it is."""
+    return _Scope(None, False)
+
+
+def mark_variables(variables, gradients, grad_reqs="write") -> None:
+    """Attaches gradient buffers to arrays; `grad_reqs` is one of write, add, null, for all or one each."""
+    if not isinstance(variables, (list, tuple)):
+        variables, gradients = [variables], [gradients]
+    reqs = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else list(grad_reqs)
+    if not len(variables) == len(gradients) == len(reqs):
+        raise ValueError(f"{len(variables)} variables, {len(gradients)} gradients and {len(reqs)} requests differ in number")
+    for variable, grad, req in zip(variables, gradients, reqs, strict=True):
+        if req not in GRAD_REQS:
+            raise ValueError(f"grad_req {req!r} is not one of {', '.join(GRAD_REQS)}")
+        variable._entry = None if req == "null" else Leaf(grad, req)
+
+
+def backward(heads, head_grads=None, retain_graph: bool = False, train_mode: bool = True) -> None:
+    """Computes the gradients of `heads` with respect to every marked array and stores them there.
+
+    head_grads: gradients with respect to the heads, None for ones. Without `retain_graph` the tape is freed.
+    """
+    heads = _as_list(heads)
+    sums = _run(heads, _head_gradients(heads, head_grads), retain_graph, train_mode, create_graph=False)
+    for leaf, value in sums.leaves.values():
+        _store(leaf, value)
+
+
+def grad(heads, variables, head_grads=None, retain_graph=None, create_graph: bool = False, train_mode: bool = True):
+    """The gradients of `heads` with respect to `variables`, as new arrays; nothing is stored.
+
+    With `create_graph` the result can be differentiated again. `retain_graph` defaults to `create_graph`.
+    """
+    single = not isinstance(variables, (list, tuple))
+    heads, variables = _as_list(heads), _as_list(variables)
+    if not variables:
+        raise ValueError("at least one variable is needed")
+    entries = []
+    for v in variables:
+        if v._entry is None:
+            raise MXNetError("a variable is not part of the recorded computation: call attach_grad() on it before record()")
+        entries.append(v._entry)
+    retain = create_graph if retain_graph is None else retain_graph
+    sums = _run(heads, _head_gradients(heads, head_grads), retain, train_mode, create_graph, entries)
+    results = []
+    for v, entry in zip(variables, entries, strict=True):
+        value = sums.wanted.get(_place(entry))
+        results.append(v.zeros_like() if value is None else value)
+    return results[0] if single else results
+
+
+def get_symbol(x):
+    """The recorded computation of `x` as a Symbol."""
+    from core.graph.trace import symbol_of_tape
+
+    return symbol_of_tape(x)
+
+
+class Function:
+    """A differentiable function of the user: override `forward` and `backward` on arrays.
+
+    `save_for_backward(*arrays)` in forward; `self.saved_tensors` in backward, which gets one gradient an output
+    and returns one an input.
+    """
+
+    def __init__(self):
+        self.saved_tensors: tuple = ()
+
+    def save_for_backward(self, *arrays) -> None:
+        self.saved_tensors = arrays
+
+    def forward(self, *inputs):
+        raise NotImplementedError(f"{type(self).__name__} must define forward")
+
+    def backward(self, *output_grads):
+        raise NotImplementedError(f"{type(self).__name__} must define backward")
+
+    def __call__(self, *inputs):
+        with pause(train_mode=state.training):
+            outputs = self.forward(*inputs)
+        single = not isinstance(outputs, (list, tuple))
+        results = [outputs] if single else list(outputs)
+        if state.recording and any(x._entry is not None for x in inputs if hasattr(x, "_entry")):
+            results = [r.detach() for r in results]
+            attach_function(self, list(inputs), results)
+        return results[0] if single else type(outputs)(results)
+
+
+# ----------------------------------------------------------------------------------------------
+# Recording
+
+
+def attach(op: Operator, attrs: dict, inputs: Sequence, outputs: Sequence) -> None:
+    """Puts one application of `op` on the tape; called when recording and some input is tracked."""
+    node = Node()
+    node.op, node.attrs, node.kind = op, attrs, type(outputs[0])
+    node.parents = [None if x is None else x._entry for x in inputs]
+    node.shapes = [None if x is None else x._data.shape for x in inputs]
+    node.kinds = None
+    node.outputs = [storage.like(o._data) for o in outputs] if op.count_heads else [None] * len(outputs)
+    kept_inputs, kept_outputs, wants_kinds = op.kept(len(inputs))
+    if wants_kinds:
+        node.kinds = [None if x is None else x.dtype for x in inputs]
+    node.saved_inputs = {}
+    for i in kept_inputs:
+        x = inputs[i]
+        if x is not None:
+            tensor = x._data
+            node.saved_inputs[i] = (tensor, tensor._version, x._entry, type(x), x._ctx, x)
+    node.saved_outputs = {}
+    for k in kept_outputs:
+        tensor = outputs[k]._data
+        node.saved_outputs[k] = (tensor, tensor._version, outputs[k]._ctx)
+    for k, o in enumerate(outputs):
+        o._entry = (node, k)
+
+
+def attach_function(function: Function, inputs: Sequence, outputs: Sequence) -> None:
+    """Puts one application of a user's `Function` on the tape."""
+    op = Operator("_Function", lambda *data: None)
+    op.count_heads = True
+
+    def rule(heads):
+        with pause(train_mode=state.training):
+            grads = function.backward(*heads)
+        return list(grads) if isinstance(grads, (list, tuple)) else [grads]
+
+    op.user_rule = rule
+    attach(op, {}, inputs, outputs)
+
+
+# ----------------------------------------------------------------------------------------------
+# The backward pass
+
+
+class _Sums:
+    """Adjoints met so far: of nodes' outputs, of leaves, and of the entries that the caller asked for."""
+
+    def __init__(self):
+        self.nodes: dict[int, list] = {}
+        self.leaves: dict[int, tuple] = {}
+        self.wanted: dict[tuple, object] = {}
+
+
+def _run(heads, head_grads, retain_graph, train_mode, create_graph, wanted=()) -> _Sums:
+    sums = _Sums()
+    roots = []
+    targets = {_place(e) for e in wanted}
+    for head, g in zip(heads, head_grads, strict=True):
+        entry = head._entry
+        if entry is None:
+            raise MXNetError(
+                "cannot differentiate: a head is not in a recorded computation. Compute it inside autograd.record() "
+                "from arrays with attach_grad()"
+            )
+        _add(sums, entry, g, targets)
+        if type(entry) is tuple:
+            roots.append(entry[0])
+    with _Scope(create_graph, train_mode):
+        for node in _order(roots):
+            heads_of = sums.nodes.pop(id(node), None)
+            if heads_of is None:
+                continue
+            for k, h in enumerate(heads_of):
+                if targets and h is not None and (id(node), k) in targets:
+                    sums.wanted[id(node), k] = h
+            grads = _apply_rule(node, heads_of)
+            if not retain_graph:
+                node.saved_inputs = node.saved_outputs = None
+            for parent, g in zip(node.parents, grads, strict=False):
+                if parent is not None and g is not None:
+                    _add(sums, parent, g, targets)
+    return sums
+
+
+def _place(entry) -> tuple:
+    return (id(entry[0]), entry[1]) if type(entry) is tuple else (id(entry), -1)
+
+
+def _add(sums: _Sums, entry, g, targets) -> None:
+    """Adds `g` to the adjoint of an entry."""
+    if type(entry) is tuple:
+        node, k = entry
+        slots = sums.nodes.get(id(node))
+        if slots is None:
+            slots = sums.nodes[id(node)] = [None] * len(node.outputs)
+        slots[k] = g if slots[k] is None else slots[k] + g
+    else:
+        before = sums.leaves.get(id(entry))
+        total = g if before is None else before[1] + g
+        sums.leaves[id(entry)] = (entry, total)
+        if (id(entry), -1) in targets:
+            sums.wanted[id(entry), -1] = total
+
+
+def _order(roots) -> list[Node]:
+    """Nodes such that each one comes before the nodes that its inputs came from."""
+    order, seen = [], set()
+    stack = [(r, False) for r in roots]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            order.append(node)
+            continue
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        stack.append((node, True))
+        for parent in node.parents:
+            if type(parent) is tuple and id(parent[0]) not in seen:
+                stack.append((parent[0], False))
+    order.reverse()
+    return order
+
+
+def _apply_rule(node: Node, heads: list) -> Sequence:
+    """Gradients with respect to the inputs of a node."""
+    op = node.op
+    if node.saved_inputs is None:
+        raise MXNetError("this computation was differentiated before and its tape is freed; pass retain_graph=True to keep it")
+    if op.count_heads:  # rules of several outputs see zeros where nothing came back
+        heads = [
+            node.kind._wrap(storage.zeros_of(description), _context(node)) if h is None else h
+            for h, description in zip(heads, node.outputs, strict=True)
+        ]
+    user = op.user_rule
+    if user is not None:
+        return user(heads)
+    needs = [p is not None for p in node.parents]
+    if op.formula is not None:
+        values = {}
+        for i in node.saved_inputs:
+            values[op.inputs[i]] = _restore(node, i)
+        if node.saved_outputs:
+            values["out"] = _restore_output(node, 0)
+        return op.rule(heads[0], values, node.shapes, namespace(node.attrs), needs)
+    arguments = []
+    for kind, i in op.reads:
+        if kind == "head":
+            arguments.append(heads[i])
+        elif kind == "input":
+            arguments.append(_restore(node, i) if i in node.saved_inputs else None)
+        elif kind == "out":
+            arguments.append(_restore_output(node, i))
+        elif kind == "attrs":
+            arguments.append(namespace(node.attrs))
+        elif kind == "shape":
+            arguments.append(None if node.shapes[i] is None else tuple(node.shapes[i]))
+        elif kind == "dtype":
+            arguments.append(node.kinds[i])
+        elif kind == "heads":
+            arguments.append(heads)
+        elif kind == "needs":
+            arguments.append(needs)
+        elif kind == "shapes":
+            arguments.append([None if s is None else tuple(s) for s in node.shapes])
+        else:  # all inputs of a variadic operator
+            arguments.append([_restore(node, j) for j in range(i, len(node.parents))])
+    grads = op.rule(*arguments)
+    return grads if isinstance(grads, (list, tuple)) else (grads,)
+
+
+def _context(node: Node):
+    for saved in node.saved_inputs.values():
+        return saved[4]
+    for saved in node.saved_outputs.values():
+        return saved[2]
+    return None
+
+
+def _restore(node: Node, i: int):
+    """The array that was input `i`, as it was, with its own history."""
+    tensor, version, entry, kind, ctx, array = node.saved_inputs[i]
+    if tensor._version != version and node.op.inputs[min(i, len(node.op.inputs) - 1)] not in node.op.mutates:
+        raise MXNetError(
+            f"an input of {node.op.name} was changed in place after it was used, but its value is needed for the gradient; "
+            "write to a copy, or outside of record() after backward()"
+        )
+    if array._data is tensor and array._entry is entry:
+        return array
+    restored = kind._wrap(tensor, ctx)
+    restored._entry = entry
+    return restored
+
+
+def _restore_output(node: Node, k: int):
+    tensor, version, ctx = node.saved_outputs[k]
+    if tensor._version != version:
+        raise MXNetError(
+            f"the result of {node.op.name} was changed in place, but its value is needed for the gradient; write to a copy"
+        )
+    restored = node.kind._wrap(tensor, ctx)
+    restored._entry = (node, k)
+    return restored
+
+
+def _store(leaf: Leaf, value) -> None:
+    """Puts a finished gradient where the user reads it."""
+    target = leaf.grad._data
+    if leaf.req == "add":
+        target.add_(value._data)
+    else:
+        target.copy_(value._data)
+    leaf.fresh = True
+
+
+def _head_gradients(heads, head_grads) -> list:
+    if head_grads is None:
+        given = [None] * len(heads)
+    else:
+        given = head_grads if isinstance(head_grads, (list, tuple)) else [head_grads]
+    if len(given) != len(heads):
+        raise ValueError(f"{len(heads)} heads, but {len(given)} head gradients")
+    return [h.ones_like() if g is None else g for h, g in zip(heads, given, strict=True)]
+
+
+def _as_list(value) -> list:
+    return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -1,0 +1,50 @@
+"""The element types: MXNet's names, their numbers in files, and their NumPy counterparts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class bfloat16:
+    """Stands for the type that NumPy lacks: 8 bits of exponent, 7 of fraction. NumPy sees it as float32."""
+
+
+# name -> (number in MXNet's files, what `NDArray.dtype` shows)
+DTYPES: dict[str, tuple[int | None, type]] = {
+    "float32": (0, np.float32),
+    "float64": (1, np.float64),
+    "float16": (2, np.float16),
+    "uint8": (3, np.uint8),
+    "int32": (4, np.int32),
+    "int8": (5, np.int8),
+    "int64": (6, np.int64),
+    "bool": (7, np.bool_),
+    "int16": (8, np.int16),
+    "uint16": (9, np.uint16),
+    "uint32": (10, np.uint32),
+    "uint64": (11, np.uint64),
+    "bfloat16": (12, bfloat16),
+}
+FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
+_BY_TYPE = {kind: name for name, (_, kind) in DTYPES.items()} | {float: "float64", int: "int64", bool: "bool"}
+
+
+def dtype_name(dtype) -> str:
+    """The name of `dtype`: a name, a NumPy dtype or scalar type, `bfloat16`, or float / int / bool.
+
+    Raises TypeError for anything else.
+    """
+    name = _BY_TYPE.get(dtype) if isinstance(dtype, type) else dtype if isinstance(dtype, str) else None
+    if name not in DTYPES:
+        try:
+            name = np.dtype(dtype).name
+        except TypeError:
+            name = None
+    if name not in DTYPES:
+        raise TypeError(f"unknown dtype {dtype!r}; accepted are {', '.join(DTYPES)}")
+    return name
+
+
+def dtype_type(name: str) -> type:
+    """What `NDArray.dtype` shows for the type called `name`."""
+    return DTYPES[name][1]

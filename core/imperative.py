@@ -1,0 +1,218 @@
+"""Eager execution: applies an operator of the table to arrays and puts it on the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core import autograd, random
+from core.base import MXNetError
+from core.context import current_context
+from core.ops.registry import NULL, Operator
+
+state = autograd.state
+
+
+class NeedsShape(Exception):
+    """Raised by a placeholder for a parameter whose shape is not known yet (see `ndarray.Deferred`)."""
+
+
+def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
+    """`op` on arrays: a single array of class `kind`, or a list where the operator shows several outputs.
+
+    `out`: an array (or list) to write the result to.
+    """
+    if op.composite:
+        result = op.function(*inputs, **_context_attrs(op, attrs, inputs))
+        return result if out is None else assign(op, out, result)
+    try:
+        tensors = [None if x is None else x._data for x in inputs]
+    except NeedsShape:
+        _materialise(op, inputs, attrs)
+        tensors = [None if x is None else x._data for x in inputs]
+    except AttributeError:
+        raise _not_arrays(op, inputs) from None
+    ctx = None
+    for x in inputs:
+        if x is not None:
+            ctx = x._ctx
+            break
+    if op.rng or op.train:
+        attrs = dict(attrs)
+        if op.rng:
+            attrs["key"] = random.next_key(ctx)
+        if op.train:
+            attrs["training"] = state.training
+    try:
+        results = op.forward(*tensors, **attrs)
+    except (RuntimeError, IndexError, ValueError, TypeError) as error:
+        if isinstance(error, MXNetError):
+            raise
+        raise _failed(op, inputs, error) from error
+    if type(results) is not tuple and type(results) is not list:
+        results = (results,)
+    outputs = [kind._wrap(t, ctx) for t in results]
+    if state.recording and (op.rule is not None or op.user_rule is not None):
+        for x in inputs:
+            if x is not None and x._entry is not None:
+                autograd.attach(op, attrs, inputs, outputs)
+                break
+    if op.visible is not None:
+        outputs = outputs[: op.count_visible(attrs)]
+    if out is not None:
+        return assign(op, out, outputs if len(outputs) > 1 else outputs[0])
+    return outputs[0] if len(outputs) == 1 and not callable(op.outputs) else _plural(op, outputs, attrs)
+
+
+def create(op: Operator, attrs: dict, ctx, kind: type, out=None):
+    """An operator without inputs (a sampler, `zeros`, ...): makes arrays on `ctx`."""
+    ctx = ctx or current_context()
+    if op.rng:
+        attrs = {**attrs, "key": random.next_key(ctx)}
+    results = op.forward(ctx=ctx, **attrs)
+    outputs = [kind._wrap(t, ctx) for t in (results if isinstance(results, (tuple, list)) else (results,))]
+    if out is not None:
+        return assign(op, out, outputs if len(outputs) > 1 else outputs[0])
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def assign(op: Operator, out, result):
+    """Writes results to the arrays that the caller gave as `out`."""
+    if isinstance(out, (list, tuple)):
+        results = result if isinstance(result, (list, tuple)) else [result]
+        if len(out) != len(results):
+            raise MXNetError(f"{op.name} gives {len(results)} arrays, out has {len(out)}")
+        for target, source in zip(out, results, strict=True):
+            write(target, source)
+        return out
+    write(out, result[0] if isinstance(result, (list, tuple)) else result)
+    return out
+
+
+def write(target, source) -> None:
+    """Copies `source` into the memory of `target`, which takes over its place on the tape."""
+    if target is source:
+        return
+    if state.recording and target._entry is not None:
+        raise MXNetError(
+            "in-place operations (+=, x[:] = ..., out=) on an array that autograd tracks are not supported inside record(); "
+            "write to a new array, or use autograd.pause()"
+        )
+    if target._data is None:
+        target._data = source._data
+    elif tuple(target._data.shape) != tuple(source._data.shape):
+        raise MXNetError(f"cannot write a result of shape {source.shape} to an array of shape {target.shape}")
+    else:
+        target._data.copy_(source._data)
+    if state.recording:
+        target._entry = source._entry
+
+
+def _plural(op: Operator, outputs: list, attrs: dict):
+    """A single output stays a list where MXNet gives a list (split into one part)."""
+    return outputs[0] if len(outputs) == 1 and not getattr(op, "always_list", False) else outputs
+
+
+def _context_attrs(op: Operator, attrs: dict, inputs: Sequence) -> dict:
+    """Attributes of a composite, with the training flag where it asks for it."""
+    return {**attrs, "training": state.training} if op.train else attrs
+
+
+def _materialise(op: Operator, inputs: list, attrs: dict) -> None:
+    """Gives placeholders among the inputs their shapes, by the operator's backward shape inference."""
+    names = op.inputs
+    if op.infer is None:
+        raise MXNetError(
+            f"{op.name} cannot tell the shape of an uninitialised parameter; give the layer its input size or initialise it"
+        )
+    shapes = {}
+    for name, x in zip(names, inputs, strict=False):
+        shapes[name] = None if x is None else tuple(x.shape)
+    op.infer(shapes, attrs)
+    for name, x in zip(names, inputs, strict=False):
+        if x is not None and x._is_placeholder:
+            x.materialise(shapes[name])
+
+
+def _not_arrays(op: Operator, inputs: Sequence) -> Exception:
+    for name, x in zip(op.inputs + op.inputs[-1:] * len(inputs), inputs, strict=False):
+        if x is not None and not hasattr(x, "_data"):
+            return TypeError(f"{op.name}: input {name!r} is to be an array, given {type(x).__name__} ({x!r})")
+    return AttributeError(f"{op.name}: unusable inputs")
+
+
+def _failed(op: Operator, inputs: Sequence, error: Exception) -> MXNetError:
+    given = ", ".join("None" if x is None else f"{x.dtype.__name__}{x.shape}" for x in inputs)
+    return MXNetError(f"{op.name} does not fit the arrays {given}: {str(error).splitlines()[0] if str(error) else error!r}")
+
+
+# ----------------------------------------------------------------------------------------------
+# Functions for users, generated from the table
+
+
+def front(op: Operator, kind: type):
+    """The function `nd.NAME` / `np.NAME` of an operator: inputs, then attributes, then `out` and `name`."""
+    made = op._fronts.get(kind)
+    if made is None:
+        made = op._fronts[kind] = _make_front(op, kind)
+    return made
+
+
+def _make_front(op: Operator, kind: type):
+    inputs, attrs = op.inputs, list(op.attrs)
+    creates = not inputs
+    if op.variadic:
+        head = [f"*{inputs[-1]}"]
+        gather = f"_gather({inputs[-1]})"
+    else:
+        head = [f"{i}=None" for i in inputs]
+        gather = f"[{', '.join(inputs)}]"
+    clash = [a for a in attrs if a in inputs]
+    if clash:
+        raise ValueError(f"{op.name}: {clash} are both inputs and attributes")
+    extra = [f"{a}=_NULL" for a in attrs] + (["ctx=None"] if creates and "ctx" not in attrs else [])
+    parameters = ", ".join([*head, *extra, "out=None", "name=None", "**kwargs"])
+    raw = "(" + "".join(f"{a}, " for a in attrs) + ")"
+    if creates:
+        body = "_create(_op, _op.parse_positional(_raw), ctx, _kind, out)"
+    else:
+        body = f"_apply(_op, {gather}, _op.parse_positional(_raw), _kind, out)"
+    code = [
+        f"def {_identifier(op.name)}({parameters}):",
+        "    if kwargs:",
+        "        _refuse(_op, kwargs)",
+        f"    _raw = {raw}",
+        f"    return {body}",
+    ]
+    scope = {"_NULL": NULL, "_op": op, "_kind": kind, "_apply": _checked_apply, "_create": create, "_gather": _gather, "_refuse": _refuse}
+    exec("\n".join(code), scope)
+    function = scope[_identifier(op.name)]
+    function.__doc__ = op.doc + f"\n\n{op.signature()}"
+    function.operator = op
+    return function
+
+
+def _checked_apply(op: Operator, inputs: list, attrs: dict, kind: type, out):
+    while len(inputs) > 1 and inputs[-1] is None and op.inputs[len(inputs) - 1] not in op.optional:
+        break
+    if inputs and inputs[0] is None and op.inputs[0] not in op.optional:
+        raise TypeError(f"{op.name}: input {op.inputs[0]!r} is missing. {op.signature()}")
+    if inputs and not hasattr(inputs[0], "_entry"):
+        first = inputs[0]
+        if hasattr(first, "_apply_operator"):  # a symbol
+            return type(first)._apply_operator(op, inputs, attrs, out)
+    return apply(op, inputs, attrs, kind, out)
+
+
+def _gather(data: tuple) -> list:
+    """Inputs of a variadic operator: given one by one or as one list."""
+    return list(data[0]) if len(data) == 1 and isinstance(data[0], (list, tuple)) else list(data)
+
+
+def _refuse(op: Operator, kwargs: dict) -> None:
+    for name in kwargs:
+        if name not in ("num_args", "cudnn_off", "cudnn_tune", "workspace", "attr", "__layout__"):
+            raise op.unknown(name)
+
+
+def _identifier(name: str) -> str:
+    return name if name.isidentifier() else "operator"

@@ -1,0 +1,149 @@
+"""Pointwise formulas on the CPU: a chain of ATen calls generated from the expression graph.
+
+`FAST` names the ATen operator that computes a whole formula, where there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from core.kernels.formula import PREDICATES, Expr, Formula, postorder
+
+aten = torch.ops.aten
+HALF = (torch.float16, torch.bfloat16)
+
+# formula name -> function of (operands..., attributes...) in the formula's order
+FAST: dict[str, Callable] = {
+    "relu": torch.relu,
+    "relu_grad0": lambda head, out: aten.threshold_backward(head, out, 0),
+    "sigmoid": torch.sigmoid,
+    "sigmoid_grad0": lambda head, out: aten.sigmoid_backward(head, out),
+    "tanh": torch.tanh,
+    "tanh_grad0": lambda head, out: aten.tanh_backward(head, out),
+    "gelu": lambda x: aten.gelu(x),
+    "gelu_grad0": lambda head, x: aten.gelu_backward(head, x),
+    "gelu_tanh": lambda x: aten.gelu(x, approximate="tanh"),
+    "gelu_tanh_grad0": lambda head, x: aten.gelu_backward(head, x, approximate="tanh"),
+    "silu": lambda x: aten.silu(x),
+    "softplus": lambda x: aten.softplus(x),
+    "square": torch.square,
+}
+
+
+def pointwise(formula: Formula, tensors: Sequence[torch.Tensor], attrs: Sequence[float], dtype: torch.dtype):
+    """`formula` applied to broadcast `tensors`, with `attrs` in the formula's order; the result has `dtype`."""
+    first = tensors[0]
+    if first.dtype in HALF:
+        function = formula.compiled.get("torch half") or _compile(formula, "torch half")
+    else:
+        function = formula.compiled.get("torch") or _compile(formula, "torch")
+    result = function(*tensors, *attrs)
+    return result if result.dtype is dtype else result.to(dtype)
+
+
+def _compile(formula: Formula, variant: str) -> Callable:
+    fast = FAST.get(formula.name)
+    if fast is None:
+        scope = {"torch": torch, "aten": aten}
+        exec(torch_source(formula, upcast=variant == "torch half"), scope)
+        fast = scope["formula"]
+    formula.compiled[variant] = fast
+    return fast
+
+
+def torch_source(formula: Formula, upcast: bool = False) -> str:
+    """Python source of a function `formula(operands..., attributes...)` made of ATen calls.
+
+    With `upcast` half-precision operands are widened first, so that a chain of several steps rounds once.
+    """
+    order = postorder([formula.root])
+    steps = [n for n in order if n.op not in ("input", "attr", "const")]
+    names: dict[int, str] = {}
+    lines = []
+    arguments = [f"x{i}" for i in range(len(formula.inputs))] + [f"attr_{a}" for a in formula.attrs]
+    if upcast and len(steps) > 1:
+        lines += [f"    x{i} = x{i}.float()" for i in range(len(formula.inputs))]
+    for node in order:
+        if node.op == "input":
+            names[id(node)] = f"x{node.args[0]}"
+        elif node.op == "attr":
+            names[id(node)] = f"attr_{node.args[0]}"
+        elif node.op == "const":
+            names[id(node)] = _literal(node.args[0])
+        else:
+            name = f"t{len(names)}"
+            lines.append(f"    {name} = {_call(node, names)}")
+            names[id(node)] = name
+    result = names[id(formula.root)]
+    if formula.root.op in ("const", "attr"):
+        result = f"torch.full_like(x0, {result})"
+    return "\n".join([f"def formula({', '.join(arguments)}):", *lines, f"    return {result}"])
+
+
+def _literal(value) -> str:
+    return f"float('{value}')" if isinstance(value, float) and (value != value or abs(value) == float("inf")) else repr(value)
+
+
+INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
+    "ge": ">=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<", "right_shift": ">>",
+}  # fmt: skip
+RENAMED = {
+    "mod": "torch.remainder", "rint": "torch.round", "polygamma1": "torch.special.polygamma", "floordiv": "torch.floor_divide",
+    "cbrt": "cbrt", "round_away": "round_away",
+}  # fmt: skip
+
+
+def _is_scalar(node: Expr) -> bool:
+    """Whether a node is a Python number when the generated code runs."""
+    return node.op in ("const", "attr") or (
+        node.op not in ("input",) and all(_is_scalar(a) for a in node.args if isinstance(a, Expr)) and bool(node.args)
+    )
+
+
+def _call(node: Expr, names: dict[int, str]) -> str:
+    """One step as an ATen expression."""
+    op = node.op
+    args = [names[id(a)] if isinstance(a, Expr) else repr(a) for a in node.args]
+    # ATen multiplies a boolean like a number and keeps the other operand's dtype, which is what a formula means
+    if op in INFIX:
+        return f"{args[0]} {INFIX[op]} {args[1]}"
+    if op == "neg":
+        return f"-{args[0]}"
+    if op == "where":
+        condition, a, b = node.args
+        if _is_scalar(a) and _is_scalar(b):
+            return f"torch.where({args[0]}, {args[1]}, {args[2]}).to(x0.dtype if x0.is_floating_point() else torch.float32)"
+        if _is_scalar(condition):
+            return f"({args[1]} if {args[0]} else {args[2]})"
+        return f"torch.where({args[0]}, {args[1]}, {args[2]})"
+    if op == "cast":
+        return f"{args[0]}.to(torch.{node.args[1]})"
+    if op in ("maximum", "minimum", "fmax", "fmin"):
+        bound = "min" if op in ("maximum", "fmax") else "max"
+        for tensor, scalar in ((0, 1), (1, 0)):
+            if _is_scalar(node.args[scalar]):
+                return f"torch.clamp({args[tensor]}, {bound}={args[scalar]})"
+    if op == "polygamma1":
+        return f"torch.special.polygamma(1, {args[0]})"
+    if op == "cbrt":
+        return f"torch.sign({args[0]}) * torch.abs({args[0]}) ** (1.0 / 3.0)"
+    if op == "round_away":
+        return f"torch.sign({args[0]}) * torch.floor(torch.abs({args[0]}) + 0.5)"
+    if op in ("logical_and", "logical_or", "logical_xor"):
+        args = [a if not _is_scalar(n) else f"torch.as_tensor({a})" for a, n in zip(args, node.args, strict=True)]
+    elif op in ("atan2", "hypot", "copysign", "ldexp", "mod", "fmod", "floordiv", "gcd", "lcm", "nextafter"):
+        other = next((a for a, n in zip(args, node.args, strict=True) if not _is_scalar(n)), None)
+        if op in ("mod", "floordiv") and not _is_scalar(node.args[0]):
+            pass  # these take a scalar second operand
+        else:
+            args = [
+                f"torch.as_tensor({a}, dtype={other}.dtype, device={other}.device)" if _is_scalar(n) else a
+                for a, n in zip(args, node.args, strict=True)
+            ]
+    return f"{RENAMED.get(op, 'torch.' + op)}({', '.join(args)})"
+
+
+__all__ = ["FAST", "PREDICATES", "pointwise", "torch_source"]

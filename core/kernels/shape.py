@@ -1,0 +1,116 @@
+"""Rearranging memory: views, copies, joins. Nothing is computed, so both wings share these functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from core import storage
+
+Tensor = torch.Tensor
+
+
+def cast(x: Tensor, dtype: str) -> Tensor:
+    """The elements converted to the type called `dtype`, always new memory."""
+    return x.to(storage.TORCH[dtype], copy=True)
+
+
+def clone(x: Tensor) -> Tensor:
+    return x.clone()
+
+
+def reshape(x: Tensor, shape: Sequence[int]) -> Tensor:
+    """A view in another shape; a copy where the strides do not allow one."""
+    return x.reshape(shape)
+
+
+def permute(x: Tensor, axes: Sequence[int]) -> Tensor:
+    """The axes in another order, in new row-major memory."""
+    return x.permute(tuple(axes)).contiguous()
+
+
+def expand(x: Tensor, shape: Sequence[int]) -> Tensor:
+    """Axes of length 1 repeated to `shape`, in new memory."""
+    return x.expand(tuple(shape)).contiguous()
+
+
+def take_part(x: Tensor, key: tuple) -> Tensor:
+    """Basic indexing: a view where the part is contiguous, else a copy. Steps may be negative."""
+    plain, flips = _without_negative_steps(key, x.shape)
+    part = x[plain]
+    if flips:
+        part = part.flip(flips)
+    return part if part.is_contiguous() else part.contiguous()
+
+
+def put_part(value: Tensor, key: tuple, shape: Sequence[int]) -> Tensor:
+    """Zeros of `shape` with `value` at the basic index `key`: the adjoint of `take_part`."""
+    plain, flips = _without_negative_steps(key, shape)
+    out = value.new_zeros(tuple(shape))
+    out[plain] = value.flip(flips) if flips else value
+    return out
+
+
+def _without_negative_steps(key: tuple, shape: Sequence[int]) -> tuple[tuple, list[int]]:
+    """The key with ascending slices only, and the axes of the result that must be flipped after it."""
+    plain, flips, axis, out_axis = [], [], 0, 0
+    skipped = len(shape) - sum(1 for k in key if k is not None and k is not Ellipsis)
+    for item in key:
+        if item is Ellipsis:
+            axis, out_axis = axis + skipped, out_axis + skipped
+        elif item is None:
+            out_axis += 1
+        elif isinstance(item, slice):
+            if item.step is not None and item.step < 0:
+                places = range(*item.indices(shape[axis]))
+                item = slice(places[-1], places[0] + 1, -item.step) if len(places) else slice(0, 0)
+                flips.append(out_axis)
+            axis, out_axis = axis + 1, out_axis + 1
+        else:
+            axis += 1
+        plain.append(item)
+    return tuple(plain), flips
+
+
+def concat(tensors: Sequence[Tensor], axis: int) -> Tensor:
+    return torch.cat(list(tensors), axis)
+
+
+def stack(tensors: Sequence[Tensor], axis: int) -> Tensor:
+    return torch.stack(list(tensors), axis)
+
+
+def flip(x: Tensor, axes: Sequence[int]) -> Tensor:
+    return x.flip(tuple(axes))
+
+
+def roll(x: Tensor, shifts: Sequence[int], axes: Sequence[int]) -> Tensor:
+    return torch.roll(x, tuple(shifts), tuple(axes))
+
+
+def tile(x: Tensor, reps: Sequence[int]) -> Tensor:
+    return x.repeat(tuple([*[1] * (x.dim() - len(reps)), *reps]))
+
+
+def pad_constant(x: Tensor, widths: Sequence[tuple[int, int]], value: float) -> Tensor:
+    """`x` with (before, after) places of `value` added an axis."""
+    shape = [n + lo + hi for n, (lo, hi) in zip(x.shape, widths, strict=True)]
+    out = x.new_full(shape, value)
+    out[tuple(slice(lo, lo + n) for n, (lo, _) in zip(x.shape, widths, strict=True))] = x
+    return out
+
+
+def full_like(x: Tensor, value, dtype: str | None = None) -> Tensor:
+    kind = x.dtype if dtype is None else storage.TORCH[dtype]
+    return torch.full(x.shape, value, dtype=kind, device=x.device)
+
+
+def arange(start: float, stop: float, step: float, dtype: str, ctx) -> Tensor:
+    """start, start + step, ... below `stop`."""
+    return torch.arange(start, stop, step, dtype=storage.TORCH[dtype], device=storage.device(ctx))
+
+
+def index_tensor(values: Sequence[int], like: Tensor) -> Tensor:
+    """An int64 tensor of `values` where `like` lives."""
+    return torch.tensor(list(values), dtype=torch.int64, device=like.device)

@@ -1,0 +1,155 @@
+"""Reading and writing parts of arrays: basic slices, integer arrays and boolean masks."""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as onp
+
+from core import autograd, imperative, storage
+from core.base import MXNetError
+from core.ops.registry import TABLE
+
+
+def get(array, key):
+    """`array[key]`. Basic indexing shares memory where the part is contiguous; advanced indexing copies."""
+    kind = type(array)
+    basic, spec, operands = parse(array, key)
+    if basic:
+        return imperative.apply(TABLE["_slice_view"], [array], {"key": spec}, kind)
+    if any(storage.NAMES[o._data.dtype] == "bool" for o in operands):
+        spec, operands = _expand_masks(spec, operands)
+    return imperative.apply(TABLE["_gather_part"], [array, *operands], {"key": spec}, kind)
+
+
+def set_(array, key, value) -> None:
+    """`array[key] = value`, in place."""
+    if autograd.state.recording and array._entry is not None:
+        raise MXNetError(
+            "assigning to an array that autograd tracks is not supported inside record(): gradients would be wrong; "
+            "write before record(), or inside autograd.pause()"
+        )
+    basic, spec, operands = parse(array, key)
+    target = array._data
+    if type(value).__name__ == "NDArray" or hasattr(value, "_data"):
+        source = value._data
+        if source.device != target.device:
+            source = source.to(target.device)
+    elif isinstance(value, (numbers.Number, onp.generic)):
+        source = value.item() if isinstance(value, onp.generic) else value
+    else:
+        source = storage.from_numpy(onp.asarray(value), array.dtype, array._ctx)
+    index = build(spec, [o._data for o in operands])
+    try:
+        if storage.is_tensor(source):
+            source = source.to(target.dtype)
+            if basic:
+                part = target[index]
+                while source.dim() > part.dim() and source.shape[0] == 1:
+                    source = source[0]
+                part.copy_(source)
+            else:
+                target[index] = source
+        else:
+            target[index] = source
+    except (RuntimeError, IndexError, ValueError) as error:
+        raise imperative_error(array, key, error) from None
+
+
+def imperative_error(array, key, error) -> Exception:
+    if isinstance(error, IndexError):
+        return IndexError(f"index {key!r} does not fit an array of shape {array.shape}: {error}")
+    return ValueError(f"cannot write to {key!r} of an array of shape {array.shape}: {str(error).splitlines()[0]}")
+
+
+def parse(array, key) -> tuple[bool, tuple, list]:
+    """(whether basic, the key as plain data, arrays that it holds). Arrays are marked "$" in the plain key."""
+    items = key if isinstance(key, tuple) else (key,)
+    spec, operands, basic = [], [], True
+    axis = 0
+    ndim = array.ndim
+    consumed = sum(1 for i in items if i is not None and i is not Ellipsis)
+    shape = array.shape
+    for item in items:
+        if item is Ellipsis:
+            spec.append(Ellipsis)
+            axis += ndim - consumed
+        elif item is None:
+            spec.append(None)
+        elif isinstance(item, slice):
+            spec.append(_plain_slice(item))
+            axis += 1
+        elif isinstance(item, (bool, onp.bool_)):
+            spec.append("$")
+            operands.append(_operand(array, onp.asarray(item)))
+            basic = False
+        elif isinstance(item, (numbers.Integral, onp.integer)):
+            i = int(item)
+            if axis >= ndim:
+                raise IndexError(f"too many indices for an array of shape {shape}: {key!r}")
+            if not -shape[axis] <= i < shape[axis]:
+                raise IndexError(f"index {i} is out of bounds for axis {axis} with size {shape[axis]}")
+            spec.append(i)
+            axis += 1
+        elif hasattr(item, "_data") or isinstance(item, (onp.ndarray, list, tuple, range)):
+            operand = item if hasattr(item, "_data") else _operand(array, onp.asarray(item))
+            if operand.ndim == 0 and type(array).__name__ == "NDArray":
+                operand = operand.reshape((1,))
+            spec.append("$")
+            operands.append(operand)
+            axis += operand.ndim if operand.dtype is onp.bool_ else 1
+            basic = False
+        else:
+            raise IndexError(f"an index is an int, a slice, None, ..., or an integer or boolean array; given {item!r}")
+    if axis > ndim:
+        raise IndexError(f"too many indices for an array of shape {shape}: {key!r}")
+    return basic, tuple(spec), operands
+
+
+def build(spec: tuple, tensors: list) -> tuple:
+    """The key that tensors understand; negative steps are the caller's business."""
+    rest = iter(tensors)
+    index = []
+    for item in spec:
+        if isinstance(item, str):
+            t = next(rest)
+            index.append(t if t.dtype == storage.TORCH["bool"] else t.to(storage.TORCH["int64"]))
+        else:
+            index.append(item)
+    return tuple(index)
+
+
+def _plain_slice(item: slice) -> slice:
+    bounds = []
+    for bound in (item.start, item.stop, item.step):
+        bounds.append(None if bound is None else int(bound))
+    if bounds[2] == 0:
+        raise ValueError("slice step cannot be zero")
+    return slice(*bounds)
+
+
+def _operand(array, value: onp.ndarray):
+    if value.dtype.kind not in "biuf":
+        raise IndexError(f"an index array holds integers or booleans, not {value.dtype}")
+    if value.size == 0 and value.dtype.kind == "f":
+        value = value.astype("int64")
+    kind = value.dtype if value.dtype.kind in "b" else onp.dtype("int64")
+    return array._new(storage.from_numpy(value.astype(kind), None, array._ctx), array._ctx)
+
+
+def _expand_masks(spec: tuple, operands: list) -> tuple[tuple, list]:
+    """Boolean masks as the integer arrays of their true places."""
+    rest, new_spec, new_operands = iter(operands), [], []
+    for item in spec:
+        if item != "$" or not isinstance(item, str):
+            new_spec.append(item)
+            continue
+        operand = next(rest)
+        if storage.NAMES[operand._data.dtype] != "bool":
+            new_spec.append(item)
+            new_operands.append(operand)
+            continue
+        for places in operand._data.nonzero(as_tuple=True):
+            new_spec.append("$")
+            new_operands.append(operand._new(places, operand._ctx))
+    return tuple(new_spec), new_operands

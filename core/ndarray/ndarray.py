@@ -1,0 +1,504 @@
+"""The array of the `nd` face."""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as onp
+
+from core import autograd, imperative, storage
+from core.base import MXNetError
+from core.context import Context, cpu, current_context
+from core.dtypes import dtype_name, dtype_type
+from core.ndarray import indexing
+from core.ops.registry import TABLE, F, Operator
+
+state = autograd.state
+apply = imperative.apply
+
+
+class NDArray:
+    """An n-dimensional array on a device, with MXNet's `nd` semantics.
+
+    There are no arrays of zero dimensions, arithmetic needs operands of one dtype, comparisons give the
+    operand's dtype. Made by `nd.array`, `nd.zeros` and the operators, not by calling the class on data.
+    """
+
+    __slots__ = ("__weakref__", "_ctx", "_data", "_entry")
+    _is_placeholder = False
+    __array_priority__ = 1000.0
+    stype = "default"
+
+    def __init__(self, data: NDArray):
+        self._data, self._ctx, self._entry = data._data, data._ctx, None
+
+    @classmethod
+    def _wrap(cls, tensor, ctx: Context) -> NDArray:
+        array = cls.__new__(cls)
+        array._data, array._ctx, array._entry = tensor, ctx, None
+        return array
+
+    @classmethod
+    def _apply_operator(cls, op: Operator, inputs: list, attrs: dict, out=None):
+        return apply(op, inputs, attrs, cls, out)
+
+    # ------------------------------------------------------------------ properties
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes."""
+        return tuple(self._data.shape)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self._data.dim()
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._data.numel()
+
+    @property
+    def dtype(self) -> type:
+        """The element type, as NumPy's scalar type (or `bfloat16`)."""
+        return dtype_type(storage.NAMES[self._data.dtype])
+
+    @property
+    def context(self) -> Context:
+        """The device that holds the array."""
+        return self._ctx
+
+    ctx = device = context
+
+    @property
+    def T(self):  # noqa: N802 - MXNet's name
+        """The array with its axes reversed."""
+        return self if self.ndim < 2 else self.transpose()
+
+    @property
+    def grad(self):
+        """The gradient buffer, or None where none is attached."""
+        return self._entry.grad if type(self._entry) is autograd.Leaf else None
+
+    @property
+    def handle(self):
+        """Identifies the array; MXNet programs compare it only."""
+        return id(self)
+
+    def __len__(self):
+        if self.ndim == 0:
+            raise TypeError("len() of an array without axes")
+        return self._data.shape[0]
+
+    def __iter__(self):
+        for i in range(len(self)):
+            yield self[i]
+
+    def __hash__(self):
+        return id(self) >> 4
+
+    def __repr__(self):
+        shape = "x".join(map(str, self.shape))
+        return f"\n{self.asnumpy()!s}\n<{type(self).__name__} {shape} @{self._ctx}>"
+
+    def __str__(self):
+        return repr(self)
+
+    # ------------------------------------------------------------------ to and from elsewhere
+
+    def asnumpy(self) -> onp.ndarray:
+        """A NumPy array with a copy of the values (bfloat16 becomes float32)."""
+        return storage.to_numpy(self._data)
+
+    def asscalar(self):
+        """The only element, as a NumPy scalar; ValueError where there are more or none."""
+        if self.size != 1:
+            raise ValueError(f"the array has {self.size} elements; asscalar needs exactly one")
+        return self.asnumpy().reshape(-1)[0]
+
+    def item(self):
+        """The only element, as a Python number."""
+        return self.asscalar().item()
+
+    def tolist(self) -> list:
+        """Nested lists of Python numbers."""
+        return self.asnumpy().tolist()
+
+    def __array__(self, dtype=None, copy=None):
+        values = self.asnumpy()
+        return values if dtype is None else values.astype(dtype, copy=False)
+
+    def __bool__(self):
+        if self.size == 0:
+            return False
+        if self.size == 1:
+            return bool(self.asscalar())
+        raise ValueError("the truth value of an array with several elements is ambiguous")
+
+    def __float__(self):
+        return float(self.asscalar())
+
+    def __int__(self):
+        return int(self.asscalar())
+
+    def __index__(self):
+        if self.size == 1 and "int" in dtype_name(self.dtype):
+            return int(self.asscalar())
+        raise TypeError("only integer arrays with one element are indices")
+
+    def __dlpack__(self, **options):
+        return self._data.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._data.__dlpack_device__()
+
+    def to_dlpack_for_read(self):
+        """A DLPack capsule over the array's memory."""
+        return storage.to_dlpack(self._data)
+
+    to_dlpack_for_write = to_dlpack_for_read
+
+    def __getstate__(self):
+        return {"data": self.asnumpy(), "dtype": dtype_name(self.dtype), "ctx": self._ctx}
+
+    def __setstate__(self, given):
+        self._ctx, self._entry = given["ctx"], None
+        self._data = storage.from_numpy(given["data"], given["dtype"], given["ctx"])
+
+    def __reduce__(self):
+        return _rebuild, (type(self), self.__getstate__())
+
+    def __copy__(self):
+        return self.copy()
+
+    def __deepcopy__(self, memo):
+        return self.copy()
+
+    # ------------------------------------------------------------------ copies and places
+
+    def copy(self):
+        """A copy in new memory."""
+        return F._copy(self)
+
+    def copyto(self, other):
+        """Copies to another array (returned), or to a new one on a context."""
+        if isinstance(other, NDArray):
+            if other is not self:
+                imperative.write(other, self if other.dtype == self.dtype and other._ctx == self._ctx else self._moved(other))
+            return other
+        if isinstance(other, Context):
+            return self._new(storage.copy_to(self._data, ctx=other), other)
+        raise TypeError(f"copyto takes an array or a context, given {type(other).__name__}")
+
+    def _moved(self, like):
+        return self._new(storage.copy_to(self._data, like.dtype, like._ctx), like._ctx)
+
+    def _new(self, tensor, ctx):
+        return type(self)._wrap(tensor, ctx)
+
+    def as_in_context(self, context: Context):
+        """The array on `context`: itself where it is there already."""
+        if context == self._ctx:
+            return self
+        moved = F._copyto(self, context=context)
+        moved._ctx = context
+        return moved
+
+    as_in_ctx = to_device = as_in_context
+
+    def as_nd_ndarray(self):
+        """The same memory as an `nd` array."""
+        return _viewed(self, NDArray)
+
+    def as_np_ndarray(self):
+        """The same memory as an `np` array."""
+        from core.numpy import ndarray
+
+        return _viewed(self, ndarray)
+
+    def astype(self, dtype, copy: bool = True):
+        """The array converted to `dtype`; without `copy` itself where it has that type."""
+        if not copy and dtype_name(dtype) == dtype_name(self.dtype):
+            return self
+        return F.Cast(self, dtype=dtype)
+
+    def tostype(self, stype: str):
+        """The array in another storage type: default, csr or row_sparse."""
+        if stype == "default":
+            return self
+        from core.ndarray import sparse
+
+        return sparse.cast_storage(self, stype)
+
+    def wait_to_read(self) -> None:
+        """Waits until the values are there; raises what went wrong on the device."""
+        if self._data.is_cuda:
+            storage.synchronize()
+
+    wait_to_write = wait_to_read
+
+    # ------------------------------------------------------------------ autograd
+
+    def attach_grad(self, grad_req: str = "write", stype=None) -> None:
+        """Attaches a gradient buffer of zeros; grad_req is write, add or null."""
+        if grad_req not in autograd.GRAD_REQS:
+            raise ValueError(f"grad_req {grad_req!r} is not one of {', '.join(autograd.GRAD_REQS)}")
+        if stype not in (None, "default"):
+            from core.ndarray import sparse
+
+            gradient = sparse.zeros(stype, self.shape, ctx=self._ctx, dtype=self.dtype)
+        else:
+            gradient = self._new(storage.zeros_of(storage.like(self._data)), self._ctx)
+        self._entry = autograd.Leaf(gradient, grad_req)
+
+    def drop_grad(self) -> None:
+        """Takes the gradient buffer away."""
+        self._entry = None
+
+    def backward(self, out_grad=None, retain_graph: bool = False, train_mode: bool = True) -> None:
+        """Gradients of this array with respect to the marked ones (see `autograd.backward`)."""
+        autograd.backward([self], None if out_grad is None else [out_grad], retain_graph, train_mode)
+
+    def detach(self):
+        """The same memory, outside the recorded computation."""
+        return self._new(self._data, self._ctx)
+
+    # ------------------------------------------------------------------ indexing
+
+    def __getitem__(self, key):
+        return indexing.get(self, key)
+
+    def __setitem__(self, key, value):
+        indexing.set_(self, key, value)
+
+    # ------------------------------------------------------------------ shapes that share memory
+
+    def reshape(self, *shape, **kwargs):
+        """The same elements in another shape; 0, -1, -2, -3, -4 have MXNet's meanings."""
+        if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+            shape = tuple(shape[0])
+        shape = tuple(kwargs.pop("shape", shape))
+        reverse = kwargs.pop("reverse", False)
+        if kwargs:
+            raise TypeError(f"reshape takes shape and reverse, given {', '.join(kwargs)}")
+        return F.Reshape(self, shape=shape, reverse=reverse)
+
+    def broadcast_to(self, shape):
+        """The array repeated along axes of length 1 to `shape`."""
+        return F.broadcast_to(self, shape=shape)
+
+    def broadcast_like(self, other):
+        """The array repeated along axes of length 1 to the shape of `other`."""
+        return F.broadcast_like(self, other)
+
+    # ------------------------------------------------------------------ arithmetic
+
+    def __neg__(self):
+        return F.negative(self)
+
+    def __pos__(self):
+        return self
+
+    def __abs__(self):
+        return F.abs(self)
+
+    def __invert__(self):
+        return F.logical_not(self)
+
+    def __matmul__(self, other):
+        return F.dot(self, other)
+
+    def __round__(self, n=None):
+        return F.round(self)
+
+
+def _rebuild(kind, given):
+    array = kind.__new__(kind)
+    array.__setstate__(given)
+    return array
+
+
+def _viewed(array: NDArray, kind: type) -> NDArray:
+    if type(array) is kind:
+        return array
+    view = kind._wrap(array._data, array._ctx)
+    view._entry = array._entry
+    return view
+
+
+def binary(lhs, rhs, array_op: Operator, scalar_op: Operator, reverse_op: Operator | None):
+    """An infix operation between arrays and numbers; `reverse_op` computes number OP array."""
+    if isinstance(rhs, NDArray):
+        if isinstance(lhs, NDArray):
+            return apply(array_op, [lhs, rhs], {}, type(lhs))
+        if isinstance(lhs, (numbers.Number, onp.bool_)):
+            return apply(reverse_op or scalar_op, [rhs], {"scalar": _scalar(lhs)}, type(rhs))
+    elif isinstance(rhs, (numbers.Number, onp.bool_)):
+        return apply(scalar_op, [lhs], {"scalar": _scalar(rhs)}, type(lhs))
+    if isinstance(rhs, onp.ndarray):
+        return apply(array_op, [lhs, _like(rhs, lhs)], {}, type(lhs))
+    raise TypeError(f"operands must be arrays or numbers, given {type(lhs).__name__} and {type(rhs).__name__}")
+
+
+def _like(value: onp.ndarray, like: NDArray) -> NDArray:
+    return like._new(storage.from_numpy(value, like.dtype, like._ctx), like._ctx)
+
+
+def _scalar(value):
+    return value.item() if isinstance(value, onp.generic) else value
+
+
+_INFIX = {
+    # method: (array operator, scalar operator, operator for number OP array)
+    "add": ("broadcast_add", "_plus_scalar", "_plus_scalar"),
+    "sub": ("broadcast_sub", "_minus_scalar", "_rminus_scalar"),
+    "mul": ("broadcast_mul", "_mul_scalar", "_mul_scalar"),
+    "truediv": ("broadcast_div", "_div_scalar", "_rdiv_scalar"),
+    "mod": ("broadcast_mod", "_mod_scalar", "_rmod_scalar"),
+    "pow": ("broadcast_power", "_power_scalar", "_rpower_scalar"),
+    "eq": ("broadcast_equal", "_equal_scalar", None),
+    "ne": ("broadcast_not_equal", "_not_equal_scalar", None),
+    "lt": ("broadcast_lesser", "_lesser_scalar", None),
+    "le": ("broadcast_lesser_equal", "_lesser_equal_scalar", None),
+    "gt": ("broadcast_greater", "_greater_scalar", None),
+    "ge": ("broadcast_greater_equal", "_greater_equal_scalar", None),
+}
+
+
+def _install_infix(cls: type, table: dict) -> None:
+    """Gives a class its infix methods: forward, reflected and in place."""
+    for method, (array_name, scalar_name, reverse_name) in table.items():
+        array_op, scalar_op = TABLE[array_name], TABLE[scalar_name]
+        reverse_op = TABLE[reverse_name] if reverse_name else None
+
+        def infix(self, other, a=array_op, s=scalar_op, r=reverse_op):
+            if other is None and r is None:
+                return NotImplemented
+            return binary(self, other, a, s, r)
+
+        def equality(self, other, a=array_op, s=scalar_op, truth=method == "ne"):
+            if other is None or isinstance(other, str):
+                return truth
+            return binary(self, other, a, s, None)
+
+        setattr(cls, f"__{method}__", equality if method in ("eq", "ne") else infix)
+        if reverse_op is not None:
+
+            def reflected(self, other, a=array_op, s=scalar_op, r=reverse_op):
+                if isinstance(other, onp.ndarray):
+                    return apply(a, [_like(other, self), self], {}, type(self))
+                return binary(other, self, a, s, r)
+
+            def in_place(self, other, a=array_op, s=scalar_op, r=reverse_op):
+                if state.recording and self._entry is not None:
+                    raise MXNetError(
+                        "in-place operations (+=, -=, x[:] = ...) on an array that autograd tracks are not supported inside record()"
+                    )
+                imperative.write(self, binary(self, other, a, s, r))
+                return self
+
+            setattr(cls, f"__r{method}__", reflected)
+            setattr(cls, f"__i{method}__", in_place)
+
+
+_install_infix(NDArray, _INFIX)
+NDArray.__div__, NDArray.__rdiv__, NDArray.__idiv__ = NDArray.__truediv__, NDArray.__rtruediv__, NDArray.__itruediv__
+
+# Operators that are methods too: x.exp(), x.sum(axis=1), ...
+METHODS = (
+    "abs arccos arccosh arcsin arcsinh arctan arctanh argmax argmax_channel argmin argsort broadcast_axes cbrt ceil clip cos cosh "
+    "degrees depth_to_space diag dot exp expand_dims expm1 fix flatten flip floor log log10 log1p log2 log_softmax max mean min nanprod "
+    "nansum norm one_hot ones_like pad pick prod radians rcbrt reciprocal relu repeat reshape_like rint round rsqrt shape_array sigmoid "
+    "sign sin sinh size_array slice slice_axis slice_like softmax softmin sort space_to_depth split split_v2 sqrt square squeeze sum "
+    "swapaxes take tan tanh tile topk transpose trunc zeros_like"
+).split()
+
+
+def _method(name: str):
+    def call(self, *args, **kwargs):
+        return imperative.front(TABLE[name], type(self))(self, *args, **kwargs)
+
+    call.__name__ = name
+    call.__doc__ = f"The operator `{name}` of this array."
+    return call
+
+
+for _name in METHODS:
+    if _name not in NDArray.__dict__:
+        setattr(NDArray, _name, _method(_name))
+
+
+def _transpose(self, *axes, **kwargs):
+    """The array with its axes in another order (reversed by default)."""
+    if len(axes) == 1 and (isinstance(axes[0], (tuple, list)) or axes[0] is None):
+        axes = axes[0] or ()
+    return F.transpose(self, axes=tuple(kwargs.get("axes", axes) or ()))
+
+
+NDArray.transpose = _transpose
+
+
+class Deferred(NDArray):
+    """Stands for a parameter whose shape is not known yet.
+
+    The first operator that meets it infers the shape from its other inputs and initialises the parameter;
+    from then on the placeholder is the parameter's array.
+    """
+
+    __slots__ = ("_parameter",)
+    _is_placeholder = True
+
+    def __init__(self, parameter):
+        self._parameter = parameter
+
+    def _array(self) -> NDArray:
+        array = self._parameter._initialised_array()
+        if array is None:
+            raise imperative.NeedsShape(self._parameter.name)
+        return array
+
+    _data = property(lambda self: self._array()._data)
+    _entry = property(lambda self: self._array()._entry)
+    _ctx = property(lambda self: self._array()._ctx)
+
+    @property
+    def shape(self):
+        return tuple(self._parameter.shape or ())
+
+    def materialise(self, shape: tuple[int, ...] | None) -> None:
+        """Initialises the parameter now that its shape is known."""
+        if self._parameter._initialised_array() is None:
+            self._parameter._finish_deferred_init_with(shape)
+
+
+def array(source, ctx: Context | None = None, dtype=None, kind: type = NDArray):
+    """An array with a copy of the values of `source` (nested lists, numbers, NumPy or other arrays).
+
+    dtype: float32 unless given or unless `source` is an NDArray.
+    """
+    ctx = ctx or (source._ctx if isinstance(source, NDArray) else current_context())
+    if isinstance(source, NDArray):
+        return kind._wrap(storage.copy_to(source._data, dtype or source.dtype, ctx), ctx)
+    if not isinstance(source, onp.ndarray):
+        try:
+            source = onp.array(_plain(source), dtype=None)
+        except ValueError as error:
+            raise TypeError(f"the source is no array: {error}") from None
+        if source.dtype == object:
+            raise TypeError("the source is no array: its rows differ in length or hold something other than numbers")
+        if dtype is None:
+            dtype = "float32"
+    return kind._wrap(storage.from_numpy(source, dtype or "float32", ctx), ctx)
+
+
+def _plain(source):
+    """Lists with arrays inside as lists of NumPy arrays."""
+    if isinstance(source, NDArray):
+        return source.asnumpy()
+    if isinstance(source, (list, tuple)) and any(isinstance(s, (NDArray, list, tuple)) for s in source):
+        return [_plain(s) for s in source]
+    return source
+
+
+__all__ = ["Deferred", "NDArray", "array", "binary", "cpu"]

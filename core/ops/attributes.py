@@ -1,0 +1,204 @@
+"""Types of operator attributes: each turns what a user or a `-symbol.json` gives into one typed value.
+
+An attribute may come as a Python value or as the text that MXNet writes ("(2, 2)", "True", "None").
+`parse` raises ValueError with a sentence that says what is accepted.
+"""
+
+from __future__ import annotations
+
+import ast
+import numbers
+from typing import Any
+
+import numpy as np
+
+from core.base import nearest
+from core.dtypes import dtype_name
+
+
+class Attribute:
+    """Base: accepts anything as it is. `hint` is the type shown in signatures and stubs."""
+
+    hint = "object"
+
+    def parse(self, value: Any) -> Any:
+        return value
+
+    def __repr__(self):
+        return type(self).__name__
+
+
+class IntType(Attribute):
+    hint = "int"
+
+    def parse(self, value):
+        value = _literal(value)
+        if isinstance(value, (bool, np.bool_)):
+            return int(value)
+        if isinstance(value, numbers.Integral):
+            return int(value)
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            return int(value)
+        raise ValueError("an int is accepted")
+
+
+class FloatType(Attribute):
+    hint = "float"
+
+    def parse(self, value):
+        value = _literal(value)
+        if isinstance(value, (numbers.Real, np.number, np.bool_)):
+            return float(value)
+        raise ValueError("a number is accepted")
+
+
+class ScalarType(Attribute):
+    """A number that keeps its kind: int, float or bool."""
+
+    hint = "float | int | bool"
+
+    def parse(self, value):
+        value = _literal(value)
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, numbers.Real):
+            return value
+        raise ValueError("a number is accepted")
+
+
+class BoolType(Attribute):
+    hint = "bool"
+
+    def parse(self, value):
+        if isinstance(value, str):
+            value = {"true": True, "false": False, "1": True, "0": False}.get(value.lower(), value)
+        if isinstance(value, (bool, np.bool_, numbers.Integral)):
+            return bool(value)
+        raise ValueError("True or False is accepted")
+
+
+class StrType(Attribute):
+    hint = "str"
+
+    def parse(self, value):
+        if isinstance(value, str):
+            return value
+        raise ValueError("a string is accepted")
+
+
+class ShapeType(Attribute):
+    """A tuple of ints; a single int stands for a tuple of one."""
+
+    hint = "int | tuple[int, ...]"
+
+    def parse(self, value):
+        value = _literal(value)
+        if isinstance(value, numbers.Integral):
+            return (int(value),)
+        if isinstance(value, (tuple, list)) or (isinstance(value, np.ndarray) and value.ndim == 1):
+            if all(isinstance(v, numbers.Integral) or (isinstance(v, float) and v.is_integer()) for v in value):
+                return tuple(int(v) for v in value)
+        raise ValueError("an int or a tuple of ints is accepted")
+
+
+class OpenShapeType(ShapeType):
+    """A tuple whose items are ints or None, as the bounds of a slice are."""
+
+    hint = "int | None | tuple[int | None, ...]"
+
+    def parse(self, value):
+        value = _literal(value)
+        if value is None:
+            return (None,)
+        if isinstance(value, (tuple, list)):
+            return tuple(None if v is None else SHAPE_ITEM.parse(v) for v in value)
+        return super().parse(value)
+
+
+class FloatsType(Attribute):
+    """A tuple of numbers; a single number stands for a tuple of one."""
+
+    hint = "float | tuple[float, ...]"
+
+    def parse(self, value):
+        value = _literal(value)
+        if isinstance(value, (numbers.Real, np.number)):
+            return (float(value),)
+        if isinstance(value, (tuple, list, np.ndarray)):
+            try:
+                return tuple(float(v) for v in value)
+            except (TypeError, ValueError):
+                pass
+        raise ValueError("a number or a tuple of numbers is accepted")
+
+
+class AxisType(Attribute):
+    """Axes of a reduction: None for all, an int, or a tuple of ints."""
+
+    hint = "int | tuple[int, ...] | None"
+
+    def parse(self, value):
+        value = _literal(value)
+        return value if value is None else _SHAPE.parse(value)
+
+
+class DTypeType(Attribute):
+    """The name of an element type."""
+
+    hint = "str | type"
+
+    def parse(self, value):
+        try:
+            return dtype_name(value)
+        except TypeError as error:
+            raise ValueError(str(error)) from None
+
+
+class Choice(Attribute):
+    """One of a fixed set of strings."""
+
+    def __init__(self, *options: str):
+        self.options = options
+        self.hint = "Literal[" + ", ".join(map(repr, options)) + "]"
+
+    def parse(self, value):
+        if isinstance(value, str) and value in self.options:
+            return value
+        hint = nearest(value, self.options) if isinstance(value, str) else ""
+        raise ValueError(f"one of {', '.join(map(repr, self.options))} is accepted.{hint}")
+
+
+class Optional(Attribute):
+    """None, or what `inner` accepts."""
+
+    def __init__(self, inner: Attribute):
+        self.inner = inner
+        self.hint = inner.hint if "None" in inner.hint else inner.hint + " | None"
+
+    def parse(self, value):
+        if value is None or (isinstance(value, str) and value in ("None", "")):
+            return None
+        return self.inner.parse(value)
+
+
+Any_ = Attribute()
+Int, Float, Scalar, Bool, Str = IntType(), FloatType(), ScalarType(), BoolType(), StrType()
+Shape, OpenShape, Floats, Axis, DType = ShapeType(), OpenShapeType(), FloatsType(), AxisType(), DTypeType()
+OptInt, OptFloat, OptShape, OptDType, OptBool, OptStr = (Optional(t) for t in (Int, Float, Shape, DType, Bool, Str))
+_SHAPE = Shape
+SHAPE_ITEM = Int
+
+
+def _literal(value):
+    """The Python value that a text stands for ("(1, 2)", "2L", "None"); other values as they are."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if text.lower() in ("nan", "inf", "-inf", "+inf"):
+        return float(text)
+    try:
+        return ast.literal_eval(text.replace("L", ""))
+    except (ValueError, SyntaxError):
+        return value

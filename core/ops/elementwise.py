@@ -1,0 +1,309 @@
+"""Pointwise operators: unary functions, binary functions with and without broadcasting, and with a scalar."""
+
+import math
+
+from core import kernels
+from core.base import MXNetError
+from core.kernels import formula as f
+from core.kernels.formula import Formula, fabs, where
+from core.ops.attributes import Bool, Choice, DType, Float, Scalar
+from core.ops.registry import TABLE, F, Operator, composite, gradient, make_pointwise, operator, pointwise, register
+
+SQRT_HALF = math.sqrt(0.5)
+SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+# ----------------------------------------------------------------------------------------------
+# Unary
+
+
+def _unary(name, function, derivative=None, aliases=(), differentiable=True, doc=""):
+    """Enters a one-operand formula; `derivative` in terms of (x, y)."""
+
+    def entry(data):
+        return function(data)
+
+    entry.__doc__ = doc or f"{name} of each element."
+    return pointwise(name, aliases=aliases, derivative=derivative, differentiable=differentiable)(entry)
+
+
+def _gamma(x):
+    return f.exp(f.lgamma(x))
+
+
+UNARY = {
+    # name: (formula, derivative in terms of x and y where that is cheaper, further names)
+    "abs": (fabs, None, ("_np_abs", "_npi_absolute")),
+    "negative": (f.neg, None, ("_np_negative", "_npi_negative")),
+    "reciprocal": (lambda x: 1.0 / x, lambda x, y: -1.0 * y * y, ()),
+    "square": (lambda x: x * x, None, ()),
+    "sqrt": (f.sqrt, lambda x, y: 0.5 / y, ()),
+    "rsqrt": (f.rsqrt, None, ()),
+    "cbrt": (f.cbrt, lambda x, y: 1.0 / (3.0 * y * y), ()),
+    "rcbrt": (lambda x: 1.0 / f.cbrt(x), lambda x, y: -1.0 * y / (3.0 * x), ()),
+    "exp": (f.exp, lambda x, y: y, ()),
+    "expm1": (f.expm1, None, ()),
+    "log": (f.log, None, ()),
+    "log2": (f.log2, None, ()),
+    "log10": (f.log10, None, ()),
+    "log1p": (f.log1p, None, ()),
+    "sin": (f.sin, None, ()),
+    "cos": (f.cos, None, ()),
+    "tan": (f.tan, lambda x, y: y * y + 1.0, ()),
+    "arcsin": (f.asin, None, ()),
+    "arccos": (f.acos, None, ()),
+    "arctan": (f.atan, None, ()),
+    "sinh": (f.sinh, None, ()),
+    "cosh": (f.cosh, None, ()),
+    "tanh": (f.tanh, lambda x, y: 1.0 - y * y, ()),
+    "arcsinh": (f.asinh, None, ()),
+    "arccosh": (f.acosh, None, ()),
+    "arctanh": (f.atanh, None, ()),
+    "degrees": (lambda x: x * (180.0 / math.pi), None, ()),
+    "radians": (lambda x: x * (math.pi / 180.0), None, ()),
+    "sigmoid": (f.sigmoid, lambda x, y: y * (1.0 - y), ()),
+    "log_sigmoid": (lambda x: f.minimum(x, 0.0) - f.log1p(f.exp(-fabs(x))), lambda x, y: 1.0 - f.exp(y), ()),
+    "softsign": (lambda x: x / (1.0 + fabs(x)), None, ()),
+    "relu": (lambda x: f.maximum(x, 0), lambda x, y: where(y > 0, 1, 0), ()),
+    "mish": (lambda x: x * f.tanh(f.maximum(x, 0.0) + f.log1p(f.exp(-fabs(x)))), None, ()),
+    "erf": (f.erf, None, ()),
+    "erfinv": (f.erfinv, None, ()),
+    "gammaln": (f.lgamma, None, ()),
+    "gamma": (_gamma, lambda x, y: y * f.digamma(x), ()),
+    "digamma": (f.digamma, None, ("_npx_digamma",)),
+}
+FLAT = {  # no gradient: piecewise constant, or a truth value
+    "sign": f.sign,
+    "round": f.round_away,
+    "rint": f.rint,
+    "ceil": f.ceil,
+    "floor": f.floor,
+    "trunc": f.trunc,
+    "fix": f.trunc,
+    "logical_not": f.logical_not,
+}
+for _name, (_function, _derivative, _aliases) in UNARY.items():
+    _unary(_name, _function, _derivative, _aliases)
+for _name, _function in FLAT.items():
+    _unary(_name, lambda x, _function=_function: _function(x) if _function is not f.logical_not else f.eq(x, 0))
+
+
+@pointwise("_copy", aliases=("identity",))
+def _copy(data):
+    """The data, as new memory."""
+    return data
+
+
+@pointwise("BlockGrad", aliases=("stop_gradient",), differentiable=False)
+def block_grad(data):
+    """The data; no gradient passes."""
+    return data
+
+
+def _fresh(op):
+    """An identity formula must not hand out its operand's memory."""
+    op.forward = lambda data: data.clone()
+
+
+_fresh(_copy)
+_fresh(block_grad)
+
+
+@pointwise("gelu")
+def gelu(data):
+    """Gaussian error linear unit, x * Phi(x) (Hendrycks and Gimpel, 2016)."""
+    return 0.5 * data * (1.0 + f.erf(data * SQRT_HALF))
+
+
+@pointwise("gelu_tanh")
+def gelu_tanh(data):
+    """The tanh approximation of the Gaussian error linear unit."""
+    return 0.5 * data * (1.0 + f.tanh(SQRT_2_OVER_PI * (data + 0.044715 * data * data * data)))
+
+
+@pointwise("silu")
+def silu(data):
+    """x * sigmoid(x), also called swish."""
+    return data * f.sigmoid(data)
+
+
+@pointwise("softrelu", derivative=lambda data, y: 1.0 - f.exp(-1.0 * y))
+def softrelu(data):
+    """log(1 + exp(x)), without overflow."""
+    return f.maximum(data, 0.0) + f.log1p(f.exp(-fabs(data)))
+
+
+@pointwise("_leaky_relu", derivative=lambda data, y, slope: where(data > 0, 1, slope))
+def leaky_relu(data, *, slope: Float = 0.25):
+    """x for x > 0, else slope * x."""
+    return where(data > 0, data, data * slope)
+
+
+@pointwise("_elu", derivative=lambda data, y, slope: where(data > 0, 1, y + slope))
+def elu(data, *, slope: Float = 0.25):
+    """x for x > 0, else slope * (exp(x) - 1)."""
+    return where(data > 0, data, slope * f.expm1(data))
+
+
+@pointwise("_selu", derivative=lambda data, y: where(data > 0, SELU_SCALE, y + SELU_SCALE * SELU_ALPHA))
+def selu(data):
+    """Self-normalising exponential linear unit (Klambauer et al., 2017)."""
+    return SELU_SCALE * where(data > 0, data, SELU_ALPHA * f.expm1(data))
+
+
+@pointwise("hard_sigmoid", derivative=lambda data, y, alpha: where(y > 0, where(y < 1, alpha, 0), 0))
+def hard_sigmoid(data, *, alpha: Float = 0.2, beta: Float = 0.5):
+    """alpha * x + beta, clipped to [0, 1]."""
+    return f.minimum(f.maximum(alpha * data + beta, 0), 1)
+
+
+@pointwise("clip", derivative=lambda data, y, a_min, a_max: where(data >= a_min, where(data <= a_max, 1, 0), 0))
+def clip(data, *, a_min: Float, a_max: Float):
+    """The data limited to [a_min, a_max]; the gradient passes at both bounds."""
+    return f.minimum(f.maximum(data, a_min), a_max)
+
+
+@pointwise("smooth_l1")
+def smooth_l1(data, *, scalar: Float = 1.0):
+    """0.5 (scalar x)^2 where |x| < 1 / scalar^2, else |x| - 0.5 / scalar^2 (Girshick, 2015)."""
+    square = scalar * scalar
+    return where(fabs(data) < 1.0 / square, 0.5 * square * data * data, fabs(data) - 0.5 / square)
+
+
+@composite("Activation")
+def activation(data, *, act_type: Choice("relu", "sigmoid", "log_sigmoid", "mish", "softrelu", "softsign", "tanh")):
+    """An activation function by name."""
+    return getattr(F, act_type)(data)
+
+
+# ----------------------------------------------------------------------------------------------
+# Conversion
+
+
+@operator("Cast", aliases=("cast",))
+def cast(data, *, dtype: DType):
+    """The data converted to another element type."""
+    return kernels.shape.cast(data, dtype)
+
+
+@gradient(cast)
+def _(head, data_dtype):
+    return [head.astype(data_dtype)]
+
+
+# ----------------------------------------------------------------------------------------------
+# Binary
+
+
+BINARY = {
+    # name: (formula, names of the broadcasting form, names of the form for equal shapes, of the scalar form, of its reverse)
+    "add": (f.add, ("broadcast_add", "broadcast_plus"), ("elemwise_add", "_plus", "_Plus", "_add"), "_plus_scalar", None),
+    "sub": (f.sub, ("broadcast_sub", "broadcast_minus"), ("elemwise_sub", "_minus", "_Minus", "_sub"), "_minus_scalar", "_rminus_scalar"),
+    "mul": (f.mul, ("broadcast_mul",), ("elemwise_mul", "_mul", "_Mul"), "_mul_scalar", None),
+    "div": (f.div, ("broadcast_div",), ("elemwise_div", "_div", "_Div"), "_div_scalar", "_rdiv_scalar"),
+    "mod": (f.mod, ("broadcast_mod",), ("_mod", "_Mod"), "_mod_scalar", "_rmod_scalar"),
+    "power": (f.power, ("broadcast_power",), ("_power", "_Power"), "_power_scalar", "_rpower_scalar"),
+    "maximum": (f.maximum, ("broadcast_maximum",), ("_maximum", "_Maximum"), "_maximum_scalar", None),
+    "minimum": (f.minimum, ("broadcast_minimum",), ("_minimum", "_Minimum"), "_minimum_scalar", None),
+    "hypot": (f.hypot, ("broadcast_hypot",), ("_hypot", "_Hypot"), "_hypot_scalar", None),
+}  # fmt: skip
+COMPARISONS = {
+    "equal": (f.eq, "_equal"),
+    "not_equal": (f.ne, "_not_equal"),
+    "greater": (f.gt, "_greater"),
+    "greater_equal": (f.ge, "_greater_equal"),
+    "lesser": (f.lt, "_lesser"),
+    "lesser_equal": (f.le, "_lesser_equal"),
+    "logical_and": (lambda a, b: f.logical_and(f.ne(a, 0), f.ne(b, 0)), "_logical_and"),
+    "logical_or": (lambda a, b: f.logical_or(f.ne(a, 0), f.ne(b, 0)), "_logical_or"),
+    "logical_xor": (lambda a, b: f.logical_xor(f.ne(a, 0), f.ne(b, 0)), "_logical_xor"),
+}
+
+
+def _enter_binary(names, function, differentiable, same_shape):
+    def entry(lhs, rhs):
+        return function(lhs, rhs)
+
+    entry.__doc__ = f"{names[0]} of two arrays" + (" of equal shape." if same_shape else ", broadcast against each other.")
+    op = Operator(names[0], entry, aliases=names[1:])
+    register(make_pointwise(op, Formula.of(entry, name=names[0].lstrip("_")), "same", differentiable))
+    if same_shape:
+        compute = op.forward
+
+        def forward(lhs, rhs):
+            if lhs.shape != rhs.shape:
+                raise MXNetError(f"{op.name}: equal shapes are needed, given {tuple(lhs.shape)} and {tuple(rhs.shape)}")
+            return compute(lhs, rhs)
+
+        op.forward = forward
+    return op
+
+
+def _enter_scalar(name, function, differentiable, truth):
+    def entry(data, *, scalar: Scalar = 1.0, is_int: Bool = True):
+        return function(data, scalar)
+
+    def body(data, *, scalar):
+        return function(data, scalar)
+
+    entry.__doc__ = f"{name.strip('_').replace('_', ' ')}: each element with a number, which takes the array's type first."
+    op = Operator(name, entry)
+    formula = Formula.of(body, name=name.lstrip("_"))
+    register(make_pointwise(op, formula, "same", differentiable))
+    kernel = kernels.pointwise.pointwise
+
+    def forward(data, *, scalar, is_int=True):
+        kind = kernels.dtype_name(data)
+        if kind == "bool":
+            data, kind = kernels.cast(data, "int64"), "int64"
+        if not truth and "int" in kind and isinstance(scalar, float):
+            scalar = _whole(scalar)
+        return kernel(formula, (data,), (scalar,), data.dtype)
+
+    op.forward = forward
+    return op
+
+
+def _whole(scalar: float) -> int:
+    """A float as an integer array takes it."""
+    if math.isnan(scalar) or math.isinf(scalar):
+        raise MXNetError(f"an integer array has no place for {scalar}")
+    return int(scalar)
+
+
+for _name, (_function, _broadcast, _elementwise, _scalar, _reverse) in BINARY.items():
+    _enter_binary(_broadcast, _function, True, False)
+    _enter_binary(_elementwise, _function, True, True)
+    _enter_scalar(_scalar, _function, True, False)
+    if _reverse:
+        _enter_scalar(_reverse, lambda x, s, _function=_function: _function(s, x), True, False)
+for _name, (_function, _elementwise) in COMPARISONS.items():
+    _enter_binary((f"broadcast_{_name}",), _function, False, False)
+    _enter_binary((_elementwise,), _function, False, True)
+    _enter_scalar(f"_{_name}_scalar", _function, False, True)
+
+
+@operator("add_n", aliases=("ElementWiseSum", "_sum"))
+def add_n(*args):
+    """The sum of any number of arrays of one shape."""
+    total = args[0]
+    for term in args[1:]:
+        total = TABLE["elemwise_add"].forward(total, term)
+    return total if len(args) > 1 else kernels.shape.clone(total)
+
+
+@gradient(add_n)
+def _(head, shapes):
+    return [head] * len(shapes)
+
+
+@pointwise("where", dtype=lambda c, x, y: (None, _same_type("where", x, y)))
+def where_(condition, x, y):
+    """Elements of x where condition is not zero, else of y."""
+    return where(f.ne(condition, 0), x, y)
+
+
+def _same_type(name, a, b):
+    if a != b:
+        raise MXNetError(f"{name}: operands of one dtype are needed, given {a} and {b}; convert with astype")
+    return a

@@ -1,0 +1,370 @@
+"""The operator table: one entry an operator, from which every face is derived.
+
+Entries are made by three decorators:
+
+- `operator`: a primitive. The decorated function is the forward rule; it gets tensors and typed
+  attributes and calls one function of `core.kernels`.
+- `pointwise`: a scalar formula (`core.kernels.formula`); kernel and gradient are derived.
+- `composite`: an expression over other operators on values (arrays or symbols); its gradient is free.
+
+Signature of the decorated function: positional parameters are inputs (default None: optional; `*data`:
+any number), keyword-only parameters are attributes, annotated with a type of `core.ops.attributes`.
+
+`gradient(op)` decorates the gradient rule of a primitive. The names of its parameters say what it
+reads, and only that is kept on the tape: `head` (`head1`, ...; `heads` for all) for the incoming gradients,
+names of inputs, `out` (`out1`, ...), `<input>_shape`, `<input>_dtype`, `shapes` (of all inputs), `attrs`
+(namespace of attributes) and `needs` (one bool an input). It returns one gradient an input (None: zero), written with operators (`F`).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+
+from core import kernels
+from core.base import MXNetError, nearest
+from core.kernels.formula import Expr, Formula
+from core.ops import attributes
+from core.ops.attributes import Attribute
+
+TABLE: dict[str, Operator] = {}
+NULL = type("Null", (), {"__repr__": lambda self: "<default>", "__bool__": lambda self: False})()
+REQUIRED = inspect.Parameter.empty
+
+
+class Operator:
+    """An entry of the table. Calling it applies it to values (arrays or symbols) with attributes."""
+
+    def __init__(self, name: str, function: Callable, *, aliases=(), outputs=1, visible=None, mutates=(), rng=False, train=False):
+        self.name, self.aliases, self.doc = name, tuple(aliases), inspect.getdoc(function) or ""
+        self.function, self.forward = function, function
+        self.composite = False
+        self.inputs: list[str] = []
+        self.optional: set[str] = set()
+        self.variadic = False
+        self.attrs: dict[str, tuple[Attribute, object]] = {}
+        self.outputs, self.visible = outputs, visible  # counts, or functions of the attributes
+        self.mutates = frozenset(mutates)  # inputs that the operator writes to
+        self.rng, self.train = rng, train  # takes a `key` / the `training` flag besides its attributes
+        self.formula: Formula | None = None
+        self.rule: Callable | None = None
+        self.user_rule: Callable | None = None  # of an autograd.Function
+        self.values_read: Callable[[], list[str]] | None = None  # of a pointwise operator: what its rule reads
+        self.count_heads = callable(outputs) or outputs > 1  # the rule sees several heads, zeros where none came
+        self._kept: tuple | None = None
+        self.reads: list[tuple[str, int]] = []
+        self.infer: Callable | None = None  # fills in the shapes of parameters: infer(shapes, attrs)
+        self._parsed: dict[tuple, dict] = {}
+        self._fronts: dict[type, Callable] = {}
+        hidden = {"key"} if rng else set()
+        hidden |= {"training"} if train else set()
+        for p in inspect.signature(function).parameters.values():
+            if p.kind is p.VAR_POSITIONAL:
+                self.inputs.append(p.name)
+                self.variadic = True
+            elif p.kind is p.KEYWORD_ONLY:
+                if p.name not in hidden:
+                    kind = p.annotation if isinstance(p.annotation, Attribute) else attributes.Any_
+                    self.attrs[p.name] = (kind, p.default)
+            elif p.kind is not p.VAR_KEYWORD:
+                self.inputs.append(p.name)
+                if p.default is None:
+                    self.optional.add(p.name)
+
+    def __repr__(self):
+        return f"<operator {self.name}>"
+
+    def __call__(self, *inputs, out=None, **attrs):
+        """Applies the operator to values; the result has the kind (nd, np, symbol) of the first one."""
+        owner = next((type(x) for x in inputs if x is not None), None)
+        if owner is None:
+            raise TypeError(f"{self.name} needs at least one array; none was given")
+        return owner._apply_operator(self, list(inputs), self.parse(attrs), out)
+
+    def parse(self, given: dict) -> dict:
+        """Typed attributes from keywords: defaults filled in; errors name operator, attribute and what is accepted."""
+        parsed = {}
+        for name, (kind, default) in self.attrs.items():
+            value = given.get(name, NULL)
+            if value is NULL:
+                if default is REQUIRED:
+                    raise MXNetError(f"{self.name}: attribute {name!r} is required. {self.signature()}")
+                parsed[name] = default
+                continue
+            try:
+                parsed[name] = kind.parse(value)
+            except ValueError as error:
+                raise MXNetError(f"{self.name}: attribute {name}={value!r} does not fit: {error}") from None
+        for name in given:
+            if name not in self.attrs:
+                raise self.unknown(name)
+        return parsed
+
+    def parse_positional(self, raw: tuple) -> dict:
+        """Typed attributes from values in the order of `attrs`; results are remembered."""
+        try:
+            parsed = self._parsed.get(raw)
+            known = True
+        except TypeError:  # a list among the values
+            parsed, known = None, False
+        if parsed is None:
+            parsed = self.parse(dict(zip(self.attrs, raw, strict=True)))
+            if known and len(self._parsed) < 4096 and not any(isinstance(v, (bool, float)) and v == v // 1 for v in raw):
+                self._parsed[raw] = parsed
+        return parsed
+
+    def kept(self, count: int) -> tuple[Sequence[int], Sequence[int], bool]:
+        """What the gradient rule reads of an application to `count` inputs: (inputs, outputs, whether dtypes)."""
+        if self._kept is not None:
+            return self._kept
+        if self.values_read is not None:
+            names = self.values_read()
+            self._kept = [self.inputs.index(n) for n in names if n != "out"], [0] * ("out" in names), False
+            return self._kept
+        inputs = [i for kind, i in self.reads if kind == "input"]
+        variadic = [i for kind, i in self.reads if kind == "inputs"]
+        outputs = [i for kind, i in self.reads if kind == "out"]
+        kept = [*inputs, *(j for i in variadic for j in range(i, count))], outputs, any(k == "dtype" for k, _ in self.reads)
+        if not variadic:
+            self._kept = kept
+        return kept
+
+    def unknown(self, name: str) -> MXNetError:
+        words = [*self.inputs, *self.attrs]
+        return MXNetError(
+            f"{self.name} has no attribute {name!r}.{nearest(name, words)} Inputs: {', '.join(self.inputs)}; "
+            f"attributes: {', '.join(self.attrs) or 'none'}"
+        )
+
+    def signature(self) -> str:
+        """The call as text, for messages and documentation."""
+        inputs = [f"*{i}" if self.variadic and i == self.inputs[-1] else i for i in self.inputs]
+        attrs = [n if d is REQUIRED else f"{n}={d!r}" for n, (_, d) in self.attrs.items()]
+        return f"{self.name}({', '.join(inputs + attrs)})"
+
+    def count(self, attrs: dict) -> int:
+        """Number of outputs under these attributes."""
+        return self.outputs(attrs) if callable(self.outputs) else self.outputs
+
+    def count_visible(self, attrs: dict) -> int:
+        """Number of outputs that a caller sees."""
+        if self.visible is None:
+            return self.count(attrs)
+        return self.visible(attrs) if callable(self.visible) else self.visible
+
+
+def get(name: str) -> Operator:
+    """The entry called `name` (or having it as an alias); MXNetError with the nearest name otherwise."""
+    try:
+        return TABLE[name]
+    except KeyError:
+        raise MXNetError(f"there is no operator {name!r}.{nearest(name, TABLE)}") from None
+
+
+class _Operators:
+    """`F.name` is the operator `name`: how rules and composites call operators on values."""
+
+    def __getattr__(self, name: str) -> Operator:
+        op = TABLE.get(name)
+        if op is None:
+            raise AttributeError(f"there is no operator {name!r}.{nearest(name, TABLE)}")
+        setattr(self, name, op)
+        return op
+
+
+F = _Operators()
+
+
+def register(op: Operator) -> Operator:
+    for name in (op.name, *op.aliases):
+        if name in TABLE:
+            raise ValueError(f"operator {name!r} is in the table already")
+        TABLE[name] = op
+    return op
+
+
+def operator(name: str, **options) -> Callable[[Callable], Operator]:
+    """Enters a primitive; options: aliases, outputs, visible, mutates, rng, train (see `Operator`)."""
+    return lambda function: register(Operator(name, function, **options))
+
+
+def composite(name: str, **options) -> Callable[[Callable], Operator]:
+    """Enters an operator that is an expression over others; the function gets values and attributes."""
+
+    def enter(function):
+        op = Operator(name, function, **options)
+        op.composite = True
+        return register(op)
+
+    return enter
+
+
+def gradient(op: Operator) -> Callable[[Callable], Callable]:
+    """Gives a primitive its gradient rule (see the module's text for the parameters)."""
+
+    def enter(rule):
+        op.rule = rule
+        op.reads = [_source(op, p) for p in inspect.signature(rule).parameters]
+        return rule
+
+    return enter
+
+
+def infer(op: Operator) -> Callable[[Callable], Callable]:
+    """Gives an operator its inference of parameter shapes: `rule(shapes, attrs)` fills in what it can.
+
+    `shapes` maps names of inputs to tuples, or None where unknown (0 marks an unknown axis).
+    """
+
+    def enter(rule):
+        op.infer = rule
+        return rule
+
+    return enter
+
+
+def _source(op: Operator, parameter: str) -> tuple[str, int]:
+    """Where the tape finds the parameter of a gradient rule: (kind, position)."""
+    if parameter in ("attrs", "needs", "heads", "shapes"):
+        return parameter, 0
+    for kind in ("head", "out"):
+        if parameter.startswith(kind) and (parameter == kind or parameter[len(kind) :].isdigit()):
+            return kind, int(parameter[len(kind) :] or 0)
+    for suffix in ("_shape", "_dtype"):
+        if parameter.endswith(suffix) and parameter[: -len(suffix)] in op.inputs:
+            return suffix[1:], op.inputs.index(parameter[: -len(suffix)])
+    if parameter in op.inputs:
+        if op.variadic and parameter == op.inputs[-1]:
+            return "inputs", op.inputs.index(parameter)
+        return "input", op.inputs.index(parameter)
+    raise ValueError(f"{op.name}: the gradient rule asks for {parameter!r}, which is none of its inputs")
+
+
+# ----------------------------------------------------------------------------------------------
+# Pointwise operators
+
+
+def pointwise(
+    name: str,
+    *,
+    aliases: Sequence[str] = (),
+    dtype: str | Callable = "same",
+    derivative: Callable | None = None,
+    differentiable: bool = True,
+) -> Callable[[Callable], Operator]:
+    """Enters a scalar formula as an operator.
+
+    dtype: "same" as the operands, which must agree (MXNetError otherwise); "first", that of the first one; the
+    name of a type; or a function of the operands' dtypes that gives the dtype to compute and the dtype of the result.
+    derivative: the derivative in terms of inputs and output y, where that is cheaper than the derived one.
+    """
+
+    def enter(function):
+        op = Operator(name, function, aliases=aliases)
+        for attr, (kind, default) in op.attrs.items():
+            if kind is attributes.Any_:
+                op.attrs[attr] = (attributes.Float, default)
+        return register(make_pointwise(op, Formula.of(function, derivative, name.lstrip("_")), dtype, differentiable))
+
+    return enter
+
+
+def make_pointwise(op: Operator, formula: Formula, dtype, differentiable: bool = True) -> Operator:
+    """Completes an entry whose forward and gradient follow from `formula`."""
+    op.formula = formula
+    kernel = kernels.pointwise.pointwise
+    names = formula.attrs
+
+    if dtype == "same" and len(op.inputs) == 1:
+
+        def forward(x, **attrs):
+            return kernel(formula, (x,), [attrs[a] for a in names], x.dtype)
+    elif dtype == "first":
+
+        def forward(*tensors, **attrs):
+            return kernel(formula, tensors, [attrs[a] for a in names], tensors[0].dtype)
+    elif dtype == "same":
+
+        def forward(*tensors, **attrs):
+            kind = tensors[0].dtype
+            for t in tensors:
+                if t.dtype is not kind:
+                    raise MXNetError(
+                        f"{op.name}: operands of one dtype are needed, given "
+                        f"{', '.join(kernels.dtype_name(t) for t in tensors)}; convert with astype"
+                    )
+            return kernel(formula, tensors, [attrs[a] for a in names], kind)
+    else:
+        rule = dtype if callable(dtype) else lambda *dtypes: (None, dtype)
+
+        def forward(*tensors, **attrs):
+            compute, result = rule(*(kernels.dtype_name(t) for t in tensors))
+            if compute is not None:
+                tensors = [kernels.cast(t, compute) for t in tensors]
+            return kernel(formula, tensors, [attrs[a] for a in names], kernels.torch_dtype(result))
+
+    op.forward = forward
+    if differentiable:
+        _derive(op, formula)
+    return op
+
+
+def _derive(op: Operator, formula: Formula) -> None:
+    """The gradient rule of a pointwise operator: one derived operator an input, summed over broadcast axes."""
+    count = len(formula.inputs)
+    derived: dict[int, tuple[Operator | None, tuple[str, ...]] | None] = {}
+
+    def gradient_operator(k: int):
+        if k not in derived:
+            found = formula.gradient(k)
+            if found is None:
+                derived[k] = None
+            elif found[0].root is Expr("input", 0):  # the head itself
+                derived[k] = (None, ())
+            else:
+                derived[k] = (_formula_operator(f"_backward_{op.name}_{k}", found[0], op), found[1])
+        return derived[k]
+
+    def values_read() -> list[str]:
+        reads: set[str] = set()
+        for k in range(count):
+            found = gradient_operator(k)
+            reads |= set(found[1]) if found else set()
+        return [*(i for i in formula.inputs if i in reads), *(("out",) if "out" in reads else ())]
+
+    def rule(head, values: dict, shapes, attrs, needs):
+        gradients = []
+        for k in range(count):
+            found = gradient_operator(k) if needs[k] else None
+            if found is None:
+                gradients.append(None)
+                continue
+            derivative, reads = found
+            if derivative is None:
+                g = head
+            else:
+                operands = [head if r == "head" else values[r] for r in reads]
+                g = derivative(*operands, **{a: getattr(attrs, a) for a in derivative.attrs})
+            gradients.append(g if g.shape == shapes[k] else F._sum_to(g, shape=shapes[k]))
+        return gradients
+
+    op.rule, op.values_read = rule, values_read
+
+
+def _formula_operator(name: str, formula: Formula, parent: Operator) -> Operator:
+    """An operator for a derived formula; it is in the table too, so that graphs can name it."""
+
+    def function():
+        raise NotImplementedError
+
+    op = Operator(name, function)
+    op.doc = f"Gradient of {parent.name}."
+    op.inputs = list(formula.inputs)
+    op.attrs = {a: parent.attrs.get(a, (attributes.Scalar, REQUIRED)) for a in formula.attrs}
+    TABLE[name] = op
+    return make_pointwise(op, formula, "first")
+
+
+def namespace(attrs: dict) -> SimpleNamespace:
+    return SimpleNamespace(**attrs)

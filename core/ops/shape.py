@@ -1,0 +1,636 @@
+"""Operators that rearrange elements: shapes, slices, joins, repeats."""
+
+import math
+from functools import reduce as fold
+
+from core import kernels, storage
+from core.base import MXNetError
+from core.ops.attributes import Any_, Axis, Bool, Choice, DType, Float, Int, OpenShape, OptInt, OptShape, Scalar, Shape
+from core.ops.registry import F, composite, gradient, operator
+
+K = kernels.shape
+
+
+def normal_axis(axis: int, ndim: int, name: str) -> int:
+    """`axis` counted from the front; MXNetError where there is no such axis."""
+    if not -ndim <= axis < ndim:
+        raise MXNetError(f"{name}: axis {axis} is out of bounds for an array of {ndim} axes")
+    return axis % ndim if ndim else 0
+
+
+def normal_axes(axes, ndim: int, name: str) -> tuple[int, ...]:
+    """Axes counted from the front; None means all of them."""
+    if axes is None:
+        return tuple(range(ndim))
+    return tuple(normal_axis(a, ndim, name) for a in axes)
+
+
+# ---------------------------------------------------------------------------------------------- reshape
+
+
+def reshaped(shape: tuple[int, ...], wanted: tuple[int, ...], reverse: bool = False) -> tuple[int, ...]:
+    """The shape that MXNet's reshape codes stand for: 0 copies an axis, -1 takes what is left, -2 copies all that
+    remain, -3 merges two axes, -4 splits one into the two that follow."""
+    if reverse:
+        codes = list(wanted)[::-1]
+        for k in range(len(codes) - 2):  # -4 stands behind its two lengths when read from the right
+            if codes[k + 2] == -4:
+                codes[k], codes[k + 1], codes[k + 2] = -4, codes[k + 1], codes[k]
+        return reshaped(shape[::-1], tuple(codes))[::-1]
+    out, i, k = [], 0, 0
+    try:
+        while k < len(wanted):
+            code = wanted[k]
+            if code > 0:
+                out.append(code)
+                i += 1
+            elif code == 0:
+                out.append(shape[i])
+                i += 1
+            elif code == -1:
+                out.append(-1)
+                i += 1
+            elif code == -2:
+                out.extend(shape[i:])
+                i = len(shape)
+            elif code == -3:
+                out.append(shape[i] * shape[i + 1])
+                i += 2
+            elif code == -4:
+                first, second = wanted[k + 1], wanted[k + 2]
+                if first == -1:
+                    first = shape[i] // second
+                elif second == -1:
+                    second = shape[i] // first
+                if first * second != shape[i]:
+                    raise MXNetError(f"reshape: cannot split an axis of length {shape[i]} into {first} x {second}")
+                out.extend((first, second))
+                i, k = i + 1, k + 2
+            else:
+                raise MXNetError(f"reshape: {code} in {wanted} is no length; accepted are lengths and 0, -1, -2, -3, -4")
+            k += 1
+    except IndexError:
+        raise MXNetError(f"reshape: {wanted} asks for more axes than the shape {shape} has") from None
+    size, known = math.prod(shape), math.prod(n for n in out if n != -1)
+    if out.count(-1) > 1:
+        raise MXNetError(f"reshape: only one length may be -1, given {wanted}")
+    if -1 in out:
+        if known == 0 or size % known:
+            raise MXNetError(f"reshape: cannot bring the shape {shape} into {wanted}")
+        out[out.index(-1)] = size // known
+    elif known != size:
+        raise MXNetError(f"reshape: cannot bring the shape {shape} of {size} elements into {wanted}")
+    return tuple(out)
+
+
+@operator("Reshape", aliases=("reshape",))
+def reshape(data, *, shape: Shape = (), reverse: Bool = False, target_shape: Shape = (), keep_highest: Bool = False):
+    """The same elements in another shape (0, -1, -2, -3, -4: see MXNet's reshape)."""
+    if not shape and target_shape:
+        head = tuple(data.shape[:1]) if keep_highest else ()
+        shape = head + tuple(-1 if n == 0 else n for n in target_shape[len(head) :])
+    return K.reshape(data, reshaped(tuple(data.shape), shape, reverse) if shape or data.numel() == 1 else tuple(data.shape))
+
+
+@operator("Flatten", aliases=("flatten",))
+def flatten(data):
+    """All axes but the first one merged."""
+    return K.reshape(data, (data.shape[0], math.prod(data.shape[1:])))
+
+
+@operator("reshape_like")
+def reshape_like(lhs, rhs, *, lhs_begin: OptInt = None, lhs_end: OptInt = None, rhs_begin: OptInt = None, rhs_end: OptInt = None):
+    """lhs in the shape of rhs; with bounds, only those axes are replaced."""
+
+    def part(tensor, begin, end):
+        n = tensor.dim()
+        begin = 0 if begin is None else begin % (n + 1) if begin >= 0 else begin + n
+        end = n if end is None else end if end >= 0 else end + n
+        return begin, end
+
+    lb, le = part(lhs, lhs_begin, lhs_end)
+    rb, re = part(rhs, rhs_begin, rhs_end)
+    shape = tuple(lhs.shape[:lb]) + tuple(rhs.shape[rb:re]) + tuple(lhs.shape[le:])
+    return K.reshape(lhs, reshaped(tuple(lhs.shape), shape))
+
+
+@gradient(reshape_like)
+def _(head, lhs_shape):
+    return [F._reshape_to(head, shape=lhs_shape), None]
+
+
+@operator("_reshape_to")
+def _reshape_to(data, *, shape: Shape):
+    """The same elements in exactly this shape (0 is a length here)."""
+    return K.reshape(data, shape)
+
+
+@operator("expand_dims")
+def expand_dims(data, *, axis: Int):
+    """A new axis of length 1 before `axis`."""
+    at = normal_axis(axis, data.dim() + 1, "expand_dims")
+    return K.reshape(data, (*data.shape[:at], 1, *data.shape[at:]))
+
+
+@operator("squeeze")
+def squeeze(data, *, axis: Axis = None):
+    """Axes of length 1 taken away: all, or those given."""
+    if axis is None:
+        kept = [n for n in data.shape if n != 1] or [1]
+        return K.reshape(data, kept)
+    axes = normal_axes(axis, data.dim(), "squeeze")
+    for a in axes:
+        if data.shape[a] != 1:
+            raise MXNetError(f"squeeze: axis {a} has length {data.shape[a]}, not 1")
+    return K.reshape(data, [n for i, n in enumerate(data.shape) if i not in axes] or [1])
+
+
+def _restore_shape(op):
+    """The gradient of everything above: the head in the shape that the data had."""
+
+    @gradient(op)
+    def _(head, data_shape):
+        return [F._reshape_to(head, shape=data_shape)]
+
+
+for _op in (reshape, flatten, _reshape_to, expand_dims, squeeze):
+    _restore_shape(_op)
+
+
+# ---------------------------------------------------------------------------------------------- order of axes
+
+
+@operator("transpose")
+def transpose(data, *, axes: Shape = ()):
+    """The axes in another order, reversed by default."""
+    if axes and len(axes) != data.dim():
+        raise MXNetError(f"transpose: {len(axes)} axes given for an array of {data.dim()}")
+    axes = normal_axes(axes, data.dim(), "transpose") if axes else tuple(range(data.dim()))[::-1]
+    if len(set(axes)) != len(axes):
+        raise MXNetError(f"transpose: an axis is repeated in {axes}")
+    return K.permute(data, axes)
+
+
+@gradient(transpose)
+def _(head, attrs):
+    axes = attrs.axes
+    if not axes:
+        return [F.transpose(head)]
+    n = len(axes)
+    inverse = [0] * n
+    for position, a in enumerate(axes):
+        inverse[a % n] = position
+    return [F.transpose(head, axes=tuple(inverse))]
+
+
+@operator("SwapAxis", aliases=("swapaxes", "SwapAxes"))
+def swapaxes(data, *, dim1: Int = 0, dim2: Int = 0):
+    """Two axes exchanged."""
+    axes = list(range(data.dim()))
+    a, b = normal_axis(dim1, data.dim(), "swapaxes"), normal_axis(dim2, data.dim(), "swapaxes")
+    axes[a], axes[b] = axes[b], axes[a]
+    return K.permute(data, axes)
+
+
+@gradient(swapaxes)
+def _(head, attrs):
+    return [F.SwapAxis(head, dim1=attrs.dim1, dim2=attrs.dim2)]
+
+
+@operator("reverse", aliases=("flip",))
+def reverse(data, *, axis: Shape):
+    """The elements in reverse order along the axes."""
+    return K.flip(data, normal_axes(axis, data.dim(), "flip"))
+
+
+@gradient(reverse)
+def _(head, attrs):
+    return [F.reverse(head, axis=attrs.axis)]
+
+
+@operator("depth_to_space")
+def depth_to_space(data, *, block_size: Int):
+    """Blocks of channels laid out in space: (N, C b^2, H, W) to (N, C, H b, W b)."""
+    n, c, h, w = data.shape
+    b = block_size
+    if b < 1 or c % (b * b):
+        raise MXNetError(f"depth_to_space: {c} channels do not divide by the square of the block size {b}")
+    x = K.permute(K.reshape(data, (n, b, b, c // (b * b), h, w)), (0, 3, 4, 1, 5, 2))
+    return K.reshape(x, (n, c // (b * b), h * b, w * b))
+
+
+@operator("space_to_depth")
+def space_to_depth(data, *, block_size: Int):
+    """Blocks of space laid out in channels: (N, C, H b, W b) to (N, C b^2, H, W)."""
+    n, c, h, w = data.shape
+    b = block_size
+    if b < 1 or h % b or w % b:
+        raise MXNetError(f"space_to_depth: {h} x {w} does not divide by the block size {b}")
+    x = K.permute(K.reshape(data, (n, c, h // b, b, w // b, b)), (0, 3, 5, 1, 2, 4))
+    return K.reshape(x, (n, c * b * b, h // b, w // b))
+
+
+@gradient(depth_to_space)
+def _(head, attrs):
+    return [F.space_to_depth(head, block_size=attrs.block_size)]
+
+
+@gradient(space_to_depth)
+def _(head, attrs):
+    return [F.depth_to_space(head, block_size=attrs.block_size)]
+
+
+# ---------------------------------------------------------------------------------------------- broadcasting
+
+
+@operator("broadcast_to")
+def broadcast_to(data, *, shape: Shape):
+    """Axes of length 1 repeated to `shape`; 0 keeps a length."""
+    if len(shape) != data.dim():
+        raise MXNetError(f"broadcast_to: the shape {shape} has {len(shape)} axes, the array {data.dim()}")
+    wanted = tuple(m if n == 0 else n for m, n in zip(data.shape, shape, strict=True))
+    for m, n in zip(data.shape, wanted, strict=True):
+        if m not in (1, n):
+            raise MXNetError(f"broadcast_to: cannot repeat the shape {tuple(data.shape)} to {shape}")
+    return K.expand(data, wanted)
+
+
+@operator("broadcast_axis", aliases=("broadcast_axes",))
+def broadcast_axis(data, *, axis: Shape = (), size: Shape = ()):
+    """The given axes of length 1 repeated to the given sizes."""
+    if len(axis) != len(size):
+        raise MXNetError(f"broadcast_axis: {len(axis)} axes, but {len(size)} sizes")
+    shape = list(data.shape)
+    for a, n in zip(normal_axes(axis, data.dim(), "broadcast_axis"), size, strict=True):
+        if shape[a] != 1:
+            raise MXNetError(f"broadcast_axis: axis {a} has length {shape[a]}, not 1")
+        shape[a] = n
+    return K.expand(data, shape)
+
+
+@operator("broadcast_like")
+def broadcast_like(lhs, rhs, *, lhs_axes: OptShape = None, rhs_axes: OptShape = None):
+    """Axes of length 1 of lhs repeated to the lengths of rhs."""
+    if lhs_axes is None and rhs_axes is None:
+        if lhs.dim() != rhs.dim():
+            raise MXNetError(f"broadcast_like: {lhs.dim()} axes cannot follow {rhs.dim()}")
+        shape = list(rhs.shape)
+    else:
+        shape = list(lhs.shape)
+        for a, b in zip(lhs_axes, rhs_axes, strict=True):
+            shape[normal_axis(a, lhs.dim(), "broadcast_like")] = rhs.shape[normal_axis(b, rhs.dim(), "broadcast_like")]
+    for m, n in zip(lhs.shape, shape, strict=True):
+        if m not in (1, n):
+            raise MXNetError(f"broadcast_like: cannot repeat the shape {tuple(lhs.shape)} to {tuple(shape)}")
+    return K.expand(lhs, shape)
+
+
+for _op in (broadcast_to, broadcast_axis):
+
+    @gradient(_op)
+    def _(head, data_shape):
+        return [F._sum_to(head, shape=data_shape)]
+
+
+@gradient(broadcast_like)
+def _(head, lhs_shape):
+    return [F._sum_to(head, shape=lhs_shape), None]
+
+
+@operator("_sum_to")
+def _sum_to(data, *, shape: Shape):
+    """The sum over the axes along which `shape` was broadcast to the data: the adjoint of broadcasting."""
+    lead = data.dim() - len(shape)
+    axes = tuple(range(lead)) + tuple(
+        lead + i for i, n in enumerate(shape) if n == 1 and data.shape[lead + i] != 1
+    )
+    total = kernels.reduce.sum(data, axes, True) if axes else data
+    return K.reshape(total, shape)
+
+
+@gradient(_sum_to)
+def _(head, data_shape):
+    return [F._broadcast_from(head, shape=data_shape)]
+
+
+@operator("_broadcast_from")
+def _broadcast_from(data, *, shape: Shape):
+    """The data broadcast to `shape` by NumPy's rules."""
+    return K.expand(data, shape)
+
+
+@gradient(_broadcast_from)
+def _(head, data_shape):
+    return [F._sum_to(head, shape=data_shape)]
+
+
+# ---------------------------------------------------------------------------------------------- parts
+
+
+@operator("_slice_view")
+def _slice_view(data, *, key: Any_):
+    """Basic indexing: shares memory where the part is contiguous."""
+    part = K.take_part(data, key)
+    return part if part.dim() else part.reshape(1)
+
+
+@gradient(_slice_view)
+def _(head, data_shape, attrs):
+    return [F._put_part(head, key=attrs.key, shape=data_shape)]
+
+
+@operator("_put_part")
+def _put_part(data, *, key: Any_, shape: Shape):
+    """Zeros with the data at a basic index."""
+    return K.put_part(data, key, shape)
+
+
+@gradient(_put_part)
+def _(head, attrs, data_shape):
+    return [F._reshape_to(F._slice_view(head, key=attrs.key), shape=data_shape)]
+
+
+def _slice_key(begin, end, step, ndim, name):
+    if len(begin) != len(end) or len(begin) > ndim:
+        raise MXNetError(f"{name}: begin {begin} and end {end} do not fit an array of {ndim} axes")
+    steps = tuple(step) + (None,) * (len(begin) - len(step))
+    if any(s == 0 for s in steps):
+        raise MXNetError(f"{name}: a step cannot be 0")
+    return tuple(slice(b, e, s) for b, e, s in zip(begin, end, steps, strict=True))
+
+
+@operator("slice", aliases=("crop",))
+def slice_(data, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
+    """The part from begin to end (exclusive) with a step an axis; None is open."""
+    part = K.take_part(data, _slice_key(begin, end, step, data.dim(), "slice"))
+    return part.clone() if part.data_ptr() == data.data_ptr() and not part.is_meta else part
+
+
+@gradient(slice_)
+def _(head, data_shape, attrs):
+    return [F._put_part(head, key=_slice_key(attrs.begin, attrs.end, attrs.step, len(data_shape), "slice"), shape=data_shape)]
+
+
+@operator("slice_axis")
+def slice_axis(data, *, axis: Int, begin: Int, end: OptInt):
+    """The part from begin to end of one axis."""
+    return K.clone(K.take_part(data, _axis_key(axis, begin, end, data.dim())))
+
+
+def _axis_key(axis, begin, end, ndim):
+    return (slice(None),) * normal_axis(axis, ndim, "slice_axis") + (slice(begin, end),)
+
+
+@gradient(slice_axis)
+def _(head, data_shape, attrs):
+    return [F._put_part(head, key=_axis_key(attrs.axis, attrs.begin, attrs.end, len(data_shape)), shape=data_shape)]
+
+
+@operator("slice_like")
+def slice_like(data, shape_like, *, axes: Shape = ()):
+    """The data cut to the lengths of another array."""
+    return K.clone(K.take_part(data, _like_key(tuple(data.shape), tuple(shape_like.shape), axes)))
+
+
+def _like_key(shape, like, axes):
+    wanted = normal_axes(axes or None, len(shape), "slice_like")
+    for a in wanted:
+        if like[a] > shape[a]:
+            raise MXNetError(f"slice_like: axis {a} of length {shape[a]} cannot be cut to {like[a]}")
+    return tuple(slice(0, like[a]) if a in wanted else slice(None) for a in range(len(shape)))
+
+
+@gradient(slice_like)
+def _(head, data_shape, shape_like_shape, attrs):
+    return [F._put_part(head, key=_like_key(data_shape, shape_like_shape, attrs.axes), shape=data_shape), None]
+
+
+# ---------------------------------------------------------------------------------------------- joins and splits
+
+
+@operator("Concat", aliases=("concat", "_rnn_param_concat"))
+def concat(*data, dim: Int = 1):
+    """Arrays joined along an existing axis."""
+    return K.concat(data, normal_axis(dim, data[0].dim(), "concat"))
+
+
+@gradient(concat)
+def _(head, shapes, attrs):
+    axis = attrs.dim % len(shapes[0])
+    return _parts(head, [s[axis] for s in shapes], axis)
+
+
+def _parts(head, lengths, axis):
+    grads, start = [], 0
+    for n in lengths:
+        grads.append(F._slice_view(head, key=(slice(None),) * axis + (slice(start, start + n),)))
+        start += n
+    return grads
+
+
+@operator("stack")
+def stack(*data, axis: Int = 0):
+    """Arrays of one shape joined along a new axis."""
+    return K.stack(data, normal_axis(axis, data[0].dim() + 1, "stack"))
+
+
+@gradient(stack)
+def _(head, shapes, attrs):
+    axis = attrs.axis % (len(shapes[0]) + 1)
+    return [F._reshape_to(p, shape=s) for p, s in zip(_parts(head, [1] * len(shapes), axis), shapes, strict=True)]
+
+
+@operator("SliceChannel", aliases=("split",), outputs=lambda attrs: attrs["num_outputs"])
+def split(data, *, num_outputs: Int, axis: Int = 1, squeeze_axis: Bool = False):
+    """Equal parts along an axis."""
+    axis = normal_axis(axis, data.dim(), "split")
+    n = data.shape[axis]
+    if num_outputs < 1 or n % num_outputs:
+        raise MXNetError(f"split: an axis of length {n} does not divide into {num_outputs} parts")
+    if squeeze_axis and n != num_outputs:
+        raise MXNetError(f"split: squeeze_axis needs parts of length 1, not {n // num_outputs}")
+    return _split(data, [n // num_outputs * i for i in range(num_outputs + 1)], axis, squeeze_axis)
+
+
+def _split(data, bounds, axis, squeeze_axis):
+    lead = (slice(None),) * axis
+    parts = []
+    for a, b in zip(bounds[:-1], bounds[1:], strict=True):
+        part = K.clone(K.take_part(data, (*lead, slice(a, b))))
+        parts.append(K.reshape(part, (*part.shape[:axis], *part.shape[axis + 1 :])) if squeeze_axis else part)
+    return tuple(parts)
+
+
+@operator("_split_v2", aliases=("split_v2",), outputs=lambda attrs: attrs["sections"] or len(attrs["indices"]) + (attrs["indices"][:1] != (0,)))
+def split_v2(data, *, indices: Shape = (), axis: Int = 1, squeeze_axis: Bool = False, sections: Int = 0):
+    """Parts along an axis: `sections` equal ones, or cut at `indices`."""
+    axis = normal_axis(axis, data.dim(), "split_v2")
+    return _split(data, _bounds(data.shape[axis], indices, sections), axis, squeeze_axis)
+
+
+def _bounds(n, indices, sections):
+    if sections > 0:
+        if n % sections:
+            raise MXNetError(f"split_v2: an axis of length {n} does not divide into {sections} parts")
+        return [n // sections * i for i in range(sections + 1)]
+    return [*([0] if indices[:1] != (0,) else []), *indices, n]
+
+
+for _op in (split, split_v2):
+
+    @gradient(_op)
+    def _(heads, data_shape, attrs):
+        axis = attrs.axis % len(data_shape)
+        if attrs.squeeze_axis:
+            heads = [F.expand_dims(h, axis=axis) for h in heads]
+        return [F.Concat(*heads, dim=axis)]
+
+
+# ---------------------------------------------------------------------------------------------- repeats and pads
+
+
+@operator("tile")
+def tile(data, *, reps: Shape):
+    """The whole array repeated along each axis."""
+    return K.tile(data, reps)
+
+
+@gradient(tile)
+def _(head, data_shape, attrs):
+    n = max(len(data_shape), len(attrs.reps))
+    shape = (1,) * (n - len(data_shape)) + data_shape
+    reps = (1,) * (n - len(attrs.reps)) + attrs.reps
+    pairs = tuple(v for pair in zip(reps, shape, strict=True) for v in pair)
+    folded = F._reshape_to(head, shape=pairs)
+    return [F._reshape_to(F.sum(folded, axis=tuple(range(0, 2 * n, 2))), shape=data_shape)]
+
+
+@operator("repeat")
+def repeat(data, *, repeats: Int, axis: OptInt = None):
+    """Each element (or each slice along an axis) repeated in place."""
+    if axis is None:
+        data, axis = K.reshape(data, (data.numel(),)), 0
+    axis = normal_axis(axis, data.dim(), "repeat")
+    shape = (*data.shape[: axis + 1], repeats, *data.shape[axis + 1 :])
+    x = K.expand(K.reshape(data, (*data.shape[: axis + 1], 1, *data.shape[axis + 1 :])), shape)
+    return K.reshape(x, (*data.shape[:axis], data.shape[axis] * repeats, *data.shape[axis + 1 :]))
+
+
+@gradient(repeat)
+def _(head, data_shape, attrs):
+    axis = 0 if attrs.axis is None else attrs.axis % len(data_shape)
+    shape = (math.prod(data_shape),) if attrs.axis is None else data_shape
+    folded = F._reshape_to(head, shape=(*shape[: axis + 1], attrs.repeats, *shape[axis + 1 :]))
+    return [F._reshape_to(F.sum(folded, axis=(axis + 1,)), shape=data_shape)]
+
+
+@operator("Pad", aliases=("pad",))
+def pad(data, *, mode: Choice("constant", "edge", "reflect"), pad_width: Shape, constant_value: Float = 0.0):
+    """Places added around the data: a constant, the edge, or its reflection."""
+    if len(pad_width) != 2 * data.dim():
+        raise MXNetError(f"pad: pad_width needs {2 * data.dim()} numbers for {data.dim()} axes, given {len(pad_width)}")
+    widths = list(zip(pad_width[::2], pad_width[1::2], strict=True))
+    if mode == "constant":
+        return K.pad_constant(data, widths, constant_value)
+    for axis, (lo, hi) in enumerate(widths):
+        if lo or hi:
+            data = kernels.index.take(data, K.index_tensor(_source_places(data.shape[axis], lo, hi, mode), data), axis)
+    return data
+
+
+def _source_places(n, lo, hi, mode):
+    if mode == "edge":
+        return [min(max(i, 0), n - 1) for i in range(-lo, n + hi)]
+    if max(lo, hi) >= n:
+        raise MXNetError(f"pad: a reflection of {max(lo, hi)} places needs an axis longer than {n}")
+    period = 2 * (n - 1)
+    return [min(i % period, period - i % period) if period else 0 for i in range(-lo, n + hi)]
+
+
+@gradient(pad)
+def _(head, data_shape, attrs):
+    widths = list(zip(attrs.pad_width[::2], attrs.pad_width[1::2], strict=True))
+    if attrs.mode == "constant":
+        return [F._slice_view(head, key=tuple(slice(lo, lo + n) for n, (lo, _) in zip(data_shape, widths, strict=True)))]
+    for axis, (lo, hi) in reversed(list(enumerate(widths))):
+        if lo or hi:
+            head = F._fold_places(head, places=_source_places(data_shape[axis], lo, hi, attrs.mode), axis=axis, length=data_shape[axis])
+    return [head]
+
+
+@operator("_fold_places")
+def _fold_places(data, *, places: Any_, axis: Int, length: Int):
+    """Slices along an axis added up where `places` says: the adjoint of a take with fixed indices."""
+    shape = (*data.shape[:axis], length, *data.shape[axis + 1 :])
+    return kernels.index.take_grad(data, K.index_tensor(places, data), axis, shape)
+
+
+@gradient(_fold_places)
+def _(head, attrs):
+    return [F._take_places(head, places=attrs.places, axis=attrs.axis)]
+
+
+@operator("_take_places")
+def _take_places(data, *, places: Any_, axis: Int):
+    """Slices along an axis at fixed places."""
+    return kernels.index.take(data, K.index_tensor(places, data), axis)
+
+
+@gradient(_take_places)
+def _(head, data_shape, attrs):
+    return [F._fold_places(head, places=attrs.places, axis=attrs.axis, length=data_shape[attrs.axis])]
+
+
+# ---------------------------------------------------------------------------------------------- constants
+
+
+@operator("zeros_like")
+def zeros_like(data):
+    """Zeros of the shape and type of the data."""
+    return K.full_like(data, 0)
+
+
+@operator("ones_like")
+def ones_like(data):
+    """Ones of the shape and type of the data."""
+    return K.full_like(data, 1)
+
+
+@operator("full_like", aliases=("_full_like",))
+def full_like(data, *, fill_value: Scalar, dtype: DType = None):
+    """One value in the shape of the data."""
+    return K.full_like(data, fill_value, dtype)
+
+
+@operator("shape_array")
+def shape_array(data):
+    """The shape, as an int64 array."""
+    return K.index_tensor(data.shape, data)
+
+
+@operator("size_array")
+def size_array(data):
+    """The number of elements, as an int64 array of one."""
+    return K.index_tensor([data.numel()], data)
+
+
+@operator("_copyto")
+def _copyto(data, *, context: Any_):
+    """The data on another device."""
+    return storage.copy_to(data, ctx=context)
+
+
+@gradient(_copyto)
+def _(head, attrs):
+    return [head]
+
+
+@composite("khatri_rao")
+def khatri_rao(*args):
+    """The column-wise Kronecker product of matrices with equal numbers of columns."""
+
+    def pair(a, b):
+        product = F.expand_dims(a, axis=1) * F.expand_dims(b, axis=0)
+        return F.Reshape(product, shape=(-3, 0))
+
+    return fold(pair, args)
