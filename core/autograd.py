@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from core import storage
 from core.base import MXNetError
-from core.ops.registry import Operator, namespace
+from core.ops.registry import F, Operator, namespace
 
 GRAD_REQS = ("write", "add", "null")
 
@@ -39,7 +39,18 @@ class Leaf:
 class Node:
     """One application of an operator: what its gradient rule will read, and where its inputs came from."""
 
-    __slots__ = ("attrs", "kind", "kinds", "op", "outputs", "parents", "saved_inputs", "saved_outputs", "shapes")
+    __slots__ = (
+        "attrs",
+        "kind",
+        "kinds",
+        "op",
+        "outputs",
+        "parents",
+        "reserve",
+        "saved_inputs",
+        "saved_outputs",
+        "shapes",
+    )
 
 
 def is_recording() -> bool:
@@ -110,7 +121,9 @@ def mark_variables(variables, gradients, grad_reqs="write") -> None:
         variables, gradients = [variables], [gradients]
     reqs = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else list(grad_reqs)
     if not len(variables) == len(gradients) == len(reqs):
-        raise ValueError(f"{len(variables)} variables, {len(gradients)} gradients and {len(reqs)} requests differ in number")
+        raise ValueError(
+            f"{len(variables)} variables, {len(gradients)} gradients and {len(reqs)} requests differ in number"
+        )
     for variable, grad, req in zip(variables, gradients, reqs, strict=True):
         if req not in GRAD_REQS:
             raise ValueError(f"grad_req {req!r} is not one of {', '.join(GRAD_REQS)}")
@@ -140,7 +153,9 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph: boo
     entries = []
     for v in variables:
         if v._entry is None:
-            raise MXNetError("a variable is not part of the recorded computation: call attach_grad() on it before record()")
+            raise MXNetError(
+                "a variable is not part of the recorded computation: call attach_grad() on it before record()"
+            )
         entries.append(v._entry)
     retain = create_graph if retain_graph is None else retain_graph
     sums = _run(heads, _head_gradients(heads, head_grads), retain, train_mode, create_graph, entries)
@@ -192,10 +207,10 @@ class Function:
 # Recording
 
 
-def attach(op: Operator, attrs: dict, inputs: Sequence, outputs: Sequence) -> None:
+def attach(op: Operator, attrs: dict, inputs: Sequence, outputs: Sequence, reserve=None) -> None:
     """Puts one application of `op` on the tape; called when recording and some input is tracked."""
     node = Node()
-    node.op, node.attrs, node.kind = op, attrs, type(outputs[0])
+    node.op, node.attrs, node.kind, node.reserve = op, attrs, type(outputs[0]), reserve
     node.parents = [None if x is None else x._entry for x in inputs]
     node.shapes = [None if x is None else x._data.shape for x in inputs]
     node.kinds = None
@@ -244,7 +259,32 @@ class _Sums:
         self.wanted: dict[tuple, object] = {}
 
 
-def _run(heads, head_grads, retain_graph, train_mode, create_graph, wanted=()) -> _Sums:
+def gradients_through(expression, inputs, heads, needs) -> list:
+    """Gradients of `expression(*inputs)` with respect to those inputs that `needs` marks.
+
+    Inputs enter through an identity on the tape, at which the walk stops, so that with create_graph the result
+    still hangs together with what the inputs were computed from.
+    """
+    recording = state.recording
+    with _Scope(True, None):
+        bridged = [x if x is None else F._bridge(_tracked(x)) for x in inputs]
+        outputs = expression(*bridged)
+    outputs = _as_list(outputs)
+    wanted = [x._entry for x, need in zip(bridged, needs, strict=True) if need]
+    sums = _run(outputs, heads[: len(outputs)], True, state.training, recording, wanted, stop=True)
+    return [sums.wanted.get(_place(x._entry)) if need else None for x, need in zip(bridged, needs, strict=True)]
+
+
+def _tracked(x):
+    """The array itself where it is on the tape, else a stand-in that is."""
+    if x._entry is not None:
+        return x
+    x = x.detach()
+    x._entry = Leaf(None, "write")
+    return x
+
+
+def _run(heads, head_grads, retain_graph, train_mode, create_graph, wanted=(), stop=False) -> _Sums:
     sums = _Sums()
     roots = []
     targets = {_place(e) for e in wanted}
@@ -266,9 +306,11 @@ def _run(heads, head_grads, retain_graph, train_mode, create_graph, wanted=()) -
             for k, h in enumerate(heads_of):
                 if targets and h is not None and (id(node), k) in targets:
                     sums.wanted[id(node), k] = h
+            if stop and any((id(node), k) in targets for k in range(len(heads_of))):
+                continue
             grads = _apply_rule(node, heads_of)
             if not retain_graph:
-                node.saved_inputs = node.saved_outputs = None
+                node.saved_inputs = node.saved_outputs = node.reserve = None
             for parent, g in zip(node.parents, grads, strict=False):
                 if parent is not None and g is not None:
                     _add(sums, parent, g, targets)
@@ -319,7 +361,9 @@ def _apply_rule(node: Node, heads: list) -> Sequence:
     """Gradients with respect to the inputs of a node."""
     op = node.op
     if node.saved_inputs is None:
-        raise MXNetError("this computation was differentiated before and its tape is freed; pass retain_graph=True to keep it")
+        raise MXNetError(
+            "this computation was differentiated before and its tape is freed; pass retain_graph=True to keep it"
+        )
     if op.count_heads:  # rules of several outputs see zeros where nothing came back
         heads = [
             node.kind._wrap(storage.zeros_of(description), _context(node)) if h is None else h
@@ -352,12 +396,16 @@ def _apply_rule(node: Node, heads: list) -> Sequence:
             arguments.append(node.kinds[i])
         elif kind == "heads":
             arguments.append(heads)
+        elif kind == "reserve":
+            arguments.append(node.reserve)
         elif kind == "needs":
             arguments.append(needs)
         elif kind == "shapes":
             arguments.append([None if s is None else tuple(s) for s in node.shapes])
-        else:  # all inputs of a variadic operator
-            arguments.append([_restore(node, j) for j in range(i, len(node.parents))])
+        else:  # all inputs from here on
+            arguments.append(
+                [_restore(node, j) if j in node.saved_inputs else None for j in range(i, len(node.parents))]
+            )
     grads = op.rule(*arguments)
     return grads if isinstance(grads, (list, tuple)) else (grads,)
 

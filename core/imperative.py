@@ -48,13 +48,16 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
         if isinstance(error, MXNetError):
             raise
         raise _failed(op, inputs, error) from error
+    reserve = None
+    if op.reserves:
+        results, reserve = results
     if type(results) is not tuple and type(results) is not list:
         results = (results,)
     outputs = [kind._wrap(t, ctx) for t in results]
     if state.recording and (op.rule is not None or op.user_rule is not None):
         for x in inputs:
             if x is not None and x._entry is not None:
-                autograd.attach(op, attrs, inputs, outputs)
+                autograd.attach(op, attrs, inputs, outputs, reserve)
                 break
     if op.visible is not None:
         outputs = outputs[: op.count_visible(attrs)]
@@ -142,7 +145,9 @@ def _not_arrays(op: Operator, inputs: Sequence) -> Exception:
 
 def _failed(op: Operator, inputs: Sequence, error: Exception) -> MXNetError:
     given = ", ".join("None" if x is None else f"{x.dtype.__name__}{x.shape}" for x in inputs)
-    return MXNetError(f"{op.name} does not fit the arrays {given}: {str(error).splitlines()[0] if str(error) else error!r}")
+    return MXNetError(
+        f"{op.name} does not fit the arrays {given}: {str(error).splitlines()[0] if str(error) else error!r}"
+    )
 
 
 # ----------------------------------------------------------------------------------------------
@@ -183,7 +188,15 @@ def _make_front(op: Operator, kind: type):
         f"    _raw = {raw}",
         f"    return {body}",
     ]
-    scope = {"_NULL": NULL, "_op": op, "_kind": kind, "_apply": _checked_apply, "_create": create, "_gather": _gather, "_refuse": _refuse}
+    scope = {
+        "_NULL": NULL,
+        "_op": op,
+        "_kind": kind,
+        "_apply": _checked_apply,
+        "_create": create,
+        "_gather": _gather,
+        "_refuse": _refuse,
+    }
     exec("\n".join(code), scope)
     function = scope[_identifier(op.name)]
     function.__doc__ = op.doc + f"\n\n{op.signature()}"
@@ -192,8 +205,6 @@ def _make_front(op: Operator, kind: type):
 
 
 def _checked_apply(op: Operator, inputs: list, attrs: dict, kind: type, out):
-    while len(inputs) > 1 and inputs[-1] is None and op.inputs[len(inputs) - 1] not in op.optional:
-        break
     if inputs and inputs[0] is None and op.inputs[0] not in op.optional:
         raise TypeError(f"{op.name}: input {op.inputs[0]!r} is missing. {op.signature()}")
     if inputs and not hasattr(inputs[0], "_entry"):

@@ -19,9 +19,7 @@ Tensor = torch.Tensor
 
 TORCH: dict[str, torch.dtype] = {
     name: getattr(torch, name)
-    for name in (
-        "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool".split()
-    )
+    for name in ("float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool".split())
 }
 NAMES: dict[torch.dtype, str] = {dtype: name for name, dtype in TORCH.items()}
 

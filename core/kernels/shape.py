@@ -114,3 +114,22 @@ def arange(start: float, stop: float, step: float, dtype: str, ctx) -> Tensor:
 def index_tensor(values: Sequence[int], like: Tensor) -> Tensor:
     """An int64 tensor of `values` where `like` lives."""
     return torch.tensor(list(values), dtype=torch.int64, device=like.device)
+
+
+def fill_(x: Tensor, value) -> None:
+    """Sets every element, in place."""
+    x.fill_(value)
+
+
+def eye(n: int, m: int, k: int, dtype: str, ctx) -> Tensor:
+    """Ones on diagonal k of an n x m matrix."""
+    out = torch.zeros((n, m), dtype=storage.TORCH[dtype], device=storage.device(ctx))
+    if -n < k < m:
+        out.diagonal(k).fill_(1)
+    return out
+
+
+def linspace(start: float, stop: float, num: int, endpoint: bool, dtype: str, ctx) -> Tensor:
+    """`num` evenly spaced numbers, computed in float64."""
+    last = stop if endpoint or num == 0 else stop - (stop - start) / num
+    return torch.linspace(start, last, num, dtype=torch.float64, device=storage.device(ctx)).to(storage.TORCH[dtype])

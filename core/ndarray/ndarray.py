@@ -185,7 +185,9 @@ class NDArray:
         """Copies to another array (returned), or to a new one on a context."""
         if isinstance(other, NDArray):
             if other is not self:
-                imperative.write(other, self if other.dtype == self.dtype and other._ctx == self._ctx else self._moved(other))
+                imperative.write(
+                    other, self if other.dtype == self.dtype and other._ctx == self._ctx else self._moved(other)
+                )
             return other
         if isinstance(other, Context):
             return self._new(storage.copy_to(self._data, ctx=other), other)

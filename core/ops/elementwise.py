@@ -105,6 +105,17 @@ def _fresh(op):
     op.forward = lambda data: data.clone()
 
 
+@operator("_bridge")
+def _bridge(data):
+    """The data itself, under another place on the tape."""
+    return data
+
+
+@gradient(_bridge)
+def _(head):
+    return [head]
+
+
 _fresh(_copy)
 _fresh(block_grad)
 
@@ -224,7 +235,9 @@ def _enter_binary(names, function, differentiable, same_shape):
     def entry(lhs, rhs):
         return function(lhs, rhs)
 
-    entry.__doc__ = f"{names[0]} of two arrays" + (" of equal shape." if same_shape else ", broadcast against each other.")
+    entry.__doc__ = f"{names[0]} of two arrays" + (
+        " of equal shape." if same_shape else ", broadcast against each other."
+    )
     op = Operator(names[0], entry, aliases=names[1:])
     register(make_pointwise(op, Formula.of(entry, name=names[0].lstrip("_")), "same", differentiable))
     if same_shape:
@@ -246,7 +259,9 @@ def _enter_scalar(name, function, differentiable, truth):
     def body(data, *, scalar):
         return function(data, scalar)
 
-    entry.__doc__ = f"{name.strip('_').replace('_', ' ')}: each element with a number, which takes the array's type first."
+    entry.__doc__ = (
+        f"{name.strip('_').replace('_', ' ')}: each element with a number, which takes the array's type first."
+    )
     op = Operator(name, entry)
     formula = Formula.of(body, name=name.lstrip("_"))
     register(make_pointwise(op, formula, "same", differentiable))

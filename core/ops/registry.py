@@ -36,7 +36,19 @@ REQUIRED = inspect.Parameter.empty
 class Operator:
     """An entry of the table. Calling it applies it to values (arrays or symbols) with attributes."""
 
-    def __init__(self, name: str, function: Callable, *, aliases=(), outputs=1, visible=None, mutates=(), rng=False, train=False):
+    def __init__(
+        self,
+        name: str,
+        function: Callable,
+        *,
+        aliases=(),
+        outputs=1,
+        visible=None,
+        mutates=(),
+        rng=False,
+        train=False,
+        reserves=False,
+    ):
         self.name, self.aliases, self.doc = name, tuple(aliases), inspect.getdoc(function) or ""
         self.function, self.forward = function, function
         self.composite = False
@@ -47,6 +59,7 @@ class Operator:
         self.outputs, self.visible = outputs, visible  # counts, or functions of the attributes
         self.mutates = frozenset(mutates)  # inputs that the operator writes to
         self.rng, self.train = rng, train  # takes a `key` / the `training` flag besides its attributes
+        self.reserves = reserves  # the forward rule gives (outputs, what the gradient rule reads as `reserve`)
         self.formula: Formula | None = None
         self.rule: Callable | None = None
         self.user_rule: Callable | None = None  # of an autograd.Function
@@ -59,6 +72,7 @@ class Operator:
         self._fronts: dict[type, Callable] = {}
         hidden = {"key"} if rng else set()
         hidden |= {"training"} if train else set()
+        hidden |= {"ctx"}
         for p in inspect.signature(function).parameters.values():
             if p.kind is p.VAR_POSITIONAL:
                 self.inputs.append(p.name)
@@ -110,7 +124,11 @@ class Operator:
             parsed, known = None, False
         if parsed is None:
             parsed = self.parse(dict(zip(self.attrs, raw, strict=True)))
-            if known and len(self._parsed) < 4096 and not any(isinstance(v, (bool, float)) and v == v // 1 for v in raw):
+            if (
+                known
+                and len(self._parsed) < 4096
+                and not any(isinstance(v, (bool, float)) and v == v // 1 for v in raw)
+            ):
                 self._parsed[raw] = parsed
         return parsed
 
@@ -123,9 +141,13 @@ class Operator:
             self._kept = [self.inputs.index(n) for n in names if n != "out"], [0] * ("out" in names), False
             return self._kept
         inputs = [i for kind, i in self.reads if kind == "input"]
-        variadic = [i for kind, i in self.reads if kind == "inputs"]
+        variadic = [i for kind, i in self.reads if kind == "inputs"]  # all from here on
         outputs = [i for kind, i in self.reads if kind == "out"]
-        kept = [*inputs, *(j for i in variadic for j in range(i, count))], outputs, any(k == "dtype" for k, _ in self.reads)
+        kept = (
+            [*inputs, *(j for i in variadic for j in range(i, count))],
+            outputs,
+            any(k == "dtype" for k, _ in self.reads),
+        )
         if not variadic:
             self._kept = kept
         return kept
@@ -185,7 +207,7 @@ def register(op: Operator) -> Operator:
 
 
 def operator(name: str, **options) -> Callable[[Callable], Operator]:
-    """Enters a primitive; options: aliases, outputs, visible, mutates, rng, train (see `Operator`)."""
+    """Enters a primitive; options: aliases, outputs, visible, mutates, rng, train, reserves (see `Operator`)."""
     return lambda function: register(Operator(name, function, **options))
 
 
@@ -224,9 +246,28 @@ def infer(op: Operator) -> Callable[[Callable], Callable]:
     return enter
 
 
+def decompose(op: Operator) -> Callable[[Callable], Callable]:
+    """Gives a fused primitive its gradient by way of an equal expression over other operators.
+
+    The expression takes the operator's inputs and attributes as values and is run (and differentiated, to any
+    order) only when the gradient of the fused operator is asked for, as second derivatives do.
+    """
+
+    def enter(expression):
+        from core.autograd import gradients_through
+
+        op.reads = [("inputs", 0), ("heads", 0), ("attrs", 0), ("needs", 0)]
+        op.rule = lambda inputs, heads, attrs, needs: gradients_through(
+            lambda *values: expression(*values, **vars(attrs)), inputs, heads, needs
+        )
+        return expression
+
+    return enter
+
+
 def _source(op: Operator, parameter: str) -> tuple[str, int]:
     """Where the tape finds the parameter of a gradient rule: (kind, position)."""
-    if parameter in ("attrs", "needs", "heads", "shapes"):
+    if parameter in ("attrs", "needs", "heads", "shapes", "reserve"):
         return parameter, 0
     for kind in ("head", "out"):
         if parameter.startswith(kind) and (parameter == kind or parameter[len(kind) :].isdigit()):

@@ -67,7 +67,9 @@ def reshaped(shape: tuple[int, ...], wanted: tuple[int, ...], reverse: bool = Fa
                 out.extend((first, second))
                 i, k = i + 1, k + 2
             else:
-                raise MXNetError(f"reshape: {code} in {wanted} is no length; accepted are lengths and 0, -1, -2, -3, -4")
+                raise MXNetError(
+                    f"reshape: {code} in {wanted} is no length; accepted are lengths and 0, -1, -2, -3, -4"
+                )
             k += 1
     except IndexError:
         raise MXNetError(f"reshape: {wanted} asks for more axes than the shape {shape} has") from None
@@ -89,7 +91,9 @@ def reshape(data, *, shape: Shape = (), reverse: Bool = False, target_shape: Sha
     if not shape and target_shape:
         head = tuple(data.shape[:1]) if keep_highest else ()
         shape = head + tuple(-1 if n == 0 else n for n in target_shape[len(head) :])
-    return K.reshape(data, reshaped(tuple(data.shape), shape, reverse) if shape or data.numel() == 1 else tuple(data.shape))
+    return K.reshape(
+        data, reshaped(tuple(data.shape), shape, reverse) if shape or data.numel() == 1 else tuple(data.shape)
+    )
 
 
 @operator("Flatten", aliases=("flatten",))
@@ -99,7 +103,9 @@ def flatten(data):
 
 
 @operator("reshape_like")
-def reshape_like(lhs, rhs, *, lhs_begin: OptInt = None, lhs_end: OptInt = None, rhs_begin: OptInt = None, rhs_end: OptInt = None):
+def reshape_like(
+    lhs, rhs, *, lhs_begin: OptInt = None, lhs_end: OptInt = None, rhs_begin: OptInt = None, rhs_end: OptInt = None
+):
     """lhs in the shape of rhs; with bounds, only those axes are replaced."""
 
     def part(tensor, begin, end):
@@ -301,9 +307,7 @@ def _(head, lhs_shape):
 def _sum_to(data, *, shape: Shape):
     """The sum over the axes along which `shape` was broadcast to the data: the adjoint of broadcasting."""
     lead = data.dim() - len(shape)
-    axes = tuple(range(lead)) + tuple(
-        lead + i for i, n in enumerate(shape) if n == 1 and data.shape[lead + i] != 1
-    )
+    axes = tuple(range(lead)) + tuple(lead + i for i, n in enumerate(shape) if n == 1 and data.shape[lead + i] != 1)
     total = kernels.reduce.sum(data, axes, True) if axes else data
     return K.reshape(total, shape)
 
@@ -368,7 +372,11 @@ def slice_(data, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
 
 @gradient(slice_)
 def _(head, data_shape, attrs):
-    return [F._put_part(head, key=_slice_key(attrs.begin, attrs.end, attrs.step, len(data_shape), "slice"), shape=data_shape)]
+    return [
+        F._put_part(
+            head, key=_slice_key(attrs.begin, attrs.end, attrs.step, len(data_shape), "slice"), shape=data_shape
+        )
+    ]
 
 
 @operator("slice_axis")
@@ -461,7 +469,11 @@ def _split(data, bounds, axis, squeeze_axis):
     return tuple(parts)
 
 
-@operator("_split_v2", aliases=("split_v2",), outputs=lambda attrs: attrs["sections"] or len(attrs["indices"]) + (attrs["indices"][:1] != (0,)))
+@operator(
+    "_split_v2",
+    aliases=("split_v2",),
+    outputs=lambda attrs: attrs["sections"] or len(attrs["indices"]) + (attrs["indices"][:1] != (0,)),
+)
 def split_v2(data, *, indices: Shape = (), axis: Int = 1, squeeze_axis: Bool = False, sections: Int = 0):
     """Parts along an axis: `sections` equal ones, or cut at `indices`."""
     axis = normal_axis(axis, data.dim(), "split_v2")
@@ -551,10 +563,14 @@ def _source_places(n, lo, hi, mode):
 def _(head, data_shape, attrs):
     widths = list(zip(attrs.pad_width[::2], attrs.pad_width[1::2], strict=True))
     if attrs.mode == "constant":
-        return [F._slice_view(head, key=tuple(slice(lo, lo + n) for n, (lo, _) in zip(data_shape, widths, strict=True)))]
+        return [
+            F._slice_view(head, key=tuple(slice(lo, lo + n) for n, (lo, _) in zip(data_shape, widths, strict=True)))
+        ]
     for axis, (lo, hi) in reversed(list(enumerate(widths))):
         if lo or hi:
-            head = F._fold_places(head, places=_source_places(data_shape[axis], lo, hi, attrs.mode), axis=axis, length=data_shape[axis])
+            head = F._fold_places(
+                head, places=_source_places(data_shape[axis], lo, hi, attrs.mode), axis=axis, length=data_shape[axis]
+            )
     return [head]
 
 

@@ -83,7 +83,11 @@ def torch_source(formula: Formula, upcast: bool = False) -> str:
 
 
 def _literal(value) -> str:
-    return f"float('{value}')" if isinstance(value, float) and (value != value or abs(value) == float("inf")) else repr(value)
+    return (
+        f"float('{value}')"
+        if isinstance(value, float) and (value != value or abs(value) == float("inf"))
+        else repr(value)
+    )
 
 
 INFIX = {

@@ -1,0 +1,52 @@
+"""The `nd` face: arrays and one function for each operator of the table.
+
+Operators are made on first use (`nd.exp` is an attribute that the module fills in), so importing is cheap.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from core import ops, storage
+from core.base import MXNetError, nearest
+from core.context import Context, cpu, current_context
+from core.imperative import create, front
+from core.ndarray.functions import (
+    add, arange, concatenate, divide, empty, equal, eye, from_dlpack, from_numpy, full, greater, greater_equal, imdecode,
+    lesser, lesser_equal, linspace, logical_and, logical_or, logical_xor, maximum, minimum, modulo, moveaxis, multiply,
+    not_equal, ones, onehot_encode, power, split_v2, stack, subtract, to_dlpack_for_read, to_dlpack_for_write, true_divide,
+    waitall, zeros,
+)  # fmt: skip
+from core.ndarray.ndarray import Deferred, NDArray, array
+from core.ops.registry import TABLE
+
+_NAMESPACES = ("contrib", "image", "linalg", "op", "random", "sparse", "_internal")
+_FILES = ("load", "load_frombuffer", "save")
+
+
+def __getattr__(name: str):
+    if name in _NAMESPACES:
+        return importlib.import_module(f"core.ndarray.{name}")
+    if name in _FILES:
+        value = getattr(importlib.import_module("core.serialization"), name)
+    elif name in TABLE and not name.startswith("__"):
+        value = front(TABLE[name], NDArray)
+    elif name in ("CSRNDArray", "RowSparseNDArray", "csr_matrix", "row_sparse_array"):
+        value = getattr(importlib.import_module("core.ndarray.sparse"), name)
+    else:
+        raise AttributeError(f"nd has no function {name!r}.{nearest(name, [*TABLE, *globals()])}")
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *TABLE, *_NAMESPACES, *_FILES})
+
+
+__all__ = [
+    "Context", "Deferred", "MXNetError", "NDArray", "add", "arange", "array", "concatenate", "cpu", "create", "current_context",
+    "divide", "empty", "equal", "eye", "from_dlpack", "from_numpy", "full", "greater", "greater_equal", "imdecode", "lesser",
+    "lesser_equal", "linspace", "logical_and", "logical_or", "logical_xor", "maximum", "minimum", "modulo", "moveaxis",
+    "multiply", "not_equal", "ones", "onehot_encode", "ops", "power", "split_v2", "stack", "storage", "subtract",
+    "to_dlpack_for_read", "to_dlpack_for_write", "true_divide", "waitall", "zeros",
+]  # fmt: skip

@@ -1,0 +1,29 @@
+"""Namespaces of operators whose table names share a prefix: `nd.contrib.box_nms` is `_contrib_box_nms`."""
+
+from __future__ import annotations
+
+from core.base import nearest
+from core.imperative import front
+from core.ndarray.ndarray import NDArray
+from core.ops.registry import TABLE
+
+
+def lookup(prefixes: tuple[str, ...], title: str, kind: type = NDArray):
+    """A module-level `__getattr__` that finds operators under the prefixes."""
+
+    def getattr_(name: str):
+        for prefix in prefixes:
+            op = TABLE.get(prefix + name)
+            if op is not None:
+                return front(op, kind)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        known = [n[len(p) :] for p in prefixes for n in TABLE if n.startswith(p)]
+        raise AttributeError(f"{title} has no function {name!r}.{nearest(name, known)}")
+
+    return getattr_
+
+
+def listing(prefixes: tuple[str, ...]):
+    """A module-level `__dir__` for the same operators."""
+    return lambda: sorted({n[len(p) :] for p in prefixes for n in TABLE if n.startswith(p)})

@@ -1,0 +1,203 @@
+"""Functions of the `nd` face that are more than an operator: creation, scalars on either side, other libraries."""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as onp
+
+from core import imperative, storage
+
+from core.context import Context, current_context
+from core.ndarray.ndarray import NDArray, array, binary
+from core.ops.registry import TABLE, F
+
+
+def _shape(shape) -> tuple[int, ...]:
+    return (int(shape),) if isinstance(shape, numbers.Integral) else tuple(int(n) for n in shape)
+
+
+def zeros(shape, ctx: Context | None = None, dtype="float32", stype=None, out=None, **kwargs) -> NDArray:
+    """Zeros."""
+    if stype not in (None, "default"):
+        from core.ndarray import sparse
+
+        return sparse.zeros(stype, shape, ctx=ctx, dtype=dtype)
+    return imperative.create(TABLE["_zeros"], {"shape": _shape(shape), "dtype": dtype or "float32"}, ctx, NDArray, out)
+
+
+def ones(shape, ctx: Context | None = None, dtype="float32", out=None, **kwargs) -> NDArray:
+    """Ones."""
+    return imperative.create(TABLE["_ones"], {"shape": _shape(shape), "dtype": dtype or "float32"}, ctx, NDArray, out)
+
+
+def full(shape, val, ctx: Context | None = None, dtype="float32", out=None) -> NDArray:
+    """One value everywhere."""
+    attrs = {"shape": _shape(shape), "value": val, "dtype": dtype or "float32"}
+    return imperative.create(TABLE["_full"], attrs, ctx, NDArray, out)
+
+
+def empty(shape, ctx: Context | None = None, dtype="float32", stype=None) -> NDArray:
+    """An array whose values are not set."""
+    if stype not in (None, "default"):
+        return zeros(shape, ctx, dtype, stype)
+    ctx = ctx or current_context()
+    return NDArray._wrap(storage.empty(_shape(shape), dtype or "float32", ctx), ctx)
+
+
+def arange(start, stop=None, step=1.0, repeat=1, infer_range=None, ctx=None, dtype="float32") -> NDArray:
+    """start, start + step, ... below stop (0, 1, ... below start if that is all), each one `repeat` times."""
+    op = TABLE["_arange"]
+    attrs = op.parse({"start": start, "stop": stop, "step": step, "repeat": repeat, "dtype": dtype})
+    return imperative.create(op, attrs, ctx, NDArray)
+
+
+def linspace(start, stop, num, endpoint=True, ctx=None, dtype="float32") -> NDArray:
+    """`num` numbers evenly spaced from start to stop."""
+    op = TABLE["_linspace"]
+    attrs = op.parse({"start": start, "stop": stop, "num": num, "endpoint": endpoint, "dtype": dtype})
+    return imperative.create(op, attrs, ctx, NDArray)
+
+
+def eye(N, M=0, k=0, ctx=None, dtype="float32") -> NDArray:  # noqa: N803 - MXNet's names
+    """Ones on diagonal k of an N x M matrix (M = 0: square)."""
+    op = TABLE["_eye"]
+    return imperative.create(op, op.parse({"N": N, "M": M, "k": k, "dtype": dtype}), ctx, NDArray)
+
+
+def from_numpy(ndarray: onp.ndarray, zero_copy: bool = True) -> NDArray:
+    """An array over the memory of a NumPy array, which then must be contiguous; a copy without `zero_copy`."""
+    if not zero_copy:
+        return array(ndarray, dtype=ndarray.dtype)
+    if not ndarray.flags["C_CONTIGUOUS"]:
+        raise ValueError("only contiguous NumPy arrays can share their memory; pass zero_copy=False")
+    tensor = storage.from_numpy(ndarray, copy=False)
+    ndarray.flags["WRITEABLE"] = False
+    return NDArray._wrap(tensor, Context("cpu", 0))
+
+
+def from_dlpack(source) -> NDArray:
+    """An array over memory that another library offers by the DLPack protocol."""
+    tensor = storage.from_dlpack(source)
+    ctx = Context("gpu", tensor.device.index) if tensor.is_cuda else Context("cpu", 0)
+    return NDArray._wrap(tensor, ctx)
+
+
+def to_dlpack_for_read(data: NDArray):
+    """A DLPack capsule over the array's memory."""
+    return data.to_dlpack_for_read()
+
+
+to_dlpack_for_write = to_dlpack_for_read
+
+
+def waitall() -> None:
+    """Waits until every device has finished its work."""
+    storage.synchronize()
+
+
+def concatenate(arrays, axis=0, always_copy=True) -> NDArray:
+    """Arrays joined along an axis."""
+    if not arrays:
+        raise ValueError("concatenate needs at least one array")
+    if len(arrays) == 1 and not always_copy:
+        return arrays[0]
+    return F.Concat(*arrays, dim=axis)
+
+
+def stack(*data, axis=0, **kwargs):
+    """Arrays of one shape joined along a new axis."""
+    return imperative.front(TABLE["stack"], NDArray)(*data, axis=axis, **kwargs)
+
+
+def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
+    """Parts along an axis: equal ones, or cut at indices."""
+    if isinstance(indices_or_sections, numbers.Integral):
+        how = {"sections": int(indices_or_sections)}
+    else:
+        how = {"indices": (0, *indices_or_sections)}
+    return F._split_v2(ary, axis=axis, squeeze_axis=squeeze_axis, **how)
+
+
+def moveaxis(tensor: NDArray, source, destination) -> NDArray:
+    """Axes moved to new places; the others keep their order."""
+    source, destination = (list(a) if isinstance(a, (list, tuple)) else [a] for a in (source, destination))
+    if len(source) != len(destination):
+        raise ValueError("source and destination differ in number of axes")
+    n = tensor.ndim
+    for a in source + destination:
+        if not -n <= a < n:
+            raise ValueError(f"axis {a} is out of bounds for an array of {n} axes")
+    source, destination = [a % n for a in source], [a % n for a in destination]
+    order = [a for a in range(n) if a not in source]
+    for to, a in sorted(zip(destination, source, strict=True)):
+        order.insert(to, a)
+    return F.transpose(tensor, axes=tuple(order))
+
+
+def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
+    """Writes one-hot rows for `indices` to `out`."""
+    imperative.write(out, F.one_hot(indices, depth=out.shape[1]))
+    return out
+
+
+def imdecode(str_img, clip_rect=(0, 0, 0, 0), out=None, index=0, channels=3, mean=None):
+    """Decodes a picture (see `image.imdecode`)."""
+    from core import image
+
+    return image.imdecode(str_img, flag=1 if channels == 3 else 0)
+
+
+def _either_side(name: str, array_op: str, scalar_op: str, reverse_op: str | None):
+    """A function of two arrays or numbers, as `nd.add(1, x)`."""
+
+    def function(lhs, rhs):
+        if isinstance(lhs, numbers.Number) and isinstance(rhs, numbers.Number):
+            return _PLAIN[name](lhs, rhs)
+        if not isinstance(lhs, NDArray) and not isinstance(rhs, NDArray) and hasattr(lhs, "_apply_operator"):
+            return TABLE[array_op](lhs, rhs)
+        return binary(lhs, rhs, TABLE[array_op], TABLE[scalar_op], TABLE[reverse_op] if reverse_op else None)
+
+    function.__name__ = name
+    function.__doc__ = f"`{name}` of two arrays, broadcast against each other, or of an array and a number."
+    return function
+
+
+_PLAIN = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "divide": lambda a, b: a / b,
+    "modulo": lambda a, b: a % b,
+    "power": lambda a, b: a**b,
+    "maximum": max,
+    "minimum": min,
+    "equal": lambda a, b: float(a == b),
+    "not_equal": lambda a, b: float(a != b),
+    "greater": lambda a, b: float(a > b),
+    "greater_equal": lambda a, b: float(a >= b),
+    "lesser": lambda a, b: float(a < b),
+    "lesser_equal": lambda a, b: float(a <= b),
+    "logical_and": lambda a, b: float(bool(a) and bool(b)),
+    "logical_or": lambda a, b: float(bool(a) or bool(b)),
+    "logical_xor": lambda a, b: float(bool(a) != bool(b)),
+}
+add = _either_side("add", "broadcast_add", "_plus_scalar", None)
+subtract = _either_side("subtract", "broadcast_sub", "_minus_scalar", "_rminus_scalar")
+multiply = _either_side("multiply", "broadcast_mul", "_mul_scalar", None)
+divide = true_divide = _either_side("divide", "broadcast_div", "_div_scalar", "_rdiv_scalar")
+modulo = _either_side("modulo", "broadcast_mod", "_mod_scalar", "_rmod_scalar")
+power = _either_side("power", "broadcast_power", "_power_scalar", "_rpower_scalar")
+maximum = _either_side("maximum", "broadcast_maximum", "_maximum_scalar", None)
+minimum = _either_side("minimum", "broadcast_minimum", "_minimum_scalar", None)
+equal = _either_side("equal", "broadcast_equal", "_equal_scalar", None)
+not_equal = _either_side("not_equal", "broadcast_not_equal", "_not_equal_scalar", None)
+greater = _either_side("greater", "broadcast_greater", "_greater_scalar", "_lesser_scalar")
+greater_equal = _either_side(
+    "greater_equal", "broadcast_greater_equal", "_greater_equal_scalar", "_lesser_equal_scalar"
+)
+lesser = _either_side("lesser", "broadcast_lesser", "_lesser_scalar", "_greater_scalar")
+lesser_equal = _either_side("lesser_equal", "broadcast_lesser_equal", "_lesser_equal_scalar", "_greater_equal_scalar")
+logical_and = _either_side("logical_and", "broadcast_logical_and", "_logical_and_scalar", None)
+logical_or = _either_side("logical_or", "broadcast_logical_or", "_logical_or_scalar", None)
+logical_xor = _either_side("logical_xor", "broadcast_logical_xor", "_logical_xor_scalar", None)

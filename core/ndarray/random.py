@@ -1,0 +1,103 @@
+"""`nd.random`: samplers. Parameters are numbers or arrays; arrays give `shape` samples for each element."""
+
+from __future__ import annotations
+
+from core import imperative
+from core.base import MXNetError
+from core.ndarray.ndarray import NDArray
+from core.ops.registry import TABLE, F
+
+
+def _sample(name, parameters: dict, shape, dtype, ctx, out, kwargs):
+    arrays = [isinstance(v, NDArray) for v in parameters.values()]
+    shape = () if shape in (None, "_Null") else shape
+    if any(arrays):
+        if not all(arrays):
+            raise ValueError(f"{name}: parameters are all numbers or all arrays, given {parameters!r}")
+        op = TABLE[f"_sample_{name}"]
+        given = {"shape": shape} | ({} if dtype in (None, "None") else {"dtype": dtype})
+        return imperative.apply(op, list(parameters.values()), op.parse(given), NDArray, out)
+    op = TABLE[f"_random_{name}"]
+    if out is not None:
+        shape = out.shape
+    return imperative.create(op, op.parse({**parameters, "shape": shape, "dtype": dtype}), ctx, NDArray, out)
+
+
+def uniform(low=0, high=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
+    """Numbers between low and high (exclusive)."""
+    return _sample("uniform", {"low": low, "high": high}, shape, dtype, ctx, out, kwargs)
+
+
+def normal(loc=0, scale=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
+    """Numbers of a normal distribution with mean loc and standard deviation scale."""
+    return _sample("normal", {"loc": loc, "scale": scale}, shape, dtype, ctx, out, kwargs)
+
+
+def randn(*shape, loc=0, scale=1, dtype=None, ctx=None, **kwargs):
+    """Numbers of a normal distribution, shape given one by one."""
+    return normal(loc, scale, shape, dtype, ctx, kwargs.get("out"))
+
+
+def gamma(alpha=1, beta=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
+    """Numbers of a gamma distribution with shape alpha and scale beta."""
+    return _sample("gamma", {"alpha": alpha, "beta": beta}, shape, dtype, ctx, out, kwargs)
+
+
+def exponential(scale=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
+    """Numbers of an exponential distribution with mean scale."""
+    return _sample("exponential", {"lam": 1.0 / scale}, shape, dtype, ctx, out, kwargs)
+
+
+def poisson(lam=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
+    """Numbers of a Poisson distribution with rate lam."""
+    return _sample("poisson", {"lam": lam}, shape, dtype, ctx, out, kwargs)
+
+
+def negative_binomial(k=1, p=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
+    """Failures before k successes of probability p."""
+    return _sample("negative_binomial", {"k": k, "p": p}, shape, dtype, ctx, out, kwargs)
+
+
+def generalized_negative_binomial(mu=1, alpha=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
+    """Numbers of a negative binomial distribution with mean mu and dispersion alpha."""
+    return _sample("generalized_negative_binomial", {"mu": mu, "alpha": alpha}, shape, dtype, ctx, out, kwargs)
+
+
+def randint(low, high, shape=None, dtype=None, ctx=None, out=None, **kwargs):
+    """Integers from low to high (exclusive)."""
+    op = TABLE["_random_randint"]
+    given = {"low": low, "high": high, "shape": () if shape is None else shape, "dtype": dtype or "int32"}
+    return imperative.create(op, op.parse(given), ctx, NDArray, out)
+
+
+def bernoulli(prob=0.5, shape=None, dtype=None, ctx=None, out=None, **kwargs):
+    """1 with probability prob, else 0."""
+    op = TABLE["_random_bernoulli"]
+    given = {"prob": prob, "shape": () if shape is None else shape, "dtype": dtype or "float32"}
+    return imperative.create(op, op.parse(given), ctx, NDArray, out)
+
+
+def multinomial(data, shape=None, get_prob=False, dtype="int32", **kwargs):
+    """Draws from categorical distributions, the rows of data; with get_prob also their log probabilities."""
+    if not isinstance(data, NDArray):
+        raise MXNetError(f"multinomial: the probabilities are to be an array, given {type(data).__name__}")
+    return F._sample_multinomial(data, shape=() if shape is None else shape, get_prob=get_prob, dtype=dtype)
+
+
+def shuffle(data, **kwargs):
+    """The data in a random order along its first axis."""
+    return imperative.front(TABLE["_shuffle"], NDArray)(data, **kwargs)
+
+
+def seed(seed_state, ctx="all"):
+    """Starts the random state anew (see `core.random.seed`)."""
+    from core import random
+
+    random.seed(seed_state, ctx)
+
+
+def __getattr__(name: str):
+    op = TABLE.get(f"_random_{name}")
+    if op is None:
+        raise AttributeError(f"nd.random has no function {name!r}")
+    return imperative.front(op, NDArray)

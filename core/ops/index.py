@@ -1,0 +1,255 @@
+"""Gathering and scattering by index, and sequences of varying length."""
+
+import math
+
+from core import kernels
+from core.base import MXNetError
+from core.ops.attributes import Any_, Bool, Choice, DType, Float, Int, OptInt, Shape
+from core.ops.registry import F, composite, gradient, operator
+from core.ops.shape import normal_axis
+
+K = kernels.index
+
+
+def _places(indices, n, mode):
+    """Indices made valid for an axis of length n."""
+    return K.wrapped(indices, n) if mode == "wrap" else K.clipped(indices, n)
+
+
+# ---------------------------------------------------------------------------------------------- take, pick
+
+
+@operator("take")
+def take(a, indices, *, axis: Int = 0, mode: Choice("clip", "wrap", "raise") = "clip"):
+    """Slices of a along an axis at the indices, which are clipped (or wrapped) into range."""
+    axis = normal_axis(axis, a.dim(), "take")
+    if mode == "raise":
+        K.check(indices, a.shape[axis])
+    return K.take(a, _places(indices, a.shape[axis], mode), axis)
+
+
+@gradient(take)
+def _(head, indices, a_shape, attrs):
+    return [F._take_grad(head, indices, shape=a_shape, axis=attrs.axis, mode=attrs.mode), None]
+
+
+@operator("_take_grad")
+def _take_grad(head, indices, *, shape: Shape, axis: Int, mode: Any_):
+    """Slices of the head added up where they were taken from."""
+    axis %= len(shape)
+    return K.take_grad(head, _places(indices, shape[axis], mode), axis, shape)
+
+
+@gradient(_take_grad)
+def _(head1, indices, attrs):
+    return [F.take(head1, indices, axis=attrs.axis, mode=attrs.mode), None]
+
+
+@composite("batch_take")
+def batch_take(a, indices):
+    """One element of each row."""
+    return F.pick(a, F._reshape_to(indices, shape=(a.shape[0],)), axis=1)
+
+
+@operator("pick", aliases=("choose_element_0index",))
+def pick(data, index, *, axis: OptInt = -1, keepdims: Bool = False, mode: Choice("clip", "wrap") = "clip"):
+    """One element along an axis for each place of the others."""
+    axis, index = _pick_place(tuple(data.shape), axis, index)
+    return K.pick(data, _places(index, data.shape[axis], mode), axis, keepdims)
+
+
+def _pick_place(shape, axis, index):
+    axis = normal_axis(axis, len(shape), "pick")
+    rest = shape[:axis] + shape[axis + 1 :]
+    if math.prod(index.shape) != math.prod(rest):
+        raise MXNetError(
+            f"pick: an index of shape {tuple(index.shape)} does not fit data of shape {shape} along axis {axis}"
+        )
+    return axis, kernels.shape.reshape(index, rest)
+
+
+@gradient(pick)
+def _(head, index, data_shape, attrs):
+    return [F._pick_grad(head, index, shape=data_shape, axis=attrs.axis, mode=attrs.mode), None]
+
+
+@operator("_pick_grad")
+def _pick_grad(head, index, *, shape: Shape, axis: Int, mode: Any_ = "clip"):
+    """Zeros of `shape` with the head at the picked places."""
+    axis, index = _pick_place(shape, axis, index)
+    return K.pick_grad(kernels.shape.reshape(head, index.shape), _places(index, shape[axis], mode), axis, shape)
+
+
+@gradient(_pick_grad)
+def _(head1, index, head_shape, attrs):
+    return [F._reshape_to(F.pick(head1, index, axis=attrs.axis, mode=attrs.mode), shape=head_shape), None]
+
+
+@operator("one_hot")
+def one_hot(indices, *, depth: Int, on_value: Float = 1.0, off_value: Float = 0.0, dtype: DType = "float32"):
+    """A new last axis of length depth that is on_value at the index; out of range there is no hot place."""
+    return K.one_hot(indices, depth, on_value, off_value, kernels.torch_dtype(dtype))
+
+
+# ---------------------------------------------------------------------------------------------- n-dimensional
+
+
+@operator("gather_nd")
+def gather_nd(data, indices):
+    """Slices of data at the columns of indices (M, ...)."""
+    return K.gather_nd(data, indices)
+
+
+@gradient(gather_nd)
+def _(head, indices, data_shape):
+    return [F._scatter_nd_add(head, indices, shape=data_shape), None]
+
+
+@operator("scatter_nd")
+def scatter_nd(data, indices, *, shape: Shape):
+    """Zeros of `shape` with slices of data at the columns of indices."""
+    return K.scatter_nd(data, indices, shape)
+
+
+@gradient(scatter_nd)
+def _(head, indices):
+    return [F.gather_nd(head, indices), None]
+
+
+@operator("_scatter_nd_add", aliases=("_backward_gather_nd",))
+def _scatter_nd_add(data, indices, *, shape: Shape):
+    """As scatter_nd; slices that meet are added."""
+    return K.scatter_nd_add(data, indices, shape)
+
+
+@gradient(_scatter_nd_add)
+def _(head, indices):
+    return [F.gather_nd(head, indices), None]
+
+
+# ---------------------------------------------------------------------------------------------- advanced indexing
+
+
+@operator("_gather_part")
+def _gather_part(data, *indices, key: Any_):
+    """Advanced indexing: `key` with "$" where an index array stands."""
+    part = K.index_get(*_advanced(data, key, indices))
+    return part if part.dim() else part.reshape(1)
+
+
+@operator("_scatter_part_add")
+def _scatter_part_add(head, *indices, key: Any_, shape: Shape):
+    """Zeros of `shape` with the head added at an advanced index."""
+    base = head.new_zeros(shape)
+    view, index = _advanced(base, key, indices)
+    return K.index_put_add(base, view, index, head)
+
+
+@gradient(_gather_part)
+def _(head, indices, data_shape, attrs):
+    return [F._scatter_part_add(head, *indices, key=attrs.key, shape=data_shape), *[None] * len(indices)]
+
+
+@gradient(_scatter_part_add)
+def _(head1, indices, head_shape, attrs):
+    part = F._gather_part(head1, *indices, key=attrs.key)
+    return [F._reshape_to(part, shape=head_shape), *[None] * len(indices)]
+
+
+def _advanced(data, key, indices):
+    """A view that basic indexing gives, and one index tensor (or None) for each of its axes."""
+    rest = iter(indices)
+    consumed = sum(1 for k in key if k is not None and k is not Ellipsis)
+    basic, arrays, axis = [], [], 0
+    expanded = []
+    for k in key:
+        if k is Ellipsis:
+            expanded += [slice(None)] * (data.dim() - consumed)
+        else:
+            expanded.append(k)
+    for k in expanded:
+        if isinstance(k, str):
+            basic.append(slice(None))
+            n = data.shape[axis]
+            arrays.append(K.wrapped_negative(next(rest), n))
+            axis += 1
+        elif k is None:
+            basic.append(None)
+            arrays.append(None)
+        elif isinstance(k, int):
+            basic.append(slice(None))
+            arrays.append(kernels.shape.index_tensor([k % data.shape[axis]], data).reshape(()))
+            axis += 1
+        else:
+            basic.append(k)
+            arrays.append(None)
+            axis += 1
+    view = (
+        data[tuple(basic)]
+        if not any(isinstance(b, slice) and (b.step or 1) < 0 for b in basic)
+        else kernels.shape.take_part(data, tuple(basic))
+    )
+    return view, tuple(arrays) + (None,) * (view.dim() - len(arrays))
+
+
+# ---------------------------------------------------------------------------------------------- sequences
+
+
+def _mask(data, length, axis):
+    """1 where the place along `axis` (0 or 1) is inside the sequence of its batch."""
+    n = data.shape[axis]
+    steps = F._arange_like(data, length=n)
+    inside = F.broadcast_lesser(
+        F._reshape_to(steps, shape=(n, 1)), F._reshape_to(F.Cast(length, dtype=steps.dtype), shape=(1, -1))
+    )
+    if axis == 1:
+        inside = F.transpose(inside)
+    return F._reshape_to(inside, shape=(*inside.shape, *(1,) * (data.ndim - 2)))
+
+
+@operator("_arange_like")
+def _arange_like(data, *, length: Int):
+    """0, 1, ..., length - 1 as float32, where the data lives."""
+    return kernels.shape.cast(kernels.shape.index_tensor(range(length), data), "float32")
+
+
+@composite("SequenceMask", aliases=("sequence_mask",))
+def sequence_mask(data, sequence_length=None, *, use_sequence_length: Bool = False, value: Float = 0.0, axis: Int = 0):
+    """The data with places behind the end of each sequence set to `value`."""
+    if not use_sequence_length:
+        return F._bridge(data)
+    inside = F._broadcast_from(_mask(data, sequence_length, axis), shape=data.shape)
+    return F.where(inside, data, F.full_like(data, fill_value=value))
+
+
+@composite("SequenceLast", aliases=("sequence_last",))
+def sequence_last(data, sequence_length=None, *, use_sequence_length: Bool = False, axis: Int = 0):
+    """The last step of each sequence."""
+    if not use_sequence_length:
+        return F._reshape_to(
+            F.slice_axis(data, axis=axis, begin=-1, end=None), shape=data.shape[:axis] + data.shape[axis + 1 :]
+        )
+    if axis == 1:
+        data = F.SwapAxis(data, dim1=0, dim2=1)
+    last = F.Cast(sequence_length, dtype="int64") - 1
+    batch = F.Cast(F._arange_like(data, length=data.shape[1]), dtype="int64")
+    return F.gather_nd(data, F.stack(last, batch, axis=0))
+
+
+@operator("_sequence_reverse")
+def _sequence_reverse(data, length):
+    """Each sequence (axis 0) in reverse order; what stands behind its end stays."""
+    return K.sequence_reverse(data, length)
+
+
+@gradient(_sequence_reverse)
+def _(head, length):
+    return [F._sequence_reverse(head, length), None]
+
+
+@composite("SequenceReverse", aliases=("sequence_reverse",))
+def sequence_reverse(data, sequence_length=None, *, use_sequence_length: Bool = False, axis: Int = 0):
+    """Each sequence in reverse order along the first axis."""
+    if not use_sequence_length:
+        return F.reverse(data, axis=(0,))
+    return F._sequence_reverse(data, sequence_length)

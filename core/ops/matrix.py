@@ -1,0 +1,113 @@
+"""Matrix products."""
+
+import math
+
+from core import kernels
+from core.base import MXNetError
+from core.ops.attributes import Any_, Bool, Int
+from core.ops.registry import F, gradient, infer, operator
+
+K = kernels.matmul
+
+
+@operator("FullyConnected", aliases=("fully_connected",))
+def fully_connected(data, weight, bias=None, *, num_hidden: Int = 0, no_bias: Bool = False, flatten: Bool = True):
+    """data weight^T + bias; with flatten all axes but the first are one."""
+    if flatten and data.dim() != 2:
+        data = kernels.shape.reshape(data, (data.shape[0], math.prod(data.shape[1:])))
+    return K.linear(data, weight, None if no_bias else bias)
+
+
+@gradient(fully_connected)
+def _(head, data, weight, data_shape, attrs, needs):
+    rows = (-1, head.shape[-1])
+    flat_head = head if len(head.shape) == 2 else F.Reshape(head, shape=rows)
+    grad = F._matmul(flat_head, weight) if needs[0] else None
+    weight_grad = None
+    if needs[1]:
+        flat = data if len(data_shape) == 2 else F.Reshape(data, shape=(flat_head.shape[0], -1))
+        weight_grad = F._matmul(flat_head, flat, transpose_a=True)
+    bias_grad = F.sum(flat_head, axis=0) if needs[-1] and len(needs) > 2 else None
+    return [grad if grad is None else F._reshape_to(grad, shape=data_shape), weight_grad, bias_grad]
+
+
+@infer(fully_connected)
+def _(shapes, attrs):
+    data = shapes["data"]
+    width = math.prod(data[1:]) if attrs["flatten"] else data[-1]
+    shapes["weight"] = (attrs["num_hidden"], width)
+    if not attrs["no_bias"]:
+        shapes["bias"] = (attrs["num_hidden"],)
+
+
+@operator("_matmul")
+def matmul(a, b, *, transpose_a: Bool = False, transpose_b: Bool = False):
+    """Matrix product of the last two axes; leading axes are equal or missing on one side."""
+    return K.matmul(a, b, transpose_a, transpose_b)
+
+
+@gradient(matmul)
+def _(head, a, b, a_shape, b_shape, attrs, needs):
+    ta, tb = attrs.transpose_a, attrs.transpose_b
+    ga = gb = None
+    if needs[0]:
+        ga = F._matmul(b, head, transpose_a=tb, transpose_b=True) if ta else F._matmul(head, b, transpose_b=not tb)
+        ga = _drop_batch(ga, a_shape)
+    if needs[1]:
+        gb = F._matmul(head, a, transpose_a=True, transpose_b=ta) if tb else F._matmul(a, head, transpose_a=not ta)
+        gb = _drop_batch(gb, b_shape)
+    return [ga, gb]
+
+
+def _drop_batch(grad, shape):
+    return grad if grad.shape == shape else F._sum_to(grad, shape=shape)
+
+
+@operator("batch_dot")
+def batch_dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: Any_ = None):
+    """Products of matrices, one for each place of the leading axes, which must agree."""
+    if lhs.dim() < 3 or lhs.dim() != rhs.dim() or lhs.shape[:-2] != rhs.shape[:-2]:
+        raise MXNetError(f"batch_dot: shapes {tuple(lhs.shape)} and {tuple(rhs.shape)} do not fit")
+    return K.matmul(lhs, rhs, transpose_a, transpose_b)
+
+
+batch_dot.rule, batch_dot.reads = matmul.rule, matmul.reads
+
+
+@operator("dot")
+def dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: Any_ = None):
+    """The product over the last axis of lhs and the first of rhs."""
+    a, b = _as_matrices(lhs, rhs, transpose_a, transpose_b, kernels.shape.reshape)
+    result = K.matmul(a, b, transpose_a, transpose_b)
+    return kernels.shape.reshape(result, _dot_shape(tuple(lhs.shape), tuple(rhs.shape), transpose_a, transpose_b))
+
+
+def _as_matrices(lhs, rhs, ta, tb, reshape):
+    """Both operands with all axes but the one that is summed over merged."""
+    ls, rs = tuple(lhs.shape), tuple(rhs.shape)
+    if not ls or not rs or (ls[0] if ta else ls[-1]) != (rs[-1] if tb else rs[0]):
+        raise MXNetError(f"dot: shapes {ls} and {rs} do not fit")
+    a = (ls[0], math.prod(ls[1:])) if ta else (math.prod(ls[:-1]), ls[-1])
+    b = (math.prod(rs[:-1]), rs[-1]) if tb else (rs[0], math.prod(rs[1:]))
+    return (lhs if ls == a else reshape(lhs, a)), (rhs if rs == b else reshape(rhs, b))
+
+
+def _dot_shape(ls, rs, ta, tb):
+    shape = (ls[1:] if ta else ls[:-1]) + (rs[:-1] if tb else rs[1:])
+    return shape or (1,)
+
+
+@gradient(dot)
+def _(head, lhs, rhs, lhs_shape, rhs_shape, attrs, needs):
+    ta, tb = attrs.transpose_a, attrs.transpose_b
+    a, b = _as_matrices(lhs, rhs, ta, tb, lambda x, shape: F._reshape_to(x, shape=shape))
+    rows, columns = a.shape[1] if ta else a.shape[0], b.shape[0] if tb else b.shape[1]
+    head = F._reshape_to(head, shape=(rows, columns))
+    ga = gb = None
+    if needs[0]:
+        ga = F._matmul(b, head, transpose_a=tb, transpose_b=True) if ta else F._matmul(head, b, transpose_b=not tb)
+        ga = F._reshape_to(ga, shape=lhs_shape)
+    if needs[1]:
+        gb = F._matmul(head, a, transpose_a=True, transpose_b=ta) if tb else F._matmul(a, head, transpose_a=not ta)
+        gb = F._reshape_to(gb, shape=rhs_shape)
+    return [ga, gb]

@@ -1,0 +1,508 @@
+"""Layers of neural networks: convolution, pooling, softmax, embedding, dropout."""
+
+import math
+
+from core import kernels
+from core.base import MXNetError
+from core.ops.attributes import (
+    Any_,
+    Bool,
+    Choice,
+    DType,
+    Float,
+    Int,
+    OptBool,
+    OptDType,
+    OptFloat,
+    OptInt,
+    OptStr,
+    Shape,
+)
+from core.ops.registry import F, composite, decompose, gradient, infer, operator
+
+# ---------------------------------------------------------------------------------------------- convolution
+
+
+def _spread(values: tuple[int, ...], n: int, default: int) -> tuple[int, ...]:
+    return values if values else (default,) * n
+
+
+def _window(attrs) -> dict:
+    """Stride, dilation and padding of a convolution as the kernels take them."""
+    n = len(attrs.kernel)
+    for name, values in (("stride", attrs.stride), ("dilate", attrs.dilate), ("pad", attrs.pad)):
+        if values and len(values) != n:
+            raise MXNetError(f"{name}={values} needs {n} numbers, as kernel={attrs.kernel} has")
+    return {
+        "stride": _spread(attrs.stride, n, 1),
+        "dilate": _spread(attrs.dilate, n, 1),
+        "pad": _spread(attrs.pad, n, 0),
+        "groups": attrs.num_group,
+    }
+
+
+@operator("_conv")
+def _conv(data, weight, bias=None, *, stride: Shape, dilate: Shape, pad: Shape, groups: Int):
+    """Cross-correlation of (N, C, *space) with (O, C / groups, *kernel)."""
+    return kernels.conv.conv(data, weight, bias, stride, dilate, pad, groups)
+
+
+@operator("_conv_data_grad")
+def _conv_data_grad(head, weight, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int):
+    """The adjoint of `_conv` in the data, for data of `shape`."""
+    return kernels.conv.conv_data_grad(head, weight, shape, stride, dilate, pad, groups)
+
+
+@operator("_conv_weight_grad")
+def _conv_weight_grad(head, data, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int):
+    """The adjoint of `_conv` in the weight, for a weight of `shape`."""
+    return kernels.conv.conv_weight_grad(head, data, shape, stride, dilate, pad, groups)
+
+
+@operator("_conv_bias_grad")
+def _conv_bias_grad(head):
+    """The sum over all axes but axis 1."""
+    return kernels.conv.conv_bias_grad(head)
+
+
+@gradient(_conv_bias_grad)
+def _(head, head_shape):
+    wide = F._reshape_to(head, shape=(1, -1, *(1,) * (len(head_shape) - 2)))
+    return [F._broadcast_from(wide, shape=head_shape)]
+
+
+def _how(attrs) -> dict:
+    return {"stride": attrs.stride, "dilate": attrs.dilate, "pad": attrs.pad, "groups": attrs.groups}
+
+
+@gradient(_conv)
+def _(head, data, weight, data_shape, weight_shape, attrs, needs):
+    how = _how(attrs)
+    return [
+        F._conv_data_grad(head, weight, shape=data_shape, **how) if needs[0] else None,
+        F._conv_weight_grad(head, data, shape=weight_shape, **how) if needs[1] else None,
+        F._conv_bias_grad(head) if len(needs) > 2 and needs[2] else None,
+    ]
+
+
+# the three functions are one trilinear form, so each one's gradients are the other two
+
+
+@gradient(_conv_data_grad)
+def _(head1, head, weight, weight_shape, attrs, needs):
+    how = _how(attrs)
+    return [
+        F._conv(head1, weight, **how) if needs[0] else None,
+        F._conv_weight_grad(head, head1, shape=weight_shape, **how) if needs[1] else None,
+    ]
+
+
+@gradient(_conv_weight_grad)
+def _(head1, head, data, data_shape, attrs, needs):
+    how = _how(attrs)
+    return [
+        F._conv(data, head1, **how) if needs[0] else None,
+        F._conv_data_grad(head, head1, shape=data_shape, **how) if needs[1] else None,
+    ]
+
+
+def _channels_last(layout: str | None) -> bool:
+    return layout in ("NWC", "NHWC", "NDHWC")
+
+
+def _to_channels_first(x):
+    n = len(x.shape)
+    return F.transpose(x, axes=(0, n - 1, *range(1, n - 1)))
+
+
+def _to_channels_last(x):
+    n = len(x.shape)
+    return F.transpose(x, axes=(0, *range(2, n), 1))
+
+
+@composite("Convolution", aliases=("convolution", "Convolution_v1"))
+def convolution(
+    data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: Int,
+    num_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False, cudnn_tune: OptStr = None, cudnn_off: Bool = False,
+    layout: OptStr = None,
+):  # fmt: skip
+    """N-dimensional convolution; layouts NCW, NCHW, NCDHW and their channels-last forms."""
+    how = _window(_Window(kernel, stride, dilate, pad, num_group))
+    if num_filter % num_group:
+        raise MXNetError(f"Convolution: {num_filter} filters do not divide into {num_group} groups")
+    if _channels_last(layout):
+        y = F._conv(_to_channels_first(data), _to_channels_first(weight), None if no_bias else bias, **how)
+        return _to_channels_last(y)
+    return F._conv(data, weight, None if no_bias else bias, **how)
+
+
+class _Window:
+    __slots__ = ("dilate", "kernel", "num_group", "pad", "stride")
+
+    def __init__(self, kernel, stride, dilate, pad, num_group):
+        self.kernel, self.stride, self.dilate, self.pad, self.num_group = kernel, stride, dilate, pad, num_group
+
+
+@infer(convolution)
+def _(shapes, attrs):
+    data, layout = shapes["data"], attrs["layout"]
+    if _channels_last(layout):
+        shapes["weight"] = (attrs["num_filter"], *attrs["kernel"], data[-1] // attrs["num_group"])
+    else:
+        shapes["weight"] = (attrs["num_filter"], data[1] // attrs["num_group"], *attrs["kernel"])
+    if not attrs["no_bias"]:
+        shapes["bias"] = (attrs["num_filter"],)
+
+
+@composite("Deconvolution", aliases=("deconvolution",))
+def deconvolution(
+    data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), adj: Shape = (),
+    target_shape: Shape = (), num_filter: Int, num_group: Int = 1, workspace: Int = 512, no_bias: Bool = True,
+    cudnn_tune: OptStr = None, cudnn_off: Bool = False, layout: OptStr = None,
+):  # fmt: skip
+    """Transposed convolution: the adjoint of a convolution in its data; weight (C, O / groups, *kernel)."""
+    if _channels_last(layout):
+        raise MXNetError("Deconvolution: only channels-first layouts are supported")
+    how = _window(_Window(kernel, stride, dilate, pad, num_group))
+    n = len(kernel)
+    space = data.shape[2:]
+    adj = _spread(adj, n, 0)
+    if target_shape:
+        extents = [(k - 1) * d + 1 for k, d in zip(kernel, how["dilate"], strict=True)]
+        total = [s * (m - 1) + e - t for s, m, e, t in zip(how["stride"], space, extents, target_shape, strict=True)]
+        if any(t < 0 and -t >= s for t, s in zip(total, how["stride"], strict=True)):
+            raise MXNetError(f"Deconvolution: target_shape {target_shape} is too large")
+        adj = tuple(abs(t) % 2 for t in total)
+        how["pad"] = tuple((t + 1) // 2 for t in total)
+    shape = tuple(
+        s * (m - 1) + (k - 1) * d + 1 - 2 * p + a
+        for s, m, k, d, p, a in zip(how["stride"], space, kernel, how["dilate"], how["pad"], adj, strict=True)
+    )
+    y = F._conv_data_grad(data, weight, shape=(data.shape[0], num_filter, *shape), **how)
+    if no_bias or bias is None:
+        return y
+    return F.broadcast_add(y, F._reshape_to(bias, shape=(1, num_filter, *(1,) * n)))
+
+
+@infer(deconvolution)
+def _(shapes, attrs):
+    shapes["weight"] = (shapes["data"][1], attrs["num_filter"] // attrs["num_group"], *attrs["kernel"])
+    if not attrs["no_bias"]:
+        shapes["bias"] = (attrs["num_filter"],)
+
+
+# ---------------------------------------------------------------------------------------------- pooling
+
+
+@operator("_max_pool", outputs=2, visible=1)
+def _max_pool(data, *, kernel: Shape, stride: Shape, pad: Any_):
+    """The maximum of each window, and its place."""
+    return kernels.pool.max_pool(data, kernel, stride, pad)
+
+
+@gradient(_max_pool)
+def _(head, out1, data_shape):
+    return [F._max_pool_grad(head, out1, shape=data_shape)]
+
+
+@operator("_max_pool_grad")
+def _max_pool_grad(head, argmax, *, shape: Shape):
+    """Each head at the place of its window's maximum."""
+    return kernels.pool.max_pool_grad(head, argmax, shape)
+
+
+@gradient(_max_pool_grad)
+def _(head1, argmax):
+    return [F._max_pool_gather(head1, argmax), None]
+
+
+@operator("_max_pool_gather")
+def _max_pool_gather(data, argmax):
+    """The elements at the places of the maxima."""
+    return kernels.pool.max_pool_gather(data, argmax)
+
+
+@gradient(_max_pool_gather)
+def _(head, argmax, data_shape):
+    return [F._max_pool_grad(head, argmax, shape=data_shape), None]
+
+
+@operator("_avg_pool")
+def _avg_pool(data, *, kernel: Shape, stride: Shape, pad: Any_, count_include_pad: Bool):
+    """The mean of each window."""
+    return kernels.pool.avg_pool(data, kernel, stride, pad, count_include_pad)
+
+
+@gradient(_avg_pool)
+def _(head, data_shape, attrs):
+    return [F._avg_pool_grad(head, shape=data_shape, **vars(attrs))]
+
+
+@operator("_avg_pool_grad")
+def _avg_pool_grad(head, *, shape: Shape, kernel: Shape, stride: Shape, pad: Any_, count_include_pad: Bool):
+    """Each head shared out over its window."""
+    return kernels.pool.avg_pool_grad(head, shape, kernel, stride, pad, count_include_pad)
+
+
+@gradient(_avg_pool_grad)
+def _(head1, attrs):
+    return [
+        F._avg_pool(
+            head1, kernel=attrs.kernel, stride=attrs.stride, pad=attrs.pad, count_include_pad=attrs.count_include_pad
+        )
+    ]
+
+
+def _pads(shape, kernel, stride, pad, convention):
+    """(before, after) padding of each axis; "full" rounds the number of windows up, "same" gives ceil(n / stride)."""
+    out = []
+    for n, k, s, p in zip(shape, kernel, stride, pad, strict=True):
+        if convention == "valid":
+            if k > n + 2 * p:
+                raise MXNetError(f"Pooling: kernel {kernel} is larger than the padded data {tuple(shape)} + 2 x {pad}")
+            out.append((p, p))
+            continue
+        if convention == "full":
+            count = -(-(n + 2 * p - k) // s) + 1
+            lo = p
+        else:
+            count = -(-n // s)
+            lo = p
+        out.append((lo, max(p, (count - 1) * s + k - n - lo)))
+    return tuple(out)
+
+
+@composite("Pooling", aliases=("pooling", "Pooling_v1"))
+def pooling(
+    data, *, kernel: Shape = (), pool_type: Choice("max", "avg", "sum", "lp") = "max", global_pool: Bool = False,
+    cudnn_off: Bool = False, pooling_convention: Choice("valid", "full", "same") = "valid", stride: Shape = (),
+    pad: Shape = (), p_value: OptInt = None, count_include_pad: OptBool = None, layout: OptStr = None,
+):  # fmt: skip
+    """Maximum, mean, sum or l_p norm of windows, or of all of space with global_pool."""
+    if _channels_last(layout):
+        first = F.Pooling(
+            _to_channels_first(data), kernel=kernel, pool_type=pool_type, global_pool=global_pool, stride=stride, pad=pad,
+            pooling_convention=pooling_convention, p_value=p_value, count_include_pad=count_include_pad,
+        )  # fmt: skip
+        return _to_channels_last(first)
+    space = data.shape[2:]
+    n = len(space)
+    if global_pool:
+        axes = tuple(range(2, n + 2))
+        if pool_type == "lp":
+            return F.sum(F.abs(data) ** p_value, axis=axes, keepdims=True) ** (1.0 / p_value)
+        return getattr(F, {"max": "max", "avg": "mean", "sum": "sum"}[pool_type])(data, axis=axes, keepdims=True)
+    if len(kernel) != n:
+        raise MXNetError(f"Pooling: kernel {kernel} needs {n} numbers for data of shape {data.shape}")
+    stride, pad = _spread(stride, n, 1), _spread(pad, n, 0)
+    pads = _pads(space, kernel, stride, pad, pooling_convention)
+    if pool_type == "max":
+        return F._max_pool(data, kernel=kernel, stride=stride, pad=pads)
+    include = True if count_include_pad is None else count_include_pad
+    if pool_type == "avg":
+        return F._avg_pool(data, kernel=kernel, stride=stride, pad=pads, count_include_pad=include)
+    padded = F.Pad(data, mode="constant", pad_width=(0, 0, 0, 0, *(v for pair in pads for v in pair)))
+    cells = math.prod(kernel)
+    if pool_type == "lp":
+        padded = F.abs(padded) ** p_value
+    none = ((0, 0),) * n
+    total = F._avg_pool(padded, kernel=kernel, stride=stride, pad=none, count_include_pad=True) * float(cells)
+    return total ** (1.0 / p_value) if pool_type == "lp" else total
+
+
+# ---------------------------------------------------------------------------------------------- softmax
+
+
+@operator("_softmax")
+def _softmax(data, *, axis: Int):
+    """exp(x) / sum(exp(x)) along an axis."""
+    return kernels.softmax.softmax(data, axis % data.dim())
+
+
+@gradient(_softmax)
+def _(head, out, attrs):
+    return [F._softmax_grad(head, out, axis=attrs.axis)]
+
+
+@operator("_softmax_grad")
+def _softmax_grad(head, out, *, axis: Int):
+    """(head - sum(head * out)) * out."""
+    return kernels.softmax.softmax_grad(head, out, axis % out.dim())
+
+
+@decompose(_softmax_grad)
+def _(head, out, *, axis):
+    return F.broadcast_sub(head, F.sum(head * out, axis=axis, keepdims=True)) * out
+
+
+@operator("_log_softmax")
+def _log_softmax(data, *, axis: Int):
+    """x - log(sum(exp(x))) along an axis."""
+    return kernels.softmax.log_softmax(data, axis % data.dim())
+
+
+@gradient(_log_softmax)
+def _(head, out, attrs):
+    return [F._log_softmax_grad(head, out, axis=attrs.axis)]
+
+
+@operator("_log_softmax_grad")
+def _log_softmax_grad(head, out, *, axis: Int):
+    """head - exp(out) * sum(head)."""
+    return kernels.softmax.log_softmax_grad(head, out, axis % out.dim())
+
+
+@decompose(_log_softmax_grad)
+def _(head, out, *, axis):
+    return F.broadcast_sub(head, F.broadcast_mul(F.exp(out), F.sum(head, axis=axis, keepdims=True)))
+
+
+@operator("_masked_softmax")
+def _masked_softmax(data, length, *, axis: Int):
+    """The softmax of the first `length` places; 0 elsewhere."""
+    return kernels.softmax.masked_softmax(data, length, axis % data.dim())
+
+
+@gradient(_masked_softmax)
+def _(head, out, attrs):
+    return [F._softmax_grad(head, out, axis=attrs.axis), None]
+
+
+def _prepared(data, temperature, dtype):
+    if dtype is not None:
+        data = F.Cast(data, dtype=dtype)
+    return data if temperature in (None, 1.0) else data / temperature
+
+
+@composite("softmax")
+def softmax(
+    data, length=None, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False
+):
+    """exp(x / temperature), normalised along an axis; with use_length only the first `length` places take part."""
+    data = _prepared(data, temperature, dtype)
+    if use_length:
+        if length is None:
+            raise MXNetError("softmax: use_length=True needs the input length")
+        return F._masked_softmax(data, length, axis=axis)
+    return F._softmax(data, axis=axis)
+
+
+@composite("log_softmax")
+def log_softmax(
+    data, length=None, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False
+):
+    """The logarithm of the softmax."""
+    return F._log_softmax(_prepared(data, temperature, dtype), axis=axis)
+
+
+@composite("softmin")
+def softmin(data, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False):
+    """The softmax of the negated data."""
+    return F._softmax(_prepared(F.negative(data), temperature, dtype), axis=axis)
+
+
+@composite("SoftmaxActivation")
+def softmax_activation(data, *, mode: Choice("instance", "channel") = "instance"):
+    """The softmax over all of an instance, or over channels at each place."""
+    if mode == "channel":
+        return F._softmax(data, axis=1)
+    return F._reshape_to(F._softmax(F.Flatten(data), axis=-1), shape=data.shape)
+
+
+@operator("_cross_entropy")
+def _cross_entropy(data, label, *, axis: Int = -1):
+    """-log softmax(data) at the label, one loss a row."""
+    return kernels.softmax.cross_entropy(data, label, axis % data.dim())
+
+
+@gradient(_cross_entropy)
+def _(head, data, label, attrs):
+    return [F._cross_entropy_grad(head, data, label, axis=attrs.axis), None]
+
+
+@operator("_cross_entropy_grad")
+def _cross_entropy_grad(head, data, label, *, axis: Int = -1):
+    """head * (softmax(data) - one_hot(label))."""
+    return kernels.softmax.cross_entropy_grad(head, data, label, axis % data.dim())
+
+
+@decompose(_cross_entropy_grad)
+def _(head, data, label, *, axis):
+    axis %= data.ndim
+    loss_shape = data.shape[:axis] + data.shape[axis + 1 :]
+    head = F.expand_dims(F._reshape_to(head, shape=loss_shape), axis=axis)
+    hot = F._pick_grad(F.ones_like(F.pick(data, label, axis=axis)), label, shape=data.shape, axis=axis)
+    return F.broadcast_mul(head, F._softmax(data, axis=axis) - hot)
+
+
+@composite("softmax_cross_entropy")
+def softmax_cross_entropy(data, label):
+    """The sum of the cross entropies of all rows, as an array of one."""
+    return F._reshape_to(F.sum(F._cross_entropy(data, label, axis=-1)), shape=(1,))
+
+
+# ---------------------------------------------------------------------------------------------- dropout, embedding
+
+
+@operator("_dropout", rng=True)
+def _dropout(data, *, p: Float, axes: Shape = (), key: Any_ = None):
+    """The data times a random mask over 1 - p; the mask follows from the key."""
+    return kernels.random.dropout(data, p, key, axes)
+
+
+@operator("_dropout_again")
+def _dropout_again(data, *, p: Float, axes: Shape = (), key: Any_ = None):
+    """The same mask as an earlier `_dropout`: its adjoint, as it is linear and symmetric."""
+    return kernels.random.dropout(data, p, key, axes)
+
+
+for _op in (_dropout, _dropout_again):
+
+    @gradient(_op)
+    def _(head, attrs):
+        return [F._dropout_again(head, p=attrs.p, axes=attrs.axes, key=attrs.key)]
+
+
+@composite("Dropout", train=True, aliases=("dropout",))
+def dropout(
+    data,
+    *,
+    p: Float = 0.5,
+    mode: Choice("training", "always") = "training",
+    axes: Shape = (),
+    cudnn_off: OptBool = False,
+    training,
+):
+    """Each element is 0 with probability p, else divided by 1 - p; in prediction the data itself."""
+    if not 0 <= p <= 1:
+        raise MXNetError(f"Dropout: p={p} is no probability")
+    if p == 0 or not (training or mode == "always"):
+        return F._bridge(data)
+    return F._dropout(data, p=p, axes=axes)
+
+
+@operator("Embedding", aliases=("embedding",))
+def embedding(data, weight, *, input_dim: Int, output_dim: Int, dtype: DType = "float32", sparse_grad: Bool = False):
+    """The rows of weight that data names; indices are clipped to [0, input_dim)."""
+    return kernels.index.embedding(kernels.index.clipped(data, weight.shape[0]), weight)
+
+
+@gradient(embedding)
+def _(head, data, weight_shape, attrs, needs):
+    return [None, F._embedding_grad(head, data, shape=weight_shape)]
+
+
+@infer(embedding)
+def _(shapes, attrs):
+    shapes["weight"] = (attrs["input_dim"], attrs["output_dim"])
+
+
+@operator("_embedding_grad")
+def _embedding_grad(head, data, *, shape: Shape):
+    """The heads added up in the rows that data names."""
+    return kernels.index.embedding_grad(head, kernels.index.clipped(data, shape[0]), shape)
+
+
+@gradient(_embedding_grad)
+def _(head1, data, attrs):
+    return [F.Embedding(data, head1, input_dim=attrs.shape[0], output_dim=attrs.shape[1]), None]

@@ -1,0 +1,220 @@
+"""Normalisation layers."""
+
+from core import kernels
+from core.ops.attributes import Bool, Float, Int, OptFloat
+from core.ops.registry import F, composite, decompose, gradient, infer, operator
+
+K = kernels.norm
+
+
+def _channel_shapes(op, *names):
+    """Backward inference: parameters with one element a channel."""
+
+    @infer(op)
+    def _(shapes, attrs):
+        channels = (shapes["data"][attrs.get("axis", 1)],)
+        for name in names:
+            shapes[name] = channels
+
+
+# ---------------------------------------------------------------------------------------------- batch
+
+
+@operator("BatchNorm", aliases=("batch_norm", "BatchNorm_v1"), outputs=3, train=True, mutates=("gamma", "moving_mean", "moving_var"),
+          visible=lambda attrs: 3 if attrs["output_mean_var"] else 1)  # fmt: skip
+def batch_norm(
+    data, gamma, beta, moving_mean, moving_var, *, eps: Float = 1e-3, momentum: Float = 0.9, fix_gamma: Bool = True,
+    use_global_stats: Bool = False, output_mean_var: Bool = False, axis: Int = 1, cudnn_off: Bool = False,
+    min_calib_range: OptFloat = None, max_calib_range: OptFloat = None, training,
+):  # fmt: skip
+    """Batch normalisation (Ioffe and Szegedy, 2015); outputs: result, mean, 1 / sqrt(variance + eps).
+
+    In training the statistics of the batch are used, and the backward pass moves the running ones; fix_gamma
+    sets gamma to 1.
+    """
+    axis %= data.dim()
+    if fix_gamma:
+        kernels.shape.fill_(gamma, 1)
+    if training and not use_global_stats:
+        return K.batch_norm(data, gamma, beta, axis, eps)
+    y = K.batch_norm_inference(data, gamma, beta, moving_mean, moving_var, axis, eps)
+    return y, kernels.shape.clone(moving_mean), kernels.shape.clone(moving_var)
+
+
+@gradient(batch_norm)
+def _(head, data, gamma, moving_mean, moving_var, out1, out2, attrs, needs):
+    fused = {"axis": attrs.axis, "eps": attrs.eps}
+    if attrs.training and not attrs.use_global_stats:
+        F._batch_norm_update(moving_mean, moving_var, out1, out2, momentum=attrs.momentum, eps=attrs.eps)
+        grads = F._batch_norm_grad(head, data, gamma, out1, out2, **fused)
+    else:
+        grads = F._batch_norm_inference_grad(head, data, gamma, moving_mean, moving_var, **fused)
+    dx, dgamma, dbeta = grads
+    if attrs.fix_gamma:
+        dgamma = F.zeros_like(dgamma)
+    return [dx, dgamma, dbeta, None, None]
+
+
+_channel_shapes(batch_norm, "gamma", "beta", "moving_mean", "moving_var")
+
+
+@operator("_batch_norm_update", mutates=("moving_mean", "moving_var"))
+def _batch_norm_update(moving_mean, moving_var, mean, rstd, *, momentum: Float, eps: Float):
+    """moving = moving * momentum + batch * (1 - momentum), in place."""
+    K.batch_norm_update_(moving_mean, moving_var, mean, rstd, momentum, eps)
+    return moving_mean
+
+
+@operator("_batch_norm_grad", outputs=3)
+def _batch_norm_grad(head, data, gamma, mean, rstd, *, axis: Int, eps: Float):
+    """Gradients of batch normalisation in data, gamma and beta."""
+    return K.batch_norm_grad(head, data, gamma, mean, rstd, axis % data.dim())
+
+
+@decompose(_batch_norm_grad)
+def _(head, data, gamma, mean, rstd, *, axis, eps):
+    axis %= data.ndim
+    axes = tuple(a for a in range(data.ndim) if a != axis)
+    return _normalised_grad(head, data, gamma, axes, (axis,), eps)
+
+
+@operator("_batch_norm_inference_grad", outputs=3)
+def _batch_norm_inference_grad(head, data, gamma, mean, var, *, axis: Int, eps: Float):
+    """Gradients of normalisation with given statistics in data, gamma and beta."""
+    return K.batch_norm_inference_grad(head, data, gamma, mean, var, axis % data.dim(), eps)
+
+
+@decompose(_batch_norm_inference_grad)
+def _(head, data, gamma, mean, var, *, axis, eps):
+    axis %= data.ndim
+    axes = tuple(a for a in range(data.ndim) if a != axis)
+    shape = tuple(n if a == axis else 1 for a, n in enumerate(data.shape))
+    mean, scale = F._reshape_to(mean, shape=shape), F.rsqrt(F._reshape_to(var, shape=shape) + eps)
+    centred = F.broadcast_mul(F.broadcast_sub(data, mean), scale)
+    dx = F.broadcast_mul(head, F.broadcast_mul(F._reshape_to(gamma, shape=shape), scale))
+    return dx, F.sum(head * centred, axis=axes), F.sum(head, axis=axes)
+
+
+def _normalised_grad(head, data, gamma, axes, kept, eps):
+    """Gradients of (x - mean) rstd gamma + beta with statistics over `axes` and gamma along `kept`."""
+    shape = tuple(n if a in kept else 1 for a, n in enumerate(data.shape))
+    rest = tuple(a for a in range(data.ndim) if a not in kept)
+    centre = F.mean(data, axis=axes, keepdims=True)
+    centred = F.broadcast_sub(data, centre)
+    scale = F.rsqrt(F.mean(F.square(centred), axis=axes, keepdims=True) + eps)
+    unit = F.broadcast_mul(centred, scale)
+    weighted = F.broadcast_mul(head, F._reshape_to(gamma, shape=shape))
+    inner = F.broadcast_sub(weighted, F.mean(weighted, axis=axes, keepdims=True))
+    inner = F.broadcast_sub(inner, F.broadcast_mul(unit, F.mean(weighted * unit, axis=axes, keepdims=True)))
+    return F.broadcast_mul(inner, scale), F.sum(head * unit, axis=rest), F.sum(head, axis=rest)
+
+
+# ---------------------------------------------------------------------------------------------- layer
+
+
+@operator("LayerNorm", aliases=("layer_norm",), outputs=3, visible=lambda attrs: 3 if attrs["output_mean_var"] else 1)
+def layer_norm(data, gamma, beta, *, axis: Int = -1, eps: Float = 1e-5, output_mean_var: Bool = False):
+    """Layer normalisation along one axis (Ba et al., 2016); outputs: result, mean, standard deviation."""
+    y, mean, rstd = K.layer_norm(data, gamma, beta, axis % data.dim(), eps)
+    return y, mean, rstd
+
+
+@gradient(layer_norm)
+def _(head, data, gamma, out1, out2, attrs):
+    return F._layer_norm_grad(head, data, gamma, out1, out2, axis=attrs.axis, eps=attrs.eps)
+
+
+_channel_shapes(layer_norm, "gamma", "beta")
+
+
+@operator("_layer_norm_grad", outputs=3)
+def _layer_norm_grad(head, data, gamma, mean, rstd, *, axis: Int, eps: Float):
+    """Gradients of layer normalisation in data, gamma and beta."""
+    return K.layer_norm_grad(head, data, gamma, mean, rstd, axis % data.dim())
+
+
+@decompose(_layer_norm_grad)
+def _(head, data, gamma, mean, rstd, *, axis, eps):
+    axis %= data.ndim
+    return _normalised_grad(head, data, gamma, (axis,), (axis,), eps)
+
+
+# ---------------------------------------------------------------------------------------------- group, instance
+
+
+@operator("_group_norm", outputs=3, visible=1)
+def _group_norm(data, gamma, beta, *, num_groups: Int, eps: Float):
+    """Group normalisation with gamma and beta of one element a channel."""
+    return K.group_norm(data, gamma, beta, num_groups, eps)
+
+
+@gradient(_group_norm)
+def _(head, data, gamma, out1, out2, attrs):
+    return F._group_norm_grad(head, data, gamma, out1, out2, num_groups=attrs.num_groups, eps=attrs.eps)
+
+
+@operator("_group_norm_grad", outputs=3)
+def _group_norm_grad(head, data, gamma, mean, rstd, *, num_groups: Int, eps: Float):
+    """Gradients of group normalisation in data, gamma and beta."""
+    return K.group_norm_grad(head, data, gamma, mean, rstd, num_groups)
+
+
+@decompose(_group_norm_grad)
+def _(head, data, gamma, mean, rstd, *, num_groups, eps):
+    n, c = data.shape[:2]
+    grouped = (n, num_groups, c // num_groups, -1)
+    head, x = F._reshape_to(head, shape=grouped), F._reshape_to(data, shape=grouped)
+    wide = F._broadcast_from(
+        F._reshape_to(gamma, shape=(1, num_groups, c // num_groups, 1)), shape=(1, *x.shape[1:3], 1)
+    )
+    centred = F.broadcast_sub(x, F.mean(x, axis=(2, 3), keepdims=True))
+    scale = F.rsqrt(F.mean(F.square(centred), axis=(2, 3), keepdims=True) + eps)
+    unit = F.broadcast_mul(centred, scale)
+    weighted = F.broadcast_mul(head, wide)
+    inner = F.broadcast_sub(weighted, F.mean(weighted, axis=(2, 3), keepdims=True))
+    inner = F.broadcast_sub(inner, F.broadcast_mul(unit, F.mean(weighted * unit, axis=(2, 3), keepdims=True)))
+    dx = F._reshape_to(F.broadcast_mul(inner, scale), shape=data.shape)
+    dgamma = F._reshape_to(F.sum(head * unit, axis=(0, 3)), shape=gamma.shape)
+    return dx, dgamma, F._reshape_to(F.sum(head, axis=(0, 3)), shape=gamma.shape)
+
+
+@composite("GroupNorm", aliases=("group_norm",))
+def group_norm(data, gamma, beta, *, num_groups: Int = 1, eps: Float = 1e-5, output_mean_var: Bool = False):
+    """Group normalisation (Wu and He, 2018); gamma and beta have one element a group."""
+    n, c = data.shape[:2]
+
+    def per_channel(v):
+        return F._reshape_to(
+            F._broadcast_from(F._reshape_to(v, shape=(num_groups, 1)), shape=(num_groups, c // num_groups)), shape=(c,)
+        )
+
+    return F._group_norm(data, per_channel(gamma), per_channel(beta), num_groups=num_groups, eps=eps)
+
+
+@infer(group_norm)
+def _(shapes, attrs):
+    shapes["gamma"] = shapes["beta"] = (attrs["num_groups"],)
+
+
+@composite("InstanceNorm", aliases=("instance_norm",))
+def instance_norm(data, gamma, beta, *, eps: Float = 1e-3):
+    """Normalisation of each channel of each instance over space (Ulyanov et al., 2016)."""
+    return F._group_norm(data, gamma, beta, num_groups=data.shape[1], eps=eps)
+
+
+_channel_shapes(instance_norm, "gamma", "beta")
+
+
+@composite("LRN")
+def lrn(data, *, alpha: Float = 1e-4, beta: Float = 0.75, knorm: Float = 2.0, nsize: Int):
+    """Local response normalisation across channels (Krizhevsky et al., 2012)."""
+    half = nsize // 2
+    padded = F.Pad(
+        F.expand_dims(F.square(data), axis=1),
+        mode="constant",
+        pad_width=(0, 0, 0, 0, half, half, *(0,) * (2 * (data.ndim - 2))),
+    )
+    flat = F._reshape_to(padded, shape=(data.shape[0], 1, data.shape[1] + 2 * half, -1))
+    none = ((0, 0), (0, 0))
+    total = F._avg_pool(flat, kernel=(nsize, 1), stride=(1, 1), pad=none, count_include_pad=True)
+    return data * (F._reshape_to(total, shape=data.shape) * alpha + knorm) ** -beta

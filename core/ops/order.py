@@ -1,0 +1,88 @@
+"""Sorting."""
+
+from core import kernels
+from core.base import MXNetError
+from core.ops.attributes import Bool, Choice, DType, Int, OptInt, Shape
+from core.ops.registry import F, gradient, operator
+from core.ops.shape import normal_axis
+
+K = kernels.sort
+
+
+def _flat(data, axis, name):
+    if axis is None:
+        return kernels.shape.reshape(data, (data.numel(),)), 0
+    return data, normal_axis(axis, data.dim(), name)
+
+
+@operator("sort")
+def sort(data, *, axis: OptInt = -1, is_ascend: Bool = True):
+    """The elements in order along an axis (None: of the flat data)."""
+    return K.sort(*_flat(data, axis, "sort"), not is_ascend)[0]
+
+
+@gradient(sort)
+def _(head, data, data_shape, attrs):
+    order = F.argsort(data, axis=attrs.axis, is_ascend=attrs.is_ascend, dtype="int64")
+    flat = data_shape if attrs.axis is not None else (data.size,)
+    grad = F._scatter_along(head, order, shape=flat, axis=0 if attrs.axis is None else attrs.axis)
+    return [F._reshape_to(grad, shape=data_shape)]
+
+
+@operator("argsort")
+def argsort(data, *, axis: OptInt = -1, is_ascend: Bool = True, dtype: DType = "float32"):
+    """The indices that sort the data along an axis."""
+    return kernels.cast(K.sort(*_flat(data, axis, "argsort"), not is_ascend)[1], dtype)
+
+
+@operator("topk", outputs=lambda attrs: 2 if attrs["ret_typ"] == "both" else 1)
+def topk(
+    data, *, axis: OptInt = -1, k: Int = 1, ret_typ: Choice("value", "indices", "mask", "both") = "indices",
+    is_ascend: Bool = False, dtype: DType = "float32",
+):  # fmt: skip
+    """The k largest (smallest with is_ascend) elements along an axis: values, indices, both, or a mask; k=0 means all."""
+    flat, at = _flat(data, axis, "topk")
+    n = flat.shape[at]
+    if k > n:
+        raise MXNetError(f"topk: k={k} is more than the {n} elements of axis {axis}")
+    values, indices = K.topk(flat, k if k > 0 else n, at, not is_ascend)
+    if ret_typ == "value":
+        return values
+    if ret_typ == "indices":
+        return kernels.cast(indices, dtype)
+    if ret_typ == "both":
+        return values, kernels.cast(indices, dtype)
+    mask = kernels.index.scatter_along_add(kernels.shape.full_like(values, 1), indices, at, tuple(flat.shape))
+    return kernels.shape.reshape(mask, tuple(data.shape))
+
+
+@gradient(topk)
+def _(heads, data, data_shape, attrs):
+    if attrs.ret_typ in ("indices", "mask"):
+        return [F.zeros_like(data)]
+    places = F.topk(data, axis=attrs.axis, k=attrs.k, ret_typ="indices", is_ascend=attrs.is_ascend, dtype="int64")
+    flat = data_shape if attrs.axis is not None else (data.size,)
+    grad = F._scatter_along(heads[0], places, shape=flat, axis=0 if attrs.axis is None else attrs.axis)
+    return [F._reshape_to(grad, shape=data_shape)]
+
+
+@operator("_scatter_along")
+def _scatter_along(data, indices, *, shape: Shape, axis: Int):
+    """Zeros of `shape` with the data added at indices along an axis."""
+    return kernels.index.scatter_along_add(data, indices, axis % len(shape), shape)
+
+
+@gradient(_scatter_along)
+def _(head, indices, attrs):
+    return [F._gather_along(head, indices, axis=attrs.axis), None]
+
+
+@operator("_gather_along")
+def _gather_along(data, indices, *, axis: Int):
+    """The elements at indices along an axis."""
+    return kernels.index.gather_along(data, indices, axis % data.dim())
+
+
+@gradient(_gather_along)
+def _(head, indices, data_shape, attrs):
+    return [F._scatter_along(head, indices, shape=data_shape, axis=attrs.axis), None]

@@ -1,0 +1,93 @@
+"""Samplers. Every draw takes one key of the random state of its context."""
+
+from core import kernels, storage
+from core.base import MXNetError
+from core.ops.attributes import DType, Float, Int, OptDType, Shape
+from core.ops.registry import F, composite, operator
+
+K = kernels.random
+
+
+def _kind(dtype, default="float32"):
+    return kernels.torch_dtype(default if dtype in (None, "None") else dtype)
+
+
+def _enter(name, sampler, parameters, integer=False):
+    """`_random_NAME(params, shape, dtype)`, `_sample_NAME(arrays, shape)` and `_random_NAME_like(data)`."""
+    values = ", ".join(f"{p}: Float = {default}" for p, default in parameters)
+    names = [p for p, _ in parameters]
+    given = ", ".join(names)
+    source = f'''
+def draw(*, {values}, shape: Shape = (), dtype: OptDType = None, ctx=None, key=None):
+    """Samples of the {name} distribution with fixed parameters."""
+    return sampler(shape or (1,), {given}, _kind(dtype), storage.device(ctx), key)
+
+def like(data, *, {values}, key=None):
+    """Samples of the {name} distribution in the shape of the data."""
+    return sampler(tuple(data.shape), {given}, data.dtype, data.device, key)
+
+def sample(data, {", ".join(n + "_" for n in names[1:])}{"," if names[1:] else ""} *, shape: Shape = (), dtype: OptDType = None, key=None):
+    """Samples of the {name} distribution, `shape` of them for each element of the parameter arrays."""
+    arrays = [data, {", ".join(n + "_" for n in names[1:])}]
+    full = tuple(data.shape) + shape
+    wide = [kernels.shape.expand(a.reshape(tuple(a.shape) + (1,) * len(shape)), full) for a in arrays]
+    return sampler(full, *wide, _kind(dtype, kernels.dtype_name(data) if data.is_floating_point() else "float32"), data.device, key)
+'''
+    scope = {
+        "Float": Float, "Shape": Shape, "OptDType": OptDType, "sampler": sampler, "_kind": _kind, "storage": storage,
+        "kernels": kernels,
+    }  # fmt: skip
+    exec(source, scope)
+    operator(f"_random_{name}", rng=True)(scope["draw"])
+    operator(f"_random_{name}_like", rng=True)(scope["like"])
+    operator(f"_sample_{name}", aliases=(f"sample_{name}",), rng=True)(scope["sample"])
+
+
+_enter("uniform", K.uniform, [("low", 0.0), ("high", 1.0)])
+_enter("normal", K.normal, [("loc", 0.0), ("scale", 1.0)])
+_enter("gamma", K.gamma, [("alpha", 1.0), ("beta", 1.0)])
+_enter("exponential", lambda shape, lam, *rest: K.exponential(shape, 1.0 / lam, *rest), [("lam", 1.0)])
+_enter("poisson", K.poisson, [("lam", 1.0)])
+_enter("negative_binomial", K.negative_binomial, [("k", 1), ("p", 1.0)])
+_enter("generalized_negative_binomial", K.generalized_negative_binomial, [("mu", 1.0), ("alpha", 1.0)])
+
+
+@operator("_random_randint", rng=True)
+def randint(*, low: Int, high: Int, shape: Shape = (), dtype: DType = "int32", ctx=None, key=None):
+    """Integers from low to high (exclusive)."""
+    if low >= high:
+        raise MXNetError(f"randint: low {low} is not below high {high}")
+    return K.randint(shape or (1,), low, high, kernels.torch_dtype(dtype), storage.device(ctx), key)
+
+
+@operator("_random_bernoulli", rng=True)
+def bernoulli(*, prob: Float, shape: Shape = (), dtype: DType = "float32", ctx=None, key=None):
+    """1 with probability prob, else 0."""
+    return K.bernoulli(shape or (1,), prob, kernels.torch_dtype(dtype), storage.device(ctx), key)
+
+
+@operator("_multinomial", rng=True)
+def _multinomial(data, *, count: Int, dtype: DType = "int32", key=None):
+    """`count` draws from each row of probabilities."""
+    return kernels.cast(K.multinomial(data, count, key), dtype)
+
+
+@composite("_sample_multinomial", aliases=("sample_multinomial",))
+def sample_multinomial(data, *, shape: Shape = (), get_prob: Int = 0, dtype: DType = "int32"):
+    """Draws from categorical distributions; with get_prob also the log probabilities of what was drawn."""
+    count = 1
+    for n in shape:
+        count *= n
+    draws = F._multinomial(data, count=count, dtype=dtype)
+    full = tuple(data.shape[:-1]) + tuple(shape)
+    result = F._reshape_to(draws, shape=full or (1,))
+    if not get_prob:
+        return result
+    log = F.log(F._gather_along(data, F.Cast(draws, dtype="int64"), axis=-1))
+    return [result, F._reshape_to(log, shape=full or (1,))]
+
+
+@operator("_shuffle", aliases=("shuffle",), rng=True)
+def shuffle(data, *, key=None):
+    """The data in a random order along its first axis."""
+    return kernels.index.take(data, K.permutation(data.shape[0], data.device, key), 0)

@@ -1,0 +1,195 @@
+"""Reductions and scans."""
+
+from core import kernels
+from core.base import MXNetError
+from core.ops.attributes import Axis, Bool, Choice, Float, Int, OptDType, OptInt
+from core.ops.registry import F, composite, gradient, operator
+from core.ops.shape import normal_axes, normal_axis
+
+K = kernels.reduce
+
+
+def reduction_axes(axis, exclude: bool, ndim: int, name: str) -> tuple[int, ...]:
+    """The axes that go away: those given (None or (): all), or with `exclude` all others."""
+    axes = normal_axes(axis if axis != () else None, ndim, name)
+    if len(set(axes)) != len(axes):
+        raise MXNetError(f"{name}: an axis is repeated in {axis}")
+    return tuple(a for a in range(ndim) if a not in axes) if exclude and axis not in (None, ()) else tuple(sorted(axes))
+
+
+def at_least_one_axis(tensor):
+    """The nd face has no arrays without axes."""
+    return tensor if tensor.dim() else tensor.reshape(1)
+
+
+def kept_shape(shape, axes) -> tuple[int, ...]:
+    """The shape of a reduction that keeps its axes with length 1."""
+    return tuple(1 if i in axes else n for i, n in enumerate(shape))
+
+
+def _enter(name, aliases=()):
+    kernel = getattr(K, name)
+
+    def reduction(data, *, axis: Axis = None, keepdims: Bool = False, exclude: Bool = False):
+        axes = reduction_axes(axis, exclude, data.dim(), name)
+        return at_least_one_axis(kernel(data, axes, keepdims))
+
+    reduction.__doc__ = f"The {name} over the given axes (all by default; with exclude: all others)."
+    return operator(name, aliases=aliases)(reduction)
+
+
+sum_ = _enter("sum", ("sum_axis",))
+mean = _enter("mean")
+prod = _enter("prod")
+max_ = _enter("max", ("max_axis",))
+min_ = _enter("min", ("min_axis",))
+nansum = _enter("nansum")
+nanprod = _enter("nanprod")
+
+
+def _spread(head, shape, attrs):
+    """The head with its axes put back, ready to broadcast against the data."""
+    axes = reduction_axes(attrs.axis, getattr(attrs, "exclude", False), len(shape), "reduction")
+    return F._reshape_to(head, shape=kept_shape(shape, axes)), axes
+
+
+@gradient(sum_)
+def _(head, data_shape, attrs):
+    head, _ = _spread(head, data_shape, attrs)
+    return [F._broadcast_from(head, shape=data_shape)]
+
+
+@gradient(mean)
+def _(head, data_shape, attrs):
+    head, axes = _spread(head, data_shape, attrs)
+    count = 1
+    for a in axes:
+        count *= data_shape[a]
+    return [F._broadcast_from(head * (1.0 / count if count else 0.0), shape=data_shape)]
+
+
+@gradient(prod)
+def _(head, data, out, data_shape, attrs):
+    head, _ = _spread(head, data_shape, attrs)
+    out, _ = _spread(out, data_shape, attrs)
+    return [F.broadcast_div(F.broadcast_mul(head, out), data)]
+
+
+@gradient(nanprod)
+def _(head, data, out, data_shape, attrs):
+    head, _ = _spread(head, data_shape, attrs)
+    out, _ = _spread(out, data_shape, attrs)
+    grad = F.broadcast_div(F.broadcast_mul(head, out), data)
+    return [F.where(data == data, grad, F.zeros_like(grad))]
+
+
+@gradient(nansum)
+def _(head, data, data_shape, attrs):
+    head, _ = _spread(head, data_shape, attrs)
+    grad = F._broadcast_from(head, shape=data_shape)
+    return [F.where(data == data, grad, F.zeros_like(grad))]
+
+
+def _extremum_rule(op):
+    @gradient(op)
+    def _(head, data, out, data_shape, attrs):
+        head, _ = _spread(head, data_shape, attrs)
+        out, _ = _spread(out, data_shape, attrs)
+        return [F.broadcast_mul(F.broadcast_equal(data, out), head)]
+
+
+_extremum_rule(max_)
+_extremum_rule(min_)
+
+
+@operator("norm")
+def norm(data, *, ord: Int = 2, axis: Axis = None, out_dtype: OptDType = None, keepdims: Bool = False):
+    """The l1 or l2 norm over the given axes."""
+    if ord not in (1, 2):
+        raise MXNetError(f"norm: ord {ord} is not 1 or 2")
+    result = K.norm(data, ord, reduction_axes(axis, False, data.dim(), "norm"), keepdims)
+    if out_dtype is not None:
+        result = kernels.cast(result, out_dtype)
+    return at_least_one_axis(result)
+
+
+@gradient(norm)
+def _(head, data, out, data_shape, attrs):
+    head, _ = _spread(head, data_shape, attrs)
+    out, _ = _spread(out, data_shape, attrs)
+    if attrs.ord == 1:
+        return [F.broadcast_mul(F.sign(data), head)]
+    return [F.broadcast_mul(F.broadcast_div(data, out), head)]
+
+
+def _enter_place(name):
+    kernel = getattr(K, name)
+
+    def places(data, *, axis: OptInt = None, keepdims: Bool = False):
+        if axis is None:
+            index = kernel(kernels.shape.reshape(data, (data.numel(),)), 0, False)
+            shape = (1,) * data.dim() if keepdims else (1,)
+            return kernels.cast(index.reshape(shape), "float32")
+        index = kernel(data, normal_axis(axis, data.dim(), name), keepdims)
+        return at_least_one_axis(kernels.cast(index, "float32"))
+
+    places.__doc__ = f"The index of the {name[3:]}imum along an axis (of the flat data by default), as float32."
+    return operator(name)(places)
+
+
+argmax = _enter_place("argmax")
+argmin = _enter_place("argmin")
+
+
+@operator("argmax_channel")
+def argmax_channel(data):
+    """The index of the maximum along axis 1, as float32."""
+    return kernels.cast(K.argmax(data, 1, False), "float32")
+
+
+@operator("cumsum", aliases=("_np_cumsum",))
+def cumsum(a, *, axis: OptInt = None, dtype: OptDType = None):
+    """Running sums along an axis (of the flat data by default)."""
+    if axis is None:
+        a, axis = kernels.shape.reshape(a, (a.numel(),)), 0
+    return K.cumsum(a, normal_axis(axis, a.dim(), "cumsum"), None if dtype is None else kernels.torch_dtype(dtype))
+
+
+@gradient(cumsum)
+def _(head, a_shape, a_dtype, attrs):
+    axis = 0 if attrs.axis is None else attrs.axis
+    back = F.reverse(F.cumsum(F.reverse(head, axis=axis), axis=axis), axis=axis)
+    return [F._reshape_to(back, shape=a_shape).astype(a_dtype)]
+
+
+@operator("_moments", aliases=("moments",), outputs=2)
+def moments(data, *, axes: Axis = None, keepdims: Bool = False):
+    """Mean and biased variance over the given axes."""
+    mean, var = K.moments(data, reduction_axes(axes, False, data.dim(), "moments"), keepdims)
+    return at_least_one_axis(mean), at_least_one_axis(var)
+
+
+@gradient(moments)
+def _(head, head1, data, out, data_shape, attrs):
+    axes = reduction_axes(attrs.axes, False, len(data_shape), "moments")
+    kept = kept_shape(data_shape, axes)
+    count = 1
+    for a in axes:
+        count *= data_shape[a]
+    head, head1, centre = (F._reshape_to(v, shape=kept) for v in (head, head1, out))
+    spread = F.broadcast_mul(F.broadcast_sub(data, centre), head1 * 2.0)
+    return [F.broadcast_add(spread, head) * (1.0 / count)]
+
+
+@composite("square_sum", aliases=("_square_sum",))
+def square_sum(data, *, axis: Axis = None, keepdims: Bool = False, exclude: Bool = False):
+    """The sum of squares over the given axes."""
+    return F.sum(F.square(data), axis=axis, keepdims=keepdims, exclude=exclude)
+
+
+@composite("L2Normalization")
+def l2_normalization(data, *, eps: Float = 1e-10, mode: Choice("channel", "instance", "spatial") = "instance"):
+    """The data over its l2 norm: of a whole instance, across channels (axis 1), or across space (axes 2 ...)."""
+    axis = {"instance": tuple(range(1, data.ndim)), "channel": (1,), "spatial": tuple(range(2, data.ndim))}[mode]
+    norm = F.sqrt(F.sum(F.square(data), axis=axis, keepdims=True) + eps)
+    return F.broadcast_div(data, norm)
