@@ -10,7 +10,14 @@ import importlib
 
 from core.base import MXNetError
 from core.context import (
-    Context, cpu, cpu_pinned, cpu_shared, current_context, gpu, gpu_memory_info, num_gpus,
+    Context,
+    cpu,
+    cpu_pinned,
+    cpu_shared,
+    current_context,
+    gpu,
+    gpu_memory_info,
+    num_gpus,
 )  # fmt: skip
 
 __version__ = "1.9.1"

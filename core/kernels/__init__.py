@@ -24,7 +24,12 @@ ROOMS = (
 _forced: str | None = None
 _deterministic = False
 
-dtype_name = lambda tensor: storage.NAMES[tensor.dtype]  # noqa: E731
+
+def dtype_name(tensor) -> str:
+    """The name of the tensor's element type."""
+    return storage.NAMES[tensor.dtype]
+
+
 torch_dtype = storage.torch_dtype
 
 

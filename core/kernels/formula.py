@@ -75,16 +75,16 @@ class Expr:
         return neg(self)
 
     def __lt__(self, other):
-        return lt(self, other)
+        return CONSTRUCTORS["lt"](self, other)
 
     def __le__(self, other):
-        return le(self, other)
+        return CONSTRUCTORS["le"](self, other)
 
     def __gt__(self, other):
-        return gt(self, other)
+        return CONSTRUCTORS["gt"](self, other)
 
     def __ge__(self, other):
-        return ge(self, other)
+        return CONSTRUCTORS["ge"](self, other)
 
     def __bool__(self):
         raise TypeError("a formula cannot branch on a value in Python; use where(condition, a, b)")

@@ -7,7 +7,6 @@ import numbers
 import numpy as onp
 
 from core import imperative, storage
-
 from core.context import Context, current_context
 from core.ndarray.ndarray import NDArray, array, binary
 from core.ops.registry import TABLE, F
@@ -59,7 +58,7 @@ def linspace(start, stop, num, endpoint=True, ctx=None, dtype="float32") -> NDAr
     return imperative.create(op, attrs, ctx, NDArray)
 
 
-def eye(N, M=0, k=0, ctx=None, dtype="float32") -> NDArray:  # noqa: N803 - MXNet's names
+def eye(N, M=0, k=0, ctx=None, dtype="float32") -> NDArray:
     """Ones on diagonal k of an N x M matrix (M = 0: square)."""
     op = TABLE["_eye"]
     return imperative.create(op, op.parse({"N": N, "M": M, "k": k, "dtype": dtype}), ctx, NDArray)

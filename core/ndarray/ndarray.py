@@ -72,7 +72,7 @@ class NDArray:
     ctx = device = context
 
     @property
-    def T(self):  # noqa: N802 - MXNet's name
+    def T(self):
         """The array with its axes reversed."""
         return self if self.ndim < 2 else self.transpose()
 

@@ -2,6 +2,7 @@
 
 import math
 from functools import reduce as fold
+from itertools import pairwise
 
 from core import kernels, storage
 from core.base import MXNetError
@@ -463,7 +464,7 @@ def split(data, *, num_outputs: Int, axis: Int = 1, squeeze_axis: Bool = False):
 def _split(data, bounds, axis, squeeze_axis):
     lead = (slice(None),) * axis
     parts = []
-    for a, b in zip(bounds[:-1], bounds[1:], strict=True):
+    for a, b in pairwise(bounds):
         part = K.clone(K.take_part(data, (*lead, slice(a, b))))
         parts.append(K.reshape(part, (*part.shape[:axis], *part.shape[axis + 1 :])) if squeeze_axis else part)
     return tuple(parts)
