@@ -19,8 +19,12 @@ import inspect
 
 import torch
 
-# Elements of a block: at float32 with three states and two temporaries 0.75 MB a block, in the cache of one core.
-BLOCK = 1 << 15
+aten = torch.ops.aten
+_INFINITE_STEP = torch.tensor(float("inf"))
+
+# Elements of a block: in float32 an array takes 256 KiB, so that the states and temporaries of most rules fit in the
+# second-level caches of the two or more cores that share the work.
+BLOCK = 1 << 16
 
 
 def _elementwise(rule):
@@ -74,8 +78,17 @@ def sgd_(w, g, lr, wd=0.0, rescale=1.0, clip=None):
 @_elementwise
 def sgd_momentum_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None):
     """mom = momentum mom - lr (g + wd w); w += mom."""
-    mom.mul_(momentum).add_(_decayed(_clipped(g, rescale, clip), g, w, wd), alpha=-lr)
-    w.add_(mom)
+    if momentum == 0 or rescale == 0:
+        mom.mul_(momentum).add_(_decayed(_clipped(g, rescale, clip), g, w, wd), alpha=-lr)
+        w.add_(mom)
+        return
+    if _on(clip):
+        g, rescale = _clipped(g, rescale, clip), 1.0
+    # One pass over memory: ATen's buffer becomes momentum mom + (1 - dampening) (g + wd w), and w loses lr times it.
+    aten._fused_sgd_(
+        [w], [g], [mom], weight_decay=wd / rescale, momentum=momentum, lr=-1.0, dampening=1.0 + lr * rescale,
+        nesterov=False, maximize=False, is_first_step=False,
+    )  # fmt: skip
 
 
 @_elementwise
@@ -118,10 +131,12 @@ def dcasgd_(w, g, mom, previous, lr, wd=0.0, momentum=0.0, lamda=0.04, rescale=1
 @_elementwise
 def adam_(w, g, mean, var, lr, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-8, rescale=1.0, clip=None):
     """Adam (Kingma and Ba, 2015) on g + wd w; the caller puts the bias correction into `lr`."""
-    g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
-    mean.lerp_(g, 1 - beta1)
-    var.mul_(beta2).addcmul_(g, g, value=1 - beta2)
-    w.addcdiv_(mean, var.sqrt().add_(eps), value=-lr)
+    g = _clipped(g, rescale) if not _on(clip) else _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
+    # One pass over memory. ATen's bias corrections, 1 - beta ** step, are 1 at an infinite step.
+    aten._fused_adam_(
+        [w], [g], [mean], [var], [], [_INFINITE_STEP], lr=lr, beta1=beta1, beta2=beta2,
+        weight_decay=0.0 if _on(clip) else wd, eps=eps, amsgrad=False, maximize=False,
+    )  # fmt: skip
 
 
 @_elementwise
