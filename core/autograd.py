@@ -137,16 +137,17 @@ def backward(heads, head_grads=None, retain_graph: bool = False, train_mode: boo
     """
     heads = _as_list(heads)
     sums = _run(heads, _head_gradients(heads, head_grads), retain_graph, train_mode, create_graph=False)
-    for leaf, value in sums.leaves.values():
-        _store(leaf, value)
+    for key, leaf in sums.reached.items():
+        found = sums.leaves.get(key)
+        _store(leaf, None if found is None else found[1])
 
 
 def grad(heads, variables, head_grads=None, retain_graph=None, create_graph: bool = False, train_mode: bool = True):
     """The gradients of `heads` with respect to `variables`, as new arrays; nothing is stored.
 
     With `create_graph` the result can be differentiated again. `retain_graph` defaults to `create_graph`.
+    The result is a list, also for a single variable.
     """
-    single = not isinstance(variables, (list, tuple))
     heads, variables = _as_list(heads), _as_list(variables)
     if not variables:
         raise ValueError("at least one variable is needed")
@@ -159,11 +160,8 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph: boo
         entries.append(v._entry)
     retain = create_graph if retain_graph is None else retain_graph
     sums = _run(heads, _head_gradients(heads, head_grads), retain, train_mode, create_graph, entries)
-    results = []
-    for v, entry in zip(variables, entries, strict=True):
-        value = sums.wanted.get(_place(entry))
-        results.append(v.zeros_like() if value is None else value)
-    return results[0] if single else results
+    found = [sums.wanted.get(_place(entry)) for entry in entries]
+    return [v.zeros_like() if value is None else value for v, value in zip(variables, found, strict=True)]
 
 
 def get_symbol(x):
@@ -256,6 +254,7 @@ class _Sums:
     def __init__(self):
         self.nodes: dict[int, list] = {}
         self.leaves: dict[int, tuple] = {}
+        self.reached: dict[int, Leaf] = {}  # every marked array that the heads depend on
         self.wanted: dict[tuple, object] = {}
 
 
@@ -298,8 +297,10 @@ def _run(heads, head_grads, retain_graph, train_mode, create_graph, wanted=(), s
         _add(sums, entry, g, targets)
         if type(entry) is tuple:
             roots.append(entry[0])
+        else:
+            sums.reached[id(entry)] = entry
     with _Scope(create_graph, train_mode):
-        for node in _order(roots):
+        for node in _order(roots, sums.reached):
             heads_of = sums.nodes.pop(id(node), None)
             if heads_of is None:
                 continue
@@ -337,8 +338,8 @@ def _add(sums: _Sums, entry, g, targets) -> None:
             sums.wanted[id(entry), -1] = total
 
 
-def _order(roots) -> list[Node]:
-    """Nodes such that each one comes before the nodes that its inputs came from."""
+def _order(roots, reached: dict) -> list[Node]:
+    """Nodes such that each one comes before the nodes that its inputs came from; leaves are put into `reached`."""
     order, seen = [], set()
     stack = [(r, False) for r in roots]
     while stack:
@@ -351,8 +352,11 @@ def _order(roots) -> list[Node]:
         seen.add(id(node))
         stack.append((node, True))
         for parent in node.parents:
-            if type(parent) is tuple and id(parent[0]) not in seen:
-                stack.append((parent[0], False))
+            if type(parent) is tuple:
+                if id(parent[0]) not in seen:
+                    stack.append((parent[0], False))
+            elif parent is not None:
+                reached[id(parent)] = parent
     order.reverse()
     return order
 
@@ -364,6 +368,8 @@ def _apply_rule(node: Node, heads: list) -> Sequence:
         raise MXNetError(
             "this computation was differentiated before and its tape is freed; pass retain_graph=True to keep it"
         )
+    if op.rule is None and op.user_rule is None:  # piecewise constant
+        return ()
     if op.count_heads:  # rules of several outputs see zeros where nothing came back
         heads = [
             node.kind._wrap(storage.zeros_of(description), _context(node)) if h is None else h
@@ -445,9 +451,14 @@ def _restore_output(node: Node, k: int):
 
 
 def _store(leaf: Leaf, value) -> None:
-    """Puts a finished gradient where the user reads it."""
+    """Puts a finished gradient (None: zero) where the user reads it."""
+    if leaf.grad is None:
+        return
     target = leaf.grad._data
-    if leaf.req == "add":
+    if value is None:
+        if leaf.req == "write":
+            target.zero_()
+    elif leaf.req == "add":
         target.add_(value._data)
     else:
         target.copy_(value._data)

@@ -54,7 +54,7 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
     if type(results) is not tuple and type(results) is not list:
         results = (results,)
     outputs = [kind._wrap(t, ctx) for t in results]
-    if state.recording and (op.rule is not None or op.user_rule is not None):
+    if state.recording:
         for x in inputs:
             if x is not None and x._entry is not None:
                 autograd.attach(op, attrs, inputs, outputs, reserve)

@@ -6,7 +6,7 @@ import numbers
 
 import numpy as onp
 
-from core import autograd, imperative, storage
+from core import autograd, imperative, kernels, storage
 from core.base import MXNetError
 from core.ops.registry import TABLE
 
@@ -39,6 +39,7 @@ def set_(array, key, value) -> None:
         source = value.item() if isinstance(value, onp.generic) else value
     else:
         source = storage.from_numpy(onp.asarray(value), array.dtype, array._ctx)
+    target, spec = kernels.shape.without_negative_steps(target, spec)
     index = build(spec, [o._data for o in operands])
     try:
         if storage.is_tensor(source):
@@ -111,7 +112,9 @@ def build(spec: tuple, tensors: list) -> tuple:
     rest = iter(tensors)
     index = []
     for item in spec:
-        if isinstance(item, str):
+        if storage.is_tensor(item):
+            index.append(item)
+        elif isinstance(item, str):
             t = next(rest)
             index.append(t if t.dtype == storage.TORCH["bool"] else t.to(storage.TORCH["int64"]))
         else:

@@ -137,10 +137,15 @@ class NDArray:
         raise ValueError("the truth value of an array with several elements is ambiguous")
 
     def __float__(self):
-        return float(self.asscalar())
+        return float(self._only("float"))
 
     def __int__(self):
-        return int(self.asscalar())
+        return int(self._only("int"))
+
+    def _only(self, wanted: str):
+        if self.size != 1:
+            raise TypeError(f"only an array with one element converts to {wanted}, this one has {self.size}")
+        return self.asscalar()
 
     def __index__(self):
         if self.size == 1 and "int" in dtype_name(self.dtype):
@@ -246,6 +251,9 @@ class NDArray:
         """Attaches a gradient buffer of zeros; grad_req is write, add or null."""
         if grad_req not in autograd.GRAD_REQS:
             raise ValueError(f"grad_req {grad_req!r} is not one of {', '.join(autograd.GRAD_REQS)}")
+        if grad_req == "null":
+            self._entry = None
+            return
         if stype not in (None, "default"):
             from core.ndarray import sparse
 
@@ -348,7 +356,8 @@ def _like(value: onp.ndarray, like: NDArray) -> NDArray:
 
 
 def _scalar(value):
-    return value.item() if isinstance(value, onp.generic) else value
+    value = value.item() if isinstance(value, onp.generic) else value
+    return int(value) if isinstance(value, bool) else value
 
 
 _INFIX = {

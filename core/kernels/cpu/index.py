@@ -169,5 +169,6 @@ def wrapped_negative(indices, n):
 
 def index_put_add(base, view, index, value):
     """`base` after adding `value` at `index` of its view `view`; places that repeat add up."""
-    view.index_put_(_index(index), value.reshape(view[_index(index)].shape).to(view.dtype), accumulate=True)
+    places = [_index(i) for i in index]
+    aten.index_put_(view, places, value.reshape(aten.index(view, places).shape).to(view.dtype), True)
     return base
