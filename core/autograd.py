@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from core import storage
 from core.base import MXNetError
+from core.kernels.formula import OUT
 from core.ops.registry import F, Operator, namespace
 
 GRAD_REQS = ("write", "add", "null")
@@ -371,20 +372,17 @@ def _apply_rule(node: Node, heads: list) -> Sequence:
     if op.rule is None and op.user_rule is None:  # piecewise constant
         return ()
     if op.count_heads:  # rules of several outputs see zeros where nothing came back
-        heads = [
-            node.kind._wrap(storage.zeros_of(description), _context(node)) if h is None else h
-            for h, description in zip(heads, node.outputs, strict=True)
-        ]
+        for k in op.heads_read(len(heads)):
+            if heads[k] is None:
+                heads[k] = node.kind._wrap(storage.zeros_of(node.outputs[k]), _context(node))
     user = op.user_rule
     if user is not None:
         return user(heads)
     needs = [p is not None for p in node.parents]
     if op.formula is not None:
-        values = {}
-        for i in node.saved_inputs:
-            values[op.inputs[i]] = _restore(node, i)
+        values = {i: _restore(node, i) for i in node.saved_inputs}
         if node.saved_outputs:
-            values["out"] = _restore_output(node, 0)
+            values[OUT] = _restore_output(node, 0)
         return op.rule(heads[0], values, node.shapes, namespace(node.attrs), needs)
     arguments = []
     for kind, i in op.reads:

@@ -298,6 +298,16 @@ RULES: dict[str, Callable] = {
 }
 
 
+HEAD, OUT = -1, -2  # operands of a gradient that are no input of the formula itself
+
+
+def _fresh(name: str, taken: Sequence[str]) -> str:
+    """`name`, with as many underscores behind it as make it new."""
+    while name in taken:
+        name += "_"
+    return name
+
+
 class Formula:
     """A pointwise function of scalars: `inputs` names its operands, `attrs` its scalar attributes.
 
@@ -308,7 +318,7 @@ class Formula:
     def __init__(self, name: str, inputs: Sequence[str], attrs: Sequence[str], root: Expr, derivative=None):
         self.name, self.inputs, self.attrs, self.root = name, tuple(inputs), tuple(attrs), root
         self.derivative = derivative
-        self._gradients: dict[int, tuple[Formula, tuple[str, ...]] | None] = {}
+        self._gradients: dict[int, tuple[Formula, tuple[int, ...]] | None] = {}
         self.compiled: dict[object, object] = {}  # the wings keep what they generate from the formula here
 
     def __repr__(self):
@@ -324,10 +334,10 @@ class Formula:
         root = lift(function(*symbols, **{a: Expr("attr", a) for a in attrs}))
         return cls(name or function.__name__, inputs, attrs, root, derivative)
 
-    def gradient(self, k: int) -> tuple[Formula, tuple[str, ...]] | None:
-        """The formula of head * d(self)/d(input k) and the names of what it reads, or None where it is zero.
+    def gradient(self, k: int) -> tuple[Formula, tuple[int, ...]] | None:
+        """The formula of head * d(self)/d(input k) and what its operands are, or None where it is zero.
 
-        The names are "head", names of inputs, and "out".
+        An operand is an input of this formula (its position), HEAD, or OUT, the value of this formula.
         """
         if k not in self._gradients:
             self._gradients[k] = self._differentiate(k)
@@ -347,15 +357,15 @@ class Formula:
             root = gradients(self.root, head, n)[k]
         if root is None:
             return None
-        names = (*self.inputs, "head", "out")
         used = inputs_of([root])
         if n not in used:  # a gradient that is constant in the head still has the head's shape
             used = sorted([*used, n])
         order = sorted(used, key=lambda i: (i != n, i))
         position = {i: Expr("input", p) for p, i in enumerate(order)}
         root = substitute(root, lambda leaf: position[leaf.args[0]] if leaf.op == "input" else None)
-        reads = tuple(names[i] for i in order)
-        return Formula(f"{self.name}_grad{k}", reads, attrs_of([root]), root), reads
+        names = [*self.inputs, _fresh("head", self.inputs), _fresh("out", self.inputs)]
+        formula = Formula(f"{self.name}_grad{k}", [names[i] for i in order], attrs_of([root]), root)
+        return formula, tuple({n: HEAD, n + 1: OUT}.get(i, i) for i in order)
 
 
 def gradients(root: Expr, head: Expr, count: int) -> list[Expr | None]:

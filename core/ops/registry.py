@@ -24,7 +24,7 @@ from types import SimpleNamespace
 
 from core import kernels
 from core.base import MXNetError, nearest
-from core.kernels.formula import Expr, Formula
+from core.kernels.formula import HEAD, OUT, Expr, Formula
 from core.ops import attributes
 from core.ops.attributes import Attribute
 
@@ -63,7 +63,7 @@ class Operator:
         self.formula: Formula | None = None
         self.rule: Callable | None = None
         self.user_rule: Callable | None = None  # of an autograd.Function
-        self.values_read: Callable[[], list[str]] | None = None  # of a pointwise operator: what its rule reads
+        self.operands_read: Callable[[], list[int]] | None = None  # of a pointwise operator: what its rule reads
         self.count_heads = callable(outputs) or outputs > 1  # the rule sees several heads, zeros where none came
         self._kept: tuple | None = None
         self.reads: list[tuple[str, int]] = []
@@ -136,9 +136,9 @@ class Operator:
         """What the gradient rule reads of an application to `count` inputs: (inputs, outputs, whether dtypes)."""
         if self._kept is not None:
             return self._kept
-        if self.values_read is not None:
-            names = self.values_read()
-            self._kept = [self.inputs.index(n) for n in names if n != "out"], [0] * ("out" in names), False
+        if self.operands_read is not None:
+            reads = self.operands_read()
+            self._kept = [i for i in reads if i != OUT], [0] * (OUT in reads), False
             return self._kept
         inputs = [i for kind, i in self.reads if kind == "input"]
         variadic = [i for kind, i in self.reads if kind == "inputs"]  # all from here on
@@ -151,6 +151,12 @@ class Operator:
         if not variadic:
             self._kept = kept
         return kept
+
+    def heads_read(self, count: int) -> Sequence[int]:
+        """Which of the incoming gradients the rule of an operator of several outputs looks at."""
+        if self.user_rule is not None or any(kind == "heads" for kind, _ in self.reads):
+            return range(count)
+        return [i for kind, i in self.reads if kind == "head"]
 
     def unknown(self, name: str) -> MXNetError:
         words = [*self.inputs, *self.attrs]
@@ -354,7 +360,7 @@ def make_pointwise(op: Operator, formula: Formula, dtype, differentiable: bool =
 def _derive(op: Operator, formula: Formula) -> None:
     """The gradient rule of a pointwise operator: one derived operator an input, summed over broadcast axes."""
     count = len(formula.inputs)
-    derived: dict[int, tuple[Operator | None, tuple[str, ...]] | None] = {}
+    derived: dict[int, tuple[Operator | None, tuple[int, ...]] | None] = {}
 
     def gradient_operator(k: int):
         if k not in derived:
@@ -367,12 +373,12 @@ def _derive(op: Operator, formula: Formula) -> None:
                 derived[k] = (_formula_operator(f"_backward_{op.name}_{k}", found[0], op), found[1])
         return derived[k]
 
-    def values_read() -> list[str]:
-        reads: set[str] = set()
+    def operands_read() -> list[int]:
+        reads: set[int] = set()
         for k in range(count):
             found = gradient_operator(k)
             reads |= set(found[1]) if found else set()
-        return [*(i for i in formula.inputs if i in reads), *(("out",) if "out" in reads else ())]
+        return sorted(reads - {HEAD})
 
     def rule(head, values: dict, shapes, attrs, needs):
         gradients = []
@@ -385,12 +391,12 @@ def _derive(op: Operator, formula: Formula) -> None:
             if derivative is None:
                 g = head
             else:
-                operands = [head if r == "head" else values[r] for r in reads]
+                operands = [head if r == HEAD else values[r] for r in reads]
                 g = derivative(*operands, **{a: getattr(attrs, a) for a in derivative.attrs})
             gradients.append(g if g.shape == shapes[k] else F._sum_to(g, shape=shapes[k]))
         return gradients
 
-    op.rule, op.values_read = rule, values_read
+    op.rule, op.operands_read = rule, operands_read
 
 
 def _formula_operator(name: str, formula: Formula, parent: Operator) -> Operator:
