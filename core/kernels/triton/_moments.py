@@ -1,0 +1,112 @@
+"""Mean and variance in one pass: `reduce.moments` and the statistics of the normalisations.
+
+Every lane runs Welford's recurrence (1962), lanes and chunks are merged by Chan, Golub and LeVeque (1979): no
+cancellation, whatever the mean. Floor: one read of the tensor.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from core.kernels.triton._fold import Fold, accumulator, language_type, offset, program
+from core.kernels.triton._stages import tiling
+
+
+def moments_of(f: Fold, dtype: torch.dtype, eps: float | None = None) -> tuple[Tensor, Tensor]:
+    """Mean and biased variance, each (kept,) in `dtype`; with `eps`, 1 / sqrt(variance + eps) instead of the variance.
+
+    Over nothing both are NaN.
+    """
+    mean, spread = (torch.empty(f.kept, dtype=dtype, device=f.x.device) for _ in range(2))
+    if f.kept == 0:
+        return mean, spread
+    acc = accumulator(f.x.dtype)
+    t = tiling(f)
+    target = (mean, spread)
+    if t.splits > 1:
+        target = tuple(torch.empty((t.splits, f.kept), dtype=acc, device=f.x.device) for _ in range(2))
+    constexprs = {"ACC": language_type(acc), "RSTD": eps is not None}
+    grid = (triton.cdiv(f.kept, t.BK), t.splits)
+    _welford_kernel[grid](
+        f.x, *target, *f.arguments, t.chunk, eps or 0.0, LAST=t.splits == 1, **constexprs, **f.flags,
+        BK=t.BK, BR=t.BR, num_warps=t.num_warps,
+    )  # fmt: skip
+    if t.splits > 1:
+        _merge_kernel[(triton.cdiv(f.kept, MERGED),)](
+            *target, mean, spread, f.kept, f.reduced, t.splits, t.chunk, eps or 0.0, **constexprs, BK=MERGED
+        )
+    return mean, spread
+
+
+MERGED = 64  # results that one program of the second stage makes
+
+
+@triton.jit(do_not_specialize=["reduced", "eps"])
+def _welford_kernel(
+    x, mean_out, spread_out, kept, k0, ks1, ks0, reduced, r0, rs1, rs0, chunk, eps,
+    LAST: tl.constexpr, ACC: tl.constexpr, RSTD: tl.constexpr,
+    K2: tl.constexpr, R2: tl.constexpr, WIDE: tl.constexpr, BK: tl.constexpr, BR: tl.constexpr,
+):  # fmt: skip
+    """Moments of one chunk; the sum of squared deviations unless it is the LAST stage."""
+    split = program(1, WIDE)
+    k = program(0, WIDE) * BK + tl.arange(0, BK)
+    base = x + offset(k, k0, ks1, ks0, K2)[:, None]
+    start = split * chunk
+    stop = tl.minimum(start + chunk, reduced)
+    mean = tl.zeros([BK, BR], ACC)
+    squares = tl.zeros([BK, BR], ACC)
+    steps = 0
+    for first in range(start, stop, BR):
+        r = first + tl.arange(0, BR)
+        inside = (k < kept)[:, None] & (r < stop)[None, :]
+        v = tl.load(base + offset(r, r0, rs1, rs0, R2)[None, :], mask=inside, other=0).to(ACC)
+        # A lane falls out in the last step only, so all lanes have seen the same number of elements before.
+        steps += 1
+        delta = v - mean
+        raised = mean + delta / steps.to(ACC)
+        squares = tl.where(inside, squares + delta * (v - raised), squares)
+        mean = tl.where(inside, raised, mean)
+    # Lane i has seen the elements start + i, start + i + BR, ...
+    seen = tl.maximum(stop - start - tl.arange(0, BR) + BR - 1, 0) // BR
+    weight = seen.to(ACC)[None, :]
+    number = (stop - start).to(ACC)
+    row = tl.sum(mean * weight, 1) / number
+    away = mean - row[:, None]
+    total = tl.sum(squares + away * away * weight, 1)
+    _store_moments(mean_out, spread_out, split.to(tl.int64) * kept + k, k < kept, row, total, number, eps, LAST, RSTD)
+
+
+@triton.jit(do_not_specialize=["reduced", "splits", "chunk", "eps"])
+def _merge_kernel(
+    means, squares, mean_out, spread_out, kept, reduced, splits, chunk, eps,
+    ACC: tl.constexpr, RSTD: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """Merges the moments of the chunks, one after the other."""
+    k = tl.program_id(0).to(tl.int64) * BK + tl.arange(0, BK)
+    mean = tl.zeros([BK], ACC)
+    total = tl.zeros([BK], ACC)
+    chunk = chunk.to(tl.int64)
+    for split in range(0, splits):
+        before = (chunk * split).to(ACC)
+        added = tl.minimum(chunk, reduced - chunk * split).to(ACC)
+        place = k + split * kept
+        delta = tl.load(means + place, mask=k < kept, other=0) - mean
+        total += tl.load(squares + place, mask=k < kept, other=0) + delta * delta * (before * added / (before + added))
+        mean += delta * (added / (before + added))
+    _store_moments(mean_out, spread_out, k, k < kept, mean, total, reduced.to(ACC), eps, True, RSTD)
+
+
+@triton.jit
+def _store_moments(
+    mean_out, spread_out, place, inside, mean, total, number, eps, LAST: tl.constexpr, RSTD: tl.constexpr
+):
+    spread = total
+    if LAST:
+        spread = total / number
+        if RSTD:
+            spread = 1 / tl.sqrt(spread + eps.to(spread.dtype))
+    tl.store(mean_out + place, mean.to(mean_out.dtype.element_ty), mask=inside)
+    tl.store(spread_out + place, spread.to(spread_out.dtype.element_ty), mask=inside)

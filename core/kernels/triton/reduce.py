@@ -1,0 +1,342 @@
+"""Reductions and scans. Floor: one read of `x` (the results are small), so bytes(x) over the memory's bandwidth.
+
+`axes` is a tuple of non-negative axes; the empty tuple reduces nothing. Results have the dtype of `x` unless
+`dtype` says otherwise; float16 and bfloat16 accumulate in float32, integers in int64. A reduction to few results runs
+in two stages: chunks of the reduced side to partial results, then those. No atomics: results repeat bit for bit.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from core.base import MXNetError
+from core.kernels.triton._fold import Fold, accumulator, bytes_of_bool, fold, language_type, offset, program
+from core.kernels.triton._moments import moments_of
+from core.kernels.triton._scan import scan
+from core.kernels.triton._stages import tiling
+
+
+def sum(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
+    """Sum over `axes`; integers keep their dtype (and wrap) unless `dtype` is given."""
+    return _reduce("value", "sum", "value", x, axes, keepdims, dtype or x.dtype)
+
+
+def mean(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
+    """Mean over `axes`; an integer mean is truncated towards zero. Over nothing: NaN, of integers 0."""
+    return _reduce("value", "sum", "mean", x, axes, keepdims, dtype or x.dtype)
+
+
+def prod(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
+    """Product over `axes`."""
+    return _reduce("value", "prod", "value", x, axes, keepdims, dtype or x.dtype)
+
+
+def max(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    """Largest element over `axes`; NaN if there is one. Raises MXNetError where nothing is reduced over."""
+    _need_elements("max", x, axes)
+    return _reduce("value", "max", "value", x, axes, keepdims, x.dtype)
+
+
+def min(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    """Smallest element over `axes`; NaN if there is one. Raises MXNetError where nothing is reduced over."""
+    _need_elements("min", x, axes)
+    return _reduce("value", "min", "value", x, axes, keepdims, x.dtype)
+
+
+def nansum(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
+    """Sum over `axes` that counts NaN as 0."""
+    return _reduce("nan is 0", "sum", "value", x, axes, keepdims, dtype or x.dtype)
+
+
+def nanprod(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
+    """Product over `axes` that counts NaN as 1."""
+    return _reduce("nan is 1", "prod", "value", x, axes, keepdims, dtype or x.dtype)
+
+
+def all(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    """Whether every element over `axes` is non-zero (NaN is), as bool."""
+    return _reduce("non-zero", "min", "non-zero", x, axes, keepdims, torch.bool)
+
+
+def any(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    """Whether some element over `axes` is non-zero (NaN is), as bool."""
+    return _reduce("non-zero", "sum", "non-zero", x, axes, keepdims, torch.bool)
+
+
+def norm(x: Tensor, ord: int, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    """Vector norm over `axes`: sum of absolute values (`ord` 1) or root of the sum of squares (`ord` 2).
+
+    Integers give float32.
+    """
+    if ord not in (1, 2):
+        raise MXNetError(f"norm: ord={ord} was given; accepted are 1 and 2")
+    dtype = x.dtype if x.is_floating_point() else torch.float32
+    before, after = ("absolute", "value") if ord == 1 else ("square", "root")
+    return _reduce(before, "sum", after, x, axes, keepdims, dtype)
+
+
+def moments(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> tuple[Tensor, Tensor]:
+    """Mean and biased variance over `axes`, of a floating-point `x`, in one pass (Welford, 1962)."""
+    mean, var = moments_of(fold(x, axes), x.dtype)
+    shape = _shape(x, axes, keepdims)
+    return mean.view(shape), var.view(shape)
+
+
+def argmax(x: Tensor, axis: int, keepdims: bool) -> Tensor:
+    """int64 index of the first largest element along `axis`; of the first NaN where there is one."""
+    return _index_of_extremum("argmax", x, axis, keepdims)
+
+
+def argmin(x: Tensor, axis: int, keepdims: bool) -> Tensor:
+    """int64 index of the first smallest element along `axis`; of the first NaN where there is one."""
+    return _index_of_extremum("argmin", x, axis, keepdims)
+
+
+def cumsum(x: Tensor, axis: int, dtype: torch.dtype | None = None) -> Tensor:
+    """Running sum along `axis`."""
+    return scan(x, axis, dtype or x.dtype, product=False)
+
+
+def cumprod(x: Tensor, axis: int, dtype: torch.dtype | None = None) -> Tensor:
+    """Running product along `axis`."""
+    return scan(x, axis, dtype or x.dtype, product=True)
+
+
+def logsumexp(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    """log(sum(exp(x))) over `axes` of a floating-point `x`, the maximum subtracted; -inf over nothing."""
+    acc = accumulator(x.dtype)
+
+    def stage(f: Fold, out: Tensor, last: bool) -> None:
+        _launch(_logsumexp_kernel, f, (f.x, out), out.shape[0], {"ACC": language_type(acc)})
+
+    return _staged(stage, fold(x, axes), x.dtype, acc).view(_shape(x, axes, keepdims))
+
+
+@triton.jit(do_not_specialize=["count"])
+def _reduce_kernel(
+    x, out, kept, k0, ks1, ks0, reduced, r0, rs1, rs0, chunk, count,
+    BEFORE: tl.constexpr, COMBINE: tl.constexpr, AFTER: tl.constexpr, ACC: tl.constexpr,
+    K2: tl.constexpr, R2: tl.constexpr, WIDE: tl.constexpr, BK: tl.constexpr, BR: tl.constexpr,
+):  # fmt: skip
+    """BEFORE is applied to each element, COMBINE reduces, AFTER is applied to the result of the last stage."""
+    split = program(1, WIDE)
+    k = program(0, WIDE) * BK + tl.arange(0, BK)
+    base = x + offset(k, k0, ks1, ks0, K2)[:, None]
+    stop = tl.minimum(split * chunk + chunk, reduced)
+    identity = _identity(COMBINE, ACC)
+    total = tl.full([BK, BR], 0, ACC) + identity
+    for first in range(split * chunk, stop, BR):
+        r = first + tl.arange(0, BR)
+        inside = (k < kept)[:, None] & (r < stop)[None, :]
+        v = tl.load(base + offset(r, r0, rs1, rs0, R2)[None, :], mask=inside, other=0)
+        if BEFORE == "non-zero":
+            v = v != 0
+        v = v.to(ACC)
+        if BEFORE == "nan is 0":
+            v = tl.where(v == v, v, 0)
+        if BEFORE == "nan is 1":
+            v = tl.where(v == v, v, 1)
+        if BEFORE == "absolute":
+            v = tl.abs(v)
+        if BEFORE == "square":
+            v = v * v
+        v = tl.where(inside, v, identity)
+        if COMBINE == "sum":
+            total += v
+        elif COMBINE == "prod":
+            total *= v
+        elif COMBINE == "max":
+            total = tl.maximum(total, v, propagate_nan=tl.PropagateNan.ALL)
+        else:
+            total = tl.minimum(total, v, propagate_nan=tl.PropagateNan.ALL)
+    if COMBINE == "sum":
+        result = tl.sum(total, 1)
+    elif COMBINE == "prod":
+        result = tl.reduce(total, 1, _multiply)
+    elif COMBINE == "max":
+        result = _with_nan(tl.max(total, 1), total)
+    else:
+        result = _with_nan(tl.min(total, 1), total)
+    if AFTER == "mean":
+        if tl.int64 == ACC:
+            result = result // count
+        else:
+            result = result / count.to(ACC)
+    if AFTER == "root":
+        result = tl.sqrt(result)
+    if AFTER == "non-zero":
+        result = result != 0
+    tl.store(out + (split.to(tl.int64) * kept + k), result.to(out.dtype.element_ty), mask=k < kept)
+
+
+@triton.jit
+def _index_kernel(
+    x, index_in, out, index_out, kept, k0, ks1, ks0, reduced, r0, rs1, rs0, chunk,
+    LARGEST: tl.constexpr, PARTIAL: tl.constexpr, ACC: tl.constexpr,
+    K2: tl.constexpr, R2: tl.constexpr, WIDE: tl.constexpr, BK: tl.constexpr, BR: tl.constexpr,
+):  # fmt: skip
+    """Extremum and its index. PARTIAL: `index_in`, laid out as `x`, holds the indices that the elements stand for."""
+    split = program(1, WIDE)
+    k = program(0, WIDE) * BK + tl.arange(0, BK)
+    base = offset(k, k0, ks1, ks0, K2)[:, None]
+    stop = tl.minimum(split * chunk + chunk, reduced)
+    none = 0x7FFFFFFFFFFFFFFF
+    best = tl.full([BK, BR], 0, ACC) + _identity("max" if LARGEST else "min", ACC)
+    where = tl.full([BK, BR], none, tl.int64)
+    for first in range(split * chunk, stop, BR):
+        r = first + tl.arange(0, BR)
+        inside = (k < kept)[:, None] & (r < stop)[None, :]
+        place = base + offset(r, r0, rs1, rs0, R2)[None, :]
+        v = tl.load(x + place, mask=inside, other=0).to(ACC)
+        if PARTIAL:
+            i = tl.load(index_in + place, mask=inside, other=0)
+        else:
+            i = tl.broadcast_to(r.to(tl.int64)[None, :], [BK, BR])
+        # Indices rise from step to step, so an earlier tie stays; a NaN beats all but an earlier NaN.
+        if LARGEST:
+            better = (v > best) | ((v != v) & (best == best)) | (where == none)
+        else:
+            better = (v < best) | ((v != v) & (best == best)) | (where == none)
+        better = better & inside
+        best = tl.where(better, v, best)
+        where = tl.where(better, i, where)
+    extremum = tl.max(best, 1) if LARGEST else tl.min(best, 1)
+    is_nan = (best != best) & (where != none)
+    first_nan = tl.min(tl.where(is_nan, where, none), 1)
+    first_best = tl.min(tl.where(best == extremum[:, None], where, none), 1)
+    has_nan = first_nan != none
+    target = split.to(tl.int64) * kept + k
+    tl.store(index_out + target, tl.where(has_nan, first_nan, first_best), mask=k < kept)
+    if out is not None:
+        tl.store(out + target, _with_nan(extremum, best), mask=k < kept)
+
+
+@triton.jit
+def _logsumexp_kernel(
+    x, out, kept, k0, ks1, ks0, reduced, r0, rs1, rs0, chunk,
+    ACC: tl.constexpr, K2: tl.constexpr, R2: tl.constexpr, WIDE: tl.constexpr, BK: tl.constexpr, BR: tl.constexpr,
+):  # fmt: skip
+    """Online: every lane keeps a maximum and a sum relative to it. Both stages are this kernel."""
+    split = program(1, WIDE)
+    k = program(0, WIDE) * BK + tl.arange(0, BK)
+    base = x + offset(k, k0, ks1, ks0, K2)[:, None]
+    stop = tl.minimum(split * chunk + chunk, reduced)
+    largest = tl.full([BK, BR], float("-inf"), ACC)
+    total = tl.zeros([BK, BR], ACC)
+    for first in range(split * chunk, stop, BR):
+        r = first + tl.arange(0, BR)
+        inside = (k < kept)[:, None] & (r < stop)[None, :]
+        v = tl.load(base + offset(r, r0, rs1, rs0, R2)[None, :], mask=inside, other=float("-inf")).to(ACC)
+        raised = tl.maximum(largest, v)
+        # Infinite maxima are subtracted as 0: inf - inf would be NaN.
+        pivot = tl.where(tl.abs(raised) == float("inf"), 0, raised)
+        total = total * tl.exp(largest - pivot) + tl.exp(v - pivot)
+        largest = raised
+    row = tl.max(largest, 1)
+    pivot = tl.where(tl.abs(row) == float("inf"), 0, row)
+    # A lane's sum is relative to its own maximum, or to 0 where that is infinite; one that saw only -inf sums to 0.
+    own = tl.where(largest == float("inf"), 0, tl.where(largest == float("-inf"), pivot[:, None], largest))
+    result = pivot + tl.log(tl.sum(total * tl.exp(own - pivot[:, None]), 1))
+    tl.store(out + (split.to(tl.int64) * kept + k), result.to(out.dtype.element_ty), mask=k < kept)
+
+
+@triton.jit
+def _multiply(a, b):
+    return a * b
+
+
+@triton.jit
+def _with_nan(result, elements):
+    """`result`, or NaN where a row of `elements` has one: tl.max and tl.min pass over them."""
+    if elements.dtype.is_floating():
+        result = tl.where(tl.sum((elements != elements).to(tl.int32), 1) > 0, float("nan"), result)
+    return result
+
+
+@triton.jit
+def _identity(COMBINE: tl.constexpr, ACC: tl.constexpr):
+    if COMBINE == "sum":
+        value = 0
+    elif COMBINE == "prod":
+        value = 1
+    elif COMBINE == "max":
+        value = -0x7FFFFFFFFFFFFFFF - 1 if tl.int64 == ACC else float("-inf")
+    else:
+        value = 0x7FFFFFFFFFFFFFFF if tl.int64 == ACC else float("inf")
+    return value
+
+
+def _reduce(before, combine, after, x, axes, keepdims, dtype):
+    """`dtype` of the result decides the accumulator, except that a maximum's is that of `x`."""
+    out_type = torch.uint8 if dtype == torch.bool else dtype
+    acc = torch.int64 if before == "non-zero" else accumulator(dtype)
+    folded = fold(bytes_of_bool(x), axes)
+    # The integer mean of nothing is 0, the floating-point one NaN.
+    count = folded.reduced if dtype.is_floating_point or folded.reduced else 1
+
+    def stage(f: Fold, out: Tensor, last: bool) -> None:
+        steps = {
+            "BEFORE": before if f.x is folded.x else "value",
+            "COMBINE": combine,
+            "AFTER": after if last else "value",
+            "ACC": language_type(acc),
+        }
+        _launch(_reduce_kernel, f, (f.x, out), out.shape[0], steps, count=count)
+
+    out = _staged(stage, folded, out_type, acc)
+    return (out.view(torch.bool) if dtype == torch.bool else out).view(_shape(x, axes, keepdims))
+
+
+def _staged(stage, f: Fold, dtype: torch.dtype, acc: torch.dtype) -> Tensor:
+    """Runs `stage(fold, out (splits, kept), last)` once, or a second time over the partial results of the first."""
+    out = torch.empty((1, f.kept), dtype=dtype, device=f.x.device)
+    if f.kept == 0:
+        return out
+    splits = tiling(f).splits
+    if splits > 1:
+        partial = torch.empty((splits, f.kept), dtype=acc, device=f.x.device)
+        stage(f, partial, False)
+        f = fold(partial, (0,))
+    stage(f, out, True)
+    return out
+
+
+def _launch(kernel, f: Fold, pointers, splits: int, constexprs, **scalars) -> None:
+    t = tiling(f)
+    chunk = t.chunk if splits > 1 else f.reduced
+    kernel[(triton.cdiv(f.kept, t.BK), splits)](
+        *pointers, *f.arguments, chunk, **scalars, **constexprs, **f.flags, BK=t.BK, BR=t.BR, num_warps=t.num_warps
+    )
+
+
+def _index_of_extremum(name: str, x: Tensor, axis: int, keepdims: bool) -> Tensor:
+    _need_elements(name, x, (axis,))
+    acc = accumulator(x.dtype)
+    f = fold(bytes_of_bool(x), (axis,))
+    splits = tiling(f).splits if f.kept else 1
+    constexprs = {"LARGEST": name == "argmax", "ACC": language_type(acc)}
+    index = torch.empty((splits, f.kept), dtype=torch.int64, device=x.device)
+    if f.kept and splits == 1:
+        _launch(_index_kernel, f, (f.x, None, None, index), 1, {**constexprs, "PARTIAL": False})
+    elif f.kept:
+        best = torch.empty((splits, f.kept), dtype=acc, device=x.device)
+        _launch(_index_kernel, f, (f.x, None, best, index), splits, {**constexprs, "PARTIAL": False})
+        final = torch.empty((1, f.kept), dtype=torch.int64, device=x.device)
+        _launch(_index_kernel, fold(best, (0,)), (best, index, None, final), 1, {**constexprs, "PARTIAL": True})
+        index = final
+    return index.view(_shape(x, (axis,), keepdims))
+
+
+def _shape(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> list[int]:
+    if keepdims:
+        return [1 if axis in axes else n for axis, n in enumerate(x.shape)]
+    return [n for axis, n in enumerate(x.shape) if axis not in axes]
+
+
+def _need_elements(name: str, x: Tensor, axes: tuple[int, ...]) -> None:
+    for axis in axes:
+        if x.shape[axis] == 0:
+            raise MXNetError(f"{name}: axis {axis} of shape {tuple(x.shape)} has no elements to choose from")

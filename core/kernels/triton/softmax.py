@@ -1,0 +1,305 @@
+"""Softmax, log-softmax and the cross-entropy loss, forward and backward.
+
+`axis` is one non-negative axis; inputs are floating-point; float16 and bfloat16 are computed in float32.
+
+Floor: every tensor is read or written once: softmax 2 bytes(x), its gradient 3 bytes(x), cross-entropy bytes(x)
+forward and 2 bytes(x) backward. Rows up to ROW elements stay in registers; longer ones are read twice (an online
+maximum and sum first), the second time mostly from the L2 cache.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from core.kernels.triton._fold import accumulator, language_type, rows
+from core.kernels.triton.aot import AotCase
+
+
+def softmax(x: Tensor, axis: int) -> Tensor:
+    """exp(x) / sum(exp(x)) along `axis`."""
+    return _forward(x, None, axis, log=False)
+
+
+def log_softmax(x: Tensor, axis: int) -> Tensor:
+    """x - log(sum(exp(x))) along `axis`."""
+    return _forward(x, None, axis, log=True)
+
+
+def softmax_grad(dy: Tensor, y: Tensor, axis: int) -> Tensor:
+    """Gradient of `softmax` for its input, from its output `y`: y (dy - sum(dy y))."""
+    return _backward(dy, y, axis, log=False)
+
+
+def log_softmax_grad(dy: Tensor, y: Tensor, axis: int) -> Tensor:
+    """Gradient of `log_softmax` for its input, from its output `y`: dy - exp(y) sum(dy)."""
+    return _backward(dy, y, axis, log=True)
+
+
+def masked_softmax(x: Tensor, length: Tensor, axis: int) -> Tensor:
+    """Softmax over the first `length` places along `axis`; the other places, and rows of length 0, are 0.
+
+    `length`: integers, of the shape of `x` without `axis`.
+    """
+    return _forward(x, length.contiguous(), axis, log=False)
+
+
+def cross_entropy(logits: Tensor, label: Tensor, axis: int) -> Tensor:
+    """-log_softmax(logits)[label] along `axis`, of the shape of `logits` without `axis`.
+
+    `label`: class indices of any dtype, truncated to integers and clipped to the classes there are.
+    """
+    logits, shape = _dense(logits, axis)
+    loss = torch.empty(_without(logits, axis), dtype=logits.dtype, device=logits.device)
+    _launch(_cross_entropy_kernel, shape, logits.dtype, logits, label.contiguous(), loss)
+    return loss
+
+
+def cross_entropy_grad(dloss: Tensor, logits: Tensor, label: Tensor, axis: int) -> Tensor:
+    """Gradient of `cross_entropy` for `logits`: dloss (softmax(logits) - onehot(label))."""
+    logits, shape = _dense(logits, axis)
+    dlogits = torch.empty_like(logits)
+    pointers = dloss.contiguous(), logits, label.contiguous(), dlogits
+    _launch(_cross_entropy_grad_kernel, shape, logits.dtype, *pointers)
+    return dlogits
+
+
+ROW = 16384  # longest row that stays in registers
+STEP = 4096  # elements of a longer row in one step
+TILE = 2048  # elements of several short rows together
+COLUMNS = 64  # rows side by side where the axis is not the last: 128 bytes of float16
+
+
+@triton.jit
+def _softmax_kernel(
+    x, length, y, count, n, inner,
+    LOG: tl.constexpr, ACC: tl.constexpr, WHOLE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    row, base, valid = _rows(count, n, inner, BR)
+    limit = tl.zeros([BR], tl.int64) + n
+    if length is not None:
+        limit = tl.minimum(limit, tl.load(length + row, mask=valid, other=0).to(tl.int64))
+    if WHOLE:
+        v = _load(x, base, valid, 0, limit, inner, float("-inf"), ACC, BN)
+        v -= tl.max(v, 1)[:, None]
+        e = tl.exp(v)
+        total = tl.sum(e, 1)[:, None]
+        result = v - tl.log(total) if LOG else e / total
+        _store(y, result, base, valid, 0, limit, n, inner, BN)
+    else:
+        largest, total = _online(x, base, valid, limit, n, inner, ACC, WHOLE, BR, BN)
+        for first in range(0, n, BN):
+            v = _load(x, base, valid, first, limit, inner, 0, ACC, BN) - largest[:, None]
+            result = v - tl.log(total)[:, None] if LOG else tl.exp(v) / total[:, None]
+            _store(y, result, base, valid, first, limit, n, inner, BN)
+
+
+@triton.jit
+def _softmax_grad_kernel(
+    dy, y, dx, count, n, inner,
+    LOG: tl.constexpr, ACC: tl.constexpr, WHOLE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    _, base, valid = _rows(count, n, inner, BR)
+    limit = tl.zeros([BR], tl.int64) + n
+    if WHOLE:
+        g = _load(dy, base, valid, 0, limit, inner, 0, ACC, BN)
+        v = _load(y, base, valid, 0, limit, inner, 0, ACC, BN)
+        total = tl.sum(g if LOG else g * v, 1)[:, None]
+        result = g - tl.exp(v) * total if LOG else v * (g - total)
+        _store(dx, result, base, valid, 0, limit, n, inner, BN)
+    else:
+        lanes = tl.zeros([BR, BN], ACC)
+        for first in range(0, n, BN):
+            g = _load(dy, base, valid, first, limit, inner, 0, ACC, BN)
+            lanes += g if LOG else g * _load(y, base, valid, first, limit, inner, 0, ACC, BN)
+        total = tl.sum(lanes, 1)[:, None]
+        for first in range(0, n, BN):
+            g = _load(dy, base, valid, first, limit, inner, 0, ACC, BN)
+            v = _load(y, base, valid, first, limit, inner, 0, ACC, BN)
+            result = g - tl.exp(v) * total if LOG else v * (g - total)
+            _store(dx, result, base, valid, first, limit, n, inner, BN)
+
+
+@triton.jit
+def _cross_entropy_kernel(
+    logits, label, loss, count, n, inner,
+    ACC: tl.constexpr, WHOLE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    row, base, valid = _rows(count, n, inner, BR)
+    limit = tl.zeros([BR], tl.int64) + n
+    largest, total = _online(logits, base, valid, limit, n, inner, ACC, WHOLE, BR, BN)
+    chosen = tl.load(logits + base + _classes(label, row, valid, n) * inner, mask=valid, other=0).to(ACC)
+    tl.store(loss + row, (largest - chosen + tl.log(total)).to(loss.dtype.element_ty), mask=valid)
+
+
+@triton.jit
+def _cross_entropy_grad_kernel(
+    dloss, logits, label, dlogits, count, n, inner,
+    ACC: tl.constexpr, WHOLE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    row, base, valid = _rows(count, n, inner, BR)
+    limit = tl.zeros([BR], tl.int64) + n
+    chosen = _classes(label, row, valid, n)[:, None]
+    scale = tl.load(dloss + row, mask=valid, other=0).to(ACC)[:, None]
+    if WHOLE:
+        v = _load(logits, base, valid, 0, limit, inner, float("-inf"), ACC, BN)
+        e = tl.exp(v - tl.max(v, 1)[:, None])
+        hit = (tl.arange(0, BN)[None, :] == chosen).to(ACC)
+        result = (e / tl.sum(e, 1)[:, None] - hit) * scale
+        _store(dlogits, result, base, valid, 0, limit, n, inner, BN)
+    else:
+        largest, total = _online(logits, base, valid, limit, n, inner, ACC, WHOLE, BR, BN)
+        for first in range(0, n, BN):
+            v = _load(logits, base, valid, first, limit, inner, 0, ACC, BN)
+            hit = ((first + tl.arange(0, BN))[None, :] == chosen).to(ACC)
+            result = (tl.exp(v - largest[:, None]) / total[:, None] - hit) * scale
+            _store(dlogits, result, base, valid, first, limit, n, inner, BN)
+
+
+@triton.jit
+def _rows(count, n, inner, BR: tl.constexpr):
+    """Indices of this program's rows, where they begin, and which exist.
+
+    With `inner` > 1 the rows of a program are neighbours in memory within one run of `inner`.
+    """
+    block = tl.program_id(0).to(tl.int64)
+    if inner == 1:
+        row = block * BR + tl.arange(0, BR)
+        return row, row * n, row < count
+    else:
+        runs = tl.cdiv(inner, BR)
+        run = block // runs
+        within = (block % runs) * BR + tl.arange(0, BR)
+        return run * inner + within, run * n * inner + within, within < inner
+
+
+@triton.jit
+def _load(x, base, valid, first, limit, inner, other, ACC: tl.constexpr, BN: tl.constexpr):
+    """The elements first .. first + BN of the rows, `other` beyond `limit`."""
+    i = first + tl.arange(0, BN)
+    inside = valid[:, None] & (i[None, :] < limit[:, None])
+    return tl.load(x + base[:, None] + i.to(tl.int64)[None, :] * inner, mask=inside, other=other).to(ACC)
+
+
+@triton.jit
+def _store(y, result, base, valid, first, limit, n, inner, BN: tl.constexpr):
+    """Stores what `_load` would load, and 0 from `limit` to the end of the row."""
+    i = first + tl.arange(0, BN)
+    result = tl.where(i[None, :] < limit[:, None], result, 0).to(y.dtype.element_ty)
+    place = y + base[:, None] + i.to(tl.int64)[None, :] * inner
+    tl.store(place, result, mask=valid[:, None] & (i < n)[None, :])
+
+
+@triton.jit
+def _online(
+    x, base, valid, limit, n, inner, ACC: tl.constexpr, WHOLE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr
+):  # fmt: skip
+    """Maximum of the first `limit` elements of each row and the sum of their exponentials relative to it, in one pass
+    (Milakov and Gimelshein, 2018): every lane keeps its own. A row that is WHOLE in the tile needs no recurrence."""
+    if WHOLE:
+        v = _load(x, base, valid, 0, limit, inner, float("-inf"), ACC, BN)
+        row = tl.max(v, 1)
+        return row, tl.sum(tl.exp(v - row[:, None]), 1)
+    else:
+        largest = tl.full([BR, BN], float("-inf"), ACC)
+        total = tl.zeros([BR, BN], ACC)
+        for first in range(0, n, BN):
+            v = _load(x, base, valid, first, limit, inner, float("-inf"), ACC, BN)
+            raised = tl.maximum(largest, v)
+            pivot = tl.where(raised == float("-inf"), 0, raised)
+            total = total * tl.exp(largest - pivot) + tl.exp(v - pivot)
+            largest = raised
+        row = tl.max(largest, 1)
+        # A lane that saw nothing weighs exp(-inf - row) = 0.
+        return row, tl.sum(total * tl.exp(largest - row[:, None]), 1)
+
+
+@triton.jit
+def _classes(label, row, valid, n):
+    return tl.minimum(tl.maximum(tl.load(label + row, mask=valid, other=0).to(tl.int64), 0), n - 1)
+
+
+def _forward(x: Tensor, length: Tensor | None, axis: int, log: bool) -> Tensor:
+    x, shape = _dense(x, axis)
+    y = torch.empty_like(x)
+    _launch(_softmax_kernel, shape, x.dtype, x, length, y, LOG=log)
+    return y
+
+
+def _backward(dy: Tensor, y: Tensor, axis: int, log: bool) -> Tensor:
+    y, shape = _dense(y, axis)
+    dx = torch.empty_like(y)
+    if dy.stride() != y.stride():
+        dy = torch.empty_like(y).copy_(dy)
+    _launch(_softmax_grad_kernel, shape, y.dtype, dy, y, dx, LOG=log)
+    return dx
+
+
+def _dense(x: Tensor, axis: int) -> tuple[Tensor, tuple[int, int, int]]:
+    """`x` with its (rows, n, inner); channels-last stays where the channels are the axis, else the result is contiguous.
+
+    Either way the rows follow one another as the elements of `x` without `axis` do.
+    """
+    if axis == 1 and x.ndim == 4 and x.is_contiguous(memory_format=torch.channels_last):
+        return x, (x.shape[0] * x.shape[2] * x.shape[3], x.shape[1], 1)
+    x = x.contiguous()
+    return x, rows(x, axis)
+
+
+def _without(x: Tensor, axis: int) -> list[int]:
+    return [n for a, n in enumerate(x.shape) if a != axis]
+
+
+def _launch(kernel, shape: tuple[int, int, int], dtype: torch.dtype, *pointers, **constexprs) -> None:
+    count, n, inner = shape
+    if count == 0:
+        return
+    tile, num_warps = _tile(count, n, inner)
+    blocks = triton.cdiv(count, tile["BR"]) if inner == 1 else triton.cdiv(inner, tile["BR"]) * (count // inner)
+    acc = language_type(accumulator(dtype))
+    kernel[(blocks,)](*pointers, count, n, inner, ACC=acc, **constexprs, **tile, num_warps=num_warps)
+
+
+def _tile(count: int, n: int, inner: int) -> tuple[dict[str, object], int]:
+    """Rows and elements of a row that a program holds at a time, and its warps."""
+    bn = triton.next_power_of_2(max(n, 1))
+    if inner == 1:
+        whole = bn <= ROW
+        bn = bn if whole else STEP
+        br = max(1, min(triton.next_power_of_2(count), TILE // bn))
+    else:
+        br = min(triton.next_power_of_2(inner), COLUMNS)
+        whole = br * bn <= ROW // 2
+        bn = bn if whole else ROW // 2 // br
+    warps = {True: 4, br * bn > 2048: 8, br * bn > 8192: 16}[True]
+    return {"WHOLE": whole, "BR": br, "BN": bn}, warps
+
+
+def _aot() -> list[AotCase]:
+    kernels = {
+        _softmax_kernel: (("x", "y"), ("length",), [{"LOG": False}, {"LOG": True}]),
+        _softmax_grad_kernel: (("dy", "y", "dx"), (), [{"LOG": False}, {"LOG": True}]),
+        _cross_entropy_kernel: (("logits", "loss"), ("label",), [{}]),
+        _cross_entropy_grad_kernel: (("dloss", "logits", "dlogits"), ("label",), [{}]),
+    }
+    shapes = [(8192, 10, 1), (8192, 1024, 1), (8192, 8192, 1), (8192, 16384, 1), (8192, 50000, 1), (8192, 21, 4096)]
+    cases = []
+    for kernel, (tensors, integers, variants) in kernels.items():
+        for dtype, acc in (("*fp32", tl.float32), ("*bf16", tl.float32)):
+            for shape in shapes:
+                tile, num_warps = _tile(*shape)
+                for constexprs in variants:
+                    signature = dict.fromkeys(tensors, dtype) | dict.fromkeys(integers, "*i32")
+                    signature |= {"count": "i32:16", "n": "i32"}
+                    fixed = constexprs | tile | {"ACC": acc}
+                    if shape[2] == 1:
+                        fixed["inner"] = 1
+                    else:
+                        signature["inner"] = "i32:16"
+                    cases.append(AotCase(kernel, signature, fixed, num_warps))
+    return cases
+
+
+AOT = _aot()
