@@ -6,13 +6,16 @@ cancellation, whatever the mean. Floor: one read of the tensor.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
 from core.kernels.triton._fold import Fold, accumulator, language_type, offset, program
-from core.kernels.triton._stages import tiling
+from core.kernels.triton._stages import aot_cases, tiling
+from core.kernels.triton.aot import AotCase
 
 
 def moments_of(f: Fold, dtype: torch.dtype, eps: float | None = None) -> tuple[Tensor, Tensor]:
@@ -58,15 +61,15 @@ def _welford_kernel(
     stop = tl.minimum(start + chunk, reduced)
     mean = tl.zeros([BK, BR], ACC)
     squares = tl.zeros([BK, BR], ACC)
-    steps = 0
+    steps = tl.zeros([], ACC)
     for first in range(start, stop, BR):
         r = first + tl.arange(0, BR)
         inside = (k < kept)[:, None] & (r < stop)[None, :]
         v = tl.load(base + offset(r, r0, rs1, rs0, R2)[None, :], mask=inside, other=0).to(ACC)
-        # A lane falls out in the last step only, so all lanes have seen the same number of elements before.
+        # A lane falls out in the last step only, so all that are in have seen the same number of elements.
         steps += 1
         delta = v - mean
-        raised = mean + delta / steps.to(ACC)
+        raised = mean + delta / steps
         squares = tl.where(inside, squares + delta * (v - raised), squares)
         mean = tl.where(inside, raised, mean)
     # Lane i has seen the elements start + i, start + i + BR, ...
@@ -110,3 +113,17 @@ def _store_moments(
             spread = 1 / tl.sqrt(spread + eps.to(spread.dtype))
     tl.store(mean_out + place, mean.to(mean_out.dtype.element_ty), mask=inside)
     tl.store(spread_out + place, spread.to(spread_out.dtype.element_ty), mask=inside)
+
+
+def _aot() -> Iterator[AotCase]:
+    for dtype, acc in (("*bf16", tl.float32), ("*fp64", tl.float64)):
+        for last in (True, False):
+            outputs = dict.fromkeys(("mean_out", "spread_out"), "*fp64" if acc == tl.float64 else "*fp32")
+            constexprs = {"LAST": last, "ACC": acc, "RSTD": last}
+            yield from aot_cases(_welford_kernel, {"x": dtype} | outputs, {"eps": "fp32"}, constexprs)
+    pointers = dict.fromkeys(("means", "squares", "mean_out", "spread_out"), "*fp32")
+    integers = {"kept": "i32", "reduced": "i32", "splits": "i32", "chunk": "i32", "eps": "fp32"}
+    yield AotCase(_merge_kernel, pointers | integers, {"ACC": tl.float32, "RSTD": True, "BK": MERGED})
+
+
+AOT = list(_aot())

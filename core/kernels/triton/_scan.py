@@ -6,49 +6,38 @@ chunks: the first launch finds what each chunk adds, the second scans every chun
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
 from core.kernels.triton._fold import accumulator, bytes_of_bool, language_type, rows
+from core.kernels.triton.aot import AotCase
 
 
-def cumsum(x: Tensor, axis: int, dtype: torch.dtype | None = None) -> Tensor:
-    """Running sum along `axis`."""
-    return _scan(x, axis, dtype or x.dtype, product=False)
-
-
-def cumprod(x: Tensor, axis: int, dtype: torch.dtype | None = None) -> Tensor:
-    """Running product along `axis`."""
-    return _scan(x, axis, dtype or x.dtype, product=True)
-
-
-TILE = 2048
-LONGEST = 1024  # elements of a row in one tile
-PROGRAMS = 256
-
-
-def _scan(x: Tensor, axis: int, dtype: torch.dtype, product: bool) -> Tensor:
+def scan(x: Tensor, axis: int, dtype: torch.dtype, product: bool) -> Tensor:
+    """Running sum or product of `x` along `axis`, in `dtype`."""
     y = torch.empty(x.shape, dtype=torch.uint8 if dtype == torch.bool else dtype, device=x.device)
     if x.numel() == 0:
         return y
     x = bytes_of_bool(x.contiguous())
     count, n, inner = rows(x, axis)
-    bn = min(triton.next_power_of_2(n), LONGEST if inner == 1 else 64)
-    br = min(triton.next_power_of_2(count if inner == 1 else inner), TILE // bn)
-    blocks = triton.cdiv(count, br) if inner == 1 else triton.cdiv(inner, br) * (count // inner)
-    chunks = max(1, min(triton.cdiv(n, 4 * bn), PROGRAMS // blocks))
-    chunk = triton.cdiv(triton.cdiv(n, chunks), bn) * bn
-    chunks = triton.cdiv(n, chunk)
+    tile, blocks, chunks, chunk = _cut(count, n, inner)
     acc = accumulator(dtype)
-    settings = {"PRODUCT": product, "ACC": language_type(acc), "BR": br, "BN": bn}
+    settings = {"PRODUCT": product, "ACC": language_type(acc), **tile}
     totals = None
     if chunks > 1:
         totals = torch.empty((chunks, count), dtype=acc, device=x.device)
         _scan_kernel[(blocks, chunks)](x, None, totals, count, n, inner, chunk, **settings)
     _scan_kernel[(blocks, chunks)](x, y, totals, count, n, inner, chunk, **settings)
     return y
+
+
+TILE = 2048
+LONGEST = 1024  # elements of a row in one tile
+PROGRAMS = 256
 
 
 @triton.jit
@@ -99,3 +88,30 @@ def _scan_kernel(
 @triton.jit
 def _multiply(a, b):
     return a * b
+
+
+def _cut(count: int, n: int, inner: int) -> tuple[dict[str, int], int, int, int]:
+    """Tile, number of row blocks, and number and length of the chunks of a row."""
+    bn = min(triton.next_power_of_2(n), LONGEST if inner == 1 else 64)
+    br = min(triton.next_power_of_2(count if inner == 1 else inner), TILE // bn)
+    blocks = triton.cdiv(count, br) if inner == 1 else triton.cdiv(inner, br) * (count // inner)
+    chunks = max(1, min(triton.cdiv(n, 4 * bn), PROGRAMS // blocks))
+    chunk = triton.cdiv(triton.cdiv(n, chunks), bn) * bn
+    return {"BR": br, "BN": bn}, blocks, triton.cdiv(n, chunk), chunk
+
+
+def _aot() -> Iterator[AotCase]:
+    stages = [(False, {"y": None}), (False, {"totals": None}), (False, {}), (True, {})]
+    for dtype, acc, total in (("*bf16", tl.float32, "*fp32"), ("*i32", tl.int64, "*i64")):
+        for count, n, inner in ((8192, 8192, 1), (1, 2**24, 1), (65536, 10, 1), (8192, 1024, 4096)):
+            for product, stage in stages:
+                signature = {"x": dtype, "y": dtype, "totals": total, "count": "i32", "n": "i32", "chunk": "i32:16"}
+                constexprs = {"PRODUCT": product, "ACC": acc, **_cut(count, n, inner)[0], **stage}
+                if inner == 1:
+                    constexprs["inner"] = 1
+                else:
+                    signature["inner"] = "i32:16"
+                yield AotCase(_scan_kernel, {k: v for k, v in signature.items() if k not in constexprs}, constexprs)
+
+
+AOT = list(_aot())

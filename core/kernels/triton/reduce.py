@@ -7,6 +7,8 @@ in two stages: chunks of the reduced side to partial results, then those. No ato
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 import triton
 import triton.language as tl
@@ -16,7 +18,8 @@ from core.base import MXNetError
 from core.kernels.triton._fold import Fold, accumulator, bytes_of_bool, fold, language_type, offset, program
 from core.kernels.triton._moments import moments_of
 from core.kernels.triton._scan import scan
-from core.kernels.triton._stages import tiling
+from core.kernels.triton._stages import aot_cases, tiling
+from core.kernels.triton.aot import AotCase
 
 
 def sum(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
@@ -340,3 +343,20 @@ def _need_elements(name: str, x: Tensor, axes: tuple[int, ...]) -> None:
     for axis in axes:
         if x.shape[axis] == 0:
             raise MXNetError(f"{name}: axis {axis} of shape {tuple(x.shape)} has no elements to choose from")
+
+
+def _aot() -> Iterator[AotCase]:
+    floats = (("*fp32", tl.float32), ("*bf16", tl.float32), ("*fp64", tl.float64))
+    steps = [("value", "sum", "mean"), ("value", "prod", "value"), ("value", "max", "value"), ("square", "sum", "root")]
+    for dtype, acc in (*floats, ("*i32", tl.int64)):
+        for before, combine, after in steps if acc == tl.float32 else steps[:1]:
+            constexprs = {"BEFORE": before, "COMBINE": combine, "AFTER": after, "ACC": acc}
+            yield from aot_cases(_reduce_kernel, {"x": dtype, "out": dtype}, {"count": "i32"}, constexprs)
+    for dtype, acc in (floats[1], ("*i32", tl.int64)):
+        constexprs = {"LARGEST": True, "PARTIAL": False, "ACC": acc, "index_in": None, "out": None}
+        yield from aot_cases(_index_kernel, {"x": dtype, "index_out": "*i64"}, {}, constexprs)
+    for dtype, acc in floats[1:]:
+        yield from aot_cases(_logsumexp_kernel, {"x": dtype, "out": dtype}, {}, {"ACC": acc})
+
+
+AOT = list(_aot())

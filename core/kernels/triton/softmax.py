@@ -9,6 +9,8 @@ maximum and sum first), the second time mostly from the L2 cache.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 import triton
 import triton.language as tl
@@ -238,7 +240,7 @@ def _backward(dy: Tensor, y: Tensor, axis: int, log: bool) -> Tensor:
 
 
 def _dense(x: Tensor, axis: int) -> tuple[Tensor, tuple[int, int, int]]:
-    """`x` with its (rows, n, inner); channels-last stays where the channels are the axis, else the result is contiguous.
+    """`x` with its (rows, n, inner): channels-last if it is and the channels are the axis, else contiguous.
 
     Either way the rows follow one another as the elements of `x` without `axis` do.
     """
@@ -277,29 +279,23 @@ def _tile(count: int, n: int, inner: int) -> tuple[dict[str, object], int]:
     return {"WHOLE": whole, "BR": br, "BN": bn}, warps
 
 
-def _aot() -> list[AotCase]:
+def _aot() -> Iterator[AotCase]:
     kernels = {
         _softmax_kernel: (("x", "y"), ("length",), [{"LOG": False}, {"LOG": True}]),
         _softmax_grad_kernel: (("dy", "y", "dx"), (), [{"LOG": False}, {"LOG": True}]),
         _cross_entropy_kernel: (("logits", "loss"), ("label",), [{}]),
         _cross_entropy_grad_kernel: (("dloss", "logits", "dlogits"), ("label",), [{}]),
     }
-    shapes = [(8192, 10, 1), (8192, 1024, 1), (8192, 8192, 1), (8192, 16384, 1), (8192, 50000, 1), (8192, 21, 4096)]
-    cases = []
+    shapes = [(8192, ROW, 1), (8192, 50000, 1), (8192, 10, 1), (8192, 1024, 1), (8192, 21, 4096)]
     for kernel, (tensors, integers, variants) in kernels.items():
-        for dtype, acc in (("*fp32", tl.float32), ("*bf16", tl.float32)):
-            for shape in shapes:
-                tile, num_warps = _tile(*shape)
-                for constexprs in variants:
-                    signature = dict.fromkeys(tensors, dtype) | dict.fromkeys(integers, "*i32")
-                    signature |= {"count": "i32:16", "n": "i32"}
-                    fixed = constexprs | tile | {"ACC": acc}
-                    if shape[2] == 1:
-                        fixed["inner"] = 1
-                    else:
-                        signature["inner"] = "i32:16"
-                    cases.append(AotCase(kernel, signature, fixed, num_warps))
-    return cases
+        for dtype, sizes in (("*bf16", shapes), ("*fp32", shapes[:2])):
+            for count, n, inner in sizes:
+                tile, num_warps = _tile(count, n, inner)
+                signature = dict.fromkeys(tensors, dtype) | dict.fromkeys(integers, "*i32")
+                signature |= {"count": "i32:16", "n": "i32"} | ({} if inner == 1 else {"inner": "i32:16"})
+                for variant in variants:
+                    constexprs = variant | tile | {"ACC": tl.float32} | ({"inner": 1} if inner == 1 else {})
+                    yield AotCase(kernel, signature, constexprs, num_warps)
 
 
-AOT = _aot()
+AOT = list(_aot())

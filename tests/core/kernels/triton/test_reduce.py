@@ -8,6 +8,9 @@ from core.base import MXNetError
 from core.kernels.cpu import reduce as truth
 from core.kernels.triton import reduce as room
 
+# The interpreter computes masked lanes with NumPy, which warns of their NaN and infinities.
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 1e-2}
 FLOATS = [
     "sum",
@@ -41,7 +44,7 @@ CASES = [
 
 
 def draw(shape, dtype=torch.float32, seed=0):
-    return torch.from_numpy(np.random.default_rng(seed).normal(size=shape) * 2).to(dtype)
+    return torch.from_numpy(np.asarray(np.random.default_rng(seed).normal(size=shape) * 2)).to(dtype)
 
 
 def call(module, name, x, axes, keepdims=False):
@@ -68,13 +71,19 @@ def compare(name, x, axes, keepdims=False):
         close(a, b, dtype)
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", FLOATS)
+@pytest.mark.parametrize("shape, axes", [((5, 7), (1,)), ((3, 5, 7, 2), (0, 2))])
+def test_floating_point_types(name, shape, axes, dtype):
+    compare(name, draw(shape, dtype), axes)
+
+
 @pytest.mark.parametrize("name", FLOATS)
 @pytest.mark.parametrize("shape, axes", CASES)
-def test_floats(name, shape, axes, dtype):
+def test_shapes(name, shape, axes):
     if name in ("max", "min") and any(shape[a] == 0 for a in axes):
         pytest.skip("nothing to choose from: see test_nothing_to_choose_from")
-    compare(name, draw(shape, dtype), axes, keepdims=len(shape) % 2 == 0)
+    compare(name, draw(shape), axes, keepdims=len(shape) % 2 == 0)
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, torch.int64])
@@ -159,7 +168,7 @@ def test_layouts():
     "shape, axis", [((5, 7), 1), ((5, 7), 0), ((2, 3, 4), 1), ((1,), 0), ((0, 3), 0), ((1, 67), 1)]
 )
 def test_scans(shape, axis, dtype):
-    x = draw(shape, dtype) + 1
+    x = (draw(shape) / 4 + 1).to(dtype)
     wide = x.double() if dtype.is_floating_point else x
     for name in ("cumsum", "cumprod"):
         close(getattr(room, name)(x, axis), getattr(truth, name)(wide, axis), dtype)
