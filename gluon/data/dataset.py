@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from gluon.data import arrays
 from gluon.data.sampler import FilterSampler, Sampler, SequentialSampler
 
 
@@ -92,6 +93,10 @@ class ArrayDataset(Dataset):
 
     def __len__(self) -> int:
         return self._length
+
+    def batch(self, indices: Sequence[int]) -> list:
+        """The samples `indices` field by field, which for fields that are arrays costs one step instead of many."""
+        return [arrays.gather(data, indices) for data in self._data]
 
 
 class RecordFileDataset(Dataset):

@@ -1,0 +1,84 @@
+"""NumPy memory as arrays of the face in use (`nd`, or `np` under `npx.set_np`), without a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from core import ndarray as nd
+from core import storage
+from core.context import cpu
+from core.dtypes import dtype_name
+from core.ops.registry import F
+from core.util import is_np_array
+
+
+def wrap(array: np.ndarray, kind: type | None = None):
+    """An array over the memory of `array`, of the class `kind` (default: that of the face in use)."""
+    return (kind or face())._wrap(storage.from_numpy(array, copy=False), cpu())
+
+
+def view(array) -> np.ndarray:
+    """The values of an NDArray as NumPy; where they lie in the memory of this machine, without a copy.
+
+    A bfloat16 array becomes float32.
+    """
+    if on_gpu(array) or dtype_name(array.dtype) == "bfloat16":
+        return array.asnumpy()
+    return storage.share_numpy(array._data)
+
+
+def stack(samples: Sequence):
+    """Equally shaped samples (NDArrays, NumPy arrays, lists or numbers) along a new first axis, dtype kept.
+
+    Raises ValueError when the shapes differ and TypeError for samples without numbers.
+    """
+    first = samples[0]
+    if isinstance(first, nd.NDArray):
+        if on_gpu(first) or dtype_name(first.dtype) == "bfloat16":
+            return F.stack(*samples)
+        return wrap(_stack([view(sample) for sample in samples]), type(first))
+    return wrap(_stack(samples))
+
+
+def gather(data, indices: Sequence[int]):
+    """`stack` of the elements `indices` of `data`; in one step where `data` is an array in this machine's memory."""
+    if isinstance(data, nd.NDArray) and not on_gpu(data) and dtype_name(data.dtype) != "bfloat16":
+        return wrap(view(data)[indices], type(data))
+    if type(data) is np.ndarray and data.dtype.kind in "biuf":
+        return wrap(data[indices])
+    return stack([data[index] for index in indices])
+
+
+def on_gpu(array) -> bool:
+    return array.ctx.device_type == "gpu"
+
+
+def face() -> type:
+    """The class of arrays in use: `np.ndarray` of `core.numpy` under `npx.set_np`, else `nd.NDArray`."""
+    if is_np_array():
+        from core import numpy
+
+        return numpy.ndarray
+    return nd.NDArray
+
+
+def _stack(samples: Sequence) -> np.ndarray:
+    try:
+        array = np.stack(samples) if isinstance(samples[0], np.ndarray) else np.asarray(samples)
+    except ValueError:
+        array = None
+    if array is None or array.dtype == object:
+        shapes = {np.shape(sample) for sample in samples if isinstance(sample, np.ndarray | list)}
+        if len(shapes) > 1:
+            raise ValueError(
+                f"samples of the shapes {', '.join(map(str, sorted(shapes)))} cannot be stacked; give the loader a "
+                "batchify_fn, such as gluon.data.batchify.Pad()"
+            )
+    if array is None or array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"samples of type {type(samples[0]).__name__} cannot be stacked; give the loader a batchify_fn, "
+            "such as gluon.data.batchify.AsList()"
+        )
+    return array
