@@ -16,10 +16,10 @@ def get(array, key):
     kind = type(array)
     basic, spec, operands = parse(array, key)
     if basic:
-        return imperative.apply(TABLE["_slice_view"], [array], {"key": spec}, kind)
+        return imperative.apply(TABLE["_slice_view"], [array], {"key": spec, "zero_dim": array._zero_dim}, kind)
     if any(storage.NAMES[o._data.dtype] == "bool" for o in operands):
         spec, operands = _expand_masks(spec, operands)
-    return imperative.apply(TABLE["_gather_part"], [array, *operands], {"key": spec}, kind)
+    return imperative.apply(TABLE["_gather_part"], [array, *operands], {"key": spec, "zero_dim": array._zero_dim}, kind)
 
 
 def set_(array, key, value) -> None:
@@ -94,7 +94,7 @@ def parse(array, key) -> tuple[bool, tuple, list]:
             axis += 1
         elif hasattr(item, "_data") or isinstance(item, (onp.ndarray, list, tuple, range)):
             operand = item if hasattr(item, "_data") else _operand(array, onp.asarray(item))
-            if operand.ndim == 0 and type(array).__name__ == "NDArray":
+            if operand.ndim == 0 and not array._zero_dim:
                 operand = operand.reshape((1,))
             spec.append("$")
             operands.append(operand)

@@ -26,6 +26,7 @@ class NDArray:
 
     __slots__ = ("__weakref__", "_ctx", "_data", "_entry")
     _is_placeholder = False
+    _zero_dim = False  # whether indexing and reductions may give arrays without axes
     __array_priority__ = 1000.0
     stype = "default"
 

@@ -252,7 +252,7 @@ def _enter_binary(names, function, differentiable, same_shape):
     return op
 
 
-def _enter_scalar(name, function, differentiable, truth):
+def _enter_scalar(name, function, differentiable):
     def entry(data, *, scalar: Scalar = 1.0, is_int: Bool = True):
         return function(data, scalar)
 
@@ -271,7 +271,7 @@ def _enter_scalar(name, function, differentiable, truth):
         kind = kernels.dtype_name(data)
         if kind == "bool":
             data, kind = kernels.cast(data, "int64"), "int64"
-        if not truth and "int" in kind and isinstance(scalar, float):
+        if "int" in kind and isinstance(scalar, float):
             scalar = _whole(scalar)
         return kernel(formula, (data,), (scalar,), data.dtype)
 
@@ -289,13 +289,13 @@ def _whole(scalar: float) -> int:
 for _name, (_function, _broadcast, _elementwise, _scalar, _reverse) in BINARY.items():
     _enter_binary(_broadcast, _function, True, False)
     _enter_binary(_elementwise, _function, True, True)
-    _enter_scalar(_scalar, _function, True, False)
+    _enter_scalar(_scalar, _function, True)
     if _reverse:
-        _enter_scalar(_reverse, lambda x, s, _function=_function: _function(s, x), True, False)
+        _enter_scalar(_reverse, lambda x, s, _function=_function: _function(s, x), True)
 for _name, (_function, _elementwise) in COMPARISONS.items():
     _enter_binary((f"broadcast_{_name}",), _function, False, False)
     _enter_binary((_elementwise,), _function, False, True)
-    _enter_scalar(f"_{_name}_scalar", _function, False, True)
+    _enter_scalar(f"_{_name}_scalar", _function, False)
 
 
 @operator("add_n", aliases=("ElementWiseSum", "_sum"))

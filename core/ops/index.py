@@ -131,10 +131,10 @@ def _(head, indices):
 
 
 @operator("_gather_part")
-def _gather_part(data, *indices, key: Any_):
+def _gather_part(data, *indices, key: Any_, zero_dim: Bool = False):
     """Advanced indexing: `key` with "$" where an index array stands."""
     part = K.index_get(*_advanced(data, key, indices))
-    return part if part.dim() else part.reshape(1)
+    return part if zero_dim or part.dim() else part.reshape(1)
 
 
 @operator("_scatter_part_add")

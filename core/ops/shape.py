@@ -333,10 +333,10 @@ def _(head, data_shape):
 
 
 @operator("_slice_view")
-def _slice_view(data, *, key: Any_):
+def _slice_view(data, *, key: Any_, zero_dim: Bool = False):
     """Basic indexing: shares memory where the part is contiguous."""
     part = K.take_part(data, key)
-    return part if part.dim() else part.reshape(1)
+    return part if zero_dim or part.dim() else part.reshape(1)
 
 
 @gradient(_slice_view)

@@ -1,0 +1,50 @@
+"""The `np` face: NumPy's functions on arrays that live on devices and are differentiable."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as onp
+
+from core import ops  # the table must be full before functions are looked up in it
+from core.base import nearest
+from core.imperative import front
+from core.numpy.multiarray import array, empty, ndarray
+from core.ops.registry import TABLE
+
+pi, e, inf, nan, newaxis, euler_gamma = onp.pi, onp.e, onp.inf, onp.nan, None, onp.euler_gamma
+PZERO, NZERO, PINF, NINF, NAN, Inf, Infinity, NaN = 0.0, -0.0, onp.inf, -onp.inf, onp.nan, onp.inf, onp.inf, onp.nan
+float16, float32, float64 = onp.float16, onp.float32, onp.float64
+int8, int16, int32, int64, uint8, uint16, uint32, uint64 = (
+    onp.int8, onp.int16, onp.int32, onp.int64, onp.uint8, onp.uint16, onp.uint32, onp.uint64,
+)  # fmt: skip
+bool_, dtype, finfo, iinfo = onp.bool_, onp.dtype, onp.finfo, onp.iinfo
+_SUBMODULES = ("linalg", "random")
+
+
+def __getattr__(name: str):
+    if name in _SUBMODULES:
+        return importlib.import_module(f"core.numpy.{name}")
+    if name == "bfloat16":
+        from core.dtypes import bfloat16
+
+        return bfloat16
+    if name == "bool":
+        return onp.bool_
+    functions = importlib.import_module("core.numpy.functions")
+    value = getattr(functions, name, None)
+    if value is None or name.startswith("_"):
+        op = TABLE.get(f"_npi_{name}") or TABLE.get(f"_np_{name}")
+        if op is None:
+            raise AttributeError(f"np has no function {name!r}.{nearest(name, dir(functions))}")
+        value = front(op, ndarray)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    functions = importlib.import_module("core.numpy.functions")
+    return sorted({n for n in {*globals(), *dir(functions), *_SUBMODULES} if not n.startswith("_")})
+
+
+__all__ = ["array", "empty", "ndarray"]

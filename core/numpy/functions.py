@@ -1,0 +1,172 @@
+"""Functions of the `np` namespace that take numbers as well as arrays, or have NumPy's own signatures."""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as onp
+
+from core import imperative
+from core.ndarray.ndarray import NDArray, binary
+from core.numpy.multiarray import array, as_array, create, empty, ndarray
+from core.ops.registry import TABLE, F
+
+
+def _shape(shape):
+    return (int(shape),) if isinstance(shape, numbers.Integral) else tuple(int(n) for n in shape)
+
+
+# ---------------------------------------------------------------------------------------------- creation
+
+
+def zeros(shape, dtype="float32", order="C", ctx=None, device=None):
+    """Zeros."""
+    return create("_zeros", ctx or device, shape=_shape(shape), dtype=dtype or "float32")
+
+
+def ones(shape, dtype="float32", order="C", ctx=None, device=None):
+    """Ones."""
+    return create("_ones", ctx or device, shape=_shape(shape), dtype=dtype or "float32")
+
+
+def full(shape, fill_value, dtype=None, order="C", ctx=None, device=None, out=None):
+    """One value everywhere; its kind gives the type unless `dtype` is given."""
+    if isinstance(fill_value, NDArray):
+        filled = F._broadcast_from(as_array(fill_value), shape=_shape(shape))
+        return filled if dtype is None else filled.astype(dtype)
+    if dtype is None:
+        dtype = "bool" if isinstance(fill_value, (bool, onp.bool_)) else "float32"
+    return create("_full", ctx or device, shape=_shape(shape), value=fill_value, dtype=dtype)
+
+
+def zeros_like(a, dtype=None, order="C", ctx=None, out=None):
+    """Zeros in the shape of a."""
+    return F.full_like(a, fill_value=0, **({} if dtype is None else {"dtype": dtype}))
+
+
+def ones_like(a, dtype=None, order="C", ctx=None, out=None):
+    """Ones in the shape of a."""
+    return F.full_like(a, fill_value=1, **({} if dtype is None else {"dtype": dtype}))
+
+
+def full_like(a, fill_value, dtype=None, order="C", ctx=None, out=None):
+    """One value in the shape of a."""
+    return F.full_like(a, fill_value=fill_value, **({} if dtype is None else {"dtype": dtype}))
+
+
+def empty_like(prototype, dtype=None, order="C", subok=False, shape=None):
+    """An array in the shape of another whose values are not set."""
+    return empty(prototype.shape, dtype or prototype.dtype, ctx=prototype._ctx)
+
+
+def arange(start, stop=None, step=1, dtype=None, ctx=None, device=None):
+    """start, start + step, ... below stop; float32 unless given."""
+    return create("_arange", ctx or device, start=start, stop=stop, step=step or 1, dtype=dtype or "float32")
+
+
+def eye(N, M=None, k=0, dtype="float32", ctx=None, device=None, **kwargs):
+    """Ones on diagonal k of an N x M matrix."""
+    return create("_eye", ctx or device, N=N, M=M or 0, k=k, dtype=dtype or "float32")
+
+
+def identity(n, dtype="float32", ctx=None, device=None):
+    """The identity matrix."""
+    return eye(n, dtype=dtype, ctx=ctx or device)
+
+
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, ctx=None, device=None):
+    """`num` numbers evenly spaced from start to stop, and with retstep the step."""
+    values = create(
+        "_linspace", ctx or device, start=start, stop=stop, num=num, endpoint=endpoint, dtype=dtype or "float32"
+    )
+    if not retstep:
+        return values
+    return values, (stop - start) / max(num - 1 if endpoint else num, 1)
+
+
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0, ctx=None, device=None):
+    """`num` numbers evenly spaced on a logarithmic scale."""
+    exponents = onp.linspace(start, stop, num, endpoint)
+    return array(onp.power(base, exponents), dtype=dtype or "float32", ctx=ctx or device)
+
+
+asarray = array
+
+
+# ---------------------------------------------------------------------------------------------- pointwise
+
+
+def _binary_function(name: str, array_op: str, reverse: str | None = None):
+    scalar_op = array_op + "_scalar"
+
+    def function(x1, x2, out=None, **kwargs):
+        if not isinstance(x1, NDArray) and not isinstance(x2, NDArray):
+            return getattr(onp, name)(x1, x2)
+        result = binary(x1, x2, TABLE[array_op], TABLE[scalar_op], TABLE[reverse or scalar_op])
+        if out is None:
+            return result
+        imperative.write(out, result)
+        return out
+
+    function.__name__ = name
+    function.__doc__ = f"NumPy's `{name}` of two arrays, or of an array and a number."
+    return function
+
+
+add = _binary_function("add", "_npi_add")
+subtract = _binary_function("subtract", "_npi_subtract", "_npi_rsubtract_scalar")
+multiply = _binary_function("multiply", "_npi_multiply")
+divide = true_divide = _binary_function("true_divide", "_npi_true_divide", "_npi_rtrue_divide_scalar")
+mod = remainder = _binary_function("mod", "_npi_mod", "_npi_rmod_scalar")
+fmod = _binary_function("fmod", "_npi_fmod", "_npi_rfmod_scalar")
+power = _binary_function("power", "_npi_power", "_npi_rpower_scalar")
+maximum = _binary_function("maximum", "_npi_maximum")
+minimum = _binary_function("minimum", "_npi_minimum")
+fmax = _binary_function("fmax", "_npi_fmax")
+fmin = _binary_function("fmin", "_npi_fmin")
+hypot = _binary_function("hypot", "_npi_hypot")
+arctan2 = _binary_function("arctan2", "_npi_arctan2", "_npi_rarctan2_scalar")
+copysign = _binary_function("copysign", "_npi_copysign", "_npi_rcopysign_scalar")
+ldexp = _binary_function("ldexp", "_npi_ldexp", "_npi_rldexp_scalar")
+lcm = _binary_function("lcm", "_npi_lcm")
+gcd = _binary_function("gcd", "_npi_gcd")
+bitwise_and = _binary_function("bitwise_and", "_npi_bitwise_and")
+bitwise_or = _binary_function("bitwise_or", "_npi_bitwise_or")
+bitwise_xor = _binary_function("bitwise_xor", "_npi_bitwise_xor")
+equal = _binary_function("equal", "_npi_equal")
+not_equal = _binary_function("not_equal", "_npi_not_equal")
+greater = _binary_function("greater", "_npi_greater", "_npi_less_scalar")
+greater_equal = _binary_function("greater_equal", "_npi_greater_equal", "_npi_less_equal_scalar")
+less = _binary_function("less", "_npi_less", "_npi_greater_scalar")
+less_equal = _binary_function("less_equal", "_npi_less_equal", "_npi_greater_equal_scalar")
+logical_and = _binary_function("logical_and", "_npi_logical_and")
+logical_or = _binary_function("logical_or", "_npi_logical_or")
+logical_xor = _binary_function("logical_xor", "_npi_logical_xor")
+
+# name -> operator of the table that computes it
+UNARY = {
+    "abs": "abs", "absolute": "abs", "fabs": "abs", "negative": "negative", "reciprocal": "reciprocal", "square": "square",
+    "sqrt": "sqrt", "cbrt": "cbrt", "exp": "exp", "expm1": "expm1", "log": "log", "log2": "log2", "log10": "log10",
+    "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "arcsin", "arccos": "arccos", "arctan": "arctan",
+    "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "arcsinh", "arccosh": "arccosh", "arctanh": "arctanh",
+    "degrees": "degrees", "rad2deg": "degrees", "radians": "radians", "deg2rad": "radians", "sign": "sign", "rint": "rint",
+    "ceil": "ceil", "floor": "floor", "trunc": "trunc", "fix": "fix", "logical_not": "_npi_logical_not",
+    "isnan": "_npi_isnan", "isinf": "_npi_isinf", "isfinite": "_npi_isfinite", "isposinf": "_npi_isposinf",
+    "isneginf": "_npi_isneginf", "bitwise_not": "_npi_bitwise_not", "invert": "_npi_bitwise_not",
+}  # fmt: skip
+
+
+def _unary_function(name: str, op_name: str):
+    def function(x, out=None, **kwargs):
+        if not isinstance(x, NDArray):
+            if isinstance(x, numbers.Number):
+                return getattr(onp, name)(x)
+            raise TypeError(f"np.{name} takes an array or a number, given {type(x).__name__}")
+        return imperative.apply(TABLE[op_name], [x], {}, ndarray, out)
+
+    function.__name__ = name
+    function.__doc__ = f"NumPy's `{name}` of each element."
+    return function
+
+
+globals().update({_name: _unary_function(_name, _op) for _name, _op in UNARY.items()})

@@ -1,0 +1,180 @@
+"""The array of the `np` face."""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as onp
+
+from core import imperative, storage
+from core.context import Context, current_context
+from core.dtypes import dtype_name
+from core.ndarray.ndarray import NDArray, _install_infix
+from core.ndarray.ndarray import array as _array
+from core.ops.registry import TABLE, F
+
+
+class ndarray(NDArray):
+    """An n-dimensional array with NumPy's semantics: zero dimensions, bool truth values, promoted types."""
+
+    __slots__ = ()
+    _zero_dim = True
+
+    def __repr__(self):
+        text = onp.array2string(self.asnumpy(), separator=", ", prefix="array(")
+        kind = dtype_name(self.dtype)
+        notes = ("" if kind in ("float32", "bool", "int64") else f", dtype={kind}") + (
+            f", ctx={self._ctx}" if self._ctx.device_type != "cpu" else ""
+        )
+        return f"array({text}{notes})"
+
+    def __str__(self):
+        text = str(self.asnumpy())
+        return text if self._ctx.device_type == "cpu" else f"{text} @{self._ctx}"
+
+    def __len__(self):
+        if self.ndim == 0:
+            raise TypeError("len() of unsized object")
+        return self._data.shape[0]
+
+    def __round__(self, n=None):
+        return F.round(self)
+
+    def __invert__(self):
+        return F._npi_bitwise_not(self)
+
+    def __matmul__(self, other):
+        return F._npi_matmul(self, other)
+
+    def __rmatmul__(self, other):
+        return F._npi_matmul(other, self)
+
+    def __hash__(self):
+        return id(self) >> 4
+
+    def __index__(self):
+        if self.ndim == 0 and "int" in dtype_name(self.dtype):
+            return int(self.asnumpy())
+        raise TypeError("only integer scalar arrays can be converted to a scalar index")
+
+    @property
+    def T(self):
+        """The array with its axes reversed."""
+        return self if self.ndim < 2 else self.transpose()
+
+    @property
+    def flat(self):
+        """An iterator over the elements."""
+        return iter(self.reshape(-1))
+
+    def item(self, *args):
+        """One element as a Python number."""
+        return self.asnumpy().item(*args)
+
+    def asscalar(self):
+        """The only element, as a NumPy scalar."""
+        return super().asscalar()
+
+    def as_np_ndarray(self):
+        """The array itself."""
+        return self
+
+    def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
+        """The array converted to `dtype`; without `copy` itself where it has that type."""
+        return super().astype("float32" if dtype is None else dtype, copy)
+
+    def copy(self, order="C"):
+        """A copy in new memory."""
+        return F._copy(self)
+
+    def reshape(self, *args, **kwargs):
+        """The same elements in another shape; -1 takes what is left."""
+        shape = args[0] if len(args) == 1 and not isinstance(args[0], numbers.Integral) else args
+        shape = kwargs.pop("shape", kwargs.pop("newshape", shape))
+        kwargs.pop("order", None)
+        if kwargs:
+            raise TypeError(f"reshape takes shape and order, given {', '.join(kwargs)}")
+        return F._npi_reshape(self, newshape=shape)
+
+
+_NP_INFIX = {
+    "add": ("_npi_add", "_npi_add_scalar", "_npi_add_scalar"),
+    "sub": ("_npi_subtract", "_npi_subtract_scalar", "_npi_rsubtract_scalar"),
+    "mul": ("_npi_multiply", "_npi_multiply_scalar", "_npi_multiply_scalar"),
+    "truediv": ("_npi_true_divide", "_npi_true_divide_scalar", "_npi_rtrue_divide_scalar"),
+    "mod": ("_npi_mod", "_npi_mod_scalar", "_npi_rmod_scalar"),
+    "pow": ("_npi_power", "_npi_power_scalar", "_npi_rpower_scalar"),
+    "and": ("_npi_bitwise_and", "_npi_bitwise_and_scalar", "_npi_bitwise_and_scalar"),
+    "or": ("_npi_bitwise_or", "_npi_bitwise_or_scalar", "_npi_bitwise_or_scalar"),
+    "xor": ("_npi_bitwise_xor", "_npi_bitwise_xor_scalar", "_npi_bitwise_xor_scalar"),
+    "eq": ("_npi_equal", "_npi_equal_scalar", None),
+    "ne": ("_npi_not_equal", "_npi_not_equal_scalar", None),
+    "lt": ("_npi_less", "_npi_less_scalar", None),
+    "le": ("_npi_less_equal", "_npi_less_equal_scalar", None),
+    "gt": ("_npi_greater", "_npi_greater_scalar", None),
+    "ge": ("_npi_greater_equal", "_npi_greater_equal_scalar", None),
+}
+_install_infix(ndarray, _NP_INFIX)
+
+# method -> function of the np namespace that it is
+_METHODS = (
+    "all any argmax argmin argsort clip cumsum diagonal dot expand_dims flatten max mean min nonzero prod ravel repeat round "
+    "sort squeeze std sum swapaxes take tile trace transpose var split broadcast_to sigmoid"
+).split()
+
+
+def _method(name: str):
+    def call(self, *args, **kwargs):
+        from core import numpy
+
+        return getattr(numpy, name)(self, *args, **kwargs)
+
+    call.__name__ = name
+    call.__doc__ = f"The function `np.{name}` of this array."
+    return call
+
+
+for _name in _METHODS:
+    if _name not in ndarray.__dict__:
+        setattr(ndarray, _name, _method(_name))
+
+
+def _transpose(self, *axes):
+    """The array with its axes in another order (reversed by default)."""
+    if len(axes) == 1 and (isinstance(axes[0], (tuple, list)) or axes[0] is None):
+        axes = axes[0] or ()
+    return F.transpose(self, axes=tuple(axes))
+
+
+ndarray.transpose = _transpose
+
+
+def array(object, dtype=None, ctx: Context | None = None, device=None) -> ndarray:
+    """An array with a copy of the values. A NumPy array keeps its type (float64 too), numbers become float32."""
+    if dtype is None and isinstance(object, (onp.ndarray, onp.generic, NDArray)):
+        dtype = object.dtype
+    if isinstance(object, onp.generic):
+        object = onp.asarray(object)
+    return _array(object, ctx or device, dtype, ndarray)
+
+
+def create(name: str, ctx, **given) -> ndarray:
+    """An array from an operator without inputs."""
+    op = TABLE[name]
+    return imperative.create(op, op.parse(given), ctx, ndarray)
+
+
+def as_array(value, like: ndarray | None = None) -> ndarray:
+    """The value as an `np` array: arrays as they are, numbers and lists converted."""
+    if isinstance(value, ndarray):
+        return value
+    if isinstance(value, NDArray):
+        return value.as_np_ndarray()
+    return array(value, ctx=like._ctx if like is not None else None)
+
+
+def empty(shape, dtype="float32", order="C", ctx=None, device=None) -> ndarray:
+    """An array whose values are not set."""
+    ctx = ctx or device or current_context()
+    shape = (shape,) if isinstance(shape, numbers.Integral) else tuple(shape)
+    return ndarray._wrap(storage.empty(shape, dtype or "float32", ctx), ctx)

@@ -1,0 +1,51 @@
+"""The `npx` face: neural network operators on `np` arrays, and the switches of NumPy semantics."""
+
+from __future__ import annotations
+
+import importlib
+
+from core import ops  # the table must be full before functions are looked up in it
+from core.base import nearest
+from core.context import cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
+from core.imperative import front
+from core.numpy.multiarray import ndarray
+from core.ops.registry import TABLE
+from core.util import (
+    is_np_array,
+    is_np_shape,
+    np_array,
+    np_shape,
+    reset_np,
+    set_np,
+    set_np_shape,
+    use_np,
+    use_np_array,
+    use_np_shape,
+)  # fmt: skip
+
+_SUBMODULES = ("random", "image")
+_FILES = ("load", "save", "savez")
+
+
+def __getattr__(name: str):
+    if name in _SUBMODULES:
+        return importlib.import_module(f"core.numpy_extension.{name}")
+    functions = importlib.import_module("core.numpy_extension.functions")
+    value = getattr(functions, name, None)
+    if value is None or name.startswith("_"):
+        op = TABLE.get(f"_npx_{name}") or TABLE.get(name)
+        if op is None or name.startswith("_"):
+            raise AttributeError(f"npx has no function {name!r}.{nearest(name, TABLE)}")
+        value = front(op, ndarray)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({n for n in {*globals(), *TABLE, *_SUBMODULES} if not n.startswith("_")})
+
+
+__all__ = [
+    "cpu", "cpu_pinned", "current_context", "gpu", "gpu_memory_info", "is_np_array", "is_np_shape", "ndarray", "np_array",
+    "np_shape", "num_gpus", "ops", "reset_np", "set_np", "set_np_shape", "use_np", "use_np_array", "use_np_shape",
+]  # fmt: skip

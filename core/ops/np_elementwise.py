@@ -1,0 +1,206 @@
+"""Pointwise operators of the `np` face where they differ from `nd`: types are promoted, truth values are bool.
+
+Two floats give the wider one for + - * (other operations need one type), a float with an integer the float, two
+integers the wider one for + and * only. Integer division gives float32. A number does not change an array's type.
+"""
+
+from core import kernels
+from core.base import MXNetError
+from core.dtypes import FLOATS
+from core.kernels import formula as f
+from core.kernels.formula import Expr, Formula
+from core.ops.attributes import Scalar
+from core.ops.elementwise import BINARY, COMPARISONS
+from core.ops.registry import Operator, make_pointwise, register
+
+_ORDER = {
+    "bool": 0,
+    "uint8": 1,
+    "int8": 1,
+    "int32": 2,
+    "int64": 3,
+    "float16": 4,
+    "bfloat16": 4,
+    "float32": 5,
+    "float64": 6,
+}
+
+
+def _mixed(name, a, b):
+    return MXNetError(f"{name}: the types {a} and {b} do not go together; convert one with astype")
+
+
+def promoted(name: str, a: str, b: str, integers: bool = True, floats: bool = True) -> str:
+    """The type that an operation of types a and b computes in; MXNetError where there is none."""
+    if a == b:
+        return a
+    fa, fb = a in FLOATS, b in FLOATS
+    if fa and fb:
+        if floats:
+            return a if _ORDER[a] > _ORDER[b] else b
+    elif fa or fb:
+        return a if fa else b
+    elif integers and {a, b} != {"int8", "uint8"}:
+        return a if _ORDER[a] > _ORDER[b] else b
+    raise _mixed(name, a, b)
+
+
+def _sum_rule(name):
+    def rule(a, b):
+        kind = promoted(name, a, b)
+        return kind, kind
+
+    return rule
+
+
+def _difference_rule(name):
+    def rule(a, b):
+        kind = promoted(name, a, b, integers=False)
+        if kind == "bool":
+            raise _mixed(name, a, b)
+        return kind, kind
+
+    return rule
+
+
+def _quotient_rule(name):
+    def rule(a, b):
+        kind = promoted(name, a, b, integers=False, floats=False)
+        kind = kind if kind in FLOATS else "float32"
+        return kind, kind
+
+    return rule
+
+
+def _strict_rule(name):
+    def rule(a, b):
+        kind = promoted(name, a, b, integers=False)
+        if kind == "bool":
+            raise _mixed(name, a, b)
+        return kind, kind
+
+    return rule
+
+
+def _truth_rule(name):
+    def rule(a, b):
+        if a != b and (a in FLOATS) != (b in FLOATS):
+            raise _mixed(name, a, b)
+        return promoted(name, a, b), "bool"
+
+    return rule
+
+
+RULES = {
+    "add": _sum_rule, "mul": _sum_rule, "sub": _difference_rule, "div": _quotient_rule, "mod": _strict_rule,
+    "power": _strict_rule, "maximum": _strict_rule, "minimum": _strict_rule, "hypot": _strict_rule,
+}  # fmt: skip
+NP_NAMES = {"add": "add", "sub": "subtract", "mul": "multiply", "div": "true_divide", "mod": "mod", "power": "power",
+            "maximum": "maximum", "minimum": "minimum", "hypot": "hypot"}  # fmt: skip
+NP_TRUTH = {"equal": "equal", "not_equal": "not_equal", "greater": "greater", "greater_equal": "greater_equal",
+            "lesser": "less", "lesser_equal": "less_equal", "logical_and": "logical_and", "logical_or": "logical_or",
+            "logical_xor": "logical_xor"}  # fmt: skip
+
+
+def enter(name, function, rule, differentiable=True):
+    """Enters a pointwise operator of two arrays with a rule for types."""
+
+    def entry(x1, x2):
+        return function(x1, x2)
+
+    entry.__doc__ = f"{name.removeprefix('_npi_')} of two arrays, broadcast against each other."
+    op = Operator(name, entry)
+    return register(make_pointwise(op, Formula.of(entry, name=name.lstrip("_")), rule(name), differentiable))
+
+
+def enter_scalar(name, function, differentiable=True, truth=False, division=False):
+    """Enters a pointwise operator of an array and a number."""
+
+    def entry(data, *, scalar: Scalar):
+        return function(data, scalar)
+
+    def body(data, *, scalar):
+        return function(data, scalar)
+
+    entry.__doc__ = f"{name.removeprefix('_npi_')}: each element with a number."
+    op = Operator(name, entry)
+    formula = Formula.of(body, name=name.lstrip("_"))
+    register(make_pointwise(op, formula, "first", differentiable))
+    kernel = kernels.pointwise.pointwise
+
+    def forward(data, *, scalar):
+        kind = kernels.dtype_name(data)
+        if kind not in FLOATS and not division and isinstance(scalar, float):
+            scalar = int(scalar)
+        if truth:
+            return kernel(formula, (data,), (scalar,), kernels.torch_dtype("bool"))
+        if division and kind not in FLOATS:
+            data = kernels.cast(data, "float32")
+        elif kind == "bool":
+            data = kernels.cast(data, "int64")
+        return kernel(formula, (data,), (scalar,), data.dtype)
+
+    op.forward = forward
+    return op
+
+
+for _name, _np_name in NP_NAMES.items():
+    _function, _, _, _scalar, _reverse = BINARY[_name]
+    enter(f"_npi_{_np_name}", _function, RULES[_name])
+    enter_scalar(f"_npi_{_np_name}_scalar", _function, division=_name == "div")
+    if _reverse:
+        enter_scalar(f"_npi_r{_np_name}_scalar", lambda x, s, _f=_function: _f(s, x), division=_name == "div")
+for _name, _np_name in NP_TRUTH.items():
+    enter(f"_npi_{_np_name}", COMPARISONS[_name][0], _truth_rule, differentiable=False)
+    enter_scalar(f"_npi_{_np_name}_scalar", COMPARISONS[_name][0], differentiable=False, truth=True)
+
+_INTEGERS = ("bool", "uint8", "int8", "int32", "int64")
+
+
+def _integer_rule(name):
+    def rule(a, b):
+        if a not in _INTEGERS or b not in _INTEGERS:
+            raise MXNetError(f"{name}: integers or booleans are needed, given {a} and {b}")
+        kind = promoted(name, a, b)
+        return kind, kind
+
+    return rule
+
+
+def _same_rule(name):
+    def rule(a, b):
+        kind = promoted(name, a, b)
+        return kind, kind
+
+    return rule
+
+
+for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "lcm", "gcd", "left_shift", "right_shift"):
+    enter(f"_npi_{_name}", getattr(f, _name), _integer_rule, differentiable=False)
+    enter_scalar(f"_npi_{_name}_scalar", getattr(f, _name), differentiable=False)
+for _np_name, _function in {
+    "copysign": f.copysign,
+    "arctan2": f.atan2,
+    "ldexp": f.ldexp,
+    "fmax": f.fmax,
+    "fmin": f.fmin,
+    "fmod": f.fmod,
+}.items():
+    enter(f"_npi_{_np_name}", _function, _same_rule)
+    enter_scalar(f"_npi_{_np_name}_scalar", _function)
+    if _np_name in ("copysign", "arctan2", "ldexp", "fmod"):
+        enter_scalar(f"_npi_r{_np_name}_scalar", lambda x, s, _f=_function: _f(s, x))
+
+# truth values of one array
+for _np_name, _function in {
+    "isnan": f.isnan,
+    "isinf": f.isinf,
+    "isfinite": f.isfinite,
+    "isposinf": lambda x: f.logical_and(f.isinf(x), x > 0),
+    "isneginf": lambda x: f.logical_and(f.isinf(x), x < 0),
+    "logical_not": lambda x: f.eq(x, 0),
+}.items():
+    _op = Operator(f"_npi_{_np_name}", lambda x: x)
+    register(make_pointwise(_op, Formula(f"np_{_np_name}", ["x"], [], _function(Expr("input", 0))), "bool", False))
+_op = Operator("_npi_bitwise_not", lambda x: x, aliases=("_npi_invert",))
+register(make_pointwise(_op, Formula.of(lambda x: f.bitwise_not(x), name="np_bitwise_not"), "first", False))

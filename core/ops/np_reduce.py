@@ -1,0 +1,142 @@
+"""Reductions of the `np` face: results may have no axes, means of integers are float32."""
+
+from core import kernels
+from core.base import MXNetError
+from core.dtypes import FLOATS
+from core.ops.attributes import Axis, Bool, Int, OptDType, OptInt
+from core.ops.reduce import kept_shape
+from core.ops.registry import F, composite, gradient, operator
+from core.ops.shape import normal_axes, normal_axis
+
+K = kernels.reduce
+
+
+def _axes(axis, ndim, name):
+    axes = normal_axes(axis, ndim, name)
+    if len(set(axes)) != len(axes):
+        raise MXNetError(f"{name}: an axis is repeated in {axis}")
+    return tuple(sorted(axes))
+
+
+def _spread(value, shape, attrs):
+    """A result (or its gradient) with the reduced axes put back."""
+    return F._reshape_to(value, shape=kept_shape(shape, _axes(attrs.axis, len(shape), "reduction")))
+
+
+def _enter(name):
+    kernel = getattr(K, name)
+
+    def reduction(a, *, axis: Axis = None, dtype: OptDType = None, keepdims: Bool = False):
+        if kernels.dtype_name(a) == "bool":
+            a = kernels.cast(a, "int64")
+        if dtype is not None:
+            a = kernels.cast(a, dtype)
+        return kernel(a, _axes(axis, a.dim(), name), keepdims)
+
+    reduction.__doc__ = f"The {name} over the given axes (all by default)."
+    return operator(f"_np_{name}", aliases=(f"_npi_{name}",))(reduction)
+
+
+sum_, prod = _enter("sum"), _enter("prod")
+
+
+@gradient(sum_)
+def _(head, a_shape, a_dtype, attrs):
+    return [F._broadcast_from(_spread(head, a_shape, attrs), shape=a_shape).astype(a_dtype, copy=False)]
+
+
+@gradient(prod)
+def _(head, a, out, a_shape, attrs):
+    head, out = _spread(head, a_shape, attrs), _spread(out, a_shape, attrs)
+    return [F.broadcast_div(F.broadcast_mul(head, out), a)]
+
+
+@operator("_npi_mean")
+def mean(a, *, axis: Axis = None, dtype: OptDType = None, keepdims: Bool = False):
+    """The mean over the given axes; of integers as float32."""
+    kind = kernels.dtype_name(a)
+    if dtype is not None or kind not in FLOATS:
+        a = kernels.cast(a, dtype or "float32")
+    return K.mean(a, _axes(axis, a.dim(), "mean"), keepdims)
+
+
+@gradient(mean)
+def _(head, a_shape, attrs, a_dtype):
+    count = 1
+    for axis in _axes(attrs.axis, len(a_shape), "mean"):
+        count *= a_shape[axis]
+    grad = F._broadcast_from(_spread(head * (1.0 / max(count, 1)), a_shape, attrs), shape=a_shape)
+    return [grad.astype(a_dtype, copy=False)]
+
+
+def _enter_extremum(name):
+    kernel = getattr(K, name)
+
+    def reduction(a, *, axis: Axis = None, keepdims: Bool = False):
+        return kernel(a, _axes(axis, a.dim(), name), keepdims)
+
+    reduction.__doc__ = f"The {name}imum over the given axes (all by default)."
+    op = operator(f"_np_{name}", aliases=(f"_npi_{name}", f"_np_a{name}"))(reduction)
+
+    @gradient(op)
+    def _(head, a, out, a_shape, attrs, a_dtype):
+        hit = F.broadcast_equal(a, _spread(out, a_shape, attrs))
+        return [F.broadcast_mul(hit, _spread(head, a_shape, attrs))]
+
+    return op
+
+
+max_, min_ = _enter_extremum("max"), _enter_extremum("min")
+
+
+@composite("_npi_var")
+def var(a, *, axis: Axis = None, dtype: OptDType = None, ddof: Int = 0, keepdims: Bool = False):
+    """The variance over the given axes, over count - ddof."""
+    if dtype is not None:
+        a = F.Cast(a, dtype=dtype)
+    axes = _axes(axis, a.ndim, "var")
+    count = 1
+    for x in axes:
+        count *= a.shape[x]
+    centred = a - F._npi_mean(a, axis=axes, keepdims=True, dtype=a.dtype)
+    total = F._np_sum(centred * centred, axis=axes, keepdims=keepdims)
+    return total * (1.0 / (count - ddof) if count > ddof else float("nan")) if _float(a) else total / (count - ddof)
+
+
+def _float(a):
+    return "float" in a.dtype.__name__
+
+
+@composite("_npi_std")
+def std(a, *, axis: Axis = None, dtype: OptDType = None, ddof: Int = 0, keepdims: Bool = False):
+    """The standard deviation over the given axes."""
+    return F.sqrt(F._npi_var(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims))
+
+
+def _enter_place(name):
+    kernel = getattr(K, name)
+
+    def places(data, *, axis: OptInt = None, keepdims: Bool = False):
+        if axis is None:
+            place = kernel(kernels.shape.reshape(data, (data.numel(),)), 0, False)
+            return place.reshape((1,) * data.dim()) if keepdims else place
+        return kernel(data, normal_axis(axis, data.dim(), name), keepdims)
+
+    places.__doc__ = f"The index of the {name[3:]}imum, as int64."
+    return operator(f"_npi_{name}")(places)
+
+
+argmax, argmin = _enter_place("argmax"), _enter_place("argmin")
+
+
+def _enter_truth(name):
+    kernel = getattr(K, name)
+
+    def truth(data, *, axis: Axis = None, keepdims: Bool = False):
+        return kernel(data, _axes(axis, data.dim(), name), keepdims)
+
+    truth.__doc__ = f"Whether {name} elements are not zero."
+    return operator(f"_npi_{name}")(truth)
+
+
+all_, any_ = _enter_truth("all"), _enter_truth("any")

@@ -1,0 +1,90 @@
+"""Shape operators of the `np` and `npx` faces whose codes differ from `nd`."""
+
+import math
+
+from core import kernels
+from core.base import MXNetError
+from core.ops.attributes import Bool, Shape, Str
+from core.ops.registry import F, gradient, operator
+
+K = kernels.shape
+
+
+@operator("_npi_reshape", aliases=("_np_reshape",))
+def reshape(a, *, newshape: Shape, order: Str = "C"):
+    """The same elements in another shape; one length may be -1."""
+    if order != "C":
+        raise MXNetError(f"reshape: only order='C' is supported, given {order!r}")
+    known = math.prod(n for n in newshape if n != -1)
+    missing = newshape.count(-1)
+    if missing > 1 or any(n < -1 for n in newshape):
+        raise MXNetError(f"reshape: {newshape} is no shape; one length may be -1")
+    size = a.numel()
+    if (missing and (known == 0 or size % known)) or (not missing and known != size):
+        raise MXNetError(f"reshape: cannot bring the shape {tuple(a.shape)} of {size} elements into {newshape}")
+    return K.reshape(a, tuple(size // known if n == -1 else n for n in newshape))
+
+
+def npx_shape(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that the codes of npx.reshape stand for: -1 takes what is left, -2 copies an axis, -3 drops one of
+    length 1, -4 copies all that remain, -5 merges two, -6 splits one into the two that follow."""
+    out, i, k = [], 0, 0
+    try:
+        while k < len(wanted):
+            code = wanted[k]
+            if code >= 0:
+                out.append(code)
+                i += 1
+            elif code == -1:
+                out.append(-1)
+                i += 1
+            elif code == -2:
+                out.append(shape[i])
+                i += 1
+            elif code == -3:
+                if shape[i] != 1:
+                    raise MXNetError(f"reshape: -3 drops an axis of length 1, axis {i} has {shape[i]}")
+                i += 1
+            elif code == -4:
+                out.extend(shape[i:])
+                i = len(shape)
+            elif code == -5:
+                out.append(shape[i] * shape[i + 1])
+                i += 2
+            elif code == -6:
+                first, second = wanted[k + 1], wanted[k + 2]
+                first = shape[i] // second if first == -1 else first
+                second = shape[i] // first if second == -1 else second
+                if first * second != shape[i]:
+                    raise MXNetError(f"reshape: cannot split an axis of length {shape[i]} into {first} x {second}")
+                out.extend((first, second))
+                i, k = i + 1, k + 2
+            else:
+                raise MXNetError(f"reshape: {code} in {wanted} is no code; accepted are lengths and -1 to -6")
+            k += 1
+    except IndexError:
+        raise MXNetError(f"reshape: {wanted} asks for more axes than the shape {shape} has") from None
+    size, known = math.prod(shape), math.prod(n for n in out if n != -1)
+    if out.count(-1) > 1 or (-1 in out and (known == 0 or size % known)) or (-1 not in out and known != size):
+        raise MXNetError(f"reshape: cannot bring the shape {shape} into {wanted}")
+    return tuple(size // known if n == -1 else n for n in out)
+
+
+@operator("_npx_reshape")
+def npx_reshape(a, *, newshape: Shape, reverse: Bool = False, order: Str = "C"):
+    """The same elements in another shape, with the codes of `npx_shape`."""
+    shape = tuple(a.shape)
+    if reverse:
+        codes = list(newshape)[::-1]
+        for k in range(len(codes) - 2):  # -6 stands behind its two lengths when read from the right
+            if codes[k + 2] == -6:
+                codes[k], codes[k + 1], codes[k + 2] = -6, codes[k + 1], codes[k]
+        return K.reshape(a, npx_shape(shape[::-1], tuple(codes))[::-1])
+    return K.reshape(a, npx_shape(shape, newshape))
+
+
+for _op in (reshape, npx_reshape):
+
+    @gradient(_op)
+    def _(head, a_shape):
+        return [F._reshape_to(head, shape=a_shape)]
