@@ -17,6 +17,17 @@ def device() -> str:
     return "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda"
 
 
+@pytest.fixture(autouse=True)
+def poison():
+    """Memory from torch.empty is filled with NaN (integers: the largest value), so that a place left out shows."""
+    import torch
+
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(before)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     reason = _unusable()
     if reason:

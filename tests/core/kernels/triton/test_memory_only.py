@@ -43,7 +43,7 @@ def samples():
                 yield pytest.param(sample, id=f"{path.stem.removeprefix('test_')}-{number}")
 
 
-@pytest.mark.parametrize("sample", samples())
+@pytest.mark.parametrize("sample", list(samples()))
 def test_torch_only_moves_memory(sample):
     with Recorder() as recorder:
         sample()

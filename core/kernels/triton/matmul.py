@@ -1,0 +1,349 @@
+"""Matrix products.
+
+Floor of an (M, K) by (K, N) product: 2 M N K operations at the rate of the tensor cores, or the bytes of the two
+operands and the result, whichever takes longer. Square 16-bit products are bound by the former from about 1000 on,
+products with one short side by the latter.
+
+Two kernels compute tiles of the result, in an order that keeps the operands of neighbours in the L2 cache:
+
+- `_gemm_tma` (Hopper and later): as many programs as processors, each of which takes tile after tile; operands come
+  through TMA descriptors, so that the loads of the next tile overlap the end of this one.
+- `_gemm_pointers`: any strides, any alignment, batches; one program a tile.
+
+Thin results, with fewer tiles than processors, are split along K: each program writes a float32 partial product and
+`tiles.add_partials` adds them in a fixed order. Bias, residual and activation are part of whichever kernel comes last.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from core.base import MXNetError
+from core.kernels.triton.aot import AotCase
+from core.kernels.triton.autotune import Config, capability, choose, processors, shape_class
+from core.kernels.triton.tiles import (
+    accumulator,
+    activate,
+    add_partials,
+    in_triton,
+    multiply_add,
+    or_else,
+    partials_of,
+    precision,
+    split_along,
+    tile_of,
+)  # fmt: skip
+
+ACTIVATIONS = (None, "relu", "gelu", "sigmoid", "tanh")
+
+
+def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
+    """Matrix product of the last two axes.
+
+    Shapes: a (..., M, K), or (..., K, M) with `transpose_a`; b (..., K, N), or (..., N, K) with
+    `transpose_b`. Leading axes are equal, or one operand has none; result (..., M, N), contiguous.
+    float16 and bfloat16 accumulate in float32, integers in int64.
+    """
+    if transpose_a:
+        a = a.mT
+    if transpose_b:
+        b = b.mT
+    lead = a.shape[:-2] or b.shape[:-2]
+    shape = (*lead, a.shape[-2], b.shape[-1])
+    if b.ndim == 2 and a.is_contiguous():
+        a = a.view(math.prod(a.shape[:-1]), a.shape[-1])
+    return _gemm(_as_batch(a), _as_batch(b)).view(shape)
+
+
+def linear(x: Tensor, w: Tensor, b: Tensor | None = None, activation: str | None = None, residual=None) -> Tensor:
+    """activation(x w^T + b + residual); `activation` is None, "relu", "gelu", "sigmoid" or "tanh".
+
+    Shapes: x (..., K), w (N, K), b (N,), residual and result (..., N).
+    """
+    if activation not in ACTIVATIONS:
+        raise MXNetError(f"linear: unknown activation {activation!r}; accepted are {', '.join(map(str, ACTIVATIONS))}")
+    shape, rows = (*x.shape[:-1], w.shape[0]), math.prod(x.shape[:-1])
+    if residual is not None:
+        residual = residual.expand(shape).reshape(rows, w.shape[0]).contiguous()
+    x = x.reshape(rows, x.shape[-1])
+    return _gemm(_as_batch(x), _as_batch(w.T), b, residual, activation).view(shape)
+
+
+# ---------------------------------------------------------------- configurations
+
+
+def _tiles(m: int, n: int, k: int, num_warps: int, num_stages: int, group: int = 8) -> Config:
+    return Config({"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP": group}, num_warps, num_stages)
+
+
+# By bytes of an element; for the TMA kernel and for the one with pointers.
+TMA_CONFIGS = {
+    2: [
+        _tiles(128, 128, 64, 4, 4), _tiles(128, 256, 64, 8, 3), _tiles(256, 128, 64, 8, 3), _tiles(128, 128, 64, 8, 4),
+        _tiles(64, 256, 64, 4, 4), _tiles(64, 128, 64, 4, 5), _tiles(64, 64, 128, 4, 4), _tiles(64, 32, 128, 4, 5),
+    ],
+    4: [_tiles(64, 64, 32, 4, 4), _tiles(128, 64, 32, 4, 3), _tiles(128, 128, 32, 8, 3)],
+}  # fmt: skip
+POINTER_CONFIGS = {
+    2: [
+        _tiles(64, 64, 32, 4, 4), _tiles(128, 128, 32, 8, 4), _tiles(128, 128, 64, 8, 3), _tiles(128, 64, 64, 4, 3),
+        _tiles(64, 128, 64, 4, 3), _tiles(16, 128, 64, 4, 4), _tiles(16, 32, 128, 2, 4),
+    ],
+    4: [_tiles(64, 64, 32, 4, 3), _tiles(128, 64, 32, 8, 3), _tiles(16, 64, 64, 4, 3)],
+    8: [_tiles(32, 32, 16, 4, 2), _tiles(64, 64, 16, 8, 2)],
+}  # fmt: skip
+# Where rows are not 16-byte aligned, elements come one at a time through registers.
+ODD_CONFIGS = {
+    2: [POINTER_CONFIGS[2][0], _tiles(16, 64, 32, 4, 2)],
+    4: [_tiles(64, 32, 32, 4, 3)],
+    8: POINTER_CONFIGS[8][:1],
+}
+INTEGER_CONFIGS = [_tiles(16, 16, 16, 4, 2)]
+
+# ---------------------------------------------------------------- launchers
+
+
+def _gemm(a: Tensor, b: Tensor, bias=None, residual=None, activation: str | None = None) -> Tensor:
+    """a (B or 1, M, K) times b (B or 1, K, N) as a contiguous (B, M, N); residual is a contiguous (M, N)."""
+    if a.dtype != b.dtype:
+        raise MXNetError(f"matmul: operands have dtypes {a.dtype} and {b.dtype}; they must be equal")
+    if a.shape[2] != b.shape[1]:
+        raise MXNetError(f"matmul: inner extents differ: {a.shape[2]} and {b.shape[1]}")
+    out = torch.empty((max(a.shape[0], b.shape[0]), a.shape[1], b.shape[2]), dtype=a.dtype, device=a.device)
+    if 0 in (*a.shape[:2], b.shape[0], b.shape[2]):
+        return torch.empty((min(a.shape[0], b.shape[0]), a.shape[1], b.shape[2]), dtype=a.dtype, device=a.device)
+    direct = _describe(a), _describe(b), _describe(out), None if residual is None else _describe(residual[None])
+    tma = capability(a.device) >= 90 and None not in (direct if residual is not None else direct[:3])
+    launch = _launch_tma if tma else _launch_pointers
+    if not a.dtype.is_floating_point:
+        configs = INTEGER_CONFIGS
+    else:
+        table = TMA_CONFIGS if tma else POINTER_CONFIGS if _aligned(a) and _aligned(b) else ODD_CONFIGS
+        configs = table[a.element_size()]
+
+    def run(config: Config) -> None:
+        launch(config, a, b, out, bias, residual, activation)
+
+    key = (a.dtype, tma, a.stride(2) == 1, b.stride(2) == 1, *shape_class(*out.shape, a.shape[2]))
+    run(choose("matmul", key, configs, run))
+    return out
+
+
+def _launch_tma(config: Config, a, b, out, bias, residual, activation) -> None:
+    (_, m, k), n = a.shape, b.shape[2]
+    block_m, block_n, block_k = (config[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
+    tiles = triton.cdiv(m, block_m) * triton.cdiv(n, block_n)
+    splits, k_each = split_along(k, block_k, tiles, processors(a.device))
+    transposed_a, transposed_b = a.stride(2) != 1, b.stride(2) != 1
+    described_a = _descriptor(a[0].T, (block_k, block_m)) if transposed_a else _descriptor(a[0], (block_m, block_k))
+    described_b = _descriptor(b[0].T, (block_n, block_k)) if transposed_b else _descriptor(b[0], (block_k, block_n))
+    half = (block_m, _stored_columns(config))
+    described_out = _descriptor(out[0], half)
+    partials = partials_of(splits, out)
+    programs = min(tiles * splits, processors(a.device))
+    epilogue = bias, residual, activation
+    last = _epilogue(*(epilogue if splits == 1 else (None, None, None)))
+    _gemm_tma[(programs,)](
+        described_a, described_b, described_out,
+        described_out if residual is None else _descriptor(residual, half),
+        or_else(bias, out), or_else(partials, out), m, n, k, splits, k_each,
+        TRANSPOSED_A=transposed_a, TRANSPOSED_B=transposed_b, PARTIAL=splits > 1, **last,
+        PRECISION=precision(a.dtype), **config.launch_options(),
+    )  # fmt: skip
+    if splits > 1:
+        add_partials(partials, out, *epilogue)
+
+
+def _launch_pointers(config: Config, a, b, out, bias, residual, activation) -> None:
+    (batch, m, n), k = out.shape, a.shape[2]
+    tiles = batch * triton.cdiv(m, config["BLOCK_M"]) * triton.cdiv(n, config["BLOCK_N"])
+    splits, k_each = split_along(k, config["BLOCK_K"], tiles, processors(a.device))
+    partials = partials_of(splits, out)
+    epilogue = bias, residual, activation
+    last = _epilogue(*(epilogue if splits == 1 else (None, None, None)))
+    _gemm_pointers[(tiles * splits,)](
+        a, b, or_else(bias, out), or_else(residual, out), out if partials is None else partials, m, n, k,
+        _batch_stride(a), a.stride(1), a.stride(2), _batch_stride(b), b.stride(1), b.stride(2), batch, splits, k_each,
+        EVEN_K=k % config["BLOCK_K"] == 0, **last, ACCUMULATOR=in_triton(accumulator(a.dtype)),
+        PRECISION=precision(a.dtype), **config.launch_options(),
+    )  # fmt: skip
+    if splits > 1:
+        add_partials(partials, out, *epilogue)
+
+
+def _epilogue(bias, residual, activation) -> dict:
+    return {"HAS_BIAS": bias is not None, "HAS_RESIDUAL": residual is not None, "ACTIVATION": activation}
+
+
+def _stored_columns(config: Config) -> int:
+    return config["BLOCK_N"] // 2 if config["BLOCK_N"] >= 128 else config["BLOCK_N"]
+
+
+def _as_batch(t: Tensor) -> Tensor:
+    return t[None] if t.ndim == 2 else t if t.ndim == 3 else t.reshape(math.prod(t.shape[:-2]), *t.shape[-2:])
+
+
+def _batch_stride(t: Tensor) -> int:
+    return t.stride(0) if t.shape[0] > 1 else 0
+
+
+def _describe(t: Tensor) -> bool | None:
+    """True if a TMA descriptor can describe the one matrix in `t`, either way round; else None."""
+    if t.shape[0] != 1 or not t.numel() or not t.is_floating_point() or t.element_size() not in (2, 4):
+        return None
+    inner, outer = sorted(t.stride()[1:])
+    fits = inner == 1 and outer * t.element_size() % 16 == 0 and t.data_ptr() % 16 == 0 and min(t.shape[1:]) > 1
+    return fits or None
+
+
+def _aligned(t: Tensor) -> bool:
+    """Whether Triton can tell that rows start at multiples of 16 elements and are read 16 bytes at a time."""
+    inner, outer = sorted(t.stride()[1:])
+    return inner == 1 and not any(n % 16 for n in (outer, _batch_stride(t), t.shape[1 if t.stride(1) == 1 else 2]))
+
+
+def _descriptor(matrix: Tensor, block: tuple[int, int]) -> TensorDescriptor:
+    return TensorDescriptor(matrix, list(matrix.shape), list(matrix.stride()), list(block))
+
+
+# ---------------------------------------------------------------- kernels
+
+
+@triton.jit
+def _gemm_tma(
+    a, b, out, residual, bias, partials, m, n, k, splits, k_each,
+    TRANSPOSED_A: tl.constexpr, TRANSPOSED_B: tl.constexpr, PARTIAL: tl.constexpr,
+    HAS_BIAS: tl.constexpr, HAS_RESIDUAL: tl.constexpr, ACTIVATION: tl.constexpr, PRECISION: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    tiles = tl.cdiv(m, BLOCK_M) * tl.cdiv(n, BLOCK_N)
+    for item in tl.range(tl.program_id(0), tiles * splits, tl.num_programs(0), flatten=True):
+        split = item // tiles
+        row, column = tile_of(item % tiles, m, n, BLOCK_M, BLOCK_N, GROUP)
+        row, column = row * BLOCK_M, column * BLOCK_N
+        sums = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for at in tl.range(split * k_each, tl.minimum(split * k_each + k_each, k), BLOCK_K):
+            x = a.load([at, row]).T if TRANSPOSED_A else a.load([row, at])
+            y = b.load([column, at]).T if TRANSPOSED_B else b.load([at, column])
+            sums = multiply_add(x, y, sums, PRECISION)
+        if PARTIAL:
+            rows, columns = row + tl.arange(0, BLOCK_M), column + tl.arange(0, BLOCK_N)
+            start = split.to(tl.int64) * m * n
+            places = start + rows[:, None].to(tl.int64) * n + columns[None, :]
+            tl.store(partials + places, sums, mask=(rows[:, None] < m) & (columns[None, :] < n))
+        elif BLOCK_N >= 128:
+            # In halves, lest the epilogue spill registers.
+            HALF: tl.constexpr = BLOCK_N // 2
+            left, right = tl.split(tl.permute(tl.reshape(sums, (BLOCK_M, 2, HALF)), (0, 2, 1)))
+            _finish(left, row, column, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION)
+            _finish(right, row, column + HALF, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION)
+        else:
+            _finish(sums, row, column, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION)
+
+
+@triton.jit
+def _finish(
+    sums, row, column, out, residual, bias, n,
+    HAS_BIAS: tl.constexpr, HAS_RESIDUAL: tl.constexpr, ACTIVATION: tl.constexpr,
+):  # fmt: skip
+    if HAS_BIAS:
+        columns = column + tl.arange(0, sums.shape[1])
+        sums += tl.load(bias + columns, mask=columns < n, other=0).to(tl.float32)[None, :]
+    if HAS_RESIDUAL:
+        sums += residual.load([row, column]).to(tl.float32)
+    out.store([row, column], activate(sums, ACTIVATION).to(out.dtype))
+
+
+@triton.jit
+def _gemm_pointers(
+    a, b, bias, residual, out, m, n, k,
+    a_batch, a_row, a_column, b_batch, b_row, b_column, batches, splits, k_each,
+    EVEN_K: tl.constexpr, HAS_BIAS: tl.constexpr, HAS_RESIDUAL: tl.constexpr, ACTIVATION: tl.constexpr,
+    ACCUMULATOR: tl.constexpr, PRECISION: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    tiles = tl.cdiv(m, BLOCK_M) * tl.cdiv(n, BLOCK_N)
+    item = tl.program_id(0)
+    row, column = tile_of(item % tiles, m, n, BLOCK_M, BLOCK_N, GROUP)
+    batch, split = (item // tiles) % batches, item // (tiles * batches)
+    rows, columns = row * BLOCK_M + tl.arange(0, BLOCK_M), column * BLOCK_N + tl.arange(0, BLOCK_N)
+    inner = tl.arange(0, BLOCK_K)
+    start = (split * k_each).to(tl.int64)
+    end = tl.minimum(split * k_each + k_each, k)
+    a += batch.to(tl.int64) * a_batch + start * a_column
+    b += batch.to(tl.int64) * b_batch + start * b_row
+    a_places = a + rows[:, None].to(tl.int64) * a_row + inner[None, :].to(tl.int64) * a_column
+    b_places = b + inner[:, None].to(tl.int64) * b_row + columns[None, :].to(tl.int64) * b_column
+    sums = tl.zeros((BLOCK_M, BLOCK_N), ACCUMULATOR)
+    for at in tl.range(split * k_each, end, BLOCK_K):
+        a_mask, b_mask = (rows < m)[:, None], (columns < n)[None, :]
+        if not EVEN_K:
+            a_mask, b_mask = a_mask & (inner < end - at)[None, :], b_mask & (inner < end - at)[:, None]
+        x = tl.load(a_places, mask=a_mask, other=0)
+        y = tl.load(b_places, mask=b_mask, other=0)
+        sums = multiply_add(x, y, sums, PRECISION)
+        a_places += BLOCK_K * a_column
+        b_places += BLOCK_K * b_row
+    if HAS_BIAS:
+        sums += tl.load(bias + columns, mask=columns < n, other=0).to(ACCUMULATOR)[None, :]
+    places = ((split * batches + batch).to(tl.int64) * m + rows[:, None]) * n + columns[None, :]
+    mask = (rows[:, None] < m) & (columns[None, :] < n)
+    if HAS_RESIDUAL:
+        sums += tl.load(residual + places, mask=mask, other=0).to(ACCUMULATOR)
+    tl.store(out + places, activate(sums, ACTIVATION).to(out.dtype.element_ty), mask=mask)
+
+
+# ---------------------------------------------------------------- ahead of time
+
+_SIZES = {"m": "i32", "n": "i32:16", "k": "i32:16"}
+_PLAIN = {"HAS_BIAS": False, "HAS_RESIDUAL": False, "ACTIVATION": None}
+_FUSED = {"HAS_BIAS": True, "HAS_RESIDUAL": True, "ACTIVATION": "gelu"}
+
+
+def _aot_tma(kind: str, config: Config, transposed=(False, True), last=_PLAIN) -> AotCase:
+    m, n, k = (config[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
+    blocks = {
+        "a": (k, m) if transposed[0] else (m, k), "b": (n, k) if transposed[1] else (k, n),
+        "out": (m, _stored_columns(config)), "residual": (m, _stored_columns(config)),
+    }  # fmt: skip
+    signature = {name: f"tensordesc<{kind}[{rows}, {columns}]>" for name, (rows, columns) in blocks.items()}
+    signature |= {"bias": f"*{kind}", "partials": "*fp32", **_SIZES, "splits": "i32", "k_each": "i32:16"}
+    constexprs = {
+        "TRANSPOSED_A": transposed[0], "TRANSPOSED_B": transposed[1], "PARTIAL": False, **last,
+        "PRECISION": "tf32x3" if kind == "fp32" else "ieee", **config.constexprs,
+    }  # fmt: skip
+    return AotCase(_gemm_tma, signature, constexprs, config.num_warps, config.num_stages, tensor_core=True, since=90)
+
+
+def _aot_pointers(kind: str, config: Config, last=_PLAIN, aligned: bool = True) -> AotCase:
+    strides = {"a_batch": "i64:16", "a_row": "i32:16", "b_batch": "i64:16", "b_column": "i32:16"}
+    signature = {name: f"*{kind}" for name in ("a", "b", "bias", "residual", "out")}
+    signature |= {**_SIZES, **strides, "batches": "i32", "splits": "i32", "k_each": "i32:16"}
+    if not aligned:
+        signature = {name: given.partition(":")[0] for name, given in signature.items()}
+    constexprs = {
+        "a_column": 1, "b_row": 1, "EVEN_K": aligned, **last,
+        "ACCUMULATOR": {"fp64": tl.float64, "i32": tl.int64}.get(kind, tl.float32),
+        "PRECISION": "tf32x3" if kind == "fp32" else "ieee", **config.constexprs,
+    }  # fmt: skip
+    tensor_core = kind in ("fp16", "fp32")
+    return AotCase(_gemm_pointers, signature, constexprs, config.num_warps, config.num_stages, tensor_core)
+
+
+AOT = [
+    *(_aot_tma("fp16", config, last=_FUSED) for config in TMA_CONFIGS[2]),
+    *(_aot_tma("fp16", TMA_CONFIGS[2][0], transposed) for transposed in ((False, False), (True, False))),
+    *(_aot_tma("fp32", config) for config in TMA_CONFIGS[4]),
+    *(_aot_pointers("fp16", config, _FUSED) for config in POINTER_CONFIGS[2]),
+    *(_aot_pointers("fp32", config) for config in POINTER_CONFIGS[4]),
+    *(_aot_pointers("fp64", config) for config in POINTER_CONFIGS[8]),
+    *(_aot_pointers("i32", config) for config in INTEGER_CONFIGS),
+    *(_aot_pointers("fp16", config, _FUSED, aligned=False) for config in ODD_CONFIGS[2]),
+    *(_aot_pointers(kind, ODD_CONFIGS[size][0], aligned=False) for kind, size in (("fp32", 4), ("fp64", 8))),
+]  # fmt: skip

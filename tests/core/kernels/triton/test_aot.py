@@ -1,0 +1,36 @@
+"""Every tuned configuration compiles ahead of time: no spills, shared memory within the limit, tensor cores used.
+
+The compiler runs in another process, for this one interprets. Every case is compiled for sm_90, and a sample for
+sm_80 and sm_100; `slow` compiles all for all.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+def test_tuned_configurations_compile(root):
+    check(root, "--arch", "90", "80", "100", "--every", "8")
+
+
+@pytest.mark.slow
+def test_tuned_configurations_compile_everywhere(root):
+    check(root)
+
+
+def check(root, *arguments):
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    script = root / "scripts/benchmarks/kernel_resources.py"
+    result = subprocess.run(
+        [sys.executable, script, "--json", *arguments], capture_output=True, text=True, env=environment, cwd=root
+    )
+    rows = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+    assert rows, result.stderr[-2000:]
+    wrong = [
+        f"sm_{row['arch']} {row['room']}: {row['case']}: {'; '.join(row['wrong'])}" for row in rows if row["wrong"]
+    ]
+    assert not wrong, "\n".join(wrong)
+    assert result.returncode == 0, result.stderr[-2000:]

@@ -1,0 +1,130 @@
+"""Matrix products of the Triton wing against float64 NumPy."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from core.base import MXNetError
+from core.kernels.triton import matmul as room
+from core.kernels.triton import tiles
+from tests.core.kernels.naive import relative_error
+
+LIMITS = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 1e-2}
+ACTIVATIONS = {
+    None: lambda y: y,
+    "relu": lambda y: np.maximum(y, 0),
+    "gelu": lambda y: 0.5 * y * (1 + np.vectorize(math.erf)(y / math.sqrt(2))),
+    "sigmoid": lambda y: 1 / (1 + np.exp(-y)),
+    "tanh": np.tanh,
+}
+# M, N, K: the first three have aligned rows and go through TMA descriptors in 16 and 32 bits, the others do not.
+SHAPES = [(16, 24, 32), (72, 136, 40), (8, 8, 1024), (5, 7, 3), (1, 1, 1), (67, 1, 131), (1, 13, 300), (3, 2, 520)]
+
+
+@pytest.mark.parametrize("dtype", LIMITS, ids=str)
+@pytest.mark.parametrize("transpose_a, transpose_b", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_matmul(shape, transpose_a, transpose_b, dtype, device):
+    m, n, k = shape
+    a = tensor((k, m) if transpose_a else (m, k), dtype, device)
+    b = tensor((n, k) if transpose_b else (k, n), dtype, device)
+    got = room.matmul(a, b, transpose_a, transpose_b)
+    assert got.dtype == dtype and got.is_contiguous()
+    want = exact(a.mT if transpose_a else a) @ exact(b.mT if transpose_b else b)
+    assert relative_error(exact(got), want) < LIMITS[dtype]
+
+
+@pytest.mark.parametrize(
+    "a_shape, b_shape",
+    [
+        ((3, 5, 7), (3, 7, 4)),
+        ((2, 3, 5, 7), (2, 3, 7, 4)),
+        ((3, 5, 7), (7, 4)),
+        ((5, 7), (3, 7, 4)),
+        ((2, 8, 16), (16, 8)),
+    ],
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+def test_batches(a_shape, b_shape, dtype, device):
+    a, b = tensor(a_shape, dtype, device), tensor(b_shape, dtype, device)
+    assert relative_error(exact(room.matmul(a, b)), exact(a) @ exact(b)) < LIMITS[dtype]
+    swapped = room.matmul(b.mT, a.mT)
+    assert relative_error(exact(swapped), exact(b.mT) @ exact(a.mT)) < LIMITS[dtype]
+
+
+def test_strides(device):
+    a, b = tensor((9, 20), torch.float32, device)[1::2, 3::3], tensor((12, 14), torch.float32, device)[::2, 1:9:2]
+    b = b[: a.shape[1]]
+    assert relative_error(exact(room.matmul(a, b)), exact(a) @ exact(b)) < 1e-5
+    same = tensor((1, 6), torch.float32, device).expand(5, 6)
+    assert relative_error(exact(room.matmul(same, b)), exact(same) @ exact(b)) < 1e-5
+
+
+@pytest.mark.parametrize("m, n, k", [(0, 3, 4), (3, 0, 4), (3, 4, 0)])
+def test_empty(m, n, k, device):
+    got = room.matmul(torch.ones(m, k, device=device), torch.ones(k, n, device=device))
+    assert torch.equal(got, torch.zeros(m, n, device=device))
+    assert room.matmul(torch.ones(0, m, k, device=device), torch.ones(0, k, n, device=device)).shape == (0, m, n)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, torch.int64], ids=str)
+def test_integers(dtype, device):
+    a, b = (
+        torch.arange(35, dtype=dtype, device=device).view(5, 7),
+        torch.arange(21, dtype=dtype, device=device).view(7, 3),
+    )
+    want = (a.cpu().numpy() @ b.cpu().numpy()).astype(str(dtype).removeprefix("torch."))
+    np.testing.assert_array_equal(room.matmul(a, b).cpu().numpy(), want)
+
+
+@pytest.mark.parametrize(
+    "activation, dtype", [*((name, torch.float32) for name in ACTIVATIONS), *(("gelu", dtype) for dtype in LIMITS)]
+)
+@pytest.mark.parametrize("bias, residual", [(False, False), (True, False), (True, True)])
+@pytest.mark.parametrize("n, k", [(7, 13), (24, 16), (160, 16), (8, 1024)])
+def test_linear(n, k, bias, residual, activation, dtype, device):
+    x, w, b, r = (tensor(shape, dtype, device) for shape in ((2, 3, k), (n, k), (n,), (2, 3, n)))
+    got = room.linear(x, w, b if bias else None, activation, r if residual else None)
+    y = exact(x) @ exact(w).T + exact(b) * bias + exact(r) * residual
+    assert got.dtype == dtype and got.shape == (2, 3, n)
+    assert relative_error(exact(got), ACTIVATIONS[activation](y)) < LIMITS[dtype]
+
+
+def test_errors(device):
+    one = torch.ones(1, 2, device=device)
+    with pytest.raises(MXNetError, match=r"'swish'.*relu"):
+        room.linear(one, one, activation="swish")
+    with pytest.raises(MXNetError, match="dtypes"):
+        room.matmul(one, one.half(), transpose_b=True)
+    with pytest.raises(MXNetError, match="inner extents"):
+        room.matmul(one, one)
+
+
+def test_long_sums_are_split():
+    assert tiles.split_along(4096, 64, 4, 132) == (8, 512)
+    assert tiles.split_along(4096, 64, 200, 132) == (1, 4096)
+    assert tiles.split_along(0, 64, 1, 132) == (1, 64)
+
+
+def tensor(shape, dtype, device):
+    generator = torch.Generator().manual_seed(sum(shape))
+    return torch.randn(shape, generator=generator, dtype=torch.float64).to(device, dtype)
+
+
+def exact(t):
+    return t.double().cpu().numpy()
+
+
+def _samples():
+    for dtype in (torch.float32, torch.float16):
+        for m, n, k in ((16, 16, 32), (5, 7, 3), (8, 8, 1024)):
+            x, w, b, r = (torch.ones(shape, dtype=dtype) for shape in ((m, k), (n, k), (n,), (m, n)))
+            yield lambda x=x, w=w, b=b, r=r: room.linear(x, w, b, "gelu", r)
+            yield lambda x=x, w=w: room.matmul(x, w, transpose_b=True)
+    batch = torch.ones(2, 3, 4, 5)
+    yield lambda: room.matmul(batch, batch, transpose_a=True)
+
+
+SAMPLES = list(_samples())
