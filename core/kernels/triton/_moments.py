@@ -31,15 +31,15 @@ def moments_of(f: Fold, dtype: torch.dtype, eps: float | None = None) -> tuple[T
     target = (mean, spread)
     if t.splits > 1:
         target = tuple(torch.empty((t.splits, f.kept), dtype=acc, device=f.x.device) for _ in range(2))
-    constexprs = {"ACC": language_type(acc), "RSTD": eps is not None}
+    constexprs = {"ACC": language_type(acc), "EPS": eps}
     grid = (triton.cdiv(f.kept, t.BK), t.splits)
     _welford_kernel[grid](
-        f.x, *target, *f.arguments, t.chunk, eps or 0.0, LAST=t.splits == 1, **constexprs, **f.flags,
+        f.x, *target, *f.arguments, t.chunk, LAST=t.splits == 1, **constexprs, **f.flags,
         BK=t.BK, BR=t.BR, num_warps=t.num_warps,
     )  # fmt: skip
     if t.splits > 1:
         _merge_kernel[(triton.cdiv(f.kept, MERGED),)](
-            *target, mean, spread, f.kept, f.reduced, t.splits, t.chunk, eps or 0.0, **constexprs, BK=MERGED
+            *target, mean, spread, f.kept, f.reduced, t.splits, t.chunk, **constexprs, BK=MERGED
         )
     return mean, spread
 
@@ -47,10 +47,10 @@ def moments_of(f: Fold, dtype: torch.dtype, eps: float | None = None) -> tuple[T
 MERGED = 64  # results that one program of the second stage makes
 
 
-@triton.jit(do_not_specialize=["reduced", "eps"])
+@triton.jit(do_not_specialize=["reduced"])
 def _welford_kernel(
-    x, mean_out, spread_out, kept, k0, ks1, ks0, reduced, r0, rs1, rs0, chunk, eps,
-    LAST: tl.constexpr, ACC: tl.constexpr, RSTD: tl.constexpr,
+    x, mean_out, spread_out, kept, k0, ks1, ks0, reduced, r0, rs1, rs0, chunk,
+    LAST: tl.constexpr, ACC: tl.constexpr, EPS: tl.constexpr,
     K2: tl.constexpr, R2: tl.constexpr, WIDE: tl.constexpr, BK: tl.constexpr, BR: tl.constexpr,
 ):  # fmt: skip
     """Moments of one chunk; the sum of squared deviations unless it is the LAST stage."""
@@ -79,13 +79,13 @@ def _welford_kernel(
     row = tl.sum(mean * weight, 1) / number
     away = mean - row[:, None]
     total = tl.sum(squares + away * away * weight, 1)
-    _store_moments(mean_out, spread_out, split.to(tl.int64) * kept + k, k < kept, row, total, number, eps, LAST, RSTD)
+    _store_moments(mean_out, spread_out, split.to(tl.int64) * kept + k, k < kept, row, total, number, LAST, EPS)
 
 
-@triton.jit(do_not_specialize=["reduced", "splits", "chunk", "eps"])
+@triton.jit(do_not_specialize=["reduced", "splits", "chunk"])
 def _merge_kernel(
-    means, squares, mean_out, spread_out, kept, reduced, splits, chunk, eps,
-    ACC: tl.constexpr, RSTD: tl.constexpr, BK: tl.constexpr,
+    means, squares, mean_out, spread_out, kept, reduced, splits, chunk,
+    ACC: tl.constexpr, EPS: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
     """Merges the moments of the chunks, one after the other."""
     k = tl.program_id(0).to(tl.int64) * BK + tl.arange(0, BK)
@@ -99,18 +99,16 @@ def _merge_kernel(
         delta = tl.load(means + place, mask=k < kept, other=0) - mean
         total += tl.load(squares + place, mask=k < kept, other=0) + delta * delta * (before * added / (before + added))
         mean += delta * (added / (before + added))
-    _store_moments(mean_out, spread_out, k, k < kept, mean, total, reduced.to(ACC), eps, True, RSTD)
+    _store_moments(mean_out, spread_out, k, k < kept, mean, total, reduced.to(ACC), True, EPS)
 
 
 @triton.jit
-def _store_moments(
-    mean_out, spread_out, place, inside, mean, total, number, eps, LAST: tl.constexpr, RSTD: tl.constexpr
-):
+def _store_moments(mean_out, spread_out, place, inside, mean, total, number, LAST: tl.constexpr, EPS: tl.constexpr):
     spread = total
     if LAST:
         spread = total / number
-        if RSTD:
-            spread = 1 / tl.sqrt(spread + eps.to(spread.dtype))
+        if EPS is not None:
+            spread = 1 / tl.sqrt(spread + EPS)
     tl.store(mean_out + place, mean.to(mean_out.dtype.element_ty), mask=inside)
     tl.store(spread_out + place, spread.to(spread_out.dtype.element_ty), mask=inside)
 
@@ -119,11 +117,11 @@ def _aot() -> Iterator[AotCase]:
     for dtype, acc in (("*bf16", tl.float32), ("*fp64", tl.float64)):
         for last in (True, False):
             outputs = dict.fromkeys(("mean_out", "spread_out"), "*fp64" if acc == tl.float64 else "*fp32")
-            constexprs = {"LAST": last, "ACC": acc, "RSTD": last}
-            yield from aot_cases(_welford_kernel, {"x": dtype} | outputs, {"eps": "fp32"}, constexprs)
+            constexprs = {"LAST": last, "ACC": acc, "EPS": 1e-5 if last else None}
+            yield from aot_cases(_welford_kernel, {"x": dtype} | outputs, {}, constexprs)
     pointers = dict.fromkeys(("means", "squares", "mean_out", "spread_out"), "*fp32")
-    integers = {"kept": "i32", "reduced": "i32", "splits": "i32", "chunk": "i32", "eps": "fp32"}
-    yield AotCase(_merge_kernel, pointers | integers, {"ACC": tl.float32, "RSTD": True, "BK": MERGED})
+    integers = {"kept": "i32", "reduced": "i32", "splits": "i32", "chunk": "i32"}
+    yield AotCase(_merge_kernel, pointers | integers, {"ACC": tl.float32, "EPS": 1e-5, "BK": MERGED})
 
 
 AOT = list(_aot())

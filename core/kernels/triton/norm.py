@@ -1,0 +1,156 @@
+"""Batch, layer and group normalisation, forward and backward.
+
+Statistics (`mean`, `rstd` = 1 / sqrt(variance + eps), biased variance) are float32, float64 for float64 inputs.
+`gamma` (None: 1) and `beta` (None: 0) may have another dtype than `x`; their gradients have the dtype of `gamma`
+(of the statistics if it is None). Channels-last inputs give channels-last results.
+
+Floor: layer norm reads and writes each tensor once (2 bytes(x) forward, 3 backward). Batch and group norm need the
+statistics of far elements before the first result: a second read of `x` forward (3 bytes(x), from the L2 cache
+while x fits there) and of `dy` and `x` backward (5 bytes(x)).
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from core.kernels.triton import _layer_norm, _per_channel
+from core.kernels.triton._fold import accumulator, fold
+from core.kernels.triton._moments import moments_of
+
+
+def batch_norm(
+    x: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(x - mean) rstd gamma + beta with statistics over all axes but `axis`; returns (y, mean, rstd).
+
+    Source: Ioffe and Szegedy, 2015. `gamma`, `beta`, `mean` and `rstd` have shape (x.shape[axis],). Without elements
+    the statistics are 0 and 1 / sqrt(eps).
+    """
+    if x.numel() == 0:
+        return torch.empty_like(x), *_no_statistics(x, (x.shape[axis],), eps)
+    view = _per_channel.channels(x, axis)
+    others = tuple(a for a in range(x.ndim) if a != axis)
+    mean, rstd = moments_of(fold(view.x, others), accumulator(x.dtype), eps)
+    return _per_channel.apply(view, gamma, beta, mean, rstd), mean, rstd
+
+
+def batch_norm_inference(
+    x: Tensor, gamma: Tensor | None, beta: Tensor | None, mean: Tensor, var: Tensor, axis: int, eps: float
+) -> Tensor:
+    """(x - mean) / sqrt(var + eps) gamma + beta with given statistics of shape (x.shape[axis],)."""
+    return _per_channel.apply(_per_channel.channels(x, axis), gamma, beta, mean, var, eps)
+
+
+def batch_norm_grad(
+    dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, rstd: Tensor, axis: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients (dx, dgamma, dbeta) of `batch_norm`, from its input and the statistics that it returned."""
+    view = _per_channel.channels(x, axis)
+    dy = _per_channel.laid_out_as(view.x, dy)
+    sums = _per_channel.gradient_sums(view, dy, mean, rstd)
+    dx = _per_channel.apply_gradient(view, dy, gamma, mean, rstd, sums)
+    return dx, *_parameters(sums, gamma)
+
+
+def batch_norm_inference_grad(
+    dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, var: Tensor, axis: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients (dx, dgamma, dbeta) of `batch_norm_inference`; the statistics are constants."""
+    view = _per_channel.channels(x, axis)
+    dy = _per_channel.laid_out_as(view.x, dy)
+    sums = _per_channel.gradient_sums(view, dy, mean, var, eps)
+    dx = _per_channel.apply_gradient(view, dy, gamma, mean, var, None, eps)
+    return dx, *_parameters(sums, gamma)
+
+
+def layer_norm(
+    x: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(x - mean) rstd gamma + beta with statistics along `axis`; returns (y, mean, rstd).
+
+    Source: Ba, Kiros and Hinton, 2016. `gamma` and `beta` have shape (x.shape[axis],), `mean` and `rstd` the shape of
+    `x` with 1 for `axis`.
+    """
+    if x.numel() == 0:
+        return torch.empty_like(x), *_no_statistics(x, [1 if a == axis else n for a, n in enumerate(x.shape)], eps)
+    last, matrix = _rows(x, axis)
+    if _layer_norm.fits(matrix.shape[1]):
+        results = _layer_norm.forward(matrix, gamma, beta, eps)
+    else:
+        results = group_norm(matrix, gamma, beta, 1, eps)
+    y, mean, rstd = (t.view(*last.shape[:-1], -1) for t in results)
+    return _from_last(y, axis), _from_last(mean, axis), _from_last(rstd, axis)
+
+
+def layer_norm_grad(
+    dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, rstd: Tensor, axis: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients (dx, dgamma, dbeta) of `layer_norm`, from its input and the statistics that it returned."""
+    if x.numel() == 0:
+        return torch.empty_like(x), *_parameters(_no_sums(x, x.shape[axis]), gamma)
+    last, matrix = _rows(x, axis)
+    dy, mean, rstd = _rows(dy, axis)[1], _rows(mean, axis)[1], _rows(rstd, axis)[1]
+    if _layer_norm.gradient_fits(matrix.shape[1]):
+        dx, sums = _layer_norm.backward(dy, matrix, gamma, mean, rstd)
+        dgamma, dbeta = _parameters(sums, gamma)
+    else:
+        dx, dgamma, dbeta = group_norm_grad(dy, matrix, gamma, mean, rstd, 1)
+    return _from_last(dx.view(last.shape), axis), dgamma, dbeta
+
+
+def group_norm(
+    x: Tensor, gamma: Tensor | None, beta: Tensor | None, num_groups: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(x - mean) rstd gamma + beta with statistics over each of `num_groups` groups of channels of each sample.
+
+    Source: Wu and He, 2018. `x` (N, C, ...), `gamma` and `beta` (C,); returns (y, mean, rstd), the statistics (N, G).
+    """
+    shape = (x.shape[0], num_groups)
+    if x.numel() == 0:
+        return torch.empty_like(x), *_no_statistics(x, shape, eps)
+    view = _per_channel.channels(x, 1)._replace(groups=num_groups)
+    grouped = view.x.unflatten(1, (num_groups, -1))
+    mean, rstd = moments_of(fold(grouped, tuple(range(2, grouped.ndim))), accumulator(x.dtype), eps)
+    return _per_channel.apply(view, gamma, beta, mean, rstd), mean.view(shape), rstd.view(shape)
+
+
+def group_norm_grad(
+    dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, rstd: Tensor, num_groups: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients (dx, dgamma, dbeta) of `group_norm`, from its input and the statistics that it returned."""
+    if x.numel() == 0:
+        return torch.empty_like(x), *_parameters(_no_sums(x, x.shape[1]), gamma)
+    view = _per_channel.channels(x, 1)._replace(groups=num_groups)
+    dy = _per_channel.laid_out_as(view.x, dy)
+    sums = _per_channel.gradient_sums(view, dy, mean, rstd)
+    dx = _per_channel.apply_gradient(view, dy, gamma, mean, rstd, _per_channel.group_terms(view, gamma, sums))
+    return dx, *_parameters(_per_channel.over_samples(view, sums), gamma)
+
+
+def _parameters(sums: Tensor, gamma: Tensor | None) -> tuple[Tensor, Tensor]:
+    """dgamma and dbeta from the sums (2, C) of dy xhat and of dy."""
+    dgamma, dbeta = sums.unbind(0)
+    dtype = sums.dtype if gamma is None else gamma.dtype
+    return dgamma.to(dtype), dbeta.to(dtype)
+
+
+def _no_statistics(x: Tensor, shape, eps: float) -> tuple[Tensor, Tensor]:
+    mean = torch.zeros(shape, dtype=accumulator(x.dtype), device=x.device)
+    return mean, torch.full_like(mean, 1 / math.sqrt(eps) if eps > 0 else math.inf)
+
+
+def _no_sums(x: Tensor, channels: int) -> Tensor:
+    return torch.zeros((2, channels), dtype=accumulator(x.dtype), device=x.device)
+
+
+def _rows(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+    """`x` with `axis` last, and that as a contiguous matrix."""
+    last = x.transpose(axis, -1).contiguous()
+    return last, last.view(-1, last.shape[-1])
+
+
+def _from_last(x: Tensor, axis: int) -> Tensor:
+    return x.transpose(axis, -1).contiguous()
