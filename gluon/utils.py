@@ -1,0 +1,83 @@
+"""Helpers of training programs: batches over several contexts, gradient clipping; and the names of `gluon.store`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Sequence
+
+from core import ndarray as nd
+from core.context import Context
+from gluon.store import DownloadError, check_sha1, download, replace_file
+from gluon.store import repo_file_url as _get_repo_file_url  # noqa: F401 - the name that toolkits import
+from gluon.store import repo_url as _get_repo_url  # noqa: F401
+
+__all__ = [
+    "DownloadError",
+    "check_sha1",
+    "clip_global_norm",
+    "download",
+    "replace_file",
+    "split_and_load",
+    "split_data",
+]
+
+
+def split_data(data, num_slice: int, batch_axis: int = 0, even_split: bool = True) -> list:
+    """Cuts an array into `num_slice` pieces along `batch_axis`.
+
+    Raises ValueError when the extent is not a multiple of `num_slice`, unless `even_split` is false: then the
+    first pieces are one longer than the others.
+    """
+    size = data.shape[batch_axis]
+    length, extra = divmod(size, num_slice)
+    if extra and even_split:
+        raise ValueError(
+            f"data with shape {tuple(data.shape)} cannot be evenly split into {num_slice} slices along axis "
+            f"{batch_axis}. Use a batch size that's multiple of {num_slice} or set even_split=False to allow uneven "
+            "partitioning of data."
+        )
+    if length == 0:
+        raise ValueError(
+            f"too many slices: {num_slice} for data with shape {tuple(data.shape)} along axis {batch_axis}"
+        )
+    if num_slice == 1:
+        return [data]
+    ends = list(itertools.accumulate(length + (i < extra) for i in range(num_slice)))
+    before = (slice(None),) * (batch_axis % len(data.shape))
+    return [data[(*before, slice(begin, end))] for begin, end in zip([0, *ends], ends)]
+
+
+def split_and_load(data, ctx_list: Sequence[Context] | Context, batch_axis: int = 0, even_split: bool = True) -> list:
+    """Cuts a batch into one piece for each context and puts the pieces there.
+
+    `data` may be an NDArray or what `nd.array` takes. Errors as for `split_data`.
+    """
+    contexts = [ctx_list] if isinstance(ctx_list, Context) else list(ctx_list)
+    if not isinstance(data, nd.NDArray):
+        data = nd.array(data, ctx=contexts[0])
+    slices = split_data(data, len(contexts), batch_axis, even_split)
+    return [piece.as_in_context(context) for piece, context in zip(slices, contexts)]
+
+
+def clip_global_norm(arrays: Sequence, max_norm: float, check_isfinite: bool = True):
+    """Scales `arrays` in place so that their 2-norm, taken together, is at most `max_norm`; returns the former norm.
+
+    With `check_isfinite` the norm is a float (reading it waits for the result) and a warning tells when it is not
+    finite. Without, it is an array of one element and nothing waits.
+    """
+    if not arrays:
+        raise ValueError("clip_global_norm needs at least one array")
+    context = arrays[0].ctx
+    squares = [(array.astype("float32") ** 2).sum().reshape((1,)).as_in_context(context) for array in arrays]
+    total = sum(squares[1:], squares[0]).sqrt()
+    scale = (max_norm / (total + 1e-8)).clip(0, 1)
+    for array in arrays:
+        array *= scale.as_in_context(array.ctx).astype(array.dtype)
+    if not check_isfinite:
+        return total
+    norm = total.asscalar()
+    if not math.isfinite(norm):
+        warnings.warn("nan or inf is detected. Clipping results will be undefined.", stacklevel=2)
+    return norm

@@ -1,0 +1,77 @@
+"""`gluon.utils`: the expected values are those that MXNet 1.9.1 gives."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from core import ndarray as nd
+from core.context import cpu
+from gluon import utils
+
+
+@pytest.mark.parametrize(
+    "count, expected",
+    [(1, [[0, 1, 2, 3, 4, 5, 6]]), (3, [[0, 1, 2], [3, 4], [5, 6]]), (5, [[0, 1], [2, 3], [4], [5], [6]])],
+)
+def test_split_data_unevenly(count, expected):
+    for data in (nd.arange(7), np.arange(7.0)):
+        pieces = utils.split_data(data, count, even_split=False)
+        assert [list(np.asarray(piece)) for piece in pieces] == expected
+
+
+def test_split_data_along_another_axis():
+    data = nd.arange(24).reshape((2, 4, 3))
+    for axis in (1, -2):
+        left, right = utils.split_data(data, 2, batch_axis=axis)
+        np.testing.assert_array_equal(left.asnumpy(), data.asnumpy()[:, :2])
+        np.testing.assert_array_equal(right.asnumpy(), data.asnumpy()[:, 2:])
+
+
+def test_split_data_refuses_what_does_not_divide():
+    with pytest.raises(ValueError, match=r"\(7,\).*even_split=False"):
+        utils.split_data(nd.arange(7), 2)
+    with pytest.raises(ValueError, match="too many slices: 8"):
+        utils.split_data(nd.arange(7), 8, even_split=False)
+
+
+def test_split_and_load():
+    pieces = utils.split_and_load([1, 2, 3, 4], [cpu(0), cpu(1)])
+    assert [piece.asnumpy().tolist() for piece in pieces] == [[1, 2], [3, 4]]
+    assert [piece.ctx for piece in pieces] == [cpu(0), cpu(1)]
+    assert utils.split_and_load(np.arange(3.0), cpu())[0].dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "arrays, limit, norm, clipped",
+    [
+        ([[3.0, 4.0], [12.0]], 6.5, 13.0, [[1.5, 2.0], [6.0]]),
+        ([[3.0, 4.0]], 60, 5.0, [[3.0, 4.0]]),
+    ],
+)
+def test_clip_global_norm(arrays, limit, norm, clipped):
+    given = [nd.array(a) for a in arrays]
+    assert utils.clip_global_norm(given, limit) == pytest.approx(norm)
+    for array, expected in zip(given, clipped):
+        np.testing.assert_allclose(array.asnumpy(), expected, rtol=1e-6)
+
+
+def test_clip_global_norm_over_contexts_and_types_without_waiting():
+    given = [nd.array([3.0], ctx=cpu(0)), nd.array([4.0], ctx=cpu(1)), nd.array([0.0], dtype="float16")]
+    norm = utils.clip_global_norm(given, 1, check_isfinite=False)
+    assert norm.shape == (1,) and norm.asscalar() == pytest.approx(5)
+    assert [a.asscalar() for a in given[:2]] == pytest.approx([0.6, 0.8])
+    assert given[2].dtype == np.float16 and given[1].ctx == cpu(1)
+
+
+def test_clip_global_norm_warns_of_what_is_not_finite():
+    with pytest.warns(UserWarning, match="nan or inf"):
+        assert np.isnan(utils.clip_global_norm([nd.array([np.nan, 4.0])], 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        utils.clip_global_norm([nd.array([np.inf])], 1, check_isfinite=False)
+
+
+def test_names_of_the_store():
+    assert {"check_sha1", "download", "replace_file"} <= set(utils.__all__)
+    assert utils._get_repo_file_url("a", "b") == utils._get_repo_url() + "a/b"
