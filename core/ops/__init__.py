@@ -3,6 +3,7 @@
 from core.ops import (
     create,
     elementwise,
+    image,
     index,
     matrix,
     nn,
@@ -19,6 +20,6 @@ from core.ops import (
 from core.ops.registry import TABLE, F, Operator, get
 
 __all__ = [
-    "TABLE", "F", "Operator", "create", "elementwise", "get", "index", "matrix", "nn", "norm", "np_elementwise", "np_reduce", "np_shape", "order", "random", "reduce",
+    "TABLE", "F", "Operator", "create", "elementwise", "get", "image", "index", "matrix", "nn", "norm", "np_elementwise", "np_reduce", "np_shape", "order", "random", "reduce",
     "rnn", "shape",
 ]  # fmt: skip

@@ -1,0 +1,310 @@
+"""Images: `nd.image`. Shapes are (height, width, channels) or a batch of them unless said otherwise.
+
+Colour changes and resizing are NumPy functions of pixels; arrays on a GPU visit the host for them.
+"""
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from core import kernels, storage
+from core.base import MXNetError
+from core.ops.attributes import Bool, Float, Floats, Int, Shape
+from core.ops.registry import F, composite, gradient, operator, pointwise
+
+# Weights of red, green and blue in gray (ITU-R BT.601).
+GRAY = np.array([0.299, 0.587, 0.114], np.float32)
+# Principal components of the colours of ImageNet, each times its deviation (Krizhevsky et al., 2012), by column.
+COMPONENTS = np.array(
+    [
+        [55.46 * -0.5675, 4.794 * 0.7192, 1.148 * 0.4009],
+        [55.46 * -0.5808, 4.794 * -0.0045, 1.148 * -0.8140],
+        [55.46 * -0.5836, 4.794 * -0.6948, 1.148 * 0.4203],
+    ],
+    np.float32,
+)
+# Red, green and blue in each sixth of the circle of hues: 0 high, 1 low, 2 falling, 3 rising.
+SECTORS = np.array([[0, 3, 1], [2, 0, 1], [1, 0, 3], [1, 2, 0], [3, 1, 0], [0, 1, 2]])
+
+
+# ---------------------------------------------------------------------------------------------- to and from tensors
+
+
+@composite("_image_to_tensor")
+def to_tensor(data):
+    """(height, width, channels) in 0..255 as (channels, height, width) float32 in 0..1; also with a batch axis."""
+    _check(data, "to_tensor")
+    axes = (2, 0, 1) if len(data.shape) == 3 else (0, 3, 1, 2)
+    return F._div_scalar(F.cast(F.transpose(data, axes=axes), dtype="float32"), scalar=255.0)
+
+
+@operator("_image_normalize")
+def normalize(data, *, mean: Floats = (0.0,), std: Floats = (1.0,)):
+    """(data - mean) / std by channel, for (channels, height, width) or a batch of it, of 1 or 3 channels."""
+    if data.dim() not in (3, 4):
+        raise MXNetError(
+            f"normalize takes (channels, height, width) or a batch of it, given the shape {tuple(data.shape)}"
+        )
+    channels = data.shape[-3]
+    if channels not in (1, 3):
+        raise MXNetError(f"normalize takes 1 or 3 channels, given the shape {tuple(data.shape)}")
+    if not data.dtype.is_floating_point:
+        return kernels.cast(normalize.forward(data.float(), mean=mean, std=std), kernels.dtype_name(data))
+    return _standardize.forward(data, *(_by_channel(data, v, w) for v, w in ((mean, "mean"), (std, "std"))))
+
+
+@gradient(normalize)
+def _(head, attrs):
+    return [F._image_normalize(head, mean=(0.0,), std=attrs.std)]
+
+
+@pointwise("_image_standardize", dtype="first")
+def _standardize(data, mean, std):
+    """(data - mean) / std."""
+    return (data - mean) / std
+
+
+def _by_channel(data, values: tuple[float, ...], what: str):
+    channels = data.shape[-3]
+    if len(values) not in (1, channels):
+        raise MXNetError(
+            f"normalize: {len(values)} values of {what} for {channels} channels; accepted are 1, {channels}"
+        )
+    values = np.array(values, np.float64).reshape(-1, 1, 1)
+    return storage.from_numpy(values, kernels.dtype_name(data)).to(data.device)
+
+
+# ---------------------------------------------------------------------------------------------- geometry
+
+
+@composite("_image_crop")
+def crop(data, *, x: Int, y: Int, width: Int, height: Int):
+    """The window of `width` and `height` at column x and row y."""
+    _check(data, "crop")
+    rows, columns = data.shape[-3:-1]
+    if not (x >= 0 and 0 < width <= columns - x and y >= 0 and 0 < height <= rows - y):
+        raise MXNetError(f"crop: the window x={x}, y={y}, {width} x {height} is not inside {columns} x {rows} pixels")
+    window = F.slice_axis(data, axis=-3, begin=y, end=y + height)
+    return F.slice_axis(window, axis=-2, begin=x, end=x + width)
+
+
+@composite("_image_flip_left_right")
+def flip_left_right(data):
+    """The image mirrored."""
+    _check(data, "flip_left_right")
+    return F.reverse(data, axis=(len(data.shape) - 2,))
+
+
+@composite("_image_flip_top_bottom")
+def flip_top_bottom(data):
+    """The image upside down, as a mirror on the floor shows it."""
+    _check(data, "flip_top_bottom")
+    return F.reverse(data, axis=(len(data.shape) - 3,))
+
+
+@operator("_image_random_flip_left_right", rng=True)
+def random_flip_left_right(data, *, p: Float = 0.5, key=None):
+    """The image mirrored with probability p."""
+    return _maybe_flipped(data, -2, p, key)
+
+
+@operator("_image_random_flip_top_bottom", rng=True)
+def random_flip_top_bottom(data, *, p: Float = 0.5, key=None):
+    """The image upside down with probability p."""
+    return _maybe_flipped(data, -3, p, key)
+
+
+def _maybe_flipped(data, axis: int, p: float, key: int):
+    _check(data, "random_flip")
+    if _generator(key).random() < p:
+        return kernels.shape.flip(data, (axis,))
+    return storage.copy_to(data)
+
+
+# ---------------------------------------------------------------------------------------------- on the host
+
+
+def on_host(function: Callable) -> Callable:
+    """Makes a forward rule of a NumPy function of pixels."""
+
+    @functools.wraps(function)
+    def forward(data, **attrs):
+        _check(data, function.__name__)
+        if data.is_meta:
+            blank = np.zeros(tuple(data.shape), kernels.dtype_name(data))
+            return storage.meta(function(blank, **attrs).shape, kernels.dtype_name(data))
+        pixels = storage.to_numpy(data) if data.is_cuda else storage.share_numpy(data)
+        return storage.from_numpy(np.ascontiguousarray(function(pixels, **attrs)), copy=False).to(data.device)
+
+    return forward
+
+
+@operator("_image_resize")
+@on_host
+def resize(data, *, size: Shape = (), keep_ratio: Bool = False, interp: Int = 1):
+    """The image in another size, as OpenCV computes it.
+
+    size: (width, height), or the length of both edges; with keep_ratio a single length is that of the shorter edge.
+    interp: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos.
+    """
+    from core.image import resample
+
+    if not 1 <= len(size) <= 2 or min(size) < 1:
+        raise MXNetError(f"resize: size={size} does not fit; accepted are one or two lengths (width, height) from 1 on")
+    if data.dtype not in (np.uint8, np.int16, np.uint16, np.float32, np.float64):
+        raise MXNetError(f"resize takes uint8, int16, uint16, float32 or float64 images, given {data.dtype}")
+    rows, columns = data.shape[-3:-1]
+    width, height = size[0], size[-1]
+    if keep_ratio and len(size) == 1:
+        width, height = (width, width * rows // columns) if rows > columns else (height * columns // rows, height)
+    if data.ndim == 3:
+        return resample.resize(data, width, height, interp)
+    return np.stack([resample.resize(image, width, height, interp) for image in data])
+
+
+@operator("_image_adjust_lighting")
+@on_host
+def adjust_lighting(data, *, alpha: Floats):
+    """The image plus the three principal components of ImageNet's colours, weighted by alpha."""
+    if len(alpha) != 3:
+        raise MXNetError(f"adjust_lighting takes 3 values of alpha, given {alpha}")
+    return _lit(data, alpha)
+
+
+@operator("_image_random_lighting", rng=True)
+@on_host
+def random_lighting(data, *, alpha_std: Float = 0.05, key=None):
+    """`adjust_lighting` with weights drawn from a normal distribution of deviation alpha_std."""
+    return _lit(data, _generator(key).normal(0, alpha_std, 3))
+
+
+@operator("_image_random_brightness", rng=True)
+@on_host
+def random_brightness(data, *, min_factor: Float, max_factor: Float, key=None):
+    """The image times a factor drawn between the two."""
+    return _brightened(data, _factor(min_factor, max_factor, _generator(key)))
+
+
+@operator("_image_random_contrast", rng=True)
+@on_host
+def random_contrast(data, *, min_factor: Float, max_factor: Float, key=None):
+    """The distance from the image's mean gray times a factor drawn between the two."""
+    return _contrasted(data, _factor(min_factor, max_factor, _generator(key)))
+
+
+@operator("_image_random_saturation", rng=True)
+@on_host
+def random_saturation(data, *, min_factor: Float, max_factor: Float, key=None):
+    """The distance from each pixel's gray times a factor drawn between the two."""
+    return _saturated(data, _factor(min_factor, max_factor, _generator(key)))
+
+
+@operator("_image_random_hue", rng=True)
+@on_host
+def random_hue(data, *, min_factor: Float, max_factor: Float, key=None):
+    """The hue turned by a share of the circle drawn between the two."""
+    return _turned(data, _factor(min_factor, max_factor, _generator(key)))
+
+
+@operator("_image_random_color_jitter", rng=True)
+@on_host
+def random_color_jitter(data, *, brightness: Float, contrast: Float, saturation: Float, hue: Float, key=None):
+    """The four random changes in a random order, with factors between 1 - amount (0 at least) and 1 + amount."""
+    generator = _generator(key)
+    changes = [
+        (_brightened, brightness, 1.0),
+        (_contrasted, contrast, 1.0),
+        (_saturated, saturation, 1.0),
+        (_turned, hue, 0.0),
+    ]
+    for place in generator.permutation(len(changes)):
+        change, amount, middle = changes[place]
+        if amount > 0:
+            low = max(0.0, middle - amount) if middle else -amount
+            data = change(data, generator.uniform(low, middle + amount))
+    return data
+
+
+# ---------------------------------------------------------------------------------------------- changes of colour
+
+
+def _brightened(pixels: np.ndarray, factor: float) -> np.ndarray:
+    return _cut(pixels * np.float32(factor), pixels.dtype)
+
+
+def _contrasted(pixels: np.ndarray, factor: float) -> np.ndarray:
+    gray = _gray(pixels).mean(axis=(-3, -2), keepdims=True, dtype=np.float32)
+    return _cut(pixels * np.float32(factor) + gray * np.float32(1 - factor), pixels.dtype)
+
+
+def _saturated(pixels: np.ndarray, factor: float) -> np.ndarray:
+    if pixels.shape[-1] == 1:
+        return pixels.copy()
+    # MXNet's sum over the channels keeps its last term alone (image_random-inl.h), and its results are the reference.
+    gray = pixels[..., 2:] * GRAY[2]
+    return _cut(pixels * np.float32(factor) + gray * np.float32(1 - factor), pixels.dtype)
+
+
+def _turned(pixels: np.ndarray, share: float) -> np.ndarray:
+    """The hue turned by a share of the circle, by way of hue, lightness and saturation, in OpenCV's steps."""
+    if pixels.shape[-1] == 1:
+        return pixels.copy()
+    one = np.float32(1)
+    colours = pixels.astype(np.float32) / np.float32(255)
+    red, green, blue = np.moveaxis(colours, -1, 0)
+    top, bottom = colours.max(-1), colours.min(-1)
+    spread, light = top - bottom, (top + bottom) * np.float32(0.5)
+    coloured = spread > np.finfo(np.float32).eps
+    spread = np.where(coloured, spread, one)
+    saturation = np.where(coloured, spread / np.where(light < 0.5, top + bottom, 2 - top - bottom), 0 * one)
+    degrees = np.float32(60) / spread
+    hue = np.where(
+        top == red,
+        (green - blue) * degrees,
+        np.where(top == green, (blue - red) * degrees + 120, (red - green) * degrees + 240),
+    )
+    hue = (np.where(hue < 0, hue + 360, hue) * coloured + np.float32(share * 360)) * np.float32(6 / 360) % 6
+    high = np.where(light <= 0.5, light * (1 + saturation), light + saturation - light * saturation)
+    low = 2 * light - high
+    sector = np.minimum(hue.astype(np.int64), 5)
+    part = hue - sector
+    levels = np.stack([high, low, low + (high - low) * (1 - part), low + (high - low) * part], -1)
+    return _cut(np.take_along_axis(levels, SECTORS[sector], -1) * np.float32(255), pixels.dtype)
+
+
+def _lit(pixels: np.ndarray, alpha) -> np.ndarray:
+    if pixels.shape[-1] == 1:
+        return pixels.copy()
+    return _cut(pixels + COMPONENTS @ np.asarray(alpha, np.float32), pixels.dtype)
+
+
+def _gray(pixels: np.ndarray) -> np.ndarray:
+    if pixels.shape[-1] == 1:
+        return pixels.astype(np.float32)
+    return (pixels * GRAY).sum(-1, keepdims=True, dtype=np.float32)
+
+
+def _cut(values: np.ndarray, dtype) -> np.ndarray:
+    """Values in another dtype; for integers held in range and cut off behind the point, as MXNet does."""
+    if np.dtype(dtype).kind not in "iu":
+        return values.astype(dtype)
+    limits = np.iinfo(dtype)
+    return np.clip(values, limits.min, limits.max).astype(dtype)
+
+
+def _factor(low: float, high: float, generator: np.random.Generator) -> float:
+    if not low >= 0:
+        raise MXNetError(f"min_factor={low} does not fit; accepted are numbers from 0 on")
+    return generator.uniform(*sorted((low, high)))
+
+
+def _generator(key: int) -> np.random.Generator:
+    return np.random.default_rng(key)
+
+
+def _check(data, name: str) -> None:
+    if len(data.shape) not in (3, 4):
+        raise MXNetError(
+            f"{name} takes (height, width, channels) or a batch of it, given the shape {tuple(data.shape)}"
+        )
