@@ -95,8 +95,7 @@ INFIX = {
     "ge": ">=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<", "right_shift": ">>",
 }  # fmt: skip
 RENAMED = {
-    "mod": "torch.remainder", "rint": "torch.round", "polygamma1": "torch.special.polygamma", "floordiv": "torch.floor_divide",
-    "cbrt": "cbrt", "round_away": "round_away",
+    "mod": "torch.remainder", "rint": "torch.round", "floordiv": "torch.floor_divide",
 }  # fmt: skip
 
 
@@ -119,7 +118,9 @@ def _call(node: Expr, names: dict[int, str]) -> str:
     if op == "where":
         condition, a, b = node.args
         if _is_scalar(a) and _is_scalar(b):
-            return f"torch.where({args[0]}, {args[1]}, {args[2]}).to(x0.dtype if x0.is_floating_point() else torch.float32)"
+            kind = "x0.dtype if x0.is_floating_point() else torch.float32"  # two numbers alone would be float32
+            scalars = ", ".join(f"torch.as_tensor({a}, dtype={kind}, device=x0.device)" for a in args[1:])
+            return f"torch.where({args[0]}, {scalars})"
         if _is_scalar(condition):
             return f"({args[1]} if {args[0]} else {args[2]})"
         return f"torch.where({args[0]}, {args[1]}, {args[2]})"
@@ -147,6 +148,8 @@ def _call(node: Expr, names: dict[int, str]) -> str:
                 f"torch.as_tensor({a}, dtype={other}.dtype, device={other}.device)" if _is_scalar(n) else a
                 for a, n in zip(args, node.args, strict=True)
             ]
+    elif all(_is_scalar(n) for n in node.args):
+        args = [f"torch.as_tensor({a}, dtype=x0.dtype, device=x0.device)" for a in args]
     return f"{RENAMED.get(op, 'torch.' + op)}({', '.join(args)})"
 
 
