@@ -46,8 +46,8 @@ ROOMS = (
     "pointwise", "reduce", "matmul", "conv", "pool", "norm", "softmax", "attention", "rnn", "index", "sort",
     "random", "optimizer",
 )  # fmt: skip
-# Rooms that one wing does not have yet. The list only shrinks.
-PENDING = set(ROOMS)
+# What the Triton wing does not have yet: rooms, and functions of a room. The list only shrinks.
+PENDING = {"pointwise", "conv", "pool", "attention", "rnn", "index", "sort", "random", "norm.batch_norm_update_"}
 
 # Import names of the distributions in the extras, where they differ.
 IMPORT_NAMES = {"pillow": "PIL", "scikit-learn": "sklearn", "opencv-python": "cv2"}
@@ -162,11 +162,12 @@ def test_every_package_imports_with_no_extra_at_all(package):
 @pytest.mark.parametrize("room", ROOMS)
 def test_the_two_wings_offer_the_same_functions(room):
     cpu, triton = (functions(ROOT / "core" / "kernels" / wing / f"{room}.py") for wing in ("cpu", "triton"))
-    if cpu is None or triton is None:
+    if triton is None:
         assert room in PENDING, f"{room} exists in one wing only"
         pytest.skip(f"{room} is not in both wings yet")
-    assert sorted(cpu) == sorted(triton)
-    different = {name: (cpu[name], triton[name]) for name in cpu if cpu[name] != triton[name]}
+    assert not triton.keys() - cpu.keys()
+    assert {f"{room}.{name}" for name in cpu.keys() - triton.keys()} <= PENDING
+    different = {name: (cpu[name], triton[name]) for name in triton if cpu[name] != triton[name]}
     assert not different
 
 
