@@ -268,7 +268,7 @@ def _turned(pixels: np.ndarray, share: float) -> np.ndarray:
     high = np.where(light <= 0.5, light * (1 + saturation), light + saturation - light * saturation)
     low = 2 * light - high
     sector = np.minimum(hue.astype(np.int64), 5)
-    part = hue - sector
+    part = hue - sector.astype(np.float32)
     levels = np.stack([high, low, low + (high - low) * (1 - part), low + (high - low) * part], -1)
     return _cut(np.take_along_axis(levels, SECTORS[sector], -1) * np.float32(255), pixels.dtype)
 
