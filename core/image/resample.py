@@ -1,0 +1,193 @@
+"""Resizing and borders of (height, width, channels) NumPy images, to the bit as OpenCV computes them.
+
+Every interpolation is separable: output place i takes a weighted sum of a few input places along each axis. 8-bit
+images use OpenCV's fixed-point arithmetic (weights in 1/2048), other dtypes float32
+(`cv::resize`, modules/imgproc/src/resize.cpp of OpenCV).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from core.base import MXNetError
+
+NEAREST, LINEAR, CUBIC, AREA, LANCZOS4 = range(5)
+WEIGHT_BITS = 11
+BORDERS = {0: "constant", 1: "edge", 2: "symmetric", 3: "wrap", 4: "reflect"}
+
+
+def resize(image: np.ndarray, width: int, height: int, interp: int = LINEAR) -> np.ndarray:
+    """The image in another size, same dtype. `interp`: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos over 8 x 8."""
+    if width < 1 or height < 1 or not image.size:
+        raise MXNetError(f"cannot resize an image of shape {image.shape} to width {width}, height {height}")
+    if interp not in (NEAREST, LINEAR, CUBIC, AREA, LANCZOS4):
+        raise MXNetError(
+            f"unknown interpolation {interp}; accepted are 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos"
+        )
+    rows, columns = image.shape[:2]
+    if (rows, columns) == (height, width):
+        return image.copy()
+    if interp == NEAREST:
+        return image[_nearest(rows, height)[:, None], _nearest(columns, width)]
+    halved = (rows, columns) == (2 * height, 2 * width)
+    if (interp == AREA and rows >= height and columns >= width) or (interp == LINEAR and halved):
+        return _area(image, width, height)
+    taps = _area_enlarged_taps if interp == AREA else TAPS[interp]
+    return _separable(image, taps(columns, width, True), taps(rows, height, False), interp)
+
+
+def border(image: np.ndarray, top: int, bottom: int, left: int, right: int, kind: int = 0, values=0.0) -> np.ndarray:
+    """The image with a border.
+
+    `kind`: 0 constant (`values`: one number or one a channel), 1 repeated edge, 2 mirrored, 3 wrapped, 4 mirrored
+    without repeating the edge.
+    """
+    if kind not in BORDERS:
+        raise MXNetError(
+            f"unknown border type {kind}; accepted are {', '.join(f'{k} {v}' for k, v in BORDERS.items())}"
+        )
+    if min(top, bottom, left, right) < 0:
+        raise MXNetError(f"borders must not be negative: top {top}, bottom {bottom}, left {left}, right {right}")
+    if kind:
+        return np.pad(image, ((top, bottom), (left, right), (0, 0)), BORDERS[kind])
+    rows, columns, channels = image.shape
+    result = np.empty((rows + top + bottom, columns + left + right, channels), image.dtype)
+    result[...] = _saturated(np.asarray(values, np.float64), image.dtype)
+    result[top : top + rows, left : left + columns] = image
+    return result
+
+
+def _separable(image: np.ndarray, across: tuple, down: tuple, interp: int) -> np.ndarray:
+    """Weighted sums along the columns, then the rows. `across`, `down`: places and weights, both (outputs, taps)."""
+    if image.dtype != np.uint8:
+        places, weights = across
+        wide = _weighted(image.astype(np.float32, copy=False), places, weights, axis=1)
+        return _weighted(wide, *down, axis=0).astype(image.dtype)
+    scale = 1 << WEIGHT_BITS
+    integers = [np.rint(weights * np.float32(scale)).astype(np.int32) for _, weights in (across, down)]
+    wide = _weighted(image, across[0], integers[0], axis=1, dtype=np.int32)
+    if interp in (LINEAR, AREA):
+        (upper, lower), weights = down[0].T, integers[1][:, :, None, None]
+        wide >>= 4
+        total = (wide[upper] * weights[:, 0] >> 16) + (wide[lower] * weights[:, 1] >> 16)
+        return ((total + 2) >> 2).astype(np.uint8)
+    total = _weighted(wide, down[0], integers[1], axis=0, dtype=np.int32)
+    result = np.clip((total + (1 << 2 * WEIGHT_BITS - 1)) >> 2 * WEIGHT_BITS, 0, 255).astype(np.uint8)
+    if interp == CUBIC:
+        _round_as_vectors(result, wide, down[0], integers[1])
+    return result
+
+
+def _round_as_vectors(result: np.ndarray, wide: np.ndarray, places: np.ndarray, weights: np.ndarray) -> None:
+    """OpenCV sums whole vectors of 8 elements in float32 when cubic, and only the rest of a row in integers."""
+    vectors = result.shape[1] * result.shape[2] // 8 * 8
+    scaled = weights.astype(np.float32) * np.float32(1 / (1 << 2 * WEIGHT_BITS))
+    flat = wide.reshape(len(wide), -1)[:, :vectors].astype(np.float32)
+    total = flat[places[:, 0]] * scaled[:, :1]
+    for k in (1, 2, 3):
+        total = flat[places[:, k]] * scaled[:, k : k + 1] + total
+    result.reshape(len(result), -1)[:, :vectors] = _saturated(total, np.uint8)
+
+
+def _weighted(image: np.ndarray, places: np.ndarray, weights: np.ndarray, axis: int, dtype=np.float32) -> np.ndarray:
+    shape = (-1, 1) if axis else (-1, 1, 1)
+    total = 0
+    for k in range(places.shape[1]):
+        total = total + image.take(places[:, k], axis).astype(dtype, copy=False) * weights[:, k].reshape(shape)
+    return total
+
+
+def _area(image: np.ndarray, width: int, height: int) -> np.ndarray:
+    """The mean over the input area of each output place, for sizes that do not grow."""
+    rows, columns, channels = image.shape
+    if rows % height == 0 and columns % width == 0:
+        tall, wide = rows // height, columns // width
+        exact = np.int32 if image.dtype == np.uint8 else np.float32
+        total = image.reshape(height, tall, width, wide, channels).sum((1, 3), dtype=exact)
+        if image.dtype == np.uint8 and tall == wide == 2:
+            return ((total + 2) >> 2).astype(np.uint8)
+        return _saturated(total.astype(np.float32) * np.float32(1 / (tall * wide)), image.dtype)
+    wide = _weighted(image, *_area_taps(columns, width), axis=1)
+    return _saturated(_weighted(wide, *_area_taps(rows, height), axis=0), image.dtype)
+
+
+def _area_taps(source: int, target: int) -> tuple[np.ndarray, np.ndarray]:
+    """Shares of input places in the interval that each output place covers."""
+    scale = source / target
+    begin = np.arange(target) * scale
+    end = begin + scale
+    cell = np.minimum(scale, source - begin)
+    first, last = np.ceil(begin - 1e-9).astype(int), np.minimum(np.floor(end + 1e-9).astype(int), source)
+    taps = math.ceil(scale) + 2
+    places = first[:, None] - 1 + np.arange(taps)
+    left = np.maximum(places, begin[:, None])
+    right = np.minimum(places + 1, end[:, None])
+    share = np.maximum(right - left, 0.0)
+    share[share < 1e-3] = 0.0
+    share[(places >= first[:, None]) & (places < last[:, None])] = 1.0
+    return np.clip(places, 0, source - 1), (share / cell[:, None]).astype(np.float32)
+
+
+def _nearest(source: int, target: int) -> np.ndarray:
+    scale = 1.0 / (target / source)
+    return np.minimum(np.floor(np.arange(target) * scale).astype(int), source - 1)
+
+
+def _centres(source: int, target: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where each output place's centre lies: the input place below it and the fraction, as float32."""
+    scale = 1.0 / (target / source)
+    position = ((np.arange(target) + 0.5) * scale - 0.5).astype(np.float32)
+    below = np.floor(position).astype(int)
+    return below, position - below.astype(np.float32)
+
+
+def _linear_taps(source: int, target: int, across: bool) -> tuple[np.ndarray, np.ndarray]:
+    return _two_taps(*_centres(source, target), source, across)
+
+
+def _area_enlarged_taps(source: int, target: int, across: bool) -> tuple[np.ndarray, np.ndarray]:
+    scale, inverse = 1.0 / (target / source), target / source
+    below = np.floor(np.arange(target) * scale).astype(int)
+    part = ((np.arange(target) + 1) - (below + 1) * inverse).astype(np.float32)
+    part = np.where(part <= 0, np.float32(0), part - np.floor(part))
+    return _two_taps(below, part, source, across)
+
+
+def _two_taps(below: np.ndarray, part: np.ndarray, source: int, across: bool) -> tuple[np.ndarray, np.ndarray]:
+    if across:  # OpenCV puts the whole weight on an edge column, and repeats edge rows instead
+        outside = (below < 0) | (below >= source - 1)
+        part = np.where(outside, np.float32(0), part)
+    places = np.clip(below[:, None] + np.arange(2), 0, source - 1)
+    return places, np.stack([1 - part, part], 1)
+
+
+def _cubic_taps(source: int, target: int, across: bool) -> tuple[np.ndarray, np.ndarray]:
+    below, x = _centres(source, target)
+    a = np.float32(-0.75)
+    before = ((a * (x + 1) - 5 * a) * (x + 1) + 8 * a) * (x + 1) - 4 * a
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    after = ((a + 2) * (1 - x) - (a + 3)) * (1 - x) * (1 - x) + 1
+    weights = np.stack([before, near, after, 1 - before - near - after], 1)
+    return np.clip(below[:, None] + np.arange(-1, 3), 0, source - 1), weights
+
+
+def _lanczos_taps(source: int, target: int, across: bool) -> tuple[np.ndarray, np.ndarray]:
+    below, x = _centres(source, target)
+    distance = x[:, None].astype(np.float64) + 3 - np.arange(8)
+    weights = (np.sinc(distance) * np.sinc(distance / 4)).astype(np.float32)
+    weights /= weights.sum(1, keepdims=True)
+    return np.clip(below[:, None] + np.arange(-3, 5), 0, source - 1), weights
+
+
+def _saturated(values: np.ndarray, dtype) -> np.ndarray:
+    """Values in another dtype; integers are rounded to the nearest (ties to even) and held in range."""
+    dtype = np.dtype(dtype)
+    if dtype.kind not in "iu":
+        return values.astype(dtype)
+    limits = np.iinfo(dtype)
+    return np.clip(np.rint(values), limits.min, limits.max).astype(dtype)
+
+
+TAPS = {LINEAR: _linear_taps, CUBIC: _cubic_taps, LANCZOS4: _lanczos_taps}
