@@ -72,16 +72,16 @@ def _pixels(image, flag: int) -> np.ndarray:
     if image.mode.startswith("I;16"):
         image = _from_array((np.asarray(image) >> 8).astype(np.uint8))
     if flag == GRAY and image.mode not in ("L", "1", "I", "F"):
-        return _luma(np.asarray(image if image.mode == "RGB" else image.convert("RGB")))
+        return _luma(np.asarray(image if image.mode == "RGB" else image.convert("RGB")), image.format)
     wanted = {GRAY: "L", COLOUR: "RGB"}.get(flag) or _stored_mode(image)
     pixels = np.asarray(image if image.mode == wanted else image.convert(wanted))
     return pixels[:, :, None] if pixels.ndim == 2 else pixels
 
 
-def _luma(rgb: np.ndarray) -> np.ndarray:
-    """Gray as OpenCV rounds it: weights in 1/16384."""
-    weighted = rgb @ np.array([4899, 9617, 1868], np.int32)
-    return ((weighted + (1 << 13)) >> 14).astype(np.uint8)[:, :, None]
+def _luma(rgb: np.ndarray, name: str) -> np.ndarray:
+    """Gray as libpng rounds it in PNG files (weights in 1/32768, rounded down), OpenCV in others (1/16384)."""
+    weights, half, shift = ([9797, 19234, 3737], 0, 15) if name == "PNG" else ([4899, 9617, 1868], 1 << 13, 14)
+    return ((rgb @ np.array(weights, np.int32) + half) >> shift).astype(np.uint8)[:, :, None]
 
 
 def _stored_mode(image) -> str:
