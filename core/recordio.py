@@ -89,6 +89,25 @@ class MXRecordIO:
         record, self._position = _read_record(self._descriptor, self._position, self.uri)
         return record
 
+    def read_at(self, offset: int) -> bytes:
+        """The record at `offset`, without moving; several threads may do so at once."""
+        self._check_reader()
+        record, _ = _read_record(self._descriptor, offset, self.uri)
+        if record is None:
+            raise _damage(self.uri, offset, "the file ends where a record should begin")
+        return record
+
+    def offsets(self) -> list[int]:
+        """Where the records begin, found by going from head to head."""
+        self._check_reader()
+        found, position, size = [], 0, os.fstat(self._descriptor).st_size
+        while position < size:
+            kind, length = _parse_head(os.pread(self._descriptor, 8, position), position, self.uri)
+            if kind in (WHOLE, FIRST):
+                found.append(position)
+            position += 8 + length + -length % 4
+        return found
+
     def tell(self) -> int:
         """The offset of the next record, in bytes."""
         return self._position

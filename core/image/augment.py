@@ -138,7 +138,8 @@ class BrightnessJitterAug(Augmenter):
         self.brightness = brightness
 
     def __call__(self, src):
-        return _changed(src, lambda x: x * _around_one(self.brightness))
+        alpha = _around_one(self.brightness)
+        return _changed(src, lambda x: brighter(x, alpha))
 
 
 class ContrastJitterAug(Augmenter):
@@ -150,7 +151,7 @@ class ContrastJitterAug(Augmenter):
 
     def __call__(self, src):
         alpha = _around_one(self.contrast)
-        return _changed(src, lambda x: x * alpha + (x @ LUMA).mean(dtype=np.float32) * (1 - alpha))
+        return _changed(src, lambda x: contrasted(x, alpha))
 
 
 class SaturationJitterAug(Augmenter):
@@ -162,7 +163,7 @@ class SaturationJitterAug(Augmenter):
 
     def __call__(self, src):
         alpha = _around_one(self.saturation)
-        return _changed(src, lambda x: x * alpha + (x @ LUMA)[..., None] * (1 - alpha))
+        return _changed(src, lambda x: saturated(x, alpha))
 
 
 class HueJitterAug(Augmenter):
@@ -294,6 +295,21 @@ def colour_chain(mean, std, brightness, contrast, saturation, hue, pca_noise, ra
     if mean is not None or std is not None:
         chain.append(ColorNormalizeAug(mean, std))
     return chain
+
+
+def brighter(pixels: np.ndarray, alpha: np.float32) -> np.ndarray:
+    """The float image times `alpha`."""
+    return pixels * alpha
+
+
+def contrasted(pixels: np.ndarray, alpha: np.float32) -> np.ndarray:
+    """`alpha` of the float image, the rest the mean luma."""
+    return pixels * alpha + (pixels @ LUMA).mean(dtype=np.float32) * (1 - alpha)
+
+
+def saturated(pixels: np.ndarray, alpha: np.float32) -> np.ndarray:
+    """`alpha` of the float image, the rest its luma."""
+    return pixels * alpha + (pixels @ LUMA)[..., None] * (1 - alpha)
 
 
 def _statistics(given, imagenet: np.ndarray, what: str) -> np.ndarray | None:

@@ -59,6 +59,44 @@ def border(image: np.ndarray, top: int, bottom: int, left: int, right: int, kind
     return result
 
 
+def warp(
+    image: np.ndarray, linear, shift, width: int, height: int, interp: int = LINEAR, fill: float = 0
+) -> np.ndarray:
+    """The uint8 image under `place -> linear @ place + shift` (places are x, y), `fill` where nothing lands.
+
+    Places are rounded to 1/32 of a pixel, as `cv::warpAffine` does.
+    """
+    if interp == AREA:
+        interp = LINEAR
+    inverse = np.linalg.inv(np.asarray(linear, np.float64))
+    origin = -inverse @ np.asarray(shift, np.float64)
+    x, y = np.arange(width), np.arange(height)
+    half = 512 if interp == NEAREST else 16
+    across, down = (
+        np.rint((inverse[i, 1] * y + origin[i]) * 1024).astype(np.int64)[:, None] + half
+        + np.rint(inverse[i, 0] * x * 1024).astype(np.int64)
+        for i in (0, 1)
+    )  # fmt: skip
+    if interp == NEAREST:
+        return _pixels_at(image, down >> 10, across >> 10, fill)
+    weigh, first = WEIGHTS[interp]
+    row, column = down >> 10, across >> 10
+    row_weights, column_weights = (weigh(((place >> 5) & 31).astype(np.float32) / 32) for place in (down, across))
+    total = np.zeros((height, width, image.shape[2]), np.float32)
+    for i in range(row_weights.shape[-1]):
+        for j in range(column_weights.shape[-1]):
+            weight = (row_weights[..., i] * column_weights[..., j])[..., None]
+            total += _pixels_at(image, row + first + i, column + first + j, fill) * weight
+    return np.clip(np.floor(total + np.float32(0.5)), 0, 255).astype(np.uint8)
+
+
+def _pixels_at(image: np.ndarray, row: np.ndarray, column: np.ndarray, fill: float) -> np.ndarray:
+    rows, columns = image.shape[:2]
+    inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
+    pixels = image[np.clip(row, 0, rows - 1), np.clip(column, 0, columns - 1)]
+    return np.where(inside[..., None], pixels, np.uint8(fill))
+
+
 def _separable(image: np.ndarray, across: tuple, down: tuple, interp: int) -> np.ndarray:
     """Weighted sums along the columns, then the rows. `across`, `down`: places and weights, both (outputs, taps)."""
     if image.dtype != np.uint8:
@@ -160,25 +198,35 @@ def _two_taps(below: np.ndarray, part: np.ndarray, source: int, across: bool) ->
         outside = (below < 0) | (below >= source - 1)
         part = np.where(outside, np.float32(0), part)
     places = np.clip(below[:, None] + np.arange(2), 0, source - 1)
-    return places, np.stack([1 - part, part], 1)
+    return places, _linear_weights(part)
 
 
 def _cubic_taps(source: int, target: int, across: bool) -> tuple[np.ndarray, np.ndarray]:
     below, x = _centres(source, target)
-    a = np.float32(-0.75)
-    before = ((a * (x + 1) - 5 * a) * (x + 1) + 8 * a) * (x + 1) - 4 * a
-    near = ((a + 2) * x - (a + 3)) * x * x + 1
-    after = ((a + 2) * (1 - x) - (a + 3)) * (1 - x) * (1 - x) + 1
-    weights = np.stack([before, near, after, 1 - before - near - after], 1)
-    return np.clip(below[:, None] + np.arange(-1, 3), 0, source - 1), weights
+    return np.clip(below[:, None] + np.arange(-1, 3), 0, source - 1), _cubic_weights(x)
 
 
 def _lanczos_taps(source: int, target: int, across: bool) -> tuple[np.ndarray, np.ndarray]:
     below, x = _centres(source, target)
-    distance = x[:, None].astype(np.float64) + 3 - np.arange(8)
+    return np.clip(below[:, None] + np.arange(-3, 5), 0, source - 1), _lanczos_weights(x)
+
+
+def _linear_weights(x: np.ndarray) -> np.ndarray:
+    return np.stack([1 - x, x], -1)
+
+
+def _cubic_weights(x: np.ndarray) -> np.ndarray:
+    a = np.float32(-0.75)
+    before = ((a * (x + 1) - 5 * a) * (x + 1) + 8 * a) * (x + 1) - 4 * a
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    after = ((a + 2) * (1 - x) - (a + 3)) * (1 - x) * (1 - x) + 1
+    return np.stack([before, near, after, 1 - before - near - after], -1)
+
+
+def _lanczos_weights(x: np.ndarray) -> np.ndarray:
+    distance = x[..., None].astype(np.float64) + 3 - np.arange(8)
     weights = (np.sinc(distance) * np.sinc(distance / 4)).astype(np.float32)
-    weights /= weights.sum(1, keepdims=True)
-    return np.clip(below[:, None] + np.arange(-3, 5), 0, source - 1), weights
+    return weights / weights.sum(-1, keepdims=True)
 
 
 def _saturated(values: np.ndarray, dtype) -> np.ndarray:
@@ -191,3 +239,5 @@ def _saturated(values: np.ndarray, dtype) -> np.ndarray:
 
 
 TAPS = {LINEAR: _linear_taps, CUBIC: _cubic_taps, LANCZOS4: _lanczos_taps}
+# Weights by the fraction between two places, and the first place relative to the lower one.
+WEIGHTS = {LINEAR: (_linear_weights, 0), CUBIC: (_cubic_weights, -1), LANCZOS4: (_lanczos_weights, -3)}

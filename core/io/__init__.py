@@ -3,12 +3,20 @@
 from core.io.base import DataBatch, DataDesc, DataIter, PrefetchingIter, ResizeIter
 from core.io.file_iters import CSVIter, LibSVMIter, MNISTIter
 from core.io.ndarray_iter import NDArrayIter
+from core.io.record_iters import ImageRecordInt8Iter, ImageRecordIter, ImageRecordUInt8Iter
+
+ImageRecordIter_v1, ImageRecordUInt8Iter_v1 = ImageRecordIter, ImageRecordUInt8Iter
 
 __all__ = [
     "CSVIter",
     "DataBatch",
     "DataDesc",
     "DataIter",
+    "ImageRecordInt8Iter",
+    "ImageRecordIter",
+    "ImageRecordIter_v1",
+    "ImageRecordUInt8Iter",
+    "ImageRecordUInt8Iter_v1",
     "LibSVMIter",
     "MNISTIter",
     "NDArrayIter",

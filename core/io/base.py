@@ -118,6 +118,36 @@ class CurrentBatch(DataIter):
         return self.current_batch.pad
 
 
+class FileIter(DataIter):
+    """An iterator over files: subclasses define `make_next`, the next batch or None at the end of the pass."""
+
+    _current: DataBatch | None = None
+
+    def make_next(self) -> DataBatch | None:
+        raise NotImplementedError(f"{type(self).__name__} does not define make_next()")
+
+    def next(self) -> DataBatch:
+        if not self.iter_next():
+            raise StopIteration
+        return self._current
+
+    def iter_next(self) -> bool:
+        self._current = self.make_next()
+        return self._current is not None
+
+    def getdata(self):
+        return self._current.data[0]
+
+    def getlabel(self):
+        return self._current.label[0]
+
+    def getindex(self):
+        return self._current.index
+
+    def getpad(self) -> int:
+        return self._current.pad
+
+
 class ResizeIter(CurrentBatch):
     """Gives `size` batches a pass, whatever the length of `data_iter`, which is begun anew when it ends."""
 

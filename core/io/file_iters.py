@@ -12,7 +12,7 @@ import numpy as np
 from core.base import MXNetError
 from core.files.reader import Reader
 from core.image.arrays import to_array
-from core.io.base import DataBatch, DataDesc, DataIter
+from core.io.base import DataBatch, DataDesc, FileIter
 from core.io.rounds import Rounds
 
 IMAGE_MAGIC, LABEL_MAGIC = 2051, 2049
@@ -20,7 +20,7 @@ IMAGE_MAGIC, LABEL_MAGIC = 2051, 2049
 IDLE = ("prefetch_buffer", "ctx", "silent", "verbose", "device_id")
 
 
-class TableIter(DataIter):
+class TableIter(FileIter):
     """Batches of rows in memory; base of the iterators below."""
 
     def __init__(self, data, label, rounds: Rounds, data_name: str, label_name: str):
@@ -39,32 +39,12 @@ class TableIter(DataIter):
     def reset(self) -> None:
         self._rounds.reset()
 
-    def next(self) -> DataBatch:
+    def make_next(self) -> DataBatch | None:
         step = self._rounds.next()
         if step is None:
-            raise StopIteration
+            return None
         rows, pad = step
-        self._current = DataBatch([_batch(self._data, rows)], [_batch(self._label, rows)], pad, rows)
-        return self._current
-
-    def iter_next(self) -> bool:
-        try:
-            self.next()
-        except StopIteration:
-            return False
-        return True
-
-    def getdata(self):
-        return self._current.data[0]
-
-    def getlabel(self):
-        return self._current.label[0]
-
-    def getindex(self):
-        return self._current.index
-
-    def getpad(self) -> int:
-        return self._current.pad
+        return DataBatch([_batch(self._data, rows)], [_batch(self._label, rows)], pad, rows)
 
     def _description(self, name: str, rows) -> DataDesc:
         return DataDesc(name, (self.batch_size, *rows.shape[1:]), rows.dtype.type)

@@ -1,0 +1,238 @@
+"""Batches of images out of RecordIO files, decoded and augmented by threads ahead of their use."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import warnings
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+
+import numpy as np
+
+from core.base import MXNetError
+from core.files.params import read_params
+from core.image import codec
+from core.image.arrays import to_array
+from core.io.base import DataBatch, DataDesc, FileIter
+from core.io.file_iters import files_of
+from core.io.recipe import Recipe
+from core.io.rounds import Rounds
+from core.recordio import MXIndexedRecordIO, MXRecordIO, unpack
+
+DTYPES = ("float32", "uint8", "int8")
+SETTINGS = {field.name for field in fields(Recipe)}
+# Settings of the original that have no meaning here.
+IDLE = {"ctx", "device_id", "verbose", "aug_seq", "shuffle_chunk_size", "shuffle_chunk_seed", "max_random_hue"}
+DECODE_FLAGS = {1: codec.GRAY, 3: codec.COLOUR, 4: codec.UNCHANGED}
+
+
+class ImageRecordIter(FileIter):
+    """Batches of the images of a record file: data (batch, *data_shape), labels (batch,) or (batch, label_width).
+
+    Files: `path_imgrec` (a file, a folder, or several by semicolons), `path_imgidx` (saves a look through one file),
+    `path_imglist` (labels that replace those of the records); `num_parts`, `part_index`: this iterator's share.
+    Batches: `batch_size`, `shuffle` and `seed`, `round_batch` (fill the last batch from the beginning),
+    `dtype` float32, uint8 or int8 (the integers are not normalised), `preprocess_threads`, `prefetch_buffer` (batches
+    prepared ahead). Everything else is a setting of `Recipe`: resize, crop, mirror, colours, mean, std, scale.
+    Raises MXNetError for damaged files and images, and for labels that are not `label_width` many.
+    """
+
+    def __init__(
+        self,
+        path_imgrec: str,
+        data_shape: tuple[int, int, int],
+        batch_size: int,
+        path_imglist: str = "",
+        path_imgidx: str = "",
+        label_width: int = 1,
+        preprocess_threads: int = 4,
+        num_parts: int = 1,
+        part_index: int = 0,
+        shuffle: bool = False,
+        seed: int = 0,
+        seed_aug: int | None = None,
+        round_batch: bool = True,
+        prefetch_buffer: int = 4,
+        dtype=None,
+        data_name: str = "data",
+        label_name: str = "softmax_label",
+        **settings,
+    ):
+        self._dtype = np.dtype(dtype or "float32")
+        if self._dtype.name not in DTYPES:
+            raise MXNetError(
+                f"dtype {self._dtype.name} is not made by {type(self).__name__}; accepted: {', '.join(DTYPES)}"
+            )
+        self._recipe = Recipe(tuple(data_shape), **self._known(settings))
+        if len(data_shape) != 3 or data_shape[0] not in DECODE_FLAGS:
+            raise MXNetError(
+                f"data_shape {tuple(data_shape)} must be (channels, height, width) with 1, 3 or 4 channels"
+            )
+        self._records = _Records(path_imgrec, path_imgidx, num_parts, part_index)
+        self._labels = _read_list(path_imglist) if path_imglist else None
+        self._label_width = label_width
+        self._mean = self._read_mean()
+        self._seed, self._visit = (seed if seed_aug is None else seed_aug), 0
+        rng = np.random.default_rng(seed) if shuffle else None
+        super().__init__(batch_size)
+        self._rounds, self._names = Rounds(len(self._records), batch_size, round_batch, rng), (data_name, label_name)
+        self._pool = ThreadPoolExecutor(max(preprocess_threads, 1), thread_name_prefix="images")
+        self._ahead, self._pending = max(prefetch_buffer, 1), deque()
+
+    @property
+    def provide_data(self) -> list[DataDesc]:
+        return [DataDesc(self._names[0], (self.batch_size, *self._recipe.data_shape), self._dtype.type)]
+
+    @property
+    def provide_label(self) -> list[DataDesc]:
+        width = () if self._label_width == 1 else (self._label_width,)
+        return [DataDesc(self._names[1], (self.batch_size, *width), np.float32)]
+
+    def reset(self) -> None:
+        for _, _, samples in self._pending:
+            for sample in samples:
+                sample.cancel()
+        self._pending.clear()
+        self._rounds.reset()
+
+    def make_next(self) -> DataBatch | None:
+        self._submit()
+        if not self._pending:
+            return None
+        rows, pad, samples = self._pending.popleft()
+        self._submit()
+        images, labels = zip(*[sample.result() for sample in samples])
+        return DataBatch([to_array(np.stack(images))], [to_array(self._stacked(labels))], pad, rows)
+
+    def _submit(self) -> None:
+        """Hands batches to the threads until enough are on their way."""
+        while len(self._pending) < self._ahead and (step := self._rounds.next()) is not None:
+            rows, pad = step
+            samples = []
+            for row in rows:
+                samples.append(self._pool.submit(self._sample, int(row), self._visit))
+                self._visit += 1
+            self._pending.append((rows, pad, samples))
+
+    def _sample(self, row: int, visit: int) -> tuple[np.ndarray, np.ndarray]:
+        """The image and the label of one record; random numbers depend on the seed and the visit alone."""
+        rng = np.random.default_rng((self._seed, visit))
+        record, where = self._records.read(row)
+        try:
+            header, content = unpack(record)
+            image = codec.decode(content, DECODE_FLAGS[self._recipe.data_shape[0]])
+            return self._prepared(image, self._label(header), rng)
+        except MXNetError as error:
+            raise MXNetError(f"{where}: {error}") from error
+
+    def _prepared(self, image: np.ndarray, label: np.ndarray, rng) -> tuple[np.ndarray, np.ndarray]:
+        if len(label) != self._label_width:
+            raise MXNetError(f"a record with {len(label)} labels for label_width {self._label_width}")
+        image = self._recipe.geometry(image, rng)
+        return self._finished(image, rng), label[0] if self._label_width == 1 else label
+
+    def _finished(self, image: np.ndarray, rng) -> np.ndarray:
+        image = self._recipe.colours(image, rng)
+        if self._dtype == np.float32:
+            return self._recipe.normalised(image, rng, self._mean)
+        plain = self._recipe.plain(image, rng)
+        return plain if self._dtype == np.uint8 else np.minimum(plain, 127).astype(np.int8)
+
+    def _stacked(self, labels) -> np.ndarray:
+        return np.stack(labels).astype(np.float32, copy=False)
+
+    def _label(self, header) -> np.ndarray:
+        if self._labels is None:
+            return np.atleast_1d(np.asarray(header.label, np.float32))
+        if header.id not in self._labels:
+            raise MXNetError(f"the image list has no entry for the record with id {header.id}")
+        return self._labels[header.id]
+
+    def _read_mean(self) -> np.ndarray | None:
+        if not self._recipe.mean_img:
+            return None
+        mean = read_params(self._recipe.mean_img)
+        record = mean.get("mean_img") if isinstance(mean, dict) else None
+        if record is None or record.shape != self._recipe.data_shape:
+            raise MXNetError(f"{self._recipe.mean_img!r} holds no 'mean_img' of shape {self._recipe.data_shape}")
+        return record.data.astype(np.float32)
+
+    def _known(self, settings: dict) -> dict:
+        known = {}
+        for name, value in settings.items():
+            if name in SETTINGS:
+                known[name] = value
+            elif name not in IDLE:
+                near = difflib.get_close_matches(name, SETTINGS, 1)
+                hint = f" (near: {near[0]!r})" if near else ""
+                warnings.warn(f"{type(self).__name__} ignores the unknown argument {name!r}{hint}", stacklevel=4)
+        return known
+
+
+class ImageRecordUInt8Iter(ImageRecordIter):
+    """`ImageRecordIter` of plain bytes."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **{**kwargs, "dtype": "uint8"})
+
+
+class ImageRecordInt8Iter(ImageRecordIter):
+    """`ImageRecordIter` of plain int8, values above 127 held at 127."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **{**kwargs, "dtype": "int8"})
+
+
+class _Records:
+    """The records of one or several files by number, or this share of them."""
+
+    def __init__(self, uri: str, index: str, parts: int, part: int):
+        if not 0 <= part < parts:
+            raise MXNetError(f"part_index {part} must lie in 0..{parts - 1}")
+        names = files_of(uri)
+        self._readers = [MXRecordIO(name, "r") for name in names]
+        if index:
+            if len(names) > 1:
+                raise MXNetError(f"one index {index!r} cannot serve {len(names)} record files")
+            with MXIndexedRecordIO(index, names[0], "r") as indexed:
+                places = [(0, indexed.idx[key]) for key in indexed.keys]
+            share = -(-len(places) // parts)
+            self._places = places[share * part : share * (part + 1)]
+        else:
+            self._places = self._scan(names, parts, part)
+
+    def __len__(self):
+        return len(self._places)
+
+    def read(self, row: int) -> tuple[bytes, str]:
+        """A record, and where it lies for error messages."""
+        file, offset = self._places[row]
+        reader = self._readers[file]
+        return reader.read_at(offset), f"{reader.uri!r}, record at byte {offset}"
+
+    def _scan(self, names: list[str], parts: int, part: int) -> list[tuple[int, int]]:
+        """The records that begin in this part's even share of the bytes."""
+        sizes = [os.path.getsize(name) for name in names]
+        share = -(-sum(sizes) // parts)
+        share += -share % 4
+        places, base = [], 0
+        for i, (reader, size) in enumerate(zip(self._readers, sizes)):
+            places += [(i, offset) for offset in reader.offsets() if share * part <= base + offset < share * (part + 1)]
+            base += size
+        return places
+
+
+def _read_list(path: str) -> dict[int, np.ndarray]:
+    """Labels by record id of an image list: lines `id TAB label ... TAB path`."""
+    labels = {}
+    try:
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                first, *middle = line.rstrip("\n").split("\t")[:-1] or [""]
+                if first:
+                    labels[int(first)] = np.array([float(value) for value in middle], np.float32)
+    except (OSError, ValueError) as error:
+        raise MXNetError(f"image list {path!r}: {error}") from error
+    return labels
