@@ -7,6 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from core import storage
+from core.context import cpu
+from core.ndarray.ndarray import NDArray
+from core.util import is_np_array
+
 
 def pixels_of(image) -> np.ndarray:
     """The NumPy array of an NDArray, or of what is one already."""
@@ -21,11 +26,18 @@ def like(pixels: np.ndarray, image):
 
 
 def to_array(pixels: np.ndarray, kind: type | None = None):
-    """A new NDArray of the same dtype; of the class `kind`, or the one that `npx.set_np` asks for."""
-    from core import ndarray, numpy, util
+    """The NDArray, on the CPU, that holds `pixels` from now on; of the class `kind`, or the one of the face in use."""
+    kind = kind or _face()
+    return kind._wrap(storage.from_numpy(np.ascontiguousarray(pixels).reshape(pixels.shape), copy=False), cpu())
 
-    numpy_face = util.is_np_array() if kind is None else issubclass(kind, numpy.ndarray)
-    return (numpy if numpy_face else ndarray).array(pixels, dtype=pixels.dtype)
+
+def _face() -> type:
+    """The class of arrays that users expect now: `np.ndarray` under `npx.set_np()`, else NDArray."""
+    if not is_np_array():
+        return NDArray
+    from core import numpy
+
+    return numpy.ndarray
 
 
 def on_pixels(function: Callable) -> Callable:

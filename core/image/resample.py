@@ -42,8 +42,9 @@ def border(image: np.ndarray, top: int, bottom: int, left: int, right: int, kind
     """The image with a border.
 
     `kind`: 0 constant (`values`: one number or one a channel), 1 repeated edge, 2 mirrored, 3 wrapped, 4 mirrored
-    without repeating the edge.
+    without repeating the edge; 16 more (OpenCV's "isolated") changes nothing here.
     """
+    kind %= 16
     if kind not in BORDERS:
         raise MXNetError(
             f"unknown border type {kind}; accepted are {', '.join(f'{k} {v}' for k, v in BORDERS.items())}"

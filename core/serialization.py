@@ -1,0 +1,101 @@
+"""`nd.save`, `nd.load`, `npx.save`, `npx.load`: arrays of users to and from `.params` files (`core.files.params`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from core import storage
+from core.base import MXNetError
+from core.context import cpu
+from core.dtypes import dtype_name
+from core.files.params import Record, load_params, read_params, write_params
+from core.ndarray.ndarray import NDArray
+from core.util import is_np_shape
+
+
+def save(fname: str | os.PathLike, data) -> None:
+    """Writes an array, a list of arrays or a dictionary of arrays by name, atomically.
+
+    Under `npx.set_np()` the file keeps shapes without or with empty dimensions, and MXNet reads it back so only.
+    """
+    if isinstance(data, NDArray):
+        data = [data]
+    if isinstance(data, Mapping):
+        if not all(isinstance(name, str) for name in data):
+            raise TypeError("the names of saved arrays must be strings")
+        records = {name: to_record(array) for name, array in data.items()}
+    elif isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        records = [to_record(array) for array in data]
+    else:
+        raise ValueError(
+            f"cannot save a {type(data).__name__}; accepted are an array, a list or a dictionary of arrays"
+        )
+    write_params(fname, records, is_np_shape())
+
+
+def load(fname: str | os.PathLike, kind: type | None = None) -> list | dict:
+    """The arrays of a file: a dictionary when they have names, else a list.
+
+    `kind` is the class of dense arrays, by default NDArray. Raises MXNetError for a file that cannot be opened or is
+    damaged, with the offset.
+    """
+    return _arrays(read_params(fname), kind or NDArray, os.fspath(fname))
+
+
+def load_frombuffer(buf, kind: type | None = None) -> list | dict:
+    """As `load`, from the bytes of a file."""
+    return _arrays(load_params(buf), kind or NDArray, "<buffer>")
+
+
+def to_record(array) -> Record:
+    """An array of any storage type as it stands in files."""
+    if not isinstance(array, NDArray):
+        raise TypeError(f"cannot save a {type(array).__name__} in a .params file; an NDArray is needed")
+    stype = array.stype
+    name = dtype_name(array.dtype)
+    if stype == "default":
+        return Record(name, tuple(array.shape), _bits(array.asnumpy(), name))
+    aux = (array.indices,) if stype == "row_sparse" else (array.indptr, array.indices)
+    indices = tuple(index.asnumpy().astype(np.int64) for index in aux)
+    return Record(name, tuple(array.shape), _bits(array.data.asnumpy(), name), stype, indices)
+
+
+def from_record(record: Record, kind: type = NDArray, ctx=None):
+    """The array of a record, on `ctx` (the CPU by default)."""
+    ctx = ctx or cpu()
+    data = kind._wrap(_tensor(record.data, record.dtype, ctx), ctx)
+    if record.stype == "default":
+        return data
+    from core.ndarray import sparse
+
+    if record.stype == "row_sparse":
+        return sparse.row_sparse_array((data, *record.aux), shape=record.shape, ctx=ctx, dtype=record.dtype)
+    indptr, indices = record.aux
+    return sparse.csr_matrix((data, indices, indptr), shape=record.shape, ctx=ctx, dtype=record.dtype)
+
+
+def _arrays(records: Mapping | Sequence, kind: type, name: str) -> list | dict:
+    def array(key, record: Record):
+        if record.data is None:
+            raise MXNetError(f"{name!r}: array {key!r} was saved before it had a shape; it holds nothing to load")
+        return from_record(record, kind)
+
+    if isinstance(records, Mapping):
+        return {key: array(key, record) for key, record in records.items()}
+    return [array(i, record) for i, record in enumerate(records)]
+
+
+def _bits(values: np.ndarray, dtype: str) -> np.ndarray:
+    """The stored form: bfloat16, which NumPy shows as float32, is the upper half of its bits."""
+    if dtype != "bfloat16":
+        return values
+    return (np.ascontiguousarray(values).view(np.uint32) >> 16).astype(np.uint16).reshape(values.shape)
+
+
+def _tensor(values: np.ndarray, dtype: str, ctx):
+    if dtype == "bfloat16":
+        values = (values.astype(np.uint32) << 16).view(np.float32)
+    return storage.from_numpy(values, dtype, ctx, copy=False)

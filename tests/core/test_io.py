@@ -1,0 +1,263 @@
+"""`mx.io` against recorded answers and against MXNet's own iterators on the same files."""
+
+import inspect
+import json
+import struct
+import warnings
+
+import numpy as np
+import pytest
+
+import core as mx
+from core.base import MXNetError
+from core.image import codec
+from core.io import file_iters
+from core.recordio import IRHeader, MXIndexedRecordIO, pack
+from tests.support.places import by_id, recorded, run_program
+
+
+@pytest.mark.parametrize("case", by_id([case for case in recorded("io") if "NDArrayIter" in case["id"]]))
+def test_recorded_passes(case):
+    values = case["values"]
+    iterator = mx.io.NDArrayIter(
+        values["data"], values["label"], case["batch_size"], last_batch_handle=case["last_batch_handle"]
+    )
+    for run in case["runs"]:
+        batches = list(iterator)
+        assert [batch.pad for batch in batches] == [batch["pad"] for batch in run["batches"]]
+        for i, batch in enumerate(batches):
+            for key, arrays in (("data0", batch.data), ("label0", batch.label)):
+                want = values[f"epoch{run['epoch']}:{key}:{i}"]
+                np.testing.assert_array_equal(arrays[0].asnumpy(), want, strict=True)
+        iterator.reset()
+    assert [list(d) for d in iterator.provide_data] == [["data", (3, 2)]]
+
+
+def visit(mx, name, kwargs, passes=2):
+    """What an iterator gives: for each pass the batches as [data, its dtype, label, pad]. Runs in MXNet as well."""
+    kwargs = {key: tuple(value) if isinstance(value, list) else value for key, value in kwargs.items()}
+    iterator, result = getattr(mx.io, name)(**kwargs), []
+    for _ in range(passes):
+        batches = []
+        for batch in iterator:
+            data, label = batch.data[0], batch.label[0]
+            data, label = (a.asnumpy() if hasattr(a, "asnumpy") else a.dense() for a in (data, label))
+            batches.append([data.tolist(), str(data.dtype), label.tolist(), batch.pad])
+        result.append(batches)
+        iterator.reset()
+    return result
+
+
+FILES = ("data.csv", "label.csv", "data.libsvm", "images", "labels", "x.rec", "two.rec")
+CSV = {"data_csv": "data.csv", "data_shape": [6]}
+RECORDS = {"path_imgrec": "x.rec", "preprocess_threads": 1, "prefetch_buffer": 1}
+CASES = [
+    ("CSVIter", {**CSV, "batch_size": 2, "label_csv": "label.csv"}),
+    ("CSVIter", {**CSV, "batch_size": 3, "label_csv": "label.csv", "round_batch": False}),
+    ("CSVIter", {**CSV, "batch_size": 3, "dtype": "int32"}),
+    ("CSVIter", {**CSV, "batch_size": 8, "data_shape": [2, 3]}),
+    ("LibSVMIter", {"data_libsvm": "data.libsvm", "data_shape": [3], "batch_size": 3}),
+    ("LibSVMIter", {"data_libsvm": "data.libsvm", "data_shape": [3], "batch_size": 1, "num_parts": 2, "part_index": 1}),
+    ("MNISTIter", {"image": "images", "label": "labels", "batch_size": 3, "shuffle": False, "silent": True}),
+    ("MNISTIter", {"image": "images", "label": "labels", "batch_size": 2, "shuffle": False, "flat": True, "silent": True}),
+    ("ImageRecordIter", {**RECORDS, "batch_size": 2, "data_shape": [3, 8, 8]}),
+    ("ImageRecordIter", {**RECORDS, "batch_size": 5, "data_shape": [1, 6, 5], "resize": 7, "inter_method": 2}),
+    ("ImageRecordIter", {**RECORDS, "batch_size": 5, "data_shape": [3, 16, 16], "mirror": True}),
+    ("ImageRecordIter", {**RECORDS, "batch_size": 5, "data_shape": [3, 12, 12], "pad": 3, "fill_value": 7}),
+    ("ImageRecordIter", {**RECORDS, "batch_size": 5, "data_shape": [3, 8, 8], "rotate": 30}),
+    ("ImageRecordIter", {**RECORDS, "batch_size": 5, "data_shape": [3, 8, 8], "max_crop_size": 6, "min_crop_size": 6}),
+    ("ImageRecordIter", {**RECORDS, "batch_size": 5, "data_shape": [3, 8, 8], "max_img_size": 9, "min_img_size": 9}),
+    ("ImageRecordIter", {**RECORDS, "batch_size": 2, "data_shape": [3, 8, 8], "num_parts": 2, "part_index": 1}),
+    ("ImageRecordIter", {**RECORDS, "batch_size": 3, "data_shape": [3, 8, 8], "path_imgrec": "two.rec", "label_width": 2}),
+    ("ImageRecordUInt8Iter", {**RECORDS, "batch_size": 5, "data_shape": [3, 8, 8]}),
+    ("ImageRecordInt8Iter", {**RECORDS, "batch_size": 5, "data_shape": [3, 8, 8]}),
+    (
+        "ImageRecordIter",
+        {**RECORDS, "batch_size": 5, "data_shape": [3, 6, 5], "mean_r": 10, "mean_g": 20, "std_g": 3, "std_b": 4, "scale": 0.5},
+    ),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """Small files of every kind."""
+    path, rng = tmp_path_factory.mktemp("iterators"), np.random.default_rng(0)
+    np.savetxt(path / "data.csv", np.arange(42).reshape(7, 6), delimiter=",", fmt="%g")
+    np.savetxt(path / "label.csv", np.arange(7), fmt="%g")
+    (path / "data.libsvm").write_text("1.0 0:0.5 2:1.25\n-2.0\n-3.0 0:0.5 1:2.5 2:1.25\n4 2:-1.25\n5 1:3\n")
+    pixels = rng.integers(0, 256, (7, 5, 4), dtype=np.uint8)
+    (path / "images").write_bytes(struct.pack(">IIII", 2051, 7, 5, 4) + pixels.tobytes())
+    (path / "labels").write_bytes(struct.pack(">II", 2049, 7) + bytes(range(7)))
+    for name, labels in (("x", range(5)), ("two", [[i, i + 0.5] for i in range(5)])):
+        with MXIndexedRecordIO(path / f"{name}.idx", path / f"{name}.rec", "w") as writer:
+            for i, size in enumerate([(10, 12), (12, 10), (8, 8), (20, 15), (9, 30)]):
+                image = rng.integers(0, 256, (*size, 3), dtype=np.uint8)
+                writer.write_idx(i, pack(IRHeader(0, labels[i], i, 0), codec.encode(image, ".png", 9)))
+    return path
+
+
+def placed(kwargs, folder):
+    return {key: str(folder / value) if value in FILES else value for key, value in kwargs.items() if value is not None}
+
+
+@pytest.fixture(scope="session")
+def of_mxnet(folder, mxnet_python):
+    """What MXNet's iterators give for every case."""
+    cases = [(name, placed(kwargs, folder)) for name, kwargs in CASES]
+    program = "import json, sys, mxnet as mx\n" + inspect.getsource(visit)
+    program += "print(json.dumps([visit(mx, *case) for case in json.loads(sys.argv[1])]))"
+    return json.loads(run_program(mxnet_python, program, json.dumps(cases)).splitlines()[-1])
+
+
+@pytest.mark.mxnet
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[f"{i}-{name}" for i, (name, _) in enumerate(CASES)])
+def test_the_same_batches_as_mxnet(number, of_mxnet, folder, monkeypatch):
+    name, kwargs = CASES[number]
+    monkeypatch.setattr(file_iters, "to_csr", lambda rows: rows)
+    for got, want in zip(visit(mx, name, placed(kwargs, folder)), of_mxnet[number], strict=True):
+        assert [batch[1:] for batch in got] == [batch[1:] for batch in want]
+        for ours, theirs in zip(got, want):
+            np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-5, atol=1e-4)
+
+
+# ---------------------------------------------------------------- arrays in memory
+
+
+def test_lists_and_dictionaries_of_arrays():
+    iterator = mx.io.NDArrayIter({"a": np.zeros((4, 2)), "b": np.ones((4, 3))}, [np.arange(4), np.arange(4)], 2)
+    assert [d.name for d in iterator.provide_data] == ["a", "b"]
+    assert [d.name for d in iterator.provide_label] == ["_0_softmax_label", "_1_softmax_label"]
+    batch = iterator.next()
+    assert [array.shape for array in batch.data] == [(2, 2), (2, 3)] and str(batch).startswith("DataBatch: data shapes")
+
+
+def test_shuffling_keeps_data_and_labels_together():
+    np.random.seed(0)
+    iterator = mx.io.NDArrayIter(np.arange(10), np.arange(10) * 2, 5, shuffle=True)
+    passes = []
+    for _ in range(2):
+        pairs = [(b.data[0].asnumpy(), b.label[0].asnumpy()) for b in iterator]
+        assert all((label == data * 2).all() for data, label in pairs)
+        passes.append(np.concatenate([data for data, _ in pairs]).tolist())
+        iterator.reset()
+    assert sorted(passes[0]) == sorted(passes[1]) == list(range(10)) and passes[0] != passes[1]
+
+
+def test_arguments_are_checked():
+    with pytest.raises(ValueError, match="unknown last_batch_handle 'wrap'"):
+        mx.io.NDArrayIter(np.zeros(3), last_batch_handle="wrap")
+    with pytest.raises(ValueError, match=r"softmax_label.*4 samples.*3"):
+        mx.io.NDArrayIter(np.zeros(3), np.zeros(4))
+    with pytest.raises(ValueError, match="data is empty"):
+        mx.io.NDArrayIter([])
+    with pytest.raises(TypeError, match="'data' is a str"):
+        mx.io.NDArrayIter("text")
+
+
+def test_resize_iter_begins_anew():
+    iterator = mx.io.ResizeIter(mx.io.NDArrayIter(np.arange(4), batch_size=2), 3)
+    for _ in range(2):
+        assert [batch.data[0].asnumpy().tolist() for batch in iterator] == [[0, 1], [2, 3], [0, 1]]
+        iterator.reset()
+
+
+def test_prefetching_iter_joins_and_renames():
+    one, two = mx.io.NDArrayIter(np.arange(4), np.arange(4), 2), mx.io.NDArrayIter(np.arange(4) * 10, batch_size=2)
+    iterator = mx.io.PrefetchingIter([one, two], [{"data": "a"}, {"data": "b"}], [{"softmax_label": "l"}, {}])
+    assert [d.name for d in iterator.provide_data + iterator.provide_label] == ["a", "b", "l"]
+    for _ in range(3):
+        got = [[array.asnumpy().tolist() for array in batch.data] for batch in iterator]
+        assert got == [[[0, 1], [0, 10]], [[2, 3], [20, 30]]]
+        iterator.reset()
+
+
+def test_prefetching_iter_hands_errors_on():
+    class Broken(mx.io.DataIter):
+        provide_data, provide_label = [mx.io.DataDesc("data", (1, 1))], []
+
+        def next(self):
+            raise MXNetError("broken")
+
+    with pytest.raises(MXNetError, match="broken"):
+        mx.io.PrefetchingIter(Broken()).next()
+
+
+def test_descriptions_are_pairs():
+    description = mx.io.DataDesc("data", (2, 3), "float16", "NTC")
+    assert description == ("data", (2, 3)) and mx.io.DataDesc.get_batch_axis("TNC") == 1
+    assert mx.io.DataDesc.get_list([("a", (1,))], [("a", "int8")])[0].dtype == "int8"
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_record_iter_shuffles_by_its_seed_whatever_the_threads(folder):
+    def run(threads, **more):
+        iterator = mx.io.ImageRecordIter(
+            str(folder / "x.rec"), (3, 6, 6), 2, preprocess_threads=threads, shuffle=True, rand_crop=True, **more
+        )
+        result = []
+        for _ in range(2):
+            result += [(b.data[0].asnumpy().tolist(), b.label[0].asnumpy().tolist()) for b in iterator]
+            iterator.reset()
+        return result
+
+    assert run(1, seed=5, rand_mirror=True) == run(3, seed=5, rand_mirror=True) != run(1, seed=6, rand_mirror=True)
+
+
+def test_every_random_setting_gives_images_of_the_right_shape(folder):
+    settings = {
+        "random_resized_crop": {"random_resized_crop": True, "min_random_area": 0.1, "max_aspect_ratio": 0.25},
+        "warp": {"max_rotate_angle": 20, "max_shear_ratio": 0.1, "max_random_scale": 1.5, "min_random_scale": 0.8},
+        "colours": {
+            "random_h": 20,
+            "random_s": 40,
+            "random_l": 40,
+            "pca_noise": 0.1,
+            "brightness": 0.3,
+            "contrast": 0.3,
+        },
+        "light": {"max_random_contrast": 0.3, "max_random_illumination": 10, "saturation": 0.3},
+    }
+    for kwargs in settings.values():
+        iterator = mx.io.ImageRecordIter(str(folder / "x.rec"), (3, 6, 6), 5, **kwargs)
+        data = iterator.next().data[0].asnumpy()
+        assert data.shape == (5, 3, 6, 6) and np.isfinite(data).all() and data.std() > 5
+
+
+def test_hue_lightness_saturation_return_when_nothing_moves():
+    from core.io.recipe import _shift_hls
+
+    image = np.random.default_rng(0).integers(0, 256, (9, 9, 3), dtype=np.uint8)
+    assert np.abs(_shift_hls(image, [0, 0, 0]).astype(int) - image).max() <= 3
+
+
+def test_an_image_list_replaces_labels(folder, tmp_path):
+    (tmp_path / "x.lst").write_text("".join(f"{i}\t{i * 100}\t{i}.png\n" for i in range(5)))
+    iterator = mx.io.ImageRecordIter(str(folder / "x.rec"), (3, 6, 6), 5, path_imglist=str(tmp_path / "x.lst"))
+    assert iterator.next().label[0].asnumpy().tolist() == [0, 100, 200, 300, 400]
+
+
+def test_damaged_files_name_themselves(folder, tmp_path):
+    data = bytearray((folder / "x.rec").read_bytes())
+    data[60:70] = bytes(10)
+    (tmp_path / "bad.rec").write_bytes(data)
+    with pytest.raises(MXNetError, match=r"bad\.rec.*record at byte 0.*(no image|cannot be decoded)"):
+        mx.io.ImageRecordIter(str(tmp_path / "bad.rec"), (3, 6, 6), 2).next()
+    (tmp_path / "bad.csv").write_text("1,2\n3,x\n")
+    with pytest.raises(MXNetError, match=r"bad\.csv.*'x'"):
+        mx.io.CSVIter(data_csv=str(tmp_path / "bad.csv"), data_shape=(2,), batch_size=1)
+    (tmp_path / "bad.libsvm").write_text("1 0:1\n1 7:1\n")
+    with pytest.raises(MXNetError, match=r"bad\.libsvm', line 2: an index outside 0\.\.2"):
+        mx.io.LibSVMIter(str(tmp_path / "bad.libsvm"), (3,), 1)
+    (tmp_path / "bad.idx").write_bytes(struct.pack(">IIII", 2051, 1 << 30, 28, 28))
+    with pytest.raises(MXNetError, match=r"bad\.idx.*needs"):
+        mx.io.MNISTIter(str(tmp_path / "bad.idx"), str(folder / "labels"))
+
+
+def test_unknown_arguments_are_named_with_the_nearest(folder):
+    with pytest.warns(UserWarning, match=r"'rand_mirorr' \(near: 'rand_mirror'\)"):
+        mx.io.ImageRecordIter(str(folder / "x.rec"), (3, 6, 6), 2, rand_mirorr=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mx.io.ImageRecordIter(str(folder / "x.rec"), (3, 6, 6), 2, verbose=False)
