@@ -155,3 +155,8 @@ def linspace(start: float, stop: float, num: int, endpoint: bool, dtype: str, ct
     """`num` evenly spaced numbers, computed in float64."""
     last = stop if endpoint or num == 0 else stop - (stop - start) / num
     return torch.linspace(start, last, num, dtype=torch.float64, device=storage.device(ctx)).to(storage.TORCH[dtype])
+
+
+def numbers(x: Tensor) -> list[float]:
+    """The elements as Python numbers."""
+    return x.reshape(-1).tolist()

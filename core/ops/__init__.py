@@ -1,25 +1,14 @@
 """The operator table: importing this package enters every family."""
 
-from core.ops import (
-    create,
-    elementwise,
-    image,
-    index,
-    matrix,
-    nn,
-    norm,
-    np_elementwise,
-    np_reduce,
-    np_shape,
-    order,
-    random,
-    reduce,
-    rnn,
-    shape,
-)
+import importlib
+
 from core.ops.registry import TABLE, F, Operator, get
 
-__all__ = [
-    "TABLE", "F", "Operator", "create", "elementwise", "get", "image", "index", "matrix", "nn", "norm", "np_elementwise", "np_reduce", "np_shape", "order", "random", "reduce",
-    "rnn", "shape",
-]  # fmt: skip
+FAMILIES = (
+    "create", "elementwise", "shape", "reduce", "matrix", "index", "order", "nn", "norm", "rnn", "random", "optimizer",
+    "output", "image", "np_elementwise", "np_reduce", "np_shape",
+)  # fmt: skip
+for _family in FAMILIES:
+    importlib.import_module(f"core.ops.{_family}")
+
+__all__ = ["FAMILIES", "TABLE", "F", "Operator", "get"]

@@ -1,0 +1,308 @@
+"""Update operators of the optimizers. States are changed in place; the new weight is the result (usually `out=weight`)."""
+
+from core import kernels
+from core.ops.attributes import Any_, Bool, Float, Floats, Int
+from core.ops.registry import operator
+
+K = kernels.optimizer
+COPY = kernels.shape.clone
+
+# attribute name of MXNet -> (name in the kernels, type, default)
+_ATTRS = {
+    "lr": ("lr", Float, None),
+    "wd": ("wd", Float, 0.0),
+    "momentum": ("momentum", Float, 0.0),
+    "rescale_grad": ("rescale", Float, 1.0),
+    "clip_gradient": ("clip", Float, -1.0),
+    "clip_grad": ("clip", Float, -1.0),
+    "clip_weights": ("clip_weights", Float, -1.0),
+    "beta1": ("beta1", Float, 0.9),
+    "beta2": ("beta2", Float, 0.999),
+    "epsilon": ("eps", Float, 1e-8),
+    "t": ("t", Int, None),
+    "lamda1": ("lamda1", Float, 0.01),
+    "beta": ("beta", Float, 1.0),
+    "gamma1": ("gamma1", Float, 0.95),
+    "gamma2": ("gamma2", Float, 0.9),
+    "wd_lh": ("wd_lh", Float, 0.0),
+    "eta": ("eta", Float, None),
+}
+# operator: (kernel, states, attributes as "name" or "name=default", further accepted attributes without effect on dense arrays)
+_UPDATES = {
+    "sgd_update": ("sgd_", "", "lr wd rescale_grad clip_gradient", "lazy_update"),
+    "sgd_mom_update": ("sgd_momentum_", "mom", "lr momentum wd rescale_grad clip_gradient", "lazy_update"),
+    "nag_mom_update": ("nag_", "mom", "lr momentum wd rescale_grad clip_gradient", ""),
+    "signsgd_update": ("signsgd_", "", "lr wd rescale_grad clip_gradient", ""),
+    "signum_update": ("signum_", "mom", "lr momentum wd rescale_grad clip_gradient wd_lh", ""),
+    "adam_update": ("adam_", "mean var", "lr beta1 beta2 epsilon wd rescale_grad clip_gradient", "lazy_update"),
+    "rmsprop_update": ("rmsprop_", "n", "lr gamma1 epsilon wd rescale_grad clip_gradient clip_weights", ""),
+    "rmspropalex_update": (
+        "rmspropalex_", "n g delta", "lr gamma1 gamma2 epsilon wd rescale_grad clip_gradient clip_weights", ""
+    ),
+    "ftrl_update": ("ftrl_", "z n", "lr lamda1 beta wd rescale_grad clip_gradient", ""),
+    "ftml_update": ("ftml_", "d v z", "lr beta1=0.6 beta2 epsilon t wd rescale_grad clip_grad", ""),
+}  # fmt: skip
+# those that keep a float32 master copy beside a half-precision weight
+_MASTERED = ("sgd_update", "sgd_mom_update", "nag_mom_update")
+
+
+def _annotations(attributes: str, ignored: str) -> tuple[dict, dict]:
+    """Attribute types with defaults for the table, and MXNet's names to the kernels'."""
+    table, renamed = {}, {}
+    for word in attributes.split():
+        name, _, default = word.partition("=")
+        kernel_name, kind, standard = _ATTRS[name]
+        table[name] = (kind, float(default) if default else standard)
+        renamed[name] = kernel_name
+    for name in ignored.split():
+        table[name] = (Bool, True)
+    return table, renamed
+
+
+def _enter(name: str, kernel: str, states: str, attributes: str, ignored: str, master: bool) -> None:
+    update = getattr(K, kernel)
+    table, renamed = _annotations(attributes, ignored)
+    inputs = [
+        "weight",
+        "grad",
+        *(f"{s}_state" if s in ("g",) else s for s in states.split()),
+        *(["weight32"] if master else []),
+    ]
+    count = len(inputs)
+
+    def forward(*arrays, **attrs):
+        weight = COPY(arrays[0])
+        given = {renamed[k]: v for k, v in attrs.items() if k in renamed}
+        states_of = arrays[2 : count - master]
+        if master:
+            update(weight, arrays[1], *states_of, w32=arrays[-1], **given)
+        else:
+            update(weight, arrays[1], *states_of, **given)
+        return weight
+
+    forward.__doc__ = f"One step of `{kernel.rstrip('_')}`" + (" with a float32 master weight." if master else ".")
+    source = f"def entry({', '.join(inputs)}, *, {', '.join(_parameter(n, d) for n, (_, d) in table.items())}): pass"
+    scope: dict = {}
+    exec(source, scope)
+    scope["entry"].__doc__ = forward.__doc__
+    op = operator(name, mutates=inputs[2:])(scope["entry"])
+    for attr, (kind, _) in table.items():
+        op.attrs[attr] = (kind, op.attrs[attr][1])
+    op.forward = forward
+
+
+def _parameter(name: str, default) -> str:
+    return name if default is None else f"{name}={default!r}"
+
+
+for _name, (_kernel, _states, _attributes, _ignored) in _UPDATES.items():
+    _enter(_name, _kernel, _states, _attributes, _ignored, False)
+for _name in _MASTERED:
+    _enter(f"mp_{_name}", *_UPDATES[_name], True)
+
+
+@operator("lamb_update_phase1", mutates=("mean", "var"))
+def lamb_update_phase1(
+    weight, grad, mean, var, *, beta1: Float = 0.9, beta2: Float = 0.999, epsilon: Float = 1e-6, t: Int,
+    bias_correction: Bool = True, wd: Float, rescale_grad: Float = 1.0, clip_gradient: Float = -1.0,
+):  # fmt: skip
+    """LAMB's direction before the trust ratio (You et al., 2020)."""
+    return K.lamb_phase1(
+        weight, grad, mean, var, t, wd, beta1, beta2, epsilon, bias_correction, rescale_grad, clip_gradient
+    )
+
+
+@operator("lamb_update_phase2")
+def lamb_update_phase2(weight, g, r1, r2, *, lr: Float, lower_bound: Float = -1.0, upper_bound: Float = -1.0):
+    """LAMB's step along g, scaled by the bounded norm r1 of the weight over the norm r2 of g."""
+    weight = COPY(weight)
+    K.lamb_phase2_(weight, g, r1, r2, lr, lower_bound, upper_bound)
+    return weight
+
+
+@operator("mp_lamb_update_phase1", mutates=("mean", "var"))
+def mp_lamb_update_phase1(
+    weight, grad, mean, var, weight32, *, beta1: Float = 0.9, beta2: Float = 0.999, epsilon: Float = 1e-6, t: Int,
+    bias_correction: Bool = True, wd: Float, rescale_grad: Float = 1.0, clip_gradient: Float = -1.0,
+):  # fmt: skip
+    """LAMB's direction for a half-precision weight, from its float32 master."""
+    return K.lamb_phase1(
+        weight32, grad, mean, var, t, wd, beta1, beta2, epsilon, bias_correction, rescale_grad, clip_gradient
+    )
+
+
+@operator("mp_lamb_update_phase2", mutates=("weight32",))
+def mp_lamb_update_phase2(
+    weight, g, r1, r2, weight32, *, lr: Float, lower_bound: Float = -1.0, upper_bound: Float = -1.0
+):
+    """LAMB's step for a half-precision weight with a float32 master."""
+    weight = COPY(weight)
+    K.lamb_phase2_(weight, g, r1, r2, lr, lower_bound, upper_bound, w32=weight32)
+    return weight
+
+
+def _adamw(weight, grad, mean, var, rescale_grad, master, lr, eta, wd, beta1, beta2, epsilon, clip_gradient):
+    weight = COPY(weight)
+    scale = float(rescale_grad) if not rescale_grad.is_meta else 1.0
+    if scale != scale or scale in (0.0, float("inf")):  # a loss scale that overflowed: the step is left out
+        return weight
+    K.adamw_(
+        weight, grad, mean, var, lr, eta, wd, beta1, beta2, epsilon, scale, clip_gradient,
+        **({} if master is None else {"w32": master}),
+    )  # fmt: skip
+    return weight
+
+
+@operator("_adamw_update", aliases=("_contrib_adamw_update",), mutates=("mean", "var"))
+def adamw_update(
+    weight, grad, mean, var, rescale_grad, *, lr: Float, beta1: Float = 0.9, beta2: Float = 0.999, epsilon: Float = 1e-8,
+    wd: Float = 0.0, eta: Float, clip_gradient: Float = -1.0,
+):  # fmt: skip
+    """Adam with decoupled decay; no step where rescale_grad is 0, NaN or infinite."""
+    return _adamw(weight, grad, mean, var, rescale_grad, None, lr, eta, wd, beta1, beta2, epsilon, clip_gradient)
+
+
+@operator("_mp_adamw_update", aliases=("_contrib_mp_adamw_update",), mutates=("mean", "var", "weight32"))
+def mp_adamw_update(
+    weight, grad, mean, var, weight32, rescale_grad, *, lr: Float, beta1: Float = 0.9, beta2: Float = 0.999,
+    epsilon: Float = 1e-8, wd: Float = 0.0, eta: Float, clip_gradient: Float = -1.0,
+):  # fmt: skip
+    """As adamw_update, with a float32 master weight."""
+    return _adamw(weight, grad, mean, var, rescale_grad, weight32, lr, eta, wd, beta1, beta2, epsilon, clip_gradient)
+
+
+@operator("_contrib_group_adagrad_update", mutates=("history",))
+def group_adagrad_update(
+    weight, grad, history, *, lr: Float, rescale_grad: Float = 1.0, clip_gradient: Float = -1.0, epsilon: Float = 1e-5
+):
+    """AdaGrad with one history for each row."""
+    weight = COPY(weight)
+    K.group_adagrad_(weight, grad, history, lr, epsilon, rescale_grad, clip_gradient)
+    return weight
+
+
+# ---------------------------------------------------------------------------------------------- several arrays at once
+
+
+def _enter_multi(name: str, states: int, master: bool, preloaded: bool) -> None:
+    """A step of SGD for many weights; arrays come interleaved, learning rates as attributes or as two last arrays."""
+    width = 2 + states + master
+    update = K.sgd_momentum_ if states else K.sgd_
+
+    def run(data, num_weights, lrs, wds, momentum, rescale_grad, clip_gradient):
+        out = []
+        for i in range(num_weights):
+            arrays = data[i * width : (i + 1) * width]
+            weight = COPY(arrays[0])
+            more = {"w32": arrays[-1]} if master else {}
+            more |= {"momentum": momentum} if states else {}
+            update(
+                weight, *arrays[1 : 2 + states], lr=lrs[i], wd=wds[i], rescale=rescale_grad, clip=clip_gradient, **more
+            )
+            out.append(weight)
+        return tuple(out)
+
+    if preloaded:
+
+        def entry(
+            *data, num_weights: Int = 1, momentum: Float = 0.0, rescale_grad: Float = 1.0, clip_gradient: Float = -1.0
+        ):
+            lrs, wds = (kernels.shape.numbers(d) if not d.is_meta else [0.0] * num_weights for d in data[-2:])
+            return run(data[:-2], num_weights, lrs, wds, momentum, rescale_grad, clip_gradient)
+    else:
+
+        def entry(
+            *data, lrs: Floats, wds: Floats, num_weights: Int = 1, momentum: Float = 0.0, rescale_grad: Float = 1.0,
+            clip_gradient: Float = -1.0,
+        ):  # fmt: skip
+            return run(data, num_weights, lrs, wds, momentum, rescale_grad, clip_gradient)
+
+    entry.__doc__ = "One step of SGD for several weights."
+    operator(name, outputs=lambda attrs: attrs["num_weights"], mutates=("data",))(entry)
+
+
+for _preloaded in (False, True):
+    for _states in (0, 1):
+        for _master in (False, True):
+            _enter_multi(
+                f"{'preloaded_' if _preloaded else ''}multi_{'mp_' if _master else ''}sgd_{'mom_' if _states else ''}update",
+                _states, _master, _preloaded,
+            )  # fmt: skip
+
+
+@operator("multi_sum_sq")
+def multi_sum_sq(*data, num_arrays: Int):
+    """The sum of squares of each array, as one array."""
+    return kernels.shape.concat([K.sum_squares(x).reshape(1) for x in data], 0)
+
+
+@operator("multi_lars")
+def multi_lars(lrs, weights_sum_sq, grads_sum_sq, wds, *, eta: Float, eps: Float, rescale_grad: Float = 1.0):
+    """Learning rates of layer-wise adaptive rate scaling (You et al., 2017)."""
+    return K.lars_rates(lrs, weights_sum_sq, grads_sum_sq, wds, eta, eps, rescale_grad)
+
+
+@operator("reset_arrays", outputs=0, mutates=("data",))
+def reset_arrays(*data, num_arrays: Int):
+    """Sets all arrays to zero, in place."""
+    for x in data:
+        kernels.shape.fill_(x, 0)
+    return ()
+
+
+@operator("multi_all_finite")
+def multi_all_finite(*data, num_arrays: Int = 1, init_output: Bool = True):
+    """1 where no element of any array is infinite or NaN, else 0."""
+    return kernels.reduce.all_finite(data)
+
+
+@operator("all_finite")
+def all_finite(data, *, init_output: Bool = True):
+    """1 where no element is infinite or NaN, else 0."""
+    return kernels.reduce.all_finite((data,))
+
+
+def _lamb(arrays, learning_rates, wds, beta1, beta2, epsilon, rescale_grad, lower_bound, upper_bound, clip_gradient,
+          bias_correction, step_count, width, master):  # fmt: skip
+    out = []
+    for i in range(len(arrays) // width):
+        weight, grad, mean, var = arrays[i * width : i * width + 4]
+        w32 = arrays[i * width + 4] if master else None
+        source = weight if w32 is None else w32
+        update = K.lamb_phase1(
+            source,
+            grad,
+            mean,
+            var,
+            step_count[i],
+            wds[i],
+            beta1,
+            beta2,
+            epsilon,
+            bias_correction,
+            rescale_grad,
+            clip_gradient,
+        )
+        weight = COPY(weight)
+        norms = (kernels.reduce.norm(x, 2, tuple(range(x.dim())), False) for x in (source, update))
+        K.lamb_phase2_(weight, update, *norms, learning_rates[i], lower_bound, upper_bound, w32=w32)
+        out.append(weight)
+    return tuple(out)
+
+
+for _master in (False, True):
+
+    def _multi_lamb(
+        *data, learning_rates: Floats, wds: Floats, beta1: Float = 0.9, beta2: Float = 0.999, epsilon: Float = 1e-6,
+        rescale_grad: Float = 1.0, lower_bound: Float = -1.0, upper_bound: Float = -1.0, clip_gradient: Float = -1.0,
+        bias_correction: Bool = True, step_count: Any_, num_tensors: Int = 1, _master=_master,
+    ):  # fmt: skip
+        """One step of LAMB for several weights; arrays come interleaved."""
+        return _lamb(
+            data, learning_rates, wds, beta1, beta2, epsilon, rescale_grad, lower_bound, upper_bound, clip_gradient,
+            bias_correction, step_count, 4 + _master, _master,
+        )  # fmt: skip
+
+    _name = f"_multi_{'mp_' if _master else ''}lamb_update"
+    _op = operator(_name, outputs=lambda attrs: attrs["num_tensors"], mutates=("data",))(_multi_lamb)
+    del _op.attrs["_master"]

@@ -1,0 +1,153 @@
+"""Output layers: a loss is implied, and the backward pass starts from it whatever gradient comes in."""
+
+from core import kernels
+from core.base import MXNetError
+from core.ops.attributes import Bool, Choice, Float
+from core.ops.registry import F, gradient, operator
+
+COPY = kernels.shape.clone
+_Normal = Choice("null", "batch", "valid")
+
+
+@operator("SoftmaxOutput", aliases=("Softmax",))
+def softmax_output(
+    data, label, *, grad_scale: Float = 1.0, ignore_label: Float = -1.0, multi_output: Bool = False, use_ignore: Bool = False,
+    preserve_shape: Bool = False, normalization: _Normal = "null", out_grad: Bool = False, smooth_alpha: Float = 0.0,
+):  # fmt: skip
+    """The softmax; its gradient is that of the cross entropy with the label."""
+    if multi_output or preserve_shape:
+        return kernels.softmax.softmax(data, 1 if multi_output else data.dim() - 1)
+    flat = kernels.shape.reshape(data, (data.shape[0], -1))
+    return kernels.shape.reshape(kernels.softmax.softmax(flat, 1), tuple(data.shape))
+
+
+@gradient(softmax_output)
+def _(head, label, out, attrs):
+    shape = out.shape
+    if attrs.multi_output:
+        axis, probability = 1, out
+    elif attrs.preserve_shape:
+        axis, probability = out.ndim - 1, out
+    else:
+        axis, probability = 1, F._reshape_to(out, shape=(shape[0], out.size // max(shape[0], 1)))
+    if label.shape == probability.shape:  # a distribution as label
+        grad = probability - label
+        return [F._reshape_to(grad * attrs.grad_scale, shape=shape), None]
+    rest = probability.shape[:axis] + probability.shape[axis + 1 :]
+    index = F._reshape_to(label, shape=rest)
+    classes = probability.shape[axis]
+    hot = F._pick_grad(F.ones_like(F.pick(probability, index, axis=axis)), index, shape=probability.shape, axis=axis)
+    if attrs.smooth_alpha:
+        alpha = attrs.smooth_alpha
+        hot = hot * (1.0 - alpha - alpha / (classes - 1)) + alpha / (classes - 1)
+    grad = probability - hot
+    kept = None
+    if attrs.use_ignore:
+        kept = F._not_equal_scalar(index, scalar=attrs.ignore_label)
+        kept = F.Cast(kept, dtype=grad.dtype)
+        grad = F.broadcast_mul(grad, F.expand_dims(kept, axis=axis))
+    if attrs.normalization == "batch":
+        grad = grad * (1.0 / shape[0])
+    elif attrs.normalization == "valid":
+        if kept is None:
+            grad = grad * (1.0 / max(index.size, 1))
+        else:
+            grad = F.broadcast_div(
+                grad, F._reshape_to(F._maximum_scalar(F.sum(kept), scalar=1.0), shape=(1,) * grad.ndim)
+            )
+    if attrs.multi_output and attrs.normalization != "valid":
+        grad = grad * (1.0 / max(probability.size // (shape[0] * classes), 1))
+    grad = F._reshape_to(grad * attrs.grad_scale, shape=shape)
+    return [grad * head if attrs.out_grad else grad, None]
+
+
+def _enter_regression(name, transform, difference):
+    def output(data, label, *, grad_scale: Float = 1.0):
+        return transform(data)
+
+    output.__doc__ = f"{name}: its gradient is that of the regression loss, over the number of outputs of an instance."
+    op = operator(name)(output)
+
+    @gradient(op)
+    def _(head, label, out, attrs):
+        if label.size != out.size:
+            raise MXNetError(f"{name}: a label of shape {label.shape} does not fit an output of shape {out.shape}")
+        each = max(out.size // max(out.shape[0], 1), 1)
+        grad = difference(out, F._reshape_to(label, shape=out.shape))
+        return [grad * (attrs.grad_scale / each), None]
+
+
+_enter_regression("LinearRegressionOutput", COPY, lambda out, label: out - label)
+_enter_regression("MAERegressionOutput", COPY, lambda out, label: F.sign(out - label))
+
+
+@operator("LogisticRegressionOutput")
+def logistic_regression_output(data, label, *, grad_scale: Float = 1.0):
+    """The sigmoid; its gradient is that of the binary cross entropy, over the number of outputs of an instance."""
+    return F.sigmoid.forward(data)
+
+
+@gradient(logistic_regression_output)
+def _(head, label, out, attrs):
+    each = max(out.size // max(out.shape[0], 1), 1)
+    return [(out - F._reshape_to(label, shape=out.shape)) * (attrs.grad_scale / each), None]
+
+
+@operator("SVMOutput")
+def svm_output(data, label, *, margin: Float = 1.0, regularization_coefficient: Float = 1.0, use_linear: Bool = False):
+    """The data; its gradient is that of the (squared) hinge loss, one class against all."""
+    return COPY(data)
+
+
+@gradient(svm_output)
+def _(head, data, label, attrs):
+    hot = F._pick_grad(F.ones_like(F.pick(data, label, axis=1)), label, shape=data.shape, axis=1)
+    side = hot * 2.0 - 1.0
+    short = F._rminus_scalar(data * side, scalar=attrs.margin)
+    inside = F._greater_scalar(short, scalar=0.0)
+    slope = inside if attrs.use_linear else inside * short * 2.0
+    return [side * slope * -attrs.regularization_coefficient, None]
+
+
+@operator("MakeLoss")
+def make_loss_v1(data, *, grad_scale: Float = 1.0, valid_thresh: Float = 0.0, normalization: _Normal = "null"):
+    """The data as a loss: its gradient is grad_scale, over the batch or the places above valid_thresh."""
+    return COPY(data)
+
+
+@gradient(make_loss_v1)
+def _(head, data, attrs):
+    grad = F.ones_like(data) * attrs.grad_scale
+    if attrs.normalization == "batch":
+        return [grad * (1.0 / data.shape[0])]
+    if attrs.normalization == "valid":
+        valid = F._maximum_scalar(F.sum(F._greater_scalar(data, scalar=attrs.valid_thresh)), scalar=1.0)
+        return [F.broadcast_div(grad, F._reshape_to(valid, shape=(1,) * data.ndim))]
+    return [grad]
+
+
+@operator("make_loss")
+def make_loss(data):
+    """The data as a loss: the gradient is 1 whatever comes in."""
+    return COPY(data)
+
+
+@gradient(make_loss)
+def _(head):
+    return [F.ones_like(head)]
+
+
+@operator("IdentityAttachKLSparseReg", mutates=("moving_avg",))
+def identity_kl(data, moving_avg, *, sparseness_target: Float = 0.1, penalty: Float = 0.001, momentum: Float = 0.9):
+    """The data; the gradient adds the pull of a sparse activation (Kullback-Leibler penalty)."""
+    return COPY(data)
+
+
+@gradient(identity_kl)
+def _(head, data, attrs):
+    mean = F.mean(data, axis=0, keepdims=True)
+    target = attrs.sparseness_target
+    pull = F._rdiv_scalar(mean, scalar=-target) + F._rdiv_scalar(
+        F._rminus_scalar(mean, scalar=1.0), scalar=1.0 - target
+    )
+    return [F.broadcast_add(head, pull * attrs.penalty), None]
