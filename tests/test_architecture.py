@@ -47,7 +47,7 @@ ROOMS = (
     "random", "optimizer",
 )  # fmt: skip
 # What the Triton wing does not have yet: rooms, and functions of a room. The list only shrinks.
-PENDING = {"pointwise", "conv", "pool", "attention", "rnn", "index", "sort", "random", "norm.batch_norm_update_"}
+PENDING = {"conv", "pool", "attention", "rnn", "index", "sort", "random"}
 
 # Import names of the distributions in the extras, where they differ.
 IMPORT_NAMES = {"pillow": "PIL", "scikit-learn": "sklearn", "opencv-python": "cv2"}

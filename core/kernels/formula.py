@@ -6,7 +6,7 @@ A formula is an ordinary Python function of scalars, run once on symbolic values
         return x * sigmoid(x)
 
 That run records an expression graph (`Expr`). From the graph come the CPU kernel (a chain of ATen
-calls, `torch_source`), the Triton kernel (`core.kernels.triton.pointwise`), the derivative
+calls, `core.kernels.cpu.pointwise`), the Triton kernel (`core.kernels.triton.pointwise`), the derivative
 (`Formula.gradient`, reverse accumulation over the graph) and fusion (`compose`). Nodes are interned,
 so common subexpressions are shared by construction.
 

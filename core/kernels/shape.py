@@ -160,3 +160,8 @@ def linspace(start: float, stop: float, num: int, endpoint: bool, dtype: str, ct
 def numbers(x: Tensor) -> list[float]:
     """The elements as Python numbers."""
     return x.reshape(-1).tolist()
+
+
+def copy_(x: Tensor, source: Tensor) -> None:
+    """Copies the elements of `source` into `x`."""
+    x.copy_(source)

@@ -2,7 +2,7 @@
 
 from core import kernels
 from core.ops.attributes import Bool, Float, Int, OptFloat
-from core.ops.registry import F, composite, decompose, gradient, infer, operator
+from core.ops.registry import F, composite, decompose, gradient, infer, operator, pointwise
 
 K = kernels.norm
 
@@ -61,8 +61,21 @@ _channel_shapes(batch_norm, "gamma", "beta", "moving_mean", "moving_var")
 @operator("_batch_norm_update", mutates=("moving_mean", "moving_var"))
 def _batch_norm_update(moving_mean, moving_var, mean, rstd, *, momentum: Float, eps: Float):
     """moving = moving * momentum + batch * (1 - momentum), in place."""
-    K.batch_norm_update_(moving_mean, moving_var, mean, rstd, momentum, eps)
+    kernels.shape.copy_(moving_mean, F._moving_mean.forward(moving_mean, mean, momentum=momentum))
+    kernels.shape.copy_(moving_var, F._moving_var.forward(moving_var, rstd, momentum=momentum, eps=eps))
     return moving_mean
+
+
+@pointwise("_moving_mean", dtype="first", differentiable=False)
+def _moving_mean(moving, mean, *, momentum: Float):
+    """One step of a running mean."""
+    return moving * momentum + mean * (1.0 - momentum)
+
+
+@pointwise("_moving_var", dtype="first", differentiable=False)
+def _moving_var(moving, rstd, *, momentum: Float, eps: Float):
+    """One step of a running variance, from 1 / sqrt(variance + eps)."""
+    return moving * momentum + (1.0 / (rstd * rstd) - eps) * (1.0 - momentum)
 
 
 @operator("_batch_norm_grad", outputs=3)

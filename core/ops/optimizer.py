@@ -1,8 +1,9 @@
 """Update operators of the optimizers. States are changed in place; the new weight is the result (usually `out=weight`)."""
 
 from core import kernels
+from core.kernels import formula as f
 from core.ops.attributes import Any_, Bool, Float, Floats, Int
-from core.ops.registry import operator
+from core.ops.registry import TABLE, operator, pointwise
 
 K = kernels.optimizer
 COPY = kernels.shape.clone
@@ -236,10 +237,11 @@ def multi_sum_sq(*data, num_arrays: Int):
     return kernels.shape.concat([K.sum_squares(x).reshape(1) for x in data], 0)
 
 
-@operator("multi_lars")
+@pointwise("multi_lars", differentiable=False)
 def multi_lars(lrs, weights_sum_sq, grads_sum_sq, wds, *, eta: Float, eps: Float, rescale_grad: Float = 1.0):
-    """Learning rates of layer-wise adaptive rate scaling (You et al., 2017)."""
-    return K.lars_rates(lrs, weights_sum_sq, grads_sum_sq, wds, eta, eps, rescale_grad)
+    """Learning rates of layer-wise adaptive rate scaling (You et al., 2017): lr eta |w| / (|g| + wd |w| + eps)."""
+    w, g = f.sqrt(weights_sum_sq), f.sqrt(grads_sum_sq) * rescale_grad
+    return f.where(f.logical_and(w > 0, g > 0), lrs * eta * w / (g + wds * w + eps), lrs)
 
 
 @operator("reset_arrays", outputs=0, mutates=("data",))
@@ -253,13 +255,20 @@ def reset_arrays(*data, num_arrays: Int):
 @operator("multi_all_finite")
 def multi_all_finite(*data, num_arrays: Int = 1, init_output: Bool = True):
     """1 where no element of any array is infinite or NaN, else 0."""
-    return kernels.reduce.all_finite(data)
+    return _all_finite(data)
 
 
 @operator("all_finite")
 def all_finite(data, *, init_output: Bool = True):
     """1 where no element is infinite or NaN, else 0."""
-    return kernels.reduce.all_finite((data,))
+    return _all_finite((data,))
+
+
+def _all_finite(tensors):
+    each = [
+        kernels.reduce.all(TABLE["_npi_isfinite"].forward(t), tuple(range(t.dim())), False).reshape(1) for t in tensors
+    ]
+    return kernels.cast(kernels.reduce.all(kernels.shape.concat(each, 0), (0,), True), "float32")
 
 
 def _lamb(arrays, learning_rates, wds, beta1, beta2, epsilon, rescale_grad, lower_bound, upper_bound, clip_gradient,

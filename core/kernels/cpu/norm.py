@@ -60,15 +60,6 @@ def batch_norm_inference_grad(
     return _batch_norm_grad(dy, x, gamma, _cast(mean, x), _cast(var, x), None, None, False, axis, eps)
 
 
-def batch_norm_update_(
-    moving_mean: Tensor, moving_var: Tensor, mean: Tensor, rstd: Tensor, momentum: float, eps: float
-) -> None:
-    """moving = moving * momentum + batch * (1 - momentum), in place, with the biased variance of the batch."""
-    variance = rstd.pow(-2).sub_(eps)
-    moving_mean.mul_(momentum).add_(mean.to(moving_mean.dtype), alpha=1.0 - momentum)
-    moving_var.mul_(momentum).add_(variance.to(moving_var.dtype), alpha=1.0 - momentum)
-
-
 def layer_norm(
     x: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:

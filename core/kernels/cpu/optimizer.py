@@ -295,12 +295,6 @@ def sum_squares(x, segments=None):
     return torch.stack([torch.linalg.vector_norm(part, dtype=dtype) for part in parts]).square_()
 
 
-def lars_rates(lrs, weight_squares, grad_squares, wds, eta, eps, rescale):
-    """Learning rates lr eta |w| / (|g| + wd |w| + eps), plain lr where a norm is 0 (You et al., 2017)."""
-    w, g = weight_squares.sqrt(), grad_squares.sqrt() * rescale
-    return torch.where((w > 0) & (g > 0), lrs * eta * w / (g + wds * w + eps), lrs)
-
-
 def _clipped(g, rescale=1.0, clip=None):
     """clip(rescale g); `g` itself when there is nothing to do."""
     if rescale != 1:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from core.kernels.formula import PREDICATES, Expr, Formula, postorder
+from core.kernels.formula import Expr, Formula, postorder
 
 aten = torch.ops.aten
 HALF = (torch.float16, torch.bfloat16)
@@ -47,13 +47,13 @@ def _compile(formula: Formula, variant: str) -> Callable:
     fast = FAST.get(formula.name)
     if fast is None:
         scope = {"torch": torch, "aten": aten}
-        exec(torch_source(formula, upcast=variant == "torch half"), scope)
+        exec(_source(formula, upcast=variant == "torch half"), scope)
         fast = scope["formula"]
     formula.compiled[variant] = fast
     return fast
 
 
-def torch_source(formula: Formula, upcast: bool = False) -> str:
+def _source(formula: Formula, upcast: bool = False) -> str:
     """Python source of a function `formula(operands..., attributes...)` made of ATen calls.
 
     With `upcast` half-precision operands are widened first, so that a chain of several steps rounds once.
@@ -151,6 +151,3 @@ def _call(node: Expr, names: dict[int, str]) -> str:
     elif all(_is_scalar(n) for n in node.args):
         args = [f"torch.as_tensor({a}, dtype=x0.dtype, device=x0.device)" for a in args]
     return f"{RENAMED.get(op, 'torch.' + op)}({', '.join(args)})"
-
-
-__all__ = ["FAST", "PREDICATES", "pointwise", "torch_source"]

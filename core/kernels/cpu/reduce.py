@@ -118,12 +118,6 @@ def argmin(x: Tensor, axis: int, keepdims: bool) -> Tensor:
     return _argextremum(torch.argmin, "argmin", x, axis, keepdims)
 
 
-def all_finite(tensors) -> Tensor:
-    """float32 tensor of one element: 1 where no element of any tensor is infinite or NaN, else 0."""
-    good = torch.stack([torch.isfinite(t).all() for t in tensors]).all()
-    return good.reshape(1).to(torch.float32)
-
-
 def cumsum(x: Tensor, axis: int, dtype: torch.dtype | None = None) -> Tensor:
     """Running sum along `axis`."""
     return torch.cumsum(x, axis, dtype=dtype or x.dtype).contiguous()

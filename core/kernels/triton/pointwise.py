@@ -119,7 +119,7 @@ def _kernel(formula: Formula, rank: int, wide: str, truth: bool, large: bool):
     key = ("triton", rank, wide, truth, large)
     made = formula.compiled.get(key)
     if made is None:
-        made = formula.compiled[key] = _compile(source(formula, rank, wide, truth, large))
+        made = formula.compiled[key] = _compile(_source(formula, rank, wide, truth, large))
     return made
 
 
@@ -132,7 +132,7 @@ def _compile(text: str):
     return triton.jit(scope["kernel"])
 
 
-def source(formula: Formula, rank: int, wide: str, truth: bool = False, large: bool = False) -> str:
+def _source(formula: Formula, rank: int, wide: str, truth: bool = False, large: bool = False) -> str:
     """Python source of the kernel of a formula for operands of `rank` merged axes, computing in `wide`."""
     n = len(formula.inputs)
     arguments = [f"x{i}" for i in range(n)] + ["out", "count"]

@@ -7,7 +7,7 @@ import torch
 
 from core import ops
 from core.kernels import formula as f
-from core.kernels.cpu.pointwise import FAST, pointwise, torch_source
+from core.kernels.cpu.pointwise import FAST, _source, pointwise
 from core.kernels.formula import HEAD, OUT, Formula, compose
 
 FORMULAS = {op.formula.name: op.formula for op in ops.TABLE.values() if op.formula is not None}
@@ -26,7 +26,7 @@ def operands(formula: Formula, dtype=torch.float64, seed=0):
 
 
 def test_source_is_a_chain_of_aten_calls():
-    text = torch_source(Formula.of(lambda x, *, a: f.exp(x) * a + 1.0, name="demo"))
+    text = _source(Formula.of(lambda x, *, a: f.exp(x) * a + 1.0, name="demo"))
     assert text.splitlines()[0] == "def formula(x0, attr_a):"
     assert "torch.exp(x0)" in text
 
@@ -59,7 +59,7 @@ def test_derivatives_match_central_differences(name):
 def test_aten_fast_path_equals_the_formula(name):
     formula = FORMULAS[name]
     scope = {"torch": torch, "aten": torch.ops.aten}
-    exec(torch_source(formula), scope)
+    exec(_source(formula), scope)
     inputs = [x - 0.5 for x in operands(formula)]
     assert torch.allclose(FAST[name](*inputs), scope["formula"](*inputs), rtol=1e-9, atol=1e-9)
 

@@ -86,7 +86,7 @@ def test_nan_passes_through_maximum():
 
 
 def test_offsets_beyond_32_bits_are_computed_in_64():
-    text = triton.source(FORMULAS["broadcast_add"], 2, "fp32", large=True)
+    text = triton._source(FORMULAS["broadcast_add"], 2, "fp32", large=True)
     assert "tl.program_id(0).to(tl.int64)" in text
 
 
