@@ -1,6 +1,6 @@
 """Datasets, samplers and loaders."""
 
-from gluon.data import batchify, dataloader, dataset, sampler
+from gluon.data import batchify, dataloader, dataset, sampler, vision
 from gluon.data.dataloader import DataLoader
 from gluon.data.dataset import ArrayDataset, Dataset, RecordFileDataset, SimpleDataset
 from gluon.data.sampler import (

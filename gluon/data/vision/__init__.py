@@ -1,0 +1,12 @@
+"""Image data sets and transforms."""
+
+from gluon.data.vision import datasets
+from gluon.data.vision.datasets import (
+    CIFAR10,
+    CIFAR100,
+    MNIST,
+    FashionMNIST,
+    ImageFolderDataset,
+    ImageListDataset,
+    ImageRecordDataset,
+)
