@@ -1,0 +1,398 @@
+"""Gathers, scatters and other kernels that move elements by integer indices (Triton wing).
+
+Index tensors may be of any integer type; the operator layer has clipped or wrapped them into range. Almost every
+function is a copy of rows: `x` is seen as (outer, rows, inner), and runs of `inner` contiguous elements move together.
+Floor: the bytes of the rows that are read, of those that are written, and of the indices.
+
+Sums go through floating-point atomics (into float32 for half types), unless `kernels.deterministic()`: then the
+indices are sorted, stably, and one program adds each run of equal indices in the order in which they were given. Of
+several writes to one place the last one stays, always: an integer atomic finds it first.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+
+from core import kernels
+from core.kernels.triton.aot import AotCase
+from core.kernels.triton.rows import TILE, as_bytes, compact, gather_rows, grid, tile, tile_of
+from core.kernels.triton.sort import sort
+
+
+def take(x, indices, axis):
+    """Slices of `x` along `axis`: result shape x.shape[:axis] + indices.shape + x.shape[axis + 1:]."""
+    outer, rows, inner = _split(x.shape, axis)
+    y = torch.empty(x.shape[:axis] + indices.shape + x.shape[axis + 1 :], dtype=x.dtype, device=x.device)
+    gather_rows(x.contiguous(), indices.contiguous(), y, outer, rows, inner)
+    return y
+
+
+def take_grad(dy, indices, axis, x_shape):
+    """Gradient of `take` with respect to `x` (shape `x_shape`)."""
+    return _add_rows(dy, indices.contiguous(), *_split(x_shape, axis)).view(x_shape)
+
+
+def embedding(indices, weight):
+    """Rows of `weight` (V, D): result indices.shape + (D,)."""
+    return take(weight, indices, 0)
+
+
+def embedding_grad(dy, indices, weight_shape):
+    """Gradient of `embedding` with respect to the weight of shape (V, D)."""
+    return take_grad(dy, indices, 0, weight_shape)
+
+
+def pick(x, indices, axis, keepdims):
+    """One element of each row along `axis`; `indices` has the shape of `x` without that axis."""
+    y = gather_along(x, indices.unsqueeze(axis), axis)
+    return y if keepdims else y.squeeze(axis)
+
+
+def pick_grad(dy, indices, axis, x_shape):
+    """Gradient of `pick` with respect to `x`; `dy` with or without the picked axis."""
+    dx = torch.zeros(x_shape, dtype=dy.dtype, device=dy.device)
+    outer, rows, inner = _split(x_shape, axis)
+    places = _places_along(indices.unsqueeze(axis), outer, rows, inner)
+    return _write_rows(dx, dy.contiguous(), places, 1, unique=True)
+
+
+def gather_nd(x, indices):
+    """y[j...] = x[indices[0, j...], ..., indices[M - 1, j...]], indices (M, ...) of the first M axes."""
+    depth = indices.shape[0]
+    y = torch.empty(indices.shape[1:] + x.shape[depth:], dtype=x.dtype, device=x.device)
+    places = _places(indices.unbind(0), x.shape)
+    gather_rows(x.contiguous(), places, y, 1, math.prod(x.shape[:depth]), math.prod(x.shape[depth:]))
+    return y
+
+
+def scatter_nd(data, indices, shape):
+    """Zeros of `shape` with `data` written at `indices` (M, ...); of several writes the last one stays."""
+    y = torch.zeros(shape, dtype=data.dtype, device=data.device)
+    return _write_rows(y, data.contiguous(), _places(indices.unbind(0), shape), math.prod(shape[indices.shape[0] :]))
+
+
+def scatter_nd_add(data, indices, shape):
+    """Zeros of `shape` with `data` added at `indices` (M, ...): the gradient of `gather_nd`."""
+    depth = indices.shape[0]
+    places = _places(indices.unbind(0), shape)
+    return _add_rows(data, places, 1, math.prod(shape[:depth]), math.prod(shape[depth:])).view(shape)
+
+
+def gather_along(x, indices, axis):
+    """NumPy's take_along_axis: shapes broadcast on all axes but `axis`."""
+    shape = _broadcast(x.shape, indices.shape, axis)
+    x = x.expand(shape[:axis] + x.shape[axis : axis + 1] + shape[axis + 1 :]).contiguous()
+    y = torch.empty(shape[:axis] + indices.shape[axis : axis + 1] + shape[axis + 1 :], dtype=x.dtype, device=x.device)
+    outer, rows, inner = _split(x.shape, axis)
+    gather_rows(x, _places_along(indices.expand(y.shape), outer, rows, inner), y, 1, x.numel(), 1)
+    return y
+
+
+def scatter_along_add(dy, indices, axis, x_shape):
+    """Gradient of `gather_along` with respect to `x` (shape `x_shape`)."""
+    wide = dy.shape[:axis] + (x_shape[axis],) + dy.shape[axis + 1 :]
+    places = _places_along(indices.expand(dy.shape), *_split(wide, axis))
+    if wide != tuple(x_shape):
+        places = _fold(places, wide, x_shape)
+    return _add_rows(dy, places, 1, math.prod(x_shape), 1).view(x_shape)
+
+
+def one_hot(indices, depth, on_value, off_value, dtype):
+    """indices.shape + (depth,): `on_value` at the index, `off_value` elsewhere; none for an index out of range."""
+    y = torch.empty((*indices.shape, depth), dtype=dtype, device=indices.device)
+    if y.numel():
+        _one_hot[(triton.cdiv(y.numel(), TILE),)](
+            indices.contiguous(), as_bytes(y), y.numel(), depth, float(on_value), float(off_value), TILE=TILE
+        )
+    return y
+
+
+def index_get(x, index_tuple):
+    """Advanced indexing: one index tensor (integers, or a boolean mask) or None for each leading axis of `x`."""
+    indices, axes, shape, order = _advanced(x, index_tuple)
+    rows = x.permute(order).contiguous()
+    y = torch.empty(shape + rows.shape[len(axes) :], dtype=x.dtype, device=x.device)
+    places = _places(indices, rows.shape)
+    gather_rows(rows, places, y, 1, math.prod(rows.shape[: len(axes)]), math.prod(rows.shape[len(axes) :]))
+    return _index_axes_to(y, len(shape), _first_axis(axes)).contiguous()
+
+
+def index_put(x, index_tuple, value, accumulate):
+    """A copy of `x` with `value` (broadcast) written, or added, at the places that `index_get` would read."""
+    indices, axes, shape, order = _advanced(x, index_tuple)
+    y = x.permute(order).clone(memory_format=torch.contiguous_format)
+    rest, first = y.shape[len(axes) :], _first_axis(axes)
+    value = value.to(x.dtype).expand(rest[:first] + shape + rest[first:])
+    value = _index_axes_from(value, len(shape), first).contiguous()
+    places = _places(indices, y.shape)
+    if accumulate:
+        _add_rows(value, places, 1, math.prod(y.shape[: len(axes)]), math.prod(rest), into=y)
+    else:
+        _write_rows(y, value, places, math.prod(rest))
+    back = sorted(range(x.dim()), key=order.__getitem__)
+    return y.permute(back).contiguous()
+
+
+def sequence_reverse(x, lengths):
+    """`x` (T, N, ...) with the first lengths[n] steps of every sequence reversed (all T with `lengths` None)."""
+    x = x.contiguous()
+    y = torch.empty_like(x)
+    if y.numel():
+        steps = x.shape[0]
+        batch = 1 if lengths is None else x.shape[1]
+        inner = x.numel() // (steps * batch)
+        block = tile(inner)
+        _reverse[grid(steps * batch, inner, block)](
+            as_bytes(x), x if lengths is None else lengths.contiguous(), as_bytes(y), steps, batch, inner,
+            GIVEN=lengths is not None, **block,
+        )  # fmt: skip
+    return y
+
+
+def nonzero(x):
+    """Coordinates (n, ndim) of the nonzero elements in row-major order, int64; `n` depends on the data."""
+    where = compact(x)
+    coordinates = torch.empty((where.numel(), x.dim()), dtype=torch.int64, device=x.device)
+    stride = 1
+    for axis in reversed(range(x.dim())):
+        if where.numel():
+            _unravel[(triton.cdiv(where.numel(), TILE),)](
+                where, coordinates, where.numel(), stride, max(x.shape[axis], 1), axis, x.dim(), TILE=TILE
+            )
+        stride *= x.shape[axis]
+    return coordinates
+
+
+# ------------------------------------------------------------ launching
+
+
+def _split(shape, axis):
+    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+
+
+def _write_rows(y, data, places, inner, unique=False):
+    """Writes rows of `data` into contiguous `y`, of several for one place the last."""
+    count = places.numel()
+    if count and inner:
+        block, winners = tile(inner), places
+        if not unique:
+            winners = torch.full((y.numel() // inner,), -1, dtype=torch.int64, device=y.device)
+            _last[(triton.cdiv(count, TILE),)](places, winners, count, TILE=TILE)
+        launch = _write[grid(count, inner, block)]
+        launch(as_bytes(data), places, winners, as_bytes(y), count, inner, UNIQUE=unique, **block)
+    return y
+
+
+def _add_rows(dy, places, outer, rows, inner, into=None):
+    """Sums of the rows of dy (outer, count, inner) by place, added to `into` or to zeros: (outer, rows, inner)."""
+    dtype = _ACCUMULATORS.get(dy.dtype, dy.dtype)
+    shape = (outer, rows, inner)
+    if into is None:
+        y = torch.zeros(shape, dtype=dtype, device=dy.device)
+    else:
+        y = into.view(shape).to(dtype)
+    count = places.numel()
+    if dy.numel():
+        dy, places = dy.contiguous(), places.view(-1)
+        block = tile(inner)
+        if kernels.deterministic():
+            runs, order = sort(places, 0, False)
+            _add_runs[(count, triton.cdiv(inner, block["INNER"]), outer)](
+                dy, runs, order, y, count, rows, inner, INNER=block["INNER"]
+            )
+        else:
+            _add[grid(outer * count, inner, block)](dy, places, y, outer * count, count, rows, inner, **block)
+    return (y if into is None or dtype is into.dtype else into.view(shape).copy_(y)).to(dy.dtype)
+
+
+_ACCUMULATORS = {torch.float16: torch.float32, torch.bfloat16: torch.float32} | dict.fromkeys(
+    (torch.bool, torch.uint8, torch.int8, torch.int16), torch.int32
+)
+
+
+def _places(indices, shape):
+    """Row numbers in row-major order from one index tensor for each of the first axes of `shape`."""
+    indices = [index.contiguous() for index in indices]
+    places = torch.zeros(indices[0].shape, dtype=torch.int64, device=indices[0].device)
+    for index, size in zip(indices, shape):
+        if places.numel():
+            _append_axis[(triton.cdiv(places.numel(), TILE),)](places, index, places.numel(), size, TILE=TILE)
+    return places
+
+
+def _places_along(indices, outer, rows, inner):
+    """Element numbers in (outer, rows, inner) for indices (outer, count, inner) of the middle axis."""
+    indices = indices.contiguous()
+    places = torch.empty(indices.shape, dtype=torch.int64, device=indices.device)
+    if places.numel():
+        count = places.numel() // (outer * inner)
+        _along[(triton.cdiv(places.numel(), TILE),)](indices, places, places.numel(), count, rows, inner, TILE=TILE)
+    return places
+
+
+def _fold(places, wide, x_shape):
+    """Element numbers in `wide` as numbers in `x_shape`, whose broadcast axes have size 1."""
+    folded = torch.zeros(places.shape, dtype=torch.int64, device=places.device)
+    stride, wide_stride = 1, 1
+    for size, wide_size in zip(reversed(x_shape), reversed(wide)):
+        if size == wide_size and places.numel():
+            _append_digit[(triton.cdiv(places.numel(), TILE),)](
+                folded, places, places.numel(), wide_stride, size, stride, TILE=TILE
+            )
+        stride, wide_stride = stride * size, wide_stride * wide_size
+    return folded
+
+
+def _broadcast(a, b, axis):
+    return tuple(1 if i == axis else max(n, m) if n and m else 0 for i, (n, m) in enumerate(zip(a, b, strict=True)))
+
+
+def _advanced(x, index_tuple):
+    """Index tensors broadcast together, their axes, their shape, and an order of axes with the indexed ones first."""
+    indices, axes, axis = [], [], 0
+    for index in index_tuple:
+        if index is None:
+            axis += 1
+            continue
+        parts = nonzero(index).unbind(1) if index.dtype is torch.bool else [index]
+        indices += parts
+        axes += range(axis, axis + len(parts))
+        axis += len(parts)
+    shape = torch.broadcast_shapes(*(index.shape for index in indices))
+    order = [*axes, *(i for i in range(x.dim()) if i not in axes)]
+    return [index.expand(shape) for index in indices], axes, tuple(shape), order
+
+
+def _first_axis(axes):
+    """Where the axes of the indices stand in the result: in place of adjacent axes, else in front (NumPy's rule)."""
+    return axes[0] if axes[-1] - axes[0] == len(axes) - 1 else 0
+
+
+def _index_axes_to(y, count, first):
+    return y.permute([*range(count, count + first), *range(count), *range(count + first, y.dim())])
+
+
+def _index_axes_from(y, count, first):
+    return y.permute([*range(first, first + count), *range(first), *range(first + count, y.dim())])
+
+
+# ------------------------------------------------------------ kernels
+
+
+@triton.jit
+def _last(places_ptr, winners_ptr, count, TILE: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    inside = at < count
+    tl.atomic_max(winners_ptr + tl.load(places_ptr + at, inside, 0), at, inside)
+
+
+@triton.jit
+def _write(
+    data_ptr, places_ptr, winners_ptr, y_ptr, count, inner,
+    UNIQUE: tl.constexpr, ROWS: tl.constexpr, INNER: tl.constexpr,
+):  # fmt: skip
+    row, column, inside = tile_of(count, inner, ROWS, INNER)
+    place = tl.load(places_ptr + row, row < count, 0).to(tl.int64)
+    if not UNIQUE:
+        inside &= (tl.load(winners_ptr + place, row < count, -1) == row)[:, None]
+    tl.store(y_ptr + place[:, None] * inner + column, tl.load(data_ptr + row[:, None] * inner + column, inside), inside)
+
+
+@triton.jit
+def _add(dy_ptr, places_ptr, y_ptr, total, count, rows, inner, ROWS: tl.constexpr, INNER: tl.constexpr):
+    row, column, inside = tile_of(total, inner, ROWS, INNER)
+    target = (row // count) * rows + tl.load(places_ptr + row % count, row < total, 0).to(tl.int64)
+    dy = tl.load(dy_ptr + row[:, None] * inner + column, inside, 0).to(y_ptr.dtype.element_ty)
+    tl.atomic_add(y_ptr + target[:, None] * inner + column, dy, inside)
+
+
+@triton.jit
+def _add_runs(dy_ptr, runs_ptr, order_ptr, y_ptr, count, rows, inner, INNER: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64)
+    outer = tl.program_id(2).to(tl.int64)
+    column = tl.program_id(1) * INNER + tl.arange(0, INNER)
+    inside = column < inner
+    place = tl.load(runs_ptr + at).to(tl.int64)
+    going = place != tl.load(runs_ptr + at - 1, at > 0, -1).to(tl.int64)
+    if going:
+        y = y_ptr + (outer * rows + place) * inner + column
+        total = tl.load(y, inside, 0)
+        while going:
+            row = outer * count + tl.load(order_ptr + at)
+            total += tl.load(dy_ptr + row * inner + column, inside, 0).to(total.dtype)
+            at += 1
+            going = tl.load(runs_ptr + at, at < count, -1).to(tl.int64) == place
+        tl.store(y, total, inside)
+
+
+@triton.jit
+def _append_axis(places_ptr, index_ptr, count, size, TILE: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    inside = at < count
+    index = tl.load(index_ptr + at, inside, 0).to(tl.int64)
+    tl.store(places_ptr + at, tl.load(places_ptr + at, inside, 0) * size + index, inside)
+
+
+@triton.jit
+def _append_digit(folded_ptr, places_ptr, count, wide_stride, size, stride, TILE: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    inside = at < count
+    digit = tl.load(places_ptr + at, inside, 0) // wide_stride % size
+    tl.store(folded_ptr + at, tl.load(folded_ptr + at, inside, 0) + digit * stride, inside)
+
+
+@triton.jit
+def _along(indices_ptr, places_ptr, total, count, rows, inner, TILE: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    inside = at < total
+    index = tl.load(indices_ptr + at, inside, 0).to(tl.int64)
+    tl.store(places_ptr + at, (at // inner // count * rows + index) * inner + at % inner, inside)
+
+
+@triton.jit
+def _one_hot(indices_ptr, y_ptr, total, depth, on_value, off_value, TILE: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    inside = at < total
+    hot = tl.load(indices_ptr + at // depth, inside, 0).to(tl.int64) == at % depth
+    tl.store(y_ptr + at, tl.where(hot, on_value, off_value).to(y_ptr.dtype.element_ty), inside)
+
+
+@triton.jit
+def _reverse(
+    x_ptr, lengths_ptr, y_ptr, steps, batch, inner,
+    GIVEN: tl.constexpr, ROWS: tl.constexpr, INNER: tl.constexpr,
+):  # fmt: skip
+    row, column, inside = tile_of(steps * batch, inner, ROWS, INNER)
+    time, sequence = row // batch, row % batch
+    length = steps + time * 0
+    if GIVEN:
+        length = tl.load(lengths_ptr + sequence, row < steps * batch, 0).to(tl.int64)
+    source = tl.where(time < length, length - 1 - time, time) * batch + sequence
+    moved = tl.load(x_ptr + source[:, None] * inner + column, inside, 0)
+    tl.store(y_ptr + row[:, None] * inner + column, moved, inside)
+
+
+@triton.jit
+def _unravel(where_ptr, coordinates_ptr, count, stride, size, axis, axes, TILE: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    inside = at < count
+    tl.store(coordinates_ptr + at * axes + axis, tl.load(where_ptr + at, inside, 0) // stride % size, inside)
+
+
+_SIZES = dict.fromkeys(("count", "rows", "inner"), "i32")
+AOT = [
+    AotCase(
+        _add,
+        {"dy_ptr": "*bf16", "places_ptr": "*i64", "y_ptr": "*fp32", "total": "i32", **_SIZES},
+        {"ROWS": 1, "INNER": 1024},
+    ),
+    AotCase(
+        _add_runs,
+        {"dy_ptr": "*fp32", "runs_ptr": "*i64", "order_ptr": "*i64", "y_ptr": "*fp32", **_SIZES},
+        {"INNER": 1024},
+    ),
+]
