@@ -17,6 +17,7 @@ import numpy as np
 from core.base import MXNetError
 from core.image.arrays import like, pixels_of, to_array
 from core.image.augment import Augmenter, ForceResizeAug, ResizeAug, colour_chain
+from core.image.boxes import box_areas
 from core.image.functions import copyMakeBorder, fixed_crop
 from core.image.iterator import ImageIter
 from core.io.base import DataBatch, DataDesc
@@ -147,7 +148,7 @@ class DetRandomCropAug(DetAugmenter):
         left, top, right, bottom = window
         if (right - left) * width * (bottom - top) * height < 2:
             return None
-        areas = _areas(label[:, 1:5])
+        areas = box_areas(label[:, 1:5])
         inside = np.stack(
             [
                 np.clip(label[:, 1], left, right),
@@ -157,7 +158,7 @@ class DetRandomCropAug(DetAugmenter):
             ],
             1,
         )
-        covered = _areas(inside) / np.maximum(areas, 1e-12)
+        covered = box_areas(inside) / np.maximum(areas, 1e-12)
         touched = covered[(areas * width * height > 2) & (covered > 0)]
         if not touched.size or touched.min() <= self.min_object_covered:
             return None
@@ -439,10 +440,6 @@ def parse_label(label) -> np.ndarray:
     if not len(objects):
         raise MXNetError("a detection label without a box that has an area")
     return objects
-
-
-def _areas(boxes: np.ndarray) -> np.ndarray:
-    return np.maximum(boxes[:, 2] - boxes[:, 0], 0) * np.maximum(boxes[:, 3] - boxes[:, 1], 0)
 
 
 def _range(value) -> tuple[float, float]:

@@ -12,18 +12,76 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from core.base import MXNetError
+from core.files.params import read_params
 from core.image import resample
 from core.image.augment import EIGENVALUES, EIGENVECTORS, brighter, contrasted, saturated
+from core.image.functions import interpolation
 
 UNBOUNDED = 1e10
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """All settings, named as the iterators name them; `data_shape` is (channels, height, width)."""
+class Normalisation:
+    """The settings that every kind of record iterator has; `data_shape` is (channels, height, width)."""
 
     data_shape: tuple[int, int, int]
     resize: int = -1
+    inter_method: int = 1
+    mean_img: str = ""
+    mean_r: float = 0.0
+    mean_g: float = 0.0
+    mean_b: float = 0.0
+    mean_a: float = 0.0
+    std_r: float = 1.0
+    std_g: float = 1.0
+    std_b: float = 1.0
+    std_a: float = 1.0
+    scale: float = 1.0
+
+    def read_mean(self) -> np.ndarray | None:
+        """The mean image in the file `mean_img`, None where none is named."""
+        if not self.mean_img:
+            return None
+        content = read_params(self.mean_img)
+        record = content.get("mean_img") if isinstance(content, dict) else None
+        if record is None or record.shape != self.data_shape:
+            raise MXNetError(f"{self.mean_img!r} holds no 'mean_img' of shape {self.data_shape}")
+        return record.data.astype(np.float32)
+
+    def scaled(self, pixels: np.ndarray, mean: np.ndarray | None, contrast: float = 1, light: float = 0) -> np.ndarray:
+        """float32 ((pixels - mean) * contrast + light) * scale / std of (channels, height, width).
+
+        `mean` is the mean image in the same layout; without it the means of the channels are subtracted.
+        """
+        channels = len(pixels)
+        if mean is None:
+            mean = np.array([self.mean_r, self.mean_g, self.mean_b, self.mean_a], np.float32)[:channels, None, None]
+        std = np.array([self.std_r, self.std_g, self.std_b, self.std_a], np.float32)[:channels, None, None]
+        factor = np.float32(self.scale) / np.where(std == 0, np.float32(1), std)
+        return (pixels.astype(np.float32) - mean) * (factor * np.float32(contrast)) + factor * np.float32(light)
+
+    def resized(self, image: np.ndarray, height: int, width: int, rng) -> np.ndarray:
+        """The image in another size, by the interpolation that `inter_method` asks for."""
+        return resample.resize(image, width, height, self.interpolation(image.shape[:2], (height, width), rng))
+
+    def short_edge(self, image: np.ndarray, size: int, rng) -> np.ndarray:
+        """The image with a shorter edge of `size` and the same aspect."""
+        rows, columns = image.shape[:2]
+        if rows > columns:
+            return self.resized(image, size * rows // columns, size, rng)
+        return self.resized(image, size, size * columns // rows, rng)
+
+    def interpolation(self, old: tuple[int, int], new: tuple[int, int], rng) -> int:
+        """The number of the interpolation between two (height, width)."""
+        if self.inter_method == 10:
+            return int(rng.integers(5))
+        return interpolation(self.inter_method, (*old, *new))
+
+
+@dataclass(frozen=True)
+class Recipe(Normalisation):
+    """All settings of `ImageRecordIter`, named as it names them."""
+
     rand_crop: bool = False
     random_resized_crop: bool = False
     max_rotate_angle: int = 0
@@ -47,27 +105,16 @@ class Recipe:
     random_l: int = 0
     rotate: int = -1
     fill_value: int = 255
-    inter_method: int = 1
     pad: int = 0
     mirror: bool = False
     rand_mirror: bool = False
-    mean_img: str = ""
-    mean_r: float = 0.0
-    mean_g: float = 0.0
-    mean_b: float = 0.0
-    mean_a: float = 0.0
-    std_r: float = 1.0
-    std_g: float = 1.0
-    std_b: float = 1.0
-    std_a: float = 1.0
-    scale: float = 1.0
     max_random_contrast: float = 0.0
     max_random_illumination: float = 0.0
 
     def geometry(self, image: np.ndarray, rng) -> np.ndarray:
         """The window of `data_shape` that enters the batch, uint8 (height, width, channels)."""
         if self.resize > 0:
-            image = self._short_edge(image, self.resize, rng)
+            image = self.short_edge(image, self.resize, rng)
         if self.random_resized_crop:
             image = self._resized_crop(image, rng)
         elif self._warps():
@@ -83,7 +130,7 @@ class Recipe:
         if image.shape[2] != 3:
             return image
         if self.random_h or self.random_s or self.random_l:
-            image = _shift_hls(image, [rng.integers(-v, v + 1) for v in (self.random_h, self.random_l, self.random_s)])
+            image = shift_hls(image, [rng.integers(-v, v + 1) for v in (self.random_h, self.random_l, self.random_s)])
         jitters = ((brighter, self.brightness), (contrasted, self.contrast), (saturated, self.saturation))
         jitters = [(jitter, amount) for jitter, amount in jitters if amount]
         if jitters or self.pca_noise:
@@ -98,20 +145,13 @@ class Recipe:
         return image
 
     def normalised(self, image: np.ndarray, rng, mean: np.ndarray | None) -> np.ndarray:
-        """float32 (channels, height, width): (mirrored pixels - mean) * contrast + illumination, scaled by scale / std.
-
-        `mean` is the mean image in the same layout; without it the means of the channels are subtracted.
-        """
-        channels = image.shape[2]
-        pixels = self._maybe_mirrored(image, rng).transpose(2, 0, 1).astype(np.float32)
-        if mean is None:
-            mean = np.array([self.mean_r, self.mean_g, self.mean_b, self.mean_a], np.float32)[:channels, None, None]
-        std = np.array([self.std_r, self.std_g, self.std_b, self.std_a], np.float32)[:channels, None, None]
-        factor, shift = np.float32(self.scale), np.float32(0)
+        """float32 (channels, height, width), mirrored as asked, normalised by `mean` or the settings."""
+        pixels = self.plain(image, rng)
+        contrast, light = 1.0, 0.0
         if self.max_random_contrast or self.max_random_illumination:
-            factor *= np.float32(1 + rng.uniform(-1, 1) * self.max_random_contrast)
-            shift = np.float32(rng.uniform(-1, 1) * self.max_random_illumination * self.scale)
-        return (pixels - mean) * (factor / std) + shift / std
+            contrast += rng.uniform(-1, 1) * self.max_random_contrast
+            light = rng.uniform(-1, 1) * self.max_random_illumination
+        return self.scaled(pixels, mean, contrast, light)
 
     def plain(self, image: np.ndarray, rng) -> np.ndarray:
         """uint8 (channels, height, width), mirrored as asked."""
@@ -121,28 +161,12 @@ class Recipe:
         mirrored = self.mirror != (self.rand_mirror and rng.random() < 0.5)
         return image[:, ::-1] if mirrored else image
 
-    def _interpolation(self, old: tuple[int, int], new: tuple[int, int], rng) -> int:
-        if self.inter_method == 9:
-            if new[0] > old[0] and new[1] > old[1]:
-                return resample.CUBIC
-            return resample.AREA if new[0] < old[0] and new[1] < old[1] else resample.LINEAR
-        return int(rng.integers(5)) if self.inter_method == 10 else self.inter_method
-
-    def _resize(self, image: np.ndarray, height: int, width: int, rng) -> np.ndarray:
-        return resample.resize(image, width, height, self._interpolation(image.shape[:2], (height, width), rng))
-
-    def _short_edge(self, image: np.ndarray, size: int, rng) -> np.ndarray:
-        rows, columns = image.shape[:2]
-        if rows > columns:
-            return self._resize(image, size * rows // columns, size, rng)
-        return self._resize(image, size, size * columns // rows, rng)
-
     def _crop(self, image: np.ndarray, rng) -> np.ndarray:
         _, height, width = self.data_shape
         if image.shape[0] < height:
-            image = self._resize(image, height, int(np.float32(height) / image.shape[0] * image.shape[1]), rng)
+            image = self.resized(image, height, int(np.float32(height) / image.shape[0] * image.shape[1]), rng)
         if image.shape[1] < width:
-            image = self._resize(image, int(np.float32(width) / image.shape[1] * image.shape[0]), width, rng)
+            image = self.resized(image, int(np.float32(width) / image.shape[1] * image.shape[0]), width, rng)
         return self._window(image, height, width, rng)
 
     def _window(self, image: np.ndarray, height: int, width: int, rng) -> np.ndarray:
@@ -154,7 +178,7 @@ class Recipe:
 
     def _sized_crop(self, image: np.ndarray, rng) -> np.ndarray:
         size = int(rng.integers(self.min_crop_size, self.max_crop_size + 1))
-        return self._resize(self._window(image, size, size, rng), *self.data_shape[1:], rng)
+        return self.resized(self._window(image, size, size, rng), *self.data_shape[1:], rng)
 
     def _aspect(self, rng) -> float:
         if self.min_aspect_ratio is not None:
@@ -169,10 +193,10 @@ class Recipe:
             height, width = round(math.sqrt(area / ratio)), round(math.sqrt(area * ratio))
             if 0 < height <= rows and 0 < width <= columns:
                 y, x = rng.integers(rows - height + 1), rng.integers(columns - width + 1)
-                return self._resize(image[y : y + height, x : x + width], *self.data_shape[1:], rng)
+                return self.resized(image[y : y + height, x : x + width], *self.data_shape[1:], rng)
         side = min(rows, columns)
         y, x = (rows - side) // 2, (columns - side) // 2
-        return self._resize(image[y : y + side, x : x + side], *self.data_shape[1:], rng)
+        return self.resized(image[y : y + side, x : x + side], *self.data_shape[1:], rng)
 
     def _warps(self) -> bool:
         neutral = {field.name: field.default for field in fields(self)}
@@ -198,11 +222,11 @@ class Recipe:
             [[tall * cos - shear * sin * wide, tall * sin + shear * cos * wide], [-sin * wide, cos * wide]], np.float32
         )
         shift = (np.array([bounded[1], bounded[0]], np.float32) - linear @ np.array([columns, rows], np.float32)) / 2
-        interp = self._interpolation((rows, columns), (height, width), rng)
+        interp = self.interpolation((rows, columns), (height, width), rng)
         return resample.warp(image, linear, shift, width, height, interp, self.fill_value)
 
 
-def _shift_hls(image: np.ndarray, shifts: list[int]) -> np.ndarray:
+def shift_hls(image: np.ndarray, shifts: list[int]) -> np.ndarray:
     """Hue (in 2 degrees), lightness and saturation (0..255) moved by the given amounts and held in range."""
     hls = _rgb_to_hls(image.astype(np.float32) / 255)
     scale = np.array([0.5, 255, 255], np.float32)

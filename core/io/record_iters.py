@@ -12,19 +12,18 @@ from dataclasses import fields
 import numpy as np
 
 from core.base import MXNetError
-from core.files.params import read_params
 from core.image import codec
 from core.image.arrays import to_array
 from core.io.base import DataBatch, DataDesc, FileIter
+from core.io.det_recipe import DetRecipe
 from core.io.file_iters import files_of
-from core.io.recipe import Recipe
+from core.io.recipe import Normalisation, Recipe
 from core.io.rounds import Rounds
 from core.recordio import MXIndexedRecordIO, MXRecordIO, unpack
 
 DTYPES = ("float32", "uint8", "int8")
-SETTINGS = {field.name for field in fields(Recipe)}
 # Settings of the original that have no meaning here.
-IDLE = {"ctx", "device_id", "verbose", "aug_seq", "shuffle_chunk_size", "shuffle_chunk_seed", "max_random_hue"}
+IDLE = {"ctx", "device_id", "verbose", "aug_seq", "shuffle_chunk_size", "shuffle_chunk_seed"}
 DECODE_FLAGS = {1: codec.GRAY, 3: codec.COLOUR, 4: codec.UNCHANGED}
 
 
@@ -38,6 +37,8 @@ class ImageRecordIter(FileIter):
     prepared ahead). Everything else is a setting of `Recipe`: resize, crop, mirror, colours, mean, std, scale.
     Raises MXNetError for damaged files and images, and for labels that are not `label_width` many.
     """
+
+    recipe_kind: type[Normalisation] = Recipe
 
     def __init__(
         self,
@@ -65,7 +66,7 @@ class ImageRecordIter(FileIter):
             raise MXNetError(
                 f"dtype {self._dtype.name} is not made by {type(self).__name__}; accepted: {', '.join(DTYPES)}"
             )
-        self._recipe = Recipe(tuple(data_shape), **self._known(settings))
+        self._recipe = self.recipe_kind(tuple(data_shape), **self._known(settings))
         if len(data_shape) != 3 or data_shape[0] not in DECODE_FLAGS:
             raise MXNetError(
                 f"data_shape {tuple(data_shape)} must be (channels, height, width) with 1, 3 or 4 channels"
@@ -73,7 +74,7 @@ class ImageRecordIter(FileIter):
         self._records = _Records(path_imgrec, path_imgidx, num_parts, part_index)
         self._labels = _read_list(path_imglist) if path_imglist else None
         self._label_width = label_width
-        self._mean = self._read_mean()
+        self._mean = self._recipe.read_mean()
         self._seed, self._visit = (seed if seed_aug is None else seed_aug), 0
         rng = np.random.default_rng(seed) if shuffle else None
         super().__init__(batch_size)
@@ -150,22 +151,14 @@ class ImageRecordIter(FileIter):
             raise MXNetError(f"the image list has no entry for the record with id {header.id}")
         return self._labels[header.id]
 
-    def _read_mean(self) -> np.ndarray | None:
-        if not self._recipe.mean_img:
-            return None
-        mean = read_params(self._recipe.mean_img)
-        record = mean.get("mean_img") if isinstance(mean, dict) else None
-        if record is None or record.shape != self._recipe.data_shape:
-            raise MXNetError(f"{self._recipe.mean_img!r} holds no 'mean_img' of shape {self._recipe.data_shape}")
-        return record.data.astype(np.float32)
-
     def _known(self, settings: dict) -> dict:
+        accepted = {field.name for field in fields(self.recipe_kind)}
         known = {}
         for name, value in settings.items():
-            if name in SETTINGS:
+            if name in accepted:
                 known[name] = value
             elif name not in IDLE:
-                near = difflib.get_close_matches(name, SETTINGS, 1)
+                near = difflib.get_close_matches(name, accepted, 1)
                 hint = f" (near: {near[0]!r})" if near else ""
                 warnings.warn(f"{type(self).__name__} ignores the unknown argument {name!r}{hint}", stacklevel=4)
         return known
@@ -183,6 +176,55 @@ class ImageRecordInt8Iter(ImageRecordIter):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **{**kwargs, "dtype": "int8"})
+
+
+class ImageDetRecordIter(ImageRecordIter):
+    """`ImageRecordIter` for detection: every setting of `DetRecipe`, labels (batch, 4 + widest label).
+
+    A row of labels holds the channels, height and width of the image in the batch, the length of its label, the
+    label, and `label_pad_value` up to the end; `label_pad_width` asks for a wider row. With `label_width` >= 0 every
+    label must have that many numbers. `resize_mode`: "force" fills the batch's image, "shrink" and "fit" keep the
+    aspect and leave 0 below or right of it.
+    """
+
+    recipe_kind = DetRecipe
+
+    def __init__(
+        self,
+        path_imgrec: str,
+        data_shape: tuple[int, int, int],
+        batch_size: int,
+        label_width: int = -1,
+        label_pad_width: int = 0,
+        label_pad_value: float = -1.0,
+        **settings,
+    ):
+        super().__init__(path_imgrec, data_shape, batch_size, label_width=label_width, **settings)
+        widest = max((len(self._label_of(row)) for row in range(len(self._records))), default=0)
+        if 0 < label_pad_width < widest:
+            raise MXNetError(f"label_pad_width {label_pad_width} is less than the widest label, {widest}")
+        self._row_width, self._pad_value = 4 + max(widest, label_pad_width), label_pad_value
+
+    @property
+    def provide_label(self) -> list[DataDesc]:
+        return [DataDesc(self._names[1], (self.batch_size, self._row_width), np.float32)]
+
+    def _prepared(self, image: np.ndarray, label: np.ndarray, rng) -> tuple[np.ndarray, np.ndarray]:
+        if self._label_width >= 0 and len(label) != self._label_width:
+            raise MXNetError(f"a record with {len(label)} labels for label_width {self._label_width}")
+        image, label = self._recipe.apply(image, label, rng)
+        row = np.full(self._row_width, self._pad_value, np.float32)
+        row[: 4 + len(label)] = [image.shape[2], *image.shape[:2], len(label), *label]
+        placed = np.zeros(self._recipe.data_shape, np.float32)
+        placed[:, : image.shape[0], : image.shape[1]] = self._recipe.scaled(image.transpose(2, 0, 1), self._mean)
+        return placed, row
+
+    def _label_of(self, row: int) -> np.ndarray:
+        record, where = self._records.read(row)
+        try:
+            return self._label(unpack(record)[0])
+        except MXNetError as error:
+            raise MXNetError(f"{where}: {error}") from error
 
 
 class _Records:

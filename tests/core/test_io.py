@@ -48,9 +48,10 @@ def visit(mx, name, kwargs, passes=2):
     return result
 
 
-FILES = ("data.csv", "label.csv", "data.libsvm", "images", "labels", "x.rec", "two.rec")
+FILES = ("data.csv", "label.csv", "data.libsvm", "images", "labels", "x.rec", "two.rec", "boxes.rec")
 CSV = {"data_csv": "data.csv", "data_shape": [6]}
 RECORDS = {"path_imgrec": "x.rec", "preprocess_threads": 1, "prefetch_buffer": 1}
+BOXES = {**RECORDS, "path_imgrec": "boxes.rec", "batch_size": 3, "verbose": False}
 CASES = [
     ("CSVIter", {**CSV, "batch_size": 2, "label_csv": "label.csv"}),
     ("CSVIter", {**CSV, "batch_size": 3, "label_csv": "label.csv", "round_batch": False}),
@@ -75,6 +76,11 @@ CASES = [
         "ImageRecordIter",
         {**RECORDS, "batch_size": 5, "data_shape": [3, 6, 5], "mean_r": 10, "mean_g": 20, "std_g": 3, "std_b": 4, "scale": 0.5},
     ),
+    ("ImageDetRecordIter", {**BOXES, "data_shape": [3, 8, 8]}),
+    ("ImageDetRecordIter", {**BOXES, "data_shape": [3, 8, 8], "label_pad_width": 30, "label_pad_value": -5}),
+    ("ImageDetRecordIter", {**BOXES, "data_shape": [3, 12, 12], "resize": 6, "resize_mode": "shrink"}),
+    ("ImageDetRecordIter", {**BOXES, "data_shape": [3, 40, 40], "resize_mode": "fit", "rand_mirror_prob": 1.0}),
+    ("ImageDetRecordIter", {**BOXES, "data_shape": [3, 8, 8], "mean_r": 1, "mean_b": 3, "std_r": 2, "scale": 0.5}),
 ]  # fmt: skip
 
 
@@ -93,6 +99,11 @@ def folder(tmp_path_factory):
             for i, size in enumerate([(10, 12), (12, 10), (8, 8), (20, 15), (9, 30)]):
                 image = rng.integers(0, 256, (*size, 3), dtype=np.uint8)
                 writer.write_idx(i, pack(IRHeader(0, labels[i], i, 0), codec.encode(image, ".png", 9)))
+    with MXIndexedRecordIO(path / "boxes.idx", path / "boxes.rec", "w") as writer:
+        for i, size in enumerate([(10, 10), (10, 16), (20, 12)]):
+            label = [2, 5] + [n for k in range(i + 1) for n in (k, 0.1 + 0.1 * k, 0.2, 0.5 + 0.1 * k, 0.7)]
+            image = rng.integers(0, 256, (*size, 3), dtype=np.uint8)
+            writer.write_idx(i, pack(IRHeader(0, label, i, 0), codec.encode(image, ".png", 9)))
     return path
 
 
@@ -115,9 +126,10 @@ def test_the_same_batches_as_mxnet(number, of_mxnet, folder, monkeypatch):
     name, kwargs = CASES[number]
     monkeypatch.setattr(file_iters, "to_csr", lambda rows: rows)
     for got, want in zip(visit(mx, name, placed(kwargs, folder)), of_mxnet[number], strict=True):
-        assert [batch[1:] for batch in got] == [batch[1:] for batch in want]
+        assert [(dtype, pad) for _, dtype, _, pad in got] == [(dtype, pad) for _, dtype, _, pad in want]
         for ours, theirs in zip(got, want):
             np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-5, atol=1e-4)
+            np.testing.assert_allclose(ours[2], theirs[2], rtol=1e-6)
 
 
 # ---------------------------------------------------------------- arrays in memory
@@ -226,10 +238,31 @@ def test_every_random_setting_gives_images_of_the_right_shape(folder):
 
 
 def test_hue_lightness_saturation_return_when_nothing_moves():
-    from core.io.recipe import _shift_hls
+    from core.io.recipe import shift_hls
 
     image = np.random.default_rng(0).integers(0, 256, (9, 9, 3), dtype=np.uint8)
-    assert np.abs(_shift_hls(image, [0, 0, 0]).astype(int) - image).max() <= 3
+    assert np.abs(shift_hls(image, [0, 0, 0]).astype(int) - image).max() <= 3
+
+
+def test_boxes_stay_on_their_objects(tmp_path):
+    """A white box on black ground is found where the label says, whatever was cut, padded and mirrored."""
+    image = np.zeros((60, 80, 3), np.uint8)
+    image[15:45, 20:60] = 255
+    record = pack(IRHeader(0, [2, 5, 7, 0.25, 0.25, 0.75, 0.75], 0, 0), codec.encode(image, ".png", 1))
+    with MXIndexedRecordIO(tmp_path / "b.idx", tmp_path / "b.rec", "w") as writer:
+        for i in range(20):
+            writer.write_idx(i, record)
+    settings = {"rand_crop_prob": 1, "min_crop_scales": 0.4, "min_crop_object_coverages": 0.6, "rand_mirror_prob": 0.5}
+    settings |= {"rand_pad_prob": 0.5, "max_pad_scale": 2, "fill_value": 0, "max_random_contrast": 0.0, "seed": 3}
+    settings |= {"min_crop_aspect_ratios": 0.5, "max_crop_aspect_ratios": 2}
+    batch = mx.io.ImageDetRecordIter(str(tmp_path / "b.rec"), (3, 100, 100), 20, **settings).next()
+    images, labels = batch.data[0].asnumpy(), batch.label[0].asnumpy()
+    assert labels.shape == (20, 11) and len(np.unique(labels[:, 7])) > 10
+    for image, label in zip(images, labels):
+        assert label[:7].tolist() == [3, 100, 100, 7, 2, 5, 7]
+        rows, columns = np.nonzero(image[0] > 127)
+        found = np.array([columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]) / 100
+        np.testing.assert_allclose(label[7:], found, atol=0.04)
 
 
 def test_an_image_list_replaces_labels(folder, tmp_path):
