@@ -106,17 +106,50 @@ def _separable(image: np.ndarray, across: tuple, down: tuple, interp: int) -> np
         return _weighted(wide, *down, axis=0).astype(image.dtype)
     scale = 1 << WEIGHT_BITS
     integers = [np.rint(weights * np.float32(scale)).astype(np.int32) for _, weights in (across, down)]
-    wide = _weighted(image, across[0], integers[0], axis=1, dtype=np.int32)
     if interp in (LINEAR, AREA):
-        (upper, lower), weights = down[0].T, integers[1][:, :, None, None]
-        wide >>= 4
-        total = (wide[upper] * weights[:, 0] >> 16) + (wide[lower] * weights[:, 1] >> 16)
-        return ((total + 2) >> 2).astype(np.uint8)
+        return _two_taps_each(image, across[0], integers[0], down[0], integers[1])
+    wide = _weighted(image, across[0], integers[0], axis=1, dtype=np.int32)
     total = _weighted(wide, down[0], integers[1], axis=0, dtype=np.int32)
     result = np.clip((total + (1 << 2 * WEIGHT_BITS - 1)) >> 2 * WEIGHT_BITS, 0, 255).astype(np.uint8)
     if interp == CUBIC:
         _round_as_vectors(result, wide, down[0], integers[1])
     return result
+
+
+def _two_taps_each(image: np.ndarray, columns, column_weights, rows, row_weights) -> np.ndarray:
+    """The uint8 image as a weighted sum of two columns, then of two rows: the usual resize, so written for speed."""
+    channels = image.shape[2]
+    # Three bytes travel as four: gathering words is ten times as fast as gathering bytes in threes.
+    pixels = _in_words(image) if channels == 3 else image
+    left, right = (pixels.take(columns[:, k], 1, mode="clip").reshape(len(image), -1) for k in (0, 1))
+    left, right = left.view(np.uint8), right.view(np.uint8)
+    lanes = left.shape[1] // len(columns)
+    # (2048 - w) left + w right, over 16: the first product is a multiple of 16, so only the second is cut off.
+    wide = np.subtract(right, left, dtype=np.int16) * np.repeat(column_weights[:, 1], lanes)
+    wide >>= 4
+    wide += left.astype(np.int16) << (WEIGHT_BITS - 4)
+    upper, lower = (wide.take(rows[:, k], 0) for k in (0, 1))
+    upper *= row_weights[:, :1]
+    lower *= row_weights[:, 1:]
+    upper >>= 16
+    lower >>= 16
+    upper += lower
+    upper += 2
+    upper >>= 2
+    return upper.astype(np.uint8).reshape(len(rows), len(columns), lanes)[:, :, :channels]
+
+
+def _in_words(image: np.ndarray) -> np.ndarray:
+    """Pixels of three bytes as (height, width) words, the fourth byte of which means nothing."""
+    if image.strides[1:] != (3, 1) or image.strides[0] < 3 * image.shape[1]:
+        image = np.ascontiguousarray(image)
+    rows, columns = image.shape[:2]
+    words = np.empty((rows, columns), np.uint32)
+    # A word at every third byte also reads the byte behind the pixel. Behind the last row there may be none.
+    overlapping = np.lib.stride_tricks.as_strided(image, (rows - 1, columns, 4), (image.strides[0], 3, 1))
+    words[:-1] = overlapping.view(np.uint32)[..., 0]
+    words[-1].view(np.uint8).reshape(columns, 4)[:, :3] = image[-1]
+    return words
 
 
 def _round_as_vectors(result: np.ndarray, wide: np.ndarray, places: np.ndarray, weights: np.ndarray) -> None:
