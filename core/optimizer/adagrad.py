@@ -1,0 +1,96 @@
+"""Methods that divide by the size of past gradients."""
+
+from __future__ import annotations
+
+from core.kernels import optimizer as kernels
+from core.optimizer.optimizer import Optimizer, register, zeros_like
+
+
+@register
+class AdaGrad(Optimizer):
+    """Divides by the root of the sum of squared gradients (Duchi, Hazan and Singer, 2011)."""
+
+    def __init__(self, eps=1e-7, **kwargs):
+        super().__init__(**kwargs)
+        self.float_stable_eps = eps
+
+    def create_state(self, index, weight):
+        return zeros_like(weight)
+
+    def step(self, weight, grad, state, lr, wd, t, **where):
+        w, g, history = weight._data, grad._data, state._data
+        kernels.adagrad_(w, g, history, lr, wd, self.float_stable_eps, **self._scaling(), **where)
+
+
+@register
+class RMSProp(Optimizer):
+    """Divides by the root of a decaying mean of squared gradients (Tieleman and Hinton, 2012).
+
+    centered: subtracts the square of the mean gradient and adds momentum `gamma2` (Graves, 2013).
+    clip_weights: bound for the absolute values of the weights.
+    """
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        gamma1=0.9,
+        gamma2=0.9,
+        epsilon=1e-8,
+        centered=False,
+        clip_weights=None,
+        **kwargs,
+    ):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.gamma1 = gamma1
+        self.gamma2 = gamma2
+        self.centered = centered
+        self.epsilon = epsilon
+        self.clip_weights = clip_weights
+
+    def create_state(self, index, weight):
+        return tuple(zeros_like(weight) for _ in range(3 if self.centered else 1))
+
+    def step(self, weight, grad, state, lr, wd, t, **where):
+        where.update(self._scaling(), clip_weights=self.clip_weights or None)
+        arrays = [weight._data, grad._data, *(s._data for s in state)]
+        if self.centered:
+            kernels.rmspropalex_(*arrays, lr, wd, self.gamma1, self.gamma2, self.epsilon, **where)
+        else:
+            kernels.rmsprop_(*arrays, lr, wd, self.gamma1, self.epsilon, **where)
+
+
+@register
+class AdaDelta(Optimizer):
+    """Steps of the size of past steps (Zeiler, 2012); the learning rate does not enter."""
+
+    def __init__(self, rho=0.9, epsilon=1e-5, **kwargs):
+        super().__init__(**kwargs)
+        self.rho = rho
+        self.epsilon = epsilon
+
+    def create_state(self, index, weight):
+        return zeros_like(weight), zeros_like(weight)
+
+    def step(self, weight, grad, state, lr, wd, t, **where):
+        acc_g, acc_delta = (s._data for s in state)
+        w, g = weight._data, grad._data
+        kernels.adadelta_(w, g, acc_g, acc_delta, 1.0, wd, self.rho, self.epsilon, **self._scaling(), **where)
+
+
+@register
+class Ftrl(Optimizer):
+    """Follow the regularised leader, with L1 penalty `lamda1` (McMahan et al., 2013)."""
+
+    def __init__(self, lamda1=0.01, learning_rate=0.1, beta=1, **kwargs):
+        super().__init__(**kwargs)
+        self.lamda1 = lamda1
+        self.beta = beta
+        self.lr = learning_rate
+
+    def create_state(self, index, weight):
+        return zeros_like(weight), zeros_like(weight)
+
+    def step(self, weight, grad, state, lr, wd, t, **where):
+        z, n = (s._data for s in state)
+        w, g = weight._data, grad._data
+        kernels.ftrl_(w, g, z, n, lr, wd, self.lamda1, self.beta, **self._scaling(), **where)

@@ -1,0 +1,203 @@
+"""Adam and the methods that grew out of it."""
+
+from __future__ import annotations
+
+import math
+
+from core.kernels import optimizer as kernels
+from core.optimizer.optimizer import Optimizer, register, zeros_like
+
+
+class _Moments(Optimizer):
+    """Optimizers whose state is (mean, var): decaying averages of the gradient and of its square."""
+
+    def create_state(self, index, weight):
+        return zeros_like(weight), zeros_like(weight)
+
+
+@register
+class Adam(_Moments):
+    """Adam (Kingma and Ba, 2015); the weight decay is part of the gradient.
+
+    lazy_update: rows of a row-sparse gradient alone are updated.
+    """
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, lazy_update=True, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.lazy_update = lazy_update
+
+    def step(self, weight, grad, state, lr, wd, t, **where):
+        mean, var = state
+        lr *= math.sqrt(1.0 - self.beta2**t) / (1.0 - self.beta1**t)
+        kernels.adam_(
+            weight._data,
+            grad._data,
+            mean._data,
+            var._data,
+            lr,
+            wd,
+            self.beta1,
+            self.beta2,
+            self.epsilon,
+            **self._scaling(),
+            **where,
+        )
+
+
+@register
+class AdamW(_Moments):
+    """Adam with decoupled weight decay: the weight shrinks by lr wd beside the step (Loshchilov and Hutter, 2019).
+
+    correct_bias: divides by the bias of the averages in the first steps.
+    """
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, correct_bias=True, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.correct_bias = correct_bias
+
+    def step(self, weight, grad, state, lr, wd, t, **where):
+        mean, var = state
+        rate = lr
+        if self.correct_bias:
+            rate *= math.sqrt(1.0 - self.beta2**t) / (1.0 - self.beta1**t)
+        # `eta` scales the step and the decay, so it has to be the rate that segments multiply.
+        if "segments" in where:
+            where["segments"] = [(a, b, m, m * d) for a, b, m, d in where["segments"]]
+        kernels.adamw_(
+            weight._data,
+            grad._data,
+            mean._data,
+            var._data,
+            rate,
+            1.0,
+            wd * lr,
+            self.beta1,
+            self.beta2,
+            self.epsilon,
+            **self._scaling(),
+            **where,
+        )
+
+
+@register
+class Adamax(_Moments):
+    """Adam with the infinity norm in place of the second moment (Kingma and Ba, 2015, section 7.1)."""
+
+    def __init__(self, learning_rate=0.002, beta1=0.9, beta2=0.999, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+
+    def step(self, weight, grad, state, lr, wd, t, **where):
+        mean, norm = state
+        lr /= 1.0 - self.beta1**t
+        w, g, m, u = weight._data, grad._data, mean._data, norm._data
+        kernels.adamax_(w, g, m, u, lr, wd, self.beta1, self.beta2, **self._scaling(), **where)
+
+
+@register
+class Nadam(_Moments):
+    """Adam with Nesterov's momentum (Dozat, 2016)."""
+
+    # The schedule of the momentum is one product over the updates of all parameters, in their order.
+    elementwise = False
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, schedule_decay=0.004, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.schedule_decay = schedule_decay
+        self.m_schedule = 1.0
+
+    def step(self, weight, grad, state, lr, wd, t, **where):
+        mean, var = state
+        now, following = (self.beta1 * (1.0 - 0.5 * 0.96 ** (k * self.schedule_decay)) for k in (t, t + 1))
+        self.m_schedule *= now
+        kernels.nadam_(
+            weight._data,
+            grad._data,
+            mean._data,
+            var._data,
+            lr,
+            (1.0 - now) / (1.0 - self.m_schedule),
+            following / (1.0 - self.m_schedule * following),
+            1.0 / (1.0 - self.beta2**t),
+            wd,
+            self.beta1,
+            self.beta2,
+            self.epsilon,
+            **self._scaling(),
+            **where,
+        )
+
+
+@register
+class LAMB(_Moments):
+    """Adam's direction scaled for each layer by |w| / |direction| within bounds (You et al., 2020)."""
+
+    elementwise = False
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-6,
+        lower_bound=None,
+        upper_bound=None,
+        bias_correction=True,
+        **kwargs,
+    ):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.lower_bound = lower_bound
+        self.upper_bound = upper_bound
+        self.bias_correction = bias_correction
+
+    def step(self, weight, grad, state, lr, wd, t, w32=None):
+        mean, var = state
+        master = weight._data if w32 is None else w32
+        update = kernels.lamb_phase1(
+            master,
+            grad._data,
+            mean._data,
+            var._data,
+            t,
+            wd,
+            self.beta1,
+            self.beta2,
+            self.epsilon,
+            self.bias_correction,
+            **self._scaling(),
+        )
+        norms = kernels.sum_squares(master).sqrt_(), kernels.sum_squares(update).sqrt_()
+        bounds = self.lower_bound or None, self.upper_bound or None
+        kernels.lamb_phase2_(weight._data, update, *norms, lr, *bounds, w32=w32)
+
+
+@register
+class FTML(Optimizer):
+    """Follow the moving leader (Zheng and Kwok, 2017)."""
+
+    def __init__(self, beta1=0.6, beta2=0.999, epsilon=1e-8, **kwargs):
+        super().__init__(**kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+
+    def create_state(self, index, weight):
+        return zeros_like(weight), zeros_like(weight), zeros_like(weight)
+
+    def step(self, weight, grad, state, lr, wd, t, **where):
+        d, v, z = (s._data for s in state)
+        w, g = weight._data, grad._data
+        kernels.ftml_(w, g, d, v, z, lr, t, wd, self.beta1, self.beta2, self.epsilon, **self._scaling(), **where)

@@ -1,0 +1,30 @@
+"""Optimizers that MXNet kept in its contrib part."""
+
+from __future__ import annotations
+
+from core import ndarray as nd
+from core.base import MXNetError
+from core.kernels import optimizer as kernels
+from core.optimizer.optimizer import Optimizer, register
+
+
+@register
+class GroupAdaGrad(Optimizer):
+    """AdaGrad with one history for each row of a matrix; for embeddings. Weight decay is not supported."""
+
+    elementwise = False
+    master_in_kernel = False
+
+    def __init__(self, eps=1e-5, **kwargs):
+        super().__init__(**kwargs)
+        self.float_stable_eps = eps
+
+    def create_state(self, index, weight):
+        if len(weight.shape) != 2:
+            raise MXNetError(f"GroupAdaGrad is for matrices, parameter {index!r} has shape {weight.shape}")
+        return nd.zeros((weight.shape[0], 1), ctx=weight.context, dtype=weight.dtype)
+
+    def step(self, weight, grad, state, lr, wd, t):
+        if wd != 0:
+            raise MXNetError(f"GroupAdaGrad does not support weight decay, got {wd}")
+        kernels.group_adagrad_(weight._data, grad._data, state._data, lr, self.float_stable_eps, **self._scaling())

@@ -1,0 +1,263 @@
+"""Stochastic gradient descent and its relatives."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+
+from core import ndarray as nd
+from core.kernels import optimizer as kernels
+from core.optimizer.optimizer import Optimizer, register, zeros_like
+
+
+class _Momentum(Optimizer):
+    """Optimizers whose state is one momentum array, or None where `momentum` is 0."""
+
+    master_last = True
+    momentum = 0.0
+
+    def create_state(self, index, weight):
+        return zeros_like(weight) if self.momentum != 0.0 else None
+
+    def step(self, weight, grad, state, lr, wd, t, **where):
+        if state is None:
+            kernels.sgd_(weight._data, grad._data, lr, wd, **self._scaling(), **where)
+        else:
+            scaling = self._scaling()
+            kernels.sgd_momentum_(weight._data, grad._data, state._data, lr, wd, self.momentum, **scaling, **where)
+
+
+@register
+class SGD(_Momentum):
+    """weight -= lr (grad + wd weight), with `momentum` by a running sum of these steps.
+
+    lazy_update: rows of a row-sparse gradient alone are updated.
+    """
+
+    def __init__(self, momentum=0.0, lazy_update=True, **kwargs):
+        super().__init__(**kwargs)
+        self.momentum = momentum
+        self.lazy_update = lazy_update
+
+
+@register
+class ccSGD(SGD):
+    """`SGD` under an old name."""
+
+
+@register
+class NAG(_Momentum):
+    """SGD with Nesterov's momentum (Nesterov, 1983)."""
+
+    def __init__(self, momentum=0.0, **kwargs):
+        super().__init__(**kwargs)
+        self.momentum = momentum
+
+    def step(self, weight, grad, state, lr, wd, t, **where):
+        if state is None:
+            super().step(weight, grad, state, lr, wd, t, **where)
+        else:
+            scaling = self._scaling()
+            kernels.nag_(weight._data, grad._data, state._data, lr, wd, self.momentum, **scaling, **where)
+
+
+@register
+class Signum(_Momentum):
+    """Steps of the sign of the momentum, or of the gradient where `momentum` is 0 (Bernstein et al., 2018).
+
+    wd_lh: weight decay that does not pass through the sign (Loshchilov and Hutter, 2019).
+    """
+
+    master_last = False
+
+    def __init__(self, learning_rate=0.01, momentum=0.9, wd_lh=0.0, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.momentum = momentum
+        self.wd_lh = wd_lh
+
+    def step(self, weight, grad, state, lr, wd, t, **where):
+        scaling = self._scaling()
+        if state is None:
+            kernels.signsgd_(weight._data, grad._data, lr, wd, **scaling, **where)
+        else:
+            w, g, mom = weight._data, grad._data, state._data
+            kernels.signum_(w, g, mom, lr, wd, self.momentum, self.wd_lh, **scaling, **where)
+
+
+@register
+class SGLD(Optimizer):
+    """Stochastic gradient Langevin dynamics: half a gradient step plus noise of variance lr (Welling and Teh, 2011)."""
+
+    def step(self, weight, grad, state, lr, wd, t, **where):
+        noise = nd.random.normal(0, 1, shape=weight.shape, dtype=weight.dtype, ctx=weight.context)
+        kernels.sgld_(weight._data, grad._data, noise._data, lr, wd, **self._scaling(), **where)
+
+
+@register
+class DCASGD(Optimizer):
+    """Delay-compensated asynchronous SGD (Zheng et al., 2017)."""
+
+    def __init__(self, momentum=0.0, lamda=0.04, **kwargs):
+        super().__init__(**kwargs)
+        self.momentum = momentum
+        self.lamda = lamda
+
+    def create_state(self, index, weight):
+        return None if self.momentum == 0.0 else zeros_like(weight), weight.copy()
+
+    def step(self, weight, grad, state, lr, wd, t, **where):
+        momentum, previous = state
+        if momentum is None:
+            momentum = zeros_like(previous)
+        kernels.dcasgd_(
+            weight._data,
+            grad._data,
+            momentum._data,
+            previous._data,
+            lr,
+            wd,
+            self.momentum,
+            self.lamda,
+            **self._scaling(),
+            **where,
+        )
+
+
+@register
+class LARS(_Momentum):
+    """SGD with a rate of each layer, lr * eta |w| / (|g| + wd |w| + eps) (You et al., 2017).
+
+    Parameters whose names end in gamma, beta or bias keep the plain rate. momentum_correction: after a change of the
+    learning rate the momentum is scaled by new / old.
+    """
+
+    elementwise = False
+
+    def __init__(self, momentum=0.0, lazy_update=True, eta=0.001, eps=0, momentum_correction=True, **kwargs):
+        super().__init__(**kwargs)
+        self.momentum = momentum
+        self.momentum_correction = momentum_correction
+        self.lazy_update = lazy_update
+        # Parameters are updated in groups: the whole group sees a change of the rate.
+        self.aggregate_num = int(os.getenv("MXNET_OPTIMIZER_AGGREGATION_SIZE", "4"))
+        self.eta = eta
+        self.eps = eps
+        self.last_lr = None
+        self.cur_lr = None
+
+    def _decays(self, name):
+        return name.endswith("_weight")
+
+    def _get_lrs(self, indices):
+        rate = self.learning_rate
+        self.last_lr = rate if self.cur_lr is None else self.cur_lr
+        self.cur_lr = rate
+        return [rate * self._multiplier(i, "lr_mult") for i in indices]
+
+    def _adapt(self, index, weight, grad, lrs, wds):
+        plain = [str(self.idx2name.get(i, i)).endswith(("gamma", "beta", "bias")) for i in index]
+        rows = zip(plain, weight, grad, lrs, wds)
+        return [lr if p else lr * self._trust(w, g, wd) for p, w, g, lr, wd in rows]
+
+    def step(self, weight, grad, state, lr, wd, t, **where):
+        if state is None:
+            kernels.sgd_(weight._data, grad._data, lr, wd, **self._scaling(), **where)
+            return
+        momentum = self.momentum
+        if self.momentum_correction and self.last_lr:
+            momentum *= self.cur_lr / self.last_lr
+        kernels.sgd_momentum_(weight._data, grad._data, state._data, lr, wd, momentum, **self._scaling(), **where)
+
+    def _trust(self, weight, grad, wd):
+        weight_norm = _norm(weight)
+        grad_norm = _norm(grad) * self.rescale_grad
+        if weight_norm > 0 and grad_norm > 0:
+            return self.eta * weight_norm / (grad_norm + wd * weight_norm + self.eps)
+        return 1.0
+
+
+@register
+class LBSGD(_Momentum):
+    """SGD for large batches: averages `batch_scale` gradients into one step and warms the rate up over epochs.
+
+    warmup_strategy: "linear", "power2", "sqrt" (rates up to batch_scale times lr), "lars" (by layer), else none.
+    """
+
+    elementwise = False
+
+    def __init__(
+        self,
+        momentum=0.0,
+        multi_precision=False,
+        warmup_strategy="linear",
+        warmup_epochs=5,
+        batch_scale=1,
+        updates_per_epoch=32,
+        begin_epoch=0,
+        num_epochs=60,
+        **kwargs,
+    ):
+        super().__init__(multi_precision=multi_precision, **kwargs)
+        self.momentum = momentum
+        self.warmup_strategy = warmup_strategy
+        self.warmup_epochs = warmup_epochs
+        self.batch_scale = batch_scale
+        self.updates_per_epoch = updates_per_epoch
+        self.init_updates = begin_epoch * updates_per_epoch
+        self.num_epochs = num_epochs
+        self.cumgrads = {}
+        logging.info("LBSGD: batch_scale %s, warm-up %s over %d epochs", batch_scale, warmup_strategy, warmup_epochs)
+
+    def _get_lrs(self, indices):
+        """The rates of the count before this update, which is the one that this method goes by."""
+        before = self._before
+        rate = self.lr if self.lr_scheduler is None else self.lr_scheduler(before)
+        return [rate * self._multiplier(i, "lr_mult") for i in indices]
+
+    def _update(self, index, weight, grad, state, master=False):
+        if not isinstance(index, (list, tuple)):
+            index, weight, grad, state = [index], [weight], [grad], [state]
+        for i, w, g, s in zip(index, weight, grad, state):
+            self._before = self.num_update
+            total, count = self._accumulate(i, g)
+            self._mult = None
+            if count % self.batch_scale == 0:
+                g = total / self.batch_scale
+                self._mult = self._trust(w, g, self._get_wd(i)) if self._by_layer else self._warmup(count)
+                self.cumgrads[i] = (None, count)
+            super()._update([i], [w], [g], [s], master)
+
+    @property
+    def _by_layer(self):
+        return self.warmup_strategy == "lars"
+
+    def step(self, weight, grad, state, lr, wd, t, **where):
+        if self._mult is not None:
+            super().step(weight, grad, state, lr * self._mult, wd, t, **where)
+
+    def _accumulate(self, index, grad):
+        total, count = self.cumgrads.get(index, (None, 0))
+        count = count + 1 if count > 0 else self.init_updates + 1
+        total = grad.copy() if total is None else total + grad
+        self.cumgrads[index] = (total, count)
+        return total, count
+
+    def _warmup(self, updates):
+        end = self.warmup_epochs * self.updates_per_epoch
+        if updates >= end:
+            return float(self.batch_scale)
+        if end <= 1:
+            return 1.0
+        progress = updates / end
+        curves = {"linear": progress, "power2": progress * progress, "sqrt": math.sqrt(progress)}
+        return 1.0 + (self.batch_scale - 1.0) * curves.get(self.warmup_strategy, 0.0)
+
+    def _trust(self, weight, grad, wd):
+        weight2, grad2 = _norm(weight) ** 2, _norm(grad) ** 2
+        return min(max(math.sqrt(weight2 / (grad2 + wd * weight2 + 1e-18)), 0.01), 100)
+
+
+def _norm(array):
+    """The 2-norm as a float, accumulated in float32 or better."""
+    return math.sqrt(float(kernels.sum_squares(array._data)))

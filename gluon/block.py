@@ -1,0 +1,552 @@
+"""Blocks: pieces of networks that hold parameters and other blocks."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import warnings
+
+from core.context import current_context
+from core.imperative import front
+from core.ops.registry import TABLE
+
+from core import ndarray as nd
+from core import numpy as mnp
+from core.base import nearest
+from core.name import NameManager, Prefix
+from gluon.parameter import DeferredInitializationError, Parameter, ParameterDict, _placeholders
+
+__all__ = ["Block", "HookHandle", "HybridBlock"]
+
+NDArray = nd.NDArray
+
+
+class Block:
+    """Base class of layers and networks.
+
+    Blocks and parameters that are assigned to attributes become children and parameters; `forward(*args)` is what a
+    call computes. prefix: the beginning of the names of its parameters, by default the class name with a number.
+    params: a `ParameterDict` to share parameters with.
+    """
+
+    def __init__(self, prefix=None, params=None):
+        self._empty_prefix = prefix == ""
+        self._prefix, self._params = _BlockScope.create(prefix, params, self._alias())
+        self._name = self._prefix.removesuffix("_")
+        self._scope = _BlockScope(self)
+        self._children: dict[str, Block] = {}
+        self._reg_params: dict[str, Parameter] = {}
+        self._forward_hooks: dict[int, object] = {}
+        self._forward_pre_hooks: dict[int, object] = {}
+
+    def __repr__(self):
+        children = [(name, block) for name, block in self.__dict__.items() if isinstance(block, Block)]
+        return f"{type(self).__name__}(\n{_listing(children)}\n)"
+
+    def __setattr__(self, name, value):
+        existing = self.__dict__.get(name)
+        if isinstance(existing, (Parameter, Block)) and not isinstance(value, type(existing)):
+            raise TypeError(
+                f"attribute {name!r} of {type(self).__name__} is a {type(existing).__name__} and cannot become a "
+                f"{type(value).__name__}"
+            )
+        if isinstance(value, Block):
+            self.register_child(value, name)
+        elif isinstance(value, Parameter):
+            self._register_parameter(name, value)
+        object.__setattr__(self, name, value)
+
+    def _register_parameter(self, name, parameter):
+        if self._reg_params.get(name, parameter) is not parameter:
+            raise AssertionError(
+                f"parameter {name!r} of {type(self).__name__} exists already; to share parameters between blocks pass "
+                "params=... when making them"
+            )
+        self._reg_params[name] = parameter
+        if not parameter._scoped:
+            # Made by itself, as in MXNet 2: it gets its full name from the block.
+            parameter.name = self._params.prefix + name
+            parameter._scoped = True
+            self._params._params[parameter.name] = parameter
+
+    def _alias(self):
+        return type(self).__name__.lower()
+
+    # ------------------------------------------------------------------ names, parameters, children
+    @property
+    def prefix(self):
+        """The beginning of the names of this block's parameters."""
+        return self._prefix
+
+    @property
+    def name(self):
+        """The prefix without its last underscore."""
+        return self._name
+
+    @property
+    def params(self):
+        """The parameters of this block alone, without those of its children (see `collect_params`)."""
+        return self._params
+
+    def name_scope(self):
+        """Context manager: blocks made inside get this block's prefix before their own."""
+        return self._scope
+
+    def collect_params(self, select=None):
+        """All parameters of the block and its children, or those whose full names match the regular expression."""
+        self._warn_of_hidden_blocks()
+        found = ParameterDict(self._params.prefix)
+        found.update(self._params.select(select) if select else self._params)
+        for child in self._children.values():
+            found.update(child.collect_params(select))
+        return found
+
+    def _collect_params_with_prefix(self, prefix=""):
+        """Parameters by structural name: attributes and child names joined by dots."""
+        prefix = prefix + "." if prefix else ""
+        found = {prefix + name: parameter for name, parameter in self._reg_params.items()}
+        for name, child in self._children.items():
+            found.update(child._collect_params_with_prefix(prefix + name))
+        return found
+
+    def register_child(self, block, name=None):
+        """Makes a block a child; without a name it gets its number."""
+        self._children[str(len(self._children)) if name is None else name] = block
+
+    def apply(self, fn):
+        """Calls `fn` on all descendants and then on the block itself."""
+        for child in self._children.values():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def initialize(self, init=None, ctx=None, verbose=False, force_reinit=False):
+        """Initialises all parameters, by default uniformly on [-0.07, 0.07] where they have no initializer."""
+        self.collect_params().initialize(init, ctx, verbose, force_reinit)
+
+    def reset_ctx(self, ctx):
+        """Moves all parameters to other contexts."""
+        for parameter in self.collect_params().values():
+            parameter.reset_ctx(ctx)
+
+    def zero_grad(self):
+        """Sets the gradients of all parameters to 0."""
+        for parameter in self.collect_params().values():
+            parameter.zero_grad()
+
+    def setattr(self, name, value):
+        """Sets an attribute, such as `grad_req`, of all parameters."""
+        for parameter in self.collect_params().values():
+            setattr(parameter, name, value)
+
+    def cast(self, dtype):
+        """Converts all parameters to another dtype."""
+        for child in self._children.values():
+            child.cast(dtype)
+        for parameter in self._params.values():
+            parameter.cast(dtype)
+
+    def share_parameters(self, shared):
+        """Uses the given parameters (by structural name, or as `collect_params` gives them) in place of its own."""
+        prefix = shared.prefix if isinstance(shared, ParameterDict) else ""
+        by_name = {name.removeprefix(prefix): parameter for name, parameter in shared.items()}
+        for name in self._collect_params_with_prefix():
+            if name in by_name:
+                *path, attribute = name.split(".")
+                owner = self
+                for child in path:
+                    owner = owner._children[child]
+                owner._replace_parameter(attribute, by_name[name])
+        return self
+
+    def _replace_parameter(self, name, parameter):
+        old = self._reg_params[name]
+        self._params._params = {
+            (parameter.name if p is old else key): (parameter if p is old else p)
+            for key, p in self._params._params.items()
+        }
+        self._reg_params[name] = parameter
+        object.__setattr__(self, name, parameter)
+
+    def hybridize(self, active=True, **kwargs):
+        """Hybridizes the children that are `HybridBlock`s."""
+        for child in self._children.values():
+            child.hybridize(active, **kwargs)
+
+    # ------------------------------------------------------------------ files
+    def save_parameters(self, filename, deduplicate=False):
+        """Writes all parameters by structural name; with `deduplicate` shared ones once."""
+        parameters = self._collect_params_with_prefix()
+        if deduplicate:
+            last = {parameter: name for name, parameter in parameters.items()}
+            parameters = {name: parameter for parameter, name in last.items()}
+        nd.save(filename, {name: parameter._reduce() for name, parameter in parameters.items()})
+
+    def load_parameters(
+        self,
+        filename,
+        ctx=None,
+        allow_missing=False,
+        ignore_extra=False,
+        cast_dtype=False,
+        dtype_source="current",
+    ):
+        """Reads a file of `save_parameters`, `ParameterDict.save` or `export`, and initialises what it finds.
+
+        AssertionError names a parameter that is missing in the file, or whose shape or dtype differs; ValueError one that
+        the block does not have. cast_dtype converts: to the parameter's dtype, or to the file's (dtype_source="saved").
+        """
+        arrays = nd.load(filename)
+        parameters = self._collect_params_with_prefix()
+        if not arrays and not parameters:
+            return
+        if not any("." in name for name in arrays) and not set(arrays) <= set(parameters):
+            # A file of full names.
+            options = (ctx, allow_missing, ignore_extra, self.prefix, cast_dtype, dtype_source)
+            self.collect_params().load(filename, *options)
+            return
+        if not allow_missing:
+            loaded = {parameters[name] for name in arrays if name in parameters}
+            for name, parameter in parameters.items():
+                if parameter not in loaded:
+                    raise AssertionError(
+                        f"parameter {name!r} is missing in file {filename!r}.{nearest(name, arrays)} allow_missing=True "
+                        "leaves it as it is"
+                    )
+        for name, array in arrays.items():
+            if name in parameters:
+                parameters[name]._load_init(array, ctx, cast_dtype=cast_dtype, dtype_source=dtype_source)
+            elif not ignore_extra:
+                raise ValueError(
+                    f"file {filename!r} holds {name!r}, which is no parameter of this {type(self).__name__}."
+                    f"{nearest(name, parameters)} ignore_extra=True skips it"
+                )
+
+    def load_dict(
+        self,
+        param_dict,
+        ctx=None,
+        allow_missing=False,
+        ignore_extra=False,
+        cast_dtype=False,
+        dtype_source="current",
+    ):
+        """Like `load_parameters`, from a dictionary of arrays by structural name."""
+        found = ParameterDict()
+        found._params = self._collect_params_with_prefix()
+        found.load_dict(param_dict, ctx, allow_missing, ignore_extra, "", None, cast_dtype, dtype_source)
+
+    def save_params(self, filename):
+        """Writes the parameters by full name; `save_parameters` took its place."""
+        warnings.warn("save_params is deprecated: use save_parameters", DeprecationWarning, stacklevel=2)
+        self.collect_params().save(filename, strip_prefix=self.prefix)
+
+    def load_params(self, filename, ctx=None, allow_missing=False, ignore_extra=False):
+        """`load_parameters` under its old name."""
+        warnings.warn("load_params is deprecated: use load_parameters", DeprecationWarning, stacklevel=2)
+        self.load_parameters(filename, ctx, allow_missing, ignore_extra)
+
+    # ------------------------------------------------------------------ calls
+    def __call__(self, *args):
+        if self._forward_pre_hooks:
+            for hook in tuple(self._forward_pre_hooks.values()):
+                hook(self, args)
+        out = self.forward(*args)
+        if self._forward_hooks:
+            for hook in tuple(self._forward_hooks.values()):
+                hook(self, args, out)
+        return out
+
+    def forward(self, *args):
+        """What a call computes, in terms of arrays."""
+        raise NotImplementedError(f"{type(self).__name__} does not define forward")
+
+    def register_forward_pre_hook(self, hook):
+        """Calls `hook(block, inputs)` before each forward pass; gives a handle with `detach()`."""
+        return HookHandle(self._forward_pre_hooks, hook)
+
+    def register_forward_hook(self, hook):
+        """Calls `hook(block, inputs, outputs)` after each forward pass; gives a handle with `detach()`."""
+        return HookHandle(self._forward_hooks, hook)
+
+    def summary(self, *inputs):
+        """Prints a table of the layers with output shapes and numbers of parameters, by running `inputs` through."""
+        from gluon.summary import print_summary
+
+        print_summary(self, inputs)
+
+    def _warn_of_hidden_blocks(self):
+        known = set(map(id, self._children.values()))
+
+        def hidden(value):
+            if isinstance(value, Block):
+                return id(value) not in known
+            if isinstance(value, dict):
+                value = value.values()
+            elif not isinstance(value, (list, tuple)):
+                return False
+            return any(hidden(part) for part in value)
+
+        for name, value in self.__dict__.items():
+            if name not in _OWN_CONTAINERS and isinstance(value, (list, tuple, dict)) and hidden(value):
+                warnings.warn(
+                    f"blocks inside the {type(value).__name__} {type(self).__name__}.{name} are not children, so their "
+                    "parameters are not collected: use register_child() or nn.Sequential",
+                    stacklevel=3,
+                )
+
+
+_OWN_CONTAINERS = frozenset({"_children", "_reg_params", "_forward_hooks", "_forward_pre_hooks"})
+
+
+class HybridBlock(Block):
+    """A block that can also be traced into a graph.
+
+    It defines `hybrid_forward(F, x, ..., **parameters)`, where `F` is the module of operators that fits the inputs and
+    parameters come by their attribute names, or, in the style of MXNet 2, `forward(x, ...)`, which reads
+    `self.weight.data()`. Shapes of parameters that are not known are found out in the first call.
+    """
+
+    # Whether a call computes `forward` as the class defines it, rather than `hybrid_forward`.
+    _defines_forward = False
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        cls._defines_forward = cls.hybrid_forward is HybridBlock.hybrid_forward
+
+    def __init__(self, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self._active = False
+        self._flags: dict[str, object] = {}
+
+    def __call__(self, *args):
+        if not self._defines_forward:
+            return Block.__call__(self, *args)
+        try:
+            return Block.__call__(self, *args)
+        except DeferredInitializationError:
+            self._finish_shapes(args)
+        with _placeholders:
+            return Block.__call__(self, *args)
+
+    def forward(self, x, *args):
+        """Calls `hybrid_forward` with the operators that fit `x` and with this block's parameters on its context."""
+        kind = type(x)
+        if kind is NDArray:
+            operators, ctx = nd, x._ctx
+        else:
+            operators, ctx = _operators_for(x, args)
+            if ctx is None:
+                return self._symbolic_forward(operators, x, *args)
+        if self._active:
+            return self._call_cached_op(operators, ctx, x, args)
+        return self._run(operators, ctx, x, args)
+
+    def hybrid_forward(self, F, x, *args, **kwargs):
+        """What the block computes, in terms of the operators `F`."""
+        raise NotImplementedError(f"{type(self).__name__} defines neither hybrid_forward nor forward")
+
+    def hybridize(
+        self,
+        active=True,
+        backend=None,
+        clear=True,
+        static_alloc=False,
+        static_shape=False,
+        inline_limit=2,
+        forward_bulk_size=None,
+        backward_bulk_size=None,
+        **kwargs,
+    ):
+        """Switches compiled execution of the block and its children on or off, with MXNet's options.
+
+        The graph compiler is not there yet: a hybridized block gives the same results, computed eagerly.
+        """
+        self._active = active
+        self._flags = {
+            "static_alloc": static_alloc,
+            "static_shape": static_shape,
+            "inline_limit": inline_limit,
+            "forward_bulk_size": forward_bulk_size,
+            "backward_bulk_size": backward_bulk_size,
+            "backend": backend,
+            **kwargs,
+        }
+        super().hybridize(
+            active,
+            backend=backend,
+            clear=clear,
+            static_alloc=static_alloc,
+            static_shape=static_shape,
+            inline_limit=inline_limit,
+            forward_bulk_size=forward_bulk_size,
+            backward_bulk_size=backward_bulk_size,
+            **kwargs,
+        )
+
+    def register_child(self, block, name=None):
+        """Makes a `HybridBlock` a child; other blocks cannot be traced and are refused."""
+        if not isinstance(block, HybridBlock):
+            raise ValueError(
+                f"children of a HybridBlock are HybridBlocks, but {name or len(self._children)!r} of "
+                f"{type(self).__name__} is a {type(block).__name__}"
+            )
+        super().register_child(block, name)
+
+    def infer_shape(self, *args):
+        """Tells the shapes of this block's parameters from inputs.
+
+        A block in the style of MXNet 2 may override it to set `self.weight.shape = ...`. Here it runs a forward pass.
+        """
+        from core import autograd
+
+        with autograd.pause(), _placeholders:
+            self(*args)
+
+    def _run(self, operators, ctx, x, args):
+        """`hybrid_forward` on arrays."""
+        values = {}
+        for name, parameter in self._reg_params.items():
+            array = parameter._array
+            if array is None:
+                self._finish_shapes((x, *args))
+                array = parameter._placeholder(ctx)
+            values[name] = array
+        default = current_context()
+        if ctx is default or ctx == default:
+            return self.hybrid_forward(operators, x, *args, **values)
+        with ctx:
+            return self.hybrid_forward(operators, x, *args, **values)
+
+    def _call_cached_op(self, operators, ctx, x, args):
+        """Runs a hybridized block: the place where a compiled plan takes over from `_run`."""
+        return self._run(operators, ctx, x, args)
+
+    def _finish_shapes(self, args):
+        """Initialises deferred parameters by the block's own `infer_shape`, where it has one."""
+        if type(self).infer_shape is HybridBlock.infer_shape:
+            return
+        if any(p._data is None and p._deferred_init for p in self._reg_params.values()):
+            self.infer_shape(*args)
+            for parameter in self._reg_params.values():
+                parameter._finish_deferred_init()
+
+    def _symbolic_forward(self, operators, x, *args):
+        """`hybrid_forward` on symbols, with parameters as variables."""
+        with self.name_scope():
+            variables = {name: parameter.var() for name, parameter in self._reg_params.items()}
+            return self.hybrid_forward(operators, x, *args, **variables)
+
+
+class HookHandle:
+    """A registered hook; `detach()` (or leaving a `with` block) takes it away."""
+
+    _ids = itertools.count()
+
+    def __init__(self, hooks, hook):
+        self._hooks = hooks
+        self._id = next(HookHandle._ids)
+        hooks[self._id] = hook
+
+    def detach(self):
+        """Takes the hook away."""
+        self._hooks.pop(self._id, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.detach()
+
+
+class _BlockScope:
+    """Names for blocks made inside `with block.name_scope():`, counted by class."""
+
+    _current = threading.local()
+
+    def __init__(self, block):
+        self._block = block
+        self._counter: dict[str, int] = {}
+        self._stack: list = []
+
+    @staticmethod
+    def create(prefix, params, hint):
+        """Prefix and parameter dictionary of a new block, whose class suggests the name `hint`."""
+        scope = getattr(_BlockScope._current, "value", None)
+        if scope is None:
+            if prefix is None:
+                prefix = NameManager.current().get(None, hint) + "_"
+            return prefix, ParameterDict(prefix) if params is None else ParameterDict(params.prefix, params)
+        if prefix is None:
+            count = scope._counter.get(hint, 0)
+            scope._counter[hint] = count + 1
+            prefix = f"{hint}{count}_"
+        if params is None:
+            parent = scope._block._params
+            params = ParameterDict(parent.prefix + prefix, parent._shared)
+        else:
+            params = ParameterDict(params.prefix, params)
+        return scope._block.prefix + prefix, params
+
+    def __enter__(self):
+        if not self._block._empty_prefix:
+            names = Prefix(self._block.prefix)
+            names.__enter__()
+            self._stack.append((getattr(_BlockScope._current, "value", None), names))
+            _BlockScope._current.value = self
+        return self
+
+    def __exit__(self, *exception):
+        if not self._block._empty_prefix:
+            _BlockScope._current.value, names = self._stack.pop()
+            names.__exit__(*exception)
+
+
+class _NumpyOperators:
+    """What `F` is when inputs are `np` arrays: the operators of `nd` with `np` arrays as results, and `np` and `npx`."""
+
+    def __getattr__(self, name):
+        if name == "np":
+            value = mnp
+        elif name == "npx":
+            from core import numpy_extension as value
+        elif name in TABLE and not name.startswith("_"):
+            value = front(TABLE[name], mnp.ndarray)
+        else:
+            value = getattr(nd, name)
+        setattr(self, name, value)
+        return value
+
+
+_numpy_operators = _NumpyOperators()
+
+
+def _operators_for(x, args):
+    """(operators, context) for inputs among which arrays may be nested; (symbol module, None) for symbols."""
+    for value in _leaves((x, *args)):
+        if isinstance(value, mnp.ndarray):
+            return _numpy_operators, value._ctx
+        if isinstance(value, NDArray):
+            return nd, value._ctx
+        if hasattr(value, "list_outputs"):
+            from core import symbol
+
+            return symbol, None
+    raise ValueError(f"a HybridBlock needs an array or a Symbol among its inputs, got {type(x).__name__}")
+
+
+def _leaves(values):
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from _leaves(value)
+        elif value is not None:
+            yield value
+
+
+def _indent(text, spaces=2):
+    first, *rest = str(text).split("\n")
+    return "\n".join([first, *(" " * spaces + line for line in rest)])
+
+
+def _listing(children):
+    return "\n".join(f"  ({name}): {_indent(repr(block))}" for name, block in children)

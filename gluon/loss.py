@@ -1,0 +1,319 @@
+"""Losses: one number for each instance of the batch (the mean over its other axes, unless told otherwise).
+
+`weight` multiplies the loss; `sample_weight` multiplies it elementwise, broadcast to its shape. `batch_axis` is the axis
+that is kept.
+"""
+
+from __future__ import annotations
+
+import math
+
+from core import ndarray as nd
+from gluon.block import HybridBlock
+
+__all__ = [
+    "CTCLoss",
+    "CosineEmbeddingLoss",
+    "HingeLoss",
+    "HuberLoss",
+    "KLDivLoss",
+    "L1Loss",
+    "L2Loss",
+    "LogisticLoss",
+    "Loss",
+    "PoissonNLLLoss",
+    "SDMLLoss",
+    "SigmoidBCELoss",
+    "SigmoidBinaryCrossEntropyLoss",
+    "SoftmaxCELoss",
+    "SoftmaxCrossEntropyLoss",
+    "SquaredHingeLoss",
+    "TripletLoss",
+]
+
+
+class Loss(HybridBlock):
+    """Base of the losses."""
+
+    def __init__(self, weight, batch_axis, **kwargs):
+        super().__init__(**kwargs)
+        self._weight = weight
+        self._batch_axis = batch_axis
+
+    def _finish(self, F, loss, sample_weight, weight=None):
+        """Weights the elements and takes the mean over all axes but the batch's."""
+        loss = _apply_weighting(F, loss, self._weight if weight is None else weight, sample_weight)
+        return F.mean(loss, axis=self._batch_axis, exclude=True)
+
+    def __repr__(self):
+        return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
+
+
+class L2Loss(Loss):
+    """(label - pred)^2 / 2."""
+
+    def __init__(self, weight=1.0, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        loss = F.square(_reshape_like(F, label, pred) - pred)
+        return self._finish(F, loss, sample_weight, self._weight / 2)
+
+
+class L1Loss(Loss):
+    """|label - pred|."""
+
+    def __init__(self, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        return self._finish(F, F.abs(_reshape_like(F, label, pred) - pred), sample_weight)
+
+
+class SigmoidBinaryCrossEntropyLoss(Loss):
+    """Cross-entropy of two classes: -(label log p + (1 - label) log(1 - p)), p = sigmoid(pred) unless `from_sigmoid`.
+
+    `pos_weight` multiplies the loss of positive labels.
+    """
+
+    def __init__(self, from_sigmoid=False, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._from_sigmoid = from_sigmoid
+
+    def hybrid_forward(self, F, pred, label, sample_weight=None, pos_weight=None):
+        label = _reshape_like(F, label, pred)
+        if self._from_sigmoid:
+            eps = 1e-12
+            positive = F.log(pred + eps) * label
+            if pos_weight is not None:
+                positive = F.broadcast_mul(positive, pos_weight)
+            loss = -(positive + F.log(1.0 - pred + eps) * (1.0 - label))
+        elif pos_weight is None:
+            loss = F.relu(pred) - pred * label + _log1p_exp_minus_abs(F, pred)
+        else:
+            log_weight = 1 + F.broadcast_mul(pos_weight - 1, label)
+            loss = pred - pred * label + log_weight * (_log1p_exp_minus_abs(F, pred) + F.relu(-pred))
+        return self._finish(F, loss, sample_weight)
+
+
+SigmoidBCELoss = SigmoidBinaryCrossEntropyLoss
+
+
+class SoftmaxCrossEntropyLoss(Loss):
+    """-log softmax(pred)[label] along `axis`; `from_logits`: pred holds log probabilities.
+
+    label: class numbers of the shape of pred without `axis`, or probabilities of its shape (sparse_label=False).
+    """
+
+    def __init__(self, axis=-1, sparse_label=True, from_logits=False, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._axis = axis
+        self._sparse_label = sparse_label
+        self._from_logits = from_logits
+
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        if not self._from_logits:
+            pred = F.log_softmax(pred, axis=self._axis)
+        if self._sparse_label:
+            loss = -F.pick(pred, label, axis=self._axis, keepdims=True)
+        else:
+            loss = -F.sum(pred * _reshape_like(F, label, pred), axis=self._axis, keepdims=True)
+        return self._finish(F, loss, sample_weight)
+
+
+SoftmaxCELoss = SoftmaxCrossEntropyLoss
+
+
+class KLDivLoss(Loss):
+    """Kullback-Leibler divergence label (log label - pred), summed; `from_logits`: pred holds log probabilities."""
+
+    def __init__(self, from_logits=True, axis=-1, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._from_logits = from_logits
+        self._axis = axis
+
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        if not self._from_logits:
+            pred = F.log_softmax(pred, axis=self._axis)
+        loss = label * (F.log(label + 1e-12) - pred)
+        loss = _apply_weighting(F, loss, self._weight, sample_weight)
+        return F.sum(loss, axis=self._batch_axis, exclude=True)
+
+
+class CTCLoss(Loss):
+    """Connectionist temporal classification (Graves et al., 2006); the last class is the blank.
+
+    pred: scores in `layout`; label: class numbers in `label_layout`, padded with -1 where no lengths are given.
+    """
+
+    def __init__(self, layout="NTC", label_layout="NT", weight=None, **kwargs):
+        if layout not in ("NTC", "TNC"):
+            raise AssertionError(f"layout is 'NTC' or 'TNC', got {layout!r}")
+        if label_layout not in ("NT", "TN"):
+            raise AssertionError(f"label_layout is 'NT' or 'TN', got {label_layout!r}")
+        self._layout = layout
+        self._label_layout = label_layout
+        super().__init__(weight, label_layout.find("N"), **kwargs)
+
+    def hybrid_forward(self, F, pred, label, pred_lengths=None, label_lengths=None, sample_weight=None):
+        if self._layout == "NTC":
+            pred = F.swapaxes(pred, 0, 1)
+        if self._batch_axis == 1:
+            label = F.swapaxes(label, 0, 1)
+        loss = F.CTCLoss(
+            pred,
+            label,
+            pred_lengths,
+            label_lengths,
+            use_data_lengths=pred_lengths is not None,
+            use_label_lengths=label_lengths is not None,
+            blank_label="last",
+        )
+        return _apply_weighting(F, loss, self._weight, sample_weight)
+
+
+class HuberLoss(Loss):
+    """d^2 / (2 rho) for d = |label - pred| up to rho, d - rho / 2 beyond (Huber, 1964)."""
+
+    def __init__(self, rho=1, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._rho = rho
+
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        loss = F.abs(_reshape_like(F, label, pred) - pred)
+        loss = F.where(loss > self._rho, loss - 0.5 * self._rho, 0.5 / self._rho * F.square(loss))
+        return self._finish(F, loss, sample_weight)
+
+
+class HingeLoss(Loss):
+    """max(0, margin - pred label) with labels -1 and 1."""
+
+    def __init__(self, margin=1, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._margin = margin
+
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        loss = F.relu(self._margin - pred * _reshape_like(F, label, pred))
+        return self._finish(F, loss, sample_weight)
+
+
+class SquaredHingeLoss(HingeLoss):
+    """max(0, margin - pred label)^2 with labels -1 and 1."""
+
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        loss = F.square(F.relu(self._margin - pred * _reshape_like(F, label, pred)))
+        return self._finish(F, loss, sample_weight)
+
+
+class LogisticLoss(Loss):
+    """log(1 + exp(-pred label)) with labels -1 and 1 ("signed") or 0 and 1 ("binary")."""
+
+    def __init__(self, weight=None, batch_axis=0, label_format="signed", **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        if label_format not in ("signed", "binary"):
+            raise ValueError(f"label_format is 'signed' or 'binary', got {label_format!r}")
+        self._label_format = label_format
+
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        label = _reshape_like(F, label, pred)
+        if self._label_format == "signed":
+            label = (label + 1.0) / 2.0
+        return self._finish(F, F.relu(pred) - pred * label + _log1p_exp_minus_abs(F, pred), sample_weight)
+
+
+class TripletLoss(Loss):
+    """max(0, |pred - positive|^2 - |pred - negative|^2 + margin) (Schroff et al., 2015)."""
+
+    def __init__(self, margin=1, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._margin = margin
+
+    def hybrid_forward(self, F, pred, positive, negative):
+        positive, negative = _reshape_like(F, positive, pred), _reshape_like(F, negative, pred)
+        distances = F.square(positive - pred) - F.square(negative - pred)
+        loss = F.relu(F.sum(distances, axis=self._batch_axis, exclude=True) + self._margin)
+        return _apply_weighting(F, loss, self._weight, None)
+
+
+class PoissonNLLLoss(Loss):
+    """Negative log likelihood of Poisson counts: exp(pred) - target pred, or pred - target log(pred); mean over all.
+
+    compute_full adds Stirling's approximation of log(target!) where target > 1.
+    """
+
+    def __init__(self, weight=None, from_logits=True, batch_axis=0, compute_full=False, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._from_logits = from_logits
+        self._compute_full = compute_full
+
+    def hybrid_forward(self, F, pred, target, sample_weight=None, epsilon=1e-8):
+        target = _reshape_like(F, target, pred)
+        if self._from_logits:
+            loss = F.exp(pred) - target * pred
+        else:
+            loss = pred - target * F.log(pred + epsilon)
+        if self._compute_full:
+            stirling = target * F.log(target) - target + 0.5 * F.log(2 * math.pi * target)
+            loss = loss + F.where(target > 1, stirling, F.zeros_like(stirling))
+        return F.mean(_apply_weighting(F, loss, self._weight, sample_weight))
+
+
+class CosineEmbeddingLoss(Loss):
+    """1 - cos(input1, input2) for label 1, max(0, cos(input1, input2) - margin) for label -1: (batch, 1)."""
+
+    def __init__(self, weight=None, batch_axis=0, margin=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._margin = margin
+
+    def hybrid_forward(self, F, input1, input2, label, sample_weight=None):
+        input1 = _reshape_like(F, input1, input2)
+        label = F.reshape(label, shape=(-1, 1))
+
+        def column(x):
+            return F.reshape(x, shape=(-1, 1))
+
+        norms = column(F.norm(input1, axis=-1)) * column(F.norm(input2, axis=-1))
+        cosine = column(F.sum(input1 * input2, axis=-1)) / F.maximum(norms, 1e-12)
+        loss = (1 - cosine) * (label == 1) + F.relu((label == -1) * (cosine - self._margin))
+        return _apply_weighting(F, loss, self._weight, sample_weight)
+
+
+class SDMLLoss(Loss):
+    """Smoothed deep metric learning: pairs (x1[i], x2[i]) match, all others of the batch do not (Bonadiman et al., 2019).
+
+    x1, x2: (batch, features).
+    """
+
+    def __init__(self, smoothing_parameter=0.3, weight=1.0, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self.kl_loss = KLDivLoss(from_logits=True)
+        self.smoothing_parameter = smoothing_parameter
+
+    def hybrid_forward(self, F, x1, x2):
+        batch, smoothing = x1.shape[0], self.smoothing_parameter
+        gold = F.eye(batch, dtype=x1.dtype, ctx=x1.context)
+        labels = gold * (1 - smoothing) + (1 - gold) * smoothing / (batch - 1)
+        differences = F.broadcast_sub(F.expand_dims(x1, axis=1), F.expand_dims(x2, axis=0))
+        distances = F.sum(F.square(differences), axis=2)
+        return self.kl_loss(F.log_softmax(-distances, axis=1), labels)
+
+
+def _apply_weighting(F, loss, weight=None, sample_weight=None):
+    if sample_weight is not None:
+        loss = F.broadcast_mul(loss, sample_weight)
+    if weight is None:
+        return loss
+    if not isinstance(weight, (int, float)):
+        raise AssertionError(f"weight is a number, got {weight!r}")
+    return loss if weight == 1 else loss * weight
+
+
+def _reshape_like(F, x, y):
+    if isinstance(x, nd.NDArray):
+        return x if x.shape == y.shape else x.reshape(y.shape)
+    return F.reshape_like(x, y)
+
+
+def _log1p_exp_minus_abs(F, x):
+    """log(1 + exp(-|x|)), which does not overflow."""
+    return F.Activation(-F.abs(x), act_type="softrelu")

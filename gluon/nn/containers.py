@@ -1,0 +1,107 @@
+"""Blocks that hold other blocks, one after the other or side by side."""
+
+from __future__ import annotations
+
+import warnings
+
+from core.ndarray import NDArray
+
+from gluon.block import Block, HybridBlock, _listing
+
+
+class _Stack:
+    """What the sequential containers share: children in order, reached by index."""
+
+    def add(self, *blocks):
+        """Appends blocks."""
+        for block in blocks:
+            self.register_child(block)
+
+    def __repr__(self):
+        return f"{type(self).__name__}(\n{_listing(self._children.items())}\n)"
+
+    def __getitem__(self, key):
+        layers = list(self._children.values())[key]
+        if not isinstance(layers, list):
+            return layers
+        part = type(self)(prefix=self._prefix)
+        with part.name_scope():
+            part.add(*layers)
+        return part
+
+    def __len__(self):
+        return len(self._children)
+
+    def __iter__(self):
+        return iter(self._children.values())
+
+    def _chain(self, x, args):
+        """Each block gets what the one before gave, taken apart where that is a tuple or list."""
+        for block in self._children.values():
+            x = block(x, *args)
+            if type(x) is tuple or type(x) is list:
+                x, *args = x
+            else:
+                args = ()
+        return (x, *args) if args else x
+
+
+class Sequential(_Stack, Block):
+    """Blocks one after the other."""
+
+    def __init__(self, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+
+    def forward(self, x, *args):
+        return self._chain(x, args)
+
+    def hybridize(self, active=True, **kwargs):
+        """Hybridizes the blocks; a `HybridSequential` would hybridize as a whole."""
+        if self._children and all(isinstance(block, HybridBlock) for block in self._children.values()):
+            warnings.warn(
+                f"all blocks of Sequential {self.prefix!r} are HybridBlocks: HybridSequential is faster", stacklevel=2
+            )
+        super().hybridize(active, **kwargs)
+
+
+class HybridSequential(_Stack, HybridBlock):
+    """Hybrid blocks one after the other."""
+
+    def __init__(self, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+
+    def forward(self, x, *args):
+        # Without parameters of its own there is nothing to look up before the blocks do.
+        if self._active and isinstance(x, NDArray):
+            return HybridBlock.forward(self, x, *args)
+        return self._chain(x, args)
+
+    def hybrid_forward(self, F, x, *args):
+        return self._chain(x, args)
+
+
+class Concatenate(Sequential):
+    """Gives its input to every block and concatenates what they give along `axis`."""
+
+    def __init__(self, axis=-1, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self.axis = axis
+
+    def forward(self, x):
+        from core import ndarray as nd
+
+        return nd.concat(*[block(x) for block in self._children.values()], dim=self.axis)
+
+
+class HybridConcatenate(HybridSequential):
+    """`Concatenate` for hybrid blocks."""
+
+    def __init__(self, axis=-1, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self.axis = axis
+
+    def forward(self, x, *args):
+        return HybridBlock.forward(self, x, *args)
+
+    def hybrid_forward(self, F, x):
+        return F.concat(*[block(x) for block in self._children.values()], dim=self.axis)

@@ -1,0 +1,366 @@
+"""Convolutions and transposed convolutions over 1 to 3 spatial dimensions, and padding."""
+
+from __future__ import annotations
+
+from gluon.block import HybridBlock
+from gluon.nn.activations import Activation
+
+LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
+
+
+class _Conv(HybridBlock):
+    """All convolutions.
+
+    channels: of the output. kernel_size, strides, padding, dilation: numbers, or tuples of one number for each spatial
+    dimension. groups: parts that the channels are split into, each convolved by itself. in_channels: found out in the
+    first call where it is 0. Parameters: weight (channels, in_channels / groups, *kernel), for the layouts with
+    channels last (channels, *kernel, in_channels / groups), for transposed ones (in_channels, channels / groups,
+    *kernel); bias (channels,).
+    """
+
+    _ndim = 2
+    _op_name = "Convolution"
+
+    def __init__(
+        self,
+        channels,
+        kernel_size,
+        strides,
+        padding,
+        dilation,
+        groups,
+        layout,
+        in_channels=0,
+        activation=None,
+        use_bias=True,
+        weight_initializer=None,
+        bias_initializer="zeros",
+        adj=None,
+        prefix=None,
+        params=None,
+    ):
+        super().__init__(prefix=prefix, params=params)
+        n = self._ndim
+        allowed = LAYOUTS[n] if self._op_name == "Convolution" else LAYOUTS[n][:1]
+        if layout not in allowed:
+            raise AssertionError(f"layout of {type(self).__name__} is one of {', '.join(allowed)}, got {layout!r}")
+        self._channels = channels
+        self._in_channels = in_channels
+        kernel = _sizes(kernel_size, n, "kernel_size")
+        self._kwargs = {
+            "kernel": kernel,
+            "stride": _sizes(strides, n, "strides"),
+            "dilate": _sizes(dilation, n, "dilation"),
+            "pad": _sizes(padding, n, "padding"),
+            "num_filter": channels,
+            "num_group": groups,
+            "no_bias": not use_bias,
+            "layout": layout,
+        }
+        if adj is not None:
+            self._kwargs["adj"] = _sizes(adj, n, "output_padding")
+        if self._op_name == "Deconvolution":
+            shape = (in_channels, channels // groups, *kernel)
+        elif layout.endswith("C"):
+            shape = (channels, *kernel, in_channels // groups)
+        else:
+            shape = (channels, in_channels // groups, *kernel)
+        with self.name_scope():
+            self.weight = self.params.get("weight", shape=shape, init=weight_initializer, allow_deferred_init=True)
+            self.bias = (
+                self.params.get("bias", shape=(channels,), init=bias_initializer, allow_deferred_init=True)
+                if use_bias
+                else None
+            )
+            self.act = Activation(activation, prefix=activation + "_") if activation is not None else None
+
+    def _alias(self):
+        return "conv"
+
+    def hybrid_forward(self, F, x, weight, bias=None):
+        operator = F.Convolution if self._op_name == "Convolution" else F.Deconvolution
+        out = operator(x, weight, bias, name="fwd", **self._kwargs)
+        return out if self.act is None else self.act(out)
+
+    def __repr__(self):
+        k, n, shape = self._kwargs, self._ndim, self.weight.shape
+        parts = [f"{shape[1] or None} -> {shape[0]}", f"kernel_size={k['kernel']}", f"stride={k['stride']}"]
+        if k["pad"] != (0,) * n:
+            parts.append(f"padding={k['pad']}")
+        if k["dilate"] != (1,) * n:
+            parts.append(f"dilation={k['dilate']}")
+        if k.get("adj", (0,) * n) != (0,) * n:
+            parts.append(f"output_padding={k['adj']}")
+        if k["num_group"] != 1:
+            parts.append(f"groups={k['num_group']}")
+        if self.bias is None:
+            parts.append("bias=False")
+        if self.act is not None:
+            parts.append(repr(self.act))
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+class Conv1D(_Conv):
+    """Convolution of (batch, channels, width)."""
+
+    _ndim = 1
+
+    def __init__(
+        self,
+        channels,
+        kernel_size,
+        strides=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        layout="NCW",
+        activation=None,
+        use_bias=True,
+        weight_initializer=None,
+        bias_initializer="zeros",
+        in_channels=0,
+        **kwargs,
+    ):
+        super().__init__(
+            channels,
+            kernel_size,
+            strides,
+            padding,
+            dilation,
+            groups,
+            layout,
+            in_channels,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            **kwargs,
+        )
+
+
+class Conv2D(_Conv):
+    """Convolution of (batch, channels, height, width)."""
+
+    _ndim = 2
+
+    def __init__(
+        self,
+        channels,
+        kernel_size,
+        strides=(1, 1),
+        padding=(0, 0),
+        dilation=(1, 1),
+        groups=1,
+        layout="NCHW",
+        activation=None,
+        use_bias=True,
+        weight_initializer=None,
+        bias_initializer="zeros",
+        in_channels=0,
+        **kwargs,
+    ):
+        super().__init__(
+            channels,
+            kernel_size,
+            strides,
+            padding,
+            dilation,
+            groups,
+            layout,
+            in_channels,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            **kwargs,
+        )
+
+
+class Conv3D(_Conv):
+    """Convolution of (batch, channels, depth, height, width)."""
+
+    _ndim = 3
+
+    def __init__(
+        self,
+        channels,
+        kernel_size,
+        strides=(1, 1, 1),
+        padding=(0, 0, 0),
+        dilation=(1, 1, 1),
+        groups=1,
+        layout="NCDHW",
+        activation=None,
+        use_bias=True,
+        weight_initializer=None,
+        bias_initializer="zeros",
+        in_channels=0,
+        **kwargs,
+    ):
+        super().__init__(
+            channels,
+            kernel_size,
+            strides,
+            padding,
+            dilation,
+            groups,
+            layout,
+            in_channels,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            **kwargs,
+        )
+
+
+class Conv1DTranspose(_Conv):
+    """Transposed convolution of (batch, channels, width); `output_padding` is added to one side of the output."""
+
+    _ndim = 1
+    _op_name = "Deconvolution"
+
+    def __init__(
+        self,
+        channels,
+        kernel_size,
+        strides=1,
+        padding=0,
+        output_padding=0,
+        dilation=1,
+        groups=1,
+        layout="NCW",
+        activation=None,
+        use_bias=True,
+        weight_initializer=None,
+        bias_initializer="zeros",
+        in_channels=0,
+        **kwargs,
+    ):
+        super().__init__(
+            channels,
+            kernel_size,
+            strides,
+            padding,
+            dilation,
+            groups,
+            layout,
+            in_channels,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            output_padding,
+            **kwargs,
+        )
+        self.outpad = self._kwargs["adj"]
+
+
+class Conv2DTranspose(_Conv):
+    """Transposed convolution of (batch, channels, height, width); `output_padding` is added to one side of the output."""
+
+    _ndim = 2
+    _op_name = "Deconvolution"
+
+    def __init__(
+        self,
+        channels,
+        kernel_size,
+        strides=(1, 1),
+        padding=(0, 0),
+        output_padding=(0, 0),
+        dilation=(1, 1),
+        groups=1,
+        layout="NCHW",
+        activation=None,
+        use_bias=True,
+        weight_initializer=None,
+        bias_initializer="zeros",
+        in_channels=0,
+        **kwargs,
+    ):
+        super().__init__(
+            channels,
+            kernel_size,
+            strides,
+            padding,
+            dilation,
+            groups,
+            layout,
+            in_channels,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            output_padding,
+            **kwargs,
+        )
+        self.outpad = self._kwargs["adj"]
+
+
+class Conv3DTranspose(_Conv):
+    """Transposed convolution of (batch, channels, depth, height, width); `output_padding` is added to one side of the output."""
+
+    _ndim = 3
+    _op_name = "Deconvolution"
+
+    def __init__(
+        self,
+        channels,
+        kernel_size,
+        strides=(1, 1, 1),
+        padding=(0, 0, 0),
+        output_padding=(0, 0, 0),
+        dilation=(1, 1, 1),
+        groups=1,
+        layout="NCDHW",
+        activation=None,
+        use_bias=True,
+        weight_initializer=None,
+        bias_initializer="zeros",
+        in_channels=0,
+        **kwargs,
+    ):
+        super().__init__(
+            channels,
+            kernel_size,
+            strides,
+            padding,
+            dilation,
+            groups,
+            layout,
+            in_channels,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            output_padding,
+            **kwargs,
+        )
+        self.outpad = self._kwargs["adj"]
+
+
+class ReflectionPad2D(HybridBlock):
+    """Pads height and width by reflection at the borders.
+
+    padding: a number for all sides, or 8 numbers, two for each dimension of (batch, channels, height, width).
+    """
+
+    def __init__(self, padding=0, **kwargs):
+        super().__init__(**kwargs)
+        if isinstance(padding, int):
+            padding = (0, 0, 0, 0, padding, padding, padding, padding)
+        if len(padding) != 8:
+            raise AssertionError(f"padding is a number or 8 numbers, got {padding!r}")
+        self._padding = tuple(padding)
+
+    def hybrid_forward(self, F, x):
+        return F.pad(x, mode="reflect", pad_width=self._padding)
+
+
+def _sizes(value, ndim, what):
+    """A tuple of `ndim` numbers from one number or a tuple."""
+    sizes = (value,) * ndim if isinstance(value, int) else tuple(value)
+    if len(sizes) != ndim:
+        raise AssertionError(f"{what} is a number or a tuple of {ndim}, got {value!r}")
+    return sizes

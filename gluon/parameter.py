@@ -1,0 +1,649 @@
+"""Parameters of blocks: arrays on one or several contexts, their gradients, and their (deferred) initialisation."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+from core.context import Context, cpu, current_context
+from core.dtypes import dtype_name
+from core.util import is_np_array
+
+from core import autograd, initializer
+from core import ndarray as nd
+from core.base import MXNetError, nearest
+
+__all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict"]
+
+STYPES = ("default", "row_sparse", "csr")
+
+
+class DeferredInitializationError(MXNetError):
+    """A parameter was read before the first forward pass told its shape."""
+
+
+class Parameter:
+    """A trainable array of a block, with one copy for each context.
+
+    name: full name, with the prefix of its block. grad_req: "write", "add" or "null". shape: unknown extents are 0 or
+    -1, which needs `allow_deferred_init`: the first forward pass fills them in. lr_mult, wd_mult: factors for the learning
+    rate and the weight decay. init: its own initializer. differentiable: whether gradients are wanted at all.
+    stype, grad_stype: storage types of the array and of the gradient.
+    """
+
+    _scoped = False  # whether a ParameterDict made it, hence whether its name has the prefix of a block
+
+    def __init__(
+        self,
+        name="weight",
+        grad_req="write",
+        shape=None,
+        dtype=np.float32,
+        lr_mult=1.0,
+        wd_mult=1.0,
+        init=None,
+        allow_deferred_init=False,
+        differentiable=True,
+        stype="default",
+        grad_stype="default",
+    ):
+        for what, given in (("stype", stype), ("grad_stype", grad_stype)):
+            if given not in STYPES:
+                raise AssertionError(f"{what} of parameter {name!r} is one of {', '.join(STYPES)}, got {given!r}")
+        self.name = name
+        self.lr_mult = lr_mult
+        self.wd_mult = wd_mult
+        self.init = init
+        self._array = None  # the array, where there is only one: what layers read in every call
+        self._data = None
+        self._grad = None
+        self._ctx_list = None
+        self._deferred_init = ()  # (initializer, contexts, initializer of the model, values or None)
+        self._trainer = None
+        self._var = None
+        self._differentiable = differentiable
+        self._allow_deferred_init = allow_deferred_init
+        self._shape = (shape,) if isinstance(shape, int) else None if shape is None else tuple(shape)
+        self._dtype = dtype
+        self._stype = stype
+        self._grad_stype = grad_stype
+        self._grad_req = None
+        self.grad_req = grad_req
+
+    def __repr__(self):
+        return f"Parameter {self.name} (shape={self.shape}, dtype={self.dtype})"
+
+    # ------------------------------------------------------------------ attributes
+    @property
+    def shape(self):
+        """Extents; 0 or -1 where not known yet."""
+        return self._shape
+
+    @shape.setter
+    def shape(self, new_shape):
+        new_shape = tuple(new_shape)
+        known = self._shape
+        if known is not None and not (
+            len(known) == len(new_shape) and all(k in (0, -1, n) for n, k in zip(new_shape, known))
+        ):
+            raise AssertionError(f"parameter {self.name!r} has shape {known}, which {new_shape} contradicts")
+        self._shape = new_shape
+
+    @property
+    def dtype(self):
+        """The element type; assigning it casts."""
+        return self._dtype
+
+    @dtype.setter
+    def dtype(self, dtype):
+        self.cast(dtype)
+
+    @property
+    def grad_req(self):
+        """What backward does with the gradient: "write", "add" or "null" (there is none)."""
+        return self._grad_req
+
+    @grad_req.setter
+    def grad_req(self, req):
+        if req not in autograd.GRAD_REQS:
+            raise AssertionError(f"grad_req is one of {', '.join(autograd.GRAD_REQS)}, got {req!r}")
+        if not self._differentiable:
+            req = "null"
+        if self._grad_req == req:
+            return
+        self._grad_req = req
+        if self._data is None:
+            return
+        if req == "null":
+            self._grad = None
+            self._set_arrays([array.detach() for array in self._data])
+        else:
+            self._init_grad()
+
+    # ------------------------------------------------------------------ initialisation
+    def initialize(self, init=None, ctx=None, default_init=None, force_reinit=False):
+        """Fills the parameter on the given context(s), or remembers to do so when its shape gets known.
+
+        init takes precedence over the parameter's own `init`, and that over `default_init`.
+        """
+        if self._data is not None and not force_reinit:
+            warnings.warn(
+                f"parameter {self.name!r} is initialized already and stays; force_reinit=True initializes it again",
+                stacklevel=2,
+            )
+            return
+        self._data = self._grad = self._array = None
+        default_init = initializer.Uniform() if default_init is None else default_init
+        if init is None:
+            init = default_init if self.init is None else self.init
+        self._deferred_init = (init, _contexts(ctx), default_init, None)
+        if _known(self._shape):
+            self._finish_deferred_init()
+        elif not self._allow_deferred_init:
+            self._deferred_init = ()
+            raise ValueError(f"parameter {self.name!r} cannot be initialized: its shape is {self._shape}")
+
+    def _finish_deferred_init(self):
+        """Initialises now; ValueError while the shape is not known."""
+        if not self._deferred_init:
+            return
+        init, contexts, default_init, values = self._deferred_init
+        if not _known(self._shape):
+            raise ValueError(
+                f"parameter {self.name!r} cannot be initialized: its shape is {self._shape}. Give the layer "
+                "in_units, in_channels, ... or pass a batch through the network"
+            )
+        self._deferred_init = ()
+        with autograd.pause():
+            if values is None:
+                values = nd.zeros(self._shape, ctx=cpu(), dtype=self._dtype)
+                if isinstance(init, (str, initializer.Initializer)):
+                    # Whatever the name ends in: who asks for an initializer for a parameter gets its rule for weights.
+                    desc = initializer.InitDesc(self.name, {"__init__": init})
+                    init = initializer.create(default_init)
+                else:  # Mixed, Load or a function of the user decide by the name
+                    desc = initializer.InitDesc(self.name)
+                init(desc, values)
+            self._init_impl(values, contexts)
+
+    def _finish_deferred_init_with(self, shape):
+        """Initialises with a shape that an operator worked out, and gives the array."""
+        if shape is None or not _known(shape):
+            raise self._not_ready()
+        self.shape = shape
+        self._finish_deferred_init()
+        return self._initialised_array()
+
+    def _initialised_array(self):
+        """The array that `data()` gives, or None while there is none."""
+        if self._array is not None or self._data is None:
+            return self._array
+        return self._on(self._data, None)
+
+    def _placeholder(self, ctx):
+        """The array on `ctx`, or what stands for it while its shape is not known."""
+        if self._data is not None:
+            return self._on(self._data, ctx)
+        if self._deferred_init:
+            return nd.Deferred(self)
+        raise self._not_ready()
+
+    def _load_init(self, data, ctx=None, cast_dtype=False, dtype_source="current"):
+        """Takes values from a file. dtype_source: whether casting follows the parameter or the file ("saved")."""
+        if dtype_source not in ("current", "saved"):
+            raise AssertionError(f"dtype_source is 'current' or 'saved', got {dtype_source!r}")
+        if self._shape is not None:
+            fits = len(self._shape) == len(data.shape) and all(k in (0, -1, n) for k, n in zip(self._shape, data.shape))
+            if not fits:
+                raise AssertionError(f"parameter {self.name!r} has shape {self._shape}, the saved one {data.shape}")
+            self._shape = tuple(data.shape)
+        if dtype_name(self._dtype) != dtype_name(data.dtype):
+            if not cast_dtype:
+                raise AssertionError(
+                    f"parameter {self.name!r} has dtype {dtype_name(self._dtype)}, the saved one "
+                    f"{dtype_name(data.dtype)}; cast_dtype=True converts it"
+                )
+            if dtype_source == "current":
+                data = data.astype(self._dtype)
+            else:
+                self.cast(data.dtype)
+        contexts = None if ctx is None else _contexts(ctx)
+        present = self._ctx_list if self._data is not None else self._deferred_init[1] if self._deferred_init else None
+        if contexts is not None and present is not None and set(contexts) != set(present):
+            raise AssertionError(f"parameter {self.name!r} is on {present}, so it cannot be loaded to {contexts}")
+        if self._data is not None:
+            self.set_data(data)
+        else:
+            self._init_impl(data, present or contexts or [cpu()])
+        self._deferred_init = ()
+
+    def _init_impl(self, values, contexts):
+        self._ctx_list = list(contexts)
+        if is_np_array():
+            values = values.as_np_ndarray()
+        self._set_arrays([values.copyto(ctx) for ctx in self._ctx_list])
+        self._init_grad()
+
+    def _init_grad(self):
+        if self._grad_req == "null":
+            self._grad = None
+            return
+        self._grad = [array.zeros_like() for array in self._data]
+        self._mark()
+
+    def _mark(self):
+        autograd.mark_variables(self._data, self._grad, self._grad_req)
+
+    def _set_arrays(self, arrays):
+        self._data = arrays
+        self._array = arrays[0] if len(arrays) == 1 and self._stype == "default" else None
+
+    def _set_trainer(self, trainer):
+        if self._stype != "default" and self._trainer and trainer and self._trainer is not trainer:
+            raise RuntimeError(f"parameter {self.name!r} of storage type {self._stype} can have one Trainer only")
+        self._trainer = trainer
+
+    # ------------------------------------------------------------------ access
+    def data(self, ctx=None):
+        """The array on `ctx`, by default the only one or that of the current context."""
+        array = self._array
+        if array is not None and (ctx is None or ctx == self._ctx_list[0]):
+            return array
+        if self._stype != "default":
+            raise RuntimeError(f"parameter {self.name!r} has storage type {self._stype}: use row_sparse_data(row_id)")
+        if self._data is None and self._deferred_init and _placeholders.active:
+            return nd.Deferred(self)
+        return self._on(self._data, ctx)
+
+    def list_data(self):
+        """The arrays on all contexts."""
+        if self._stype != "default":
+            raise RuntimeError(
+                f"parameter {self.name!r} has storage type {self._stype}: use list_row_sparse_data(row_id)"
+            )
+        return self._on(self._data, list)
+
+    def row_sparse_data(self, row_id):
+        """The array of a `row_sparse` parameter on the context of `row_id`, with at least these rows up to date."""
+        return self._on(self._check_row_sparse(row_id), row_id.context)
+
+    def list_row_sparse_data(self, row_id):
+        """`row_sparse_data` on all contexts."""
+        return self._on(self._check_row_sparse(row_id), list)
+
+    def grad(self, ctx=None):
+        """The gradient on `ctx`."""
+        return self._on(self._check_grad(), ctx)
+
+    def list_grad(self):
+        """The gradients on all contexts."""
+        return self._on(self._check_grad(), list)
+
+    def list_ctx(self):
+        """The contexts where the parameter is, or will be once its shape is known."""
+        if self._data is not None:
+            return self._ctx_list
+        if self._deferred_init:
+            return self._deferred_init[1]
+        raise RuntimeError(f"parameter {self.name!r} has not been initialized")
+
+    def set_data(self, data):
+        """Sets the values on all contexts."""
+        self.shape = data.shape
+        if self._data is not None:
+            with autograd.pause():
+                for array in self._data:
+                    array[:] = data
+        elif self._deferred_init:
+            self._deferred_init = (*self._deferred_init[:3], data)
+        else:
+            raise AssertionError(f"parameter {self.name!r} has not been initialized")
+
+    def zero_grad(self):
+        """Sets the gradients to 0."""
+        for gradient in self._grad or ():
+            gradient[:] = 0
+
+    def reset_ctx(self, ctx):
+        """Moves the parameter to other contexts."""
+        contexts = _contexts(ctx)
+        if self._data is not None:
+            with autograd.pause():
+                self._init_impl(self._reduce(), contexts)
+        elif self._deferred_init:
+            init, _, default_init, values = self._deferred_init
+            self._deferred_init = (init, contexts, default_init, values)
+        else:
+            raise ValueError(f"parameter {self.name!r} has not been initialized, so it is on no context to leave")
+
+    def cast(self, dtype):
+        """Converts the values and the gradients to another dtype."""
+        self._dtype = dtype
+        if self._data is None:
+            return
+        with autograd.pause():
+            self._set_arrays([array.astype(dtype) for array in self._data])
+            if self._grad is not None:
+                self._grad = [gradient.astype(dtype) for gradient in self._grad]
+                self._mark()
+
+    def var(self):
+        """The symbol that stands for this parameter in graphs."""
+        if self._var is None:
+            from core import symbol
+
+            self._var = symbol.var(
+                self.name,
+                shape=self._shape,
+                dtype=self._dtype,
+                lr_mult=self.lr_mult,
+                wd_mult=self.wd_mult,
+                init=self.init,
+                stype=self._stype,
+            )
+        return self._var
+
+    def _reduce(self):
+        """The mean over contexts, on the CPU."""
+        arrays = [array.as_in_context(cpu()) for array in self._on(self._data, list)]
+        return arrays[0].detach() if len(arrays) == 1 else sum(arrays[1:], arrays[0]) / len(arrays)
+
+    def _on(self, arrays, ctx):
+        if arrays is None:
+            raise self._not_ready()
+        if ctx is list:
+            return arrays
+        if ctx is None:
+            if len(arrays) == 1:
+                return arrays[0]
+            ctx = current_context()
+        for array, place in zip(arrays, self._ctx_list):
+            if place == ctx:
+                return array
+        raise RuntimeError(f"parameter {self.name!r} is not on context {ctx}, but on {self._ctx_list}")
+
+    def _not_ready(self):
+        if self._deferred_init:
+            return DeferredInitializationError(
+                f"parameter {self.name!r} is not initialized yet, because its shape {self._shape} is not known: it will "
+                "be during the first forward pass. Pass a batch through the network, or give the layers in_units, "
+                "in_channels, ..."
+            )
+        return RuntimeError(
+            f"parameter {self.name!r} has not been initialized. Call initialize() on the block, and collect parameters "
+            "with Block.collect_params(): Block.params does not hold those of children"
+        )
+
+    def _check_grad(self):
+        if self._data is not None and self._grad is None:
+            raise RuntimeError(f"parameter {self.name!r} has no gradient, because its grad_req is 'null'")
+        return self._grad
+
+    def _check_row_sparse(self, row_id):
+        if self._stype != "row_sparse":
+            raise RuntimeError(f"parameter {self.name!r} has storage type {self._stype}: use data()")
+        if not isinstance(row_id, nd.NDArray):
+            raise TypeError(f"row_id is an array, got {type(row_id).__name__}")
+        return self._data
+
+
+class Constant(Parameter):
+    """A parameter that holds a fixed value and has no gradient; it is saved and loaded with the others."""
+
+    def __init__(self, name, value):
+        if not isinstance(value, nd.NDArray):
+            value = nd.array(value)
+        self.value = value
+        super().__init__(
+            name,
+            grad_req="null",
+            shape=value.shape,
+            dtype=value.dtype,
+            init=_ConstantValue(value),
+            differentiable=False,
+        )
+
+    def __repr__(self):
+        return f"Constant {self.name} (shape={self.shape}, dtype={self.dtype})"
+
+    @property
+    def grad_req(self):
+        return "null"
+
+    @grad_req.setter
+    def grad_req(self, req):
+        if req != "null":
+            warnings.warn(f"constant {self.name!r} has no gradient: grad_req {req!r} is ignored", stacklevel=2)
+        self._grad_req = "null"
+
+
+class _ConstantValue(initializer.Initializer):
+    def __init__(self, value):
+        super().__init__()
+        self._value = value
+
+    def _init_weight(self, _, arr):
+        arr[:] = self._value.as_in_context(arr.context)
+
+
+class ParameterDict:
+    """Parameters by full name, in order; `get` makes those that are missing.
+
+    prefix: put before the names given to `get`. shared: another dictionary, whose parameters of the same name are used
+    instead of new ones.
+    """
+
+    def __init__(self, prefix="", shared=None):
+        self._prefix = prefix
+        self._params: dict[str, Parameter] = {}
+        self._shared = shared
+
+    def __repr__(self):
+        lines = "".join(f"  {str(p).replace(chr(10), chr(10) + '  ')}\n" for p in self.values())
+        return f"{self._prefix + ' ' if self._prefix else ''}(\n{lines})"
+
+    def __getitem__(self, key) -> Parameter:
+        return self._params[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._params)
+
+    def __len__(self):
+        return len(self._params)
+
+    def __contains__(self, key):
+        return key in self._params
+
+    def items(self):
+        return self._params.items()
+
+    def keys(self):
+        return self._params.keys()
+
+    def values(self):
+        return self._params.values()
+
+    @property
+    def prefix(self):
+        """What names given to `get` are prefixed with."""
+        return self._prefix
+
+    def get(self, name, **kwargs):
+        """The parameter `prefix + name`, made with these keywords if it is new.
+
+        For a parameter that exists the keywords have to agree with it; unknown extents of either shape are filled in.
+        """
+        name = self._prefix + name
+        parameter = self._find(name)
+        if parameter is None:
+            parameter = self._params[name] = Parameter(name, **kwargs)
+            parameter._scoped = True
+            return parameter
+        for key, wanted in kwargs.items():
+            if getattr(parameter, key, None) is None:
+                setattr(parameter, key, wanted)
+            elif not self._agree(parameter, key, wanted):
+                raise AssertionError(
+                    f"parameter {name!r} exists with {key} {getattr(parameter, key)!r}, but {wanted!r} is asked for"
+                )
+        return parameter
+
+    def get_constant(self, name, value=None):
+        """The constant `prefix + name`, made with `value` if it is new; the values have to agree otherwise."""
+        name = self._prefix + name
+        parameter = self._find(name)
+        if parameter is None:
+            if value is None:
+                raise KeyError(f"there is no constant {name!r}; give its value to make it")
+            parameter = self._params[name] = Constant(name, value)
+            parameter._scoped = True
+        elif value is not None:
+            if not isinstance(parameter, Constant):
+                raise AssertionError(f"{name!r} is a parameter, not a constant")
+            value = value.asnumpy() if isinstance(value, nd.NDArray) else np.asarray(value)
+            if parameter.shape != value.shape or not (parameter.value.asnumpy() == value).all():
+                raise AssertionError(f"constant {name!r} exists with another value")
+        return parameter
+
+    def update(self, other):
+        """Takes over the parameters of another dictionary; equal names have to be the same parameter."""
+        for name, parameter in other.items():
+            if self._params.setdefault(name, parameter) is not parameter:
+                raise AssertionError(f"there are two different parameters with the name {name!r}")
+
+    def initialize(self, init=None, ctx=None, verbose=False, force_reinit=False):
+        """Initialises all parameters; `init` applies where a parameter has no initializer of its own."""
+        init = initializer.Uniform() if init is None else init
+        if verbose:
+            init.set_verbosity(verbose=verbose)
+        for parameter in self.values():
+            parameter.initialize(None, ctx, init, force_reinit=force_reinit)
+
+    def zero_grad(self):
+        """Sets all gradients to 0."""
+        for parameter in self.values():
+            parameter.zero_grad()
+
+    def reset_ctx(self, ctx):
+        """Moves all parameters to other contexts."""
+        for parameter in self.values():
+            parameter.reset_ctx(ctx)
+
+    def list_ctx(self):
+        """The contexts that some parameter is on."""
+        return list(dict.fromkeys(ctx for parameter in self.values() for ctx in parameter.list_ctx()))
+
+    def setattr(self, name, value):
+        """Sets an attribute, such as `grad_req` or `lr_mult`, of all parameters."""
+        for parameter in self.values():
+            setattr(parameter, name, value)
+
+    def select(self, pattern):
+        """The parameters whose full names match a regular expression at their beginning."""
+        match = re.compile(pattern).match
+        return {name: parameter for name, parameter in self.items() if match(name)}
+
+    def save(self, filename, strip_prefix=""):
+        """Writes the arrays by name, without `strip_prefix`; ValueError for a name that lacks it."""
+        arrays = {}
+        for parameter in self.values():
+            if not parameter.name.startswith(strip_prefix):
+                raise ValueError(
+                    f"the name of parameter {parameter.name!r} does not begin with the prefix {strip_prefix!r} to strip; "
+                    "blocks with shared parameters are saved with Block.save_parameters"
+                )
+            arrays[parameter.name[len(strip_prefix) :]] = parameter._reduce()
+        nd.save(filename, arrays)
+
+    def load(
+        self,
+        filename,
+        ctx=None,
+        allow_missing=False,
+        ignore_extra=False,
+        restore_prefix="",
+        cast_dtype=False,
+        dtype_source="current",
+    ):
+        """Reads a file that `save` wrote; `restore_prefix` goes before the names in it."""
+        for name in self.keys() if restore_prefix else ():
+            if not name.startswith(restore_prefix):
+                raise AssertionError(f"parameter {name!r} does not begin with the prefix {restore_prefix!r} to restore")
+        arrays = nd.load(filename)
+        options = (ctx, allow_missing, ignore_extra, restore_prefix, filename, cast_dtype, dtype_source)
+        self.load_dict(arrays, *options)
+
+    def load_dict(
+        self,
+        param_dict,
+        ctx=None,
+        allow_missing=False,
+        ignore_extra=False,
+        restore_prefix="",
+        filename=None,
+        cast_dtype=False,
+        dtype_source="current",
+    ):
+        """Takes values from a dictionary of arrays; the `arg:` and `aux:` of exported files do not matter."""
+        rows = param_dict.items() if isinstance(param_dict, dict) else param_dict
+        arrays = {restore_prefix + (k[4:] if k.startswith(("arg:", "aux:")) else k): v for k, v in rows}
+        source = f"file {filename!r}" if filename else "the dictionary"
+        if not allow_missing:
+            for name in self.keys():
+                if name not in arrays:
+                    raise AssertionError(
+                        f"parameter {name[len(restore_prefix) :]!r} is missing in {source}.{nearest(name, arrays)} "
+                        "allow_missing=True leaves it as it is"
+                    )
+        for name, array in arrays.items():
+            if name in self._params:
+                self._params[name]._load_init(array, ctx, cast_dtype=cast_dtype, dtype_source=dtype_source)
+            elif not ignore_extra:
+                raise AssertionError(
+                    f"{source} holds {name[len(restore_prefix) :]!r}, which is no parameter here."
+                    f"{nearest(name, self._params)} ignore_extra=True skips it"
+                )
+
+    def _find(self, name):
+        if name not in self._params and self._shared is not None and name in self._shared._params:
+            self._params[name] = self._shared._params[name]
+        return self._params.get(name)
+
+    @staticmethod
+    def _agree(parameter, key, wanted):
+        existing = getattr(parameter, key)
+        if key == "shape" and wanted is not None and len(wanted) == len(existing):
+            if all(a == b or a in (0, -1) or b in (0, -1) for a, b in zip(wanted, existing)):
+                parameter._shape = tuple(b if a in (0, -1) else a for a, b in zip(wanted, existing))
+                return True
+            return False
+        if key == "dtype":
+            return dtype_name(wanted) == dtype_name(existing)
+        return wanted is None or wanted == existing
+
+
+class _Placeholders:
+    """Whether `Parameter.data()` gives a placeholder where the shape is not known: while a block finds out its shapes."""
+
+    active = 0
+
+    def __enter__(self):
+        self.active += 1
+
+    def __exit__(self, *_):
+        self.active -= 1
+
+
+_placeholders = _Placeholders()
+
+
+def _known(shape):
+    return shape is not None and all(extent > 0 for extent in shape)
+
+
+def _contexts(ctx):
+    if ctx is None:
+        return [current_context()]
+    return [ctx] if isinstance(ctx, Context) else list(ctx)

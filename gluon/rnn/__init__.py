@@ -1,0 +1,15 @@
+"""Recurrent layers and cells."""
+
+from gluon.rnn.modifier_cells import ModifierCell, ResidualCell, ZoneoutCell
+from gluon.rnn.rnn_cell import (
+    BidirectionalCell,
+    DropoutCell,
+    GRUCell,
+    HybridRecurrentCell,
+    HybridSequentialRNNCell,
+    LSTMCell,
+    RecurrentCell,
+    RNNCell,
+    SequentialRNNCell,
+)
+from gluon.rnn.rnn_layer import GRU, LSTM, RNN
