@@ -34,7 +34,7 @@ _MODULES = {
     "monitor": "core.monitor", "mon": "core.monitor", "profiler": "core.profiler", "visualization": "core.visualization",
     "viz": "core.visualization", "engine": "core.engine", "runtime": "core.runtime", "name": "core.name",
     "attribute": "core.attribute", "test_utils": "core.test_utils", "contrib": "core.contrib", "executor": "core.executor",
-    "rtc": "core.rtc", "gluon": "gluon", "library": "core.library", "log": "core.log", "storage": "core.storage",
+    "rtc": "core.rtc", "gluon": "gluon", "library": "core.library", "log": "core.log", "registry": "core.registry", "storage": "core.storage",
 }  # fmt: skip
 _VALUES = {"AttrScope": "core.attribute", "install_as_mxnet": "core.alias", "Executor": "core.executor"}
 

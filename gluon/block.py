@@ -11,7 +11,6 @@ from core.imperative import front
 from core.ops.registry import TABLE
 
 from core import ndarray as nd
-from core import numpy as mnp
 from core.base import nearest
 from core.name import NameManager, Prefix
 from gluon.parameter import DeferredInitializationError, Parameter, ParameterDict, _placeholders
@@ -506,12 +505,14 @@ class _NumpyOperators:
     """What `F` is when inputs are `np` arrays: the operators of `nd` with `np` arrays as results, and `np` and `npx`."""
 
     def __getattr__(self, name):
+        from core import numpy
+
         if name == "np":
-            value = mnp
+            value = numpy
         elif name == "npx":
             from core import numpy_extension as value
         elif name in TABLE and not name.startswith("_"):
-            value = front(TABLE[name], mnp.ndarray)
+            value = front(TABLE[name], numpy.ndarray)
         else:
             value = getattr(nd, name)
         setattr(self, name, value)
@@ -524,10 +525,12 @@ _numpy_operators = _NumpyOperators()
 def _operators_for(x, args):
     """(operators, context) for inputs among which arrays may be nested; (symbol module, None) for symbols."""
     for value in _leaves((x, *args)):
-        if isinstance(value, mnp.ndarray):
-            return _numpy_operators, value._ctx
-        if isinstance(value, NDArray):
+        if type(value) is NDArray:
             return nd, value._ctx
+        if isinstance(value, NDArray):
+            from core.numpy import ndarray
+
+            return _numpy_operators if isinstance(value, ndarray) else nd, value._ctx
         if hasattr(value, "list_outputs"):
             from core import symbol
 

@@ -260,12 +260,14 @@ def decompose(op: Operator) -> Callable[[Callable], Callable]:
     """
 
     def enter(expression):
-        from core.autograd import gradients_through
+        def rule(inputs, heads, attrs, needs):
+            # Here, not above: the tape imports the table.
+            from core.autograd import gradients_through
+
+            return gradients_through(lambda *values: expression(*values, **vars(attrs)), inputs, heads, needs)
 
         op.reads = [("inputs", 0), ("heads", 0), ("attrs", 0), ("needs", 0)]
-        op.rule = lambda inputs, heads, attrs, needs: gradients_through(
-            lambda *values: expression(*values, **vars(attrs)), inputs, heads, needs
-        )
+        op.rule = rule
         return expression
 
     return enter

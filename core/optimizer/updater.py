@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+
 from core import ndarray as nd
+from core.files import read_states, write_states
+from core.optimizer.states import from_plain, to_plain
 
 
 class Updater:
@@ -53,6 +58,32 @@ class Updater:
         if isinstance(state, (tuple, list)):
             return type(state)(self.sync_state_context(part, context) for part in state)
         return state
+
+
+    def get_states(self, dump_optimizer=False):
+        """The states, and with `dump_optimizer` the optimizer, as bytes (see `core.files.states`)."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "states")
+            self.save(path, dump_optimizer)
+            with open(path, "rb") as file:
+                return file.read()
+
+    def set_states(self, states):
+        """Takes over bytes of `get_states`, or of MXNet's."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "states")
+            with open(path, "wb") as file:
+                file.write(states)
+            self.load(path)
+
+    def save(self, path, dump_optimizer=False):
+        """Writes the states to a file, atomically."""
+        write_states(path, *to_plain(self.states, self.optimizer if dump_optimizer else None))
+
+    def load(self, path):
+        """Reads a file of `save`, or a pickle of MXNet's, which is read as data and never executed."""
+        self.states, self.optimizer = from_plain(*read_states(path), self.optimizer)
+        self.states_synced = dict.fromkeys(self.states, False)
 
 
 def get_updater(optimizer):

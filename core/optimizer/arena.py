@@ -1,0 +1,110 @@
+"""One flat array for many parameters, so that an optimizer updates all of them in one pass over memory."""
+
+from __future__ import annotations
+
+from core import ndarray as nd
+from core import storage
+from core.dtypes import dtype_name
+from core.optimizer.optimizer import HALF, Optimizer
+
+
+class Arena:
+    """Weights, gradients and states of parameters of one dtype and context, each kind in one flat array.
+
+    rows: (index, weight, gradient) with dense arrays; from then on these arrays are views of the flat ones. The states
+    are those of the `updater`.
+    """
+
+    def __init__(self, updater, rows):
+        self._updater = updater
+        self._states = updater.states
+        self._rows = rows
+        optimizer = updater.optimizer
+        indices, weights, gradients = zip(*rows)
+        self._indices = list(indices)
+        updater.prepare(indices, weights)
+        self._ctx = weights[0].context
+        states = [updater.states[i] for i in indices]
+        self._master = None
+        if optimizer.multi_precision and dtype_name(weights[0].dtype) in HALF:
+            pairs = [s if optimizer.master_last else (s[1], s[0]) for s in states]
+            states = [state for state, _ in pairs]
+            self._master = self._flat([master for _, master in pairs])._data
+        self._weight = self._flat(weights)
+        self._gradient = self._flat(gradients)
+        self._state = self._flat_states(states)
+        self._views = [(w, w._data, g, g._data) for _, w, g in rows]
+        self._multipliers = None
+        self._segments = None
+
+    @staticmethod
+    def fits(optimizer, weight, gradient):
+        """Whether a parameter can live in an arena for the optimizer."""
+        kind = type(optimizer)
+        return (
+            optimizer.elementwise
+            and optimizer.master_in_kernel
+            and kind.update is Optimizer.update
+            and kind.update_multi_precision is Optimizer.update_multi_precision
+            and weight.stype == gradient.stype == "default"
+            and weight.dtype == gradient.dtype
+        )
+
+    def intact(self):
+        """Whether the arrays are still views of the flat ones, and the states those that were flattened."""
+        if self._updater.states is not self._states:
+            return False
+        return all(w._data is wd and g._data is gd for w, wd, g, gd in self._views)
+
+    def update(self):
+        """One update of all parameters. False, and nothing done, where they were updated unequally often before."""
+        optimizer = self._updater.optimizer
+        optimizer._set_current_context(self._ctx.device_id)
+        counts, first = optimizer._index_update_count, optimizer.begin_num_update
+        done = {counts.get(i, first) for i in self._indices}
+        if len(done) > 1:
+            return False
+        t = done.pop() + 1
+        counts.update(dict.fromkeys(self._indices, t))
+        optimizer.num_update = max(optimizer.num_update, t)
+        where = {}
+        segments = self._current_segments(optimizer)
+        if segments is not None:
+            where["segments"] = segments
+        if self._master is not None:
+            where["w32"] = self._master
+        lr = optimizer.learning_rate
+        optimizer.step(self._weight, self._gradient, self._state, lr, optimizer.wd, t, **where)
+        return True
+
+    def _current_segments(self, optimizer):
+        """Parts of equal multipliers, (start, stop, lr_mult, wd_mult); None where all multipliers are 1."""
+        factor = optimizer._multiplier
+        multipliers = [(factor(i, "lr_mult"), factor(i, "wd_mult")) for i in self._indices]
+        if multipliers != self._multipliers:
+            self._multipliers = multipliers
+            self._segments = None
+            if any(m != (1.0, 1.0) for m in multipliers):
+                self._segments = []
+                for (_, data, _, _), pair in zip(self._views, multipliers):
+                    start = data.storage_offset()
+                    stop = start + data.numel()
+                    if self._segments and self._segments[-1][2:] == pair:
+                        start = self._segments.pop()[0]
+                    self._segments.append((start, stop, *pair))
+        return self._segments
+
+    def _flat(self, arrays):
+        """A flat array with the memory of `arrays` from now on."""
+        flat, views = storage.flatten([array._data for array in arrays])
+        for array, view in zip(arrays, views):
+            array._data = view
+        return nd.NDArray._wrap(flat, arrays[0].context)
+
+    def _flat_states(self, states):
+        first = states[0]
+        if first is None:
+            return None
+        if isinstance(first, (tuple, list)):
+            return tuple(self._flat_states(list(slot)) for slot in zip(*states))
+        return self._flat(states)

@@ -1,0 +1,25 @@
+"""Gluon: blocks, layers, losses, data, trainer and the model zoo."""
+
+from gluon._check_core import check_core
+
+check_core()
+
+import importlib  # noqa: E402
+
+from gluon import block, loss, nn, parameter, rnn, trainer, utils  # noqa: E402
+from gluon.block import Block, HybridBlock  # noqa: E402
+from gluon.parameter import Constant, DeferredInitializationError, Parameter, ParameterDict  # noqa: E402
+from gluon.trainer import Trainer  # noqa: E402
+
+# Imported on first use.
+_ROOMS = ("contrib", "data", "metric", "model_zoo")
+
+
+def __getattr__(name):
+    if name in _ROOMS:
+        return importlib.import_module(f"gluon.{name}")
+    raise AttributeError(f"module 'gluon' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_ROOMS})
