@@ -22,6 +22,8 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
     `out`: an array (or list) to write the result to.
     """
     if op.composite:
+        if op.infer is not None and any(getattr(x, "_is_placeholder", False) for x in inputs):
+            _materialise(op, inputs, attrs)
         result = op.function(*inputs, **_context_attrs(op, attrs, inputs))
         return result if out is None else assign(op, out, result)
     try:

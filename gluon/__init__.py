@@ -6,13 +6,13 @@ check_core()
 
 import importlib  # noqa: E402
 
-from gluon import block, loss, nn, parameter, rnn, trainer, utils  # noqa: E402
+from gluon import block, loss, nn, parameter, rnn, trainer  # noqa: E402
 from gluon.block import Block, HybridBlock  # noqa: E402
 from gluon.parameter import Constant, DeferredInitializationError, Parameter, ParameterDict  # noqa: E402
 from gluon.trainer import Trainer  # noqa: E402
 
 # Imported on first use.
-_ROOMS = ("contrib", "data", "metric", "model_zoo")
+_ROOMS = ("contrib", "data", "metric", "model_zoo", "utils")
 
 
 def __getattr__(name):

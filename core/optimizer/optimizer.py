@@ -252,7 +252,6 @@ class Test(Optimizer):
         return zeros_like(weight)
 
     def update(self, index, weight, grad, state):
-        self._update_count(index)
         weight[:] = weight + grad * self.rescale_grad
         state[:] = weight
 

@@ -185,6 +185,7 @@ class LBSGD(_Momentum):
     """
 
     elementwise = False
+    master_last = False
 
     def __init__(
         self,

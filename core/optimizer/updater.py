@@ -59,7 +59,6 @@ class Updater:
             return type(state)(self.sync_state_context(part, context) for part in state)
         return state
 
-
     def get_states(self, dump_optimizer=False):
         """The states, and with `dump_optimizer` the optimizer, as bytes (see `core.files.states`)."""
         with tempfile.TemporaryDirectory() as folder:

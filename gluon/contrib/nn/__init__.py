@@ -1,0 +1,12 @@
+"""Layers that MXNet 1.x kept under `gluon.contrib.nn`."""
+
+from gluon.contrib.nn.basic_layers import (
+    Concurrent,
+    HybridConcurrent,
+    Identity,
+    PixelShuffle1D,
+    PixelShuffle2D,
+    PixelShuffle3D,
+    SparseEmbedding,
+    SyncBatchNorm,
+)

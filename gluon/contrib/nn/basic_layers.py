@@ -1,0 +1,139 @@
+"""Containers side by side, synchronised batch normalisation, and pixel shuffling."""
+
+from __future__ import annotations
+
+from core import ndarray as nd
+from gluon.block import Block, HybridBlock
+from gluon.nn.basic_layers import Identity
+from gluon.nn.containers import Concatenate, HybridConcatenate
+from gluon.nn.norm_layers import BatchNorm
+
+__all__ = [
+    "Concurrent",
+    "HybridConcurrent",
+    "Identity",
+    "PixelShuffle1D",
+    "PixelShuffle2D",
+    "PixelShuffle3D",
+    "SparseEmbedding",
+    "SyncBatchNorm",
+]
+
+
+class Concurrent(Concatenate):
+    """Gives its input to every block and concatenates what they give along `axis`."""
+
+
+class HybridConcurrent(HybridConcatenate):
+    """`Concurrent` for hybrid blocks."""
+
+
+class SparseEmbedding(Block):
+    """`nn.Embedding` whose weight (input_dim, output_dim) and gradient are row-sparse."""
+
+    def __init__(self, input_dim, output_dim, dtype="float32", weight_initializer=None, **kwargs):
+        super().__init__(**kwargs)
+        self._kwargs = {"input_dim": input_dim, "output_dim": output_dim, "dtype": dtype, "sparse_grad": True}
+        self.weight = self.params.get(
+            "weight",
+            shape=(input_dim, output_dim),
+            init=weight_initializer,
+            dtype=dtype,
+            grad_stype="row_sparse",
+            stype="row_sparse",
+        )
+
+    def forward(self, x):
+        return nd.Embedding(x, self.weight.row_sparse_data(x), name="fwd", **self._kwargs)
+
+    def __repr__(self):
+        return "{}({input_dim} -> {output_dim}, {dtype})".format(type(self).__name__, **self._kwargs)
+
+
+class SyncBatchNorm(BatchNorm):
+    """`nn.BatchNorm` with statistics over the batches of all devices, `num_devices` of them.
+
+    The statistics are those of the device's own batch where one device is used.
+    """
+
+    def __init__(
+        self,
+        in_channels=0,
+        num_devices=None,
+        momentum=0.9,
+        epsilon=1e-5,
+        center=True,
+        scale=True,
+        use_global_stats=False,
+        beta_initializer="zeros",
+        gamma_initializer="ones",
+        running_mean_initializer="zeros",
+        running_variance_initializer="ones",
+        **kwargs,
+    ):
+        super().__init__(
+            1,
+            momentum,
+            epsilon,
+            center,
+            scale,
+            use_global_stats,
+            beta_initializer,
+            gamma_initializer,
+            running_mean_initializer,
+            running_variance_initializer,
+            in_channels,
+            **kwargs,
+        )
+        if num_devices not in (None, 1):
+            from core.base import NotSupportedError
+
+            raise NotSupportedError(f"SyncBatchNorm over {num_devices} devices is not supported yet; accepted is 1")
+
+
+class _PixelShuffle(HybridBlock):
+    """Moves blocks of channels to space: (batch, f1 ... fn channels, d1, ..., dn) to (batch, channels, f1 d1, ..., fn dn).
+
+    For sub-pixel convolution (Shi et al., 2016). factor: one number, or one for each spatial dimension.
+    """
+
+    _ndim = 2
+
+    def __init__(self, factor):
+        super().__init__()
+        self._factors = (factor,) * self._ndim if isinstance(factor, int) else tuple(map(int, factor))
+        if len(self._factors) != self._ndim:
+            raise AssertionError(f"factor is a number or a tuple of {self._ndim}, got {factor!r}")
+
+    def hybrid_forward(self, F, x):
+        n = self._ndim
+        # The channel axis is split into the channels and one axis of extent f_i for each spatial dimension.
+        *outer, last = self._factors
+        split = (-4, -1, last)
+        x = F.reshape(x, shape=(0, *split, *(0,) * n))
+        for factor in reversed(outer):
+            x = F.reshape(x, shape=(0, -4, -1, factor, *(0,) * (len(x.shape) - 2)))
+        order = [0, 1]
+        for i in range(n):
+            order += [2 + n + i, 2 + i]
+        x = F.transpose(x, axes=tuple(order))
+        return F.reshape(x, shape=(0, 0, *(-3,) * n))
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self._factors if self._ndim > 1 else self._factors[0]})"
+
+
+class PixelShuffle1D(_PixelShuffle):
+    """(batch, f channels, width) to (batch, channels, f width)."""
+
+    _ndim = 1
+
+
+class PixelShuffle2D(_PixelShuffle):
+    """(batch, f1 f2 channels, height, width) to (batch, channels, f1 height, f2 width)."""
+
+
+class PixelShuffle3D(_PixelShuffle):
+    """(batch, f1 f2 f3 channels, depth, height, width) to (batch, channels, f1 depth, f2 height, f3 width)."""
+
+    _ndim = 3
