@@ -288,6 +288,7 @@ def _run(heads, head_grads, retain_graph, train_mode, create_graph, wanted=(), s
     sums = _Sums()
     roots = []
     targets = {_place(e) for e in wanted}
+    last = {}  # of an array that is a head twice, the last gradient counts, as in MXNet
     for head, g in zip(heads, head_grads, strict=True):
         entry = head._entry
         if entry is None:
@@ -295,11 +296,13 @@ def _run(heads, head_grads, retain_graph, train_mode, create_graph, wanted=(), s
                 "cannot differentiate: a head is not in a recorded computation. Compute it inside autograd.record() "
                 "from arrays with attach_grad()"
             )
-        _add(sums, entry, g, targets)
         if type(entry) is tuple:
             roots.append(entry[0])
         else:
             sums.reached[id(entry)] = entry
+        last[_place(entry)] = entry, g
+    for entry, g in last.values():
+        _add(sums, entry, g, targets)
     with _Scope(create_graph, train_mode):
         for node in _order(roots, sums.reached):
             heads_of = sums.nodes.pop(id(node), None)

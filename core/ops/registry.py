@@ -232,8 +232,14 @@ def gradient(op: Operator) -> Callable[[Callable], Callable]:
     """Gives a primitive its gradient rule (see the module's text for the parameters)."""
 
     def enter(rule):
+        parameters = list(inspect.signature(rule).parameters)
         op.rule = rule
-        op.reads = [_source(op, p) for p in inspect.signature(rule).parameters]
+        op.reads = [_source(op, p) for p in parameters]
+        if "head" in op.inputs and "head1" in parameters:
+            # The operator is itself part of a gradient: `head` is its input, `head1` what comes back to it.
+            op.reads[parameters.index("head1")] = "head", 0
+            if "head" in parameters:
+                op.reads[parameters.index("head")] = "input", op.inputs.index("head")
         return rule
 
     return enter

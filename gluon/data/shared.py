@@ -88,9 +88,7 @@ class Channel:
         released = [self._released.popleft() for _ in range(len(self._released))]
         segment = message.segment
         number, capacity = (-1, 0) if segment is None else (segment.number, len(segment.mapping))
-        header = HEADER.pack(number, capacity, message.size, len(released)) + struct.pack(
-            f"<{len(released)}Q", *released
-        )
+        header = HEADER.pack(number, capacity, message.size, len(released)) + struct.pack(f"<{len(released)}Q", *released)
         try:
             if segment is None:
                 self._socket.sendmsg([header, message.frame], [], flags)
