@@ -159,13 +159,13 @@ class Parameter:
         with autograd.pause():
             if values is None:
                 values = nd.zeros(self._shape, ctx=cpu(), dtype=self._dtype)
-                if isinstance(init, (str, initializer.Initializer)):
+                if not isinstance(init, (str, initializer.Initializer)):
+                    init(initializer.InitDesc(self.name), values)  # Mixed, Load or a function decide by the name
+                elif isinstance(default_init, initializer.Initializer):
                     # Whatever the name ends in: who asks for an initializer for a parameter gets its rule for weights.
-                    desc = initializer.InitDesc(self.name, {"__init__": init})
-                    init = initializer.create(default_init)
-                else:  # Mixed, Load or a function of the user decide by the name
-                    desc = initializer.InitDesc(self.name)
-                init(desc, values)
+                    default_init(initializer.InitDesc(self.name, {"__init__": init}), values)
+                else:
+                    initializer.create(init)._init_weight(initializer.InitDesc(self.name), values)
             self._init_impl(values, contexts)
 
     def _finish_deferred_init_with(self, shape):

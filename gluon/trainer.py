@@ -56,7 +56,7 @@ class Trainer:
         self._update_on_kvstore = bool(update_on_kvstore)
         self._kvstore = None
         self._arenas: list[Arena] | None = None
-        self._arena_parameters: tuple = ()
+        self._arena_rows: list = []  # (parameter, its array, its gradient) when the arenas were made
         self._rebuilds = 0
 
     # ------------------------------------------------------------------ settings
@@ -154,28 +154,32 @@ class Trainer:
             if not arena.update():
                 self._arenas = []
                 return False
-        for param in self._arena_parameters:
-            param._array._entry.fresh = False
+        for _, array, _ in self._arena_rows:
+            array._entry.fresh = False
         return True
 
     def _arenas_intact(self):
-        trained = [param for param in self._params if param._grad is not None]
         if not self._arenas:
-            return self._rebuilds >= MAX_REBUILDS or len(trained) == len(self._arena_parameters)
-        return trained == self._arena_parameters and all(arena.intact() for arena in self._arenas)
+            return self._rebuilds >= MAX_REBUILDS
+        rows = self._arena_rows
+        trained = sum(param._grad is not None for param in self._params)
+        return (
+            trained == len(rows)
+            and all(p._array is a and p._grad is not None and p._grad[0] is g for p, a, g in rows)
+            and all(arena.intact() for arena in self._arenas)
+        )
 
     def _build_arenas(self):
+        self._arenas, self._arena_rows = [], []
         self._rebuilds += 1
-        optimizer, updater = self._optimizer, self._updaters[0]
-        groups = {}
-        self._arena_parameters = [param for param in self._params if param._grad is not None]
-        self._arenas = []
+        optimizer, updater, groups = self._optimizer, self._updaters[0], {}
         for i, param in enumerate(self._params):
             if param._grad is None:
                 continue
             array, gradient = param._array, param._grad[0]
             if self._rebuilds > MAX_REBUILDS or array is None or not Arena.fits(optimizer, array, gradient):
                 return
+            self._arena_rows.append((param, array, gradient))
             groups.setdefault(array.dtype, []).append((i, array, gradient))
         self._arenas = [Arena(updater, rows) for rows in groups.values()]
 

@@ -156,7 +156,8 @@ def elu(data, *, slope: Float = 0.25):
     return where(data > 0, data, slope * f.expm1(data))
 
 
-@pointwise("_selu", derivative=lambda data, y: where(data > 0, SELU_SCALE, y + SELU_SCALE * SELU_ALPHA))
+# The derivative is MXNet's, scale (alpha + y); the function's own would be scale alpha + y.
+@pointwise("_selu", derivative=lambda data, y: where(data > 0, SELU_SCALE, SELU_SCALE * (y + SELU_ALPHA)))
 def selu(data):
     """Self-normalising exponential linear unit (Klambauer et al., 2017)."""
     return SELU_SCALE * where(data > 0, data, SELU_ALPHA * f.expm1(data))
@@ -185,6 +186,32 @@ def smooth_l1(data, *, scalar: Float = 1.0):
 def activation(data, *, act_type: Choice("relu", "sigmoid", "log_sigmoid", "mish", "softrelu", "softsign", "tanh")):
     """An activation function by name."""
     return getattr(F, act_type)(data)
+
+
+@composite("LeakyReLU", aliases=("leaky_relu",), train=True)
+def leaky(
+    data, gamma=None, *, act_type: Choice("leaky", "prelu", "elu", "selu", "gelu", "rrelu") = "leaky",
+    slope: Float = 0.25, lower_bound: Float = 0.125, upper_bound: Float = 0.334, training,
+):  # fmt: skip
+    """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, or one for each channel (axis 1).
+
+    "rrelu" draws the slope of each element uniformly within the bounds in training, and takes their mean otherwise.
+    """
+    if act_type == "leaky":
+        return F._leaky_relu(data, slope=slope)
+    if act_type == "elu":
+        return F._elu(data, slope=slope)
+    if act_type == "selu":
+        return F._selu(data)
+    if act_type == "gelu":
+        return F.gelu(data)
+    if act_type == "rrelu":
+        if not training:
+            return F._leaky_relu(data, slope=(lower_bound + upper_bound) / 2)
+        slopes = F._random_uniform_like(data, low=lower_bound, high=upper_bound)
+    else:
+        slopes = F.Reshape(gamma, shape=(1, -1, *(1,) * (len(data.shape) - 2))) if len(data.shape) > 1 else gamma
+    return F.relu(data) - F.broadcast_mul(F.relu(-data), slopes)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -1,7 +1,9 @@
 """The fused recurrent operator."""
 
+import math
+import warnings
+
 from core import kernels
-from core.base import MXNetError
 from core.kernels.rnn_parameters import GATES
 from core.ops.attributes import Bool, Choice, Float, Int, OptFloat, OptInt
 from core.ops.registry import F, composite, gradient, infer, operator
@@ -15,16 +17,18 @@ def _rnn(
     p: Float, training, key,
 ):  # fmt: skip
     """A recurrent network of several layers and directions: output, last state, and for lstm the last cell."""
+    from core import autograd  # it imports the table
+
+    # Predictions are differentiated too; without dropout training differs by nothing but what is kept for that.
+    keep = training or autograd.is_recording()
     y, hn, cn, reserve = kernels.rnn.rnn(
-        data, parameters, state, state_cell, mode, state_size, num_layers, bidirectional, p, key, training
+        data, parameters, state, state_cell, mode, state_size, num_layers, bidirectional, p, key, keep
     )
     return ((y, hn) if cn is None else (y, hn, cn)), reserve
 
 
 @gradient(_rnn)
 def _(heads, data, parameters, state, state_cell, out, attrs, reserve):
-    if not reserve:
-        raise MXNetError("RNN: the gradient needs a forward pass in training mode: autograd.record(train_mode=True)")
     how = {k: v for k, v in vars(attrs).items() if k != "training"}
     return F._rnn_grad(
         *heads, *([None] if len(heads) < 3 else []), data, parameters, state, state_cell, out, reserve=reserve, **how
@@ -44,34 +48,142 @@ def _rnn_grad(
     return tuple(g for g in grads if g is not None)
 
 
-@composite("RNN", aliases=("rnn",))
+@composite("RNN", aliases=("rnn",), train=True)
 def rnn(
     data, parameters, state, state_cell=None, sequence_length=None, *, state_size: Int, num_layers: Int,
     bidirectional: Bool = False, mode: Choice(*MODES), p: Float = 0.0, state_outputs: Bool = False,
     projection_size: OptInt = None, lstm_state_clip_min: OptFloat = None, lstm_state_clip_max: OptFloat = None,
-    lstm_state_clip_nan: Bool = False, use_sequence_length: Bool = False,
+    lstm_state_clip_nan: Bool = False, use_sequence_length: Bool = False, training,
 ):  # fmt: skip
     """A recurrent network (T, N, I) -> (T, N, D H), with the last states if state_outputs.
 
-    parameters: for each layer and direction the i2h then h2h weights, then all biases in that order.
+    parameters: for each layer and direction the i2h then h2h weights (then h2r with a projection), then all biases in
+    that order. sequence_length (N,) with use_sequence_length: later outputs are 0, states are those of the last step.
+    lstm_state_clip_min and lstm_state_clip_max bound the cell of an lstm. As in MXNet a GPU alone heeds lengths and
+    bounds; on the CPU a warning tells that they are ignored.
     """
-    if projection_size is not None or lstm_state_clip_min is not None or use_sequence_length:
-        raise MXNetError(
-            "RNN: projection, clipping of the cell and sequence lengths are not supported by the fused operator"
-        )
-    results = F._rnn(
-        data, parameters, state, state_cell if mode == "lstm" else None, state_size=state_size, num_layers=num_layers,
-        mode=mode, bidirectional=bidirectional, p=p,
+    p = p if training else 0.0
+    clipped = lstm_state_clip_min is not None or lstm_state_clip_max is not None
+    if (clipped or use_sequence_length) and getattr(getattr(data, "context", None), "device_type", "gpu") != "gpu":
+        warnings.warn("RNN: sequence lengths and bounds of the cell are ignored on the CPU, as in MXNet", stacklevel=2)
+        if use_sequence_length and mode != "lstm":
+            state_cell = None
+        clipped, use_sequence_length, sequence_length = False, False, None
+    if projection_size is None and not clipped and not use_sequence_length:
+        results = F._rnn(
+            data, parameters, state, state_cell if mode == "lstm" else None, state_size=state_size,
+            num_layers=num_layers, mode=mode, bidirectional=bidirectional, p=p,
+        )  # fmt: skip
+        return list(results) if state_outputs else results[0]
+    if use_sequence_length and sequence_length is None:  # without a cell the lengths are the fourth input
+        state_cell, sequence_length = None, state_cell
+    clip = (lstm_state_clip_min, lstm_state_clip_max) if clipped else None
+    results = _stepwise(
+        data, parameters, state, state_cell, sequence_length, state_size, num_layers, 2 if bidirectional else 1, mode, p,
+        projection_size, clip,
     )  # fmt: skip
-    return list(results) if state_outputs else results[0]
+    return results if state_outputs else results[0]
+
+
+def _stepwise(
+    data, parameters, state, cell, lengths, hidden, layers, directions, mode, p, projection, clip
+):  # fmt: skip
+    """The network as an expression, for what the fused operator does not do."""
+    steps, _, width = data.shape
+    weights = _unpacked(parameters, mode, width, hidden, layers, directions, projection)
+    last_states, last_cells = [], []
+    for layer in range(layers):
+        if layer and p > 0:
+            data = F.Dropout(data, p=p, mode="always")
+        outputs = []
+        for direction in range(directions):
+            place = layer * directions + direction
+            h = F.squeeze(F.slice_axis(state, axis=0, begin=place, end=place + 1), axis=0)
+            c = None if cell is None else F.squeeze(F.slice_axis(cell, axis=0, begin=place, end=place + 1), axis=0)
+            x = _turned(data, lengths) if direction else data
+            y, h, c = _one_direction(x, h, c, weights[place], steps, lengths, mode, clip)
+            outputs.append(_turned(y, lengths) if direction else y)
+            last_states.append(h)
+            last_cells.append(c)
+        data = outputs[0] if directions == 1 else F.Concat(*outputs, dim=2)
+    results = [data, F.stack(*last_states, axis=0)]
+    return [*results, F.stack(*last_cells, axis=0)] if cell is not None else results
+
+
+def _one_direction(x, h, c, weights, steps, lengths, mode, clip):
+    """Outputs (T, N, H) and last states of one layer in one direction."""
+    i2h, h2h, h2r, i2h_bias, h2h_bias = weights
+    rows = i2h.shape[0]
+    projected = F.FullyConnected(x, i2h, i2h_bias, num_hidden=rows, flatten=False)
+    outputs, states, cells = [], [], []
+    for t in range(steps):
+        from_input = F.squeeze(F.slice_axis(projected, axis=0, begin=t, end=t + 1), axis=0)
+        from_state = F.FullyConnected(h, h2h, h2h_bias, num_hidden=rows)
+        if mode == "lstm":
+            i, f, g, o = F.SliceChannel(from_input + from_state, num_outputs=4)
+            c = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)
+            if clip is not None:
+                low, high = (-math.inf if clip[0] is None else clip[0]), (math.inf if clip[1] is None else clip[1])
+                c = F.clip(c, a_min=low, a_max=high)
+            h = F.sigmoid(o) * F.tanh(c)
+            if h2r is not None:
+                h = F.FullyConnected(h, h2r, num_hidden=h2r.shape[0], no_bias=True)
+        elif mode == "gru":
+            i_r, i_z, i_n = F.SliceChannel(from_input, num_outputs=3)
+            h_r, h_z, h_n = F.SliceChannel(from_state, num_outputs=3)
+            z = F.sigmoid(i_z + h_z)
+            h = (1 - z) * F.tanh(i_n + F.sigmoid(i_r + h_r) * h_n) + z * h
+        else:
+            h = F.Activation(from_input + from_state, act_type=mode.removeprefix("rnn_"))
+        outputs.append(h)
+        states.append(h)
+        cells.append(c)
+    y = F.stack(*outputs, axis=0)
+    if lengths is None:
+        return y, h, c
+    y = F.SequenceMask(y, lengths, use_sequence_length=True)
+    last = [
+        None if s[0] is None else F.SequenceLast(F.stack(*s, axis=0), lengths, use_sequence_length=True)
+        for s in (states, cells)
+    ]
+    return y, *last
+
+
+def _turned(x, lengths):
+    """The sequence backwards; with lengths every instance's own part of it."""
+    if lengths is None:
+        return F.SequenceReverse(x)
+    return F.SequenceReverse(x, lengths, use_sequence_length=True)
+
+
+def _unpacked(parameters, mode, width, hidden, layers, directions, projection):
+    """(i2h, h2h, h2r or None, i2h bias, h2h bias) for each layer and direction, cut out of the flat parameters."""
+    rows, recurrent, start = GATES[mode] * hidden, projection or hidden, 0
+
+    def cut(*shape):
+        nonlocal start
+        stop = start + math.prod(shape)
+        part = F.Reshape(F.slice_axis(parameters, axis=0, begin=start, end=stop), shape=shape)
+        start = stop
+        return part
+
+    matrices = []
+    for layer in range(layers):
+        for _ in range(directions):
+            i2h, h2h = cut(rows, directions * recurrent if layer else width), cut(rows, recurrent)
+            matrices.append((i2h, h2h, cut(projection, hidden) if projection else None))
+    return [(*m, cut(rows), cut(rows)) for m in matrices]
 
 
 @infer(rnn)
 def _(shapes, attrs):
     steps, batch, width = shapes["data"]
     directions, hidden = 2 if attrs["bidirectional"] else 1, attrs["state_size"]
-    rows, count = GATES[attrs["mode"]] * hidden, 0
+    projection = attrs["projection_size"]
+    rows, recurrent, count = GATES[attrs["mode"]] * hidden, projection or hidden, 0
     for layer in range(attrs["num_layers"]):
-        count += directions * rows * ((directions * hidden if layer else width) + hidden + 2)
+        count += directions * rows * ((directions * recurrent if layer else width) + recurrent + 2)
+        count += directions * hidden * projection if projection else 0
     shapes["parameters"] = (count,)
-    shapes["state"] = shapes["state_cell"] = (attrs["num_layers"] * directions, batch, hidden)
+    shapes["state"] = (attrs["num_layers"] * directions, batch, recurrent)
+    shapes["state_cell"] = (attrs["num_layers"] * directions, batch, hidden)

@@ -1,0 +1,20 @@
+"""Schedules: end points of the curves."""
+
+import pytest
+
+import core as mx
+
+
+@pytest.mark.parametrize("kind", [mx.lr_scheduler.PolyScheduler, mx.lr_scheduler.CosineScheduler])
+def test_decay_ends_at_final_lr_and_stays(kind):
+    schedule = kind(100, base_lr=1.0, final_lr=0.1, warmup_steps=10, warmup_begin_lr=0.5)
+    assert schedule(0) == 0.5
+    assert schedule(5) == 0.75
+    assert schedule(10) == 1.0
+    assert schedule(100) == pytest.approx(0.1)
+    assert schedule(1000) == pytest.approx(0.1)
+
+
+def test_factor_stops():
+    schedule = mx.lr_scheduler.FactorScheduler(10, 0.1, stop_factor_lr=1e-3, base_lr=1.0)
+    assert schedule(1000) == 1e-3

@@ -1,0 +1,56 @@
+"""Optimizers: what the recorded cases do not reach."""
+
+import numpy as np
+import pytest
+
+import core as mx
+from core import nd
+
+
+def test_names_are_found_and_unknown_ones_get_a_proposal():
+    assert isinstance(mx.optimizer.create("SGD"), mx.optimizer.SGD)
+    with pytest.raises(ValueError, match="adam"):
+        mx.optimizer.create("adamm")
+
+
+def test_an_update_of_its_own_is_respected():
+    class Half(mx.optimizer.Optimizer):
+        def create_state(self, index, weight):
+            return nd.zeros(weight.shape)
+
+        def update(self, index, weight, grad, state):
+            self._update_count(index)
+            weight[:] = weight - 0.5 * grad
+            state[:] = grad
+
+    updater = mx.optimizer.get_updater(Half())
+    weight = nd.ones((3,))
+    updater(0, nd.ones((3,)), weight)
+    np.testing.assert_array_equal(weight.asnumpy(), [0.5] * 3)
+    np.testing.assert_array_equal(updater.states[0].asnumpy(), [1] * 3)
+
+
+def test_decay_by_names():
+    optimizer = mx.optimizer.SGD(learning_rate=1.0, wd=0.1, param_idx2name={0: "fc_weight", 1: "fc_bias"})
+    assert optimizer._get_wds([0, 1]) == [0.1, 0.0]
+    optimizer.set_lr_mult({"fc_bias": 2.0})
+    assert optimizer._get_lrs([0, 1]) == [1.0, 2.0]
+
+
+def test_adamw_shrinks_weights_beside_the_step():
+    weight, gradient = nd.ones((2,)), nd.zeros((2,))
+    updater = mx.optimizer.get_updater(mx.optimizer.AdamW(learning_rate=0.1, wd=0.5))
+    updater(0, gradient, weight)
+    np.testing.assert_allclose(weight.asnumpy(), 1 - 0.1 * 0.5, rtol=1e-6)
+
+
+def test_states_as_bytes():
+    updater = mx.optimizer.get_updater(mx.optimizer.Adam())
+    weight = nd.ones((2, 3))
+    updater(0, nd.ones((2, 3)), weight)
+    other = mx.optimizer.get_updater(mx.optimizer.Adam(learning_rate=5.0))
+    other.set_states(updater.get_states(dump_optimizer=True))
+    assert other.optimizer.num_update == 1
+    assert other.optimizer.learning_rate == 0.001
+    for a, b in zip(updater.states[0], other.states[0]):
+        np.testing.assert_array_equal(a.asnumpy(), b.asnumpy())

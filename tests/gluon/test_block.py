@@ -1,0 +1,233 @@
+"""Blocks: names, parameters, deferred initialisation, files, hooks."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import core as mx
+import gluon
+from core import autograd, nd
+from gluon import nn
+
+
+def small_net(**kwargs):
+    net = nn.HybridSequential(**kwargs)
+    with net.name_scope():
+        net.add(nn.Conv2D(4, 3, activation="relu"), nn.BatchNorm(), nn.Flatten(), nn.Dense(5))
+    return net
+
+
+def test_names_count_by_scope():
+    net = small_net(prefix="net_")
+    names = list(net.collect_params().keys())
+    assert names == [
+        "net_conv0_weight", "net_conv0_bias", "net_batchnorm0_gamma", "net_batchnorm0_beta",
+        "net_batchnorm0_running_mean", "net_batchnorm0_running_var", "net_dense0_weight", "net_dense0_bias",
+    ]  # fmt: skip
+    assert list(net.collect_params(".*weight").keys()) == ["net_conv0_weight", "net_dense0_weight"]
+    assert list(net._collect_params_with_prefix())[:2] == ["0.weight", "0.bias"]
+
+
+def test_shapes_are_found_out_in_the_first_call():
+    net = small_net()
+    net.initialize()
+    assert net[0].weight.shape == (4, 0, 3, 3)
+    with pytest.raises(gluon.DeferredInitializationError, match="first forward pass"):
+        net[0].weight.data()
+    net(nd.ones((2, 3, 6, 6)))
+    assert net[0].weight.shape == (4, 3, 3, 3)
+    assert net[3].weight.shape == (5, 64)
+
+
+def test_infer_shape_without_a_training_step():
+    net = small_net()
+    net.initialize()
+    net.infer_shape(nd.ones((2, 3, 6, 6)))
+    assert net[1].gamma.shape == (4,)
+
+
+def test_forward_style_finds_shapes_by_itself_or_by_infer_shape():
+    class Own(nn.HybridBlock):
+        def __init__(self, told):
+            super().__init__()
+            self.weight = gluon.Parameter("weight", shape=(3, 0), allow_deferred_init=True)
+            self.told = told
+
+        def infer_shape(self, x):
+            self.told.append(x.shape)
+            self.weight.shape = (3, x.shape[1])
+
+        def forward(self, x):
+            return nd.FullyConnected(x, self.weight.data(), None, num_hidden=3, no_bias=True)
+
+    class Guess(Own):
+        infer_shape = nn.HybridBlock.infer_shape
+
+    told = []
+    for kind in (Own, Guess):
+        net = kind(told)
+        net.initialize()
+        assert net(nd.ones((2, 7))).shape == (2, 3)
+        assert net.weight.shape == (3, 7)
+    assert told == [(2, 7)]
+
+
+def test_hybrid_blocks_take_hybrid_children_only():
+    net = nn.HybridSequential()
+    with pytest.raises(ValueError, match="HybridBlock"):
+        net.add(nn.Lambda("relu"))
+
+
+def test_attributes_keep_their_kind():
+    net = nn.Dense(3)
+    with pytest.raises(TypeError, match="weight"):
+        net.weight = 3
+
+
+def test_unregistered_blocks_are_reported():
+    class Holder(nn.Block):
+        def __init__(self):
+            super().__init__()
+            self.layers = [nn.Dense(3)]
+
+    with pytest.warns(UserWarning, match="not children"):
+        Holder().collect_params()
+
+
+@pytest.mark.parametrize("deduplicate", [False, True])
+def test_parameters_survive_a_file(tmp_path, deduplicate):
+    pytest.importorskip("core.serialization", reason="files of arrays are not there yet")
+    path = str(tmp_path / "net.params")
+    x = nd.random.uniform(shape=(2, 3, 6, 6))
+    net, other = small_net(), small_net()
+    net.initialize(mx.init.Xavier())
+    want = net(x)
+    net.save_parameters(path, deduplicate=deduplicate)
+    other.load_parameters(path)
+    np.testing.assert_array_equal(other(x).asnumpy(), want.asnumpy())
+    half = small_net()
+    half.cast("float16")
+    with pytest.raises(AssertionError, match="cast_dtype"):
+        half.load_parameters(path)
+    half.load_parameters(path, cast_dtype=True)
+    assert half[0].weight.data().dtype == np.float16
+    bigger = nn.HybridSequential()
+    bigger.add(*[layer for layer in small_net()], nn.Dense(2))
+    with pytest.raises(AssertionError, match=r"4\.weight"):
+        bigger.load_parameters(path)
+    bigger.load_parameters(path, allow_missing=True)
+    fewer = nn.HybridSequential()
+    fewer.add(nn.Conv2D(4, 3))
+    with pytest.raises(ValueError, match=r"1\.gamma"):
+        fewer.load_parameters(path)
+    fewer.load_parameters(path, ignore_extra=True)
+
+
+def test_sharing_by_params():
+    first = nn.Dense(4, in_units=3)
+    second = nn.Dense(4, in_units=3, params=first.params)
+    first.initialize()
+    x = nd.random.uniform(shape=(2, 3))
+    assert second.weight is first.weight
+    np.testing.assert_array_equal(first(x).asnumpy(), second(x).asnumpy())
+
+
+def test_sharing_by_share_parameters():
+    first, second = nn.HybridSequential(), nn.HybridSequential()
+    for net in (first, second):
+        net.add(nn.Dense(4, in_units=3), nn.Dense(2, in_units=4))
+    second.share_parameters(first._collect_params_with_prefix())
+    assert second[1].weight is first[1].weight
+    assert set(second.collect_params().values()) == set(first.collect_params().values())
+
+
+def test_hooks_and_their_handles():
+    net, seen = nn.Dense(2, in_units=3), []
+    net.initialize()
+    before = net.register_forward_pre_hook(lambda block, inputs: seen.append("before"))
+    after = net.register_forward_hook(lambda block, inputs, output: seen.append(output.shape))
+    net(nd.ones((1, 3)))
+    before.detach()
+    net(nd.ones((1, 3)))
+    after.detach()
+    net(nd.ones((1, 3)))
+    assert seen == ["before", (1, 2), (1, 2)]
+
+
+def test_summary_counts(capsys):
+    net = small_net()
+    net.initialize()
+    net.summary(nd.ones((2, 3, 6, 6)))
+    text = capsys.readouterr().out
+    assert "Total params: 453" in text
+    assert "Non-trainable params: 8" in text
+    net.hybridize()
+    with pytest.raises(AssertionError, match="hybridized"):
+        net.summary(nd.ones((2, 3, 6, 6)))
+
+
+def test_grad_req_and_zero_grad():
+    net = nn.Dense(2, in_units=3)
+    net.initialize()
+    net.collect_params().setattr("grad_req", "add")
+    for _ in range(2):
+        with autograd.record():
+            loss = net(nd.ones((1, 3))).sum()
+        loss.backward()
+    np.testing.assert_allclose(net.weight.grad().asnumpy(), 2 * np.ones((2, 3)))
+    net.collect_params().zero_grad()
+    assert (net.weight.grad().asnumpy() == 0).all()
+    net.bias.grad_req = "null"
+    with pytest.raises(RuntimeError, match="null"):
+        net.bias.grad()
+
+
+def test_constants_have_no_gradient():
+    class Shift(nn.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.shift = self.params.get_constant("shift", nd.array([1.0, 2.0]))
+
+        def hybrid_forward(self, F, x, shift):
+            return F.broadcast_add(x, shift)
+
+    net = Shift()
+    net.initialize()
+    np.testing.assert_array_equal(net(nd.zeros((1, 2))).asnumpy(), [[1, 2]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        net.shift.grad_req = "write"
+    assert net.shift.grad_req == "null"
+
+
+def test_several_contexts():
+    contexts = [mx.cpu(0), mx.cpu(1)]
+    net = nn.Dense(2, in_units=3)
+    net.initialize(ctx=contexts)
+    assert net.weight.list_ctx() == contexts
+    np.testing.assert_array_equal(*[w.asnumpy() for w in net.weight.list_data()])
+    out = net(nd.ones((1, 3), ctx=mx.cpu(1)))
+    assert out.context == mx.cpu(1)
+    with pytest.raises(RuntimeError, match="not on context"):
+        net.weight.data(mx.cpu(2))
+    net.collect_params().reset_ctx(mx.cpu(0))
+    assert net.weight.list_ctx() == [mx.cpu(0)]
+
+
+def test_initializers_by_name_and_by_pattern():
+    net = small_net(prefix="p_")
+    net.initialize(mx.init.Mixed([".*bias", ".*"], [mx.init.One(), mx.init.Constant(0.5)]))
+    net(nd.ones((1, 3, 6, 6)))
+    assert (net[0].bias.data().asnumpy() == 0).all()  # its own initializer, zeros
+    assert (net[0].weight.data().asnumpy() == 0.5).all()
+
+
+def test_seeds_repeat_initial_values():
+    values = []
+    for _ in range(2):
+        mx.random.seed(7)
+        net = nn.Dense(4, in_units=5)
+        net.initialize(mx.init.Normal(1))
+        values.append(net.weight.data().asnumpy())
+    np.testing.assert_array_equal(*values)

@@ -1,0 +1,150 @@
+"""Trainer: arenas against one-by-one updates, several contexts, stale gradients, states in files."""
+
+import numpy as np
+import pytest
+
+import core as mx
+import gluon
+from core import autograd, nd
+from gluon import nn
+
+OPTIMIZERS = {
+    "sgd": {"learning_rate": 0.1, "momentum": 0.9, "wd": 0.01},
+    "nag": {"learning_rate": 0.1, "momentum": 0.9},
+    "adam": {"learning_rate": 0.01, "wd": 0.01},
+    "adamw": {"learning_rate": 0.01, "wd": 0.1},
+    "rmsprop": {"learning_rate": 0.01, "centered": True},
+    "lamb": {"learning_rate": 0.01},
+}
+
+
+def network(ctx=None):
+    mx.random.seed(3)
+    net = nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(nn.Dense(6, in_units=4, activation="tanh"), nn.Dense(2, in_units=6))
+    net.initialize(mx.init.Xavier(), ctx=ctx)
+    return net
+
+
+def batches(steps, ctx=None):
+    numbers = np.random.RandomState(0)
+    for _ in range(steps):
+        yield [nd.array(numbers.standard_normal((8, n)), ctx=ctx) for n in (4, 2)]
+
+
+def train(net, trainer, data):
+    loss_function = gluon.loss.L2Loss()
+    for x, y in data:
+        with autograd.record():
+            loss = loss_function(net(x), y)
+        loss.backward()
+        trainer.step(8)
+    return {name: p.data().asnumpy() for name, p in net._collect_params_with_prefix().items()}
+
+
+def same(a, b, rtol=1e-6):
+    assert a.keys() == b.keys()
+    for name in a:
+        np.testing.assert_allclose(a[name], b[name], rtol=rtol, atol=1e-7, err_msg=name)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_arenas_change_nothing(name, monkeypatch):
+    results = []
+    for arena in (True, False):
+        net = network()
+        net[0].bias.lr_mult = 2.0
+        net[1].weight.wd_mult = 0.0
+        trainer = gluon.Trainer(net.collect_params(), name, dict(OPTIMIZERS[name]))
+        if not arena:
+            monkeypatch.setattr(trainer, "_update_arenas", lambda: False)
+        results.append(train(net, trainer, batches(4)))
+        assert bool(trainer._arenas) == (arena and name != "lamb")
+    same(*results)
+
+
+def test_two_contexts_are_one_large_batch():
+    contexts = [mx.cpu(0), mx.cpu(1)]
+    whole, split = network(), network(contexts)
+    want = train(whole, gluon.Trainer(whole.collect_params(), "adam"), batches(3))
+    trainer = gluon.Trainer(split.collect_params(), "adam")
+    loss_function = gluon.loss.L2Loss()
+    for x, y in batches(3):
+        losses = []
+        with autograd.record():
+            for i, ctx in enumerate(contexts):
+                part = slice(4 * i, 4 * i + 4)
+                losses.append(loss_function(split(x[part].as_in_context(ctx)), y[part].as_in_context(ctx)))
+        autograd.backward(losses)
+        trainer.step(8)
+    for ctx in contexts:
+        same(want, {n: p.data(ctx).asnumpy() for n, p in split._collect_params_with_prefix().items()}, rtol=1e-5)
+
+
+def test_stale_gradients():
+    net = network()
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    x = nd.ones((8, 4))
+    with autograd.record():
+        loss = net[0](x).sum()
+    loss.backward()
+    before = net[1].weight.data().asnumpy(), net[0].weight.data().asnumpy()
+    with pytest.raises(UserWarning, match="net_dense1"):
+        trainer.step(8)
+    trainer.step(8, ignore_stale_grad=True)
+    np.testing.assert_array_equal(net[1].weight.data().asnumpy(), before[0])
+    assert (net[0].weight.data().asnumpy() != before[1]).any()
+    # The parameters have been updated unequally often from now on.
+    train(net, trainer, batches(2))
+    assert trainer.optimizer.num_update == 3
+
+
+def test_set_data_and_reinitialisation_between_steps():
+    results = []
+    for arena in (True, False):
+        net = network()
+        trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1, "momentum": 0.9})
+        if not arena:
+            trainer._update_arenas = lambda: False
+        train(net, trainer, batches(2))
+        net[0].weight.set_data(nd.ones((6, 4)))
+        train(net, trainer, batches(1))
+        net[1].initialize(mx.init.One(), force_reinit=True)
+        results.append(train(net, trainer, batches(2)))
+    same(*results)
+
+
+@pytest.mark.parametrize("name", ["sgd", "adam", "rmsprop"])
+def test_states_survive_a_file(name, tmp_path):
+    path = str(tmp_path / "trainer.states")
+    net = network()
+    trainer = gluon.Trainer(net.collect_params(), name, dict(OPTIMIZERS[name]))
+    data = list(batches(5))
+    train(net, trainer, data[:2])
+    trainer.save_states(path)
+    weights = [p.data().asnumpy() for p in net.collect_params().values()]
+    want = train(net, trainer, data[2:])
+
+    again = network()
+    for parameter, value in zip(again.collect_params().values(), weights):
+        parameter.set_data(nd.array(value))
+    resumed = gluon.Trainer(again.collect_params(), name, dict(OPTIMIZERS[name]))
+    resumed.load_states(path)
+    assert resumed.optimizer.num_update == 2
+    same(want, train(again, resumed, data[2:]))
+
+
+def test_learning_rate_of_a_schedule_cannot_be_set():
+    net = network()
+    schedule = mx.lr_scheduler.FactorScheduler(2, 0.5, base_lr=1.0)
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"lr_scheduler": schedule})
+    assert trainer.learning_rate == 1.0
+    with pytest.raises(UserWarning, match="lr_scheduler"):
+        trainer.set_learning_rate(0.1)
+
+
+def test_unknown_stores_are_refused_by_name():
+    net = network()
+    with pytest.raises(mx.MXNetError, match="dist_sync"):
+        gluon.Trainer(net.collect_params(), "sgd", kvstore="dist_sync")
