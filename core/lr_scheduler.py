@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from math import cos, pi
 
@@ -81,7 +82,7 @@ class MultiFactorScheduler(LRScheduler):
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         if not (isinstance(step, list) and step):
             raise AssertionError(f"step is a list with at least one number of updates, got {step!r}")
-        if any(s < 1 for s in step) or any(a >= b for a, b in zip(step, step[1:])):
+        if any(s < 1 for s in step) or any(a >= b for a, b in itertools.pairwise(step)):
             raise ValueError(f"step is an increasing list of numbers of at least 1, got {step}")
         _check_factor(factor)
         self.step = step

@@ -6,13 +6,12 @@ import itertools
 import threading
 import warnings
 
-from core.context import current_context
-from core.imperative import front
-from core.ops.registry import TABLE
-
 from core import ndarray as nd
 from core.base import nearest
+from core.context import current_context
+from core.imperative import front
 from core.name import NameManager, Prefix
+from core.ops.registry import TABLE
 from gluon.parameter import DeferredInitializationError, Parameter, ParameterDict, _placeholders
 
 __all__ = ["Block", "HookHandle", "HybridBlock"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from core.metric import (
+from core.metric import (  # noqa: F401 - offered under this name too
     F1,
     MAE,
     MCC,

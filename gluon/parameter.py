@@ -7,13 +7,13 @@ import warnings
 from collections.abc import Iterator
 
 import numpy as np
-from core.context import Context, cpu, current_context
-from core.dtypes import dtype_name
-from core.util import is_np_array
 
 from core import autograd, initializer
 from core import ndarray as nd
 from core.base import MXNetError, nearest
+from core.context import Context, cpu, current_context
+from core.dtypes import dtype_name
+from core.util import is_np_array
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict"]
 

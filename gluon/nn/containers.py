@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 from core.ndarray import NDArray
-
 from gluon.block import Block, HybridBlock, _listing
 
 

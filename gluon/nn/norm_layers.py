@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from core.dtypes import dtype_name
-
 from gluon.block import HybridBlock
 
 

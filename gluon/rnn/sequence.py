@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from core.util import is_np_array
-
 from core import ndarray as nd
+from core.util import is_np_array
 from gluon.block import _operators_for
 
 NDArray = nd.NDArray
