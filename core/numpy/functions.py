@@ -8,7 +8,10 @@ import numpy as onp
 
 from core import imperative
 from core.ndarray.ndarray import NDArray, binary
+from core.numpy.manipulation import *  # noqa: F403 - this module is the namespace
 from core.numpy.multiarray import array, as_array, create, empty, ndarray
+from core.numpy.products import *  # noqa: F403
+from core.numpy.statistics import *  # noqa: F403
 from core.ops.registry import TABLE, F
 
 
@@ -170,3 +173,73 @@ def _unary_function(name: str, op_name: str):
 
 
 globals().update({_name: _unary_function(_name, _op) for _name, _op in UNARY.items()})
+
+
+def positive(x, out=None, **kwargs):
+    """The array itself, as new memory."""
+    return F._copy(x)
+
+
+def clip(a, a_min=None, a_max=None, out=None):
+    """The array limited to [a_min, a_max]; None leaves a side open."""
+    if a_min is None and a_max is None:
+        raise ValueError("clip: at least one of a_min and a_max is needed")
+    bounds = {"a_min": -onp.inf if a_min is None else a_min, "a_max": onp.inf if a_max is None else a_max}
+    if "int" in a.dtype.__name__:  # infinities have no place in an integer type
+        info = onp.iinfo(a.dtype)
+        bounds = {"a_min": info.min if a_min is None else a_min, "a_max": info.max if a_max is None else a_max}
+    return imperative.apply(TABLE["clip"], [a], TABLE["clip"].parse(bounds), ndarray, out)
+
+
+def around(x, decimals=0, out=None, **kwargs):
+    """Each element to the given number of decimals, halves to even."""
+    if decimals == 0:
+        return imperative.apply(TABLE["rint"], [x], {}, ndarray, out)
+    scale = 10.0**decimals
+    result = F.rint(x * scale) / scale
+    if out is None:
+        return result
+    imperative.write(out, result)
+    return out
+
+
+round = round_ = around
+
+
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None, **kwargs):
+    """NaN and infinities replaced by numbers."""
+    info = onp.finfo(x.dtype) if "float" in x.dtype.__name__ else None
+    if info is None:
+        return x.copy()
+    high = float(info.max) if posinf is None else posinf
+    low = float(info.min) if neginf is None else neginf
+    return F._npi_nan_to_num(x, nan=nan, posinf=high, neginf=low)
+
+
+def signbit(x, out=None):
+    """Whether the sign is negative."""
+    return x < 0
+
+
+def heaviside(x1, x2, out=None):
+    """0 below zero, 1 above, and x2 at zero."""
+    x1, x2 = as_array(x1), as_array(x2)
+    return F.where(
+        x1 == 0, F._broadcast_from(x2, shape=onp.broadcast_shapes(x1.shape, x2.shape)), F.Cast(x1 > 0, dtype=x1.dtype)
+    )
+
+
+def float_power(x1, x2, out=None, **kwargs):
+    """x1 to the power of x2, in float64."""
+    x1, x2 = (v.astype("float64") if isinstance(v, NDArray) else v for v in (x1, x2))
+    return power(x1, x2)
+
+
+def floor_divide(x1, x2, out=None):
+    """The quotient rounded down."""
+    return F.floor(true_divide(x1, x2))
+
+
+def divmod(x1, x2):
+    """Quotient rounded down and remainder."""
+    return floor_divide(x1, x2), mod(x1, x2)

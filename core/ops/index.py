@@ -192,6 +192,12 @@ def _advanced(data, key, indices):
     return view, tuple(arrays) + (None,) * (view.dim() - len(arrays))
 
 
+@operator("_npx_nonzero")
+def nonzero(data):
+    """The indices of the elements that are not zero, a row each, as int64."""
+    return K.nonzero(data)
+
+
 # ---------------------------------------------------------------------------------------------- sequences
 
 

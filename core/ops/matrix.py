@@ -2,10 +2,12 @@
 
 import math
 
+from numpy import broadcast_shapes
+
 from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Any_, Bool, Int
-from core.ops.registry import F, gradient, infer, operator
+from core.ops.registry import F, composite, gradient, infer, operator
 
 K = kernels.matmul
 
@@ -111,3 +113,28 @@ def _(head, lhs, rhs, lhs_shape, rhs_shape, attrs, needs):
         gb = F._matmul(head, a, transpose_a=True, transpose_b=ta) if tb else F._matmul(a, head, transpose_a=not ta)
         gb = F._reshape_to(gb, shape=rhs_shape)
     return [ga, gb]
+
+
+@composite("_npi_matmul")
+def np_matmul(a, b):
+    """The matrix product of NumPy: leading axes are broadcast, vectors take part as rows and columns."""
+    if a.ndim == 0 or b.ndim == 0:
+        raise MXNetError("matmul: operands need at least one axis")
+    for x in (a, b):
+        if "float" not in x.dtype.__name__ or x.dtype.__name__ == "float16":
+            raise MXNetError(f"matmul: products need float32 or float64, given {x.dtype.__name__}")
+    row, column = a.ndim == 1, b.ndim == 1
+    if row:
+        a = F.expand_dims(a, axis=0)
+    if column:
+        b = F.expand_dims(b, axis=1)
+    if a.shape[-1] != b.shape[-2]:
+        raise MXNetError(f"matmul: shapes {a.shape} and {b.shape} do not fit")
+    if a.ndim > 2 and b.ndim > 2 and a.shape[:-2] != b.shape[:-2]:
+        lead = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        a, b = (F._broadcast_from(x, shape=lead + x.shape[-2:]) for x in (a, b))
+    y = F._matmul(a, b)
+    if row or column:
+        shape = y.shape[:-2] + (() if row else (y.shape[-2],)) + (() if column else (y.shape[-1],))
+        y = F._reshape_to(y, shape=shape)
+    return y

@@ -9,9 +9,9 @@ from core.base import MXNetError
 from core.dtypes import FLOATS
 from core.kernels import formula as f
 from core.kernels.formula import Expr, Formula
-from core.ops.attributes import Scalar
+from core.ops.attributes import Float, Scalar
 from core.ops.elementwise import BINARY, COMPARISONS
-from core.ops.registry import Operator, make_pointwise, register
+from core.ops.registry import Operator, make_pointwise, pointwise, register
 
 _ORDER = {
     "bool": 0,
@@ -204,3 +204,10 @@ for _np_name, _function in {
     register(make_pointwise(_op, Formula(f"np_{_np_name}", ["x"], [], _function(Expr("input", 0))), "bool", False))
 _op = Operator("_npi_bitwise_not", lambda x: x, aliases=("_npi_invert",))
 register(make_pointwise(_op, Formula.of(lambda x: f.bitwise_not(x), name="np_bitwise_not"), "first", False))
+
+
+@pointwise("_npi_nan_to_num", dtype="first")
+def nan_to_num(data, *, nan: Float, posinf: Float, neginf: Float):
+    """NaN and infinities replaced by numbers."""
+    finite = f.where(f.isinf(data), f.where(data > 0, posinf, neginf), data)
+    return f.where(f.isnan(data), nan, finite)

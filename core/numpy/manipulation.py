@@ -1,0 +1,521 @@
+"""Functions of the `np` namespace that rearrange elements: shapes, order, joins, parts, repeats."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import numbers
+from itertools import pairwise
+
+import numpy as onp
+
+from core.base import MXNetError
+from core.numpy.multiarray import array, as_array, ndarray
+from core.ops.registry import F
+from core.ops.shape import normal_axis
+
+
+def _axes(axis, ndim: int, name: str) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(range(ndim))
+    axis = (axis,) if isinstance(axis, numbers.Integral) else axis
+    return tuple(normal_axis(a, ndim, name) for a in axis)
+
+
+# ---------------------------------------------------------------------------------------------- shape and order
+
+
+def reshape(a, newshape, reverse=False, order="C"):
+    """The same elements in another shape; one length may be -1."""
+    return F._npi_reshape(a, newshape=newshape, order=order)
+
+
+def ravel(x, order="C"):
+    """The elements as a vector."""
+    return F._npi_reshape(x, newshape=(-1,), order=order)
+
+
+flatten = ravel
+
+
+def transpose(a, axes=None):
+    """The axes in another order, reversed by default."""
+    return F.transpose(a, axes=() if axes is None else tuple(axes))
+
+
+def swapaxes(a, axis1, axis2):
+    """Two axes exchanged."""
+    return F.SwapAxis(a, dim1=axis1, dim2=axis2)
+
+
+def moveaxis(a, source, destination):
+    """Axes moved to new places; the others keep their order."""
+    source, destination = _axes(source, a.ndim, "moveaxis"), _axes(destination, a.ndim, "moveaxis")
+    if len(source) != len(destination):
+        raise ValueError("source and destination differ in number of axes")
+    order = [x for x in range(a.ndim) if x not in source]
+    for to, x in sorted(zip(destination, source, strict=True)):
+        order.insert(to, x)
+    return F.transpose(a, axes=tuple(order))
+
+
+def rollaxis(a, axis, start=0):
+    """An axis moved before another one."""
+    axis = normal_axis(axis, a.ndim, "rollaxis")
+    start = start + a.ndim if start < 0 else start
+    return moveaxis(a, axis, start - 1 if axis < start else start)
+
+
+def expand_dims(a, axis):
+    """New axes of length 1."""
+    if isinstance(axis, (tuple, list)):
+        for x in sorted(_axes(axis, a.ndim + len(axis), "expand_dims")):
+            a = F.expand_dims(a, axis=x)
+        return a
+    return F.expand_dims(a, axis=axis)
+
+
+def squeeze(x, axis=None):
+    """Axes of length 1 taken away."""
+    axes = tuple(i for i, n in enumerate(x.shape) if n == 1) if axis is None else _axes(axis, x.ndim, "squeeze")
+    for i in axes:
+        if x.shape[i] != 1:
+            raise ValueError(f"cannot take away axis {i}: its length is {x.shape[i]}, not 1")
+    return F._reshape_to(x, shape=tuple(n for i, n in enumerate(x.shape) if i not in axes))
+
+
+def broadcast_to(array, shape):
+    """The array repeated along axes of length 1 to `shape`."""
+    shape = (shape,) if isinstance(shape, numbers.Integral) else tuple(shape)
+    try:
+        fits = onp.broadcast_shapes(array.shape, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise MXNetError(f"broadcast_to: cannot repeat the shape {array.shape} to {shape}")
+    return F._broadcast_from(array, shape=shape)
+
+
+def broadcast_arrays(*args):
+    """All arrays repeated to their common shape."""
+    shape = onp.broadcast_shapes(*(a.shape for a in args))
+    return [broadcast_to(a, shape) for a in args]
+
+
+def _at_least(n: int, place):
+    def function(*arrays):
+        made = []
+        for a in arrays:
+            a = as_array(a)
+            made.append(a if a.ndim >= n else F._reshape_to(a, shape=place(a.shape)))
+        return made[0] if len(made) == 1 else made
+
+    function.__name__ = f"atleast_{n}d"
+    function.__doc__ = f"Arrays with at least {n} axes."
+    return function
+
+
+atleast_1d = _at_least(1, lambda s: (1,))
+atleast_2d = _at_least(2, lambda s: (1, *s) if s else (1, 1))
+atleast_3d = _at_least(3, lambda s: {0: (1, 1, 1), 1: (1, *s, 1), 2: (*s, 1)}[len(s)])
+
+
+def flip(m, axis=None):
+    """The elements in reverse order along axes (all by default)."""
+    if m.ndim == 0:
+        return m.copy()
+    return F.reverse(m, axis=_axes(axis, m.ndim, "flip"))
+
+
+def flipud(m):
+    """Rows in reverse order."""
+    return flip(m, 0)
+
+
+def fliplr(m):
+    """Columns in reverse order."""
+    return flip(m, 1)
+
+
+def roll(a, shift, axis=None):
+    """Elements moved along axes; what falls off comes in at the other end."""
+    if axis is None:
+        return F._reshape_to(roll(ravel(a), shift, 0), shape=a.shape)
+    axes = _axes(axis, a.ndim, "roll")
+    shifts = [shift] * len(axes) if isinstance(shift, numbers.Integral) else list(shift)
+    for x, s in zip(axes, shifts, strict=True):
+        n = a.shape[x]
+        if n and s % n:
+            cut = n - s % n
+            lead = (slice(None),) * x
+            a = concatenate([a[(*lead, slice(cut, None))], a[(*lead, slice(None, cut))]], axis=x)
+    return a
+
+
+def rot90(m, k=1, axes=(0, 1)):
+    """The plane of two axes turned k times by 90 degrees, from the first towards the second."""
+    first, second = _axes(axes, m.ndim, "rot90")
+    k %= 4
+    if k == 0:
+        return m.copy()
+    if k == 2:
+        return flip(m, (first, second))
+    if k == 1:
+        return swapaxes(flip(m, second), first, second)
+    return flip(swapaxes(m, first, second), second)
+
+
+# ---------------------------------------------------------------------------------------------- repeats and pads
+
+
+def tile(A, reps):
+    """The whole array repeated along each axis."""
+    reps = (reps,) if isinstance(reps, numbers.Integral) else tuple(reps)
+    n = builtins.max(A.ndim, len(reps))
+    return F.tile(F._reshape_to(A, shape=(1,) * (n - A.ndim) + A.shape), reps=(1,) * (n - len(reps)) + reps)
+
+
+def repeat(a, repeats, axis=None):
+    """Each element (or slice) repeated; `repeats` may differ along the axis."""
+    if isinstance(repeats, numbers.Integral):
+        return F.repeat(a, repeats=repeats, axis=axis)
+    if axis is None:
+        a, axis = ravel(a), 0
+    places = [i for i, r in enumerate(repeats) for _ in range(r)]
+    return F._take_places(a, places=tuple(places), axis=normal_axis(axis, a.ndim, "repeat"))
+
+
+def resize(a, new_shape):
+    """The elements, over and over, in a new shape."""
+    new_shape = (new_shape,) if isinstance(new_shape, numbers.Integral) else tuple(new_shape)
+    size, wanted = a.size, math.prod(new_shape)
+    if size == 0 or wanted == 0:
+        return array(onp.zeros(new_shape), dtype=a.dtype, ctx=a._ctx)
+    return F._reshape_to(tile(ravel(a), -(-wanted // size))[:wanted], shape=new_shape)
+
+
+def pad(x, pad_width, mode="constant", **kwargs):
+    """Places added around the array: constant, edge, reflect, symmetric, maximum, minimum."""
+    n = x.ndim
+    if isinstance(pad_width, numbers.Integral):
+        widths = [(pad_width, pad_width)] * n
+    else:
+        rows = [tuple(p) if isinstance(p, (tuple, list)) else p for p in pad_width]
+        if not isinstance(rows[0], tuple):
+            rows = [tuple(rows)] if len(rows) == 2 else [(rows[0], rows[0])]
+        widths = rows * n if len(rows) == 1 and n > 1 else rows
+    known = {"constant": ("constant_values",), "reflect": ("reflect_type",), "symmetric": ("reflect_type",)}.get(
+        mode, ()
+    )
+    for name in kwargs:
+        if name not in known:
+            raise ValueError(f"pad: mode {mode!r} does not take {name!r}")
+    if mode == "constant":
+        flat = tuple(v for pair in widths for v in pair)
+        return F.Pad(x, mode="constant", pad_width=flat, constant_value=kwargs.get("constant_values", 0))
+    places = {"edge": _edge, "reflect": _reflect, "symmetric": _symmetric}.get(mode)
+    if places is None and mode not in ("maximum", "minimum"):
+        raise ValueError(
+            f"pad: unknown mode {mode!r}; accepted are constant, edge, reflect, symmetric, maximum, minimum"
+        )
+    for axis, (lo, hi) in enumerate(widths):
+        if not (lo or hi):
+            continue
+        if places is not None:
+            x = F._take_places(
+                x, places=tuple(places(i, x.shape[axis]) for i in range(-lo, x.shape[axis] + hi)), axis=axis
+            )
+            continue
+        extreme = (F._np_max if mode == "maximum" else F._np_min)(x, axis=(axis,), keepdims=True)
+        parts = [F._take_places(extreme, places=(0,) * w, axis=axis) for w in (lo, hi)]
+        x = concatenate([parts[0], x, parts[1]], axis=axis)
+    return x
+
+
+def _edge(i: int, n: int) -> int:
+    return builtins.min(builtins.max(i, 0), n - 1)
+
+
+def _reflect(i: int, n: int) -> int:
+    period = builtins.max(2 * (n - 1), 1)
+    return builtins.min(i % period, period - i % period) if n > 1 else 0
+
+
+def _symmetric(i: int, n: int) -> int:
+    i %= 2 * n
+    return builtins.min(i, 2 * n - 1 - i)
+
+
+# ---------------------------------------------------------------------------------------------- joins
+
+
+def concatenate(seq, axis=0, out=None):
+    """Arrays joined along an existing axis (None: as vectors)."""
+    seq = [as_array(a) for a in seq]
+    if axis is None:
+        seq, axis = [ravel(a) for a in seq], 0
+    return _into(out, F.Concat(*seq, dim=axis))
+
+
+def stack(arrays, axis=0, out=None):
+    """Arrays of one shape joined along a new axis."""
+    return _into(out, F.stack(*[as_array(a) for a in arrays], axis=axis))
+
+
+def vstack(arrays, out=None):
+    """Arrays joined along rows."""
+    return concatenate([atleast_2d(a) for a in arrays], axis=0)
+
+
+row_stack = vstack
+
+
+def hstack(arrays):
+    """Arrays joined along columns (vectors along their only axis)."""
+    arrays = [atleast_1d(a) for a in arrays]
+    return concatenate(arrays, axis=0 if arrays[0].ndim == 1 else 1)
+
+
+def dstack(arrays):
+    """Arrays joined along the third axis."""
+    return concatenate([atleast_3d(a) for a in arrays], axis=2)
+
+
+def column_stack(tup):
+    """Vectors as the columns of a matrix, beside matrices."""
+    return concatenate([F._reshape_to(a, shape=(a.size, 1)) if a.ndim < 2 else a for a in map(as_array, tup)], axis=1)
+
+
+def append(arr, values, axis=None):
+    """The values behind the array."""
+    return concatenate([as_array(arr), as_array(values)], axis=axis)
+
+
+def _into(out, result):
+    if out is None:
+        return result
+    from core.imperative import write
+
+    write(out, result)
+    return out
+
+
+# ---------------------------------------------------------------------------------------------- parts
+
+
+def split(ary, indices_or_sections, axis=0):
+    """Parts along an axis: equal ones, or cut at indices."""
+    axis = normal_axis(axis, ary.ndim, "split")
+    if isinstance(indices_or_sections, numbers.Integral):
+        if ary.shape[axis] % indices_or_sections:
+            raise ValueError(
+                f"an axis of length {ary.shape[axis]} does not divide into {indices_or_sections} equal parts"
+            )
+    return array_split(ary, indices_or_sections, axis)
+
+
+def array_split(ary, indices_or_sections, axis=0):
+    """Parts along an axis; sections may differ by one in length."""
+    axis = normal_axis(axis, ary.ndim, "array_split")
+    n = ary.shape[axis]
+    if isinstance(indices_or_sections, numbers.Integral):
+        each, more = divmod(n, indices_or_sections)
+        bounds = [0]
+        for i in range(indices_or_sections):
+            bounds.append(bounds[-1] + each + (i < more))
+    else:
+        bounds = [0, *[int(i) for i in indices_or_sections], n]
+    lead = (slice(None),) * axis
+    return [ary[(*lead, slice(a, builtins.max(a, b)))] for a, b in pairwise(bounds)]
+
+
+def hsplit(ary, indices_or_sections):
+    """Parts along columns (of vectors along their only axis)."""
+    return split(ary, indices_or_sections, 0 if ary.ndim == 1 else 1)
+
+
+def vsplit(ary, indices_or_sections):
+    """Parts along rows."""
+    if ary.ndim < 2:
+        raise ValueError("vsplit needs at least two axes")
+    return split(ary, indices_or_sections, 0)
+
+
+def dsplit(ary, indices_or_sections):
+    """Parts along the third axis."""
+    if ary.ndim < 3:
+        raise ValueError("dsplit needs at least three axes")
+    return split(ary, indices_or_sections, 2)
+
+
+def take(a, indices, axis=None, mode="raise", out=None):
+    """Elements (or slices along an axis) at indices; out of range: clip, wrap, or raise."""
+    indices = as_array(indices, a)
+    if axis is None:
+        a, axis = ravel(a), 0
+    mode = "clip" if mode == "raise" else mode
+    return _into(out, F.take(a, indices, axis=axis, mode=mode))
+
+
+def take_along_axis(a, indices, axis):
+    """Elements at indices along an axis, one for each place of the others."""
+    return F._gather_along(a, F.Cast(indices, dtype="int64"), axis=axis)
+
+
+def diagonal(a, offset=0, axis1=0, axis2=1):
+    """The diagonal of the plane of two axes, as the last axis."""
+    first, second = _axes((axis1, axis2), a.ndim, "diagonal")
+    if first == second:
+        raise ValueError("axis1 and axis2 are the same")
+    a = moveaxis(a, (first, second), (-2, -1))
+    rows, columns = a.shape[-2:]
+    places = [r * columns + r + offset for r in range(rows) if 0 <= r + offset < columns]
+    flat = F._reshape_to(a, shape=(*a.shape[:-2], rows * columns))
+    return F._take_places(flat, places=tuple(places), axis=flat.ndim - 1)
+
+
+def diag(v, k=0):
+    """The diagonal of a matrix, or a matrix with the vector on its diagonal."""
+    if v.ndim == 2:
+        return diagonal(v, k)
+    if v.ndim != 1:
+        raise ValueError("diag needs a vector or a matrix")
+    n = v.shape[0] + builtins.abs(k)
+    places = tuple((i - builtins.min(k, 0)) * n + i + builtins.max(k, 0) for i in range(v.shape[0]))
+    return F._reshape_to(F._fold_places(v, places=places, axis=0, length=n * n), shape=(n, n))
+
+
+def diagflat(v, k=0):
+    """A matrix with the flat elements on its diagonal."""
+    return diag(ravel(v), k)
+
+
+def trace(a, offset=0, axis1=0, axis2=1, out=None):
+    """The sum of a diagonal."""
+    return F._np_sum(diagonal(a, offset, axis1, axis2), axis=-1)
+
+
+def _triangle(m, keep):
+    rows, columns = m.shape[-2:]
+    mask = array(keep(onp.ones((rows, columns), dtype=onp.float32)), ctx=m._ctx).astype(m.dtype)
+    return F.broadcast_mul(m, mask)
+
+
+def tril(m, k=0):
+    """The elements on and below diagonal k; zeros elsewhere."""
+    m = F._broadcast_from(m, shape=(m.shape[0],) * 2) if m.ndim == 1 else m
+    return _triangle(m, lambda ones: onp.tril(ones, k))
+
+
+def triu(m, k=0):
+    """The elements on and above diagonal k; zeros elsewhere."""
+    m = F._broadcast_from(m, shape=(m.shape[0],) * 2) if m.ndim == 1 else m
+    return _triangle(m, lambda ones: onp.triu(ones, k))
+
+
+def tri(N, M=None, k=0, dtype="float32", ctx=None):
+    """Ones on and below diagonal k."""
+    return array(onp.tri(N, M, k), dtype=dtype, ctx=ctx)
+
+
+def _kept_places(n: int, obj) -> list[int]:
+    if isinstance(obj, slice):
+        gone = set(range(*obj.indices(n)))
+    elif isinstance(obj, numbers.Integral):
+        gone = {int(obj) % n if -n <= obj < n else n}
+        if gone == {n}:
+            raise IndexError(f"index {obj} is out of bounds for an axis of length {n}")
+    else:
+        gone = {int(i) % n for i in onp.asarray(obj.asnumpy() if isinstance(obj, ndarray) else obj).reshape(-1)}
+    return [i for i in range(n) if i not in gone]
+
+
+def delete(arr, obj, axis=None):
+    """The array without the slices at the given places."""
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    axis = normal_axis(axis, arr.ndim, "delete")
+    return F._take_places(arr, places=tuple(_kept_places(arr.shape[axis], obj)), axis=axis)
+
+
+def insert(arr, obj, values, axis=None):
+    """The array with values put in before the given places."""
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    axis = normal_axis(axis, arr.ndim, "insert")
+    n, lead = arr.shape[axis], (slice(None),) * axis
+    if isinstance(obj, slice):
+        places = list(range(*obj.indices(n)))
+    elif isinstance(obj, numbers.Integral):
+        places = [int(obj)]
+    else:
+        places = [int(i) for i in onp.asarray(obj.asnumpy() if isinstance(obj, ndarray) else obj).reshape(-1)]
+    for p in places:
+        if not -n <= p <= n:
+            raise IndexError(f"index {p} is out of bounds for an axis of length {n}")
+    values = as_array(values, arr).astype(arr.dtype)
+    single = isinstance(obj, numbers.Integral)
+    count = 1 if not single else (values.shape[axis] if values.ndim == arr.ndim else 1)
+    width = count if single else len(places)
+    if single and values.ndim and values.ndim < arr.ndim:
+        values = F.expand_dims(values, axis=axis) if values.ndim == arr.ndim - 1 else values
+    block = broadcast_to(values, (*arr.shape[:axis], width, *arr.shape[axis + 1 :]))
+    if single:
+        at = places[0] % (n + 1) if places[0] >= 0 else places[0] + n
+        return concatenate([arr[(*lead, slice(None, at))], block, arr[(*lead, slice(at, None))]], axis=axis)
+    order = sorted(range(len(places)), key=lambda i: places[i] % (n + 1) if places[i] >= 0 else places[i] + n)
+    parts, start = [], 0
+    for i in order:
+        at = places[i] if places[i] >= 0 else places[i] + n
+        parts += [arr[(*lead, slice(start, at))], block[(*lead, slice(i, i + 1))]]
+        start = at
+    return concatenate([*parts, arr[(*lead, slice(start, None))]], axis=axis)
+
+
+def meshgrid(*xi, indexing="xy", sparse=False, copy=True):
+    """Coordinate arrays of a grid."""
+    n = len(xi)
+    grids = [F._reshape_to(x, shape=tuple(x.size if i == k else 1 for i in range(n))) for k, x in enumerate(xi)]
+    if not sparse:
+        grids = broadcast_arrays(*grids)
+    return [swapaxes(g, 0, 1) for g in grids] if indexing == "xy" and n > 1 else list(grids)
+
+
+def diag_indices_from(arr):
+    """The indices of the main diagonal of a square array."""
+    if len(set(arr.shape)) != 1 or arr.ndim < 2:
+        raise ValueError("all axes must have the same length")
+    return tuple(array(onp.arange(arr.shape[0], dtype=onp.int64)) for _ in range(arr.ndim))
+
+
+def tril_indices(n, k=0, m=None):
+    """The indices of the lower triangle of an n x m matrix."""
+    return tuple(array(i) for i in onp.tril_indices(n, k, m))
+
+
+def triu_indices(n, k=0, m=None, ctx=None):
+    """The indices of the upper triangle of an n x m matrix."""
+    return tuple(array(i) for i in onp.triu_indices(n, k, m))
+
+
+def triu_indices_from(arr, k=0):
+    """The indices of the upper triangle of a matrix."""
+    return triu_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+def indices(dimensions, dtype="int32", ctx=None):
+    """The indices of a grid, stacked along a new first axis."""
+    return array(onp.indices(dimensions), dtype=dtype, ctx=ctx)
+
+
+def unravel_index(indices, shape, order="C"):
+    """Flat indices as indices of each axis."""
+    return tuple(array(i) for i in onp.unravel_index(as_array(indices).asnumpy().astype(onp.int64), shape))
+
+
+def shares_memory(a, b, max_work=None):
+    """Whether two arrays have memory in common."""
+    return a._data.untyped_storage().data_ptr() == b._data.untyped_storage().data_ptr()
+
+
+may_share_memory = shares_memory

@@ -1,0 +1,254 @@
+"""Functions of the `np` namespace that reduce, sort, search and count."""
+
+from __future__ import annotations
+
+import builtins
+import numbers
+
+import numpy as onp
+
+from core.base import MXNetError
+from core.dtypes import FLOATS, dtype_name
+from core.ndarray.ndarray import NDArray
+from core.numpy.manipulation import _into, ravel
+from core.numpy.multiarray import array, as_array, ndarray
+from core.ops.registry import F
+
+
+def _given(**attrs) -> dict:
+    return {k: v for k, v in attrs.items() if v is not None}
+
+
+def _reduction(name: str, op_name: str, typed: bool = False):
+    def function(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+        if initial is not None or where is not None:
+            raise NotImplementedError(f"np.{name}: initial and where are not supported")
+        attrs = {"axis": axis, "keepdims": keepdims} | (_given(dtype=dtype) if typed else {})
+        return _into(out, getattr(F, op_name)(as_array(a), **attrs))
+
+    def untyped(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+        return function(a, axis, None, out, keepdims, initial, where)
+
+    chosen = function if typed else untyped
+    chosen.__name__ = name
+    chosen.__doc__ = f"NumPy's `{name}` over the given axes (all by default)."
+    return chosen
+
+
+sum = _reduction("sum", "_np_sum", typed=True)
+prod = _reduction("prod", "_np_prod", typed=True)
+mean = _reduction("mean", "_npi_mean", typed=True)
+max = amax = _reduction("max", "_np_max")
+min = amin = _reduction("min", "_np_min")
+all = _reduction("all", "_npi_all")
+any = _reduction("any", "_npi_any")
+
+
+def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
+    """The standard deviation over the given axes."""
+    return _into(out, F._npi_std(a, axis=axis, ddof=ddof, keepdims=keepdims, **_given(dtype=dtype)))
+
+
+def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
+    """The variance over the given axes."""
+    return _into(out, F._npi_var(a, axis=axis, ddof=ddof, keepdims=keepdims, **_given(dtype=dtype)))
+
+
+def average(a, axis=None, weights=None, returned=False, out=None):
+    """The weighted mean over the given axes, and with `returned` the sum of the weights."""
+    a = as_array(a)
+    if weights is None:
+        result = mean(a, axis)
+        total = F.full_like(result, fill_value=a.size / builtins.max(result.size, 1))
+    else:
+        weights = as_array(weights, a)
+        if weights.shape != a.shape:
+            if axis is None:
+                raise MXNetError("average: an axis is needed where the shapes of array and weights differ")
+            shape = [1] * a.ndim
+            shape[axis] = a.shape[axis]
+            weights = F._broadcast_from(F._reshape_to(weights, shape=tuple(shape)), shape=a.shape)
+        total = sum(weights, axis)
+        result = sum(a * weights, axis) / total
+    return (result, total) if returned else result
+
+
+def argmax(a, axis=None, out=None, keepdims=False):
+    """The index of the maximum, as int64."""
+    return _into(out, F._npi_argmax(a, axis=axis, keepdims=keepdims))
+
+
+def argmin(a, axis=None, out=None, keepdims=False):
+    """The index of the minimum, as int64."""
+    return _into(out, F._npi_argmin(a, axis=axis, keepdims=keepdims))
+
+
+def cumsum(a, axis=None, dtype=None, out=None):
+    """Running sums along an axis (of the flat array by default)."""
+    return _into(out, F.cumsum(a, axis=axis, **_given(dtype=dtype)))
+
+
+def _sortable(name, a):
+    if dtype_name(a.dtype) in ("float16", "bool"):
+        raise MXNetError(f"{name}: arrays of {dtype_name(a.dtype)} cannot be sorted")
+    return a
+
+
+def sort(a, axis=-1, kind=None, order=None):
+    """The elements in ascending order along an axis (None: of the flat array)."""
+    return F.sort(_sortable("sort", a), axis=axis)
+
+
+def argsort(a, axis=-1, kind=None, order=None):
+    """The indices that sort the array along an axis, as int64."""
+    return F.argsort(_sortable("argsort", a), axis=axis, dtype="int64")
+
+
+def nonzero(a):
+    """The indices of the elements that are not zero, an array an axis."""
+    places = F._npx_nonzero(a)
+    return tuple(F._reshape_to(places[:, i : i + 1], shape=(places.shape[0],)) for i in range(a.ndim))
+
+
+def flatnonzero(a):
+    """The indices in the flat array of the elements that are not zero."""
+    return nonzero(ravel(a))[0]
+
+
+def count_nonzero(a, axis=None, keepdims=False):
+    """How many elements are not zero."""
+    return sum(F.Cast(a != 0, dtype="int64"), axis, keepdims=keepdims)
+
+
+def where(condition, x=None, y=None):
+    """Elements of x where the condition holds, else of y; with the condition alone its true places."""
+    if x is None and y is None:
+        return nonzero(condition)
+    arrays = [v for v in (x, y) if isinstance(v, NDArray)]
+    if not isinstance(condition, NDArray):
+        condition = array(onp.asarray(condition))
+    kind = arrays[0].dtype if arrays else "float32"
+    x, y = (v if isinstance(v, NDArray) else array(v, dtype=kind, ctx=condition._ctx) for v in (x, y))
+    return F.where(condition, x, y)
+
+
+def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None):
+    """The different elements (or slices along an axis) in ascending order, and where and how often they stand."""
+    ar = as_array(ar)
+    if dtype_name(ar.dtype) == "bool":
+        raise MXNetError("unique: arrays of bool are not supported")
+    parts = onp.unique(ar.asnumpy(), return_index, return_inverse, return_counts, axis=axis)
+    if isinstance(parts, tuple):
+        inverse = 2 if return_index else 1
+        return tuple(
+            array(p.reshape(-1) if return_inverse and i == inverse and axis is None else p, ctx=ar._ctx)
+            for i, p in enumerate(parts)
+        )
+    return array(parts, ctx=ar._ctx)
+
+
+def histogram(a, bins=10, range=None, normed=None, weights=None, density=None):
+    """Counts of the elements in bins, and the edges of the bins."""
+    if normed or weights is not None or density:
+        raise NotImplementedError("np.histogram: weights and densities are not supported")
+    if isinstance(bins, numbers.Integral) and range is None:
+        raise NotImplementedError("np.histogram: a number of bins needs a range")
+    edges = bins.asnumpy() if isinstance(bins, NDArray) else bins
+    counts, edges = onp.histogram(a.asnumpy(), edges, range)
+    return array(counts.astype(onp.int64)), array(edges.astype(onp.float32))
+
+
+def _quantile(a, q, axis, interpolation, keepdims, scale):
+    a = as_array(a)
+    kind = dtype_name(a.dtype)
+    wide = a if kind in FLOATS else a.astype("float32")
+    values = q.asnumpy() if isinstance(q, NDArray) else onp.asarray(q)
+    result = onp.quantile(
+        wide.asnumpy(), values / scale, axis=axis, method=interpolation or "linear", keepdims=keepdims
+    )
+    return array(onp.asarray(result), dtype="float64" if kind == "float64" else "float32", ctx=a._ctx)
+
+
+def percentile(a, q, axis=None, out=None, overwrite_input=None, interpolation="linear", keepdims=False):
+    """The q-th percentiles over the given axes."""
+    return _into(out, _quantile(a, q, axis, interpolation, keepdims, 100.0))
+
+
+def quantile(a, q, axis=None, out=None, overwrite_input=None, interpolation="linear", keepdims=False):
+    """The q-th quantiles over the given axes."""
+    return _into(out, _quantile(a, q, axis, interpolation, keepdims, 1.0))
+
+
+def median(a, axis=None, out=None, overwrite_input=None, keepdims=False):
+    """The median over the given axes."""
+    return _into(out, _quantile(a, 0.5, axis, "linear", keepdims, 1.0))
+
+
+def bincount(x, weights=None, minlength=0):
+    """How often each non-negative integer stands in x, or the sums of its weights."""
+    if dtype_name(x.dtype) in FLOATS:
+        raise TypeError("bincount needs integers")
+    counts = onp.bincount(x.asnumpy(), None if weights is None else weights.asnumpy(), minlength)
+    return array(counts, dtype="int64" if weights is None else weights.dtype, ctx=x._ctx)
+
+
+def diff(a, n=1, axis=-1, prepend=None, append=None):
+    """Differences of neighbours along an axis, n times."""
+    for _ in range(n):
+        axis = axis % a.ndim
+        lead = (slice(None),) * axis
+        a = a[(*lead, slice(1, None))] - a[(*lead, slice(None, -1))]
+    return a
+
+
+def ediff1d(ary, to_end=None, to_begin=None):
+    """Differences of neighbours of the flat array."""
+    from core.numpy.manipulation import concatenate
+
+    flat = ravel(ary)
+    parts = [as_array(v) if v is not None else None for v in (to_begin, to_end)]
+    parts = [None if v is None else ravel(v) for v in parts]
+    return concatenate([p for p in (parts[0], flat[1:] - flat[:-1], parts[1]) if p is not None])
+
+
+def interp(x, xp, fp, left=None, right=None, period=None):
+    """Piecewise linear interpolation."""
+    values = [v.asnumpy() if isinstance(v, NDArray) else v for v in (x, xp, fp)]
+    return array(onp.interp(*values, left, right, period).astype(onp.float32))
+
+
+def polyval(p, x):
+    """The polynomial with coefficients p, highest first, at x."""
+    coefficients = p.asnumpy().reshape(-1).tolist() if isinstance(p, NDArray) else list(p)
+    result = F.full_like(x, fill_value=0)
+    for k in range(len(coefficients)):
+        result = result * x + (p[k] if isinstance(p, ndarray) else coefficients[k])
+    return result
+
+
+def array_equal(a1, a2, equal_nan=False):
+    """Whether two arrays have the same shape and elements."""
+    a1, a2 = as_array(a1), as_array(a2)
+    return bool(onp.array_equal(a1.asnumpy(), a2.asnumpy(), equal_nan))
+
+
+def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+    """Whether all elements agree within tolerances."""
+    return bool(onp.allclose(as_array(a).asnumpy(), as_array(b).asnumpy(), rtol, atol, equal_nan))
+
+
+def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+    """Which elements agree within tolerances."""
+    return array(onp.isclose(as_array(a).asnumpy(), as_array(b).asnumpy(), rtol, atol, equal_nan))
+
+
+def _window(name: str):
+    def function(M, dtype="float32", ctx=None):
+        return array(getattr(onp, name)(M), dtype=dtype or "float32", ctx=ctx)
+
+    function.__name__ = name
+    function.__doc__ = f"The {name} window of M points."
+    return function
+
+
+hanning, hamming, blackman = _window("hanning"), _window("hamming"), _window("blackman")
