@@ -12,6 +12,8 @@ import math
 import torch
 from torch import Tensor
 
+from core.kernels.cpu import random
+
 aten = torch.ops.aten
 
 
@@ -27,6 +29,7 @@ def attention(
 ) -> tuple[Tensor, Tensor]:
     """dropout(softmax(scale q k^T)) v; returns (o, lse). `key` numbers the dropout mask (Vaswani et al., 2017)."""
     if _fused(q, k, v, dropout):
+        q, k, v = (_unit_columns(t) for t in (q, k, v))
         mask = _additive_mask(q, k, length)
         o, lse = aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal, attn_mask=mask, scale=scale)
         if length is not None:
@@ -39,7 +42,7 @@ def attention(
     lse = torch.logsumexp(scores, -1)
     p = _probabilities(scores, lse)
     if dropout:
-        p = _dropout(p, dropout, key)
+        p = random.dropout(p, dropout, key)
     return torch.matmul(p, v.to(wide)).to(q.dtype), lse
 
 
@@ -58,6 +61,7 @@ def attention_grad(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients (dq, dk, dv) of `attention`, from its inputs, its results and the same `key`."""
     if _fused(q, k, v, dropout):
+        do, q, k, v, o = (_unit_columns(t) for t in (do, q, k, v, o))
         mask = _additive_mask(q, k, length)
         if length is not None:
             # exp(score - lse) must be 0, not infinite, where a query saw nothing.
@@ -67,11 +71,11 @@ def attention_grad(
         )
     wide = _accumulator(q)
     do, p = do.to(wide), _probabilities(_scores(q, k, scale, causal, length), lse)
-    dropped = _dropout(p, dropout, key) if dropout else p
+    dropped = random.dropout(p, dropout, key) if dropout else p
     dv = torch.matmul(dropped.mT, do)
     dp = torch.matmul(do, v.to(wide).mT)
     if dropout:
-        dp = _dropout(dp, dropout, key)
+        dp = random.dropout(dp, dropout, key)
     delta = (do * o.to(wide)).sum(-1, keepdim=True)
     ds = dp.sub_(delta).mul_(p).mul_(scale)
     dq, dk = torch.matmul(ds, k.to(wide)), torch.matmul(ds.mT, q.to(wide))
@@ -81,6 +85,11 @@ def attention_grad(
 def _fused(q: Tensor, k: Tensor, v: Tensor, dropout: float) -> bool:
     """Whether ATen's flash kernel computes this case; its dropout does not follow from a key."""
     return not dropout and q.shape[-1] == v.shape[-1] and q.numel() > 0 and k.numel() > 0
+
+
+def _unit_columns(t: Tensor) -> Tensor:
+    """ATen's flash kernel takes for granted that the elements of a row lie side by side."""
+    return t if t.stride(-1) == 1 else t.contiguous()
 
 
 def _additive_mask(q: Tensor, k: Tensor, length: Tensor | None) -> Tensor | None:
@@ -112,9 +121,3 @@ def _scores(q: Tensor, k: Tensor, scale: float, causal: bool, length: Tensor | N
 def _probabilities(scores: Tensor, lse: Tensor) -> Tensor:
     """exp(scores - lse), 0 in a row that sees nothing; overwrites `scores`."""
     return scores.sub_(lse.masked_fill(lse == -math.inf, 0).unsqueeze(-1)).exp_()
-
-
-def _dropout(p: Tensor, dropout: float, key: int | None) -> Tensor:
-    from core.kernels.cpu import random
-
-    return random.dropout(p, dropout, key)

@@ -1,12 +1,12 @@
 """Attention of the CPU wing against the float64 formula and its gradient."""
 
-import importlib.util
 import math
 
 import numpy as np
 import pytest
 import torch
 
+from core.kernels.cpu import random
 from core.kernels.cpu.attention import attention, attention_grad
 
 TOLERANCE = {torch.float64: 1e-11, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 1e-2}
@@ -69,11 +69,14 @@ def test_transposed_inputs_and_other_value_size():
     compare(q, k, v, do, torch.float32, True, torch.tensor([5, 2]))
 
 
-@pytest.mark.skipif(importlib.util.find_spec("core.kernels.cpu.random") is None, reason="no random kernels")
+def test_rows_whose_elements_lie_apart():
+    q, k, v, do = (draw((2, 2, 8, 5), torch.float32, s).mT for s in range(4))
+    compare(q, k, v, do, torch.float32, False, None)
+    compare(q, k, v, do[..., :1].expand_as(do), torch.float32, True, torch.tensor([5, 2]))
+
+
 def test_dropout():
     q, k, v, do = (draw((2, 2, 6, 8), torch.float32, s) for s in range(4))
-    from core.kernels.cpu import random
-
     mask = random.dropout(torch.ones(2, 2, 6, 6), 0.3, 99)
     compare(q, k, v, do, torch.float32, False, torch.tensor([6, 4]), 0.3, 99, mask)
     assert torch.equal(*(attention(q, k, v, 1.0, True, None, 0.3, 7)[0] for _ in range(2)))

@@ -1,0 +1,443 @@
+"""Scaled dot-product attention, forward and backward, without the (Lq, Lk) matrix ever in memory.
+
+q (B, H, Lq, D), k and v (B, H, Lk, D), floating-point, D up to 128. `causal`: query i sees the keys 0 .. i. `length`
+(B,) integers or None: sample b sees its first `length[b]` keys. A query that sees nothing gives 0. `lse` (B, H, Lq),
+float32 (float64 for float64 inputs), is the log of the sum of the exponentials of a row, -inf for a query that sees
+nothing.
+
+Source: Dao, Fu, Ermon, Rudra and Re, 2022 (online softmax over key blocks, recomputation in the backward pass); Dao,
+2023 (loop order). Dropout draws Philox numbers by (sample, head, row, column), so the backward pass, which visits them
+in another order, finds the same mask.
+
+Floor: forward 4 B H Lq Lk D operations on the tensor cores (half of it if causal), backward 2.5 times as many; this
+backward pass does 3.5 times as many, for it computes the scores once for dq and once for dk and dv instead of adding
+to dq with atomics, whose order would not repeat. Memory, 4 bytes(q) forward, is far below that for L above 1000.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from core.base import MXNetError
+from core.kernels.triton.aot import AotCase
+from core.kernels.triton.autotune import Config, choose, shape_class
+from core.kernels.triton.tiles import accumulator, in_triton, multiply_add, precision
+
+
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    scale: float,
+    causal: bool,
+    length: Tensor | None,
+    dropout: float,
+    key: int | None,
+) -> tuple[Tensor, Tensor]:
+    """dropout(softmax(scale q k^T)) v; returns (o, lse). `key` numbers the dropout mask (Vaswani et al., 2017)."""
+    q, k, v = _checked(q, k, v)
+    o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    lse = torch.empty(q.shape[:3], dtype=accumulator(q.dtype), device=q.device)
+    if o.numel() == 0:
+        return o, lse.fill_(-torch.inf)
+
+    def launch(config: Config) -> None:
+        grid = (triton.cdiv(q.shape[2], config["BM"]), q.shape[0] * q.shape[1])
+        _forward_kernel[grid](
+            q, k, v, o, lse, length, key or 0, *_strides(q, k, v), *_sizes(q, k),
+            **_constexprs(q, scale, causal, dropout), **config.launch_options(),
+        )  # fmt: skip
+
+    launch(_choose("attention", FORWARD, q, k, causal, dropout, launch))
+    return o, lse
+
+
+def attention_grad(
+    do: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    o: Tensor,
+    lse: Tensor,
+    scale: float,
+    causal: bool,
+    length: Tensor | None,
+    dropout: float,
+    key: int | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients (dq, dk, dv) of `attention`, from its inputs, its results and the same `key`."""
+    q, k, v = _checked(q, k, v)
+    dq, dk, dv = (torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v))
+    if dq.numel() == 0 or dk.numel() == 0:
+        return dq.zero_(), dk.zero_(), dv.zero_()
+    do, o, lse = _rows_dense(do), o.contiguous(), lse.contiguous()
+    delta = torch.empty_like(lse)
+    arguments = *_strides(q, k, v, do), *_sizes(q, k)
+    options = _constexprs(q, scale, causal, dropout)
+    blocks = q.shape[0] * q.shape[1]
+    _delta_kernel[(triton.cdiv(q.shape[2], DELTA_ROWS), blocks)](
+        do, o, delta, *do.stride()[:3], q.shape[1], q.shape[2], q.shape[3],
+        ACC=options["ACC"], BM=DELTA_ROWS, BD=options["BD"],
+    )  # fmt: skip
+
+    def launch_keys(config: Config) -> None:
+        _keys_kernel[(triton.cdiv(k.shape[2], config["BN"]), blocks)](
+            q, k, v, do, lse, delta, dk, dv, length, key or 0, *arguments, **options, **config.launch_options()
+        )
+
+    def launch_queries(config: Config) -> None:
+        _queries_kernel[(triton.cdiv(q.shape[2], config["BM"]), blocks)](
+            q, k, v, do, lse, delta, dq, length, key or 0, *arguments, **options, **config.launch_options()
+        )
+
+    launch_keys(_choose("attention_grad keys", KEYS, q, k, causal, dropout, launch_keys))
+    launch_queries(_choose("attention_grad queries", QUERIES, q, k, causal, dropout, launch_queries))
+    return dq, dk, dv
+
+
+def _config(bm: int, bn: int, num_warps: int, num_stages: int) -> Config:
+    return Config({"BM": bm, "BN": bn}, num_warps, num_stages)
+
+
+# By bytes of an element and head size (the next power of two; 64 serves smaller ones), with dropout apart where its
+# random numbers need the registers. Of a tile of queries (BM) and one of keys (BN) a program owns one and loops over
+# the other.
+FORWARD = {
+    (2, 64): [_config(128, 64, 4, 3), _config(128, 128, 8, 3), _config(64, 64, 4, 3)],
+    (2, 64, "dropout"): [_config(128, 64, 8, 3), _config(64, 64, 4, 3)],
+    (2, 128): [_config(128, 64, 8, 3), _config(128, 128, 8, 2), _config(64, 64, 4, 3)],
+    (2, 128, "dropout"): [_config(128, 32, 8, 3), _config(64, 64, 8, 3)],
+    (4, 64): [_config(64, 32, 4, 2)],
+    (4, 128): [_config(32, 32, 8, 1)],
+    (8, 64): [_config(32, 16, 4, 1)],
+    (8, 128): [_config(32, 16, 8, 1)],
+}
+KEYS = {
+    (2, 64): [_config(64, 128, 8, 2), _config(64, 64, 4, 2)],
+    (2, 128): [_config(64, 64, 8, 2), _config(32, 64, 4, 2)],
+    (2, 128, "dropout"): [_config(32, 64, 4, 2)],
+    (4, 64): [_config(32, 32, 8, 1)],
+    (4, 128): [_config(16, 16, 4, 1)],
+    (8, 64): [_config(16, 32, 8, 1)],
+    (8, 128): [_config(16, 16, 8, 1)],
+}
+QUERIES = {
+    (2, 64): [_config(128, 64, 8, 2), _config(64, 64, 4, 2)],
+    (2, 128): [_config(64, 64, 8, 2), _config(64, 32, 4, 2)],
+    (4, 64): [_config(64, 16, 8, 1)],
+    (4, 128): [_config(16, 16, 4, 1)],
+    (8, 64): [_config(32, 16, 8, 1)],
+    (8, 128): [_config(16, 16, 8, 1)],
+}
+DELTA_ROWS = 16
+LARGEST_HEAD = 128
+_LOG2_E = tl.constexpr(1.4426950408889634)
+# Seven rounds of Philox4x32 pass BigCrush (Salmon et al., 2011).
+_ROUNDS = tl.constexpr(7)
+
+
+@triton.jit(do_not_specialize=["key"])
+def _forward_kernel(
+    q, k, v, o, lse, length, key, q_b, q_h, q_l, k_b, k_h, k_l, v_b, v_h, v_l, heads, lq, lk, d,
+    SCALE: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, ACC: tl.constexpr, PRECISION: tl.constexpr,
+    EVEN_D: tl.constexpr, BD: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    block, sample, head, matrix = _position(heads, CAUSAL)
+    rows = block * BM + tl.arange(0, BM)
+    i = tl.arange(0, BD)
+    query = _load_rows(q + sample * q_b + head * q_h, rows, q_l, lq, i, d, False, EVEN_D)
+    k += sample * k_b + head * k_h
+    v += sample * v_b + head * v_h
+    limit = _valid_keys(length, sample, lk)
+    stop = tl.minimum(limit, block * BM + BM) if CAUSAL else limit
+    # Blocks of keys that every query of this program sees whole come first and need no mask.
+    whole = (tl.minimum(limit, block * BM + 1) if CAUSAL else limit) // BN * BN
+    largest = tl.full([BM], float("-inf"), ACC)
+    total = tl.zeros([BM], ACC)
+    sums = tl.zeros([BM, BD], ACC)
+    largest, total, sums = _attend(
+        query, k, v, k_l, v_l, rows, i, d, 0, whole, limit, largest, total, sums, key, matrix,
+        False, SCALE, CAUSAL, DROPOUT, PRECISION, EVEN_D, BN,
+    )  # fmt: skip
+    largest, total, sums = _attend(
+        query, k, v, k_l, v_l, rows, i, d, whole, stop, limit, largest, total, sums, key, matrix,
+        True, SCALE, CAUSAL, DROPOUT, PRECISION, EVEN_D, BN,
+    )  # fmt: skip
+    blind = total == 0
+    result = sums / tl.where(blind, 1, total)[:, None]
+    _store_rows(o + matrix * lq * d, rows, d, lq, i, d, result, EVEN_D)
+    tl.store(
+        lse + matrix * lq + rows, tl.where(blind, float("-inf"), largest / _LOG2_E + tl.log(total)), mask=rows < lq
+    )
+
+
+@triton.jit
+def _attend(
+    query, k, v, k_l, v_l, rows, i, d, start, stop, limit, largest, total, sums, key, matrix,
+    MASKED: tl.constexpr, SCALE: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, PRECISION: tl.constexpr,
+    EVEN_D: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    """The online softmax over the keys start .. stop; scores are kept in units of log 2."""
+    for first in range(start, stop, BN):
+        columns = first + tl.arange(0, BN)
+        keys = _load_rows(k, columns, k_l, stop, i, d, not MASKED, EVEN_D)
+        scores = _product(query, keys.T, total.dtype, PRECISION) * (SCALE * _LOG2_E)
+        if MASKED:
+            scores = tl.where(_visible(rows[:, None], columns[None, :], limit, CAUSAL), scores, float("-inf"))
+        raised = tl.maximum(largest, tl.max(scores, 1))
+        p = tl.exp2(scores - raised[:, None])
+        faded = tl.exp2(largest - raised)
+        total = total * faded + tl.sum(p, 1)
+        if DROPOUT > 0:
+            p *= _mask(key, matrix, rows, first, DROPOUT, BN)
+        values = _load_rows(v, columns, v_l, stop, i, d, not MASKED, EVEN_D)
+        sums = multiply_add(p.to(values.dtype), values, sums * faded[:, None], PRECISION)
+        largest = raised
+    return largest, total, sums
+
+
+@triton.jit
+def _delta_kernel(do, o, delta, do_b, do_h, do_l, heads, lq, d, ACC: tl.constexpr, BM: tl.constexpr, BD: tl.constexpr):
+    """delta = sum(do o): what every score of a row loses in the gradient of the softmax."""
+    block, sample, head, matrix = _position(heads, False)
+    rows = block * BM + tl.arange(0, BM)
+    i = tl.arange(0, BD)
+    g = _load_rows(do + sample * do_b + head * do_h, rows, do_l, lq, i, d, False, False).to(ACC)
+    result = _load_rows(o + matrix * lq * d, rows, d, lq, i, d, False, False).to(ACC)
+    tl.store(delta + matrix * lq + rows, tl.sum(g * result, 1), mask=rows < lq)
+
+
+@triton.jit(do_not_specialize=["key"])
+def _keys_kernel(
+    q, k, v, do, lse, delta, dk, dv, length, key,
+    q_b, q_h, q_l, k_b, k_h, k_l, v_b, v_h, v_l, do_b, do_h, do_l, heads, lq, lk, d,
+    SCALE: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, ACC: tl.constexpr, PRECISION: tl.constexpr,
+    EVEN_D: tl.constexpr, BD: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    """dk and dv of one block of keys: a loop over the queries that see it. Scores are held transposed."""
+    block, sample, head, matrix = _position(heads, False)
+    columns = block * BN + tl.arange(0, BN)
+    i = tl.arange(0, BD)
+    q += sample * q_b + head * q_h
+    do += sample * do_b + head * do_h
+    keys = _load_rows(k + sample * k_b + head * k_h, columns, k_l, lk, i, d, False, EVEN_D)
+    values = _load_rows(v + sample * v_b + head * v_h, columns, v_l, lk, i, d, False, EVEN_D)
+    limit = _valid_keys(length, sample, lk)
+    start = block * BN // BM * BM if CAUSAL else 0
+    stop = tl.where(block * BN < limit, lq, 0)
+    key_sums = tl.zeros([BN, BD], ACC)
+    value_sums = tl.zeros([BN, BD], ACC)
+    for first in range(start, stop, BM):
+        rows = first + tl.arange(0, BM)
+        query = _load_rows(q, rows, q_l, lq, i, d, False, EVEN_D)
+        g = _load_rows(do, rows, do_l, lq, i, d, False, EVEN_D)
+        row_lse, row_delta = _load_statistics(lse, delta, matrix, rows, lq)
+        scores = _product(keys, query.T, ACC, PRECISION) * (SCALE * _LOG2_E)
+        visible = _visible(rows[None, :], columns[:, None], limit, CAUSAL) & (rows < lq)[None, :]
+        p = tl.where(visible, tl.exp2(scores - row_lse[None, :]), 0)
+        dp = _product(values, g.T, ACC, PRECISION)
+        dropped = p
+        if DROPOUT > 0:
+            mask = _mask(key, matrix, rows, block * BN, DROPOUT, BN).T
+            dropped = p * mask
+            dp *= mask
+        value_sums = multiply_add(dropped.to(g.dtype), g, value_sums, PRECISION)
+        ds = p * (dp - row_delta[None, :])
+        key_sums = multiply_add(ds.to(query.dtype), query, key_sums, PRECISION)
+    _store_rows(dk + matrix * lk * d, columns, d, lk, i, d, key_sums * SCALE, EVEN_D)
+    _store_rows(dv + matrix * lk * d, columns, d, lk, i, d, value_sums, EVEN_D)
+
+
+@triton.jit(do_not_specialize=["key"])
+def _queries_kernel(
+    q, k, v, do, lse, delta, dq, length, key,
+    q_b, q_h, q_l, k_b, k_h, k_l, v_b, v_h, v_l, do_b, do_h, do_l, heads, lq, lk, d,
+    SCALE: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, ACC: tl.constexpr, PRECISION: tl.constexpr,
+    EVEN_D: tl.constexpr, BD: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    """dq of one block of queries: a loop over the keys that it sees."""
+    block, sample, head, matrix = _position(heads, CAUSAL)
+    rows = block * BM + tl.arange(0, BM)
+    i = tl.arange(0, BD)
+    k += sample * k_b + head * k_h
+    v += sample * v_b + head * v_h
+    query = _load_rows(q + sample * q_b + head * q_h, rows, q_l, lq, i, d, False, EVEN_D)
+    g = _load_rows(do + sample * do_b + head * do_h, rows, do_l, lq, i, d, False, EVEN_D)
+    row_lse, row_delta = _load_statistics(lse, delta, matrix, rows, lq)
+    limit = _valid_keys(length, sample, lk)
+    stop = tl.minimum(limit, block * BM + BM) if CAUSAL else limit
+    sums = tl.zeros([BM, BD], ACC)
+    for first in range(0, stop, BN):
+        columns = first + tl.arange(0, BN)
+        keys = _load_rows(k, columns, k_l, lk, i, d, False, EVEN_D)
+        values = _load_rows(v, columns, v_l, lk, i, d, False, EVEN_D)
+        scores = _product(query, keys.T, ACC, PRECISION) * (SCALE * _LOG2_E)
+        p = tl.where(_visible(rows[:, None], columns[None, :], limit, CAUSAL), tl.exp2(scores - row_lse[:, None]), 0)
+        dp = _product(g, values.T, ACC, PRECISION)
+        if DROPOUT > 0:
+            dp *= _mask(key, matrix, rows, first, DROPOUT, BN)
+        ds = p * (dp - row_delta[:, None])
+        sums = multiply_add(ds.to(keys.dtype), keys, sums, PRECISION)
+    _store_rows(dq + matrix * lq * d, rows, d, lq, i, d, sums * SCALE, EVEN_D)
+
+
+@triton.jit
+def _position(heads, BACKWARDS: tl.constexpr):
+    """Block, sample, head, and the number of the (sample, head) matrix.
+
+    In a causal kernel the last queries see most: BACKWARDS starts them first, so that they do not finish last.
+    """
+    block = tl.program_id(0)
+    if BACKWARDS:
+        block = tl.num_programs(0) - 1 - block
+    matrix = tl.program_id(1).to(tl.int64)
+    return block, matrix // heads, matrix % heads, matrix
+
+
+@triton.jit
+def _valid_keys(length, sample, lk):
+    if length is not None:
+        return tl.minimum(tl.load(length + sample), lk).to(tl.int32)
+    else:
+        return lk
+
+
+@triton.jit
+def _load_rows(base, rows, stride, count, i, d, WHOLE: tl.constexpr, EVEN_D: tl.constexpr):
+    """Rows of a matrix with unit column stride; 0 beyond `count`. WHOLE: all rows exist. EVEN_D: all columns do."""
+    places = base + rows.to(tl.int64)[:, None] * stride + i[None, :]
+    if WHOLE and EVEN_D:
+        return tl.load(places)
+    elif WHOLE:
+        return tl.load(places, mask=(i < d)[None, :], other=0)
+    elif EVEN_D:
+        return tl.load(places, mask=(rows < count)[:, None], other=0)
+    else:
+        return tl.load(places, mask=(rows < count)[:, None] & (i < d)[None, :], other=0)
+
+
+@triton.jit
+def _store_rows(base, rows, stride, count, i, d, values, EVEN_D: tl.constexpr):
+    places = base + rows.to(tl.int64)[:, None] * stride + i[None, :]
+    mask = (rows < count)[:, None] if EVEN_D else (rows < count)[:, None] & (i < d)[None, :]
+    tl.store(places, values.to(base.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _load_statistics(lse, delta, matrix, rows, lq):
+    """lse in units of log 2, and delta. A row that saw nothing has lse = -inf, but no visible score meets it."""
+    place = matrix * lq + rows
+    return tl.load(lse + place, mask=rows < lq, other=0) * _LOG2_E, tl.load(delta + place, mask=rows < lq, other=0)
+
+
+@triton.jit
+def _product(x, y, ACC: tl.constexpr, PRECISION: tl.constexpr):
+    return multiply_add(x, y, tl.zeros([x.shape[0], y.shape[1]], ACC), PRECISION)
+
+
+@triton.jit
+def _visible(rows, columns, limit, CAUSAL: tl.constexpr):
+    """Whether the query of a row may look at the key of a column; `rows` and `columns` broadcast."""
+    visible = columns < limit
+    if CAUSAL:
+        visible = visible & (columns <= rows)
+    return visible
+
+
+@triton.jit
+def _mask(key, matrix, rows, first, DROPOUT: tl.constexpr, BN: tl.constexpr):
+    """(rows, BN), for the columns from `first` on: 0 with probability DROPOUT, else 1 / (1 - DROPOUT).
+
+    One Philox draw decides on four columns, which begin at a multiple of four in every kernel.
+    """
+    columns = first // 4 + tl.arange(0, BN // 4)
+    column = tl.broadcast_to(columns[None, :], [rows.shape[0], BN // 4])
+    row = tl.broadcast_to(rows[:, None], [rows.shape[0], BN // 4])
+    a, b, c, d = tl.philox(key, row, column, row * 0 + matrix.to(tl.int32), row * 0, _ROUNDS)
+    threshold = tl.full([], int(DROPOUT * 4294967296), tl.int64).to(tl.uint32)
+    a, b, c, d = (
+        (a >= threshold).to(tl.int8),
+        (b >= threshold).to(tl.int8),
+        (c >= threshold).to(tl.int8),
+        (d >= threshold).to(tl.int8),
+    )
+    kept = tl.reshape(tl.join(tl.join(a, b), tl.join(c, d)), [rows.shape[0], BN])
+    return tl.where(kept != 0, 1 / (1 - DROPOUT), 0.0)
+
+
+def _checked(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    if k.shape != v.shape or q.shape[:2] != k.shape[:2] or q.shape[3] != k.shape[3]:
+        shapes = ", ".join(str(tuple(t.shape)) for t in (q, k, v))
+        raise MXNetError(f"attention: q, k, v have shapes {shapes}; they must be (B, H, Lq, D) and twice (B, H, Lk, D)")
+    if q.shape[3] > LARGEST_HEAD:
+        raise MXNetError(f"attention: heads of size {q.shape[3]} were given; at most {LARGEST_HEAD} is supported")
+    return _rows_dense(q), _rows_dense(k), _rows_dense(v)
+
+
+def _rows_dense(t: Tensor) -> Tensor:
+    return t if t.stride(3) == 1 else t.contiguous()
+
+
+def _strides(*tensors: Tensor) -> list[int]:
+    return [stride for t in tensors for stride in t.stride()[:3]]
+
+
+def _sizes(q: Tensor, k: Tensor) -> tuple[int, int, int, int]:
+    return q.shape[1], q.shape[2], k.shape[2], q.shape[3]
+
+
+def _constexprs(q: Tensor, scale: float, causal: bool, dropout: float) -> dict[str, object]:
+    d = q.shape[3]
+    bd = max(16, triton.next_power_of_2(d))
+    return {
+        "SCALE": scale,
+        "CAUSAL": causal,
+        "DROPOUT": dropout,
+        "ACC": in_triton(accumulator(q.dtype)),
+        "PRECISION": precision(q.dtype),
+        "EVEN_D": d == bd,
+        "BD": bd,
+    }
+
+
+def _choose(
+    name: str, table: dict, q: Tensor, k: Tensor, causal: bool, dropout: float, launch: Callable[[Config], None]
+) -> Config:
+    configs = _configs(table, q.element_size(), max(64, triton.next_power_of_2(q.shape[3])), dropout)
+    key = (q.dtype, causal, dropout > 0, q.shape[3], *shape_class(q.shape[0] * q.shape[1], q.shape[2], k.shape[2]))
+    return choose(name, key, configs, launch)
+
+
+def _configs(table: dict, size: int, head: int, dropout: float) -> list[Config]:
+    plain = table[size, head]
+    return table.get((size, head, "dropout"), plain) if dropout else plain
+
+
+def _aot() -> Iterator[AotCase]:
+    strides = [f"{t}_{axis}" for t in ("q", "k", "v", "do") for axis in ("b", "h", "l")]
+    sizes = {"length": "*i32", "key": "i64", "heads": "i32", "lq": "i32", "lk": "i32", "d": "i32:16"}
+    cases = itertools.product(
+        ((_forward_kernel, FORWARD), (_keys_kernel, KEYS), (_queries_kernel, QUERIES)),
+        ((2, False, 0.0), (2, True, 0.1), (4, True, 0.1), (8, True, 0.1)),
+        (64, 128),
+    )
+    for (kernel, table), (size, causal, dropout), head in cases:
+        kind, acc = {2: ("*bf16", "*fp32"), 4: ("*fp32", "*fp32"), 8: ("*fp64", "*fp64")}[size]
+        types = dict.fromkeys(("q", "k", "v", "o", "do", "dq", "dk", "dv"), kind)
+        types |= dict.fromkeys(("lse", "delta"), acc) | dict.fromkeys(strides, "i64:16") | sizes
+        fixed = {
+            "SCALE": 0.125, "CAUSAL": causal, "DROPOUT": dropout, "ACC": tl.float64 if size == 8 else tl.float32,
+            "PRECISION": precision(torch.float32) if size == 4 else "ieee", "EVEN_D": True, "BD": head,
+        }  # fmt: skip
+        signature = {name: types[name] for name in kernel.arg_names if name in types}
+        for c in _configs(table, size, head, dropout):
+            yield AotCase(kernel, signature, fixed | c.constexprs, c.num_warps, c.num_stages, tensor_core=size < 8)
+
+
+AOT = list(_aot())
