@@ -1,0 +1,566 @@
+"""Convolution as an implicit matrix product, for one to three spatial axes.
+
+Floor of a pass: 2 N O prod(out) prod(kernel) C / groups operations at the rate of the tensor cores, or the bytes of
+x, w and y once each, whichever takes longer; depthwise passes are always bound by the bytes.
+
+Shapes throughout: x (N, C, *spatial), w (O, C / groups, *kernel), dy and y (N, O, *out) with
+out = (size + 2 pad - dilate (kernel - 1) - 1) // stride + 1; `stride`, `dilate` and `pad` are tuples with
+one entry a spatial axis. Operands may have any strides; inside, and in results, channels lie next to each other.
+
+- 1x1 kernels that move nothing are matrix products.
+- `_gather_gemm`: one row for each place of the result, one column for each of its channels; the sum runs over taps
+  of the kernel and channels of the source. The forward pass and the gradient by x differ only in where a tap leads.
+  A gradient by x with strides is computed phase by phase (places with equal remainder by the stride), so that it
+  visits no tap that leads between places.
+- `_weight_gemm`: rows are output channels, columns (tap, input channel), the sum runs over all places and is split.
+- `_depthwise`, `_depthwise_weight`: one input channel a group leaves nothing to multiply as matrices.
+
+With fewer than three spatial axes the leading ones have extent 1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from core.kernels.triton import matmul as products
+from core.kernels.triton.aot import AotCase
+from core.kernels.triton.autotune import Config, choose, processors, shape_class
+from core.kernels.triton.tiles import (
+    accumulator,
+    add_partials,
+    in_triton,
+    multiply_add,
+    or_else,
+    partials_of,
+    precision,
+    split_along,
+    tile_of,
+)
+
+Ints = tuple[int, ...]
+
+
+def conv(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
+    """Cross-correlation of x with w, plus b (O,) where given."""
+    how = _Geometry.of(w.shape, stride, dilate, pad, groups)
+    x, w = _channels_last(x), _channels_last(w)
+    y = _empty((x.shape[0], *how.out(x.shape[1:-1]), w.shape[0]), x)
+    if how.pointwise:
+        y = products.linear(x, w.view(w.shape[0], w.shape[-1]), b)
+    elif how.depthwise:
+        _launch_depthwise(y, x, w, b, how, backward=False)
+    else:
+        _launch_gather(y, x, w, b, how, backward=False)
+    return y.movedim(-1, 1)
+
+
+def conv_data_grad(dy: Tensor, w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
+    """Gradient of `conv` by x, of shape `x_shape`; also the forward pass of a transposed convolution."""
+    how = _Geometry.of(w.shape, stride, dilate, pad, groups)
+    dy, w = _channels_last(dy), _channels_last(w)
+    dx = _empty((x_shape[0], *x_shape[2:], x_shape[1]), dy)
+    if how.pointwise:
+        dx = products.matmul(dy, w.view(w.shape[0], w.shape[-1]))
+    elif how.depthwise:
+        _launch_depthwise(dx, dy, w, None, how, backward=True)
+    else:
+        _launch_gather(dx, dy, w, None, how, backward=True)
+    return dx.movedim(-1, 1)
+
+
+def conv_weight_grad(
+    dy: Tensor, x: Tensor, w_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int
+) -> Tensor:
+    """Gradient of `conv` by w, of shape `w_shape`."""
+    how = _Geometry.of(w_shape, stride, dilate, pad, groups)
+    dy, x = _channels_last(dy), _channels_last(x)
+    dw = _empty((w_shape[0], *w_shape[2:], w_shape[1]), dy)
+    if how.pointwise:
+        rows = math.prod(dy.shape[:-1])
+        dw = products.matmul(dy.view(rows, dy.shape[-1]), x.view(rows, x.shape[-1]), transpose_a=True).view(dw.shape)
+    elif how.depthwise:
+        _launch_depthwise_weight(dw, dy, x, how)
+    else:
+        _launch_weight(dw, dy, x, how)
+    return dw.movedim(-1, 1)
+
+
+def conv_bias_grad(dy: Tensor) -> Tensor:
+    """Gradient of `conv` by b: dy (N, O, *out) summed over all axes but 1, as a product with a row of ones."""
+    dy = _channels_last(dy)
+    rows = math.prod(dy.shape[:-1])
+    ones = torch.ones((1, rows), dtype=dy.dtype, device=dy.device)
+    return products.matmul(ones, dy.view(rows, dy.shape[-1])).view(dy.shape[-1])
+
+
+# ---------------------------------------------------------------- configurations
+
+
+def _tiles(m: int, n: int, k: int, num_warps: int, num_stages: int) -> Config:
+    return Config({"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP": 8}, num_warps, num_stages)
+
+
+# By bytes of an element.
+GATHER_CONFIGS = {
+    2: [
+        _tiles(64, 64, 32, 4, 3), _tiles(128, 128, 64, 8, 3), _tiles(128, 64, 64, 4, 3), _tiles(128, 64, 32, 4, 4),
+        _tiles(64, 128, 64, 4, 3), _tiles(128, 32, 32, 4, 4), _tiles(64, 32, 64, 4, 4), _tiles(64, 16, 16, 4, 3),
+    ],
+    4: [_tiles(64, 32, 32, 4, 3), _tiles(64, 64, 32, 8, 3), _tiles(128, 64, 32, 8, 3), _tiles(64, 16, 16, 4, 3)],
+    8: [_tiles(32, 32, 16, 4, 2)],
+}  # fmt: skip
+WEIGHT_CONFIGS = {
+    2: [
+        _tiles(64, 64, 32, 4, 3), _tiles(128, 128, 32, 8, 3), _tiles(128, 64, 64, 8, 3), _tiles(64, 128, 64, 8, 3),
+        _tiles(32, 64, 64, 4, 3), _tiles(16, 32, 64, 4, 3),
+    ],
+    4: [_tiles(32, 32, 32, 4, 3), _tiles(64, 64, 32, 8, 3), _tiles(16, 32, 32, 4, 3)],
+    8: [_tiles(32, 32, 16, 4, 2)],
+}  # fmt: skip
+INTEGER_CONFIGS = [_tiles(16, 16, 16, 4, 2)]
+DEPTHWISE_CONFIGS = [
+    Config({"BLOCK_R": rows, "BLOCK_C": channels}, num_warps, 2)
+    for rows, channels, num_warps in ((16, 64, 4), (8, 128, 4), (32, 32, 4), (64, 16, 4))
+]
+
+
+# ---------------------------------------------------------------- launchers
+
+
+class _Geometry(NamedTuple):
+    """What a layer fixes, for three spatial axes: compiled into the kernels, which then divide by constants."""
+
+    kernel: Ints
+    stride: Ints
+    dilate: Ints
+    pad: Ints
+    groups: int
+    channels: Ints  # of w: (O / groups, C / groups)
+    ndim: int
+
+    @classmethod
+    def of(cls, w_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> _Geometry:
+        kernel = tuple(w_shape[2:])
+        channels = (w_shape[0] // groups, w_shape[1])
+        return cls(
+            _three(kernel, 1), _three(stride, 1), _three(dilate, 1), _three(pad, 0), groups, channels, len(kernel)
+        )
+
+    def out(self, extent: Ints) -> Ints:
+        """Places of y along each axis for `extent` places of x."""
+        sizes = zip(_three(extent, 1), self.kernel, self.stride, self.dilate, self.pad, strict=True)
+        return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, d, p in sizes)[3 - self.ndim :]
+
+    @property
+    def pointwise(self) -> bool:
+        return self.groups == 1 and not any(self.pad) and max(*self.kernel, *self.stride) == 1
+
+    @property
+    def depthwise(self) -> bool:
+        return self.groups > 1 and self.channels[1] == 1
+
+    def phases(self, backward: bool) -> Ints:
+        """Along each axis, into how many classes places are sorted so that the taps of a class are every n-th."""
+        if not backward:
+            return (1, 1, 1)
+        return tuple(s if d == 1 else 1 for s, d in zip(self.stride, self.dilate, strict=True))
+
+    def constexprs(self) -> dict[str, Ints]:
+        return {"KERNEL": self.kernel, "STRIDE": self.stride, "DILATE": self.dilate, "PAD": self.pad}
+
+
+def _launch_gather(target: Tensor, source: Tensor, w: Tensor, bias: Tensor | None, how: _Geometry, backward: bool):
+    """Fills target (N, *places, channels) from source, of the same kind: y from x, or (`backward`) dx from dy."""
+    if not target.numel():
+        return
+    places, reached = _three(target.shape[1:-1], 1), _three(source.shape[1:-1], 1)
+    phases = how.phases(backward)
+    rows = target.shape[0] * math.prod(triton.cdiv(n, p) for n, p in zip(places, phases, strict=True))
+    o, c = how.channels
+    made, read = (c, o) if backward else (o, c)
+    taps, whole_taps = math.prod(how.kernel), math.prod(map(triton.cdiv, how.kernel, phases))
+    stride_made, stride_read = (1, taps * c) if backward else (taps * c, 1)
+
+    def run(config: Config) -> None:
+        block_m, block_n, block_k = (config[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
+        tiles = math.prod(phases) * how.groups * triton.cdiv(rows, block_m) * triton.cdiv(made, block_n)
+        splits, k_each = split_along(whole_taps * read, block_k, tiles, processors(target.device))
+        partials = partials_of(splits, target)
+        _gather_gemm[(tiles * splits,)](
+            source, w, or_else(bias, w), target if partials is None else partials, rows, *places, *reached,
+            made, read, how.groups, stride_made, stride_read, c, splits, k_each, target.numel(),
+            **how.constexprs(), PHASES=phases, BACKWARD=backward, HAS_BIAS=bias is not None and splits == 1,
+            UNIFORM=read % block_k == 0, ACCUMULATOR=in_triton(accumulator(target.dtype)),
+            PRECISION=precision(target.dtype), **config.launch_options(),
+        )  # fmt: skip
+        if splits > 1:
+            add_partials(partials, target, bias)
+
+    key = (target.dtype, backward, *how.constexprs().values(), how.groups, *shape_class(rows, made, read))
+    run(choose("conv", key, _configs(GATHER_CONFIGS, target.dtype), run))
+
+
+def _launch_weight(dw: Tensor, dy: Tensor, x: Tensor, how: _Geometry) -> None:
+    if not dw.numel():
+        return
+    rows, (o, c) = math.prod(dy.shape[:-1]), how.channels
+    columns = math.prod(how.kernel) * c
+
+    def run(config: Config) -> None:
+        block_m, block_n, block_k = (config[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
+        tiles = how.groups * triton.cdiv(o, block_m) * triton.cdiv(columns, block_n)
+        splits, k_each = split_along(rows, block_k, tiles, 2 * processors(dw.device))
+        partials = partials_of(splits, dw)
+        _weight_gemm[(tiles * splits,)](
+            dy, x, dw if partials is None else partials, rows, *_three(dy.shape[1:-1], 1), *_three(x.shape[1:-1], 1),
+            o, c, how.groups, splits, k_each, dw.numel(), **how.constexprs(), UNIFORM=c % block_n == 0,
+            ACCUMULATOR=in_triton(accumulator(dw.dtype)), PRECISION=precision(dw.dtype), **config.launch_options(),
+        )  # fmt: skip
+        if splits > 1:
+            add_partials(partials, dw)
+
+    key = (dw.dtype, *how.constexprs().values(), how.groups, *shape_class(rows, o, c))
+    run(choose("conv_weight", key, _configs(WEIGHT_CONFIGS, dw.dtype), run))
+
+
+def _launch_depthwise(target: Tensor, source: Tensor, w: Tensor, bias: Tensor | None, how: _Geometry, backward: bool):
+    if not target.numel():
+        return
+    rows, channels = math.prod(target.shape[:-1]), target.shape[-1]
+
+    def run(config: Config) -> None:
+        grid = (triton.cdiv(rows, config["BLOCK_R"]), triton.cdiv(channels, config["BLOCK_C"]))
+        _depthwise[grid](
+            source, w, or_else(bias, w), target, rows, *_three(target.shape[1:-1], 1), *_three(source.shape[1:-1], 1),
+            channels, **how.constexprs(), MULTIPLIER=how.channels[0], BACKWARD=backward, HAS_BIAS=bias is not None,
+            ACCUMULATOR=in_triton(accumulator(target.dtype)), **config.launch_options(),
+        )  # fmt: skip
+
+    key = (target.dtype, backward, *how.constexprs().values(), *shape_class(rows, channels))
+    run(choose("depthwise", key, DEPTHWISE_CONFIGS, run))
+
+
+def _launch_depthwise_weight(dw: Tensor, dy: Tensor, x: Tensor, how: _Geometry) -> None:
+    if not dw.numel():
+        return
+    rows, channels, taps = math.prod(dy.shape[:-1]), dy.shape[-1], math.prod(how.kernel)
+
+    def run(config: Config) -> None:
+        tiles = taps * triton.cdiv(channels, config["BLOCK_C"])
+        splits, each = split_along(rows, config["BLOCK_R"], tiles, 4 * processors(dw.device))
+        partials = partials_of(splits, dw)
+        _depthwise_weight[(tiles * splits,)](
+            dy, x, dw if partials is None else partials, rows, *_three(dy.shape[1:-1], 1), *_three(x.shape[1:-1], 1),
+            channels, each, **how.constexprs(), MULTIPLIER=how.channels[0],
+            ACCUMULATOR=in_triton(accumulator(dw.dtype)), **config.launch_options(),
+        )  # fmt: skip
+        if splits > 1:
+            add_partials(partials, dw)
+
+    key = (dw.dtype, *how.constexprs().values(), *shape_class(rows, channels))
+    run(choose("depthwise_weight", key, DEPTHWISE_CONFIGS, run))
+
+
+def _configs(table: dict[int, list[Config]], dtype: torch.dtype) -> list[Config]:
+    return table[dtype.itemsize] if dtype.is_floating_point else INTEGER_CONFIGS
+
+
+def _channels_last(t: Tensor) -> Tensor:
+    """(N, C, *spatial) as a contiguous (N, *spatial, C): a view if t is channels-last already, else a copy."""
+    return t.movedim(1, -1).contiguous()
+
+
+def _empty(shape: Ints, like: Tensor) -> Tensor:
+    return torch.empty(shape, dtype=like.dtype, device=like.device)
+
+
+def _three(values, fill: int) -> Ints:
+    return (fill,) * (3 - len(values)) + tuple(values)
+
+
+# ---------------------------------------------------------------- kernels
+
+
+@triton.jit
+def _gather_gemm(
+    source, w, bias, target, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w,
+    made, read, groups, stride_made, stride_read, stride_tap, splits, k_each, size,
+    KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr, PHASES: tl.constexpr,
+    BACKWARD: tl.constexpr, HAS_BIAS: tl.constexpr, UNIFORM: tl.constexpr,
+    ACCUMULATOR: tl.constexpr, PRECISION: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    tiles = tl.cdiv(rows, BLOCK_M) * tl.cdiv(made, BLOCK_N)
+    item = tl.program_id(0)
+    row, column = tile_of(item % tiles, rows, made, BLOCK_M, BLOCK_N, GROUP)
+    item = item // tiles
+    group, item = item % groups, item // groups
+    split, phase = item % splits, item // splits
+    phase_d, phase_h, phase_w = _unravel3(phase, PHASES[1], PHASES[2])
+
+    at = row * BLOCK_M + tl.arange(0, BLOCK_M)
+    of_phase = tl.cdiv(places_d, PHASES[0]), tl.cdiv(places_h, PHASES[1]), tl.cdiv(places_w, PHASES[2])
+    image = at // (of_phase[0] * of_phase[1] * of_phase[2])
+    d, h, v = _unravel3(at % (of_phase[0] * of_phase[1] * of_phase[2]), of_phase[1], of_phase[2])
+    d, h, v = d * PHASES[0] + phase_d, h * PHASES[1] + phase_h, v * PHASES[2] + phase_w
+    valid = (at < rows) & (d < places_d) & (h < places_h) & (v < places_w)
+
+    # The taps of this phase are first, first + PHASES, ...
+    first_d, first_h, first_w = (
+        (phase_d + PAD[0]) % PHASES[0], (phase_h + PAD[1]) % PHASES[1], (phase_w + PAD[2]) % PHASES[2]
+    )  # fmt: skip
+    taps_h, taps_w = tl.cdiv(KERNEL[1] - first_h, PHASES[1]), tl.cdiv(KERNEL[2] - first_w, PHASES[2])
+    taps = tl.cdiv(KERNEL[0] - first_d, PHASES[0]) * taps_h * taps_w
+
+    columns = column * BLOCK_N + tl.arange(0, BLOCK_N)
+    inner = tl.arange(0, BLOCK_K)
+    channels = groups * read
+    source += group * read
+    if BACKWARD:
+        w += group * read * stride_read
+    else:
+        w += group * made * stride_made
+    sums = tl.zeros((BLOCK_M, BLOCK_N), ACCUMULATOR)
+    for start in tl.range(split * k_each, tl.minimum(split * k_each + k_each, taps * read), BLOCK_K):
+        if UNIFORM:
+            tap, channel = start // read, start % read + inner
+        else:
+            tap, channel = (start + inner) // read, (start + inner) % read
+        tap_d, tap_h, tap_w = _unravel3(tap, taps_h, taps_w)
+        tap_d, tap_h, tap_w = first_d + tap_d * PHASES[0], first_h + tap_h * PHASES[1], first_w + tap_w * PHASES[2]
+        if UNIFORM:
+            place, inside = _reach(
+                image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w,
+                STRIDE, DILATE, PAD, BACKWARD,
+            )  # fmt: skip
+            places, mask = place[:, None], (inside & valid)[:, None]
+            column_mask = (columns < made)[None, :]
+        else:
+            place, inside = _reach(
+                image[:, None], d[:, None], h[:, None], v[:, None], tap_d[None, :], tap_h[None, :], tap_w[None, :],
+                reached_d, reached_h, reached_w, STRIDE, DILATE, PAD, BACKWARD,
+            )  # fmt: skip
+            real = start + inner < taps * read
+            places, mask = place, inside & valid[:, None] & real[None, :]
+            column_mask = (columns < made)[None, :] & real[:, None]
+        x = tl.load(source + places.to(tl.int64) * channels + channel[None, :], mask=mask, other=0)
+        tap = (tap_d * KERNEL[1] + tap_h) * KERNEL[2] + tap_w
+        along = tap * stride_tap + channel * stride_read
+        y = tl.load(w + along[:, None] + columns[None, :] * stride_made, mask=column_mask, other=0)
+        sums = multiply_add(x, y, sums, PRECISION)
+    if HAS_BIAS:
+        more = tl.load(bias + group * made + columns, mask=columns < made, other=0)
+        sums += more.to(ACCUMULATOR)[None, :]
+    place = ((image * places_d + d) * places_h + h) * places_w + v
+    target += split.to(tl.int64) * size + group * made
+    at = place.to(tl.int64)[:, None] * (groups * made) + columns[None, :]
+    tl.store(target + at, sums.to(target.dtype.element_ty), mask=valid[:, None] & (columns < made)[None, :])
+
+
+@triton.jit
+def _weight_gemm(
+    dy, x, dw, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w, o, c, groups, splits, k_each, size,
+    KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr,
+    UNIFORM: tl.constexpr, ACCUMULATOR: tl.constexpr, PRECISION: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    width = KERNEL[0] * KERNEL[1] * KERNEL[2] * c
+    tiles = tl.cdiv(o, BLOCK_M) * tl.cdiv(width, BLOCK_N)
+    item = tl.program_id(0)
+    row, column = tile_of(item % tiles, o, width, BLOCK_M, BLOCK_N, GROUP)
+    item = item // tiles
+    group, split = item % groups, item // groups
+
+    made = row * BLOCK_M + tl.arange(0, BLOCK_M)
+    columns = column * BLOCK_N + tl.arange(0, BLOCK_N)
+    inner = tl.arange(0, BLOCK_K)
+    if UNIFORM:
+        tap, channel = column * BLOCK_N // c, column * BLOCK_N % c + tl.arange(0, BLOCK_N)
+    else:
+        tap, channel = columns // c, columns % c
+    tap_d, tap_h, tap_w = _unravel3(tap, KERNEL[1], KERNEL[2])
+    dy += group * o
+    x += group * c
+    sums = tl.zeros((BLOCK_M, BLOCK_N), ACCUMULATOR)
+    for start in tl.range(split * k_each, tl.minimum(split * k_each + k_each, rows), BLOCK_K):
+        at = start + inner
+        image = at // (places_d * places_h * places_w)
+        d, h, v = _unravel3(at % (places_d * places_h * places_w), places_h, places_w)
+        if UNIFORM:
+            place, inside = _reach(
+                image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w, STRIDE, DILATE, PAD, False
+            )
+            places, mask = place[:, None], (inside & (at < rows))[:, None]
+        else:
+            place, inside = _reach(
+                image[:, None], d[:, None], h[:, None], v[:, None], tap_d[None, :], tap_h[None, :], tap_w[None, :],
+                reached_d, reached_h, reached_w, STRIDE, DILATE, PAD, False,
+            )  # fmt: skip
+            places, mask = place, inside & (at < rows)[:, None] & (columns < width)[None, :]
+        b = tl.load(x + places.to(tl.int64) * (groups * c) + channel[None, :], mask=mask, other=0)
+        a_mask = (made < o)[:, None] & (at < rows)[None, :]
+        a = tl.load(dy + at[None, :].to(tl.int64) * (groups * o) + made[:, None], mask=a_mask, other=0)
+        sums = multiply_add(a, b, sums, PRECISION)
+    dw += split.to(tl.int64) * size + group.to(tl.int64) * o * width
+    at = made[:, None].to(tl.int64) * width + columns[None, :]
+    tl.store(dw + at, sums.to(dw.dtype.element_ty), mask=(made < o)[:, None] & (columns < width)[None, :])
+
+
+@triton.jit
+def _depthwise(
+    source, w, bias, target, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w, channels,
+    KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr,
+    MULTIPLIER: tl.constexpr, BACKWARD: tl.constexpr, HAS_BIAS: tl.constexpr, ACCUMULATOR: tl.constexpr,
+    BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+):  # fmt: skip
+    at = tl.program_id(0) * BLOCK_R + tl.arange(0, BLOCK_R)
+    channel = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)
+    image = at // (places_d * places_h * places_w)
+    d, h, v = _unravel3(at % (places_d * places_h * places_w), places_h, places_w)
+    TAPS: tl.constexpr = KERNEL[0] * KERNEL[1] * KERNEL[2]
+    sums = tl.zeros((BLOCK_R, BLOCK_C), ACCUMULATOR)
+    for item in range(TAPS * MULTIPLIER if BACKWARD else TAPS):
+        tap = item % TAPS
+        tap_d, tap_h, tap_w = _unravel3(tap, KERNEL[1], KERNEL[2])
+        place, inside = _reach(
+            image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w, STRIDE, DILATE, PAD, BACKWARD
+        )
+        mask = (inside & (at < rows))[:, None] & (channel < channels)[None, :]
+        if BACKWARD:
+            made = channel * MULTIPLIER + item // TAPS
+            read, width = made, channels * MULTIPLIER
+        else:
+            made = channel
+            read, width = channel // MULTIPLIER, channels // MULTIPLIER
+        x = tl.load(source + place.to(tl.int64)[:, None] * width + read[None, :], mask=mask, other=0)
+        y = tl.load(w + made * TAPS + tap, mask=channel < channels, other=0)
+        sums += x.to(ACCUMULATOR) * y.to(ACCUMULATOR)[None, :]
+    if HAS_BIAS:
+        sums += tl.load(bias + channel, mask=channel < channels, other=0).to(ACCUMULATOR)[None, :]
+    to = at.to(tl.int64)[:, None] * channels + channel[None, :]
+    mask = (at < rows)[:, None] & (channel < channels)[None, :]
+    tl.store(target + to, sums.to(target.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _depthwise_weight(
+    dy, x, dw, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w, channels, each,
+    KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr,
+    MULTIPLIER: tl.constexpr, ACCUMULATOR: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+):  # fmt: skip
+    TAPS: tl.constexpr = KERNEL[0] * KERNEL[1] * KERNEL[2]
+    item = tl.program_id(0)
+    tap, item = item % TAPS, item // TAPS
+    blocks = tl.cdiv(channels, BLOCK_C)
+    channel, split = item % blocks * BLOCK_C + tl.arange(0, BLOCK_C), item // blocks
+    tap_d, tap_h, tap_w = _unravel3(tap, KERNEL[1], KERNEL[2])
+    sums = tl.zeros((BLOCK_C,), ACCUMULATOR)
+    for start in range(split * each, tl.minimum(split * each + each, rows), BLOCK_R):
+        at = start + tl.arange(0, BLOCK_R)
+        image = at // (places_d * places_h * places_w)
+        d, h, v = _unravel3(at % (places_d * places_h * places_w), places_h, places_w)
+        place, inside = _reach(
+            image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w, STRIDE, DILATE, PAD, False
+        )
+        mask = (inside & (at < rows))[:, None] & (channel < channels)[None, :]
+        read = place.to(tl.int64)[:, None] * (channels // MULTIPLIER) + (channel // MULTIPLIER)[None, :]
+        a = tl.load(x + read, mask=mask, other=0)
+        b = tl.load(dy + at.to(tl.int64)[:, None] * channels + channel[None, :], mask=mask, other=0)
+        sums += tl.sum(a.to(ACCUMULATOR) * b.to(ACCUMULATOR), axis=0)
+    dw += split.to(tl.int64) * channels * TAPS
+    tl.store(dw + channel * TAPS + tap, sums.to(dw.dtype.element_ty), mask=channel < channels)
+
+
+@triton.jit
+def _reach(
+    image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w,
+    STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr, BACKWARD: tl.constexpr,
+):  # fmt: skip
+    """The flat place to which a tap leads from (image, d, h, v), and whether it exists."""
+    d, inside_d = _reach1(d, tap_d, reached_d, STRIDE[0], DILATE[0], PAD[0], BACKWARD)
+    h, inside_h = _reach1(h, tap_h, reached_h, STRIDE[1], DILATE[1], PAD[1], BACKWARD)
+    v, inside_w = _reach1(v, tap_w, reached_w, STRIDE[2], DILATE[2], PAD[2], BACKWARD)
+    return ((image * reached_d + d) * reached_h + h) * reached_w + v, inside_d & inside_h & inside_w
+
+
+@triton.jit
+def _reach1(place, tap, reached, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr, BACKWARD: tl.constexpr):
+    if BACKWARD:
+        span = place + PAD - tap * DILATE
+        return span // STRIDE, (span >= 0) & (span % STRIDE == 0) & (span // STRIDE < reached)
+    else:
+        there = place * STRIDE - PAD + tap * DILATE
+        return there, (there >= 0) & (there < reached)
+
+
+@triton.jit
+def _unravel3(flat, height, width):
+    return flat // (height * width), flat // width % height, flat % width
+
+
+# ---------------------------------------------------------------- ahead of time
+
+_EXTENTS = {f"{name}_{axis}": "i32" for name in ("places", "reached") for axis in "dhw"}
+_LAYER = {"KERNEL": (1, 3, 3), "STRIDE": (1, 1, 1), "DILATE": (1, 1, 1), "PAD": (0, 1, 1)}
+_STRIDED = {**_LAYER, "STRIDE": (1, 2, 2)}
+
+
+def _aot_gather(kind: str, config: Config, layer: dict, backward: bool = False, uniform: bool = True) -> AotCase:
+    signature = {name: f"*{kind}" for name in ("source", "w", "bias", "target")} | {"rows": "i32", **_EXTENTS}
+    by_channel = "i32:16" if uniform else "i32"
+    signature |= {"made": by_channel, "read": by_channel, "stride_tap": by_channel, "k_each": "i32:16"}
+    signature |= {"groups": "i32", "splits": "i32", "size": "i32"}
+    fast, slow = ("stride_made", "stride_read") if backward else ("stride_read", "stride_made")
+    constexprs = {
+        fast: 1, **layer, "PHASES": layer["STRIDE"] if backward else (1, 1, 1), "BACKWARD": backward,
+        "HAS_BIAS": not backward, "UNIFORM": uniform, **_aot_numbers(kind), **config.constexprs,
+    }  # fmt: skip
+    signature[slow] = by_channel
+    return AotCase(_gather_gemm, signature, constexprs, config.num_warps, config.num_stages, kind != "i32")
+
+
+def _aot_weight(kind: str, config: Config, uniform: bool = True) -> AotCase:
+    signature = {name: f"*{kind}" for name in ("dy", "x", "dw")} | {"rows": "i32", **_EXTENTS}
+    by_channel = "i32:16" if uniform else "i32"
+    signature |= {"o": "i32:16", "c": by_channel, "groups": "i32", "splits": "i32", "k_each": "i32:16", "size": "i32"}
+    constexprs = {**_LAYER, "UNIFORM": uniform, **_aot_numbers(kind), **config.constexprs}
+    return AotCase(_weight_gemm, signature, constexprs, config.num_warps, config.num_stages, True)
+
+
+def _aot_depthwise(kernel, config: Config, pointers: tuple[str, ...], more: dict) -> AotCase:
+    signature = {name: "*fp16" for name in pointers} | {"rows": "i32", **_EXTENTS, "channels": "i32:16"}
+    signature |= {"each": "i32"} if kernel is _depthwise_weight else {}
+    constexprs = {**_LAYER, "MULTIPLIER": 1, "ACCUMULATOR": tl.float32, **more, **config.constexprs}
+    return AotCase(kernel, signature, constexprs, config.num_warps, config.num_stages)
+
+
+def _aot_numbers(kind: str) -> dict:
+    sums = {"fp64": tl.float64, "i32": tl.int64}.get(kind, tl.float32)
+    return {"ACCUMULATOR": sums, "PRECISION": "tf32x3" if kind == "fp32" else "ieee"}
+
+
+AOT = [
+    *(_aot_gather("fp16", config, _LAYER) for config in GATHER_CONFIGS[2]),
+    *(_aot_gather("fp16", config, _STRIDED, backward=True) for config in GATHER_CONFIGS[2]),
+    *(_aot_gather("fp16", config, _STRIDED, uniform=False) for config in GATHER_CONFIGS[2]),
+    *(_aot_gather("fp32", config, _STRIDED, backward=True) for config in GATHER_CONFIGS[4]),
+    *(_aot_gather("fp32", config, _LAYER, uniform=False) for config in GATHER_CONFIGS[4]),
+    _aot_gather("fp64", GATHER_CONFIGS[8][0], _LAYER, uniform=False),
+    _aot_gather("i32", INTEGER_CONFIGS[0], _LAYER, uniform=False),
+    *(_aot_weight("fp16", config) for config in WEIGHT_CONFIGS[2]),
+    *(_aot_weight("fp16", config, uniform=False) for config in WEIGHT_CONFIGS[2]),
+    *(_aot_weight("fp32", config) for config in WEIGHT_CONFIGS[4]),
+    _aot_weight("fp32", WEIGHT_CONFIGS[4][0], uniform=False),
+    _aot_weight("fp64", WEIGHT_CONFIGS[8][0], uniform=False),
+    *(
+        _aot_depthwise(_depthwise, config, ("source", "w", "bias", "target"), {"BACKWARD": False, "HAS_BIAS": True})
+        for config in DEPTHWISE_CONFIGS
+    ),
+    *(_aot_depthwise(_depthwise_weight, config, ("dy", "x", "dw"), {}) for config in DEPTHWISE_CONFIGS),
+]
