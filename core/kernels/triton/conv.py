@@ -106,21 +106,26 @@ def _tiles(m: int, n: int, k: int, num_warps: int, num_stages: int) -> Config:
     return Config({"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP": 8}, num_warps, num_stages)
 
 
-# By bytes of an element.
+# By bytes of an element. Where channels come in whole blocks of BLOCK_K, one tap serves a block.
 GATHER_CONFIGS = {
     2: [
         _tiles(64, 64, 32, 4, 3), _tiles(128, 128, 64, 8, 3), _tiles(128, 64, 64, 4, 3), _tiles(128, 64, 32, 4, 4),
-        _tiles(64, 128, 64, 4, 3), _tiles(128, 32, 32, 4, 4), _tiles(64, 32, 64, 4, 4), _tiles(64, 16, 16, 4, 3),
+        _tiles(64, 128, 64, 4, 3), _tiles(128, 32, 32, 4, 4), _tiles(64, 32, 64, 4, 4), _tiles(128, 16, 16, 4, 4),
     ],
     4: [_tiles(64, 32, 32, 4, 3), _tiles(64, 64, 32, 8, 3), _tiles(128, 64, 32, 8, 3), _tiles(64, 16, 16, 4, 3)],
     8: [_tiles(32, 32, 16, 4, 2)],
 }  # fmt: skip
+FLAT_CONFIGS = {
+    2: [_tiles(64, 32, 16, 4, 3), _tiles(64, 64, 32, 8, 3), _tiles(64, 16, 16, 4, 3)],
+    4: [_tiles(32, 32, 16, 4, 3), _tiles(64, 64, 16, 8, 3), _tiles(64, 16, 16, 4, 3)],
+    8: [_tiles(32, 32, 16, 4, 2)],
+}
 WEIGHT_CONFIGS = {
     2: [
         _tiles(64, 64, 32, 4, 3), _tiles(128, 128, 32, 8, 3), _tiles(128, 64, 64, 8, 3), _tiles(64, 128, 64, 8, 3),
         _tiles(32, 64, 64, 4, 3), _tiles(16, 32, 64, 4, 3),
     ],
-    4: [_tiles(32, 32, 32, 4, 3), _tiles(64, 64, 32, 8, 3), _tiles(16, 32, 32, 4, 3)],
+    4: [_tiles(32, 32, 32, 4, 3), _tiles(64, 64, 32, 8, 3)],
     8: [_tiles(32, 32, 16, 4, 2)],
 }  # fmt: skip
 INTEGER_CONFIGS = [_tiles(16, 16, 16, 4, 2)]
@@ -203,7 +208,8 @@ def _launch_gather(target: Tensor, source: Tensor, w: Tensor, bias: Tensor | Non
             add_partials(partials, target, bias)
 
     key = (target.dtype, backward, *how.constexprs().values(), how.groups, *shape_class(rows, made, read))
-    run(choose("conv", key, _configs(GATHER_CONFIGS, target.dtype), run))
+    configs = [config for config in _configs(GATHER_CONFIGS, target.dtype) if read % config["BLOCK_K"] == 0]
+    run(choose("conv", key, configs or _configs(FLAT_CONFIGS, target.dtype), run))
 
 
 def _launch_weight(dw: Tensor, dy: Tensor, x: Tensor, how: _Geometry) -> None:
@@ -357,10 +363,13 @@ def _gather_gemm(
     if HAS_BIAS:
         more = tl.load(bias + group * made + columns, mask=columns < made, other=0)
         sums += more.to(ACCUMULATOR)[None, :]
-    place = ((image * places_d + d) * places_h + h) * places_w + v
+    if PHASES[0] * PHASES[1] * PHASES[2] > 1:
+        at = ((image * places_d + d) * places_h + h) * places_w + v
+    else:
+        valid = at < rows
     target += split.to(tl.int64) * size + group * made
-    at = place.to(tl.int64)[:, None] * (groups * made) + columns[None, :]
-    tl.store(target + at, sums.to(target.dtype.element_ty), mask=valid[:, None] & (columns < made)[None, :])
+    to = at.to(tl.int64)[:, None] * (groups * made) + columns[None, :]
+    tl.store(target + to, sums.to(target.dtype.element_ty), mask=valid[:, None] & (columns < made)[None, :])
 
 
 @triton.jit
@@ -515,7 +524,7 @@ def _aot_gather(kind: str, config: Config, layer: dict, backward: bool = False, 
     signature = {name: f"*{kind}" for name in ("source", "w", "bias", "target")} | {"rows": "i32", **_EXTENTS}
     by_channel = "i32:16" if uniform else "i32"
     signature |= {"made": by_channel, "read": by_channel, "stride_tap": by_channel, "k_each": "i32:16"}
-    signature |= {"groups": "i32", "splits": "i32", "size": "i32"}
+    signature |= {"groups": "i32", "splits": "i32", "size": by_channel}
     fast, slow = ("stride_made", "stride_read") if backward else ("stride_read", "stride_made")
     constexprs = {
         fast: 1, **layer, "PHASES": layer["STRIDE"] if backward else (1, 1, 1), "BACKWARD": backward,
@@ -528,7 +537,8 @@ def _aot_gather(kind: str, config: Config, layer: dict, backward: bool = False, 
 def _aot_weight(kind: str, config: Config, uniform: bool = True) -> AotCase:
     signature = {name: f"*{kind}" for name in ("dy", "x", "dw")} | {"rows": "i32", **_EXTENTS}
     by_channel = "i32:16" if uniform else "i32"
-    signature |= {"o": "i32:16", "c": by_channel, "groups": "i32", "splits": "i32", "k_each": "i32:16", "size": "i32"}
+    signature |= {"o": "i32:16", "c": by_channel, "groups": "i32", "splits": "i32", "k_each": "i32:16"}
+    signature["size"] = by_channel
     constexprs = {**_LAYER, "UNIFORM": uniform, **_aot_numbers(kind), **config.constexprs}
     return AotCase(_weight_gemm, signature, constexprs, config.num_warps, config.num_stages, True)
 
@@ -548,10 +558,11 @@ def _aot_numbers(kind: str) -> dict:
 AOT = [
     *(_aot_gather("fp16", config, _LAYER) for config in GATHER_CONFIGS[2]),
     *(_aot_gather("fp16", config, _STRIDED, backward=True) for config in GATHER_CONFIGS[2]),
-    *(_aot_gather("fp16", config, _STRIDED, uniform=False) for config in GATHER_CONFIGS[2]),
+    *(_aot_gather("fp16", config, _STRIDED, uniform=False) for config in FLAT_CONFIGS[2]),
+    *(_aot_gather("fp16", config, _STRIDED, backward=True, uniform=False) for config in FLAT_CONFIGS[2]),
     *(_aot_gather("fp32", config, _STRIDED, backward=True) for config in GATHER_CONFIGS[4]),
-    *(_aot_gather("fp32", config, _LAYER, uniform=False) for config in GATHER_CONFIGS[4]),
-    _aot_gather("fp64", GATHER_CONFIGS[8][0], _LAYER, uniform=False),
+    *(_aot_gather("fp32", config, _STRIDED, backward=True, uniform=False) for config in FLAT_CONFIGS[4]),
+    _aot_gather("fp64", FLAT_CONFIGS[8][0], _LAYER, uniform=False),
     _aot_gather("i32", INTEGER_CONFIGS[0], _LAYER, uniform=False),
     *(_aot_weight("fp16", config) for config in WEIGHT_CONFIGS[2]),
     *(_aot_weight("fp16", config, uniform=False) for config in WEIGHT_CONFIGS[2]),
