@@ -47,7 +47,7 @@ ROOMS = (
     "random", "optimizer",
 )  # fmt: skip
 # What the Triton wing does not have yet: rooms, and functions of a room. The list only shrinks.
-PENDING = {"conv", "pool", "attention", "rnn", "index", "sort", "random"}
+PENDING = {"pool", "attention", "rnn", "index", "sort", "random"}
 
 # Import names of the distributions in the extras, where they differ.
 IMPORT_NAMES = {"pillow": "PIL", "scikit-learn": "sklearn", "opencv-python": "cv2"}

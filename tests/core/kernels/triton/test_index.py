@@ -137,6 +137,6 @@ SAMPLES = [
     lambda: index.one_hot(_AT, 3, 1.0, 0.0, torch.float32),
     lambda: index.index_get(_X, (None, _AT)),
     lambda: index.index_put(_X, (_AT,), _X[0], True),
-    lambda: index.sequence_reverse(_X, _AT),
+    lambda: index.sequence_reverse(_X.mT, _AT),
     lambda: index.nonzero(_X),
 ]
