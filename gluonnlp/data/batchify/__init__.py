@@ -1,0 +1,18 @@
+"""Functions that make one batch of many samples."""
+
+from .batchify import Dict, List, NamedTuple, Pad, Stack, Tuple
+from .embedding import EmbeddingCenterContextBatchify
+from .language_model import CorpusBatchify, CorpusBPTTBatchify, StreamBPTTBatchify
+
+__all__ = [
+    "Stack",
+    "Pad",
+    "Tuple",
+    "List",
+    "NamedTuple",
+    "Dict",
+    "CorpusBatchify",
+    "CorpusBPTTBatchify",
+    "StreamBPTTBatchify",
+    "EmbeddingCenterContextBatchify",
+]

@@ -1,0 +1,160 @@
+"""Data sets that read files of a common kind: lines, token sequences, separated values, arrays, JSON lines."""
+
+from __future__ import annotations
+
+import bisect
+import collections
+import itertools
+import json
+import os
+import warnings
+
+import numpy as np
+
+from gluon.data import ArrayDataset, Dataset, SimpleDataset
+
+from .utils import Splitter, concat_sequence, line_splitter, whitespace_splitter
+
+__all__ = ["TextLineDataset", "CorpusDataset", "ConcatDataset", "TSVDataset", "NumpyDataset"]
+
+
+class ConcatDataset(Dataset):
+    """Several data sets one after the other."""
+
+    def __init__(self, datasets):
+        self.datasets = datasets
+        self.cum_sizes = list(itertools.accumulate((len(d) for d in datasets), initial=0))
+
+    def __getitem__(self, i):
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"Sample {i} of {len(self)}.")
+        i %= len(self)
+        which = bisect.bisect_right(self.cum_sizes, i) - 1
+        return self.datasets[which][i - self.cum_sizes[which]]
+
+    def __len__(self):
+        return self.cum_sizes[-1]
+
+
+class TextLineDataset(SimpleDataset):
+    """The lines of a text file, without white space at their ends; empty lines stay."""
+
+    def __init__(self, filename, encoding="utf8"):
+        with open(os.path.expanduser(filename), encoding=encoding) as file:
+            super().__init__([line.strip() for line in file])
+
+
+class TSVDataset(SimpleDataset):
+    """Samples of one or several text files, each a list of fields.
+
+    sample_splitter cuts a file into samples, field_separator (None: not at all) a sample into fields.
+    num_discard_samples: how many samples to skip at the beginning, once for all files.
+    field_indices: which fields to keep; IndexError names the sample that lacks one, unless
+        `allow_missing`, which skips such samples with a warning.
+    """
+
+    def __init__(
+        self,
+        filename,
+        encoding="utf8",
+        sample_splitter=line_splitter,
+        field_separator=Splitter("\t"),
+        num_discard_samples=0,
+        field_indices=None,
+        allow_missing=False,
+    ):
+        samples, left_to_discard = [], num_discard_samples
+        for path, text in _texts(filename, encoding):
+            found = sample_splitter(text)
+            in_file = found[left_to_discard:]
+            left_to_discard -= len(found) - len(in_file)
+            if field_separator:
+                in_file = [field_separator(sample) for sample in in_file]
+                if field_indices:
+                    in_file = _select(in_file, field_indices, allow_missing, path)
+            samples += in_file
+        super().__init__(samples)
+
+
+def _select(rows, indices, allow_missing, path):
+    complete = [row for row in rows if len(row) > max(indices)]
+    if len(complete) < len(rows):
+        if not allow_missing:
+            short = next(row for row in rows if len(row) <= max(indices))
+            raise IndexError(f"{path}: fields {indices} are wanted, but a sample has only {short}.")
+        warnings.warn(f"{path}: {len(rows) - len(complete)} samples lack a field and are left out.", stacklevel=3)
+    return [[row[i] for i in indices] for row in complete]
+
+
+class CorpusDataset(SimpleDataset):
+    """Token sequences of one or several text files.
+
+    sample_splitter cuts a file into samples, `tokenizer` (None: not at all) a sample, stripped, into
+    tokens.  `bos` and `eos` are put around the tokens of each sample.  `flatten` gives all tokens in
+    one sequence, `skip_empty` leaves out empty samples.
+    """
+
+    def __init__(
+        self,
+        filename,
+        encoding="utf8",
+        flatten=False,
+        skip_empty=True,
+        sample_splitter=line_splitter,
+        tokenizer=whitespace_splitter,
+        bos=None,
+        eos=None,
+    ):
+        before, after = [bos] if bos else [], [eos] if eos else []
+        samples = []
+        for _, text in _texts(filename, encoding):
+            in_file = [s for s in map(str.strip, sample_splitter(text)) if s or not skip_empty]
+            if tokenizer:
+                in_file = [[*before, *tokenizer(s), *after] for s in in_file]
+                if flatten:
+                    in_file = concat_sequence(in_file)
+            samples += in_file
+        super().__init__(samples)
+
+
+class NumpyDataset(ArrayDataset):
+    """The arrays of an `.npy` or `.npz` file; a sample has one row of each array, in the order of `keys`."""
+
+    def __init__(self, filename, **kwargs):
+        if not filename.endswith((".npy", ".npz")):
+            raise ValueError(f"An .npy or .npz file is expected, not {filename}.")
+        content = np.load(filename, **kwargs)
+        if filename.endswith(".npy"):
+            self._keys, arrays = None, [content]
+        else:
+            with content:
+                self._keys = sorted(content.files)
+                arrays = [content[key] for key in self._keys]
+        super().__init__(*arrays)
+
+    @property
+    def keys(self):
+        """The names of the arrays, sorted; None for an `.npy` file."""
+        return self._keys
+
+    def get_field(self, field):
+        """The array called `field`."""
+        return self._data[self._keys.index(field)]
+
+
+class _JsonlDataset(SimpleDataset):
+    """One JSON object a line, as ordered dictionaries."""
+
+    def __init__(self, filename, encoding="utf8"):
+        samples = []
+        for _, text in _texts(filename, encoding):
+            samples += [json.loads(line, object_pairs_hook=collections.OrderedDict) for line in text.split("\n") if line]
+        super().__init__(samples)
+
+
+def _texts(filename, encoding):
+    """Path and content of one file, or of each of a list of files."""
+    for path in filename if isinstance(filename, (tuple, list)) else [filename]:
+        path = os.path.expanduser(path)
+        with open(path, encoding=encoding) as file:
+            yield path, file.read()

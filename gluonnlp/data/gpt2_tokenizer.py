@@ -1,0 +1,109 @@
+"""Byte-level byte pair encoding, as GPT-2 and RoBERTa use it (Radford et al., 2019)."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sys
+import unicodedata
+
+from ..base import get_home_dir
+from ..published import File, fetch
+
+__all__ = ["GPT2BPETokenizer", "GPT2BPEDetokenizer"]
+
+
+class _GPT2BPE:
+    """The printable character that stands for each byte: itself, or one from U+0100 on for what does not print."""
+
+    def __init__(self):
+        printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+        self._byte_encoder = {code: chr(code) for code in printable}
+        for code in range(256):
+            if code not in self._byte_encoder:
+                self._byte_encoder[code] = chr(256 + len(self._byte_encoder) - len(printable))
+
+
+class GPT2BPETokenizer(_GPT2BPE):
+    """Text to subwords, by the merge ranks of GPT-2 (a published file, kept in `root`).
+
+    Every text can be encoded; a blank before a word belongs to the word and shows as `Ġ`.
+    """
+
+    bpe_ranks_file_hash = ("openai_webtext_bpe_ranks-396d4d8e.json", "396d4d8ec90cb02f4d56e049e0e4add868bcd943")
+    bpe_ranks_archive_hash = ("openai_webtext_bpe_ranks-396d4d8e.zip", "1a770728fd102bc9dc332f322e6bfb294767a685")
+
+    def __init__(self, root=os.path.join(get_home_dir(), "models")):
+        super().__init__()
+        archive, archive_sha1 = self.bpe_ranks_archive_hash
+        path = fetch(File(*self.bpe_ranks_file_hash, f"gluon/dataset/vocab/{archive}", archive_sha1), root)
+        with open(path, encoding="utf8") as file:
+            merges = file.read().split("\n")[1:-1]  # the first line is a version
+        self._ranks = {tuple(merge.split()): rank for rank, merge in enumerate(merges)}
+        self._cache = {}
+
+    def __call__(self, sample):
+        encoder, subwords = self._byte_encoder, []
+        for word in _word_pattern(sample.isascii()).findall(sample):
+            subwords += self.get_bpe_subword("".join([encoder[byte] for byte in word.encode("utf8")]))
+        return subwords
+
+    def get_bpe_subword(self, token):
+        """The subwords of one word whose bytes were already replaced by characters."""
+        if token not in self._cache:
+            self._cache[token] = self._merge(list(token))
+        return self._cache[token]
+
+    def _merge(self, parts):
+        """Joins the neighbours of the lowest rank, everywhere, until no pair has a rank."""
+        never = len(self._ranks)
+        while len(parts) > 1:
+            best = min(zip(parts, parts[1:], strict=False), key=lambda pair: self._ranks.get(pair, never))
+            if best not in self._ranks:
+                break
+            merged, i = [], 0
+            while i < len(parts):
+                both = tuple(parts[i : i + 2]) == best
+                merged.append("".join(best) if both else parts[i])
+                i += 2 if both else 1
+            parts = merged
+        return parts
+
+
+class GPT2BPEDetokenizer(_GPT2BPE):
+    """The text of a list of subwords; bytes that are no UTF-8 become U+FFFD."""
+
+    def __init__(self):
+        super().__init__()
+        self._byte_decoder = {char: code for code, char in self._byte_encoder.items()}
+
+    def __call__(self, sample):
+        return bytes(self._byte_decoder[char] for char in "".join(sample)).decode("utf8", errors="replace")
+
+
+@functools.cache
+def _word_pattern(ascii_only):
+    """GPT-2's words: contractions, runs of letters, of digits, of other signs, each with a blank before; white space."""
+    # Python's `re` takes an order of magnitude longer for classes that reach beyond ASCII.
+    letter, number = ("a-zA-Z", "0-9") if ascii_only else (_class_of("L"), _class_of("N"))
+    other = f" ?[^{_WHITE}{letter}{number}]+"
+    return re.compile(
+        f"'s|'t|'re|'ve|'m|'ll|'d| ?[{letter}]+| ?[{number}]+|{other}|[{_WHITE}]+(?![^{_WHITE}])|[{_WHITE}]+"
+    )
+
+
+def _class_of(category):
+    """The characters of a Unicode general category as ranges of a regular expression."""
+    ranges = []
+    for code in range(sys.maxunicode + 1):
+        if unicodedata.category(chr(code))[0] == category:
+            if ranges and ranges[-1][1] == code - 1:
+                ranges[-1][1] = code
+            else:
+                ranges.append([code, code])
+    return "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in ranges)
+
+
+# Unicode's White_Space, without U+001C to U+001F, which Python's \s has in addition.
+_WHITE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"

@@ -1,0 +1,132 @@
+"""What was published where: the files of data sets, embeddings and vocabularies, with their SHA-1 sums.
+
+The tables beside this module are plain text.  A file's `archive` is a URL, or a path below the
+Gluon repository (`MXNET_GLUON_REPO`); `-` stands for nothing.  `fetch` is the only way from here
+to the network.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import tarfile
+import tempfile
+import zipfile
+from typing import NamedTuple
+
+from core.base import MXNetError
+
+__all__ = ["File", "dataset_file", "dataset_parts", "fetch", "table", "verify"]
+
+
+class File(NamedTuple):
+    """A published file: path below the user's root, SHA-1, and the archive (or URL) that it comes from."""
+
+    name: str
+    sha1: str | None
+    archive: str | None
+    archive_sha1: str | None
+
+
+def fetch(file: File, root: str) -> str:
+    """The local path of `file` below `root`; downloads and unpacks it when it is absent.
+
+    Raises MXNetError when the file is neither there nor to be had, or is not the published one.
+    With `GLUONNLP_VERIFY=0` a file that lies in `root` is taken as it is.
+    """
+    root = os.path.expanduser(root)
+    path = os.path.join(root, *file.name.split("/"))
+    if os.path.isfile(path):
+        if file.sha1 is None or not verify() or _sha1(path) == file.sha1:
+            return path
+        problem = (
+            f"{path} is not the published file: its SHA-1 is {_sha1(path)}, not {file.sha1} "
+            "(GLUONNLP_VERIFY=0 reads it all the same)"
+        )
+    else:
+        problem = f"{path} does not exist"
+    if file.archive is None:
+        raise MXNetError(f"{problem}. It is not hosted any more: put it there by hand.")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    if _is_archive(file):
+        archive = os.path.join(root, file.archive.rsplit("/", 1)[-1])
+        known = os.path.isfile(archive) and (not file.archive_sha1 or not verify() or _sha1(archive) == file.archive_sha1)
+        if not known:
+            _download(file, archive, problem)
+        _unpack(archive, file, path)
+    else:
+        _download(file, path, problem)
+    if verify() and file.sha1 and _sha1(path) != file.sha1:
+        raise MXNetError(f"{path} came out damaged: its SHA-1 is {_sha1(path)}, not {file.sha1}.")
+    return path
+
+
+def dataset_file(dataset: str, part: str) -> File:
+    """The published file of one part (segment, language, ...) of a data set."""
+    return _datasets()[dataset][part]
+
+
+def dataset_parts(dataset: str) -> list[str]:
+    """The parts of a data set, in the order of the table."""
+    return list(_datasets()[dataset])
+
+
+def table(name: str) -> list[dict[str, str | None]]:
+    """The rows of `NAME.tsv`, keyed by its header."""
+    with open(os.path.join(os.path.dirname(__file__), name + ".tsv"), encoding="utf8") as lines:
+        header, *rows = [line.rstrip("\n").split("\t") for line in lines]
+    return [{key: None if cell == "-" else cell for key, cell in zip(header, row, strict=True)} for row in rows]
+
+
+def verify() -> bool:
+    """Whether checksums are compared (`GLUONNLP_VERIFY`, default 1)."""
+    return os.environ.get("GLUONNLP_VERIFY", "1") != "0"
+
+
+@functools.cache
+def _datasets() -> dict[str, dict[str, File]]:
+    known: dict[str, dict[str, File]] = {}
+    for row in table("datasets"):
+        file = File(row["file"], row["sha1"], row["archive"], row["archive_sha1"])
+        known.setdefault(row["dataset"], {})[row["part"]] = file
+    return known
+
+
+def _is_archive(file: File) -> bool:
+    return file.sha1 is None or file.sha1 != file.archive_sha1
+
+
+def _download(file: File, path: str, problem: str) -> None:
+    from gluon.utils import _get_repo_url, download
+
+    url = file.archive if "://" in file.archive else _get_repo_url().rstrip("/") + "/" + file.archive
+    try:
+        download(url, path=path, sha1_hash=file.archive_sha1, overwrite=True)
+    except (OSError, MXNetError) as error:
+        raise MXNetError(
+            f"{problem}, and it could not be downloaded from {url}: {error}. Offline, put the file there by hand."
+        ) from error
+
+
+def _unpack(archive: str, file: File, path: str) -> None:
+    """Writes the one member that `file` names, whatever folder of the archive it is in."""
+    base = file.name.rsplit("/", 1)[-1]
+    opener = zipfile.ZipFile if zipfile.is_zipfile(archive) else tarfile.open
+    with opener(archive) as packed:
+        names = packed.namelist() if isinstance(packed, zipfile.ZipFile) else packed.getnames()
+        found = [n for n in names if n == file.name] or [n for n in names if n.rsplit("/", 1)[-1] == base]
+        if not found:
+            raise MXNetError(f"{archive} has no member {file.name!r}. It has: {', '.join(names[:20])}")
+        member = packed.open(found[0]) if isinstance(packed, zipfile.ZipFile) else packed.extractfile(found[0])
+        with member, tempfile.NamedTemporaryFile(dir=os.path.dirname(path), delete=False) as part:
+            while block := member.read(1 << 20):
+                part.write(block)
+            part.flush()
+            os.fsync(part.fileno())
+    os.replace(part.name, path)
+
+
+def _sha1(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha1").hexdigest()
