@@ -148,13 +148,18 @@ class _JsonlDataset(SimpleDataset):
     def __init__(self, filename, encoding="utf8"):
         samples = []
         for _, text in _texts(filename, encoding):
-            samples += [json.loads(line, object_pairs_hook=collections.OrderedDict) for line in text.split("\n") if line]
+            samples += [
+                json.loads(line, object_pairs_hook=collections.OrderedDict) for line in text.split("\n") if line
+            ]
         super().__init__(samples)
 
 
 def _texts(filename, encoding):
-    """Path and content of one file, or of each of a list of files."""
+    """Path and content of one file, or of each of a list of files; open text files will do as well."""
     for path in filename if isinstance(filename, (tuple, list)) else [filename]:
+        if hasattr(path, "read"):
+            yield path, path.read()
+            continue
         path = os.path.expanduser(path)
         with open(path, encoding=encoding) as file:
             yield path, file.read()

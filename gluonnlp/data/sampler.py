@@ -144,7 +144,9 @@ class FixedBucketSampler(Sampler):
             self._bucket_batch_sizes = self._sizes_by_elements(batch_size)
         else:
             widths = [key if isinstance(key, INT_TYPES) else sum(key) for key in self._bucket_keys]
-            self._bucket_batch_sizes = [max(int(max(widths) / float(w) * ratio * batch_size), batch_size) for w in widths]
+            self._bucket_batch_sizes = [
+                max(int(max(widths) / float(w) * ratio * batch_size), batch_size) for w in widths
+            ]
         # (bucket, first sample within it), long buckets first
         self._batch_infos = [
             (bucket, begin)

@@ -180,7 +180,12 @@ class _SentencepieceProcessor:
     def special_ids(self):
         """The indices of the model's own special tokens, -1 for those it does not have."""
         p = self._processor
-        ids = {"unknown_token": p.unk_id(), "padding_token": p.pad_id(), "bos_token": p.bos_id(), "eos_token": p.eos_id()}
+        ids = {
+            "unknown_token": p.unk_id(),
+            "padding_token": p.pad_id(),
+            "bos_token": p.bos_id(),
+            "eos_token": p.eos_id(),
+        }
         return ids
 
 
@@ -197,6 +202,8 @@ class SentencepieceTokenizer(_SentencepieceProcessor):
         self._alpha = alpha
 
     def __call__(self, sample):
+        if self._num_best in (0, 1):
+            return self._processor.EncodeAsPieces(sample)
         return self._processor.SampleEncodeAsPieces(sample, self._num_best, self._alpha)
 
 

@@ -46,10 +46,14 @@ class TokenEmbedding:
         if idx_to_token is None:
             idx_to_token = [unknown_token] if unknown_token else []
         elif len(idx_to_token) != idx_to_vec.shape[0]:
-            raise ValueError(f"{len(idx_to_token)} tokens in idx_to_token, but {idx_to_vec.shape[0]} rows in idx_to_vec.")
+            raise ValueError(
+                f"{len(idx_to_token)} tokens in idx_to_token, but {idx_to_vec.shape[0]} rows in idx_to_vec."
+            )
         elif unknown_token is not None and unknown_token not in idx_to_token:
             if init_unknown_vec is None:
-                raise ValueError(f"No vector for the unknown token {unknown_token!r}: idx_to_vec has none and init_unknown_vec is None.")
+                raise ValueError(
+                    f"No vector for the unknown token {unknown_token!r}: idx_to_vec has none and init_unknown_vec is None."
+                )
             idx_to_token = [unknown_token, *idx_to_token]
             idx_to_vec = nd.concat(init_unknown_vec((1, idx_to_vec.shape[1])), idx_to_vec, dim=0)
         else:
@@ -144,7 +148,9 @@ class TokenEmbedding:
             vectors = vectors[None]
         values = self._values_for(tokens, vectors.shape[-1])
         if vectors.shape != (len(tokens), values.shape[1]):
-            raise ValueError(f"{len(tokens)} token(s) need vectors of shape {(len(tokens), values.shape[1])}, not {vectors.shape}.")
+            raise ValueError(
+                f"{len(tokens)} token(s) need vectors of shape {(len(tokens), values.shape[1])}, not {vectors.shape}."
+            )
         self._add_missing(tokens)
         new_rows = np.zeros((len(self._idx_to_token) - len(values), values.shape[1]), values.dtype)
         values = np.concatenate([values, new_rows])
@@ -169,7 +175,9 @@ class TokenEmbedding:
             way_out = f"name {self.unknown_token!r} to change the unknown vector, or " if self.unknown_token else ""
             raise KeyError(f"Token {missing[0]!r} is unknown; {way_out}build the embedding with allow_extend=True.")
         if len(missing) == 1:
-            warnings.warn("Adding tokens one by one copies the whole table each time; add several at once.", stacklevel=3)
+            warnings.warn(
+                "Adding tokens one by one copies the whole table each time; add several at once.", stacklevel=3
+            )
         for token in missing:
             self._token_to_idx[token] = len(self._idx_to_token)
             self._idx_to_token.append(token)
@@ -184,7 +192,9 @@ class TokenEmbedding:
         unknown_token = kwargs.pop("unknown_token", C.UNK_TOKEN)
         init_unknown_vec = kwargs.pop("init_unknown_vec", nd.zeros)
         vectors = _read(file_path, elem_delim, unknown_token, init_unknown_vec, encoding)
-        return TokenEmbedding(unknown_token, None, idx_to_token=vectors.tokens, idx_to_vec=nd.array(vectors.values), **kwargs)
+        return TokenEmbedding(
+            unknown_token, None, idx_to_token=vectors.tokens, idx_to_vec=nd.array(vectors.values), **kwargs
+        )
 
     def serialize(self, file_path, compress=True):
         """Writes tokens and vectors to an `.npz` file; an `unknown_lookup` is left out."""
@@ -196,7 +206,9 @@ class TokenEmbedding:
     def deserialize(file_path, **kwargs):
         """The embedding that `serialize` wrote; other arguments (such as unknown_lookup) go to TokenEmbedding."""
         vectors, unknown_token = read_zip(file_path)
-        return TokenEmbedding(unknown_token, None, idx_to_token=vectors.tokens, idx_to_vec=nd.array(vectors.values), **kwargs)
+        return TokenEmbedding(
+            unknown_token, None, idx_to_token=vectors.tokens, idx_to_vec=nd.array(vectors.values), **kwargs
+        )
 
 
 _embeddings = Registry("token embedding", TokenEmbedding)
@@ -227,7 +239,9 @@ class _Published(TokenEmbedding):
         init_unknown_vec = kwargs.pop("init_unknown_vec", nd.zeros)
         encoding = kwargs.pop("encoding", "utf8")
         vectors = self._load(source, embedding_root, unknown_token, init_unknown_vec, encoding)
-        super().__init__(unknown_token, None, idx_to_token=vectors.tokens, idx_to_vec=nd.array(vectors.values), **kwargs)
+        super().__init__(
+            unknown_token, None, idx_to_token=vectors.tokens, idx_to_vec=nd.array(vectors.values), **kwargs
+        )
 
     def _load(self, source, root, unknown_token, init_unknown_vec, encoding) -> Vectors:
         return _read(self._fetch(source, root, "file", "sha1"), " ", unknown_token, init_unknown_vec, encoding)

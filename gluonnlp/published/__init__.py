@@ -8,7 +8,6 @@ to the network.
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import tarfile
 import tempfile
@@ -16,6 +15,7 @@ import zipfile
 from typing import NamedTuple
 
 from core.base import MXNetError
+from gluon.store import DownloadError, check_sha1, download, repo_url
 
 __all__ = ["File", "dataset_file", "dataset_parts", "fetch", "table", "verify"]
 
@@ -37,28 +37,27 @@ def fetch(file: File, root: str) -> str:
     """
     root = os.path.expanduser(root)
     path = os.path.join(root, *file.name.split("/"))
+    if _is_good(path, file.sha1):
+        return path
     if os.path.isfile(path):
-        if file.sha1 is None or not verify() or _sha1(path) == file.sha1:
-            return path
-        problem = (
-            f"{path} is not the published file: its SHA-1 is {_sha1(path)}, not {file.sha1} "
-            "(GLUONNLP_VERIFY=0 reads it all the same)"
-        )
+        problem = f"{path} is not the published file of that name (GLUONNLP_VERIFY=0 reads it all the same)"
     else:
         problem = f"{path} does not exist"
     if file.archive is None:
         raise MXNetError(f"{problem}. It is not hosted any more: put it there by hand.")
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    if _is_archive(file):
-        archive = os.path.join(root, file.archive.rsplit("/", 1)[-1])
-        known = os.path.isfile(archive) and (not file.archive_sha1 or not verify() or _sha1(archive) == file.archive_sha1)
-        if not known:
-            _download(file, archive, problem)
-        _unpack(archive, file, path)
-    else:
-        _download(file, path, problem)
-    if verify() and file.sha1 and _sha1(path) != file.sha1:
-        raise MXNetError(f"{path} came out damaged: its SHA-1 is {_sha1(path)}, not {file.sha1}.")
+    packed = file.sha1 is None or file.sha1 != file.archive_sha1
+    source = os.path.join(root, file.archive.rsplit("/", 1)[-1]) if packed else path
+    if not (packed and _is_good(source, file.archive_sha1)):
+        url = file.archive if "://" in file.archive else repo_url() + file.archive
+        try:
+            download(url, source, overwrite=True, sha1_hash=file.archive_sha1)
+        except DownloadError as error:
+            raise MXNetError(f"{problem}, and it could not be downloaded: {error}") from error
+    if packed:
+        _unpack(source, file, path)
+    if not _is_good(path, file.sha1):
+        raise MXNetError(f"{path}, from {source}, does not have the published SHA-1 {file.sha1}.")
     return path
 
 
@@ -93,20 +92,8 @@ def _datasets() -> dict[str, dict[str, File]]:
     return known
 
 
-def _is_archive(file: File) -> bool:
-    return file.sha1 is None or file.sha1 != file.archive_sha1
-
-
-def _download(file: File, path: str, problem: str) -> None:
-    from gluon.utils import _get_repo_url, download
-
-    url = file.archive if "://" in file.archive else _get_repo_url().rstrip("/") + "/" + file.archive
-    try:
-        download(url, path=path, sha1_hash=file.archive_sha1, overwrite=True)
-    except (OSError, MXNetError) as error:
-        raise MXNetError(
-            f"{problem}, and it could not be downloaded from {url}: {error}. Offline, put the file there by hand."
-        ) from error
+def _is_good(path: str, sha1: str | None) -> bool:
+    return os.path.isfile(path) and (sha1 is None or not verify() or check_sha1(path, sha1))
 
 
 def _unpack(archive: str, file: File, path: str) -> None:
@@ -125,8 +112,3 @@ def _unpack(archive: str, file: File, path: str) -> None:
             part.flush()
             os.fsync(part.fileno())
     os.replace(part.name, path)
-
-
-def _sha1(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha1").hexdigest()

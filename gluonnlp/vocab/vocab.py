@@ -72,7 +72,9 @@ class Vocab:
         first = declared + list(reserved_tokens or [])
         if reserved_tokens is not None:
             if unknown_token and unknown_token in first:
-                raise ValueError(f"reserved_tokens and special tokens may not hold the unknown token {unknown_token!r}.")
+                raise ValueError(
+                    f"reserved_tokens and special tokens may not hold the unknown token {unknown_token!r}."
+                )
             if len(set(first)) != len(first):
                 raise ValueError(f"reserved_tokens {reserved_tokens} repeats a reserved or special token.")
         self._unknown_token = unknown_token

@@ -135,7 +135,9 @@ class NamedTuple:
         fields = container._fields
         if isinstance(fn_info, dict):
             if set(fn_info) != set(fields):
-                raise ValueError(f"Functions are given for the fields {list(fn_info)}, but the fields are {list(fields)}.")
+                raise ValueError(
+                    f"Functions are given for the fields {list(fn_info)}, but the fields are {list(fields)}."
+                )
             fn_info = [fn_info[name] for name in fields]
         if len(fn_info) != len(fields):
             raise ValueError(f"{len(fn_info)} functions for the {len(fields)} fields {list(fields)}.")

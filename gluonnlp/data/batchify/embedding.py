@@ -67,10 +67,15 @@ class _CenterContextStream(DataStream):
 
 
 def _windows(lengths, size, seed):
-    """(centre, its context words), as positions in the corpus, for all centres that have a context."""
+    """(centre, its context words), as positions in the corpus, for all centres that have a context.
+
+    The first word of a sentence has its context at the end of the sentence before, and none of its
+    own: so word vectors have been trained, and so the batches stay what they were.
+    """
     ends = np.cumsum(lengths)
     for begin, end in zip((ends - lengths).tolist(), ends.tolist(), strict=True):
-        for centre in range(begin, end):
+        first = begin + 1 if begin else 0
+        for centre in range(first, min(end + 1, ends[-1])):
             reach = size
             if seed is not None:
                 # Each word has its own generator: the windows do not depend on the batch size.

@@ -1,0 +1,129 @@
+"""From questions, paragraphs and answers to token positions and windows."""
+
+from __future__ import annotations
+
+import collections
+
+__all__ = [
+    "tokenize_and_align_positions",
+    "get_doc_spans",
+    "align_position2doc_spans",
+    "improve_answer_span",
+    "check_is_max_context",
+    "convert_squad_examples",
+]
+
+SquadExample = collections.namedtuple(
+    "SquadExample",
+    [
+        "qas_id",
+        "question_text",
+        "paragraph_text",
+        "doc_tokens",
+        "example_id",
+        "orig_answer_text",
+        "start_position",
+        "end_position",
+        "start_offset",
+        "end_offset",
+        "is_impossible",
+    ],
+)
+
+
+def tokenize_and_align_positions(origin_text, start_position, end_position, tokenizer):
+    """Cuts words into tokens and moves a span of words (first, last) to tokens.
+
+    Gives first and last token, the tokens, the first token of each word, and the word of each token.
+    """
+    tokens, first_token, word_of_token = [], [], []
+    for i, word in enumerate(origin_text):
+        first_token.append(len(tokens))
+        tokens += tokenizer(word)
+        word_of_token += [i] * (len(tokens) - len(word_of_token))
+    ends = [*first_token[1:], len(tokens)]
+    last = min(end_position, len(origin_text) - 1)
+    return first_token[start_position], ends[last] - 1, tokens, first_token, word_of_token
+
+
+def get_doc_spans(full_doc, max_length, doc_stride):
+    """Windows of at most `max_length` tokens, `doc_stride` apart: their tokens, and their (begin, end)."""
+    spans, begin = [], 0
+    while begin < len(full_doc):
+        end = min(begin + max_length, len(full_doc))
+        spans.append((full_doc[begin:end], (begin, end)))
+        if end == len(full_doc):
+            break
+        begin += min(end - begin, doc_stride)
+    return list(zip(*spans))
+
+
+def align_position2doc_spans(positions, doc_spans_indices, offset=0, default_value=-1, all_in_span=True):
+    """Positions in a document as positions in a window (begin, end), plus `offset`.
+
+    Outside of the window they are `default_value`; with `all_in_span` as soon as one is outside.
+    """
+    positions = positions if isinstance(positions, list) else [positions]
+    begin, end = doc_spans_indices
+    inside = [begin <= p < end for p in positions]
+    if all_in_span and not all(inside):
+        inside = [False] * len(positions)
+    return [p - begin + offset if within else default_value for p, within in zip(positions, inside, strict=True)]
+
+
+def improve_answer_span(doc_tokens, input_start, input_end, tokenizer, orig_answer_text):
+    """The first of the longest token spans within (input_start, input_end) that is the tokenized answer, else the span itself.
+
+    "(1895-1943)" is one word, but the answer may be "1895".
+    """
+    answer = " ".join(tokenizer(orig_answer_text))
+    for start in range(input_start, input_end + 1):
+        for end in range(input_end, start - 1, -1):
+            if " ".join(doc_tokens[start : end + 1]) == answer:
+                return start, end
+    return input_start, input_end
+
+
+def check_is_max_context(doc_spans, cur_span_index, position):
+    """Whether, of all windows (begin, end) with a position, the given one has most context on its scarcer side."""
+    scores = {
+        i: min(position - begin, end - 1 - position) + 0.01 * (end - begin)
+        for i, (begin, end) in enumerate(doc_spans)
+        if begin <= position < end
+    }
+    return bool(scores) and max(scores, key=scores.get) == cur_span_index
+
+
+def convert_squad_examples(record, is_training):
+    """A record of `gluonnlp.data.SQuAD` as a SquadExample, with positions in words when training, else -1."""
+    example_id, qas_id, question, paragraph, answers, offsets, *impossible = record
+    is_impossible = impossible[0] if impossible else False
+    answer, offset = answers[0] if answers else "", offsets[0] if offsets else ""
+    words, word_of_char = [], []
+    in_word = False
+    for char in paragraph:
+        if char.isspace():
+            in_word = False
+        elif in_word:
+            words[-1] += char
+        else:
+            words.append(char)
+            in_word = True
+        word_of_char.append(len(words) - 1)
+    start = end = -1
+    if is_training and not is_impossible:
+        start, end = word_of_char[offset], word_of_char[offset + len(answer) - 1]
+    offset = -1 if is_impossible else offset
+    return SquadExample(
+        qas_id=qas_id,
+        question_text=question,
+        paragraph_text=paragraph,
+        doc_tokens=words,
+        example_id=example_id,
+        orig_answer_text=answer,
+        start_position=start,
+        end_position=end,
+        start_offset=offset,
+        end_offset=offset + len(answer) - 1,
+        is_impossible=is_impossible,
+    )

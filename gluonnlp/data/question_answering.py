@@ -1,0 +1,40 @@
+"""Question answering."""
+
+from __future__ import annotations
+
+import json
+
+from gluon.data import ArrayDataset
+
+from .hosted import Hosted
+from .registry import register
+
+__all__ = ["SQuAD"]
+
+
+@register(segment=["train", "dev"])
+class SQuAD(Hosted, ArrayDataset):
+    """Stanford Question Answering Dataset (Rajpurkar et al., 2016, 2018).
+
+    Samples are tuples: number, question id, question, paragraph, list of answers, list of their
+    places in the paragraph (characters), and in version 2.0 whether the question has no answer.
+    segment: 'train' or 'dev'.  version: '1.1' or '2.0'.
+    """
+
+    folder = "squad"
+
+    def __init__(self, segment="train", version="1.1", root=None):
+        self._check("version", version, ("1.1", "2.0"))
+        self._check("segment", segment, ("train", "dev"))
+        with open(self._find(f"{segment}_{version}", root), encoding="utf8") as file:
+            articles = json.load(file)["data"]
+        questions = [(p, q) for article in articles for p in article["paragraphs"] for q in p["qas"]]
+        super().__init__([self._record(i, p["context"], q) for i, (p, q) in enumerate(questions)])
+
+    @staticmethod
+    def _record(number, paragraph, question):
+        answers = question["answers"]
+        places = [a["answer_start"] for a in answers]
+        record = (number, question["id"], question["question"], paragraph, [a["text"] for a in answers], places)
+        impossible = question.get("is_impossible")
+        return record if impossible is None else (*record, impossible)

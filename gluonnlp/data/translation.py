@@ -1,0 +1,146 @@
+"""Parallel corpora for machine translation."""
+
+from __future__ import annotations
+
+import gzip
+import os
+
+from gluon.data import ArrayDataset
+
+from ..vocab import Vocab
+from .dataset import TextLineDataset
+from .hosted import Hosted
+from .registry import register
+
+__all__ = ["IWSLT2015", "WMT2014", "WMT2014BPE", "WMT2016", "WMT2016BPE", "Multi30k"]
+
+
+class _TranslationDataset(Hosted, ArrayDataset):
+    """Pairs of a source and a target sentence; pairs with an empty sentence are left out.
+
+    segment: a segment, or a list of segments to join.  src_lang, tgt_lang: the two languages in either order.
+    """
+
+    _languages: tuple[str, ...]
+    _segments: tuple[str, ...]
+
+    def __init__(self, segment, src_lang, tgt_lang, root):
+        for language in (src_lang, tgt_lang):
+            self._check("language", language, self._languages)
+        if src_lang == tgt_lang:
+            raise ValueError(f"{type(self).__name__}: source and target language are both {src_lang!r}.")
+        self._src_lang, self._tgt_lang, self._at = src_lang, tgt_lang, root
+        pairs = []
+        for one in [segment] if isinstance(segment, str) else segment:
+            self._check("segment", one, self._segments)
+            pairs += zip(*(self._sentences(one, language) for language in (src_lang, tgt_lang)), strict=True)
+        pairs = [(source, target) for source, target in pairs if source and target]
+        super().__init__([source for source, _ in pairs], [target for _, target in pairs])
+
+    def _sentences(self, segment, language):
+        return TextLineDataset(self._find(self._part(segment, language), self._at))
+
+    def _part(self, segment, language):
+        return f"{segment}_{language}"
+
+    @property
+    def src_vocab(self):
+        """The vocabulary of the source language."""
+        return self._vocab(self._src_lang)
+
+    @property
+    def tgt_vocab(self):
+        """The vocabulary of the target language."""
+        return self._vocab(self._tgt_lang)
+
+    def _vocab(self, language):
+        with open(self._find(f"vocab_{language}", self._at), encoding="utf8") as file:
+            return Vocab.from_json(file.read())
+
+
+@register(segment=["train", "val", "test"])
+class IWSLT2015(_TranslationDataset):
+    """TED talks in English and Vietnamese (Cettolo et al., 2015), tokenized, with vocabularies."""
+
+    folder = "iwslt2015"
+    _languages, _segments = ("en", "vi"), ("train", "val", "test")
+
+    def __init__(self, segment="train", src_lang="en", tgt_lang="vi", root=None):
+        super().__init__(segment, src_lang, tgt_lang, root)
+
+
+class _NewsDataset(_TranslationDataset):
+    """root: the folder that has, or gets, a folder `de_en` with the files."""
+
+    _languages = ("de", "en")
+
+    @classmethod
+    def _root(cls, root):
+        return os.path.join(super()._root(root), "de_en")
+
+
+_NEWS_2014 = ("train", *(f"newstest{year}" for year in range(2009, 2015)))
+_NEWS_2016 = ("train", *(f"newstest{year}" for year in range(2012, 2017)))
+
+
+class _WMT2014(_NewsDataset):
+    folder = "wmt2014"
+    _segments = _NEWS_2014
+
+    def __init__(self, segment="train", src_lang="en", tgt_lang="de", full=False, root=None):
+        # newstest2014 exists once in full, and once for each direction.
+        self._newstest2014 = "_full" if full else "_reverse" if src_lang == "de" else ""
+        super().__init__(segment, src_lang, tgt_lang, root)
+
+    def _part(self, segment, language):
+        return super()._part(segment, language) + (self._newstest2014 if segment == "newstest2014" else "")
+
+
+@register(segment=list(_NEWS_2014))
+class WMT2014(_WMT2014):
+    """The news translation task of 2014, English and German (Bojar et al., 2014).
+
+    full: all of newstest2014 instead of the part that was translated from the source language.
+    """
+
+
+@register(segment=list(_NEWS_2014))
+class WMT2014BPE(_WMT2014):
+    """WMT2014 tokenized and cut into 32,000 subwords, with their vocabulary."""
+
+
+@register(segment=list(_NEWS_2016))
+class WMT2016(_NewsDataset):
+    """The news translation task of 2016, English and German (Bojar et al., 2016)."""
+
+    folder = "wmt2016"
+    _segments = _NEWS_2016
+
+    def __init__(self, segment="train", src_lang="en", tgt_lang="de", root=None):
+        super().__init__(segment, src_lang, tgt_lang, root)
+
+
+@register(segment=list(_NEWS_2016))
+class WMT2016BPE(WMT2016):
+    """WMT2016 tokenized and cut into 32,000 subwords, with their vocabulary."""
+
+
+class Multi30k(_TranslationDataset):
+    """Captions of pictures in English, German, French and Czech (Elliott et al., 2016), raw text.
+
+    Reads `train.en.gz`, `val.de.gz`, `test_2016_flickr.fr.gz`, ... from `root`; they are not hosted.
+    """
+
+    folder = "multi30k"
+    _languages = ("en", "de", "fr", "cs")
+    _segments = ("train", "val", "test_2016_flickr", "test_2017_flickr")
+
+    def __init__(self, segment="train", src_lang="en", tgt_lang="de", root=None):
+        super().__init__(segment, src_lang, tgt_lang, root)
+
+    def _sentences(self, segment, language):
+        path = os.path.join(self._root(self._at), f"{segment}.{language}.gz")
+        if not os.path.isfile(path):
+            raise FileNotFoundError(f"{path} does not exist; Multi30k must be put there by hand.")
+        with gzip.open(path, "rt", encoding="utf8") as lines:
+            return [line.strip() for line in lines]

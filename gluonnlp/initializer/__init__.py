@@ -1,0 +1,5 @@
+"""Initializers for text."""
+
+from .initializer import HighwayBias, TruncNorm
+
+__all__ = ["HighwayBias", "TruncNorm"]

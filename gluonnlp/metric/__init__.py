@@ -1,0 +1,8 @@
+"""Metrics for text."""
+
+from . import bleu
+from .bleu import compute_bleu
+from .length_normalized_loss import LengthNormalizedLoss
+from .masked_accuracy import MaskedAccuracy
+
+__all__ = ["MaskedAccuracy", "LengthNormalizedLoss", "compute_bleu"]

@@ -1,0 +1,5 @@
+"""Optimizers for text."""
+
+from .bert_adam import BERTAdam
+
+__all__ = ["BERTAdam"]
