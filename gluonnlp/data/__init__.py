@@ -1,8 +1,5 @@
 """Data sets, samplers, batchify functions, tokenizers and streams for text."""
 
-from __future__ import annotations
-
-
 from . import (
     baidu_ernie_data,
     batchify,
@@ -30,30 +27,192 @@ from . import (
     word_embedding_evaluation,
     xlnet,
 )
-from .baidu_ernie_data import *
-from .bert import *
-from .candidate_sampler import *
-from .classification import *
-from .conll import *
-from .corpora import *
-from .dataloader import *
-from .dataset import *
-from .datasetloader import *
-from .glue import *
-from .intent_slot import *
-from .parser import KMeans, Tarjan, arc_argmax, rel_argmax, reshape_fortran
-from .question_answering import *
-from .registry import *
-from .sampler import *
-from .sentiment import *
-from .stream import *
-from .super_glue import *
-from .tokenizer_table import *
-from .transforms import *
-from .translation import *
-from .utils import *
-from .word_embedding_evaluation import *
-from .xlnet import *
+from .baidu_ernie_data import (
+    BaiduErnieChnSentiCorp,
+    BaiduErnieLCQMC,
+    BaiduErnieXNLI,
+)
+from .bert import (
+    align_position2doc_spans,
+    check_is_max_context,
+    concat_sequences,
+    convert_squad_examples,
+    get_doc_spans,
+    improve_answer_span,
+    tokenize_and_align_positions,
+    truncate_seqs_equal,
+)
+from .candidate_sampler import (
+    UnigramCandidateSampler,
+)
+from .classification import (
+    CoLATask,
+    MNLITask,
+    MRPCTask,
+    QNLITask,
+    QQPTask,
+    RTETask,
+    SSTTask,
+    STSBTask,
+    WNLITask,
+    XNLITask,
+    get_task,
+)
+from .conll import (
+    CoNLL2000,
+    CoNLL2001,
+    CoNLL2002,
+    CoNLL2004,
+    UniversalDependencies21,
+)
+from .corpora import (
+    Enwik8,
+    Fil9,
+    GBWStream,
+    Text8,
+    WikiText2,
+    WikiText2Raw,
+    WikiText103,
+    WikiText103Raw,
+)
+from .dataloader import (
+    ShardedDataLoader,
+)
+from .dataset import (
+    ConcatDataset,
+    CorpusDataset,
+    NumpyDataset,
+    TextLineDataset,
+    TSVDataset,
+)
+from .datasetloader import (
+    DatasetLoader,
+)
+from .glue import (
+    GlueCoLA,
+    GlueMNLI,
+    GlueMRPC,
+    GlueQNLI,
+    GlueQQP,
+    GlueRTE,
+    GlueSST2,
+    GlueSTSB,
+    GlueWNLI,
+)
+from .intent_slot import (
+    ATISDataset,
+    SNIPSDataset,
+)
+from .parser import (
+    KMeans,
+    Tarjan,
+    arc_argmax,
+    rel_argmax,
+    reshape_fortran,
+)
+from .question_answering import (
+    SQuAD,
+)
+from .registry import (
+    create,
+    list_datasets,
+    register,
+)
+from .sampler import (
+    ConstWidthBucket,
+    ExpWidthBucket,
+    FixedBucketSampler,
+    LinearWidthBucket,
+    SortedBucketSampler,
+    SortedSampler,
+    SplitSampler,
+)
+from .sentiment import (
+    CR,
+    IMDB,
+    MPQA,
+    MR,
+    SST_1,
+    SST_2,
+    SUBJ,
+    TREC,
+)
+from .stream import (
+    DatasetStream,
+    DataStream,
+    PrefetchingStream,
+    SimpleDatasetStream,
+    SimpleDataStream,
+)
+from .super_glue import (
+    SuperGlueAXb,
+    SuperGlueAXg,
+    SuperGlueBoolQ,
+    SuperGlueCB,
+    SuperGlueCOPA,
+    SuperGlueMultiRC,
+    SuperGlueReCoRD,
+    SuperGlueRTE,
+    SuperGlueWiC,
+    SuperGlueWSC,
+)
+from .tokenizer_table import (
+    get_tokenizer,
+)
+from .transforms import (
+    BERTBasicTokenizer,
+    BERTSentenceTransform,
+    BERTSPTokenizer,
+    BERTTokenizer,
+    ClipSequence,
+    GPT2BPEDetokenizer,
+    GPT2BPETokenizer,
+    JiebaTokenizer,
+    NLTKStanfordSegmenter,
+    PadSequence,
+    SacreMosesDetokenizer,
+    SacreMosesTokenizer,
+    SentencepieceDetokenizer,
+    SentencepieceTokenizer,
+    SpacyTokenizer,
+)
+from .translation import (
+    IWSLT2015,
+    WMT2014,
+    WMT2014BPE,
+    WMT2016,
+    WMT2016BPE,
+    Multi30k,
+)
+from .utils import (
+    Counter,
+    Splitter,
+    concat_sequence,
+    count_tokens,
+    line_splitter,
+    slice_sequence,
+    train_valid_split,
+    whitespace_splitter,
+)
+from .word_embedding_evaluation import (
+    MEN,
+    BakerVerb143,
+    BiggerAnalogyTestSet,
+    GoogleAnalogyTestSet,
+    RadinskyMTurk,
+    RareWords,
+    SemEval17Task2,
+    SimLex999,
+    SimVerb3500,
+    WordAnalogyEvaluationDataset,
+    WordSim353,
+    WordSimilarityEvaluationDataset,
+    YangPowersVerb130,
+)
+from .xlnet import (
+    convert_index,
+    lcs_match,
+)
 
 __all__ = [
     "batchify",

@@ -23,7 +23,7 @@ class UnigramCandidateSampler(HybridBlock):
         self._dtype = dtype
         self.N = weights.size
         exact = {"float16": 2**11, "float32": 2**24}.get(np.dtype(dtype).name)
-        if exact is not None and self.N > exact:
+        if exact is not None and exact < self.N:
             raise ValueError(f"{dtype} holds class numbers up to {exact}, but there are {self.N} classes.")
         prob, alias = _alias_table((weights * self.N / weights.sum()).asnumpy().tolist())
         self.prob = self.params.get_constant("prob", nd.array(prob, dtype="float64"))

@@ -55,7 +55,10 @@ class CoNLL2001(_CoNLLDataset):
 
 @register(segment=["train", "testa", "testb"], lang=["esp", "ned"])
 class CoNLL2002(_CoNLLDataset):
-    """Named entities (Tjong Kim Sang, 2002) in Spanish ('esp': words, tags) or Dutch ('ned': words, parts of speech, tags)."""
+    """Named entities (Tjong Kim Sang, 2002): words, in Dutch parts of speech, and tags.
+
+    lang: 'esp' for Spanish, 'ned' for Dutch.
+    """
 
     folder = "conll2002"
     _encoding = "latin1"
@@ -68,7 +71,10 @@ class CoNLL2002(_CoNLLDataset):
 
 @register(segment=["train", "dev", "test"])
 class CoNLL2004(_CoNLLDataset):
-    """Semantic roles (Carreras and Màrquez, 2004): words, parts of speech and chunks, named entities, target verbs and roles."""
+    """Semantic roles (Carreras and Màrquez, 2004).
+
+    Words; parts of speech, chunks and clauses; named entities; target verbs and the roles for each of them.
+    """
 
     folder = "conll2004"
 

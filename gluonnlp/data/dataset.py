@@ -44,6 +44,9 @@ class TextLineDataset(SimpleDataset):
             super().__init__([line.strip() for line in file])
 
 
+_AT_TABS = Splitter("\t")
+
+
 class TSVDataset(SimpleDataset):
     """Samples of one or several text files, each a list of fields.
 
@@ -58,7 +61,7 @@ class TSVDataset(SimpleDataset):
         filename,
         encoding="utf8",
         sample_splitter=line_splitter,
-        field_separator=Splitter("\t"),
+        field_separator=_AT_TABS,
         num_discard_samples=0,
         field_indices=None,
         allow_missing=False,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import os
+import itertools
 import re
 import sys
 import unicodedata
 
-from ..base import get_home_dir
+from ..base import kept_in
 from ..published import File, fetch
 
 __all__ = ["GPT2BPETokenizer", "GPT2BPEDetokenizer"]
@@ -26,7 +26,7 @@ class _GPT2BPE:
 
 
 class GPT2BPETokenizer(_GPT2BPE):
-    """Text to subwords, by the merge ranks of GPT-2 (a published file, kept in `root`).
+    """Text to subwords, by the merge ranks of GPT-2 (a published file, kept in `root`, by default $MXNET_HOME/models).
 
     Every text can be encoded; a blank before a word belongs to the word and shows as `Ġ`.
     """
@@ -34,10 +34,12 @@ class GPT2BPETokenizer(_GPT2BPE):
     bpe_ranks_file_hash = ("openai_webtext_bpe_ranks-396d4d8e.json", "396d4d8ec90cb02f4d56e049e0e4add868bcd943")
     bpe_ranks_archive_hash = ("openai_webtext_bpe_ranks-396d4d8e.zip", "1a770728fd102bc9dc332f322e6bfb294767a685")
 
-    def __init__(self, root=os.path.join(get_home_dir(), "models")):
+    def __init__(self, root=None):
         super().__init__()
         archive, archive_sha1 = self.bpe_ranks_archive_hash
-        path = fetch(File(*self.bpe_ranks_file_hash, f"gluon/dataset/vocab/{archive}", archive_sha1), root)
+        path = fetch(
+            File(*self.bpe_ranks_file_hash, f"gluon/dataset/vocab/{archive}", archive_sha1), kept_in(root, "models")
+        )
         with open(path, encoding="utf8") as file:
             merges = file.read().split("\n")[1:-1]  # the first line is a version
         self._ranks = {tuple(merge.split()): rank for rank, merge in enumerate(merges)}
@@ -59,7 +61,7 @@ class GPT2BPETokenizer(_GPT2BPE):
         """Joins the neighbours of the lowest rank, everywhere, until no pair has a rank."""
         never = len(self._ranks)
         while len(parts) > 1:
-            best = min(zip(parts, parts[1:], strict=False), key=lambda pair: self._ranks.get(pair, never))
+            best = min(itertools.pairwise(parts), key=lambda pair: self._ranks.get(pair, never))
             if best not in self._ranks:
                 break
             merged, i = [], 0
@@ -84,7 +86,7 @@ class GPT2BPEDetokenizer(_GPT2BPE):
 
 @functools.cache
 def _word_pattern(ascii_only):
-    """GPT-2's words: contractions, runs of letters, of digits, of other signs, each with a blank before; white space."""
+    """GPT-2's words: contractions; runs of letters, digits or other signs, each with a blank before; white space."""
     # Python's `re` takes an order of magnitude longer for classes that reach beyond ASCII.
     letter, number = ("a-zA-Z", "0-9") if ascii_only else (_class_of("L"), _class_of("N"))
     other = f" ?[^{_WHITE}{letter}{number}]+"

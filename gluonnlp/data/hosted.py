@@ -6,7 +6,7 @@ import os
 
 from core.base import nearest
 
-from ..base import get_home_dir
+from ..base import kept_in
 from ..published import dataset_file, fetch
 
 __all__ = ["Hosted"]
@@ -23,7 +23,7 @@ class Hosted:
 
     @classmethod
     def _root(cls, root: str | None) -> str:
-        return os.path.expanduser(root) if root else os.path.join(get_home_dir(), "datasets", cls.folder)
+        return kept_in(root, "datasets", cls.folder)
 
     @classmethod
     def _find(cls, part: str, root: str | None) -> str:

@@ -111,12 +111,13 @@ _ENTITIES = [
 _OLD_ENTITIES = [("|", "&bar;"), ("[", "&bra;"), ("]", "&ket;")]
 
 # Abbreviations of English after which a dot does not end the sentence.
-_ABBREVIATIONS = frozenset(
-    "A B C D E F G H I J K L M N O P Q R S T U V W X Y Z Adj Adm Adv Asst Bart Bldg Brig Bros Capt Cmdr Col Comdr Con "
-    "Corp Cpl DR Dr Drs Ens Gen Gov Hon Hr Hosp Insp Lt MM MR MRS MS Maj Messrs Mlle Mme Mr Mrs Ms Msgr Op Ord Pfc Ph "
-    "Prof Pvt Rep Reps Res Rev Rt Sen Sens Sfc Sgt Sr St Supt Surg v vs i.e rev e.g Rs Nos Nr Jan Feb Mar Apr Jun Jul "
-    "Aug Sep Oct Nov Dec".split()
-)
+_WORDS = """
+    A B C D E F G H I J K L M N O P Q R S T U V W X Y Z Adj Adm Adv Asst Bart Bldg Brig Bros Capt Cmdr Col Comdr Con
+    Corp Cpl DR Dr Drs Ens Gen Gov Hon Hr Hosp Insp Lt MM MR MRS MS Maj Messrs Mlle Mme Mr Mrs Ms Msgr Op Ord Pfc Ph
+    Prof Pvt Rep Reps Res Rev Rt Sen Sens Sfc Sgt Sr St Supt Surg v vs i.e rev e.g Rs Nos Nr Jan Feb Mar Apr Jun Jul
+    Aug Sep Oct Nov Dec
+"""
+_ABBREVIATIONS = frozenset(_WORDS.split())
 _BEFORE_NUMBERS = frozenset(["No", "Art", "pp"])
 
 

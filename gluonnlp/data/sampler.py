@@ -70,7 +70,7 @@ class ExpWidthBucket(BucketScheme):
 
 def _reach(bounds, longest):
     """Bounds as integers, the last one at least the longest length."""
-    keys = [int(round(b)) for b in bounds]
+    keys = [round(b) for b in bounds]
     keys[-1] = max(keys[-1], longest)
     return keys
 
@@ -98,7 +98,7 @@ class FixedBucketSampler(Sampler):
     lengths: an integer for each sample, or a tuple when a sample has several sequences.
     batch_size: samples a batch; with `use_average_length`, sequence elements a batch (then a bucket's
         batches hold `batch_size / (mean + deviation of its lengths)` samples).
-    num_buckets, bucket_scheme: how keys are chosen when `bucket_keys` are not given.
+    num_buckets, bucket_scheme: how keys are chosen when `bucket_keys` are not given (by default buckets of one width).
     ratio: buckets of short sequences get batches larger by (longest key / key * ratio), never smaller.
     shuffle: new order of batches and of samples within their bucket each time, by NumPy's global generator.
     num_shards: when above 0, lists of that many batches are yielded, one for each device; the
@@ -117,7 +117,7 @@ class FixedBucketSampler(Sampler):
         shuffle=False,
         use_average_length=False,
         num_shards=0,
-        bucket_scheme=ConstWidthBucket(),
+        bucket_scheme=None,
     ):
         if not len(lengths):
             raise ValueError("There are no samples: lengths is empty.")
@@ -134,7 +134,7 @@ class FixedBucketSampler(Sampler):
         self._num_shards = num_shards
         if bucket_keys is None:
             longest, shortest = self._lengths.max(axis=0).tolist(), self._lengths.min(axis=0).tolist()
-            bucket_keys = bucket_scheme(longest, shortest, num_buckets)
+            bucket_keys = (bucket_scheme or ConstWidthBucket())(longest, shortest, num_buckets)
         elif num_buckets is not None:
             warnings.warn("FixedBucketSampler: bucket_keys are given, num_buckets is not used.", stacklevel=2)
         self._fill_buckets(sorted(set(bucket_keys)))

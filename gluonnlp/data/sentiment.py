@@ -48,7 +48,10 @@ class _SegmentedDataset(SentimentDataset):
 
 @register(segment=["train", "test", "unsup"])
 class IMDB(_SegmentedDataset):
-    """Film reviews of IMDB (Maas et al., 2011) with ratings from 1 to 10, 0 in 'unsup'; 25,000 train, 25,000 test, 50,000 unsup."""
+    """Film reviews of IMDB (Maas et al., 2011) with ratings from 1 to 10, or 0 in 'unsup'.
+
+    25,000 train, 25,000 test, 50,000 unsup.
+    """
 
     folder = "imdb"
     _segments = ("train", "test", "unsup")

@@ -1,4 +1,7 @@
-"""The SuperGLUE benchmark (Wang et al., 2019), https://super.gluebenchmark.com: samples are the objects of its JSON lines."""
+"""The SuperGLUE benchmark (Wang et al., 2019), https://super.gluebenchmark.com.
+
+Samples are the objects of its JSON lines.
+"""
 
 from __future__ import annotations
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 from core.base import nearest
 
-from ..base import get_home_dir
+from ..base import kept_in
 from .transforms import BERTTokenizer, GPT2BPETokenizer
 from .utils import _load_pretrained_sentencepiece_tokenizer
 
@@ -41,11 +39,11 @@ _BYTE_PAIRS = (
 _SENTENCEPIECE = ("bert_12_768_12_kobert_news_wiki_ko_cased",)
 
 
-def get_tokenizer(model_name, dataset_name, vocab=None, root=os.path.join(get_home_dir(), "data"), **kwargs):
+def get_tokenizer(model_name, dataset_name, vocab=None, root=None, **kwargs):
     """The tokenizer that a pretrained model was trained with.
 
-    vocab: the vocabulary, for BERTTokenizer.  root: where files of the others are kept.  The other
-    arguments go to the tokenizer.  ValueError for unknown pairs of model and data set.
+    vocab: the vocabulary, for BERTTokenizer.  root: where files of the others are kept, by default
+    $MXNET_HOME/data.  The other arguments go to the tokenizer.  ValueError for unknown pairs of model and data set.
     """
     name = f"{model_name}_{dataset_name}".lower()
     if name in _WORD_PIECES:
@@ -53,8 +51,8 @@ def get_tokenizer(model_name, dataset_name, vocab=None, root=os.path.join(get_ho
             raise ValueError(f"The tokenizer of {name} needs its vocabulary: get_tokenizer(..., vocab=vocab).")
         return BERTTokenizer(vocab, **{"lower": _WORD_PIECES[name], **kwargs})
     if name in _BYTE_PAIRS:
-        return GPT2BPETokenizer(root=root)
+        return GPT2BPETokenizer(root=kept_in(root, "data"))
     if name in _SENTENCEPIECE:
-        return _load_pretrained_sentencepiece_tokenizer(dataset_name.lower(), root, **kwargs)
+        return _load_pretrained_sentencepiece_tokenizer(dataset_name.lower(), kept_in(root, "data"), **kwargs)
     known = [*_WORD_PIECES, *_BYTE_PAIRS, *_SENTENCEPIECE]
     raise ValueError(f"There is no tokenizer for {name!r}.{nearest(name, known)} There are: {', '.join(known)}.")

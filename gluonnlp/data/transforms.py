@@ -10,7 +10,7 @@ import numpy as np
 
 from core import nd
 
-from ..base import get_home_dir
+from ..base import kept_in
 from ..published import File, fetch
 from .bert_tokenizer import BERTBasicTokenizer, BERTSentenceTransform, BERTSPTokenizer, BERTTokenizer
 from .gpt2_tokenizer import GPT2BPEDetokenizer, GPT2BPETokenizer
@@ -124,8 +124,8 @@ class NLTKStanfordSegmenter:
 
     def __init__(
         self,
-        segmenter_root=os.path.join(get_home_dir(), "stanford-segmenter"),
-        slf4j_root=os.path.join(get_home_dir(), "slf4j"),
+        segmenter_root=None,
+        slf4j_root=None,
         java_class="edu.stanford.nlp.ie.crf.CRFClassifier",
     ):
         if shutil.which("java") is None:
@@ -134,8 +134,12 @@ class NLTKStanfordSegmenter:
             from nltk.tokenize import StanfordSegmenter
         except ImportError as error:
             raise ImportError("NLTKStanfordSegmenter needs NLTK: pip install nltk") from error
-        folder = os.path.join(_unpacked(self._segmenter, segmenter_root), "stanford-segmenter-2018-02-27")
-        logging = os.path.join(_unpacked(self._slf4j, slf4j_root), "slf4j-1.7.25", "slf4j-api-1.7.25.jar")
+        folder = os.path.join(
+            _unpacked(self._segmenter, kept_in(segmenter_root, "stanford-segmenter")), "stanford-segmenter-2018-02-27"
+        )
+        logging = os.path.join(
+            _unpacked(self._slf4j, kept_in(slf4j_root, "slf4j")), "slf4j-1.7.25", "slf4j-api-1.7.25.jar"
+        )
         data = os.path.join(folder, "data")
         self._tokenizer = StanfordSegmenter(
             java_class=java_class,

@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import os
-
 from gluon.data import SimpleDataset
 
 from .. import _constants as C

@@ -8,10 +8,10 @@ import warnings
 
 import numpy as np
 
-from core import cpu, nd
+from core import nd
 
 from .. import _constants as C
-from ..base import get_home_dir
+from ..base import kept_in
 from ..data.utils import DefaultLookupDict
 from ..published import File, fetch, table
 from ..registry import Registry
@@ -52,7 +52,7 @@ class TokenEmbedding:
         elif unknown_token is not None and unknown_token not in idx_to_token:
             if init_unknown_vec is None:
                 raise ValueError(
-                    f"No vector for the unknown token {unknown_token!r}: idx_to_vec has none and init_unknown_vec is None."
+                    f"No vector for unknown_token={unknown_token!r}: idx_to_vec has none and init_unknown_vec is None."
                 )
             idx_to_token = [unknown_token, *idx_to_token]
             idx_to_vec = nd.concat(init_unknown_vec((1, idx_to_vec.shape[1])), idx_to_vec, dim=0)
@@ -232,7 +232,8 @@ def list_sources(embedding_name=None):
 
 
 class _Published(TokenEmbedding):
-    """Loads a table of the source `source`, downloaded to `embedding_root/NAME` when it is not there yet."""
+    """Loads a table of the source `source`, downloaded to `embedding_root/NAME` when it is not there yet;
+    by default that is below $MXNET_HOME/embedding."""
 
     def __init__(self, source, embedding_root, **kwargs):
         unknown_token = kwargs.pop("unknown_token", C.UNK_TOKEN)
@@ -256,14 +257,16 @@ class _Published(TokenEmbedding):
         if file is None:
             with_it = ", ".join(s for s in sources if sources[s][file_column])
             raise KeyError(f"No n-gram vectors were published for {source!r}. They were for: {with_it}")
-        return fetch(File(file, sha1, f"gluon/embeddings/{name}/{file}", sha1), os.path.join(root, name))
+        return fetch(
+            File(file, sha1, f"gluon/embeddings/{name}/{file}", sha1), os.path.join(kept_in(root, "embedding"), name)
+        )
 
 
 @register
 class GloVe(_Published):
     """Global vectors for word representation (Pennington, Socher and Manning, 2014)."""
 
-    def __init__(self, source="glove.6B.50d", embedding_root=os.path.join(get_home_dir(), "embedding"), **kwargs):
+    def __init__(self, source="glove.6B.50d", embedding_root=None, **kwargs):
         super().__init__(source, embedding_root, **kwargs)
 
 
@@ -278,9 +281,9 @@ class FastText(_Published):
     def __init__(
         self,
         source="wiki.simple",
-        embedding_root=os.path.join(get_home_dir(), "embedding"),
+        embedding_root=None,
         load_ngrams=False,
-        ctx=cpu(),
+        ctx=None,
         **kwargs,
     ):
         if load_ngrams:
@@ -298,7 +301,7 @@ class Word2Vec(_Published):
     def __init__(
         self,
         source="GoogleNews-vectors-negative300",
-        embedding_root=os.path.join(get_home_dir(), "embedding"),
+        embedding_root=None,
         encoding="utf8",
         **kwargs,
     ):

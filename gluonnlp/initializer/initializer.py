@@ -9,7 +9,7 @@ __all__ = ["HighwayBias", "TruncNorm"]
 
 @register
 class HighwayBias(Initializer):
-    """The bias of a highway layer (Srivastava, Greff and Schmidhuber, 2015): one value for its transform, one for its gate.
+    """The bias of a highway layer (Srivastava, Greff and Schmidhuber, 2015): its transform's, then its gate's.
 
     nonlinear_transform_bias: for the first half, rounded down; transform_gate_bias: for the rest,
     negative so that the layer passes its input on at first.

@@ -23,14 +23,14 @@ def compute_bleu(
     bpe=False,
     split_compound_word=False,
 ):
-    """BLEU of a corpus: score (0 to 1), precisions of 1- to max_n-grams, brevity penalty, tokens of references and translations.
+    """BLEU of a corpus: (score, precisions of 1- to max_n-grams, brevity penalty, reference and translation length).
 
     reference_corpus_list: one or several lists of reference sentences; translation_corpus: the translations.
     tokenized: whether sentences are lists of tokens; otherwise they are strings, which `tokenizer` splits:
         '13a', 'intl', or None for splitting at white space only.
     smooth: adds 1 to matches and candidates (Lin and Och, 2004).  lower_case: ignores case.
     bpe: joins subwords marked with `@@`.  split_compound_word: splits `rich-text` at the hyphen.
-    Of several references the one of the closest length counts for the brevity penalty.
+    The score goes from 0 to 1.  Of several references the one of the closest length counts for the brevity penalty.
     ValueError when the numbers of sentences differ; TypeError when sentences are not as `tokenized` says.
     """
     for references in reference_corpus_list:

@@ -15,7 +15,7 @@ class LengthNormalizedLoss(EvalMetric):
         super().__init__(name, axis=axis, output_names=output_names, label_names=label_names, has_global_stats=True)
 
     def update(self, labels, preds):
-        """labels: [targets, valid lengths]; preds: losses.  Lengths and losses are arrays, numbers, or lists of them."""
+        """labels: [targets, valid lengths]; preds: losses.  Lengths and losses: arrays, numbers, or lists of them."""
         if not isinstance(labels, (list, tuple)) or len(labels) != 2:
             raise ValueError("LengthNormalizedLoss: labels must be [target sequences, their valid lengths].")
         lengths, losses = _total(labels[1]), _total(preds)

@@ -14,7 +14,7 @@ __all__ = ["BERTAdam"]
 
 @register
 class BERTAdam(Optimizer):
-    """Adam with weight decay apart from the gradient (Loshchilov and Hutter, 2019), without bias correction (Devlin et al., 2019).
+    """Adam without bias correction (Devlin et al., 2019), weight decay apart (Loshchilov and Hutter, 2019).
 
     mean = beta1 mean + (1 - beta1) grad;  var = beta2 var + (1 - beta2) grad^2
     weight -= learning_rate (mean / (sqrt(var) + epsilon) + wd weight)

@@ -37,7 +37,7 @@ def mkdir(dirname):
 
 @contextlib.contextmanager
 def local_copy(filename, upload):
-    """A local path for `filename`: itself, or for `s3://...` a temporary file that is fetched first or uploaded at the end."""
+    """A local path for `filename`: itself, or for `s3://...` a temporary file, fetched first or uploaded at the end."""
     if C.S3_PREFIX not in filename:
         yield filename
         return

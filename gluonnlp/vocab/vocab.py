@@ -207,7 +207,7 @@ class Vocab:
         )
 
     def __repr__(self) -> str:
-        quoted = ['"%s"' % x if x else "None" for x in (self._unknown_token, self._reserved_tokens)]
+        quoted = [f'"{x}"' if x else "None" for x in (self._unknown_token, self._reserved_tokens)]
         return f"Vocab(size={len(self)}, unk={quoted[0]}, reserved={quoted[1]})"
 
     def to_json(self) -> str:

@@ -72,7 +72,7 @@ def align_position2doc_spans(positions, doc_spans_indices, offset=0, default_val
 
 
 def improve_answer_span(doc_tokens, input_start, input_end, tokenizer, orig_answer_text):
-    """The first of the longest token spans within (input_start, input_end) that is the tokenized answer, else the span itself.
+    """The first, longest span of tokens within (input_start, input_end) that is the tokenized answer, else the span.
 
     "(1895-1943)" is one word, but the answer may be "1895".
     """
