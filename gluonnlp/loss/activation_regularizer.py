@@ -22,9 +22,9 @@ class _LastStateLoss(Loss):
     def hybrid_forward(self, F, *states):
         if self._scale == 0 or not states:
             return F.zeros(1)
-        return self._scale * F.mean(F.square(self._measure(states[-1])))
+        return self._scale * F.mean(F.square(self._measure(F, states[-1])))
 
-    def _measure(self, state):
+    def _measure(self, F, state):
         raise NotImplementedError
 
 
@@ -36,7 +36,7 @@ class ActivationRegularizationLoss(_LastStateLoss):
     def __init__(self, alpha=0, weight=None, batch_axis=None, **kwargs):
         super().__init__(alpha, weight, batch_axis, **kwargs)
 
-    def _measure(self, state):
+    def _measure(self, F, state):
         return state
 
 
@@ -48,5 +48,5 @@ class TemporalActivationRegularizationLoss(_LastStateLoss):
     def __init__(self, beta=0, weight=None, batch_axis=None, **kwargs):
         super().__init__(beta, weight, batch_axis, **kwargs)
 
-    def _measure(self, state):
-        return state[1:] - state[:-1]
+    def _measure(self, F, state):
+        return F.slice_axis(state, axis=0, begin=1, end=None) - F.slice_axis(state, axis=0, begin=0, end=-1)

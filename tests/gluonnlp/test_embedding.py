@@ -1,0 +1,154 @@
+"""Files of word vectors as other programs write them, and what a loader must refuse."""
+
+import pickle
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+
+import gluonnlp as nlp
+from core import nd
+
+TokenEmbedding = nlp.embedding.TokenEmbedding
+
+
+def small(**kwargs):
+    return TokenEmbedding(idx_to_token=["a", "b"], idx_to_vec=nd.array([[1, 2], [3, 4]]), **kwargs)
+
+
+def test_glove_text_and_word2vec_text_agree(tmp_path):
+    lines = ["the 0.5 -1.25", "of 2 3e-2"]
+    (tmp_path / "glove.txt").write_text("\n".join(lines) + "\n")
+    (tmp_path / "w2v.txt").write_text("\n".join(["2 2", *lines]) + "\n")
+    glove = TokenEmbedding.from_file(str(tmp_path / "glove.txt"))
+    with pytest.warns(UserWarning, match="header"):
+        assert TokenEmbedding.from_file(str(tmp_path / "w2v.txt")).idx_to_token == glove.idx_to_token
+    assert glove.idx_to_token == ["<unk>", "the", "of"]
+    np.testing.assert_array_equal(glove.idx_to_vec.asnumpy(), np.float32([[0, 0], [0.5, -1.25], [2, 0.03]]))
+
+
+def test_lines_that_are_no_text_are_skipped(tmp_path):
+    (tmp_path / "e.txt").write_bytes(b"a 1 2\n\xff\xfe 3 4\nb 5 6\na 7 8\n")
+    with pytest.warns(UserWarning) as warned:
+        e = TokenEmbedding.from_file(str(tmp_path / "e.txt"))
+    assert e.idx_to_token == ["<unk>", "a", "b"]
+    assert ["line 1" in str(w.message) or "line 3" in str(w.message) for w in warned] == [True, True]
+
+
+def test_ragged_text_names_the_line(tmp_path):
+    (tmp_path / "e.txt").write_text("a 1 2\nb 3 4 5\n")
+    with pytest.raises(ValueError, match=r"line 1.*3 numbers for 'b', 2 expected"):
+        TokenEmbedding.from_file(str(tmp_path / "e.txt"))
+
+
+def binary(words, width=2, count=None):
+    header = f"{len(words) if count is None else count} {width}\n".encode()
+    return header + b"".join(
+        w + b" " + struct.pack(f"<{width}f", *range(i, i + width)) + b"\n" for i, w in enumerate(words)
+    )
+
+
+def test_word2vec_binary(tmp_path):
+    path = tmp_path / "w.bin"
+    path.write_bytes(binary([b"one", "zwölf".encode(), b"one"]))
+    with pytest.warns(UserWarning, match="occurred before"):
+        e = nlp.embedding.Word2Vec.from_w2v_binary(str(path))
+    assert e.idx_to_token == ["<unk>", "one", "zwölf"]
+    np.testing.assert_array_equal(e[["zwölf", "one", "?"]].asnumpy(), [[1, 2], [0, 1], [0, 0]])
+
+
+@pytest.mark.parametrize("damage", ["header", "count", "cut"])
+def test_damaged_word2vec_binary(tmp_path, damage):
+    content = {"header": b"no header\n", "count": binary([b"a"], count=10**12), "cut": binary([b"a", b"b"])[:-6]}[
+        damage
+    ]
+    (tmp_path / "w.bin").write_bytes(content)
+    with pytest.raises((ValueError, EOFError), match=r"w\.bin"):
+        nlp.embedding.Word2Vec.from_w2v_binary(str(tmp_path / "w.bin"))
+
+
+@pytest.mark.parametrize("compress", [True, False])
+def test_npz_round_trip_without_pickle(tmp_path, compress):
+    path = str(tmp_path / "e.npz")
+    e = small()
+    e.serialize(path, compress=compress)
+    assert TokenEmbedding.deserialize(path) == e
+    with np.load(path) as content:  # NumPy refuses pickled arrays by default
+        assert content["idx_to_token"].tolist() == ["<unk>", "a", "b"]
+
+
+def test_npz_with_pickled_tokens_as_gluonnlp_wrote_them(tmp_path):
+    path = str(tmp_path / "e.npz")
+    np.savez(
+        path,
+        unknown_token=np.array(""),
+        idx_to_token=np.array(["a", "b"], dtype="O"),
+        idx_to_vec=np.eye(2, dtype="float32"),
+    )
+    e = TokenEmbedding.from_file(path, unknown_token="b")
+    assert e.idx_to_token == ["b", "a"]
+    np.testing.assert_array_equal(e.idx_to_vec.asnumpy(), [[0, 1], [1, 0]])
+
+
+class Harmful:
+    def __reduce__(self):
+        return print, ("executed",)
+
+
+def test_loading_never_executes(tmp_path, capsys):
+    path = str(tmp_path / "e.npz")
+    np.savez(path, unknown_token=np.array(""), idx_to_vec=np.eye(1, dtype="float32"))
+    with zipfile.ZipFile(path, "a") as archive, archive.open("idx_to_token.npy", "w") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "|O", "fortran_order": False, "shape": (1,)})
+        file.write(pickle.dumps(Harmful()))
+    with pytest.raises(pickle.UnpicklingError, match="print"):
+        TokenEmbedding.deserialize(path)
+    assert capsys.readouterr().out == ""
+
+
+def test_assignment():
+    e = small(allow_extend=True)
+    e[["new", "a", "newer"]] = nd.array([[7, 8], [9, 10], [11, 12]])
+    assert e.idx_to_token == ["<unk>", "a", "b", "new", "newer"]
+    np.testing.assert_array_equal(e[["newer", "a", "?"]].asnumpy(), [[11, 12], [9, 10], [0, 0]])
+    with pytest.raises(KeyError, match="allow_extend"):
+        small()["new"] = nd.array([1, 2])
+    with pytest.raises(ValueError, match=r"\(1, 2\), not \(1, 3\)"):
+        small()["a"] = nd.array([1, 2, 3])
+
+
+def test_sources_are_listed_and_misspelt_ones_refused():
+    sources = nlp.embedding.list_sources()
+    assert {name: len(s) for name, s in sources.items()} == {"glove": 10, "fasttext": 486, "word2vec": 3}
+    with pytest.raises(KeyError, match=r"glove\.6B\.50d"):
+        nlp.embedding.create("glove", source="glove.6B.51d")
+    with pytest.raises(KeyError, match="Did you mean 'glove'"):
+        nlp.embedding.create("glov")
+
+
+def test_cosine_similarity_against_numpy():
+    x, y = np.random.RandomState(0).randn(2, 5, 7)
+    wanted = (x * y).sum(1) / np.linalg.norm(x, axis=1) / np.linalg.norm(y, axis=1)
+    got = nlp.embedding.evaluation.CosineSimilarity()(nd.array(x), nd.array(y))
+    np.testing.assert_allclose(got.asnumpy(), wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("function", ["ThreeCosAdd", "ThreeCosMul"])
+def test_analogies_against_numpy(function):
+    """Formulas (1) and (4) of Levy and Goldberg (2014)."""
+    table = np.random.RandomState(1).randn(30, 6)
+    unit = table / np.linalg.norm(table, axis=1, keepdims=True)
+    a, b, c = np.arange(5), np.arange(5, 10), np.arange(10, 15)
+    cos = [unit[w] @ unit.T for w in (a, b, c)]
+    if function == "ThreeCosMul":
+        cos = [(x + 1) / 2 for x in cos]
+        score = cos[1] * cos[2] / (cos[0] + 1e-10)
+    else:
+        score = cos[1] + cos[2] - cos[0]
+    for words in (a, b, c):
+        score[np.arange(5), words] = 0
+    net = nlp.embedding.evaluation.WordEmbeddingAnalogy(nd.array(table), function, k=3)
+    net.initialize()
+    got = net(nd.array(a), nd.array(b), nd.array(c)).asnumpy()
+    np.testing.assert_array_equal(got, np.argsort(-score, axis=1)[:, :3])
