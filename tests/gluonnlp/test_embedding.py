@@ -9,6 +9,7 @@ import pytest
 
 import gluonnlp as nlp
 from core import nd
+from gluonnlp.embedding.fasttext_binary import read_fasttext_binary
 
 TokenEmbedding = nlp.embedding.TokenEmbedding
 
@@ -152,3 +153,32 @@ def test_analogies_against_numpy(function):
     net.initialize()
     got = net(nd.array(a), nd.array(b), nd.array(c)).asnumpy()
     np.testing.assert_array_equal(got, np.argsort(-score, axis=1)[:, :3])
+
+
+def fasttext_model(words, values, tagged=True, quantized=False):
+    """As fastText's Args::save, Dictionary::save and Matrix::save write it."""
+    rows, width = values.shape
+    settings = [width, 5, 5, 1, 5, 1, 1, 2, rows - len(words), 3, 6, 100]
+    parts = [struct.pack("<2i", 793712314, 12)] if tagged else []
+    parts += [struct.pack("<12id", *settings, 1e-4), struct.pack("<3iq", len(words), len(words), 0, 99)]
+    parts += [struct.pack("<q", 0)] if tagged else []
+    parts += [word.encode() + b"\0" + struct.pack("<qb", 7, 0) for word in words]
+    parts += [struct.pack("<?", quantized)] if tagged else []
+    return b"".join(parts) + struct.pack("<2q", rows, width) + values.astype("<f4").tobytes()
+
+
+@pytest.mark.parametrize("tagged", [True, False])
+def test_fasttext_binary(tmp_path, tagged):
+    values = np.random.RandomState(0).randn(12, 3).astype("float32")
+    (tmp_path / "m.bin").write_bytes(fasttext_model(["</s>", "zwölf"], values, tagged))
+    model = read_fasttext_binary(tmp_path / "m.bin")
+    assert model[:4] == (["</s>", "zwölf"], 10, 3, 6)
+    np.testing.assert_array_equal(model.values, values)
+
+
+@pytest.mark.parametrize("keep", [4, 40, 90, 120, -1])
+def test_fasttext_binary_that_ends_early(tmp_path, keep):
+    whole = fasttext_model(["a", "b"], np.ones((5, 2)))
+    (tmp_path / "m.bin").write_bytes(whole[:keep])
+    with pytest.raises(ValueError, match=r"m\.bin"):
+        read_fasttext_binary(tmp_path / "m.bin")
