@@ -46,8 +46,25 @@ class _WikiText(Hosted, CorpusDataset):
         )
 
 
-class _RawWikiText(_WikiText):
-    """The text as it was, without `<unk>`; tokens are the UTF-8 bytes of a line unless a tokenizer is given."""
+@register(segment=_SEGMENTS)
+class WikiText2(_WikiText):
+    """2 million words with a vocabulary of 33,278."""
+
+    folder = "wikitext-2"
+
+
+@register(segment=_SEGMENTS)
+class WikiText103(_WikiText):
+    """103 million words with a vocabulary of 267,735."""
+
+    folder = "wikitext-103"
+
+
+@register(segment=_SEGMENTS)
+class WikiText2Raw(_WikiText):
+    """WikiText-2 as it was, without `<unk>`; tokens are the UTF-8 bytes of a line unless a tokenizer is given."""
+
+    folder = "wikitext-2"
 
     def __init__(
         self,
@@ -64,28 +81,20 @@ class _RawWikiText(_WikiText):
 
 
 @register(segment=_SEGMENTS)
-class WikiText2(_WikiText):
-    """2 million words with a vocabulary of 33,278."""
-
-    folder = "wikitext-2"
-
-
-@register(segment=_SEGMENTS)
-class WikiText103(_WikiText):
-    """103 million words with a vocabulary of 267,735."""
+class WikiText103Raw(_WikiText):
+    """WikiText-103 as it was, without `<unk>`; tokens are the UTF-8 bytes of a line unless a tokenizer is given."""
 
     folder = "wikitext-103"
 
-
-@register(segment=_SEGMENTS)
-class WikiText2Raw(_RawWikiText):
-    """WikiText-2 for models of characters or bytes."""
-
-    folder = "wikitext-2"
-
-
-@register(segment=_SEGMENTS)
-class WikiText103Raw(_RawWikiText):
-    """WikiText-103 for models of characters or bytes."""
-
-    folder = "wikitext-103"
+    def __init__(
+        self,
+        segment="train",
+        flatten=True,
+        skip_empty=True,
+        tokenizer=_to_bytes,
+        bos=None,
+        eos=None,
+        root=None,
+        **kwargs,
+    ):
+        super().__init__(segment, flatten, skip_empty, tokenizer, bos, eos, root, **kwargs)

@@ -318,3 +318,16 @@ def test_tasks():
     assert D.get_task("xnli").label_alias == {"contradictory": "contradiction"}
     with pytest.raises(ValueError, match="Did you mean 'cola'"):
         D.get_task("colla")
+
+
+def test_ernie_tables(tmp_path, as_they_are):
+    folder = tmp_path / "task_data" / "xnli"
+    folder.mkdir(parents=True)
+    (folder / "dev.tsv").write_text("premise\thypo\tlabel\n他\t她\tneutral\n", encoding="utf8")
+    assert list(D.BaiduErnieXNLI("dev", str(tmp_path))) == [["他", "她", "neutral"]]
+    (tmp_path / "test.tsv").write_text("a\tb\tlabel\n一\t二\t1\n", encoding="utf8")
+    assert list(D.BaiduErnieLCQMC(str(tmp_path / "test.tsv"), "test")) == [["一", "二"]]
+    folder = tmp_path / "task_data" / "chnsenticorp"
+    folder.mkdir()
+    (folder / "train.tsv").write_text("label\ttext_a\n1\t好\n", encoding="utf8")
+    assert list(D.BaiduErnieChnSentiCorp(root=str(tmp_path))) == [["好", "1"]]
