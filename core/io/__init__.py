@@ -1,10 +1,12 @@
 """`mx.io`: iterators over batches of arrays, tables, records and images."""
 
-from core.io.base import DataBatch, DataDesc, DataIter, PrefetchingIter, ResizeIter
+from core.io.base import DataBatch, DataDesc, DataIter, FileIter, PrefetchingIter, ResizeIter
 from core.io.file_iters import CSVIter, LibSVMIter, MNISTIter
 from core.io.ndarray_iter import NDArrayIter
 from core.io.record_iters import ImageDetRecordIter, ImageRecordInt8Iter, ImageRecordIter, ImageRecordUInt8Iter
 
+# Names of the original that mean the same here.
+MXDataIter = FileIter
 ImageRecordIter_v1, ImageRecordUInt8Iter_v1 = ImageRecordIter, ImageRecordUInt8Iter
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "ImageRecordUInt8Iter_v1",
     "LibSVMIter",
     "MNISTIter",
+    "MXDataIter",
     "NDArrayIter",
     "PrefetchingIter",
     "ResizeIter",
