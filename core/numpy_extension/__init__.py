@@ -30,6 +30,8 @@ _FILES = ("load", "save", "savez")
 def __getattr__(name: str):
     if name in _SUBMODULES:
         return importlib.import_module(f"core.numpy_extension.{name}")
+    if name in _FILES:
+        return getattr(importlib.import_module("core.numpy_extension.files"), name)
     functions = importlib.import_module("core.numpy_extension.functions")
     value = getattr(functions, name, None)
     if value is None or name.startswith("_"):

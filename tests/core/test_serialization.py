@@ -34,6 +34,23 @@ def test_bfloat16_keeps_its_bits(tmp_path):
     np.testing.assert_array_equal(loaded.asnumpy(), array.asnumpy())
 
 
+def test_numpy_arrays_and_npz(tmp_path):
+    path = str(tmp_path / "x")
+    with mx.util.np_shape(True):
+        arrays = {"s": mx.np.array(3.5), "e": mx.np.zeros((0, 3)), "i": mx.np.array([1, 2], dtype="int64")}
+        for write in (lambda: mx.npx.save(path, arrays), lambda: mx.npx.savez(path, **arrays)):
+            write()
+            loaded = mx.npx.load(path)
+            assert list(loaded) == list(arrays) and all(type(a) is mx.np.ndarray for a in loaded.values())
+            for name, array in arrays.items():
+                np.testing.assert_array_equal(loaded[name].asnumpy(), array.asnumpy(), strict=True)
+    (tmp_path / "x").write_bytes((tmp_path / "x").read_bytes().replace(b"NUMPY", b"XXXXX"))
+    with pytest.raises(MXNetError, match=r"x': damaged \.npz"):
+        mx.npx.load(path)
+    with pytest.raises(MXNetError, match="cannot open"):
+        mx.npx.load(str(tmp_path / "absent"))
+
+
 def test_forms_and_errors(tmp_path):
     path = str(tmp_path / "x")
     mx.nd.save(path, mx.nd.ones((2,)))
