@@ -1,6 +1,7 @@
 """The recorded answers of MXNet for Gluon, group by group (the model zoo is in test_model_zoo)."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -24,7 +25,7 @@ def test_group(group, reference, root, tmp_path):
     report = tmp_path / "report.json"
     subprocess.run(
         [sys.executable, reference / "check.py", "gluon", "--only", f"^{group}/", "--json", report],
-        env={**__import__("os").environ, "PROJECT": str(root)},
+        env={**os.environ, "PROJECT": str(root)},
         capture_output=True,
         timeout=300,
     )

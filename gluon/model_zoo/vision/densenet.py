@@ -1,0 +1,72 @@
+"""Densely connected networks (Huang et al., 2017)."""
+
+from gluon import nn
+from gluon.contrib.nn import HybridConcurrent, Identity
+from gluon.model_zoo.vision.registry import Classifier, model
+
+# number of layers -> (channels of the stem, growth, layers of each block)
+CONFIGURATIONS = {
+    121: (64, 32, (6, 12, 24, 16)),
+    161: (96, 48, (6, 12, 36, 24)),
+    169: (64, 32, (6, 12, 32, 32)),
+    201: (64, 32, (6, 12, 48, 32)),
+}
+
+
+class DenseNet(Classifier):
+    """Input (batch, 3, 224, 224), output (batch, classes).
+
+    Each layer adds `growth_rate` channels, computed from `bn_size` times as many; transitions between the blocks halve
+    the channels.
+    """
+
+    def __init__(self, num_init_features, growth_rate, block_config, bn_size=4, dropout=0, classes=1000, **kwargs):
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.features = nn.HybridSequential(prefix="")
+            self.features.add(
+                nn.Conv2D(num_init_features, kernel_size=7, strides=2, padding=3, use_bias=False),
+                nn.BatchNorm(),
+                nn.Activation("relu"),
+                nn.MaxPool2D(pool_size=3, strides=2, padding=1),
+            )
+            channels = num_init_features
+            for i, layers in enumerate(block_config):
+                block = nn.HybridSequential(prefix=f"stage{i + 1}_")
+                with block.name_scope():
+                    for _ in range(layers):
+                        block.add(_layer(growth_rate, bn_size, dropout))
+                self.features.add(block)
+                channels += layers * growth_rate
+                if i != len(block_config) - 1:
+                    channels //= 2
+                    self.features.add(_transition(channels))
+            self.features.add(nn.BatchNorm(), nn.Activation("relu"), nn.AvgPool2D(pool_size=7), nn.Flatten())
+            self.output = nn.Dense(classes)
+
+
+def _layer(growth_rate, bn_size, dropout):
+    new = nn.HybridSequential(prefix="")
+    new.add(nn.BatchNorm(), nn.Activation("relu"))
+    new.add(nn.Conv2D(bn_size * growth_rate, kernel_size=1, use_bias=False))
+    new.add(nn.BatchNorm(), nn.Activation("relu"))
+    new.add(nn.Conv2D(growth_rate, kernel_size=3, padding=1, use_bias=False))
+    if dropout:
+        new.add(nn.Dropout(dropout))
+    layer = HybridConcurrent(axis=1, prefix="")
+    layer.add(Identity(), new)
+    return layer
+
+
+def _transition(channels):
+    part = nn.HybridSequential(prefix="")
+    part.add(nn.BatchNorm(), nn.Activation("relu"), nn.Conv2D(channels, kernel_size=1, use_bias=False))
+    part.add(nn.AvgPool2D(pool_size=2, strides=2))
+    return part
+
+
+def _densenet(layers):
+    return model(f"densenet{layers}", lambda **kw: DenseNet(*CONFIGURATIONS[layers], **kw))
+
+
+densenet121, densenet161, densenet169, densenet201 = (_densenet(layers) for layers in CONFIGURATIONS)

@@ -1,0 +1,108 @@
+"""Inception v3 (Szegedy et al., 2016)."""
+
+from gluon import nn
+from gluon.contrib.nn import HybridConcurrent
+from gluon.model_zoo.vision.registry import Classifier, model
+
+# A convolution is (channels, kernel, strides, padding). A branch is a list of convolutions, pooling names, and tuples of
+# branches that are concatenated; a module is a list of branches.
+AVERAGE, MAXIMUM = "average", "maximum"
+
+
+def _same(channels, kernel):
+    """A convolution that keeps the size."""
+    padding = tuple(k // 2 for k in kernel) if isinstance(kernel, tuple) else kernel // 2
+    return channels, kernel, 1, padding
+
+
+def _module_a(pooled):
+    return [
+        [_same(64, 1)],
+        [_same(48, 1), _same(64, 5)],
+        [_same(64, 1), _same(96, 3), _same(96, 3)],
+        [AVERAGE, _same(pooled, 1)],
+    ]
+
+
+def _module_c(narrow):
+    tall, wide = (7, 1), (1, 7)
+    return [
+        [_same(192, 1)],
+        [_same(narrow, 1), _same(narrow, wide), _same(192, tall)],
+        [_same(narrow, 1), _same(narrow, tall), _same(narrow, wide), _same(narrow, tall), _same(192, wide)],
+        [AVERAGE, _same(192, 1)],
+    ]
+
+
+MODULE_B = [[(384, 3, 2, 0)], [_same(64, 1), _same(96, 3), (96, 3, 2, 0)], [MAXIMUM]]
+MODULE_D = [
+    [_same(192, 1), (320, 3, 2, 0)],
+    [_same(192, 1), _same(192, (1, 7)), _same(192, (7, 1)), (192, 3, 2, 0)],
+    [MAXIMUM],
+]
+SPLIT = ([_same(384, (1, 3))], [_same(384, (3, 1))])
+
+STEM = [(32, 3, 2, 0), (32, 3, 1, 0), (64, 3, 1, 1), MAXIMUM, (80, 1, 1, 0), (192, 3, 1, 0), MAXIMUM]
+MODULES = {
+    "A1_": _module_a(32),
+    "A2_": _module_a(64),
+    "A3_": _module_a(64),
+    "B_": MODULE_B,
+    "C1_": _module_c(128),
+    "C2_": _module_c(160),
+    "C3_": _module_c(160),
+    "C4_": _module_c(192),
+    "D_": MODULE_D,
+}
+
+
+class Inception3(Classifier):
+    """Input (batch, 3, 299, 299), output (batch, classes)."""
+
+    def __init__(self, classes=1000, **kwargs):
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.features = nn.HybridSequential(prefix="")
+            self.features.add(*[_layer(row) for row in STEM])
+            for prefix, branches in MODULES.items():
+                module = HybridConcurrent(axis=1, prefix=prefix)
+                with module.name_scope():
+                    module.add(*[_branch(rows) for rows in branches])
+                self.features.add(module)
+            for prefix in ("E1_", "E2_"):
+                self.features.add(_module_e(prefix))
+            self.features.add(nn.AvgPool2D(pool_size=8), nn.Dropout(0.5))
+            self.output = nn.Dense(classes)
+
+
+def _module_e(prefix):
+    module = HybridConcurrent(axis=1, prefix=prefix)
+    with module.name_scope():
+        module.add(_branch([_same(320, 1)]))
+        for rows in ([_same(384, 1)], [_same(448, 1), _same(384, 3)]):
+            split = HybridConcurrent(axis=1, prefix="")
+            branch = nn.HybridSequential(prefix="")
+            branch.add(_branch(rows))
+            split.add(*[_branch(part) for part in SPLIT])
+            branch.add(split)
+            module.add(branch)
+        module.add(_branch([AVERAGE, _same(192, 1)]))
+    return module
+
+
+def _branch(rows):
+    branch = nn.HybridSequential(prefix="")
+    for row in rows:
+        branch.add(nn.AvgPool2D(pool_size=3, strides=1, padding=1) if row == AVERAGE else _layer(row))
+    return branch
+
+
+def _layer(row):
+    if row == MAXIMUM:
+        return nn.MaxPool2D(pool_size=3, strides=2)
+    layer = nn.HybridSequential(prefix="")
+    layer.add(nn.Conv2D(*row, use_bias=False), nn.BatchNorm(epsilon=0.001), nn.Activation("relu"))
+    return layer
+
+
+inception_v3 = model("inceptionv3", Inception3)

@@ -1,0 +1,171 @@
+"""Residual networks: version 1 (He et al., 2016a) and version 2, with activation before convolution (He et al., 2016b)."""
+
+from __future__ import annotations
+
+from gluon import nn
+from gluon.block import HybridBlock
+from gluon.model_zoo.vision.registry import MODELS, Classifier, model
+
+# number of layers -> (whether blocks are bottlenecks, blocks of each stage, channels of the stem and of each stage)
+CONFIGURATIONS = {
+    18: (False, (2, 2, 2, 2), (64, 64, 128, 256, 512)),
+    34: (False, (3, 4, 6, 3), (64, 64, 128, 256, 512)),
+    50: (True, (3, 4, 6, 3), (64, 256, 512, 1024, 2048)),
+    101: (True, (3, 4, 23, 3), (64, 256, 512, 1024, 2048)),
+    152: (True, (3, 8, 36, 3), (64, 256, 512, 1024, 2048)),
+}
+
+
+class _BlockV1(HybridBlock):
+    """relu(body(x) + shortcut(x)); `downsample` makes the shortcut a strided 1x1 convolution."""
+
+    def __init__(self, channels, stride, downsample=False, in_channels=0, **kwargs):
+        super().__init__(**kwargs)
+        self.body = nn.HybridSequential(prefix="")
+        self._add_body(channels, stride, in_channels)
+        self.downsample = None
+        if downsample:
+            self.downsample = nn.HybridSequential(prefix="")
+            self.downsample.add(_conv1x1(channels, stride, in_channels), nn.BatchNorm())
+
+    def hybrid_forward(self, F, x):
+        shortcut = x if self.downsample is None else self.downsample(x)
+        return F.Activation(self.body(x) + shortcut, act_type="relu")
+
+
+class BasicBlockV1(_BlockV1):
+    """Two 3x3 convolutions."""
+
+    def _add_body(self, channels, stride, in_channels):
+        self.body.add(_conv3x3(channels, stride, in_channels), nn.BatchNorm(), nn.Activation("relu"))
+        self.body.add(_conv3x3(channels, 1, channels), nn.BatchNorm())
+
+
+class BottleneckV1(_BlockV1):
+    """A 3x3 convolution of a quarter of the channels between two 1x1 convolutions."""
+
+    def _add_body(self, channels, stride, in_channels):
+        narrow = channels // 4
+        self.body.add(nn.Conv2D(narrow, kernel_size=1, strides=stride), nn.BatchNorm(), nn.Activation("relu"))
+        self.body.add(_conv3x3(narrow, 1, narrow), nn.BatchNorm(), nn.Activation("relu"))
+        self.body.add(nn.Conv2D(channels, kernel_size=1, strides=1), nn.BatchNorm())
+
+
+class BasicBlockV2(HybridBlock):
+    """Two 3x3 convolutions, each after normalisation and relu."""
+
+    def __init__(self, channels, stride, downsample=False, in_channels=0, **kwargs):
+        super().__init__(**kwargs)
+        self.bn1 = nn.BatchNorm()
+        self.conv1 = _conv3x3(channels, stride, in_channels)
+        self.bn2 = nn.BatchNorm()
+        self.conv2 = _conv3x3(channels, 1, channels)
+        self.downsample = _conv1x1(channels, stride, in_channels) if downsample else None
+
+    def hybrid_forward(self, F, x):
+        active = F.Activation(self.bn1(x), act_type="relu")
+        shortcut = x if self.downsample is None else self.downsample(active)
+        x = F.Activation(self.bn2(self.conv1(active)), act_type="relu")
+        return self.conv2(x) + shortcut
+
+
+class BottleneckV2(HybridBlock):
+    """1x1, 3x3 and 1x1 convolutions, each after normalisation and relu."""
+
+    def __init__(self, channels, stride, downsample=False, in_channels=0, **kwargs):
+        super().__init__(**kwargs)
+        self.bn1 = nn.BatchNorm()
+        self.conv1 = nn.Conv2D(channels // 4, kernel_size=1, strides=1, use_bias=False)
+        self.bn2 = nn.BatchNorm()
+        self.conv2 = _conv3x3(channels // 4, stride, channels // 4)
+        self.bn3 = nn.BatchNorm()
+        self.conv3 = nn.Conv2D(channels, kernel_size=1, strides=1, use_bias=False)
+        self.downsample = _conv1x1(channels, stride, in_channels) if downsample else None
+
+    def hybrid_forward(self, F, x):
+        active = F.Activation(self.bn1(x), act_type="relu")
+        shortcut = x if self.downsample is None else self.downsample(active)
+        x = F.Activation(self.bn2(self.conv1(active)), act_type="relu")
+        x = F.Activation(self.bn3(self.conv2(x)), act_type="relu")
+        return self.conv3(x) + shortcut
+
+
+class _ResNet(Classifier):
+    """Stem, stages and pooling.
+
+    block: class of the blocks. layers: blocks of each stage. channels: of the stem and of each stage. thumbnail: the stem
+    is one 3x3 convolution, for small images.
+    """
+
+    def _add_stem(self, channels, thumbnail):
+        if thumbnail:
+            self.features.add(_conv3x3(channels, 1, 0))
+        else:
+            self.features.add(nn.Conv2D(channels, 7, 2, 3, use_bias=False), nn.BatchNorm(), nn.Activation("relu"))
+            self.features.add(nn.MaxPool2D(3, 2, 1))
+
+    def _add_stages(self, block, layers, channels):
+        if len(layers) != len(channels) - 1:
+            raise AssertionError(f"channels has one number more than layers, got {channels} and {layers}")
+        for i, count in enumerate(layers):
+            stage = nn.HybridSequential(prefix=f"stage{i + 1}_")
+            before, after = channels[i], channels[i + 1]
+            with stage.name_scope():
+                stage.add(block(after, 1 if i == 0 else 2, after != before, in_channels=before, prefix=""))
+                for _ in range(count - 1):
+                    stage.add(block(after, 1, False, in_channels=after, prefix=""))
+            self.features.add(stage)
+
+
+class ResNetV1(_ResNet):
+    """Input (batch, 3, 224, 224), output (batch, classes)."""
+
+    def __init__(self, block, layers, channels, classes=1000, thumbnail=False, **kwargs):
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.features = nn.HybridSequential(prefix="")
+            self._add_stem(channels[0], thumbnail)
+            self._add_stages(block, layers, channels)
+            self.features.add(nn.GlobalAvgPool2D())
+            self.output = nn.Dense(classes, in_units=channels[-1])
+
+
+class ResNetV2(_ResNet):
+    """Input (batch, 3, 224, 224), output (batch, classes)."""
+
+    def __init__(self, block, layers, channels, classes=1000, thumbnail=False, **kwargs):
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.features = nn.HybridSequential(prefix="")
+            self.features.add(nn.BatchNorm(scale=False, center=False))
+            self._add_stem(channels[0], thumbnail)
+            self._add_stages(block, layers, channels)
+            self.features.add(nn.BatchNorm(), nn.Activation("relu"), nn.GlobalAvgPool2D(), nn.Flatten())
+            self.output = nn.Dense(classes, in_units=channels[-1])
+
+
+def get_resnet(version, num_layers, pretrained=False, ctx=None, root=None, **kwargs):
+    """ResNet of version 1 or 2 with 18, 34, 50, 101 or 152 layers."""
+    name = f"resnet{num_layers}_v{version}"
+    if name not in MODELS:
+        raise AssertionError(f"there is no {name}: versions are 1 and 2, layers {', '.join(map(str, CONFIGURATIONS))}")
+    return MODELS[name](pretrained, ctx, root, **kwargs)
+
+
+def _conv3x3(channels, stride, in_channels):
+    return nn.Conv2D(channels, kernel_size=3, strides=stride, padding=1, use_bias=False, in_channels=in_channels)
+
+
+def _conv1x1(channels, stride, in_channels):
+    return nn.Conv2D(channels, kernel_size=1, strides=stride, use_bias=False, in_channels=in_channels)
+
+
+def _resnet(version, layers):
+    bottleneck, counts, channels = CONFIGURATIONS[layers]
+    network = (ResNetV1, ResNetV2)[version - 1]
+    block = ((BasicBlockV1, BottleneckV1), (BasicBlockV2, BottleneckV2))[version - 1][bottleneck]
+    return model(f"resnet{layers}_v{version}", lambda **kw: network(block, counts, channels, **kw))
+
+
+resnet18_v1, resnet34_v1, resnet50_v1, resnet101_v1, resnet152_v1 = (_resnet(1, n) for n in CONFIGURATIONS)
+resnet18_v2, resnet34_v2, resnet50_v2, resnet101_v2, resnet152_v2 = (_resnet(2, n) for n in CONFIGURATIONS)

@@ -1,0 +1,50 @@
+"""VGG (Simonyan and Zisserman, 2015)."""
+
+from core.initializer import Xavier
+from gluon import nn
+from gluon.model_zoo.vision.registry import MODELS, Classifier, model
+
+FILTERS = (64, 128, 256, 512, 512)
+# number of layers -> convolutions of each size of the image
+CONVOLUTIONS = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}
+
+
+class VGG(Classifier):
+    """Input (batch, 3, 224, 224), output (batch, classes).
+
+    layers, filters: convolutions of each size of the image, and their channels. batch_norm: whether each one is
+    followed by `BatchNorm`.
+    """
+
+    def __init__(self, layers, filters, classes=1000, batch_norm=False, **kwargs):
+        super().__init__(**kwargs)
+        if len(layers) != len(filters):
+            raise AssertionError(f"layers and filters differ in length: {layers}, {filters}")
+        with self.name_scope():
+            self.features = nn.HybridSequential(prefix="")
+            for count, channels in zip(layers, filters):
+                for _ in range(count):
+                    init = Xavier(rnd_type="gaussian", factor_type="out", magnitude=2)
+                    self.features.add(nn.Conv2D(channels, kernel_size=3, padding=1, weight_initializer=init))
+                    if batch_norm:
+                        self.features.add(nn.BatchNorm())
+                    self.features.add(nn.Activation("relu"))
+                self.features.add(nn.MaxPool2D(strides=2))
+            for _ in range(2):
+                self.features.add(nn.Dense(4096, activation="relu", weight_initializer="normal"), nn.Dropout(0.5))
+            self.output = nn.Dense(classes, weight_initializer="normal")
+
+
+def get_vgg(num_layers, pretrained=False, ctx=None, root=None, **kwargs):
+    """VGG with 11, 13, 16 or 19 layers."""
+    name = f"vgg{num_layers}{'_bn' if kwargs.pop('batch_norm', False) else ''}"
+    return MODELS[name](pretrained, ctx, root, **kwargs)
+
+
+def _vgg(layers, batch_norm=False):
+    name = f"vgg{layers}{'_bn' if batch_norm else ''}"
+    return model(name, lambda **kw: VGG(CONVOLUTIONS[layers], FILTERS, **{"batch_norm": batch_norm, **kw}))
+
+
+vgg11, vgg13, vgg16, vgg19 = (_vgg(layers) for layers in CONVOLUTIONS)
+vgg11_bn, vgg13_bn, vgg16_bn, vgg19_bn = (_vgg(layers, batch_norm=True) for layers in CONVOLUTIONS)
