@@ -460,6 +460,7 @@ class Deferred(NDArray):
 
     __slots__ = ("_parameter",)
     _is_placeholder = True
+    _wrap = NDArray._wrap  # results are arrays, not placeholders
 
     def __init__(self, parameter):
         self._parameter = parameter

@@ -1,0 +1,72 @@
+"""A small training program over `scripts.common.run`, which can kill itself at a given moment.
+
+Everything random that a program may use takes part: initializers, dropout, the loader's shuffle, NumPy, Python.
+"""
+
+import argparse
+import os
+import random
+import signal
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import numpy as np
+
+import core as mx
+from gluon import Trainer, nn
+from gluon.data import ArrayDataset, DataLoader
+from gluon.loss import SoftmaxCrossEntropyLoss
+from scripts.common.classify import train_epoch
+from scripts.common.run import Run, add_run_arguments
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lr", type=float, default=0.01)
+    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--die", default="", help="EPOCH:BATCH, or EPOCH:checkpoint")
+    add_run_arguments(parser, run="small")
+    args = parser.parse_args()
+    death = args.die
+    del args.die
+
+    run = Run("test", args, data={})
+    numbers = np.random.RandomState(0)
+    x, y = numbers.standard_normal((64, 10)).astype(np.float32), numbers.randint(0, 3, 64).astype(np.float32)
+    batches = DataLoader(ArrayDataset(x, y), 8, shuffle=True)
+    net = nn.HybridSequential()
+    net.add(nn.Dense(16, activation="relu"), nn.BatchNorm(), nn.Dropout(0.5), nn.Dense(3))
+    net.initialize(mx.init.Xavier())
+    schedule = mx.lr_scheduler.FactorScheduler(step=5, factor=0.9, base_lr=args.lr)
+    trainer = Trainer(net.collect_params(), "adam", {"learning_rate": args.lr, "lr_scheduler": schedule})
+
+    for epoch in run.epochs(args.epochs, net, trainer):
+        metrics = train_epoch(
+            net,
+            dying(run.progress(batches, "training"), f"{epoch}:", death),
+            trainer,
+            SoftmaxCrossEntropyLoss(),
+            mx.cpu(),
+        )
+        metrics |= {"numpy": float(np.random.random()), "python": random.random()}
+        run.epoch_done(epoch, metrics, samples=64)
+        if death == f"{epoch}:checkpoint":
+            trainer.save_states = lambda _: die()
+    run.finish("loss", "train_accuracy")
+
+
+def dying(batches, epoch: str, death: str):
+    for index, batch in enumerate(batches):
+        if death == f"{epoch}{index}":
+            die()
+        yield batch
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""A run repeats for one seed, and a killed run resumes to the numbers of an undisturbed one."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.common.record import without_times
+
+PROGRAM = Path(__file__).with_name("program.py")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    assert program(folder).returncode == 0
+    return folder
+
+
+def test_two_runs_of_one_seed_have_the_same_logs_but_for_times(undisturbed, tmp_path):
+    assert program(tmp_path).returncode == 0
+    assert records(tmp_path) == records(undisturbed)
+
+
+def test_another_seed_gives_other_numbers(undisturbed, tmp_path):
+    assert program(tmp_path, "--seed", "1").returncode == 0
+    assert records(tmp_path)[1]["final"] != records(undisturbed)[1]["final"]
+
+
+@pytest.mark.parametrize("death", ["1:3", "3:0", "3:7", "2:checkpoint", "4:checkpoint"])
+def test_a_killed_run_resumes_to_the_same_logs_but_for_times(undisturbed, tmp_path, death):
+    assert program(tmp_path, "--die", death).returncode == -signal.SIGKILL
+    assert "final" not in record(tmp_path)
+    assert program(tmp_path, "--resume").returncode == 0
+    log, facts = records(tmp_path)
+    assert (log, facts) == records(undisturbed)
+
+
+def test_a_finished_run_resumes_to_the_same_end(undisturbed, tmp_path):
+    assert program(tmp_path).returncode == 0
+    assert program(tmp_path, "--resume").returncode == 0
+    assert records(tmp_path) == records(undisturbed)
+
+
+def test_a_run_does_not_resume_with_other_arguments(tmp_path):
+    assert program(tmp_path, "--die", "2:0").returncode == -signal.SIGKILL
+    result = program(tmp_path, "--resume", "--lr", "0.5")
+    assert result.returncode == 1
+    assert "--lr 0.01, now given 0.5" in result.stderr
+
+
+def test_a_new_run_leaves_other_files_in_the_checkpoint_folder_alone(tmp_path):
+    kept = tmp_path / "checkpoints" / "notes.txt"
+    kept.parent.mkdir()
+    kept.write_text("mine")
+    assert program(tmp_path).returncode == 0
+    assert kept.read_text() == "mine"
+    assert sorted(path.name for path in kept.parent.iterdir()) == ["epoch-0004", "notes.txt"]
+
+
+# ---------------------------------------------------------------- helpers
+
+
+def program(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, PROGRAM, "--log-dir", folder, "--save-dir", folder / "checkpoints", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+def record(folder: Path) -> dict:
+    (path,) = (path for path in folder.rglob("*.json") if "checkpoints" not in path.parts)
+    return json.loads(path.read_text())
+
+
+def records(folder: Path) -> tuple[str, dict]:
+    """The log and the JSON without their times and the command (its folders and --resume differ)."""
+    (log,) = folder.rglob("*.log")
+    lines = [line for line in without_times(log.read_text()).splitlines() if not line.startswith("command:")]
+    facts = without_times(record(folder))
+    del facts["command"]
+    return "\n".join(lines), facts
