@@ -6,6 +6,7 @@ from the NumPy Generator that the caller passes, one an image, so that results d
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, fields
 
@@ -117,7 +118,7 @@ class Recipe(Normalisation):
             image = self.short_edge(image, self.resize, rng)
         if self.random_resized_crop:
             image = self._resized_crop(image, rng)
-        elif self._warps():
+        elif self._warps:
             image = self._warped(image, rng)
         if self.pad > 0:
             image = resample.border(image, *[self.pad] * 4, kind=0, values=self.fill_value)
@@ -198,6 +199,7 @@ class Recipe(Normalisation):
         y, x = (rows - side) // 2, (columns - side) // 2
         return self.resized(image[y : y + side, x : x + side], *self.data_shape[1:], rng)
 
+    @functools.cached_property
     def _warps(self) -> bool:
         neutral = {field.name: field.default for field in fields(self)}
         names = (

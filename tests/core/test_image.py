@@ -5,11 +5,14 @@ import random
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import core as mx
 from core.base import MXNetError
 from core.image import codec, detection, resample
 from core.recordio import IRHeader, MXIndexedRecordIO, pack
+from tests.support.mutations import mutated, survives
 from tests.support.places import REFERENCE, by_id, recorded, run_program
 
 RNG = np.random.default_rng(0)
@@ -135,8 +138,19 @@ def test_what_is_no_image_is_refused(tmp_path):
         mx.image.imdecode(b"")
 
 
+@pytest.mark.parametrize("ending", [".jpg", ".png"])
+def test_damaged_images_give_an_error_or_pixels(ending):
+    @settings(max_examples=500, deadline=2000, suppress_health_check=list(HealthCheck))
+    @given(mutated(codec.encode(PICTURE, ending, 5)), st.sampled_from([0, 1, -1]))
+    def run(data, flag):
+        survives(lambda: codec.decode(data, flag))
+
+    run()
+
+
 def test_either_kind_of_array_comes_back_as_it_was_given():
-    for given in (PICTURE, mx.nd.array(PICTURE, dtype="uint8")):
+    for source in (PICTURE, mx.nd.array(PICTURE, dtype="uint8")):
+        given = source
         for function in (lambda x: mx.image.imresize(x, 4, 5), lambda x: mx.image.color_normalize(x, 1.0, 2.0)):
             assert type(function(given)) is type(given)
         for augmenter in mx.image.CreateAugmenter(
