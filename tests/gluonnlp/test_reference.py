@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-GROUPS = "batchify|embedding|metrics_losses|optimizer_init|sampler|scripts|transforms|utils/gluonnlp.(data|utils)|vocab"
+GROUPS = "batchify|embedding|metrics_losses|optimizer_init|sampler|sampling|scripts|transforms|utils/gluonnlp.(data|utils)|vocab"
 
 
 def test_recorded_answers(reference, root, tmp_path):
