@@ -271,6 +271,7 @@ def test_archives_are_fetched_checked_and_unpacked_once(tmp_path, monkeypatch):
     assert list(D.GlueSST2(root=str(root))) == [["fine", "1"]]
 
 
+@pytest.mark.filterwarnings("ignore:file")
 def test_a_wrong_archive_is_refused(tmp_path, monkeypatch):
     archive = mirror(tmp_path / "repo", monkeypatch)
     archive.write_bytes(archive.read_bytes() + b"x")

@@ -79,5 +79,5 @@ def test_states_of_any_structure_are_repeated():
 
 @pytest.mark.parametrize(("beam_size", "eos_id"), [(0, 0), (1, -1)])
 def test_settings_are_checked(beam_size, eos_id):
-    with pytest.raises(ValueError, match="must be|is the index"):
+    with pytest.raises(ValueError, match=r"must be|is the index"):
         nlp.model.BeamSearchSampler(beam_size, decoder, eos_id)
