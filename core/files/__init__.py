@@ -9,7 +9,7 @@ from core.files.params import Record, load_params, read_params, write_params
 from core.files.pickles import Instance, read_pickle
 from core.files.reader import Reader
 from core.files.safetensors import read_safetensors, write_safetensors
-from core.files.states import read_states, write_states
+from core.files.states import read_states, write_mxnet_states, write_states
 
 __all__ = [
     "Instance",
@@ -22,6 +22,7 @@ __all__ = [
     "read_states",
     "replacing",
     "write_bytes",
+    "write_mxnet_states",
     "write_params",
     "write_safetensors",
     "write_states",

@@ -7,6 +7,7 @@ optimizer's plain attributes as JSON.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Mapping
@@ -14,14 +15,19 @@ from collections.abc import Mapping
 import numpy as np
 
 from core.base import MXNetError
-from core.files.params import Record, read_record
+from core.files.atomic import write_bytes
+from core.files.params import Record, read_record, write_record
+from core.files.pickle_writer import dump_pickle
 from core.files.pickles import Instance, load_pickle
 from core.files.reader import Reader
 from core.files.safetensors import read_safetensors, write_safetensors
 
 FORMAT = "optimizer-states-1"
 INERT = r"(mxnet\.(ndarray|numpy|optimizer|lr_scheduler)|gluonnlp\.optimizer)(\.\w+)*"
-ARRAYS = r"mxnet\.(ndarray|numpy)(\.\w+)*"
+# Attributes that every optimizer of MXNet has and that say nothing about a run.
+OPTIMIZER_DEFAULTS = {"lr_scheduler": None, "idx2name": {}, "sym_info": (), "allow_np_array": False}
+# How many parameters MXNet's optimizers update in one call; 0 for the others.
+AGGREGATED = {"SGD": 4, "ccSGD": 4, "LARS": 4, "LAMB": 45}
 
 
 def read_states(path: str | os.PathLike) -> tuple[dict, Instance | None]:
@@ -71,6 +77,40 @@ def write_states(path: str | os.PathLike, states: Mapping, optimizer: Instance |
         "optimizer": json.dumps(_to_json(optimizer, "optimizer")),
     }
     write_safetensors(path, tensors, metadata)
+
+
+def write_mxnet_states(path: str | os.PathLike, states: Mapping, optimizer: Instance | None = None) -> None:
+    """Writes states and the optimizer as the pickle that MXNet's `Trainer.load_states` reads, atomically.
+
+    An optimizer or schedule without a module gets that of MXNet's. Raises MXNetError for what is not plain data.
+    """
+    content = {index: _pickled(state) for index, state in states.items()}
+    write_bytes(path, dump_pickle(content if optimizer is None else (content, _named_by_mxnet(optimizer))))
+
+
+def _pickled(state):
+    """A state with records as the pickled arrays of MXNet."""
+    if isinstance(state, (tuple, list)):
+        return type(state)(_pickled(part) for part in state)
+    if state is None or isinstance(state, (bool, int, float, str)):
+        return state
+    file = io.BytesIO()
+    write_record(file, Record.of(state))
+    return Instance("mxnet.ndarray.ndarray.NDArray", (None,), {"handle": bytearray(file.getvalue())})
+
+
+def _named_by_mxnet(thing: Instance) -> Instance:
+    """The same object under the name, and with the attributes, that MXNet expects."""
+    attributes = dict(thing.attributes)
+    for name, value in attributes.items():
+        if isinstance(value, Instance):
+            attributes[name] = _named_by_mxnet(value)
+    if "_all_index_update_counts" in attributes:
+        aggregated = AGGREGATED.get(thing.name.rpartition(".")[2], 0)
+        attributes = {**OPTIMIZER_DEFAULTS, "aggregate_num": aggregated, **attributes}
+        attributes["_index_update_count"] = attributes["_all_index_update_counts"].setdefault(0, {})
+    module = "mxnet.optimizer.optimizer" if "_all_index_update_counts" in attributes else "mxnet.lr_scheduler"
+    return Instance(thing.name if "." in thing.name else f"{module}.{thing.name}", thing.args, attributes)
 
 
 def _from_safetensors(path: str | os.PathLike) -> tuple[dict, Instance | None]:
