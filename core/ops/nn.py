@@ -201,30 +201,30 @@ def _max_pool(data, *, kernel: Shape, stride: Shape, pad: Any_):
 
 
 @gradient(_max_pool)
-def _(head, out1, data_shape):
-    return [F._max_pool_grad(head, out1, shape=data_shape)]
+def _(head, out1, data_shape, attrs):
+    return [F._max_pool_grad(head, out1, shape=data_shape, **vars(attrs))]
 
 
 @operator("_max_pool_grad")
-def _max_pool_grad(head, argmax, *, shape: Shape):
+def _max_pool_grad(head, argmax, *, shape: Shape, kernel: Shape, stride: Shape, pad: Any_):
     """Each head at the place of its window's maximum."""
-    return kernels.pool.max_pool_grad(head, argmax, shape)
+    return kernels.pool.max_pool_grad(head, argmax, shape, kernel, stride, pad)
 
 
 @gradient(_max_pool_grad)
-def _(head1, argmax):
-    return [F._max_pool_gather(head1, argmax), None]
+def _(head1, argmax, attrs):
+    return [F._max_pool_gather(head1, argmax, kernel=attrs.kernel, stride=attrs.stride, pad=attrs.pad), None]
 
 
 @operator("_max_pool_gather")
-def _max_pool_gather(data, argmax):
-    """The elements at the places of the maxima."""
+def _max_pool_gather(data, argmax, *, kernel: Shape, stride: Shape, pad: Any_):
+    """The elements at the places of the maxima of these windows."""
     return kernels.pool.max_pool_gather(data, argmax)
 
 
 @gradient(_max_pool_gather)
-def _(head, argmax, data_shape):
-    return [F._max_pool_grad(head, argmax, shape=data_shape), None]
+def _(head, argmax, data_shape, attrs):
+    return [F._max_pool_grad(head, argmax, shape=data_shape, **vars(attrs)), None]
 
 
 @operator("_avg_pool")

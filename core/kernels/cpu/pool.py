@@ -45,23 +45,21 @@ def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads) -> tuple[Tensor, 
     return y, _to_unpadded(argmax, plan, tuple(x.shape[2:]))
 
 
-def max_pool_grad(dy: Tensor, argmax: Tensor, x_shape: Ints) -> Tensor:
+def max_pool_grad(dy: Tensor, argmax: Tensor, x_shape: Ints, kernel: Ints, stride: Ints, pad: Pads) -> Tensor:
     """Gradient of `max_pool`: each dy (N, C, *out) is added at its position in a zero array of shape `x_shape`."""
-    extent, out = tuple(x_shape[2:]), tuple(dy.shape[2:])
+    plan = _plan(tuple(x_shape[2:]), kernel, stride, pad)
     if not dy.numel():
         return dy.new_zeros(x_shape)
-    if any(o > size for o, size in zip(out, extent, strict=True)):
+    if plan.padded is not None:
         return _scatter(dy, argmax, x_shape)
-    # ATen's backward reads positions, dy and the shape of x; the window only has to explain the shape of dy.
-    stride = [size // o for size, o in zip(extent, out, strict=True)]
-    kernel = [size - (o - 1) * s for size, o, s in zip(extent, out, stride, strict=True)]
-    layout, lead = memory_format(dy), [1] * (len(extent) == 1)
-    kernel, stride, n = lead + kernel, lead + stride, max(len(extent), 2)
-    x = torch.empty((*x_shape[:2], *lead, *extent), dtype=dy.dtype, device=dy.device, memory_format=layout)
+    layout, n = memory_format(dy), len(plan.window[0])
+    # ATen reads no value of x, only its shape and layout.
+    shape = (*x_shape[:2], *(1,) * (n - len(kernel)), *x_shape[2:])
+    x = torch.empty(shape, dtype=dy.dtype, device=dy.device, memory_format=layout)
     dx = _aten(n, "max_pool{}d_with_indices_backward")(
-        _unsqueeze(dy), x, kernel, stride, [0] * n, [1] * n, False, _unsqueeze(argmax)
+        _unsqueeze(dy), x, *plan.window, (1,) * n, plan.ceil, _unsqueeze(argmax)
     )
-    return _squeeze(dx, len(extent)).contiguous(memory_format=layout)
+    return _squeeze(dx, len(kernel)).contiguous(memory_format=layout)
 
 
 def max_pool_gather(ddx: Tensor, argmax: Tensor) -> Tensor:
@@ -187,7 +185,7 @@ def _to_unpadded(argmax: Tensor, plan: _Plan, extent: Ints) -> Tensor:
 
 
 def _scatter(dy: Tensor, argmax: Tensor, x_shape: Ints) -> Tensor:
-    """More windows than places, which ATen's backward refuses."""
+    """The gradient for windows that ATen does not know."""
     at = argmax.flatten(2)
     flat = dy.new_zeros((*x_shape[:2], math.prod(x_shape[2:])))
     flat.scatter_add_(2, at.clamp(min=0), dy.flatten(2).masked_fill(at < 0, 0))

@@ -14,8 +14,6 @@ one entry a spatial axis. Operands may have any strides; inside, and in results,
   visits no tap that leads between places.
 - `_weight_gemm`: rows are output channels, columns (tap, input channel), the sum runs over all places and is split.
 - `_depthwise`, `_depthwise_weight`: one input channel a group leaves nothing to multiply as matrices.
-
-With fewer than three spatial axes the leading ones have extent 1.
 """
 
 from __future__ import annotations
@@ -31,6 +29,7 @@ from torch import Tensor
 from core.kernels.triton import matmul as products
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.autotune import Config, choose, processors, shape_class
+from core.kernels.triton.places import channels_last, empty, reach, three, unravel3
 from core.kernels.triton.tiles import (
     accumulator,
     add_partials,
@@ -49,8 +48,8 @@ Ints = tuple[int, ...]
 def conv(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
     """Cross-correlation of x with w, plus b (O,) where given."""
     how = _Geometry.of(w.shape, stride, dilate, pad, groups)
-    x, w = _channels_last(x), _channels_last(w)
-    y = _empty((x.shape[0], *how.out(x.shape[1:-1]), w.shape[0]), x)
+    x, w = channels_last(x), channels_last(w)
+    y = empty((x.shape[0], *how.out(x.shape[1:-1]), w.shape[0]), x)
     if how.pointwise:
         y = products.linear(x, w.view(w.shape[0], w.shape[-1]), b)
     elif how.depthwise:
@@ -63,8 +62,8 @@ def conv(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad
 def conv_data_grad(dy: Tensor, w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
     """Gradient of `conv` by x, of shape `x_shape`; also the forward pass of a transposed convolution."""
     how = _Geometry.of(w.shape, stride, dilate, pad, groups)
-    dy, w = _channels_last(dy), _channels_last(w)
-    dx = _empty((x_shape[0], *x_shape[2:], x_shape[1]), dy)
+    dy, w = channels_last(dy), channels_last(w)
+    dx = empty((x_shape[0], *x_shape[2:], x_shape[1]), dy)
     if how.pointwise:
         dx = products.matmul(dy, w.view(w.shape[0], w.shape[-1]))
     elif how.depthwise:
@@ -79,8 +78,8 @@ def conv_weight_grad(
 ) -> Tensor:
     """Gradient of `conv` by w, of shape `w_shape`."""
     how = _Geometry.of(w_shape, stride, dilate, pad, groups)
-    dy, x = _channels_last(dy), _channels_last(x)
-    dw = _empty((w_shape[0], *w_shape[2:], w_shape[1]), dy)
+    dy, x = channels_last(dy), channels_last(x)
+    dw = empty((w_shape[0], *w_shape[2:], w_shape[1]), dy)
     if how.pointwise:
         rows = math.prod(dy.shape[:-1])
         dw = products.matmul(dy.view(rows, dy.shape[-1]), x.view(rows, x.shape[-1]), transpose_a=True).view(dw.shape)
@@ -93,7 +92,7 @@ def conv_weight_grad(
 
 def conv_bias_grad(dy: Tensor) -> Tensor:
     """Gradient of `conv` by b: dy (N, O, *out) summed over all axes but 1, as a product with a row of ones."""
-    dy = _channels_last(dy)
+    dy = channels_last(dy)
     rows = math.prod(dy.shape[:-1])
     ones = torch.ones((1, rows), dtype=dy.dtype, device=dy.device)
     return products.matmul(ones, dy.view(rows, dy.shape[-1])).view(dy.shape[-1])
@@ -153,13 +152,11 @@ class _Geometry(NamedTuple):
     def of(cls, w_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> _Geometry:
         kernel = tuple(w_shape[2:])
         channels = (w_shape[0] // groups, w_shape[1])
-        return cls(
-            _three(kernel, 1), _three(stride, 1), _three(dilate, 1), _three(pad, 0), groups, channels, len(kernel)
-        )
+        return cls(three(kernel, 1), three(stride, 1), three(dilate, 1), three(pad, 0), groups, channels, len(kernel))
 
     def out(self, extent: Ints) -> Ints:
         """Places of y along each axis for `extent` places of x."""
-        sizes = zip(_three(extent, 1), self.kernel, self.stride, self.dilate, self.pad, strict=True)
+        sizes = zip(three(extent, 1), self.kernel, self.stride, self.dilate, self.pad, strict=True)
         return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, d, p in sizes)[3 - self.ndim :]
 
     @property
@@ -184,7 +181,7 @@ def _launch_gather(target: Tensor, source: Tensor, w: Tensor, bias: Tensor | Non
     """Fills target (N, *places, channels) from source, of the same kind: y from x, or (`backward`) dx from dy."""
     if not target.numel():
         return
-    places, reached = _three(target.shape[1:-1], 1), _three(source.shape[1:-1], 1)
+    places, reached = three(target.shape[1:-1], 1), three(source.shape[1:-1], 1)
     phases = how.phases(backward)
     rows = target.shape[0] * math.prod(triton.cdiv(n, p) for n, p in zip(places, phases, strict=True))
     o, c = how.channels
@@ -224,7 +221,7 @@ def _launch_weight(dw: Tensor, dy: Tensor, x: Tensor, how: _Geometry) -> None:
         splits, k_each = split_along(rows, block_k, tiles, 2 * processors(dw.device))
         partials = partials_of(splits, dw)
         _weight_gemm[(tiles * splits,)](
-            dy, x, dw if partials is None else partials, rows, *_three(dy.shape[1:-1], 1), *_three(x.shape[1:-1], 1),
+            dy, x, dw if partials is None else partials, rows, *three(dy.shape[1:-1], 1), *three(x.shape[1:-1], 1),
             o, c, how.groups, splits, k_each, dw.numel(), **how.constexprs(), UNIFORM=c % block_n == 0,
             ACCUMULATOR=in_triton(accumulator(dw.dtype)), PRECISION=precision(dw.dtype), **config.launch_options(),
         )  # fmt: skip
@@ -243,7 +240,7 @@ def _launch_depthwise(target: Tensor, source: Tensor, w: Tensor, bias: Tensor | 
     def run(config: Config) -> None:
         grid = (triton.cdiv(rows, config["BLOCK_R"]), triton.cdiv(channels, config["BLOCK_C"]))
         _depthwise[grid](
-            source, w, or_else(bias, w), target, rows, *_three(target.shape[1:-1], 1), *_three(source.shape[1:-1], 1),
+            source, w, or_else(bias, w), target, rows, *three(target.shape[1:-1], 1), *three(source.shape[1:-1], 1),
             channels, **how.constexprs(), MULTIPLIER=how.channels[0], BACKWARD=backward, HAS_BIAS=bias is not None,
             ACCUMULATOR=in_triton(accumulator(target.dtype)), **config.launch_options(),
         )  # fmt: skip
@@ -262,7 +259,7 @@ def _launch_depthwise_weight(dw: Tensor, dy: Tensor, x: Tensor, how: _Geometry) 
         splits, each = split_along(rows, config["BLOCK_R"], tiles, 4 * processors(dw.device))
         partials = partials_of(splits, dw)
         _depthwise_weight[(tiles * splits,)](
-            dy, x, dw if partials is None else partials, rows, *_three(dy.shape[1:-1], 1), *_three(x.shape[1:-1], 1),
+            dy, x, dw if partials is None else partials, rows, *three(dy.shape[1:-1], 1), *three(x.shape[1:-1], 1),
             channels, each, **how.constexprs(), MULTIPLIER=how.channels[0],
             ACCUMULATOR=in_triton(accumulator(dw.dtype)), **config.launch_options(),
         )  # fmt: skip
@@ -275,19 +272,6 @@ def _launch_depthwise_weight(dw: Tensor, dy: Tensor, x: Tensor, how: _Geometry) 
 
 def _configs(table: dict[int, list[Config]], dtype: torch.dtype) -> list[Config]:
     return table[dtype.itemsize] if dtype.is_floating_point else INTEGER_CONFIGS
-
-
-def _channels_last(t: Tensor) -> Tensor:
-    """(N, C, *spatial) as a contiguous (N, *spatial, C): a view if t is channels-last already, else a copy."""
-    return t.movedim(1, -1).contiguous()
-
-
-def _empty(shape: Ints, like: Tensor) -> Tensor:
-    return torch.empty(shape, dtype=like.dtype, device=like.device)
-
-
-def _three(values, fill: int) -> Ints:
-    return (fill,) * (3 - len(values)) + tuple(values)
 
 
 # ---------------------------------------------------------------- kernels
@@ -308,12 +292,12 @@ def _gather_gemm(
     item = item // tiles
     group, item = item % groups, item // groups
     split, phase = item % splits, item // splits
-    phase_d, phase_h, phase_w = _unravel3(phase, PHASES[1], PHASES[2])
+    phase_d, phase_h, phase_w = unravel3(phase, PHASES[1], PHASES[2])
 
     at = row * BLOCK_M + tl.arange(0, BLOCK_M)
     of_phase = tl.cdiv(places_d, PHASES[0]), tl.cdiv(places_h, PHASES[1]), tl.cdiv(places_w, PHASES[2])
     image = at // (of_phase[0] * of_phase[1] * of_phase[2])
-    d, h, v = _unravel3(at % (of_phase[0] * of_phase[1] * of_phase[2]), of_phase[1], of_phase[2])
+    d, h, v = unravel3(at % (of_phase[0] * of_phase[1] * of_phase[2]), of_phase[1], of_phase[2])
     d, h, v = d * PHASES[0] + phase_d, h * PHASES[1] + phase_h, v * PHASES[2] + phase_w
     valid = (at < rows) & (d < places_d) & (h < places_h) & (v < places_w)
 
@@ -338,17 +322,17 @@ def _gather_gemm(
             tap, channel = start // read, start % read + inner
         else:
             tap, channel = (start + inner) // read, (start + inner) % read
-        tap_d, tap_h, tap_w = _unravel3(tap, taps_h, taps_w)
+        tap_d, tap_h, tap_w = unravel3(tap, taps_h, taps_w)
         tap_d, tap_h, tap_w = first_d + tap_d * PHASES[0], first_h + tap_h * PHASES[1], first_w + tap_w * PHASES[2]
         if UNIFORM:
-            place, inside = _reach(
+            place, inside = reach(
                 image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w,
                 STRIDE, DILATE, PAD, BACKWARD,
             )  # fmt: skip
             places, mask = place[:, None], (inside & valid)[:, None]
             column_mask = (columns < made)[None, :]
         else:
-            place, inside = _reach(
+            place, inside = reach(
                 image[:, None], d[:, None], h[:, None], v[:, None], tap_d[None, :], tap_h[None, :], tap_w[None, :],
                 reached_d, reached_h, reached_w, STRIDE, DILATE, PAD, BACKWARD,
             )  # fmt: skip
@@ -393,21 +377,21 @@ def _weight_gemm(
         tap, channel = column * BLOCK_N // c, column * BLOCK_N % c + tl.arange(0, BLOCK_N)
     else:
         tap, channel = columns // c, columns % c
-    tap_d, tap_h, tap_w = _unravel3(tap, KERNEL[1], KERNEL[2])
+    tap_d, tap_h, tap_w = unravel3(tap, KERNEL[1], KERNEL[2])
     dy += group * o
     x += group * c
     sums = tl.zeros((BLOCK_M, BLOCK_N), ACCUMULATOR)
     for start in tl.range(split * k_each, tl.minimum(split * k_each + k_each, rows), BLOCK_K):
         at = start + inner
         image = at // (places_d * places_h * places_w)
-        d, h, v = _unravel3(at % (places_d * places_h * places_w), places_h, places_w)
+        d, h, v = unravel3(at % (places_d * places_h * places_w), places_h, places_w)
         if UNIFORM:
-            place, inside = _reach(
+            place, inside = reach(
                 image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w, STRIDE, DILATE, PAD, False
             )
             places, mask = place[:, None], (inside & (at < rows))[:, None]
         else:
-            place, inside = _reach(
+            place, inside = reach(
                 image[:, None], d[:, None], h[:, None], v[:, None], tap_d[None, :], tap_h[None, :], tap_w[None, :],
                 reached_d, reached_h, reached_w, STRIDE, DILATE, PAD, False,
             )  # fmt: skip
@@ -431,13 +415,13 @@ def _depthwise(
     at = tl.program_id(0) * BLOCK_R + tl.arange(0, BLOCK_R)
     channel = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)
     image = at // (places_d * places_h * places_w)
-    d, h, v = _unravel3(at % (places_d * places_h * places_w), places_h, places_w)
+    d, h, v = unravel3(at % (places_d * places_h * places_w), places_h, places_w)
     TAPS: tl.constexpr = KERNEL[0] * KERNEL[1] * KERNEL[2]
     sums = tl.zeros((BLOCK_R, BLOCK_C), ACCUMULATOR)
     for item in range(TAPS * MULTIPLIER if BACKWARD else TAPS):
         tap = item % TAPS
-        tap_d, tap_h, tap_w = _unravel3(tap, KERNEL[1], KERNEL[2])
-        place, inside = _reach(
+        tap_d, tap_h, tap_w = unravel3(tap, KERNEL[1], KERNEL[2])
+        place, inside = reach(
             image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w, STRIDE, DILATE, PAD, BACKWARD
         )
         mask = (inside & (at < rows))[:, None] & (channel < channels)[None, :]
@@ -468,13 +452,13 @@ def _depthwise_weight(
     tap, item = item % TAPS, item // TAPS
     blocks = tl.cdiv(channels, BLOCK_C)
     channel, split = item % blocks * BLOCK_C + tl.arange(0, BLOCK_C), item // blocks
-    tap_d, tap_h, tap_w = _unravel3(tap, KERNEL[1], KERNEL[2])
+    tap_d, tap_h, tap_w = unravel3(tap, KERNEL[1], KERNEL[2])
     sums = tl.zeros((BLOCK_C,), ACCUMULATOR)
     for start in range(split * each, tl.minimum(split * each + each, rows), BLOCK_R):
         at = start + tl.arange(0, BLOCK_R)
         image = at // (places_d * places_h * places_w)
-        d, h, v = _unravel3(at % (places_d * places_h * places_w), places_h, places_w)
-        place, inside = _reach(
+        d, h, v = unravel3(at % (places_d * places_h * places_w), places_h, places_w)
+        place, inside = reach(
             image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w, STRIDE, DILATE, PAD, False
         )
         mask = (inside & (at < rows))[:, None] & (channel < channels)[None, :]
@@ -484,33 +468,6 @@ def _depthwise_weight(
         sums += tl.sum(a.to(ACCUMULATOR) * b.to(ACCUMULATOR), axis=0)
     dw += split.to(tl.int64) * channels * TAPS
     tl.store(dw + channel * TAPS + tap, sums.to(dw.dtype.element_ty), mask=channel < channels)
-
-
-@triton.jit
-def _reach(
-    image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w,
-    STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr, BACKWARD: tl.constexpr,
-):  # fmt: skip
-    """The flat place to which a tap leads from (image, d, h, v), and whether it exists."""
-    d, inside_d = _reach1(d, tap_d, reached_d, STRIDE[0], DILATE[0], PAD[0], BACKWARD)
-    h, inside_h = _reach1(h, tap_h, reached_h, STRIDE[1], DILATE[1], PAD[1], BACKWARD)
-    v, inside_w = _reach1(v, tap_w, reached_w, STRIDE[2], DILATE[2], PAD[2], BACKWARD)
-    return ((image * reached_d + d) * reached_h + h) * reached_w + v, inside_d & inside_h & inside_w
-
-
-@triton.jit
-def _reach1(place, tap, reached, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr, BACKWARD: tl.constexpr):
-    if BACKWARD:
-        span = place + PAD - tap * DILATE
-        return span // STRIDE, (span >= 0) & (span % STRIDE == 0) & (span // STRIDE < reached)
-    else:
-        there = place * STRIDE - PAD + tap * DILATE
-        return there, (there >= 0) & (there < reached)
-
-
-@triton.jit
-def _unravel3(flat, height, width):
-    return flat // (height * width), flat // width % height, flat % width
 
 
 # ---------------------------------------------------------------- ahead of time

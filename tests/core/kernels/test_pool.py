@@ -47,7 +47,7 @@ def test_max_pool(case, channels_last, dtype):
     valid = want_argmax >= 0
     rows = np.indices(want_argmax.shape)
     np.add.at(dx, (rows[0][valid], rows[1][valid], want_argmax[valid]), dy.double().numpy()[valid])
-    got = room.max_pool_grad(dy, argmax, x_shape)
+    got = room.max_pool_grad(dy, argmax, x_shape, *how)
     assert got.dtype == dtype
     assert naive.relative_error(got.double(), dx.reshape(x_shape)) < LIMITS[dtype]
 
@@ -94,7 +94,7 @@ def test_empty():
     x = torch.ones(0, 3, 4, 4)
     y, argmax = room.max_pool(x, *how)
     assert y.shape == argmax.shape == (0, 3, 2, 2)
-    assert room.max_pool_grad(y, argmax, x.shape).shape == x.shape
+    assert room.max_pool_grad(y, argmax, x.shape, *how).shape == x.shape
     assert room.max_pool_gather(x, argmax).shape == y.shape
     assert room.avg_pool(x, *how, True).shape == y.shape
     assert room.avg_pool_grad(y, x.shape, *how, True).shape == x.shape
@@ -111,7 +111,7 @@ def test_meta(case):
     x = torch.empty(x_shape, device="meta")
     y, argmax = room.max_pool(x, *how)
     assert y.shape == argmax.shape == (*x_shape[:2], *naive.output_extent(x_shape[2:], *how))
-    assert room.max_pool_grad(y, argmax, x_shape).shape == x_shape
+    assert room.max_pool_grad(y, argmax, x_shape, *how).shape == x_shape
     assert room.max_pool_gather(x, argmax).shape == y.shape
     assert room.avg_pool(x, *how, False).shape == y.shape
     assert room.avg_pool_grad(y, x_shape, *how, False).shape == x_shape
