@@ -9,12 +9,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-
-HALF = (torch.float16, torch.bfloat16)
 
 
 class Fold(NamedTuple):
@@ -61,23 +58,6 @@ def rows(x: Tensor, axis: int) -> tuple[int, int, int]:
     """(rows, n, inner) of a contiguous `x`: a row is what varies along `axis`, its elements `inner` apart."""
     n, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
     return math.prod(x.shape[:axis]) * inner, n, inner
-
-
-def accumulator(dtype: torch.dtype) -> torch.dtype:
-    """What is added up in: float32 for halves, int64 for integers and bool."""
-    if dtype in HALF:
-        return torch.float32
-    return dtype if dtype.is_floating_point else torch.int64
-
-
-def language_type(dtype: torch.dtype) -> tl.dtype:
-    """Triton's name of a torch dtype."""
-    return getattr(tl, str(dtype).removeprefix("torch."))
-
-
-def bytes_of_bool(x: Tensor) -> Tensor:
-    """A bool tensor as uint8, which is what kernels load and store; any other tensor itself."""
-    return x.view(torch.uint8) if x.dtype == torch.bool else x
 
 
 @triton.jit

@@ -14,9 +14,9 @@ import triton.language as tl
 from torch import Tensor
 
 from core.kernels.triton import reduce
-from core.kernels.triton._fold import accumulator, language_type
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.autotune import processors
+from core.kernels.triton.tiles import accumulator, in_triton
 
 ROW = 16384  # longest row of the forward kernel
 GRADIENT_ROW = 8192  # longest row of the backward kernel, which holds four tiles
@@ -42,9 +42,7 @@ def forward(x: Tensor, gamma: Tensor | None, beta: Tensor | None, eps: float) ->
     y = torch.empty_like(x)
     tile, num_warps = _tile(m, n)
     grid = (triton.cdiv(m, tile["BM"]),)
-    _forward_kernel[grid](
-        x, gamma, beta, y, mean, rstd, m, n, EPS=eps, ACC=language_type(acc), **tile, num_warps=num_warps
-    )
+    _forward_kernel[grid](x, gamma, beta, y, mean, rstd, m, n, EPS=eps, ACC=in_triton(acc), **tile, num_warps=num_warps)
     return y, mean, rstd
 
 
@@ -56,7 +54,7 @@ def backward(dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, rstd: Te
     dx = torch.empty_like(x)
     shares = torch.empty((programs, 2, n), dtype=accumulator(x.dtype), device=x.device)
     _backward_kernel[(programs,)](
-        dy, x, gamma, mean, rstd, dx, shares, m, n, ACC=language_type(shares.dtype), **tile, num_warps=num_warps
+        dy, x, gamma, mean, rstd, dx, shares, m, n, ACC=in_triton(shares.dtype), **tile, num_warps=num_warps
     )
     return dx, reduce.sum(shares, (0,), False)
 

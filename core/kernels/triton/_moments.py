@@ -13,9 +13,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from core.kernels.triton._fold import Fold, accumulator, language_type, offset, program
+from core.kernels.triton._fold import Fold, offset, program
 from core.kernels.triton._stages import aot_cases, tiling
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.tiles import accumulator, in_triton
 
 
 def moments_of(f: Fold, dtype: torch.dtype, eps: float | None = None) -> tuple[Tensor, Tensor]:
@@ -31,7 +32,7 @@ def moments_of(f: Fold, dtype: torch.dtype, eps: float | None = None) -> tuple[T
     target = (mean, spread)
     if t.splits > 1:
         target = tuple(torch.empty((t.splits, f.kept), dtype=acc, device=f.x.device) for _ in range(2))
-    constexprs = {"ACC": language_type(acc), "EPS": eps}
+    constexprs = {"ACC": in_triton(acc), "EPS": eps}
     grid = (triton.cdiv(f.kept, t.BK), t.splits)
     _welford_kernel[grid](
         f.x, *target, *f.arguments, t.chunk, LAST=t.splits == 1, **constexprs, **f.flags,

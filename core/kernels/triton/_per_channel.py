@@ -17,9 +17,10 @@ import triton.language as tl
 from torch import Tensor
 
 from core.kernels.triton import reduce
-from core.kernels.triton._fold import accumulator, fold, language_type, offset, program
+from core.kernels.triton._fold import fold, offset, program
 from core.kernels.triton._stages import aot_cases, tiling
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.tiles import accumulator, in_triton
 
 
 class Channels(NamedTuple):
@@ -71,7 +72,7 @@ def gradient_sums(view: Channels, dy: Tensor, mean: Tensor, spread: Tensor, eps:
     sums = torch.empty((t.splits, 2, f.kept), dtype=accumulator(x.dtype), device=x.device)
     _sums_kernel[(triton.cdiv(f.kept, t.BK), t.splits)](
         dy, f.x, mean, spread, sums, *f.arguments, t.chunk, view.c, view.groups, view.c // max(view.groups, 1),
-        EPS=eps, GROUPED=view.groups > 0, ACC=language_type(sums.dtype), **f.flags,
+        EPS=eps, GROUPED=view.groups > 0, ACC=in_triton(sums.dtype), **f.flags,
         BK=t.BK, BR=t.BR, num_warps=t.num_warps,
     )  # fmt: skip
     return sums[0] if t.splits == 1 else reduce.sum(sums, (0,), False)
@@ -118,7 +119,7 @@ def _launch(kernel, view: Channels, arguments, **constexprs) -> None:
     rows, columns, tile, num_warps = _tile(view)
     kernel[(triton.cdiv(rows, tile["BR"]), triton.cdiv(columns, tile["BC"]))](
         *arguments, rows, columns, view.c, view.places, view.groups, view.c // max(view.groups, 1),
-        LAST=view.last, GROUPED=view.groups > 0, ACC=language_type(accumulator(view.x.dtype)),
+        LAST=view.last, GROUPED=view.groups > 0, ACC=in_triton(accumulator(view.x.dtype)),
         **constexprs, **tile, num_warps=num_warps,
     )  # fmt: skip
 

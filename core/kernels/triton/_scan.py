@@ -13,8 +13,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from core.kernels.triton._fold import accumulator, bytes_of_bool, language_type, rows
+from core.kernels.triton._fold import rows
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.rows import as_bytes
+from core.kernels.triton.tiles import accumulator, in_triton
 
 
 def scan(x: Tensor, axis: int, dtype: torch.dtype, product: bool) -> Tensor:
@@ -22,11 +24,11 @@ def scan(x: Tensor, axis: int, dtype: torch.dtype, product: bool) -> Tensor:
     y = torch.empty(x.shape, dtype=torch.uint8 if dtype == torch.bool else dtype, device=x.device)
     if x.numel() == 0:
         return y
-    x = bytes_of_bool(x.contiguous())
+    x = as_bytes(x.contiguous())
     count, n, inner = rows(x, axis)
     tile, blocks, chunks, chunk = _cut(count, n, inner)
     acc = accumulator(dtype)
-    settings = {"PRODUCT": product, "ACC": language_type(acc), **tile}
+    settings = {"PRODUCT": product, "ACC": in_triton(acc), **tile}
     totals = None
     if chunks > 1:
         totals = torch.empty((chunks, count), dtype=acc, device=x.device)

@@ -17,8 +17,9 @@ import torch
 from torch import Tensor
 
 from core.kernels.triton import _layer_norm, _per_channel
-from core.kernels.triton._fold import accumulator, fold
+from core.kernels.triton._fold import fold
 from core.kernels.triton._moments import moments_of
+from core.kernels.triton.tiles import accumulator
 
 
 def batch_norm(

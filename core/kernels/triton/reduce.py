@@ -15,11 +15,13 @@ import triton.language as tl
 from torch import Tensor
 
 from core.base import MXNetError
-from core.kernels.triton._fold import Fold, accumulator, bytes_of_bool, fold, language_type, offset, program
+from core.kernels.triton._fold import Fold, fold, offset, program
 from core.kernels.triton._moments import moments_of
 from core.kernels.triton._scan import scan
 from core.kernels.triton._stages import aot_cases, tiling
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.rows import as_bytes
+from core.kernels.triton.tiles import accumulator, in_triton
 
 
 def sum(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
@@ -113,7 +115,7 @@ def logsumexp(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     acc = accumulator(x.dtype)
 
     def stage(f: Fold, out: Tensor, last: bool) -> None:
-        _launch(_logsumexp_kernel, f, (f.x, out), out.shape[0], {"ACC": language_type(acc)})
+        _launch(_logsumexp_kernel, f, (f.x, out), out.shape[0], {"ACC": in_triton(acc)})
 
     return _staged(stage, fold(x, axes), x.dtype, acc).view(_shape(x, axes, keepdims))
 
@@ -276,7 +278,7 @@ def _reduce(before, combine, after, x, axes, keepdims, dtype):
     """`dtype` of the result decides the accumulator, except that a maximum's is that of `x`."""
     out_type = torch.uint8 if dtype == torch.bool else dtype
     acc = torch.int64 if before == "non-zero" else accumulator(dtype)
-    folded = fold(bytes_of_bool(x), axes)
+    folded = fold(as_bytes(x), axes)
     # The integer mean of nothing is 0, the floating-point one NaN.
     count = folded.reduced if dtype.is_floating_point or folded.reduced else 1
 
@@ -285,7 +287,7 @@ def _reduce(before, combine, after, x, axes, keepdims, dtype):
             "BEFORE": before if f.x is folded.x else "value",
             "COMBINE": combine,
             "AFTER": after if last else "value",
-            "ACC": language_type(acc),
+            "ACC": in_triton(acc),
         }
         _launch(_reduce_kernel, f, (f.x, out), out.shape[0], steps, count=count)
 
@@ -318,9 +320,9 @@ def _launch(kernel, f: Fold, pointers, splits: int, constexprs, **scalars) -> No
 def _index_of_extremum(name: str, x: Tensor, axis: int, keepdims: bool) -> Tensor:
     _need_elements(name, x, (axis,))
     acc = accumulator(x.dtype)
-    f = fold(bytes_of_bool(x), (axis,))
+    f = fold(as_bytes(x), (axis,))
     splits = tiling(f).splits if f.kept else 1
-    constexprs = {"LARGEST": name == "argmax", "ACC": language_type(acc)}
+    constexprs = {"LARGEST": name == "argmax", "ACC": in_triton(acc)}
     index = torch.empty((splits, f.kept), dtype=torch.int64, device=x.device)
     if f.kept and splits == 1:
         _launch(_index_kernel, f, (f.x, None, None, index), 1, {**constexprs, "PARTIAL": False})

@@ -16,8 +16,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from core.kernels.triton._fold import accumulator, language_type, rows
+from core.kernels.triton._fold import rows
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.tiles import accumulator, in_triton
 
 
 def softmax(x: Tensor, axis: int) -> Tensor:
@@ -260,7 +261,7 @@ def _launch(kernel, shape: tuple[int, int, int], dtype: torch.dtype, *pointers, 
         return
     tile, num_warps = _tile(count, n, inner)
     blocks = triton.cdiv(count, tile["BR"]) if inner == 1 else triton.cdiv(inner, tile["BR"]) * (count // inner)
-    acc = language_type(accumulator(dtype))
+    acc = in_triton(accumulator(dtype))
     kernel[(blocks,)](*pointers, count, n, inner, ACC=acc, **constexprs, **tile, num_warps=num_warps)
 
 
