@@ -38,7 +38,7 @@ class Fold(NamedTuple):
         return {
             "K2": self.k0 != self.kept,
             "R2": self.r0 != self.reduced,
-            "WIDE": max(self.kept, self.reduced) >= 2**31 - 2**20,
+            "WIDE": max(self.kept, self.reduced) >= 2**30,
         }
 
 

@@ -117,7 +117,7 @@ def _launch(kernel, view: Channels, arguments, **constexprs) -> None:
     if view.x.numel() == 0:
         return
     rows, columns, tile, num_warps = _tile(view)
-    kernel[(triton.cdiv(rows, tile["BR"]), triton.cdiv(columns, tile["BC"]))](
+    kernel[(triton.cdiv(rows, tile["BR"]) * triton.cdiv(columns, tile["BC"]),)](
         *arguments, rows, columns, view.c, view.places, view.groups, view.c // max(view.groups, 1),
         LAST=view.last, GROUPED=view.groups > 0, ACC=in_triton(accumulator(view.x.dtype)),
         **constexprs, **tile, num_warps=num_warps,
@@ -220,8 +220,9 @@ def _where(
     rows, columns, c, places, groups, size, LAST: tl.constexpr, GROUPED: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr
 ):  # fmt: skip
     """Offsets of a tile and which exist; indices of its channels and which exist; the same of its statistics."""
-    row = (tl.program_id(0).to(tl.int64) * BR + tl.arange(0, BR))[:, None]
-    column = (tl.program_id(1) * BC + tl.arange(0, BC))[None, :]
+    across = tl.cdiv(columns, BC)
+    row = ((tl.program_id(0) // across).to(tl.int64) * BR + tl.arange(0, BR))[:, None]
+    column = (tl.program_id(0) % across * BC + tl.arange(0, BC))[None, :]
     inside = (row < rows) & (column < columns)
     if LAST:
         channel, exists = column, column < columns

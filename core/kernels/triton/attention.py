@@ -48,8 +48,7 @@ def attention(
         return o, lse.fill_(-torch.inf)
 
     def launch(config: Config) -> None:
-        grid = (triton.cdiv(q.shape[2], config["BM"]), q.shape[0] * q.shape[1])
-        _forward_kernel[grid](
+        _forward_kernel[(triton.cdiv(q.shape[2], config["BM"]) * q.shape[0] * q.shape[1],)](
             q, k, v, o, lse, length, key or 0, *_strides(q, k, v), *_sizes(q, k),
             **_constexprs(q, scale, causal, dropout), **config.launch_options(),
         )  # fmt: skip
@@ -80,19 +79,19 @@ def attention_grad(
     delta = torch.empty_like(lse)
     arguments = *_strides(q, k, v, do), *_sizes(q, k)
     options = _constexprs(q, scale, causal, dropout)
-    blocks = q.shape[0] * q.shape[1]
-    _delta_kernel[(triton.cdiv(q.shape[2], DELTA_ROWS), blocks)](
+    matrices = q.shape[0] * q.shape[1]
+    _delta_kernel[(triton.cdiv(q.shape[2], DELTA_ROWS) * matrices,)](
         do, o, delta, *do.stride()[:3], q.shape[1], q.shape[2], q.shape[3],
         ACC=options["ACC"], BM=DELTA_ROWS, BD=options["BD"],
     )  # fmt: skip
 
     def launch_keys(config: Config) -> None:
-        _keys_kernel[(triton.cdiv(k.shape[2], config["BN"]), blocks)](
+        _keys_kernel[(triton.cdiv(k.shape[2], config["BN"]) * matrices,)](
             q, k, v, do, lse, delta, dk, dv, length, key or 0, *arguments, **options, **config.launch_options()
         )
 
     def launch_queries(config: Config) -> None:
-        _queries_kernel[(triton.cdiv(q.shape[2], config["BM"]), blocks)](
+        _queries_kernel[(triton.cdiv(q.shape[2], config["BM"]) * matrices,)](
             q, k, v, do, lse, delta, dq, length, key or 0, *arguments, **options, **config.launch_options()
         )
 
@@ -148,7 +147,7 @@ def _forward_kernel(
     SCALE: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, ACC: tl.constexpr, PRECISION: tl.constexpr,
     EVEN_D: tl.constexpr, BD: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
-    block, sample, head, matrix = _position(heads, CAUSAL)
+    block, sample, head, matrix = _position(heads, lq, BM, CAUSAL)
     rows = block * BM + tl.arange(0, BM)
     i = tl.arange(0, BD)
     query = _load_rows(q + sample * q_b + head * q_h, rows, q_l, lq, i, d, False, EVEN_D)
@@ -205,7 +204,7 @@ def _attend(
 @triton.jit
 def _delta_kernel(do, o, delta, do_b, do_h, do_l, heads, lq, d, ACC: tl.constexpr, BM: tl.constexpr, BD: tl.constexpr):
     """delta = sum(do o): what every score of a row loses in the gradient of the softmax."""
-    block, sample, head, matrix = _position(heads, False)
+    block, sample, head, matrix = _position(heads, lq, BM, False)
     rows = block * BM + tl.arange(0, BM)
     i = tl.arange(0, BD)
     g = _load_rows(do + sample * do_b + head * do_h, rows, do_l, lq, i, d, False, False).to(ACC)
@@ -221,7 +220,7 @@ def _keys_kernel(
     EVEN_D: tl.constexpr, BD: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
     """dk and dv of one block of keys: a loop over the queries that see it. Scores are held transposed."""
-    block, sample, head, matrix = _position(heads, False)
+    block, sample, head, matrix = _position(heads, lk, BN, False)
     columns = block * BN + tl.arange(0, BN)
     i = tl.arange(0, BD)
     q += sample * q_b + head * q_h
@@ -262,7 +261,7 @@ def _queries_kernel(
     EVEN_D: tl.constexpr, BD: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
     """dq of one block of queries: a loop over the keys that it sees."""
-    block, sample, head, matrix = _position(heads, CAUSAL)
+    block, sample, head, matrix = _position(heads, lq, BM, CAUSAL)
     rows = block * BM + tl.arange(0, BM)
     i = tl.arange(0, BD)
     k += sample * k_b + head * k_h
@@ -288,15 +287,17 @@ def _queries_kernel(
 
 
 @triton.jit
-def _position(heads, BACKWARDS: tl.constexpr):
-    """Block, sample, head, and the number of the (sample, head) matrix.
+def _position(heads, count, BLOCK: tl.constexpr, BACKWARDS: tl.constexpr):
+    """Block of `count` queries or keys, sample, head, and the number of the (sample, head) matrix.
 
-    In a causal kernel the last queries see most: BACKWARDS starts them first, so that they do not finish last.
+    The blocks of a matrix follow one another, so that they find its other operand in the L2 cache. In a causal kernel
+    the last queries see most: BACKWARDS starts them first, so that they do not finish last.
     """
-    block = tl.program_id(0)
+    blocks = tl.cdiv(count, BLOCK)
+    block = tl.program_id(0) % blocks
     if BACKWARDS:
-        block = tl.num_programs(0) - 1 - block
-    matrix = tl.program_id(1).to(tl.int64)
+        block = blocks - 1 - block
+    matrix = (tl.program_id(0) // blocks).to(tl.int64)
     return block, matrix // heads, matrix % heads, matrix
 
 
