@@ -4,47 +4,24 @@ import pytest
 import torch
 
 from core.kernels.cpu import random
+from tests.core.kernels import sampling
 
 N = 40_000
 KEY = 123
 F = torch.float32
 
-# sampler and arguments, mean, variance, fourth central moment over variance squared (for the error of the variance)
-SAMPLERS = {
-    "uniform": (lambda d, k: random.uniform((N,), -1.0, 3.0, d, "cpu", k), 1.0, 16 / 12, 1.8),
-    "normal": (lambda d, k: random.normal((N,), 2.0, 3.0, d, "cpu", k), 2.0, 9.0, 3.0),
-    "randint": (lambda d, k: random.randint((N,), -3, 5, d, "cpu", k), 0.5, 63 / 12, 1.8),
-    "bernoulli": (lambda d, k: random.bernoulli((N,), 0.3, d, "cpu", k), 0.3, 0.21, 1 / 0.21 - 3),
-    "exponential": (lambda d, k: random.exponential((N,), 2.0, d, "cpu", k), 2.0, 4.0, 9.0),
-    "gamma": (lambda d, k: random.gamma((N,), 3.0, 0.5, d, "cpu", k), 1.5, 0.75, 3 + 6 / 3),
-    "gamma_small": (lambda d, k: random.gamma((N,), 0.4, 2.0, d, "cpu", k), 0.8, 1.6, 3 + 6 / 0.4),
-    "poisson": (lambda d, k: random.poisson((N,), 4.0, d, "cpu", k), 4.0, 4.0, 3.25),
-    "poisson_large": (lambda d, k: random.poisson((N,), 90.0, d, "cpu", k), 90.0, 90.0, 3.02),
-    "negative_binomial": (lambda d, k: random.negative_binomial((N,), 5, 0.4, d, "cpu", k), 7.5, 18.75, 4.3),
-    "generalized": (
-        lambda d, k: random.generalized_negative_binomial((N,), 2.0, 0.3, d, "cpu", k), 2.0, 3.2, 3 + 6 * 0.3 + 1 / 3.2,
-    ),
-}  # fmt: skip
+SAMPLERS = sampling.samplers(random, N, "cpu")
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16], ids=str)
 def test_moments(name, dtype):
-    sample, mean, variance, kurtosis = SAMPLERS[name]
-    x = sample(dtype, KEY)
-    assert x.dtype is dtype and x.shape == (N,) and x.isfinite().all()
-    x = x.double()
-    assert abs(x.mean() - mean) < 5 * (variance / N) ** 0.5 + 1e-3 * (dtype is torch.float16)
-    assert abs(x.var() - variance) < 5 * variance * ((kurtosis - 1) / N) ** 0.5 + 1e-2 * (dtype is torch.float16)
+    sampling.check_moments(SAMPLERS[name], N, dtype, KEY)
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_key_decides(name):
-    sample = SAMPLERS[name][0]
-    a, b, c = sample(F, 7), sample(F, 7), sample(F, 8)
-    assert (a == b).all() and (a != c).any()
-    centred = (a.double() - a.double().mean()) * (c.double() - c.double().mean())
-    assert abs(centred.mean()) < 5 * (a.double().var() * c.double().var() / N) ** 0.5
+    sampling.check_keys(SAMPLERS[name], N)
 
 
 def test_bounds_and_broadcast_parameters():
