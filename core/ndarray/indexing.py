@@ -19,7 +19,15 @@ def get(array, key):
         return imperative.apply(TABLE["_slice_view"], [array], {"key": spec, "zero_dim": array._zero_dim}, kind)
     if any(storage.NAMES[o._data.dtype] == "bool" for o in operands):
         spec, operands = _expand_masks(spec, operands)
-    return imperative.apply(TABLE["_gather_part"], [array, *operands], {"key": spec, "zero_dim": array._zero_dim}, kind)
+    try:
+        return imperative.apply(
+            TABLE["_gather_part"], [array, *operands], {"key": spec, "zero_dim": array._zero_dim}, kind
+        )
+    except MXNetError as error:
+        cause = error.__cause__
+        if isinstance(cause, IndexError) and "broadcast" not in str(cause):
+            raise IndexError(f"index {key!r} does not fit an array of shape {array.shape}: {cause}") from None
+        raise ValueError(f"index {key!r} does not fit an array of shape {array.shape}: {cause or error}") from None
 
 
 def set_(array, key, value) -> None:
@@ -94,6 +102,8 @@ def parse(array, key) -> tuple[bool, tuple, list]:
             axis += 1
         elif hasattr(item, "_data") or isinstance(item, (onp.ndarray, list, tuple, range)):
             operand = item if hasattr(item, "_data") else _operand(array, onp.asarray(item))
+            if not array._zero_dim and operand.dtype is onp.bool_:  # nd has no masks: True and False are 1 and 0
+                operand = operand._new(storage.copy_to(operand._data, "int64"), operand._ctx)
             if operand.ndim == 0 and not array._zero_dim:
                 operand = operand.reshape((1,))
             spec.append("$")
@@ -101,7 +111,7 @@ def parse(array, key) -> tuple[bool, tuple, list]:
             axis += operand.ndim if operand.dtype is onp.bool_ else 1
             basic = False
         else:
-            raise IndexError(f"an index is an int, a slice, None, ..., or an integer or boolean array; given {item!r}")
+            raise ValueError(f"an index is an int, a slice, None, ..., or an integer or boolean array; given {item!r}")
     if axis > ndim:
         raise IndexError(f"too many indices for an array of shape {shape}: {key!r}")
     return basic, tuple(spec), operands

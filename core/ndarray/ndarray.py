@@ -342,12 +342,14 @@ def binary(lhs, rhs, array_op: Operator, scalar_op: Operator, reverse_op: Operat
     """An infix operation between arrays and numbers; `reverse_op` computes number OP array."""
     if isinstance(rhs, NDArray):
         if isinstance(lhs, NDArray):
+            if lhs._zero_dim is not rhs._zero_dim:
+                raise TypeError("nd and np arrays do not mix; convert with as_np_ndarray() or as_nd_ndarray()")
             return apply(array_op, [lhs, rhs], {}, type(lhs))
         if isinstance(lhs, (numbers.Number, onp.bool_)):
             return apply(reverse_op or scalar_op, [rhs], {"scalar": _scalar(lhs)}, type(rhs))
     elif isinstance(rhs, (numbers.Number, onp.bool_)):
         return apply(scalar_op, [lhs], {"scalar": _scalar(rhs)}, type(lhs))
-    if isinstance(rhs, onp.ndarray):
+    if isinstance(rhs, onp.ndarray) and not lhs._zero_dim:
         return apply(array_op, [lhs, _like(rhs, lhs)], {}, type(lhs))
     raise TypeError(f"operands must be arrays or numbers, given {type(lhs).__name__} and {type(rhs).__name__}")
 

@@ -84,7 +84,8 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     )
     if not retstep:
         return values
-    return values, (stop - start) / max(num - 1 if endpoint else num, 1)
+    steps = num - 1 if endpoint else num
+    return values, (stop - start) / steps if steps else onp.nan
 
 
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0, ctx=None, device=None):
@@ -218,13 +219,13 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None, **kwargs):
 
 def signbit(x, out=None):
     """Whether the sign is negative."""
-    return x < 0
+    return F._npi_signbit(x)
 
 
 def heaviside(x1, x2, out=None):
     """0 below zero, 1 above, and x2 at zero."""
     x1, x2 = as_array(x1), as_array(x2)
-    return F.where(
+    return F._npi_where(
         x1 == 0, F._broadcast_from(x2, shape=onp.broadcast_shapes(x1.shape, x2.shape)), F.Cast(x1 > 0, dtype=x1.dtype)
     )
 

@@ -117,7 +117,8 @@ def flatnonzero(a):
 
 def count_nonzero(a, axis=None, keepdims=False):
     """How many elements are not zero."""
-    return sum(F.Cast(a != 0, dtype="int64"), axis, keepdims=keepdims)
+    counts = onp.count_nonzero(a.asnumpy(), axis, keepdims=keepdims)
+    return int(counts) if axis is None and not keepdims else array(counts, ctx=a._ctx)
 
 
 def where(condition, x=None, y=None):
@@ -129,7 +130,9 @@ def where(condition, x=None, y=None):
         condition = array(onp.asarray(condition))
     kind = arrays[0].dtype if arrays else "float32"
     x, y = (v if isinstance(v, NDArray) else array(v, dtype=kind, ctx=condition._ctx) for v in (x, y))
-    return F.where(condition, x, y)
+    if dtype_name(x.dtype) != dtype_name(y.dtype):
+        raise MXNetError(f"where: arrays of one type are needed, given {dtype_name(x.dtype)} and {dtype_name(y.dtype)}")
+    return F._npi_where(condition, x, y)
 
 
 def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None):

@@ -24,11 +24,27 @@ def _unary(name, function, derivative=None, aliases=(), differentiable=True, doc
         return function(data)
 
     entry.__doc__ = doc or f"{name} of each element."
-    return pointwise(name, aliases=aliases, derivative=derivative, differentiable=differentiable)(entry)
+    op = pointwise(name, aliases=aliases, derivative=derivative, differentiable=differentiable)(entry)
+    compute = op.forward
+
+    def forward(data):
+        if kernels.dtype_name(data) == "bool":
+            raise MXNetError(f"{name}: arrays of bool are not accepted; convert with astype")
+        return compute(data)
+
+    op.forward = forward
+    return op
 
 
 def _gamma(x):
-    return f.exp(f.lgamma(x))
+    """By reflection below zero, where log |gamma| has lost the sign."""
+    reflected = math.pi / (f.sin(math.pi * x) * f.exp(f.lgamma(1.0 - x)))
+    return where(x > 0, f.exp(f.lgamma(x)), reflected)
+
+
+def _rint(x):
+    """To the nearest integer; halves go down, as in MXNet."""
+    return where(x - f.floor(x) <= f.ceil(x) - x, f.floor(x), f.ceil(x))
 
 
 UNARY = {
@@ -75,7 +91,7 @@ UNARY = {
 FLAT = {  # no gradient: piecewise constant, or a truth value
     "sign": f.sign,
     "round": f.round_away,
-    "rint": f.rint,
+    "rint": _rint,
     "ceil": f.ceil,
     "floor": f.floor,
     "trunc": f.trunc,
@@ -339,13 +355,21 @@ def _(head, shapes):
     return [head] * len(shapes)
 
 
-@pointwise("where", dtype=lambda c, x, y: (None, _same_type("where", x, y)))
+@pointwise("where", dtype=lambda c, x, y: (None, _same_type("where", x, y, c)))
 def where_(condition, x, y):
     """Elements of x where condition is not zero, else of y."""
     return where(f.ne(condition, 0), x, y)
 
 
-def _same_type(name, a, b):
+def _same_type(name, a, b, condition="float32"):
+    if condition == "bool":
+        raise MXNetError(f"{name}: a condition of bool is not accepted by nd; convert with astype")
     if a != b:
         raise MXNetError(f"{name}: operands of one dtype are needed, given {a} and {b}; convert with astype")
     return a
+
+
+@pointwise("_npi_where", dtype=lambda c, x, y: (None, _same_type("where", x, y)))
+def np_where(condition, x, y):
+    """Elements of x where condition is not zero, else of y."""
+    return where(f.ne(condition, 0), x, y)

@@ -55,7 +55,8 @@ def batch_take(a, indices):
 def pick(data, index, *, axis: OptInt = -1, keepdims: Bool = False, mode: Choice("clip", "wrap") = "clip"):
     """One element along an axis for each place of the others."""
     axis, index = _pick_place(tuple(data.shape), axis, index)
-    return K.pick(data, _places(index, data.shape[axis], mode), axis, keepdims)
+    part = K.pick(data, _places(index, data.shape[axis], mode), axis, keepdims)
+    return part if part.dim() else part.reshape(1)
 
 
 def _pick_place(shape, axis, index):
@@ -88,6 +89,8 @@ def _(head1, index, head_shape, attrs):
 @operator("one_hot")
 def one_hot(indices, *, depth: Int, on_value: Float = 1.0, off_value: Float = 0.0, dtype: DType = "float32"):
     """A new last axis of length depth that is on_value at the index; out of range there is no hot place."""
+    if kernels.dtype_name(indices) == "bool":
+        raise MXNetError("one_hot: indices of bool are not accepted; convert with astype")
     return K.one_hot(indices, depth, on_value, off_value, kernels.torch_dtype(dtype))
 
 
@@ -256,6 +259,8 @@ def _(head, length):
 @composite("SequenceReverse", aliases=("sequence_reverse",))
 def sequence_reverse(data, sequence_length=None, *, use_sequence_length: Bool = False, axis: Int = 0):
     """Each sequence in reverse order along the first axis."""
+    if axis != 0:
+        raise MXNetError(f"SequenceReverse: only axis 0 is accepted, given {axis}")
     if not use_sequence_length:
         return F.reverse(data, axis=(0,))
     return F._sequence_reverse(data, sequence_length)

@@ -6,15 +6,24 @@ from numpy import broadcast_shapes
 
 from core import kernels
 from core.base import MXNetError
+from core.dtypes import FLOATS
 from core.ops.attributes import Any_, Bool, Int
 from core.ops.registry import F, composite, gradient, infer, operator
 
 K = kernels.matmul
 
 
+def _need_floats(name, *tensors):
+    """MXNetError unless all operands are of one floating-point type."""
+    kinds = [kernels.dtype_name(t) for t in tensors]
+    if kinds[0] not in FLOATS or len(set(kinds)) > 1:
+        raise MXNetError(f"{name}: floating-point operands of one type are needed, given {', '.join(kinds)}")
+
+
 @operator("FullyConnected", aliases=("fully_connected",))
 def fully_connected(data, weight, bias=None, *, num_hidden: Int = 0, no_bias: Bool = False, flatten: Bool = True):
     """data weight^T + bias; with flatten all axes but the first are one."""
+    _need_floats("FullyConnected", data, weight)
     if flatten and data.dim() != 2:
         data = kernels.shape.reshape(data, (data.shape[0], math.prod(data.shape[1:])))
     return K.linear(data, weight, None if no_bias else bias)
@@ -79,6 +88,7 @@ batch_dot.rule, batch_dot.reads = matmul.rule, matmul.reads
 @operator("dot")
 def dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: Any_ = None):
     """The product over the last axis of lhs and the first of rhs."""
+    _need_floats("dot", lhs, rhs)
     a, b = _as_matrices(lhs, rhs, transpose_a, transpose_b, kernels.shape.reshape)
     result = K.matmul(a, b, transpose_a, transpose_b)
     return kernels.shape.reshape(result, _dot_shape(tuple(lhs.shape), tuple(rhs.shape), transpose_a, transpose_b))

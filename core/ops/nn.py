@@ -131,6 +131,8 @@ def convolution(
     if num_filter % num_group:
         raise MXNetError(f"Convolution: {num_filter} filters do not divide into {num_group} groups")
     if _channels_last(layout):
+        if data.context.device_type != "gpu":
+            raise MXNetError(f"Convolution: layout {layout} is for GPUs only; on the CPU use the channels-first layout")
         y = F._conv(_to_channels_first(data), _to_channels_first(weight), None if no_bias else bias, **how)
         return _to_channels_last(y)
     return F._conv(data, weight, None if no_bias else bias, **how)
@@ -304,10 +306,10 @@ def pooling(
     padded = F.Pad(data, mode="constant", pad_width=(0, 0, 0, 0, *(v for pair in pads for v in pair)))
     cells = math.prod(kernel)
     if pool_type == "lp":
-        padded = F.abs(padded) ** p_value
+        padded = padded if p_value == 1 else F.abs(padded) ** p_value  # MXNet's l_1 is the plain sum
     none = ((0, 0),) * n
     total = F._avg_pool(padded, kernel=kernel, stride=stride, pad=none, count_include_pad=True) * float(cells)
-    return total ** (1.0 / p_value) if pool_type == "lp" else total
+    return total ** (1.0 / p_value) if pool_type == "lp" and p_value != 1 else total
 
 
 # ---------------------------------------------------------------------------------------------- softmax
@@ -368,10 +370,15 @@ def _(head, out, attrs):
     return [F._softmax_grad(head, out, axis=attrs.axis), None]
 
 
-def _prepared(data, temperature, dtype):
-    if dtype is not None:
-        data = F.Cast(data, dtype=dtype)
+def _prepared(data, temperature, axis):
+    if not -data.ndim <= axis < data.ndim:
+        raise MXNetError(f"softmax: axis {axis} is out of bounds for an array of {data.ndim} axes")
     return data if temperature in (None, 1.0) else data / temperature
+
+
+def _typed(result, dtype):
+    """The result in the type that was asked for; it is computed in the data's."""
+    return result if dtype is None else F.Cast(result, dtype=dtype)
 
 
 @composite("softmax")
@@ -379,12 +386,12 @@ def softmax(
     data, length=None, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False
 ):
     """exp(x / temperature), normalised along an axis; with use_length only the first `length` places take part."""
-    data = _prepared(data, temperature, dtype)
+    data = _prepared(data, temperature, axis)
     if use_length:
         if length is None:
             raise MXNetError("softmax: use_length=True needs the input length")
-        return F._masked_softmax(data, length, axis=axis)
-    return F._softmax(data, axis=axis)
+        return _typed(F._masked_softmax(data, length, axis=axis), dtype)
+    return _typed(F._softmax(data, axis=axis), dtype)
 
 
 @composite("log_softmax")
@@ -392,13 +399,13 @@ def log_softmax(
     data, length=None, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False
 ):
     """The logarithm of the softmax."""
-    return F._log_softmax(_prepared(data, temperature, dtype), axis=axis)
+    return _typed(F._log_softmax(_prepared(data, temperature, axis), axis=axis), dtype)
 
 
 @composite("softmin")
 def softmin(data, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False):
     """The softmax of the negated data."""
-    return F._softmax(_prepared(F.negative(data), temperature, dtype), axis=axis)
+    return _typed(F._softmax(_prepared(F.negative(data), temperature, axis), axis=axis), dtype)
 
 
 @composite("SoftmaxActivation")

@@ -129,12 +129,13 @@ def _normalised_grad(head, data, gamma, axes, kept, eps):
 def layer_norm(data, gamma, beta, *, axis: Int = -1, eps: Float = 1e-5, output_mean_var: Bool = False):
     """Layer normalisation along one axis (Ba et al., 2016); outputs: result, mean, standard deviation."""
     y, mean, rstd = K.layer_norm(data, gamma, beta, axis % data.dim(), eps)
-    return y, mean, rstd
+    return y, mean, F.reciprocal.forward(rstd) if output_mean_var else rstd
 
 
 @gradient(layer_norm)
 def _(head, data, gamma, out1, out2, attrs):
-    return F._layer_norm_grad(head, data, gamma, out1, out2, axis=attrs.axis, eps=attrs.eps)
+    rstd = F.reciprocal(out2) if attrs.output_mean_var else out2
+    return F._layer_norm_grad(head, data, gamma, out1, rstd, axis=attrs.axis, eps=attrs.eps)
 
 
 _channel_shapes(layer_norm, "gamma", "beta")

@@ -199,6 +199,7 @@ for _np_name, _function in {
     "isposinf": lambda x: f.logical_and(f.isinf(x), x > 0),
     "isneginf": lambda x: f.logical_and(f.isinf(x), x < 0),
     "logical_not": lambda x: f.eq(x, 0),
+    "signbit": lambda x: f.copysign(1.0, x) < 0,
 }.items():
     _op = Operator(f"_npi_{_np_name}", lambda x: x)
     register(make_pointwise(_op, Formula(f"np_{_np_name}", ["x"], [], _function(Expr("input", 0))), "bool", False))

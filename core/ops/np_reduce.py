@@ -5,7 +5,7 @@ from core.base import MXNetError
 from core.dtypes import FLOATS
 from core.ops.attributes import Axis, Bool, Int, OptDType, OptInt
 from core.ops.reduce import kept_shape
-from core.ops.registry import F, composite, gradient, operator
+from core.ops.registry import F, gradient, operator
 from core.ops.shape import normal_axes, normal_axis
 
 K = kernels.reduce
@@ -89,28 +89,32 @@ def _enter_extremum(name):
 max_, min_ = _enter_extremum("max"), _enter_extremum("min")
 
 
-@composite("_npi_var")
-def var(a, *, axis: Axis = None, dtype: OptDType = None, ddof: Int = 0, keepdims: Bool = False):
-    """The variance over the given axes, over count - ddof."""
-    if dtype is not None:
-        a = F.Cast(a, dtype=dtype)
-    axes = _axes(axis, a.ndim, "var")
+def _variance(a, axis, dtype, ddof, keepdims):
+    """In float32 (float64 for float64) and back to the type of the array; MXNet gives it no gradient."""
+    kind = dtype or kernels.dtype_name(a)
+    if kind == "bool":
+        raise MXNetError("var: arrays of bool are not accepted; convert with astype")
+    axes = _axes(axis, a.dim(), "var")
+    wide = kernels.cast(a, "float64" if kind == "float64" else "float32")
     count = 1
     for x in axes:
         count *= a.shape[x]
-    centred = a - F._npi_mean(a, axis=axes, keepdims=True, dtype=a.dtype)
-    total = F._np_sum(centred * centred, axis=axes, keepdims=keepdims)
-    return total * (1.0 / (count - ddof) if count > ddof else float("nan")) if _float(a) else total / (count - ddof)
+    variance = K.moments(wide, axes, keepdims)[1]
+    scale = count / (count - ddof) if count > ddof else float("nan")
+    return (variance if ddof == 0 else F._mul_scalar.forward(variance, scalar=scale)), kind
 
 
-def _float(a):
-    return "float" in a.dtype.__name__
+@operator("_npi_var")
+def var(a, *, axis: Axis = None, dtype: OptDType = None, ddof: Int = 0, keepdims: Bool = False):
+    """The variance over the given axes, over count - ddof."""
+    return kernels.cast(*_variance(a, axis, dtype, ddof, keepdims))
 
 
-@composite("_npi_std")
+@operator("_npi_std")
 def std(a, *, axis: Axis = None, dtype: OptDType = None, ddof: Int = 0, keepdims: Bool = False):
     """The standard deviation over the given axes."""
-    return F.sqrt(F._npi_var(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims))
+    variance, kind = _variance(a, axis, dtype, ddof, keepdims)
+    return kernels.cast(F.sqrt.forward(variance), kind)
 
 
 def _enter_place(name):

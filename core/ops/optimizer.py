@@ -132,13 +132,13 @@ def mp_lamb_update_phase1(
     )
 
 
-@operator("mp_lamb_update_phase2", mutates=("weight32",))
+@operator("mp_lamb_update_phase2")
 def mp_lamb_update_phase2(
     weight, g, r1, r2, weight32, *, lr: Float, lower_bound: Float = -1.0, upper_bound: Float = -1.0
 ):
-    """LAMB's step for a half-precision weight with a float32 master."""
+    """LAMB's step for a half-precision weight from its float32 master, which stays as it is (as in MXNet)."""
     weight = COPY(weight)
-    K.lamb_phase2_(weight, g, r1, r2, lr, lower_bound, upper_bound, w32=weight32)
+    K.lamb_phase2_(weight, g, r1, r2, lr, lower_bound, upper_bound, w32=COPY(weight32))
     return weight
 
 

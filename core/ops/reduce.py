@@ -27,8 +27,21 @@ def kept_shape(shape, axes) -> tuple[int, ...]:
     return tuple(1 if i in axes else n for i, n in enumerate(shape))
 
 
+def _mean(data, axes, keepdims):
+    """The sum in the data's own type, then divided: a float16 sum may overflow, as in MXNet."""
+    kind = kernels.dtype_name(data)
+    if kind not in ("float16", "bool"):
+        return K.mean(data, axes, keepdims)
+    count = 1
+    for a in axes:
+        count *= data.shape[a]
+    if kind == "bool":
+        return kernels.cast(K.any(data, axes, keepdims), "bool")
+    return F._mul_scalar.forward(K.sum(data, axes, keepdims), scalar=1.0 / max(count, 1))
+
+
 def _enter(name, aliases=()):
-    kernel = getattr(K, name)
+    kernel = _mean if name == "mean" else getattr(K, name)
 
     def reduction(data, *, axis: Axis = None, keepdims: Bool = False, exclude: Bool = False):
         axes = reduction_axes(axis, exclude, data.dim(), name)
@@ -80,14 +93,14 @@ def _(head, data, out, data_shape, attrs):
     head, _ = _spread(head, data_shape, attrs)
     out, _ = _spread(out, data_shape, attrs)
     grad = F.broadcast_div(F.broadcast_mul(head, out), data)
-    return [F.where(data == data, grad, F.zeros_like(grad))]
+    return [F.where(F.broadcast_equal(data, data), grad, F.zeros_like(grad))]
 
 
 @gradient(nansum)
 def _(head, data, data_shape, attrs):
     head, _ = _spread(head, data_shape, attrs)
     grad = F._broadcast_from(head, shape=data_shape)
-    return [F.where(data == data, grad, F.zeros_like(grad))]
+    return [F.where(F.broadcast_equal(data, data), grad, F.zeros_like(grad))]
 
 
 def _extremum_rule(op):
@@ -108,9 +121,7 @@ def norm(data, *, ord: Int = 2, axis: Axis = None, out_dtype: OptDType = None, k
     if ord not in (1, 2):
         raise MXNetError(f"norm: ord {ord} is not 1 or 2")
     result = K.norm(data, ord, reduction_axes(axis, False, data.dim(), "norm"), keepdims)
-    if out_dtype is not None:
-        result = kernels.cast(result, out_dtype)
-    return at_least_one_axis(result)
+    return at_least_one_axis(kernels.cast(result, out_dtype or kernels.dtype_name(data)))
 
 
 @gradient(norm)
@@ -129,11 +140,11 @@ def _enter_place(name):
         if axis is None:
             index = kernel(kernels.shape.reshape(data, (data.numel(),)), 0, False)
             shape = (1,) * data.dim() if keepdims else (1,)
-            return kernels.cast(index.reshape(shape), "float32")
+            return kernels.cast(index.reshape(shape), kernels.dtype_name(data))
         index = kernel(data, normal_axis(axis, data.dim(), name), keepdims)
-        return at_least_one_axis(kernels.cast(index, "float32"))
+        return at_least_one_axis(kernels.cast(index, kernels.dtype_name(data)))
 
-    places.__doc__ = f"The index of the {name[3:]}imum along an axis (of the flat data by default), as float32."
+    places.__doc__ = f"The index of the {name[3:]}imum along an axis (of the flat data by default), in the data's type."
     return operator(name)(places)
 
 

@@ -543,6 +543,8 @@ def pad(data, *, mode: Choice("constant", "edge", "reflect"), pad_width: Shape, 
     if len(pad_width) != 2 * data.dim():
         raise MXNetError(f"pad: pad_width needs {2 * data.dim()} numbers for {data.dim()} axes, given {len(pad_width)}")
     widths = list(zip(pad_width[::2], pad_width[1::2], strict=True))
+    if min(pad_width) < 0:
+        raise MXNetError(f"pad: widths cannot be negative, given {pad_width}")
     if mode == "constant":
         return K.pad_constant(data, widths, constant_value)
     for axis, (lo, hi) in enumerate(widths):

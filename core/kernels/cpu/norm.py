@@ -88,11 +88,11 @@ def layer_norm_grad(
     # ATen adds up the parameters' gradients in the dtype of x: a bfloat16 sum over 8,192 rows was off by 87 %.
     stat = _stat_dtype(x)
     dx, dgamma, dbeta = aten.native_layer_norm_backward(
-        _to_last(dy.to(stat), axis),
-        _to_last(x.to(stat), axis),
+        _to_last(dy.to(stat), axis).contiguous(),  # ATen reads the rows as if they were contiguous
+        _to_last(x.to(stat), axis).contiguous(),
         [size],
-        _to_last(mean, axis),
-        _to_last(rstd, axis),
+        _to_last(mean, axis).contiguous(),
+        _to_last(rstd, axis).contiguous(),
         scale,
         shift,
         [True] * 3,
