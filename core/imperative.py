@@ -136,6 +136,7 @@ def _materialise(op: Operator, inputs: list, attrs: dict) -> None:
     for name, x in zip(names, inputs, strict=False):
         if x is not None and x._is_placeholder:
             x.materialise(shapes[name])
+    inputs[:] = [x._array() if x is not None and x._is_placeholder else x for x in inputs]
 
 
 def _not_arrays(op: Operator, inputs: Sequence) -> Exception:

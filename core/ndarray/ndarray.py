@@ -473,6 +473,11 @@ class Deferred(NDArray):
             raise imperative.NeedsShape(self._parameter.name)
         return array
 
+    @classmethod
+    def _apply_operator(cls, op: Operator, inputs: list, attrs: dict, out=None):
+        inputs = [x._array() if type(x) is Deferred else x for x in inputs]
+        return type(inputs[0])._apply_operator(op, inputs, attrs, out)
+
     _data = property(lambda self: self._array()._data)
     _entry = property(lambda self: self._array()._entry)
     _ctx = property(lambda self: self._array()._ctx)

@@ -1,0 +1,134 @@
+"""Connectionist temporal classification."""
+
+from core.base import MXNetError
+from core.ops.attributes import Bool, Choice
+from core.ops.registry import F, composite, infer
+
+# Stands for the logarithm of 0: sums of it do not overflow, and no difference of it is nan.
+IMPOSSIBLE = -1e30
+
+
+@composite("CTCLoss", aliases=("ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"))
+def ctc_loss(
+    data, label, data_lengths=None, label_lengths=None, *, use_data_lengths: Bool = False,
+    use_label_lengths: Bool = False, blank_label: Choice("first", "last") = "first",
+):  # fmt: skip
+    """-log of the probability of each label sequence (Graves et al., 2006): (N,).
+
+    data (T, N, C): scores, of which the softmax is taken here. label (N, L): classes; where no lengths are given a row
+    ends at its first 0 (blank "first", class 0) or -1 (blank "last", class C - 1). The loss is 0 where the labels need
+    more steps than there are.
+    """
+    steps, batch, classes = data.shape
+    if use_label_lengths and label_lengths is None:  # without data lengths the label lengths are the third input
+        data_lengths, label_lengths = None, data_lengths
+    if (use_data_lengths and data_lengths is None) or (use_label_lengths and label_lengths is None):
+        raise MXNetError("CTCLoss: lengths are asked for, but not given")
+    places = label.shape[1]
+    label = _like(label, data)
+    if use_label_lengths:
+        count = _like(label_lengths, data)
+    else:
+        count = _leading(label, 0.0 if blank_label == "first" else -1.0)
+    blank = 0 if blank_label == "first" else classes - 1
+
+    # Labels with blanks between them: place s of 2 L + 1 holds a label where s is odd.
+    position = F.Reshape(_like(F._arange_like(label, length=places), data), shape=(1, -1))
+    used = F.broadcast_lesser(position, F.Reshape(count, shape=(-1, 1)))
+    label = F.where(used, label, F.zeros_like(label))
+    blanks = F.zeros_like(label) + float(blank)
+    extended = F.Reshape(F.stack(blanks, label, axis=2), shape=(batch, 2 * places))
+    extended = F.Concat(extended, F.slice_axis(blanks, axis=1, begin=0, end=1), dim=1)
+    logs = F.swapaxes(F.log_softmax(data, axis=-1), dim1=0, dim2=1)
+    chosen = F.swapaxes(F.one_hot(extended, depth=classes, dtype=_name(data)), dim1=1, dim2=2)
+    logs = F.batch_dot(logs, chosen)  # (N, T, 2 L + 1)
+
+    repeated, jumps = _jumps(label, used, places)
+    alpha = _step(logs, 0)
+    start = F.Reshape(F._arange_like(alpha, length=2 * places + 1), shape=(1, -1)) < 2.0
+    alpha = F.where(F.broadcast_like(start, alpha), alpha, F.zeros_like(alpha) + IMPOSSIBLE)
+    last = _like(data_lengths, data) if use_data_lengths else None
+    for t in range(1, steps):
+        by_jump = F.broadcast_add(_moved(alpha, 2), jumps) if places else _moved(alpha, 2)
+        new = _log_sum(alpha, _moved(alpha, 1), by_jump) + _step(logs, t)
+        if last is None:
+            alpha = new
+        else:
+            going_on = F.broadcast_like(F.Reshape(last > float(t), shape=(-1, 1)), new)
+            alpha = F.where(going_on, new, alpha)
+
+    at_blank = F.pick(alpha, 2 * count, axis=1)
+    at_label = F.where(count > 0.0, F.pick(alpha, 2 * count - 1, axis=1), F.zeros_like(at_blank) + IMPOSSIBLE)
+    loss = -_log_sum(at_blank, at_label)
+    needed = count + repeated
+    enough = needed <= (last if last is not None else float(steps))
+    return F.where(enough, loss, F.zeros_like(loss))
+
+
+@infer(ctc_loss)
+def _(shapes, attrs):
+    if shapes["data"] is not None:
+        batch = (shapes["data"][1],)
+        for name, used in (("data_lengths", "use_data_lengths"), ("label_lengths", "use_label_lengths")):
+            if attrs[used]:
+                shapes[name] = batch
+
+
+def _like(x, data):
+    return F.Cast(x, dtype=_name(data))
+
+
+def _name(data):
+    from core.dtypes import dtype_name
+
+    return dtype_name(data.dtype)
+
+
+def _leading(label, end):
+    """How many places of each row come before the first `end`."""
+    alive, count = None, None
+    for j in range(label.shape[1]):
+        here = F.Reshape(F.slice_axis(label, axis=1, begin=j, end=j + 1), shape=(-1,)) != end
+        alive = here if alive is None else alive * here
+        count = alive if count is None else count + alive
+    return count
+
+
+def _jumps(label, used, places):
+    """(how many labels repeat the one before, 0 or IMPOSSIBLE for each place that a path may jump to from two before)."""
+    zeros = F.zeros_like(label)
+    if places < 2:
+        same = zeros
+    else:
+        before = F.slice_axis(label, axis=1, begin=0, end=places - 1)
+        after = F.slice_axis(label, axis=1, begin=1, end=places)
+        same = (before == after) * F.slice_axis(used, axis=1, begin=1, end=places)
+        same = F.Concat(F.slice_axis(zeros, axis=1, begin=0, end=1), same, dim=1)
+    forbidden = F.zeros_like(label) + IMPOSSIBLE
+    jumps = F.Reshape(F.stack(forbidden, same * IMPOSSIBLE, axis=2), shape=(label.shape[0], 2 * places))
+    jumps = F.Concat(jumps, F.slice_axis(forbidden, axis=1, begin=0, end=1), dim=1)
+    return F.sum(same, axis=1), jumps
+
+
+def _step(logs, t):
+    return F.Reshape(F.slice_axis(logs, axis=1, begin=t, end=t + 1), shape=(0, -1))
+
+
+def _moved(alpha, by):
+    """The values of `by` places before; impossible for the first ones."""
+    size = alpha.shape[1]
+    by = min(by, size)
+    edge = F.zeros_like(F.slice_axis(alpha, axis=1, begin=0, end=by)) + IMPOSSIBLE
+    return edge if by == size else F.Concat(edge, F.slice_axis(alpha, axis=1, begin=0, end=size - by), dim=1)
+
+
+def _log_sum(*terms):
+    """log(sum(exp(terms)))."""
+    highest = terms[0]
+    for term in terms[1:]:
+        highest = F.broadcast_maximum(highest, term)
+    highest = F.BlockGrad(highest)
+    total = F.exp(terms[0] - highest)
+    for term in terms[1:]:
+        total = total + F.exp(term - highest)
+    return highest + F.log(total)

@@ -1,0 +1,140 @@
+"""Deformable convolutions: convolutions that read the data at shifted places between its elements."""
+
+from core.base import MXNetError
+from core.ops.attributes import Bool, Int, OptStr, Shape
+from core.ops.registry import F, composite, infer
+
+
+@composite("_contrib_DeformableConvolution")
+def deformable_convolution(
+    data, offset, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (),
+    num_filter: Int, num_group: Int = 1, num_deformable_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False,
+    layout: OptStr = None,
+):  # fmt: skip
+    """Convolution of (N, C, H, W) at places shifted by `offset` (N, 2 groups places, H', W') (Dai et al., 2017).
+
+    For each deformable group and place of the kernel the offset holds the shift down and the shift to the right.
+    Places outside of the data count as 0; beyond the centres of the last row and column the data goes on unchanged.
+    """
+    window = _window(kernel, stride, dilate, pad)
+    columns = _columns(data, offset, None, window, num_deformable_group)
+    return _product(columns, weight, None if no_bias else bias, num_filter, num_group, offset)
+
+
+@composite("_contrib_ModulatedDeformableConvolution")
+def modulated_deformable_convolution(
+    data, offset, mask, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (),
+    num_filter: Int, num_group: Int = 1, num_deformable_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False,
+    im2col_step: Int = 64, layout: OptStr = None,
+):  # fmt: skip
+    """Deformable convolution whose places are weighted by `mask` (N, groups places, H', W') (Zhu et al., 2019).
+
+    The data is surrounded by zeros, into which it fades within one row or column.
+    """
+    window = _window(kernel, stride, dilate, pad)
+    columns = _columns(data, offset, mask, window, num_deformable_group)
+    return _product(columns, weight, None if no_bias else bias, num_filter, num_group, offset)
+
+
+for _op in (deformable_convolution, modulated_deformable_convolution):
+
+    @infer(_op)
+    def _(shapes, attrs):
+        channels = shapes["data"][1]
+        shapes["weight"] = (attrs["num_filter"], channels // attrs["num_group"], *attrs["kernel"])
+        if not attrs["no_bias"]:
+            shapes["bias"] = (attrs["num_filter"],)
+
+
+def _window(kernel, stride, dilate, pad):
+    if len(kernel) != 2:
+        raise MXNetError(f"deformable convolutions have two spatial dimensions, got kernel={kernel}")
+    return kernel, stride or (1, 1), dilate or (1, 1), pad or (0, 0)
+
+
+def _columns(data, offset, mask, window, groups):
+    """What the kernel sees: (N, C, places of the kernel, places of the output)."""
+    batch, channels, *size = data.shape
+    kernel, places = window[0], offset.shape[2] * offset.shape[3]
+    spots = kernel[0] * kernel[1]
+    shifts = F.Reshape(offset, shape=(batch * groups, spots, 2, places))
+    coordinates = [_coordinates(data, shifts, axis, window, offset.shape[2:]) for axis in (0, 1)]
+
+    inside, fading = None, mask is not None
+    corners = []  # for each axis the two neighbours and their weights
+    for x, extent in zip(coordinates, size):
+        low_bound = x > -1.0 if fading else x >= 0.0
+        within = low_bound * (x < float(extent))
+        inside = within if inside is None else inside * within
+        if not fading:
+            # From the centre of the last element on its value holds.
+            edge = F.BlockGrad(x) >= float(extent - 1)
+            x = F.where(edge, F.zeros_like(x) + float(extent - 1), x)
+        low = F.floor(F.BlockGrad(x))
+        part = x - low
+        corners.append([(low, 1 - part), (low + 1, part)])
+
+    image = F.Reshape(data, shape=(batch * groups, channels // groups, size[0] * size[1]))
+    columns = None
+    for row, row_weight in corners[0]:
+        for column, column_weight in corners[1]:
+            value = _picked(image, row, column, size)
+            weight = row_weight * column_weight * inside
+            for place, extent in ((row, size[0]), (column, size[1])):
+                weight = weight * (place >= 0.0) * (place <= float(extent - 1))
+            weight = F.Reshape(weight, shape=(batch * groups, 1, spots * places))
+            term = F.broadcast_mul(value, weight)
+            columns = term if columns is None else columns + term
+    if mask is not None:
+        columns = F.broadcast_mul(columns, F.Reshape(mask, shape=(batch * groups, 1, spots * places)))
+    return F.Reshape(columns, shape=(batch, channels, spots, places))
+
+
+def _coordinates(data, shifts, axis, window, output):
+    """Where on an axis of the data the kernel reads: (N groups, places of the kernel, places of the output)."""
+    kernel, stride, dilate, pad = (values[axis] for values in window)
+    rows, columns = window[0]
+    like = F.slice_axis(shifts, axis=2, begin=axis, end=axis + 1)
+    within = F.Cast(F._arange_like(data, length=rows * columns), dtype=_name(data))
+    start = F.Cast(F._arange_like(data, length=output[0] * output[1]), dtype=_name(data))
+    if axis == 0:
+        within, start = F.floor(within / columns), F.floor(start / output[1])
+    else:
+        within, start = within - F.floor(within / columns) * columns, start - F.floor(start / output[1]) * output[1]
+    fixed = F.broadcast_add(
+        F.Reshape(within * dilate, shape=(1, -1, 1)), F.Reshape(start * stride - pad, shape=(1, 1, -1))
+    )
+    return F.broadcast_add(F.Reshape(like, shape=(0, 0, -1)), fixed)
+
+
+def _picked(image, row, column, size):
+    """Elements of each channel at (row, column), which are moved into the image where they lie outside."""
+    row = F.clip(row, a_min=0.0, a_max=float(size[0] - 1))
+    column = F.clip(column, a_min=0.0, a_max=float(size[1] - 1))
+    index = F.Reshape(F.BlockGrad(row * float(size[1]) + column), shape=(image.shape[0], 1, -1))
+    index = F.Cast(F.broadcast_axis(index, axis=1, size=image.shape[1]), dtype="int64")
+    return F._gather_along(image, index, axis=2)
+
+
+def _product(columns, weight, bias, filters, groups, offset):
+    """(N, filters, H', W') of the columns (N, C, spots, places) and the weight (filters, C / groups, *kernel)."""
+    batch, channels, spots, places = columns.shape
+    outputs = []
+    for g in range(groups):
+        part = channels // groups
+        seen = F.slice_axis(columns, axis=1, begin=g * part, end=(g + 1) * part) if groups > 1 else columns
+        seen = F.swapaxes(F.Reshape(seen, shape=(batch, part * spots, places)), dim1=1, dim2=2)
+        rows = filters // groups
+        own = F.slice_axis(weight, axis=0, begin=g * rows, end=(g + 1) * rows) if groups > 1 else weight
+        own = F.Reshape(own, shape=(rows, part * spots))
+        outputs.append(F.FullyConnected(seen, own, num_hidden=rows, no_bias=True, flatten=False))
+    y = outputs[0] if groups == 1 else F.Concat(*outputs, dim=2)
+    if bias is not None:
+        y = F.broadcast_add(y, F.Reshape(bias, shape=(1, 1, -1)))
+    return F.Reshape(F.swapaxes(y, dim1=1, dim2=2), shape=(batch, filters, *offset.shape[2:]))
+
+
+def _name(data):
+    from core.dtypes import dtype_name
+
+    return dtype_name(data.dtype)

@@ -1,0 +1,85 @@
+"""CTC against the sum over all paths, deformable convolution against the plain one, loops against Python's."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from core import autograd, nd
+
+
+def brute_force_ctc(scores, label, blank):
+    """-log of the sum of the probabilities of all paths that collapse to the label; scores (T, C)."""
+    probabilities = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    total = 0.0
+    for path in itertools.product(range(scores.shape[1]), repeat=len(scores)):
+        collapsed = [c for c, _ in itertools.groupby(path) if c != blank]
+        if collapsed == list(label):
+            total += np.prod([p[c] for p, c in zip(probabilities, path)])
+    return -np.log(total)
+
+
+@pytest.mark.parametrize("blank_label", ["first", "last"])
+def test_ctc_sums_over_paths(blank_label):
+    numbers = np.random.RandomState(0)
+    scores = numbers.standard_normal((5, 4, 3))
+    labels = [[1, 2], [1, 1], [2], []] if blank_label == "first" else [[0, 1], [1, 1], [1], []]
+    blank, padding = (0, 0) if blank_label == "first" else (2, -1)
+    padded = np.array([row + [padding] * (3 - len(row)) for row in labels])
+    got = nd.CTCLoss(nd.array(scores, dtype="float64"), nd.array(padded), blank_label=blank_label).asnumpy()
+    want = [brute_force_ctc(scores[:, n], row, blank) for n, row in enumerate(labels)]
+    np.testing.assert_allclose(got, want, rtol=1e-9)
+
+
+def test_ctc_gradient_is_the_numerical_one():
+    numbers = np.random.RandomState(1)
+    scores, label = numbers.standard_normal((6, 2, 4)), nd.array([[1, 2, 2], [3, 0, 0]])
+    lengths = nd.array([6, 4])
+
+    def loss(values):
+        return nd.CTCLoss(values, label, lengths, use_data_lengths=True)
+
+    x = nd.array(scores, dtype="float64")
+    x.attach_grad()
+    with autograd.record():
+        y = loss(x)
+    y.backward()
+    for place in itertools.product(range(6), range(2), range(4)):
+        ends = []
+        for step in (1e-5, -1e-5):
+            moved = scores.copy()
+            moved[place] += step
+            ends.append(loss(nd.array(moved, dtype="float64")).sum().asscalar())
+        assert x.grad.asnumpy()[place] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5, abs=1e-8)
+
+
+def test_labels_that_do_not_fit_cost_nothing():
+    data = nd.random.uniform(shape=(3, 1, 4))
+    assert nd.CTCLoss(data, nd.array([[2, 2, 0]])).asscalar() > 0
+    assert nd.CTCLoss(data, nd.array([[2, 2, 2]])).asscalar() == 0
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_deformable_convolution_without_shifts_is_a_convolution(groups):
+    data, weight = nd.random.normal(shape=(2, 4, 7, 6)), nd.random.normal(shape=(6, 4 // groups, 3, 3))
+    bias = nd.random.normal(shape=(6,))
+    how = {"kernel": (3, 3), "stride": (2, 1), "pad": (1, 1), "num_filter": 6, "num_group": groups}
+    want = nd.Convolution(data, weight, bias, **how).asnumpy()
+    offset = nd.zeros((2, 2 * 2 * 9, 4, 6))
+    got = nd.contrib.DeformableConvolution(data, offset, weight, bias, num_deformable_group=2, **how)
+    np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-4, atol=1e-5)
+    mask = nd.ones((2, 2 * 9, 4, 6))
+    got = nd.contrib.ModulatedDeformableConvolution(data, offset, mask, weight, bias, num_deformable_group=2, **how)
+    np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-4, atol=1e-5)
+
+
+def test_loops():
+    x = nd.array([[1, 2], [3, 4], [5, 6]])
+    outputs, total = nd.contrib.foreach(lambda row, s: (row * s, s + row), x, nd.zeros((2,)))
+    np.testing.assert_array_equal(total.asnumpy(), [9, 12])
+    np.testing.assert_array_equal(outputs.asnumpy(), [[0, 0], [3, 8], [20, 36]])
+    rows, (i,) = nd.contrib.while_loop(lambda i: i < 3, lambda i: (i * 2, i + 1), nd.array([0]), max_iterations=5)
+    np.testing.assert_array_equal(rows.asnumpy()[:3, 0], [0, 2, 4])
+    assert rows.shape == (5, 1)
+    assert i.asscalar() == 3
+    assert nd.contrib.cond(nd.array([1]), lambda: 1, lambda: 2) == 1
