@@ -55,45 +55,48 @@ class _CenterContextStream(DataStream):
         sentences = list(self._sentences)
         if s._shuffle:
             random.shuffle(sentences)
-        lengths = np.array([len(x) for x in sentences])
+        ends = np.cumsum([len(sentence) for sentence in sentences])
         tokens = list(itertools.chain.from_iterable(sentences))
         words = np.array(tokens, dtype=object if isinstance(tokens[0], str) else None)
+        reach = np.full(len(words), s._window_size)
         seed = random.getrandbits(32)
-        windows = _windows(lengths, s._window_size, seed if s._reduce_window_size_randomly else None)
-        batches = _cbow(windows, s._batch_size) if s._cbow else _skip_gram(windows, s._batch_size)
-        for centres, weights, rows, contexts in batches:
-            matrix = np.array(weights, s._weight_dtype), np.array(rows, s._index_dtype), words[contexts]
+        if s._reduce_window_size_randomly:
+            reach = np.random.default_rng(seed).integers(1, s._window_size, len(words), endpoint=True)
+        pairs = _pairs(ends, reach, s._window_size)
+        for centres, rows, contexts in _batches(pairs, s._batch_size, by_centre=s._cbow):
+            weights = 1 / np.bincount(rows)[rows] if s._cbow else np.ones(len(rows))
+            matrix = weights.astype(s._weight_dtype), rows.astype(s._index_dtype), words[contexts]
             yield words[centres], matrix
 
 
-def _windows(lengths, size, seed):
-    """(centre, its context words), as positions in the corpus, for all centres that have a context.
+def _pairs(ends, reach, longest, block=50_000):
+    """Centres and context words, as positions in the corpus, in two arrays for each block of centres.
 
     The first word of a sentence has its context at the end of the sentence before, and none of its
     own: so word vectors have been trained, and so the batches stay what they were.
     """
-    ends = np.cumsum(lengths)
-    for begin, end in zip((ends - lengths).tolist(), ends.tolist(), strict=True):
-        first = begin + 1 if begin else 0
-        for centre in range(first, min(end + 1, ends[-1])):
-            reach = size
-            if seed is not None:
-                # Each word has its own generator: the windows do not depend on the batch size.
-                reach = random.Random(seed + centre).randint(1, size)
-            context = [i for i in range(max(begin, centre - reach), min(end, centre + reach + 1)) if i != centre]
-            if context:
-                yield centre, context
+    offsets = np.array([*range(-longest, 0), *range(1, longest + 1)])
+    for begin in range(0, ends[-1], block):
+        centres = np.arange(begin, min(begin + block, ends[-1]))
+        sentence = np.searchsorted(ends, centres)
+        first, last = np.concatenate([[0], ends])[sentence], ends[sentence]
+        context = centres[:, None] + offsets
+        inside = (context >= first[:, None]) & (context < last[:, None]) & (abs(offsets) <= reach[centres, None])
+        row, column = np.nonzero(inside)
+        yield centres[row], context[row, column]
 
 
-def _cbow(windows, batch_size):
-    while len(batch := list(itertools.islice(windows, batch_size))) == batch_size:
-        rows = [row for row, (_, context) in enumerate(batch) for _ in context]
-        weights = [1.0 / len(context) for _, context in batch for _ in context]
-        yield [centre for centre, _ in batch], weights, rows, [word for _, context in batch for word in context]
-
-
-def _skip_gram(windows, batch_size):
-    pairs = ((centre, word) for centre, context in windows for word in context)
-    while len(batch := list(itertools.islice(pairs, batch_size))) == batch_size:
-        centres, contexts = zip(*batch, strict=True)
-        yield list(centres), [1.0] * batch_size, range(batch_size), list(contexts)
+def _batches(pairs, size, by_centre):
+    """(centres, row of each context word, context words) for `size` centres, or without `by_centre` pairs, at a time."""
+    centres = contexts = np.empty(0, int)
+    for more_centres, more_contexts in pairs:
+        centres, contexts = np.concatenate([centres, more_centres]), np.concatenate([contexts, more_contexts])
+        # Where each centre begins; the last one is complete, as blocks end between centres.
+        starts = np.flatnonzero(np.diff(centres, prepend=-1)) if by_centre else np.arange(len(centres))
+        starts = np.append(starts, len(centres))
+        whole = (len(starts) - 1) // size * size
+        for i in range(0, whole, size):
+            cut = slice(starts[i], starts[i + size])
+            rows = np.repeat(np.arange(size), np.diff(starts[i : i + size + 1]))
+            yield centres[starts[i : i + size]], rows, contexts[cut]
+        centres, contexts = centres[starts[whole] :], contexts[starts[whole] :]
