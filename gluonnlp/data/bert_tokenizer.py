@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import json
+import os
 import unicodedata
 
 import numpy as np
@@ -56,6 +58,22 @@ class BERTTokenizer:
         self.basic_tokenizer = BERTBasicTokenizer(lower)
         self._cache_size = lru_cache_size or 2**16
         self._pieces_of = functools.lru_cache(self._cache_size)(self._cut)
+
+    @classmethod
+    def from_file(cls, path, lower=True):
+        """The tokenizer of a published BERT: `vocab.txt`, or `tokenizer.json`, which says itself whether it lower-cases.
+
+        Its vocabulary is the attribute `vocab`.
+        """
+        from ..vocab import BERTVocab
+
+        limit, path = 100, os.path.expanduser(path)  # characters of a word, as in the original BERT
+        if path.endswith(".json"):
+            with open(path, encoding="utf8") as file:
+                content = json.load(file)
+            lower = (content.get("normalizer") or {}).get("lowercase", lower)
+            limit = content["model"].get("max_input_chars_per_word", limit)
+        return cls(BERTVocab.from_word_pieces(path), lower, limit)
 
     def __call__(self, sample):
         tokens, pieces_of = [], self._pieces_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 from .vocab import Vocab
@@ -13,6 +14,15 @@ PADDING_TOKEN = "[PAD]"
 MASK_TOKEN = "[MASK]"
 SEP_TOKEN = "[SEP]"
 CLS_TOKEN = "[CLS]"
+
+
+_SPECIAL = {
+    "unknown_token": UNKNOWN_TOKEN,
+    "padding_token": PADDING_TOKEN,
+    "mask_token": MASK_TOKEN,
+    "sep_token": SEP_TOKEN,
+    "cls_token": CLS_TOKEN,
+}
 
 
 class BERTVocab(Vocab):
@@ -92,4 +102,25 @@ class BERTVocab(Vocab):
             token_to_idx={piece: i for i, piece in enumerate(pieces)},
         )
 
+    @classmethod
+    def from_word_pieces(cls, path):
+        """The word pieces of a published BERT, at their own indices: a `vocab.txt` or a `tokenizer.json`.
+
+        Special tokens that the file lacks are None.  ValueError for a tokenizer that is not WordPiece.
+        """
+        pieces = _read_word_pieces(os.path.expanduser(path))
+        known = {name: token if token in pieces else None for name, token in _SPECIAL.items()}
+        return cls(dict.fromkeys(pieces, 1), token_to_idx=pieces, **known)
+
     _once_top_level = Vocab._once_top_level + ("mask_token", "sep_token", "cls_token")
+
+
+def _read_word_pieces(path):
+    """{piece: index}"""
+    with open(path, encoding="utf8") as file:
+        if not path.endswith(".json"):
+            return {line.rstrip("\n"): i for i, line in enumerate(file)}
+        model = json.load(file)["model"]
+    if model.get("type", "WordPiece") != "WordPiece":
+        raise ValueError(f"{path} describes a {model['type']} tokenizer; WordPiece is expected.")
+    return model["vocab"]

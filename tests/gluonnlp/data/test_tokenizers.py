@@ -25,7 +25,7 @@ UNUSUAL = [
 
 def real_lines(data, count):
     lines = list(UNUSUAL)
-    for name in ("val.en", "val.de", "val.fr", "val.cs"):
+    for name in ("train.en", "train.de", "train.fr", "train.cs"):
         with gzip.open(data / "multi30k" / f"{name}.gz", "rt", encoding="utf8") as file:
             lines += [line.rstrip("\n") for line in file][: count // 8]
     lines += (data / "wikitext-2" / "wiki.valid.tokens").read_text("utf8").split("\n")[: count // 2]
@@ -56,6 +56,32 @@ def test_word_pieces_token_for_token_as_tokenizers(data, vocab):
     ours = BERTTokenizer(vocab)
     for line in real_lines(data, 6000):
         assert ours(line) == theirs.encode(line, add_special_tokens=False).tokens, line
+
+
+@pytest.mark.parametrize("name", ["vocab.txt", "tokenizer.json"])
+def test_tokenizer_of_a_real_checkpoint(weights, minilm, name):
+    """all-MiniLM-L6-v2: the indices that its own tokenizer gave for 64 sentences."""
+    tokenizer = BERTTokenizer.from_file(str(minilm / name))
+    transform = nlp.data.BERTSentenceTransform(tokenizer, 53, pair=False)
+    with np.load(weights / "minilm.expected.npz") as expected:
+        for text, ids, mask in zip(expected["sentences"], expected["input_ids"], expected["attention_mask"]):
+            got, length, _ = transform((str(text),))
+            np.testing.assert_array_equal(got, ids)
+            assert length == mask.sum()
+
+
+def test_ten_thousand_lines_token_for_token_as_tokenizers(data, minilm):
+    tokenizers = pytest.importorskip("tokenizers", reason="the package tokenizers is not installed")
+    theirs = tokenizers.Tokenizer.from_file(str(minilm / "tokenizer.json"))
+    theirs.no_truncation()
+    theirs.no_padding()
+    ours = BERTTokenizer.from_file(str(minilm / "tokenizer.json"))
+    lines = real_lines(data, 20000)
+    assert len(lines) > 10000
+    for line in lines:
+        wanted = theirs.encode(line, add_special_tokens=False)
+        tokens = ours(line)
+        assert (tokens, ours.convert_tokens_to_ids(tokens)) == (wanted.tokens, wanted.ids), line
 
 
 def test_basic_tokenizer_by_its_definition(data):
