@@ -4,13 +4,16 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from scripts.common.record import without_times
 
+ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(__file__).with_name("program.py")
+MNIST = ROOT / "scripts" / "image_classification" / "train_mnist.py"
 
 
 @pytest.fixture(scope="module")
@@ -61,12 +64,40 @@ def test_a_new_run_leaves_other_files_in_the_checkpoint_folder_alone(tmp_path):
     assert sorted(path.name for path in kept.parent.iterdir()) == ["epoch-0004", "notes.txt"]
 
 
+def test_mnist_killed_from_outside_resumes_to_the_same_numbers(data, tmp_path):
+    arguments = ["--data-dir", str(data / "mnist"), "--samples", "1500", "--epochs", "3"]
+    for folder in ("whole", "killed"):
+        (tmp_path / folder).mkdir()
+    assert start(MNIST, tmp_path / "whole", *arguments).wait(timeout=300) == 0
+
+    process = start(MNIST, tmp_path / "killed", *arguments)
+    wait_for_epochs(process, tmp_path / "killed", 1)
+    process.kill()
+    process.wait(timeout=60)
+    assert start(MNIST, tmp_path / "killed", *arguments, "--resume").wait(timeout=300) == 0
+    assert records(tmp_path / "killed") == records(tmp_path / "whole")
+
+
 # ---------------------------------------------------------------- helpers
 
 
 def program(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
     command = [sys.executable, PROGRAM, "--log-dir", folder, "--save-dir", folder / "checkpoints", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+def start(script: Path, folder: Path, *arguments: str) -> subprocess.Popen:
+    command = [sys.executable, script, "--log-dir", folder, "--save-dir", folder / "checkpoints", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL)
+
+
+def wait_for_epochs(process: subprocess.Popen, folder: Path, count: int) -> None:
+    for _ in range(1200):
+        assert process.poll() is None, "the run ended before it could be killed"
+        if any(folder.rglob("*.json")) and len(record(folder)["epochs"]) >= count:
+            return
+        time.sleep(0.05)
+    pytest.fail(f"no {count} epochs within a minute")
 
 
 def record(folder: Path) -> dict:
