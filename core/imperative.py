@@ -102,7 +102,9 @@ def write(target, source) -> None:
             "in-place operations (+=, x[:] = ..., out=) on an array that autograd tracks are not supported inside record(); "
             "write to a new array, or use autograd.pause()"
         )
-    if target._data is None:
+    if target.stype != "default":
+        target._assign(source)
+    elif target._data is None:
         target._data = source._data
     elif tuple(target._data.shape) != tuple(source._data.shape):
         raise MXNetError(f"cannot write a result of shape {source.shape} to an array of shape {target.shape}")

@@ -63,7 +63,7 @@ def __getattr__(name: str):
         value = getattr(importlib.import_module("core.serialization"), name)
     elif name in TABLE and not name.startswith("__"):
         value = front(TABLE[name], NDArray)
-    elif name in ("CSRNDArray", "RowSparseNDArray", "csr_matrix", "row_sparse_array"):
+    elif name in ("CSRNDArray", "RowSparseNDArray", "cast_storage", "csr_matrix", "row_sparse_array"):
         value = getattr(importlib.import_module("core.ndarray.sparse"), name)
     else:
         raise AttributeError(f"nd has no function {name!r}.{nearest(name, [*TABLE, *globals()])}")

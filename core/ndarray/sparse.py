@@ -1,0 +1,588 @@
+"""Sparse arrays of the `nd` face: CSR matrices and arrays of which few rows are stored.
+
+They hold their parts as dense arrays. An operator that has no sparse form gets the dense values, as in MXNet; the
+functions of this namespace (`nd.sparse.NAME`) and the infix operators give the storage type that MXNet gives.
+"""
+
+from __future__ import annotations
+
+import functools
+import numbers
+
+import numpy as onp
+
+from core import imperative, storage
+from core.base import MXNetError, nearest
+from core.context import Context, current_context
+from core.dtypes import dtype_name
+from core.ndarray.ndarray import NDArray
+from core.ndarray.ndarray import array as dense_array
+from core.ops.registry import TABLE
+
+STYPES = ("default", "csr", "row_sparse")
+
+
+class BaseSparseNDArray(NDArray):
+    """What both kinds share. `data` and the index arrays are the stored parts; `asnumpy()` fills in the zeros."""
+
+    __slots__ = ("_parts", "_shape")
+
+    @classmethod
+    def _of(cls, parts: tuple[NDArray, ...], shape: tuple[int, ...], ctx: Context):
+        array = cls.__new__(cls)
+        array._parts, array._shape, array._ctx, array._entry = parts, tuple(int(n) for n in shape), ctx, None
+        return array
+
+    @classmethod
+    def _wrap(cls, tensor, ctx: Context) -> NDArray:
+        return NDArray._wrap(tensor, ctx)  # what an operator computes of the dense values is dense
+
+    @classmethod
+    def _apply_operator(cls, op, inputs: list, attrs: dict, out=None):
+        return apply(op, inputs, attrs, out)
+
+    @property
+    def _data(self):
+        """The dense values, made anew for the operator that asks."""
+        values = storage.from_numpy(self._dense(), dtype_name(self.dtype), self._ctx, copy=False)
+        return values
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self._shape)
+
+    @property
+    def size(self) -> int:
+        return int(onp.prod(self._shape))
+
+    @property
+    def dtype(self) -> type:
+        return self._parts[0].dtype
+
+    @property
+    def data(self) -> NDArray:
+        """The stored values: a vector for CSR, rows for row-sparse."""
+        return self._parts[0]
+
+    @property
+    def indices(self) -> NDArray:
+        """int64: the column of each value for CSR, the number of each stored row for row-sparse."""
+        return self._parts[1]
+
+    def __len__(self):
+        return self._shape[0]
+
+    def __repr__(self):
+        return f"\n<{type(self).__name__} {'x'.join(map(str, self._shape))} @{self._ctx}>"
+
+    def asnumpy(self) -> onp.ndarray:
+        return self._dense()
+
+    def tostype(self, stype: str):
+        if stype == self.stype:
+            return self
+        return cast_storage(self, stype)
+
+    def astype(self, dtype, copy: bool = True):
+        if not copy and dtype_name(dtype) == dtype_name(self.dtype):
+            return self
+        return self._with(self.data.astype(dtype))
+
+    def copy(self):
+        return type(self)._of(tuple(part.copy() for part in self._parts), self._shape, self._ctx)
+
+    def copyto(self, other):
+        if isinstance(other, Context):
+            return type(self)._of(tuple(part.copyto(other) for part in self._parts), self._shape, other)
+        if isinstance(other, BaseSparseNDArray):
+            other._assign(self)
+            return other
+        return super().copyto(other)
+
+    def as_in_context(self, context: Context):
+        return self if context == self._ctx else self.copyto(context)
+
+    as_in_ctx = to_device = as_in_context
+
+    def wait_to_read(self) -> None:
+        for part in self._parts:
+            part.wait_to_read()
+
+    wait_to_write = wait_to_read
+
+    def check_format(self, full_check: bool = True) -> None:
+        """Raises MXNetError when the parts do not make an array of this shape."""
+        fault = self._fault()
+        if fault:
+            raise MXNetError(f"damaged {self.stype} array of shape {self._shape}: {fault}")
+
+    def zeros_like(self):
+        return zeros(self.stype, self._shape, self._ctx, self.dtype)
+
+    def __setitem__(self, key, value):
+        if not (isinstance(key, slice) and key == slice(None)):
+            raise ValueError(f"only x[:] = value is possible for a {self.stype} array, not {key!r}")
+        if isinstance(value, numbers.Number):
+            value = dense_array(onp.full(self._shape, value), self._ctx, self.dtype)
+        elif not isinstance(value, NDArray):
+            value = dense_array(onp.asarray(value), self._ctx, self.dtype)
+        self._assign(value)
+
+    def __getstate__(self):
+        return {"parts": self._parts, "shape": self._shape, "ctx": self._ctx}
+
+    def __setstate__(self, given):
+        self._parts, self._shape, self._ctx, self._entry = given["parts"], given["shape"], given["ctx"], None
+
+    def _assign(self, value: NDArray) -> None:
+        """Takes over the values of an array of the same shape and any storage type."""
+        if tuple(value.shape) != self._shape:
+            raise MXNetError(
+                f"cannot write an array of shape {value.shape} to a {self.stype} array of shape {self._shape}"
+            )
+        moved = value.tostype(self.stype).astype(self.dtype).as_in_context(self._ctx)
+        self._parts = tuple(part.copy() for part in moved._parts)
+
+    def _with(self, data: NDArray):
+        """Other values in the same places."""
+        return type(self)._of((data, *self._parts[1:]), self._shape, self._ctx)
+
+    def _detached(self):
+        return type(self)._of(self._parts, self._shape, self._ctx)
+
+    detach = _detached
+
+    def __add__(self, other):
+        return add(self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other):
+        return subtract(self, other)
+
+    def __mul__(self, other):
+        return multiply(self, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other):
+        return divide(self, other)
+
+    def __neg__(self):
+        return self._with(-self.data)
+
+    def __iadd__(self, other):
+        self._assign(add(self, other))
+        return self
+
+    def __isub__(self, other):
+        self._assign(subtract(self, other))
+        return self
+
+    def __imul__(self, other):
+        self._assign(multiply(self, other))
+        return self
+
+    def __itruediv__(self, other):
+        self._assign(divide(self, other))
+        return self
+
+
+class CSRNDArray(BaseSparseNDArray):
+    """A matrix in compressed sparse rows: `data`, `indices` (columns) and `indptr` (where each row begins)."""
+
+    __slots__ = ()
+    stype = "csr"
+
+    @property
+    def indptr(self) -> NDArray:
+        """int64, (rows + 1,): where the values of each row begin."""
+        return self._parts[2]
+
+    def asscipy(self):
+        """The `scipy.sparse.csr_matrix` with the same parts."""
+        from scipy.sparse import csr_matrix as scipy_csr
+
+        data, indices, indptr = (part.asnumpy() for part in self._parts)
+        return scipy_csr((data, indices, indptr), shape=self._shape)
+
+    def __getitem__(self, key):
+        rows = self._shape[0]
+        if isinstance(key, numbers.Integral):
+            if not -rows <= key < rows:
+                raise IndexError(f"row {key} of a matrix of {rows} rows")
+            key = slice(int(key) % rows, int(key) % rows + 1)
+        if isinstance(key, slice):
+            begin, end, step = key.indices(rows)
+            if step != 1:
+                raise ValueError(f"rows of a CSR matrix are cut out with step 1, not {step}")
+            return self._rows(begin, max(end, begin))
+        raise ValueError(f"a CSR matrix is indexed by a row or a slice of rows, not {key!r}")
+
+    def _rows(self, begin: int, end: int):
+        data, indices, indptr = (part.asnumpy() for part in self._parts)
+        first, last = indptr[begin], indptr[end]
+        parts = (data[first:last], indices[first:last], indptr[begin : end + 1] - first)
+        return _csr(parts, (end - begin, self._shape[1]), self._ctx, dtype_name(self.dtype))
+
+    def _dense(self) -> onp.ndarray:
+        data, indices, indptr = (part.asnumpy() for part in self._parts)
+        result = onp.zeros(self._shape, data.dtype)
+        if len(data):
+            onp.add.at(result, (onp.repeat(onp.arange(self._shape[0]), onp.diff(indptr)), indices), data)
+        return result
+
+    def _fault(self) -> str | None:
+        data, indices, indptr = (part.asnumpy() for part in self._parts)
+        if (
+            len(indptr) != self._shape[0] + 1
+            or indptr[0] != 0
+            or indptr[-1] != len(indices)
+            or len(data) != len(indices)
+        ):
+            return f"{len(data)} values, {len(indices)} columns, row ends {indptr[:1]}..{indptr[-1:]}"
+        if (onp.diff(indptr) < 0).any():
+            return "row ends that fall"
+        if len(indices) and not 0 <= indices.min() <= indices.max() < self._shape[1]:
+            return f"columns outside 0..{self._shape[1] - 1}"
+        return None
+
+
+class RowSparseNDArray(BaseSparseNDArray):
+    """An array of which some rows are stored: `data` (rows) and `indices` (their ascending numbers)."""
+
+    __slots__ = ()
+    stype = "row_sparse"
+
+    def retain(self, indices):
+        """The array with only the given rows left."""
+        return retain(self, indices)
+
+    def __getitem__(self, key):
+        if isinstance(key, slice) and key == slice(None):
+            return self
+        raise ValueError(f"a row-sparse array gives x[:] only, not {key!r}; tostype('default') has every index")
+
+    def _dense(self) -> onp.ndarray:
+        data = self.data.asnumpy()
+        result = onp.zeros(self._shape, data.dtype)
+        if len(data):
+            result[self.indices.asnumpy()] = data
+        return result
+
+    def _fault(self) -> str | None:
+        data, indices = (part.asnumpy() for part in self._parts)
+        if data.shape != (len(indices), *self._shape[1:]):
+            return f"{len(indices)} row numbers for rows of shape {data.shape}"
+        if len(indices) and not (indices[0] >= 0 and indices[-1] < self._shape[0] and (onp.diff(indices) > 0).all()):
+            return "row numbers that are not ascending inside the array"
+        return None
+
+
+# ---------------------------------------------------------------- making them
+
+
+def csr_matrix(arg1, shape=None, ctx: Context | None = None, dtype=None) -> CSRNDArray:
+    """A CSR matrix of (data, indices, indptr), of (data, (row, column)), of a shape (empty), or of a dense or sparse matrix.
+
+    dtype: that of the data if it is an array, else float32. Raises MXNetError for parts that do not fit.
+    """
+    ctx = ctx or current_context()
+    if isinstance(arg1, tuple) and len(arg1) == 2 and all(isinstance(n, numbers.Integral) for n in arg1):
+        return zeros("csr", arg1, ctx, dtype or "float32")
+    if isinstance(arg1, tuple) and len(arg1) == 2:
+        data, (rows, columns) = _values(arg1[0], dtype), (onp.asarray(_plain(part), onp.int64) for part in arg1[1])
+        shape = shape or (int(rows.max()) + 1, int(columns.max()) + 1)
+        order = onp.lexsort((columns, rows))
+        indptr = onp.searchsorted(rows[order], onp.arange(shape[0] + 1))
+        parts = (data[order], columns[order], indptr)
+    elif isinstance(arg1, tuple):
+        data, indices, indptr = arg1
+        parts = (_values(data, dtype), _plain(indices), _plain(indptr))
+        shape = shape or (len(parts[2]) - 1, int(onp.max(parts[1], initial=-1)) + 1)
+    elif isinstance(arg1, CSRNDArray):
+        return arg1.astype(dtype or arg1.dtype).copyto(ctx)
+    elif hasattr(arg1, "tocsr"):
+        matrix = arg1.tocsr()
+        parts, shape = (_values(matrix.data, dtype), matrix.indices, matrix.indptr), matrix.shape
+    else:
+        values = _values(arg1, dtype)
+        if values.ndim != 2 or (shape and tuple(shape) != values.shape):
+            raise ValueError(
+                f"a CSR matrix of shape {shape or '(rows, columns)'} cannot be made of shape {values.shape}"
+            )
+        rows, columns = onp.nonzero(values)
+        parts, shape = (
+            (values[rows, columns], columns, onp.searchsorted(rows, onp.arange(len(values) + 1))),
+            values.shape,
+        )
+    result = _csr(parts, shape, ctx, _name(arg1, parts[0], dtype))
+    result.check_format()
+    return result
+
+
+def row_sparse_array(arg1, shape=None, ctx: Context | None = None, dtype=None) -> RowSparseNDArray:
+    """A row-sparse array of (rows, row numbers), of a shape (empty), or of a dense or sparse array.
+
+    dtype: that of the data if it is an array, else float32. Raises MXNetError for parts that do not fit.
+    """
+    ctx = ctx or current_context()
+    if isinstance(arg1, RowSparseNDArray):
+        return arg1.astype(dtype or arg1.dtype).copyto(ctx)
+    if isinstance(arg1, tuple) and all(isinstance(n, numbers.Integral) for n in arg1):
+        return zeros("row_sparse", arg1, ctx, dtype or "float32")
+    if isinstance(arg1, tuple):
+        data, indices = _values(arg1[0], dtype), onp.asarray(_plain(arg1[1]), onp.int64)
+        order = onp.argsort(indices, kind="stable")
+        data, indices = data[order], indices[order]
+        shape = shape or (int(onp.max(indices, initial=-1)) + 1, *data.shape[1:])
+    else:
+        data = _values(arg1, dtype)
+        shape, indices = data.shape, onp.flatnonzero(data.reshape(len(data), -1).any(1))
+        data = data[indices]
+    result = _row_sparse((data, indices), shape, ctx, _name(arg1, data, dtype))
+    result.check_format()
+    return result
+
+
+def array(source_array, ctx: Context | None = None, dtype=None):
+    """A sparse copy of a sparse array (of ours or of SciPy)."""
+    if isinstance(source_array, RowSparseNDArray):
+        return row_sparse_array(source_array, ctx=ctx, dtype=dtype)
+    if isinstance(source_array, CSRNDArray) or hasattr(source_array, "tocsr"):
+        return csr_matrix(source_array, ctx=ctx, dtype=dtype)
+    raise ValueError(
+        f"nd.sparse.array takes a sparse array, not a {type(source_array).__name__}; nd.array takes dense ones"
+    )
+
+
+def zeros(stype: str, shape, ctx: Context | None = None, dtype=None, **kwargs):
+    """An array of zeros, of which nothing is stored."""
+    ctx, dtype = ctx or current_context(), dtype_name(dtype or "float32")
+    shape = (int(shape),) if isinstance(shape, numbers.Integral) else tuple(int(n) for n in shape)
+    if stype == "default":
+        return NDArray._wrap(storage.zeros(shape, dtype, ctx), ctx)
+    if stype == "row_sparse":
+        return _row_sparse((onp.zeros((0, *shape[1:])), onp.zeros(0)), shape, ctx, dtype)
+    if stype == "csr" and len(shape) == 2:
+        return _csr((onp.zeros(0), onp.zeros(0), onp.zeros(shape[0] + 1)), shape, ctx, dtype)
+    raise MXNetError(f"there is no array of storage type {stype!r} and shape {shape}; accepted are {', '.join(STYPES)}")
+
+
+def empty(stype: str, shape, ctx: Context | None = None, dtype=None):
+    """As `zeros`: nothing is stored."""
+    return zeros(stype, shape, ctx, dtype)
+
+
+def cast_storage(data: NDArray, stype: str) -> NDArray:
+    """The array in another storage type."""
+    if stype == data.stype:
+        return data
+    if stype not in STYPES or {stype, data.stype} == {"csr", "row_sparse"}:
+        raise MXNetError(f"cannot cast storage type {data.stype} to {stype!r}; accepted are {', '.join(STYPES)}")
+    if stype == "default":
+        return NDArray._wrap(data._data, data._ctx)
+    make = csr_matrix if stype == "csr" else row_sparse_array
+    return make(data, ctx=data._ctx, dtype=data.dtype)
+
+
+# ---------------------------------------------------------------- operators
+
+
+def add(lhs, rhs):
+    """lhs + rhs; arrays of one storage type keep it."""
+    return _infix("elemwise_add", "_plus_scalar", lhs, rhs)
+
+
+def subtract(lhs, rhs):
+    """lhs - rhs; arrays of one storage type keep it."""
+    return _infix("elemwise_sub", "_minus_scalar", lhs, rhs)
+
+
+def multiply(lhs, rhs):
+    """lhs * rhs; a sparse factor makes the product sparse."""
+    return _infix("elemwise_mul", "_mul_scalar", lhs, rhs)
+
+
+def divide(lhs, rhs):
+    """lhs / rhs; sparse for a sparse array divided by a number."""
+    return _infix("elemwise_div", "_div_scalar", lhs, rhs)
+
+
+def retain(data: RowSparseNDArray, indices) -> RowSparseNDArray:
+    """The row-sparse array with only the given rows left."""
+    wanted = onp.asarray(_plain(indices)).astype(onp.int64)
+    kept = onp.flatnonzero(onp.isin(data.indices.asnumpy(), wanted))
+    parts = (data.data.asnumpy()[kept], data.indices.asnumpy()[kept])
+    return _row_sparse(parts, data.shape, data._ctx, dtype_name(data.dtype))
+
+
+sparse_retain = _sparse_retain = retain
+
+
+def adagrad_update(
+    weight, grad, history, lr, epsilon=1e-7, wd=0.0, rescale_grad=1.0, clip_gradient=-1.0, out=None
+) -> NDArray:
+    """One AdaGrad step on the rows of a row-sparse gradient; `history` (the sum of squares) is changed in place."""
+    if wd:
+        raise MXNetError(f"sparse adagrad_update takes no weight decay, given wd={wd}")
+    rows = grad.indices
+    gradient = grad.data * rescale_grad
+    if clip_gradient > 0:
+        gradient = gradient.clip(-clip_gradient, clip_gradient)
+    whole, sums = weight.asnumpy(), history.asnumpy()
+    total = dense_array(sums[rows.asnumpy()], weight._ctx, sums.dtype) + gradient * gradient
+    step = lr * gradient / (total + epsilon).sqrt()
+    sums[rows.asnumpy()] = total.asnumpy()
+    whole[rows.asnumpy()] -= step.asnumpy()
+    target = weight if out is None else out
+    for array_, values in ((target, whole), (history, sums)):
+        array_[:] = dense_array(values, array_._ctx, values.dtype)
+    return target
+
+
+def getnnz(data: CSRNDArray, axis: int | None = None) -> NDArray:
+    """How many values a CSR matrix stores: in all, (1,), or with `axis` 1 in each row; int64."""
+    if data.stype != "csr" or axis not in (None, 1):
+        raise MXNetError(f"getnnz takes a CSR matrix and axis None or 1, given {data.stype} and axis {axis}")
+    indptr = data.indptr
+    return indptr[-1:] if axis is None else indptr[1:] - indptr[:-1]
+
+
+def apply(op, inputs: list, attrs: dict, out=None):
+    """An operator of the table on arrays of any storage type."""
+    sparse = [x for x in inputs if isinstance(x, BaseSparseNDArray)]
+    if op.name in ROW_UPDATES and sparse:
+        return _update_rows(op, inputs, attrs, out)
+    if op.name in KEEPS_ZERO and len(inputs) == len(sparse) == 1 and _keeps_zero(op.name, attrs):
+        result = inputs[0]._with(imperative.apply(op, [inputs[0].data], attrs, NDArray))
+    else:
+        result = imperative.apply(op, inputs, attrs, NDArray)
+        stype = _result_stype(op.name, inputs, attrs)
+        if stype != "default" and isinstance(result, NDArray):
+            result = result.tostype(stype)
+    return result if out is None else imperative.assign(op, out, result)
+
+
+def __getattr__(name: str):
+    op = TABLE.get(name)
+    if op is None or name.startswith("__"):
+        raise AttributeError(f"nd.sparse has no function {name!r}.{nearest(name, TABLE)}")
+    return _front(op)
+
+
+@functools.cache  # not kept in this module, where names such as slice and abs have their usual meaning
+def _front(op):
+    """The function of an operator: inputs, then attributes by place or name, then `out`."""
+
+    def function(*args, out=None, name=None, **kwargs):
+        if op.variadic:
+            inputs, rest = (args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args), ()
+        else:
+            inputs, rest = args[: len(op.inputs)], args[len(op.inputs) :]
+        inputs = [*inputs, *(kwargs.pop(given) for given in op.inputs[len(inputs) :] if given in kwargs)]
+        return apply(op, inputs, op.parse({**dict(zip(op.attrs, rest)), **kwargs}), out)
+
+    function.__name__, function.__doc__ = op.name, op.__doc__
+    return function
+
+
+# Operators of one array that leave zeros alone, so that they act on the stored values.
+KEEPS_ZERO = frozenset(
+    {
+        "abs", "sign", "negative", "square", "sqrt", "cbrt", "sin", "tan", "arcsin", "arctan", "sinh", "tanh", "arcsinh",
+        "arctanh", "expm1", "log1p", "relu", "rint", "ceil", "floor", "trunc", "fix", "round", "degrees", "radians",
+        "_mul_scalar", "_div_scalar", "zeros_like", "_copy", "clip", "Cast",
+    }
+)  # fmt: skip
+SAME_STYPE = frozenset({"elemwise_add", "elemwise_sub", "Concat", "concat", "add_n"})
+# Optimizer steps that change the rows of a row-sparse gradient alone; the value says whether only if `lazy_update`.
+ROW_UPDATES = {
+    "sgd_update": True, "sgd_mom_update": True, "adam_update": True, "_contrib_group_adagrad_update": False,
+}  # fmt: skip
+
+
+def _keeps_zero(name: str, attrs: dict) -> bool:
+    return name != "clip" or attrs["a_min"] <= 0 <= attrs["a_max"]
+
+
+def _result_stype(name: str, inputs: list, attrs: dict) -> str:
+    """The storage type that MXNet gives (the tables in the documentation of `mx.nd.sparse`)."""
+    stypes = [x.stype for x in inputs if isinstance(x, NDArray)]
+    sparse = {stype for stype in stypes if stype != "default"}
+    if name == "dot":
+        if attrs.get("forward_stype"):
+            return attrs["forward_stype"]
+        if stypes == ["csr", "default"]:
+            return "row_sparse" if attrs["transpose_a"] else "default"
+        return "csr" if stypes == ["default", "csr"] else "default"
+    if name in SAME_STYPE:
+        return stypes[0] if len(set(stypes)) == 1 else "default"
+    if name in ("elemwise_mul", "slice", "zeros_like") and len(sparse) == 1:
+        return min(sparse)
+    return "default"
+
+
+def _update_rows(op, inputs: list, attrs: dict, out):
+    """An optimizer step on the rows of the gradient; states are arrays beside the weight, changed in place."""
+    weight, gradient, *states = inputs
+    if gradient.stype != "row_sparse" or (ROW_UPDATES[op.name] and not attrs.get("lazy_update", True)):
+        return imperative.apply(op, inputs, attrs, NDArray, out)
+    rows = gradient.indices.asnumpy()
+    whole = [array.asnumpy() for array in (weight, *states)]
+    parts = [dense_array(values[rows], weight._ctx, values.dtype) for values in whole]
+    if len(rows):
+        changed = imperative.apply(op, [parts[0], gradient.data, *parts[1:]], attrs, NDArray)
+        changed = changed[0] if isinstance(changed, (list, tuple)) else changed
+        for values, part in zip(whole, (changed, *parts[1:])):
+            values[rows] = part.asnumpy()
+    target = weight if out is None else out
+    for array_, values in zip((target, *states), whole):
+        array_[:] = dense_array(values, array_._ctx, values.dtype)
+    return target
+
+
+def _infix(array_op: str, scalar_op: str, lhs, rhs):
+    if isinstance(rhs, numbers.Number):
+        return apply(TABLE[scalar_op], [lhs], {"scalar": rhs})
+    if isinstance(lhs, numbers.Number):
+        raise TypeError("a number may stand to the right of a sparse array only")
+    if lhs.shape != rhs.shape:
+        array_op = array_op.replace("elemwise", "broadcast")
+    return apply(TABLE[array_op], [lhs, rhs], {})
+
+
+def _csr(parts, shape, ctx: Context, dtype: str) -> CSRNDArray:
+    data, indices, indptr = parts
+    return CSRNDArray._of(
+        (dense_array(onp.asarray(data), ctx, dtype), *(_index(part, ctx) for part in (indices, indptr))), shape, ctx
+    )
+
+
+def _row_sparse(parts, shape, ctx: Context, dtype: str) -> RowSparseNDArray:
+    return RowSparseNDArray._of((dense_array(onp.asarray(parts[0]), ctx, dtype), _index(parts[1], ctx)), shape, ctx)
+
+
+def _index(values, ctx: Context) -> NDArray:
+    return dense_array(onp.asarray(_plain(values)).astype(onp.int64), ctx, "int64")
+
+
+def _plain(values):
+    return values.asnumpy() if isinstance(values, NDArray) else values
+
+
+def _values(source, dtype) -> onp.ndarray:
+    """The numbers of an array or of nested lists; lists become float32 unless a dtype is given."""
+    if isinstance(source, (NDArray, onp.ndarray)):
+        return onp.asarray(_plain(source))
+    return onp.asarray(source, None if dtype is not None else onp.float32)
+
+
+def _name(source, data: onp.ndarray, dtype) -> str:
+    """The dtype of a new array: the one asked for, the one of the source, that of the data."""
+    given = source[0] if isinstance(source, tuple) else source
+    return dtype_name(dtype or (given.dtype if isinstance(given, NDArray) else data.dtype))
