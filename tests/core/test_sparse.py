@@ -1,0 +1,151 @@
+"""Sparse arrays against dense NumPy, SciPy and MXNet's storage types."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import core as mx
+from core.base import MXNetError
+from core.ndarray import sparse
+
+DENSE = np.array([[0, 1, 0, 2], [0, 0, 0, 0], [3, 0, 4, 0]], np.float32)
+ROWS = np.array([[0, 0], [1, 2], [0, 0], [3, 4]], np.float32)
+
+
+def csr(values=DENSE):
+    return sparse.csr_matrix(values)
+
+
+def rows(values=ROWS):
+    return sparse.row_sparse_array(values)
+
+
+def test_every_way_to_make_a_csr_matrix():
+    scipy = pytest.importorskip("scipy.sparse")
+    parts = ([1, 2, 3, 4], [1, 3, 0, 2], [0, 2, 2, 4])
+    made = [
+        sparse.csr_matrix(parts, shape=(3, 4)),
+        sparse.csr_matrix(([4, 1, 2, 3], ([2, 0, 0, 2], [2, 1, 3, 0])), shape=(3, 4)),
+        csr(),
+        csr(mx.nd.array(DENSE)),
+        sparse.csr_matrix(scipy.csr_matrix(DENSE)),
+        sparse.array(csr()),
+        mx.nd.array(DENSE).tostype("csr"),
+    ]
+    for matrix in made:
+        assert (matrix.stype, matrix.shape, matrix.dtype) == ("csr", (3, 4), np.float32)
+        np.testing.assert_array_equal(matrix.asnumpy(), DENSE)
+        assert [part.asnumpy().tolist() for part in (matrix.data, matrix.indices, matrix.indptr)] == list(parts)
+    assert (made[0].asscipy() != scipy.csr_matrix(DENSE)).nnz == 0
+    assert repr(made[0]) == "\n<CSRNDArray 3x4 @cpu(0)>"
+
+
+def test_every_way_to_make_a_row_sparse_array():
+    for array in (
+        rows(),
+        sparse.row_sparse_array(([[3, 4], [1, 2]], [3, 1]), shape=(4, 2)),
+        mx.nd.array(ROWS).tostype("row_sparse"),
+    ):
+        assert (array.stype, array.shape) == ("row_sparse", (4, 2))
+        assert array.indices.asnumpy().tolist() == [1, 3] and array.indices.dtype == np.int64
+        np.testing.assert_array_equal(array.tostype("default").asnumpy(), ROWS)
+    np.testing.assert_array_equal(rows().retain(mx.nd.array([3, 2])).asnumpy(), [[0, 0], [0, 0], [0, 0], [3, 4]])
+
+
+def test_empty_arrays():
+    for stype, shape in (("csr", (2, 3)), ("row_sparse", (2, 3, 4))):
+        array = mx.nd.zeros(shape, stype=stype, dtype="float64")
+        assert (array.stype, array.shape, array.dtype, array.data.shape[0]) == (stype, shape, np.float64, 0)
+        np.testing.assert_array_equal(array.asnumpy(), np.zeros(shape))
+
+
+@pytest.mark.parametrize("parts", [
+    ([1.0], [5], [0, 1, 1, 1]), ([1.0], [0], [0, 2, 1, 1]), ([1.0, 2], [0], [0, 1, 1, 1]), ([1.0], [0], [0, 1]),
+])  # fmt: skip
+def test_parts_that_do_not_fit_are_refused(parts):
+    with pytest.raises(MXNetError, match="damaged csr array"):
+        sparse.csr_matrix(parts, shape=(3, 4))
+    with pytest.raises(MXNetError, match="damaged row_sparse array"):
+        sparse.row_sparse_array(([[1.0, 2]], [9]), shape=(4, 2))
+
+
+def test_rows_of_a_matrix():
+    for key in (slice(1, 3), slice(None), slice(-1, None), slice(2, 1), 0, -1):
+        got = csr()[key]
+        want = DENSE[[key]] if isinstance(key, int) else DENSE[key]
+        assert got.stype == "csr"
+        np.testing.assert_array_equal(got.asnumpy(), want)
+    with pytest.raises(IndexError, match="row 3 of a matrix of 3 rows"):
+        csr()[3]
+
+
+def test_writing():
+    target = mx.nd.sparse.zeros("row_sparse", (4, 2))
+    target[:] = mx.nd.array(ROWS)
+    np.testing.assert_array_equal(target.asnumpy(), ROWS)
+    rows(ROWS * 2).copyto(target)
+    np.testing.assert_array_equal(target.asnumpy(), ROWS * 2)
+    mx.nd.elemwise_add(rows(), rows(), out=target)
+    assert target.stype == "row_sparse"
+    np.testing.assert_array_equal(target.asnumpy(), ROWS * 2)
+    dense = mx.nd.zeros((4, 2))
+    rows().copyto(dense)
+    np.testing.assert_array_equal(dense.asnumpy(), ROWS)
+    with pytest.raises(MXNetError, match="cannot write"):
+        target[:] = mx.nd.zeros((2, 2))
+
+
+@pytest.mark.parametrize(("make", "values", "stype"), [(csr, DENSE, "csr"), (rows, ROWS, "row_sparse")])
+def test_infix_operators(make, values, stype):
+    x = make()
+    for got, want, kept in (
+        (x + x, values * 2, stype), (x - x, values * 0, stype), (x * x, values**2, stype), (x * 3, values * 3, stype),
+        (2 * x, values * 2, stype), (x / 2, values / 2, stype), (-x, -values, stype),
+        (x + mx.nd.array(values), values * 2, "default"), (x * mx.nd.array(values), values**2, stype),
+    ):  # fmt: skip
+        assert got.stype == kept
+        np.testing.assert_array_equal(got.asnumpy(), want)
+    x += x
+    assert x.stype == stype
+    np.testing.assert_array_equal(x.asnumpy(), values * 2)
+
+
+def test_products_and_gradients():
+    weight = mx.nd.array(np.arange(8).reshape(4, 2))
+    weight.attach_grad()
+    with mx.autograd.record():
+        out = mx.nd.dot(csr(), weight)
+    out.backward(mx.nd.ones((3, 2)))
+    np.testing.assert_allclose(out.asnumpy(), DENSE @ weight.asnumpy())
+    np.testing.assert_allclose(weight.grad.asnumpy(), DENSE.T @ np.ones((3, 2)))
+    transposed = mx.nd.sparse.dot(csr(), mx.nd.ones((3, 2)), transpose_a=True)
+    assert transposed.stype == "row_sparse"
+    np.testing.assert_allclose(transposed.asnumpy(), DENSE.T @ np.ones((3, 2)))
+
+
+def test_functions_know_builtin_names():
+    assert mx.nd.sparse.slice(csr(), begin=(1,), end=(3,)).stype == "csr"
+    np.testing.assert_array_equal(mx.nd.sparse.abs(-csr()).asnumpy(), DENSE)
+    np.testing.assert_array_equal(csr()[0:1].asnumpy(), DENSE[:1])
+    with pytest.raises(AttributeError, match=r"no function 'sqart'.*sqrt"):
+        mx.nd.sparse.sqart  # noqa: B018
+
+
+def test_files_and_pickles(tmp_path):
+    arrays = {"c": csr(), "r": rows(), "e": mx.nd.zeros((2, 3), stype="csr")}
+    mx.nd.save(str(tmp_path / "x"), arrays)
+    for loaded in (mx.nd.load(str(tmp_path / "x")), pickle.loads(pickle.dumps(arrays))):
+        for name, array in arrays.items():
+            assert type(loaded[name]) is type(array)
+            np.testing.assert_array_equal(loaded[name].asnumpy(), array.asnumpy())
+
+
+def test_iterators_of_sparse_rows(tmp_path):
+    batches = list(mx.io.NDArrayIter(csr(), np.arange(3), 1, last_batch_handle="discard"))
+    assert [batch.data[0].stype for batch in batches] == ["csr"] * 3
+    np.testing.assert_array_equal(np.concatenate([batch.data[0].asnumpy() for batch in batches]), DENSE)
+    (tmp_path / "x").write_text("1 1:1 3:2\n0\n1 0:3 2:4\n")
+    batch = next(mx.io.LibSVMIter(str(tmp_path / "x"), (4,), 3))
+    assert batch.data[0].stype == "csr"
+    np.testing.assert_array_equal(batch.data[0].asnumpy(), DENSE)
