@@ -1,6 +1,6 @@
 """Image data sets and transforms."""
 
-from gluon.data.vision import datasets
+from gluon.data.vision import datasets, transforms
 from gluon.data.vision.datasets import (
     CIFAR10,
     CIFAR100,

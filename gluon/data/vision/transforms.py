@@ -1,0 +1,375 @@
+"""Transforms of images: blocks to compose and to give to `Dataset.transform_first`.
+
+Images are arrays of shape (height, width, channels), or (batch, height, width, channels) where noted, usually uint8
+in RGB, until `ToTensor` makes (channels, height, width) float32 of them. NumPy arrays are accepted too.
+Random transforms draw from the generators that `DataLoader` seeds for each batch: cropping and rotating from Python's
+`random`, the others from MXNet's (`mx.random.seed`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from core import image
+from gluon.block import Block, HybridBlock
+from gluon.data import arrays
+from gluon.nn import HybridSequential, Sequential
+
+__all__ = [
+    "Cast",
+    "CenterCrop",
+    "Compose",
+    "CropResize",
+    "HybridCompose",
+    "HybridRandomApply",
+    "Normalize",
+    "RandomApply",
+    "RandomBrightness",
+    "RandomColorJitter",
+    "RandomContrast",
+    "RandomCrop",
+    "RandomFlipLeftRight",
+    "RandomFlipTopBottom",
+    "RandomGray",
+    "RandomHue",
+    "RandomLighting",
+    "RandomResizedCrop",
+    "RandomRotation",
+    "RandomSaturation",
+    "Resize",
+    "Rotate",
+    "ToTensor",
+]
+
+
+class Compose(Sequential):
+    """Transforms one after another; neighbours that can be hybridized are compiled together by `hybridize()`."""
+
+    def __init__(self, transforms: Iterable[Block]):
+        super().__init__()
+        for hybrid, group in itertools.groupby(transforms, lambda t: isinstance(t, HybridBlock)):
+            group = list(group)
+            if hybrid and len(group) > 1:
+                joined = HybridSequential()
+                joined.add(*group)
+                group = [joined]
+            self.add(*group)
+
+
+class HybridCompose(HybridSequential):
+    """`Compose` of transforms that can all be hybridized."""
+
+    def __init__(self, transforms: Sequence[HybridBlock]):
+        super().__init__()
+        for transform in transforms:
+            if not isinstance(transform, HybridBlock):
+                raise ValueError(f"{type(transform).__name__} cannot be hybridized; use Compose")
+            self.add(transform)
+
+
+class _Pixels:
+    """Accepts NumPy arrays."""
+
+    def __call__(self, x, *args):
+        return super().__call__(arrays.wrap(x) if isinstance(x, np.ndarray) else x, *args)
+
+
+class Cast(_Pixels, HybridBlock):
+    """Values as another dtype."""
+
+    def __init__(self, dtype="float32"):
+        super().__init__()
+        self._dtype = dtype
+
+    def hybrid_forward(self, F, x):
+        return F.cast(x, self._dtype)
+
+
+class ToTensor(_Pixels, HybridBlock):
+    """(height, width, channels) in 0..255 to (channels, height, width) float32 in 0..1; also with a batch axis."""
+
+    def hybrid_forward(self, F, x):
+        return F.image.to_tensor(x)
+
+
+class Normalize(_Pixels, HybridBlock):
+    """(x - mean) / std by channel, for (channels, height, width) or a batch; `mean`, `std`: one number or many."""
+
+    def __init__(self, mean: float | Sequence[float] = 0.0, std: float | Sequence[float] = 1.0):
+        super().__init__()
+        self._mean = mean
+        self._std = std
+
+    def hybrid_forward(self, F, x):
+        return F.image.normalize(x, self._mean, self._std)
+
+
+class Resize(_Pixels, HybridBlock):
+    """The image, or a batch of images, in another size.
+
+    `size`: (width, height), or the length of both edges; with `keep_ratio` an int is the length of the shorter edge.
+    `interpolation`: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos.
+    """
+
+    def __init__(self, size: int | Sequence[int], keep_ratio: bool = False, interpolation: int = 1):
+        super().__init__()
+        self._size = size
+        self._keep = keep_ratio
+        self._interpolation = interpolation
+
+    def hybrid_forward(self, F, x):
+        return F.image.resize(x, self._size, self._keep, self._interpolation)
+
+
+class CropResize(_Pixels, HybridBlock):
+    """The window of `width` and `height` at column `x` and row `y`, resized to `size` if given; also of a batch."""
+
+    def __init__(
+        self,
+        x: int,
+        y: int,
+        width: int,
+        height: int,
+        size: int | Sequence[int] | None = None,
+        interpolation: int | None = None,
+    ):
+        super().__init__()
+        self._window = x, y, width, height
+        self._size = size
+        self._interpolation = 1 if interpolation is None else interpolation
+
+    def hybrid_forward(self, F, x):
+        window = F.image.crop(x, *self._window)
+        return window if self._size is None else F.image.resize(window, self._size, False, self._interpolation)
+
+
+class CenterCrop(_Pixels, Block):
+    """The window of `size` = (width, height) in the middle; a smaller image gives the largest window, resized."""
+
+    def __init__(self, size: int | Sequence[int], interpolation: int = 1):
+        super().__init__()
+        self._size = _pair(size)
+        self._interpolation = interpolation
+
+    def forward(self, x):
+        return image.center_crop(x, self._size, self._interpolation)[0]
+
+
+class RandomCrop(_Pixels, Block):
+    """A window of `size` = (width, height) anywhere, after adding `pad` pixels of `pad_value` to every edge.
+
+    A smaller image gives the largest window of that aspect, resized. `pad`: a number, or (top, bottom, left, right).
+    """
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        pad: int | Sequence[int] | None = None,
+        pad_value: float | Sequence[float] = 0,
+        interpolation: int = 1,
+    ):
+        super().__init__()
+        self._size = _pair(size)
+        self._pad = (pad,) * 4 if isinstance(pad, int) else pad
+        self._pad_value = (pad_value,) if isinstance(pad_value, int | float) else tuple(pad_value)
+        self._interpolation = interpolation
+
+    def forward(self, x):
+        if self._pad:
+            x = image.copyMakeBorder(x, *self._pad, values=self._border(x.shape[-1]))
+        return image.random_crop(x, self._size, self._interpolation)[0]
+
+    def _border(self, channels: int) -> tuple:
+        return self._pad_value * channels if len(self._pad_value) == 1 else self._pad_value
+
+
+class RandomResizedCrop(_Pixels, Block):
+    """A window of random area and aspect, resized to `size` = (width, height) (Szegedy et al., 2015).
+
+    `scale`: bounds of the share of the area; `ratio`: bounds of width / height.
+    """
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        scale: tuple[float, float] = (0.08, 1.0),
+        ratio: tuple[float, float] = (3.0 / 4.0, 4.0 / 3.0),
+        interpolation: int = 1,
+    ):
+        super().__init__()
+        self._size = _pair(size)
+        self._scale = scale
+        self._ratio = ratio
+        self._interpolation = interpolation
+
+    def forward(self, x):
+        return image.random_size_crop(x, self._size, self._scale, self._ratio, self._interpolation)[0]
+
+
+class Rotate(_Pixels, Block):
+    """float32 images of shape (channels, height, width), or a batch, turned by `rotation_degrees`; zeros outside.
+
+    `zoom_in` enlarges until no zeros show, `zoom_out` shrinks until nothing is cut off; not both.
+    """
+
+    def __init__(self, rotation_degrees: float, zoom_in: bool = False, zoom_out: bool = False):
+        super().__init__()
+        self._degrees = rotation_degrees
+        self._zoom = zoom_in, zoom_out
+
+    def forward(self, x):
+        return image.imrotate(x, self._degrees, *self._zoom)
+
+
+class RandomRotation(_Pixels, Block):
+    """`Rotate` by an angle drawn evenly from `angle_limits`, for a share `rotate_with_proba` of the images."""
+
+    def __init__(
+        self,
+        angle_limits: tuple[float, float],
+        zoom_in: bool = False,
+        zoom_out: bool = False,
+        rotate_with_proba: float = 1.0,
+    ):
+        super().__init__()
+        lower, upper = angle_limits
+        if lower >= upper:
+            raise ValueError(f"angle_limits must grow, got {angle_limits}")
+        if not 0 <= rotate_with_proba <= 1:
+            raise ValueError(f"rotate_with_proba must be in 0..1, got {rotate_with_proba}")
+        self._limits = lower, upper
+        self._zoom = zoom_in, zoom_out
+        self._probability = rotate_with_proba
+
+    def forward(self, x):
+        if random.random() > self._probability:
+            return x
+        return image.random_rotate(x, self._limits, *self._zoom)
+
+
+class RandomFlipLeftRight(_Pixels, HybridBlock):
+    """Mirrors the image with probability 1/2."""
+
+    def hybrid_forward(self, F, x):
+        return F.image.random_flip_left_right(x)
+
+
+class RandomFlipTopBottom(_Pixels, HybridBlock):
+    """Turns the image upside down, as a mirror on the floor does, with probability 1/2."""
+
+    def hybrid_forward(self, F, x):
+        return F.image.random_flip_top_bottom(x)
+
+
+class RandomBrightness(_Pixels, HybridBlock):
+    """Multiplies the image by a factor between 1 - brightness (0 at least) and 1 + brightness."""
+
+    def __init__(self, brightness: float):
+        super().__init__()
+        self._factors = _around_one(brightness)
+
+    def hybrid_forward(self, F, x):
+        return F.image.random_brightness(x, *self._factors)
+
+
+class RandomContrast(_Pixels, HybridBlock):
+    """Scales the distance from the mean gray by a factor between 1 - contrast (0 at least) and 1 + contrast."""
+
+    def __init__(self, contrast: float):
+        super().__init__()
+        self._factors = _around_one(contrast)
+
+    def hybrid_forward(self, F, x):
+        return F.image.random_contrast(x, *self._factors)
+
+
+class RandomSaturation(_Pixels, HybridBlock):
+    """Scales the distance from the gray image by a factor between 1 - saturation (0 at least) and 1 + saturation."""
+
+    def __init__(self, saturation: float):
+        super().__init__()
+        self._factors = _around_one(saturation)
+
+    def hybrid_forward(self, F, x):
+        return F.image.random_saturation(x, *self._factors)
+
+
+class RandomHue(_Pixels, HybridBlock):
+    """Turns the hue by a share of the circle between -hue and hue."""
+
+    def __init__(self, hue: float):
+        super().__init__()
+        self._factors = _around_one(hue)
+
+    def hybrid_forward(self, F, x):
+        return F.image.random_hue(x, *self._factors)
+
+
+class RandomColorJitter(_Pixels, HybridBlock):
+    """The four random changes of brightness, contrast, saturation and hue in a random order."""
+
+    def __init__(self, brightness: float = 0, contrast: float = 0, saturation: float = 0, hue: float = 0):
+        super().__init__()
+        self._amounts = brightness, contrast, saturation, hue
+
+    def hybrid_forward(self, F, x):
+        return F.image.random_color_jitter(x, *self._amounts)
+
+
+class RandomLighting(_Pixels, HybridBlock):
+    """Adds noise of deviation `alpha` along the principal components of ImageNet's colours (Krizhevsky et al., 2012)."""
+
+    def __init__(self, alpha: float):
+        super().__init__()
+        self._alpha = alpha
+
+    def hybrid_forward(self, F, x):
+        return F.image.random_lighting(x, self._alpha)
+
+
+class RandomGray(_Pixels, Block):
+    """Replaces the colours by their gray with probability `p`; the image keeps its three channels."""
+
+    def __init__(self, p: float = 0.5):
+        super().__init__()
+        self._augmenter = image.RandomGrayAug(p)
+
+    def forward(self, x):
+        return self._augmenter(x)
+
+
+class RandomApply(Sequential):
+    """Applies `transforms` (a transform, or a list of them in order) with probability `p`."""
+
+    def __init__(self, transforms: Block | Sequence[Block], p: float = 0.5):
+        super().__init__()
+        self.add(transforms if isinstance(transforms, Block) else Compose(transforms))
+        self.p = p
+
+    def forward(self, x):
+        return x if random.random() >= self.p else super().forward(x)
+
+
+class HybridRandomApply(HybridSequential):
+    """`RandomApply` of a transform that can be hybridized; draws on the device."""
+
+    def __init__(self, transforms: HybridBlock | Sequence[HybridBlock], p: float = 0.5):
+        super().__init__()
+        self.add(transforms if isinstance(transforms, HybridBlock) else HybridCompose(transforms))
+        self.p = p
+
+    def hybrid_forward(self, F, x):
+        drawn = F.random.uniform(0, 1, shape=(1,))
+        return F.contrib.cond(drawn < self.p, lambda: super(HybridRandomApply, self).hybrid_forward(F, x), lambda: x)
+
+
+def _pair(size: int | Sequence[int]) -> tuple[int, int]:
+    return (size, size) if isinstance(size, int) else tuple(size)
+
+
+def _around_one(amount: float) -> tuple[float, float]:
+    return max(0.0, 1.0 - amount), 1.0 + amount
