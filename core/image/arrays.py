@@ -9,13 +9,17 @@ import numpy as np
 
 from core import storage
 from core.context import cpu
+from core.dtypes import dtype_name
 from core.ndarray.ndarray import NDArray
 from core.util import is_np_array
 
 
 def pixels_of(image) -> np.ndarray:
-    """The NumPy array of an NDArray, or of what is one already."""
-    return image if isinstance(image, np.ndarray) else image.asnumpy()
+    """The NumPy array of an NDArray, or of what is one already; only to be read, for it may be the same memory."""
+    if isinstance(image, np.ndarray):
+        return image
+    on_host = image.ctx.device_type != "gpu" and dtype_name(image.dtype) != "bfloat16"
+    return storage.share_numpy(image._data) if on_host else image.asnumpy()
 
 
 def like(pixels: np.ndarray, image):
@@ -28,7 +32,7 @@ def like(pixels: np.ndarray, image):
 def to_array(pixels: np.ndarray, kind: type | None = None):
     """The NDArray, on the CPU, that holds `pixels` from now on; of the class `kind`, or the one of the face in use."""
     kind = kind or _face()
-    return kind._wrap(storage.from_numpy(np.ascontiguousarray(pixels).reshape(pixels.shape), copy=False), cpu())
+    return kind._wrap(storage.from_numpy(pixels, copy=False), cpu())
 
 
 def _face() -> type:
@@ -41,13 +45,19 @@ def _face() -> type:
 
 
 def on_pixels(function: Callable) -> Callable:
-    """Lets a function of NumPy pixels take and give either kind of array; of a tuple the first member is the image."""
+    """Lets a function of NumPy pixels take and give either kind of array; of a tuple the first member is the image.
+
+    The result never shares memory with an NDArray that was given.
+    """
 
     @functools.wraps(function)
     def wrapper(src, *args, **kwargs):
-        result = function(pixels_of(src), *args, **kwargs)
-        if isinstance(result, tuple):
-            return like(result[0], src), *result[1:]
-        return like(result, src)
+        given = pixels_of(src)
+        result = function(given, *args, **kwargs)
+        image, rest = (result[0], result[1:]) if isinstance(result, tuple) else (result, None)
+        if given is not src and np.may_share_memory(image, given):
+            image = image.copy()
+        image = like(image, src)
+        return image if rest is None else (image, *rest)
 
     return wrapper

@@ -86,6 +86,7 @@ def fixed_crop(src, x0: int, y0: int, w: int, h: int, size: tuple[int, int] | No
     return imresize(out, *size, interp=interp)
 
 
+@on_pixels
 def random_crop(src, size: tuple[int, int], interp: int = 2):
     """A window of `size` = (width, height) anywhere, smaller of the same aspect (then resized) where it does not fit.
 
@@ -97,6 +98,7 @@ def random_crop(src, size: tuple[int, int], interp: int = 2):
     return fixed_crop(src, x0, y0, new_w, new_h, size, interp), (x0, y0, new_w, new_h)
 
 
+@on_pixels
 def center_crop(src, size: tuple[int, int], interp: int = 2):
     """As `random_crop`, in the middle."""
     h, w = src.shape[:2]
@@ -105,6 +107,7 @@ def center_crop(src, size: tuple[int, int], interp: int = 2):
     return fixed_crop(src, x0, y0, new_w, new_h, size, interp), (x0, y0, new_w, new_h)
 
 
+@on_pixels
 def random_size_crop(src, size: tuple[int, int], area, ratio: tuple[float, float], interp: int = 2, **kwargs):
     """A window of random area and aspect, resized to `size` = (width, height) (Szegedy et al., 2015).
 

@@ -31,12 +31,18 @@ SECTORS = np.array([[0, 3, 1], [2, 0, 1], [1, 0, 3], [1, 2, 0], [3, 1, 0], [0, 1
 # ---------------------------------------------------------------------------------------------- to and from tensors
 
 
-@composite("_image_to_tensor")
+@operator("_image_to_tensor")
 def to_tensor(data):
     """(height, width, channels) in 0..255 as (channels, height, width) float32 in 0..1; also with a batch axis."""
     _check(data, "to_tensor")
     axes = (2, 0, 1) if len(data.shape) == 3 else (0, 3, 1, 2)
-    return F._div_scalar(F.cast(F.transpose(data, axes=axes), dtype="float32"), scalar=255.0)
+    return F._div_scalar.forward(kernels.cast(kernels.shape.permute(data, axes), "float32"), scalar=255.0)
+
+
+@gradient(to_tensor)
+def _(head, data_dtype):
+    axes = (1, 2, 0) if len(head.shape) == 3 else (0, 2, 3, 1)
+    return [F.cast(F._div_scalar(F.transpose(head, axes=axes), scalar=255.0), dtype=data_dtype)]
 
 
 @operator("_image_normalize")
@@ -51,7 +57,9 @@ def normalize(data, *, mean: Floats = (0.0,), std: Floats = (1.0,)):
         raise MXNetError(f"normalize takes 1 or 3 channels, given the shape {tuple(data.shape)}")
     if not data.dtype.is_floating_point:
         return kernels.cast(normalize.forward(data.float(), mean=mean, std=std), kernels.dtype_name(data))
-    return _standardize.forward(data, *(_by_channel(data, v, w) for v, w in ((mean, "mean"), (std, "std"))))
+    dtype = kernels.dtype_name(data)
+    mean, std = (_by_channel(v, channels, dtype, data.device, name) for v, name in ((mean, "mean"), (std, "std")))
+    return _standardize.forward(data, mean, std)
 
 
 @gradient(normalize)
@@ -65,14 +73,13 @@ def _standardize(data, mean, std):
     return (data - mean) / std
 
 
-def _by_channel(data, values: tuple[float, ...], what: str):
-    channels = data.shape[-3]
+@functools.lru_cache(maxsize=64)
+def _by_channel(values: tuple[float, ...], channels: int, dtype: str, device, what: str):
     if len(values) not in (1, channels):
         raise MXNetError(
             f"normalize: {len(values)} values of {what} for {channels} channels; accepted are 1, {channels}"
         )
-    values = np.array(values, np.float64).reshape(-1, 1, 1)
-    return storage.from_numpy(values, kernels.dtype_name(data)).to(data.device)
+    return storage.from_numpy(np.array(values, np.float64).reshape(-1, 1, 1), dtype).to(device)
 
 
 # ---------------------------------------------------------------------------------------------- geometry
@@ -103,25 +110,6 @@ def flip_top_bottom(data):
     return F.reverse(data, axis=(len(data.shape) - 3,))
 
 
-@operator("_image_random_flip_left_right", rng=True)
-def random_flip_left_right(data, *, p: Float = 0.5, key=None):
-    """The image mirrored with probability p."""
-    return _maybe_flipped(data, -2, p, key)
-
-
-@operator("_image_random_flip_top_bottom", rng=True)
-def random_flip_top_bottom(data, *, p: Float = 0.5, key=None):
-    """The image upside down with probability p."""
-    return _maybe_flipped(data, -3, p, key)
-
-
-def _maybe_flipped(data, axis: int, p: float, key: int):
-    _check(data, "random_flip")
-    if _generator(key).random() < p:
-        return kernels.shape.flip(data, (axis,))
-    return storage.copy_to(data)
-
-
 # ---------------------------------------------------------------------------------------------- on the host
 
 
@@ -135,9 +123,26 @@ def on_host(function: Callable) -> Callable:
             blank = np.zeros(tuple(data.shape), kernels.dtype_name(data))
             return storage.meta(function(blank, **attrs).shape, kernels.dtype_name(data))
         pixels = storage.to_numpy(data) if data.is_cuda else storage.share_numpy(data)
-        return storage.from_numpy(np.ascontiguousarray(function(pixels, **attrs)), copy=False).to(data.device)
+        result = function(pixels, **attrs)
+        if np.may_share_memory(result, pixels):
+            result = result.copy("K")  # as it lies in memory, which is faster
+        return storage.from_numpy(result, copy=False).to(data.device)
 
     return forward
+
+
+@operator("_image_random_flip_left_right", rng=True)
+@on_host
+def random_flip_left_right(data, *, p: Float = 0.5, key=None):
+    """The image mirrored with probability p."""
+    return data[..., ::-1, :] if _uniform(key) < p else data
+
+
+@operator("_image_random_flip_top_bottom", rng=True)
+@on_host
+def random_flip_top_bottom(data, *, p: Float = 0.5, key=None):
+    """The image upside down with probability p."""
+    return data[..., ::-1, :, :] if _uniform(key) < p else data
 
 
 @operator("_image_resize")
@@ -183,28 +188,28 @@ def random_lighting(data, *, alpha_std: Float = 0.05, key=None):
 @on_host
 def random_brightness(data, *, min_factor: Float, max_factor: Float, key=None):
     """The image times a factor drawn between the two."""
-    return _brightened(data, _factor(min_factor, max_factor, _generator(key)))
+    return _brightened(data, _factor(min_factor, max_factor, key))
 
 
 @operator("_image_random_contrast", rng=True)
 @on_host
 def random_contrast(data, *, min_factor: Float, max_factor: Float, key=None):
     """The distance from the image's mean gray times a factor drawn between the two."""
-    return _contrasted(data, _factor(min_factor, max_factor, _generator(key)))
+    return _contrasted(data, _factor(min_factor, max_factor, key))
 
 
 @operator("_image_random_saturation", rng=True)
 @on_host
 def random_saturation(data, *, min_factor: Float, max_factor: Float, key=None):
     """The distance from each pixel's gray times a factor drawn between the two."""
-    return _saturated(data, _factor(min_factor, max_factor, _generator(key)))
+    return _saturated(data, _factor(min_factor, max_factor, key))
 
 
 @operator("_image_random_hue", rng=True)
 @on_host
 def random_hue(data, *, min_factor: Float, max_factor: Float, key=None):
     """The hue turned by a share of the circle drawn between the two."""
-    return _turned(data, _factor(min_factor, max_factor, _generator(key)))
+    return _turned(data, _factor(min_factor, max_factor, key))
 
 
 @operator("_image_random_color_jitter", rng=True)
@@ -240,7 +245,7 @@ def _contrasted(pixels: np.ndarray, factor: float) -> np.ndarray:
 
 def _saturated(pixels: np.ndarray, factor: float) -> np.ndarray:
     if pixels.shape[-1] == 1:
-        return pixels.copy()
+        return pixels
     # MXNet's sum over the channels keeps its last term alone (image_random-inl.h), and its results are the reference.
     gray = pixels[..., 2:] * GRAY[2]
     return _cut(pixels * np.float32(factor) + gray * np.float32(1 - factor), pixels.dtype)
@@ -249,7 +254,7 @@ def _saturated(pixels: np.ndarray, factor: float) -> np.ndarray:
 def _turned(pixels: np.ndarray, share: float) -> np.ndarray:
     """The hue turned by a share of the circle, by way of hue, lightness and saturation, in OpenCV's steps."""
     if pixels.shape[-1] == 1:
-        return pixels.copy()
+        return pixels
     one = np.float32(1)
     colours = pixels.astype(np.float32) / np.float32(255)
     red, green, blue = np.moveaxis(colours, -1, 0)
@@ -275,7 +280,7 @@ def _turned(pixels: np.ndarray, share: float) -> np.ndarray:
 
 def _lit(pixels: np.ndarray, alpha) -> np.ndarray:
     if pixels.shape[-1] == 1:
-        return pixels.copy()
+        return pixels
     return _cut(pixels + COMPONENTS @ np.asarray(alpha, np.float32), pixels.dtype)
 
 
@@ -293,10 +298,15 @@ def _cut(values: np.ndarray, dtype) -> np.ndarray:
     return np.clip(values, limits.min, limits.max).astype(dtype)
 
 
-def _factor(low: float, high: float, generator: np.random.Generator) -> float:
+def _factor(low: float, high: float, key: int) -> float:
     if not low >= 0:
         raise MXNetError(f"min_factor={low} does not fit; accepted are numbers from 0 on")
-    return generator.uniform(*sorted((low, high)))
+    return low + (high - low) * _uniform(key)
+
+
+def _uniform(key: int) -> float:
+    """The key itself as a number in 0..1: a generator costs more than a flip."""
+    return key / 2**63
 
 
 def _generator(key: int) -> np.random.Generator:

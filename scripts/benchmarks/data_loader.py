@@ -1,0 +1,138 @@
+"""Loading data next to PyTorch's `DataLoader`, measured alternately in one run.
+
+    python scripts/benchmarks/data_loader.py [--images FOLDER] [--workers 2] [--rounds 5]
+
+1. Batches of 64 x 3 x 32 x 32 float32 from memory, without and with worker processes: time a batch.
+2. JPEG files of FOLDER (searched recursively), decoded, randomly cropped and resized to 224 x 224, flipped, and
+   normalised: images a second; PyTorch's side does the same with Pillow and NumPy.
+
+A ratio below 1 in part 1, above 1 in part 2, is in our favour. Medians of the rounds.
+"""
+
+import argparse
+import io
+import math
+import random
+import statistics
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import numpy as np
+import torch
+import torch.utils.data
+
+from core import image
+from gluon.data import ArrayDataset, DataLoader, SimpleDataset
+from gluon.data.vision import transforms
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", type=Path, help="folder with JPEG files; without it part 2 is left out")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    for workers in (0, options.workers):
+        memory(workers, options.rounds)
+    if options.images:
+        pictures(options.images, options.workers, options.rounds)
+
+
+def memory(workers: int, rounds: int) -> None:
+    data = np.random.default_rng(0).standard_normal((64 * 200, 3, 32, 32), dtype=np.float32)
+    labels = np.arange(len(data))
+    tensors = torch.utils.data.TensorDataset(torch.from_numpy(data), torch.from_numpy(labels))
+    for shuffle in (False, True):
+        ours, theirs = alternate(
+            DataLoader(ArrayDataset(data, labels), 64, shuffle=shuffle, num_workers=workers),
+            torch.utils.data.DataLoader(tensors, 64, shuffle=shuffle, num_workers=workers),
+            rounds,
+        )
+        print(
+            f"in memory, {workers} workers, shuffle={shuffle}: {ours / 200 * 1e3:.3f} ms a batch, "
+            f"torch {theirs / 200 * 1e3:.3f} ms, ratio {ours / theirs:.2f}",
+            flush=True,
+        )
+
+
+def pictures(folder: Path, workers: int, rounds: int) -> None:
+    files = [path.read_bytes() for path in sorted(folder.rglob("*")) if path.suffix.lower() in (".jpg", ".jpeg")]
+    files *= max(1, 640 // len(files))
+    transform = transforms.Compose(
+        [
+            transforms.RandomResizedCrop(224),
+            transforms.RandomFlipLeftRight(),
+            transforms.ToTensor(),
+            transforms.Normalize(MEAN, STD),
+        ]
+    )
+    ours, theirs = alternate(
+        DataLoader(SimpleDataset(files).transform(Decoded(transform)), 64, num_workers=workers),
+        torch.utils.data.DataLoader(WithPillow(files), 64, num_workers=workers),
+        rounds,
+    )
+    print(
+        f"JPEG to 224 x 224, {workers} workers: {len(files) / ours:.0f} images/s, torch with Pillow "
+        f"{len(files) / theirs:.0f} images/s, ratio {theirs / ours:.2f}"
+    )
+
+
+class Decoded:
+    def __init__(self, transform):
+        self.transform = transform
+
+    def __call__(self, data):
+        return self.transform(image.imdecode(data))
+
+
+class WithPillow(torch.utils.data.Dataset):
+    def __init__(self, files):
+        self.files = files
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        from PIL import Image
+
+        picture = Image.open(io.BytesIO(self.files[index])).convert("RGB")
+        picture = picture.resize((224, 224), Image.Resampling.BILINEAR, box=window(*picture.size))
+        if random.random() < 0.5:
+            picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+        pixels = np.asarray(picture, dtype=np.float32) / 255
+        pixels = (pixels - np.array(MEAN, np.float32)) / np.array(STD, np.float32)
+        return torch.from_numpy(np.ascontiguousarray(pixels.transpose(2, 0, 1)))
+
+
+def window(width: int, height: int) -> tuple[int, int, int, int]:
+    """The box that RandomResizedCrop draws."""
+    for _ in range(10):
+        area, aspect = random.uniform(0.08, 1) * width * height, math.exp(random.uniform(-1, 1) * math.log(4 / 3))
+        w, h = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
+        if w <= width and h <= height:
+            x, y = random.randint(0, width - w), random.randint(0, height - h)
+            return x, y, x + w, y + h
+    return 0, 0, width, height
+
+
+def alternate(ours, theirs, rounds: int) -> tuple[float, float]:
+    """Median seconds of a pass over each, after one pass to warm up."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for round_ in range(rounds + 1):
+        for loader, taken in zip((ours, theirs), times):
+            begin = time.perf_counter()
+            for _ in loader:
+                pass
+            if round_:
+                taken.append(time.perf_counter() - begin)
+    return statistics.median(times[0]), statistics.median(times[1])
+
+
+if __name__ == "__main__":
+    main()
