@@ -10,12 +10,10 @@ Schmidhuber, 1997 (order i, f, g, o); Cho et al., 2014, with the reset gate appl
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 
 from core.kernels.cpu.random import dropout as _dropout
-from core.kernels.rnn_parameters import unpack
+from core.kernels.rnn_layers import Cell, Wing, previous, run, run_grad
 
 _sigmoid_slope, _tanh_slope = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
 _ONEDNN = torch.backends.mkldnn.is_available()
@@ -29,88 +27,15 @@ def rnn(x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, tr
     x (T, N, I); params flat: for each layer and direction the i2h (G H, I) and h2h (G H, H) weights, then in the same
     order all i2h and h2h biases; h0 and, for "lstm", c0 (layers * directions, N, H). `dropout` acts on the input of
     every layer but the first while `training`, with masks from `key`. Returns y (T, N, directions * H), hn, cn (None
-    but for "lstm") and `reserve`, the tensors that `rnn_grad` needs (empty unless `training`).
+    but for "lstm") and `reserve`, the tensors that `rnn_grad` needs.
     """
-    directions = 2 if bidirectional else 1
-    steps, batch = x.shape[:2]
-    y = x.new_empty((steps, batch, directions * hidden))
-    hn, cn = torch.empty_like(h0), torch.empty_like(c0) if mode == "lstm" else None
-    if x.is_meta:
-        return y, hn, cn, ()
-    weights = unpack(params, mode, x.shape[2], hidden, layers, bidirectional)
-    forward, keep = _CELLS[mode].forward, []
-    for layer in range(layers):
-        if layer:
-            x = y if not (training and dropout > 0) else _dropout(y, dropout, key + layer)
-            y = x.new_empty((steps, batch, directions * hidden))
-        for direction in range(directions):
-            i = layer * directions + direction
-            out = y[..., direction * hidden : (direction + 1) * hidden]
-            c = c0[i] if mode == "lstm" else None
-            saved, last = forward(x, weights[i], h0[i], c, out, _order(steps, direction))
-            hn[i] = out[_order(steps, direction)[-1]] if steps else h0[i]
-            if mode == "lstm":
-                cn[i] = last
-            keep += saved
-        keep += (x, y)
-    return y, hn, cn, tuple(keep) if training else ()
+    return run(_WING, x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, training)
 
 
 def rnn_grad(dy, dhn, dcn, x, params, h0, c0, y, reserve, mode, hidden, layers, bidirectional, dropout, key, training):
     """Gradients of `rnn`: (dx, dparams, dh0, dc0); dc0 is None but for "lstm". dy, dhn and dcn may be None."""
-    directions = 2 if bidirectional else 1
-    steps, batch = x.shape[:2]
-    dparams, dh0 = torch.empty_like(params), torch.empty_like(h0)
-    dc0 = torch.empty_like(c0) if mode == "lstm" else None
-    if x.is_meta:
-        return torch.empty_like(x), dparams, dh0, dc0
-    weights = unpack(params, mode, x.shape[2], hidden, layers, bidirectional)
-    gradients = unpack(dparams, mode, x.shape[2], hidden, layers, bidirectional)
-    cell, keep = _CELLS[mode], list(reserve)
-    if dy is None:
-        dy = torch.zeros((steps, batch, directions * hidden), dtype=x.dtype, device=x.device)
-    for layer in reversed(range(layers)):
-        y, x = keep.pop(), keep.pop()
-        dx = torch.empty_like(x)
-        for direction in reversed(range(directions)):
-            i = layer * directions + direction
-            saved, keep[-cell.kept :] = keep[-cell.kept :], []
-            own = slice(direction * hidden, (direction + 1) * hidden)
-            dh = torch.zeros_like(h0[i]) if dhn is None else dhn[i].clone()
-            dc = None
-            if mode == "lstm":
-                dc = torch.zeros_like(c0[i]) if dcn is None else dcn[i].clone()
-            order = _order(steps, direction)
-            previous, heads = _previous(y[..., own], h0[i], order), _previous(dy[..., own], torch.zeros_like(dh), order)
-            if order:
-                dh.add_(dy[order[-1], :, own])
-            c = c0[i] if mode == "lstm" else None
-            di, dh_gates, dh = cell.backward(heads, dh, dc, saved, previous, weights[i], c, order)
-            _weight_gradients(gradients[i], di, dh_gates, x, previous)
-            rows = dx.view(steps * batch, -1)
-            flat = di.view(steps * batch, -1)
-            if direction == directions - 1:
-                torch.mm(flat, weights[i].i2h, out=rows)
-            else:
-                rows.addmm_(flat, weights[i].i2h)
-            dh0[i] = dh
-            if mode == "lstm":
-                dc0[i] = dc
-        if layer:
-            dy = dx if not (training and dropout > 0) else _dropout(dx, dropout, key + layer)
-    return dx, dparams, dh0, dc0
-
-
-def _order(steps, direction):
-    return range(steps - 1, -1, -1) if direction else range(steps)
-
-
-def _previous(y, first, order):
-    """What `y` (T, N, H) was one step earlier in `order`, and `first` at its beginning."""
-    if not order:
-        return y
-    first = first.unsqueeze(0)
-    return torch.cat((y[1:], first) if order.step < 0 else (first, y[:-1]))
+    attrs = (mode, hidden, layers, bidirectional, dropout, key, training)
+    return run_grad(_WING, dy, dhn, dcn, x, params, h0, c0, y, reserve, *attrs)
 
 
 def _project(x, weight, bias):
@@ -118,19 +43,24 @@ def _project(x, weight, bias):
     return torch.addmm(bias, x.reshape(steps * batch, -1), weight.t()).view(steps, batch, -1)
 
 
-def _weight_gradients(gradient, di, dh_gates, x, previous):
+def _weight_gradients(gradient, di, dh_gates, x, before):
     """Fills the views of one layer and direction; `dh_gates` is `di` where both projections share a gradient."""
-    rows = di.shape[0] * di.shape[1]
-    inputs = di.view(rows, -1).t()
+    inputs = di.flatten(0, 1).t()
     # MKL multiplies (few, rows) by (rows, many) faster than the other way round.
-    gradient.i2h.copy_(torch.mm(x.reshape(rows, -1).t(), inputs.t()).t())
+    gradient.i2h.copy_(torch.mm(x.flatten(0, 1).t(), inputs.t()).t())
     torch.sum(inputs, 1, out=gradient.i2h_bias)
-    states = dh_gates.view(rows, -1).t()
-    gradient.h2h.copy_(torch.mm(previous.reshape(rows, -1).t(), states.t()).t())
+    states = dh_gates.flatten(0, 1).t()
+    gradient.h2h.copy_(torch.mm(before.flatten(0, 1).t(), states.t()).t())
     if dh_gates is di:
         gradient.h2h_bias.copy_(gradient.i2h_bias)
     else:
         torch.sum(states, 1, out=gradient.h2h_bias)
+
+
+def _input_gradient(di, weight, total):
+    rows = di.flatten(0, 1)
+    dx = torch.mm(rows, weight) if total is None else total.flatten(0, 1).addmm_(rows, weight)
+    return dx.view(*di.shape[:2], -1)
 
 
 def _stepper(weight, batch):
@@ -159,11 +89,12 @@ def _plain_forward(activate):
 
 
 def _plain_backward(slope):
-    def backward(heads, dh, dc, saved, previous, w, c0, order):
+    def backward(heads, last_head, dh, dc, saved, before, w, c0, order):
         gates, product = slope(saved[0]), _stepper(w.h2h.t(), dh.shape[0])
+        dh.add_(last_head)
         for t in reversed(order):
             dh = product(gates[t].mul_(dh), heads[t])
-        return gates, gates, dh
+        return gates, gates, dh, None
 
     return backward
 
@@ -185,20 +116,21 @@ def _lstm_forward(x, w, h, c, out, order):
     return (gates, cells, squashed), c
 
 
-def _lstm_backward(heads, dh, dc, saved, previous, w, c0, order):
+def _lstm_backward(heads, last_head, dh, dc, saved, before, w, c0, order):
     gates, cells, squashed = saved
     batch, n = cells.shape[1:]
     i, f, g, o = (gates[..., k * n : (k + 1) * n] for k in range(4))
-    before = _previous(cells, c0, order)
+    cells_before = previous(cells, c0, order)
     # Slopes of the gates with respect to dc (i, f, g), of o with respect to dh, and of the cell with respect to dh.
     slopes = torch.empty_like(gates)
     i_slope, f_slope, g_slope, o_slope = (slopes[..., k * n : (k + 1) * n] for k in range(4))
     _sigmoid_slope.grad_input(g, i, grad_input=i_slope)
-    _sigmoid_slope.grad_input(before, f, grad_input=f_slope)
+    _sigmoid_slope.grad_input(cells_before, f, grad_input=f_slope)
     _tanh_slope.grad_input(i, g, grad_input=g_slope)
     _sigmoid_slope.grad_input(squashed, o, grad_input=o_slope)
     cell_slope = _tanh_slope(o, squashed)
     product = _stepper(w.h2h.t(), batch)
+    dh.add_(last_head)
     for t in reversed(order):
         dc.addcmul_(dh, cell_slope[t])
         step = slopes[t]
@@ -206,7 +138,7 @@ def _lstm_backward(heads, dh, dc, saved, previous, w, c0, order):
         o_slope[t].mul_(dh)
         dc.mul_(f[t])
         dh = product(step, heads[t])
-    return slopes, slopes, dh
+    return slopes, slopes, dh, dc
 
 
 def _gru_forward(x, w, h, c, out, order):
@@ -223,7 +155,7 @@ def _gru_forward(x, w, h, c, out, order):
     return (gates, recurrent), None
 
 
-def _gru_backward(heads, dh, dc, saved, previous, w, c0, order):
+def _gru_backward(heads, last_head, dh, dc, saved, before, w, c0, order):
     gates, recurrent = saved
     n = dh.shape[1]
     r, z, candidate = (gates[..., k * n : (k + 1) * n] for k in range(3))
@@ -231,28 +163,24 @@ def _gru_backward(heads, dh, dc, saved, previous, w, c0, order):
     di = torch.empty_like(gates)
     r_slope, z_slope, n_slope = (di[..., k * n : (k + 1) * n] for k in range(3))
     _sigmoid_slope.grad_input(recurrent[..., 2 * n :], r, grad_input=r_slope)
-    _sigmoid_slope.grad_input(previous - candidate, z, grad_input=z_slope)
+    _sigmoid_slope.grad_input(before - candidate, z, grad_input=z_slope)
     _tanh_slope.grad_input(1 - z, candidate, grad_input=n_slope)
     dstate = torch.empty_like(gates)
     product = _stepper(w.h2h.t(), dh.shape[0])
+    dh.add_(last_head)
     for t in reversed(order):
         di[t].view(-1, 3, n)[:, 1:].mul_(dh.unsqueeze(1))
         r_slope[t].mul_(n_slope[t])
         dstate[t, :, : 2 * n].copy_(di[t, :, : 2 * n])
         torch.mul(n_slope[t], r[t], out=dstate[t, :, 2 * n :])
         dh = product(dstate[t], heads[t].addcmul_(dh, z[t]))
-    return di, dstate, dh
-
-
-class _Cell(NamedTuple):
-    forward: object
-    backward: object
-    kept: int
+    return di, dstate, dh, None
 
 
 _CELLS = {
-    "rnn_relu": _Cell(_plain_forward(_relu), _plain_backward(lambda y: (y > 0).to(y.dtype)), 1),
-    "rnn_tanh": _Cell(_plain_forward(torch.tanh), _plain_backward(lambda y: 1 - y * y), 1),
-    "lstm": _Cell(_lstm_forward, _lstm_backward, 3),
-    "gru": _Cell(_gru_forward, _gru_backward, 2),
+    "rnn_relu": Cell(_plain_forward(_relu), _plain_backward(lambda y: (y > 0).to(y.dtype)), 1),
+    "rnn_tanh": Cell(_plain_forward(torch.tanh), _plain_backward(lambda y: 1 - y * y), 1),
+    "lstm": Cell(_lstm_forward, _lstm_backward, 3),
+    "gru": Cell(_gru_forward, _gru_backward, 2),
 }
+_WING = Wing(_CELLS, _weight_gradients, _input_gradient, _dropout)

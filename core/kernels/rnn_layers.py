@@ -1,0 +1,117 @@
+"""The walk over the layers and directions of a recurrent network, common to both wings.
+
+The computing is in a `Wing`; here memory is only allocated, viewed and copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+
+from core.kernels.rnn_parameters import unpack
+
+
+class Cell(NamedTuple):
+    """One kind of network in one direction; `saved` are the tensors, `kept` in number, that `backward` needs.
+
+    forward(x, weights, h0, c0, out, order) fills `out` (T, N, H), returns (saved, last c); backward(heads, last_head,
+    dhn, dcn, saved, previous, weights, c0, order) returns the gradients (d_i2h, d_h2h, dh0, dc0), the first two (T, N,
+    G H) with respect to the two projections. `heads` is dy one step earlier in `order`, `last_head` its last step.
+    """
+
+    forward: Callable
+    backward: Callable
+    kept: int
+
+
+class Wing(NamedTuple):
+    """`weight_gradients(views, d_i2h, d_h2h, x, previous)` fills the views; `input_gradient(d_i2h, weights, sum)` is
+    the gradient of x, to which `sum` (None or another such gradient) is added."""
+
+    cells: dict[str, Cell]
+    weight_gradients: Callable
+    input_gradient: Callable
+    dropout: Callable
+
+
+def run(wing, x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, training):
+    """The function `rnn` of a wing."""
+    weights = unpack(params, mode, x.shape[2], hidden, layers, bidirectional)
+    directions, (steps, batch) = 2 if bidirectional else 1, x.shape[:2]
+    y = x.new_empty((steps, batch, directions * hidden))
+    hn, cn = torch.empty_like(h0), torch.empty_like(c0) if mode == "lstm" else None
+    if x.is_meta:
+        return y, hn, cn, ()
+    h0, c0 = h0.contiguous(), None if c0 is None else c0.contiguous()
+    cell, keep = wing.cells[mode], []
+    for layer in range(layers):
+        if layer:
+            x = wing.dropout(y, dropout, _key(key, layer)) if training and dropout > 0 else y
+            y = torch.empty_like(y)
+        for direction in range(directions):
+            i, order = layer * directions + direction, _order(steps, direction)
+            out = y[..., direction * hidden : (direction + 1) * hidden]
+            saved, last = cell.forward(x, weights[i], h0[i], c0[i] if mode == "lstm" else None, out, order)
+            hn[i] = out[order[-1]] if order else h0[i]
+            if mode == "lstm":
+                cn[i] = last
+            keep += saved
+        keep += (x, y)
+    return y, hn, cn, tuple(keep)
+
+
+def run_grad(
+    wing, dy, dhn, dcn, x, params, h0, c0, y, reserve, mode, hidden, layers, bidirectional, dropout, key, training
+):
+    """The function `rnn_grad` of a wing."""
+    dparams, dh0 = torch.empty_like(params), torch.empty_like(h0)
+    dc0 = torch.empty_like(c0) if mode == "lstm" else None
+    if x.is_meta:
+        return torch.empty_like(x), dparams, dh0, dc0
+    weights, gradients = (unpack(p, mode, x.shape[2], hidden, layers, bidirectional) for p in (params, dparams))
+    h0, c0 = h0.contiguous(), None if c0 is None else c0.contiguous()
+    cell, keep, directions, steps = wing.cells[mode], list(reserve), 2 if bidirectional else 1, x.shape[0]
+    if steps == 0:
+        return torch.empty_like(x), dparams.zero_(), _copy(dhn, h0), dc0 if dc0 is None else _copy(dcn, c0)
+    dy = torch.zeros_like(y) if dy is None else dy
+    for layer in reversed(range(layers)):
+        y, x, dx = keep.pop(), keep.pop(), None
+        for direction in reversed(range(directions)):
+            i, order = layer * directions + direction, _order(steps, direction)
+            saved = [keep.pop() for _ in range(cell.kept)][::-1]
+            own, lstm = slice(direction * hidden, (direction + 1) * hidden), mode == "lstm"
+            before = previous(y[..., own], h0[i], order)
+            heads = previous(dy[..., own], torch.zeros_like(h0[i]), order)
+            d_i2h, d_h2h, dh0[i], dc = cell.backward(
+                heads, dy[order[-1], :, own], _copy(dhn if dhn is None else dhn[i], h0[i]),
+                _copy(dcn if dcn is None else dcn[i], c0[i]) if lstm else None, saved, before, weights[i],
+                c0[i] if lstm else None, order,
+            )  # fmt: skip
+            if lstm:
+                dc0[i] = dc
+            wing.weight_gradients(gradients[i], d_i2h, d_h2h, x, before)
+            dx = wing.input_gradient(d_i2h, weights[i].i2h, dx)
+        if layer:
+            dy = wing.dropout(dx, dropout, _key(key, layer)) if training and dropout > 0 else dx
+    return dx, dparams, dh0, dc0
+
+
+def previous(y, first, order):
+    """What `y` (T, N, H) was one step earlier in `order`, and `first` at its beginning; contiguous."""
+    first = first.unsqueeze(0)
+    return torch.cat((y[1:], first) if order.step < 0 else (first, y[:-1]))
+
+
+def _order(steps, direction):
+    return range(steps - 1, -1, -1) if direction else range(steps)
+
+
+def _key(key, layer):
+    """Far from the keys of other calls, which callers may count up by one."""
+    return key ^ (layer << 48)
+
+
+def _copy(gradient, like):
+    return torch.zeros_like(like) if gradient is None else gradient.clone(memory_format=torch.contiguous_format)

@@ -1,0 +1,281 @@
+"""Recurrent networks of several layers and directions, forward and backward (Triton wing).
+
+The input of all steps is projected by one matrix product. A step is the product with the hidden state, to which the
+projected input is added, and one kernel for the gates; backward likewise, and the weight gradients are products over
+all steps at the end. Cell states are kept in float32 for half types. Floor of a sequence: the recurrent weights once a
+step (L2 cache holds them up to about 50 MB on Hopper), the operations of the products, and for the gates the bytes of
+their inputs and outputs. Gate equations: Hochreiter and Schmidhuber, 1997 (order i, f, g, o); Cho et al., 2014, with
+the reset gate applied after the recurrent product (order r, z, n), as in cuDNN and MXNet.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from core.kernels.rnn_layers import Cell, Wing, previous, run, run_grad
+from core.kernels.triton import reduce
+from core.kernels.triton.aot import AotCase
+from core.kernels.triton.functions import sigmoid, tanh
+from core.kernels.triton.matmul import linear, matmul
+from core.kernels.triton.random import dropout as _dropout
+
+_BLOCK = 512
+
+
+def rnn(x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, training):
+    """Runs a recurrent network.
+
+    x (T, N, I); params flat: for each layer and direction the i2h (G H, I) and h2h (G H, H) weights, then in the same
+    order all i2h and h2h biases; h0 and, for "lstm", c0 (layers * directions, N, H). `dropout` acts on the input of
+    every layer but the first while `training`, with masks from `key`. Returns y (T, N, directions * H), hn, cn (None
+    but for "lstm") and `reserve`, the tensors that `rnn_grad` needs.
+    """
+    return run(_WING, x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, training)
+
+
+def rnn_grad(dy, dhn, dcn, x, params, h0, c0, y, reserve, mode, hidden, layers, bidirectional, dropout, key, training):
+    """Gradients of `rnn`: (dx, dparams, dh0, dc0); dc0 is None but for "lstm". dy, dhn and dcn may be None."""
+    attrs = (mode, hidden, layers, bidirectional, dropout, key, training)
+    return run_grad(_WING, dy, dhn, dcn, x, params, h0, c0, y, reserve, *attrs)
+
+
+# ------------------------------------------------------------ launching
+
+
+def _weight_gradients(gradient, di, dh_gates, x, before):
+    """Fills the views of one layer and direction; `dh_gates` is `di` where both projections share a gradient."""
+    inputs, states = di.flatten(0, 1), dh_gates.flatten(0, 1)
+    gradient.i2h.copy_(matmul(inputs, x.flatten(0, 1), transpose_a=True))
+    gradient.h2h.copy_(matmul(states, before.flatten(0, 1), transpose_a=True))
+    gradient.i2h_bias.copy_(reduce.sum(inputs, (0,), False))
+    gradient.h2h_bias.copy_(gradient.i2h_bias if dh_gates is di else reduce.sum(states, (0,), False))
+
+
+def _input_gradient(di, weight, total):
+    return linear(di, weight.t(), residual=total)
+
+
+def _plain_forward(activation):
+    def forward(x, w, h, c, out, order):
+        gates = linear(x, w.i2h, w.i2h_bias)
+        for t in order:
+            h = linear(h, w.h2h, w.h2h_bias, activation, gates[t])
+            out[t] = h
+            gates[t] = h
+        return (gates,), None
+
+    return forward
+
+
+def _plain_backward(kernel):
+    def backward(heads, last_head, dh, dc, saved, before, w, c0, order):
+        outputs, d = saved[0], torch.empty_like(saved[0])
+        dh = _sum(dh, last_head)
+        for t in reversed(order):
+            kernel[_grid(dh)](dh, outputs[t], d[t], dh.numel(), BLOCK=_BLOCK)
+            dh = linear(d[t], w.h2h.t(), residual=heads[t])
+        return d, d, dh, None
+
+    return backward
+
+
+def _lstm_forward(x, w, h, c, out, order):
+    gates = linear(x, w.i2h, w.i2h_bias)
+    cells = torch.empty((*x.shape[:2], h.shape[1]), dtype=_cell_dtype(x), device=x.device)
+    for t in order:
+        gates[t] = linear(h, w.h2h, w.h2h_bias, residual=gates[t])
+        h, c_new = out[t], cells[t]
+        _lstm_step[_grid(c)](gates[t], c, c_new, h, c.numel(), c.shape[1], h.stride(0), BLOCK=_BLOCK)
+        c = c_new
+    return (gates, cells), c
+
+
+def _lstm_backward(heads, last_head, dh, dc, saved, before, w, c0, order):
+    gates, cells = saved
+    cells_before = previous(cells, c0.to(cells.dtype), order)
+    d, dc, dh = torch.empty_like(gates), dc.to(cells.dtype), _sum(dh, last_head)
+    for t in reversed(order):
+        _lstm_step_back[_grid(dh)](
+            dh, dc, gates[t], cells[t], cells_before[t], d[t], dh.numel(), dh.shape[1], BLOCK=_BLOCK
+        )
+        dh = linear(d[t], w.h2h.t(), residual=heads[t])
+    return d, d, dh, dc
+
+
+def _gru_forward(x, w, h, c, out, order):
+    gates = linear(x, w.i2h, w.i2h_bias)
+    recurrent = torch.empty((*x.shape[:2], h.shape[1]), dtype=x.dtype, device=x.device)
+    for t in order:
+        state = linear(h, w.h2h, w.h2h_bias)
+        _gru_step[_grid(h)](
+            gates[t], state, h, recurrent[t], out[t], h.numel(), h.shape[1], h.stride(0), out.stride(1), BLOCK=_BLOCK
+        )
+        h = out[t]
+    return (gates, recurrent), None
+
+
+def _gru_backward(heads, last_head, dh, dc, saved, before, w, c0, order):
+    gates, recurrent = saved
+    d, d_state, dh = torch.empty_like(gates), torch.empty_like(gates), _sum(dh, last_head)
+    for t in reversed(order):
+        kept = torch.empty_like(dh)
+        _gru_step_back[_grid(dh)](
+            dh, gates[t], recurrent[t], before[t], heads[t], d[t], d_state[t], kept, dh.numel(), dh.shape[1],
+            BLOCK=_BLOCK,
+        )  # fmt: skip
+        dh = linear(d_state[t], w.h2h.t(), residual=kept)
+    return d, d_state, dh, None
+
+
+def _sum(a, b):
+    """a + b; both (N, H), `a` contiguous."""
+    y, b = torch.empty_like(a), b.contiguous()
+    _add[_grid(a)](a, b, y, a.numel(), BLOCK=_BLOCK)
+    return y
+
+
+def _grid(x):
+    return (triton.cdiv(x.numel(), _BLOCK),)
+
+
+def _cell_dtype(x):
+    return torch.float64 if x.dtype is torch.float64 else torch.float32
+
+
+# ------------------------------------------------------------ kernels
+
+
+@triton.jit
+def _load(ptr, at, inside):
+    """Elements in float32, or float64."""
+    return tl.load(ptr + at, inside, 0).to(tl.float64 if ptr.dtype.element_ty == tl.float64 else tl.float32)
+
+
+@triton.jit
+def _span(total, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    return at, at < total
+
+
+@triton.jit
+def _add(a_ptr, b_ptr, y_ptr, total, BLOCK: tl.constexpr):
+    at, inside = _span(total, BLOCK)
+    tl.store(y_ptr + at, _load(a_ptr, at, inside) + _load(b_ptr, at, inside), inside)
+
+
+@triton.jit
+def _relu_step_back(dh_ptr, y_ptr, d_ptr, total, BLOCK: tl.constexpr):
+    at, inside = _span(total, BLOCK)
+    tl.store(d_ptr + at, tl.where(_load(y_ptr, at, inside) > 0, _load(dh_ptr, at, inside), 0.0), inside)
+
+
+@triton.jit
+def _tanh_step_back(dh_ptr, y_ptr, d_ptr, total, BLOCK: tl.constexpr):
+    at, inside = _span(total, BLOCK)
+    y = _load(y_ptr, at, inside)
+    tl.store(d_ptr + at, _load(dh_ptr, at, inside) * (1 - y * y), inside)
+
+
+@triton.jit
+def _lstm_step(gates_ptr, c_ptr, c_new_ptr, h_ptr, total, hidden, h_stride, BLOCK: tl.constexpr):
+    """Activates the gates in place and writes the new cell and hidden states."""
+    at, inside = _span(total, BLOCK)
+    row, column = at // hidden, at % hidden
+    gate = row * (4 * hidden) + column
+    i = sigmoid(_load(gates_ptr, gate, inside))
+    f = sigmoid(_load(gates_ptr, gate + hidden, inside))
+    g = tanh(_load(gates_ptr, gate + 2 * hidden, inside))
+    o = sigmoid(_load(gates_ptr, gate + 3 * hidden, inside))
+    c = f * _load(c_ptr, at, inside) + i * g
+    tl.store(gates_ptr + gate, i, inside)
+    tl.store(gates_ptr + gate + hidden, f, inside)
+    tl.store(gates_ptr + gate + 2 * hidden, g, inside)
+    tl.store(gates_ptr + gate + 3 * hidden, o, inside)
+    tl.store(c_new_ptr + at, c, inside)
+    tl.store(h_ptr + row * h_stride + column, o * tanh(c), inside)
+
+
+@triton.jit
+def _lstm_step_back(dh_ptr, dc_ptr, gates_ptr, c_ptr, c_before_ptr, d_ptr, total, hidden, BLOCK: tl.constexpr):
+    """Gradients of the four projections, and of the cell state in place."""
+    at, inside = _span(total, BLOCK)
+    gate = at // hidden * (4 * hidden) + at % hidden
+    i, f = _load(gates_ptr, gate, inside), _load(gates_ptr, gate + hidden, inside)
+    g, o = _load(gates_ptr, gate + 2 * hidden, inside), _load(gates_ptr, gate + 3 * hidden, inside)
+    dh, squashed = _load(dh_ptr, at, inside), tanh(_load(c_ptr, at, inside))
+    dc = _load(dc_ptr, at, inside) + dh * o * (1 - squashed * squashed)
+    tl.store(d_ptr + gate, dc * g * i * (1 - i), inside)
+    tl.store(d_ptr + gate + hidden, dc * _load(c_before_ptr, at, inside) * f * (1 - f), inside)
+    tl.store(d_ptr + gate + 2 * hidden, dc * i * (1 - g * g), inside)
+    tl.store(d_ptr + gate + 3 * hidden, dh * squashed * o * (1 - o), inside)
+    tl.store(dc_ptr + at, dc * f, inside)
+
+
+@triton.jit
+def _gru_step(
+    gates_ptr, state_ptr, h_ptr, recurrent_ptr, h_new_ptr, total, hidden, h_stride, h_new_stride,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Activates the gates in place, keeps the recurrent part of the candidate, writes the new hidden state."""
+    at, inside = _span(total, BLOCK)
+    row, column = at // hidden, at % hidden
+    gate = row * (3 * hidden) + column
+    r = sigmoid(_load(gates_ptr, gate, inside) + _load(state_ptr, gate, inside))
+    z = sigmoid(_load(gates_ptr, gate + hidden, inside) + _load(state_ptr, gate + hidden, inside))
+    recurrent = _load(state_ptr, gate + 2 * hidden, inside)
+    n = tanh(_load(gates_ptr, gate + 2 * hidden, inside) + r * recurrent)
+    h = _load(h_ptr, row * h_stride + column, inside)
+    tl.store(gates_ptr + gate, r, inside)
+    tl.store(gates_ptr + gate + hidden, z, inside)
+    tl.store(gates_ptr + gate + 2 * hidden, n, inside)
+    tl.store(recurrent_ptr + at, recurrent, inside)
+    tl.store(h_new_ptr + row * h_new_stride + column, n + z * (h - n), inside)
+
+
+@triton.jit
+def _gru_step_back(
+    dh_ptr, gates_ptr, recurrent_ptr, h_ptr, head_ptr, d_ptr, d_state_ptr, kept_ptr, total, hidden,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Gradients of the projections of input and state, and what of dh goes on to the step before without them."""
+    at, inside = _span(total, BLOCK)
+    gate = at // hidden * (3 * hidden) + at % hidden
+    r, z = _load(gates_ptr, gate, inside), _load(gates_ptr, gate + hidden, inside)
+    n, dh = _load(gates_ptr, gate + 2 * hidden, inside), _load(dh_ptr, at, inside)
+    dn = dh * (1 - z) * (1 - n * n)
+    dz = dh * (_load(h_ptr, at, inside) - n) * z * (1 - z)
+    dr = dn * _load(recurrent_ptr, at, inside) * r * (1 - r)
+    tl.store(d_ptr + gate, dr, inside)
+    tl.store(d_ptr + gate + hidden, dz, inside)
+    tl.store(d_ptr + gate + 2 * hidden, dn, inside)
+    tl.store(d_state_ptr + gate, dr, inside)
+    tl.store(d_state_ptr + gate + hidden, dz, inside)
+    tl.store(d_state_ptr + gate + 2 * hidden, dn * r, inside)
+    tl.store(kept_ptr + at, dh * z + _load(head_ptr, at, inside), inside)
+
+
+_CELLS = {
+    "rnn_relu": Cell(_plain_forward("relu"), _plain_backward(_relu_step_back), 1),
+    "rnn_tanh": Cell(_plain_forward("tanh"), _plain_backward(_tanh_step_back), 1),
+    "lstm": Cell(_lstm_forward, _lstm_backward, 2),
+    "gru": Cell(_gru_forward, _gru_backward, 2),
+}
+_WING = Wing(_CELLS, _weight_gradients, _input_gradient, _dropout)
+
+
+def _case(kernel, kind):
+    cells = {"c_ptr", "c_new_ptr", "c_before_ptr", "dc_ptr"} if kernel in (_lstm_step, _lstm_step_back) else set()
+    types = {name: "i32" for name in ("total", "hidden", "h_stride", "h_new_stride")}
+    signature = {
+        name: types.get(name, "*fp32" if name in cells else f"*{kind}") for name in kernel.arg_names if name != "BLOCK"
+    }
+    return AotCase(kernel, signature, {"BLOCK": _BLOCK})
+
+
+AOT = [
+    _case(kernel, kind)
+    for kernel in (_lstm_step, _lstm_step_back, _gru_step, _gru_step_back)
+    for kind in ("fp32", "fp16")
+]
