@@ -10,6 +10,7 @@ from core.files.pickles import Instance, read_pickle
 from core.files.reader import Reader
 from core.files.safetensors import read_safetensors, write_safetensors
 from core.files.states import read_states, write_mxnet_states, write_states
+from core.files.torch_files import read_torch
 
 __all__ = [
     "Instance",
@@ -20,6 +21,7 @@ __all__ = [
     "read_pickle",
     "read_safetensors",
     "read_states",
+    "read_torch",
     "replacing",
     "write_bytes",
     "write_mxnet_states",

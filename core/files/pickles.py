@@ -54,31 +54,51 @@ def read_pickle(path: str | os.PathLike, builders: Builders | None = None, inert
         return load_pickle(reader.bytes(reader.size), reader.name, builders, inert)
 
 
-def load_pickle(data: bytes, name: str = "<buffer>", builders: Builders | None = None, inert: str = r"(?!)"):
+def load_pickle(
+    data: bytes,
+    name: str = "<buffer>",
+    builders: Builders | None = None,
+    inert: str = r"(?!)",
+    persistent: Callable | None = None,
+):
     """The object that the pickle `data` describes: None, numbers, strings, containers, NumPy arrays, `Instance`s.
 
     `builders` adds constructors by qualified name to those known here; names that match the regular expression
-    `inert` become `Instance`s. Any other name, and any damage, raises MXNetError with the name and the offset.
+    `inert` become `Instance`s when they are called; `persistent` gives what a persistent id stands for. Any other name,
+    and any damage, raises MXNetError with the name and the offset.
     """
-    machine = _Machine({**BUILDERS, **(builders or {})}, re.compile(inert), budget=16 * len(data) + 4096)
-    position = 0
+    return load_pickles(data, 1, name, builders, inert, persistent)[0][0]
+
+
+def load_pickles(
+    data: bytes,
+    count: int,
+    name: str = "<buffer>",
+    builders: Builders | None = None,
+    inert: str = r"(?!)",
+    persistent: Callable | None = None,
+    first=None,
+) -> tuple[list, int]:
+    """`count` pickles that follow one another, and the offset behind them; see `load_pickle`.
+
+    `first`, if given, is what the first one must hold: without it the data are something else.
+    """
+    known, pattern, stream = {**BUILDERS, **(builders or {})}, re.compile(inert), io.BytesIO(data)
+    position, budget, results = 0, 16 * len(data) + 4096, []
     try:
-        for opcode, argument, offset in pickletools.genops(io.BytesIO(data)):
-            position = offset
-            machine.step(opcode.name, argument)
-        return machine.result
+        while len(results) < count:
+            machine = _Machine(known, pattern, budget, persistent)
+            for opcode, argument, offset in pickletools.genops(stream):
+                position = offset
+                machine.step(opcode.name, argument)
+            budget = machine.budget
+            if not results and first is not None and machine.result != first:
+                raise MXNetError("not a file of this kind")
+            results.append(machine.result)
+        return results, stream.tell()
     except MXNetError as error:
         raise MXNetError(f"{name!r}: {error} (at byte {position} of {len(data)})") from None
-    except (
-        ValueError,
-        TypeError,
-        IndexError,
-        KeyError,
-        AttributeError,
-        OverflowError,
-        MemoryError,
-        struct.error,
-    ) as error:
+    except DAMAGE as error:
         message = f"damaged pickle: {type(error).__name__}: {error}"
         raise MXNetError(f"{name!r}: {message} (at byte {position} of {len(data)})") from error
 
@@ -86,8 +106,8 @@ def load_pickle(data: bytes, name: str = "<buffer>", builders: Builders | None =
 class _Machine:
     """The stack, the memo and one method for each kind of opcode."""
 
-    def __init__(self, builders: Builders, inert: re.Pattern, budget: int):
-        self.builders, self.inert = builders, inert
+    def __init__(self, builders: Builders, inert: re.Pattern, budget: int, persistent: Callable | None = None):
+        self.builders, self.inert, self.persistent = builders, inert, persistent
         self.budget = budget  # bytes and items that constructors may copy: a few opcodes must not fill the memory
         self.stack, self.marks, self.memo = [], [], {}
         self.unfinished = 0
@@ -144,6 +164,11 @@ class _Machine:
             raise MXNetError(f"the pickle names {qualified!r}, which is refused: loading a file runs no code")
         self.stack.append(Global(qualified))
 
+    def _binpersid(self, _) -> None:
+        if self.persistent is None:
+            raise MXNetError("the pickle refers to something outside of it, which is refused")
+        self.stack.append(self.persistent(self.stack.pop()))
+
     def _reduce(self, _) -> None:
         arguments, function = self.stack.pop(), self.stack.pop()
         self._call(function, arguments)
@@ -183,7 +208,7 @@ class _Machine:
             self.unfinished -= 1
             if target.memo_key is not None:
                 self.memo[target.memo_key] = self.stack[-1]
-        else:
+        elif not isinstance(target, OrderedDict):  # whose attributes (PyTorch's _metadata) say nothing of its content
             raise MXNetError(f"damaged pickle: attributes for a {type(target).__name__}")
 
     # containers
