@@ -49,8 +49,8 @@ def fold(x: Tensor, axes: tuple[int, ...]) -> Fold:
     # The order of the reduced elements is free: the one of memory merges best. A single axis keeps its own.
     reduced = _merge(sorted(((x.shape[a], x.stride(a)) for a in axes), key=lambda group: -group[1]))
     if len(kept) > 2 or len(reduced) > 2:
-        rows = x.permute(*others, *axes).contiguous()
-        return fold(rows, tuple(range(len(others), x.ndim)))
+        k, r = (math.prod(x.shape[a] for a in side) for side in (others, axes))
+        return fold(x.permute([*others, *axes]).reshape(k, r), (1,))
     return Fold(x, *_side(kept), *_side(reduced))
 
 

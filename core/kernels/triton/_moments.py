@@ -70,7 +70,7 @@ def _welford_kernel(
         # A lane falls out in the last step only, so all that are in have seen the same number of elements.
         steps += 1
         delta = v - mean
-        raised = mean + delta / steps
+        raised = mean + delta * (1 / steps)
         squares = tl.where(inside, squares + delta * (v - raised), squares)
         mean = tl.where(inside, raised, mean)
     # Lane i has seen the elements start + i, start + i + BR, ...

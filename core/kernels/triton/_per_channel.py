@@ -182,6 +182,7 @@ def _sums_kernel(
     base = offset(k, k0, ks1, ks0, K2)[:, None]
     stat = (k // c) * groups + (k % c) // size if GROUPED else k
     stop = tl.minimum(split * chunk + chunk, reduced)
+    centre = tl.load(mean + stat, mask=k < kept, other=0).to(ACC)
     with_x = tl.zeros([BK, BR], ACC)
     alone = tl.zeros([BK, BR], ACC)
     for first in range(split * chunk, stop, BR):
@@ -189,7 +190,6 @@ def _sums_kernel(
         inside = (k < kept)[:, None] & (r < stop)[None, :]
         place = base + offset(r, r0, rs1, rs0, R2)[None, :]
         g = tl.load(dy + place, mask=inside, other=0).to(ACC)
-        centre = tl.load(mean + stat, mask=k < kept, other=0).to(ACC)
         # What lies outside is centred at `mean` but meets a gradient of 0.
         with_x += g * (tl.load(x + place, mask=inside, other=0).to(ACC) - centre[:, None])
         alone += g

@@ -259,23 +259,24 @@ def _launch(kernel, shape: tuple[int, int, int], dtype: torch.dtype, *pointers, 
     count, n, inner = shape
     if count == 0:
         return
-    tile, num_warps = _tile(count, n, inner)
+    acc = accumulator(dtype)
+    tile, num_warps = _tile(count, n, inner, acc.itemsize)
     blocks = triton.cdiv(count, tile["BR"]) if inner == 1 else triton.cdiv(inner, tile["BR"]) * (count // inner)
-    acc = in_triton(accumulator(dtype))
-    kernel[(blocks,)](*pointers, count, n, inner, ACC=acc, **constexprs, **tile, num_warps=num_warps)
+    kernel[(blocks,)](*pointers, count, n, inner, ACC=in_triton(acc), **constexprs, **tile, num_warps=num_warps)
 
 
-def _tile(count: int, n: int, inner: int) -> tuple[dict[str, object], int]:
-    """Rows and elements of a row that a program holds at a time, and its warps."""
+def _tile(count: int, n: int, inner: int, size: int = 4) -> tuple[dict[str, object], int]:
+    """Rows and elements (of `size` bytes) of a row that a program holds at a time, and its warps."""
+    longest = ROW * 4 // size
     bn = triton.next_power_of_2(max(n, 1))
     if inner == 1:
-        whole = bn <= ROW
+        whole = bn <= longest
         bn = bn if whole else STEP
         br = max(1, min(triton.next_power_of_2(count), TILE // bn))
     else:
         br = min(triton.next_power_of_2(inner), COLUMNS)
-        whole = br * bn <= ROW // 2
-        bn = bn if whole else ROW // 2 // br
+        whole = br * bn <= longest // 2
+        bn = bn if whole else longest // 2 // br
     warps = {True: 4, br * bn > 2048: 8, br * bn > 8192: 16}[True]
     return {"WHOLE": whole, "BR": br, "BN": bn}, warps
 

@@ -67,6 +67,16 @@ def test_layouts():
     check(q, k, v, do[..., :1].expand_as(do), False, torch.tensor([9, 4]))
 
 
+@pytest.mark.slow  # the interpreter copies what the tensor's memory spans, 4 GB
+def test_offsets_beyond_32_bits():
+    q, k, v, _ = inputs(2, 1, 5, 7, 8, torch.float16)
+    far = torch.zeros(2**31 + 64, dtype=torch.float16).as_strided(k.shape, (2**31, 56, 8, 1)).copy_(k)
+    o, lse = room.attention(q, far, v, SCALE, False, None, 0.0, None)
+    expected = truth.attention(q.double(), k.double(), v.double(), SCALE, False, None, 0.0, None)
+    close(o, expected[0])
+    assert torch.allclose(lse.double(), expected[1], atol=1e-3)
+
+
 def test_large_scores():
     q, k, v, do = inputs(1, 1, 20, 40, 16, torch.float64)
     check(q * 20, k * 20, v, do, False, None)

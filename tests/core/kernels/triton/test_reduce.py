@@ -183,6 +183,14 @@ def test_scans_in_chunks(shape, axis):
     assert torch.equal(room.cumsum(whole.mT, 1 - axis), truth.cumsum(whole.mT, 1 - axis))
 
 
+@pytest.mark.slow  # the interpreter copies what the tensor's memory spans, 2 GB
+def test_offsets_beyond_32_bits():
+    x = torch.zeros(2**31 + 8, dtype=torch.uint8).as_strided((2, 3), (2**31, 2))
+    x[1] = torch.tensor([1, 2, 4])
+    compare("sum", x, (1,))
+    compare("max", x, (0,))
+
+
 X = torch.ones(3, 5)
 SAMPLES = [
     *(lambda name=name: call(room, name, X, (1,)) for name in FLOATS),
