@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 from gluon.data import SimpleDataset
 
@@ -11,6 +12,8 @@ from .hosted import Hosted
 from .registry import register
 
 __all__ = ["IMDB", "MR", "TREC", "SUBJ", "SST_1", "SST_2", "CR", "MPQA"]
+
+_TREE_TOKEN = re.compile(r"\(\d+|\)|[^\s()]+")
 
 
 class SentimentDataset(Hosted, SimpleDataset):
@@ -24,11 +27,21 @@ class SentimentDataset(Hosted, SimpleDataset):
     _text_files: dict[str, tuple[str, str]] = {}
 
     def __init__(self, segment, root=None):
+        super().__init__(self._samples(segment, root))
+
+    def _samples(self, segment, root):
         ours = [name for name in _names_in(self._root(root)) if name.startswith(segment) and name.endswith(".json")]
+        if not ours:
+            released = self._released_samples(segment, root)
+            if released is not None:
+                return released
+        return _read_json(self._find(segment, root))
+
+    def _released_samples(self, segment, root):
+        """Those of the text file, None where there is none."""
         text, encoding = self._text_files.get(segment, (None, None))
-        released = self._original(root, text) if text and not ours else None
-        samples = _read_text(released[0], encoding) if released else _read_json(self._find(segment, root))
-        super().__init__(samples)
+        paths = self._original(root, text) if text else None
+        return _read_text(paths[0], encoding) if paths else None
 
 
 class _WholeDataset(SentimentDataset):
@@ -82,26 +95,45 @@ class SUBJ(_WholeDataset):
     _text_files = {"all": ("subj.all", "latin1")}
 
 
+class _Treebank(_SegmentedDataset):
+    """The published training segment has each phrase of the sentences once, in lower case, with its first label.
+
+    It is read from the trees in `trees/train.txt` of `root` as well; from Kim's text file, which has the
+    sentences only, where those are not there.
+    """
+
+    # label in the trees: label here; phrases with others are left out
+    _labels: dict[int, int]
+
+    def _released_samples(self, segment, root):
+        trees = self._original(root, "trees/train.txt") if segment == "train" else None
+        if not trees:
+            return super()._released_samples(segment, root)
+        return [[text, self._labels[label]] for text, label in _read_phrases(*trees) if label in self._labels]
+
+
 @register(segment=["train", "dev", "test"])
-class SST_1(_SegmentedDataset):
+class SST_1(_Treebank):
     """Stanford Sentiment Treebank (Socher et al., 2013) in 5 classes, from 0 very negative to 4 very positive.
 
-    The published training segment has phrases besides the sentences, the text file has sentences only.
+    156,817 train (phrases), 1,101 dev, 2,210 test.
     """
 
     folder = "sst-1"
     _text_files = {s: (f"stsa.fine.{s}", "utf8") for s in ("train", "dev", "test")}
+    _labels = {label: label for label in range(5)}
 
 
 @register(segment=["train", "dev", "test"])
-class SST_2(_SegmentedDataset):
+class SST_2(_Treebank):
     """Stanford Sentiment Treebank (Socher et al., 2013) without neutral samples: 1 positive, 0 negative.
 
-    The published training segment has phrases besides the sentences, the text file has sentences only.
+    76,961 train (phrases), 872 dev, 1,821 test.
     """
 
     folder = "sst-2"
     _text_files = {s: (f"stsa.binary.{s}", "utf8") for s in ("train", "dev", "test")}
+    _labels = {0: 0, 1: 0, 3: 1, 4: 1}
 
 
 @register()
@@ -133,3 +165,26 @@ def _read_text(path, encoding):
     with open(path, encoding=encoding) as lines:
         pairs = [line.rstrip("\n").partition(" ") for line in lines]
     return [[text.strip(), int(label)] for label, _, text in pairs]
+
+
+def _read_phrases(path):
+    """The text in lower case and the label of each node in a file with a tree `(label child child)` a line, once."""
+    labels: dict[str, int] = {}
+    with open(path, encoding="utf8") as lines:
+        for number, line in enumerate(lines, 1):
+            open_nodes: list[tuple[int, list[str]]] = []
+            for token in _TREE_TOKEN.findall(line):
+                if token[0] == "(":
+                    open_nodes.append((int(token[1:]), []))
+                elif not open_nodes:
+                    raise ValueError(f"{path}, line {number}: {token!r} outside of a tree.")
+                elif token != ")":
+                    open_nodes[-1][1].append(token.lower())
+                else:
+                    label, words = open_nodes.pop()
+                    labels.setdefault(" ".join(words), label)
+                    if open_nodes:
+                        open_nodes[-1][1].extend(words)
+            if open_nodes:
+                raise ValueError(f"{path}, line {number}: a tree without end.")
+    return labels.items()

@@ -50,7 +50,9 @@ def read_text(path, delimiter=" ", encoding="utf8") -> Vectors:
                 numbers.extend(values)
                 tokens.append(token)
                 known.add(token)
-    return Vectors(tokens, np.frombuffer(numbers, "float32").reshape(len(tokens), width or 0))
+    if width is None:
+        raise ValueError(f"{path} holds no vectors.")
+    return Vectors(tokens, np.frombuffer(numbers, "float32").reshape(len(tokens), width))
 
 
 def read_word2vec_binary(path, encoding="utf8") -> Vectors:

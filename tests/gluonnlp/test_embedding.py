@@ -59,6 +59,13 @@ def test_word2vec_binary(tmp_path):
     np.testing.assert_array_equal(e[["zwölf", "one", "?"]].asnumpy(), [[1, 2], [0, 1], [0, 0]])
 
 
+def test_a_file_without_vectors_is_refused(tmp_path):
+    path = tmp_path / "empty.vec"
+    path.write_text("0 300\n")
+    with pytest.warns(UserWarning, match="header"), pytest.raises(ValueError, match="no vectors"):
+        nlp.embedding.TokenEmbedding.from_file(str(path))
+
+
 @pytest.mark.parametrize("damage", ["header", "count", "cut"])
 def test_damaged_word2vec_binary(tmp_path, damage):
     content = {"header": b"no header\n", "count": binary([b"a"], count=10**12), "cut": binary([b"a", b"b"])[:-6]}[

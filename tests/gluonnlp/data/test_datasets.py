@@ -26,6 +26,8 @@ REAL = [
     ("SST_2", {"segment": "dev"}, "sst", 872, ["one long string of cliches .", 0]),
     ("SST_2", {"segment": "test"}, "sst", 1821, None),
     ("SST_1", {"segment": "dev"}, "sst", 1101, None),
+    ("SST_1", {"segment": "train"}, "sst", 156817, ["the", 2]),
+    ("SST_2", {"segment": "train"}, "sst", 76961, None),
     ("GlueCoLA", {"segment": "train"}, "cola", 8551, None),
     ("GlueCoLA", {"segment": "dev"}, "cola", 1043, ["The sailors rode the breeze clear of the rocks.", "1"]),
     ("ATISDataset", {"segment": "train"}, "atis", 4478, None),
@@ -137,6 +139,24 @@ def test_squad_records(tmp_path, as_they_are, version):
     (tmp_path / f"dev-v{version}.json").write_text(json.dumps(content))
     record = (0, "q1", "Who?", "Yes Ann did.", ["Ann"], [4]) + ((False,) if version == "2.0" else ())
     assert list(D.SQuAD("dev", version, str(tmp_path))) == [record]
+
+
+def test_phrases_of_the_treebank(tmp_path):
+    trees = tmp_path / "trees" / "train.txt"
+    trees.parent.mkdir()
+    trees.write_text("(4 (2 (2 A) (2 Film)) (3 fine))\n(0 (3 a) (1 bore))\n")
+    (tmp_path / "stsa.fine.dev").write_text("1 a bore\n")
+    fine = [["a", 2], ["film", 2], ["a film", 2], ["fine", 3], ["a film fine", 4], ["bore", 1], ["a bore", 0]]
+    assert list(D.SST_1("train", root=str(tmp_path))) == fine
+    assert list(D.SST_2("train", root=str(tmp_path))) == [["fine", 1], ["a film fine", 1], ["bore", 0], ["a bore", 0]]
+    assert list(D.SST_1("dev", root=str(tmp_path))) == [["a bore", 1]]
+    for broken in ["(4 (2 a)\n", "(2 a))\n"]:
+        trees.write_text(broken)
+        with pytest.raises(ValueError, match="line 1"):
+            D.SST_1("train", root=str(tmp_path))
+    trees.unlink()
+    (tmp_path / "stsa.fine.train").write_text("3 fine\n")
+    assert list(D.SST_1("train", root=str(tmp_path))) == [["fine", 3]]
 
 
 def test_sentiment_json(tmp_path, as_they_are):
