@@ -73,26 +73,24 @@ def _without_negative_steps(key: tuple, shape: Sequence[int]) -> tuple[tuple, li
     return tuple(plain), flips
 
 
-def without_negative_steps(x: Tensor, key: tuple) -> tuple[Tensor, tuple]:
-    """A view of `x` and a key with ascending slices that name the same places in the same order.
+def without_negative_steps(shape: Sequence[int], key: tuple, device) -> tuple:
+    """A key that names the same places in the same order with no negative step: itself, or one of index tensors.
 
-    Views cannot be reversed, so a key with negative steps becomes one of index tensors.
+    Views cannot be reversed, so such a key can be written to only as an advanced one.
     """
     if not any(isinstance(k, slice) and k.step is not None and k.step < 0 for k in key):
-        return x, key
+        return key
     if any(not isinstance(k, (slice, int)) for k in key):
         raise IndexError("negative steps can be written to only beside plain slices and integers")
     grid, free = [], sum(isinstance(k, slice) for k in key)
-    place = 0
-    for n, k in zip(x.shape, key, strict=False):
+    for n, k in zip(shape, key, strict=False):
         if isinstance(k, slice):
-            shape = [1] * free
-            shape[place] = -1
-            grid.append(torch.arange(n, device=x.device)[list(range(*k.indices(n)))].reshape(shape))
-            place += 1
+            lengths = [1] * free
+            lengths[sum(g.dim() > 0 for g in grid)] = -1
+            grid.append(torch.tensor(range(*k.indices(n)), dtype=torch.int64, device=device).reshape(lengths))
         else:
-            grid.append(torch.tensor(k, device=x.device))
-    return x, tuple(grid)
+            grid.append(torch.tensor(k, device=device))
+    return tuple(grid)
 
 
 def concat(tensors: Sequence[Tensor], axis: int) -> Tensor:

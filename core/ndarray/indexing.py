@@ -47,7 +47,8 @@ def set_(array, key, value) -> None:
         source = value.item() if isinstance(value, onp.generic) else value
     else:
         source = storage.from_numpy(onp.asarray(value), array.dtype, array._ctx)
-    target, spec = kernels.shape.without_negative_steps(target, spec)
+    plain = kernels.shape.without_negative_steps(target.shape, spec, target.device)
+    basic, spec = basic and plain is spec, plain
     index = build(spec, [o._data for o in operands])
     try:
         if storage.is_tensor(source):

@@ -1,0 +1,247 @@
+"""The nd array: creation, memory, conversion, indexing. NumPy is the outside truth."""
+
+import copy
+import pickle
+
+import numpy as onp
+import pytest
+
+import core as mx
+from core import nd
+
+DTYPES = ["float16", "float32", "float64", "int8", "int32", "int64", "uint8", "bool"]
+
+
+def numbers(shape, seed=0):
+    return onp.random.RandomState(seed).randn(*shape).astype("float32")
+
+
+# ---------------------------------------------------------------- creation and conversion
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_array_keeps_values_of_a_given_type(dtype):
+    source = onp.array([[0, 1], [2, 3]]).astype(dtype)
+    x = nd.array(source, dtype=dtype)
+    assert x.shape == (2, 2) and onp.dtype(x.dtype) == onp.dtype(dtype)
+    assert (x.asnumpy() == source).all() and x.asnumpy().dtype == source.dtype
+
+
+def test_array_is_float32_unless_told():
+    assert nd.array([1, 2]).dtype is onp.float32
+    assert nd.array(onp.arange(3)).dtype is onp.float32
+    assert nd.array(nd.array([1], dtype="int32")).dtype is onp.int32
+
+
+def test_bfloat16_rounds_to_eight_bits():
+    x = nd.array([1.0, 1.00390625, 3.0]).astype("bfloat16")
+    assert x.dtype.__name__ == "bfloat16"
+    assert x.asnumpy().tolist() == [1.0, 1.0, 3.0]
+
+
+def test_ragged_and_textual_sources_are_refused():
+    with pytest.raises(TypeError):
+        nd.array([[1, 2], [3]])
+    with pytest.raises(TypeError):
+        nd.array(["a"])
+
+
+def test_makers():
+    assert nd.zeros((2, 3)).asnumpy().tolist() == onp.zeros((2, 3)).tolist()
+    assert nd.ones(2, dtype="int32").asnumpy().tolist() == [1, 1]
+    assert nd.full((2,), 7).asnumpy().tolist() == [7, 7]
+    assert nd.arange(1, 7, 2, repeat=2).asnumpy().tolist() == [1, 1, 3, 3, 5, 5]
+    assert nd.eye(2, 3, 1).asnumpy().tolist() == onp.eye(2, 3, 1).tolist()
+    assert nd.empty((3, 0, 2)).shape == (3, 0, 2)
+
+
+def test_repr_shows_values_shape_and_context():
+    assert repr(nd.array([[1, 2]])) == "\n[[1. 2.]]\n<NDArray 1x2 @cpu(0)>"
+
+
+def test_scalars_and_truth():
+    assert nd.array([2.5]).asscalar() == onp.float32(2.5)
+    assert float(nd.array([2.5])) == 2.5 and int(nd.array([2])) == 2
+    assert bool(nd.array([1])) and not bool(nd.array([0]))
+    with pytest.raises(ValueError):
+        bool(nd.array([1, 2]))
+    with pytest.raises(ValueError):
+        nd.array([1, 2]).asscalar()
+
+
+def test_copies_and_pickles_are_independent():
+    x = nd.array([1.0, 2.0])
+    for y in (x.copy(), copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x)), x.astype("float32")):
+        y[:] = 0
+        assert x.asnumpy().tolist() == [1, 2]
+    assert x.astype("float32", copy=False) is x
+
+
+def test_from_numpy_shares_memory_and_locks_the_source():
+    source = onp.arange(4, dtype="float32")
+    x = nd.from_numpy(source)
+    x[0] = 9
+    assert source[0] == 9
+    with pytest.raises(ValueError):
+        source[0] = 1
+    with pytest.raises(ValueError, match="contiguous"):
+        nd.from_numpy(onp.zeros((4, 4))[:, ::2])
+
+
+def test_dlpack_shares_memory_both_ways():
+    x = nd.array([1.0, 2.0, 3.0])
+    seen = onp.from_dlpack(x)
+    x[1] = 7
+    assert seen.tolist() == [1, 7, 3]
+    source = onp.arange(3, dtype="float32")
+    y = nd.from_dlpack(source)
+    source[2] = 5
+    assert y.asnumpy().tolist() == [0, 1, 5]
+    again = nd.from_dlpack(x.to_dlpack_for_read())
+    again[0] = 4
+    assert x.asnumpy()[0] == 4
+
+
+def test_numpy_sees_an_array():
+    assert onp.asarray(nd.array([1.0, 2.0])).tolist() == [1, 2]
+    assert onp.add(onp.ones(2, "float32"), nd.array([1.0, 2.0]).asnumpy()).tolist() == [2, 3]
+
+
+# ---------------------------------------------------------------- contexts
+
+
+def test_contexts():
+    assert mx.cpu() == mx.cpu(0) != mx.cpu(1)
+    assert str(mx.gpu(2)) == "gpu(2)" and mx.Context("cpu", 1).device_id == 1
+    with mx.cpu(3):
+        assert mx.current_context() == mx.cpu(3) and nd.zeros(1).context == mx.cpu(3)
+    assert mx.current_context() == mx.cpu(0)
+    with pytest.raises(mx.MXNetError, match="tpu"):
+        mx.Context("tpu")
+
+
+def test_moving_between_contexts():
+    x = nd.array([1.0, 2.0])
+    y = x.as_in_context(mx.cpu(1))
+    y[:] = 0
+    assert y.context == mx.cpu(1) and x.asnumpy().tolist() == [1, 2]
+    assert x.as_in_context(mx.cpu(0)) is x
+    z = nd.zeros(2, ctx=mx.cpu(1))
+    assert x.copyto(z) is z and z.asnumpy().tolist() == [1, 2]
+
+
+# ---------------------------------------------------------------- indexing
+
+
+GETS = [
+    1, -1, slice(1, 3), slice(None, None, 2), slice(None, None, -1), slice(3, 0, -2), (1, 2), (slice(None), 1), (Ellipsis, 0),
+    (None, 1), (slice(0, 2), slice(1, 4), 2), (1, Ellipsis, None), ([0, 2],), ([0, 2], [1, 3]), ([[0, 1], [2, 3]],),
+    (slice(None), [0, 2]), (slice(1, 3), [0, 2], slice(None, 2)), ([0, 2], slice(None), [0, 1]), (1, [0, 1]), (-1, -1, -1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", GETS, ids=str)
+def test_get(key):
+    source = numbers((4, 5, 3))
+    want = source[key]
+    got = nd.array(source)[key]
+    assert got.asnumpy().reshape(want.shape).tolist() == want.tolist()
+    assert got.shape == (want.shape or (1,))
+
+
+@pytest.mark.parametrize("key", GETS, ids=str)
+def test_set(key):
+    source, x = numbers((4, 5, 3)), nd.array(numbers((4, 5, 3)))
+    value = numbers(source[key].shape, 1) if source[key].shape else onp.float32(2)
+    if any(isinstance(k, slice) and (k.step or 1) < 0 for k in (key if isinstance(key, tuple) else (key,))):
+        value = numbers(source[key].shape, 1)
+    source[key] = value
+    x[key] = nd.array(value) if onp.ndim(value) else float(value)
+    assert (x.asnumpy() == source).all()
+
+
+def test_set_broadcasts_numbers_and_rows():
+    x = nd.zeros((2, 3))
+    x[:] = 1
+    x[0] = nd.array([1, 2, 3])
+    x[:, 2] = onp.array([8, 9])
+    assert x.asnumpy().tolist() == [[1, 2, 8], [1, 1, 9]]
+
+
+def test_contiguous_parts_share_memory():
+    x = nd.zeros((3, 2))
+    x[1:3][:] = 5
+    x[0][1] = 7
+    x.reshape((6,))[0] = 3
+    assert x.asnumpy().tolist() == [[3, 7], [5, 5], [5, 5]]
+
+
+def test_bad_indices():
+    x = nd.zeros((2, 3))
+    for key, error in ((5, IndexError), ((0, 0, 0), IndexError), ("a", ValueError), (1.5, ValueError)):
+        with pytest.raises(error):
+            x[key]
+    with pytest.raises(ValueError):
+        x[0] = nd.zeros(7)
+
+
+def test_iteration_and_length():
+    rows = list(nd.array([[1, 2], [3, 4]]))
+    assert [r.asnumpy().tolist() for r in rows] == [[1, 2], [3, 4]] and len(nd.zeros((4, 2))) == 4
+
+
+# ---------------------------------------------------------------- arithmetic
+
+
+@pytest.mark.parametrize("symbol", ["+", "-", "*", "/", "%", "**", ">", ">=", "<", "<=", "==", "!="])
+def test_infix(symbol):
+    a, b = onp.abs(numbers((3, 4))) + 0.5, onp.abs(numbers((1, 4), 1)) + 0.5
+    scope = {"a": a, "b": b, "x": nd.array(a), "y": nd.array(b)}
+    for theirs, ours in (
+        (f"a {symbol} b", f"x {symbol} y"),
+        (f"a {symbol} 2", f"x {symbol} 2"),
+        (f"2 {symbol} a", f"2 {symbol} x"),
+    ):
+        want, got = eval(theirs, scope), eval(ours, scope)
+        assert got.dtype is onp.float32
+        onp.testing.assert_allclose(got.asnumpy(), want.astype("float32"), rtol=1e-5)
+
+
+def test_in_place():
+    x = nd.array([1.0, 2.0])
+    y = x
+    x += 1
+    x *= nd.array([2, 3])
+    x -= 1
+    x /= 2
+    assert y is x and x.asnumpy().tolist() == [1.5, 4.0]
+
+
+def test_mixed_types_are_refused_by_name():
+    with pytest.raises(mx.MXNetError, match=r"float32.*int32|int32.*float32"):
+        nd.ones(2) + nd.ones(2, dtype="int32")
+
+
+def test_numbers_take_the_type_of_the_array():
+    assert (nd.array([3], dtype="int32") + 1.7).asnumpy().tolist() == [4]
+    assert (nd.array([7], dtype="int32") / 2).asnumpy().tolist() == [3]
+
+
+def test_wrong_attributes_are_named_with_the_nearest_right_one():
+    with pytest.raises(mx.MXNetError, match=r"Convolution.*'kernal'.*'kernel'"):
+        nd.Convolution(nd.zeros((1, 1, 3, 3)), kernal=(3, 3))
+    with pytest.raises(mx.MXNetError, match=r"Activation.*act_type.*'relu'"):
+        nd.Activation(nd.zeros(2), act_type="rely")
+    with pytest.raises(mx.MXNetError, match="num_filter"):
+        nd.Convolution(nd.zeros((1, 1, 3, 3)), nd.zeros((1, 1, 3, 3)), kernel=(3, 3))
+    with pytest.raises(AttributeError, match="softmax"):
+        nd.sofmax
+
+
+def test_out_is_written_in_place():
+    x, out = nd.array([1.0, 4.0]), nd.zeros(2)
+    view = out.reshape((1, 2))
+    assert nd.sqrt(x, out=out) is out
+    assert view.asnumpy().tolist() == [[1, 2]]
+    with pytest.raises(mx.MXNetError, match="shape"):
+        nd.sqrt(x, out=nd.zeros(3))

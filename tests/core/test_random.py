@@ -1,0 +1,84 @@
+"""Seeds, streams and the distributions behind the samplers."""
+
+import math
+
+import numpy as onp
+import pytest
+
+import core as mx
+from core import nd
+
+
+def test_one_seed_repeats_everything():
+    def draw():
+        mx.random.seed(11)
+        with mx.autograd.train_mode():
+            return [
+                nd.random.uniform(shape=5).asnumpy(), nd.random.normal(shape=5).asnumpy(), nd.Dropout(nd.ones(50)).asnumpy(),
+                nd.random.shuffle(nd.arange(20)).asnumpy(), nd.random.randint(0, 9, 5).asnumpy(),
+            ]  # fmt: skip
+
+    first, second = draw(), draw()
+    assert all((a == b).all() for a, b in zip(first, second, strict=True))
+    assert not (nd.random.uniform(shape=5).asnumpy() == first[0]).all()
+
+
+def test_contexts_have_streams_of_their_own():
+    mx.random.seed(1)
+    a = nd.random.uniform(shape=4, ctx=mx.cpu(0)).asnumpy()
+    b = nd.random.uniform(shape=4, ctx=mx.cpu(1)).asnumpy()
+    assert not (a == b).all()
+    mx.random.seed(1, ctx=mx.cpu(1))
+    assert not (nd.random.uniform(shape=4, ctx=mx.cpu(0)).asnumpy() == a).all()
+    assert (nd.random.uniform(shape=4, ctx=mx.cpu(1)).asnumpy() == b).all()
+
+
+def test_the_state_can_be_kept_and_put_back():
+    mx.random.seed(5)
+    nd.random.uniform(shape=3)
+    state = mx.random.get_state()
+    a = nd.random.normal(shape=3).asnumpy()
+    mx.random.set_state(state)
+    assert (nd.random.normal(shape=3).asnumpy() == a).all()
+
+
+@pytest.mark.parametrize(
+    "name, arguments, mean, deviation",
+    [
+        ("uniform", {"low": -1, "high": 3}, 1.0, 4 / math.sqrt(12)),
+        ("normal", {"loc": 2, "scale": 3}, 2.0, 3.0),
+        ("exponential", {"scale": 2}, 2.0, 2.0),
+        ("gamma", {"alpha": 3, "beta": 2}, 6.0, math.sqrt(12)),
+        ("poisson", {"lam": 4}, 4.0, 2.0),
+        ("negative_binomial", {"k": 3, "p": 0.4}, 4.5, math.sqrt(3 * 0.6) / 0.4),
+        ("generalized_negative_binomial", {"mu": 2, "alpha": 0.5}, 2.0, 2.0),
+    ],
+)
+def test_moments(name, arguments, mean, deviation):
+    mx.random.seed(7)
+    n = 20000
+    x = getattr(nd.random, name)(shape=n, **arguments).asnumpy()
+    assert abs(x.mean() - mean) < 5 * deviation / math.sqrt(n)
+    kurtosis = onp.mean((x - x.mean()) ** 4) / x.var() ** 2
+    assert abs(x.std() - deviation) < 5 * deviation * math.sqrt((kurtosis - 1) / (4 * n))
+
+
+def test_arrays_of_parameters_give_samples_for_each():
+    mx.random.seed(0)
+    x = nd.random.normal(nd.array([0.0, 100.0]), nd.array([1.0, 1.0]), shape=1000)
+    assert x.shape == (2, 1000)
+    assert abs(x[0].asnumpy().mean()) < 0.2 and abs(x[1].asnumpy().mean() - 100) < 0.2
+
+
+def test_multinomial_follows_the_probabilities():
+    mx.random.seed(0)
+    draws, logs = nd.random.multinomial(nd.array([[0.1, 0.9], [0.5, 0.5]]), shape=4000, get_prob=True)
+    assert draws.shape == (2, 4000)
+    share = draws.asnumpy().mean(1)
+    assert abs(share[0] - 0.9) < 0.03 and abs(share[1] - 0.5) < 0.04
+    onp.testing.assert_allclose(logs.asnumpy()[1], math.log(0.5), rtol=1e-5)
+
+
+def test_seeds_are_integers():
+    with pytest.raises(ValueError, match="seed"):
+        mx.random.seed("abc")
