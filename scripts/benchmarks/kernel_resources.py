@@ -26,8 +26,7 @@ def main() -> int:
         if arguments.room and room not in arguments.room:
             continue
         for arch in arguments.arch:
-            meant = [case for case in cases if case.since <= arch]
-            for case in meant[:: arguments.every if arch != arguments.arch[0] else 1]:
+            for case in spread([case for case in cases if case.since <= arch], arguments.at_most):
                 row = inspect(room, case, arch)
                 failures += bool(row["wrong"])
                 print(json.dumps(row) if arguments.json else table_row(row), flush=True)
@@ -38,9 +37,16 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--room", nargs="*", help="rooms such as matmul or conv (default: all)")
     parser.add_argument("--arch", nargs="*", type=int, default=ARCHITECTURES, help="80, 90, 100 (default: all)")
-    parser.add_argument("--every", type=int, default=1, help="on architectures after the first, only every n-th case")
+    parser.add_argument(
+        "--at-most", type=int, help="cases of a room for each architecture, evenly spread (default: all)"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     return parser.parse_args()
+
+
+def spread(cases: list[AotCase], at_most: int | None) -> list[AotCase]:
+    """At most so many of the cases, evenly spread, the first among them."""
+    return cases if at_most is None else cases[:: max(1, -(-len(cases) // at_most))]
 
 
 def inspect(room: str, case: AotCase, arch: int) -> dict:

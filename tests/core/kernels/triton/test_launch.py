@@ -1,0 +1,29 @@
+"""What launchers pass fits their kernels on a GPU too, where arguments are typed and compiled, not interpreted."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def test_arguments_fit_the_kernels(root):
+    check(root)
+
+
+@pytest.mark.slow
+def test_launches_compile(root):
+    check(root, "--compile")
+
+
+def check(root, *arguments):
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment["PYTHONPATH"] = str(root)
+    program = Path(__file__).with_name("launch_samples.py")
+    result = subprocess.run([sys.executable, program, *arguments], capture_output=True, text=True, env=environment)
+    rows = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+    assert rows and result.returncode == 0, result.stderr[-2000:]
+    wrong = [f"{row['sample']}: {row['error']}" for row in rows if row["error"]]
+    assert not wrong, "\n".join(wrong)
