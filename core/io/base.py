@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections import namedtuple
@@ -223,7 +224,7 @@ class PrefetchingIter(CurrentBatch):
 
     def __del__(self):
         for reader in getattr(self, "_readers", ()):
-            reader.stop()
+            reader.abandon()
 
     def _renamed(self, what: str, names) -> list[DataDesc]:
         result = []
@@ -267,6 +268,12 @@ class _ReadAhead:
             except queue.Empty:
                 continue
         self._ended = True
+
+    def abandon(self) -> None:
+        """Tells the thread to end without waiting for it: when the interpreter exits it may never run again."""
+        self._stopping.set()
+        with contextlib.suppress(queue.Empty):
+            self._ready.get_nowait()
 
     def _start(self) -> None:
         self._ready, self._stopping, self._ended = queue.Queue(self.depth), threading.Event(), False

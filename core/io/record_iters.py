@@ -91,6 +91,10 @@ class ImageRecordIter(FileIter):
         width = () if self._label_width == 1 else (self._label_width,)
         return [DataDesc(self._names[1], (self.batch_size, *width), np.float32)]
 
+    def __del__(self):
+        if hasattr(self, "_pool"):
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
     def reset(self) -> None:
         for _, _, samples in self._pending:
             for sample in samples:

@@ -3,6 +3,8 @@
 import inspect
 import json
 import struct
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -183,6 +185,17 @@ def test_prefetching_iter_joins_and_renames():
         got = [[array.asnumpy().tolist() for array in batch.data] for batch in iterator]
         assert got == [[[0, 1], [0, 10]], [[2, 3], [20, 30]]]
         iterator.reset()
+
+
+def test_programs_end_in_the_middle_of_a_pass(folder):
+    program = (
+        "import sys, numpy as np, core as mx\n"
+        "one = mx.io.PrefetchingIter(mx.io.NDArrayIter(np.zeros((100, 2)), batch_size=2))\n"
+        "two = mx.io.ImageRecordIter(sys.argv[1], (3, 6, 6), 2)\n"
+        "one.next(), two.next()"
+    )
+    run = subprocess.run([sys.executable, "-c", program, str(folder / "x.rec")], capture_output=True, timeout=60)
+    assert run.returncode == 0 and not run.stderr, run.stderr
 
 
 def test_prefetching_iter_hands_errors_on():
