@@ -96,18 +96,28 @@ def crop(data, *, x: Int, y: Int, width: Int, height: Int):
     return F.slice_axis(window, axis=-2, begin=x, end=x + width)
 
 
-@composite("_image_flip_left_right")
+@operator("_image_flip_left_right")
 def flip_left_right(data):
-    """The image mirrored."""
+    """The image mirrored. The gradient is not: MXNet hands it on as it comes, and its results are the reference."""
     _check(data, "flip_left_right")
-    return F.reverse(data, axis=(len(data.shape) - 2,))
+    return kernels.shape.flip(data, (-2,))
 
 
-@composite("_image_flip_top_bottom")
+@operator("_image_flip_top_bottom")
 def flip_top_bottom(data):
-    """The image upside down, as a mirror on the floor shows it."""
+    """The image upside down, as a mirror on the floor shows it; the gradient as in `flip_left_right`."""
     _check(data, "flip_top_bottom")
-    return F.reverse(data, axis=(len(data.shape) - 3,))
+    return kernels.shape.flip(data, (-3,))
+
+
+@gradient(flip_left_right)
+def _(head):
+    return [head]
+
+
+@gradient(flip_top_bottom)
+def _(head):
+    return [head]
 
 
 # ---------------------------------------------------------------------------------------------- on the host

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -45,10 +45,20 @@ def stack(samples: Sequence):
 def gather(data, indices: Sequence[int]):
     """`stack` of the elements `indices` of `data`; in one step where `data` is an array in this machine's memory."""
     if isinstance(data, nd.NDArray) and not on_gpu(data) and dtype_name(data.dtype) != "bfloat16":
-        return wrap(view(data)[indices], type(data))
+        return wrap(_rows(view(data), indices), type(data))
     if type(data) is np.ndarray and data.dtype.kind in "biuf":
-        return wrap(data[indices])
+        return wrap(_rows(data, indices))
     return stack([data[index] for index in indices])
+
+
+def using(allocate: Callable[[Sequence[int], object], np.ndarray]) -> None:
+    """Makes batches from now on in memory that `allocate(shape, dtype)` gives; worker processes take shared memory."""
+    global empty
+    empty = allocate
+
+
+# Called as `arrays.empty(shape, dtype)`.
+empty: Callable[..., np.ndarray] = np.empty
 
 
 def on_gpu(array) -> bool:
@@ -64,9 +74,22 @@ def face() -> type:
     return nd.NDArray
 
 
+def _rows(data: np.ndarray, indices: Sequence[int]) -> np.ndarray:
+    if data.ndim == 1:
+        return data[indices]
+    batch = empty((len(indices), *data.shape[1:]), data.dtype)
+    for place, index in enumerate(indices):
+        batch[place] = data[index]
+    return batch
+
+
 def _stack(samples: Sequence) -> np.ndarray:
+    first = samples[0]
     try:
-        array = np.stack(samples) if isinstance(samples[0], np.ndarray) else np.asarray(samples)
+        if isinstance(first, np.ndarray) and all(getattr(sample, "dtype", None) == first.dtype for sample in samples):
+            array = np.stack(samples, out=empty((len(samples), *first.shape), first.dtype))
+        else:
+            array = np.asarray(samples)
     except ValueError:
         array = None
     if array is None or array.dtype == object:

@@ -64,7 +64,8 @@ class Pad:
         if self._round_to is not None:
             shape = -(-shape // self._round_to) * self._round_to
         dtype = self._dtype or np.result_type(*samples)
-        batch = np.full((len(samples), *shape), self._val, dtype)
+        batch = arrays.empty((len(samples), *shape), dtype)
+        batch[...] = self._val
         for row, sample in zip(batch, samples):
             row[tuple(map(slice, sample.shape))] = sample
         return arrays.wrap(batch)

@@ -22,7 +22,7 @@ import numpy as np
 
 from core import random, storage
 from core.base import MXNetError
-from gluon.data import shared
+from gluon.data import arrays, shared
 
 # How often, in seconds, a waiting process looks whether the other one still lives.
 HEARTBEAT = 1.0
@@ -214,6 +214,7 @@ def _serve(channel: shared.Channel, make: Callable, parent: int, others: list[sh
         other.close()
     # Threads do not survive a fork, and the processes are the parallelism.
     storage.set_threads(1)
+    arrays.using(channel.reserve)
     channel.settimeout(HEARTBEAT)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError, _Orphaned):
         while True:

@@ -137,6 +137,26 @@ def test_anything_that_pickles_travels(nothing_left):
     del first
 
 
+def test_more_arrays_than_descriptors_in_a_batch(nothing_left):
+    def fn(samples):
+        return [default_batchify_fn([np.full(3000, i)] * 2) for i in range(400)]
+
+    ((first, *_, last),) = DataLoader(SimpleDataset([1]), 1, batchify_fn=fn, num_workers=1)
+    assert first.asnumpy().max() == 0 and last.asnumpy().min() == 399
+    del first, last, _
+
+
+def test_batches_that_a_worker_keeps(nothing_left):
+    kept = []
+
+    def fn(samples):
+        kept.append(default_batchify_fn(samples))
+        return kept[0]
+
+    loader = DataLoader(Made(lambda i: np.full(5000, i), 12), 2, batchify_fn=fn, num_workers=1)
+    assert [float(batch[0, 0].asscalar()) for batch in loader] == [0] * 6
+
+
 def test_batches_outlive_the_loader_and_are_independent(nothing_left):
     data = np.random.default_rng(0).standard_normal((64, 3, 32, 32)).astype("float32")
     loader = DataLoader(data, 16, num_workers=2)
