@@ -455,6 +455,10 @@ def _store(leaf: Leaf, value) -> None:
     """Puts a finished gradient (None: zero) where the user reads it."""
     if leaf.grad is None:
         return
+    if leaf.grad.stype != "default":
+        leaf.grad._receive(value, leaf.req)
+        leaf.fresh = True
+        return
     target = leaf.grad._data
     if value is None:
         if leaf.req == "write":

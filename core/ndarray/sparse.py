@@ -147,6 +147,13 @@ class BaseSparseNDArray(NDArray):
         moved = value.tostype(self.stype).astype(self.dtype).as_in_context(self._ctx)
         self._parts = tuple(part.copy() for part in moved._parts)
 
+    def _receive(self, value: NDArray | None, req: str) -> None:
+        """Takes over a gradient (None: zero), or adds it for `req` "add"."""
+        if value is not None:
+            self._assign(self + value.tostype(self.stype) if req == "add" else value)
+        elif req == "write":
+            self._assign(self.zeros_like())
+
     def _with(self, data: NDArray):
         """Other values in the same places."""
         return type(self)._of((data, *self._parts[1:]), self._shape, self._ctx)

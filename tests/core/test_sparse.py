@@ -124,6 +124,18 @@ def test_products_and_gradients():
     np.testing.assert_allclose(transposed.asnumpy(), DENSE.T @ np.ones((3, 2)))
 
 
+@pytest.mark.parametrize(("req", "times"), [("write", 1), ("add", 2)])
+def test_sparse_gradients(req, times):
+    weight = mx.nd.ones((5, 2))
+    weight.attach_grad(req, stype="row_sparse")
+    for _ in range(2):
+        with mx.autograd.record():
+            out = mx.nd.Embedding(mx.nd.array([1, 3, 1]), weight, input_dim=5, output_dim=2)
+        out.backward()
+    assert weight.grad.stype == "row_sparse" and weight.grad.indices.asnumpy().tolist() == [1, 3]
+    np.testing.assert_array_equal(weight.grad.data.asnumpy(), [[2 * times] * 2, [times] * 2])
+
+
 def test_functions_know_builtin_names():
     assert mx.nd.sparse.slice(csr(), begin=(1,), end=(3,)).stype == "csr"
     np.testing.assert_array_equal(mx.nd.sparse.abs(-csr()).asnumpy(), DENSE)
