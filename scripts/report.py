@@ -72,10 +72,11 @@ def tables(root: Path, records: dict[Path, dict]) -> str:
 
 def _run(root: Path, path: Path, record: dict) -> list[str]:
     result = ", ".join(f"{name.replace('_', ' ')} {_cell(value)}" for name, value in record["final"].items())
-    curves = path.with_suffix(".svg")
     links = f"[{record['run']}]({_link(root, path)})"
     if len(record["epochs"]) > 1:
-        links += f" ([curves]({curves.relative_to(root).as_posix()}))"
+        links += f" ([curves]({_link(root, path, '.svg')}))"
+    if path.with_suffix(".png").exists():
+        links += f" ([picture]({_link(root, path, '.png')}))"
     minutes = f"{record['times']['seconds'] / 60:.1f} min"
     return [links, result, record.get("published", ""), str(len(record["epochs"])), minutes, record["device"]]
 
@@ -85,8 +86,8 @@ def _where(record: dict) -> str:
     return f"{record['device']}; {libraries}; commit {record['commit']}"
 
 
-def _link(root: Path, path: Path) -> str:
-    return path.with_suffix(".log").relative_to(root).as_posix()
+def _link(root: Path, path: Path, suffix: str = ".log") -> str:
+    return path.with_suffix(suffix).relative_to(root).as_posix()
 
 
 def _title(task: str) -> str:
