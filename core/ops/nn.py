@@ -410,10 +410,8 @@ def softmin(data, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDTy
 
 @composite("SoftmaxActivation")
 def softmax_activation(data, *, mode: Choice("instance", "channel") = "instance"):
-    """The softmax over all of an instance, or over channels at each place."""
-    if mode == "channel":
-        return F._softmax(data, axis=1)
-    return F._reshape_to(F._softmax(F.Flatten(data), axis=-1), shape=data.shape)
+    """The softmax along the last axis ("instance", as MXNet computes it for any rank), or over channels ("channel")."""
+    return F._softmax(data, axis=1 if mode == "channel" else -1)
 
 
 @operator("_cross_entropy")

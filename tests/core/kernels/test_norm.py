@@ -164,6 +164,13 @@ def test_half_gradients_of_parameters_add_up_in_float32(dtype):
         close(grads[1], (dy.double() * x.double()).sum(0), torch.float32)
 
 
+def test_layer_norm_of_single_elements_has_no_gradient():
+    x, dy = draw((5, 1), torch.float32), draw((5, 1), torch.float32, 1)
+    y, mean, rstd = norm.layer_norm(x, None, None, 1, 1e-5)
+    dx, dgamma, dbeta = norm.layer_norm_grad(dy, x, None, mean, rstd, 1)
+    assert not y.any() and not dx.any() and not dgamma.any() and torch.allclose(dbeta, dy.sum())
+
+
 def test_mixed_layouts_of_gradient_and_input():
     x, dy = draw((2, 6, 4, 5)).contiguous(memory_format=LAST), draw((2, 6, 4, 5), seed=1)
     _, mean, rstd = norm.batch_norm(x, None, None, 1, EPS)
