@@ -166,7 +166,8 @@ class BaseSparseNDArray(NDArray):
     def __add__(self, other):
         return add(self, other)
 
-    __radd__ = __add__
+    def __radd__(self, other):
+        return NDArray.__add__(other, self) if isinstance(other, NDArray) else add(self, other)
 
     def __sub__(self, other):
         return subtract(self, other)
@@ -174,7 +175,8 @@ class BaseSparseNDArray(NDArray):
     def __mul__(self, other):
         return multiply(self, other)
 
-    __rmul__ = __mul__
+    def __rmul__(self, other):
+        return NDArray.__mul__(other, self) if isinstance(other, NDArray) else multiply(self, other)
 
     def __truediv__(self, other):
         return divide(self, other)
@@ -506,7 +508,12 @@ KEEPS_ZERO = frozenset(
         "_mul_scalar", "_div_scalar", "zeros_like", "_copy", "clip", "Cast",
     }
 )  # fmt: skip
-SAME_STYPE = frozenset({"elemwise_add", "elemwise_sub", "Concat", "concat", "add_n"})
+# Operators that keep the storage type which all their inputs have, and for which types they do.
+SAME_STYPE = {
+    "elemwise_add": ({"csr"}, {"row_sparse"}), "elemwise_sub": ({"csr"}, {"row_sparse"}), "add_n": ({"row_sparse"},),
+    "Concat": ({"csr"},),
+}  # fmt: skip
+FIRST_CSR = frozenset({"slice", "broadcast_mul", "broadcast_div"})
 # Optimizer steps that change the rows of a row-sparse gradient alone; the value says whether only if `lazy_update`.
 ROW_UPDATES = {
     "sgd_update": True, "sgd_mom_update": True, "adam_update": True, "_contrib_group_adagrad_update": False,
@@ -524,12 +531,14 @@ def _result_stype(name: str, inputs: list, attrs: dict) -> str:
     if name == "dot":
         if attrs.get("forward_stype"):
             return attrs["forward_stype"]
-        if stypes == ["csr", "default"]:
-            return "row_sparse" if attrs["transpose_a"] else "default"
-        return "csr" if stypes == ["default", "csr"] else "default"
+        if stypes[0] == "csr" and stypes[1] != "csr" and attrs["transpose_a"] and not attrs["transpose_b"]:
+            return "row_sparse"
+        return "csr" if stypes == ["default", "csr"] and not attrs["transpose_a"] else "default"
     if name in SAME_STYPE:
-        return stypes[0] if len(set(stypes)) == 1 else "default"
-    if name in ("elemwise_mul", "slice", "zeros_like") and len(sparse) == 1:
+        return stypes[0] if set(stypes) in SAME_STYPE[name] else "default"
+    if name in FIRST_CSR:
+        return "csr" if stypes[0] == "csr" and "row_sparse" not in stypes else "default"
+    if name in ("elemwise_mul", "zeros_like") and len(sparse) == 1:
         return min(sparse)
     return "default"
 
