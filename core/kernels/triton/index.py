@@ -201,9 +201,8 @@ def _add_rows(dy, places, outer, rows, inner, into=None):
         block = tile(inner)
         if kernels.deterministic():
             runs, order = sort(places, 0, False)
-            _add_runs[(count, triton.cdiv(inner, block["INNER"]), outer)](
-                dy, runs, order, y, count, rows, inner, INNER=block["INNER"]
-            )
+            launch = _add_runs[grid(outer * count, inner, {**block, "ROWS": 1})]
+            launch(dy, runs, order, y, count, rows, inner, INNER=block["INNER"])
         else:
             _add[grid(outer * count, inner, block)](dy, places, y, outer * count, count, rows, inner, **block)
     return (y if into is None or dtype is into.dtype else into.view(shape).copy_(y)).to(dy.dtype)
@@ -312,9 +311,10 @@ def _add(dy_ptr, places_ptr, y_ptr, total, count, rows, inner, ROWS: tl.constexp
 
 @triton.jit
 def _add_runs(dy_ptr, runs_ptr, order_ptr, y_ptr, count, rows, inner, INNER: tl.constexpr):
-    at = tl.program_id(0).to(tl.int64)
-    outer = tl.program_id(2).to(tl.int64)
-    column = tl.program_id(1) * INNER + tl.arange(0, INNER)
+    across = tl.cdiv(inner, INNER)
+    row = (tl.program_id(0) // across).to(tl.int64)
+    outer, at = row // count, row % count
+    column = tl.program_id(0) % across * INNER + tl.arange(0, INNER)
     inside = column < inner
     place = tl.load(runs_ptr + at).to(tl.int64)
     going = place != tl.load(runs_ptr + at - 1, at > 0, -1).to(tl.int64)

@@ -43,8 +43,11 @@ def tile(inner):
 
 
 def grid(rows, inner, block):
-    """Programs of a launch that covers `rows` rows of `inner` elements with blocks of that extent."""
-    return triton.cdiv(rows, block["ROWS"]), triton.cdiv(inner, block["INNER"])
+    """Programs of a launch that covers `rows` rows of `inner` elements with blocks of that extent.
+
+    All are in the first dimension of the grid: the others end at 65,535.
+    """
+    return (triton.cdiv(rows, block["ROWS"]) * triton.cdiv(inner, block["INNER"]),)
 
 
 def as_bytes(x):
@@ -55,8 +58,9 @@ def as_bytes(x):
 @triton.jit
 def tile_of(total, inner, ROWS: tl.constexpr, INNER: tl.constexpr):
     """Row numbers (ROWS,), column numbers (1, INNER) and validity (ROWS, INNER) of this program's block."""
-    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    column = tl.program_id(1) * INNER + tl.arange(0, INNER)
+    across = tl.cdiv(inner, INNER)
+    row = (tl.program_id(0) // across).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    column = tl.program_id(0) % across * INNER + tl.arange(0, INNER)
     return row, column[None, :], (row < total)[:, None] & (column < inner)[None, :]
 
 

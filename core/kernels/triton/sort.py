@@ -101,7 +101,7 @@ def _sorted_keys(x, before, half, descending):
     rows, n = x.shape
     block = min(_BLOCK, triton.next_power_of_2(n))
     keys = torch.empty((rows, n), dtype=torch.int64, device=x.device)
-    _sort_block[(rows, triton.cdiv(n, block))](
+    _sort_block[(rows * triton.cdiv(n, block),)](
         x, x if before is None else before, keys, n, n,
         HALF=half, ORDERED=before is not None, DESCENDING=descending, PACKED=False, BLOCK=block, KEEP=block,
         num_warps=_warps(block),
@@ -109,7 +109,7 @@ def _sorted_keys(x, before, half, descending):
     run = block
     while run < n:
         merged = torch.empty_like(keys)
-        _merge[(triton.cdiv(n, TILE), rows)](keys, merged, n, run, TILE=TILE)
+        _merge[(rows * triton.cdiv(n, TILE),)](keys, merged, n, run, TILE=TILE)
         keys, run = merged, 2 * run
     if before is not None:
         order = torch.empty_like(keys)
@@ -126,7 +126,7 @@ def _selected(x, k, descending):
         block = max(min(_BLOCK, triton.next_power_of_2(n)), keep)
         blocks = triton.cdiv(n, block)
         keys = torch.empty((rows, blocks * keep), dtype=torch.int64, device=x.device)
-        _sort_block[(rows, blocks)](
+        _sort_block[(rows * blocks,)](
             x, x, keys, n, blocks * keep,
             HALF=0, ORDERED=False, DESCENDING=descending, PACKED=packed, BLOCK=block, KEEP=keep,
             num_warps=_warps(block),
@@ -173,7 +173,8 @@ def _sort_block(
     HALF: tl.constexpr, ORDERED: tl.constexpr, DESCENDING: tl.constexpr, PACKED: tl.constexpr, BLOCK: tl.constexpr,
     KEEP: tl.constexpr,
 ):  # fmt: skip
-    row, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    blocks = tl.cdiv(n, BLOCK)
+    row, block = (tl.program_id(0) // blocks).to(tl.int64), tl.program_id(0) % blocks
     at = block * BLOCK + tl.arange(0, BLOCK)
     inside = at < n
     source = at.to(tl.int64)
@@ -190,8 +191,9 @@ def _sort_block(
 @triton.jit
 def _merge(keys_ptr, merged_ptr, n, run, TILE: tl.constexpr):
     """Every key of a run moves on by the number of keys of the sibling run that precede it."""
-    row = tl.program_id(1).to(tl.int64) * n
-    at = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    across = tl.cdiv(n, TILE)
+    row = (tl.program_id(0) // across).to(tl.int64) * n
+    at = tl.program_id(0) % across * TILE + tl.arange(0, TILE)
     inside = at < n
     key = tl.load(keys_ptr + row + at, inside, 0)
     begin = at // run * run
