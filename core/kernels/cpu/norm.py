@@ -99,7 +99,7 @@ def layer_norm_grad(
     )
     if size == 1:
         # One element is its own mean. ATen's cancelling terms, each of the size of rstd, would leave rounding errors.
-        dx = torch.zeros_like(dx)
+        dx, dgamma = torch.zeros_like(dx), torch.zeros_like(dgamma)
     return _from_last(dx.to(x.dtype), axis), _like_gamma(dgamma, gamma), _like_gamma(dbeta, gamma)
 
 
