@@ -272,7 +272,8 @@ def _turned(pixels: np.ndarray, share: float) -> np.ndarray:
     spread, light = top - bottom, (top + bottom) * np.float32(0.5)
     coloured = spread > np.finfo(np.float32).eps
     spread = np.where(coloured, spread, one)
-    saturation = np.where(coloured, spread / np.where(light < 0.5, top + bottom, 2 - top - bottom), 0 * one)
+    room = np.where(coloured, np.where(light < 0.5, top + bottom, 2 - top - bottom), one)
+    saturation = np.where(coloured, spread / room, 0 * one)
     degrees = np.float32(60) / spread
     hue = np.where(
         top == red,

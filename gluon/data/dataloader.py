@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from core import ndarray as nd
-from core.context import Context, cpu_pinned
+from core.context import Context, cpu_pinned, num_gpus
 from gluon.data import arrays
 from gluon.data.dataset import ArrayDataset
 from gluon.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
@@ -34,7 +34,8 @@ class DataLoader:
     batch_sampler : yields lists of indices; excludes the four above.
     batchify_fn : makes a batch of a list of samples; default: stacks, field by field.
     num_workers : processes that load; 0 loads in this one.
-    pin_memory, pin_device_id : put batches into page-locked memory, for fast copies to that GPU.
+    pin_memory, pin_device_id : put batches into page-locked memory, from which they are copied to that GPU while it
+        computes; without a GPU there is nothing to do.
     prefetch : batches that the workers may be ahead, default `2 * num_workers`.
     thread_pool : use threads for workers; right where loading releases the interpreter lock, and nothing is copied.
     timeout : seconds to wait for a batch before `WorkerError` is raised.
@@ -71,7 +72,7 @@ class DataLoader:
         self._dataset = dataset
         self._batch_sampler = _batch_sampler(dataset, batch_size, shuffle, sampler, last_batch, batch_sampler)
         self._num_workers = max(0, num_workers)
-        self._pinned = cpu_pinned(pin_device_id) if pin_memory else None
+        self._pinned = cpu_pinned(pin_device_id) if pin_memory and num_gpus() else None
         self._prefetch = max(1, 2 * self._num_workers if prefetch is None else prefetch)
         self._thread_pool = thread_pool
         self._timeout = timeout

@@ -93,7 +93,7 @@ class ToTensor(_Pixels, HybridBlock):
     """(height, width, channels) in 0..255 to (channels, height, width) float32 in 0..1; also with a batch axis."""
 
     def hybrid_forward(self, F, x):
-        return F.image.to_tensor(x)
+        return _operators(F).to_tensor(x)
 
 
 class Normalize(_Pixels, HybridBlock):
@@ -105,7 +105,7 @@ class Normalize(_Pixels, HybridBlock):
         self._std = std
 
     def hybrid_forward(self, F, x):
-        return F.image.normalize(x, self._mean, self._std)
+        return _operators(F).normalize(x, self._mean, self._std)
 
 
 class Resize(_Pixels, HybridBlock):
@@ -122,7 +122,7 @@ class Resize(_Pixels, HybridBlock):
         self._interpolation = interpolation
 
     def hybrid_forward(self, F, x):
-        return F.image.resize(x, self._size, self._keep, self._interpolation)
+        return _operators(F).resize(x, self._size, self._keep, self._interpolation)
 
 
 class CropResize(_Pixels, HybridBlock):
@@ -143,8 +143,8 @@ class CropResize(_Pixels, HybridBlock):
         self._interpolation = 1 if interpolation is None else interpolation
 
     def hybrid_forward(self, F, x):
-        window = F.image.crop(x, *self._window)
-        return window if self._size is None else F.image.resize(window, self._size, False, self._interpolation)
+        window = _operators(F).crop(x, *self._window)
+        return window if self._size is None else _operators(F).resize(window, self._size, False, self._interpolation)
 
 
 class CenterCrop(_Pixels, Block):
@@ -255,14 +255,14 @@ class RandomFlipLeftRight(_Pixels, HybridBlock):
     """Mirrors the image with probability 1/2."""
 
     def hybrid_forward(self, F, x):
-        return F.image.random_flip_left_right(x)
+        return _operators(F).random_flip_left_right(x)
 
 
 class RandomFlipTopBottom(_Pixels, HybridBlock):
     """Turns the image upside down, as a mirror on the floor does, with probability 1/2."""
 
     def hybrid_forward(self, F, x):
-        return F.image.random_flip_top_bottom(x)
+        return _operators(F).random_flip_top_bottom(x)
 
 
 class RandomBrightness(_Pixels, HybridBlock):
@@ -273,7 +273,7 @@ class RandomBrightness(_Pixels, HybridBlock):
         self._factors = _around_one(brightness)
 
     def hybrid_forward(self, F, x):
-        return F.image.random_brightness(x, *self._factors)
+        return _operators(F).random_brightness(x, *self._factors)
 
 
 class RandomContrast(_Pixels, HybridBlock):
@@ -284,7 +284,7 @@ class RandomContrast(_Pixels, HybridBlock):
         self._factors = _around_one(contrast)
 
     def hybrid_forward(self, F, x):
-        return F.image.random_contrast(x, *self._factors)
+        return _operators(F).random_contrast(x, *self._factors)
 
 
 class RandomSaturation(_Pixels, HybridBlock):
@@ -295,7 +295,7 @@ class RandomSaturation(_Pixels, HybridBlock):
         self._factors = _around_one(saturation)
 
     def hybrid_forward(self, F, x):
-        return F.image.random_saturation(x, *self._factors)
+        return _operators(F).random_saturation(x, *self._factors)
 
 
 class RandomHue(_Pixels, HybridBlock):
@@ -306,7 +306,7 @@ class RandomHue(_Pixels, HybridBlock):
         self._factors = _around_one(hue)
 
     def hybrid_forward(self, F, x):
-        return F.image.random_hue(x, *self._factors)
+        return _operators(F).random_hue(x, *self._factors)
 
 
 class RandomColorJitter(_Pixels, HybridBlock):
@@ -317,7 +317,7 @@ class RandomColorJitter(_Pixels, HybridBlock):
         self._amounts = brightness, contrast, saturation, hue
 
     def hybrid_forward(self, F, x):
-        return F.image.random_color_jitter(x, *self._amounts)
+        return _operators(F).random_color_jitter(x, *self._amounts)
 
 
 class RandomLighting(_Pixels, HybridBlock):
@@ -328,7 +328,7 @@ class RandomLighting(_Pixels, HybridBlock):
         self._alpha = alpha
 
     def hybrid_forward(self, F, x):
-        return F.image.random_lighting(x, self._alpha)
+        return _operators(F).random_lighting(x, self._alpha)
 
 
 class RandomGray(_Pixels, Block):
@@ -365,6 +365,11 @@ class HybridRandomApply(HybridSequential):
     def hybrid_forward(self, F, x):
         drawn = F.random.uniform(0, 1, shape=(1,))
         return F.contrib.cond(drawn < self.p, lambda: super(HybridRandomApply, self).hybrid_forward(F, x), lambda: x)
+
+
+def _operators(F):
+    """The image operators that give the class of array which F works on."""
+    return getattr(F, "npx", F).image
 
 
 def _pair(size: int | Sequence[int]) -> tuple[int, int]:

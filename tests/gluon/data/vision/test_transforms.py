@@ -7,6 +7,8 @@ import pytest
 
 from core import ndarray as nd
 from core import random as mx_random
+from core.numpy import array as np_array
+from core.numpy import ndarray as np_ndarray
 from gluon.data import DataLoader, SimpleDataset
 from gluon.data.vision import transforms as T
 
@@ -41,6 +43,26 @@ def test_numpy_images_are_accepted():
     of_array = T.RandomResizedCrop(6)(image()).asnumpy()
     random.seed(1)
     np.testing.assert_array_equal(T.RandomResizedCrop(6)(PIXELS).asnumpy(), of_array)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        T.Compose([T.Resize(9), T.CenterCrop(8), T.ToTensor(), T.Normalize(0.5, 0.5)]),
+        T.Compose([T.RandomResizedCrop(8), T.RandomFlipLeftRight(), T.RandomColorJitter(0.1, 0.1, 0.1, 0.1), T.Cast()]),
+        T.Compose([T.RandomCrop(8, pad=2), T.RandomFlipTopBottom(), T.RandomLighting(0.1), T.RandomGray()]),
+    ],
+    ids=["evaluation", "training", "more"],
+)
+def test_np_arrays_stay_np_arrays(transform):
+    from core import npx
+
+    npx.set_np()
+    try:
+        assert type(transform(PIXELS)) is np_ndarray and type(transform(np_array(PIXELS))) is np_ndarray
+    finally:
+        npx.reset_np()
+    assert type(transform(image())) is nd.NDArray
 
 
 def test_windows():
