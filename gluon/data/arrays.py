@@ -1,4 +1,4 @@
-"""NumPy memory as arrays of the face in use (`nd`, or `np` under `npx.set_np`), without a copy."""
+"""Batches of samples as arrays of the face in use (`nd`, or `np` under `npx.set_np`)."""
 
 from __future__ import annotations
 
@@ -7,26 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from core import ndarray as nd
-from core import storage
-from core.context import cpu
 from core.dtypes import dtype_name
+from core.image.arrays import pixels_of as view
+from core.image.arrays import to_array as wrap
 from core.ops.registry import F
-from core.util import is_np_array
-
-
-def wrap(array: np.ndarray, kind: type | None = None):
-    """An array over the memory of `array`, of the class `kind` (default: that of the face in use)."""
-    return (kind or face())._wrap(storage.from_numpy(array, copy=False), cpu())
-
-
-def view(array) -> np.ndarray:
-    """The values of an NDArray as NumPy; where they lie in the memory of this machine, without a copy.
-
-    A bfloat16 array becomes float32.
-    """
-    if on_gpu(array) or dtype_name(array.dtype) == "bfloat16":
-        return array.asnumpy()
-    return storage.share_numpy(array._data)
 
 
 def stack(samples: Sequence):
@@ -65,15 +49,6 @@ def on_gpu(array) -> bool:
     return array.ctx.device_type == "gpu"
 
 
-def face() -> type:
-    """The class of arrays in use: `np.ndarray` of `core.numpy` under `npx.set_np`, else `nd.NDArray`."""
-    if is_np_array():
-        from core import numpy
-
-        return numpy.ndarray
-    return nd.NDArray
-
-
 def _rows(data: np.ndarray, indices: Sequence[int]) -> np.ndarray:
     if data.ndim == 1:
         return data[indices]
@@ -85,8 +60,9 @@ def _rows(data: np.ndarray, indices: Sequence[int]) -> np.ndarray:
 
 def _stack(samples: Sequence) -> np.ndarray:
     first = samples[0]
+    numeric = isinstance(first, np.ndarray) and first.dtype.kind in "biuf"
     try:
-        if isinstance(first, np.ndarray) and all(getattr(sample, "dtype", None) == first.dtype for sample in samples):
+        if numeric and all(getattr(sample, "dtype", None) == first.dtype for sample in samples):
             array = np.stack(samples, out=empty((len(samples), *first.shape), first.dtype))
         else:
             array = np.asarray(samples)
