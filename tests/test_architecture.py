@@ -44,8 +44,7 @@ LAZY = ("triton", "matplotlib", "PIL", "sentencepiece", "scipy", "sklearn", "onn
 
 # What the Triton wing does not have yet: rooms, and functions of a room. The list only shrinks.
 PENDING = {
-    "linalg", "rnn", "vision",
-    "index.check", "index.clipped", "index.index_put_add", "index.wrapped", "index.wrapped_negative",
+    "linalg", "vision",
     "norm.batch_norm_update_",
 }  # fmt: skip
 

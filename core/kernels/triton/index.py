@@ -23,6 +23,27 @@ from core.kernels.triton.rows import TILE, as_bytes, compact, gather_rows, grid,
 from core.kernels.triton.sort import sort
 
 
+def clipped(indices, n):
+    """Indices as int64 (floats truncated), those out of range moved to 0 or n - 1."""
+    return _normalised(indices, n, _CLIP)
+
+
+def wrapped(indices, n):
+    """Indices as int64 (floats truncated), counted modulo n."""
+    return _normalised(indices, n, _WRAP)
+
+
+def wrapped_negative(indices, n):
+    """Indices as int64, negative ones counted from the end."""
+    return _normalised(indices, n, _FROM_END)
+
+
+def check(indices, n):
+    """IndexError where an index is outside [-n, n)."""
+    if indices.numel() and compact(_normalised(indices, n, _OUTSIDE)).numel():
+        raise IndexError(f"an index is out of range for an axis of length {n}")
+
+
 def take(x, indices, axis):
     """Slices of `x` along `axis`: result shape x.shape[:axis] + indices.shape + x.shape[axis + 1:]."""
     outer, rows, inner = _split(x.shape, axis)
@@ -137,6 +158,14 @@ def index_put(x, index_tuple, value, accumulate):
     return y.permute(back).contiguous()
 
 
+def index_put_add(base, view, index, value):
+    """`base` after adding `value` at `index` of its view `view`; places that repeat add up."""
+    _, axes, shape, order = _advanced(view, index)
+    rest, first = [view.shape[axis] for axis in order[len(axes) :]], _first_axis(axes)
+    view.copy_(index_put(view, index, value.reshape((*rest[:first], *shape, *rest[first:])), True))
+    return base
+
+
 def sequence_reverse(x, lengths):
     """`x` (T, N, ...) with the first lengths[n] steps of every sequence reversed (all T with `lengths` None)."""
     x = x.contiguous()
@@ -168,6 +197,18 @@ def nonzero(x):
 
 
 # ------------------------------------------------------------ launching
+
+
+_CLIP, _WRAP, _FROM_END, _OUTSIDE = 0, 1, 2, 3
+
+
+def _normalised(indices, n, mode):
+    y = torch.empty(indices.shape, dtype=torch.int64, device=indices.device)
+    if y.numel():
+        _normalise[(triton.cdiv(y.numel(), TILE),)](
+            as_bytes(indices.contiguous()), y, y.numel(), n, MODE=mode, TILE=TILE
+        )
+    return y
 
 
 def _split(shape, axis):
@@ -280,6 +321,22 @@ def _index_axes_from(y, count, first):
 
 
 # ------------------------------------------------------------ kernels
+
+
+@triton.jit
+def _normalise(indices_ptr, y_ptr, count, n, MODE: tl.constexpr, TILE: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    index = tl.load(indices_ptr + at, at < count, 0).to(tl.int64)
+    if MODE == 0:
+        index = tl.minimum(tl.maximum(index, 0), n - 1)
+    elif MODE == 1:
+        index = index % n
+        index = tl.where(index < 0, index + n, index)
+    elif MODE == 2:
+        index = tl.where(index < 0, index + n, index)
+    else:
+        index = ((index >= n) | (index < -n)).to(tl.int64)
+    tl.store(y_ptr + at, index, at < count)
 
 
 @triton.jit

@@ -35,6 +35,30 @@ def agree(name, device, *args):
     torch.testing.assert_close(got, want, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["clipped", "wrapped", "wrapped_negative"])
+def test_indices_are_made_valid(name, device):
+    low = -4 if name == "wrapped_negative" else -9
+    agree(name, device, torch.arange(low, 9), 4)
+    agree(name, device, torch.tensor([[-0.9, 2.7], [1e3, 0.0]]), 4)
+
+
+def test_check(device):
+    index.check(torch.tensor([-4, 3], device=device), 4)
+    index.check(torch.tensor([], device=device), 4)
+    for wrong in (-5, 4):
+        with pytest.raises(IndexError, match="axis of length 4"):
+            index.check(torch.tensor([0, wrong], device=device), 4)
+
+
+def test_adding_through_a_view(device, deterministic):
+    at = torch.tensor([1, 0, 1], device=device)
+    base, want = torch.zeros(4, 6, device=device), torch.zeros(4, 6)
+    value = numbers(3, 2)
+    assert index.index_put_add(base, base[1:3, ::3].t(), (None, at), value.t().to(device)) is base
+    reference.index_put_add(want, want[1:3, ::3].t(), (None, at.cpu()), value.t())
+    torch.testing.assert_close(base.cpu(), want)
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_take(axis, device, deterministic):
     x, at = numbers(4, 5, 3), integers(3, 2, 3, dtype=torch.int32)
@@ -122,6 +146,11 @@ def test_empty_inputs(device):
 
 _X, _AT = torch.ones(3, 4), torch.zeros(3, dtype=torch.int64)
 SAMPLES = [
+    lambda: index.clipped(_AT, 3),
+    lambda: index.wrapped(_AT, 3),
+    lambda: index.wrapped_negative(_AT, 3),
+    lambda: index.check(_AT, 3),
+    lambda: index.index_put_add(_X, _X, (_AT,), _X),
     lambda: index.take(_X, _AT, 0),
     lambda: index.take_grad(_X, _AT, 0, (5, 4)),
     lambda: index.embedding(_AT, _X),
