@@ -355,10 +355,18 @@ def _(head, shapes):
     return [head] * len(shapes)
 
 
-@pointwise("where", dtype=lambda c, x, y: (None, _same_type("where", x, y, c)))
-def where_(condition, x, y):
+@pointwise("_where", dtype=lambda c, x, y: (None, _same_type("where", x, y, c)))
+def _where(condition, x, y):
     """Elements of x where condition is not zero, else of y."""
     return where(f.ne(condition, 0), x, y)
+
+
+@composite("where")
+def where_(condition, x, y):
+    """Elements of x where condition is not zero, else of y; a condition of one axis chooses among rows."""
+    if len(condition.shape) == 1 and len(x.shape) > 1:
+        condition = F._reshape_to(condition, shape=(-1, *(1,) * (len(x.shape) - 1)))
+    return F._where(condition, x, y)
 
 
 def _same_type(name, a, b, condition="float32"):

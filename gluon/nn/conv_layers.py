@@ -83,21 +83,7 @@ class _Conv(HybridBlock):
         return out if self.act is None else self.act(out)
 
     def __repr__(self):
-        k, n, shape = self._kwargs, self._ndim, self.weight.shape
-        parts = [f"{shape[1] or None} -> {shape[0]}", f"kernel_size={k['kernel']}", f"stride={k['stride']}"]
-        if k["pad"] != (0,) * n:
-            parts.append(f"padding={k['pad']}")
-        if k["dilate"] != (1,) * n:
-            parts.append(f"dilation={k['dilate']}")
-        if k.get("adj", (0,) * n) != (0,) * n:
-            parts.append(f"output_padding={k['adj']}")
-        if k["num_group"] != 1:
-            parts.append(f"groups={k['num_group']}")
-        if self.bias is None:
-            parts.append("bias=False")
-        if self.act is not None:
-            parts.append(repr(self.act))
-        return f"{type(self).__name__}({', '.join(parts)})"
+        return _conv_repr(self, self.weight, self.bias, self._kwargs, self.act)
 
 
 class Conv1D(_Conv):
@@ -364,3 +350,22 @@ def _sizes(value, ndim, what):
     if len(sizes) != ndim:
         raise AssertionError(f"{what} is a number or a tuple of {ndim}, got {value!r}")
     return sizes
+
+
+def _conv_repr(layer, weight, bias, k, act):
+    """A convolution as text: its channels, its window, and what differs from the default."""
+    n, shape = len(k["kernel"]), weight.shape
+    parts = [f"{shape[1] or None} -> {shape[0]}", f"kernel_size={k['kernel']}", f"stride={k['stride']}"]
+    if k["pad"] != (0,) * n:
+        parts.append(f"padding={k['pad']}")
+    if k["dilate"] != (1,) * n:
+        parts.append(f"dilation={k['dilate']}")
+    if k.get("adj", (0,) * n) != (0,) * n:
+        parts.append(f"output_padding={k['adj']}")
+    if k["num_group"] != 1:
+        parts.append(f"groups={k['num_group']}")
+    if bias is None:
+        parts.append("bias=False")
+    if act is not None:
+        parts.append(repr(act))
+    return f"{type(layer).__name__}({', '.join(parts)})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gluon.block import HybridBlock
 from gluon.nn.activations import Activation
-from gluon.nn.conv_layers import _sizes
+from gluon.nn.conv_layers import _conv_repr, _sizes
 
 
 class DeformableConvolution(HybridBlock):
@@ -91,9 +91,7 @@ class DeformableConvolution(HybridBlock):
         return "deformable_conv"
 
     def __repr__(self):
-        k, shape = self._kwargs, self.deformable_conv_weight.shape
-        mapping = f"{shape[1] or None} -> {shape[0]}"
-        return f"{type(self).__name__}({mapping}, kernel_size={k['kernel']}, stride={k['stride']})"
+        return _conv_repr(self, self.deformable_conv_weight, self.deformable_conv_bias, self._kwargs, self.act)
 
 
 class ModulatedDeformableConvolution(DeformableConvolution):

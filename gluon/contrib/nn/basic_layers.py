@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core import ndarray as nd
+from core.base import NotSupportedError
 from gluon.block import Block, HybridBlock
 from gluon.nn.basic_layers import Identity
 from gluon.nn.containers import Concatenate, HybridConcatenate
@@ -86,8 +87,6 @@ class SyncBatchNorm(BatchNorm):
             **kwargs,
         )
         if num_devices not in (None, 1):
-            from core.base import NotSupportedError
-
             raise NotSupportedError(f"SyncBatchNorm over {num_devices} devices is not supported yet; accepted is 1")
 
 
