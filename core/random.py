@@ -73,3 +73,12 @@ def _mix(x: int) -> int:
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
     return x ^ (x >> 31)
+
+
+def __getattr__(name: str):
+    # The samplers, under the name that programs know: mx.random.uniform and so on.
+    if name.startswith("_"):
+        raise AttributeError(name)
+    from core.ndarray import random as samplers
+
+    return getattr(samplers, name)

@@ -500,6 +500,10 @@ class _BlockScope:
             names.__exit__(*exception)
 
 
+# Functions that make arrays, and the one that takes the truth values that comparisons of np arrays give.
+_NUMPY_OWN = frozenset({"arange", "array", "empty", "eye", "full", "linspace", "ones", "where", "zeros"})
+
+
 class _NumpyOperators:
     """What `F` is when inputs are `np` arrays: the operators of `nd` with `np` arrays as results, and `np` and `npx`."""
 
@@ -508,6 +512,8 @@ class _NumpyOperators:
 
         if name == "np":
             value = numpy
+        elif name in _NUMPY_OWN:
+            value = getattr(numpy, name)
         elif name == "npx":
             from core import numpy_extension as value
         elif name in TABLE and not name.startswith("_"):

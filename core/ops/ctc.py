@@ -1,4 +1,7 @@
-"""Connectionist temporal classification."""
+"""Connectionist temporal classification.
+
+Comparisons are written as operators, which give numbers for `nd` and `np` arrays alike.
+"""
 
 from core.base import MXNetError
 from core.ops.attributes import Bool, Choice
@@ -45,7 +48,7 @@ def ctc_loss(
 
     repeated, jumps = _jumps(label, used, places)
     alpha = _step(logs, 0)
-    start = F.Reshape(F._arange_like(alpha, length=2 * places + 1), shape=(1, -1)) < 2.0
+    start = F._lesser_scalar(F.Reshape(F._arange_like(alpha, length=2 * places + 1), shape=(1, -1)), scalar=2.0)
     alpha = F.where(F.broadcast_like(start, alpha), alpha, F.zeros_like(alpha) + IMPOSSIBLE)
     last = _like(data_lengths, data) if use_data_lengths else None
     for t in range(1, steps):
@@ -54,14 +57,16 @@ def ctc_loss(
         if last is None:
             alpha = new
         else:
-            going_on = F.broadcast_like(F.Reshape(last > float(t), shape=(-1, 1)), new)
+            going_on = F.broadcast_like(F.Reshape(F._greater_scalar(last, scalar=t), shape=(-1, 1)), new)
             alpha = F.where(going_on, new, alpha)
 
     at_blank = F.pick(alpha, 2 * count, axis=1)
-    at_label = F.where(count > 0.0, F.pick(alpha, 2 * count - 1, axis=1), F.zeros_like(at_blank) + IMPOSSIBLE)
+    at_label = F.where(
+        F._greater_scalar(count, scalar=0.0), F.pick(alpha, 2 * count - 1, axis=1), F.zeros_like(at_blank) + IMPOSSIBLE
+    )
     loss = -_log_sum(at_blank, at_label)
     needed = count + repeated
-    enough = needed <= (last if last is not None else float(steps))
+    enough = F._lesser_equal_scalar(needed, scalar=steps) if last is None else F.broadcast_lesser_equal(needed, last)
     return F.where(enough, loss, F.zeros_like(loss))
 
 
@@ -88,7 +93,7 @@ def _leading(label, end):
     """How many places of each row come before the first `end`."""
     alive, count = None, None
     for j in range(label.shape[1]):
-        here = F.Reshape(F.slice_axis(label, axis=1, begin=j, end=j + 1), shape=(-1,)) != end
+        here = F._not_equal_scalar(F.Reshape(F.slice_axis(label, axis=1, begin=j, end=j + 1), shape=(-1,)), scalar=end)
         alive = here if alive is None else alive * here
         count = alive if count is None else count + alive
     return count
@@ -102,7 +107,7 @@ def _jumps(label, used, places):
     else:
         before = F.slice_axis(label, axis=1, begin=0, end=places - 1)
         after = F.slice_axis(label, axis=1, begin=1, end=places)
-        same = (before == after) * F.slice_axis(used, axis=1, begin=1, end=places)
+        same = F.broadcast_equal(before, after) * F.slice_axis(used, axis=1, begin=1, end=places)
         same = F.Concat(F.slice_axis(zeros, axis=1, begin=0, end=1), same, dim=1)
     forbidden = F.zeros_like(label) + IMPOSSIBLE
     jumps = F.Reshape(F.stack(forbidden, same * IMPOSSIBLE, axis=2), shape=(label.shape[0], 2 * places))

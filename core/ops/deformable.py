@@ -63,12 +63,12 @@ def _columns(data, offset, mask, window, groups):
     inside, fading = None, mask is not None
     corners = []  # for each axis the two neighbours and their weights
     for x, extent in zip(coordinates, size):
-        low_bound = x > -1.0 if fading else x >= 0.0
-        within = low_bound * (x < float(extent))
+        begun = F._greater_scalar(x, scalar=-1.0) if fading else F._greater_equal_scalar(x, scalar=0.0)
+        within = begun * F._lesser_scalar(x, scalar=extent)
         inside = within if inside is None else inside * within
         if not fading:
             # From the centre of the last element on its value holds.
-            edge = F.BlockGrad(x) >= float(extent - 1)
+            edge = F._greater_equal_scalar(F.BlockGrad(x), scalar=extent - 1)
             x = F.where(edge, F.zeros_like(x) + float(extent - 1), x)
         low = F.floor(F.BlockGrad(x))
         part = x - low
@@ -81,7 +81,8 @@ def _columns(data, offset, mask, window, groups):
             value = _picked(image, row, column, size)
             weight = row_weight * column_weight * inside
             for place, extent in ((row, size[0]), (column, size[1])):
-                weight = weight * (place >= 0.0) * (place <= float(extent - 1))
+                weight = weight * F._greater_equal_scalar(place, scalar=0.0)
+                weight = weight * F._lesser_equal_scalar(place, scalar=extent - 1)
             weight = F.Reshape(weight, shape=(batch * groups, 1, spots * places))
             term = F.broadcast_mul(value, weight)
             columns = term if columns is None else columns + term

@@ -148,3 +148,19 @@ def test_unknown_stores_are_refused_by_name():
     net = network()
     with pytest.raises(mx.MXNetError, match="dist_sync"):
         gluon.Trainer(net.collect_params(), "sgd", kvstore="dist_sync")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["sgd", "adam"])
+def test_master_copies_in_arenas(name, dtype):
+    results = []
+    for arena in (True, False):
+        net = network()
+        net.cast(dtype)
+        trainer = gluon.Trainer(net.collect_params(), name, {**OPTIMIZERS[name], "multi_precision": True})
+        if not arena:
+            trainer._update_arenas = lambda: False
+        data = [[a.astype(dtype) for a in batch] for batch in batches(3)]
+        results.append(train(net, trainer, data))
+        assert bool(trainer._arenas) == arena
+    same(*results)

@@ -1,0 +1,94 @@
+"""Layers, losses and metrics on np arrays, and blocks in the style of MXNet 2."""
+
+import numpy as onp
+import pytest
+
+import core as mx
+import gluon
+from core import autograd, np, npx
+from gluon import nn, rnn
+
+
+@pytest.fixture(autouse=True)
+def numpy_semantics():
+    npx.set_np()
+    yield
+    npx.reset_np()
+
+
+LAYERS = [
+    nn.Conv2D(2, 3), nn.Conv2DTranspose(2, 2), nn.BatchNorm(), nn.InstanceNorm(), nn.GroupNorm(3), nn.LayerNorm(),
+    nn.PReLU(), nn.GELU(), nn.Swish(), nn.ELU(), nn.SELU(), nn.LeakyReLU(0.1), nn.ReflectionPad2D(1), nn.Dropout(0.3),
+    nn.MaxPool2D(), nn.GlobalAvgPool2D(), nn.Flatten(), nn.Dense(2), nn.Embedding(5, 2), nn.HybridLambda("tanh"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: type(layer).__name__)
+def test_layers_give_np_arrays(layer):
+    layer.initialize()
+    x = np.ones((2, 3, 4, 4))
+    x.attach_grad()
+    with autograd.record():
+        y = layer(x)
+    assert isinstance(y, np.ndarray)
+    y.backward()
+
+
+@pytest.mark.parametrize(
+    "name", ["L1Loss", "L2Loss", "HuberLoss", "HingeLoss", "KLDivLoss", "LogisticLoss", "SigmoidBCELoss", "SDMLLoss"]
+)
+def test_losses_give_np_arrays(name):
+    assert isinstance(getattr(gluon.loss, name)()(np.ones((2, 3)), np.ones((2, 3))), np.ndarray)
+
+
+def test_losses_with_other_labels():
+    x = np.ones((2, 3))
+    assert isinstance(gluon.loss.SoftmaxCELoss()(x, np.array([0, 1])), np.ndarray)
+    assert isinstance(gluon.loss.CosineEmbeddingLoss()(x, x, np.array([1, -1])), np.ndarray)
+    assert isinstance(gluon.loss.CTCLoss()(np.ones((2, 7, 4)), np.array([[1, 2], [2, 1]])), np.ndarray)
+
+
+def test_recurrent_layers_and_cells():
+    layer, cell = rnn.LSTM(4), rnn.GRUCell(4)
+    layer.initialize()
+    cell.initialize()
+    outputs, states = layer(np.ones((3, 2, 5)), layer.begin_state(batch_size=2))
+    assert all(isinstance(a, np.ndarray) for a in (outputs, *states))
+    outputs, states = cell.unroll(3, np.ones((2, 3, 5)), merge_outputs=True)
+    assert all(isinstance(a, np.ndarray) for a in (outputs, *states))
+
+
+def test_forward_style_blocks_train():
+    class Net(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.dense = nn.Dense(3)
+            self.weight = gluon.Parameter("weight", shape=(3, 0), allow_deferred_init=True)
+
+        def infer_shape(self, x):
+            self.weight.shape = (3, x.shape[1])
+
+        def forward(self, x):
+            return self.dense(x) + np.dot(x, self.weight.data().T)
+
+    net = Net()
+    net.initialize(mx.init.Xavier())
+    net.hybridize()
+    assert isinstance(net(np.ones((4, 5))), np.ndarray)
+    trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.1})
+    loss_function, losses = gluon.loss.SoftmaxCrossEntropyLoss(), []
+    x, y = np.array(onp.random.RandomState(0).standard_normal((4, 5)), dtype="float32"), np.array([0, 1, 2, 1])
+    for _ in range(20):
+        with autograd.record():
+            loss = loss_function(net(x), y)
+        loss.backward()
+        trainer.step(4)
+        losses.append(float(loss.mean()))
+    assert losses[-1] < 0.2 * losses[0]
+    assert isinstance(net.weight.grad(), np.ndarray)
+
+
+def test_metrics_take_np_arrays():
+    metric = mx.metric.Accuracy()
+    metric.update(np.array([0, 1]), np.array([[0.9, 0.1], [0.8, 0.2]]))
+    assert metric.get() == ("accuracy", 0.5)
