@@ -103,7 +103,7 @@ class DetRecipe(Normalisation):
         for sampler in rng.permutation(self.num_crop_sampler):
             for _ in range(int(_of(self.max_crop_trials, sampler))):
                 window = self._window(sampler, columns / rows, rng)
-                kept = window and self._kept(sampler, window, objects)
+                kept = self._kept(sampler, window, objects)
                 if kept is not None:
                     x, y, right, bottom = (
                         round(share * extent) for share, extent in zip(window, (columns, rows, columns, rows))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 import warnings
 
 import numpy as np
 
-from core.base import MXNetError
+from core.base import MXNetError, nearest
 from core.files.reader import Reader
 from core.image.arrays import to_array
 from core.io.base import DataBatch, DataDesc, FileIter
@@ -220,8 +219,8 @@ def _unused(iterator: str, kwargs: dict) -> None:
     """Keywords that change nothing are taken in silence, unknown ones with a warning (the original ignores both)."""
     for name in kwargs:
         if name not in IDLE:
-            near = difflib.get_close_matches(name, ("batch_size", "data_shape", "label_shape", "round_batch", *IDLE), 1)
-            warnings.warn(f"{iterator} ignores the unknown argument {name!r}{f' (near: {near[0]!r})' if near else ''}")
+            hint = nearest(name, ("batch_size", "data_shape", "label_shape", "round_batch", *IDLE))
+            warnings.warn(f"{iterator} ignores the unknown argument {name!r}.{hint}", stacklevel=4)
 
 
 def _read_csv(uri: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import warnings
 from collections import deque
@@ -11,7 +10,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from core.base import MXNetError
+from core.base import MXNetError, nearest
 from core.image import codec
 from core.image.arrays import to_array
 from core.io.base import DataBatch, DataDesc, FileIter
@@ -162,9 +161,8 @@ class ImageRecordIter(FileIter):
             if name in accepted:
                 known[name] = value
             elif name not in IDLE:
-                near = difflib.get_close_matches(name, accepted, 1)
-                hint = f" (near: {near[0]!r})" if near else ""
-                warnings.warn(f"{type(self).__name__} ignores the unknown argument {name!r}{hint}", stacklevel=4)
+                hint = nearest(name, accepted)
+                warnings.warn(f"{type(self).__name__} ignores the unknown argument {name!r}.{hint}", stacklevel=4)
         return known
 
 

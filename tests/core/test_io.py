@@ -304,7 +304,7 @@ def test_damaged_files_name_themselves(folder, tmp_path):
 
 
 def test_unknown_arguments_are_named_with_the_nearest(folder):
-    with pytest.warns(UserWarning, match=r"'rand_mirorr' \(near: 'rand_mirror'\)"):
+    with pytest.warns(UserWarning, match=r"'rand_mirorr'\. Did you mean 'rand_mirror'"):
         mx.io.ImageRecordIter(str(folder / "x.rec"), (3, 6, 6), 2, rand_mirorr=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
