@@ -16,7 +16,7 @@ import numpy as np
 
 from core.base import MXNetError
 from core.files.atomic import write_bytes
-from core.files.params import Record, read_record, write_record
+from core.files.params import AUXILIARY, Record, read_record, write_record
 from core.files.pickle_writer import dump_pickle
 from core.files.pickles import Instance, load_pickle
 from core.files.reader import Reader
@@ -26,6 +26,11 @@ FORMAT = "optimizer-states-1"
 INERT = r"(mxnet\.(ndarray|numpy|optimizer|lr_scheduler)|gluonnlp\.optimizer)(\.\w+)*"
 # Attributes that every optimizer of MXNet has and that say nothing about a run.
 OPTIMIZER_DEFAULTS = {"lr_scheduler": None, "idx2name": {}, "sym_info": (), "allow_np_array": False}
+ARRAY_CLASSES = {
+    "default": "mxnet.ndarray.ndarray.NDArray",
+    "row_sparse": "mxnet.ndarray.sparse.RowSparseNDArray",
+    "csr": "mxnet.ndarray.sparse.CSRNDArray",
+}
 # How many parameters MXNet's optimizers update in one call; 0 for the others.
 AGGREGATED = {"SGD": 4, "ccSGD": 4, "LARS": 4, "LAMB": 45}
 
@@ -67,8 +72,13 @@ def write_states(path: str | os.PathLike, states: Mapping, optimizer: Instance |
             return {type(value).__name__: [flat(part, f"{place}.{i}") for i, part in enumerate(value)]}
         if value is None or isinstance(value, (bool, int, float, str)):
             return {"plain": value}
-        tensors[place] = Record.of(value)
-        return {"tensor": place}
+        record = Record.of(value)
+        if record.stype == "default":
+            tensors[place] = record
+            return {"tensor": place}
+        parts = [f"{place}.{part}" for part in ("data", *AUXILIARY[record.stype])]
+        tensors.update(zip(parts, (Record.of(record.data, record.dtype), *map(Record.of, record.aux))))
+        return {"sparse": [record.stype, list(record.shape), *parts]}
 
     nesting = [[index, flat(state, str(index))] for index, state in states.items()]
     metadata = {
@@ -94,9 +104,9 @@ def _pickled(state):
         return type(state)(_pickled(part) for part in state)
     if state is None or isinstance(state, (bool, int, float, str)):
         return state
-    file = io.BytesIO()
-    write_record(file, Record.of(state))
-    return Instance("mxnet.ndarray.ndarray.NDArray", (None,), {"handle": bytearray(file.getvalue())})
+    file, record = io.BytesIO(), Record.of(state)
+    write_record(file, record)
+    return Instance(ARRAY_CLASSES[record.stype], (None,), {"handle": bytearray(file.getvalue())})
 
 
 def _named_by_mxnet(thing: Instance) -> Instance:
@@ -122,6 +132,11 @@ def _from_safetensors(path: str | os.PathLike) -> tuple[dict, Instance | None]:
         ((kind, value),) = node.items()
         if kind in ("tuple", "list"):
             return (tuple if kind == "tuple" else list)(map(nested, value))
+        if kind == "sparse":
+            stype, shape, data, *aux = value
+            return Record(
+                tensors[data].dtype, tuple(shape), tensors[data].data, stype, tuple(tensors[name].data for name in aux)
+            )
         return tensors[value] if kind == "tensor" else value
 
     try:

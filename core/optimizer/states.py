@@ -7,6 +7,7 @@ from core import ndarray as nd
 from core.base import MXNetError
 from core.files import Instance, Record
 from core.optimizer.optimizer import Optimizer
+from core.serialization import from_record, to_record
 
 # What belongs to the running program and not to the file.
 LIVE = ("param_dict", "sym_info", "_index_update_count", "aggregate_num", "allow_np_array")
@@ -30,17 +31,13 @@ def from_plain(states, instance, like):
 def _record(state):
     if isinstance(state, (tuple, list)):
         return type(state)(_record(part) for part in state)
-    return Record.of(state.asnumpy()) if isinstance(state, nd.NDArray) else state
+    return to_record(state) if isinstance(state, nd.NDArray) else state
 
 
 def _array(state):
     if isinstance(state, (tuple, list)):
         return type(state)(_array(part) for part in state)
-    if isinstance(state, Record):
-        if state.dtype == "bfloat16":
-            raise MXNetError("optimizer states in bfloat16 cannot be loaded")
-        return nd.array(state.dense(), dtype=state.dtype)
-    return state
+    return from_record(state) if isinstance(state, Record) else state
 
 
 def _instance(thing):

@@ -171,6 +171,20 @@ def test_damaged_trainer_states(case):
     run()
 
 
+def test_states_of_every_storage_type_come_back(tmp_path):
+    bits = np.array([0x3F80, 0xC020], np.uint16)
+    rows = Record("float32", (5, 2), np.ones((2, 2), "float32"), "row_sparse", (np.array([1, 4]),))
+    given = {0: (Record.of(bits, "bfloat16"), None), "name": [rows, 1.5]}
+    for write in (write_states, write_mxnet_states):
+        write(tmp_path / "x.states", given)
+        states, optimizer = read_states(tmp_path / "x.states")
+        assert optimizer is None and list(states) == [0, "name"] and states[0][1] is None and states["name"][1] == 1.5
+        for before, after in ((given[0][0], states[0][0]), (rows, states["name"][0])):
+            assert (after.dtype, after.shape, after.stype) == (before.dtype, before.shape, before.stype)
+            for one, other in zip((before.data, *before.aux), (after.data, *after.aux)):
+                np.testing.assert_array_equal(other, one, strict=True)
+
+
 def test_states_hold_nothing_but_plain_data(tmp_path):
     optimizer = Instance("mxnet.optimizer.optimizer.SGD", state={"lr_scheduler": object()})
     with pytest.raises(MXNetError, match=r"'lr_scheduler'.*object.*cannot be saved"):
