@@ -72,13 +72,20 @@ def gather_nd(x, indices):
 
 def scatter_nd(data, indices, shape):
     """Zeros of `shape` with `data` written at `indices` (M, ...); of several writes the last one stays."""
-    return _scatter(data, indices, shape, lambda y, at, rows: y.scatter_(0, at, rows))
+    places, rows, inner = _rows(indices, shape)
+    y = torch.zeros((rows, inner), dtype=data.dtype, device=data.device)
+    # Along one axis ATen writes in the order of the indices.
+    places = places.unsqueeze(1).expand(-1, inner)
+    return y.scatter_(0, places, data.reshape(places.shape)).reshape(shape)
 
 
 def scatter_nd_add(data, indices, shape):
     """Zeros of `shape` with `data` added at `indices` (M, ...): the gradient of `gather_nd`."""
-    wide = data.to(_accumulator(data.dtype))
-    return _scatter(wide, indices, shape, lambda y, at, rows: y.scatter_add_(0, at, rows)).to(data.dtype)
+    places, rows, inner = _rows(indices, shape)
+    data = data.reshape(places.numel(), inner)
+    if data.is_floating_point():
+        return embedding_grad(data, places, (rows, inner)).reshape(shape)
+    return torch.zeros((rows, inner), dtype=data.dtype, device=data.device).index_add_(0, places, data).reshape(shape)
 
 
 def gather_along(x, indices, axis):
@@ -130,17 +137,14 @@ def nonzero(x):
     return torch.nonzero(x)
 
 
-def _scatter(data, indices, shape, write):
-    """Applies `write` to the indexed axes flattened into rows: along one axis ATen writes in index order."""
+def _rows(indices, shape):
+    """The indexed axes flattened: numbers of the indexed rows, how many rows there are, and their size."""
     indices = _long(indices)
     depth = indices.shape[0]
-    inner = math.prod(shape[depth:])
-    at = torch.zeros(indices.shape[1:], dtype=torch.int64, device=data.device)
-    for axis, index in enumerate(indices.unbind(0)):
-        at = at * shape[axis] + index
-    at = at.reshape(-1, 1).expand(-1, inner)
-    y = torch.zeros((math.prod(shape[:depth]), inner), dtype=data.dtype, device=data.device)
-    return write(y, at, data.reshape(at.shape)).reshape(shape)
+    places = torch.zeros(indices.shape[1:], dtype=torch.int64, device=indices.device)
+    for index, size in zip(indices.unbind(0), shape):
+        places = places * size + index
+    return places.reshape(-1), math.prod(shape[:depth]), math.prod(shape[depth:])
 
 
 def _long(indices):

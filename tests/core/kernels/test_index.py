@@ -63,6 +63,8 @@ def test_gather_and_scatter_nd():
     added = np.zeros(x.shape)
     np.add.at(added, tuple(at.numpy()), y.numpy())
     assert_equal(index.scatter_nd_add(y, at, x.shape), added)
+    counts = index.scatter_nd_add(torch.ones(4, dtype=torch.int32), at, (4, 5))
+    assert counts.dtype is torch.int32 and counts[0, 4] == 2 and counts.sum() == 4
     data = numbers(4, 3)
     written = np.zeros(x.shape)
     for j in range(4):

@@ -47,6 +47,15 @@ def test_sort_and_topk_are_stable(dtype, descending, axis):
         assert (indices.numpy() == first).all() and (values == x.gather(axis, torch.from_numpy(first))).all()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64], ids=str)
+@pytest.mark.parametrize("largest", [True, False])
+def test_topk_of_values_that_hardly_tie(dtype, largest):
+    x = torch.from_numpy(np.random.RandomState(0).randint(0, 2000, (9, 300))).to(dtype)
+    order = stable_order(x, 1, largest)[:, :30]
+    values, indices = sort.topk(x, 30, 1, largest)
+    assert (indices.numpy() == order).all() and (values == x.gather(1, torch.from_numpy(order.copy()))).all()
+
+
 @pytest.mark.parametrize("k", [2, 20])
 def test_nan_is_largest(k):
     x = torch.arange(40.0)
