@@ -235,7 +235,7 @@ def test_wrong_attributes_are_named_with_the_nearest_right_one():
     with pytest.raises(mx.MXNetError, match="num_filter"):
         nd.Convolution(nd.zeros((1, 1, 3, 3)), nd.zeros((1, 1, 3, 3)), kernel=(3, 3))
     with pytest.raises(AttributeError, match="softmax"):
-        nd.sofmax
+        _ = nd.sofmax
 
 
 def test_out_is_written_in_place():
