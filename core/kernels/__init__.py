@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import warnings
 from collections.abc import Callable, Iterator
 
 import torch
@@ -21,6 +22,8 @@ ROOMS = (
     "attention", "conv", "index", "linalg", "matmul", "norm", "optimizer", "pointwise", "pool", "random", "reduce", "rnn", "softmax", "sort",
     "vision",
 )  # fmt: skip
+# Rooms without Triton kernels: LAPACK's factorisations are sequential, and small wherever these networks use them.
+ON_CPU_ONLY = ("linalg",)
 _forced: str | None = None
 _deterministic = False
 
@@ -85,6 +88,8 @@ def _dispatcher(room: str, function: str) -> Callable:
 
     def gpu() -> Callable:
         nonlocal triton
+        if triton is None and room in ON_CPU_ONLY:
+            triton = _through_the_cpu(room, cpu)
         if triton is None:
             triton = getattr(importlib.import_module(f"core.kernels.triton.{room}"), function)
         return triton
@@ -113,6 +118,30 @@ def _dispatcher(room: str, function: str) -> Callable:
     if room == "pointwise":
         return fast_pointwise
     return dispatch if room == "random" else fast
+
+
+_warned = False
+
+
+def _through_the_cpu(room: str, function: Callable) -> Callable:
+    """A kernel for GPU tensors that computes on the CPU; warns once a process."""
+
+    def run(*args, **kwargs):
+        global _warned
+        device = next(a.device for a in args if isinstance(a, torch.Tensor))
+        if device.type != "cpu" and not _warned:
+            _warned = True
+            warnings.warn(
+                f"{function.__name__} runs on the CPU, as all of core.kernels.{room} does; keep such arrays on mx.cpu() to "
+                "save the copies and this warning",
+                stacklevel=2,
+            )
+        result = function(*(a.cpu() if isinstance(a, torch.Tensor) else a for a in args), **kwargs)
+        if isinstance(result, torch.Tensor):
+            return result.to(device)
+        return tuple(r.to(device) for r in result)
+
+    return run
 
 
 def __getattr__(name: str) -> Room:

@@ -163,3 +163,8 @@ def numbers(x: Tensor) -> list[float]:
 def copy_(x: Tensor, source: Tensor) -> None:
     """Copies the elements of `source` into `x`."""
     x.copy_(source)
+
+
+def triangle(x: Tensor, lower: bool, offset: int) -> Tensor:
+    """The elements up to (from, if not lower) a diagonal of the last two axes; zeros elsewhere."""
+    return x.tril(offset) if lower else x.triu(offset)

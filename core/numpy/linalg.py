@@ -1,0 +1,190 @@
+"""`np.linalg`: factorisations, inverses, norms."""
+
+from __future__ import annotations
+
+import math
+import numbers
+
+import numpy as onp
+
+from core.base import MXNetError
+from core.dtypes import dtype_name
+from core.numpy.manipulation import expand_dims, moveaxis, squeeze
+from core.numpy.multiarray import array, as_array
+from core.numpy.products import tensordot
+from core.ops import linalg as _table
+from core.ops.registry import F
+
+LinAlgError = onp.linalg.LinAlgError
+
+
+def _square(name, a):
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise MXNetError(f"np.linalg.{name}: square matrices are needed, given the shape {a.shape}")
+    if dtype_name(a.dtype) not in ("float32", "float64"):
+        raise MXNetError(f"np.linalg.{name}: float32 or float64 is needed, given {dtype_name(a.dtype)}")
+
+
+def inv(a):
+    """The inverse of square matrices."""
+    _square("inv", a)
+    return F._linalg_inverse(a)
+
+
+def det(a):
+    """The determinant of square matrices."""
+    _square("det", a)
+    return F._reshape_to(F._linalg_det(a), shape=a.shape[:-2])
+
+
+def slogdet(a):
+    """Sign and logarithm of the size of the determinant."""
+    _square("slogdet", a)
+    sign, log = F._linalg_slogdet(a)
+    return F._reshape_to(sign, shape=a.shape[:-2]), F._reshape_to(log, shape=a.shape[:-2])
+
+
+def cholesky(a, upper=False):
+    """The Cholesky factor of symmetric positive definite matrices."""
+    _square("cholesky", a)
+    return F._linalg_potrf(a, lower=not upper)
+
+
+def solve(a, b):
+    """x with a x = b."""
+    _square("solve", a)
+    column = b.ndim == a.ndim - 1
+    x = F._npi_solve(a, expand_dims(b, -1) if column else b)
+    return squeeze(x, -1) if column else x
+
+
+def tensorsolve(a, b, axes=None):
+    """x with tensordot(a, x, x.ndim) = b."""
+    if axes is not None:
+        a = moveaxis(a, axes, tuple(range(a.ndim - len(axes), a.ndim)))
+    rest = a.shape[b.ndim :]
+    x = solve(F._reshape_to(a, shape=(b.size, math.prod(rest))), b.reshape(-1))
+    return F._reshape_to(x, shape=rest)
+
+
+def tensorinv(a, ind=2):
+    """The inverse with respect to tensordot over `ind` axes."""
+    left, right = a.shape[:ind], a.shape[ind:]
+    return F._reshape_to(inv(F._reshape_to(a, shape=(math.prod(left), math.prod(right)))), shape=right + left)
+
+
+def qr(a, mode="reduced"):
+    """Orthogonal Q and upper triangular R with a = Q R."""
+    return F._npi_qr(a)
+
+
+def svd(a):
+    """U, singular values and V with a = U diag(s) V."""
+    return F._npi_svd(a)
+
+
+def eigh(a, UPLO="L"):
+    """Eigenvalues in ascending order and eigenvectors (columns) of symmetric matrices."""
+    _square("eigh", a)
+    a = a if UPLO == "L" else _table.transposed(a)
+    return F._npi_eigh(a)
+
+
+def eigvalsh(a, UPLO="L"):
+    """Eigenvalues of symmetric matrices in ascending order."""
+    return eigh(a, UPLO)[0]
+
+
+def eig(a):
+    """Eigenvalues and eigenvectors (columns) of matrices whose eigenvalues are real."""
+    _square("eig", a)
+    return F._npi_eig(a)
+
+
+def eigvals(a):
+    """Eigenvalues of matrices whose eigenvalues are real."""
+    return eig(a)[0]
+
+
+def pinv(a, rcond=1e-15, hermitian=False):
+    """The pseudo-inverse."""
+    return array(onp.linalg.pinv(a.asnumpy(), rcond), dtype=a.dtype, ctx=a._ctx)
+
+
+def matrix_rank(M, tol=None, hermitian=False):
+    """The rank of matrices."""
+    return array(onp.asarray(onp.linalg.matrix_rank(M.asnumpy(), tol)), dtype="int64", ctx=M._ctx)
+
+
+def lstsq(a, b, rcond="warn"):
+    """The least squares solution of a x = b: x, residuals, rank, singular values."""
+    x, residuals, rank, s = onp.linalg.lstsq(a.asnumpy(), b.asnumpy(), None if rcond == "warn" else rcond)
+    kind = dtype_name(a.dtype)
+    return (
+        array(x, dtype=kind),
+        array(residuals, dtype=kind),
+        array(onp.asarray(rank), dtype="int32"),
+        array(s, dtype=kind),
+    )
+
+
+def multi_dot(arrays, out=None):
+    """The product of several matrices."""
+    result = as_array(arrays[0])
+    for a in arrays[1:]:
+        result = tensordot(result, a, 1)
+    return result
+
+
+def matrix_power(a, n):
+    """A square matrix multiplied with itself n times."""
+    _square("matrix_power", a)
+    base = inv(a) if n < 0 else a
+    result = None
+    for _ in range(abs(n)):
+        result = base if result is None else F._npi_matmul(result, base)
+    return array(onp.broadcast_to(onp.eye(a.shape[-1]), a.shape), dtype=a.dtype) if result is None else result
+
+
+def norm(x, ord=None, axis=None, keepdims=False):
+    """Norms of vectors and matrices, as NumPy defines them."""
+    if ord in ("inf", "-inf"):
+        raise MXNetError("np.linalg.norm: infinite orders are given as np.inf")
+    if axis is None:
+        if ord is None:
+            flat = F._reshape_to(x, shape=(x.size,))
+            return F._reshape_to(_lp(flat, 2, (0,), True), shape=(1,) * x.ndim if keepdims else ())
+        axis = tuple(range(x.ndim))
+    axis = (axis,) if isinstance(axis, numbers.Integral) else tuple(axis)
+    if len(axis) == 1:
+        return _lp(x, 2 if ord is None else ord, axis, keepdims)
+    if len(axis) != 2:
+        raise MXNetError(f"np.linalg.norm: one or two axes have norms, given {axis}")
+    if ord in (None, "fro"):
+        return _lp(x, 2, axis, keepdims)
+    first, second = (a % x.ndim for a in axis)
+    if ord in ("nuc", 2, -2):
+        values = svd(moveaxis(x, (first, second), (-2, -1)))[1]
+        result = {"nuc": F._np_sum, 2: F._np_max, -2: F._np_min}[ord](values, axis=(-1,))
+    elif ord in (1, -1, math.inf, -math.inf):
+        summed, other = (first, second) if abs(ord) == 1 else (second, first)
+        sums = F._np_sum(F.abs(x), axis=(summed,), keepdims=True)
+        result = (F._np_max if ord > 0 else F._np_min)(sums, axis=(other,), keepdims=True)
+        return result if keepdims else squeeze(result, axis)
+    else:
+        raise MXNetError(f"np.linalg.norm: order {ord!r} is no norm of matrices")
+    return expand_dims(result, tuple(sorted((first, second)))) if keepdims else result
+
+
+def _lp(x, p, axis, keepdims):
+    if p == math.inf:
+        return F._np_max(F.abs(x), axis=axis, keepdims=keepdims)
+    if p == -math.inf:
+        return F._np_min(F.abs(x), axis=axis, keepdims=keepdims)
+    if p == 0:
+        return F._np_sum(F.Cast(F._npi_not_equal_scalar(x, scalar=0), dtype=x.dtype), axis=axis, keepdims=keepdims)
+    if p == 1:
+        return F._np_sum(F.abs(x), axis=axis, keepdims=keepdims)
+    if p == 2:
+        return F.sqrt(F._np_sum(F.square(x), axis=axis, keepdims=keepdims))
+    return F._np_sum(F.abs(x) ** p, axis=axis, keepdims=keepdims) ** (1.0 / p)

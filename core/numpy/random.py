@@ -1,0 +1,251 @@
+"""`np.random`: samplers with NumPy's names; parameters are numbers or arrays."""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as onp
+
+from core import imperative
+from core.ndarray.ndarray import NDArray
+from core.numpy.multiarray import array, ndarray
+from core.ops.registry import TABLE, F
+
+
+def _size(size) -> tuple[int, ...]:
+    if size is None:
+        return ()
+    return (int(size),) if isinstance(size, numbers.Integral) else tuple(int(n) for n in size)
+
+
+def _standard(name: str, size, dtype, ctx, device, **parameters) -> ndarray:
+    """Samples of a distribution of the table with fixed parameters."""
+    op = TABLE[f"_random_{name}"]
+    shape = _size(size)
+    drawn = imperative.create(
+        op, op.parse({**parameters, "shape": shape or (1,), "dtype": dtype or "float32"}), ctx or device, ndarray
+    )
+    return drawn if shape else F._reshape_to(drawn, shape=())
+
+
+def _shape_of(size, *parameters):
+    """The shape of the result: `size`, or what the parameters broadcast to."""
+    shapes = [p.shape for p in parameters if isinstance(p, NDArray)]
+    return _size(size) if size is not None else onp.broadcast_shapes(*shapes)
+
+
+def _written(out, result):
+    if out is None:
+        return result
+    imperative.write(out, result)
+    return out
+
+
+def uniform(low=0.0, high=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
+    """Numbers between low and high (exclusive)."""
+    unit = _standard("uniform", _shape_of(size, low, high), dtype, ctx, device)
+    plain = not isinstance(low, NDArray) and not isinstance(high, NDArray) and (low, high) == (0.0, 1.0)
+    return _written(out, unit if plain else unit * (high - low) + low)
+
+
+def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
+    """Numbers of a normal distribution; differentiable in loc and scale."""
+    unit = _standard("normal", _shape_of(size, loc, scale), dtype, ctx, device)
+    plain = not isinstance(loc, NDArray) and not isinstance(scale, NDArray) and (loc, scale) == (0.0, 1.0)
+    return _written(out, unit if plain else unit * scale + loc)
+
+
+def lognormal(mean=0.0, sigma=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
+    """Numbers whose logarithm is normal."""
+    return _written(out, F.exp(normal(mean, sigma, size, dtype, ctx, device)))
+
+
+def randn(*size, **kwargs):
+    """Numbers of the standard normal distribution, shape given one by one."""
+    return normal(0.0, 1.0, size, kwargs.get("dtype"), kwargs.get("ctx"), kwargs.get("device"))
+
+
+def rand(*size, **kwargs):
+    """Numbers between 0 and 1, shape given one by one."""
+    return uniform(0.0, 1.0, size, kwargs.get("dtype"), kwargs.get("ctx"), kwargs.get("device"))
+
+
+def random(size=None, dtype=None, ctx=None, device=None):
+    """Numbers between 0 and 1."""
+    return uniform(0.0, 1.0, size, dtype, ctx, device)
+
+
+def randint(low, high=None, size=None, dtype=None, ctx=None, device=None, out=None):
+    """Integers from low to high (exclusive), or below low."""
+    low, high = (0, low) if high is None else (low, high)
+    op = TABLE["_random_randint"]
+    shape = _size(size)
+    given = {"low": low, "high": high, "shape": shape or (1,), "dtype": dtype or "int64"}
+    drawn = imperative.create(op, op.parse(given), ctx or device, ndarray)
+    return _written(out, drawn if shape else F._reshape_to(drawn, shape=()))
+
+
+def exponential(scale=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
+    """Numbers of an exponential distribution with mean scale."""
+    return _written(out, _standard("exponential", _shape_of(size, scale), dtype, ctx, device, lam=1.0) * scale)
+
+
+def gamma(shape, scale=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
+    """Numbers of a gamma distribution."""
+    if isinstance(shape, NDArray):
+        op = TABLE["_sample_gamma"]
+        full = F._broadcast_from(shape, shape=_shape_of(size, shape, scale))
+        drawn = imperative.apply(op, [full, F.ones_like(full)], op.parse({}), ndarray)
+    else:
+        drawn = _standard("gamma", _shape_of(size, scale), dtype, ctx, device, alpha=shape, beta=1.0)
+    return _written(out, drawn * scale)
+
+
+def beta(a, b, size=None, dtype=None, ctx=None, device=None):
+    """Numbers of a beta distribution."""
+    x, y = gamma(a, 1.0, size, dtype, ctx, device), gamma(b, 1.0, size, dtype, ctx, device)
+    return x / (x + y)
+
+
+def f(dfnum, dfden, size=None, ctx=None, device=None):
+    """Numbers of an F distribution."""
+    return (chisquare(dfnum, size, ctx=ctx, device=device) / dfnum) / (
+        chisquare(dfden, size, ctx=ctx, device=device) / dfden
+    )
+
+
+def chisquare(df, size=None, dtype=None, ctx=None, device=None):
+    """Numbers of a chi-square distribution."""
+    return gamma(df / 2, 2.0, size, dtype, ctx, device)
+
+
+def _open_unit(size, ctx, device, *parameters):
+    """Numbers in (0, 1], whose logarithm is finite."""
+    return 1.0 - uniform(0.0, 1.0, _shape_of(size, *parameters), None, ctx, device)
+
+
+def gumbel(loc=0.0, scale=1.0, size=None, ctx=None, device=None, out=None):
+    """Numbers of a Gumbel distribution."""
+    return _written(
+        out,
+        F.negative(F.log(_standard("exponential", _shape_of(size, loc, scale), None, ctx, device, lam=1.0))) * scale
+        + loc,
+    )
+
+
+def logistic(loc=0.0, scale=1.0, size=None, ctx=None, device=None, out=None):
+    """Numbers of a logistic distribution."""
+    u = _open_unit(size, ctx, device, loc, scale) * (1.0 - 1e-7)
+    return _written(out, F.log(u / (1.0 - u)) * scale + loc)
+
+
+def laplace(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
+    """Numbers of a Laplace distribution."""
+    shape = _shape_of(size, loc, scale)
+    a, b = (_standard("exponential", shape, dtype, ctx, device, lam=1.0) for _ in range(2))
+    return _written(out, (a - b) * scale + loc)
+
+
+def rayleigh(scale=1.0, size=None, ctx=None, device=None, out=None):
+    """Numbers of a Rayleigh distribution."""
+    return _written(out, F.sqrt(_standard("exponential", _shape_of(size, scale), None, ctx, device, lam=0.5)) * scale)
+
+
+def weibull(a, size=None, ctx=None, device=None, out=None):
+    """Numbers of a Weibull distribution with shape a."""
+    return _written(out, _standard("exponential", _shape_of(size, a), None, ctx, device, lam=1.0) ** (1.0 / a))
+
+
+def pareto(a, size=None, ctx=None, device=None, out=None):
+    """Numbers of a Pareto distribution (of the second kind) with shape a."""
+    return _written(out, F.expm1(_standard("exponential", _shape_of(size, a), None, ctx, device, lam=1.0) / a))
+
+
+def power(a, size=None, ctx=None, device=None, out=None):
+    """Numbers in [0, 1] with density a x^(a - 1)."""
+    return _written(out, _open_unit(size, ctx, device, a) ** (1.0 / a))
+
+
+def poisson(lam=1.0, size=None, dtype=None, ctx=None, device=None):
+    """Numbers of a Poisson distribution."""
+    return _standard("poisson", size, dtype, ctx, device, lam=lam)
+
+
+def bernoulli(prob=None, logit=None, size=None, dtype=None, ctx=None, device=None, out=None):
+    """1 with a probability, or with the sigmoid of a logit, else 0."""
+    if (prob is None) == (logit is None):
+        raise ValueError("bernoulli: either prob or logit is given")
+    if prob is None:
+        prob = F.sigmoid(logit) if isinstance(logit, NDArray) else 1.0 / (1.0 + onp.exp(-logit))
+    draws = uniform(0.0, 1.0, _shape_of(size, prob), None, ctx, device)
+    return _written(out, F.Cast(draws < prob, dtype=dtype or "float32"))
+
+
+def multinomial(n, pvals, size=None, ctx=None, device=None):
+    """Counts of n draws from a categorical distribution."""
+    values = pvals.asnumpy() if isinstance(pvals, NDArray) else onp.asarray(pvals)
+    shape = _size(size)
+    rows = array(
+        onp.broadcast_to(values, (int(onp.prod(shape, dtype=int)), len(values))), dtype="float32", ctx=ctx or device
+    )
+    draws = F._multinomial(rows, count=max(n, 1), dtype="int64").asnumpy()[:, :n]
+    counts = (
+        onp.stack([onp.bincount(row, minlength=len(values)) for row in draws])
+        if len(draws)
+        else onp.zeros((0, len(values)))
+    )
+    return array(counts.reshape(*shape, len(values)), dtype="int64", ctx=ctx or device)
+
+
+def categorical(n, pvals, size=None, ctx=None):
+    """Draws from a categorical distribution."""
+    return F._multinomial(pvals, count=int(onp.prod(_size(size), dtype=int)), dtype="int64")
+
+
+def choice(a, size=None, replace=True, p=None, ctx=None, device=None, out=None):
+    """Elements of an array (or integers below a), drawn with or without putting back."""
+    n = a if isinstance(a, numbers.Integral) else a.shape[0]
+    shape = _size(size)
+    count = int(onp.prod(shape, dtype=int))
+    if not replace and count > n:
+        raise ValueError(f"cannot draw {count} of {n} elements without putting back")
+    if p is not None:
+        weights = F.Cast(p if isinstance(p, NDArray) else array(p), dtype="float32")
+        if replace:
+            index = F._multinomial(weights, count=count, dtype="int64")
+        else:  # the largest of log p + Gumbel noise (Efraimidis and Spirakis, 2006)
+            index = F.argsort(F.negative(F.log(weights) + gumbel(size=n, ctx=weights._ctx)), dtype="int64")[:count]
+    elif replace:
+        index = randint(0, n, (count,), "int64", ctx, device)
+    else:
+        index = permutation(n, ctx=ctx or device)[:count].astype("int64")
+    index = F._reshape_to(index, shape=shape)
+    return _written(out, index if isinstance(a, numbers.Integral) else F.take(a, index, axis=0))
+
+
+def permutation(x, ctx=None, device=None):
+    """A random order of an array, or of 0 ... x - 1."""
+    if isinstance(x, numbers.Integral):
+        x = array(onp.arange(x, dtype=onp.float32), ctx=ctx or device)
+    return imperative.apply(TABLE["_shuffle"], [x], {}, ndarray)
+
+
+def shuffle(x) -> None:
+    """Puts the array in a random order along its first axis, in place."""
+    imperative.write(x, permutation(x))
+
+
+def multivariate_normal(mean, cov, size=None, check_valid=None, tol=None):
+    """Numbers of a normal distribution with a covariance matrix."""
+    from core.numpy.linalg import cholesky
+
+    shape = _size(size)
+    noise = normal(0.0, 1.0, (*shape, *mean.shape, 1), ctx=mean._ctx)
+    return F._reshape_to(F._npi_matmul(cholesky(cov), noise), shape=(*shape, *mean.shape)) + mean
+
+
+def seed(seed, ctx="all") -> None:
+    """Starts the random state anew."""
+    from core import random as state
+
+    state.seed(seed, ctx)

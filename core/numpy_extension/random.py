@@ -1,0 +1,19 @@
+"""`npx.random`: samplers beyond NumPy's."""
+
+from __future__ import annotations
+
+from core.numpy.random import _shape_of, _size, bernoulli, normal, uniform
+from core.random import seed
+
+
+def uniform_n(low=0.0, high=1.0, batch_shape=None, dtype=None, ctx=None):
+    """`batch_shape` numbers between low and high for each element of the parameters."""
+    return uniform(low, high, _size(batch_shape) + _shape_of(None, low, high), dtype, ctx)
+
+
+def normal_n(loc=0.0, scale=1.0, batch_shape=None, dtype=None, ctx=None):
+    """`batch_shape` numbers of a normal distribution for each element of the parameters."""
+    return normal(loc, scale, _size(batch_shape) + _shape_of(None, loc, scale), dtype, ctx)
+
+
+__all__ = ["bernoulli", "normal_n", "seed", "uniform_n"]

@@ -1,0 +1,106 @@
+"""Attention: the fused operator, and MXNet's products of interleaved projections."""
+
+from core import kernels
+from core.ops.attributes import Bool, Float, Int, OptFloat
+from core.ops.registry import F, composite, gradient, operator
+
+K = kernels.attention
+
+
+@operator("_attention", outputs=2, visible=1, rng=True)
+def attention(
+    query, key_, value, length=None, *, scale: OptFloat = None, causal: Bool = False, dropout: Float = 0.0, key=None
+):
+    """softmax(query key^T scale) value, without the matrix of scores in memory (Dao et al., 2022).
+
+    query, key, value (B, H, L, D); length (B,): how many keys count; scale: 1 / sqrt(D) unless given.
+    """
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    return K.attention(query, key_, value, scale, causal, length, dropout, key)
+
+
+@gradient(attention)
+def _(head, query, key_, value, length, out, out1, attrs):
+    grads = F._attention_grad(
+        head,
+        query,
+        key_,
+        value,
+        out,
+        out1,
+        length,
+        scale=attrs.scale,
+        causal=attrs.causal,
+        dropout=attrs.dropout,
+        key=attrs.key,
+    )
+    return [*grads, None]
+
+
+@operator("_attention_grad", outputs=3)
+def _attention_grad(
+    head,
+    query,
+    key_,
+    value,
+    out,
+    lse,
+    length=None,
+    *,
+    scale: OptFloat = None,
+    causal: Bool = False,
+    dropout: Float = 0.0,
+    key,
+):
+    """Gradients of the fused attention in query, key and value."""
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    return K.attention_grad(head, query, key_, value, out, lse, scale, causal, length, dropout, key)
+
+
+def _heads(x, heads, parts):
+    """(L, B, H * parts * D) as `parts` arrays of (B * H, L, D)."""
+    steps, batch, width = x.shape
+    size = width // (heads * parts)
+    x = F._reshape_to(x, shape=(steps, batch * heads, parts, size))
+    return [
+        F.transpose(
+            F._reshape_to(F.slice_axis(x, axis=2, begin=p, end=p + 1), shape=(steps, batch * heads, size)),
+            axes=(1, 0, 2),
+        )
+        for p in range(parts)
+    ]
+
+
+def _merge(x, heads):
+    """(B * H, L, D) as (L, B, H * D)."""
+    rows, steps, size = x.shape
+    return F._reshape_to(F.transpose(x, axes=(1, 0, 2)), shape=(steps, rows // heads, heads * size))
+
+
+@composite("_contrib_interleaved_matmul_selfatt_qk")
+def selfatt_qk(queries_keys_values, *, heads: Int):
+    """Scaled scores (B H, L, L) from interleaved projections (L, B, H 3 D)."""
+    query, key, _ = _heads(queries_keys_values, heads, 3)
+    return F._matmul(query * query.shape[-1] ** -0.5, key, transpose_b=True)
+
+
+@composite("_contrib_interleaved_matmul_selfatt_valatt")
+def selfatt_valatt(queries_keys_values, attention, *, heads: Int):
+    """Attention weights times interleaved values: (L, B, H D)."""
+    value = _heads(queries_keys_values, heads, 3)[2]
+    return _merge(F._matmul(attention, value), heads)
+
+
+@composite("_contrib_interleaved_matmul_encdec_qk")
+def encdec_qk(queries, keys_values, *, heads: Int):
+    """Scaled scores (B H, Lq, Lk) from queries (Lq, B, H D) and interleaved keys and values (Lk, B, H 2 D)."""
+    (query,) = _heads(queries, heads, 1)
+    key, _ = _heads(keys_values, heads, 2)
+    return F._matmul(query * query.shape[-1] ** -0.5, key, transpose_b=True)
+
+
+@composite("_contrib_interleaved_matmul_encdec_valatt")
+def encdec_valatt(keys_values, attention, *, heads: Int):
+    """Attention weights times interleaved values: (Lq, B, H D)."""
+    value = _heads(keys_values, heads, 2)[1]
+    return _merge(F._matmul(attention, value), heads)

@@ -1,0 +1,352 @@
+"""Linear algebra of the `linalg` namespace. Matrices are the last two axes (or `axis` and the last one)."""
+
+from core import kernels
+from core.base import MXNetError
+from core.ops.attributes import Bool, Float, Int
+from core.ops.registry import F, composite, gradient, operator
+
+K = kernels.linalg
+
+
+def _names(name: str) -> dict:
+    return {"name": f"_linalg_{name}", "aliases": (f"linalg_{name}",)}
+
+
+def transposed(x):
+    """The last two axes exchanged."""
+    n = x.ndim
+    return F.transpose(x, axes=(*range(n - 2), n - 1, n - 2))
+
+
+def _square(name, x):
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise MXNetError(f"linalg.{name}: square matrices are needed, given the shape {tuple(x.shape)}")
+
+
+# ---------------------------------------------------------------------------------------------- products
+
+
+def _product(a, b, transpose_a, transpose_b, axis):
+    if axis not in (-2, a.ndim - 2):
+        a, b = (F.SwapAxis(x, dim1=axis, dim2=x.ndim - 2) for x in (a, b))
+    y = F._matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
+    return y if axis in (-2, y.ndim - 2) else F.SwapAxis(y, dim1=axis, dim2=y.ndim - 2)
+
+
+@composite(**_names("gemm"))
+def gemm(
+    A,
+    B,
+    C,
+    *,
+    transpose_a: Bool = False,
+    transpose_b: Bool = False,
+    alpha: Float = 1.0,
+    beta: Float = 1.0,
+    axis: Int = -2,
+):
+    """alpha op(A) op(B) + beta C."""
+    return _product(A, B, transpose_a, transpose_b, axis) * alpha + C * beta
+
+
+@composite(**_names("gemm2"))
+def gemm2(A, B, *, transpose_a: Bool = False, transpose_b: Bool = False, alpha: Float = 1.0, axis: Int = -2):
+    """alpha op(A) op(B)."""
+    return _product(A, B, transpose_a, transpose_b, axis) * alpha
+
+
+@composite(**_names("syrk"))
+def syrk(A, *, transpose: Bool = False, alpha: Float = 1.0):
+    """alpha A A^T, or alpha A^T A with transpose."""
+    return F._matmul(A, A, transpose_a=transpose, transpose_b=not transpose) * alpha
+
+
+@composite(**_names("trmm"))
+def trmm(A, B, *, transpose: Bool = False, rightside: Bool = False, lower: Bool = True, alpha: Float = 1.0):
+    """alpha op(A) B (B op(A) with rightside) with a triangular A."""
+    _square("trmm", A)
+    a = F._triangle(A, lower=lower)
+    y = F._matmul(B, a, transpose_b=transpose) if rightside else F._matmul(a, B, transpose_a=transpose)
+    return y * alpha
+
+
+# ---------------------------------------------------------------------------------------------- triangles, diagonals
+
+
+def triangle_places(n: int, offset: int, lower: bool) -> tuple[int, ...]:
+    """Flat places of a triangle of an n x n matrix up to a diagonal: the lower one by rows, the upper one by columns."""
+    if lower:
+        return tuple(r * n + c for r in range(n) for c in range(n) if c - r <= offset)
+    return tuple(r * n + c for c in range(n) for r in range(n) if c - r >= offset)
+
+
+@operator("_triangle")
+def _triangle(data, *, lower: Bool = True, offset: Int = 0):
+    """The elements of a triangle; zeros elsewhere."""
+    return kernels.shape.triangle(data, lower, offset)
+
+
+@gradient(_triangle)
+def _(head, attrs):
+    return [F._triangle(head, lower=attrs.lower, offset=attrs.offset)]
+
+
+def _take(x, places):
+    flat = F._reshape_to(x, shape=(*x.shape[:-2], x.shape[-2] * x.shape[-1]))
+    return F._take_places(flat, places=places, axis=flat.ndim - 1)
+
+
+def _put(x, places, n):
+    flat = F._fold_places(x, places=places, axis=x.ndim - 1, length=n * n)
+    return F._reshape_to(flat, shape=(*x.shape[:-1], n, n))
+
+
+def _diagonal_places(n, offset):
+    return tuple(r * n + r + offset for r in range(n) if 0 <= r + offset < n)
+
+
+@composite(**_names("extractdiag"))
+def extractdiag(A, *, offset: Int = 0):
+    """A diagonal of each square matrix."""
+    _square("extractdiag", A)
+    return _take(A, _diagonal_places(A.shape[-1], offset))
+
+
+@composite(**_names("makediag"))
+def makediag(A, *, offset: Int = 0):
+    """Square matrices with the vectors on a diagonal."""
+    n = A.shape[-1] + abs(offset)
+    return _put(A, _diagonal_places(n, offset), n)
+
+
+@composite(**_names("extracttrian"))
+def extracttrian(A, *, offset: Int = 0, lower: Bool = True):
+    """A triangle of each square matrix as a vector; an offset other than 0 decides which triangle."""
+    _square("extracttrian", A)
+    lower = offset < 0 if offset else lower
+    return _take(A, triangle_places(A.shape[-1], offset, lower))
+
+
+@composite(**_names("maketrian"))
+def maketrian(A, *, offset: Int = 0, lower: Bool = True):
+    """Square matrices with the vectors as a triangle; an offset other than 0 decides which triangle."""
+    lower = offset < 0 if offset else lower
+    n = abs(offset)
+    while len(triangle_places(n, offset, lower)) < A.shape[-1]:
+        n += 1
+    places = triangle_places(n, offset, lower)
+    if len(places) != A.shape[-1]:
+        raise MXNetError(f"linalg.maketrian: {A.shape[-1]} elements do not fill a triangle")
+    return _put(A, places, n)
+
+
+@composite(**_names("sumlogdiag"))
+def sumlogdiag(A):
+    """The sum of the logarithms of the diagonal of each square matrix."""
+    total = F.sum(F.log(F._linalg_extractdiag(A)), axis=-1)
+    return F._reshape_to(total, shape=A.shape[:-2] or (1,))
+
+
+# ---------------------------------------------------------------------------------------------- solvers
+
+
+@operator("_triangular_solve")
+def _triangular_solve(a, b, *, lower: Bool, transpose: Bool, rightside: Bool):
+    """x with op(a) x = b, or x op(a) = b with rightside."""
+    return K.triangular_solve(a, b, lower, transpose, rightside)
+
+
+@gradient(_triangular_solve)
+def _(head, a, out, attrs):
+    gb = F._triangular_solve(a, head, lower=attrs.lower, transpose=not attrs.transpose, rightside=attrs.rightside)
+    if attrs.rightside == attrs.transpose:
+        ga = F._matmul(gb, out, transpose_b=True) if not attrs.rightside else F._matmul(gb, out, transpose_a=True)
+    else:
+        ga = F._matmul(out, gb, transpose_b=True) if attrs.transpose else F._matmul(out, gb, transpose_a=True)
+    return [F._triangle(F.negative(ga), lower=attrs.lower), gb]
+
+
+@composite(**_names("trsm"))
+def trsm(A, B, *, transpose: Bool = False, rightside: Bool = False, lower: Bool = True, alpha: Float = 1.0):
+    """alpha op(A)^-1 B (B op(A)^-1 with rightside) with a triangular A."""
+    _square("trsm", A)
+    return F._triangular_solve(A, B, lower=lower, transpose=transpose, rightside=rightside) * alpha
+
+
+@operator(**_names("potrf"))
+def potrf(A, *, lower: Bool = True):
+    """The Cholesky factor of symmetric positive definite matrices."""
+    _square("potrf", A)
+    return K.cholesky(A, lower)
+
+
+@gradient(potrf)
+def _(head, out, attrs):
+    factor, head = (out, head) if attrs.lower else (transposed(out), transposed(head))
+    inner = F._triangle(F._matmul(factor, head, transpose_a=True), lower=True)
+    inner = F._triangle(inner, lower=True) - 0.5 * _diagonal_part(inner)
+    left = F._triangular_solve(factor, inner, lower=True, transpose=True, rightside=False)
+    grad = F._triangular_solve(factor, left, lower=True, transpose=False, rightside=True)
+    return [(grad + transposed(grad)) * 0.5]
+
+
+def _diagonal_part(x):
+    return F._triangle(F._triangle(x, lower=True), lower=False)
+
+
+@composite(**_names("potri"))
+def potri(A, *, lower: Bool = True):
+    """The inverse of L L^T from its Cholesky factor L."""
+    _square("potri", A)
+    n = A.shape[-1]
+    ones = F.ones_like(_take(A, _diagonal_places(n, 0)))
+    eye = _put(ones, _diagonal_places(n, 0), n)
+    inverse = F._triangular_solve(A, eye, lower=lower, transpose=False, rightside=False)
+    return F._matmul(inverse, inverse, transpose_a=lower, transpose_b=not lower)
+
+
+@operator(**_names("inverse"))
+def inverse(A):
+    """The inverse of square matrices."""
+    _square("inverse", A)
+    return K.inverse(A)
+
+
+@gradient(inverse)
+def _(head, out):
+    return [F.negative(F._matmul(F._matmul(out, head, transpose_a=True), out, transpose_b=True))]
+
+
+def _scale(matrix, values):
+    """Each matrix times its number."""
+    shape = (*matrix.shape[:-2], 1, 1)
+    return F.broadcast_mul(matrix, F._reshape_to(values, shape=shape))
+
+
+@operator(**_names("det"))
+def det(A):
+    """The determinant of square matrices."""
+    _square("det", A)
+    value = K.det(A)
+    return value if value.dim() else value.reshape(1)
+
+
+@gradient(det)
+def _(head, A, out):
+    return [_scale(transposed(F._linalg_inverse(A)), head * out)]
+
+
+@operator(**_names("slogdet"), outputs=2)
+def slogdet(A):
+    """Sign and logarithm of the size of the determinant of square matrices."""
+    _square("slogdet", A)
+    sign, log = K.slogdet(A)
+    return (sign, log) if sign.dim() else (sign.reshape(1), log.reshape(1))
+
+
+@gradient(slogdet)
+def _(head1, A):
+    return [_scale(transposed(F._linalg_inverse(A)), head1)]
+
+
+# ---------------------------------------------------------------------------------------------- factorisations
+
+
+@operator(**_names("gelqf"), outputs=2)
+def gelqf(A):
+    """Q with orthonormal rows and a lower triangular L with A = L Q."""
+    return K.lq(A)
+
+
+@gradient(gelqf)
+def _(head, head1, out, out1):
+    inner = F._matmul(out1, head1, transpose_a=True) - F._matmul(head, out, transpose_b=True)
+    low = F._triangle(inner, lower=True, offset=-1)
+    symmetric = low + transposed(low) + _diagonal_part(inner)
+    middle = head + F._matmul(symmetric, out)
+    return [F._triangular_solve(out1, middle, lower=True, transpose=True, rightside=False)]
+
+
+@operator(**_names("syevd"), outputs=2)
+def syevd(A):
+    """Rows U of eigenvectors and eigenvalues L of symmetric matrices: U A = diag(L) U."""
+    _square("syevd", A)
+    return K.syevd(A)
+
+
+@gradient(syevd)
+def _(head, head1, out, out1):
+    n = out.shape[-1]
+    column, row = F.expand_dims(out1, axis=-1), F.expand_dims(out1, axis=-2)
+    gap = F.broadcast_sub(column, row)
+    apart = F.broadcast_not_equal(gap, F.zeros_like(gap))
+    factor = apart / (gap + (1.0 - apart))
+    inner = F._matmul(head, out, transpose_b=True) * factor
+    inner = (inner + transposed(inner)) * 0.5 + _put(head1, _diagonal_places(n, 0), n)
+    return [F._matmul(F._matmul(out, inner, transpose_a=True), out)]
+
+
+# ---------------------------------------------------------------------------------------------- of the np face
+
+
+@operator("_npi_solve")
+def solve(a, b):
+    """x with a x = b."""
+    return K.solve(a, b)
+
+
+@gradient(solve)
+def _(head, a, out):
+    gb = F._npi_solve(transposed(a), head)
+    return [F.negative(F._matmul(gb, out, transpose_b=True)), gb]
+
+
+@operator("_npi_qr", outputs=2)
+def np_qr(a):
+    """Orthogonal Q and upper triangular R with a = Q R."""
+    return K.qr(a)
+
+
+@operator("_npi_svd", outputs=3)
+def np_svd(a):
+    """U, singular values and V with a = U diag(s) V."""
+    return K.svd(a)
+
+
+@gradient(np_svd)
+def _(head, head1, head2, out, out1, out2):
+    """Townsend, 2016: differentiating the singular value decomposition; a has no more rows than columns or is square."""
+    u, s, v = out, out1, out2
+    n = s.shape[-1]
+    square = F.square(s)
+    gap = F.broadcast_sub(F.expand_dims(square, axis=-2), F.expand_dims(square, axis=-1))
+    apart = F.Cast(F.broadcast_not_equal(gap, F.zeros_like(gap)), dtype=s.dtype)
+    factor = apart / (gap + (1.0 - apart))
+    row, column = F.expand_dims(s, axis=-2), F.expand_dims(s, axis=-1)
+
+    def skew(x):
+        return x - transposed(x)
+
+    inner_u = F.broadcast_mul(factor * skew(F._matmul(u, head, transpose_a=True)), row)
+    inner_v = F.broadcast_mul(factor * skew(F._matmul(v, head2, transpose_b=True)), column)
+    inner = inner_u + inner_v + _put(head1, _diagonal_places(n, 0), n)
+    grad = F._matmul(F._matmul(u, inner), v)
+    if u.shape[-2] > n:
+        rest = F.broadcast_div(head, row)
+        grad = grad + F._matmul(rest - F._matmul(u, F._matmul(u, rest, transpose_a=True)), v)
+    if v.shape[-1] > n:
+        rest = F.broadcast_div(head2, column)
+        grad = grad + F._matmul(u, rest - F._matmul(F._matmul(rest, v, transpose_b=True), v))
+    return [grad]
+
+
+@operator("_npi_eigh", outputs=2)
+def np_eigh(a):
+    """Eigenvalues in ascending order and eigenvectors (columns) of symmetric matrices."""
+    return K.eigh(a)
+
+
+@operator("_npi_eig", outputs=2)
+def np_eig(a):
+    """Eigenvalues and eigenvectors (columns) of matrices whose eigenvalues are real."""
+    return K.eig(a)
