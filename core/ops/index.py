@@ -4,8 +4,6 @@ import math
 
 from core import kernels
 from core.base import MXNetError
-from core.kernels import formula as f
-from core.kernels.formula import Formula
 from core.ops.attributes import Any_, Bool, Choice, DType, Float, Int, OptInt, Shape
 from core.ops.registry import F, composite, gradient, operator
 from core.ops.shape import normal_axis
@@ -13,32 +11,9 @@ from core.ops.shape import normal_axis
 K = kernels.index
 
 
-_CLIP = Formula.of(lambda x, *, last: f.minimum(f.maximum(x, 0), last), name="clip_index")
-_WRAP = Formula.of(lambda x, *, n: f.mod(x, n), name="wrap_index")
-_FROM_END = Formula.of(lambda x, *, n: f.where(x < 0, x + n, x), name="index_from_end")
-
-
-def _integers(formula, indices, *attrs):
-    """A formula of indices as int64; fractions are cut off first."""
-    indices = kernels.cast(indices, "int64")
-    return kernels.pointwise.pointwise(formula, (indices,), attrs, indices.dtype)
-
-
-def valid_places(indices, n, mode="clip"):
-    """Indices made valid for an axis of length n, as int64."""
-    return _integers(_WRAP, indices, n) if mode == "wrap" else _integers(_CLIP, indices, n - 1)
-
-
-def _check(indices, n):
-    """IndexError where an index is outside [-n, n)."""
-    if indices.is_meta or not indices.numel():
-        return
-    flat = kernels.shape.reshape(kernels.cast(indices, "int64"), (-1,))
-    low, high = (
-        kernels.shape.numbers(reduction(flat, (0,), True))[0] for reduction in (kernels.reduce.min, kernels.reduce.max)
-    )
-    if low < -n or high >= n:
-        raise IndexError(f"index {high if high >= n else low} is out of range for an axis of length {n}")
+def _places(indices, n, mode):
+    """Indices made valid for an axis of length n."""
+    return K.wrapped(indices, n) if mode == "wrap" else K.clipped(indices, n)
 
 
 # ---------------------------------------------------------------------------------------------- take, pick
@@ -49,8 +24,8 @@ def take(a, indices, *, axis: Int = 0, mode: Choice("clip", "wrap", "raise") = "
     """Slices of a along an axis at the indices, which are clipped (or wrapped) into range."""
     axis = normal_axis(axis, a.dim(), "take")
     if mode == "raise":
-        _check(indices, a.shape[axis])
-    return K.take(a, valid_places(indices, a.shape[axis], mode), axis)
+        K.check(indices, a.shape[axis])
+    return K.take(a, _places(indices, a.shape[axis], mode), axis)
 
 
 @gradient(take)
@@ -62,7 +37,7 @@ def _(head, indices, a_shape, attrs):
 def _take_grad(head, indices, *, shape: Shape, axis: Int, mode: Any_):
     """Slices of the head added up where they were taken from."""
     axis %= len(shape)
-    return K.take_grad(head, valid_places(indices, shape[axis], mode), axis, shape)
+    return K.take_grad(head, _places(indices, shape[axis], mode), axis, shape)
 
 
 @gradient(_take_grad)
@@ -80,7 +55,7 @@ def batch_take(a, indices):
 def pick(data, index, *, axis: OptInt = -1, keepdims: Bool = False, mode: Choice("clip", "wrap") = "clip"):
     """One element along an axis for each place of the others."""
     axis, index = _pick_place(tuple(data.shape), axis, index)
-    part = K.pick(data, valid_places(index, data.shape[axis], mode), axis, keepdims)
+    part = K.pick(data, _places(index, data.shape[axis], mode), axis, keepdims)
     return part if part.dim() else part.reshape(1)
 
 
@@ -103,7 +78,7 @@ def _(head, index, data_shape, attrs):
 def _pick_grad(head, index, *, shape: Shape, axis: Int, mode: Any_ = "clip"):
     """Zeros of `shape` with the head at the picked places."""
     axis, index = _pick_place(shape, axis, index)
-    return K.pick_grad(kernels.shape.reshape(head, index.shape), valid_places(index, shape[axis], mode), axis, shape)
+    return K.pick_grad(kernels.shape.reshape(head, index.shape), _places(index, shape[axis], mode), axis, shape)
 
 
 @gradient(_pick_grad)
@@ -170,9 +145,7 @@ def _scatter_part_add(head, *indices, key: Any_, shape: Shape):
     """Zeros of `shape` with the head added at an advanced index."""
     base = head.new_zeros(shape)
     view, index = _advanced(base, key, indices)
-    part = kernels.shape.reshape(head, K.index_get(view, index).shape)
-    kernels.shape.copy_(view, K.index_put(view, index, part, True))
-    return base
+    return K.index_put_add(base, view, index, head)
 
 
 @gradient(_gather_part)
@@ -201,7 +174,7 @@ def _advanced(data, key, indices):
         if isinstance(k, str):
             basic.append(slice(None))
             n = data.shape[axis]
-            arrays.append(_integers(_FROM_END, next(rest), n))
+            arrays.append(K.wrapped_negative(next(rest), n))
             axis += 1
         elif k is None:
             basic.append(None)

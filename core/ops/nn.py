@@ -18,7 +18,6 @@ from core.ops.attributes import (
     OptStr,
     Shape,
 )
-from core.ops.index import valid_places
 from core.ops.registry import F, composite, decompose, gradient, infer, operator
 
 # ---------------------------------------------------------------------------------------------- convolution
@@ -490,7 +489,7 @@ def dropout(
 @operator("Embedding", aliases=("embedding",))
 def embedding(data, weight, *, input_dim: Int, output_dim: Int, dtype: DType = "float32", sparse_grad: Bool = False):
     """The rows of weight that data names; indices are clipped to [0, input_dim)."""
-    return kernels.index.embedding(valid_places(data, weight.shape[0]), weight)
+    return kernels.index.embedding(kernels.index.clipped(data, weight.shape[0]), weight)
 
 
 @gradient(embedding)
@@ -506,7 +505,7 @@ def _(shapes, attrs):
 @operator("_embedding_grad")
 def _embedding_grad(head, data, *, shape: Shape):
     """The heads added up in the rows that data names."""
-    return kernels.index.embedding_grad(head, valid_places(data, shape[0]), shape)
+    return kernels.index.embedding_grad(head, kernels.index.clipped(data, shape[0]), shape)
 
 
 @gradient(_embedding_grad)

@@ -14,6 +14,16 @@ import torch
 aten = torch.ops.aten
 
 
+def clipped(indices, n):
+    """Indices as int64 (floats truncated), those out of range moved to 0 or n - 1."""
+    return indices.to(torch.int64).clamp_(0, n - 1) if indices.dtype is not torch.int64 else indices.clamp(0, n - 1)
+
+
+def wrapped(indices, n):
+    """Indices as int64 (floats truncated), counted modulo n."""
+    return indices.to(torch.int64).remainder(n)
+
+
 def take(x, indices, axis):
     """Slices of `x` along `axis`: result shape x.shape[:axis] + indices.shape + x.shape[axis + 1:]."""
     shape = x.shape[:axis] + indices.shape + x.shape[axis + 1 :]
@@ -147,3 +157,22 @@ def _index(index):
 
 def _accumulator(dtype):
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+
+
+def check(indices, n):
+    """IndexError where an index is outside [-n, n)."""
+    if not indices.is_meta and indices.numel() and bool(((indices >= n) | (indices < -n)).any()):
+        raise IndexError(f"an index is out of range for an axis of length {n}")
+
+
+def wrapped_negative(indices, n):
+    """Indices as int64, negative ones counted from the end."""
+    indices = indices.to(torch.int64)
+    return torch.where(indices < 0, indices + n, indices)
+
+
+def index_put_add(base, view, index, value):
+    """`base` after adding `value` at `index` of its view `view`; places that repeat add up."""
+    places = [_index(i) for i in index]
+    aten.index_put_(view, places, value.reshape(aten.index(view, places).shape).to(view.dtype), True)
+    return base
