@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterable, Sequence
+from types import ModuleType
 
 import numpy as np
 
@@ -368,8 +369,8 @@ class HybridRandomApply(HybridSequential):
 
 
 def _operators(F):
-    """The image operators that give the class of array which F works on."""
-    return getattr(F, "npx", F).image
+    """The image operators for what F works on: `nd.image` or `sym.image`, `npx.image` for np arrays."""
+    return F.image if isinstance(F, ModuleType) else F.npx.image
 
 
 def _pair(size: int | Sequence[int]) -> tuple[int, int]:
