@@ -120,6 +120,41 @@ def _dispatcher(room: str, function: str) -> Callable:
     return dispatch if room == "random" else fast
 
 
+def pointwise_of_one_type(formula, refuse: Callable) -> Callable:
+    """The shortest way to the kernel of a formula for operands of one type; `refuse(tensors)` raises otherwise."""
+    names, count = formula.attrs, len(formula.inputs)
+    general, compile_for = Room("pointwise").pointwise, importlib.import_module("core.kernels.cpu.pointwise")._compiled
+    made: dict[torch.dtype, Callable] = {}
+
+    def run(tensors, kind, attrs):
+        values = [attrs[n] for n in names] if names else ()
+        if _forced is None and not tensors[0].is_cuda:
+            function = made.get(kind)
+            if function is None:
+                function = made[kind] = compile_for(formula, kind)
+            y = function(*tensors, *values)
+            return y if y.dtype is kind else y.to(kind)
+        return general(formula, tensors, values, kind)
+
+    def one(x, **attrs):
+        return run((x,), x.dtype, attrs)
+
+    def two(a, b, **attrs):
+        kind = a.dtype
+        if kind is not b.dtype:
+            refuse((a, b))
+        return run((a, b), kind, attrs)
+
+    def many(*tensors, **attrs):
+        kind = tensors[0].dtype
+        for t in tensors:
+            if t.dtype is not kind:
+                refuse(tensors)
+        return run(tensors, kind, attrs)
+
+    return {1: one, 2: two}.get(count, many)
+
+
 _warned = False
 
 

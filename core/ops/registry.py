@@ -331,25 +331,19 @@ def make_pointwise(op: Operator, formula: Formula, dtype, differentiable: bool =
     kernel = kernels.pointwise.pointwise
     names = formula.attrs
 
-    if dtype == "same" and len(op.inputs) == 1:
+    if dtype == "same":
 
-        def forward(x, **attrs):
-            return kernel(formula, (x,), [attrs[a] for a in names], x.dtype)
+        def refuse(tensors):
+            raise MXNetError(
+                f"{op.name}: operands of one dtype are needed, given "
+                f"{', '.join(kernels.dtype_name(t) for t in tensors)}; convert with astype"
+            )
+
+        forward = kernels.pointwise_of_one_type(formula, refuse)
     elif dtype == "first":
 
         def forward(*tensors, **attrs):
             return kernel(formula, tensors, [attrs[a] for a in names], tensors[0].dtype)
-    elif dtype == "same":
-
-        def forward(*tensors, **attrs):
-            kind = tensors[0].dtype
-            for t in tensors:
-                if t.dtype is not kind:
-                    raise MXNetError(
-                        f"{op.name}: operands of one dtype are needed, given "
-                        f"{', '.join(kernels.dtype_name(t) for t in tensors)}; convert with astype"
-                    )
-            return kernel(formula, tensors, [attrs[a] for a in names], kind)
     else:
         rule = dtype if callable(dtype) else lambda *dtypes: (None, dtype)
 

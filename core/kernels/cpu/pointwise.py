@@ -34,13 +34,14 @@ FAST: dict[str, Callable] = {
 
 def pointwise(formula: Formula, tensors: Sequence[torch.Tensor], attrs: Sequence[float], dtype: torch.dtype):
     """`formula` applied to broadcast `tensors`, with `attrs` in the formula's order; the result has `dtype`."""
-    first = tensors[0]
-    if first.dtype in HALF:
-        function = formula.compiled.get("torch half") or _compile(formula, "torch half")
-    else:
-        function = formula.compiled.get("torch") or _compile(formula, "torch")
-    result = function(*tensors, *attrs)
+    result = _compiled(formula, tensors[0].dtype)(*tensors, *attrs)
     return result if result.dtype is dtype else result.to(dtype)
+
+
+def _compiled(formula: Formula, dtype: torch.dtype) -> Callable:
+    """The function of (operands..., attributes...) that computes `formula` for a first operand of `dtype`."""
+    variant = "torch half" if dtype in HALF else "torch"
+    return formula.compiled.get(variant) or _compile(formula, variant)
 
 
 def _compile(formula: Formula, variant: str) -> Callable:
