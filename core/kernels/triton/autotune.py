@@ -43,25 +43,26 @@ def shape_class(*extents: int) -> tuple[int, ...]:
     return tuple(triton.next_power_of_2(extent) if extent > 0 else 0 for extent in extents)
 
 
-def choose(kernel: str, key: Sequence, configs: Sequence[Config], launch: Callable[[Config], object]) -> Config:
-    """The fastest of `configs` for shapes of class `key` (strings and numbers).
+def choose(kernel: str, key: tuple, configs: Sequence[Config], launch: Callable[[Config], object]) -> Config:
+    """The fastest of `configs` for shapes of class `key` (anything that hashes and prints).
 
     `launch(config)` runs the kernel, and must be repeatable: it may not read what it wrote. Configurations that the
-    device has no room for are passed over.
+    device has no room for are passed over. MXNET_CUDNN_AUTOTUNE_DEFAULT=0 takes the first and measures nothing.
     """
-    if INTERPRETED or len(configs) == 1:
+    if INTERPRETED or len(configs) == 1 or os.environ.get("MXNET_CUDNN_AUTOTUNE_DEFAULT") == "0":
         return configs[0]
+    best = _remembered.get((kernel, key))
+    if best is not None:
+        return best
     name = f"{kernel}({', '.join(map(str, key))})"
-    best = _remembered.get(name)
+    known = _read().get(name)
+    best = next((config for config in configs if _describe(config) == known), None)
     if best is None:
-        known = _read().get(name)
-        best = next((config for config in configs if _describe(config) == known), None)
-        if best is None:
-            if torch.cuda.is_current_stream_capturing():
-                return configs[0]
-            best = min(configs, key=functools.partial(_milliseconds, launch))
-            _write(name, best)
-        _remembered[name] = best
+        if torch.cuda.is_current_stream_capturing():
+            return configs[0]
+        best = min(configs, key=functools.partial(_milliseconds, launch))
+        _write(name, best)
+    _remembered[kernel, key] = best
     return best
 
 
@@ -87,7 +88,7 @@ def cache_file() -> Path:
     return base / "gluon-triton" / f"autotune-{gpu}-triton-{triton.__version__}.json"
 
 
-_remembered: dict[str, Config] = {}
+_remembered: dict[tuple, Config] = {}
 _REPEATS = 5
 
 
@@ -114,12 +115,15 @@ def _describe(config: Config) -> dict:
 def _read() -> dict:
     try:
         found = json.loads(cache_file().read_text())
+        if isinstance(found, dict):
+            return found
+        reason = f"it holds a {type(found).__name__}, not an object"
     except FileNotFoundError:
         return {}
     except ValueError as error:
-        warnings.warn(f"{cache_file()} is damaged ({error}); kernels are tuned again")
-        return {}
-    return found if isinstance(found, dict) else {}
+        reason = str(error)
+    warnings.warn(f"{cache_file()} is damaged ({reason}); kernels are tuned again")
+    return {}
 
 
 def _write(name: str, config: Config) -> None:

@@ -514,9 +514,14 @@ def _aot_numbers(kind: str) -> dict:
 
 AOT = [
     *(_aot_gather("fp16", config, _LAYER) for config in GATHER_CONFIGS[2]),
-    *(_aot_gather("fp16", config, _STRIDED, backward=True) for config in GATHER_CONFIGS[2]),
+    *(
+        _aot_gather("fp16", config, layer, backward=True)
+        for layer in (_LAYER, _STRIDED)
+        for config in GATHER_CONFIGS[2]
+    ),
     *(_aot_gather("fp16", config, _STRIDED, uniform=False) for config in FLAT_CONFIGS[2]),
     *(_aot_gather("fp16", config, _STRIDED, backward=True, uniform=False) for config in FLAT_CONFIGS[2]),
+    *(_aot_gather("fp32", config, _LAYER) for config in GATHER_CONFIGS[4]),
     *(_aot_gather("fp32", config, _STRIDED, backward=True) for config in GATHER_CONFIGS[4]),
     *(_aot_gather("fp32", config, _STRIDED, backward=True, uniform=False) for config in FLAT_CONFIGS[4]),
     _aot_gather("fp64", FLAT_CONFIGS[8][0], _LAYER, uniform=False),

@@ -88,7 +88,7 @@ TMA_CONFIGS = {
         _tiles(128, 128, 64, 4, 4), _tiles(128, 256, 64, 8, 3), _tiles(256, 128, 64, 8, 3), _tiles(128, 128, 64, 8, 4),
         _tiles(64, 256, 64, 4, 4), _tiles(64, 128, 64, 4, 5), _tiles(64, 64, 128, 4, 4), _tiles(64, 32, 128, 4, 5),
     ],
-    4: [_tiles(64, 64, 32, 4, 4), _tiles(128, 64, 32, 4, 3), _tiles(128, 128, 32, 8, 3)],
+    4: [_tiles(64, 64, 32, 8, 4), _tiles(128, 64, 32, 8, 3), _tiles(128, 128, 32, 8, 3)],
 }  # fmt: skip
 POINTER_CONFIGS = {
     2: [
@@ -104,6 +104,8 @@ ODD_CONFIGS = {
     4: [_tiles(64, 32, 32, 4, 3)],
     8: POINTER_CONFIGS[8][:1],
 }
+# Multiplications from which on odd operands are better copied to aligned memory first: about 10 microseconds' worth.
+_WORTH_COPIES = 1 << 28
 INTEGER_CONFIGS = [_tiles(16, 16, 16, 4, 2)]
 
 # ---------------------------------------------------------------- launchers
@@ -115,24 +117,45 @@ def _gemm(a: Tensor, b: Tensor, bias=None, residual=None, activation: str | None
         raise MXNetError(f"matmul: operands have dtypes {a.dtype} and {b.dtype}; they must be equal")
     if a.shape[2] != b.shape[1]:
         raise MXNetError(f"matmul: inner extents differ: {a.shape[2]} and {b.shape[1]}")
-    out = torch.empty((max(a.shape[0], b.shape[0]), a.shape[1], b.shape[2]), dtype=a.dtype, device=a.device)
-    if 0 in (*a.shape[:2], b.shape[0], b.shape[2]):
-        return torch.empty((min(a.shape[0], b.shape[0]), a.shape[1], b.shape[2]), dtype=a.dtype, device=a.device)
-    direct = _describe(a), _describe(b), _describe(out), None if residual is None else _describe(residual[None])
-    tma = capability(a.device) >= 90 and None not in (direct if residual is not None else direct[:3])
+    (_, m, k), n = a.shape, b.shape[2]
+    if not min(a.shape[0], b.shape[0], m, n):
+        return torch.empty((min(a.shape[0], b.shape[0]), m, n), dtype=a.dtype, device=a.device)
+    odd = not (_aligned(a) and _aligned(b)) and a.is_floating_point()
+    if odd and n % 16 + k % 16 + m % 16 and m * n * k >= _WORTH_COPIES and a.element_size() <= 4:
+        return _gemm_padded(a, b, bias, residual, activation)
+    out = torch.empty((max(a.shape[0], b.shape[0]), m, n), dtype=a.dtype, device=a.device)
+    described = (a, b, out) if residual is None else (a, b, out, residual[None])
+    tma = capability(a.device) >= 90 and all(map(_describable, described))
     launch = _launch_tma if tma else _launch_pointers
-    if not a.dtype.is_floating_point:
+    if not a.is_floating_point():
         configs = INTEGER_CONFIGS
     else:
-        table = TMA_CONFIGS if tma else POINTER_CONFIGS if _aligned(a) and _aligned(b) else ODD_CONFIGS
-        configs = table[a.element_size()]
+        configs = (TMA_CONFIGS if tma else ODD_CONFIGS if odd else POINTER_CONFIGS)[a.element_size()]
 
     def run(config: Config) -> None:
         launch(config, a, b, out, bias, residual, activation)
 
-    key = (a.dtype, tma, a.stride(2) == 1, b.stride(2) == 1, *shape_class(*out.shape, a.shape[2]))
+    key = (a.dtype, tma, odd, a.stride(2) == 1, b.stride(2) == 1, *shape_class(*out.shape, a.shape[2]))
     run(choose("matmul", key, configs, run))
     return out
+
+
+def _gemm_padded(a, b, bias, residual, activation) -> Tensor:
+    """The product of operands whose extents were rounded up to multiples of 16 with zeros: copies, then full speed."""
+    (_, m, k), n = a.shape, b.shape[2]
+    wide_m, wide_n, wide_k = (triton.cdiv(extent, 16) * 16 for extent in (m, n, k))
+    bias = None if bias is None else _padded(bias[None, None], 1, wide_n)[0, 0]
+    residual = None if residual is None else _padded(residual[None], wide_m, wide_n)[0]
+    out = _gemm(_padded(a, wide_m, wide_k), _padded(b, wide_k, wide_n), bias, residual, activation)
+    return out[:, :m, :n].contiguous()
+
+
+def _padded(t: Tensor, rows: int, columns: int) -> Tensor:
+    if t.stride(2) != 1 and t.stride(1) == 1:
+        return _padded(t.mT, columns, rows).mT
+    wide = torch.zeros((t.shape[0], rows, columns), dtype=t.dtype, device=t.device)
+    wide[:, : t.shape[1], : t.shape[2]].copy_(t)
+    return wide
 
 
 def _launch_tma(config: Config, a, b, out, bias, residual, activation) -> None:
@@ -193,13 +216,12 @@ def _batch_stride(t: Tensor) -> int:
     return t.stride(0) if t.shape[0] > 1 else 0
 
 
-def _describe(t: Tensor) -> bool | None:
-    """True if a TMA descriptor can describe the one matrix in `t`, either way round; else None."""
-    if t.shape[0] != 1 or not t.numel() or not t.is_floating_point() or t.element_size() not in (2, 4):
-        return None
+def _describable(t: Tensor) -> bool:
+    """Whether a TMA descriptor can describe the one matrix in `t`, either way round."""
+    if t.shape[0] != 1 or min(t.shape[1:]) < 2 or not t.is_floating_point() or t.element_size() > 4:
+        return False
     inner, outer = sorted(t.stride()[1:])
-    fits = inner == 1 and outer * t.element_size() % 16 == 0 and t.data_ptr() % 16 == 0 and min(t.shape[1:]) > 1
-    return fits or None
+    return inner == 1 and outer * t.element_size() % 16 == 0 and t.data_ptr() % 16 == 0
 
 
 def _aligned(t: Tensor) -> bool:
@@ -306,7 +328,11 @@ _PLAIN = {"HAS_BIAS": False, "HAS_RESIDUAL": False, "ACTIVATION": None}
 _FUSED = {"HAS_BIAS": True, "HAS_RESIDUAL": True, "ACTIVATION": "gelu"}
 
 
-def _aot_tma(kind: str, config: Config, transposed=(False, True), last=_PLAIN) -> AotCase:
+# Which operand is transposed: x w^T, and the products that make its gradients.
+_FORWARD, _GRADIENTS = (False, True), ((False, False), (True, False))
+
+
+def _aot_tma(kind: str, config: Config, transposed=_FORWARD, last=_PLAIN) -> AotCase:
     m, n, k = (config[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
     blocks = {
         "a": (k, m) if transposed[0] else (m, k), "b": (n, k) if transposed[1] else (k, n),
@@ -338,8 +364,8 @@ def _aot_pointers(kind: str, config: Config, last=_PLAIN, aligned: bool = True) 
 
 AOT = [
     *(_aot_tma("fp16", config, last=_FUSED) for config in TMA_CONFIGS[2]),
-    *(_aot_tma("fp16", TMA_CONFIGS[2][0], transposed) for transposed in ((False, False), (True, False))),
-    *(_aot_tma("fp32", config) for config in TMA_CONFIGS[4]),
+    *(_aot_tma("fp16", config, transposed) for transposed in _GRADIENTS for config in TMA_CONFIGS[2]),
+    *(_aot_tma("fp32", config, transposed) for transposed in (_FORWARD, *_GRADIENTS) for config in TMA_CONFIGS[4]),
     *(_aot_pointers("fp16", config, _FUSED) for config in POINTER_CONFIGS[2]),
     *(_aot_pointers("fp32", config) for config in POINTER_CONFIGS[4]),
     *(_aot_pointers("fp64", config) for config in POINTER_CONFIGS[8]),

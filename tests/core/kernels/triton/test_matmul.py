@@ -54,6 +54,19 @@ def test_batches(a_shape, b_shape, dtype, device):
     assert relative_error(exact(swapped), exact(b.mT) @ exact(a.mT)) < LIMITS[dtype]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+def test_odd_operands_are_copied_when_that_pays(dtype, device, monkeypatch):
+    monkeypatch.setattr(room, "_WORTH_COPIES", 0)
+    x, w, b, r = (tensor(shape, dtype, device) for shape in ((5, 19), (21, 19), (21,), (5, 21)))
+    got = room.linear(x, w, b, "relu", r)
+    assert got.is_contiguous()
+    want = np.maximum(exact(x) @ exact(w).T + exact(b) + exact(r), 0)
+    assert relative_error(exact(got), want) < LIMITS[dtype]
+    batch = tensor((3, 7, 5), dtype, device)
+    got = room.matmul(batch, x)
+    assert relative_error(exact(got), exact(batch) @ exact(x)) < LIMITS[dtype]
+
+
 def test_strides(device):
     a, b = tensor((9, 20), torch.float32, device)[1::2, 3::3], tensor((12, 14), torch.float32, device)[::2, 1:9:2]
     b = b[: a.shape[1]]
