@@ -1,0 +1,299 @@
+"""Pooling of regions and sampling of images at fractional places (CPU wing).
+
+A region's pooled value is a weighted sum of rows of the feature map seen as (places, channels), so regions
+become bags of (place, weight) and one fused gather-and-sum does them all; the gradient is the same operation
+with bags and places exchanged. Results of half types accumulate in float32.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+aten = torch.ops.aten
+
+_SUM = 0  # a mode of ATen's bags
+_BUDGET = 1 << 24  # elements that a step of the region maximum may gather
+
+
+def roi_align(data, rois, pooled, scale, ratio, aligned, by_position):
+    """Means of bilinear samples in the cells of regions: (regions, channels, *pooled) of data (N, C, H, W).
+
+    rois (regions, 5): image, left, top, right, bottom; image -1 gives zeros. With 4 columns all are of image 0.
+    ratio: samples a cell on each axis, ceil(length of the cell) with 0 or less. aligned: half a pixel is taken off.
+    by_position: each cell reads its own share of the channels.
+    """
+    samples = _aligned_samples(rois, pooled, scale, ratio, aligned)
+    return _pool_samples(data, samples, pooled, by_position)
+
+
+def roi_align_grad(dy, rois, pooled, scale, ratio, aligned, by_position, data_shape):
+    """Gradient of `roi_align` with respect to data of shape `data_shape`."""
+    samples = _aligned_samples(rois, pooled, scale, ratio, aligned)
+    return _spread_samples(dy, samples, pooled, by_position, data_shape)
+
+
+def rotated_roi_align(data, rois, pooled, scale, ratio):
+    """As `roi_align` for rois (regions, 6): image, centre x, centre y, width, height, degrees against the clock."""
+    return _pool_samples(data, _rotated_samples(rois, pooled, scale, ratio), pooled, False)
+
+
+def rotated_roi_align_grad(dy, rois, pooled, scale, ratio, data_shape):
+    """Gradient of `rotated_roi_align` with respect to data of shape `data_shape`."""
+    return _spread_samples(dy, _rotated_samples(rois, pooled, scale, ratio), pooled, False, data_shape)
+
+
+def roi_pool(data, rois, pooled, scale):
+    """Maxima over the cells of regions (regions, C, *pooled) and their places in (N, H, W), int64, -1 where empty.
+
+    rois (regions, 5): image, left, top, right, bottom, the last two inside of the region.
+    """
+    batch, channels, *size = data.shape
+    regions = rois.shape[0]
+    if not regions or data.is_meta:
+        shape = (regions, channels, *pooled)
+        return data.new_zeros(shape), torch.zeros(shape, dtype=torch.int64, device=data.device)
+    corners = _rounded(rois[:, 1:].float() * scale).to(torch.int64)
+    (top, rows), (left, columns) = (
+        _cells(corners[:, i], corners[:, i + 2], n, length) for i, n, length in ((1, pooled[0], size[0]), (0, pooled[1], size[1]))
+    )  # fmt: skip
+    flat = data.permute(0, 2, 3, 1).reshape(-1, channels)
+    y = data.new_empty((regions, *pooled, channels))
+    at = torch.empty(y.shape, dtype=torch.int64, device=data.device)
+    image = rois[:, 0].to(torch.int64).clamp(0, batch - 1) * (size[0] * size[1])
+    tall, wide = max(1, int(rows.max())), max(1, int(columns.max()))
+    step = max(1, _BUDGET // (math.prod(pooled) * tall * wide * channels))
+    down, right = torch.arange(tall), torch.arange(wide)
+    for first in range(0, regions, step):
+        part = slice(first, first + step)
+        inside = (down < rows[part].unsqueeze(-1))[:, :, None, :, None] & (right < columns[part].unsqueeze(-1))[
+            :, None, :, None, :
+        ]
+        row = (top[part].unsqueeze(-1) + down).clamp_(max=size[0] - 1)[:, :, None, :, None]
+        column = (left[part].unsqueeze(-1) + right).clamp_(max=size[1] - 1)[:, None, :, None, :]
+        places = (image[part].reshape(-1, 1, 1, 1, 1) + row * size[1] + column).flatten(3)
+        inside = inside.flatten(3)
+        values = flat.index_select(0, places.reshape(-1)).reshape(*places.shape, channels)
+        values.masked_fill_(~inside.unsqueeze(-1), -math.inf)
+        best, which = values.max(3)
+        empty = ~inside.any(3).unsqueeze(-1)
+        y[part] = best.masked_fill_(empty, 0)
+        at[part] = places.gather(3, which.reshape(*which.shape[:3], -1)).masked_fill_(empty, -1)
+    return y.permute(0, 3, 1, 2).contiguous(), at.permute(0, 3, 1, 2).contiguous()
+
+
+def roi_pool_grad(dy, places, data_shape):
+    """Gradient of `roi_pool` with respect to data: what came back, added up at the places of the maxima."""
+    batch, channels, *size = data_shape
+    wide = torch.zeros((batch * size[0] * size[1], channels), dtype=_accumulator(dy.dtype), device=dy.device)
+    head, at = (t.permute(0, 2, 3, 1).reshape(-1, channels) for t in (dy, places))
+    wide.scatter_add_(0, at.clamp(min=0), head.to(wide.dtype) * (at >= 0))
+    return wide.to(dy.dtype).reshape(batch, *size, channels).permute(0, 3, 1, 2).contiguous()
+
+
+def roi_pool_gather(x, places):
+    """The elements of x (N, C, H, W) that `roi_pool` chose: the adjoint of `roi_pool_grad`."""
+    channels = x.shape[1]
+    flat = x.permute(0, 2, 3, 1).reshape(-1, channels)
+    at = places.permute(0, 2, 3, 1).reshape(-1, channels)
+    values = flat.gather(0, at.clamp(min=0)) * (at >= 0)
+    return values.reshape(places.shape[0], *places.shape[2:], channels).permute(0, 3, 1, 2).contiguous()
+
+
+def bilinear_sample(data, grid):
+    """data (N, C, H, W) at grid (N, 2, H', W') of x and y, -1 and 1 being the outermost centres; zeros outside."""
+    return aten.grid_sampler_2d(data, grid.permute(0, 2, 3, 1), 0, 0, True)
+
+
+def bilinear_sample_grad(dy, data, grid):
+    """Gradients of `bilinear_sample` with respect to data and grid."""
+    ddata, dgrid = aten.grid_sampler_2d_backward(dy, data, grid.permute(0, 2, 3, 1), 0, 0, True, [True, True])
+    return ddata, dgrid.permute(0, 3, 1, 2).contiguous()
+
+
+def resize_bilinear(x, size, align_corners):
+    """x (N, C, H, W) in another size; align_corners: the outermost centres stay where they are."""
+    return aten.upsample_bilinear2d(x, list(size), align_corners, None, None).contiguous()
+
+
+def resize_bilinear_grad(dy, x_shape, align_corners):
+    """Gradient of `resize_bilinear` with respect to x of shape `x_shape`."""
+    return aten.upsample_bilinear2d_backward(
+        dy, list(dy.shape[2:]), list(x_shape), align_corners, None, None
+    ).contiguous()
+
+
+def adaptive_avg_pool(x, size):
+    """Means of size[0] x size[1] cells that cover x (N, C, H, W) evenly, overlapping where they do not divide it."""
+    return aten._adaptive_avg_pool2d(x, list(size)).contiguous()
+
+
+def adaptive_avg_pool_grad(dy, x_shape):
+    """Gradient of `adaptive_avg_pool` with respect to x of shape `x_shape`."""
+    return aten._adaptive_avg_pool2d_backward(dy, dy.new_empty(x_shape)).contiguous()
+
+
+def columns(x, kernel, stride, dilate, pad):
+    """What the windows of a convolution see: (N, C places of the kernel, windows) of x (N, C, H, W)."""
+    return aten.im2col(x, list(kernel), list(dilate), list(pad), list(stride))
+
+
+def columns_grad(dy, size, kernel, stride, dilate, pad):
+    """Columns added up where `columns` took them from: (N, C, *size)."""
+    return aten.col2im(dy, list(size), list(kernel), list(dilate), list(pad), list(stride))
+
+
+# ---------------------------------------------------------------------------------------------- samples of regions
+
+
+def _aligned_samples(rois, pooled, scale, ratio, aligned):
+    """(image, ys, xs, count, valid) of the samples: see `_grid`; coordinates (regions, cells, samples a cell)."""
+    if rois.shape[1] == 4:
+        image, corners = rois.new_zeros(rois.shape[0]), rois
+    else:
+        image, corners = rois[:, 0], rois[:, 1:]
+    corners = corners.float() * scale - (0.5 if aligned else 0.0)
+    extent = corners[:, 2:] - corners[:, :2]
+    if not aligned:
+        extent = extent.clamp(min=1.0)  # malformed regions are one pixel
+    ys, height = _along(corners[:, 1], extent[:, 1], pooled[0], ratio)
+    xs, width = _along(corners[:, 0], extent[:, 0], pooled[1], ratio)
+    return _grid(image, ys, xs, height, width)
+
+
+def _rotated_samples(rois, pooled, scale, ratio):
+    centre = rois[:, 1:3].float() * scale
+    extent = (rois[:, 3:5].float() * scale).clamp(min=1.0)
+    angle = rois[:, 5].float() * (math.pi / 180)
+    ys, height = _along(-extent[:, 1] / 2, extent[:, 1], pooled[0], ratio)
+    xs, width = _along(-extent[:, 0] / 2, extent[:, 0], pooled[1], ratio)
+    image, ys, xs, count, valid = _grid(rois[:, 0], ys, xs, height, width)
+    cos, sin = (f(angle).reshape(-1, 1, 1) for f in (torch.cos, torch.sin))
+    x = xs * cos + ys * sin + centre[:, 0].reshape(-1, 1, 1)
+    y = ys * cos - xs * sin + centre[:, 1].reshape(-1, 1, 1)
+    return image, y, x, count, valid
+
+
+def _along(start, extent, cells, ratio):
+    """Coordinates of samples on one axis (regions, cells, most samples of any) and each region's samples a cell."""
+    size = extent / cells
+    samples = torch.full_like(size, ratio) if ratio > 0 else torch.ceil(size)
+    most = ratio if ratio > 0 else max(1, int(samples.max())) if samples.numel() else 1
+    place = torch.arange(most, dtype=torch.float32, device=start.device) + 0.5
+    cell = torch.arange(cells, dtype=torch.float32, device=start.device).reshape(-1, 1)
+    size = size.reshape(-1, 1, 1)
+    return start.reshape(-1, 1, 1) + cell * size + place * size / samples.reshape(-1, 1, 1), samples
+
+
+def _grid(image, ys, xs, height, width):
+    """All pairs of the coordinates of two axes: (regions, cells, samples), the samples that a region has not invalid."""
+    regions, rows, tall = ys.shape
+    columns, wide = xs.shape[1:]
+    shape = (regions, rows, columns, tall, wide)
+    valid = (torch.arange(tall, device=ys.device).reshape(-1, 1) < height.reshape(-1, 1, 1)) & (
+        torch.arange(wide, device=ys.device) < width.reshape(-1, 1, 1)
+    )
+    ys, xs = ys[:, :, None, :, None].expand(shape), xs[:, None, :, None, :].expand(shape)
+    valid = valid[:, None, None].expand(shape)
+    image = image.to(torch.int64)
+    valid = (valid & (image >= 0).reshape(-1, 1, 1, 1, 1)).reshape(regions, rows * columns, tall * wide)
+    count = (height * width).reshape(-1, 1, 1)
+    return image.clamp(min=0), ys.reshape(valid.shape), xs.reshape(valid.shape), count, valid
+
+
+def _weights(samples, size):
+    """Places in (N, H, W) and weights of the four neighbours of each sample: (regions, cells, 4 samples)."""
+    image, y, x, count, valid = samples
+    height, width = size
+    valid = valid & (y >= -1.0) & (y <= height) & (x >= -1.0) & (x <= width)
+    share = valid / count
+    rows, columns = _neighbours(y, height), _neighbours(x, width)
+    start = image.reshape(-1, 1, 1) * (height * width)
+    places = [start + row * width + column for row, _ in rows for column, _ in columns]
+    weights = [down * right * share for _, down in rows for _, right in columns]
+    return torch.cat(places, -1), torch.cat(weights, -1)
+
+
+def _neighbours(x, n):
+    x = torch.nan_to_num(x).clamp(0, n - 1)
+    low = x.floor()
+    part = x - low
+    low = low.to(torch.int64)
+    return (low, 1 - part), ((low + 1).clamp_(max=n - 1), part)
+
+
+def _pool_samples(data, samples, pooled, by_position):
+    batch, channels, *size = data.shape
+    cells = math.prod(pooled)
+    regions = samples[1].shape[0]
+    channels //= cells if by_position else 1
+    if not regions or data.is_meta:
+        return data.new_zeros((regions, channels, *pooled))
+    places, weights = _weights(samples, size)
+    places = places.clamp_(max=batch * size[0] * size[1] - 1)
+    rows = _rows(data, cells if by_position else 1)
+    if by_position:
+        places = places * cells + torch.arange(cells, device=data.device).reshape(-1, 1)
+    y = _bags(rows, places.reshape(-1), weights.reshape(-1), _even(regions * cells, places.shape[-1], data.device))
+    return y.reshape(regions, cells, channels).transpose(1, 2).reshape(regions, channels, *pooled).to(data.dtype)
+
+
+def _spread_samples(dy, samples, pooled, by_position, data_shape):
+    batch, channels, *size = data_shape
+    cells, regions = math.prod(pooled), dy.shape[0]
+    if not regions or dy.is_meta:
+        return dy.new_zeros(data_shape)
+    channels //= cells if by_position else 1
+    kinds = cells if by_position else 1
+    places, weights = _weights(samples, size)
+    if by_position:
+        places = places * cells + torch.arange(cells, device=dy.device).reshape(-1, 1)
+    count = batch * size[0] * size[1] * kinds
+    owner = torch.arange(regions * cells, device=dy.device).reshape(-1, 1).expand(-1, places.shape[-1]).reshape(-1)
+    places, order = places.reshape(-1).sort(stable=True)
+    starts = torch.searchsorted(places, torch.arange(count, device=dy.device))
+    head = _accumulated(dy).reshape(regions, channels, cells).transpose(1, 2).reshape(-1, channels)
+    dx = _bags(head, owner[order], weights.reshape(-1)[order], starts)
+    dx = dx.reshape(batch, *size, kinds, channels).permute(0, 4, 3, 1, 2)
+    return dx.reshape(data_shape).to(dy.dtype)
+
+
+def _rows(data, kinds):
+    """(N, C, H, W) as rows of channels, one a place, or `kinds` a place: channel c * kinds + k is c of row kind k."""
+    batch, channels, height, width = data.shape
+    parts = _accumulated(data).reshape(batch, channels // kinds, kinds, height, width)
+    return parts.permute(0, 3, 4, 2, 1).reshape(-1, channels // kinds)
+
+
+def _bags(rows, places, weights, starts):
+    """Weighted sums of rows; bag i holds the places from starts[i] on."""
+    return aten._embedding_bag(rows, places, starts, False, _SUM, False, weights.to(rows.dtype), False)[0]
+
+
+def _even(bags, length, device):
+    return torch.arange(0, bags * length, length, device=device)
+
+
+def _cells(low, high, cells, length):
+    """First place and number of places of the cells of regions [low, high] on an axis, cut to the data."""
+    extent = (high - low + 1).clamp(min=1).float().reshape(-1, 1)
+    size = extent / cells
+    cell = torch.arange(cells, device=low.device)
+    start = (cell * size).floor().to(torch.int64) + low.reshape(-1, 1)
+    end = ((cell + 1) * size).ceil().to(torch.int64) + low.reshape(-1, 1)
+    start, end = start.clamp(0, length), end.clamp(0, length)
+    return start, end - start
+
+
+def _rounded(x):
+    """To the nearest integer, halves away from zero, as C rounds."""
+    return torch.sign(x) * torch.floor(x.abs() + 0.5)
+
+
+def _accumulated(x):
+    return x.to(_accumulator(x.dtype))
+
+
+def _accumulator(dtype):
+    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype

@@ -1,0 +1,395 @@
+"""Regions of feature maps, sampling of images at fractional places, and changes of their size."""
+
+import math
+
+from core import kernels
+from core.base import MXNetError
+from core.dtypes import dtype_name
+from core.ops.attributes import Bool, Choice, Float, Int, OptBool, OptFloat, Shape
+from core.ops.registry import F, composite, gradient, operator
+
+K = kernels.vision
+
+
+# ---------------------------------------------------------------------------------------------- regions
+
+
+@operator("ROIPooling", aliases=("_npx_roi_pooling",), outputs=2, visible=1)
+def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: Float):
+    """Maxima over pooled_size cells of each region: (regions, C, *pooled_size) (Girshick, 2015).
+
+    data (N, C, H, W); rois (regions, 5): image, left, top, right, bottom in pixels, times spatial_scale in data.
+    """
+    _check_regions("ROIPooling", data, rois, (5,), pooled_size)
+    return K.roi_pool(data, rois, pooled_size, spatial_scale)
+
+
+@gradient(roi_pooling)
+def _(head, out1, data_shape):
+    return [F._roi_pooling_grad(head, out1, shape=data_shape), None]
+
+
+@operator("_roi_pooling_grad")
+def _roi_pooling_grad(head, places, *, shape: Shape):
+    """The head added up at the places of the maxima."""
+    return K.roi_pool_grad(head, places, shape)
+
+
+@gradient(_roi_pooling_grad)
+def _(head1, places):
+    return [F._roi_pooling_gather(head1, places), None]
+
+
+@operator("_roi_pooling_gather")
+def _roi_pooling_gather(data, places):
+    """The elements that region pooling chose."""
+    return K.roi_pool_gather(data, places)
+
+
+@gradient(_roi_pooling_gather)
+def _(head, places, data_shape):
+    return [F._roi_pooling_grad(head, places, shape=data_shape), None]
+
+
+@operator("_contrib_ROIAlign")
+def roi_align(
+    data, rois, *, pooled_size: Shape, spatial_scale: Float, sample_ratio: Int = -1, position_sensitive: Bool = False,
+    aligned: Bool = False,
+):  # fmt: skip
+    """Means of bilinear samples over pooled_size cells of each region (He et al., 2017).
+
+    data (N, C, H, W); rois (regions, 5): image, left, top, right, bottom; image -1 gives zeros. sample_ratio: samples
+    a cell on each axis, from 1 on; otherwise as many as the cell is long. aligned: pixels have their centres at 0.5.
+    position_sensitive: each cell reads its own share of the channels.
+    """
+    _check_regions("ROIAlign", data, rois, (4, 5), pooled_size)
+    if position_sensitive and data.shape[1] % math.prod(pooled_size):
+        raise MXNetError(f"ROIAlign: {data.shape[1]} channels cannot be shared among {math.prod(pooled_size)} cells")
+    return K.roi_align(data, rois, pooled_size, spatial_scale, sample_ratio, aligned, position_sensitive)
+
+
+@gradient(roi_align)
+def _(head, rois, data_shape, attrs):
+    return [F._roi_align_grad(head, rois, shape=data_shape, **vars(attrs)), None]
+
+
+@operator("_roi_align_grad")
+def _roi_align_grad(
+    head, rois, *, shape: Shape, pooled_size: Shape, spatial_scale: Float, sample_ratio: Int, position_sensitive: Bool,
+    aligned: Bool,
+):  # fmt: skip
+    """The head spread over the samples of its cells."""
+    return K.roi_align_grad(head, rois, pooled_size, spatial_scale, sample_ratio, aligned, position_sensitive, shape)
+
+
+@gradient(_roi_align_grad)
+def _(head1, rois, attrs):
+    options = {name: value for name, value in vars(attrs).items() if name != "shape"}
+    return [F._contrib_ROIAlign(head1, rois, **options), None]
+
+
+@operator("_contrib_RROIAlign")
+def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Float, sampling_ratio: Int = -1):
+    """ROIAlign of rotated regions: rois (regions, 6) of image, centre x and y, width, height, degrees (Ma et al., 2018)."""
+    _check_regions("RROIAlign", data, rois, (6,), pooled_size)
+    return K.rotated_roi_align(data, rois, pooled_size, spatial_scale, sampling_ratio)
+
+
+@gradient(rotated_roi_align)
+def _(head, rois, data_shape, attrs):
+    return [F._rotated_roi_align_grad(head, rois, shape=data_shape, **vars(attrs)), None]
+
+
+@operator("_rotated_roi_align_grad")
+def _rotated_roi_align_grad(head, rois, *, shape: Shape, pooled_size: Shape, spatial_scale: Float, sampling_ratio: Int):
+    """The head spread over the samples of its cells."""
+    return K.rotated_roi_align_grad(head, rois, pooled_size, spatial_scale, sampling_ratio, shape)
+
+
+@gradient(_rotated_roi_align_grad)
+def _(head1, rois, attrs):
+    options = {name: value for name, value in vars(attrs).items() if name != "shape"}
+    return [F._contrib_RROIAlign(head1, rois, **options), None]
+
+
+def _check_regions(name, data, rois, widths, pooled):
+    if data.dim() != 4:
+        raise MXNetError(f"{name} takes data (batch, channels, height, width), given the shape {tuple(data.shape)}")
+    if rois.dim() != 2 or rois.shape[1] not in widths:
+        accepted = " or ".join(map(str, widths))
+        raise MXNetError(f"{name} takes rois (regions, {accepted}), given the shape {tuple(rois.shape)}")
+    if len(pooled) != 2 or min(pooled) < 1:
+        raise MXNetError(f"{name}: pooled_size={pooled} does not fit; accepted are two lengths from 1 on")
+
+
+# ---------------------------------------------------------------------------------------------- sampling
+
+
+@operator("BilinearSampler")
+def bilinear_sampler(data, grid, *, cudnn_off: OptBool = None):
+    """data (N, C, H, W) at the places of grid (N, 2, H', W'), zeros outside (Jaderberg et al., 2015).
+
+    grid holds x and y; -1 and 1 are the centres of the outermost pixels.
+    """
+    if data.dim() != 4 or grid.dim() != 4 or grid.shape[1] != 2 or grid.shape[0] != data.shape[0]:
+        raise MXNetError(
+            f"BilinearSampler takes data (N, C, H, W) and grid (N, 2, H', W'), given the shapes {tuple(data.shape)} and "
+            f"{tuple(grid.shape)}"
+        )
+    return K.bilinear_sample(data, grid)
+
+
+@gradient(bilinear_sampler)
+def _(head, data, grid):
+    return F._bilinear_sampler_grad(head, data, grid)
+
+
+@operator("_bilinear_sampler_grad", outputs=2)
+def _bilinear_sampler_grad(head, data, grid):
+    """Gradients of the bilinear sampler with respect to data and grid."""
+    return K.bilinear_sample_grad(head, data, grid)
+
+
+@composite("GridGenerator")
+def grid_generator(data, *, transform_type: Choice("affine", "warp"), target_shape: Shape = (0, 0)):
+    """Places to sample (N, 2, H, W): x and y from -1 to 1.
+
+    affine: data (N, 6), the rows of a 2 x 3 matrix that maps the places of an image of target_shape. warp: data
+    (N, 2, H, W) of shifts in pixels.
+    """
+    if transform_type == "affine":
+        if len(target_shape) != 2 or min(target_shape) < 1:
+            raise MXNetError(f"GridGenerator: target_shape={target_shape} does not fit; (height, width) is accepted")
+        height, width = target_shape
+        x, y = _centres(data, height, width)
+        if data.shape[1:] != (6,):
+            raise MXNetError(f"GridGenerator(affine) takes data (N, 6), given the shape {data.shape}")
+        places = F.stack(x, y, F.ones_like(x), axis=0)
+        matrix = F.Reshape(data, shape=(-1, 3))
+        return F.Reshape(F.dot(matrix, places), shape=(-1, 2, height, width))
+    if data.ndim != 4 or data.shape[1] != 2:
+        raise MXNetError(f"GridGenerator(warp) takes data (N, 2, H, W), given the shape {data.shape}")
+    height, width = data.shape[2:]
+    grid = F.Reshape(F.stack(*_centres(data, height, width), axis=0), shape=(1, 2, height, width))
+    halves = F.stack(*(F.ones_like(grid) * (2.0 / max(n - 1, 1)) for n in (width, height)), axis=0)
+    halves = F.Reshape(F.slice_axis(F.Reshape(halves, shape=(2, -1)), axis=1, begin=0, end=1), shape=(1, 2, 1, 1))
+    return F.broadcast_add(F.broadcast_mul(data, halves), grid)
+
+
+def _centres(data, height, width):
+    """x and y of the pixels of an image, row by row, from -1 to 1."""
+    place = F._arange_like(data, length=height * width)
+    row = F.floor(place / float(width))
+    column = place - row * float(width)
+    kind = dtype_name(data.dtype)
+    return tuple(F.Cast(p * (2.0 / max(n - 1, 1)) - 1.0, dtype=kind) for p, n in ((column, width), (row, height)))
+
+
+@composite("SpatialTransformer")
+def spatial_transformer(
+    data, loc, *, target_shape: Shape = (0, 0), transform_type: Choice("affine"), sampler_type: Choice("bilinear"),
+    cudnn_off: OptBool = None,
+):  # fmt: skip
+    """data (N, C, H, W) under the affine maps loc (N, 6), in size target_shape (Jaderberg et al., 2015)."""
+    size = tuple(t or n for t, n in zip(target_shape, data.shape[2:], strict=True))
+    return F.BilinearSampler(data, F.GridGenerator(loc, transform_type="affine", target_shape=size))
+
+
+@composite("Correlation")
+def correlation(
+    data1, data2, *, kernel_size: Int = 1, max_displacement: Int = 1, stride1: Int = 1, stride2: Int = 1,
+    pad_size: Int = 0, is_multiply: Bool = True,
+):  # fmt: skip
+    """Correlation of patches of two maps (N, C, H, W): a channel for each displacement (Fischer et al., 2015).
+
+    The mean over channels and a kernel_size square of the products (is_multiply) or absolute differences of data1 and
+    data2 displaced by up to max_displacement in steps of stride2, at every stride1-th place.
+    """
+    if kernel_size % 2 == 0:
+        raise MXNetError(f"Correlation: kernel_size={kernel_size} does not fit; an odd number is accepted")
+    border = max_displacement + kernel_size // 2
+    widths = (0, 0, 0, 0, *[pad_size] * 4)
+    first, second = (F.Pad(d, mode="constant", pad_width=widths) if pad_size else d for d in (data1, data2))
+    rows, columns = (-(-(n - 2 * border) // stride1) for n in first.shape[2:])
+    if rows < 1 or columns < 1:
+        raise MXNetError(f"Correlation: data {data1.shape} with pad_size={pad_size} has no place for displacements")
+    spans = [(n - 1) * stride1 + kernel_size for n in (rows, columns)]
+    here = _window(first, max_displacement, max_displacement, spans)
+    reach = max_displacement // stride2
+    steps = [s * stride2 for s in range(-reach, reach + 1)]
+    channels = []
+    for down in steps:
+        for right in steps:
+            there = _window(second, max_displacement + down, max_displacement + right, spans)
+            both = here * there if is_multiply else F.where(here >= there, here - there, there - here)
+            channels.append(F.sum(both, axis=1, keepdims=True))
+    y = F.Concat(*channels, dim=1) if len(channels) > 1 else channels[0]
+    if kernel_size > 1 or stride1 > 1:
+        y = F.Pooling(y, kernel=(kernel_size,) * 2, stride=(stride1,) * 2, pool_type="sum")
+    return y / float(kernel_size**2 * data1.shape[1])
+
+
+def _window(data, top, left, spans):
+    part = F.slice_axis(data, axis=2, begin=top, end=top + spans[0])
+    return F.slice_axis(part, axis=3, begin=left, end=left + spans[1])
+
+
+# ---------------------------------------------------------------------------------------------- sizes
+
+
+@composite("_contrib_BilinearResize2D")
+def bilinear_resize(
+    data, like=None, *, height: Int = 1, width: Int = 1, scale_height: OptFloat = None, scale_width: OptFloat = None,
+    mode: Choice("size", "odd_scale", "like", "to_even_down", "to_even_up", "to_odd_down", "to_odd_up") = "size",
+    align_corners: Bool = True,
+):  # fmt: skip
+    """data (N, C, H, W) in another size by bilinear interpolation.
+
+    mode: "size" (height and width, or scale_height and scale_width times the size), "odd_scale" (the scaled size, made
+    odd), "like" (that of `like`), or the nearest even or odd size from below or above. align_corners: the centres of the
+    outermost pixels stay where they are.
+    """
+    size = data.shape[2:]
+    if mode == "like":
+        target = like.shape[2:]
+    elif mode.startswith("to_"):
+        _, parity, direction = mode.split("_")
+        step = 1 if direction == "up" else -1
+        target = tuple(n if n % 2 == (parity == "odd") else n + step for n in size)
+    elif scale_height is not None and scale_width is not None:
+        scaled = tuple(int(n * s) for n, s in zip(size, (scale_height, scale_width), strict=True))
+        target = scaled if mode == "size" else tuple(n if n % 2 else n + 1 for n in scaled)
+    else:
+        target = (height, width)
+    return F._resize_bilinear(data, size=target, align_corners=align_corners)
+
+
+@operator("_resize_bilinear")
+def _resize_bilinear(data, *, size: Shape, align_corners: Bool):
+    """Bilinear interpolation of (N, C, H, W) to `size`."""
+    if data.dim() != 4 or min(size) < 1:
+        raise MXNetError(
+            f"BilinearResize2D takes (N, C, H, W) and a size from 1 on, given the shape {tuple(data.shape)}, size {size}"
+        )
+    return K.resize_bilinear(data, size, align_corners)
+
+
+@gradient(_resize_bilinear)
+def _(head, data_shape, attrs):
+    return [F._resize_bilinear_grad(head, shape=data_shape, align_corners=attrs.align_corners)]
+
+
+@operator("_resize_bilinear_grad")
+def _resize_bilinear_grad(head, *, shape: Shape, align_corners: Bool):
+    """The adjoint of the interpolation."""
+    return K.resize_bilinear_grad(head, shape, align_corners)
+
+
+@gradient(_resize_bilinear_grad)
+def _(head1, head_shape, attrs):
+    return [F._resize_bilinear(head1, size=head_shape[2:], align_corners=attrs.align_corners)]
+
+
+@operator("_contrib_AdaptiveAvgPooling2D")
+def adaptive_avg_pooling(data, *, output_size: Shape = ()):
+    """Means of output_size (height, width; one number for both; default 1) cells of (N, C, H, W)."""
+    size = tuple(output_size) or (1,)
+    if data.dim() != 4 or len(size) > 2 or min(size) < 1:
+        raise MXNetError(
+            f"AdaptiveAvgPooling2D takes (N, C, H, W) and one or two lengths, given {tuple(data.shape)}, {output_size}"
+        )
+    return K.adaptive_avg_pool(data, (size[0], size[-1]))
+
+
+@gradient(adaptive_avg_pooling)
+def _(head, data_shape):
+    return [F._adaptive_avg_pooling_grad(head, shape=data_shape)]
+
+
+@operator("_adaptive_avg_pooling_grad")
+def _adaptive_avg_pooling_grad(head, *, shape: Shape):
+    """Each head shared among the elements of its cell."""
+    return K.adaptive_avg_pool_grad(head, shape)
+
+
+@gradient(_adaptive_avg_pooling_grad)
+def _(head1, head_shape):
+    return [F._contrib_AdaptiveAvgPooling2D(head1, output_size=head_shape[2:])]
+
+
+@composite("UpSampling")
+def up_sampling(
+    *data, scale: Int, num_filter: Int = 0, sample_type: Choice("nearest", "bilinear"),
+    multi_input_mode: Choice("concat", "sum") = "concat", num_args: Int = 1, workspace: Int = 512,
+):  # fmt: skip
+    """(N, C, H, W) with every pixel repeated (nearest), or with a learned transposed convolution (bilinear).
+
+    nearest takes several arrays, brings all of them to the size of the first one's result, and joins them along the
+    channels or adds them. bilinear takes data and a weight (num_filter, 1, k, k), k = 2 scale - scale % 2.
+    """
+    if sample_type == "bilinear":
+        if len(data) != 2:
+            raise MXNetError(f"UpSampling(bilinear) takes data and weight, given {len(data)} arrays")
+        kernel, pad = 2 * scale - scale % 2, scale // 2  # the ceiling of (scale - 1) / 2
+        return F.Deconvolution(
+            *data, kernel=(kernel,) * 2, stride=(scale,) * 2, pad=(pad,) * 2, num_filter=num_filter,
+            num_group=num_filter, no_bias=True,
+        )  # fmt: skip
+    target = tuple(n * scale for n in data[0].shape[2:])
+    grown = []
+    for x in data:
+        times = target[0] // x.shape[2]
+        if tuple(n * times for n in x.shape[2:]) != target:
+            raise MXNetError(f"UpSampling: data {x.shape} cannot be repeated to the size {target}")
+        grown.append(F.repeat(F.repeat(x, repeats=times, axis=2), repeats=times, axis=3))
+    if len(grown) == 1:
+        return grown[0]
+    return F.add_n(*grown) if multi_input_mode == "sum" else F.Concat(*grown, dim=1)
+
+
+@composite("Crop")
+def crop(*data, num_args: Int = 1, offset: Shape = (0, 0), h_w: Shape = (0, 0), center_crop: Bool = False):
+    """The window of (N, C, H, W) at `offset` (or in the middle) of size h_w, or of the size of a second array."""
+    if len(data) not in (1, 2):
+        raise MXNetError(f"Crop takes one or two arrays, given {len(data)}")
+    size = data[0].shape[2:]
+    target = data[1].shape[2:] if len(data) == 2 else h_w
+    if center_crop:
+        offset = tuple((n - t) // 2 for n, t in zip(size, target, strict=True))
+    if any(t < 1 or o < 0 or o + t > n for n, t, o in zip(size, target, offset, strict=True)):
+        raise MXNetError(f"Crop: a window of {target} at {offset} is not inside data of {size}")
+    return _window(data[0], *offset, target)
+
+
+# ---------------------------------------------------------------------------------------------- windows
+
+
+@operator("im2col")
+def im2col(data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
+    """What the windows of a convolution see: (N, C places of the kernel, windows) of data (N, C, H, W)."""
+    return K.columns(data, *_windows("im2col", data, 4, kernel, stride, dilate, pad))
+
+
+@gradient(im2col)
+def _(head, data_shape, attrs):
+    return [F.col2im(head, output_size=data_shape[2:], **vars(attrs))]
+
+
+@operator("col2im")
+def col2im(data, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
+    """Columns (N, C places of the kernel, windows) added up where `im2col` takes them from: (N, C, *output_size)."""
+    return K.columns_grad(data, output_size, *_windows("col2im", data, 3, kernel, stride, dilate, pad))
+
+
+@gradient(col2im)
+def _(head, attrs):
+    options = {name: value for name, value in vars(attrs).items() if name != "output_size"}
+    return [F.im2col(head, **options)]
+
+
+def _windows(name, data, dims, kernel, stride, dilate, pad):
+    if data.dim() != dims or len(kernel) != 2:
+        raise MXNetError(
+            f"{name} takes {dims} dimensions and a kernel of two lengths, given {tuple(data.shape)}, {kernel}"
+        )
+    return kernel, stride or (1, 1), dilate or (1, 1), pad or (0, 0)
