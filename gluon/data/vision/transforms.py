@@ -355,17 +355,17 @@ class RandomApply(Sequential):
         return x if random.random() >= self.p else super().forward(x)
 
 
-class HybridRandomApply(HybridSequential):
+class HybridRandomApply(_Pixels, HybridBlock):
     """`RandomApply` of a transform that can be hybridized; draws on the device."""
 
     def __init__(self, transforms: HybridBlock | Sequence[HybridBlock], p: float = 0.5):
         super().__init__()
-        self.add(transforms if isinstance(transforms, HybridBlock) else HybridCompose(transforms))
+        self.transforms = transforms if isinstance(transforms, HybridBlock) else HybridCompose(transforms)
         self.p = p
 
     def hybrid_forward(self, F, x):
         drawn = F.random.uniform(0, 1, shape=(1,))
-        return F.contrib.cond(drawn < self.p, lambda: super(HybridRandomApply, self).hybrid_forward(F, x), lambda: x)
+        return F.contrib.cond(drawn < self.p, lambda: self.transforms(x), lambda: x)
 
 
 def _operators(F):

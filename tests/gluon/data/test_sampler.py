@@ -51,3 +51,9 @@ def test_batch_sampler_refuses_what_it_does_not_know():
         BatchSampler(SequentialSampler(7), 3, "drop")
     with pytest.raises(ValueError, match="1 or more"):
         BatchSampler(SequentialSampler(7), 0)
+
+
+def test_the_place_of_mxnet_1():
+    from gluon.contrib.data import sampler
+
+    assert sampler.IntervalSampler is IntervalSampler

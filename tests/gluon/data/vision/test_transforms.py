@@ -151,11 +151,16 @@ def test_rotation():
             T.RandomRotation(**options)
 
 
-def test_random_apply():
-    for p, expected in ((0, 2), (1, 1)):
-        assert T.RandomApply(T.CropResize(0, 0, 1, 2), p)(image()).shape[1] == {2: 17, 1: 1}[expected]
-    applied = [T.RandomApply([T.CropResize(0, 0, 3, 2), T.CropResize(0, 0, 1, 2)])(image()).shape[1] for _ in range(60)]
+@pytest.mark.parametrize("kind", [T.RandomApply, T.HybridRandomApply])
+def test_random_apply(kind):
+    for p, width in ((0, 17), (1, 1)):
+        assert kind(T.CropResize(0, 0, 1, 2), p)(image()).shape[1] == width
+    twice = kind([T.CropResize(0, 0, 3, 2), T.CropResize(0, 0, 1, 2)])
+    applied = [twice(image()).shape[1] for _ in range(60)]
     assert set(applied) == {1, 17} and 15 < applied.count(1) < 45
+
+
+def test_hybrid_compose_takes_hybrid_transforms_alone():
     with pytest.raises(ValueError, match="CenterCrop"):
         T.HybridCompose([T.CenterCrop(3)])
 
