@@ -17,12 +17,8 @@ def _rnn(
     p: Float, training, key,
 ):  # fmt: skip
     """A recurrent network of several layers and directions: output, last state, and for lstm the last cell."""
-    from core import autograd  # it imports the table
-
-    # Predictions are differentiated too; without dropout training differs by nothing but what is kept for that.
-    keep = training or autograd.is_recording()
     y, hn, cn, reserve = kernels.rnn.rnn(
-        data, parameters, state, state_cell, mode, state_size, num_layers, bidirectional, p, key, keep
+        data, parameters, state, state_cell, mode, state_size, num_layers, bidirectional, p, key, training
     )
     return ((y, hn) if cn is None else (y, hn, cn)), reserve
 
@@ -30,6 +26,7 @@ def _rnn(
 @gradient(_rnn)
 def _(heads, data, parameters, state, state_cell, out, attrs, reserve):
     how = {k: v for k, v in vars(attrs).items() if k != "training"}
+    how["p"] = attrs.p if attrs.training else 0.0  # predictions are differentiated too, without dropout
     return F._rnn_grad(
         *heads, *([None] if len(heads) < 3 else []), data, parameters, state, state_cell, out, reserve=reserve, **how
     )
