@@ -50,9 +50,11 @@ def compare(network: str, rounds: int, steps: int) -> list[dict]:
     for contender in contenders.values():
         contender.steps(3 * steps)
     turns = {name: [] for name in contenders}
+    order = list(contenders)
     for _ in range(rounds):
-        for name, contender in contenders.items():
-            turns[name].append(contender.steps(steps))
+        for name in order:
+            turns[name].append(contenders[name].steps(steps))
+        order.append(order.pop(0))  # nobody always comes after the same neighbour
     for contender in contenders.values():
         contender.close()
 

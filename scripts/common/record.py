@@ -49,7 +49,8 @@ class Record:
             value = self.facts[key]
             if isinstance(value, dict):
                 value = ", ".join(f"{name} {what}" for name, what in value.items())
-            self.say(f"{key}: {value}")
+            if value not in (None, ""):
+                self.say(f"{key}: {value}")
         self.say("started", self.facts["times"]["started"])
 
     def say(self, text: str, times: str = "") -> None:
