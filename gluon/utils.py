@@ -9,12 +9,15 @@ from collections.abc import Sequence
 
 from core import ndarray as nd
 from core.context import Context
+from core.ops.registry import F
+from gluon.block import HookHandle
 from gluon.store import DownloadError, check_sha1, download, replace_file
 from gluon.store import repo_file_url as _get_repo_file_url  # noqa: F401 - the name that toolkits import
 from gluon.store import repo_url as _get_repo_url  # noqa: F401
 
 __all__ = [
     "DownloadError",
+    "HookHandle",
     "check_sha1",
     "clip_global_norm",
     "download",
@@ -70,14 +73,20 @@ def clip_global_norm(arrays: Sequence, max_norm: float, check_isfinite: bool = T
     if not arrays:
         raise ValueError("clip_global_norm needs at least one array")
     context = arrays[0].ctx
-    squares = [(array.astype("float32") ** 2).sum().reshape((1,)).as_in_context(context) for array in arrays]
+    by_context: dict[Context, list] = {}
+    for array in arrays:
+        by_context.setdefault(array.ctx, []).append(array)
+    squares = [
+        F.multi_sum_sq(*group, num_arrays=len(group)).astype("float32").sum().reshape((1,)).as_in_context(context)
+        for group in by_context.values()
+    ]
     total = sum(squares[1:], squares[0]).sqrt()
     scale = (max_norm / (total + 1e-8)).clip(0, 1)
     for array in arrays:
         array *= scale.as_in_context(array.ctx).astype(array.dtype)
     if not check_isfinite:
         return total
-    norm = total.asscalar()
+    norm = total.item()
     if not math.isfinite(norm):
         warnings.warn("nan or inf is detected. Clipping results will be undefined.", stacklevel=2)
     return norm

@@ -64,6 +64,14 @@ def test_clip_global_norm_over_contexts_and_types_without_waiting():
     assert given[2].dtype == np.float16 and given[1].ctx == cpu(1)
 
 
+def test_clip_global_norm_of_np_arrays():
+    from core import numpy
+
+    given = [numpy.array([3.0, 4.0]), numpy.array([[12.0]])]
+    assert utils.clip_global_norm(given, 6.5) == pytest.approx(13)
+    assert type(given[0]) is numpy.ndarray and given[0].asnumpy() == pytest.approx([1.5, 2])
+
+
 def test_clip_global_norm_warns_of_what_is_not_finite():
     with pytest.warns(UserWarning, match="nan or inf"):
         assert np.isnan(utils.clip_global_norm([nd.array([np.nan, 4.0])], 1))
