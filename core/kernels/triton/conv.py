@@ -319,7 +319,7 @@ def _gather_gemm(
     sums = tl.zeros((BLOCK_M, BLOCK_N), ACCUMULATOR)
     for start in tl.range(split * k_each, tl.minimum(split * k_each + k_each, taps * read), BLOCK_K):
         if UNIFORM:
-            tap, channel = start // read, start % read + inner
+            tap, channel = start // read, tl.multiple_of(start % read, BLOCK_K) + inner
         else:
             tap, channel = (start + inner) // read, (start + inner) % read
         tap_d, tap_h, tap_w = unravel3(tap, taps_h, taps_w)
@@ -374,7 +374,7 @@ def _weight_gemm(
     columns = column * BLOCK_N + tl.arange(0, BLOCK_N)
     inner = tl.arange(0, BLOCK_K)
     if UNIFORM:
-        tap, channel = column * BLOCK_N // c, column * BLOCK_N % c + tl.arange(0, BLOCK_N)
+        tap, channel = column * BLOCK_N // c, tl.multiple_of(column * BLOCK_N % c, BLOCK_N) + tl.arange(0, BLOCK_N)
     else:
         tap, channel = columns // c, columns % c
     tap_d, tap_h, tap_w = unravel3(tap, KERNEL[1], KERNEL[2])
