@@ -85,7 +85,12 @@ def create(op: Operator, attrs: dict, ctx, kind: type, out=None):
     ctx = ctx or current_context()
     if op.rng:
         attrs = {**attrs, "key": random.next_key(ctx)}
-    results = op.forward(ctx=ctx, **attrs)
+    try:
+        results = op.forward(ctx=ctx, **attrs)
+    except RuntimeError as error:
+        if isinstance(error, MXNetError):
+            raise
+        raise MXNetError(f"{op.name} cannot make an array from {attrs}: {str(error).splitlines()[0]}") from error
     outputs = [kind._wrap(t, ctx) for t in (results if isinstance(results, (tuple, list)) else (results,))]
     if out is not None:
         return assign(op, out, outputs if len(outputs) > 1 else outputs[0])
@@ -101,7 +106,12 @@ def assign(op: Operator, out, result):
         for target, source in zip(out, results, strict=True):
             write(target, source)
         return out
-    write(out, result[0] if isinstance(result, (list, tuple)) else result)
+    result = result[0] if isinstance(result, (list, tuple)) else result
+    if out._data is not None and out.dtype != result.dtype:
+        raise MXNetError(
+            f"{op.name} gives {result.dtype.__name__}, out is of {out.dtype.__name__}; convert with astype"
+        )
+    write(out, result)
     return out
 
 

@@ -14,6 +14,8 @@ from core.ops.registry import TABLE
 def get(array, key):
     """`array[key]`. Basic indexing shares memory where the part is contiguous; advanced indexing copies."""
     kind = type(array)
+    if array.ndim == 0 and key != ():
+        raise IndexError(f"an array without axes takes the index () only, given {key!r}")
     basic, spec, operands = parse(array, key)
     if basic:
         return imperative.apply(TABLE["_slice_view"], [array], {"key": spec, "zero_dim": array._zero_dim}, kind)

@@ -409,7 +409,12 @@ def _install_infix(cls: type, table: dict) -> None:
                     raise MXNetError(
                         "in-place operations (+=, -=, x[:] = ...) on an array that autograd tracks are not supported inside record()"
                     )
-                imperative.write(self, binary(self, other, a, s, r))
+                result = binary(self, other, a, s, r)
+                if result.dtype != self.dtype:
+                    raise MXNetError(
+                        f"the result is {result.dtype.__name__} and has no place in an array of {self.dtype.__name__}"
+                    )
+                imperative.write(self, result)
                 return self
 
             setattr(cls, f"__r{method}__", reflected)

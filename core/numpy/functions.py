@@ -107,10 +107,7 @@ def _binary_function(name: str, array_op: str, reverse: str | None = None):
         if not isinstance(x1, NDArray) and not isinstance(x2, NDArray):
             return getattr(onp, name)(x1, x2)
         result = binary(x1, x2, TABLE[array_op], TABLE[scalar_op], TABLE[reverse or scalar_op])
-        if out is None:
-            return result
-        imperative.write(out, result)
-        return out
+        return result if out is None else imperative.assign(TABLE[array_op], out, result)
 
     function.__name__ = name
     function.__doc__ = f"NumPy's `{name}` of two arrays, or of an array and a number."
@@ -194,14 +191,9 @@ def clip(a, a_min=None, a_max=None, out=None):
 
 def around(x, decimals=0, out=None, **kwargs):
     """Each element to the given number of decimals, halves to even."""
-    if decimals == 0:
-        return imperative.apply(TABLE["rint"], [x], {}, ndarray, out)
     scale = 10.0**decimals
-    result = F.rint(x * scale) / scale
-    if out is None:
-        return result
-    imperative.write(out, result)
-    return out
+    result = F._npi_around(x, scale=scale)
+    return result if out is None else imperative.assign(TABLE["_npi_around"], out, result)
 
 
 round = round_ = around

@@ -81,7 +81,7 @@ def squeeze(x, axis=None):
     for i in axes:
         if x.shape[i] != 1:
             raise ValueError(f"cannot take away axis {i}: its length is {x.shape[i]}, not 1")
-    return F._reshape_to(x, shape=tuple(n for i, n in enumerate(x.shape) if i not in axes))
+    return F._copy(F._reshape_to(x, shape=tuple(n for i, n in enumerate(x.shape) if i not in axes)))
 
 
 def broadcast_to(array, shape):

@@ -62,13 +62,13 @@ def average(a, axis=None, weights=None, returned=False, out=None):
         total = F.full_like(result, fill_value=a.size / builtins.max(result.size, 1))
     else:
         weights = as_array(weights, a)
+        total = sum(weights, axis if weights.shape == a.shape else None)
         if weights.shape != a.shape:
             if axis is None:
                 raise MXNetError("average: an axis is needed where the shapes of array and weights differ")
             shape = [1] * a.ndim
             shape[axis] = a.shape[axis]
             weights = F._broadcast_from(F._reshape_to(weights, shape=tuple(shape)), shape=a.shape)
-        total = sum(weights, axis)
         result = sum(a * weights, axis) / total
     return (result, total) if returned else result
 
@@ -192,7 +192,7 @@ def bincount(x, weights=None, minlength=0):
     if dtype_name(x.dtype) in FLOATS:
         raise TypeError("bincount needs integers")
     counts = onp.bincount(x.asnumpy(), None if weights is None else weights.asnumpy(), minlength)
-    return array(counts, dtype="int64" if weights is None else weights.dtype, ctx=x._ctx)
+    return array(counts, dtype=x.dtype if weights is None else weights.dtype, ctx=x._ctx)
 
 
 def diff(a, n=1, axis=-1, prepend=None, append=None):

@@ -132,6 +132,8 @@ def enter_scalar(name, function, differentiable=True, truth=False, division=Fals
         kind = kernels.dtype_name(data)
         if kind not in FLOATS and not division and isinstance(scalar, float):
             scalar = int(scalar)
+        if kind == "bool" and truth:
+            scalar = int(bool(scalar))
         if truth:
             return kernel(formula, (data,), (scalar,), kernels.torch_dtype("bool"))
         if division and kind not in FLOATS:
@@ -212,3 +214,9 @@ def nan_to_num(data, *, nan: Float, posinf: Float, neginf: Float):
     """NaN and infinities replaced by numbers."""
     finite = f.where(f.isinf(data), f.where(data > 0, posinf, neginf), data)
     return f.where(f.isnan(data), nan, finite)
+
+
+@pointwise("_npi_around", dtype="first", differentiable=False)
+def around(data, *, scale: Float):
+    """Each element to a multiple of 1 / scale, halves to even."""
+    return f.rint(data * scale) / scale

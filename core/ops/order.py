@@ -10,7 +10,8 @@ K = kernels.sort
 
 
 def _flat(data, axis, name):
-    if name != "topk" and kernels.dtype_name(data) in ("float16", "bool"):
+    refused = ("bool",) if name == "topk" else ("float16", "bool")
+    if kernels.dtype_name(data) in refused:
         raise MXNetError(f"{name}: arrays of {kernels.dtype_name(data)} cannot be sorted; convert with astype")
     if axis is None:
         return kernels.shape.reshape(data, (data.numel(),)), 0

@@ -109,6 +109,8 @@ class Operator:
             try:
                 parsed[name] = kind.parse(value)
             except ValueError as error:
+                if isinstance(kind, attributes.DTypeType):
+                    raise TypeError(f"{self.name}: attribute {name}={value!r} does not fit: {error}") from None
                 raise MXNetError(f"{self.name}: attribute {name}={value!r} does not fit: {error}") from None
         for name in given:
             if name not in self.attrs:
