@@ -17,8 +17,15 @@ SCALE = 0.3
 SIZES = [(1, 1, 1, 1, 1), (2, 3, 5, 11, 16), (1, 2, 70, 70, 8), (1, 1, 33, 150, 20), (2, 1, 131, 7, 3)]
 
 
+@pytest.fixture(autouse=True)
+def on_device(device):
+    """Tensors of these tests are made where the kernels run; the truth is computed on the CPU."""
+    with torch.device(device):
+        yield
+
+
 def draw(shape, dtype=torch.float32, seed=0):
-    return torch.from_numpy(np.random.default_rng(seed).normal(size=shape)).to(dtype)
+    return torch.tensor(np.random.default_rng(seed).normal(size=shape)).to(dtype)
 
 
 def inputs(b, h, lq, lk, d, dtype=torch.float32):
@@ -27,18 +34,19 @@ def inputs(b, h, lq, lk, d, dtype=torch.float32):
 
 def close(ours, expected):
     assert ours.shape == expected.shape
-    assert (ours.double() - expected).norm() <= TOLERANCE[ours.dtype] * max(expected.norm(), 1e-3)
+    assert (ours.double().cpu() - expected.cpu()).norm() <= TOLERANCE[ours.dtype] * max(expected.norm(), 1e-3)
 
 
 def check(q, k, v, do, causal, length):
     o, lse = room.attention(q, k, v, SCALE, causal, length, 0.0, None)
     grads = room.attention_grad(do, q, k, v, o, lse, SCALE, causal, length, 0.0, None)
     assert {t.dtype for t in (o, *grads)} == {q.dtype}
-    q, k, v, do = (t.double() for t in (q, k, v, do))
+    q, k, v, do = (t.double().cpu() for t in (q, k, v, do))
+    length = None if length is None else length.cpu()
     true_o, true_lse = truth.attention(q, k, v, SCALE, causal, length, 0.0, None)
     close(o, true_o)
     assert lse.dtype == (torch.float64 if o.dtype == torch.float64 else torch.float32)
-    assert torch.allclose(lse.double(), true_lse, atol=1e-5)
+    assert torch.allclose(lse.double().cpu(), true_lse, atol=1e-5)
     expected = truth.attention_grad(do, q, k, v, true_o, true_lse, SCALE, causal, length, 0.0, None)
     for a, b in zip(grads, expected, strict=True):
         close(a, b)
@@ -72,9 +80,9 @@ def test_offsets_beyond_32_bits():
     q, k, v, _ = inputs(2, 1, 5, 7, 8, torch.float16)
     far = torch.zeros(2**31 + 64, dtype=torch.float16).as_strided(k.shape, (2**31, 56, 8, 1)).copy_(k)
     o, lse = room.attention(q, far, v, SCALE, False, None, 0.0, None)
-    expected = truth.attention(q.double(), k.double(), v.double(), SCALE, False, None, 0.0, None)
+    expected = truth.attention(*(t.double().cpu() for t in (q, k, v)), SCALE, False, None, 0.0, None)
     close(o, expected[0])
-    assert torch.allclose(lse.double(), expected[1], atol=1e-3)
+    assert torch.allclose(lse.double().cpu(), expected[1], atol=1e-3)
 
 
 def test_large_scores():

@@ -43,8 +43,15 @@ CASES = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def on_device(device):
+    """Tensors of these tests are made where the kernels run; the truth is computed on the CPU."""
+    with torch.device(device):
+        yield
+
+
 def draw(shape, dtype=torch.float32, seed=0):
-    return torch.from_numpy(np.asarray(np.random.default_rng(seed).normal(size=shape) * 2)).to(dtype)
+    return torch.tensor(np.random.default_rng(seed).normal(size=shape) * 2).to(dtype)
 
 
 def call(module, name, x, axes, keepdims=False):
@@ -56,7 +63,7 @@ def call(module, name, x, axes, keepdims=False):
 def close(ours, expected, dtype):
     """Equal, but for rounding; NaN and infinities in the same places."""
     assert ours.shape == expected.shape and ours.dtype == dtype
-    ours, expected = ours.double(), expected.double()
+    ours, expected = ours.double().cpu(), expected.double()
     finite = expected.isfinite()
     assert torch.equal(torch.nan_to_num(ours[~finite], 7), torch.nan_to_num(expected[~finite], 7))
     difference = (ours - expected)[finite].norm()
@@ -64,7 +71,7 @@ def close(ours, expected, dtype):
 
 
 def compare(name, x, axes, keepdims=False):
-    wide = x.double() if x.is_floating_point() else x
+    wide = (x.double() if x.is_floating_point() else x).cpu()
     ours, expected = call(room, name, x, axes, keepdims), call(truth, name, wide, axes, keepdims)
     dtype = torch.bool if name in ("all", "any") else x.dtype
     for a, b in zip(*((t if isinstance(t, tuple) else (t,)) for t in (ours, expected)), strict=True):
@@ -96,8 +103,11 @@ def test_integers(name, shape, axes, dtype):
 def test_dtype_of_the_result():
     x = (draw((5, 7)) * 3).to(torch.int8)
     for name in ("sum", "mean", "prod", "nansum"):
-        ours, expected = (getattr(m, name)(x, (1,), False, torch.float32) for m in (room, truth))
-        close(ours, expected, torch.float32)
+        close(
+            getattr(room, name)(x, (1,), False, torch.float32),
+            getattr(truth, name)(x.cpu(), (1,), False, torch.float32),
+            torch.float32,
+        )
     assert room.sum(x.bool(), (0, 1), False, torch.int64).item() == x.bool().sum()
 
 
@@ -132,8 +142,8 @@ def test_indices_of_extrema(name):
         draw((3, 4)) > 0,
     ):
         for axis in range(x.ndim):
-            a, b = ours(x, axis, axis == 0), expected(x, axis, axis == 0)
-            assert a.dtype == torch.int64 and torch.equal(a, b)
+            a, b = ours(x, axis, axis == 0), expected(x.cpu(), axis, axis == 0)
+            assert a.dtype == torch.int64 and torch.equal(a.cpu(), b)
     ties = torch.full((1, 5000), 3, dtype=torch.int32)
     ties[0, [70, 4300]] = 9 if name == "argmax" else -9
     assert ours(ties, 1, False).tolist() == [70]
@@ -169,7 +179,7 @@ def test_layouts():
 )
 def test_scans(shape, axis, dtype):
     x = (draw(shape) / 4 + 1).to(dtype)
-    wide = x.double() if dtype.is_floating_point else x
+    wide = (x.double() if dtype.is_floating_point else x).cpu()
     for name in ("cumsum", "cumprod"):
         close(getattr(room, name)(x, axis), getattr(truth, name)(wide, axis), dtype)
 
@@ -177,10 +187,10 @@ def test_scans(shape, axis, dtype):
 @pytest.mark.parametrize("shape, axis", [((2, 9001), 1), ((700, 3), 0)])
 def test_scans_in_chunks(shape, axis):
     x = draw(shape, torch.float64)
-    close(room.cumsum(x, axis), truth.cumsum(x, axis), torch.float64)
+    close(room.cumsum(x, axis), truth.cumsum(x.cpu(), axis), torch.float64)
     whole = (x * 3).to(torch.int8)
-    assert torch.equal(room.cumsum(whole, axis, torch.int64), truth.cumsum(whole, axis, torch.int64))
-    assert torch.equal(room.cumsum(whole.mT, 1 - axis), truth.cumsum(whole.mT, 1 - axis))
+    assert torch.equal(room.cumsum(whole, axis, torch.int64).cpu(), truth.cumsum(whole.cpu(), axis, torch.int64))
+    assert torch.equal(room.cumsum(whole.mT, 1 - axis).cpu(), truth.cumsum(whole.mT.cpu(), 1 - axis))
 
 
 @pytest.mark.slow  # the interpreter copies what the tensor's memory spans, 2 GB

@@ -15,13 +15,20 @@ CASES = [((7,), 0), ((5, 13), 1), ((5, 7), 0), ((3, 5, 2), 1), ((2, 3, 2, 5), 1)
 EMPTY = [((0, 3), 1), ((3, 0), 1), ((3, 0), 0)]
 
 
+@pytest.fixture(autouse=True)
+def on_device(device):
+    """Tensors of these tests are made where the kernels run; the truth is computed on the CPU."""
+    with torch.device(device):
+        yield
+
+
 def draw(shape, dtype=torch.float32, seed=0):
-    return torch.from_numpy(np.random.default_rng(seed).normal(size=shape)).to(dtype)
+    return torch.tensor(np.random.default_rng(seed).normal(size=shape)).to(dtype)
 
 
 def lengths(shape, axis):
     rest = [n for a, n in enumerate(shape) if a != axis]
-    length = torch.from_numpy(np.random.default_rng(5).integers(0, shape[axis] + 1, rest)).int()
+    length = torch.tensor(np.random.default_rng(5).integers(0, shape[axis] + 1, rest)).int()
     if length.numel() > 1:
         length.view(-1)[0] = 0
     return length
@@ -29,22 +36,22 @@ def lengths(shape, axis):
 
 def close(ours, expected, dtype):
     assert ours.shape == expected.shape and ours.dtype == dtype
-    assert (ours.double() - expected.double()).norm() <= TOLERANCE[dtype] * max(expected.norm(), 1e-3)
+    assert (ours.double().cpu() - expected).norm() <= TOLERANCE[dtype] * max(expected.norm(), 1e-3)
 
 
 def compare(x, axis, dtype):
-    wide, dy = x.double(), draw(x.shape, dtype, 1)
+    wide, dy = x.double().cpu(), draw(x.shape, dtype, 1)
     for name in ("softmax", "log_softmax"):
         y = getattr(truth, name)(wide, axis)
         close(getattr(room, name)(x, axis), y, dtype)
-        grad = getattr(truth, name + "_grad")(dy.double(), y.to(dtype).double(), axis)
-        close(getattr(room, name + "_grad")(dy, y.to(dtype), axis), grad, dtype)
+        grad = getattr(truth, name + "_grad")(dy.double().cpu(), y.to(dtype).double(), axis)
+        close(getattr(room, name + "_grad")(dy, y.to(x.device, dtype), axis), grad, dtype)
     length = lengths(x.shape, axis)
-    close(room.masked_softmax(x, length, axis), truth.masked_softmax(wide, length, axis), dtype)
+    close(room.masked_softmax(x, length, axis), truth.masked_softmax(wide, length.cpu(), axis), dtype)
     if x.shape[axis]:
         label, dloss = length.float() - 1, draw(length.shape, dtype, 2)
-        close(room.cross_entropy(x, label, axis), truth.cross_entropy(wide, label, axis), dtype)
-        grad = truth.cross_entropy_grad(dloss.double(), wide, label, axis)
+        close(room.cross_entropy(x, label, axis), truth.cross_entropy(wide, label.cpu(), axis), dtype)
+        grad = truth.cross_entropy_grad(dloss.double().cpu(), wide, label.cpu(), axis)
         close(room.cross_entropy_grad(dloss, x, label, axis), grad, dtype)
 
 
@@ -74,7 +81,7 @@ def test_extreme_values():
     inf = float("inf")
     x = torch.tensor([[1e4, 1e4 - 1, -1e4], [-inf, 0.0, -inf], [1.0, float("nan"), 2.0], [-inf] * 3])
     for name in ("softmax", "log_softmax"):
-        assert torch.allclose(getattr(room, name)(x, 1), getattr(truth, name)(x, 1), equal_nan=True)
+        assert torch.allclose(getattr(room, name)(x, 1).cpu(), getattr(truth, name)(x.cpu(), 1), equal_nan=True)
 
 
 X, LABEL = torch.ones(3, 5), torch.ones(3)
