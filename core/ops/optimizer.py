@@ -1,5 +1,7 @@
 """Update operators of the optimizers. States are changed in place; the new weight is the result (usually `out=weight`)."""
 
+import functools
+
 from core import kernels
 from core.kernels import formula as f
 from core.ops.attributes import Any_, Bool, Float, Floats, Int
@@ -62,6 +64,8 @@ def _annotations(attributes: str, ignored: str) -> tuple[dict, dict]:
 
 def _enter(name: str, kernel: str, states: str, attributes: str, ignored: str, master: bool) -> None:
     update = getattr(K, kernel)
+    if kernel == "nag_" and not master:
+        update = functools.partial(update, in_place=False)
     table, renamed = _annotations(attributes, ignored)
     inputs = [
         "weight",

@@ -92,15 +92,16 @@ def sgd_momentum_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None):
 
 
 @_elementwise
-def nag_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None):
+def nag_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None, in_place=True):
     """Nesterov's momentum: mom = momentum mom - lr (g + wd w); w += momentum mom - lr (g + wd w).
 
-    MXNet's update in place computes the new `mom` last, hence with the decay of the new weight; so does this.
+    MXNet computes the new `mom` last, hence with the decay of the new weight where it overwrites the old one. So does
+    this, unless `in_place` is False, for the operator whose result is apart from the weight.
     """
     g = _decayed(_clipped(g, rescale, clip), g, w, wd)
     mom.mul_(momentum).add_(g, alpha=-lr)
     w.add_(mom, alpha=momentum).add_(g, alpha=-lr)
-    if wd != 0:
+    if in_place and wd != 0:
         mom.mul_(1 - lr * wd * momentum).add_(g, alpha=lr * lr * wd)
 
 

@@ -61,12 +61,13 @@ def sgd_momentum_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None):
 
 
 @_elementwise
-def nag_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None):
+def nag_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None, in_place=True):
     """Nesterov's momentum: mom = momentum mom - lr (g + wd w); w += momentum mom - lr (g + wd w).
 
-    MXNet's update in place computes the new `mom` last, hence with the decay of the new weight; so does this.
+    MXNet computes the new `mom` last, hence with the decay of the new weight where it overwrites the old one. So does
+    this, unless `in_place` is False, for the operator whose result is apart from the weight.
     """
-    return _Rule(_nag, (mom,), (momentum,))
+    return _Rule(_nag, (mom,), (momentum, float(in_place)))
 
 
 @_elementwise
@@ -377,10 +378,10 @@ def _sgd_momentum(w, g, mom, y, z, lr, wd, clip, momentum, b, c, d, e, f, h):
 
 
 @triton.jit
-def _nag(w, g, mom, y, z, lr, wd, clip, momentum, b, c, d, e, f, h):
+def _nag(w, g, mom, y, z, lr, wd, clip, momentum, in_place, c, d, e, f, h):
     step = lr * (g + wd * w)
     new = w + momentum * (momentum * mom - step) - step
-    return new, momentum * mom - lr * (g + wd * new), y, z
+    return new, momentum * mom - lr * (g + wd * tl.where(in_place != 0, new, w)), y, z
 
 
 @triton.jit

@@ -27,10 +27,10 @@ def sgd_momentum_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None):
     return w + mom, mom
 
 
-def nag_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None):
+def nag_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None, in_place=True):
     step = lr * decay_after(g, w, wd, rescale, clip)
     new = w + momentum * (momentum * mom - step) - step
-    return new, momentum * mom - lr * decay_after(g, new, wd, rescale, clip)
+    return new, momentum * mom - lr * decay_after(g, new if in_place else w, wd, rescale, clip)
 
 
 def signsgd_(w, g, lr, wd=0.0, rescale=1.0, clip=None):
@@ -147,6 +147,7 @@ CASES = [
     (sgd_, 0, {"lr": 0.1}),
     (sgd_momentum_, 1, {"lr": 0.1, "momentum": 0.9}),
     (nag_, 1, {"lr": 0.1, "momentum": 0.9}),
+    (nag_, 1, {"lr": 0.1, "momentum": 0.9, "in_place": False}),
     (signsgd_, 0, {"lr": 0.1}),
     (signum_, 1, {"lr": 0.1, "momentum": 0.9, "wd_lh": 0.2}),
     (dcasgd_, 2, {"lr": 0.1, "momentum": 0.9}),

@@ -110,6 +110,7 @@ OPERATORS = {
     "sgd_mom_update": ("sgd_momentum_", ["mom"]),
     "mp_sgd_update": ("sgd_", []),
     "mp_sgd_mom_update": ("sgd_momentum_", ["mom"]),
+    "nag_mom_update": ("nag_", ["mom"]),
     "mp_nag_mom_update": ("nag_", ["mom"]),
     "adam_update": ("adam_", ["mean", "var"]),
     "ftml_update": ("ftml_", ["d", "v", "z"]),
@@ -136,6 +137,8 @@ def test_recorded_operators(reference):
         w32 = f"{case['id']}|in:weight32"
         master = torch.tensor(recorded[w32]) if w32 in recorded else None
         attrs = {ATTRIBUTES.get(key, key): value for key, value in case["attrs"].items() if key != "lazy_update"}
+        if operator == "nag_mom_update":
+            attrs["in_place"] = False
         getattr(optimizer, name)(*given.values(), **attrs, w32=master)
         wanted = {"weight": f"{case['id']}|out:0"} | {key: f"{case['id']}|after:{key}" for key in states}
         for key, place in wanted.items():
