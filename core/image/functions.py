@@ -1,5 +1,7 @@
 """Functions of images: reading, resizing, cropping, rotating. Images are (height, width, channels).
 
+Resizing to a given size and cropping also take a batch of images, of which all get the same window.
+
 Every function takes an NDArray or a NumPy array and gives the same kind.
 """
 
@@ -80,7 +82,7 @@ def resize_short(src, size: int, interp: int = 2):
 
 def fixed_crop(src, x0: int, y0: int, w: int, h: int, size: tuple[int, int] | None = None, interp: int = 2):
     """The window of width `w`, height `h` at (`x0`, `y0`), resized to `size` = (width, height) if given."""
-    out = src[y0 : y0 + h, x0 : x0 + w]
+    out = src[..., y0 : y0 + h, x0 : x0 + w, :]
     if size is None or (w, h) == tuple(size):
         return out
     return imresize(out, *size, interp=interp)
@@ -92,7 +94,7 @@ def random_crop(src, size: tuple[int, int], interp: int = 2):
 
     Returns the image and (x0, y0, width, height) of the window.
     """
-    h, w = src.shape[:2]
+    h, w = src.shape[-3:-1]
     new_w, new_h = scale_down((w, h), size)
     x0, y0 = random.randint(0, w - new_w), random.randint(0, h - new_h)
     return fixed_crop(src, x0, y0, new_w, new_h, size, interp), (x0, y0, new_w, new_h)
@@ -101,7 +103,7 @@ def random_crop(src, size: tuple[int, int], interp: int = 2):
 @on_pixels
 def center_crop(src, size: tuple[int, int], interp: int = 2):
     """As `random_crop`, in the middle."""
-    h, w = src.shape[:2]
+    h, w = src.shape[-3:-1]
     new_w, new_h = scale_down((w, h), size)
     x0, y0 = (w - new_w) // 2, (h - new_h) // 2
     return fixed_crop(src, x0, y0, new_w, new_h, size, interp), (x0, y0, new_w, new_h)
@@ -118,7 +120,7 @@ def random_size_crop(src, size: tuple[int, int], area, ratio: tuple[float, float
     if kwargs:
         raise TypeError(f"random_size_crop got the unknown arguments {', '.join(kwargs)}")
     low, high = (area, 1.0) if isinstance(area, Number) else area
-    h, w = src.shape[:2]
+    h, w = src.shape[-3:-1]
     for _ in range(10):
         wanted = random.uniform(low, high) * h * w
         aspect = math.exp(random.uniform(math.log(ratio[0]), math.log(ratio[1])))
@@ -132,6 +134,8 @@ def random_size_crop(src, size: tuple[int, int], area, ratio: tuple[float, float
 def scale_down(src_size: tuple[int, int], size: tuple[int, int]) -> tuple[int, int]:
     """The largest (width, height) of `size`'s aspect, at most `size`, that fits into `src_size`."""
     (sw, sh), (w, h) = src_size, size
+    if min(w, h) < 1:
+        raise MXNetError(f"a window of width {w} and height {h} holds no pixel")
     if sh < h:
         w, h = w * sh / h, sh
     if sw < w:
@@ -203,6 +207,8 @@ def interpolation(interp: int, sizes: tuple[int, int, int, int] | None = None) -
 
 
 def _resized(pixels: np.ndarray, w: int, h: int, interp: int) -> np.ndarray:
+    if pixels.ndim == 4:
+        return np.stack([_resized(one, w, h, interp) for one in pixels])
     return resample.resize(pixels, w, h, interpolation(interp, (*pixels.shape[:2], h, w)))
 
 

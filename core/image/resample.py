@@ -103,7 +103,7 @@ def _separable(image: np.ndarray, across: tuple, down: tuple, interp: int) -> np
     if image.dtype != np.uint8:
         places, weights = across
         wide = _weighted(image.astype(np.float32, copy=False), places, weights, axis=1)
-        return _weighted(wide, *down, axis=0).astype(image.dtype)
+        return _saturated(_weighted(wide, *down, axis=0), image.dtype)
     scale = 1 << WEIGHT_BITS
     integers = [np.rint(weights * np.float32(scale)).astype(np.int32) for _, weights in (across, down)]
     if interp in (LINEAR, AREA):

@@ -167,8 +167,6 @@ def resize(data, *, size: Shape = (), keep_ratio: Bool = False, interp: Int = 1)
 
     if not 1 <= len(size) <= 2 or min(size) < 1:
         raise MXNetError(f"resize: size={size} does not fit; accepted are one or two lengths (width, height) from 1 on")
-    if data.dtype not in (np.uint8, np.int16, np.uint16, np.float32, np.float64):
-        raise MXNetError(f"resize takes uint8, int16, uint16, float32 or float64 images, given {data.dtype}")
     rows, columns = data.shape[-3:-1]
     width, height = size[0], size[-1]
     if keep_ratio and len(size) == 1:

@@ -34,8 +34,8 @@ class DataLoader:
     batch_sampler : yields lists of indices; excludes the four above.
     batchify_fn : makes a batch of a list of samples; default: stacks, field by field.
     num_workers : processes that load; 0 loads in this one.
-    pin_memory, pin_device_id : put batches into page-locked memory, from which they are copied to that GPU while it
-        computes; without a GPU there is nothing to do.
+    pin_memory, pin_device_id : give batches the context `cpu_pinned(pin_device_id)`: where there is a GPU, they lie in
+        page-locked memory, from which they are copied while it computes.
     prefetch : batches that the workers may be ahead, default `2 * num_workers`.
     thread_pool : use threads for workers; right where loading releases the interpreter lock, and nothing is copied.
     timeout : seconds to wait for a batch before `WorkerError` is raised.
@@ -72,7 +72,7 @@ class DataLoader:
         self._dataset = dataset
         self._batch_sampler = _batch_sampler(dataset, batch_size, shuffle, sampler, last_batch, batch_sampler)
         self._num_workers = max(0, num_workers)
-        self._pinned = cpu_pinned(pin_device_id) if pin_memory and num_gpus() else None
+        self._pinned = cpu_pinned(pin_device_id) if pin_memory else None
         self._prefetch = max(1, 2 * self._num_workers if prefetch is None else prefetch)
         self._thread_pool = thread_pool
         self._timeout = timeout
@@ -228,6 +228,8 @@ def _batch_sampler(dataset, batch_size, shuffle, sampler, last_batch, batch_samp
 def _as_in_context(data: Any, ctx: Context) -> Any:
     """The arrays in nested lists and tuples moved to `ctx`; anything else as it is."""
     if isinstance(data, nd.NDArray):
+        if ctx.device_type == "cpu_pinned" and not num_gpus():
+            return type(data)._wrap(data._data, ctx)  # all memory is alike
         return data.as_in_context(ctx)
     if isinstance(data, list | tuple):
         return [_as_in_context(item, ctx) for item in data]

@@ -16,6 +16,7 @@ import pytest
 from core import ndarray as nd
 from core import random as mx_random
 from core.base import MXNetError
+from core.context import cpu, cpu_pinned
 from gluon.data import ArrayDataset, BatchSampler, DataLoader, Dataset, SequentialSampler, SimpleDataset, batchify
 from gluon.data.dataloader import default_batchify_fn
 from gluon.data.workers import WorkerError
@@ -102,6 +103,22 @@ def test_default_batchify_keeps_dtypes(samples, expected):
         return [dtypes(b) for b in batch] if isinstance(batch, list) else np.dtype(batch.dtype).name
 
     assert dtypes(default_batchify_fn(samples)) == expected
+
+
+def test_contexts():
+    data = ArrayDataset(np.ones((4, 2)))
+    for options, context in [
+        ({}, cpu(0)),
+        ({"pin_memory": True}, cpu_pinned(0)),
+        ({"pin_memory": True, "pin_device_id": 1, "num_workers": 1}, cpu_pinned(1)),
+    ]:
+        assert [batch.ctx for batch in DataLoader(data, 2, **options)] == [context] * 2
+
+
+def test_a_list_is_a_dataset():
+    for workers in (0, 1):
+        (first, _), (second, labels) = DataLoader([([1, 2], 0), ([3, 4], 1)], 1, num_workers=workers)
+        assert first.asnumpy().tolist() == [[1, 2]] and second.shape == (1, 2) and labels.asnumpy().tolist() == [1]
 
 
 def test_what_cannot_be_stacked_is_named():

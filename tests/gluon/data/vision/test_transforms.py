@@ -7,6 +7,7 @@ import pytest
 
 from core import ndarray as nd
 from core import random as mx_random
+from core.base import MXNetError
 from core.numpy import array as np_array
 from core.numpy import ndarray as np_ndarray
 from gluon.data import DataLoader, SimpleDataset
@@ -70,6 +71,36 @@ def test_windows():
     assert T.CropResize(2, 1, 5, 4, (3, 2))(image()).shape == (2, 3, 3)
     np.testing.assert_array_equal(T.CenterCrop((7, 4))(image()).asnumpy(), PIXELS[4:8, 5:12])
     assert T.CenterCrop((34, 12))(image()).shape == (12, 34, 3)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "float32", "float64"])
+def test_batches_and_other_types(dtype):
+    batch = nd.array(np.random.RandomState(0).randint(0, 100, (3, 20, 10, 3)), dtype=dtype)
+    for transform, size in [
+        (T.Resize((7, 5)), (7, 5)),
+        (T.CropResize(1, 2, 6, 8, (5, 4), 2), (5, 4)),
+        (T.CenterCrop((8, 6)), (8, 6)),
+        (T.CenterCrop((20, 15), 2), (20, 15)),
+        (T.RandomResizedCrop((7, 9)), (7, 9)),
+        (T.RandomCrop((7, 9)), (7, 9)),
+    ]:
+        random.seed(2)
+        out = transform(batch)
+        assert out.shape == (3, *size[::-1], 3) and out.dtype == np.dtype(dtype)
+        random.seed(2)
+        np.testing.assert_array_equal(transform(batch[1]).asnumpy(), out.asnumpy()[1])
+
+
+def test_impossible_sizes():
+    for transform in (
+        T.CenterCrop((-2, 3)),
+        T.RandomCrop(0),
+        T.Resize(-1),
+        T.Resize((1, 2, 3)),
+        T.CropResize(0, 0, -1, 2),
+    ):
+        with pytest.raises(MXNetError):
+            transform(image())
 
 
 def test_random_crop_stays_inside_and_pads():
