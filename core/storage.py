@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from core.base import MXNetError
 from core.dtypes import dtype_name
 
 Tensor = torch.Tensor
@@ -21,6 +22,7 @@ TORCH: dict[str, torch.dtype] = {
     name: getattr(torch, name)
     for name in ("float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool".split())
 }
+_CPU = torch.device("cpu")
 NAMES: dict[torch.dtype, str] = {dtype: name for name, dtype in TORCH.items()}
 
 
@@ -51,8 +53,12 @@ def torch_dtype(dtype) -> torch.dtype:
 
 
 def device(ctx) -> torch.device:
-    """Where arrays of a context live."""
-    return torch.device("cuda", ctx.device_id) if ctx.device_type == "gpu" else torch.device("cpu")
+    """Where arrays of a context live. MXNetError for a GPU that is not there."""
+    if ctx.device_type != "gpu":
+        return _CPU
+    if ctx.device_id >= torch.cuda.device_count():
+        raise MXNetError(f"there is no {ctx}: this machine has {torch.cuda.device_count()} usable GPUs")
+    return torch.device("cuda", ctx.device_id)
 
 
 def num_gpus() -> int:

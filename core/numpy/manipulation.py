@@ -212,7 +212,7 @@ def pad(x, pad_width, mode="constant", **kwargs):
             raise ValueError(f"pad: mode {mode!r} does not take {name!r}")
     if mode == "constant":
         flat = tuple(v for pair in widths for v in pair)
-        return F.Pad(x, mode="constant", pad_width=flat, constant_value=kwargs.get("constant_values", 0))
+        return F._pad(x, mode="constant", pad_width=flat, constant_value=kwargs.get("constant_values", 0))
     places = {"edge": _edge, "reflect": _reflect, "symmetric": _symmetric}.get(mode)
     if places is None and mode not in ("maximum", "minimum"):
         raise ValueError(

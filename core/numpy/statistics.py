@@ -217,7 +217,7 @@ def ediff1d(ary, to_end=None, to_begin=None):
 def interp(x, xp, fp, left=None, right=None, period=None):
     """Piecewise linear interpolation."""
     values = [v.asnumpy() if isinstance(v, NDArray) else v for v in (x, xp, fp)]
-    return array(onp.interp(*values, left, right, period).astype(onp.float32))
+    return array(onp.interp(*values, left, right, period))
 
 
 def polyval(p, x):

@@ -303,7 +303,7 @@ def pooling(
     include = True if count_include_pad is None else count_include_pad
     if pool_type == "avg":
         return F._avg_pool(data, kernel=kernel, stride=stride, pad=pads, count_include_pad=include)
-    padded = F.Pad(data, mode="constant", pad_width=(0, 0, 0, 0, *(v for pair in pads for v in pair)))
+    padded = F._pad(data, mode="constant", pad_width=(0, 0, 0, 0, *(v for pair in pads for v in pair)))
     cells = math.prod(kernel)
     if pool_type == "lp":
         padded = padded if p_value == 1 else F.abs(padded) ** p_value  # MXNet's l_1 is the plain sum

@@ -223,7 +223,7 @@ _channel_shapes(instance_norm, "gamma", "beta")
 def lrn(data, *, alpha: Float = 1e-4, beta: Float = 0.75, knorm: Float = 2.0, nsize: Int):
     """Local response normalisation across channels (Krizhevsky et al., 2012)."""
     half = nsize // 2
-    padded = F.Pad(
+    padded = F._pad(
         F.expand_dims(F.square(data), axis=1),
         mode="constant",
         pad_width=(0, 0, 0, 0, half, half, *(0,) * (2 * (data.ndim - 2))),

@@ -537,7 +537,17 @@ def _(head, data_shape, attrs):
     return [F._reshape_to(F.sum(folded, axis=(axis + 1,)), shape=data_shape)]
 
 
-@operator("Pad", aliases=("pad",))
+@composite("Pad", aliases=("pad",))
+def pad_space(data, *, mode: Choice("constant", "edge", "reflect"), pad_width: Shape, constant_value: Float = 0.0):
+    """Places added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""
+    if data.ndim not in (4, 5) or any(pad_width[:4]):
+        raise MXNetError(
+            f"pad: data of 4 or 5 axes, of which the first two stay, is needed; given {data.shape} and {pad_width}"
+        )
+    return F._pad(data, mode=mode, pad_width=pad_width, constant_value=constant_value)
+
+
+@operator("_pad")
 def pad(data, *, mode: Choice("constant", "edge", "reflect"), pad_width: Shape, constant_value: Float = 0.0):
     """Places added around the data: a constant, the edge, or its reflection."""
     if len(pad_width) != 2 * data.dim():

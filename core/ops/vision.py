@@ -209,7 +209,7 @@ def correlation(
         raise MXNetError(f"Correlation: kernel_size={kernel_size} does not fit; an odd number is accepted")
     border = max_displacement + kernel_size // 2
     widths = (0, 0, 0, 0, *[pad_size] * 4)
-    first, second = (F.Pad(d, mode="constant", pad_width=widths) if pad_size else d for d in (data1, data2))
+    first, second = (F._pad(d, mode="constant", pad_width=widths) if pad_size else d for d in (data1, data2))
     rows, columns = (-(-(n - 2 * border) // stride1) for n in first.shape[2:])
     if rows < 1 or columns < 1:
         raise MXNetError(f"Correlation: data {data1.shape} with pad_size={pad_size} has no place for displacements")
