@@ -20,7 +20,7 @@ from core.kernels import shape as shape
 WINGS = ("cpu", "triton")
 ROOMS = (
     "attention", "conv", "index", "linalg", "matmul", "norm", "optimizer", "pointwise", "pool", "random", "reduce", "rnn", "softmax", "sort",
-    "vision",
+    "vision", "boxes",
 )  # fmt: skip
 # Rooms without Triton kernels: LAPACK's factorisations are sequential, and small wherever these networks use them.
 ON_CPU_ONLY = ("linalg",)

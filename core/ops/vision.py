@@ -245,8 +245,8 @@ def bilinear_resize(
 ):  # fmt: skip
     """data (N, C, H, W) in another size by bilinear interpolation.
 
-    mode: "size" (height and width, or scale_height and scale_width times the size), "odd_scale" (the scaled size, made
-    odd), "like" (that of `like`), or the nearest even or odd size from below or above. align_corners: the centres of the
+    mode: "size" (height and width, or scale_height and scale_width times the size), "odd_scale" (what goes beyond an even
+    length is not scaled), "like" (that of `like`), or the nearest even or odd size from below or above. align_corners: the centres of the
     outermost pixels stay where they are.
     """
     size = data.shape[2:]
@@ -257,8 +257,9 @@ def bilinear_resize(
         step = 1 if direction == "up" else -1
         target = tuple(n if n % 2 == (parity == "odd") else n + step for n in size)
     elif scale_height is not None and scale_width is not None:
-        scaled = tuple(int(n * s) for n, s in zip(size, (scale_height, scale_width), strict=True))
-        target = scaled if mode == "size" else tuple(n if n % 2 else n + 1 for n in scaled)
+        odd = [n % 2 if mode == "odd_scale" else 0 for n in size]
+        scales = (scale_height, scale_width)
+        target = tuple(int((n - o) * s) + o for n, o, s in zip(size, odd, scales, strict=True))
     else:
         target = (height, width)
     return F._resize_bilinear(data, size=target, align_corners=align_corners)

@@ -13,8 +13,7 @@ import torch
 
 aten = torch.ops.aten
 
-_SUM = 0  # a mode of ATen's bags
-_BUDGET = 1 << 24  # elements that a step of the region maximum may gather
+_SUM, _MAX = 0, 2  # modes of ATen's bags
 
 
 def roi_align(data, rois, pooled, scale, ratio, aligned, by_position):
@@ -55,32 +54,19 @@ def roi_pool(data, rois, pooled, scale):
         shape = (regions, channels, *pooled)
         return data.new_zeros(shape), torch.zeros(shape, dtype=torch.int64, device=data.device)
     corners = _rounded(rois[:, 1:].float() * scale).to(torch.int64)
-    (top, rows), (left, columns) = (
-        _cells(corners[:, i], corners[:, i + 2], n, length) for i, n, length in ((1, pooled[0], size[0]), (0, pooled[1], size[1]))
-    )  # fmt: skip
-    flat = data.permute(0, 2, 3, 1).reshape(-1, channels)
-    y = data.new_empty((regions, *pooled, channels))
-    at = torch.empty(y.shape, dtype=torch.int64, device=data.device)
+    top, rows = _cells(corners[:, 1], corners[:, 3], pooled[0], size[0])
+    left, columns = _cells(corners[:, 0], corners[:, 2], pooled[1], size[1])
     image = rois[:, 0].to(torch.int64).clamp(0, batch - 1) * (size[0] * size[1])
-    tall, wide = max(1, int(rows.max())), max(1, int(columns.max()))
-    step = max(1, _BUDGET // (math.prod(pooled) * tall * wide * channels))
-    down, right = torch.arange(tall), torch.arange(wide)
-    for first in range(0, regions, step):
-        part = slice(first, first + step)
-        inside = (down < rows[part].unsqueeze(-1))[:, :, None, :, None] & (right < columns[part].unsqueeze(-1))[
-            :, None, :, None, :
-        ]
-        row = (top[part].unsqueeze(-1) + down).clamp_(max=size[0] - 1)[:, :, None, :, None]
-        column = (left[part].unsqueeze(-1) + right).clamp_(max=size[1] - 1)[:, None, :, None, :]
-        places = (image[part].reshape(-1, 1, 1, 1, 1) + row * size[1] + column).flatten(3)
-        inside = inside.flatten(3)
-        values = flat.index_select(0, places.reshape(-1)).reshape(*places.shape, channels)
-        values.masked_fill_(~inside.unsqueeze(-1), -math.inf)
-        best, which = values.max(3)
-        empty = ~inside.any(3).unsqueeze(-1)
-        y[part] = best.masked_fill_(empty, 0)
-        at[part] = places.gather(3, which.reshape(*which.shape[:3], -1)).masked_fill_(empty, -1)
-    return y.permute(0, 3, 1, 2).contiguous(), at.permute(0, 3, 1, 2).contiguous()
+    down, right = torch.arange(max(1, int(rows.max()))), torch.arange(max(1, int(columns.max())))
+    inside = (down < rows.unsqueeze(-1))[:, :, None, :, None] & (right < columns.unsqueeze(-1))[:, None, :, None, :]
+    row, column = (top.unsqueeze(-1) + down)[:, :, None, :, None], (left.unsqueeze(-1) + right)[:, None, :, None, :]
+    places = (image.reshape(-1, 1, 1, 1, 1) + row * size[1] + column)[inside]
+    lengths = inside.sum((3, 4)).reshape(-1)
+    flat = data.permute(0, 2, 3, 1).reshape(-1, channels)
+    y, _, _, at = aten._embedding_bag(flat, places, lengths.cumsum(0) - lengths, False, _MAX)
+    at = at.masked_fill(lengths.unsqueeze(1) == 0, -1)
+    y, at = (t.reshape(regions, *pooled, channels).permute(0, 3, 1, 2).contiguous() for t in (y, at))
+    return y, at
 
 
 def roi_pool_grad(dy, places, data_shape):

@@ -1,0 +1,323 @@
+"""Boxes: overlaps, suppression of lesser ones, matching with the truth, anchors and proposals (CPU wing).
+
+Boxes are (left, top, right, bottom), or (x, y, width, height) around the centre where `center` is set. Ties of
+scores keep the earlier box.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+_BLOCK = 256  # boxes whose mutual suppression is settled at a time
+
+
+def overlaps(lhs, rhs, center):
+    """Intersection over union of all pairs: lhs.shape[:-1] + rhs.shape[:-1] of lhs (..., 4) and rhs (..., 4)."""
+    if center:
+        lhs, rhs = _corners(lhs), _corners(rhs)
+    iou = _overlaps(lhs.reshape(-1, 4), rhs.reshape(-1, 4))
+    return iou.reshape(lhs.shape[:-1] + rhs.shape[:-1])
+
+
+def suppress(data, threshold, valid, topk, coordinates, score, label, background, force, center, out_center):
+    """Rows of data (batch, n, width) by falling score without those that overlap a better one by more than `threshold`.
+
+    coordinates, score, label: columns (label -1: none). Rows with a score up to `valid` or the label `background` are
+    left out, and all but the best `topk` (-1: all); rows of different labels do not compete unless `force`.
+    Returns (rows with -1 behind the last one, their indices in batch * n as (batch, n, 1), -1 likewise).
+    """
+    batch, n, width = data.shape
+    index = torch.arange(batch * n, device=data.device).reshape(batch, n)
+    if topk == 0:
+        return data.clone(), index.to(data.dtype).unsqueeze(-1)
+    scores = data[..., score]
+    alive = scores > valid
+    if label >= 0:
+        alive &= data[..., label] != background
+    most = int(alive.sum(1).max()) if data.numel() and not data.is_meta else 0
+    most = most if topk < 0 else min(most, topk)
+    order = scores.masked_fill(~alive, -math.inf).sort(dim=1, descending=True, stable=True)[1][:, :most]
+    rows = _pick(data, order)
+    boxes = rows[..., coordinates : coordinates + 4]
+    labels = None if label < 0 or force else rows[..., label]
+    keep = _survivors(_corners(boxes) if center else boxes, alive.gather(1, order), threshold, labels, torch.gt)
+    place = torch.where(keep, keep.cumsum(1) - 1, n)  # row n collects the others
+    out, record = data.new_full((batch, n + 1, width), -1), data.new_full((batch, n + 1), -1)
+    out.scatter_(1, place.unsqueeze(-1).expand(-1, -1, width), rows)
+    record.scatter_(1, place, _pick(index.unsqueeze(-1), order).squeeze(-1).to(data.dtype))
+    out, record = out[:, :n].contiguous(), record[:, :n].unsqueeze(-1).contiguous()
+    if center != out_center:
+        part = out[..., coordinates : coordinates + 4]
+        # Boxes that begin below 0 keep their form, as in MXNet, whose mark for "no box" is -1.
+        part.copy_(torch.where(part[..., :1] < 0, part, _centers(part) if out_center else _corners(part)))
+    return out, record
+
+
+def put_rows(rows, index, count):
+    """(count, width) with rows (m, width) written at `index` (m), zeros elsewhere; index -1 drops a row."""
+    at = index.to(torch.int64)
+    out = rows.new_zeros((count + 1, rows.shape[1]))
+    out[torch.where(at < 0, count, at)] = rows
+    return out[:count].contiguous()
+
+
+def take_rows(x, index):
+    """Rows of x (count, width) at `index` (m); zeros for -1."""
+    at = index.to(torch.int64)
+    return x.index_select(0, at.clamp(min=0)) * (at >= 0).unsqueeze(1)
+
+
+def encode(samples, matches, anchors, truth, means, stds):
+    """Regression targets and their mask, both (B, N, 4), of the anchors whose sample is positive; 0 for the others.
+
+    samples, matches (B, N); anchors (B or 1, N, 4); truth (B, M, 4); means, stds (4,).
+    """
+    mask = (samples > 0.5).unsqueeze(-1)
+    target = _offsets(anchors, _pick(truth, matches.to(torch.int64)), (1.0, 1.0, 1.0, 1.0))
+    target = (target - means) / stds
+    return torch.where(mask, target, 0), mask.expand(target.shape).to(target.dtype).contiguous()
+
+
+def decode(data, anchors, stds, clip, center):
+    """Corners of boxes from regression outputs data (B, N, 4) and anchors (1, N, 4); growth is cut at `clip` if > 0."""
+    x, y, width, height = (anchors if center else _centers(anchors)).unbind(-1)
+    dx, dy, dw, dh = (d * s for d, s in zip(data.unbind(-1), stds, strict=True))
+    if clip > 0:
+        dw, dh = dw.clamp(max=clip), dh.clamp(max=clip)
+    return _corners(torch.stack([dx * width + x, dy * height + y, dw.exp() * width, dh.exp() * height], -1))
+
+
+def match(scores, threshold, ascending, topk):
+    """Greedy pairing of rows and columns of scores (B, N, M): the partner of each row (B, N) and column (B, M), or -1.
+
+    The best pair is taken again and again while it is above `threshold` (below, with `ascending`).
+    """
+    rows, columns = _pairs(-scores if ascending else scores, -threshold if ascending else threshold, topk)
+    return rows.to(scores.dtype), columns.to(scores.dtype)
+
+
+def priors(data, sizes, ratios, clip, steps, offsets):
+    """Anchors (1, H W (sizes + ratios - 1), 4) over a map data (N, C, H, W), in parts of the image."""
+    height, width = data.shape[2:]
+    steps = steps if steps[0] > 0 and steps[1] > 0 else (1.0 / height, 1.0 / width)
+    y, x = (
+        (torch.arange(n, dtype=torch.float32, device=data.device) + o) * s
+        for n, o, s in zip((height, width), offsets, steps, strict=True)
+    )
+    shapes = [(s, ratios[0]) for s in sizes] + [(sizes[0], r) for r in ratios[1:]]
+    half = [[s * height / width * math.sqrt(r) / 2, s / math.sqrt(r) / 2] for s, r in shapes]
+    half = torch.tensor(half, dtype=torch.float32, device=data.device)
+    centre = torch.stack(torch.broadcast_tensors(x, y.unsqueeze(1)), -1).unsqueeze(2)
+    boxes = torch.cat([centre - half, centre + half], -1).reshape(1, -1, 4)
+    return (boxes.clamp_(0, 1) if clip else boxes).to(data.dtype)
+
+
+def targets(anchors, labels, predictions, threshold, ignore, ratio, negative_threshold, variances):
+    """Training targets of anchors (1, A, 4): regression targets and mask (B, 4 A), classes (B, A).
+
+    labels (B, L, 5 or more): class, left, top, right, bottom, ended by a class of -1. predictions (B, classes, A): with
+    ratio > 0 only the `ratio` x positives least certain of being background become negative, the others `ignore`.
+    """
+    anchors = anchors.reshape(-1, 4)
+    count = anchors.shape[0]
+    real = (labels[..., 0] != -1).cumprod(1).bool()
+    iou = _overlaps(anchors, labels[..., 1:5])
+    iou = iou.masked_fill(~real.unsqueeze(1), -1)
+    chosen, _ = _pairs(iou, 1e-6, -1)
+    best, nearest = iou.max(2)
+    positive = chosen >= 0
+    partner = torch.where(positive, chosen, nearest)
+    if threshold > 0:
+        positive |= best > threshold
+    some = real.any(1, keepdim=True)
+    if ratio > 0:
+        wanted = (positive.sum(1, keepdim=True) * ratio).to(torch.int64).clamp(max=count)
+        candidate = ~positive & (best < negative_threshold)
+        background = predictions.float().softmax(1)[:, 0].masked_fill(~candidate, math.inf)
+        rank = background.argsort(dim=1, stable=True).argsort(dim=1)
+        negative = candidate & (rank < wanted) & some
+    else:
+        negative = ~positive & some
+    truth = _pick(labels, partner)
+    mask = positive.unsqueeze(-1)
+    offsets = torch.where(mask, _offsets(anchors, truth[..., 1:5], variances), 0)
+    classes = torch.where(positive, truth[..., 0] + 1, torch.where(negative, 0.0, ignore))
+    kind = labels.dtype
+    return offsets.flatten(1).to(kind), mask.expand(offsets.shape).flatten(1).to(kind), classes.to(kind)
+
+
+def detections(scores, offsets, anchors, clip, threshold, nms, force, variances, topk):
+    """Detections (B, A, 6) of class, score, left, top, right, bottom by falling score; class -1: none or suppressed.
+
+    scores (B, 1 + classes, A) with the background first, offsets (B, 4 A), anchors (1, A, 4).
+    """
+    batch, _, count = scores.shape
+    score, label = scores[:, 1:].max(1)
+    alive = score >= threshold
+    boxes = decode(offsets.reshape(batch, count, 4), anchors.reshape(1, count, 4), variances, 0, False)
+    boxes = boxes.clamp(0, 1) if clip else boxes
+    rows = torch.cat([label.unsqueeze(-1).to(boxes.dtype), score.unsqueeze(-1), boxes], -1)
+    rows = rows.masked_fill(~alive.unsqueeze(-1), -1)
+    order = alive.to(torch.uint8).sort(dim=1, descending=True, stable=True)[1]
+    if not 0 < nms <= 1:
+        return _pick(rows, order)
+    best = score.masked_fill(~alive, -math.inf).sort(dim=1, descending=True, stable=True)[1]
+    topk = topk if topk > 0 else count
+    order = torch.cat([best[:, :topk], order[:, topk:]], 1)  # what is beyond topk stays where it was, without a class
+    rows, alive = _pick(rows, order), alive.gather(1, order)
+    alive[:, topk:] = False
+    most = int(alive.sum(1).max()) if alive.numel() and not alive.is_meta else 0
+    labels = None if force else rows[:, :most, 0]
+    alive[:, :most] = _survivors(rows[:, :most, 2:], alive[:, :most], nms, labels, torch.ge)
+    rows[..., 0].masked_fill_(~alive, -1)
+    return rows
+
+
+def proposals(scores, deltas, info, before, after, threshold, least, scales, ratios, stride, plain_corners):
+    """Regions of interest of a region proposal network: (B after, 5) of image and corners, scores (B after, 1).
+
+    scores (B, 2 A, H, W), deltas (B, 4 A, H, W), info (B, 3) of height, width, scale. The best `before` boxes go
+    through suppression, the best `after` of the rest come out, repeated where there are fewer.
+    """
+    batch, kinds, height, width = scores.shape
+    kinds //= 2
+    anchors = _shifted_anchors(scores, height, width, scales, ratios, stride)
+    score = scores[:, kinds:].permute(0, 2, 3, 1).reshape(batch, -1)
+    deltas = deltas.reshape(batch, kinds, 4, height, width).permute(0, 3, 4, 1, 2).reshape(batch, -1, 4)
+    boxes = anchors + deltas if plain_corners else _moved(anchors, deltas)
+    limit = (info[:, [1, 0, 1, 0]] - 1).unsqueeze(1)
+    boxes = torch.minimum(boxes, limit).clamp_(min=0)
+    real = (info[:, :2] / stride).to(torch.int64)
+    row = torch.arange(height, device=scores.device).reshape(1, -1, 1, 1) >= real[:, 0].reshape(-1, 1, 1, 1)
+    column = torch.arange(width, device=scores.device).reshape(1, 1, -1, 1) >= real[:, 1].reshape(-1, 1, 1, 1)
+    padding = (row | column).expand(-1, -1, -1, kinds).reshape(batch, -1)
+    smallest = (info[:, 2] * least).reshape(-1, 1)
+    extent = boxes[..., 2:] - boxes[..., :2] + 1
+    small = (extent < smallest.unsqueeze(-1)).any(-1)
+    grow = (smallest / 2).unsqueeze(-1) * small.unsqueeze(-1)
+    boxes = torch.cat([boxes[..., :2] - grow, boxes[..., 2:] + grow], -1)
+    score = score.masked_fill(padding | small, -1)
+    count = score.shape[1] if before <= 0 else min(before, score.shape[1])
+    score, order = (t[:, :count] for t in score.sort(dim=1, descending=True, stable=True))
+    boxes = _pick(boxes, order)
+    closed = torch.cat([boxes[..., :2], boxes[..., 2:] + 1], -1)
+    keep = _survivors(closed, torch.ones_like(score, dtype=torch.bool), threshold, None, torch.gt)
+    found = keep.sum(1, keepdim=True).clamp(max=min(after, count))
+    place = keep.to(torch.uint8).sort(dim=1, descending=True, stable=True)[1]
+    place = place.gather(1, torch.arange(after, device=scores.device) % found)
+    image = torch.arange(batch, dtype=boxes.dtype, device=boxes.device).reshape(-1, 1, 1).expand(-1, after, 1)
+    regions = torch.cat([image, _pick(boxes, place)], -1)
+    return regions.reshape(-1, 5), score.gather(1, place).reshape(-1, 1)
+
+
+# ---------------------------------------------------------------------------------------------- pieces
+
+
+def _survivors(boxes, alive, threshold, labels, exceeds):
+    """Which of boxes (batch, n, 4), best first, are alive and overlap no survivor before them beyond the threshold.
+
+    Blocks of boxes are settled one after the other. Within a block, a box is out when a survivor overlaps it: the
+    answer is the only fixed point of that sentence, and repeating it gets there, one link of the longest chain a time.
+    """
+    keep = alive.clone()
+    n = boxes.shape[1]
+    for start in range(0, n, _BLOCK):
+        part, rest = slice(start, start + _BLOCK), slice(start, n)
+        over = exceeds(_overlaps(boxes[:, part], boxes[:, rest]), threshold)
+        if labels is not None:
+            over &= labels[:, part].unsqueeze(2) == labels[:, rest].unsqueeze(1)
+        size = over.shape[1]
+        within, candidates = over[:, :, :size].triu(1), keep[:, part]
+        kept = candidates
+        while True:
+            left = candidates & ~(within & kept.unsqueeze(2)).any(1)
+            if torch.equal(left, kept):
+                break
+            kept = left
+        keep[:, part] = kept
+        keep[:, start + size :] &= ~(over[:, :, size:] & kept.unsqueeze(2)).any(1)
+    return keep
+
+
+def _pairs(scores, threshold, topk):
+    """Partners of rows and columns (int64, -1: none) when the best pair above the threshold is taken repeatedly."""
+    batch, n, m = scores.shape
+    rows = torch.full((batch, n), -1, dtype=torch.int64, device=scores.device)
+    columns = torch.full((batch, m), -1, dtype=torch.int64, device=scores.device)
+    if scores.is_meta or not scores.numel():
+        return rows, columns
+    left, image = scores.clone(), torch.arange(batch, device=scores.device)
+    for _ in range(min(n, m) if topk <= 0 else min(n, m, topk + 1)):  # MXNet stops after the match beyond topk
+        best, at = left.flatten(1).max(1)
+        good = best > threshold
+        if not bool(good.any()):
+            break
+        row, column, image_ = (at // m)[good], (at % m)[good], image[good]
+        rows[image_, row], columns[image_, column] = column, row
+        left[image_, row] = -math.inf
+        left[image_, :, column] = -math.inf
+    return rows, columns
+
+
+def _overlaps(a, b):
+    """Intersection over union of corners a (..., n, 4) and b (..., m, 4): (..., n, m); 0 where nothing is shared."""
+    width, height = (
+        torch.minimum(a[..., i + 2].unsqueeze(-1), b[..., i + 2].unsqueeze(-2))
+        .sub_(torch.maximum(a[..., i].unsqueeze(-1), b[..., i].unsqueeze(-2)))
+        .clamp_(min=0)
+        for i in (0, 1)
+    )
+    shared = width.mul_(height)
+    union = (_area(a).unsqueeze(-1) + _area(b).unsqueeze(-2)).sub_(shared)
+    return (shared / union).masked_fill_(shared <= 0, 0)
+
+
+def _area(boxes):
+    width, height = boxes[..., 2] - boxes[..., 0], boxes[..., 3] - boxes[..., 1]
+    return torch.where((width < 0) | (height < 0), 0, width * height)
+
+
+def _corners(boxes):
+    half = boxes[..., 2:] / 2
+    return torch.cat([boxes[..., :2] - half, boxes[..., :2] + half], -1)
+
+
+def _centers(boxes):
+    return torch.cat([(boxes[..., :2] + boxes[..., 2:]) / 2, boxes[..., 2:] - boxes[..., :2]], -1)
+
+
+def _offsets(anchors, truth, variances):
+    """How to get from anchors to the truth: shift in parts of the anchor's size, logarithm of growth."""
+    x, y, width, height = _centers(anchors).unbind(-1)
+    to_x, to_y, to_width, to_height = _centers(truth).unbind(-1)
+    moves = (to_x - x) / width, (to_y - y) / height, (to_width / width).log(), (to_height / height).log()
+    return torch.stack([m / v for m, v in zip(moves, variances, strict=True)], -1)
+
+
+def _pick(x, index):
+    """Rows of x (batch or 1, n, width) at index (batch, m)."""
+    x = x.expand(index.shape[0], -1, -1)
+    return x.gather(1, index.unsqueeze(-1).expand(-1, -1, x.shape[2]))
+
+
+def _shifted_anchors(like, height, width, scales, ratios, stride):
+    """Corners (1, H W A, 4) of anchors in pixels around stride x stride cells, both ends inside (Ren et al., 2015)."""
+    middle = 0.5 * (stride - 1.0)
+    shapes = []
+    for ratio in ratios:
+        base = math.floor(math.sqrt(math.floor(stride * stride / ratio)) + 0.5)
+        shapes += [(base * scale, math.floor(base * ratio + 0.5) * scale) for scale in scales]
+    half = torch.tensor([[(w - 1) / 2, (h - 1) / 2] for w, h in shapes], dtype=torch.float32, device=like.device)
+    y, x = (torch.arange(n, dtype=torch.float32, device=like.device) * stride + middle for n in (height, width))
+    centre = torch.stack(torch.broadcast_tensors(x, y.unsqueeze(1)), -1).unsqueeze(2)
+    return torch.cat([centre - half, centre + half], -1).reshape(1, -1, 4)
+
+
+def _moved(anchors, deltas):
+    """Anchors, both ends inside, moved and grown by deltas."""
+    extent = anchors[..., 2:] - anchors[..., :2] + 1
+    centre = anchors[..., :2] + 0.5 * (extent - 1) + deltas[..., :2] * extent
+    half = 0.5 * (deltas[..., 2:].exp() * extent - 1)
+    return torch.cat([centre - half, centre + half], -1)
