@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from core import recordio
 from gluon.data import arrays
 from gluon.data.sampler import FilterSampler, Sampler, SequentialSampler
 
@@ -103,8 +104,6 @@ class RecordFileDataset(Dataset):
     """The raw records (bytes) of a RecordIO file `NAME.rec`, found through the `NAME.idx` beside it."""
 
     def __init__(self, filename: str | os.PathLike):
-        from core import recordio
-
         self.filename = os.fspath(filename)
         self.idx_file = os.path.splitext(self.filename)[0] + ".idx"
         self._record = recordio.MXIndexedRecordIO(self.idx_file, self.filename, "r")

@@ -91,20 +91,22 @@ def _content(root: str, namespace: str, file: File) -> tuple[str, bytearray]:
     if os.path.exists(unpacked) and file.content_sha1 and store.check_sha1(unpacked, file.content_sha1):
         with open(unpacked, "rb") as stream:
             return unpacked, bytearray(stream.read())
-    if not _is_repacked(packed, file):
+    content = _repacked(packed, file)
+    if content is None:
         store.download(store.repo_file_url(namespace, file.name), packed, sha1_hash=file.sha1)
-    return packed, _unpack(packed)
+        content = _unpack(packed)
+    return packed, content
 
 
-def _is_repacked(packed: str, file: File) -> bool:
-    """Whether the file holds the right content, packed by another program than the published one."""
+def _repacked(packed: str, file: File) -> bytearray | None:
+    """The content of a file that is right, but was packed by another program than the published one."""
     if file.content_sha1 is None or not os.path.exists(packed) or store.check_sha1(packed, file.sha1):
-        return False
+        return None
     try:
         content = _unpack(packed)
     except MXNetError:
-        return False
-    return hashlib.sha1(content).hexdigest() == file.content_sha1
+        return None
+    return content if hashlib.sha1(content).hexdigest() == file.content_sha1 else None
 
 
 def _unpack(packed: str) -> bytearray:
