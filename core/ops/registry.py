@@ -91,10 +91,14 @@ class Operator:
 
     def __call__(self, *inputs, out=None, **attrs):
         """Applies the operator to values; the result has the kind (nd, np, symbol) of the first one."""
-        owner = next((type(x) for x in inputs if x is not None), None)
+        owner = None
+        for x in inputs:
+            if x is not None:
+                owner = type(x)
+                break
         if owner is None:
             raise TypeError(f"{self.name} needs at least one array; none was given")
-        return owner._apply_operator(self, list(inputs), self.parse(attrs), out)
+        return owner._apply_operator(self, list(inputs), self._remembered(tuple(attrs), tuple(attrs.values())), out)
 
     def parse(self, given: dict) -> dict:
         """Typed attributes from keywords: defaults filled in; errors name operator, attribute and what is accepted."""
@@ -118,20 +122,21 @@ class Operator:
         return parsed
 
     def parse_positional(self, raw: tuple) -> dict:
-        """Typed attributes from values in the order of `attrs`; results are remembered."""
+        """Typed attributes from values in the order of `attrs`; results are remembered and must not be changed."""
+        return self._remembered(tuple(self.attrs), raw)
+
+    def _remembered(self, names: tuple, values: tuple) -> dict:
+        # Parsing costs as much as a small kernel. 1, 1.0 and True are equal, but not the same, so types are in the key.
+        key = names, values, tuple(map(type, values))
         try:
-            parsed = self._parsed.get(raw)
-            known = True
+            parsed = self._parsed.get(key)
         except TypeError:  # a list among the values
-            parsed, known = None, False
+            return self.parse(dict(zip(names, values, strict=True)))
         if parsed is None:
-            parsed = self.parse(dict(zip(self.attrs, raw, strict=True)))
-            if (
-                known
-                and len(self._parsed) < 4096
-                and not any(isinstance(v, (bool, float)) and v == v // 1 for v in raw)
-            ):
-                self._parsed[raw] = parsed
+            parsed = self.parse(dict(zip(names, values, strict=True)))
+            # Not tensors, which would be kept alive, and not random keys, each of which comes once.
+            if len(self._parsed) < 4096 and "key" not in names and all(map(_is_plain, values)):
+                self._parsed[key] = parsed
         return parsed
 
     def kept(self, count: int) -> tuple[Sequence[int], Sequence[int], bool]:
@@ -182,6 +187,13 @@ class Operator:
         if self.visible is None:
             return self.count(attrs)
         return self.visible(attrs) if callable(self.visible) else self.visible
+
+
+def _is_plain(value) -> bool:
+    """Whether an attribute's value is made of numbers, names and types alone."""
+    if type(value) is tuple:
+        return all(map(_is_plain, value))
+    return value is None or value is NULL or isinstance(value, (bool, int, float, str, type))
 
 
 def get(name: str) -> Operator:
