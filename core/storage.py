@@ -154,9 +154,26 @@ def contiguous(tensor: Tensor) -> Tensor:
     return tensor.contiguous()
 
 
-def flatten(tensors: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
+CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
+
+
+def channels_last(tensor: Tensor) -> Tensor:
+    """The tensor with the elements of one place side by side, as convolutions like it; the shape stays (N, C, ...)."""
+    if tensor.dim() not in CHANNELS_LAST:
+        return tensor
+    return _with_channels_last(tensor.permute(0, *range(2, tensor.dim()), 1).reshape(-1), tensor.shape)
+
+
+def _with_channels_last(flat: Tensor, shape: Sequence[int]) -> Tensor:
+    """Flat memory as a channels-last tensor; its strides say so even where one channel leaves the order open."""
+    batch, channels, *space = shape
+    return flat.view(batch, *space, channels).permute(0, len(space) + 1, *range(1, len(space) + 1))
+
+
+def flatten(tensors: Sequence[Tensor], like: Sequence[Tensor] | None = None) -> tuple[Tensor, list[Tensor]]:
     """One flat buffer with the values of all `tensors` (same dtype and device) and a view of each one in it.
 
+    Channels-last tensors, and those whose partner of the same shape in `like` is, keep that order of their elements.
     Views start at multiples of 8 elements: 16 bytes even in half precision, so that vector loads stay aligned, and the
     same places for tensors of the same shapes in another dtype, so that master copies lie as their weights do.
     """
@@ -167,7 +184,14 @@ def flatten(tensors: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
         starts.append(total)
         total += -(-t.numel() // step) * step
     buffer = torch.zeros(total, dtype=first.dtype, device=first.device)
-    views = [buffer[s : s + t.numel()].view(t.shape) for s, t in zip(starts, tensors, strict=True)]
+    views = []
+    for start, t, model in zip(starts, tensors, like or tensors, strict=True):
+        part = buffer[start : start + t.numel()]
+        layout = CHANNELS_LAST.get(model.dim())
+        if model.shape == t.shape and layout and model.stride(1) == 1 and model.is_contiguous(memory_format=layout):
+            views.append(_with_channels_last(part, t.shape))
+        else:
+            views.append(part.view(t.shape))
     for view, t in zip(views, tensors, strict=True):
         view.copy_(t)
     return buffer, views

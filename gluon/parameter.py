@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from core import autograd, initializer
+from core import autograd, initializer, storage
 from core import ndarray as nd
 from core.base import MXNetError, nearest
 from core.context import Context, cpu, current_context
@@ -33,6 +33,7 @@ class Parameter:
     stype, grad_stype: storage types of the array and of the gradient.
     """
 
+    _channels_last = False  # whether the elements lie in the order that convolutions like
     _scoped = False  # whether a ParameterDict made it, hence whether its name has the prefix of a block
 
     def __init__(
@@ -223,15 +224,21 @@ class Parameter:
         self._ctx_list = list(contexts)
         if is_np_array():
             values = values.as_np_ndarray()
-        self._set_arrays([values.copyto(ctx) for ctx in self._ctx_list])
+        self._set_arrays(self._laid_out([values.copyto(ctx) for ctx in self._ctx_list]))
         self._init_grad()
 
     def _init_grad(self):
         if self._grad_req == "null":
             self._grad = None
             return
-        self._grad = [array.zeros_like() for array in self._data]
+        self._grad = self._laid_out([array.zeros_like() for array in self._data])
         self._mark()
+
+    def _laid_out(self, arrays):
+        if self._channels_last:
+            for array in arrays:
+                array._data = storage.channels_last(array._data)
+        return arrays
 
     def _mark(self):
         autograd.mark_variables(self._data, self._grad, self._grad_req)

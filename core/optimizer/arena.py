@@ -25,6 +25,8 @@ class Arena:
         updater.prepare(indices, weights)
         self._ctx = weights[0].context
         states = [updater.states[i] for i in indices]
+        # Elements of all arrays lie in the order of the weights', which may be channels-last.
+        self._order = [w._data for w in weights]
         self._master = None
         if optimizer.multi_precision and dtype_name(weights[0].dtype) in HALF:
             pairs = [s if optimizer.master_last else (s[1], s[0]) for s in states]
@@ -33,6 +35,7 @@ class Arena:
         self._weight = self._flat(weights)
         self._gradient = self._flat(gradients)
         self._state = self._flat_states(states)
+        self._order = None
         self._views = [(w, w._data, g, g._data) for _, w, g in rows]
         self._multipliers = None
         self._segments = None
@@ -96,7 +99,7 @@ class Arena:
 
     def _flat(self, arrays):
         """A flat array with the memory of `arrays` from now on."""
-        flat, views = storage.flatten([array._data for array in arrays])
+        flat, views = storage.flatten([array._data for array in arrays], self._order)
         for array, view in zip(arrays, views):
             array._data = view
         return nd.NDArray._wrap(flat, arrays[0].context)

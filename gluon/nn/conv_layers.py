@@ -67,6 +67,8 @@ class _Conv(HybridBlock):
             shape = (channels, in_channels // groups, *kernel)
         with self.name_scope():
             self.weight = self.params.get("weight", shape=shape, init=weight_initializer, allow_deferred_init=True)
+            # What a convolution with such a weight gives lies channels-last too, so a network stays that way.
+            self.weight._channels_last = self._op_name == "Convolution" and layout.startswith("NC")
             self.bias = (
                 self.params.get("bias", shape=(channels,), init=bias_initializer, allow_deferred_init=True)
                 if use_bias

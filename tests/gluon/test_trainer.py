@@ -164,3 +164,27 @@ def test_master_copies_in_arenas(name, dtype):
         results.append(train(net, trainer, data))
         assert bool(trainer._arenas) == arena
     same(*results)
+
+
+def test_convolutions_keep_their_weights_channels_last_in_arenas():
+    results = []
+    for arena in (True, False):
+        mx.random.seed(5)
+        net = nn.HybridSequential()
+        net.add(nn.Conv2D(4, 3, activation="relu"), nn.Conv2D(6, 3), nn.Flatten(), nn.Dense(2))
+        net.initialize(mx.init.Xavier())
+        trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01})
+        if not arena:
+            trainer._update_arenas = lambda: False
+        numbers = np.random.RandomState(0)
+        data = [[nd.array(numbers.standard_normal(s)) for s in ((8, 1, 8, 8), (8, 2))] for _ in range(4)]
+        train(net, trainer, data[:2])
+        # A state that is set from outside, in the usual order, has to meet the right elements.
+        states = trainer._updaters[0].get_states()
+        trainer._updaters[0].set_states(states)
+        results.append(train(net, trainer, data[2:]))
+        for layer in net[:2]:
+            weight, gradient = layer.weight.data()._data, layer.weight.grad()._data
+            assert weight.stride() == gradient.stride()
+            assert weight.stride(1) == 1
+    same(*results, rtol=1e-5)
