@@ -90,6 +90,22 @@ def test_lower_precision(mode, dtype):
     assert np.linalg.norm(y.double().numpy() - want) / np.linalg.norm(want) < (1e-5 if dtype is torch.float32 else 3e-2)
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_products_of_large_matrices(mode, bidirectional, monkeypatch):
+    """In float32 large products take another way; here all do. The truth is float64, which the tests above check."""
+    monkeypatch.setattr(rnn, "_PACKED", 1)
+    arrays = formulas.arrays(mode, 4, 3, 6, HIDDEN, LAYERS, bidirectional)
+    results = []
+    for dtype in (torch.float64, torch.float32):
+        given = tensors(arrays, dtype)
+        y, hn, cn, reserve = rnn.rnn(*given, **attributes(mode, bidirectional))
+        gradients = rnn.rnn_grad(torch.ones_like(y), hn, cn, *given, y, reserve, **attributes(mode, bidirectional))
+        results.append([o for o in (y, hn, cn, *gradients) if o is not None])
+    for want, got in zip(*results, strict=True):
+        assert torch.linalg.vector_norm(got - want) < 1e-5 * torch.linalg.vector_norm(want)
+
+
 def test_shapes_on_meta():
     arrays = [torch.empty(a.shape, device="meta") for a in formulas.arrays("lstm", 4, 3, 6, HIDDEN, LAYERS, True)]
     y, hn, cn, reserve = rnn.rnn(*arrays, **attributes("lstm", True))
