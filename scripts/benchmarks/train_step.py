@@ -3,7 +3,8 @@
 Each contender runs in its own process; the processes take turns of a few steps, so that all of them see the same
 machine. PyTorch runs as it comes, and once more with freed memory kept in the process (two settings of glibc), which
 is what our own start-up arranges. MXTEST_MXNET_PYTHON names an interpreter with the original MXNet, if there is one.
-Page faults are counted because the system's zeroed pages cost a small step more than its arithmetic.
+Page faults are counted because the system's zeroed pages cost a small step more than its arithmetic; the processor
+time of all threads is less sensitive than the clock to what else the machine is doing.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ def compare(network: str, rounds: int, steps: int) -> list[dict]:
             "contender": name,
             "ms": 1000 * median[name],
             "over PyTorch": median[name] / median["PyTorch"],
+            "CPU ms": 1000 * statistics.median(turn["processor"] for turn in results),
             "page faults a step": round(statistics.median(turn["faults"] for turn in results)),
             "parameters": results[0]["parameters"],
         }
@@ -85,7 +87,7 @@ class Contender:
         )  # fmt: skip
 
     def steps(self, count: int) -> dict:
-        """{"seconds": of each step, "faults": page faults a step, "parameters": how many}."""
+        """{"seconds": of each step, "processor": seconds of all threads a step, "faults": page faults a step, ...}."""
         self.process.stdin.write(f"{count}\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
@@ -106,13 +108,19 @@ def serve(kind: str, network: str) -> None:
     step, parameters = torch_step(network) if kind == "torch" else gluon_step(kind, network)
     for line in sys.stdin:
         count, seconds = int(line), []
-        faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        before = resource.getrusage(resource.RUSAGE_SELF)
         for _ in range(count):
             start = time.perf_counter()
             step()
             seconds.append(time.perf_counter() - start)
-        faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults
-        print(json.dumps({"seconds": seconds, "faults": faults / count, "parameters": parameters}), flush=True)
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        answer = {
+            "seconds": seconds,
+            "processor": (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / count,
+            "faults": (after.ru_minflt - before.ru_minflt) / count,
+            "parameters": parameters,
+        }
+        print(json.dumps(answer), flush=True)
 
 
 def gluon_step(kind: str, network: str):
