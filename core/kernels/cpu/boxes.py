@@ -229,16 +229,21 @@ def _survivors(boxes, alive, threshold, labels, exceeds):
         if labels is not None:
             over &= labels[:, part].unsqueeze(2) == labels[:, rest].unsqueeze(1)
         size = over.shape[1]
+        over = over.to(torch.float32)  # so that a product counts the survivors that overlap a box
         within, candidates = over[:, :, :size].triu(1), keep[:, part]
         kept = candidates
         while True:
-            left = candidates & ~(within & kept.unsqueeze(2)).any(1)
+            left = candidates & (_count(kept, within) == 0)
             if torch.equal(left, kept):
                 break
             kept = left
         keep[:, part] = kept
-        keep[:, start + size :] &= ~(over[:, :, size:] & kept.unsqueeze(2)).any(1)
+        keep[:, start + size :] &= _count(kept, over[:, :, size:]) == 0
     return keep
+
+
+def _count(kept, over):
+    return torch.matmul(kept.to(over.dtype).unsqueeze(1), over).squeeze(1)
 
 
 def _pairs(scores, threshold, topk):
