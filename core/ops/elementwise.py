@@ -198,7 +198,7 @@ def smooth_l1(data, *, scalar: Float = 1.0):
     return where(fabs(data) < 1.0 / square, 0.5 * square * data * data, fabs(data) - 0.5 / square)
 
 
-@composite("Activation")
+@composite("Activation", aliases=("_npx_activation",))
 def activation(data, *, act_type: Choice("relu", "sigmoid", "log_sigmoid", "mish", "softrelu", "softsign", "tanh")):
     """An activation function by name."""
     return getattr(F, act_type)(data)

@@ -97,7 +97,7 @@ def reshape(data, *, shape: Shape = (), reverse: Bool = False, target_shape: Sha
     )
 
 
-@operator("Flatten", aliases=("flatten",))
+@operator("Flatten", aliases=("flatten", "_npx_batch_flatten"))
 def flatten(data):
     """All axes but the first one merged."""
     return K.reshape(data, (data.shape[0], math.prod(data.shape[1:])))
