@@ -16,6 +16,14 @@ _ROOMS = ("contrib", "data", "metric", "model_zoo", "utils")
 
 
 def __getattr__(name):
+    if name == "tensor_types":
+        from core.ndarray import NDArray
+
+        try:
+            from core.symbol import Symbol
+        except ModuleNotFoundError:  # without symbols arrays are all there is
+            return (NDArray,)
+        return Symbol, NDArray
     if name in _ROOMS:
         return importlib.import_module(f"gluon.{name}")
     raise AttributeError(f"module 'gluon' has no attribute {name!r}")

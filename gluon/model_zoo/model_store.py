@@ -50,6 +50,9 @@ CHECKSUMS = {
     "vgg19_bn": "f360b758e856f1074a85abd5fd873ed1d98297c3",
 }
 
+# The name under which programs add checksums of their own.
+_model_sha1 = CHECKSUMS
+
 
 def get_model_file(name, root=None):
     """The path of a model's parameter file, which is fetched when it is not there yet; ValueError for unknown names.

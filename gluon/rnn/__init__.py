@@ -11,5 +11,8 @@ from gluon.rnn.rnn_cell import (
     RecurrentCell,
     RNNCell,
     SequentialRNNCell,
+    _format_sequence,
+    _get_begin_state,
+    _mask_sequence_variable_length,
 )
 from gluon.rnn.rnn_layer import GRU, LSTM, RNN

@@ -6,6 +6,8 @@ from gluon.block import HybridBlock
 from gluon.nn.activations import Activation
 from gluon.nn.conv_layers import _conv_repr, _sizes
 
+__all__ = ["DeformableConvolution", "ModulatedDeformableConvolution"]
+
 
 class DeformableConvolution(HybridBlock):
     """Convolution at places that a second convolution shifts (Dai et al., 2017).

@@ -5,6 +5,18 @@ from __future__ import annotations
 from gluon.nn.conv_layers import _sizes
 from gluon.rnn.rnn_cell import HybridRecurrentCell
 
+__all__ = [
+    "Conv1DGRUCell",
+    "Conv1DLSTMCell",
+    "Conv1DRNNCell",
+    "Conv2DGRUCell",
+    "Conv2DLSTMCell",
+    "Conv2DRNNCell",
+    "Conv3DGRUCell",
+    "Conv3DLSTMCell",
+    "Conv3DRNNCell",
+]
+
 
 class _ConvCell(HybridRecurrentCell):
     """All convolutional cells.
