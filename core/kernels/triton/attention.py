@@ -108,7 +108,7 @@ def _config(bm: int, bn: int, num_warps: int, num_stages: int) -> Config:
 # random numbers need the registers. Of a tile of queries (BM) and one of keys (BN) a program owns one and loops over
 # the other. The last of a list compiles without spills for every architecture, the others from Hopper on.
 FORWARD = {
-    (2, 64): [_config(128, 64, 4, 3), _config(128, 128, 8, 3), _config(64, 64, 4, 3)],
+    (2, 64): [_config(128, 64, 8, 3), _config(128, 128, 8, 3), _config(64, 64, 4, 3)],
     (2, 64, "dropout"): [_config(128, 64, 8, 3), _config(64, 64, 4, 3)],
     (2, 128): [_config(128, 64, 8, 3), _config(128, 128, 8, 2), _config(64, 64, 4, 3)],
     (2, 128, "dropout"): [_config(128, 32, 8, 3), _config(64, 64, 8, 3)],
