@@ -7,7 +7,7 @@ import threading
 import warnings
 
 from core import ndarray as nd
-from core.base import nearest
+from core.base import MXNetError, nearest
 from core.context import current_context
 from core.imperative import front
 from core.name import NameManager, Prefix
@@ -307,6 +307,8 @@ class HybridBlock(Block):
 
     # Whether a call computes `forward` as the class defines it, rather than `hybrid_forward`.
     _defines_forward = False
+    # The number of inputs of the last hybridized call.
+    _called_with = 0
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -391,6 +393,19 @@ class HybridBlock(Block):
             )
         super().register_child(block, name)
 
+    def export(self, path, epoch=0, remove_amp_cast=True):
+        """Writes `<path>-symbol.json` and `<path>-<epoch>.params` for `SymbolBlock.imports`; gives the two names.
+
+        MXNetError unless the block was hybridized and called since, which tells the number of its inputs.
+        """
+        from gluon.symbol_block import export
+
+        if not self._called_with:
+            raise MXNetError(
+                "export needs to know the inputs: call hybridize(), then the block on arrays, and export after that"
+            )
+        return export(self, path, epoch, self._called_with)
+
     def infer_shape(self, *args):
         """Tells the shapes of this block's parameters from inputs.
 
@@ -418,6 +433,7 @@ class HybridBlock(Block):
 
     def _call_cached_op(self, operators, ctx, x, args):
         """Runs a hybridized block: the place where a compiled plan takes over from `_run`."""
+        self._called_with = 1 + len(args)
         return self._run(operators, ctx, x, args)
 
     def _finish_shapes(self, args):

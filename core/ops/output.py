@@ -3,7 +3,7 @@
 from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Bool, Choice, Float
-from core.ops.registry import F, gradient, operator
+from core.ops.registry import F, gradient, infer, operator
 
 COPY = kernels.shape.clone
 _Normal = Choice("null", "batch", "valid")
@@ -61,6 +61,22 @@ def _(head, label, out, attrs):
     return [grad * head if attrs.out_grad else grad, None]
 
 
+@infer(softmax_output)
+def _(shapes, attrs):
+    data = shapes["data"]
+    if shapes["label"] is not None:  # a distribution as label is allowed too
+        return
+    if attrs["multi_output"]:
+        shapes["label"] = (data[0], *data[2:])
+    else:
+        shapes["label"] = data[:-1] if attrs["preserve_shape"] else data[:1]
+
+
+def _label_like_data(shapes, attrs):
+    if shapes["label"] is None:
+        shapes["label"] = shapes["data"]
+
+
 def _enter_regression(name, transform, difference):
     def output(data, label, *, grad_scale: Float = 1.0):
         return transform(data)
@@ -75,6 +91,8 @@ def _enter_regression(name, transform, difference):
         each = max(out.size // max(out.shape[0], 1), 1)
         grad = difference(out, F._reshape_to(label, shape=out.shape))
         return [grad * (attrs.grad_scale / each), None]
+
+    infer(op)(_label_like_data)
 
 
 _enter_regression("LinearRegressionOutput", COPY, lambda out, label: out - label)
@@ -93,6 +111,9 @@ def _(head, label, out, attrs):
     return [(out - F._reshape_to(label, shape=out.shape)) * (attrs.grad_scale / each), None]
 
 
+infer(logistic_regression_output)(_label_like_data)
+
+
 @operator("SVMOutput")
 def svm_output(data, label, *, margin: Float = 1.0, regularization_coefficient: Float = 1.0, use_linear: Bool = False):
     """The data; its gradient is that of the (squared) hinge loss, one class against all."""
@@ -107,6 +128,12 @@ def _(head, data, label, attrs):
     inside = F._greater_scalar(short, scalar=0.0)
     slope = inside if attrs.use_linear else inside * short * 2.0
     return [side * slope * -attrs.regularization_coefficient, None]
+
+
+@infer(svm_output)
+def _(shapes, attrs):
+    if shapes["label"] is None:
+        shapes["label"] = shapes["data"][:1]
 
 
 @operator("MakeLoss")

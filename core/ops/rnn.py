@@ -45,7 +45,11 @@ def _rnn_grad(
     return tuple(g for g in grads if g is not None)
 
 
-@composite("RNN", aliases=("rnn",), train=True)
+def _shown(attrs):
+    return (3 if attrs["mode"] == "lstm" else 2) if attrs["state_outputs"] else 1
+
+
+@composite("RNN", aliases=("rnn",), train=True, outputs=_shown)
 def rnn(
     data, parameters, state, state_cell=None, sequence_length=None, *, state_size: Int, num_layers: Int,
     bidirectional: Bool = False, mode: Choice(*MODES), p: Float = 0.0, state_outputs: Bool = False,

@@ -1,0 +1,44 @@
+"""Attributes that symbols made inside a `with AttrScope(...)` block get."""
+
+from __future__ import annotations
+
+import threading
+
+
+class AttrScope:
+    """Gives every symbol made inside the block the attributes `__key__`; scopes nest, inner values win.
+
+    Values are strings (ValueError otherwise), for instance `AttrScope(ctx_group="stage1", lr_mult="0.1")`.
+    """
+
+    _state = threading.local()
+
+    def __init__(self, **kwargs):
+        for key, value in kwargs.items():
+            if not isinstance(value, str):
+                raise ValueError(f"attributes are strings, but {key} is {value!r}")
+        self._own = {f"__{key}__": value for key, value in kwargs.items()}
+        self._attr = self._own
+        self._before: list[AttrScope] = []
+
+    @classmethod
+    def current(cls) -> AttrScope:
+        """The innermost scope of this thread."""
+        scope = getattr(cls._state, "current", None)
+        if scope is None:
+            scope = cls._state.current = AttrScope()
+        return scope
+
+    def get(self, attr: dict | None = None) -> dict[str, str]:
+        """The scope's attributes, overridden by those given."""
+        return {**self._attr, **(attr or {})}
+
+    def __enter__(self):
+        before = AttrScope.current()
+        self._before.append(before)
+        self._attr = {**before._attr, **self._own}
+        AttrScope._state.current = self
+        return self
+
+    def __exit__(self, *_):
+        AttrScope._state.current = self._before.pop()

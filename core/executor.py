@@ -1,0 +1,167 @@
+"""The executor: a symbol bound to arrays, run forwards and backwards."""
+
+from __future__ import annotations
+
+from core import autograd
+from core.base import MXNetError, nearest
+from core.context import current_context
+from core.dtypes import dtype_name
+from core.ndarray import NDArray, zeros
+from core.symbol import graph
+
+
+class Executor:
+    """A symbol over arrays, made by `Symbol.bind` and `Symbol.simple_bind`.
+
+    arg_arrays, grad_arrays, aux_arrays: lists in the order of `list_arguments` and `list_auxiliary_states`;
+    arg_dict, grad_dict, aux_dict: the same by name. outputs: those of the last `forward`.
+    """
+
+    def __init__(self, symbol, ctx, args, args_grad=None, grad_req="write", aux_states=None):
+        self._symbol = symbol
+        self._ctx = ctx or current_context()
+        names, states = symbol.list_arguments(), symbol.list_auxiliary_states()
+        if len(set(names)) != len(names):
+            double = sorted({n for n in names if names.count(n) > 1})
+            raise ValueError(f"several arguments are called {', '.join(double)}: give them names of their own to bind")
+        self.arg_dict = _by_name("args", names, args, required=True)
+        self.aux_dict = _by_name("aux_states", states, aux_states, required=True)
+        self.grad_dict = _by_name("args_grad", names, args_grad, required=False)
+        self._grad_req = _requests(names, grad_req)
+        self.outputs: list[NDArray] = []
+        self._recorded: list[NDArray] | None = None
+
+    @property
+    def arg_arrays(self) -> list:
+        return [self.arg_dict[name] for name in self._symbol.list_arguments()]
+
+    @property
+    def grad_arrays(self) -> list:
+        return [self.grad_dict.get(name) for name in self._symbol.list_arguments()]
+
+    @property
+    def aux_arrays(self) -> list:
+        return [self.aux_dict[name] for name in self._symbol.list_auxiliary_states()]
+
+    @property
+    def output_dict(self) -> dict:
+        """The outputs by name."""
+        return dict(zip(self._symbol.list_outputs(), self.outputs, strict=True))
+
+    def forward(self, is_train: bool = False, **kwargs) -> list:
+        """Computes the outputs; keywords are new values for arguments. With `is_train` a `backward` may follow."""
+        for name, value in kwargs.items():
+            if name not in self.arg_dict:
+                raise TypeError(f"there is no argument {name!r}.{nearest(name, self.arg_dict)}")
+            if tuple(value.shape) != self.arg_dict[name].shape:
+                raise ValueError(
+                    f"argument {name!r} has shape {self.arg_dict[name].shape}, given {tuple(value.shape)}; see reshape()"
+                )
+            self.arg_dict[name][:] = value
+        # Their own places on the tape, so that what the caller records with the same arrays is left alone.
+        values = {name: array.detach() for name, array in (self.arg_dict | self.aux_dict).items()}
+        if is_train:
+            for name, grad in self.grad_dict.items():
+                if grad is not None:
+                    autograd.mark_variables(values[name], grad, self._grad_req[name])
+        with autograd.record(True) if is_train else autograd.pause():
+            outputs = graph.run(self._symbol._entries, values, self._ctx, NDArray)
+        self._recorded = outputs if is_train else None
+        self.outputs = [output.detach() for output in outputs]
+        return self.outputs
+
+    def backward(self, out_grads=None, is_train: bool = True) -> None:
+        """Puts the gradients of the outputs into `grad_arrays`; `out_grads`: gradients that come in, ones by default."""
+        if self._recorded is None:
+            raise MXNetError("backward needs a forward(is_train=True) before it")
+        if out_grads is None or isinstance(out_grads, NDArray):
+            out_grads = [out_grads] * len(self._recorded) if out_grads is None else [out_grads]
+        elif isinstance(out_grads, dict):
+            out_grads = [out_grads[name] for name in self._symbol.list_outputs()]
+        if len(out_grads) != len(self._recorded):
+            raise ValueError(f"{len(out_grads)} gradients for {len(self._recorded)} outputs")
+        pairs = [(o, g) for o, g in zip(self._recorded, out_grads, strict=True) if o._entry is not None]
+        if pairs:
+            autograd.backward([o for o, _ in pairs], [g for _, g in pairs], train_mode=is_train)
+        self._recorded = None
+
+    def copy_params_from(self, arg_params, aux_params=None, allow_extra_params: bool = False) -> None:
+        """Takes over values by name; ValueError for names that are not there, unless extra ones are allowed."""
+        for what, own, given in (
+            ("argument", self.arg_dict, arg_params),
+            ("auxiliary state", self.aux_dict, aux_params),
+        ):
+            for name, array in (given or {}).items():
+                if name in own:
+                    array.astype(own[name].dtype).copyto(own[name])
+                elif not allow_extra_params:
+                    raise ValueError(f"there is no {what} {name!r}.{nearest(name, own)}")
+
+    def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs) -> Executor:
+        """An executor for other input shapes that shares all arrays whose shapes stay; the others are zeros.
+
+        AssertionError where an array not named in `kwargs` changes, unless `partial_shaping`; or grows, unless `allow_up_sizing`.
+        """
+        types = {name: array.dtype for name, array in (self.arg_dict | self.aux_dict).items()}
+        other = allocate(self._symbol, self._ctx, self._grad_req, types, kwargs)
+        for own, new in ((self.arg_dict, other.arg_dict), (self.aux_dict, other.aux_dict)):
+            for name, array in own.items():
+                if array.shape == new[name].shape:
+                    new[name] = array
+                    if self.grad_dict.get(name) is not None and own is self.arg_dict:
+                        other.grad_dict[name] = self.grad_dict[name]
+                    continue
+                if not partial_shaping and name not in kwargs:
+                    raise AssertionError(
+                        f"{name!r} changes from {array.shape} to {new[name].shape} too; partial_shaping=True allows it"
+                    )
+                if new[name].size > array.size and not allow_up_sizing:
+                    raise AssertionError(
+                        f"{name!r} grows from {array.shape} to {new[name].shape}; allow_up_sizing=True allows it"
+                    )
+        return other
+
+
+def allocate(symbol, ctx, grad_req, type_dict, shapes: dict) -> Executor:
+    """An executor with arrays of zeros; MXNetError where the shapes do not follow from those given."""
+    ctx = ctx or current_context()
+    names, states = symbol.list_arguments(), symbol.list_auxiliary_states()
+    arg_shapes, _, aux_shapes = symbol.infer_shape(**shapes)
+    if arg_shapes is None:
+        raise MXNetError(
+            f"cannot bind: the shapes of {', '.join(names)} do not all follow from those of {', '.join(shapes)}"
+        )
+    arg_types, _, aux_types = symbol.infer_type(**(type_dict or {}))
+    requests = _requests(names, grad_req)
+    args = {n: zeros(s, ctx, dtype_name(t)) for n, s, t in zip(names, arg_shapes, arg_types, strict=True)}
+    aux = {n: zeros(s, ctx, dtype_name(t)) for n, s, t in zip(states, aux_shapes, aux_types, strict=True)}
+    grads = {n: a.zeros_like() for n, a in args.items() if requests[n] != "null"}
+    return Executor(symbol, ctx, args, grads, requests, aux)
+
+
+def _by_name(what: str, names: list[str], given, required: bool) -> dict:
+    """Arrays by name, from a list in the order of `names` or a dictionary."""
+    given = [] if given is None and not names else given
+    if given is None and not required:
+        given = {}
+    if isinstance(given, dict):
+        missing = [n for n in names if n not in given]
+        if required and missing:
+            raise ValueError(f"{what} lacks {', '.join(missing)}; given are {', '.join(given) or 'none'}")
+        return {n: given.get(n) for n in names} if not required else {n: given[n] for n in names}
+    if given is None or len(given) != len(names):
+        raise ValueError(f"{what} is to hold {len(names)} arrays: {', '.join(names)}")
+    return dict(zip(names, given, strict=True))
+
+
+def _requests(names: list[str], grad_req) -> dict[str, str]:
+    if isinstance(grad_req, str):
+        requests = dict.fromkeys(names, grad_req)
+    elif isinstance(grad_req, dict):
+        requests = {n: grad_req.get(n, "null") for n in names}
+    else:
+        requests = dict(zip(names, grad_req, strict=True))
+    for name, request in requests.items():
+        if request not in autograd.GRAD_REQS:
+            raise ValueError(f"grad_req {request!r} of {name!r} is not one of {', '.join(autograd.GRAD_REQS)}")
+    return requests

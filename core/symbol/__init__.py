@@ -1,0 +1,49 @@
+"""The `sym` face: symbols and one function for each operator of the table, made on first use."""
+
+from __future__ import annotations
+
+from core import ops
+from core.base import nearest
+from core.ops.registry import TABLE
+from core.symbol.compose import Namespace, front
+from core.symbol.functions import (
+    arange,
+    full,
+    hypot,
+    maximum,
+    minimum,
+    ones,
+    pow,
+    power,
+    zeros,
+)  # fmt: skip
+from core.symbol.symbol import Group, NotImplementedForSymbol, Symbol, load, load_json, var
+
+Variable = var
+fromjson = load_json
+
+_NAMESPACES = {
+    "contrib": ("_contrib_",), "linalg": ("_linalg_",), "image": ("_image_",), "random": ("_random_", "_sample_"),
+    "op": ("",), "_internal": ("",), "sparse": ("",),
+}  # fmt: skip
+
+
+def __getattr__(name: str):
+    if name in _NAMESPACES:
+        value = Namespace(name, _NAMESPACES[name], Symbol)
+    elif name in TABLE and not name.startswith("__"):
+        value = front(TABLE[name], name, Symbol)
+    else:
+        raise AttributeError(f"sym has no function {name!r}.{nearest(name, [*TABLE, *globals()])}")
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *TABLE, *_NAMESPACES})
+
+
+__all__ = [
+    "Group", "NotImplementedForSymbol", "Symbol", "Variable", "arange", "fromjson", "full", "hypot", "load", "load_json",
+    "maximum", "minimum", "ones", "pow", "power", "var", "zeros",
+]  # fmt: skip

@@ -1,0 +1,200 @@
+"""The graph behind symbols: nodes that apply an operator of the table, or stand for a variable."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from core import imperative
+from core.base import MXNetError
+from core.ops import attributes
+from core.ops.registry import Operator
+
+# Attributes that steer training and placement rather than the operator; stored as `__key__`, asked for as `key` too.
+HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage", "profiler_scope")
+# Attributes in files that mean nothing here: the number of inputs is known, the rest chose a backend.
+_IGNORED = frozenset({"num_args", "cudnn_off", "cudnn_tune", "workspace"})
+
+_OUTPUT_NAMES = {
+    "BatchNorm": ("output", "mean", "var"),
+    "LayerNorm": ("output", "mean", "std"),
+    "GroupNorm": ("output", "mean", "std"),
+    "RNN": ("output", "state", "state_cell"),
+}
+
+
+class Node:
+    """A variable (`op` is None) or one application of an operator.
+
+    attrs: what the file format holds, as strings. parsed: the operator's typed attributes. inputs: (node, output)
+    pairs; slots: the names of the operator's inputs that they fill.
+    """
+
+    __slots__ = ("attrs", "inputs", "name", "op", "parsed", "slots")
+
+    def __init__(self, op: Operator | None, name: str, attrs: dict[str, str], inputs=(), given: dict | None = None):
+        self.op, self.name, self.attrs, self.inputs = op, name, attrs, list(inputs)
+        self.parsed: dict = {}
+        self.slots: tuple[str, ...] = ()
+        if op is not None:
+            self.parsed = op.parse(_typed(op, attrs) if given is None else given)
+            self.fill_slots()
+
+    def fill_slots(self, given: Iterable[str] = ()) -> None:
+        """Tells the inputs' names from their number; `given` are optional inputs known to be among them."""
+        names = input_names(self.op, self.parsed, given, len(self.inputs))
+        for name in self.op.inputs:  # a file lists them in order, optional ones too
+            if len(names) < len(self.inputs) and name not in names:
+                names = [n for n in self.op.inputs if n in names or n == name]
+        self.slots = tuple(names)
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs that a symbol shows."""
+        return 1 if self.op is None else self.op.count_visible(self.parsed)
+
+    def output_name(self, k: int) -> str:
+        """What `list_outputs` calls output `k`."""
+        if self.op is None:
+            return self.name
+        if self.op.name in _OUTPUT_NAMES:
+            return f"{self.name}_{_OUTPUT_NAMES[self.op.name][k]}"
+        return f"{self.name}_output{k}" if self.outputs > 1 else f"{self.name}_output"
+
+    def auxiliary(self, slot: str) -> bool:
+        """Whether the operator keeps its state in the input called `slot`."""
+        # BatchNorm writes to gamma as well, but as a parameter that it holds at 1.
+        return slot in self.op.mutates and slot != "gamma"
+
+    def arguments(self, values: Sequence) -> list:
+        """Inputs in the order of the operator, None where an optional one is missing."""
+        if self.op.variadic:
+            return list(values)
+        by_slot = dict(zip(self.slots, values, strict=True))
+        arguments = [by_slot.get(name) for name in self.op.inputs]
+        while arguments and arguments[-1] is None:
+            arguments.pop()
+        return arguments
+
+
+Entry = tuple[Node, int]
+
+
+def input_names(op: Operator, attrs: dict, given: Iterable[str] = (), count: int = 0) -> list[str]:
+    """The inputs that an operator has under these attributes; optional ones of other names if they are `given`."""
+    if op.variadic:
+        return [f"arg{i}" for i in range(count)]
+    wanted = {
+        "bias": not attrs.get("no_bias", False),
+        "gamma": attrs.get("act_type", "prelu") == "prelu",
+        "state_cell": attrs.get("mode", "lstm") == "lstm",
+        "sequence_length": attrs.get("use_sequence_length", False),
+        "length": attrs.get("use_length", False),
+        "data_lengths": attrs.get("use_data_lengths", False),
+        "label_lengths": attrs.get("use_label_lengths", False),
+        "like": attrs.get("mode", "") == "like",
+    }
+    given = set(given)
+    return [n for n in op.inputs if n not in op.optional or n in given or wanted.get(n, False)]
+
+
+def order(entries: Iterable[Entry]) -> list[Node]:
+    """All nodes that the entries depend on, inputs first (depth first, as MXNet lists them)."""
+    found: list[Node] = []
+    seen: set[int] = set()
+    stack: list[tuple[Node, bool]] = []
+    for root, _ in entries:
+        stack.append((root, False))
+        while stack:
+            node, done = stack.pop()
+            if done:
+                found.append(node)
+            elif id(node) not in seen:
+                seen.add(id(node))
+                stack.append((node, True))
+                stack.extend((parent, False) for parent, _ in reversed(node.inputs) if id(parent) not in seen)
+    return found
+
+
+def auxiliaries(nodes: Iterable[Node]) -> set[int]:
+    """Ids of the variables that hold an operator's state."""
+    return {
+        id(parent)
+        for node in nodes
+        if node.op is not None and node.op.mutates
+        for slot, (parent, _) in zip(node.slots, node.inputs, strict=True)
+        if parent.op is None and node.auxiliary(slot)
+    }
+
+
+def copy(entries: Iterable[Entry], replace: dict[int, Entry] | None = None) -> list[Entry]:
+    """The same graph in new nodes; `replace` maps ids of variables to entries that take their place."""
+    entries = list(entries)
+    made: dict[int, Node] = {}
+    replace = replace or {}
+
+    def moved(entry: Entry) -> Entry:
+        return replace.get(id(entry[0])) or (made[id(entry[0])], entry[1])
+
+    for node in order(entries):
+        twin = made[id(node)] = Node.__new__(Node)
+        twin.op, twin.name, twin.attrs, twin.parsed, twin.slots = (
+            node.op, node.name, dict(node.attrs), node.parsed, node.slots,
+        )  # fmt: skip
+        twin.inputs = [moved(e) for e in node.inputs]
+    return [moved(e) for e in entries]
+
+
+def run(entries: Sequence[Entry], values: dict[str, object], ctx, kind: type) -> list:
+    """The entries' arrays, by applying the operators to `values` (arrays by variable) in order.
+
+    kind: the class of arrays that operators without inputs make, on `ctx`. MXNetError names a variable without value.
+    """
+    nodes = order(entries)
+    uses: dict[int, int] = {}
+    for node in nodes:
+        for parent, _ in node.inputs:
+            uses[id(parent)] = uses.get(id(parent), 0) + 1
+    for node, _ in entries:
+        uses[id(node)] = uses.get(id(node), 0) + 1
+    results: dict[int, Sequence] = {}
+    for node in nodes:
+        if node.op is None:
+            if node.name not in values:
+                raise MXNetError(f"variable {node.name!r} has no value. Given are: {', '.join(values) or 'none'}")
+            results[id(node)] = (values[node.name],)
+            continue
+        results[id(node)] = apply(node, [results[id(p)][k] for p, k in node.inputs], ctx, kind)
+        for parent, _ in node.inputs:  # what nobody will read any more is let go
+            uses[id(parent)] -= 1
+            if not uses[id(parent)]:
+                results.pop(id(parent), None)
+    return [results[id(node)][k] for node, k in entries]
+
+
+def apply(node: Node, inputs: Sequence, ctx, kind: type) -> Sequence:
+    """The outputs of one node on arrays."""
+    if node.inputs:
+        arguments = node.arguments(inputs)
+        result = type(arguments[0])._apply_operator(node.op, arguments, node.parsed, None)
+    else:
+        result = imperative.create(node.op, node.parsed, ctx, kind)
+    return result if isinstance(result, (list, tuple)) else (result,)
+
+
+def _typed(op: Operator, attrs: dict[str, str]) -> dict:
+    """The operator's own attributes among the texts of a node."""
+    typed = {}
+    for key, text in attrs.items():
+        if key in op.attrs:
+            typed[key] = _literal(text) if op.attrs[key][0] is attributes.Any_ else text
+        elif not key.startswith("__") and key not in _IGNORED and key not in HIDDEN:
+            raise op.unknown(key)
+    return typed
+
+
+def _literal(text: str):
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

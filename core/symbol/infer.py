@@ -1,0 +1,166 @@
+"""Shapes and dtypes of a graph, forwards and, for parameters, backwards.
+
+The operators themselves are run on tensors without memory, so no operator has a second description of its
+shapes; what its `infer` rule tells fills in the parameters first.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from core import autograd, random, storage
+from core.base import MXNetError
+from core.context import cpu
+from core.dtypes import DTYPES, dtype_name
+from core.ndarray import NDArray
+from core.symbol import graph
+from core.symbol.graph import Entry, Node
+
+Shape = tuple[int, ...]
+
+# Operators whose operands have one shape; a variable among them takes that of the others.
+_ONE_SHAPE = frozenset(
+    "elemwise_add elemwise_sub elemwise_mul elemwise_div _mod _power _maximum _minimum _hypot _equal _not_equal _greater "
+    "_greater_equal _lesser _lesser_equal add_n".split()
+)
+BY_NUMBER = {number: name for name, (number, _) in DTYPES.items() if number is not None}
+# Results whose dtype is not that of the first input.
+_OWN_DTYPE = {"shape_array": "int64", "size_array": "int64", "argmax_channel": "float32"}
+
+
+def shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[str, Shape | None], list[Shape | None]]:
+    """Shapes by variable, and of the entries; None where they do not follow from what is given.
+
+    MXNetError where shapes contradict each other.
+    """
+    nodes = graph.order(entries)
+    known = {n.name: given.get(n.name) or _declared_shape(n) for n in nodes if n.op is None}
+    types = {n.name: _declared_dtype(n) for n in nodes if n.op is None}
+    values: dict[int, list] = {}
+    state = random.get_state()
+    try:
+        with autograd.pause():
+            while _sweep(nodes, known, types, values):
+                pass
+    finally:
+        random.set_state(state)
+    return known, [
+        known[node.name] if node.op is None else values[id(node)][k].shape if id(node) in values else None
+        for node, k in entries
+    ]
+
+
+def types(entries: list[Entry], given: dict[str, object]) -> tuple[dict[str, str | None], list[str | None]]:
+    """Names of dtypes by variable, and of the entries; None where unknown.
+
+    An operator's variables take the dtype of its first known input, and so does its result unless its `dtype`
+    attribute says otherwise.
+    """
+    nodes = graph.order(entries)
+    known = {
+        n.name: dtype_name(given[n.name]) if n.name in given else _declared_dtype(n) for n in nodes if n.op is None
+    }
+    results: dict[int, str | None] = {}
+    for node in nodes:
+        if node.op is None:
+            results[id(node)] = known[node.name]
+            continue
+        found = [known[p.name] if p.op is None else results[id(p)] for p, _ in node.inputs]
+        first = next((t for t in found if t is not None), None)
+        for slot, (parent, _) in zip(node.slots, node.inputs, strict=True):
+            if parent.op is None and known[parent.name] is None and first is not None:
+                # Batch normalisation keeps its parameters in float32 where the data are float16.
+                half = node.op.name == "BatchNorm" and slot != "data" and first == "float16"
+                known[parent.name] = "float32" if half else first
+        own = node.parsed.get("dtype") or _OWN_DTYPE.get(node.op.name)
+        results[id(node)] = own or first
+    return known, [known[n.name] if n.op is None else results[id(n)] for n, _ in entries]
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+def _sweep(nodes: list[Node], known: dict, types: dict, values: dict[int, list]) -> bool:
+    """One walk over the graph; whether it found out something new."""
+    progress = False
+    for node in nodes:
+        if node.op is None or id(node) in values:
+            continue
+        found = [known[p.name] if p.op is None else _shape(values, p, k) for p, k in node.inputs]
+        for (parent, _), shape in zip(node.inputs, _parameters(node, found), strict=True):
+            if shape is not None and parent.op is None and known[parent.name] is None:
+                known[parent.name] = shape
+                progress = True
+        found = [known[p.name] if p.op is None else s for (p, _), s in zip(node.inputs, found, strict=True)]
+        if any(s is None for s in found):
+            continue
+        dtype = next((t for t in (_dtype(types, values, e) for e in node.inputs) if t is not None), "float32")
+        arrays = []
+        for (parent, k), shape in zip(node.inputs, found, strict=True):
+            if parent.op is None:
+                types[parent.name] = types[parent.name] or dtype
+                arrays.append(_array(shape, types[parent.name]))
+            else:
+                arrays.append(values[id(parent)][k])
+        values[id(node)] = _outputs(node, arrays)
+        progress = True
+    return progress
+
+
+def _outputs(node: Node, arrays: list) -> list:
+    if node.op.name in _ONE_SHAPE and len({a.shape for a in arrays}) > 1:
+        shapes = " and ".join(map(str, (a.shape for a in arrays)))
+        raise MXNetError(f"{node.op.name} {node.name!r}: operands of one shape are needed, given {shapes}")
+    try:
+        outputs = graph.apply(node, arrays, cpu(), NDArray)
+    except MXNetError as error:
+        raise MXNetError(f"node {node.name!r}: {error}") from None
+    return [o if node.inputs else _array(o.shape, dtype_name(o.dtype)) for o in outputs]
+
+
+def _parameters(node: Node, found: list) -> list:
+    """Shapes of the inputs, with those of parameters filled in from the others; MXNetError where they contradict."""
+    if node.op.name in _ONE_SHAPE:
+        first = next((s for s in found if s is not None), None)
+        return [first if s is None else s for s in found]
+    if node.op.infer is None or found[0] is None:
+        return found
+    shapes = dict.fromkeys(node.op.inputs)
+    shapes.update(zip(node.slots, found, strict=True))
+    try:
+        node.op.infer(shapes, node.parsed)
+    except (IndexError, TypeError, KeyError, ValueError) as error:
+        raise MXNetError(f"{node.op.name} {node.name!r} does not fit data of shape {found[0]}: {error!r}") from None
+    inferred = [shapes[slot] for slot in node.slots]
+    for slot, before, after in zip(node.slots, found, inferred, strict=True):
+        if before is not None and after is not None and tuple(before) != tuple(after):
+            raise MXNetError(
+                f"{node.op.name} {node.name!r}: input {slot!r} has shape {tuple(before)}, but {tuple(after)} follows from data "
+                f"of shape {found[0]}"
+            )
+    return [None if s is None else tuple(s) for s in inferred]
+
+
+def _shape(values: dict[int, list], node: Node, k: int) -> Shape | None:
+    return values[id(node)][k].shape if id(node) in values else None
+
+
+def _dtype(types: dict, values: dict[int, list], entry: Entry) -> str | None:
+    node, k = entry
+    return types[node.name] if node.op is None else dtype_name(values[id(node)][k].dtype)
+
+
+def _array(shape: Shape, dtype: str) -> NDArray:
+    return NDArray._wrap(storage.meta(shape, dtype), cpu())
+
+
+def _declared_shape(node: Node) -> Shape | None:
+    """The shape that a variable was made with, if all of it is known."""
+    text = node.attrs.get("__shape__")
+    shape = None if text is None else ast.literal_eval(text)
+    return shape if isinstance(shape, tuple) and all(n > 0 for n in shape) else None
+
+
+def _declared_dtype(node: Node) -> str | None:
+    text = node.attrs.get("__dtype__")
+    return BY_NUMBER.get(int(text)) if text is not None else None

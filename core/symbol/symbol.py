@@ -1,0 +1,443 @@
+"""The symbol: a description of a computation that is named, inspected, saved and bound to arrays later."""
+
+from __future__ import annotations
+
+import copy
+import numbers
+import warnings
+
+import numpy as np
+
+from core.attribute import AttrScope
+from core.base import MXNetError, nearest
+from core.dtypes import DTYPES, dtype_name, dtype_type
+from core.files.atomic import replacing
+from core.ops.registry import TABLE, Operator
+from core.symbol import graph, infer, serialization
+from core.symbol.compose import compose, front, given_of, text_of
+from core.symbol.graph import HIDDEN, Entry, Node
+
+
+class NotImplementedForSymbol(MXNetError):
+    """Something that needs values, which a symbol does not have."""
+
+
+class Symbol:
+    """One or several outputs of a graph of operators. Made by `sym.var` and the functions of `sym`, not by the class."""
+
+    __slots__ = ("__weakref__", "_entries")
+    __array_priority__ = 1000.0
+
+    def __init__(self, entries: list[Entry]):
+        self._entries = list(entries)
+
+    @classmethod
+    def _apply_operator(cls, op: Operator, inputs: list, attrs: dict, out=None):
+        """What operators called on symbols give (`core.ops.registry.Operator`)."""
+        symbols = [s for s in inputs if s is not None] if op.variadic else {
+            slot: s for slot, s in zip(op.inputs, inputs, strict=False) if s is not None
+        }  # fmt: skip
+        return compose(op, op.name, symbols, given_of(op, attrs), cls)
+
+    # ------------------------------------------------------------------ names and parts
+
+    @property
+    def name(self) -> str | None:
+        """The name of the node, None for a group of several."""
+        first = self._entries[0][0] if self._entries else None
+        return first.name if first is not None and all(n is first for n, _ in self._entries) else None
+
+    def __repr__(self):
+        if self.name is not None:
+            return f"<Symbol {self.name}>"
+        return f"<Symbol group [{', '.join(n.name for n, _ in self._entries)}]>"
+
+    def __len__(self):
+        return len(self._entries)
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, index):
+        """An output by number, by name as in `list_outputs`, or several by a slice."""
+        if isinstance(index, str):
+            names = self.list_outputs()
+            if names.count(index) != 1:
+                problem = "several outputs are" if index in names else "no output is"
+                raise ValueError(f"{problem} called {index!r}.{nearest(index, names)}")
+            index = names.index(index)
+        if isinstance(index, slice):
+            return Symbol(self._entries[index])
+        if not isinstance(index, numbers.Integral):
+            raise TypeError(f"outputs are picked by int, slice or name, given {index!r}")
+        if not 0 <= index < len(self._entries):
+            raise IndexError(f"output {index} of a symbol with {len(self._entries)} outputs")
+        return self if len(self._entries) == 1 else Symbol([self._entries[index]])
+
+    def list_arguments(self) -> list[str]:
+        """Names of the variables, without auxiliary states, inputs first."""
+        return [node.name for node in self._variables()[0]]
+
+    def list_auxiliary_states(self) -> list[str]:
+        """Names of the variables that hold operators' states, such as running means."""
+        return [node.name for node in self._variables()[1]]
+
+    def list_inputs(self) -> list[str]:
+        """Names of all variables."""
+        return [node.name for node in graph.order(self._entries) if node.op is None]
+
+    def list_outputs(self) -> list[str]:
+        """Names of the outputs."""
+        return [node.output_name(k) for node, k in self._entries]
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self._entries)
+
+    def get_internals(self) -> Symbol:
+        """All outputs of all nodes as one group."""
+        return Symbol([(node, k) for node in graph.order(self._entries) for k in range(node.outputs)])
+
+    def get_children(self) -> Symbol | None:
+        """The inputs of the node (of all nodes of a group), None for a variable."""
+        nodes = {id(node): node for node, _ in self._entries}
+        children = [entry for node in nodes.values() for entry in node.inputs]
+        return Symbol(children) if children else None
+
+    def __call__(self, *args, name=None, **kwargs) -> Symbol:
+        """The same graph with variables replaced by symbols, given in the order of `list_arguments` or by name."""
+        variables = {node.name: node for group in self._variables() for node in group}
+        given = dict(zip(self.list_arguments(), args, strict=False)) | kwargs
+        replace = {}
+        for key, symbol in given.items():
+            if key not in variables:
+                raise MXNetError(f"there is no variable {key!r} to replace.{nearest(key, variables)}")
+            if not isinstance(symbol, Symbol) or len(symbol) != 1:
+                raise TypeError(f"variable {key!r} is replaced by a symbol of one output, given {symbol!r}")
+            replace[id(variables[key])] = symbol._entries[0]
+        composed = Symbol(graph.copy(self._entries, replace))
+        if name:
+            composed._entries[0][0].name = name
+        return composed
+
+    def __copy__(self):
+        return Symbol(graph.copy(self._entries))
+
+    def __deepcopy__(self, memo):
+        return copy.copy(self)
+
+    def __reduce__(self):
+        return load_json, (self.tojson(),)
+
+    def _variables(self) -> tuple[list[Node], list[Node]]:
+        nodes = graph.order(self._entries)
+        states = graph.auxiliaries(nodes)
+        variables = [n for n in nodes if n.op is None]
+        return [n for n in variables if id(n) not in states], [n for n in variables if id(n) in states]
+
+    # ------------------------------------------------------------------ attributes
+
+    def attr(self, key: str) -> str | None:
+        """An attribute of the node as text, None where it has none of that name."""
+        attrs = self._one().attrs
+        return attrs.get(key, attrs.get(f"__{key}__") if key in HIDDEN else None)
+
+    def list_attr(self, recursive: bool = False) -> dict[str, str]:
+        """All attributes of the node."""
+        if recursive:
+            raise DeprecationWarning("list_attr of all nodes is attr_dict()")
+        return _shown(self._one())
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """All attributes of the node."""
+        return self.list_attr()
+
+    def attr_dict(self) -> dict[str, dict[str, str]]:
+        """The attributes of all nodes that have some, by name."""
+        return {node.name: _shown(node) for node in graph.order(self._entries) if node.attrs}
+
+    def _set_attr(self, **kwargs) -> None:
+        for key, value in kwargs.items():
+            if not isinstance(value, str):
+                raise ValueError(f"attributes are strings, but {key} is {value!r}")
+        self._one().attrs.update(kwargs)
+
+    def _one(self) -> Node:
+        if self.name is None:
+            raise MXNetError(
+                "a group of symbols has no attributes of its own; pick one output with [i], or use attr_dict()"
+            )
+        return self._entries[0][0]
+
+    # ------------------------------------------------------------------ shapes and dtypes
+
+    def infer_shape(self, *args, **kwargs):
+        """(shapes of arguments, of outputs, of auxiliary states), from those of some arguments by position or name.
+
+        (None, None, None) with a warning where something stays unknown; MXNetError where shapes contradict each other.
+        """
+        found = self.infer_shape_partial(*args, **kwargs)
+        unknown = [name for name, shape in zip(self.list_arguments(), found[0], strict=True) if not shape]
+        if not unknown and all(found[1]):
+            return found
+        if not unknown and not self.list_arguments() and all(shape is not None for shape in found[1]):
+            return found
+        warnings.warn(f"cannot tell all shapes; give those of {', '.join(unknown) or 'the inputs'}", stacklevel=2)
+        return None, None, None
+
+    def infer_shape_partial(self, *args, **kwargs):
+        """Like `infer_shape`, with () for shapes that are not known."""
+        variables, outputs = infer.shapes(self._entries, self._given("shape", args, kwargs, tuple))
+        return (
+            [variables[name] or () for name in self.list_arguments()],
+            [shape or () for shape in outputs],
+            [variables[name] or () for name in self.list_auxiliary_states()],
+        )
+
+    def infer_type(self, *args, **kwargs):
+        """(dtypes of arguments, of outputs, of auxiliary states), from those of some arguments; float32 where nothing is said."""
+        return self._types(args, kwargs, "float32")
+
+    def infer_type_partial(self, *args, **kwargs):
+        """Like `infer_type`, with None for dtypes that are not known."""
+        return self._types(args, kwargs, None)
+
+    def _types(self, args, kwargs, default: str | None):
+        given = self._given("dtype", args, kwargs, lambda dtype: dtype)
+        variables, outputs = infer.types(self._entries, given)
+        if default is not None and any(v is None for v in variables.values()):
+            # What nothing is said about is float32, and what follows from that is worked out again.
+            first = next(name for name, dtype in variables.items() if dtype is None)
+            return self._types((), {**given, **{n: d for n, d in variables.items() if d}, first: default}, default)
+
+        def show(name):
+            return None if name is None else dtype_type(name)
+
+        return (
+            [show(variables[name]) for name in self.list_arguments()],
+            [show(name or default) for name in outputs],
+            [show(variables[name]) for name in self.list_auxiliary_states()],
+        )
+
+    def _given(self, what: str, args: tuple, kwargs: dict, convert) -> dict:
+        if args and kwargs:
+            raise ValueError(f"{what}s are given by position or by name, not both")
+        names = self.list_arguments()
+        if len(args) > len(names):
+            raise ValueError(f"{len(args)} {what}s for {len(names)} arguments")
+        known = set(self.list_inputs())
+        for name in kwargs:
+            if name not in known:
+                raise MXNetError(f"there is no argument {name!r}.{nearest(name, known)} Arguments: {', '.join(names)}")
+        pairs = kwargs.items() if kwargs else zip(names, args, strict=False)
+        return {name: convert(value) for name, value in pairs if value is not None}
+
+    # ------------------------------------------------------------------ files
+
+    def tojson(self, remove_amp_cast: bool = True) -> str:
+        """The graph as JSON (see `core.symbol.serialization`)."""
+        return serialization.dumps(self._entries)
+
+    def save(self, fname: str, remove_amp_cast: bool = True) -> None:
+        """Writes the graph to a file, atomically."""
+        with replacing(fname, "w", encoding="utf-8") as file:
+            file.write(self.tojson(remove_amp_cast))
+
+    def debug_str(self) -> str:
+        """The graph as a list of nodes, for people."""
+        lines = []
+        for node in graph.order(self._entries):
+            kind = "Variable" if node.op is None else f"Op:{node.op.name}, Name="
+            inputs = "".join(f"\n\targ[{i}]={p.name}({k})" for i, (p, k) in enumerate(node.inputs))
+            lines.append(f"{kind}{':' if node.op is None else ''}{node.name}{inputs}")
+        return "\n".join(lines)
+
+    # ------------------------------------------------------------------ values
+
+    def bind(
+        self, ctx=None, args=None, args_grad=None, grad_req="write", aux_states=None, group2ctx=None, shared_exec=None
+    ):
+        """An `Executor` over the given arrays: lists in the order of `list_arguments`, or dictionaries by name.
+
+        grad_req: write, add or null, for all or by argument; gradients go to the arrays of `args_grad`.
+        """
+        from core.executor import Executor
+
+        return Executor(self, ctx, args, args_grad, grad_req, aux_states)
+
+    def simple_bind(self, ctx=None, grad_req="write", type_dict=None, stype_dict=None, group2ctx=None, shared_arg_names=None,
+                    shared_exec=None, shared_buffer=None, **kwargs):  # fmt: skip
+        """An `Executor` with arrays of zeros of its own, whose shapes follow from those in `kwargs`."""
+        from core.executor import allocate
+
+        return allocate(self, ctx, grad_req, type_dict, kwargs)
+
+    def eval(self, ctx=None, **kwargs) -> list:
+        """The outputs for arrays given by name."""
+        return self.bind(ctx, kwargs, grad_req="null").forward()
+
+    # ------------------------------------------------------------------ arithmetic
+
+    __hash__ = object.__hash__
+
+    def __neg__(self):
+        return self * -1.0
+
+    def __abs__(self):
+        return _call("abs", self)
+
+    def __bool__(self):
+        raise NotImplementedForSymbol("a symbol has no truth value: it has no values yet")
+
+    # ------------------------------------------------------------------ operators as methods
+
+    def reshape(self, *shape, **kwargs) -> Symbol:
+        """The same elements in another shape."""
+        if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+            shape = tuple(shape[0])
+        return _call("reshape", self, shape=tuple(kwargs.pop("shape", shape)), **kwargs)
+
+    def transpose(self, *axes, **kwargs) -> Symbol:
+        """The array with its axes in another order."""
+        if len(axes) == 1 and isinstance(axes[0], (tuple, list)):
+            axes = axes[0]
+        axes = tuple(kwargs.pop("axes", axes))
+        return _call("transpose", self, **({"axes": axes} if axes else {}), **kwargs)
+
+    def astype(self, dtype, **kwargs) -> Symbol:
+        """The array converted to `dtype`."""
+        return _call("cast", self, dtype=dtype, **kwargs)
+
+    def as_nd_ndarray(self) -> Symbol:
+        """The symbol itself: what it computes takes the kind of the arrays that it is bound to."""
+        return self
+
+    as_np_ndarray = as_nd_ndarray
+
+
+def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, init=None, stype=None, profiler_scope=None,
+        **kwargs) -> Symbol:  # fmt: skip
+    """A variable: an input of the graph or a parameter. Further keywords are attributes of the form `__key__`."""
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a variable is a string, given {name!r}")
+    texts = AttrScope.current().get(attr)
+    if init is not None and not isinstance(init, str):
+        init = init.dumps()
+    given = {
+        "shape": shape if shape is None else tuple(shape), "lr_mult": lr_mult, "wd_mult": wd_mult,
+        "dtype": dtype if dtype is None else DTYPES[dtype_name(dtype)][0], "init": init,
+        "storage_type": None if stype is None else _STORAGE[stype],
+        "profiler_scope": profiler_scope,
+    }  # fmt: skip
+    texts |= {f"__{key}__": text_of(value) for key, value in given.items() if value is not None}
+    for key, value in kwargs.items():
+        if not (key.startswith("__") and key.endswith("__")):
+            raise ValueError(f"attribute {key!r} of variable {name!r}: further attributes are called __key__")
+        texts[key] = text_of(value)
+    return Symbol([(Node(None, name, texts), 0)])
+
+
+def Group(symbols) -> Symbol:
+    """The outputs of several symbols as one."""
+    symbols = list(symbols)
+    if not symbols or not all(isinstance(s, Symbol) for s in symbols):
+        raise TypeError("a group is made of at least one Symbol, and of nothing else")
+    return Symbol([entry for symbol in symbols for entry in symbol._entries])
+
+
+def load(fname) -> Symbol:
+    """The symbol in a file that `save` or `export` wrote."""
+    with open(fname, encoding="utf-8") as file:
+        return Symbol(serialization.loads(file.read(), f"file {str(fname)!r}"))
+
+
+def load_json(json_str: str) -> Symbol:
+    """The symbol in a JSON text."""
+    if not isinstance(json_str, str):
+        raise TypeError(f"the JSON is a string, given {type(json_str).__name__}")
+    return Symbol(serialization.loads(json_str))
+
+
+# ----------------------------------------------------------------------------------------------
+
+_STORAGE = {"default": 0, "row_sparse": 1, "csr": 2}
+
+# method: (array operator, its hint, scalar operator, its hint, operator for number OP symbol, its hint)
+_INFIX = {
+    "add": ("elemwise_add", "_plus", "_plus_scalar", "_plusscalar", "_plus_scalar", "_plusscalar"),
+    "sub": ("elemwise_sub", "_minus", "_minus_scalar", "_minusscalar", "_rminus_scalar", "_rminusscalar"),
+    "mul": ("elemwise_mul", "_mul", "_mul_scalar", "_mulscalar", "_mul_scalar", "_mulscalar"),
+    "truediv": ("elemwise_div", "_div", "_div_scalar", "_divscalar", "_rdiv_scalar", "_rdivscalar"),
+    "mod": ("_mod", "_mod", "_mod_scalar", "_modscalar", "_rmod_scalar", "_rmodscalar"),
+    "pow": ("_power", "_power", "_power_scalar", "_powerscalar", "_rpower_scalar", "_rpower_scalar"),
+    "eq": ("_equal", "_equal", "_equal_scalar", "_equal_scalar", None, None),
+    "ne": ("_not_equal", "_not_equal", "_not_equal_scalar", "_not_equal_scalar", None, None),
+    "gt": ("_greater", "_greater", "_greater_scalar", "_greater_scalar", None, None),
+    "ge": ("_greater_equal", "_greater_equal", "_greater_equal_scalar", "_greater_equal_scalar", None, None),
+    "lt": ("_lesser", "_lesser", "_lesser_scalar", "_lesser_scalar", None, None),
+    "le": ("_lesser_equal", "_lesser_equal", "_lesser_equal_scalar", "_lesser_equal_scalar", None, None),
+}
+
+
+def _install_infix() -> None:
+    for method, (array_op, array_hint, scalar_op, scalar_hint, reverse_op, reverse_hint) in _INFIX.items():
+
+        def infix(self, other, op=array_op, hint=array_hint, scalar=scalar_op, scalar_hint=scalar_hint):
+            if isinstance(other, Symbol):
+                return front(TABLE[op], hint, Symbol)(self, other)
+            return front(TABLE[scalar], scalar_hint, Symbol)(self, scalar=_number(other))
+
+        setattr(Symbol, f"__{method}__", infix)
+        if reverse_op is not None:
+
+            def reflected(self, other, op=reverse_op, hint=reverse_hint):
+                return front(TABLE[op], hint, Symbol)(self, scalar=_number(other))
+
+            setattr(Symbol, f"__r{method}__", reflected)
+
+
+def _number(value):
+    if not isinstance(value, (numbers.Number, np.bool_)):
+        raise TypeError(f"operands must be symbols or numbers, given {type(value).__name__}")
+    return value
+
+
+def _call(name: str, *args, **kwargs) -> Symbol:
+    return front(TABLE[name], name, Symbol)(*args, **kwargs)
+
+
+def _install_methods() -> None:
+    from core.ndarray.ndarray import METHODS
+
+    for name in (*METHODS, "broadcast_to", "broadcast_like"):
+        if name not in Symbol.__dict__:
+
+            def method(self, *args, _name=name, **kwargs):
+                return _call(_name, self, *args, **kwargs)
+
+            method.__name__, method.__doc__ = name, f"The operator `{name}` of this symbol."
+            setattr(Symbol, name, method)
+    for name in ("asnumpy", "asscalar", "wait_to_read", "copy", "as_in_context", "detach", "backward"):
+
+        def refuse(self, *args, _name=name, **kwargs):
+            raise NotImplementedForSymbol(
+                f"{_name} needs values, which a symbol does not have; bind it first, or use eval()"
+            )
+
+        refuse.__name__, refuse.__doc__ = name, "Not for symbols: raises NotImplementedForSymbol."
+        setattr(Symbol, name, refuse)
+
+
+def _shown(node: Node) -> dict[str, str]:
+    """The attributes of a node, hidden ones under both of their names."""
+    shown = dict(node.attrs)
+    for key in HIDDEN:
+        if f"__{key}__" in shown:
+            shown[key] = shown[f"__{key}__"]
+    return shown
+
+
+_install_infix()
+_install_methods()

@@ -1,0 +1,129 @@
+"""Blocks made from symbols: networks that were exported, or cut out of others."""
+
+from __future__ import annotations
+
+import ast
+
+from core import ndarray as nd
+from core import symbol
+from core.dtypes import dtype_type
+from core.symbol import graph
+from core.symbol.infer import BY_NUMBER
+from gluon.block import HybridBlock, _leaves, _operators_for
+from gluon.parameter import ParameterDict
+
+__all__ = ["SymbolBlock", "export", "trace"]
+
+
+class SymbolBlock(HybridBlock):
+    """A block that computes `outputs` (a symbol or a list of them) from `inputs` (variables); other variables are parameters.
+
+    params: a `ParameterDict` to share parameters with, by name.
+    """
+
+    def __init__(self, outputs, inputs, params=None):
+        super().__init__(prefix="", params=ParameterDict("", params))
+        outputs = symbol.Group(outputs) if isinstance(outputs, (list, tuple)) else outputs
+        inputs = list(inputs) if isinstance(inputs, (list, tuple, symbol.Symbol)) else [inputs]
+        for variable in inputs:
+            if not isinstance(variable, symbol.Symbol) or variable.list_inputs() != variable.list_outputs():
+                raise TypeError(f"inputs of a SymbolBlock are variables, given {variable!r}")
+        self._symbol = outputs
+        self._called_with = len(inputs)
+        self._input_names = [variable.name for variable in inputs]
+        states = set(outputs.list_auxiliary_states())
+        shapes = {n.name: n.attrs for n in graph.order(outputs._entries) if n.op is None}
+        for name in outputs.list_inputs():
+            if name not in self._input_names:
+                options = {"grad_req": "null"} if name in states else {}
+                self.params.get(name, allow_deferred_init=True, **options, **_declared(shapes[name]))
+        # As in MXNet, even where it cuts a word: files of `save_parameters` hold what is left of the names.
+        start = _shared_start(list(self.params))
+        self._reg_params = {name[start:]: parameter for name, parameter in self.params.items()}
+
+    @staticmethod
+    def imports(symbol_file, input_names, param_file=None, ctx=None, allow_missing=False, ignore_extra=False):
+        """The network that `HybridBlock.export` wrote to a `-symbol.json` and a `.params` file, on `ctx`."""
+        names = [input_names] if isinstance(input_names, str) else list(input_names)
+        block = SymbolBlock(symbol.load(symbol_file), [symbol.var(name) for name in names])
+        parameters = block.collect_params()
+        if param_file is not None:
+            parameters.load(param_file, ctx, allow_missing, ignore_extra, cast_dtype=True, dtype_source="saved")
+        elif ctx is not None:
+            parameters.reset_ctx(ctx)
+        return block
+
+    def forward(self, x, *args):
+        """The outputs on arrays, or, given symbols, the graph with these in place of the inputs."""
+        given = list(_leaves((x, *args)))
+        if len(given) != len(self._input_names):
+            raise ValueError(
+                f"the block has {len(self._input_names)} inputs, {', '.join(self._input_names)}; given {len(given)}"
+            )
+        _, ctx = _operators_for(x, args)
+        values = dict(zip(self._input_names, given, strict=True))
+        if ctx is None:
+            return self._symbol(**values)
+        kind = type(given[0])
+        for name, parameter in self.params.items():
+            array = parameter.data(ctx)
+            values[name] = array if type(array) is kind or kind is nd.NDArray else array.as_np_ndarray()
+        results = graph.run(self._symbol._entries, values, ctx, kind)
+        return results[0] if len(results) == 1 else results
+
+    def infer_shape(self, *args):
+        """Tells the shapes of parameters that are not known from those of the inputs."""
+        shapes = {name: x.shape for name, x in zip(self._input_names, _leaves(args), strict=True)}
+        known = {name: p.shape for name, p in self.params.items() if p.shape and all(n > 0 for n in p.shape)}
+        arguments, _, states = self._symbol.infer_shape_partial(**shapes, **known)
+        names = [*self._symbol.list_arguments(), *self._symbol.list_auxiliary_states()]
+        for name, shape in zip(names, [*arguments, *states], strict=True):
+            if shape and name in self.params:
+                self.params[name].shape = shape
+
+    def __repr__(self):
+        return f"SymbolBlock(\n  {self._symbol!r} : {', '.join(self._input_names)}\n)"
+
+
+def trace(block: HybridBlock, inputs: int = 1) -> symbol.Symbol:
+    """The block's computation as a symbol of variables `data`, or `data0`, `data1`, ... where there are several inputs."""
+    names = ["data"] if inputs == 1 else [f"data{i}" for i in range(inputs)]
+    out = block(*(symbol.var(name) for name in names))
+    return symbol.Group(list(_leaves(out))) if isinstance(out, (list, tuple)) else out
+
+
+def export(block: HybridBlock, path: str, epoch: int = 0, inputs: int = 1) -> tuple[str, str]:
+    """Writes `<path>-symbol.json` and `<path>-<epoch>.params`, which `SymbolBlock.imports` reads; gives the two names.
+
+    inputs: the number of arrays that the block takes. Parameters must be initialised.
+    """
+    out = trace(block, inputs)
+    states, names = set(out.list_auxiliary_states()), set(out.list_inputs())
+    arrays = {
+        f"{'aux' if name in states else 'arg'}:{name}": parameter._reduce()
+        for name, parameter in block.collect_params().items()
+        if name in names
+    }
+    symbol_file, params_file = f"{path}-symbol.json", f"{path}-{epoch:04d}.params"
+    out.save(symbol_file)
+    nd.save(params_file, arrays)
+    return symbol_file, params_file
+
+
+def _shared_start(names: list[str]) -> int:
+    """The number of characters that all names begin with."""
+    first, last = min(names, default=""), max(names, default="")
+    pairs = enumerate(zip(first, last, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(first), len(last)))
+
+
+def _declared(attrs: dict[str, str]) -> dict:
+    """Keywords of a parameter from the attributes of its variable."""
+    declared = {key: float(attrs[f"__{key}__"]) for key in ("lr_mult", "wd_mult") if f"__{key}__" in attrs}
+    if "__init__" in attrs:
+        declared["init"] = attrs["__init__"]
+    if "__dtype__" in attrs:
+        declared["dtype"] = dtype_type(BY_NUMBER[int(attrs["__dtype__"])])
+    if "__shape__" in attrs:
+        declared["shape"] = ast.literal_eval(attrs["__shape__"])
+    return declared

@@ -1,0 +1,264 @@
+"""Symbols: names, attributes, shapes, files, values and gradients, against what MXNet 1.9.1 gives and NumPy computes."""
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import core as mx
+import gluon
+from core.attribute import AttrScope
+from core.name import NameManager, Prefix
+from gluon import nn
+
+sym = mx.sym
+
+
+@pytest.fixture(autouse=True)
+def fresh_names():
+    with NameManager():
+        yield
+
+
+def _rng():
+    return np.random.default_rng(0)
+
+
+def test_automatic_names_are_those_of_mxnet():
+    x = sym.var("x")
+    fc = sym.FullyConnected(x, num_hidden=4)
+    assert fc.list_arguments() == ["x", "fullyconnected0_weight", "fullyconnected0_bias"]
+    assert fc.list_outputs() == ["fullyconnected0_output"]
+    assert [s.name for s in (-fc, fc == 1, fc > fc, fc**2, 2**fc, 1 - fc, fc % 2, fc + fc, x.exp())] == [
+        "_mulscalar0", "_equal_scalar0", "_greater0", "_powerscalar0", "_rpower_scalar0", "_rminusscalar0", "_modscalar0",
+        "_plus0", "exp0",
+    ]  # fmt: skip
+    with Prefix("net_"):
+        assert sym.exp(x, name="fwd").name == "net_fwd"
+
+
+@pytest.mark.parametrize(
+    ("operator", "attrs", "inputs"),
+    [
+        ("SoftmaxOutput", {}, ["label"]),
+        ("RNN", {"state_size": 3, "num_layers": 1, "mode": "lstm"}, ["parameters", "state", "state_cell"]),
+        ("RNN", {"state_size": 3, "num_layers": 1, "mode": "gru"}, ["parameters", "state"]),
+        ("LeakyReLU", {"act_type": "prelu"}, ["gamma"]),
+        ("LeakyReLU", {}, []),
+        ("FullyConnected", {"num_hidden": 3, "no_bias": True}, ["weight"]),
+        ("SequenceMask", {}, []),
+        ("CTCLoss", {}, ["label"]),
+    ],
+)
+def test_variables_that_an_operator_makes(operator, attrs, inputs):
+    made = getattr(sym, operator)(sym.var("x"), name="n", **attrs)
+    assert made.list_arguments() == ["x", *(f"n_{i}" for i in inputs)]
+
+
+def test_batch_norm_keeps_its_statistics_as_auxiliary_states():
+    bn = sym.BatchNorm(sym.var("x"), name="bn", output_mean_var=True)
+    assert bn.list_auxiliary_states() == ["bn_moving_mean", "bn_moving_var"]
+    assert bn.list_outputs() == ["bn_output", "bn_mean", "bn_var"]
+    assert bn.attr_dict()["bn_moving_var"]["__init__"] == '["one", {}]'
+
+
+def test_attributes_and_scopes():
+    with AttrScope(ctx_group="a", lr_mult="3"):
+        y = sym.FullyConnected(sym.var("x"), num_hidden=3, name="z")
+    expected = {"num_hidden": "3", "__lr_mult__": "3", "lr_mult": "3", "__ctx_group__": "a", "ctx_group": "a"}
+    assert y.list_attr() == y.attributes == y.attr_dict()["z_weight"] == expected
+    assert y.attr("lr_mult") == "3" and y.attr("nothing") is None
+    with pytest.raises(ValueError, match="strings"):
+        AttrScope(lr_mult=3)
+
+
+def test_outputs_are_picked_and_grouped():
+    parts = sym.split(sym.var("x"), num_outputs=2, name="s")
+    assert len(parts) == 2 and parts[1].list_outputs() == ["s_output1"]
+    assert [p.name for p in parts] == ["s", "s"]
+    group = sym.Group([parts, sym.exp(parts["s_output0"], name="e")])
+    assert group.list_outputs() == ["s_output0", "s_output1", "e_output"] and group.name is None
+    assert repr(group) == "<Symbol group [s, s, e]>"
+    with pytest.raises(IndexError):
+        parts[2]
+    with pytest.raises(ValueError, match="called 's_output9'"):
+        parts["s_output9"]
+    with pytest.raises(ValueError, match="2 outputs"):
+        sym.exp(parts)
+
+
+def test_internals_of_a_network():
+    out = sym.FullyConnected(sym.Activation(sym.var("data"), act_type="relu", name="r"), num_hidden=2, name="f")
+    assert out.get_internals().list_outputs() == ["data", "r_output", "f_weight", "f_bias", "f_output"]
+    assert out.get_children().list_outputs() == ["r_output", "f_weight", "f_bias"]
+    assert out.get_internals()["r_output"].list_arguments() == ["data"]
+
+
+def test_composing_replaces_variables():
+    inner = sym.FullyConnected(sym.var("data"), num_hidden=2, name="f")
+    outer = inner(data=sym.exp(sym.var("x"), name="e"))
+    assert outer.list_arguments() == ["x", "f_weight", "f_bias"]
+    assert inner.list_arguments()[0] == "data"
+
+
+def test_shapes_follow_forwards_and_backwards():
+    x = sym.var("x")
+    bn = sym.BatchNorm(sym.Convolution(x, kernel=(3, 3), num_filter=8, name="c"), name="b")
+    args, outs, aux = bn.infer_shape(x=(1, 3, 8, 8))
+    assert args == [(1, 3, 8, 8), (8, 3, 3, 3), (8,), (8,), (8,)] and outs == [(1, 8, 6, 6)] and aux == [(8,), (8,)]
+    assert (x + sym.var("y")).infer_shape(x=(2, 3)) == ([(2, 3), (2, 3)], [(2, 3)], [])
+    assert sym.SoftmaxOutput(x, name="s").infer_shape(x=(4, 5))[0] == [(4, 5), (4,)]
+    with pytest.warns(UserWarning, match="give those of x"):
+        assert sym.exp(x).infer_shape() == (None, None, None)
+    assert sym.exp(x).infer_shape_partial() == ([()], [()], [])
+
+
+def test_shapes_that_contradict_each_other():
+    fc = sym.FullyConnected(sym.var("x"), num_hidden=4, name="f")
+    with pytest.raises(mx.MXNetError, match=r"\(4, 3\)"):
+        fc.infer_shape(x=(2, 3), f_weight=(7, 7))
+    with pytest.raises(mx.MXNetError, match="one shape"):
+        (sym.var("a") + sym.var("b")).infer_shape(a=(2, 3), b=(2, 1))
+    with pytest.raises(mx.MXNetError, match="no argument 'z'"):
+        fc.infer_shape(z=(1,))
+
+
+def test_inference_leaves_the_random_state_alone():
+    mx.random.seed(3)
+    expected = mx.random.get_state()
+    sym.Dropout(sym.var("x")).infer_shape(x=(2, 3))
+    sym.random.uniform(shape=(2,)).infer_shape()
+    assert mx.random.get_state() == expected
+
+
+def test_dtypes():
+    fc = sym.FullyConnected(sym.var("x"), num_hidden=4)
+    assert fc.infer_type(x="float16") == ([np.float16] * 3, [np.float16], [])
+    assert fc.infer_type() == ([np.float32] * 3, [np.float32], [])
+    assert sym.cast(sym.var("x"), dtype="int32").infer_type() == ([np.float32], [np.int32], [])
+
+
+def test_json_has_the_form_of_mxnet():
+    bn = sym.BatchNorm(sym.FullyConnected(sym.var("data", shape=(2, 3)), num_hidden=4, name="f"), name="bn") * 2
+    graph = json.loads(bn.tojson())
+    assert graph["nodes"][0] == {"op": "null", "name": "data", "attrs": {"__shape__": "(2, 3)"}, "inputs": []}
+    assert graph["nodes"][8]["inputs"] == [[3, 0, 0], [4, 0, 0], [5, 0, 0], [6, 0, 1], [7, 0, 1]]
+    assert graph["nodes"][9]["attrs"] == {"scalar": "2"}
+    assert graph["arg_nodes"] == [0, 1, 2, 4, 5, 6, 7]
+    assert graph["node_row_ptr"] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 12]
+    assert graph["heads"] == [[9, 0, 0]] and graph["attrs"] == {"mxnet_version": ["int", 10901]}
+
+
+def test_files_and_copies(tmp_path):
+    out = sym.concat(sym.FullyConnected(sym.var("x"), num_hidden=2, name="f"), sym.var("y"), dim=1)
+    out.save(str(tmp_path / "s.json"))
+    values = {
+        "x": mx.nd.ones((2, 3)),
+        "f_weight": mx.nd.ones((2, 3)),
+        "f_bias": mx.nd.ones((2,)),
+        "y": mx.nd.ones((2, 1)),
+    }
+    for other in (sym.load(str(tmp_path / "s.json")), copy.deepcopy(out), pickle.loads(pickle.dumps(out))):
+        assert other.attr_dict() == out.attr_dict() and other.list_arguments() == out.list_arguments()
+        assert other.eval(**values)[0].asnumpy().tolist() == [[4, 4, 1]] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "no JSON"),
+        ("[]", "no graph"),
+        ('{"nodes": [{"op": "null"}], "heads": [[0, 0, 0]]}', "node 0 is damaged"),
+        ('{"nodes": [{"op": "Nonsense", "name": "n", "inputs": []}], "heads": [[0, 0, 0]]}', "no operator 'Nonsense'"),
+        ('{"nodes": [{"op": "exp", "name": "n", "inputs": [[5, 0, 0]]}], "heads": [[0, 0, 0]]}', "reads node 5"),
+    ],
+)
+def test_damaged_json(text, message):
+    with pytest.raises(mx.MXNetError, match=message):
+        sym.load_json(text)
+
+
+def test_executor_computes_values_and_gradients():
+    rng = _rng()
+    x, w, b, head = (rng.standard_normal(s).astype("float32") for s in ((3, 4), (2, 4), (2,), (3, 2)))
+    out = sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc") * 3
+    for request, factor in (("write", 1), ("add", 2)):
+        executor = out.simple_bind(mx.cpu(), grad_req=request, data=(3, 4))
+        executor.copy_params_from({"data": mx.nd.array(x), "fc_weight": mx.nd.array(w), "fc_bias": mx.nd.array(b)})
+        for _ in range(2):
+            result = executor.forward(is_train=True)[0]
+            executor.backward(mx.nd.array(head))
+        np.testing.assert_allclose(result.asnumpy(), 3 * (x @ w.T + b), rtol=1e-5)
+        np.testing.assert_allclose(executor.grad_dict["data"].asnumpy(), factor * 3 * head @ w, rtol=1e-5)
+        np.testing.assert_allclose(
+            executor.grad_dict["fc_weight"].asnumpy(), factor * 3 * head.T @ x, rtol=1e-5, atol=1e-6
+        )
+    with pytest.raises(mx.MXNetError, match="is_train=True"):
+        executor.backward()
+
+
+def test_executor_reshape_shares_parameters():
+    executor = sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc").simple_bind(mx.cpu(), data=(3, 4))
+    smaller = executor.reshape(data=(1, 4))
+    assert smaller.arg_dict["fc_weight"] is executor.arg_dict["fc_weight"]
+    assert smaller.forward()[0].shape == (1, 2)
+    with pytest.raises(AssertionError, match="grows"):
+        executor.reshape(data=(9, 4))
+
+
+def test_binding_refuses_what_does_not_fit():
+    with pytest.raises(ValueError, match="lacks y"):
+        (sym.var("x") + sym.var("y")).bind(mx.cpu(), {"x": mx.nd.ones((1,))})
+    with pytest.raises(ValueError, match="called a"):
+        (sym.var("a") + sym.var("a")).bind(mx.cpu(), {"a": mx.nd.ones((1,))})
+
+
+def test_errors_of_users():
+    x = sym.var("x")
+    with pytest.raises(sym.NotImplementedForSymbol):
+        bool(x)
+    with pytest.raises(sym.NotImplementedForSymbol):
+        x.asnumpy()
+    with pytest.raises(mx.MXNetError, match="num_hidden"):
+        sym.FullyConnected(x, num_hiden=3)
+    with pytest.raises(TypeError, match="Symbol"):
+        sym.exp(3)
+    with pytest.raises(TypeError, match="numbers"):
+        x + "a"
+
+
+def _network():
+    net = nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(nn.Conv2D(4, 3), nn.BatchNorm(), nn.MaxPool2D(2), nn.Dense(3))
+    net.initialize()
+    return net
+
+
+def test_export_and_import(tmp_path):
+    net = _network()
+    x = mx.nd.array(_rng().standard_normal((2, 3, 8, 8)))
+    with pytest.raises(mx.MXNetError, match="hybridize"):
+        net.export(str(tmp_path / "n"))
+    net.hybridize()
+    expected = net(x)
+    files = net.export(str(tmp_path / "n"), epoch=7)
+    assert [f.rpartition("/")[2] for f in files] == ["n-symbol.json", "n-0007.params"]
+    block = gluon.SymbolBlock.imports(files[0], ["data"], files[1])
+    assert (block(x).asnumpy() == expected.asnumpy()).all()
+    assert block.collect_params()["net_batchnorm0_running_mean"].grad_req == "null"
+    with mx.autograd.record():
+        loss = block(x).sum()
+    loss.backward()
+    gradient = block.collect_params()["net_dense0_bias"].grad().asnumpy()
+    np.testing.assert_allclose(gradient, [2, 2, 2])
+
+
+def test_symbol_block_of_internals_finds_out_shapes():
+    out = _network()(sym.var("data"))
+    features = gluon.SymbolBlock(out.get_internals()["net_pool0_fwd_output"], sym.var("data"))
+    features.initialize()
+    assert features(mx.nd.ones((1, 3, 8, 8))).shape == (1, 4, 3, 3)
+    assert features.collect_params()["net_conv0_weight"].shape == (4, 3, 3, 3)
