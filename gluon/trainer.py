@@ -20,8 +20,8 @@ class Trainer:
 
     params: a `ParameterDict`, a dictionary or a list of parameters. optimizer: a name, with `optimizer_params` as
     keywords, or an `Optimizer`. kvstore: how gradients of several contexts are summed; all of "local", "device" and
-    None sum them in this process. update_on_kvstore: kept for programs written for MXNet; in one process it makes
-    no difference but for `update` and `allreduce_grads`, which it forbids.
+    None (or a store of such a type) sum them in this process. update_on_kvstore: kept for programs written for MXNet;
+    in one process it makes no difference but for `update` and `allreduce_grads`, which it forbids.
     """
 
     def __init__(
@@ -40,9 +40,10 @@ class Trainer:
         for param in params:
             if not isinstance(param, Parameter):
                 raise ValueError(f"params is a list or dictionary of parameters, but holds a {type(param).__name__}")
-        if kvstore not in IN_PROCESS:
+        kind = getattr(kvstore, "type", kvstore)  # of a store, or the name itself
+        if kind not in IN_PROCESS:
             raise NotSupportedError(
-                f"kvstore {kvstore!r} is not supported; accepted are {', '.join(map(repr, IN_PROCESS))}"
+                f"kvstore {kind!r} is not supported; accepted are {', '.join(map(repr, IN_PROCESS))}"
             )
         if compression_params:
             raise NotSupportedError("gradient compression needs a distributed kvstore, which is not supported")

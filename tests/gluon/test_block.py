@@ -231,3 +231,12 @@ def test_seeds_repeat_initial_values():
         net.initialize(mx.init.Normal(1))
         values.append(net.weight.data().asnumpy())
     np.testing.assert_array_equal(*values)
+
+
+def test_sync_batch_norm_tells_what_it_cannot_do():
+    net = gluon.contrib.nn.SyncBatchNorm(num_devices=4)
+    net.initialize()
+    x = nd.random.normal(shape=(2, 3, 4, 4))
+    assert net(x).shape == x.shape
+    with pytest.raises(mx.MXNetError, match="4 devices"), autograd.record():
+        net(x)

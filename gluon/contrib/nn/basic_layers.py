@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core import autograd
 from core import ndarray as nd
 from core.base import NotSupportedError
 from gluon.block import Block, HybridBlock
@@ -54,7 +55,7 @@ class SparseEmbedding(Block):
 class SyncBatchNorm(BatchNorm):
     """`nn.BatchNorm` with statistics over the batches of all devices, `num_devices` of them.
 
-    The statistics are those of the device's own batch where one device is used.
+    With one device the statistics are those of its own batch; with several, training is not supported yet.
     """
 
     def __init__(
@@ -86,8 +87,15 @@ class SyncBatchNorm(BatchNorm):
             in_channels,
             **kwargs,
         )
-        if num_devices not in (None, 1):
-            raise NotSupportedError(f"SyncBatchNorm over {num_devices} devices is not supported yet; accepted is 1")
+        self._num_devices = num_devices or 1
+
+    def hybrid_forward(self, F, x, gamma, beta, running_mean, running_var):
+        if self._num_devices > 1 and autograd.is_training() and not self._kwargs["use_global_stats"]:
+            raise NotSupportedError(
+                f"SyncBatchNorm cannot yet train with statistics over {self._num_devices} devices; num_devices=1 takes "
+                "those of each device"
+            )
+        return super().hybrid_forward(F, x, gamma, beta, running_mean, running_var)
 
 
 class _PixelShuffle(HybridBlock):
