@@ -200,3 +200,16 @@ lesser_equal = _either_side("lesser_equal", "broadcast_lesser_equal", "_lesser_e
 logical_and = _either_side("logical_and", "broadcast_logical_and", "_logical_and_scalar", None)
 logical_or = _either_side("logical_or", "broadcast_logical_or", "_logical_or_scalar", None)
 logical_xor = _either_side("logical_xor", "broadcast_logical_xor", "_logical_xor_scalar", None)
+
+
+def histogram(a: NDArray, bins=10, range=None) -> tuple[NDArray, NDArray]:
+    """Numbers of elements of `a` between edges, and the edges: `bins` (an array), or `bins` equal parts of `range`.
+
+    Without `range` that of the values is used, and the numbers come as float32.
+    """
+    if isinstance(bins, NDArray):
+        return tuple(F._histogram(a, bins))
+    if range is None:
+        counts, edges = onp.histogram(a.asnumpy(), bins=bins)
+        return array(counts), array(edges)
+    return tuple(F._histogram(a, bin_cnt=bins, range=tuple(range)))

@@ -341,7 +341,8 @@ def requantize(
     if out_type == "auto":
         out_type = "uint8" if min_calib_range is not None and min_calib_range >= 0 else "int8"
     reach = _reach(low, high)
-    codes = _codes(F.broadcast_mul(real, _like(EXACT[out_type] / reach, real)), out_type)
+    # In this order, so that halves of the range stay halves.
+    codes = _codes(F.broadcast_div(real * EXACT[out_type], _like(reach, real)), out_type)
     zero = F.zeros_like(reach)
     return [codes, zero if out_type == "uint8" else F.negative(reach), reach]
 

@@ -274,7 +274,7 @@ def _pads(shape, kernel, stride, pad, convention):
     return tuple(out)
 
 
-@composite("Pooling", aliases=("pooling", "Pooling_v1"))
+@composite("Pooling", aliases=("pooling",))
 def pooling(
     data, *, kernel: Shape = (), pool_type: Choice("max", "avg", "sum", "lp") = "max", global_pool: Bool = False,
     cudnn_off: Bool = False, pooling_convention: Choice("valid", "full", "same") = "valid", stride: Shape = (),
@@ -310,6 +310,18 @@ def pooling(
     none = ((0, 0),) * n
     total = F._avg_pool(padded, kernel=kernel, stride=stride, pad=none, count_include_pad=True) * float(cells)
     return total ** (1.0 / p_value) if pool_type == "lp" and p_value != 1 else total
+
+
+@composite("Pooling_v1")
+def pooling_v1(
+    data, *, kernel: Shape = (), pool_type: Choice("max", "avg", "sum") = "max", global_pool: Bool = False,
+    pooling_convention: Choice("valid", "full") = "valid", stride: Shape = (), pad: Shape = (),
+):  # fmt: skip
+    """Pooling whose means divide by the size of the kernel also where a window ends outside of the data."""
+    options = {"global_pool": global_pool, "pooling_convention": pooling_convention, "stride": stride, "pad": pad}
+    if pool_type == "avg" and not global_pool:
+        return F.Pooling(data, kernel=kernel, pool_type="sum", **options) / float(math.prod(kernel))
+    return F.Pooling(data, kernel=kernel, pool_type=pool_type, **options)
 
 
 # ---------------------------------------------------------------------------------------------- softmax
