@@ -44,8 +44,8 @@ LAZY = ("triton", "matplotlib", "PIL", "sentencepiece", "scipy", "sklearn", "onn
 
 # What the Triton wing does not have yet: rooms, and functions of a room. The list only shrinks.
 # Rooms of core.kernels.ON_CPU_ONLY, whose functions are computed on the CPU with a warning.
-ON_CPU_ONLY = {"linalg"}
-PENDING = {"vision", "boxes"}
+ON_CPU_ONLY = {"linalg", "vision", "boxes"}
+PENDING = set()
 
 # Import names of the distributions in the extras, where they differ.
 IMPORT_NAMES = {"pillow": "PIL", "scikit-learn": "sklearn", "opencv-python": "cv2"}
