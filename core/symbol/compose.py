@@ -22,6 +22,8 @@ def front(op: Operator, called: str, kind: type):
     """
 
     def function(*args, name=None, attr=None, out=None, **kwargs):
+        hidden = {key: str(kwargs.pop(key)) for key in list(kwargs) if key.startswith("__") and key.endswith("__")}
+        attr = {**hidden, **(attr or {})} if hidden else attr
         symbols, attrs = _arguments(op, args, kwargs, kind)
         return compose(op, called, symbols, attrs, kind, name, attr)
 

@@ -51,8 +51,8 @@ def power(base, exp):
 pow = power
 
 
-def _internal(name: str, *args, **kwargs) -> Symbol:
-    return front(TABLE[name], name, Symbol)(*args, **kwargs)
+def _internal(operator: str, /, *args, **kwargs) -> Symbol:
+    return front(TABLE[operator], operator, Symbol)(*args, **kwargs)
 
 
 def _either(both: str, right_number: str, left_number: str, numbers, left, right):

@@ -240,3 +240,18 @@ def test_sync_batch_norm_tells_what_it_cannot_do():
     assert net(x).shape == x.shape
     with pytest.raises(mx.MXNetError, match="4 devices"), autograd.record():
         net(x)
+
+
+def test_blocks_of_symbols():
+    net = nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(nn.Conv2D(4, 3), nn.BatchNorm(), nn.Dense(5, activation="tanh"))
+    out = net(mx.sym.var("data"))
+    assert out.list_outputs() == ["net_dense0_tanh_fwd_output"]
+    assert out.list_auxiliary_states() == ["net_batchnorm0_running_mean", "net_batchnorm0_running_var"]
+    assert out.infer_shape(data=(2, 3, 8, 8))[1] == [(2, 5)]
+    cell = gluon.rnn.LSTMCell(4, prefix="c_")
+    outputs, _ = cell.unroll(2, [mx.sym.var("a"), mx.sym.var("b")])
+    assert {"a", "b", "c_i2h_weight", "c_h2h_bias"} <= set(mx.sym.Group(outputs).list_arguments())
+    layer = gluon.rnn.GRU(4, input_size=3, prefix="g_")
+    assert layer(mx.sym.var("x")).list_arguments()[:2] == ["x", "g_l0_i2h_weight"]
