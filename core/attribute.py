@@ -6,7 +6,7 @@ import threading
 
 
 class AttrScope:
-    """Gives every symbol made inside the block the attributes `__key__`; scopes nest, inner values win.
+    """Gives every symbol made inside the block these attributes; scopes nest, inner values win.
 
     Values are strings (ValueError otherwise), for instance `AttrScope(ctx_group="stage1", lr_mult="0.1")`.
     """
@@ -17,7 +17,7 @@ class AttrScope:
         for key, value in kwargs.items():
             if not isinstance(value, str):
                 raise ValueError(f"attributes are strings, but {key} is {value!r}")
-        self._own = {f"__{key}__": value for key, value in kwargs.items()}
+        self._own = kwargs
         self._attr = self._own
         self._before: list[AttrScope] = []
 

@@ -131,10 +131,10 @@ def allocate(symbol, ctx, grad_req, type_dict, shapes: dict) -> Executor:
         raise MXNetError(
             f"cannot bind: the shapes of {', '.join(names)} do not all follow from those of {', '.join(shapes)}"
         )
-    arg_types, _, aux_types = symbol.infer_type(**(type_dict or {}))
+    arg_types, _, aux_types = symbol.infer_type_partial(**(type_dict or {}))
     requests = _requests(names, grad_req)
-    args = {n: zeros(s, ctx, dtype_name(t)) for n, s, t in zip(names, arg_shapes, arg_types, strict=True)}
-    aux = {n: zeros(s, ctx, dtype_name(t)) for n, s, t in zip(states, aux_shapes, aux_types, strict=True)}
+    args = {n: zeros(s, ctx, dtype_name(t or "float32")) for n, s, t in zip(names, arg_shapes, arg_types, strict=True)}
+    aux = {n: zeros(s, ctx, dtype_name(t or "float32")) for n, s, t in zip(states, aux_shapes, aux_types, strict=True)}
     grads = {n: a.zeros_like() for n, a in args.items() if requests[n] != "null"}
     return Executor(symbol, ctx, args, grads, requests, aux)
 

@@ -307,8 +307,8 @@ class HybridBlock(Block):
 
     # Whether a call computes `forward` as the class defines it, rather than `hybrid_forward`.
     _defines_forward = False
-    # The number of inputs of the last hybridized call.
-    _called_with = 0
+    # The nesting of the inputs of the first hybridized call, with True for each array.
+    _called_with = ()
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -433,7 +433,8 @@ class HybridBlock(Block):
 
     def _call_cached_op(self, operators, ctx, x, args):
         """Runs a hybridized block: the place where a compiled plan takes over from `_run`."""
-        self._called_with = 1 + len(args)
+        if not self._called_with:
+            self._called_with = _structure((x, *args))
         return self._run(operators, ctx, x, args)
 
     def _finish_shapes(self, args):
@@ -557,6 +558,10 @@ def _operators_for(x, args):
 
             return symbol, None
     raise ValueError(f"a HybridBlock needs an array or a Symbol among its inputs, got {type(x).__name__}")
+
+
+def _structure(values):
+    return [None if v is None else _structure(v) if isinstance(v, (list, tuple)) else True for v in values]
 
 
 def _leaves(values):

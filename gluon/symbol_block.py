@@ -29,7 +29,7 @@ class SymbolBlock(HybridBlock):
             if not isinstance(variable, symbol.Symbol) or variable.list_inputs() != variable.list_outputs():
                 raise TypeError(f"inputs of a SymbolBlock are variables, given {variable!r}")
         self._symbol = outputs
-        self._called_with = len(inputs)
+        self._called_with = [True] * len(inputs)
         self._input_names = [variable.name for variable in inputs]
         states = set(outputs.list_auxiliary_states())
         shapes = {n.name: n.attrs for n in graph.order(outputs._entries) if n.op is None}
@@ -85,17 +85,25 @@ class SymbolBlock(HybridBlock):
         return f"SymbolBlock(\n  {self._symbol!r} : {', '.join(self._input_names)}\n)"
 
 
-def trace(block: HybridBlock, inputs: int = 1) -> symbol.Symbol:
-    """The block's computation as a symbol of variables `data`, or `data0`, `data1`, ... where there are several inputs."""
-    names = ["data"] if inputs == 1 else [f"data{i}" for i in range(inputs)]
-    out = block(*(symbol.var(name) for name in names))
+def trace(block: HybridBlock, inputs=(True,)) -> symbol.Symbol:
+    """The block's computation as a symbol of variables `data`, or `data0`, `data1`, ... where there are several inputs.
+
+    inputs: their nesting, with True for each array and None for an input that is left out.
+    """
+    count = sum(1 for _ in _leaves(inputs))
+    names = iter(["data"] if count == 1 else [f"data{i}" for i in range(count)])
+
+    def variables(values):
+        return [v and (variables(v) if isinstance(v, (list, tuple)) else symbol.var(next(names))) for v in values]
+
+    out = block(*variables(inputs))
     return symbol.Group(list(_leaves(out))) if isinstance(out, (list, tuple)) else out
 
 
-def export(block: HybridBlock, path: str, epoch: int = 0, inputs: int = 1) -> tuple[str, str]:
+def export(block: HybridBlock, path: str, epoch: int = 0, inputs=(True,)) -> tuple[str, str]:
     """Writes `<path>-symbol.json` and `<path>-<epoch>.params`, which `SymbolBlock.imports` reads; gives the two names.
 
-    inputs: the number of arrays that the block takes. Parameters must be initialised.
+    inputs: as in `trace`. Parameters must be initialised.
     """
     out = trace(block, inputs)
     states, names = set(out.list_auxiliary_states()), set(out.list_inputs())

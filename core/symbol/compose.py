@@ -9,21 +9,22 @@ from core.base import nearest
 from core.dtypes import bfloat16, dtype_name
 from core.name import NameManager
 from core.ops.registry import NULL, REQUIRED, TABLE, Operator
-from core.symbol.graph import Node, input_names
+from core.symbol.graph import Node, hidden, input_names
 
 # Initial values of states and parameters that an operator makes itself.
 _INITIAL = {"moving_mean": '["zero", {}]', "moving_var": '["one", {}]'}
 
 
 def front(op: Operator, called: str, kind: type):
-    """The function `sym.NAME`: inputs (symbols) and attributes by position or keyword, `name`, `attr` (extra attributes).
+    """The function `sym.NAME`: inputs (symbols) and attributes by position or keyword, `name`, `attr` (extra attributes;
+    so are keywords of the form `__key__`).
 
     Inputs that are not given become variables called `<name>_<input>`.
     """
 
     def function(*args, name=None, attr=None, out=None, **kwargs):
-        hidden = {key: str(kwargs.pop(key)) for key in list(kwargs) if key.startswith("__") and key.endswith("__")}
-        attr = {**hidden, **(attr or {})} if hidden else attr
+        extra = {key: text_of(kwargs.pop(key)) for key in list(kwargs) if key.startswith("__") and key.endswith("__")}
+        attr = {**extra, **(attr or {})} if extra else attr
         symbols, attrs = _arguments(op, args, kwargs, kind)
         return compose(op, called, symbols, attrs, kind, name, attr)
 
@@ -38,7 +39,7 @@ def compose(op: Operator, called: str, symbols, attrs: dict, kind: type, name=No
     parsed = op.parse(attrs)
     name = NameManager.current().get(name, called.lower())
     texts = {key: text_of(value) for key, value in attrs.items()}
-    texts.update(AttrScope.current().get(attr))
+    texts.update(hidden(AttrScope.current().get(attr)))
     if op.variadic:
         texts["num_args"] = str(len(symbols))
         entries = [_single(op, "data", symbol) for symbol in symbols]
@@ -103,7 +104,7 @@ class Namespace:
         for prefix in self._prefixes:
             op = TABLE.get(prefix + name)
             if op is not None:
-                function = front(op, name, self._kind)
+                function = front(op, op.name if self._name == "random" else name, self._kind)
                 setattr(self, name, function)
                 return function
         words = [n.removeprefix(p) for p in self._prefixes for n in TABLE if n.startswith(p)]

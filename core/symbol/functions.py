@@ -52,7 +52,8 @@ pow = power
 
 
 def _internal(operator: str, /, *args, **kwargs) -> Symbol:
-    return front(TABLE[operator], operator, Symbol)(*args, **kwargs)
+    hint = operator.replace("_scalar", "scalar")  # as MXNet counts them
+    return front(TABLE[operator], hint, Symbol)(*args, **kwargs)
 
 
 def _either(both: str, right_number: str, left_number: str, numbers, left, right):

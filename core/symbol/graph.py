@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from core import imperative
 from core.base import MXNetError
@@ -19,8 +19,13 @@ _OUTPUT_NAMES = {
     "BatchNorm": ("output", "mean", "var"),
     "LayerNorm": ("output", "mean", "std"),
     "GroupNorm": ("output", "mean", "std"),
-    "RNN": ("output", "state", "state_cell"),
+    "RNN": ("output", "state_output", "statecell_output"),
 }
+
+
+def hidden(attrs: dict[str, str]) -> dict[str, str]:
+    """Attributes as nodes hold them: those that do not concern the operator as `__key__`."""
+    return {f"__{key}__" if key in HIDDEN else key: value for key, value in attrs.items()}
 
 
 class Node:
@@ -158,13 +163,17 @@ def run(entries: Sequence[Entry], values: dict[str, object], ctx, kind: type) ->
     for node, _ in entries:
         uses[id(node)] = uses.get(id(node), 0) + 1
     results: dict[int, Sequence] = {}
+
+    def make(op: Operator, attrs: dict):
+        return imperative.create(op, attrs, ctx, kind)
+
     for node in nodes:
         if node.op is None:
             if node.name not in values:
                 raise MXNetError(f"variable {node.name!r} has no value. Given are: {', '.join(values) or 'none'}")
             results[id(node)] = (values[node.name],)
             continue
-        results[id(node)] = apply(node, [results[id(p)][k] for p, k in node.inputs], ctx, kind)
+        results[id(node)] = apply(node, [results[id(p)][k] for p, k in node.inputs], make)
         for parent, _ in node.inputs:  # what nobody will read any more is let go
             uses[id(parent)] -= 1
             if not uses[id(parent)]:
@@ -172,14 +181,32 @@ def run(entries: Sequence[Entry], values: dict[str, object], ctx, kind: type) ->
     return [results[id(node)][k] for node, k in entries]
 
 
-def apply(node: Node, inputs: Sequence, ctx, kind: type) -> Sequence:
-    """The outputs of one node on arrays."""
-    if node.inputs:
+def apply(node: Node, inputs: Sequence, make: Callable) -> Sequence:
+    """The outputs of one node on arrays; `make(op, attributes)` applies an operator without inputs."""
+    if not node.inputs:
+        result = make(node.op, node.parsed)
+    else:
+        if node.op.infer is not None and any(_is_open(parent) for parent, _ in node.inputs):
+            inputs = _closed(node, inputs, make)
         arguments = node.arguments(inputs)
         result = type(arguments[0])._apply_operator(node.op, arguments, node.parsed, None)
-    else:
-        result = imperative.create(node.op, node.parsed, ctx, kind)
     return result if isinstance(result, (list, tuple)) else (result,)
+
+
+def _is_open(node: Node) -> bool:
+    """Whether a node makes an array with an extent of 0, which in MXNet says: find out. First states are so."""
+    return node.op is not None and not node.inputs and 0 in node.parsed.get("shape", ())
+
+
+def _closed(node: Node, inputs: Sequence, make: Callable) -> list:
+    """The inputs, with those of unknown extents made anew in the shapes that the operator tells."""
+    shapes = dict.fromkeys(node.op.inputs)
+    shapes.update((slot, x.shape) for slot, x in zip(node.slots, inputs, strict=True))
+    node.op.infer(shapes, node.parsed)
+    return [
+        make(parent.op, {**parent.parsed, "shape": shapes[slot]}) if _is_open(parent) else x
+        for slot, (parent, _), x in zip(node.slots, node.inputs, inputs, strict=True)
+    ]
 
 
 def _typed(op: Operator, attrs: dict[str, str]) -> dict:

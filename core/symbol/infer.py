@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from core import autograd, random, storage
+from core import autograd, imperative, random, storage
 from core.base import MXNetError
 from core.context import cpu
 from core.dtypes import DTYPES, dtype_name
@@ -69,9 +69,7 @@ def types(entries: list[Entry], given: dict[str, object]) -> tuple[dict[str, str
         first = next((t for t in found if t is not None), None)
         for slot, (parent, _) in zip(node.slots, node.inputs, strict=True):
             if parent.op is None and known[parent.name] is None and first is not None:
-                # Batch normalisation keeps its parameters in float32 where the data are float16.
-                half = node.op.name == "BatchNorm" and slot != "data" and first == "float16"
-                known[parent.name] = "float32" if half else first
+                known[parent.name] = _variable_dtype(node, slot, first)
         own = node.parsed.get("dtype") or _OWN_DTYPE.get(node.op.name)
         results[id(node)] = own or first
     return known, [known[n.name] if n.op is None else results[id(n)] for n, _ in entries]
@@ -96,9 +94,9 @@ def _sweep(nodes: list[Node], known: dict, types: dict, values: dict[int, list])
             continue
         dtype = next((t for t in (_dtype(types, values, e) for e in node.inputs) if t is not None), "float32")
         arrays = []
-        for (parent, k), shape in zip(node.inputs, found, strict=True):
+        for slot, (parent, k), shape in zip(node.slots, node.inputs, found, strict=True):
             if parent.op is None:
-                types[parent.name] = types[parent.name] or dtype
+                types[parent.name] = types[parent.name] or _variable_dtype(node, slot, dtype)
                 arrays.append(_array(shape, types[parent.name]))
             else:
                 arrays.append(values[id(parent)][k])
@@ -112,10 +110,15 @@ def _outputs(node: Node, arrays: list) -> list:
         shapes = " and ".join(map(str, (a.shape for a in arrays)))
         raise MXNetError(f"{node.op.name} {node.name!r}: operands of one shape are needed, given {shapes}")
     try:
-        outputs = graph.apply(node, arrays, cpu(), NDArray)
+        return graph.apply(node, arrays, _make)
     except MXNetError as error:
         raise MXNetError(f"node {node.name!r}: {error}") from None
-    return [o if node.inputs else _array(o.shape, dtype_name(o.dtype)) for o in outputs]
+
+
+def _make(op, attrs: dict):
+    """What an operator without inputs makes, without its memory."""
+    made = imperative.create(op, attrs, cpu(), NDArray)
+    return _array(made.shape, dtype_name(made.dtype))
 
 
 def _parameters(node: Node, found: list) -> list:
@@ -133,12 +136,24 @@ def _parameters(node: Node, found: list) -> list:
         raise MXNetError(f"{node.op.name} {node.name!r} does not fit data of shape {found[0]}: {error!r}") from None
     inferred = [shapes[slot] for slot in node.slots]
     for slot, before, after in zip(node.slots, found, inferred, strict=True):
-        if before is not None and after is not None and tuple(before) != tuple(after):
+        if before is not None and after is not None and not _agree(before, after):
             raise MXNetError(
                 f"{node.op.name} {node.name!r}: input {slot!r} has shape {tuple(before)}, but {tuple(after)} follows from data "
                 f"of shape {found[0]}"
             )
     return [None if s is None else tuple(s) for s in inferred]
+
+
+def _agree(before: Shape, after: Shape) -> bool:
+    return len(before) == len(after) and all(b in (0, a) for b, a in zip(before, after, strict=True))
+
+
+def _variable_dtype(node: Node, slot: str, first: str) -> str:
+    """The dtype of a variable in place `slot` of an operator whose first known input is of dtype `first`."""
+    if node.op.name == "Embedding" and slot == "weight":
+        return node.parsed["dtype"]
+    # Batch normalisation keeps its parameters in float32 where the data are float16.
+    return "float32" if node.op.name == "BatchNorm" and slot != "data" and first == "float16" else first
 
 
 def _shape(values: dict[int, list], node: Node, k: int) -> Shape | None:

@@ -7,7 +7,7 @@ import json
 from core.base import MXNetError
 from core.ops import registry
 from core.symbol.compose import variable_texts
-from core.symbol.graph import HIDDEN, Entry, Node, order
+from core.symbol.graph import HIDDEN, Entry, Node, hidden, order
 
 VERSION = 10901
 
@@ -61,7 +61,7 @@ def _node(row: dict, before: list[Node]) -> Node:
     texts: dict[str, str] = {}
     for key in ("param", "attr", "attrs"):  # the first two: before 1.0
         texts.update(row.get(key) or {})
-    texts = {f"__{key}__" if key in HIDDEN else key: value for key, value in texts.items()}
+    texts = hidden(texts)
     if row["op"] == "null":
         return Node(None, row["name"], texts)
     op = registry.get(row["op"])
@@ -80,9 +80,9 @@ def _node(row: dict, before: list[Node]) -> Node:
 def _move_to_inputs(texts: dict[str, str], slots: list[str], inputs: list[Entry]) -> None:
     """`weight_lr_mult` of an operator, an old spelling, belongs to its variable `weight`."""
     for key in list(texts):
-        for hidden in HIDDEN:
-            slot = key.removesuffix(f"_{hidden}")
+        for word in HIDDEN:
+            slot = key.removesuffix(f"_{word}")
             if slot != key and slot in slots:
                 value, at = texts.pop(key), slots.index(slot)
                 if at < len(inputs) and inputs[at][0].op is None:
-                    inputs[at][0].attrs[f"__{hidden}__"] = value
+                    inputs[at][0].attrs[f"__{word}__"] = value

@@ -90,11 +90,6 @@ class Symbol:
         """Names of the outputs."""
         return [node.output_name(k) for node, k in self._entries]
 
-    @property
-    def num_outputs(self) -> int:
-        """Number of outputs."""
-        return len(self._entries)
-
     def get_internals(self) -> Symbol:
         """All outputs of all nodes as one group."""
         return Symbol([(node, k) for node in graph.order(self._entries) for k in range(node.outputs)])
@@ -197,27 +192,23 @@ class Symbol:
         )
 
     def infer_type(self, *args, **kwargs):
-        """(dtypes of arguments, of outputs, of auxiliary states), from those of some arguments; float32 where nothing is said."""
-        return self._types(args, kwargs, "float32")
+        """(dtypes of arguments, of outputs, of auxiliary states), from those of some arguments.
+
+        (None, None, None) where something stays unknown.
+        """
+        found = self.infer_type_partial(*args, **kwargs)
+        return found if all(dtype is not None for part in found for dtype in part) else (None, None, None)
 
     def infer_type_partial(self, *args, **kwargs):
         """Like `infer_type`, with None for dtypes that are not known."""
-        return self._types(args, kwargs, None)
-
-    def _types(self, args, kwargs, default: str | None):
-        given = self._given("dtype", args, kwargs, lambda dtype: dtype)
-        variables, outputs = infer.types(self._entries, given)
-        if default is not None and any(v is None for v in variables.values()):
-            # What nothing is said about is float32, and what follows from that is worked out again.
-            first = next(name for name, dtype in variables.items() if dtype is None)
-            return self._types((), {**given, **{n: d for n, d in variables.items() if d}, first: default}, default)
+        variables, outputs = infer.types(self._entries, self._given("dtype", args, kwargs, lambda dtype: dtype))
 
         def show(name):
             return None if name is None else dtype_type(name)
 
         return (
             [show(variables[name]) for name in self.list_arguments()],
-            [show(name or default) for name in outputs],
+            [show(name) for name in outputs],
             [show(variables[name]) for name in self.list_auxiliary_states()],
         )
 
@@ -322,7 +313,7 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
     """A variable: an input of the graph or a parameter. Further keywords are attributes of the form `__key__`."""
     if not isinstance(name, str):
         raise TypeError(f"the name of a variable is a string, given {name!r}")
-    texts = AttrScope.current().get(attr)
+    texts = graph.hidden(AttrScope.current().get(attr))
     if init is not None and not isinstance(init, str):
         init = init.dumps()
     given = {

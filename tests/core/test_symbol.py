@@ -136,8 +136,10 @@ def test_inference_leaves_the_random_state_alone():
 def test_dtypes():
     fc = sym.FullyConnected(sym.var("x"), num_hidden=4)
     assert fc.infer_type(x="float16") == ([np.float16] * 3, [np.float16], [])
-    assert fc.infer_type() == ([np.float32] * 3, [np.float32], [])
-    assert sym.cast(sym.var("x"), dtype="int32").infer_type() == ([np.float32], [np.int32], [])
+    assert fc.infer_type() == (None, None, None)
+    ids = sym.Embedding(sym.var("x"), input_dim=10, output_dim=4)
+    assert ids.infer_type(x="int32") == ([np.int32, np.float32], [np.float32], [])
+    assert sym.cast(sym.var("x"), dtype="int32").infer_type(x="float32") == ([np.float32], [np.int32], [])
 
 
 def test_json_has_the_form_of_mxnet():
@@ -262,3 +264,25 @@ def test_symbol_block_of_internals_finds_out_shapes():
     features.initialize()
     assert features(mx.nd.ones((1, 3, 8, 8))).shape == (1, 4, 3, 3)
     assert features.collect_params()["net_conv0_weight"].shape == (4, 3, 3, 3)
+
+
+def test_recurrent_layers_start_from_states_of_unknown_batch_size():
+    layer = gluon.rnn.LSTM(4, input_size=3)
+    layer.initialize()
+    x = mx.nd.array(_rng().standard_normal((5, 2, 3)))
+    out = layer(sym.var("data"))
+    assert out.infer_shape(data=(5, 2, 3))[1] == [(5, 2, 4)]
+    values = {name: p.data() for name, p in layer.collect_params().items()}
+    np.testing.assert_array_equal(out.eval(data=x, **values)[0].asnumpy(), layer(x).asnumpy())
+
+
+def test_export_of_nested_inputs(tmp_path):
+    layer = gluon.rnn.GRU(4, input_size=3)
+    layer.initialize()
+    layer.hybridize()
+    x, state = mx.nd.ones((5, 2, 3)), mx.nd.ones((1, 2, 4))
+    expected = layer(x, [state])
+    files = layer.export(str(tmp_path / "g"))
+    found = gluon.SymbolBlock.imports(files[0], ["data0", "data1"], files[1])(x, state)
+    np.testing.assert_array_equal(found[0].asnumpy(), expected[0].asnumpy())
+    np.testing.assert_array_equal(found[1].asnumpy(), expected[1][0].asnumpy())
