@@ -62,6 +62,8 @@ def __getattr__(name: str):
         return importlib.import_module(f"core.ndarray.{name}")
     if name in _FILES:
         value = getattr(importlib.import_module("core.serialization"), name)
+    elif name == "Custom":
+        value = importlib.import_module("core.operator").Custom
     elif name in TABLE and not name.startswith("__"):
         value = front(TABLE[name], NDArray)
     elif name in ("CSRNDArray", "RowSparseNDArray", "cast_storage", "csr_matrix", "row_sparse_array"):

@@ -96,6 +96,8 @@ class ndarray(NDArray):
             raise TypeError(f"reshape takes shape and order, given {', '.join(kwargs)}")
         return F._npi_reshape(self, newshape=shape)
 
+    reshape_view = reshape
+
 
 _NP_INFIX = {
     "add": ("_npi_add", "_npi_add_scalar", "_npi_add_scalar"),

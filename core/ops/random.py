@@ -1,8 +1,10 @@
 """Samplers. Every draw takes one key of the random state of its context."""
 
+import math
+
 from core import kernels, storage
 from core.base import MXNetError
-from core.ops.attributes import DType, Float, Int, OptDType, Shape
+from core.ops.attributes import Bool, DType, Float, Int, OptDType, Shape
 from core.ops.registry import F, composite, operator
 
 K = kernels.random
@@ -38,7 +40,8 @@ def sample(data, {", ".join(n + "_" for n in names[1:])}{"," if names[1:] else "
         "kernels": kernels,
     }  # fmt: skip
     exec(source, scope)
-    operator(f"_random_{name}", rng=True)(scope["draw"])
+    short = (name,) if name in ("uniform", "normal") else ()
+    operator(f"_random_{name}", aliases=(f"random_{name}", *short), rng=True)(scope["draw"])
     operator(f"_random_{name}_like", rng=True)(scope["like"])
     operator(f"_sample_{name}", aliases=(f"sample_{name}",), rng=True)(scope["sample"])
 
@@ -52,7 +55,7 @@ _enter("negative_binomial", K.negative_binomial, [("k", 1), ("p", 1.0)])
 _enter("generalized_negative_binomial", K.generalized_negative_binomial, [("mu", 1.0), ("alpha", 1.0)])
 
 
-@operator("_random_randint", rng=True)
+@operator("_random_randint", aliases=("random_randint",), rng=True)
 def randint(*, low: Int, high: Int, shape: Shape = (), dtype: DType = "int32", ctx=None, key=None):
     """Integers from low to high (exclusive)."""
     if low >= high:
@@ -91,3 +94,62 @@ def sample_multinomial(data, *, shape: Shape = (), get_prob: Int = 0, dtype: DTy
 def shuffle(data, *, key=None):
     """The data in a random order along its first axis."""
     return kernels.index.take(data, K.permutation(data.shape[0], data.device, key), 0)
+
+
+# ---------------------------------------------------------------------------------------------- densities
+
+
+def _enter_density(name, parameters, log_density):
+    """`random_pdf_NAME(sample, parameters, is_log)`: rows of samples under the parameters of each row."""
+    source = f'''
+def density(sample, {", ".join(parameters)}, *, is_log: Bool = False):
+    """The density (or its logarithm) of the {name} distribution at the samples of each row."""
+    wide = [F.expand_dims(p, axis=p.ndim) for p in ({", ".join(parameters)},)]
+    log = log_density(sample, *wide)
+    return log if is_log else F.exp(log)
+'''
+    scope = {"Bool": Bool, "F": F, "log_density": log_density}
+    exec(source, scope)
+    composite(f"_random_pdf_{name}", aliases=(f"random_pdf_{name}",))(scope["density"])
+
+
+def _normal_log(x, mu, sigma):
+    z = F.broadcast_div(F.broadcast_sub(x, mu), sigma)
+    return F.broadcast_sub(F.square(z) * -0.5 - 0.5 * math.log(2.0 * math.pi), F.log(sigma))
+
+
+def _gamma_log(x, alpha, beta):
+    constant = alpha * F.log(beta) - F.gammaln(alpha)
+    return F.broadcast_add(F.broadcast_mul(alpha - 1.0, F.log(x)) - F.broadcast_mul(x, beta), constant)
+
+
+def _poisson_log(x, lam):
+    x = F.BlockGrad(x)  # counts have no derivative
+    return F.broadcast_sub(F.broadcast_mul(x, F.log(lam)) - F.gammaln(x + 1.0), lam)
+
+
+def _negative_binomial_log(x, k, p):
+    x = F.BlockGrad(x)
+    rows = F.gammaln(F.broadcast_add(x, k)) - F.gammaln(x + 1.0) + F.broadcast_mul(x, F.log(1.0 - p))
+    return F.broadcast_add(rows, k * F.log(p) - F.gammaln(k))
+
+
+_enter_density("uniform", ["low", "high"], lambda x, low, high: F.broadcast_sub(F.zeros_like(x), F.log(high - low)))
+_enter_density("normal", ["mu", "sigma"], _normal_log)
+_enter_density("gamma", ["alpha", "beta"], _gamma_log)
+_enter_density("exponential", ["lam"], lambda x, lam: F.broadcast_sub(F.log(lam), F.broadcast_mul(x, lam)))
+_enter_density("poisson", ["lam"], _poisson_log)
+_enter_density("negative_binomial", ["k", "p"], _negative_binomial_log)
+_enter_density(
+    "generalized_negative_binomial", ["mu", "alpha"],
+    lambda x, mu, alpha: _negative_binomial_log(x, 1.0 / alpha, 1.0 / (mu * alpha + 1.0)),
+)  # fmt: skip
+
+
+@composite("_random_pdf_dirichlet", aliases=("random_pdf_dirichlet",))
+def dirichlet_density(sample, alpha, *, is_log: Bool = False):
+    """The density (or its logarithm) of the Dirichlet distribution at the samples of each row."""
+    wide = F.expand_dims(alpha, axis=alpha.ndim - 1)
+    constant = F.gammaln(F.sum(wide, axis=-1)) - F.sum(F.gammaln(wide), axis=-1)
+    log = F.broadcast_add(F.sum(F.broadcast_mul(wide - 1.0, F.log(sample)), axis=-1), constant)
+    return log if is_log else F.exp(log)

@@ -1,0 +1,129 @@
+"""Operators written in Python by users: `CustomOp`, `CustomOpProp`, `register`, called as `nd.Custom`."""
+
+from __future__ import annotations
+
+import threading
+
+from core import autograd, storage
+from core.base import MXNetError, nearest
+from core.context import Context
+from core.ndarray.ndarray import NDArray
+
+_registered: dict[str, type[CustomOpProp]] = {}
+_lock = threading.Lock()
+
+
+class CustomOp:
+    """What a custom operator computes. Override `forward` and `backward`; write results with `assign`."""
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        """Computes `out_data` from `in_data`; `req` has one of write, add, null an output."""
+        raise NotImplementedError(f"{type(self).__name__} must define forward")
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        """Computes `in_grad` from `out_grad`, one a request in `req`."""
+        raise NotImplementedError(f"{type(self).__name__} must define backward")
+
+    def assign(self, dst, req, src):
+        """Writes `src` to `dst` as the request says: write, inplace, add or null."""
+        if req in ("write", "inplace"):
+            dst[:] = src
+        elif req == "add":
+            dst[:] = dst + src
+        elif req != "null":
+            raise ValueError(f"request {req!r} is not one of write, inplace, add, null")
+
+
+class CustomOpProp:
+    """What a custom operator is: its inputs, outputs, shapes and types. Attributes arrive as strings."""
+
+    def __init__(self, need_top_grad=True):
+        self.need_top_grad_ = need_top_grad
+
+    def infer_shape(self, in_shape):
+        """(shapes of inputs, of outputs, of auxiliary states); all outputs like the first input by default."""
+        return in_shape, (in_shape[0],) * len(self.list_outputs()), ()
+
+    def infer_type(self, in_type):
+        """(types of inputs, of outputs, of auxiliary states); that of the first input by default."""
+        return in_type, [in_type[0]] * len(self.list_outputs()), [in_type[0]] * len(self.list_auxiliary_states())
+
+    def list_arguments(self):
+        """Names of the inputs."""
+        return ["data"]
+
+    def list_outputs(self):
+        """Names of the outputs."""
+        return ["output"]
+
+    def list_auxiliary_states(self):
+        """Names of the states."""
+        return []
+
+    def declare_backward_dependency(self, out_grad, in_data, out_data):
+        """What the backward pass reads; everything is kept here, so this is asked for by no one."""
+        return [*(out_grad if self.need_top_grad_ else []), *in_data, *out_data]
+
+    def create_operator(self, ctx, in_shapes, in_dtypes):
+        """The `CustomOp` for these inputs."""
+        return CustomOp()
+
+
+def register(reg_name: str):
+    """Decorates a `CustomOpProp`: `nd.Custom(..., op_type=reg_name)` finds it."""
+
+    def enter(prop):
+        if not (isinstance(prop, type) and issubclass(prop, CustomOpProp)):
+            raise TypeError(f"register decorates a subclass of CustomOpProp, given {prop!r}")
+        with _lock:
+            _registered[reg_name] = prop
+        return prop
+
+    return enter
+
+
+def get_all_registered_operators() -> list[str]:
+    """Names of all registered custom operators."""
+    return sorted(_registered)
+
+
+def Custom(*data, op_type: str, name=None, **attrs):
+    """Applies a registered custom operator; inputs by position or by name, attributes as its prop takes them."""
+    prop_class = _registered.get(op_type)
+    if prop_class is None:
+        raise MXNetError(f"no custom operator {op_type!r} is registered.{nearest(op_type, _registered)}")
+    arrays = {key: value for key, value in attrs.items() if isinstance(value, NDArray)}
+    prop = prop_class(**{key: str(value) for key, value in attrs.items() if key not in arrays})
+    names, states = prop.list_arguments(), prop.list_auxiliary_states()
+    inputs = list(data) + [arrays[n] for n in [*names, *states][len(data) :] if n in arrays]
+    if len(inputs) != len(names) + len(states):
+        raise MXNetError(f"{op_type} takes {', '.join([*names, *states])}; {len(inputs)} arrays were given")
+    return _Application(prop, op_type, len(names))(*inputs)
+
+
+class _Application(autograd.Function):
+    """One call of a custom operator on the tape."""
+
+    def __init__(self, prop: CustomOpProp, op_type: str, count: int):
+        super().__init__()
+        self._prop, self._type, self._count = prop, op_type, count
+
+    def forward(self, *arrays):
+        inputs, aux = list(arrays[: self._count]), list(arrays[self._count :])
+        kind, ctx = type(inputs[0]), inputs[0].context
+        _, shapes, _ = self._prop.infer_shape([list(x.shape) for x in inputs])
+        _, types, _ = self._prop.infer_type([x.dtype for x in inputs])
+        outputs = [_zeros(kind, shape, dtype, ctx) for shape, dtype in zip(shapes, types, strict=True)]
+        self._op = self._prop.create_operator(ctx, [x.shape for x in inputs], [x.dtype for x in inputs])
+        self._op.forward(autograd.is_training(), ["write"] * len(outputs), inputs, outputs, aux)
+        self._inputs, self._outputs, self._aux = inputs, outputs, aux
+        return outputs if len(outputs) > 1 else outputs[0]
+
+    def backward(self, *heads):
+        grads = [_zeros(type(x), x.shape, x.dtype, x.context) for x in self._inputs]
+        self._op.backward(["write"] * len(grads), list(heads), self._inputs, self._outputs, grads, self._aux)
+        return [*grads, *[None] * len(self._aux)]
+
+
+def _zeros(kind: type, shape, dtype, ctx: Context) -> NDArray:
+    return kind._wrap(storage.zeros(tuple(shape), dtype, ctx), ctx)

@@ -1,0 +1,61 @@
+"""Custom operators in Python: forward, gradients, attributes, errors."""
+
+import numpy as onp
+import pytest
+
+import core as mx
+from core import autograd, nd
+
+
+class Scaled(mx.operator.CustomOp):
+    def __init__(self, scale):
+        self.scale = scale
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        self.assign(out_data[0], req[0], in_data[0] * in_data[1] * self.scale)
+        self.assign(out_data[1], req[1], in_data[0] + in_data[1])
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        self.assign(in_grad[0], req[0], out_grad[0] * in_data[1] * self.scale + out_grad[1])
+        self.assign(in_grad[1], req[1], out_grad[0] * in_data[0] * self.scale + out_grad[1])
+
+
+@mx.operator.register("scaled_product")
+class ScaledProp(mx.operator.CustomOpProp):
+    def __init__(self, scale="1"):
+        super().__init__(need_top_grad=True)
+        self.scale = float(scale)
+
+    def list_arguments(self):
+        return ["lhs", "rhs"]
+
+    def list_outputs(self):
+        return ["product", "sum"]
+
+    def infer_shape(self, in_shape):
+        return in_shape, [in_shape[0], in_shape[0]], []
+
+    def create_operator(self, ctx, shapes, dtypes):
+        return Scaled(self.scale)
+
+
+def test_values_and_gradients():
+    a, b = nd.array([1.0, 2.0]), nd.array([3.0, 5.0])
+    a.attach_grad()
+    b.attach_grad()
+    with autograd.record():
+        product, total = nd.Custom(a, rhs=b, op_type="scaled_product", scale=2)
+        y = product * 10 + total
+    y.backward()
+    assert product.asnumpy().tolist() == [6, 20] and total.asnumpy().tolist() == [4, 7]
+    onp.testing.assert_allclose(a.grad.asnumpy(), [61, 101])
+    onp.testing.assert_allclose(b.grad.asnumpy(), [21, 41])
+
+
+def test_errors_name_what_is_wrong():
+    with pytest.raises(mx.MXNetError, match="scaled_product"):
+        nd.Custom(nd.ones(1), op_type="scaled_produkt")
+    with pytest.raises(mx.MXNetError, match="lhs, rhs"):
+        nd.Custom(nd.ones(1), op_type="scaled_product")
+    with pytest.raises(TypeError, match="CustomOpProp"):
+        mx.operator.register("x")(object)
