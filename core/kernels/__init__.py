@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import warnings
 from collections.abc import Callable, Iterator
 
@@ -22,8 +23,8 @@ ROOMS = (
     "attention", "conv", "index", "linalg", "matmul", "norm", "optimizer", "pointwise", "pool", "random", "reduce", "rnn", "softmax", "sort",
     "vision", "boxes",
 )  # fmt: skip
-# Rooms without Triton kernels: LAPACK's factorisations are sequential, and small wherever these networks use them;
-# those of regions and boxes are not written yet.
+# Rooms that may lack Triton kernels, and then compute on the CPU: LAPACK's factorisations are sequential, and small
+# wherever these networks use them; most of those of regions and boxes are not written yet.
 ON_CPU_ONLY = ("linalg", "vision", "boxes")
 _forced: str | None = None
 _deterministic = False
@@ -89,10 +90,13 @@ def _dispatcher(room: str, function: str) -> Callable:
 
     def gpu() -> Callable:
         nonlocal triton
-        if triton is None and room in ON_CPU_ONLY:
-            triton = _through_the_cpu(room, cpu)
         if triton is None:
-            triton = getattr(importlib.import_module(f"core.kernels.triton.{room}"), function)
+            name = f"core.kernels.triton.{room}"
+            lacking = room in ON_CPU_ONLY
+            module = None if lacking and importlib.util.find_spec(name) is None else importlib.import_module(name)
+            triton = getattr(module, function, None) if lacking else getattr(module, function)
+            if triton is None:
+                triton = _through_the_cpu(room, cpu)
         return triton
 
     def dispatch(*args, **kwargs):
@@ -168,7 +172,7 @@ def _through_the_cpu(room: str, function: Callable) -> Callable:
         if device.type != "cpu" and not _warned:
             _warned = True
             warnings.warn(
-                f"{function.__name__} runs on the CPU, as all of core.kernels.{room} does; keep such arrays on mx.cpu() to "
+                f"{function.__name__} runs on the CPU, for core.kernels.{room} has no GPU kernel for it; keep such arrays on mx.cpu() to "
                 "save the copies and this warning",
                 stacklevel=2,
             )

@@ -193,7 +193,7 @@ def _weights(samples, size):
     image, y, x, count, valid = samples
     height, width = size
     valid = valid & (y >= -1.0) & (y <= height) & (x >= -1.0) & (x <= width)
-    share = valid / count
+    share = valid / count.clamp(min=1)
     rows, columns = _neighbours(y, height), _neighbours(x, width)
     start = image.reshape(-1, 1, 1) * (height * width)
     places = [start + row * width + column for row, _ in rows for column, _ in columns]
