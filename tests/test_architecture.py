@@ -160,10 +160,8 @@ def test_the_two_wings_offer_the_same_functions():
     wrong = []
     for room in rooms():
         cpu, triton = (functions(ROOT / "core" / "kernels" / wing / f"{room}.py") for wing in ("cpu", "triton"))
-        if room in ON_CPU_ONLY:
-            assert triton is None, f"{room} has both wings: take it out of the list"
-            continue
         cpu, triton = cpu or {}, triton or {}
+        assert room not in ON_CPU_ONLY or cpu.keys() - triton.keys(), f"{room} has both wings: take it out of the list"
         for name in sorted(cpu.keys() | triton.keys()):
             if cpu.get(name) != triton.get(name) and (name in triton or room not in ON_CPU_ONLY):
                 wrong.append(f"{room}.{name}: cpu {cpu.get(name)}; triton {triton.get(name)}")
