@@ -223,7 +223,7 @@ def _survivors(boxes, alive, threshold, labels, exceeds):
     """
     keep = alive.clone()
     n = boxes.shape[1]
-    for start in range(0, n, _BLOCK):
+    for start in range(0, 0 if boxes.is_meta else n, _BLOCK):
         part, rest = slice(start, start + _BLOCK), slice(start, n)
         over = exceeds(_overlaps(boxes[:, part], boxes[:, rest]), threshold)
         if labels is not None:

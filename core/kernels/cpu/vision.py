@@ -165,7 +165,8 @@ def _along(start, extent, cells, ratio):
     """Coordinates of samples on one axis (regions, cells, most samples of any) and each region's samples a cell."""
     size = extent / cells
     samples = torch.full_like(size, ratio) if ratio > 0 else torch.ceil(size)
-    most = ratio if ratio > 0 else max(1, int(samples.max())) if samples.numel() else 1
+    known = samples.numel() and not samples.is_meta
+    most = ratio if ratio > 0 else max(1, int(samples.max())) if known else 1
     place = torch.arange(most, dtype=torch.float32, device=start.device) + 0.5
     cell = torch.arange(cells, dtype=torch.float32, device=start.device).reshape(-1, 1)
     size = size.reshape(-1, 1, 1)
