@@ -104,8 +104,11 @@ def _dispatcher(room: str, function: str) -> Callable:
             if type(place) in (tuple, list) and place:
                 place = next((p for p in place if isinstance(p, torch.Tensor)), None)
             if isinstance(place, (torch.Tensor, torch.device)):
-                kind = place.device.type if isinstance(place, torch.Tensor) else place.type
-                if kind == "cuda" or (_forced == "triton" and kind != "meta"):
+                device = place.device if isinstance(place, torch.Tensor) else place
+                if device.type == "cuda" and device.index not in (None, torch.cuda.current_device()):
+                    with torch.cuda.device(device):  # kernels launch on the current device
+                        return gpu()(*args, **kwargs)
+                if device.type == "cuda" or (_forced == "triton" and device.type != "meta"):
                     return gpu()(*args, **kwargs)
                 break
         return cpu(*args, **kwargs)
