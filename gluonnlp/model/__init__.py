@@ -1,6 +1,50 @@
 """Networks for text, and how sequences are drawn from them."""
 
-from . import sequence_sampler
+from . import (
+    attention_cell,
+    bert,
+    block,
+    convolutional_encoder,
+    highway,
+    language_model,
+    registry,
+    sequence_sampler,
+    text_cnn,
+    train,
+    transformer,
+    weight_drop,
+)
+from .attention_cell import AttentionCell, DotProductAttentionCell, MLPAttentionCell, MultiHeadAttentionCell
+from .bert import (
+    BERTClassifier,
+    BERTEncoder,
+    BERTEncoderCell,
+    BERTModel,
+    DistilBERTModel,
+    DotProductSelfAttentionCell,
+    RoBERTaClassifier,
+    RoBERTaModel,
+)
+from .block import GELU, L2Normalization
+from .convolutional_encoder import ConvolutionalEncoder
+from .highway import Highway
+from .language_model import AWDRNN, BigRNN, StandardRNN
+from .registry import get_model, list_models
 from .sequence_sampler import BeamSearchSampler, BeamSearchScorer, HybridBeamSearchSampler, SequenceSampler
+from .text_cnn import TextCNN
+from .transformer import PositionwiseFFN, TransformerEncoder, TransformerEncoderCell
+from .weight_drop import apply_weight_drop
 
-__all__ = [*sequence_sampler.__all__]
+__all__ = [
+    *attention_cell.__all__,
+    *bert.__all__,
+    *block.__all__,
+    *convolutional_encoder.__all__,
+    *highway.__all__,
+    *language_model.__all__,
+    *registry.__all__,
+    *sequence_sampler.__all__,
+    *text_cnn.__all__,
+    *transformer.__all__,
+    *weight_drop.__all__,
+]

@@ -1,0 +1,210 @@
+"""Attention: what a query reads from a memory of keys and values.
+
+Cells are called with query (batch, queries, width), key (batch, keys, width), value (batch, keys,
+width), by default the key, and mask (batch, queries, keys), 1 where a key may be read.  They give what
+was read (batch, queries, width of value) and the weights (batch, queries, keys); with several heads
+the weights are (batch, heads, queries, keys).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.initializer import Constant
+from gluon import HybridBlock, nn
+
+from .block import L2Normalization
+
+__all__ = ["AttentionCell", "DotProductAttentionCell", "MLPAttentionCell", "MultiHeadAttentionCell"]
+
+
+class AttentionCell(HybridBlock):
+    """A weighted sum of values; derived classes say how query and key make the weights."""
+
+    def __init__(self, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self._dtype = np.float32
+
+    def cast(self, dtype):
+        self._dtype = dtype
+        super().cast(dtype)
+
+    def __call__(self, query, key, value=None, mask=None):
+        return super().__call__(query, key, key if value is None else value, mask)
+
+    def hybrid_forward(self, F, query, key, value, mask=None):
+        weights = self._weights(F, query, key, mask)
+        return self._read(F, weights, value), weights
+
+    def _weights(self, F, query, key, mask):
+        """Weights (batch, queries, keys) of non-negative numbers, 0 where the mask is."""
+        raise NotImplementedError
+
+    def _read(self, F, weights, value):
+        return F.batch_dot(weights, value)
+
+    def _masked_softmax(self, F, scores, mask):
+        if mask is None:
+            return F.softmax(scores, axis=-1)
+        least = -1e4 if np.dtype(self._dtype) == np.float16 else -1e18
+        return F.softmax(F.where(mask, scores, least * F.ones_like(scores)), axis=-1) * mask
+
+
+class MLPAttentionCell(AttentionCell):
+    """Scores v . act(W query + U key + b) (Bahdanau, Cho and Bengio, 2015).
+
+    units: width of the layer between.  normalized: v is g v / |v| with a learned g, as in weight
+    normalization.  dropout: rate for the weights.
+    """
+
+    def __init__(
+        self,
+        units,
+        act=None,
+        normalized=False,
+        dropout=0.0,
+        weight_initializer=None,
+        bias_initializer="zeros",
+        prefix=None,
+        params=None,
+    ):
+        super().__init__(prefix=prefix, params=params)
+        options = {"flatten": False, "weight_initializer": weight_initializer}
+        with self.name_scope():
+            self._act = nn.Activation("tanh") if act is None else act
+            self._dropout_layer = nn.Dropout(dropout)
+            self._query_mid_layer = nn.Dense(units, bias_initializer=bias_initializer, prefix="query_", **options)
+            self._key_mid_layer = nn.Dense(units, use_bias=False, prefix="key_", **options)
+            if normalized:
+                self._attention_score = _NormalizedScore(units, weight_initializer, prefix="score_")
+            else:
+                self._attention_score = nn.Dense(1, in_units=units, use_bias=False, prefix="score_", **options)
+
+    def _weights(self, F, query, key, mask):
+        query = F.expand_dims(self._query_mid_layer(query), axis=2)
+        key = F.expand_dims(self._key_mid_layer(key), axis=1)
+        scores = self._attention_score(self._act(F.broadcast_add(query, key)))
+        scores = F.reshape(scores, shape=(0, 0, 0))
+        return self._dropout_layer(self._masked_softmax(F, scores, mask))
+
+
+class DotProductAttentionCell(AttentionCell):
+    """Scores query . key (Luong, Pham and Manning, 2015; Vaswani et al., 2017).
+
+    units: width that query and key are projected to first, None for no projection; luong_style: the
+    query alone is.  scaled: over the square root of the width.  normalized: of vectors of length 1.
+    """
+
+    def __init__(
+        self,
+        units=None,
+        luong_style=False,
+        scaled=True,
+        normalized=False,
+        use_bias=True,
+        dropout=0.0,
+        weight_initializer=None,
+        bias_initializer="zeros",
+        prefix=None,
+        params=None,
+    ):
+        super().__init__(prefix=prefix, params=params)
+        if luong_style and units is None:
+            raise AssertionError("luong_style projects the query, and needs units, the width of the key")
+        self._units = units
+        self._scaled = scaled
+        options = {
+            "flatten": False,
+            "use_bias": use_bias,
+            "weight_initializer": weight_initializer,
+            "bias_initializer": bias_initializer,
+        }
+        with self.name_scope():
+            self._dropout_layer = nn.Dropout(dropout)
+            self._proj_query = None if units is None else nn.Dense(units, prefix="query_", **options)
+            self._proj_key = None if units is None or luong_style else nn.Dense(units, prefix="key_", **options)
+            self._l2_norm = L2Normalization(axis=-1) if normalized else None
+
+    def _weights(self, F, query, key, mask):
+        if self._proj_query is not None:
+            query = self._proj_query(query)
+        if self._proj_key is not None:
+            key = self._proj_key(key)
+        if self._l2_norm is not None:
+            query, key = self._l2_norm(query), self._l2_norm(key)
+        if self._scaled:
+            query = F.contrib.div_sqrt_dim(query)
+        scores = F.batch_dot(query, key, transpose_b=True)
+        return self._dropout_layer(self._masked_softmax(F, scores, mask))
+
+
+class MultiHeadAttentionCell(AttentionCell):
+    """`base_cell` on `num_heads` parts of the projected query, key and value (Vaswani et al., 2017).
+
+    query_units, key_units, value_units: widths of the projections over all heads, multiples of num_heads.
+    """
+
+    def __init__(
+        self,
+        base_cell,
+        query_units,
+        key_units,
+        value_units,
+        num_heads,
+        use_bias=True,
+        weight_initializer=None,
+        bias_initializer="zeros",
+        prefix=None,
+        params=None,
+    ):
+        super().__init__(prefix=prefix, params=params)
+        widths = {"query": query_units, "key": key_units, "value": value_units}
+        for name, units in widths.items():
+            if units % num_heads:
+                raise ValueError(f"{name}_units must be a multiple of num_heads, {num_heads}, got {units}")
+        self._num_heads = num_heads
+        self._base_cell = base_cell
+        with self.name_scope():
+            for name, units in widths.items():
+                projection = nn.Dense(
+                    units,
+                    use_bias=use_bias,
+                    flatten=False,
+                    weight_initializer=weight_initializer,
+                    bias_initializer=bias_initializer,
+                    prefix=name + "_",
+                )
+                setattr(self, "proj_" + name, projection)
+
+    def _weights(self, F, query, key, mask):
+        if mask is not None:
+            mask = F.broadcast_axis(F.expand_dims(mask, axis=1), axis=1, size=self._num_heads)
+            mask = F.reshape(mask, shape=(-1, 0, 0), reverse=True)
+        query, key = self._split(F, self.proj_query(query)), self._split(F, self.proj_key(key))
+        weights = self._base_cell._weights(F, query, key, mask)
+        return F.reshape(weights, shape=(-1, self._num_heads, 0, 0), reverse=True)
+
+    def _read(self, F, weights, value):
+        weights = F.reshape(weights, shape=(-1, 0, 0), reverse=True)
+        read = self._base_cell._read(F, weights, self._split(F, self.proj_value(value)))
+        read = F.transpose(F.reshape(read, shape=(-1, self._num_heads, 0, 0), reverse=True), axes=(0, 2, 1, 3))
+        return F.reshape(read, shape=(0, 0, -1))
+
+    def _split(self, F, x):
+        """(batch, length, heads * width) as (batch * heads, length, width)."""
+        x = F.transpose(F.reshape(x, shape=(0, 0, self._num_heads, -1)), axes=(0, 2, 1, 3))
+        return F.reshape(x, shape=(-1, 0, 0), reverse=True)
+
+
+class _NormalizedScore(HybridBlock):
+    """x . g v / |v|."""
+
+    def __init__(self, in_units, weight_initializer=None, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        with self.name_scope():
+            self.g = self.params.get("g", shape=(1,), init=Constant(1 / in_units**0.5))
+            self.v = self.params.get("v", shape=(1, in_units), init=weight_initializer)
+
+    def hybrid_forward(self, F, x, g, v):
+        weight = F.broadcast_mul(F.expand_dims(g, axis=1), F.broadcast_div(v, F.norm(v, axis=1, keepdims=True)))
+        return F.FullyConnected(x, weight, no_bias=True, num_hidden=1, flatten=False)

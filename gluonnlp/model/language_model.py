@@ -1,0 +1,96 @@
+"""Language models: word numbers (length, batch) and states to scores (length, batch, words) and new states."""
+
+from __future__ import annotations
+
+from core.initializer import Uniform
+from gluon import Block, nn, rnn
+from gluon.contrib.rnn import LSTMPCell
+
+from . import train
+
+__all__ = ["AWDRNN", "BigRNN", "StandardRNN"]
+
+
+class AWDRNN(train.AWDRNN):
+    __doc__ = train.AWDRNN.__doc__
+
+    def forward(self, inputs, begin_state=None):
+        return super().forward(inputs, begin_state)[:2]
+
+
+class StandardRNN(train.StandardRNN):
+    __doc__ = train.StandardRNN.__doc__
+
+    def forward(self, inputs, begin_state=None):
+        return super().forward(inputs, begin_state)[:2]
+
+
+class BigRNN(Block):
+    """LSTM layers with projected states, for large vocabularies (Jozefowicz et al., 2016).
+
+    embed_dropout, encode_dropout: rates behind the embedding and behind each layer.
+    """
+
+    def __init__(
+        self,
+        vocab_size,
+        embed_size,
+        hidden_size,
+        num_layers,
+        projection_size,
+        embed_dropout=0.0,
+        encode_dropout=0.0,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.embedding = nn.HybridSequential()
+            with self.embedding.name_scope():
+                self.embedding.add(nn.Embedding(vocab_size, embed_size, weight_initializer=Uniform(0.1)))
+                if embed_dropout:
+                    self.embedding.add(nn.Dropout(embed_dropout))
+            self.encoder = rnn.SequentialRNNCell()
+            with self.encoder.name_scope():
+                for i in range(num_layers):
+                    width = projection_size if i else embed_size
+                    self.encoder.add(LSTMPCell(hidden_size, projection_size, input_size=width))
+                    if encode_dropout:
+                        self.encoder.add(rnn.DropoutCell(encode_dropout))
+            self.decoder = nn.Dense(vocab_size, flatten=False, in_units=projection_size)
+
+    def begin_state(self, **kwargs):
+        """Initial states: projected state and cell of each layer."""
+        return self.encoder.begin_state(**kwargs)
+
+    def forward(self, inputs, begin_state):
+        embedded = self.embedding(inputs)
+        encoded, state = self.encoder.unroll(inputs.shape[0], embedded, begin_state, layout="TNC", merge_outputs=True)
+        return self.decoder(encoded), state
+
+
+_AWD = {
+    "mode": "lstm",
+    "num_layers": 3,
+    "tie_weights": True,
+    "dropout": 0.4,
+    "drop_h": 0.2,
+    "drop_i": 0.65,
+    "drop_e": 0.1,
+}
+_STANDARD = {"mode": "lstm", "num_layers": 2, "tie_weights": True}
+_BIG = {"num_layers": 1, "embed_dropout": 0.1, "encode_dropout": 0.1}
+
+# The networks that have names: class and settings.
+CONFIGURATIONS = {
+    "awd_lstm_lm_1150": (AWDRNN, {**_AWD, "embed_size": 400, "hidden_size": 1150, "weight_drop": 0.5}),
+    "awd_lstm_lm_600": (AWDRNN, {**_AWD, "embed_size": 200, "hidden_size": 600, "weight_drop": 0.2}),
+    "standard_lstm_lm_200": (StandardRNN, {**_STANDARD, "embed_size": 200, "hidden_size": 200, "dropout": 0.2}),
+    "standard_lstm_lm_650": (StandardRNN, {**_STANDARD, "embed_size": 650, "hidden_size": 650, "dropout": 0.5}),
+    "standard_lstm_lm_1500": (StandardRNN, {**_STANDARD, "embed_size": 1500, "hidden_size": 1500, "dropout": 0.65}),
+    "big_rnn_lm_2048_512": (BigRNN, {**_BIG, "embed_size": 512, "hidden_size": 2048, "projection_size": 512}),
+}
+
+
+def build(name, vocab, settings):
+    """The network called `name` for the words of `vocab`."""
+    return CONFIGURATIONS[name][0](vocab_size=len(vocab), **settings)
