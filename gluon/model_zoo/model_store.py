@@ -54,13 +54,13 @@ CHECKSUMS = {
 _model_sha1 = CHECKSUMS
 
 
-def get_model_file(name, root=None):
+def get_model_file(name, root=None, checksums=CHECKSUMS):
     """The path of a model's parameter file, which is fetched when it is not there yet; ValueError for unknown names.
 
-    root: folder of the files, by default `models` under the store's home. DownloadError tells when a file cannot be
-    fetched or is not the published one.
+    root: folder of the files, by default `models` under the store's home. checksums: SHA-1 of the published files by
+    name. DownloadError tells when a file cannot be fetched or is not the published one.
     """
-    checksum = _checksum(name)
+    checksum = _checksum(name, checksums)
     root = _root(root)
     stem = f"{name}-{checksum[:8]}"
     target = os.path.join(root, stem + ".params")
@@ -85,10 +85,10 @@ def short_hash(name):
     return _checksum(name)[:8]
 
 
-def _checksum(name):
-    if name not in CHECKSUMS:
-        raise ValueError(f"there are no published weights for {name!r}.{nearest(name, CHECKSUMS)}")
-    return CHECKSUMS[name]
+def _checksum(name, checksums=CHECKSUMS):
+    if name not in checksums:
+        raise ValueError(f"there are no published weights for {name!r}.{nearest(name, checksums)}")
+    return checksums[name]
 
 
 def _root(root):

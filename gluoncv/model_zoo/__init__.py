@@ -1,0 +1,32 @@
+"""Networks by name, one module a family."""
+
+from gluon.model_zoo.vision import (
+    VGG,
+    AlexNet,
+    BasicBlockV1,
+    BasicBlockV2,
+    BottleneckV1,
+    BottleneckV2,
+    DenseNet,
+    Inception3,
+    MobileNet,
+    MobileNetV2,
+    ResNetV1,
+    ResNetV2,
+    SqueezeNet,
+)
+from gluoncv.model_zoo.cifar_resnet import (
+    CIFARBasicBlockV1,
+    CIFARBasicBlockV2,
+    CIFARResNetV1,
+    CIFARResNetV2,
+    CIFARWideBlock,
+    CIFARWideResNet,
+)
+from gluoncv.model_zoo.darknet import DarknetBasicBlockV3, DarknetV3
+from gluoncv.model_zoo.mobilenetv3 import MobileNetV3
+from gluoncv.model_zoo.model_zoo import get_model, get_model_list, pretrained_model_list
+from gluoncv.model_zoo.resnetv1b import BasicBlockV1b, BottleneckV1b, ResNetV1b
+from gluoncv.model_zoo.resnext import CIFARResNext, ResNext, ResNextBlock, SENet, SENetBlock
+from gluoncv.model_zoo.se_resnet import SEBasicBlockV1, SEBasicBlockV2, SEBottleneckV1, SEBottleneckV2
+from gluoncv.model_zoo.xception import Xception65, Xception71

@@ -1,0 +1,86 @@
+"""Residual networks for pictures of 32x32: versions 1 and 2 (He et al., 2016) and wide ones (Zagoruyko, Komodakis, 2016)."""
+
+from functools import partial
+
+from gluon import nn
+from gluon.model_zoo.vision import BasicBlockV1, BasicBlockV2, ResNetV1, ResNetV2
+from gluoncv.model_zoo.model_zoo import model
+
+CHANNELS = (16, 16, 32, 64)
+# number of layers of networks of versions 1 and 2
+LAYERS = (20, 56, 110)
+# number of layers and factor of the channels of wide networks
+WIDE = ((16, 10), (28, 10), (40, 8))
+
+
+class CIFARBasicBlockV1(BasicBlockV1):
+    """Two 3x3 convolutions beside a shortcut."""
+
+
+class CIFARBasicBlockV2(BasicBlockV2):
+    """Two 3x3 convolutions, each after normalisation and relu."""
+
+
+class CIFARWideBlock(BasicBlockV2):
+    """A block of version 2 with dropout between its convolutions."""
+
+    def __init__(self, channels, stride, downsample=False, drop_rate=0.0, in_channels=0, **kwargs):
+        super().__init__(channels, stride, downsample, in_channels, **kwargs)
+        self.droprate = drop_rate
+
+    def hybrid_forward(self, F, x):
+        active = F.Activation(self.bn1(x), act_type="relu")
+        shortcut = x if self.downsample is None else self.downsample(active)
+        x = self.conv1(active)
+        if self.droprate > 0:
+            x = F.Dropout(x, p=self.droprate)
+        return self.conv2(F.Activation(self.bn2(x), act_type="relu")) + shortcut
+
+
+class CIFARResNetV1(ResNetV1):
+    """Input (batch, 3, 32, 32), output (batch, classes).
+
+    layers: blocks of each stage. channels: of the stem and of each stage. The stem is normalised and not activated.
+    """
+
+    def __init__(self, block, layers, channels, classes=10, **kwargs):
+        super().__init__(block, layers, channels, classes, thumbnail=True, **kwargs)
+
+    def _add_stem(self, channels, thumbnail):
+        super()._add_stem(channels, thumbnail)
+        self.features.add(nn.BatchNorm())
+
+
+class CIFARResNetV2(ResNetV2):
+    """Input (batch, 3, 32, 32), output (batch, classes); arguments as those of `CIFARResNetV1`."""
+
+    def __init__(self, block, layers, channels, classes=10, **kwargs):
+        super().__init__(block, layers, channels, classes, thumbnail=True, **kwargs)
+
+
+class CIFARWideResNet(ResNetV2):
+    """Input (batch, 3, 32, 32), output (batch, classes); `drop_rate` is the share dropped inside of each block."""
+
+    def __init__(self, block, layers, channels, drop_rate=0.0, classes=10, **kwargs):
+        super().__init__(partial(block, drop_rate=drop_rate), layers, channels, classes, thumbnail=True, **kwargs)
+
+    def _add_stem(self, channels, thumbnail):
+        super()._add_stem(channels, thumbnail)
+        self.features.add(nn.BatchNorm())
+
+
+def _cifar_resnet(layers, version):
+    network, block = ((CIFARResNetV1, CIFARBasicBlockV1), (CIFARResNetV2, CIFARBasicBlockV2))[version - 1]
+    counts = (layers - 2) // 6
+    return model(f"cifar_resnet{layers}_v{version}", lambda **kw: network(block, [counts] * 3, CHANNELS, **kw))
+
+
+def _wide(layers, factor):
+    counts, channels = (layers - 4) // 6, (CHANNELS[0], *(factor * c for c in CHANNELS[1:]))
+    name = f"cifar_wideresnet{layers}_{factor}"
+    return model(name, lambda **kw: CIFARWideResNet(CIFARWideBlock, [counts] * 3, channels, **kw))
+
+
+cifar_resnet20_v1, cifar_resnet56_v1, cifar_resnet110_v1 = (_cifar_resnet(n, 1) for n in LAYERS)
+cifar_resnet20_v2, cifar_resnet56_v2, cifar_resnet110_v2 = (_cifar_resnet(n, 2) for n in LAYERS)
+cifar_wideresnet16_10, cifar_wideresnet28_10, cifar_wideresnet40_8 = (_wide(*row) for row in WIDE)

@@ -1,0 +1,147 @@
+"""MobileNetV3 (Howard et al., 2019)."""
+
+from functools import partial
+
+from gluon import nn
+from gluon.block import HybridBlock
+from gluon.model_zoo.vision.registry import Classifier
+from gluoncv.model_zoo.model_zoo import model
+from gluoncv.nn import HardSigmoid, HardSwish
+
+RELU, SWISH = partial(nn.Activation, "relu"), HardSwish
+
+# Of each unit: kernel, expanded channels, channels, whether channels are weighed, activation, stride; then the channels
+# of the last convolution before pooling.
+CONFIGURATIONS = {
+    "large": (
+        (
+            (3, 16, 16, False, RELU, 1),
+            (3, 64, 24, False, RELU, 2),
+            (3, 72, 24, False, RELU, 1),
+            (5, 72, 40, True, RELU, 2),
+            (5, 120, 40, True, RELU, 1),
+            (5, 120, 40, True, RELU, 1),
+            (3, 240, 80, False, SWISH, 2),
+            (3, 200, 80, False, SWISH, 1),
+            (3, 184, 80, False, SWISH, 1),
+            (3, 184, 80, False, SWISH, 1),
+            (3, 480, 112, True, SWISH, 1),
+            (3, 672, 112, True, SWISH, 1),
+            (5, 672, 160, True, SWISH, 2),
+            (5, 960, 160, True, SWISH, 1),
+            (5, 960, 160, True, SWISH, 1),
+        ),
+        960,
+    ),
+    "small": (
+        (
+            (3, 16, 16, True, RELU, 2),
+            (3, 72, 24, False, RELU, 2),
+            (3, 88, 24, False, RELU, 1),
+            (5, 96, 40, True, SWISH, 2),
+            (5, 240, 40, True, SWISH, 1),
+            (5, 240, 40, True, SWISH, 1),
+            (5, 120, 48, True, SWISH, 1),
+            (5, 144, 48, True, SWISH, 1),
+            (5, 288, 96, True, SWISH, 2),
+            (5, 576, 96, True, SWISH, 1),
+            (5, 576, 96, True, SWISH, 1),
+        ),
+        576,
+    ),
+}
+POOLED = 1280
+
+
+class MobileNetV3(Classifier):
+    """Input (batch, 3, 224, 224), output (batch, classes).
+
+    units, last: a configuration. multiplier: scales all channels before pooling, rounded up to multiples of 8.
+    final_drop: share dropped before the last layer.
+    """
+
+    def __init__(
+        self, units, last, multiplier=1.0, classes=1000, norm_layer=nn.BatchNorm, norm_kwargs=None, final_drop=0.0,
+        **kwargs,
+    ):  # fmt: skip
+        super().__init__(**kwargs)
+        norm = {"norm_layer": norm_layer, "norm_kwargs": norm_kwargs}
+        with self.name_scope():
+            self.features = nn.HybridSequential(prefix="")
+            before = _multiple_of_8(16 * multiplier)
+            self._add_conv(before, 3, 2, **norm)
+            for kernel, wide, channels, use_se, act, stride in units:
+                wide, after = _multiple_of_8(wide * multiplier), _multiple_of_8(channels * multiplier)
+                self.features.add(_Unit(before, wide, after, kernel, act, use_se, stride, **norm))
+                before = after
+            self._add_conv(_multiple_of_8(last * multiplier), 1, 1, **norm)
+            self.features.add(nn.GlobalAvgPool2D(), nn.Conv2D(POOLED, 1, use_bias=False), HardSwish())
+            if final_drop > 0:
+                self.features.add(nn.Dropout(final_drop))
+            self.output = nn.HybridSequential(prefix="output_")
+            with self.output.name_scope():
+                self.output.add(nn.Conv2D(classes, 1, in_channels=POOLED, prefix="fc_"), nn.Flatten())
+
+    def _add_conv(self, channels, kernel, stride, norm_layer, norm_kwargs):
+        self.features.add(nn.Conv2D(channels, kernel, stride, kernel // 2, use_bias=False))
+        self.features.add(norm_layer(**(norm_kwargs or {})), HardSwish())
+
+
+class _Unit(HybridBlock):
+    """1x1 expansion (if it expands), depthwise convolution, weighed channels, 1x1 projection, beside a shortcut."""
+
+    def __init__(self, before, wide, after, kernel, act, use_se, stride, **norm):
+        super().__init__()
+        self._shortcut = before == after and stride == 1
+        with self.name_scope():
+            self.expand = _Convolution(wide, act=act, **norm) if wide != after else None
+            self.conv1 = _Convolution(wide, kernel, stride, wide, act, **norm)
+            self.se = _SqueezeExcite(wide) if use_se else None
+            self.conv2 = _Convolution(after, **norm)
+
+    def hybrid_forward(self, F, x):
+        out = self.conv1(x if self.expand is None else self.expand(x))
+        out = self.conv2(out if self.se is None else self.se(out))
+        return x + out if self._shortcut else out
+
+
+class _Convolution(HybridBlock):
+    """Convolution that keeps the size, but for strides; normalisation; activation, if there is one."""
+
+    def __init__(self, channels, kernel=1, stride=1, groups=1, act=None, norm_layer=nn.BatchNorm, norm_kwargs=None):
+        super().__init__()
+        with self.name_scope():
+            self.conv = nn.Conv2D(channels, kernel, stride, kernel // 2, groups=groups, use_bias=False)
+            self.bn = norm_layer(**(norm_kwargs or {}))
+            self.act = None if act is None else act()
+
+    def hybrid_forward(self, F, x):
+        x = self.bn(self.conv(x))
+        return x if self.act is None else self.act(x)
+
+
+class _SqueezeExcite(HybridBlock):
+    """Multiplies each channel by a number in [0, 1] computed from the means of all channels."""
+
+    def __init__(self, channels):
+        super().__init__()
+        with self.name_scope():
+            self.pool = nn.GlobalAvgPool2D()
+            self.conv1 = nn.Conv2D(_multiple_of_8(channels // 4), 1)
+            self.act1 = nn.Activation("relu")
+            self.conv2 = nn.Conv2D(channels, 1)
+            self.act2 = HardSigmoid()
+
+    def hybrid_forward(self, F, x):
+        return F.broadcast_mul(x, self.act2(self.conv2(self.act1(self.conv1(self.pool(x))))))
+
+
+def _multiple_of_8(channels):
+    return int(-(-channels // 8) * 8)
+
+
+def _mobilenet(size):
+    return model(f"mobilenetv3_{size}", lambda **kw: MobileNetV3(*CONFIGURATIONS[size], **{"final_drop": 0.2, **kw}))
+
+
+mobilenet_v3_large, mobilenet_v3_small = (_mobilenet(size) for size in CONFIGURATIONS)

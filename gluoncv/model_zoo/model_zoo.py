@@ -1,0 +1,68 @@
+"""The networks by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from core.base import nearest
+from gluon.block import Block
+from gluon.model_zoo.vision.registry import MODELS as GLUON_MODELS
+from gluoncv.model_zoo.model_store import checksums, get_model_file
+
+MODELS: dict[str, Callable] = {}
+
+
+def get_model(name, pretrained=False, root=None, ctx=None, **kwargs):
+    """A network by its name, in any case of letters; ValueError, with the name most like it, for others.
+
+    pretrained: True for the published weights, which are kept under `root`, or the path of a parameter file. ctx: the
+    device or devices that the weights are loaded to. Further keywords go to the network's class.
+    """
+    builder = MODELS.get(name.lower())
+    if builder is None:
+        raise ValueError(
+            f"there is no model {name!r}.{nearest(name.lower(), MODELS)} The models are {', '.join(get_model_list())}"
+        )
+    return builder(pretrained=pretrained, root=root, ctx=ctx, **kwargs)
+
+
+def get_model_list():
+    """The names of all networks, sorted."""
+    return sorted(MODELS)
+
+
+def pretrained_model_list():
+    """The names of the networks that have published weights, sorted."""
+    return sorted(MODELS.keys() & checksums().keys())
+
+
+def model(name: str, make: Callable[..., Block]) -> Callable[..., Block]:
+    """Enters a network that has no part with weights of its own; `make(**kwargs)` gives it without weights.
+
+    The builder accepts `pretrained_base`, which names weights of a part, for being called like the other builders.
+    """
+
+    def build(pretrained=False, root=None, ctx=None, pretrained_base=False, **kwargs):
+        net = make(**kwargs)
+        if pretrained:
+            net.load_parameters(_weights(name, pretrained, root), ctx=ctx)
+        return net
+
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = f"The network {name}; arguments as those of `get_model`."
+    MODELS[name] = build
+    return build
+
+
+def _weights(name, pretrained, root):
+    return os.fspath(pretrained) if isinstance(pretrained, (str, os.PathLike)) else get_model_file(name, root)
+
+
+def _lend(name):
+    """Enters a network of gluon's own zoo."""
+    model(name, lambda **kwargs: GLUON_MODELS[name](**kwargs))
+
+
+for _name in GLUON_MODELS:
+    _lend(_name)

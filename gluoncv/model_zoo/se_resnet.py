@@ -1,0 +1,90 @@
+"""Residual networks whose blocks weigh their channels (Hu et al., 2018)."""
+
+from gluon import nn
+from gluon.model_zoo.vision import BasicBlockV1, BasicBlockV2, BottleneckV1, BottleneckV2, ResNetV1, ResNetV2
+from gluon.model_zoo.vision.resnet import CONFIGURATIONS
+from gluoncv.model_zoo.model_zoo import model
+
+
+class SqueezeExcite(nn.HybridSequential):
+    """Multiplies each channel by a number in (0, 1) computed from the means of all channels.
+
+    convolutions: the two layers are 1x1 convolutions with bias and not dense layers without.
+    """
+
+    def __init__(self, channels, narrow, convolutions=False, **kwargs):
+        super().__init__(**kwargs)
+        self._convolutions = convolutions
+        for units, activation in ((narrow, "relu"), (channels, "sigmoid")):
+            self.add(nn.Conv2D(units, kernel_size=1) if convolutions else nn.Dense(units, use_bias=False))
+            self.add(nn.Activation(activation))
+
+    def hybrid_forward(self, F, x):
+        weight = super().hybrid_forward(F, F.contrib.AdaptiveAvgPooling2D(x, output_size=1))
+        if not self._convolutions:
+            weight = F.expand_dims(F.expand_dims(weight, axis=2), axis=3)
+        return F.broadcast_mul(x, weight)
+
+
+class _SEBlockV1:
+    """What the blocks of version 1 share."""
+
+    def __init__(self, channels, stride, downsample=False, in_channels=0, **kwargs):
+        super().__init__(channels, stride, downsample, in_channels, **kwargs)
+        self.se = SqueezeExcite(channels, channels // 16, prefix="")
+
+    def hybrid_forward(self, F, x):
+        shortcut = x if self.downsample is None else self.downsample(x)
+        return F.Activation(self.se(self.body(x)) + shortcut, act_type="relu")
+
+
+class SEBasicBlockV1(_SEBlockV1, BasicBlockV1):
+    """Two 3x3 convolutions."""
+
+
+class SEBottleneckV1(_SEBlockV1, BottleneckV1):
+    """A 3x3 convolution between two 1x1 convolutions."""
+
+
+class SEBasicBlockV2(BasicBlockV2):
+    """Two 3x3 convolutions, each after normalisation and relu."""
+
+    def __init__(self, channels, stride, downsample=False, in_channels=0, **kwargs):
+        super().__init__(channels, stride, downsample, in_channels, **kwargs)
+        self.se = SqueezeExcite(channels, channels // 16, prefix="")
+
+    def hybrid_forward(self, F, x):
+        active = F.Activation(self.bn1(x), act_type="relu")
+        shortcut = x if self.downsample is None else self.downsample(active)
+        x = F.Activation(self.bn2(self.conv1(active)), act_type="relu")
+        return self.se(self.conv2(x)) + shortcut
+
+
+class SEBottleneckV2(BottleneckV2):
+    """1x1, 3x3 and 1x1 convolutions, each after normalisation and relu."""
+
+    def __init__(self, channels, stride, downsample=False, in_channels=0, **kwargs):
+        super().__init__(channels, stride, downsample, in_channels, **kwargs)
+        self.se = SqueezeExcite(channels, channels // 16, prefix="")
+
+    def hybrid_forward(self, F, x):
+        active = F.Activation(self.bn1(x), act_type="relu")
+        shortcut = x if self.downsample is None else self.downsample(active)
+        x = F.Activation(self.bn2(self.conv1(active)), act_type="relu")
+        x = F.Activation(self.bn3(self.conv2(x)), act_type="relu")
+        return self.se(self.conv3(x)) + shortcut
+
+
+def _se_resnet(version, layers):
+    bottleneck, counts, channels = CONFIGURATIONS[layers]
+    network = (ResNetV1, ResNetV2)[version - 1]
+    block = ((SEBasicBlockV1, SEBottleneckV1), (SEBasicBlockV2, SEBottleneckV2))[version - 1][bottleneck]
+    return model(f"se_resnet{layers}_v{version}", lambda **kw: network(block, counts, channels, **kw))
+
+
+se_resnet18_v1, se_resnet34_v1, se_resnet50_v1, se_resnet101_v1, se_resnet152_v1 = (
+    _se_resnet(1, layers) for layers in CONFIGURATIONS
+)
+se_resnet18_v2, se_resnet34_v2, se_resnet50_v2, se_resnet101_v2, se_resnet152_v2 = (
+    _se_resnet(2, layers) for layers in CONFIGURATIONS
+)

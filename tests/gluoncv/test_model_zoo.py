@@ -1,0 +1,93 @@
+"""The networks of gluoncv.model_zoo against recorded ones and with published weights."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from core import nd
+from gluon.store import DownloadError
+from gluoncv import model_zoo
+
+SAMPLE = "cifar_resnet20_v[12]|mobilenetv3_small|resnet18_v1b|se_resnet18_v2"
+MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
+
+
+def cases(reference):
+    """Recorded tables of the networks that are there."""
+    for name in model_zoo.get_model_list():
+        yield name, json.loads((reference / "out" / "gluoncv_zoo" / f"{name}.json").read_text())
+
+
+def test_names():
+    assert model_zoo.get_model("CIFAR_ResNet20_v1").name.startswith("cifarresnetv1")
+    assert set(model_zoo.pretrained_model_list()) <= set(model_zoo.get_model_list())
+    with pytest.raises(ValueError, match=r"no model 'cifar_resnet_20_v1'. Did you mean 'cifar_resnet20_v1'"):
+        model_zoo.get_model("cifar_resnet_20_v1")
+    with pytest.raises(ValueError, match="no published weights for 'resnet101_v1e'"):
+        model_zoo.get_model("resnet101_v1e", pretrained=True)
+
+
+def test_published_files_are_the_recorded_ones(reference, tmp_path, monkeypatch):
+    """The first digits of the checksums, which are in the files' names, against those recorded in the table of networks."""
+    rows = [line.split("|") for line in (reference / "out" / "gluoncv_zoo" / "INDEX.md").read_text().splitlines()]
+    want = {row[1].strip(): row[-2].strip() for row in rows if len(row) > 8}
+    assert model_zoo.pretrained_model_list() == [name for name in model_zoo.get_model_list() if want[name]]
+    monkeypatch.setenv("MXNET_OFFLINE", "1")
+    for name in model_zoo.pretrained_model_list():
+        with pytest.raises(DownloadError, match=f"{name}-{want[name]}"):
+            model_zoo.model_store.get_model_file(name, str(tmp_path))
+
+
+def test_parameters_are_the_recorded_ones(reference):
+    for name, case in cases(reference):
+        parameters = model_zoo.get_model(name, **case["build_kwargs"])._collect_params_with_prefix()
+        want = {row[0]: row[1:] for row in case["params"]}
+        assert parameters.keys() == want.keys(), name
+        for key, parameter in parameters.items():
+            shape, grad_req = want[key][0], want[key][1] if len(want[key]) > 1 else "write"
+            assert len(parameter.shape) == len(shape), (name, key)
+            assert all(a in (0, b) for a, b in zip(parameter.shape, shape)), (name, key)
+            assert parameter.grad_req == grad_req, (name, key)
+
+
+@pytest.mark.parametrize("names", [SAMPLE, pytest.param(None, marks=pytest.mark.slow)])
+def test_outputs(names, reference, root, tmp_path):
+    report = tmp_path / "report.json"
+    names = names or "|".join(map(_escaped, model_zoo.get_model_list()))
+    subprocess.run(
+        [sys.executable, reference / "check.py", "gluoncv", "--only", f"^({names})$", "--json", report],
+        env={**os.environ, "PROJECT": str(root)},
+        capture_output=True,
+    )
+    found = json.loads(report.read_text())["cases"]
+    assert found
+    assert not [case for case in found if case["status"] != "passed"]
+
+
+@pytest.mark.parametrize("name", [f"cifar_resnet{n}_v{v}" for n in (20, 56) for v in (1, 2)])
+def test_published_weights_give_the_recorded_logits(name, weights):
+    """Weights of dmlc/web-data, logits of MXNet 1.9.1 on the first 64 test pictures of CIFAR-10."""
+    net = model_zoo.get_model(name, pretrained=weights / f"{name}_structural.params")
+    pictures = np.load(weights / "cifar10_test_first64.npz")
+    want = np.load(weights / f"{name}.expected.npz")["logits"]
+    x = (pictures["pixels"].astype("float32") / 255 - np.float32(MEAN)) / np.float32(DEVIATION)
+    got = net(nd.array(np.ascontiguousarray(x.transpose(0, 3, 1, 2)))).asnumpy()
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-4)
+
+
+def test_weights_under_the_names_of_an_export(weights):
+    """The original file, whose names are those of the network's variables, holds the same numbers."""
+    original = model_zoo.get_model("cifar_resnet20_v1", prefix="cifarresnetv10_")
+    original.collect_params().load(str(weights / "cifar_resnet20_v1.params"))
+    net = model_zoo.get_model("cifar_resnet20_v1", pretrained=weights / "cifar_resnet20_v1_structural.params")
+    want = net._collect_params_with_prefix()
+    for key, parameter in original._collect_params_with_prefix().items():
+        assert (parameter.data().asnumpy() == want[key].data().asnumpy()).all(), key
+
+
+def _escaped(name):
+    return name.replace(".", r"\.")
