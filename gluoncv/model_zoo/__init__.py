@@ -10,7 +10,6 @@ from gluon.model_zoo.vision import (
     DenseNet,
     Inception3,
     MobileNet,
-    MobileNetV2,
     ResNetV1,
     ResNetV2,
     SqueezeNet,
@@ -24,6 +23,7 @@ from gluoncv.model_zoo.cifar_resnet import (
     CIFARWideResNet,
 )
 from gluoncv.model_zoo.darknet import DarknetBasicBlockV3, DarknetV3
+from gluoncv.model_zoo.mobilenet import MobileNetV2
 from gluoncv.model_zoo.mobilenetv3 import MobileNetV3
 from gluoncv.model_zoo.model_zoo import get_model, get_model_list, pretrained_model_list
 from gluoncv.model_zoo.resnetv1b import BasicBlockV1b, BottleneckV1b, ResNetV1b

@@ -1,12 +1,13 @@
 """Residual networks whose blocks weigh their channels (Hu et al., 2018)."""
 
 from gluon import nn
+from gluon.block import HybridBlock
 from gluon.model_zoo.vision import BasicBlockV1, BasicBlockV2, BottleneckV1, BottleneckV2, ResNetV1, ResNetV2
 from gluon.model_zoo.vision.resnet import CONFIGURATIONS
 from gluoncv.model_zoo.model_zoo import model
 
 
-class SqueezeExcite(nn.HybridSequential):
+class SqueezeExcite(HybridBlock):
     """Multiplies each channel by a number in (0, 1) computed from the means of all channels.
 
     convolutions: the two layers are 1x1 convolutions with bias and not dense layers without.
@@ -16,11 +17,14 @@ class SqueezeExcite(nn.HybridSequential):
         super().__init__(**kwargs)
         self._convolutions = convolutions
         for units, activation in ((narrow, "relu"), (channels, "sigmoid")):
-            self.add(nn.Conv2D(units, kernel_size=1) if convolutions else nn.Dense(units, use_bias=False))
-            self.add(nn.Activation(activation))
+            layer = nn.Conv2D(units, kernel_size=1) if convolutions else nn.Dense(units, use_bias=False)
+            for child in (layer, nn.Activation(activation)):
+                self.register_child(child)
 
     def hybrid_forward(self, F, x):
-        weight = super().hybrid_forward(F, F.contrib.AdaptiveAvgPooling2D(x, output_size=1))
+        weight = F.contrib.AdaptiveAvgPooling2D(x, output_size=1)
+        for layer in self._children.values():
+            weight = layer(weight)
         if not self._convolutions:
             weight = F.expand_dims(F.expand_dims(weight, axis=2), axis=3)
         return F.broadcast_mul(x, weight)

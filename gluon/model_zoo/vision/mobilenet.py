@@ -27,13 +27,17 @@ class RELU6(HybridBlock):
 class LinearBottleneck(HybridBlock):
     """Expansion by `t`, a depthwise convolution, and a projection without activation, beside a shortcut."""
 
+    # Whether there is an expansion by 1, too.
+    always_expands = True
+
     def __init__(self, in_channels, channels, t, stride, **kwargs):
         super().__init__(**kwargs)
         self.use_shortcut = stride == 1 and in_channels == channels
         wide = in_channels * t
         with self.name_scope():
             self.out = nn.HybridSequential()
-            _add_conv(self.out, wide, act=RELU6)
+            if t != 1 or self.always_expands:
+                _add_conv(self.out, wide, act=RELU6)
             _add_conv(self.out, wide, 3, stride, 1, wide, RELU6)
             _add_conv(self.out, channels, act=None)
 
@@ -63,6 +67,8 @@ class MobileNet(Classifier):
 class MobileNetV2(Classifier):
     """Input (batch, 3, 224, 224), output (batch, classes); `multiplier` scales all channels."""
 
+    bottleneck = LinearBottleneck
+
     def __init__(self, multiplier=1.0, classes=1000, **kwargs):
         super().__init__(**kwargs)
         with self.name_scope():
@@ -73,7 +79,7 @@ class MobileNetV2(Classifier):
                 for t, channels, count, stride in BOTTLENECKS:
                     for i in range(count):
                         after = int(channels * multiplier)
-                        self.features.add(LinearBottleneck(width, after, t, stride if i == 0 else 1))
+                        self.features.add(self.bottleneck(width, after, t, stride if i == 0 else 1))
                         width = after
                 _add_conv(self.features, int(1280 * multiplier) if multiplier > 1.0 else 1280, act=RELU6)
                 self.features.add(nn.GlobalAvgPool2D())
