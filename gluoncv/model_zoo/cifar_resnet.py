@@ -18,11 +18,19 @@ class CIFARBasicBlockV1(BasicBlockV1):
 
 
 class CIFARBasicBlockV2(BasicBlockV2):
-    """Two 3x3 convolutions, each after normalisation and relu."""
+    """Two 3x3 convolutions, each after normalisation and relu; the shortcut starts before the first normalisation."""
+
+    def hybrid_forward(self, F, x):
+        shortcut = x if self.downsample is None else self.downsample(x)
+        x = self.conv1(F.Activation(self.bn1(x), act_type="relu"))
+        return self.conv2(F.Activation(self.bn2(x), act_type="relu")) + shortcut
 
 
 class CIFARWideBlock(BasicBlockV2):
-    """A block of version 2 with dropout between its convolutions."""
+    """Two 3x3 convolutions, each after normalisation and relu; a strided shortcut starts after the first relu.
+
+    drop_rate: share dropped between the convolutions.
+    """
 
     def __init__(self, channels, stride, downsample=False, drop_rate=0.0, in_channels=0, **kwargs):
         super().__init__(channels, stride, downsample, in_channels, **kwargs)
@@ -31,10 +39,10 @@ class CIFARWideBlock(BasicBlockV2):
     def hybrid_forward(self, F, x):
         active = F.Activation(self.bn1(x), act_type="relu")
         shortcut = x if self.downsample is None else self.downsample(active)
-        x = self.conv1(active)
+        x = F.Activation(self.bn2(self.conv1(active)), act_type="relu")
         if self.droprate > 0:
             x = F.Dropout(x, p=self.droprate)
-        return self.conv2(F.Activation(self.bn2(x), act_type="relu")) + shortcut
+        return self.conv2(x) + shortcut
 
 
 class CIFARResNetV1(ResNetV1):
