@@ -3,6 +3,7 @@
 from . import (
     attention_cell,
     bert,
+    bert_heads,
     block,
     convolutional_encoder,
     highway,
@@ -25,6 +26,7 @@ from .bert import (
     RoBERTaClassifier,
     RoBERTaModel,
 )
+from .bert_heads import BERTForICSL, BERTForQA, BERTTagger
 from .block import GELU, L2Normalization
 from .convolutional_encoder import ConvolutionalEncoder
 from .highway import Highway
@@ -38,6 +40,7 @@ from .weight_drop import apply_weight_drop
 __all__ = [
     *attention_cell.__all__,
     *bert.__all__,
+    *bert_heads.__all__,
     *block.__all__,
     *convolutional_encoder.__all__,
     *highway.__all__,

@@ -18,7 +18,7 @@ from core.initializer import Uniform
 RECORDED = (
     "^(attention_.*|highway_.*|convolutionalencoder_.*|textcnn_.*|block_gelu|positionwiseffn_.*"
     "|tiny_(train_)?(awdrnn|standardrnn)_.*|tiny_bigrnn|tiny_bert.*|bert_dotproduct.*|bert_3_override"
-    "|bertclassifier(_nodropout)?_tiny|robertaclassifier_tiny|transformerencoder.*|standard_lstm_lm_200)$"
+    "|bert(classifier|forqa|classifier_nodropout)_tiny|robertaclassifier_tiny|bertforicsl_tiny|berttagger_tiny|transformerencoder.*|standard_lstm_lm_200)$"
 )
 
 
@@ -92,3 +92,17 @@ def test_padding_changes_nothing_in_bert():
     types, length = nd.zeros((2, 6)), nd.array([4, 4])
     for got, want in zip(net(nd.array(words), types, length), net(nd.array(other), types, length), strict=True):
         np.testing.assert_array_equal(got.asnumpy(), want.asnumpy())
+
+
+def test_answers_need_no_head():
+    """Two scores for each position, whose parameters are the network's and one dense layer's."""
+    encoder = nlp.model.BERTEncoder(units=8, hidden_size=16, num_heads=2, max_length=10)
+    off = {"use_pooler": False, "use_decoder": False, "use_classifier": False}
+    bert = nlp.model.BERTModel(encoder, 30, 2, units=8, embed_size=8, **off)
+    net = nlp.model.BERTForQA(bert)
+    net.initialize()
+    words, length = nd.array(np.arange(12).reshape(2, 6)), nd.array([4, 6])
+    got = net(words, nd.zeros((2, 6)), length).asnumpy()
+    sequence = bert(words, nd.zeros((2, 6)), length).asnumpy().astype("float64")
+    weight, bias = (p.data().asnumpy() for p in net.span_classifier.collect_params().values())
+    np.testing.assert_allclose(got, sequence @ weight.T + bias, rtol=1e-4, atol=1e-5)
