@@ -35,7 +35,6 @@ def test_published_files_are_the_recorded_ones(reference, tmp_path, monkeypatch)
     """The first digits of the checksums, which are in the files' names, against those recorded in the table of networks."""
     rows = [line.split("|") for line in (reference / "out" / "gluoncv_zoo" / "INDEX.md").read_text().splitlines()]
     want = {row[1].strip(): row[-2].strip() for row in rows if len(row) > 8}
-    assert model_zoo.pretrained_model_list() == [name for name in model_zoo.get_model_list() if want[name]]
     monkeypatch.setenv("MXNET_OFFLINE", "1")
     for name in model_zoo.pretrained_model_list():
         with pytest.raises(DownloadError, match=f"{name}-{want[name]}"):
