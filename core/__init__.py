@@ -22,20 +22,22 @@ from core.context import (
 
 __version__ = "1.9.1"
 
-# attribute -> module that it is, or that holds it
-_MODULES = {
-    "nd": "core.ndarray", "ndarray": "core.ndarray", "np": "core.numpy", "numpy": "core.numpy", "npx": "core.numpy_extension",
-    "numpy_extension": "core.numpy_extension", "sym": "core.symbol", "symbol": "core.symbol", "autograd": "core.autograd",
-    "random": "core.random", "rnd": "core.random", "init": "core.initializer", "initializer": "core.initializer",
-    "optimizer": "core.optimizer", "opt": "core.optimizer", "lr_scheduler": "core.lr_scheduler", "metric": "core.metric",
-    "recordio": "core.recordio", "image": "core.image", "img": "core.image", "io": "core.io", "operator": "core.operator",
-    "context": "core.context", "base": "core.base", "util": "core.util", "kv": "core.kvstore", "kvstore": "core.kvstore",
-    "mod": "core.module", "module": "core.module", "model": "core.model", "callback": "core.callback",
-    "monitor": "core.monitor", "mon": "core.monitor", "profiler": "core.profiler", "visualization": "core.visualization",
-    "viz": "core.visualization", "engine": "core.engine", "runtime": "core.runtime", "name": "core.name",
-    "attribute": "core.attribute", "test_utils": "core.test_utils", "contrib": "core.contrib", "executor": "core.executor",
-    "rtc": "core.rtc", "gluon": "gluon", "library": "core.library", "log": "core.log", "registry": "core.registry", "storage": "core.storage",
+# Modules by their own names, then by the short ones that programs use.
+_OWN = (
+    "attribute autograd base callback context contrib engine executor image initializer io kvstore library log lr_scheduler "
+    "metric model module monitor name ndarray numpy numpy_extension operator optimizer profiler random recordio registry rtc "
+    "runtime storage symbol test_utils util visualization"
+).split()
+_SHORT = {
+    "img": "image", "init": "initializer", "kv": "kvstore", "mod": "module", "mon": "monitor", "nd": "ndarray", "np": "numpy",
+    "npx": "numpy_extension", "opt": "optimizer", "rnd": "random", "sym": "symbol", "viz": "visualization",
 }  # fmt: skip
+_MODULES = {
+    "gluon": "gluon",
+    **{name: f"{__name__}.{name}" for name in _OWN},
+    **{short: f"{__name__}.{name}" for short, name in _SHORT.items()},
+}
+# values -> the modules that hold them
 _VALUES = {"AttrScope": "core.attribute", "install_as_mxnet": "core.alias", "Executor": "core.executor"}
 
 
