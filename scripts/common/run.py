@@ -30,7 +30,7 @@ from core.files.atomic import write_bytes
 from scripts.common.record import LOGS, ROOT, Record
 
 # Arguments that may change when a run goes on: they do not touch the numbers of an epoch.
-FREE = {"resume", "save_dir", "log_dir", "run", "num_workers", "data_dir"}
+FREE = {"resume", "save_dir", "log_dir", "run", "num_workers", "num_data_workers", "data_dir"}
 
 
 def add_run_arguments(parser: argparse.ArgumentParser, run: str, *, seed: int = 0) -> None:
