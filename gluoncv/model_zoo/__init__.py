@@ -23,10 +23,13 @@ from gluoncv.model_zoo.cifar_resnet import (
     CIFARWideResNet,
 )
 from gluoncv.model_zoo.darknet import DarknetBasicBlockV3, DarknetV3
+from gluoncv.model_zoo.dla import DLA
+from gluoncv.model_zoo.googlenet import GoogLeNet
 from gluoncv.model_zoo.mobilenet import MobileNetV2
 from gluoncv.model_zoo.mobilenetv3 import MobileNetV3
 from gluoncv.model_zoo.model_zoo import get_model, get_model_list, pretrained_model_list
 from gluoncv.model_zoo.resnetv1b import BasicBlockV1b, BottleneckV1b, ResNetV1b
 from gluoncv.model_zoo.resnext import CIFARResNext, ResNext, ResNextBlock, SENet, SENetBlock
 from gluoncv.model_zoo.se_resnet import SEBasicBlockV1, SEBasicBlockV2, SEBottleneckV1, SEBottleneckV2
+from gluoncv.model_zoo.shufflenet import ShuffleNetV1, ShuffleNetV2
 from gluoncv.model_zoo.xception import Xception65, Xception71

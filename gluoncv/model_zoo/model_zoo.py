@@ -37,13 +37,18 @@ def pretrained_model_list():
     return sorted(MODELS.keys() & checksums().keys())
 
 
-def model(name: str, make: Callable[..., Block]) -> Callable[..., Block]:
-    """Enters a network that has no part with weights of its own; `make(**kwargs)` gives it without weights.
+def model(name: str, make: Callable[..., Block], base: bool = False) -> Callable[..., Block]:
+    """Enters a network; `make(**kwargs)` gives it without weights.
 
-    The builder accepts `pretrained_base`, which names weights of a part, for being called like the other builders.
+    base: the network is built on another one that has published weights of its own. Then `make` is told by
+    `pretrained_base` whether to load those, and with `root` and `ctx` where from and where to. Without, the builder accepts
+    `pretrained_base` for being called like the other builders.
     """
 
-    def build(pretrained=False, root=None, ctx=None, pretrained_base=False, **kwargs):
+    def build(pretrained=False, root=None, ctx=None, pretrained_base=True, **kwargs):
+        if base:
+            # All weights are about to be replaced when the network's own are loaded.
+            kwargs |= {"pretrained_base": pretrained_base and not pretrained, "root": root, "ctx": ctx}
         net = make(**kwargs)
         if pretrained:
             net.load_parameters(_weights(name, pretrained, root), ctx=ctx)

@@ -122,7 +122,7 @@ class SENet(_ResNext):
         with self.name_scope():
             self.features = nn.HybridSequential(prefix="")
             self._add_deep_stem(64, **norm)
-            self.features.add(nn.MaxPool2D(3, 2, 1))
+            self.features.add(nn.MaxPool2D(3, 2, ceil_mode=True))
             self._add_stages(
                 SENetBlock, layers, lambda i: {"avg_down": avg_down and i > 0, "down_kernel": 3 if i > 0 else 1},
                 cardinality=cardinality, bottleneck_width=bottleneck_width, **norm,

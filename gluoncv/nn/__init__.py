@@ -1,4 +1,5 @@
 """Layers that several networks share."""
 
 from gluoncv.nn.block import HardSigmoid, HardSwish, ReLU6
+from gluoncv.nn.conv import conv_norm_act, sequence
 from gluoncv.nn.group_norm import GroupNorm

@@ -1,0 +1,111 @@
+"""GoogLeNet (Szegedy et al., 2015) with normalisation (Ioffe and Szegedy, 2015)."""
+
+from functools import partial
+
+from gluon import nn
+from gluon.block import HybridBlock
+from gluon.contrib.nn import HybridConcurrent
+from gluoncv.model_zoo.model_zoo import model
+from gluoncv.nn import conv_norm_act, sequence
+
+# Of each module: channels of the branch of one 1x1 convolution, of the 1x1 and the 3x3 one of the next two branches, and of
+# the 1x1 one after pooling.
+MODULES = {
+    "3a": (64, (96, 128), (16, 32), 32),
+    "3b": (128, (128, 192), (32, 96), 64),
+    "4a": (192, (96, 208), (16, 48), 64),
+    "4b": (160, (112, 224), (24, 64), 64),
+    "4c": (128, (128, 256), (24, 64), 64),
+    "4d": (112, (144, 288), (32, 64), 64),
+    "4e": (256, (160, 320), (32, 128), 128),
+    "5a": (256, (160, 320), (32, 128), 128),
+    "5b": (384, (192, 384), (48, 128), 128),
+}
+FEATURES = 1024
+# modules whose outputs the two auxiliary classifiers see
+AUXILIARY = {"4a": "aux1", "4d": "aux2"}
+
+
+class InceptionV1(HybridBlock):
+    """What networks on GoogLeNet share: all before pooling. (batch, 3, height, width) to 1,024 channels at a 32nd of the size.
+
+    partial_bn: all normalisation but the first uses the running statistics.
+    """
+
+    def __init__(self, norm_layer=nn.BatchNorm, norm_kwargs=None, partial_bn=False, **kwargs):
+        super().__init__(**kwargs)
+        self._norm = partial(norm_layer, **{"epsilon": 0.001, **(norm_kwargs or {})})
+        with self.name_scope():
+            self.conv1 = sequence(*conv_norm_act(self._norm, 64, 7, 2))
+            self.maxpool1 = nn.MaxPool2D(3, 2, ceil_mode=True)
+            if partial_bn:
+                self._norm = partial(self._norm, use_global_stats=True)
+            self.conv2 = sequence(*conv_norm_act(self._norm, 64))
+            self.conv3 = sequence(*conv_norm_act(self._norm, 192, 3))
+            self.maxpool2 = nn.MaxPool2D(3, 2, ceil_mode=True)
+            for name, row in MODULES.items():
+                setattr(self, f"inception{name}", _module(name, row, self._norm))
+            self.maxpool3 = nn.MaxPool2D(3, 2, ceil_mode=True)
+            self.maxpool4 = nn.MaxPool2D(2, 2)
+
+    def _trunk(self, x):
+        """The features, and those of all modules by name."""
+        x = self.maxpool2(self.conv3(self.conv2(self.maxpool1(self.conv1(x)))))
+        seen = {}
+        for name in MODULES:
+            x = seen[name] = getattr(self, f"inception{name}")(x)
+            if name in ("3b", "4e"):
+                x = (self.maxpool3 if name == "3b" else self.maxpool4)(x)
+        return x, seen
+
+
+class GoogLeNet(InceptionV1):
+    """Input (batch, 3, 224, 224), output (batch, classes); with `aux_logits` that and those of the two auxiliary classifiers.
+
+    dropout_ratio: share dropped before the last layer. partial_bn: all normalisation but the first uses the running
+    statistics.
+    """
+
+    def __init__(
+        self, classes=1000, norm_layer=nn.BatchNorm, dropout_ratio=0.4, aux_logits=False, norm_kwargs=None,
+        partial_bn=False, **kwargs,
+    ):  # fmt: skip
+        super().__init__(norm_layer, norm_kwargs, partial_bn, **kwargs)
+        self.aux_logits = aux_logits
+        with self.name_scope():
+            if aux_logits:
+                for name in AUXILIARY.values():
+                    setattr(self, name, _auxiliary(classes, self._norm))
+            self.avgpool = nn.AvgPool2D(pool_size=7)
+            self.dropout = nn.Dropout(dropout_ratio)
+            self.output = nn.Dense(classes, in_units=FEATURES)
+            self.head = sequence(self.avgpool, self.dropout, self.output)
+
+    def hybrid_forward(self, F, x):
+        x, seen = self._trunk(x)
+        x = self.head(x)
+        if not self.aux_logits:
+            return x
+        return x, self.aux2(seen["4d"]), self.aux1(seen["4a"])
+
+
+def _module(name, row, norm):
+    first, second, third, pooled = row
+    module = HybridConcurrent(axis=1, prefix=f"Mixed_{name}_")
+    with module.name_scope():
+        module.add(sequence(sequence(*conv_norm_act(norm, first))))
+        for narrow, wide in (second, third):
+            layers = conv_norm_act(norm, narrow), conv_norm_act(norm, wide, 3)
+            module.add(sequence(*(sequence(*rows) for rows in layers)))
+        module.add(sequence(nn.MaxPool2D(3, 1, 1), sequence(*conv_norm_act(norm, pooled))))
+    return module
+
+
+def _auxiliary(classes, norm):
+    return sequence(
+        nn.AvgPool2D(5, 3), sequence(*conv_norm_act(norm, 128)), nn.Flatten(),
+        nn.Dense(1024, in_units=2048), nn.Activation("relu"), nn.Dropout(0.7), nn.Dense(classes, in_units=1024),
+    )  # fmt: skip
+
+
+googlenet = model("googlenet", GoogLeNet)
