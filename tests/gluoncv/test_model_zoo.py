@@ -44,6 +44,8 @@ def test_published_files_are_the_recorded_ones(reference, tmp_path, monkeypatch)
 def test_parameters_are_the_recorded_ones(reference):
     for name, case in cases(reference):
         parameters = model_zoo.get_model(name, **case["build_kwargs"])._collect_params_with_prefix()
+        for alias, key in case.get("aliases", {}).items():
+            assert parameters.pop(alias) is parameters[key], (name, alias)
         want = {row[0]: row[1:] for row in case["params"]}
         assert parameters.keys() == want.keys(), name
         for key, parameter in parameters.items():
