@@ -37,6 +37,14 @@ def _(head, query, key_, value, length, out, out1, attrs):
     return [*grads, None]
 
 
+@composite("_dropout_attention", train=True)
+def dropout_attention(
+    query, key_, value, length=None, *, scale: OptFloat = None, causal: Bool = False, p: Float = 0.0, training
+):
+    """The fused attention, whose weights are dropped out with probability `p` in training alone."""
+    return F._attention(query, key_, value, length, scale=scale, causal=causal, dropout=p if training else 0.0)
+
+
 @operator("_attention_grad", outputs=3)
 def _attention_grad(
     head,

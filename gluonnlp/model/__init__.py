@@ -9,10 +9,12 @@ from . import (
     highway,
     language_model,
     registry,
+    seq2seq_encoder_decoder,
     sequence_sampler,
     text_cnn,
     train,
     transformer,
+    translation,
     weight_drop,
 )
 from .attention_cell import AttentionCell, DotProductAttentionCell, MLPAttentionCell, MultiHeadAttentionCell
@@ -32,9 +34,19 @@ from .convolutional_encoder import ConvolutionalEncoder
 from .highway import Highway
 from .language_model import AWDRNN, BigRNN, StandardRNN
 from .registry import get_model, list_models
+from .seq2seq_encoder_decoder import Seq2SeqDecoder, Seq2SeqEncoder, Seq2SeqOneStepDecoder
 from .sequence_sampler import BeamSearchSampler, BeamSearchScorer, HybridBeamSearchSampler, SequenceSampler
 from .text_cnn import TextCNN
-from .transformer import PositionwiseFFN, TransformerEncoder, TransformerEncoderCell
+from .transformer import (
+    PositionwiseFFN,
+    TransformerDecoder,
+    TransformerDecoderCell,
+    TransformerEncoder,
+    TransformerEncoderCell,
+    TransformerOneStepDecoder,
+    get_transformer_encoder_decoder,
+)
+from .translation import BeamSearchTranslator, NMTModel
 from .weight_drop import apply_weight_drop
 
 __all__ = [
@@ -46,8 +58,14 @@ __all__ = [
     *highway.__all__,
     *language_model.__all__,
     *registry.__all__,
+    *seq2seq_encoder_decoder.__all__,
     *sequence_sampler.__all__,
     *text_cnn.__all__,
     *transformer.__all__,
+    *translation.__all__,
     *weight_drop.__all__,
+    *registry.builders(),
 ]
+
+# bert_12_768_12(...) and the like.
+globals().update(registry.builders())

@@ -176,6 +176,24 @@ class MultiHeadAttentionCell(AttentionCell):
                 )
                 setattr(self, "proj_" + name, projection)
 
+    @property
+    def fuses(self):
+        """Whether `attend` can stand for a call: with scores of plain dot products."""
+        base = self._base_cell
+        return type(base) is DotProductAttentionCell and base._units is None and base._l2_norm is None
+
+    def attend(self, F, query, memory, length=None, causal=False):
+        """What is read from `memory` (batch, keys, width), as a call gives it, by the operator that keeps no weights.
+
+        length: (batch,), how many keys count, or None for all.  causal: query i reads the keys 0 .. i.
+        """
+        projected = [p(x) for p, x in ((self.proj_query, query), (self.proj_key, memory), (self.proj_value, memory))]
+        base = self._base_cell
+        scale = None if base._scaled else 1.0
+        parts = [F.transpose(F.reshape(x, shape=(0, 0, self._num_heads, -1)), axes=(0, 2, 1, 3)) for x in projected]
+        read = fused_attention(F, *parts, length, causal, scale, base._dropout_layer._rate)
+        return F.reshape(F.transpose(read, axes=(0, 2, 1, 3)), shape=(0, 0, -1))
+
     def _weights(self, F, query, key, mask):
         if mask is not None:
             mask = F.broadcast_axis(F.expand_dims(mask, axis=1), axis=1, size=self._num_heads)
@@ -194,6 +212,16 @@ class MultiHeadAttentionCell(AttentionCell):
         """(batch, length, heads * width) as (batch * heads, length, width)."""
         x = F.transpose(F.reshape(x, shape=(0, 0, self._num_heads, -1)), axes=(0, 2, 1, 3))
         return F.reshape(x, shape=(-1, 0, 0), reverse=True)
+
+
+def fused_attention(F, query, key, value, length=None, causal=False, scale=None, dropout=0.0):
+    """What queries (batch, heads, queries, width) read, by the operator that keeps no weights (Dao et al., 2022).
+
+    length: (batch,), how many keys count, or None for all.  causal: query i reads the keys 0 .. i.  scale: of the
+    scores, by default 1 / sqrt(width).  dropout: rate for the weights, in training.
+    """
+    counts = [] if length is None else [F.cast(length, dtype="int32")]
+    return F._dropout_attention(query, key, value, *counts, scale=scale, causal=causal, p=dropout)
 
 
 class _NormalizedScore(HybridBlock):

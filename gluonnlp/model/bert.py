@@ -5,6 +5,8 @@ from __future__ import annotations
 from core.initializer import Normal
 from gluon import HybridBlock, nn
 
+from ..vocab import BERTVocab, Vocab
+from .attention_cell import fused_attention
 from .block import GELU
 from .transformer import PositionwiseFFN
 
@@ -188,14 +190,16 @@ class BERTEncoder(HybridBlock):
         positions = F.Embedding(steps, position_weight, input_dim=self._max_length, output_dim=self._units)
         x = F.broadcast_add(inputs, F.expand_dims(positions, axis=1))
         x = self.layer_norm(self.dropout_layer(x))
-        # Cells are told for each query how many keys count.
-        lengths = None
-        if valid_length is not None:
+        if self._output_attention and valid_length is not None:
+            # Cells are told for each query how many keys count.
             lengths = F.broadcast_add(F.expand_dims(valid_length, axis=1), F.expand_dims(F.zeros_like(steps), axis=0))
             lengths = F.cast(lengths, dtype="int32")
         encodings, attention = [], []
         for cell in self.transformer_cells:
-            x, weights = cell(x, lengths)
+            if self._output_attention:
+                x, weights = cell(x, None if valid_length is None else lengths)
+            else:
+                x, _ = cell(x, None, valid_length)
             encodings.append(x)
             if self._output_attention:
                 attention.append([weights])
@@ -209,8 +213,10 @@ class BERTEncoder(HybridBlock):
 class BERTEncoderCell(HybridBlock):
     """Self-attention and a position-wise network, each with residual and layer normalization.
 
-    Called with inputs (length, batch, units) and valid_len (batch, length) or None; gives outputs and
-    attention weights (batch, heads, length, length).
+    Called with inputs (length, batch, units) and valid_len (batch, length), how many keys count for each query, or
+    None; gives outputs and attention weights (batch, heads, length, length).  Without output_attention, and where
+    key_length (batch,), how many keys count for every query, may stand in place of valid_len, the attention is
+    the fused operator's, and None is given for the weights.
     """
 
     def __init__(
@@ -229,6 +235,7 @@ class BERTEncoderCell(HybridBlock):
         params=None,
     ):
         super().__init__(prefix=prefix, params=params)
+        self._output_attention = output_attention
         options = {"weight_initializer": weight_initializer, "bias_initializer": bias_initializer}
         with self.name_scope():
             self.dropout_layer = nn.Dropout(dropout)
@@ -244,11 +251,14 @@ class BERTEncoderCell(HybridBlock):
             )
             self.layer_norm = nn.LayerNorm(in_channels=units, epsilon=layer_norm_eps)
 
-    def __call__(self, inputs, valid_len=None):
-        return super().__call__(inputs, valid_len)
+    def __call__(self, inputs, valid_len=None, key_length=None):
+        return super().__call__(inputs, valid_len, key_length)
 
-    def hybrid_forward(self, F, inputs, valid_len=None):
-        read, weights = self.attention_cell(inputs, valid_len)
+    def hybrid_forward(self, F, inputs, valid_len=None, key_length=None):
+        if self._output_attention or valid_len is not None:
+            read, weights = self.attention_cell(inputs, valid_len)
+        else:
+            read, weights = self.attention_cell.attend(F, inputs, key_length), None
         outputs = self.dropout_layer(self.proj(read))
         return self.ffn(self.layer_norm(outputs + inputs)), weights
 
@@ -306,6 +316,15 @@ class DotProductSelfAttentionCell(HybridBlock):
         read = F.reshape(F.batch_dot(weights, value), shape=(-1, self._num_heads, 0, 0), reverse=True)
         read = F.reshape(F.transpose(read, axes=(2, 0, 1, 3)), shape=(0, 0, -1))
         return read, F.reshape(weights, shape=(-1, self._num_heads, 0, 0), reverse=True)
+
+    def attend(self, F, qkv, length=None):
+        """What a call gives first, by the operator that keeps no weights; length: (batch,), how many keys count."""
+        parts = [
+            F.transpose(F.reshape(projection(qkv), shape=(0, 0, self._num_heads, -1)), axes=(1, 2, 0, 3))
+            for projection in (self.proj_query, self.proj_key, self.proj_value)
+        ]
+        read = fused_attention(F, *parts, length, dropout=self.dropout_layer._rate)
+        return F.reshape(F.transpose(read, axes=(2, 0, 1, 3)), shape=(0, 0, -1))
 
     def _heads(self, F, x):
         """(length, batch, heads * width) as (batch * heads, length, width)."""
@@ -399,6 +418,12 @@ CONFIGURATIONS = {
     "roberta_24_1024_16": (RoBERTaModel, {**_LARGE, **_ROBERTA}),
     "distilbert_6_768_12": (DistilBERTModel, {**_BASE, "num_layers": 6}),
 }
+
+VOCABULARIES = {"vocab": ""}
+VOCABULARY_CLASSES = {
+    name: Vocab if class_ is RoBERTaModel else BERTVocab for name, (class_, _) in CONFIGURATIONS.items()
+}
+FREE = {"dropout", "word_embed"}
 
 _OF_ENCODER = {
     "num_layers",

@@ -89,6 +89,8 @@ CONFIGURATIONS = {
     "standard_lstm_lm_1500": (StandardRNN, {**_STANDARD, "embed_size": 1500, "hidden_size": 1500, "dropout": 0.65}),
     "big_rnn_lm_2048_512": (BigRNN, {**_BIG, "embed_size": 512, "hidden_size": 2048, "projection_size": 512}),
 }
+VOCABULARIES = {"vocab": ""}
+FREE = {"dropout", "weight_drop", "drop_h", "drop_i", "drop_e", "embed_dropout", "encode_dropout"}
 
 
 def build(name, vocab, settings):

@@ -1,48 +1,113 @@
-"""Networks by name."""
+"""Networks by name, with published vocabularies and weights."""
 
 from __future__ import annotations
 
-from core.base import MXNetError, nearest
+import functools
+import os
+import warnings
 
-from . import bert, language_model
+from core.base import nearest
+from gluon.model_zoo.model_store import get_model_file
+
+from ..base import kept_in
+from ..data.utils import _load_pretrained_vocab
+from ..published import table
+from . import bert, language_model, translation
 
 __all__ = ["get_model", "list_models"]
 
-# Modules with CONFIGURATIONS, name to (class, settings), and build(name, vocab, settings).
-FAMILIES = (bert, language_model)
+# Modules with CONFIGURATIONS, name to (class, settings); VOCABULARIES, the arguments that are vocabularies, with what
+# their published names have behind the data set's; FREE, settings that may change; build(name, *vocabularies, settings).
+FAMILIES = (bert, language_model, translation)
 
 
 def list_models():
-    """The names that `get_model` takes."""
-    return [name for family in FAMILIES for name in family.CONFIGURATIONS]
+    """The networks and layers that published weights exist for, and the names that `get_model` takes for them."""
+    return [row["name"] for row in table("listed_models")]
 
 
-def get_model(
-    name, dataset_name=None, vocab=None, pretrained=False, ctx=None, root=None, hparam_allow_override=False, **kwargs
-):
-    """The network called `name` and its vocabulary.
+def get_model(name, dataset_name=None, pretrained=False, ctx=None, root=None, hparam_allow_override=False, **kwargs):
+    """The network called `name` and its vocabularies.
 
-    vocab: for which words the network is.  kwargs: settings beyond those that make the named network; to
-    change one of these takes hparam_allow_override.  ctx, root: where published weights would go and lie, without
-    effect on a new network.  Raises MXNetError for `pretrained` and `dataset_name`:
-    there are no published weights here, `load_parameters` reads files of them.
+    dataset_name: for which published vocabulary and weights the network is; otherwise vocab (for translation src_vocab and
+    tgt_vocab) says for which words.  pretrained: with the published weights, from `root` (`models` below
+    `$MXNET_HOME`) or downloaded to it, on ctx; pretrained_allow_missing, ignore_extra: as `load_parameters` takes them.
+    kwargs: settings beyond those that make the named network; to change one of these takes hparam_allow_override.
+    ValueError for unknown names, MXNetError for files that are not to be had.
     """
-    family = next((family for family in FAMILIES if name in family.CONFIGURATIONS), None)
-    if family is None:
-        known = list_models()
-        raise ValueError(f"there is no model called {name!r}.{nearest(name, known)} Known are: {', '.join(known)}")
+    family = family_of(name)
     settings = family.CONFIGURATIONS[name][1]
-    changed = settings.keys() & kwargs.keys()
+    given = {k: kwargs.pop(k, None) for k in family.VOCABULARIES}
+    lenient = {
+        "allow_missing": kwargs.pop("pretrained_allow_missing", False),
+        "ignore_extra": kwargs.pop("ignore_extra", False),
+    }
+    changed = settings.keys() & kwargs.keys() - family.FREE
     if changed and not hparam_allow_override:
         raise AssertionError(
             f"{', '.join(sorted(changed))} of {name!r} cannot be overridden without hparam_allow_override=True"
         )
-    if pretrained or dataset_name is not None:
-        raise MXNetError(
-            f"no published weights or vocabularies of {name!r} are known here: leave dataset_name and pretrained out, "
-            "give vocab, and read weights with load_parameters"
+    vocabularies = _vocabularies(family, name, dataset_name, given, root)
+    if pretrained:
+        path = _weights(name, dataset_name, root)
+    net = family.build(name, *vocabularies, {**settings, **kwargs})
+    if pretrained:
+        net.load_parameters(path, ctx=ctx, **lenient)
+    return net, *vocabularies
+
+
+def builders():
+    """A function for each name that `get_model` takes."""
+    return {name: _builder(name) for family in FAMILIES for name in family.CONFIGURATIONS}
+
+
+def family_of(name):
+    """The module that has the network called `name`; ValueError names the nearest one."""
+    for family in FAMILIES:
+        if name in family.CONFIGURATIONS:
+            return family
+    known = [name for family in FAMILIES for name in family.CONFIGURATIONS]
+    raise ValueError(f"there is no model called {name!r}.{nearest(name, known)} Known are: {', '.join(known)}")
+
+
+def _builder(name):
+    def build(dataset_name=None, *args, **kwargs):
+        vocabularies = dict(zip(family_of(name).VOCABULARIES, args, strict=False))
+        return get_model(name, dataset_name, **vocabularies, **kwargs)
+
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = f"`get_model({name!r}, ...)`: the network and its vocabularies."
+    return build
+
+
+def _vocabularies(family, name, dataset_name, given, root):
+    if dataset_name is None:
+        missing = [k for k, vocab in given.items() if vocab is None]
+        if missing:
+            raise AssertionError(
+                f"{name!r} needs {' and '.join(missing)}, the vocabulary of its texts, or dataset_name"
+            )
+        return list(given.values())
+    if any(vocab is not None for vocab in given.values()):
+        warnings.warn(f"vocabularies are those of dataset_name={dataset_name!r}, not the given ones", stacklevel=3)
+    class_ = getattr(family, "VOCABULARY_CLASSES", {}).get(name)
+    return [
+        _load_pretrained_vocab(dataset_name + end, kept_in(root, "models"), class_)
+        for end in family.VOCABULARIES.values()
+    ]
+
+
+def _weights(name, dataset_name, root):
+    known = _published_weights()
+    datasets = [row[len(name) + 1 :] for row in known if row.startswith(name + "_")]
+    if dataset_name not in datasets:
+        raise ValueError(
+            f"there are no published weights of {name!r} for dataset_name={dataset_name!r}. "
+            + (f"There are for: {', '.join(datasets)}" if datasets else "Read a file of weights with load_parameters.")
         )
-    if vocab is None:
-        raise AssertionError(f"{name!r} needs vocab, the vocabulary of its texts")
-    net = family.build(name, vocab, {**settings, **kwargs})
-    return net, vocab
+    return get_model_file(f"{name}_{dataset_name}", root=os.path.expanduser(kept_in(root, "models")), checksums=known)
+
+
+@functools.cache
+def _published_weights():
+    return {f"{row['name']}_{row['dataset']}": row["sha1"] for row in table("models")}

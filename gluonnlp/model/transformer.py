@@ -1,23 +1,33 @@
-"""The layers of the Transformer's encoder (Vaswani et al., 2017)."""
+"""The Transformer (Vaswani et al., 2017): encoder, decoder, and their layers.
+
+Layers of several heads run on the fused attention operator unless their weights are asked for.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
+from core import nd
 from gluon import HybridBlock, nn
 
 from .attention_cell import DotProductAttentionCell, MLPAttentionCell, MultiHeadAttentionCell
 from .block import GELU
+from .seq2seq_encoder_decoder import Seq2SeqDecoder, Seq2SeqOneStepDecoder
 
-__all__ = ["PositionwiseFFN", "TransformerEncoder", "TransformerEncoderCell"]
+__all__ = [
+    "PositionwiseFFN",
+    "TransformerDecoder",
+    "TransformerDecoderCell",
+    "TransformerEncoder",
+    "TransformerEncoderCell",
+    "TransformerOneStepDecoder",
+    "get_transformer_encoder_decoder",
+]
 
 
-class TransformerEncoder(HybridBlock):
-    """Sequences (batch, length, units) read by `num_layers` layers of self-attention.
+class _Transformer(HybridBlock):
+    """Positions added to what comes in, and `num_layers` cells of the class `_cell`, which get the other settings.
 
-    Called with inputs, states and valid_length (batch,), of which the last two may be None.  states is
-    a mask (batch, length, length) or a list that ends with one.  Gives outputs, or a list of those of
-    all layers (output_all_encodings), and a list of lists of attention weights (output_attention).
     scale_embed: inputs times sqrt(units) before positions are added; norm_inputs: layer normalization after.
     """
 
@@ -36,7 +46,6 @@ class TransformerEncoder(HybridBlock):
         dropout=0.0,
         use_residual=True,
         output_attention=False,
-        output_all_encodings=False,
         weight_initializer=None,
         bias_initializer="zeros",
         prefix=None,
@@ -49,7 +58,6 @@ class TransformerEncoder(HybridBlock):
         self._max_length = max_length
         self._scale_embed = scale_embed
         self._output_attention = output_attention
-        self._output_all_encodings = output_all_encodings
         with self.name_scope():
             self.dropout_layer = nn.Dropout(dropout)
             self.layer_norm = nn.LayerNorm(in_channels=units) if norm_inputs else None
@@ -58,7 +66,7 @@ class TransformerEncoder(HybridBlock):
             )
             self.transformer_cells = nn.HybridSequential()
             for i in range(num_layers):
-                cell = TransformerEncoderCell(
+                cell = self._cell(
                     attention_cell=attention_cell,
                     units=units,
                     hidden_size=hidden_size,
@@ -73,40 +81,25 @@ class TransformerEncoder(HybridBlock):
                 )
                 self.transformer_cells.add(cell)
 
-    def __call__(self, inputs, states=None, valid_length=None):
-        return super().__call__(inputs, states, valid_length)
-
-    def hybrid_forward(self, F, inputs, states=None, valid_length=None, position_weight=None):
-        steps = F.contrib.arange_like(inputs, axis=1)
-        mask = states[-1] if isinstance(states, (list, tuple)) else states
-        counts = None
-        if valid_length is not None:
-            counts = F.broadcast_lesser(F.reshape(steps, shape=(1, -1)), F.reshape(valid_length, shape=(-1, 1)))
-            readable = F.broadcast_mul(F.expand_dims(counts, axis=1), F.expand_dims(F.ones_like(counts), axis=2))
-            mask = readable if mask is None else readable * mask
+    def _embed(self, F, inputs, steps, position_weight):
         if self._scale_embed:
             inputs = inputs * self._units**0.5
         positions = F.Embedding(steps, position_weight, input_dim=self._max_length, output_dim=self._units)
         x = self.dropout_layer(F.broadcast_add(inputs, F.expand_dims(positions, axis=0)))
-        if self.layer_norm is not None:
-            x = self.layer_norm(x)
-        encodings, attention = [], []
-        for cell in self.transformer_cells:
-            x, weights = cell(x, mask)
-            encodings.append(x)
-            if self._output_attention:
-                attention.append(weights)
-        if counts is not None:
-            encodings = [F.broadcast_mul(e, F.expand_dims(counts, axis=2)) for e in encodings]
-        return encodings if self._output_all_encodings else encodings[-1], attention
+        return x if self.layer_norm is None else self.layer_norm(x)
+
+    @property
+    def _fuses(self):
+        return all(cell._fuses for cell in self.transformer_cells)
 
 
 class TransformerEncoderCell(HybridBlock):
     """Self-attention and a position-wise network, each with residual and layer normalization.
 
-    Called with inputs (batch, length, units) and mask (batch, length, length); gives outputs and a list
-    of attention weights, empty without output_attention.  attention_cell: one of
-    "multi_head", "scaled_luong", "scaled_dot", "dot", "cosine", "mlp" and "normed_mlp", or a cell.
+    Called with inputs (batch, length, units) and mask (batch, length, length) or None; gives outputs and a list
+    of attention weights, empty without output_attention.  key_length (batch,), how many keys count for
+    every query, stands in place of a mask where the attention is of several heads and its weights are not asked for.
+    attention_cell: one of "multi_head", "scaled_luong", "scaled_dot", "dot", "cosine", "mlp" and "normed_mlp", or a cell.
     """
 
     def __init__(
@@ -150,15 +143,239 @@ class TransformerEncoderCell(HybridBlock):
             )
             self.layer_norm = nn.LayerNorm(in_channels=units, epsilon=layer_norm_eps)
 
-    def __call__(self, inputs, mask=None):
-        return super().__call__(inputs, mask)
+    @property
+    def _fuses(self):
+        return not self._output_attention and getattr(self.attention_cell, "fuses", False)
 
-    def hybrid_forward(self, F, inputs, mask=None):
-        read, weights = self.attention_cell(inputs, inputs, inputs, mask)
+    def __call__(self, inputs, mask=None, key_length=None):
+        return super().__call__(inputs, mask, key_length)
+
+    def hybrid_forward(self, F, inputs, mask=None, key_length=None):
+        weights = []
+        if mask is None and self._fuses:
+            read = self.attention_cell.attend(F, inputs, inputs, key_length)
+        else:
+            read, *weights = self.attention_cell(inputs, inputs, inputs, mask)
         outputs = self.dropout_layer(self.proj(read))
         if self._use_residual:
             outputs = outputs + inputs
-        return self.ffn(self.layer_norm(outputs)), [weights] if self._output_attention else []
+        return self.ffn(self.layer_norm(outputs)), weights if self._output_attention else []
+
+
+class TransformerEncoder(_Transformer):
+    """Sequences (batch, length, units) read by `num_layers` layers of self-attention.
+
+    Called with inputs, states and valid_length (batch,), of which the last two may be None.  states is
+    a mask (batch, length, length) or a list that ends with one.  Gives outputs, 0 behind the valid lengths, or a
+    list of those of all layers (output_all_encodings), and a list of lists of attention weights (output_attention).
+    scale_embed: inputs times sqrt(units) before positions are added; norm_inputs: layer normalization after.
+    """
+
+    _cell = TransformerEncoderCell
+
+    def __init__(self, *, output_all_encodings=False, **kwargs):
+        super().__init__(**kwargs)
+        self._output_all_encodings = output_all_encodings
+
+    def __call__(self, inputs, states=None, valid_length=None):
+        return super().__call__(inputs, states, valid_length)
+
+    def hybrid_forward(self, F, inputs, states=None, valid_length=None, position_weight=None):
+        steps = F.contrib.arange_like(inputs, axis=1)
+        mask = states[-1] if isinstance(states, (list, tuple)) else states
+        fused = mask is None and self._fuses
+        if valid_length is not None and not fused:
+            counts = F.broadcast_lesser(F.reshape(steps, shape=(1, -1)), F.reshape(valid_length, shape=(-1, 1)))
+            readable = F.broadcast_mul(F.expand_dims(counts, axis=1), F.expand_dims(F.ones_like(counts), axis=2))
+            mask = readable if mask is None else readable * mask
+        x = self._embed(F, inputs, steps, position_weight)
+        encodings, attention = [], []
+        for cell in self.transformer_cells:
+            x, weights = cell(x, None, valid_length) if fused else cell(x, mask)
+            encodings.append(x)
+            if self._output_attention:
+                attention.append(weights)
+        if not self._output_all_encodings:
+            encodings = [x]
+        if valid_length is not None:
+            encodings = [_masked(F, e, valid_length) for e in encodings]
+        return encodings if self._output_all_encodings else encodings[0], attention
+
+
+class TransformerDecoderCell(HybridBlock):
+    """Self-attention, attention to a memory, and a position-wise network, each with residual and layer normalization.
+
+    Called with inputs (batch, length, units), mem_value (batch, mem_length, units), mask (batch, length, length) and
+    mem_mask (batch, length, mem_length), either None for all; gives outputs and a list of the two attention
+    weights, empty without output_attention.  mem_length (batch,) stands in place of the masks where the attention is of
+    several heads and its weights are not asked for: inputs then read no later inputs, and so much of the memory.
+    """
+
+    def __init__(
+        self,
+        attention_cell="multi_head",
+        units=128,
+        hidden_size=512,
+        num_heads=4,
+        scaled=True,
+        dropout=0.0,
+        use_residual=True,
+        output_attention=False,
+        weight_initializer=None,
+        bias_initializer="zeros",
+        prefix=None,
+        params=None,
+    ):
+        super().__init__(prefix=prefix, params=params)
+        self._use_residual = use_residual
+        self._output_attention = output_attention
+        options = {"weight_initializer": weight_initializer, "bias_initializer": bias_initializer}
+        with self.name_scope():
+            self.dropout_layer = nn.Dropout(dropout)
+            self.attention_cell_in = _attention(attention_cell, units, scaled, num_heads, False, dropout)
+            self.attention_cell_inter = _attention(attention_cell, units, scaled, num_heads, False, dropout)
+            projection = {"in_units": units, "use_bias": False, "flatten": False, **options}
+            self.proj_in = nn.Dense(units, prefix="proj_in_", **projection)
+            self.proj_inter = nn.Dense(units, prefix="proj_inter_", **projection)
+            self.ffn = PositionwiseFFN(
+                units=units, hidden_size=hidden_size, dropout=dropout, use_residual=use_residual, **options
+            )
+            self.layer_norm_in = nn.LayerNorm(in_channels=units)
+            self.layer_norm_inter = nn.LayerNorm(in_channels=units)
+
+    @property
+    def _fuses(self):
+        cells = (self.attention_cell_in, self.attention_cell_inter)
+        return not self._output_attention and all(getattr(cell, "fuses", False) for cell in cells)
+
+    def __call__(self, inputs, mem_value, mask=None, mem_mask=None, mem_length=None):
+        return super().__call__(inputs, mem_value, mask, mem_mask, mem_length)
+
+    def hybrid_forward(self, F, inputs, mem_value, mask=None, mem_mask=None, mem_length=None):
+        weights = []
+        if mem_length is not None:
+            read = self.attention_cell_in.attend(F, inputs, inputs, causal=True)
+        else:
+            read, *weights = self.attention_cell_in(inputs, inputs, inputs, mask)
+        outputs = self._add(self.proj_in(read), inputs, self.layer_norm_in)
+        if mem_length is not None:
+            read = self.attention_cell_inter.attend(F, outputs, mem_value, mem_length)
+        else:
+            read, between = self.attention_cell_inter(outputs, mem_value, mem_value, mem_mask)
+            weights.append(between)
+        outputs = self._add(self.proj_inter(read), outputs, self.layer_norm_inter)
+        return self.ffn(outputs), weights if self._output_attention else []
+
+    def _add(self, outputs, inputs, layer_norm):
+        outputs = self.dropout_layer(outputs)
+        return layer_norm(outputs + inputs if self._use_residual else outputs)
+
+
+class TransformerDecoder(_Transformer, Seq2SeqDecoder):
+    """Whole sequences (batch, length, units) decoded at once, as training does.
+
+    Called with inputs, states as `init_state_from_encoder` gives them, and valid_length (batch,) or None; gives
+    outputs, 0 behind the valid lengths, the states, and a list of lists of attention weights (output_attention).
+    """
+
+    _cell = TransformerDecoderCell
+
+    def __init__(self, *, units=128, **kwargs):
+        super().__init__(units=units, **kwargs)
+
+    def init_state_from_encoder(self, encoder_outputs, encoder_valid_length=None):
+        """[encoder_outputs, mask (batch, mem_length) of what counts of them or None]."""
+        if encoder_valid_length is None:
+            return [encoder_outputs, None]
+        steps = nd.contrib.arange_like(encoder_outputs, axis=1).astype(encoder_valid_length.dtype)
+        return [encoder_outputs, nd.broadcast_lesser(steps.reshape((1, -1)), encoder_valid_length.reshape((-1, 1)))]
+
+    def __call__(self, inputs, states, valid_length=None):
+        return super().__call__(inputs, states, valid_length)
+
+    def hybrid_forward(self, F, inputs, states, valid_length=None, position_weight=None):
+        mem_value, mem_mask = states
+        steps = F.contrib.arange_like(inputs, axis=1)
+        if self._fuses:
+            # Padded inputs are read by inputs behind them alone, which are padding too.
+            counts = F.ones_like(F.slice_axis(mem_value, axis=2, begin=0, end=1)) if mem_mask is None else mem_mask
+            masks = [None, None, F.sum(counts, axis=0, exclude=True)]
+        else:
+            masks = [self._own_mask(F, inputs, steps, valid_length), None]
+            if mem_mask is not None:
+                masks[1] = F.broadcast_mul(F.expand_dims(mem_mask, axis=1), _ones(F, inputs, steps))
+        x = self._embed(F, inputs, steps, position_weight)
+        attention = []
+        for cell in self.transformer_cells:
+            x, weights = cell(x, mem_value, *masks)
+            if self._output_attention:
+                attention.append(weights)
+        return x if valid_length is None else _masked(F, x, valid_length), states, attention
+
+    def _own_mask(self, F, inputs, steps, valid_length):
+        """(batch, length, length): whether a query before the valid length has a key that is not behind it."""
+        row, column = F.reshape(steps, shape=(1, -1)), F.reshape(steps, shape=(-1, 1))
+        earlier = F.expand_dims(F.broadcast_lesser_equal(row, column), axis=0)
+        queries = _ones(F, inputs, steps)
+        if valid_length is not None:
+            counts = F.broadcast_lesser(row, F.reshape(valid_length, shape=(-1, 1)))
+            queries = F.expand_dims(counts, axis=2)
+        return F.broadcast_mul(queries, earlier)
+
+
+class TransformerOneStepDecoder(TransformerDecoder, Seq2SeqOneStepDecoder):
+    """A TransformerDecoder for one position after the other.
+
+    Called with step_input (batch, units) and states; gives step_output (batch, units), states that begin with all inputs
+    so far (batch, steps, units), and a list of lists of attention weights of all steps so far (output_attention).
+    """
+
+    def __call__(self, step_input, states):
+        return super(TransformerDecoder, self).__call__(step_input, states)
+
+    def forward(self, step_input, states):
+        *before, mem_value, mem_mask = states
+        inputs = nd.concat(*before, nd.expand_dims(step_input, axis=1), dim=1)
+        return super().forward(inputs, [mem_value, mem_mask])
+
+    def hybrid_forward(self, F, inputs, states, position_weight=None):
+        outputs, states, attention = super().hybrid_forward(F, inputs, states, position_weight=position_weight)
+        last = F.reshape(F.slice_axis(outputs, axis=1, begin=-1, end=None), shape=(0, -1))
+        return last, [inputs, *states], attention
+
+
+def get_transformer_encoder_decoder(
+    num_layers=2,
+    num_heads=8,
+    scaled=True,
+    units=512,
+    hidden_size=2048,
+    dropout=0.0,
+    use_residual=True,
+    max_src_length=50,
+    max_tgt_length=50,
+    weight_initializer=None,
+    bias_initializer="zeros",
+    prefix="transformer_",
+    params=None,
+):
+    """An encoder, a decoder, and a one-step decoder that has the decoder's parameters."""
+    settings = {
+        "num_layers": num_layers,
+        "num_heads": num_heads,
+        "scaled": scaled,
+        "units": units,
+        "hidden_size": hidden_size,
+        "dropout": dropout,
+        "use_residual": use_residual,
+        "weight_initializer": weight_initializer,
+        "bias_initializer": bias_initializer,
+    }
+    encoder = TransformerEncoder(max_length=max_src_length, prefix=prefix + "enc_", params=params, **settings)
+    settings |= {"max_length": max_tgt_length, "prefix": prefix + "dec_"}
+    decoder = TransformerDecoder(params=params, **settings)
+    one_step_decoder = TransformerOneStepDecoder(params=decoder.collect_params(), **settings)
+    return encoder, decoder, one_step_decoder
 
 
 class PositionwiseFFN(HybridBlock):
@@ -244,6 +461,15 @@ def _activation(activation):
     if activation == "approx_gelu":
         return GELU(approximate=True)
     return nn.Activation(activation) if isinstance(activation, str) else activation
+
+
+def _masked(F, x, valid_length):
+    return F.SequenceMask(x, sequence_length=valid_length, use_sequence_length=True, axis=1)
+
+
+def _ones(F, x, steps):
+    """(batch, length, 1) of 1 for x (batch, length, units)."""
+    return F.ones_like(F.slice_axis(x, axis=2, begin=0, end=1))
 
 
 def _position_encoding_init(max_length, dim):

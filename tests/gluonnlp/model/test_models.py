@@ -18,7 +18,7 @@ from core.initializer import Uniform
 RECORDED = (
     "^(attention_.*|highway_.*|convolutionalencoder_.*|textcnn_.*|block_gelu|positionwiseffn_.*"
     "|tiny_(train_)?(awdrnn|standardrnn)_.*|tiny_bigrnn|tiny_bert.*|bert_dotproduct.*|bert_3_override"
-    "|bert(classifier|forqa|classifier_nodropout)_tiny|robertaclassifier_tiny|bertforicsl_tiny|berttagger_tiny|transformerencoder.*|standard_lstm_lm_200)$"
+    "|bert(classifier|forqa|classifier_nodropout)_tiny|robertaclassifier_tiny|bertforicsl_tiny|berttagger_tiny|transformer(en|de)coder.*|transformeronestep.*|tiny_nmt.*|standard_lstm_lm_200)$"
 )
 
 
@@ -72,13 +72,71 @@ def test_settings_of_named_models():
         nlp.model.get_model("awd_lstm_lm_1150", vocab=vocab, hidden_size=10)
     with pytest.raises(AssertionError, match="vocab"):
         nlp.model.get_model("awd_lstm_lm_1150")
-    with pytest.raises(MXNetError, match="load_parameters"):
+    with pytest.raises(ValueError, match="wikitext-2"):
         nlp.model.get_model("awd_lstm_lm_1150", vocab=vocab, pretrained=True)
     with pytest.raises(ValueError, match="awd_lstm_lm_1150"):
         nlp.model.get_model("awd_lstm_lm_1151", vocab=vocab)
     net, given = nlp.model.get_model("awd_lstm_lm_1150", vocab=vocab, hidden_size=10, hparam_allow_override=True)
     assert given is vocab
     assert net.encoder[0].l0_h2h_weight.shape == (40, 10)
+
+
+def test_published_weights_are_fetched_from_the_store(tmp_path, monkeypatch):
+    monkeypatch.setenv("MXNET_OFFLINE", "1")
+    with pytest.raises(MXNetError, match="wikitext-2-be36dc52"):
+        nlp.model.awd_lstm_lm_600("wikitext-2", pretrained=True, root=str(tmp_path))
+
+
+@pytest.mark.parametrize("length", [None, [4, 6]])
+def test_attention_without_weights_is_the_same(length):
+    """Outputs and gradients of the fused operator and of the way that gives the weights."""
+    length = None if length is None else nd.array(length)
+    settings = {"num_layers": 2, "units": 8, "hidden_size": 16, "num_heads": 2, "max_length": 10}
+    random = np.random.default_rng(0)
+    inputs, memory = (nd.array(random.standard_normal((2, n, 8))) for n in (6, 7))
+    head = nd.array(random.standard_normal((2, 6, 8)))
+
+    def run(network, call, **options):
+        net = network(**settings, **options)
+        net.initialize()
+        call(net, inputs)
+        for name, p in net._collect_params_with_prefix().items():
+            rs = np.random.RandomState(len(name))
+            if p.grad_req != "null":
+                p.set_data(nd.array(rs.uniform(-0.5, 0.5, p.shape)))
+        x = inputs.copy()
+        x.attach_grad()
+        with autograd.record():
+            outputs = call(net, x)[0]
+            outputs.backward(head if outputs.shape == head.shape else head.transpose((1, 0, 2)))
+        return outputs.asnumpy(), x.grad.asnumpy()
+
+    def decode(net, x):
+        return net(x, net.init_state_from_encoder(memory, None if length is None else length + 1), length)
+
+    for network, call in (
+        (nlp.model.TransformerEncoder, lambda net, x: net(x, None, length)),
+        (nlp.model.BERTEncoder, lambda net, x: net(x.transpose((1, 0, 2)), None, length)),
+        (nlp.model.TransformerDecoder, decode),
+    ):
+        for got, want in zip(run(network, call), run(network, call, output_attention=True), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_greedy_translation_agrees_with_the_whole_network():
+    """Each word that a search of one beam finds is the best one after those before it."""
+    vocab = nlp.Vocab({f"w{i}": 1 for i in range(20)})
+    parts = nlp.model.get_transformer_encoder_decoder(2, 2, units=8, hidden_size=16)
+    net = nlp.model.NMTModel(vocab, vocab, *parts, embed_size=8, prefix="transformer_")
+    net.initialize(Uniform(1.0))
+    source, length = nd.array(np.arange(10).reshape(2, 5)), nd.array([3, 5])
+    samples, _, lengths = nlp.model.BeamSearchTranslator(net, max_length=6).translate(source, length)
+    for i, (words, count) in enumerate(zip(samples[:, 0].asnumpy(), lengths[:, 0].asnumpy(), strict=True)):
+        words = words[: int(count)]
+        scores = net(source[i : i + 1], nd.array(words[None, :-1]), length[i : i + 1])[0][0]
+        found = scores.asnumpy().argmax(-1)
+        cut = len(words) - 1 if words[-1] == vocab[vocab.eos_token] and len(words) < 8 else len(words) - 2
+        np.testing.assert_array_equal(found[:cut], words[1 : cut + 1])
 
 
 def test_padding_changes_nothing_in_bert():

@@ -1,0 +1,29 @@
+"""What encoders and decoders of sequences have in common, for translation and the like.
+
+Outputs are (batch, length, units); valid_length is (batch,) or None.
+"""
+
+from __future__ import annotations
+
+from gluon import Block
+
+__all__ = ["Seq2SeqDecoder", "Seq2SeqEncoder", "Seq2SeqOneStepDecoder"]
+
+
+class Seq2SeqEncoder(Block):
+    """Called with inputs (batch, length, units), states and valid_length; gives outputs and a list of additional ones."""
+
+    def __call__(self, inputs, states=None, valid_length=None):
+        return super().__call__(inputs, states, valid_length)
+
+
+class Seq2SeqDecoder(Block):
+    """Called with inputs (batch, length, units), states and valid_length; gives outputs, new states, additional ones."""
+
+    def init_state_from_encoder(self, encoder_outputs, encoder_valid_length=None):
+        """The first states of the decoder."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what its first states are")
+
+
+class Seq2SeqOneStepDecoder(Seq2SeqDecoder):
+    """Called with step_input (batch, units) and states; gives step_output (batch, units), new states, additional outputs."""
