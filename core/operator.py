@@ -89,16 +89,36 @@ def get_all_registered_operators() -> list[str]:
 
 def Custom(*data, op_type: str, name=None, **attrs):
     """Applies a registered custom operator; inputs by position or by name, attributes as its prop takes them."""
-    prop_class = _registered.get(op_type)
-    if prop_class is None:
-        raise MXNetError(f"no custom operator {op_type!r} is registered.{nearest(op_type, _registered)}")
+    if any(hasattr(value, "list_outputs") for value in (*data, *attrs.values())):
+        from core.symbol.custom import Custom as of_symbols
+
+        return of_symbols(*data, op_type=op_type, name=name, **attrs)
+    prop_class = prop_of(op_type)
     arrays = {key: value for key, value in attrs.items() if isinstance(value, NDArray)}
     prop = prop_class(**{key: str(value) for key, value in attrs.items() if key not in arrays})
-    names, states = prop.list_arguments(), prop.list_auxiliary_states()
-    inputs = list(data) + [arrays[n] for n in [*names, *states][len(data) :] if n in arrays]
-    if len(inputs) != len(names) + len(states):
-        raise MXNetError(f"{op_type} takes {', '.join([*names, *states])}; {len(inputs)} arrays were given")
-    return _Application(prop, op_type, len(names))(*inputs)
+    names = [*prop.list_arguments(), *prop.list_auxiliary_states()]
+    inputs = list(data) + [arrays[n] for n in names[len(data) :] if n in arrays]
+    if len(inputs) != len(names):
+        raise MXNetError(f"{op_type} takes {', '.join(names)}; {len(inputs)} arrays were given")
+    return apply(op_type, prop, inputs)
+
+
+def prop_of(op_type: str) -> type[CustomOpProp]:
+    """The class that is registered under this name; MXNetError with the nearest one otherwise."""
+    if op_type not in _registered:
+        raise MXNetError(f"no custom operator {op_type!r} is registered.{nearest(op_type, _registered)}")
+    return _registered[op_type]
+
+
+def apply(op_type: str, prop: CustomOpProp, inputs):
+    """A custom operator on its inputs and states, in their order."""
+    return _Application(prop, op_type, len(prop.list_arguments()))(*inputs)
+
+
+def shapes_of(prop: CustomOpProp, shapes: list) -> tuple:
+    """(shapes of inputs, of outputs, of states); a prop may leave the states out, as MXNet lets it."""
+    found = tuple(prop.infer_shape(shapes))
+    return found if len(found) == 3 else (*found, ())
 
 
 class _Application(autograd.Function):
@@ -111,8 +131,11 @@ class _Application(autograd.Function):
     def forward(self, *arrays):
         inputs, aux = list(arrays[: self._count]), list(arrays[self._count :])
         kind, ctx = type(inputs[0]), inputs[0].context
-        _, shapes, _ = self._prop.infer_shape([list(x.shape) for x in inputs])
-        _, types, _ = self._prop.infer_type([x.dtype for x in inputs])
+        _, shapes, _ = shapes_of(self._prop, [list(x.shape) for x in inputs])
+        _, types, *_ = self._prop.infer_type([x.dtype for x in inputs])
+        if storage.is_meta(inputs[0]._data):  # shapes alone are asked for
+            outputs = [kind._wrap(storage.meta(tuple(s), t), ctx) for s, t in zip(shapes, types, strict=True)]
+            return outputs if len(outputs) > 1 else outputs[0]
         outputs = [_zeros(kind, shape, dtype, ctx) for shape, dtype in zip(shapes, types, strict=True)]
         self._op = self._prop.create_operator(ctx, [x.shape for x in inputs], [x.dtype for x in inputs])
         self._op.forward(autograd.is_training(), ["write"] * len(outputs), inputs, outputs, aux)

@@ -111,6 +111,11 @@ def meta(shape: Sequence[int], dtype) -> Tensor:
     return torch.empty(tuple(shape), dtype=torch_dtype(dtype), device="meta")
 
 
+def is_meta(tensor: Tensor) -> bool:
+    """Whether a tensor has no memory (see `meta`)."""
+    return tensor.is_meta
+
+
 def from_numpy(array: np.ndarray, dtype=None, ctx=None, copy: bool = True) -> Tensor:
     """A tensor with the values of `array`; without `copy` it shares the memory where it can."""
     if array.dtype.kind in "OUSVM":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 from core import ops
 from core.base import nearest
 from core.ops.registry import TABLE
@@ -28,9 +30,24 @@ _NAMESPACES = {
 }  # fmt: skip
 
 
+_MODULES = {"np": "numpy", "npx": "numpy_extension", "numpy": "numpy", "numpy_extension": "numpy_extension"}
+
+
 def __getattr__(name: str):
-    if name in _NAMESPACES:
+    if name in _MODULES:
+        value = importlib.import_module(f"core.symbol.{_MODULES[name]}")
+    elif name == "Custom":
+        value = importlib.import_module("core.symbol.custom").Custom
+    elif name in _NAMESPACES:
         value = Namespace(name, _NAMESPACES[name], Symbol)
+        if name == "contrib":
+            from core.symbol import control_flow
+
+            value.foreach, value.while_loop, value.cond = (
+                control_flow.foreach,
+                control_flow.while_loop,
+                control_flow.cond,
+            )
     elif name in TABLE and not name.startswith("__"):
         value = front(TABLE[name], name, Symbol)
     else:
@@ -40,7 +57,7 @@ def __getattr__(name: str):
 
 
 def __dir__():
-    return sorted({*globals(), *TABLE, *_NAMESPACES})
+    return sorted({*globals(), *TABLE, *_NAMESPACES, *_MODULES})
 
 
 __all__ = [

@@ -51,14 +51,8 @@ def compose(op: Operator, called: str, symbols, attrs: dict, kind: type, name=No
             for slot in slots
         ]
     node = Node.__new__(Node)
-    node.op, node.name, node.attrs, node.inputs, node.parsed, node.slots = (
-        op,
-        name,
-        texts,
-        entries,
-        parsed,
-        tuple(slots),
-    )
+    node.op, node.name, node.attrs, node.parsed = op, name, texts, parsed
+    node.inputs, node.slots, node.subgraphs = entries, tuple(slots), []
     return kind([(node, k) for k in range(node.outputs)])
 
 

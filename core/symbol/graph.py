@@ -32,13 +32,17 @@ class Node:
     """A variable (`op` is None) or one application of an operator.
 
     attrs: what the file format holds, as strings. parsed: the operator's typed attributes. inputs: (node, output)
-    pairs; slots: the names of the operator's inputs that they fill.
+    pairs; slots: the names of the operator's inputs that they fill. subgraphs: lists of (node, output) pairs, of loops
+    and branches only.
     """
 
-    __slots__ = ("attrs", "inputs", "name", "op", "parsed", "slots")
+    __slots__ = ("attrs", "inputs", "name", "op", "parsed", "slots", "subgraphs")
 
-    def __init__(self, op: Operator | None, name: str, attrs: dict[str, str], inputs=(), given: dict | None = None):
+    def __init__(
+        self, op: Operator | None, name: str, attrs: dict[str, str], inputs=(), given: dict | None = None, subgraphs=()
+    ):
         self.op, self.name, self.attrs, self.inputs = op, name, attrs, list(inputs)
+        self.subgraphs: list[list[Entry]] = list(subgraphs)
         self.parsed: dict = {}
         self.slots: tuple[str, ...] = ()
         if op is not None:
@@ -52,6 +56,13 @@ class Node:
             if len(names) < len(self.inputs) and name not in names:
                 names = [n for n in self.op.inputs if n in names or n == name]
         self.slots = tuple(names)
+
+    def with_inputs(self, inputs: list[Entry]) -> Node:
+        """The same node over other inputs."""
+        twin = Node.__new__(Node)
+        twin.op, twin.name, twin.attrs, twin.parsed = self.op, self.name, dict(self.attrs), self.parsed
+        twin.slots, twin.subgraphs, twin.inputs = self.slots, self.subgraphs, inputs
+        return twin
 
     @property
     def outputs(self) -> int:
@@ -68,6 +79,10 @@ class Node:
 
     def auxiliary(self, slot: str) -> bool:
         """Whether the operator keeps its state in the input called `slot`."""
+        if self.subgraphs:
+            from core.symbol.control_flow import auxiliary_places
+
+            return self.slots.index(slot) in auxiliary_places(self)
         # BatchNorm writes to gamma as well, but as a parameter that it holds at 1.
         return slot in self.op.mutates and slot != "gamma"
 
@@ -126,7 +141,7 @@ def auxiliaries(nodes: Iterable[Node]) -> set[int]:
     return {
         id(parent)
         for node in nodes
-        if node.op is not None and node.op.mutates
+        if node.op is not None and (node.op.mutates or node.subgraphs)
         for slot, (parent, _) in zip(node.slots, node.inputs, strict=True)
         if parent.op is None and node.auxiliary(slot)
     }
@@ -142,11 +157,7 @@ def copy(entries: Iterable[Entry], replace: dict[int, Entry] | None = None) -> l
         return replace.get(id(entry[0])) or (made[id(entry[0])], entry[1])
 
     for node in order(entries):
-        twin = made[id(node)] = Node.__new__(Node)
-        twin.op, twin.name, twin.attrs, twin.parsed, twin.slots = (
-            node.op, node.name, dict(node.attrs), node.parsed, node.slots,
-        )  # fmt: skip
-        twin.inputs = [moved(e) for e in node.inputs]
+        made[id(node)] = node.with_inputs([moved(e) for e in node.inputs])
     return [moved(e) for e in entries]
 
 
@@ -183,6 +194,10 @@ def run(entries: Sequence[Entry], values: dict[str, object], ctx, kind: type) ->
 
 def apply(node: Node, inputs: Sequence, make: Callable) -> Sequence:
     """The outputs of one node on arrays; `make(op, attributes)` applies an operator without inputs."""
+    if node.subgraphs:
+        from core.symbol.control_flow import run as run_subgraphs
+
+        return run_subgraphs(node, inputs)
     if not node.inputs:
         result = make(node.op, node.parsed)
     else:

@@ -110,6 +110,10 @@ def _outputs(node: Node, arrays: list) -> list:
         shapes = " and ".join(map(str, (a.shape for a in arrays)))
         raise MXNetError(f"{node.op.name} {node.name!r}: operands of one shape are needed, given {shapes}")
     try:
+        if node.subgraphs:
+            from core.symbol.control_flow import infer
+
+            return infer(node, arrays)
         return graph.apply(node, arrays, _make)
     except MXNetError as error:
         raise MXNetError(f"node {node.name!r}: {error}") from None
@@ -126,15 +130,19 @@ def _parameters(node: Node, found: list) -> list:
     if node.op.name in _ONE_SHAPE:
         first = next((s for s in found if s is not None), None)
         return [first if s is None else s for s in found]
+    if node.subgraphs:
+        from core.symbol.control_flow import parameter_shapes
+
+        return parameter_shapes(node, found, shapes)
     if node.op.infer is None or found[0] is None:
         return found
-    shapes = dict.fromkeys(node.op.inputs)
-    shapes.update(zip(node.slots, found, strict=True))
+    by_slot = dict.fromkeys(node.op.inputs)
+    by_slot.update(zip(node.slots, found, strict=True))
     try:
-        node.op.infer(shapes, node.parsed)
+        node.op.infer(by_slot, node.parsed)
     except (IndexError, TypeError, KeyError, ValueError) as error:
         raise MXNetError(f"{node.op.name} {node.name!r} does not fit data of shape {found[0]}: {error!r}") from None
-    inferred = [shapes[slot] for slot in node.slots]
+    inferred = [by_slot[slot] for slot in node.slots]
     for slot, before, after in zip(node.slots, found, inferred, strict=True):
         if before is not None and after is not None and not _agree(before, after):
             raise MXNetError(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 from core.base import MXNetError
 from core.ops import registry
+from core.ops.control_flow import SUBGRAPHS
 from core.symbol.compose import variable_texts
 from core.symbol.graph import HIDDEN, Entry, Node, hidden, order
 
@@ -14,6 +16,10 @@ VERSION = 10901
 
 def dumps(entries: list[Entry]) -> str:
     """The graph as text: nodes in order, `arg_nodes` (variables), `node_row_ptr` (sums of output counts) and `heads`."""
+    return json.dumps({**_rows(entries), "attrs": {"mxnet_version": ["int", VERSION]}}, indent=2)
+
+
+def _rows(entries: list[Entry]) -> dict:
     nodes = order(entries)
     place = {id(node): i for i, node in enumerate(nodes)}
     rows, pointers = [], [0]
@@ -26,55 +32,96 @@ def dumps(entries: list[Entry]) -> str:
             [place[id(parent)], k, int(parent.op is None and node.auxiliary(slot))]
             for slot, (parent, k) in zip(node.slots, node.inputs, strict=True)
         ]
+        if node.subgraphs:
+            row["subgraphs"] = [_rows(sub) for sub in node.subgraphs]
         rows.append(row)
         pointers.append(pointers[-1] + (1 if node.op is None else node.op.count(node.parsed)))
-    graph = {
+    return {
         "nodes": rows,
         "arg_nodes": [i for i, node in enumerate(nodes) if node.op is None],
         "node_row_ptr": pointers,
         "heads": [[place[id(node)], k, 0] for node, k in entries],
-        "attrs": {"mxnet_version": ["int", VERSION]},
     }
-    return json.dumps(graph, indent=2)
 
 
 def loads(text: str, source: str = "the JSON text") -> list[Entry]:
     """The entries of a graph; MXNetError says what in `source` is damaged or unknown."""
     try:
         graph = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MXNetError(f"{source} is no JSON: {error}") from None
-    if not isinstance(graph, dict) or "nodes" not in graph or "heads" not in graph:
-        raise MXNetError(f"{source} holds no graph: 'nodes' and 'heads' are needed")
+    return _entries(graph, source)
+
+
+def _entries(graph, source: str) -> list[Entry]:
+    if not isinstance(graph, dict) or not isinstance(graph.get("nodes"), list) or not graph.get("heads"):
+        raise MXNetError(f"{source} holds no graph: lists of 'nodes' and 'heads' are needed")
     nodes: list[Node] = []
+    for i, row in enumerate(graph["nodes"]):
+        with _damage(f"{source}: node {i}"):
+            nodes.append(_node(row, nodes, f"{source}: node {i}"))
+    with _damage(f"{source}: the heads"):
+        return [_entry(nodes, head) for head in graph["heads"]]
+
+
+@contextlib.contextmanager
+def _damage(where: str):
+    """Accidents with what a file holds become an error that says where."""
     try:
-        for row in graph["nodes"]:
-            nodes.append(_node(row, nodes))
-        return [(nodes[i], k) for i, k, *_ in graph["heads"]]
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        raise MXNetError(f"{source}: node {len(nodes)} is damaged: {error!r}") from None
+        yield
+    except MXNetError as error:
+        raise error if str(error).startswith(where) else MXNetError(f"{where}: {error}") from None
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise MXNetError(f"{where} is damaged: {error!r}") from None
 
 
-def _node(row: dict, before: list[Node]) -> Node:
-    if row.get("subgraphs"):
-        raise MXNetError(f"node {row['name']!r} ({row['op']}) holds subgraphs, which are not read")
+def _entry(nodes: list[Node], place) -> Entry:
+    i, k, *_ = place
+    if not isinstance(i, int) or not 0 <= i < len(nodes):
+        raise MXNetError(f"it reads node {i}, which does not come before it")
+    count = 1 if nodes[i].op is None else nodes[i].op.count(nodes[i].parsed)
+    if not isinstance(k, int) or not 0 <= k < count:
+        raise MXNetError(f"output {k} of node {i} ({nodes[i].name!r}) is read, which has {count}")
+    return nodes[i], k
+
+
+def _node(row: dict, before: list[Node], where: str) -> Node:
+    name, kind = row["name"], row["op"]
+    if not isinstance(name, str) or not isinstance(kind, str):
+        raise MXNetError("name and op are strings")
     texts: dict[str, str] = {}
     for key in ("param", "attr", "attrs"):  # the first two: before 1.0
         texts.update(row.get(key) or {})
+    if not all(isinstance(value, str) for value in texts.values()):
+        raise MXNetError("attributes are strings")
     texts = hidden(texts)
-    if row["op"] == "null":
-        return Node(None, row["name"], texts)
-    op = registry.get(row["op"])
-    inputs = []
-    for i, k, *_ in row["inputs"]:
-        if not 0 <= i < len(before):
-            raise MXNetError(f"node {row['name']!r} reads node {i}, which does not come before it")
-        inputs.append((before[i], k))
+    if kind == "null":
+        return Node(None, name, texts)
+    op = _operator(kind, texts)
+    inputs = [_entry(before, place) for place in row["inputs"]]
     _move_to_inputs(texts, op.inputs, inputs)
-    node = Node(op, row["name"], texts, inputs)
+    subgraphs = [_entries(sub, f"{where}, subgraph {i}") for i, sub in enumerate(row.get("subgraphs") or [])]
+    node = Node(op, name, texts, inputs, subgraphs=subgraphs)
+    if subgraphs or kind in SUBGRAPHS:
+        from core.symbol.control_flow import check_wiring
+
+        check_wiring(node)
     for slot in node.slots[len(inputs) :]:  # before 0.9 files left auxiliary states out
         node.inputs.append((Node(None, f"{node.name}_{slot}", variable_texts(op, slot, texts)), 0))
+    if len(node.slots) != len(node.inputs):
+        raise MXNetError(f"{kind} takes {', '.join(node.slots) or 'nothing'}; {len(node.inputs)} inputs are given")
     return node
+
+
+def _operator(kind: str, texts: dict[str, str]) -> registry.Operator:
+    if kind != "Custom":
+        return registry.get(kind)
+    from core.symbol.custom import entry  # which imports this module
+
+    op_type = texts.get("op_type")
+    if op_type is None:
+        raise MXNetError("Custom: attribute 'op_type' is required")
+    return entry(op_type, {key: text for key, text in texts.items() if key not in ("op_type", "num_args")})
 
 
 def _move_to_inputs(texts: dict[str, str], slots: list[str], inputs: list[Entry]) -> None:

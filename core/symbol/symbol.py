@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import numbers
 import warnings
 
@@ -67,12 +68,12 @@ class Symbol:
                 raise ValueError(f"{problem} called {index!r}.{nearest(index, names)}")
             index = names.index(index)
         if isinstance(index, slice):
-            return Symbol(self._entries[index])
+            return type(self)(self._entries[index])
         if not isinstance(index, numbers.Integral):
             raise TypeError(f"outputs are picked by int, slice or name, given {index!r}")
         if not 0 <= index < len(self._entries):
             raise IndexError(f"output {index} of a symbol with {len(self._entries)} outputs")
-        return self if len(self._entries) == 1 else Symbol([self._entries[index]])
+        return self if len(self._entries) == 1 else type(self)([self._entries[index]])
 
     def list_arguments(self) -> list[str]:
         """Names of the variables, without auxiliary states, inputs first."""
@@ -269,6 +270,23 @@ class Symbol:
         """The outputs for arrays given by name."""
         return self.bind(ctx, kwargs, grad_req="null").forward()
 
+    def gradient(self, wrt) -> Symbol:
+        """The gradients of the sum of all outputs by the variables called `wrt` (a name or a list), as a symbol."""
+        from core.symbol.gradient import gradient
+
+        return gradient(self, [wrt] if isinstance(wrt, str) else list(wrt))
+
+    grad = gradient
+
+    def optimize_for(self, backend, args=None, aux=None, ctx=None, shape_dict=None, type_dict=None, stype_dict=None,
+                     skip_infer=False, **kwargs):  # fmt: skip
+        """The symbol itself: graphs are compiled when they are run, so there are no backends to choose from."""
+        return self
+
+    def get_backend_symbol(self, backend) -> Symbol:
+        """The symbol itself (see `optimize_for`)."""
+        return self
+
     # ------------------------------------------------------------------ arithmetic
 
     __hash__ = object.__hash__
@@ -302,10 +320,14 @@ class Symbol:
         return _call("cast", self, dtype=dtype, **kwargs)
 
     def as_nd_ndarray(self) -> Symbol:
-        """The symbol itself: what it computes takes the kind of the arrays that it is bound to."""
+        """The symbol itself."""
         return self
 
-    as_np_ndarray = as_nd_ndarray
+    def as_np_ndarray(self):
+        """The same outputs with NumPy's semantics (see `core.symbol.numpy`)."""
+        from core.symbol.numpy import _Symbol
+
+        return _Symbol(self._entries)
 
 
 def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, init=None, stype=None, profiler_scope=None,
@@ -372,21 +394,33 @@ _INFIX = {
 }
 
 
-def _install_infix() -> None:
-    for method, (array_op, array_hint, scalar_op, scalar_hint, reverse_op, reverse_hint) in _INFIX.items():
+def install_infix(cls: type, table: dict) -> None:
+    """Gives a class of symbols its infix methods, from rows as in `_INFIX`."""
+    for method, (array_op, array_hint, scalar_op, scalar_hint, reverse_op, reverse_hint) in table.items():
 
         def infix(self, other, op=array_op, hint=array_hint, scalar=scalar_op, scalar_hint=scalar_hint):
             if isinstance(other, Symbol):
-                return front(TABLE[op], hint, Symbol)(self, other)
-            return front(TABLE[scalar], scalar_hint, Symbol)(self, scalar=_number(other))
+                return front(TABLE[op], hint, cls)(self, other)
+            return front(TABLE[scalar], scalar_hint, cls)(self, scalar=_number(other))
 
-        setattr(Symbol, f"__{method}__", infix)
+        setattr(cls, f"__{method}__", infix)
         if reverse_op is not None:
 
             def reflected(self, other, op=reverse_op, hint=reverse_hint):
-                return front(TABLE[op], hint, Symbol)(self, scalar=_number(other))
+                return front(TABLE[op], hint, cls)(self, scalar=_number(other))
 
-            setattr(Symbol, f"__r{method}__", reflected)
+            setattr(cls, f"__r{method}__", reflected)
+
+
+def install_methods(cls: type, functions: dict) -> None:
+    """Makes functions of a symbol methods of its class."""
+    for name, function in functions.items():
+
+        def method(self, *args, _function=function, **kwargs):
+            return _function(self, *args, **kwargs)
+
+        method.__name__, method.__doc__ = name, f"The function `{name}` of this symbol."
+        setattr(cls, name, method)
 
 
 def _number(value):
@@ -395,21 +429,16 @@ def _number(value):
     return value
 
 
-def _call(name: str, *args, **kwargs) -> Symbol:
-    return front(TABLE[name], name, Symbol)(*args, **kwargs)
+def _call(name: str, symbol: Symbol, *args, **kwargs) -> Symbol:
+    return front(TABLE[name], name, type(symbol))(symbol, *args, **kwargs)
 
 
-def _install_methods() -> None:
+def _install_operators() -> None:
     from core.ndarray.ndarray import METHODS
 
     for name in (*METHODS, "broadcast_to", "broadcast_like"):
         if name not in Symbol.__dict__:
-
-            def method(self, *args, _name=name, **kwargs):
-                return _call(_name, self, *args, **kwargs)
-
-            method.__name__, method.__doc__ = name, f"The operator `{name}` of this symbol."
-            setattr(Symbol, name, method)
+            install_methods(Symbol, {name: functools.partial(_call, name)})
     for name in ("asnumpy", "asscalar", "wait_to_read", "copy", "as_in_context", "detach", "backward"):
 
         def refuse(self, *args, _name=name, **kwargs):
@@ -430,5 +459,5 @@ def _shown(node: Node) -> dict[str, str]:
     return shown
 
 
-_install_infix()
-_install_methods()
+install_infix(Symbol, _INFIX)
+_install_operators()

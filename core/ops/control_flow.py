@@ -1,0 +1,63 @@
+"""Loops and branches in graphs: the entries that hold subgraphs. `core.symbol.control_flow` makes and runs them."""
+
+from __future__ import annotations
+
+from core.base import MXNetError
+from core.ops.attributes import Int, Shape
+from core.ops.registry import operator
+
+# operator -> the number of its subgraphs
+SUBGRAPHS = {"_foreach": 1, "_while_loop": 2, "_cond": 3, "_gradient": 1}
+
+
+def _outputs(attrs: dict) -> int:
+    return attrs["num_outputs"]
+
+
+def _refuse(name: str):
+    raise MXNetError(f"{name} is part of a graph: call contrib.{name.lstrip('_')} with functions instead")
+
+
+@operator("_foreach", outputs=_outputs)
+def foreach(
+    *data,
+    num_outputs: Int,
+    num_out_data: Int,
+    in_state_locs: Shape = (),
+    in_data_locs: Shape = (),
+    remain_locs: Shape = (),
+):
+    """Runs a subgraph over axis 0 of some inputs, with states; the `locs` are places in the subgraph's inputs."""
+    _refuse("_foreach")
+
+
+@operator("_while_loop", outputs=_outputs)
+def while_loop(
+    *data,
+    num_outputs: Int,
+    num_out_data: Int,
+    max_iterations: Int,
+    cond_input_locs: Shape = (),
+    func_input_locs: Shape = (),
+    func_var_locs: Shape = (),
+):
+    """Runs a subgraph while another one gives true; the `locs` are places among the inputs of the node."""
+    _refuse("_while_loop")
+
+
+@operator("_cond", outputs=_outputs)
+def cond(
+    *data,
+    num_outputs: Int,
+    cond_input_locs: Shape = (),
+    then_input_locs: Shape = (),
+    else_input_locs: Shape = (),
+):
+    """Runs one of two subgraphs as a third one tells; the `locs` are places among the inputs of the node."""
+    _refuse("_cond")
+
+
+@operator("_gradient", outputs=_outputs)
+def gradient(*data, num_outputs: Int, wrt: Shape):
+    """Gradients of the sum of a subgraph's outputs by some of its inputs (`core.symbol.gradient`)."""
+    _refuse("_gradient")

@@ -1,0 +1,427 @@
+"""Loops and branches over symbols: `sym.contrib.foreach`, `while_loop` and `cond`, and how a graph runs them.
+
+The functions that a user gives are called once, on variables; what they make becomes a subgraph of one node. What a
+subgraph reads from outside is an input of that node, which the attributes called `..._locs` place (the layout is that of
+MXNet 1.9.1, which reads the JSON of such graphs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from core import storage
+from core.attribute import AttrScope
+from core.base import MXNetError
+from core.context import cpu
+from core.dtypes import dtype_name
+from core.name import NameManager
+from core.ndarray import NDArray, control_flow
+from core.ops.control_flow import SUBGRAPHS
+from core.ops.registry import TABLE
+from core.symbol import graph
+from core.symbol.graph import Entry, Node
+from core.symbol.symbol import Symbol
+
+SUBGRAPH = "__subgraph_name__"  # the attribute that tells the nodes of a subgraph from those that it reads
+
+
+def foreach(body, data, init_states, name="foreach"):
+    """Runs `body(slice, states) -> (output, states)` over axis 0 of `data` (a symbol or a list of symbols).
+
+    Gives (outputs stacked along a new axis 0, last states), each a symbol or a list as `body` gives them. Data and states
+    must be used by `body`.
+    """
+    flat_data, flat_states = _flat(data), _flat(init_states)
+    with _Subgraph(name) as scope:
+        slices, states = scope.variables(flat_data), scope.variables(flat_states)
+        outputs, new_states = body(_like(data, slices), _like(init_states, states))
+        flat_outputs, flat_new = _flat(outputs), _flat(new_states)
+        if len(flat_new) != len(flat_states):
+            raise ValueError(f"foreach: body gives {len(flat_new)} states, it got {len(flat_states)}")
+        sub = scope.cut([*flat_outputs, *flat_new])
+    for what, variables in (("data", slices), ("states", states)):
+        if any(v.name not in sub.names for v in variables):
+            raise AssertionError(f"foreach: all {what} have to be used in the body")
+    own = {v.name for v in (*slices, *states)}
+    free = [n for n in sub.names if n not in own]
+    made = _node(
+        "_foreach",
+        name,
+        [s._entries[0] for s in (*flat_data, *flat_states)] + [sub.outside[n] for n in free],
+        [sub],
+        num_outputs=len(sub.entries),
+        num_out_data=len(flat_outputs),
+        in_data_locs=[sub.names.index(v.name) for v in slices],
+        in_state_locs=[sub.names.index(v.name) for v in states],
+        remain_locs=[sub.names.index(n) for n in free],
+    )
+    return _like(outputs, made[: len(flat_outputs)]), _like(new_states, made[len(flat_outputs) :])
+
+
+def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
+    """Runs `func(*loop_vars) -> (step output, new loop_vars)` while `cond(*loop_vars)` holds, `max_iterations` times at most.
+
+    Gives (outputs stacked along a new axis 0, padded to `max_iterations` rows, last loop_vars).
+    """
+    if max_iterations is None:
+        raise ValueError("while_loop needs max_iterations")
+    try:
+        limit = int(max_iterations)
+    except (TypeError, ValueError):
+        raise ValueError(f"max_iterations is an int, given {max_iterations!r}") from None
+    loop = _flat(loop_vars)
+    if not loop:
+        raise ValueError("while_loop needs at least one loop variable")
+    with _Subgraph(f"{name}_cond") as scope:
+        tested = scope.variables(loop)
+        cond_sub = scope.cut(_flat(cond(*tested)))
+    with _Subgraph(f"{name}_func") as scope:
+        variables = scope.variables(loop)
+        outputs, new = func(*variables)
+        flat_outputs, flat_new = _flat([] if outputs is None else outputs), _flat(new)
+        if len(flat_new) != len(loop):
+            raise ValueError(f"while_loop: func gives {len(flat_new)} variables, it got {len(loop)}")
+        func_sub = scope.cut([*flat_outputs, *flat_new])
+    entries = [s._entries[0] for s in loop]
+    places = []
+    for sub, own in ((cond_sub, tested), (func_sub, variables)):
+        of_loop = {v.name: k for k, v in enumerate(own)}
+        places.append([of_loop[n] if n in of_loop else _place(entries, sub.outside[n]) for n in sub.names])
+    made = _node(
+        "_while_loop",
+        name,
+        entries,
+        [cond_sub, func_sub],
+        num_outputs=len(func_sub.entries),
+        num_out_data=len(flat_outputs),
+        max_iterations=limit,
+        cond_input_locs=places[0],
+        func_input_locs=places[1],
+        func_var_locs=[func_sub.names.index(v.name) if v.name in func_sub.names else -1 for v in variables],
+    )
+    count = len(flat_outputs)
+    return _like([] if outputs is None else outputs, made[:count]), made[count:]
+
+
+def cond(pred, then_func, else_func, name="cond"):
+    """`then_func()` where the scalar `pred` is true, else `else_func()`; both give symbols of the same number and kind."""
+    subs, results = [], []
+    for kind, function in (("pred", lambda: pred), ("then", then_func), ("else", else_func)):
+        with _Subgraph(f"{name}_{kind}") as scope:
+            results.append(function())
+            subs.append(scope.cut(_flat(results[-1])))
+    if len(subs[1].entries) != len(subs[2].entries):
+        raise ValueError(f"cond: {len(subs[1].entries)} outputs in one branch, {len(subs[2].entries)} in the other")
+    if len(subs[0].entries) != 1:
+        raise ValueError("cond: pred is to be a symbol of one output")
+    entries: list[Entry] = []
+    places = [[_place(entries, sub.outside[n]) for n in sub.names] for sub in subs]
+    made = _node(
+        "_cond",
+        name,
+        entries,
+        subs,
+        num_outputs=len(subs[1].entries),
+        cond_input_locs=places[0],
+        then_input_locs=places[1],
+        else_input_locs=places[2],
+    )
+    return _like(results[1], made)
+
+
+def run(node: Node, inputs: Sequence) -> list:
+    """The outputs of a node with subgraphs on arrays, step by step and on the tape."""
+    attrs = node.parsed
+    if node.op.name == "_foreach":
+        body, data, states = _foreach_parts(node, inputs)
+        outputs, states = control_flow.foreach(lambda slices, s: body(slices, s), data, states)
+        return [*outputs, *states]
+    if node.op.name == "_while_loop":
+        test, step, variables = _while_parts(node, inputs)
+        outputs, last = control_flow.while_loop(test, step, variables, attrs["max_iterations"])
+        if not outputs and attrs["num_out_data"]:
+            shapes = infer(node, [_meta(x.shape, dtype_name(x.dtype)) for x in inputs])[: attrs["num_out_data"]]
+            kind, ctx = type(inputs[0]), inputs[0]._ctx
+            outputs = [kind._wrap(storage.zeros(s.shape, s.dtype, ctx), ctx) for s in shapes]
+        return [*outputs, *last]
+    if node.op.name == "_gradient":
+        from core.symbol.gradient import run as run_gradient
+
+        return run_gradient(node, inputs)
+    branches = [
+        _callable(sub, [inputs[k] for k in attrs[f"{kind}_input_locs"]], inputs[0]) for kind, sub in _parts(node)
+    ]
+    return control_flow.cond(branches[0]()[0], branches[1], branches[2])
+
+
+def infer(node: Node, inputs: Sequence) -> list:
+    """The outputs of a node with subgraphs on arrays without memory: one step tells all shapes."""
+    attrs = node.parsed
+    if node.op.name == "_foreach":
+        body, data, states = _foreach_parts(node, inputs)
+        outputs, states = body([x[0] for x in data], states)
+        steps = data[0].shape[0] if data else 0
+        return [*(_meta((steps, *x.shape), dtype_name(x.dtype)) for x in outputs), *states]
+    if node.op.name == "_while_loop":
+        _, step, variables = _while_parts(node, inputs)
+        outputs, last = step(*variables)
+        return [*(_meta((attrs["max_iterations"], *x.shape), dtype_name(x.dtype)) for x in outputs), *last]
+    if node.op.name == "_gradient":
+        return [inputs[k] for k in attrs["wrt"]]
+    kind, sub = _parts(node)[1]
+    return _callable(sub, [inputs[k] for k in attrs[f"{kind}_input_locs"]], inputs[0])()
+
+
+def parameter_shapes(node: Node, found: list, infer_shapes: Callable) -> list:
+    """Shapes of the node's inputs, with those that its subgraphs tell of their variables filled in."""
+    found = list(found)
+    for places, names, drop_axis, sub in _wiring(node):
+        known = {n: found[k][1:] if d else found[k] for n, k, d in zip(names, places, drop_axis) if k >= 0 and found[k]}
+        inside, _ = infer_shapes(sub, known)
+        for n, k, d in zip(names, places, drop_axis):
+            if k >= 0 and not found[k] and inside.get(n) and not d:
+                found[k] = inside[n]
+    return found
+
+
+def check_wiring(node: Node) -> None:
+    """MXNetError where the attributes of a node from a file do not fit its inputs and subgraphs."""
+    attrs, wanted = node.parsed, SUBGRAPHS.get(node.op.name, 0)
+    if len(node.subgraphs) != wanted:
+        raise MXNetError(f"{node.op.name} has {wanted} subgraphs, {len(node.subgraphs)} are given")
+    if node.op.name == "_foreach":
+        places = [*attrs["in_data_locs"], *attrs["in_state_locs"], *attrs["remain_locs"]]
+        states = len(node.subgraphs[0]) - attrs["num_out_data"]
+        good = sorted(places) == list(range(len(_names(node.subgraphs[0])))) and len(places) == len(node.inputs)
+        good = good and states == len(attrs["in_state_locs"]) and len(attrs["in_data_locs"]) > 0
+        results = len(node.subgraphs[0])
+    else:
+        wiring = _wiring(node)
+        good = all(
+            len(places) == len(names) and all(0 <= k < len(node.inputs) for k in places)
+            for places, names, _, _ in wiring
+        )
+        results = len(node.subgraphs[-1])
+        if node.op.name == "_gradient":
+            results = len(attrs["wrt"])
+            good = good and results > 0 and all(0 <= k < len(node.inputs) for k in attrs["wrt"])
+        elif node.op.name == "_while_loop":
+            good = good and 0 < results - attrs["num_out_data"] <= len(node.inputs) and attrs["num_out_data"] >= 0
+        else:
+            good = good and results == len(node.subgraphs[1])
+    if not good or results != attrs["num_outputs"] or any(len(sub) == 0 for sub in node.subgraphs):
+        raise MXNetError(f"{node.op.name} {node.name!r}: its attributes do not fit its inputs and subgraphs")
+
+
+def auxiliary_places(node: Node) -> set[int]:
+    """Which inputs of the node hold states of operators in its subgraphs."""
+    places = set()
+    for where, names, _, sub in _wiring(node):
+        nodes = graph.order(sub)
+        states = graph.auxiliaries(nodes)
+        inside = {n.name for n in nodes if id(n) in states}
+        places |= {k for n, k in zip(names, where) if n in inside}
+    return places
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+class _Subgraph:
+    """While it is entered, nodes are marked as belonging to one subgraph; `cut` then takes them out."""
+
+    _counts: dict[str, int] = {}
+
+    def __init__(self, name: str):
+        count = self._counts.get(name, 0)
+        self._counts[name] = count + 1
+        self.name = f"{name}{count}"
+        self._scope = AttrScope(**{SUBGRAPH: self.name})
+        self._own: dict[int, Node] = {}
+        self._names: set[str] = set()
+
+    def __enter__(self):
+        self._scope.__enter__()
+        return self
+
+    def __exit__(self, *exception):
+        self._scope.__exit__(*exception)
+
+    def variables(self, symbols: list[Symbol]) -> list[Symbol]:
+        """One variable of the subgraph for each symbol that comes in."""
+        made = []
+        for symbol in symbols:
+            node, k = symbol._entries[0]
+            name = f"{node.name}-{k}"
+            if name in self._names:  # the same symbol comes in twice
+                name = f"{name}-{len(self._names)}"
+            self._names.add(name)
+            variable = Node(None, name, {SUBGRAPH: self.name})
+            self._own[id(variable)] = variable
+            made.append(type(symbol)([(variable, 0)]))
+        return made
+
+    def cut(self, outputs: list[Symbol]) -> _Cut:
+        """The subgraph that computes the outputs; what it reads from outside becomes variables."""
+        heads, seen = [], set()
+        for symbol in outputs:
+            entry = symbol._entries[0]
+            key = id(entry[0]), entry[1]
+            if entry[0].op is None or entry[0].attrs.get(SUBGRAPH) != self.name or key in seen:
+                # An output is made by a node of the subgraph, and by no other output.
+                entry = _single_node("_copy", "identity", [entry])
+            seen.add(key)
+            heads.append(entry)
+        inner: dict[int, Node] = {}
+        variables: dict[tuple[int, int], Node] = {}
+        outside: dict[str, Entry] = {}
+
+        def moved(entry: Entry) -> Entry:
+            node, k = entry
+            if id(node) in inner:
+                return inner[id(node)], k
+            key = id(node), k
+            if key not in variables:
+                name = node.name if node.op is None else node.output_name(k)
+                if outside.setdefault(name, entry) != entry:
+                    raise MXNetError(
+                        f"a loop or branch reads two different things called {name!r}; give one another name"
+                    )
+                variables[key] = Node(None, name, dict(node.attrs) if node.op is None else {})
+            return variables[key], 0
+
+        for node in graph.order(heads):
+            if node.op is None:
+                if id(node) in self._own:
+                    inner[id(node)] = node
+            elif node.attrs.get(SUBGRAPH) == self.name:
+                inner[id(node)] = node.with_inputs([moved(e) for e in node.inputs])
+        return _Cut([moved(e) for e in heads], outside)
+
+
+class _Cut:
+    """A subgraph: its outputs, the names of its variables in order, and what is behind those from outside."""
+
+    def __init__(self, entries: list[Entry], outside: dict[str, Entry]):
+        self.entries, self.outside = entries, outside
+        self.names = [n.name for n in graph.order(entries) if n.op is None]
+
+
+def _node(op_name: str, name: str, inputs: list[Entry], subs: list[_Cut], **attrs) -> list[Symbol]:
+    op = TABLE[op_name]
+    name = NameManager.current().get(None if name == op_name.lstrip("_") else name, op_name)
+    texts = graph.hidden(AttrScope.current().get())
+    texts |= {key: str(value) for key, value in attrs.items()} | {"num_args": str(len(inputs) + len(subs))}
+    node = Node(op, name, texts, inputs, subgraphs=[sub.entries for sub in subs])
+    return [Symbol([(node, k)]) for k in range(node.outputs)]
+
+
+def _single_node(op_name: str, hint: str, inputs: list[Entry]) -> Entry:
+    name = NameManager.current().get(None, hint)
+    return Node(TABLE[op_name], name, graph.hidden(AttrScope.current().get()), inputs), 0
+
+
+def _place(entries: list[Entry], entry: Entry) -> int:
+    if entry not in entries:
+        entries.append(entry)
+    return entries.index(entry)
+
+
+def _names(sub: list[Entry]) -> list[str]:
+    return [n.name for n in graph.order(sub) if n.op is None]
+
+
+def _parts(node: Node) -> list[tuple[str, list[Entry]]]:
+    return list(zip(("cond", "then", "else"), node.subgraphs, strict=True))
+
+
+def _callable(sub: list[Entry], values: Sequence, like) -> Callable[[], list]:
+    return lambda: graph.run(sub, dict(zip(_names(sub), values, strict=True)), like._ctx, type(like))
+
+
+def _foreach_parts(node: Node, inputs: Sequence):
+    """(body on lists of slices and states, data, states)."""
+    attrs, (sub,) = node.parsed, node.subgraphs
+    names = _names(sub)
+    data_places, state_places = attrs["in_data_locs"], attrs["in_state_locs"]
+    data = list(inputs[: len(data_places)])
+    states = list(inputs[len(data) : len(data) + len(state_places)])
+    free = {names[k]: x for k, x in zip(attrs["remain_locs"], inputs[len(data) + len(states) :], strict=True)}
+    like, count = inputs[0], attrs["num_out_data"]
+
+    def body(slices, states):
+        values = dict(free)
+        values |= {names[k]: x for k, x in zip(data_places, slices, strict=True)}
+        values |= {names[k]: x for k, x in zip(state_places, states, strict=True)}
+        results = graph.run(sub, values, like._ctx, type(like))
+        return results[:count], results[count:]
+
+    return body, data, states
+
+
+def _while_parts(node: Node, inputs: Sequence):
+    """(test, step, loop variables)."""
+    attrs, (test, step) = node.parsed, node.subgraphs
+    loop = len(step) - attrs["num_out_data"]
+
+    def caller(sub, places):
+        names = _names(sub)
+
+        def call(*variables):
+            values = {n: variables[k] if k < loop else inputs[k] for n, k in zip(names, places, strict=True)}
+            return graph.run(sub, values, inputs[0]._ctx, type(inputs[0]))
+
+        return call
+
+    run_test, run_step = caller(test, attrs["cond_input_locs"]), caller(step, attrs["func_input_locs"])
+    count = attrs["num_out_data"]
+
+    def stepped(*variables):
+        results = run_step(*variables)
+        return results[:count], results[count:]
+
+    return lambda *variables: run_test(*variables)[0], stepped, list(inputs[:loop])
+
+
+def _wiring(node: Node) -> list[tuple[Sequence[int], list[str], list[bool], list[Entry]]]:
+    """For each subgraph: the node's inputs that its variables stand for, their names, which of them are slices."""
+    attrs = node.parsed
+    if node.op.name == "_foreach":
+        (sub,) = node.subgraphs
+        names = _names(sub)
+        order = [*attrs["in_data_locs"], *attrs["in_state_locs"], *attrs["remain_locs"]]
+        sliced = len(attrs["in_data_locs"])
+        return [(range(len(order)), [names[k] for k in order], [i < sliced for i in range(len(order))], sub)]
+    if node.op.name == "_gradient":
+        names = _names(node.subgraphs[0])
+        return [(range(len(names)), names, [False] * len(names), node.subgraphs[0])]
+    kinds = ("cond", "func") if node.op.name == "_while_loop" else ("cond", "then", "else")
+    return [
+        (places, _names(sub), [False] * len(places), sub)
+        for kind, sub in zip(kinds, node.subgraphs, strict=True)
+        for places in [attrs[f"{kind}_input_locs"]]
+    ]
+
+
+def _meta(shape, dtype: str) -> NDArray:
+    return NDArray._wrap(storage.meta(shape, dtype), cpu())
+
+
+def _flat(value) -> list[Symbol]:
+    if isinstance(value, Symbol):
+        return list(value)
+    if isinstance(value, (list, tuple)):
+        return [s for part in value for s in _flat(part)]
+    raise TypeError(f"loops and branches give symbols or lists of symbols, got {type(value).__name__}")
+
+
+def _like(pattern, flat: list[Symbol]):
+    """The flat list in the nesting of `pattern`."""
+    flat = list(flat)
+
+    def take(part):
+        if isinstance(part, Symbol):
+            return flat.pop(0) if len(part) == 1 else [flat.pop(0) for _ in range(len(part))]
+        return [take(p) for p in part]
+
+    return take(pattern)

@@ -1,0 +1,215 @@
+"""`sym.np`: NumPy's functions over symbols, and the symbols whose operators have NumPy's semantics."""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as onp
+
+from core.base import nearest
+from core.ops.registry import TABLE
+from core.symbol.compose import front
+from core.symbol.symbol import Symbol, install_infix, install_methods
+
+pi, e, inf, nan, newaxis = onp.pi, onp.e, onp.inf, onp.nan, None
+
+
+class _Symbol(Symbol):
+    """A symbol with NumPy's semantics: operators broadcast and promote, `[]` takes slices (MXNet's class of that name)."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key):
+        """Parts of the array: ints, slices, None and Ellipsis. Of a symbol of several outputs, an output."""
+        if len(self) > 1 or isinstance(key, str):
+            return super().__getitem__(key)
+        keys = list(key) if isinstance(key, tuple) else [key]
+        rank_unknown = Ellipsis in keys
+        if rank_unknown and any(isinstance(k, numbers.Integral) or k is None for k in keys[keys.index(Ellipsis) :]):
+            raise TypeError("a symbol has no rank yet: after ... only whole slices can follow")
+        keys = [k for k in keys if k is not Ellipsis]
+        result, axis, begin, end, step = self, 0, [], [], []
+        for k in keys:
+            if k is None:
+                continue
+            if isinstance(k, numbers.Integral):
+                begin, end, step = [*begin, int(k)], [*end, int(k) + 1 if k != -1 else None], [*step, 1]
+            elif isinstance(k, slice):
+                begin, end, step = [*begin, k.start], [*end, k.stop], [*step, k.step]
+            else:
+                raise TypeError(f"parts of a symbol are taken by ints, slices, None and Ellipsis, given {k!r}")
+        if begin:
+            result = _call("slice", result, begin=tuple(begin), end=tuple(end), step=tuple(step))
+        squeezed = [i for i, k in enumerate(k for k in keys if k is not None) if isinstance(k, numbers.Integral)]
+        if squeezed:
+            result = _call("squeeze", result, axis=tuple(squeezed))
+        for k in keys:
+            if k is None:
+                result = _call("expand_dims", result, axis=axis)
+            axis += not isinstance(k, numbers.Integral)
+        return result
+
+    def __iter__(self):
+        if len(self) == 1:
+            raise TypeError("a symbol of one output has no length yet, so it cannot be iterated over")
+        return super().__iter__()
+
+    def __matmul__(self, other):
+        return _call("_npi_matmul", self, other)
+
+    def as_nd_ndarray(self) -> Symbol:
+        """The symbol with the semantics of `sym`."""
+        return Symbol(self._entries)
+
+    def as_np_ndarray(self) -> _Symbol:
+        """The symbol itself."""
+        return self
+
+    def reshape(self, *shape, **kwargs):
+        """The same elements in another shape; -1 takes what is left."""
+        shape = shape[0] if len(shape) == 1 and not isinstance(shape[0], numbers.Integral) else shape
+        return _call("_npi_reshape", self, newshape=tuple(kwargs.pop("newshape", kwargs.pop("shape", shape))))
+
+    @property
+    def T(self):
+        """The array with its axes reversed."""
+        return _call("transpose", self)
+
+
+def __getattr__(name: str):
+    for prefix in ("_npi_", "_np_"):
+        if prefix + name in TABLE:
+            value = front(TABLE[prefix + name], prefix + name, _Symbol)
+            break
+    else:
+        from core.numpy.functions import UNARY
+
+        op = UNARY.get(name) or _SAME.get(name)
+        if op is None:
+            raise AttributeError(f"sym.np has no function {name!r}.{nearest(name, __dir__())}")
+        value = front(TABLE[op], op, _Symbol)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    from core.numpy.functions import UNARY
+
+    prefixed = {n.removeprefix(p) for p in ("_npi_", "_np_") for n in TABLE if n.startswith(p)}
+    return sorted({*prefixed, *UNARY, *_SAME, *(n for n in globals() if not n.startswith("_"))})
+
+
+# ---------------------------------------------------------------------------------------------- creation
+
+
+def zeros(shape, dtype="float32", **kwargs) -> _Symbol:
+    """Zeros."""
+    return _call("_zeros", shape=shape, dtype=dtype or "float32")
+
+
+def ones(shape, dtype="float32", **kwargs) -> _Symbol:
+    """Ones."""
+    return _call("_ones", shape=shape, dtype=dtype or "float32")
+
+
+def full(shape, fill_value, dtype="float32", **kwargs) -> _Symbol:
+    """One value everywhere."""
+    return _call("_full", shape=shape, value=fill_value, dtype=dtype or "float32")
+
+
+def arange(start, stop=None, step=1, dtype="float32", **kwargs) -> _Symbol:
+    """start, start + step, ... below stop."""
+    return _call("_arange", start=start, stop=stop, step=step, dtype=dtype or "float32")
+
+
+# ---------------------------------------------------------------------------------------------- shapes
+
+
+def concatenate(seq, axis=0, **kwargs) -> _Symbol:
+    """Arrays one after the other along an axis."""
+    return _call("Concat", *seq, dim=axis)
+
+
+def stack(arrays, axis=0, **kwargs) -> _Symbol:
+    """Arrays along a new axis."""
+    return _call("stack", *arrays, axis=axis)
+
+
+def split(ary, indices_or_sections, axis=0) -> _Symbol:
+    """Equal parts, or parts that begin at the given places: a symbol of several outputs."""
+    if isinstance(indices_or_sections, numbers.Integral):
+        return _call("_split_v2", ary, sections=indices_or_sections, axis=axis)
+    return _call("_split_v2", ary, indices=(0, *indices_or_sections), axis=axis)
+
+
+def reshape(a, newshape, order="C") -> _Symbol:
+    """The same elements in another shape; -1 takes what is left."""
+    return _call("_npi_reshape", a, newshape=newshape, order=order)
+
+
+def transpose(a, axes=None) -> _Symbol:
+    """The array with its axes in another order, reversed by default."""
+    return _call("transpose", a, **({} if axes is None else {"axes": axes}))
+
+
+def swapaxes(a, axis1, axis2) -> _Symbol:
+    """The array with two axes exchanged."""
+    return _call("SwapAxis", a, dim1=axis1, dim2=axis2)
+
+
+def broadcast_to(array, shape) -> _Symbol:
+    """The array repeated to a shape."""
+    return _call("broadcast_to", array, shape=shape)
+
+
+def take(a, indices, axis=None, mode="clip", **kwargs) -> _Symbol:
+    """Elements at the given places of an axis, or of the flat array."""
+    if axis is None:
+        a, axis = _call("_npi_reshape", a, newshape=(-1,)), 0
+    return _call("take", a, indices, axis=axis, mode=mode)
+
+
+def dot(a, b, **kwargs) -> _Symbol:
+    """Product over the last axis of a and the first of b that matrices share."""
+    return _call("_npi_matmul", a, b)
+
+
+# NumPy's name -> operator of the table with the same arguments
+_SAME = {
+    "expand_dims": "expand_dims", "squeeze": "squeeze", "tile": "tile", "repeat": "repeat", "clip": "clip",
+    "cumsum": "cumsum", "flip": "reverse", "zeros_like": "zeros_like", "ones_like": "ones_like",
+}  # fmt: skip
+
+
+def _call(name: str, *args, **kwargs) -> _Symbol:
+    return front(TABLE[name], name, _Symbol)(*args, **kwargs)
+
+
+install_infix(
+    _Symbol,
+    {
+        method: (f"_npi_{name}", f"_npi_{name}", *[f"_npi_{name}_scalar"] * 2, *[reverse] * 2)
+        for method, (name, reverse) in {
+            "add": ("add", "_npi_add_scalar"),
+            "sub": ("subtract", "_npi_rsubtract_scalar"),
+            "mul": ("multiply", "_npi_multiply_scalar"),
+            "truediv": ("true_divide", "_npi_rtrue_divide_scalar"),
+            "mod": ("mod", "_npi_rmod_scalar"),
+            "pow": ("power", "_npi_rpower_scalar"),
+            "eq": ("equal", None),
+            "ne": ("not_equal", None),
+            "lt": ("less", None),
+            "le": ("less_equal", None),
+            "gt": ("greater", None),
+            "ge": ("greater_equal", None),
+        }.items()
+    },
+)
+_Symbol.__hash__ = Symbol.__hash__
+install_methods(
+    _Symbol, {name: globals()[name] for name in ("take", "swapaxes", "transpose", "broadcast_to", "dot", "split")}
+)
+install_methods(
+    _Symbol,
+    {n: __getattr__(n) for n in ("sum", "mean", "max", "min", "prod", "std", "var", "argmax", "argmin", "all", "any")},
+)
