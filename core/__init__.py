@@ -24,9 +24,9 @@ __version__ = "1.9.1"
 
 # Modules by their own names, then by the short ones that programs use.
 _OWN = (
-    "attribute autograd base callback context contrib engine executor image initializer io kvstore library log lr_scheduler "
-    "metric model module monitor name ndarray numpy numpy_extension operator optimizer profiler random recordio registry rtc "
-    "runtime storage symbol test_utils util visualization"
+    "attribute autograd base callback context contrib engine error executor executor_manager image initializer io kvstore "
+    "libinfo library log lr_scheduler metric model module monitor name ndarray numpy numpy_extension onnx operator optimizer "
+    "profiler random recordio registry rnn rtc runtime storage symbol test_utils util visualization"
 ).split()
 _SHORT = {
     "img": "image", "init": "initializer", "kv": "kvstore", "mod": "module", "mon": "monitor", "nd": "ndarray", "np": "numpy",
@@ -38,7 +38,10 @@ _MODULES = {
     **{short: f"{__name__}.{name}" for short, name in _SHORT.items()},
 }
 # values -> the modules that hold them
-_VALUES = {"AttrScope": "core.attribute", "install_as_mxnet": "core.alias", "Executor": "core.executor"}
+_VALUES = {
+    "AttrScope": "core.attribute", "install_as_mxnet": "core.alias", "Executor": "core.executor",
+    **dict.fromkeys("is_np_array is_np_shape np_array np_shape set_np_shape use_np use_np_array use_np_shape".split(), "core.util"),
+}  # fmt: skip
 
 
 def __getattr__(name: str):

@@ -30,6 +30,7 @@ class Executor:
         self._grad_req = _requests(names, grad_req)
         self.outputs: list[NDArray] = []
         self._recorded: list[NDArray] | None = None
+        self._watch: Watch | None = None
 
     @property
     def arg_arrays(self) -> list:
@@ -64,8 +65,9 @@ class Executor:
             for name, grad in self.grad_dict.items():
                 if grad is not None:
                     autograd.mark_variables(values[name], grad, self._grad_req[name])
+        watch = self._watch if self._watch is not None and self._watch.active() else None
         with autograd.record(True) if is_train else autograd.pause():
-            outputs = graph.run(self._symbol._entries, values, self._ctx, NDArray)
+            outputs = graph.run(self._symbol._entries, values, self._ctx, NDArray, watch and watch.forward)
         self._recorded = outputs if is_train else None
         self.outputs = [output.detach() for output in outputs]
         return self.outputs
@@ -82,8 +84,17 @@ class Executor:
             raise ValueError(f"{len(out_grads)} gradients for {len(self._recorded)} outputs")
         pairs = [(o, g) for o, g in zip(self._recorded, out_grads, strict=True) if o._entry is not None]
         if pairs:
+            if self._watch is not None and self._watch.active():
+                self._watch.backward([o for o, _ in pairs], [g for _, g in pairs], is_train)
             autograd.backward([o for o, _ in pairs], [g for _, g in pairs], train_mode=is_train)
         self._recorded = None
+
+    def set_monitor_callback(self, callback, monitor_all: bool = False, active=lambda: True) -> None:
+        """Calls `callback(name, array)` with the outputs and gradients of every operator, and with `monitor_all` its inputs.
+
+        active: whether to look, asked before each pass.
+        """
+        self._watch = Watch(callback, monitor_all, active)
 
     def copy_params_from(self, arg_params, aux_params=None, allow_extra_params: bool = False) -> None:
         """Takes over values by name; ValueError for names that are not there, unless extra ones are allowed."""
@@ -120,6 +131,33 @@ class Executor:
                         f"{name!r} grows from {array.shape} to {new[name].shape}; allow_up_sizing=True allows it"
                     )
         return other
+
+
+class Watch:
+    """Shows a callback what the operators of an executor compute."""
+
+    def __init__(self, callback, inputs_too: bool, active):
+        self.active, self._callback, self._inputs_too = active, callback, inputs_too
+        self._seen: dict[int, tuple] = {}  # of the last forward pass, by id of the node: (node, its inputs)
+
+    def forward(self, node, inputs, outputs) -> None:
+        self._seen[id(node)] = (node, inputs)
+        if self._inputs_too:
+            for slot, array in zip(node.slots, inputs, strict=True):
+                self._callback(f"{node.name}_{slot}", array.detach())
+        for k, array in enumerate(outputs[: node.outputs]):
+            self._callback(node.output_name(k), array.detach())
+
+    def backward(self, heads, head_grads, train_mode: bool) -> None:
+        """Shows the gradients of every operator's inputs, last operator first; zeros where none arrives."""
+        seen, self._seen = list(self._seen.values()), {}
+        tracked = {id(a): a for _, arrays in seen for a in arrays if a._entry is not None}
+        grads = autograd.grad(heads, list(tracked.values()), head_grads, retain_graph=True, train_mode=train_mode)
+        found = dict(zip(tracked, grads, strict=True))
+        for node, arrays in reversed(seen):
+            for k, array in enumerate(arrays):
+                name = f"{node.name}_backward_output{k if len(arrays) > 1 else ''}"
+                self._callback(name, found[id(array)] if id(array) in found else array.zeros_like())
 
 
 def allocate(symbol, ctx, grad_req, type_dict, shapes: dict) -> Executor:

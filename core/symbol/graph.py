@@ -161,10 +161,11 @@ def copy(entries: Iterable[Entry], replace: dict[int, Entry] | None = None) -> l
     return [moved(e) for e in entries]
 
 
-def run(entries: Sequence[Entry], values: dict[str, object], ctx, kind: type) -> list:
+def run(entries: Sequence[Entry], values: dict[str, object], ctx, kind: type, watch: Callable | None = None) -> list:
     """The entries' arrays, by applying the operators to `values` (arrays by variable) in order.
 
-    kind: the class of arrays that operators without inputs make, on `ctx`. MXNetError names a variable without value.
+    kind: the class of arrays that operators without inputs make, on `ctx`. watch(node, inputs, outputs) sees every
+    operator at work. MXNetError names a variable without value.
     """
     nodes = order(entries)
     uses: dict[int, int] = {}
@@ -184,7 +185,10 @@ def run(entries: Sequence[Entry], values: dict[str, object], ctx, kind: type) ->
                 raise MXNetError(f"variable {node.name!r} has no value. Given are: {', '.join(values) or 'none'}")
             results[id(node)] = (values[node.name],)
             continue
-        results[id(node)] = apply(node, [results[id(p)][k] for p, k in node.inputs], make)
+        inputs = [results[id(p)][k] for p, k in node.inputs]
+        results[id(node)] = apply(node, inputs, make)
+        if watch is not None:
+            watch(node, inputs, results[id(node)])
         for parent, _ in node.inputs:  # what nobody will read any more is let go
             uses[id(parent)] -= 1
             if not uses[id(parent)]:

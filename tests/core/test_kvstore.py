@@ -1,0 +1,146 @@
+"""Stores: sums over contexts, updaters, rows, compression, registered classes."""
+
+import numpy as np
+import pytest
+
+import core as mx
+from core.base import MXNetError
+
+SHAPE = (4, 4)
+CONTEXTS = [mx.cpu(i) for i in range(4)]
+
+
+def store(key, stype="default"):
+    kv = mx.kv.create()
+    kv.init(key[0], mx.nd.zeros(SHAPE, stype=stype))
+    kv.init(key[1:], [mx.nd.zeros(SHAPE, stype=stype)] * 3)
+    return kv
+
+
+KEYS = [[3, 5, 7, 11], ["a", "b", "c", "d"]]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_push_sums_over_contexts_and_pull_copies(key):
+    kv = store(key)
+    values = [mx.nd.ones(SHAPE, c) for c in CONTEXTS]
+    kv.push(key[0], values)
+    values[0][:] = 9
+    kv.pull(key[0], out=values)
+    assert all((v.asnumpy() == 4).all() and v.context == c for v, c in zip(values, CONTEXTS))
+    lists = [[mx.nd.ones(SHAPE, c) * 2 for c in CONTEXTS] for _ in range(3)]
+    kv.push(key[1:], lists)
+    kv.pull(key[1:], out=lists)
+    assert all((v.asnumpy() == 8).all() for row in lists for v in row)
+    one = mx.nd.ones(SHAPE)
+    kv.pushpull(key[0], one)
+    assert (one.asnumpy() == 1).all()
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_an_updater_decides_what_is_stored(key):
+    kv, seen = store(key), set()
+
+    def add(k, received, stored):
+        seen.add(k)
+        stored += received
+
+    kv._set_updater(add)
+    lists = [[mx.nd.ones(SHAPE, c) for c in CONTEXTS] for _ in range(3)]
+    for _ in range(4):
+        kv.push(key[1:], lists)
+    kv.pull(key[1:], out=lists)
+    assert all((v.asnumpy() == 16).all() for row in lists for v in row)
+    assert seen == set(key[1:])
+
+
+def test_an_optimizer_in_the_store_keeps_states(tmp_path):
+    def trained(kv, steps):
+        out = mx.nd.zeros(SHAPE)
+        for _ in range(steps):
+            kv.push("w", mx.nd.ones(SHAPE))
+        kv.pull("w", out)
+        return out.asnumpy()
+
+    def fresh(value):
+        kv = mx.kv.create("device")
+        kv.init("w", mx.nd.array(value))
+        kv.set_optimizer(mx.optimizer.SGD(learning_rate=0.1, momentum=0.9))
+        return kv
+
+    kv = fresh(np.ones(SHAPE))
+    np.testing.assert_allclose(trained(kv, 2), 1 - 0.1 - 0.19, rtol=1e-6)
+    kv.save_optimizer_states(str(tmp_path / "states"))
+    other = fresh(trained(kv, 0))
+    other.load_optimizer_states(str(tmp_path / "states"))
+    np.testing.assert_array_equal(trained(other, 2), trained(kv, 2))
+    with pytest.raises(AssertionError, match="set_optimizer"):
+        mx.kv.create().save_optimizer_states("x")
+
+
+def test_rows_of_sparse_values():
+    kv = mx.kv.create()
+    kv.init("e", mx.nd.ones(SHAPE).tostype("row_sparse"))
+    out = [mx.nd.zeros(SHAPE, stype="row_sparse") for _ in range(2)]
+    rows = [mx.nd.array([2, 0, 2], dtype="int64"), mx.nd.array([1], dtype="int64")]
+    kv.row_sparse_pull("e", out=out, row_ids=rows)
+    assert [v.asnumpy()[:, 0].tolist() for v in out] == [[1, 0, 1, 0], [0, 1, 0, 0]]
+    kv.row_sparse_pull("e", out=out, row_ids=rows[1])
+    assert [v.asnumpy()[:, 0].tolist() for v in out] == [[0, 1, 0, 0]] * 2
+    values = [mx.nd.array(np.diag([i, 0, 0, 1.0])).tostype("row_sparse") for i in range(3)]
+    kv.push("e", values)
+    kv.row_sparse_pull("e", out=out, row_ids=mx.nd.arange(4, dtype="int64"))
+    np.testing.assert_array_equal(out[0].asnumpy(), np.diag([3, 0, 0, 3.0]))
+    with pytest.raises(MXNetError, match="row_sparse"):
+        kv.row_sparse_pull("e", out=mx.nd.ones(SHAPE), row_ids=rows[0])
+
+
+def test_compressed_gradients_keep_what_they_lose():
+    kv = mx.kv.create("device")
+    kv.set_gradient_compression({"type": "2bit", "threshold": 0.5})
+    kv.init("w", mx.nd.zeros((4,)))
+    total, out = np.zeros(4), mx.nd.zeros((4,))
+    gradient = np.array([0.2, 0.6, -0.3, -2.0], "float32")
+    for _ in range(6):
+        kv.push("w", mx.nd.array(gradient))
+        kv.pull("w", out)
+        assert set(np.unique(out.asnumpy())) <= {-0.5, 0.0, 0.5}
+        total += out.asnumpy()
+    # 1.2, 3.6 and -1.8 arrive in halves; what exceeds half a threshold a step waits
+    np.testing.assert_allclose(total, [1.0, 3.0, -1.5, -3.0])
+    with pytest.raises(MXNetError, match="device or dist"):
+        mx.kv.create("local").set_gradient_compression({"type": "2bit"})
+
+
+def test_stores_of_users():
+    @mx.kv.KVStoreBase.register
+    class Doubling(mx.kv.TestStore):
+        def pushpull(self, key, value, out=None, priority=0):
+            super().pushpull(key, value, out, priority)
+            for v in value if out is None else out:
+                v *= 2
+
+    kv = mx.kv.create("doubling")
+    values = [mx.nd.ones(SHAPE, c) for c in CONTEXTS]
+    kv.pushpull(1, values)
+    assert (values[2].asnumpy() == 8).all()
+    assert not kv.is_capable("optimizer")
+    del mx.kv.KVStoreBase.kv_registry["doubling"]
+
+
+def test_names_and_mistakes():
+    assert mx.kv.create("local_allreduce_cpu").type == "local_allreduce_cpu"
+    alone = mx.kv.create("dist_sync")
+    assert (alone.rank, alone.num_workers) == (0, 1)
+    with pytest.raises(MXNetError, match="Did you mean 'device'"):
+        mx.kv.create("devise")
+    with pytest.raises(MXNetError, match="dist_sync"):
+        mx.kv.create("dist_async")
+    kv = mx.kv.create()
+    kv.init("a", mx.nd.ones(SHAPE))
+    with pytest.raises(MXNetError, match="already"):
+        kv.init("a", mx.nd.ones(SHAPE))
+    with pytest.raises(MXNetError, match="type str"):
+        kv.init(3, mx.nd.ones(SHAPE))
+    with pytest.raises(MXNetError, match="'b' is not in the store"):
+        kv.pull("b", out=mx.nd.ones(SHAPE))
