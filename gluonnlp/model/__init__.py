@@ -4,11 +4,16 @@ from . import (
     attention_cell,
     bert,
     bert_heads,
+    bilm_encoder,
     block,
     convolutional_encoder,
+    elmo,
+    gnmt,
     highway,
     language_model,
+    lstmpcellwithclip,
     registry,
+    sampled_block,
     seq2seq_encoder_decoder,
     sequence_sampler,
     text_cnn,
@@ -29,11 +34,16 @@ from .bert import (
     RoBERTaModel,
 )
 from .bert_heads import BERTForICSL, BERTForQA, BERTTagger
+from .bilm_encoder import BiLMEncoder
 from .block import GELU, L2Normalization
 from .convolutional_encoder import ConvolutionalEncoder
+from .elmo import ELMoBiLM, ELMoCharacterEncoder
+from .gnmt import GNMTDecoder, GNMTEncoder, GNMTOneStepDecoder, get_gnmt_encoder_decoder
 from .highway import Highway
 from .language_model import AWDRNN, BigRNN, StandardRNN
+from .lstmpcellwithclip import LSTMPCellWithClip
 from .registry import get_model, list_models
+from .sampled_block import ISDense, NCEDense, SparseISDense, SparseNCEDense
 from .seq2seq_encoder_decoder import Seq2SeqDecoder, Seq2SeqEncoder, Seq2SeqOneStepDecoder
 from .sequence_sampler import BeamSearchSampler, BeamSearchScorer, HybridBeamSearchSampler, SequenceSampler
 from .text_cnn import TextCNN
@@ -53,11 +63,16 @@ __all__ = [
     *attention_cell.__all__,
     *bert.__all__,
     *bert_heads.__all__,
+    *bilm_encoder.__all__,
     *block.__all__,
     *convolutional_encoder.__all__,
+    *elmo.__all__,
+    *gnmt.__all__,
     *highway.__all__,
     *language_model.__all__,
+    *lstmpcellwithclip.__all__,
     *registry.__all__,
+    *sampled_block.__all__,
     *seq2seq_encoder_decoder.__all__,
     *sequence_sampler.__all__,
     *text_cnn.__all__,

@@ -224,6 +224,33 @@ def fused_attention(F, query, key, value, length=None, causal=False, scale=None,
     return F._dropout_attention(query, key, value, *counts, scale=scale, causal=causal, p=dropout)
 
 
+# What the names of attention cells stand for: class and settings.
+_ATTENTION = {
+    "scaled_luong": (DotProductAttentionCell, {"scaled": True, "luong_style": True}),
+    "scaled_dot": (DotProductAttentionCell, {"scaled": True}),
+    "dot": (DotProductAttentionCell, {"scaled": False}),
+    "cosine": (DotProductAttentionCell, {"scaled": False, "normalized": True}),
+    "mlp": (MLPAttentionCell, {"normalized": False}),
+    "normed_mlp": (MLPAttentionCell, {"normalized": True}),
+}
+
+
+def make_attention_cell(cell, units, scaled=True, num_heads=None, use_bias=False, dropout=0.0):
+    """The attention cell that `cell` names; a cell is given back as it is."""
+    if not isinstance(cell, str):
+        return cell
+    if cell == "multi_head":
+        base = DotProductAttentionCell(scaled=scaled, dropout=dropout)
+        return MultiHeadAttentionCell(base, units, units, units, num_heads, use_bias=use_bias)
+    if cell not in _ATTENTION:
+        known = ", ".join(["multi_head", *_ATTENTION])
+        raise ValueError(f"an attention cell is one of {known}, got {cell!r}")
+    class_, settings = _ATTENTION[cell]
+    if class_ is DotProductAttentionCell:
+        settings = {**settings, "use_bias": use_bias}
+    return class_(units=units, dropout=dropout, **settings)
+
+
 class _NormalizedScore(HybridBlock):
     """x . g v / |v|."""
 

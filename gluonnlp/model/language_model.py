@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from core.initializer import Uniform
-from gluon import Block, nn, rnn
-from gluon.contrib.rnn import LSTMPCell
+from gluon import nn
 
 from . import train
 
@@ -15,17 +14,17 @@ class AWDRNN(train.AWDRNN):
     __doc__ = train.AWDRNN.__doc__
 
     def forward(self, inputs, begin_state=None):
-        return super().forward(inputs, begin_state)[:2]
+        return self.run(inputs, begin_state)[:2]
 
 
 class StandardRNN(train.StandardRNN):
     __doc__ = train.StandardRNN.__doc__
 
     def forward(self, inputs, begin_state=None):
-        return super().forward(inputs, begin_state)[:2]
+        return self.run(inputs, begin_state)[:2]
 
 
-class BigRNN(Block):
+class BigRNN(train.language_model.ProjectedRNN):
     """LSTM layers with projected states, for large vocabularies (Jozefowicz et al., 2016).
 
     embed_dropout, encode_dropout: rates behind the embedding and behind each layer.
@@ -42,30 +41,17 @@ class BigRNN(Block):
         encode_dropout=0.0,
         **kwargs,
     ):
-        super().__init__(**kwargs)
+        def embedding():
+            return nn.Embedding(vocab_size, embed_size, weight_initializer=Uniform(0.1))
+
+        dropouts = embed_dropout, encode_dropout
+        super().__init__(embedding, embed_size, hidden_size, num_layers, projection_size, dropouts, **kwargs)
         with self.name_scope():
-            self.embedding = nn.HybridSequential()
-            with self.embedding.name_scope():
-                self.embedding.add(nn.Embedding(vocab_size, embed_size, weight_initializer=Uniform(0.1)))
-                if embed_dropout:
-                    self.embedding.add(nn.Dropout(embed_dropout))
-            self.encoder = rnn.SequentialRNNCell()
-            with self.encoder.name_scope():
-                for i in range(num_layers):
-                    width = projection_size if i else embed_size
-                    self.encoder.add(LSTMPCell(hidden_size, projection_size, input_size=width))
-                    if encode_dropout:
-                        self.encoder.add(rnn.DropoutCell(encode_dropout))
             self.decoder = nn.Dense(vocab_size, flatten=False, in_units=projection_size)
 
-    def begin_state(self, **kwargs):
-        """Initial states: projected state and cell of each layer."""
-        return self.encoder.begin_state(**kwargs)
-
     def forward(self, inputs, begin_state):
-        embedded = self.embedding(inputs)
-        encoded, state = self.encoder.unroll(inputs.shape[0], embedded, begin_state, layout="TNC", merge_outputs=True)
-        return self.decoder(encoded), state
+        encoded, states = self.encode(inputs, begin_state)
+        return self.decoder(encoded), states
 
 
 _AWD = {

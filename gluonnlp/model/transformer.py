@@ -10,7 +10,7 @@ import numpy as np
 from core import nd
 from gluon import HybridBlock, nn
 
-from .attention_cell import DotProductAttentionCell, MLPAttentionCell, MultiHeadAttentionCell
+from .attention_cell import make_attention_cell
 from .block import GELU
 from .seq2seq_encoder_decoder import Seq2SeqDecoder, Seq2SeqOneStepDecoder
 
@@ -128,7 +128,9 @@ class TransformerEncoderCell(HybridBlock):
         options = {"weight_initializer": weight_initializer, "bias_initializer": bias_initializer}
         with self.name_scope():
             self.dropout_layer = nn.Dropout(dropout)
-            self.attention_cell = _attention(attention_cell, units, scaled, num_heads, attention_use_bias, dropout)
+            self.attention_cell = make_attention_cell(
+                attention_cell, units, scaled, num_heads, attention_use_bias, dropout
+            )
             self.proj = nn.Dense(
                 units, in_units=units, use_bias=attention_proj_use_bias, flatten=False, prefix="proj_", **options
             )
@@ -232,8 +234,8 @@ class TransformerDecoderCell(HybridBlock):
         options = {"weight_initializer": weight_initializer, "bias_initializer": bias_initializer}
         with self.name_scope():
             self.dropout_layer = nn.Dropout(dropout)
-            self.attention_cell_in = _attention(attention_cell, units, scaled, num_heads, False, dropout)
-            self.attention_cell_inter = _attention(attention_cell, units, scaled, num_heads, False, dropout)
+            self.attention_cell_in = make_attention_cell(attention_cell, units, scaled, num_heads, False, dropout)
+            self.attention_cell_inter = make_attention_cell(attention_cell, units, scaled, num_heads, False, dropout)
             projection = {"in_units": units, "use_bias": False, "flatten": False, **options}
             self.proj_in = nn.Dense(units, prefix="proj_in_", **projection)
             self.proj_inter = nn.Dense(units, prefix="proj_inter_", **projection)
@@ -425,33 +427,6 @@ class PositionwiseFFN(HybridBlock):
         if self._use_residual:
             outputs = outputs + inputs
         return self.layer_norm(outputs)
-
-
-# What the names of attention cells stand for: class and settings.
-_ATTENTION = {
-    "scaled_luong": (DotProductAttentionCell, {"scaled": True, "luong_style": True}),
-    "scaled_dot": (DotProductAttentionCell, {"scaled": True}),
-    "dot": (DotProductAttentionCell, {"scaled": False}),
-    "cosine": (DotProductAttentionCell, {"scaled": False, "normalized": True}),
-    "mlp": (MLPAttentionCell, {"normalized": False}),
-    "normed_mlp": (MLPAttentionCell, {"normalized": True}),
-}
-
-
-def _attention(cell, units, scaled, num_heads, use_bias, dropout):
-    """The attention cell that `cell` names; a cell is given back as it is."""
-    if not isinstance(cell, str):
-        return cell
-    if cell == "multi_head":
-        base = DotProductAttentionCell(scaled=scaled, dropout=dropout)
-        return MultiHeadAttentionCell(base, units, units, units, num_heads, use_bias=use_bias)
-    if cell not in _ATTENTION:
-        known = ", ".join(["multi_head", *_ATTENTION])
-        raise ValueError(f"an attention cell is one of {known}, got {cell!r}")
-    class_, settings = _ATTENTION[cell]
-    if class_ is DotProductAttentionCell:
-        settings = {**settings, "use_bias": use_bias}
-    return class_(units=units, dropout=dropout, **settings)
 
 
 def _activation(activation):

@@ -189,3 +189,20 @@ def test_fasttext_binary_that_ends_early(tmp_path, keep):
     (tmp_path / "m.bin").write_bytes(whole[:keep])
     with pytest.raises(ValueError, match=r"m\.bin"):
         read_fasttext_binary(tmp_path / "m.bin")
+
+
+def test_fasttext_model_gives_unseen_words_the_mean_of_their_ngrams(tmp_path):
+    values = np.random.RandomState(0).randn(12, 3).astype("float32")
+    (tmp_path / "m.bin").write_bytes(fasttext_model(["</s>", "zwölf"], values))
+    model = nlp.model.train.FasttextEmbeddingModel.load_fasttext_format(str(tmp_path / "m.bin"))
+    hashes = nlp.vocab.create_subword_function("NGramHashes", num_subwords=10, ngrams=[3, 4, 5, 6])
+    known, unseen = ([2 + int(i) for i in rows] for rows in hashes(["zwölf", "elf"]))
+    want = [values[[1, *known]].mean(0), values[unseen].mean(0)]
+    np.testing.assert_allclose(model[["zwölf", "elf"]].asnumpy(), want, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(model["elf"].asnumpy(), want[1], rtol=1e-5, atol=1e-6)
+    assert "elf" in model
+    plain = nlp.model.train.CSREmbeddingModel({"a": 0, "b": 1}, 3)
+    plain.initialize()
+    assert "a" in plain and "c" not in plain
+    with pytest.raises(KeyError, match="c"):
+        plain["c"]

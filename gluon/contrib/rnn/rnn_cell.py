@@ -74,6 +74,9 @@ class VariationalDropoutCell(ModifierCell):
 class LSTMPCell(HybridRecurrentCell):
     """LSTM whose output and hidden state are projected to `projection_size` by h2r_weight (Sak et al., 2014)."""
 
+    # Bounds of the absolute values of cell and output, for classes that have them.
+    _cell_clip = _projection_clip = None
+
     def __init__(
         self,
         hidden_size,
@@ -114,8 +117,12 @@ class LSTMPCell(HybridRecurrentCell):
         h2h = F.FullyConnected(states[0], h2h_weight, h2h_bias, num_hidden=rows)
         in_gate, forget_gate, candidate, out_gate = F.SliceChannel(i2h + h2h, num_outputs=4)
         cell = F.sigmoid(forget_gate) * states[1] + F.sigmoid(in_gate) * F.tanh(candidate)
+        if self._cell_clip is not None:
+            cell = F.clip(cell, -self._cell_clip, self._cell_clip)
         hidden = F.sigmoid(out_gate) * F.tanh(cell)
         output = F.FullyConnected(hidden, h2r_weight, num_hidden=self._projection_size, no_bias=True)
+        if self._projection_clip is not None:
+            output = F.clip(output, -self._projection_clip, self._projection_clip)
         return output, [output, cell]
 
     def __repr__(self):

@@ -1,6 +1,8 @@
-"""The networks in the form that training wants."""
+"""The networks in the form that training wants, and a language model that remembers."""
 
-from . import language_model
-from .language_model import AWDRNN, StandardRNN
+from . import cache, embedding, language_model
+from .cache import CacheCell, get_cache_model
+from .embedding import CSREmbeddingModel, EmbeddingModel, FasttextEmbeddingModel
+from .language_model import AWDRNN, BigRNN, ParallelBigRNN, StandardRNN
 
-__all__ = [*language_model.__all__]
+__all__ = [*cache.__all__, *embedding.__all__, *language_model.__all__]

@@ -1,18 +1,23 @@
-"""Language models that also give the activations that AR and TAR penalise.
+"""Language models in the form that training wants.
 
-Called with word numbers (length, batch) and states; give scores (length, batch, words), new states, and two
-lists: outputs of the recurrent layers before and after dropout.
+AWDRNN and StandardRNN also give the activations that AR and TAR penalise: called with word numbers (length, batch) and
+states, they give scores (length, batch, words), new states, and two lists, outputs of the recurrent layers before
+and after dropout.  BigRNN scores a sample of the words.
 """
 
 from __future__ import annotations
 
-from core import nd
+from core import autograd, nd
 from core.initializer import Uniform
 from gluon import Block, nn, rnn
+from gluon.contrib.nn import SparseEmbedding
+from gluon.contrib.rnn import LSTMPCell
 
+from ...utils.parallel import Parallelizable
+from ..sampled_block import ISDense, SparseISDense
 from ..weight_drop import apply_weight_drop
 
-__all__ = ["AWDRNN", "StandardRNN"]
+__all__ = ["AWDRNN", "BigRNN", "ParallelBigRNN", "StandardRNN"]
 
 LAYERS = {
     "rnn_relu": lambda *args, **kwargs: rnn.RNN(*args, activation="relu", **kwargs),
@@ -48,6 +53,15 @@ class _RNNLanguageModel(Block):
         """Initial states, as those of the recurrent layers."""
         return self.encoder.begin_state(*args, **kwargs)
 
+    def forward(self, inputs, begin_state=None):
+        return self.run(inputs, begin_state)
+
+    def run(self, inputs, begin_state=None):
+        """Scores, new states, and the outputs of the layers before and after dropout."""
+        if begin_state is None:
+            begin_state = self.begin_state(batch_size=inputs.shape[1], ctx=inputs.context)
+        return self._run(inputs, begin_state)
+
 
 class StandardRNN(_RNNLanguageModel):
     """Recurrent layers with dropout between them (Zaremba, Sutskever and Vinyals, 2014).
@@ -76,9 +90,7 @@ class StandardRNN(_RNNLanguageModel):
             self._hidden_size, self._num_layers, dropout=self._dropout, input_size=self._embed_size
         )
 
-    def forward(self, inputs, begin_state=None):
-        if begin_state is None:
-            begin_state = self.begin_state(batch_size=inputs.shape[1], ctx=inputs.context)
+    def _run(self, inputs, begin_state):
         encoded, state = self.encoder(self.embedding(inputs), begin_state)
         dropped = _drop_steps_alike(encoded, self._dropout)
         return self.decoder(dropped), state, [encoded], []
@@ -139,9 +151,7 @@ class AWDRNN(_RNNLanguageModel):
         """A list of the initial states of each layer."""
         return [layer.begin_state(*args, **kwargs) for layer in self.encoder]
 
-    def forward(self, inputs, begin_state=None):
-        if begin_state is None:
-            begin_state = self.begin_state(batch_size=inputs.shape[1], ctx=inputs.context)
+    def _run(self, inputs, begin_state):
         encoded = self.embedding(inputs)
         states, raw, dropped = [], [], []
         for i, (layer, state) in enumerate(zip(self.encoder, begin_state, strict=True)):
@@ -151,6 +161,99 @@ class AWDRNN(_RNNLanguageModel):
             encoded = _drop_steps_alike(encoded, self._dropout if i == self._num_layers - 1 else self._drop_h)
             dropped.append(encoded)
         return self.decoder(encoded), states, raw, dropped
+
+
+class ProjectedRNN(Block):
+    """An embedding with dropout, and LSTM layers with projected states and dropout; derived classes add the decoder."""
+
+    def __init__(self, embedding, embed_size, hidden_size, num_layers, projection_size, dropouts, **kwargs):
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.embedding = nn.Sequential()
+            with self.embedding.name_scope():
+                self.embedding.add(embedding())
+                if dropouts[0]:
+                    self.embedding.add(nn.Dropout(dropouts[0]))
+            self.encoder = rnn.SequentialRNNCell()
+            with self.encoder.name_scope():
+                for i in range(num_layers):
+                    width = projection_size if i else embed_size
+                    self.encoder.add(LSTMPCell(hidden_size, projection_size, input_size=width))
+                    if dropouts[1]:
+                        self.encoder.add(rnn.DropoutCell(dropouts[1]))
+
+    def begin_state(self, **kwargs):
+        """Initial states: projected state and cell of each layer."""
+        return self.encoder.begin_state(**kwargs)
+
+    def encode(self, inputs, begin_state):
+        """Outputs (length, batch, projection_size) and new states for words (length, batch)."""
+        length = inputs.shape[0]
+        return self.encoder.unroll(length, self.embedding(inputs), begin_state, layout="TNC", merge_outputs=True)
+
+
+class BigRNN(ProjectedRNN):
+    """LSTM layers with projected states, for large vocabularies (Jozefowicz et al., 2016), with sampled output.
+
+    Called with inputs and label (length, batch), states, and sampled_values as ISDense takes them; gives scores
+    (length, batch, 1 + num_sampled), new states, and labels (length, batch) for the softmax cross-entropy.
+    sparse_weight: embedding and decoder have row-sparse weights; sparse_grad: row-sparse gradients.
+    """
+
+    def __init__(
+        self,
+        vocab_size,
+        embed_size,
+        hidden_size,
+        num_layers,
+        projection_size,
+        num_sampled,
+        embed_dropout=0.0,
+        encode_dropout=0.0,
+        sparse_weight=True,
+        sparse_grad=True,
+        **kwargs,
+    ):
+        if sparse_weight and not sparse_grad:
+            raise AssertionError("sparse weights have sparse gradients: sparse_weight=True needs sparse_grad=True")
+
+        def embedding():
+            if sparse_weight:
+                return SparseEmbedding(vocab_size, embed_size)
+            return nn.Embedding(vocab_size, embed_size, sparse_grad=sparse_grad)
+
+        dropouts = embed_dropout, encode_dropout
+        super().__init__(embedding, embed_size, hidden_size, num_layers, projection_size, dropouts, **kwargs)
+        with self.name_scope():
+            sizes = vocab_size, num_sampled, projection_size
+            self.decoder = SparseISDense(*sizes) if sparse_weight else ISDense(*sizes, sparse_grad=sparse_grad)
+
+    def forward(self, inputs, label, begin_state, sampled_values):
+        encoded, states = self.encode(inputs, begin_state)
+        scores, labels = self.decoder(encoded, sampled_values, label)
+        return scores.reshape((*inputs.shape, -1)), states, labels.reshape(inputs.shape)
+
+
+class ParallelBigRNN(Parallelizable):
+    """Forward and backward passes of a BigRNN for `gluonnlp.utils.Parallel`.
+
+    Its inputs are words, labels, a mask (length, batch) of what counts, sampled values and states; it gives new
+    states and the losses, already divided by batch_size.
+    """
+
+    def __init__(self, model, loss_fn, batch_size):
+        self._model = model
+        self._loss = loss_fn
+        self._batch_size = batch_size
+
+    def forward_backward(self, x):
+        inputs, label, mask, sampled, states = x
+        with autograd.record():
+            scores, states, labels = self._model(inputs, label, states, sampled)
+            loss = self._loss(scores.reshape((-3, -1)), labels.reshape((-1,))) * mask.reshape((-1,))
+            loss = loss / self._batch_size
+            loss.backward()
+        return states, loss
 
 
 def _drop_steps_alike(x, rate):

@@ -18,7 +18,8 @@ from core.initializer import Uniform
 RECORDED = (
     "^(attention_.*|highway_.*|convolutionalencoder_.*|textcnn_.*|block_gelu|positionwiseffn_.*"
     "|tiny_(train_)?(awdrnn|standardrnn)_.*|tiny_bigrnn|tiny_bert.*|bert_dotproduct.*|bert_3_override"
-    "|bert(classifier|forqa|classifier_nodropout)_tiny|robertaclassifier_tiny|bertforicsl_tiny|berttagger_tiny|transformer(en|de)coder.*|transformeronestep.*|tiny_nmt.*|standard_lstm_lm_200)$"
+    "|bert(classifier|forqa|classifier_nodropout)_tiny|robertaclassifier_tiny|bertforicsl_tiny|berttagger_tiny|transformer(en|de)coder.*|transformeronestep.*|tiny_nmt.*|nmt_gnmt_tiny.*"
+    "|tiny_elmo.*|bilm.*|lstmpcell.*|tiny_cachecell.*|(sparse)?(is|nce)dense.*|tiny_train_bigrnn.*|fasttextembedding.*|csr.*|standard_lstm_lm_200)$"
 )
 
 
@@ -85,6 +86,10 @@ def test_published_weights_are_fetched_from_the_store(tmp_path, monkeypatch):
     monkeypatch.setenv("MXNET_OFFLINE", "1")
     with pytest.raises(MXNetError, match="wikitext-2-be36dc52"):
         nlp.model.awd_lstm_lm_600("wikitext-2", pretrained=True, root=str(tmp_path))
+    with pytest.raises(MXNetError, match="elmo_2x1024_128_2048cnn_1xhighway_gbw-8c9257d9"):
+        nlp.model.get_model(
+            "elmo_2x1024_128_2048cnn_1xhighway", dataset_name="gbw", pretrained=True, root=str(tmp_path)
+        )
 
 
 @pytest.mark.parametrize("length", [None, [4, 6]])
@@ -137,6 +142,26 @@ def test_greedy_translation_agrees_with_the_whole_network():
         found = scores.asnumpy().argmax(-1)
         cut = len(words) - 1 if words[-1] == vocab[vocab.eos_token] and len(words) < 8 else len(words) - 2
         np.testing.assert_array_equal(found[:cut], words[1 : cut + 1])
+
+
+def test_cache_prefers_what_followed_similar_states():
+    """The mixture of Grave, Joulin and Usunier (2017), in float64."""
+    lm = nlp.model.StandardRNN("lstm", 9, 6, 6, 1, dropout=0)
+    net = nlp.model.train.CacheCell(lm, 9, window=4, theta=0.7, lambdas=0.3)
+    net.initialize(Uniform(1.0))
+    words = np.random.RandomState(0).randint(0, 9, (8, 1))
+    inputs, target = nd.array(words[:-1]), nd.array(words[1:])
+    got = net(inputs, target, None, None, net.begin_state(batch_size=1))[0].asnumpy()
+    scores, _, encoded, _ = lm.run(inputs)
+    p = np.exp(scores.asnumpy()[:, 0].astype("float64"))
+    p /= p.sum(-1, keepdims=True)
+    h = encoded[-1].asnumpy()[:, 0].astype("float64")
+    for i in range(7):
+        if i > 4:
+            weights = np.exp(0.7 * h[i - 4 : i] @ h[i])
+            cache = np.bincount(words[i - 3 : i + 1, 0], weights / weights.sum(), 9)
+            p[i] = 0.3 * cache + 0.7 * p[i]
+        assert abs(got[i] - p[i, words[i + 1, 0]]) < 1e-5
 
 
 def test_padding_changes_nothing_in_bert():
