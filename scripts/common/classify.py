@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from core import autograd, metric
 from core.context import Context
 
 
-def train_epoch(net, batches: Iterable, trainer, loss_function, context: Context) -> dict[str, float]:
-    """One pass of training; the mean loss, and the accuracy on the way."""
+def train_epoch(
+    net,
+    batches: Iterable,
+    trainer,
+    loss_function,
+    context: Context,
+    after_step: Callable[[], None] = lambda: None,
+) -> dict[str, float]:
+    """One pass of training; the mean loss, and the accuracy on the way. `after_step` may restrain the weights."""
     loss_sum, accuracy = metric.Loss(), metric.Accuracy()
     for data, label in batches:
         data, label = data.as_in_context(context), label.as_in_context(context)
@@ -17,7 +24,8 @@ def train_epoch(net, batches: Iterable, trainer, loss_function, context: Context
             output = net(data)
             loss = loss_function(output, label)
         loss.backward()
-        trainer.step(data.shape[0])
+        trainer.step(label.shape[0])
+        after_step()
         loss_sum.update(None, loss)
         accuracy.update(label, output)
     return {"loss": loss_sum.get()[1], "train_accuracy": accuracy.get()[1]}

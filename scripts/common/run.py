@@ -28,6 +28,7 @@ from tqdm import tqdm
 from core import random as core_random
 from core.files.atomic import write_bytes
 from scripts.common.record import LOGS, ROOT, Record
+from scripts.common.spread import show
 
 # Arguments that may change when a run goes on: they do not touch the numbers of an epoch.
 FREE = {"resume", "save_dir", "log_dir", "run", "num_workers", "num_data_workers", "data_dir"}
@@ -53,24 +54,28 @@ class Run:
         self.args = args
         self.record = Record(task, args.run, seed=args.seed, data=data, folder=args.log_dir)
         self.folder = args.save_dir or ROOT / "checkpoints" / task / args.run
-        core_random.seed(args.seed)
-        np.random.seed(args.seed)
-        random.seed(args.seed)
+        self._done: int | None = None
+        self.seed(args.seed)
 
-    def epochs(self, count: int, net, trainer) -> Iterator[int]:
-        """The epochs still to do, counted from 1; `net` and `trainer` are restored first when `--resume` asks for it.
+    def seed(self, seed: int) -> None:
+        """Seeds every generator."""
+        core_random.seed(seed)
+        np.random.seed(seed)
+        random.seed(seed)
+
+    def epochs(self, count: int, net, trainer, first: int = 1) -> Iterator[int]:
+        """The epochs `first` to `count` that are still to do; `--resume` restores `net` and `trainer` before them.
+
+        A run that trains several times, fold by fold or seed by seed, calls this once for each, with epochs that are
+        numbered through, after `seed`: then a resumed run passes over the finished ones.
 
         Raises SystemExit when the checkpoint was made with other arguments.
         """
-        done = 0
-        checkpoint = latest(self.folder) if self.args.resume else None
-        if checkpoint:
-            done = self._restore(checkpoint, net, trainer)
-        else:
-            self._forget_checkpoints()
-            self.record.put(arguments=self._arguments(), epochs=[])
-            self.record.begin()
-        for epoch in range(done + 1, count + 1):
+        if self._done is None:
+            self._done = self._begin()
+        if first <= self._done <= count:
+            self._restore(latest(self.folder), net, trainer)
+        for epoch in range(max(first, self._done + 1), count + 1):
             self._epoch_started = time.perf_counter()
             yield epoch
             self._save(epoch, net, trainer)
@@ -86,13 +91,13 @@ class Run:
         self.record.facts["times"].setdefault("epochs", []).append(round(seconds, 3))
         self.record.say(f"epoch {epoch}: {_show(metrics)}", f"{seconds:.1f} s, {samples / seconds:.0f} samples/s")
 
-    def finish(self, *names: str, published: str = "") -> dict[str, float]:
-        """Writes, and returns, the metrics `names` of the last epoch as the final ones of the run.
+    def finish(self, *names: str, published: str = "", **metrics: float | list[float]) -> dict:
+        """Writes, and returns, the final metrics: `names` of the last epoch, and `metrics` as given.
 
-        `published` says what others got, and where.
+        A list holds the values of repetitions. `published` says what others got, and where.
         """
         row = self.record.facts["epochs"][-1]
-        metrics = {name: row[name] for name in names}
+        metrics = {name: row[name] for name in names} | metrics
         self.record.put(final=metrics, published=published)
         self.record.say(f"final: {_show(metrics)}", f"{self.record.seconds():.1f} s in all")
         return metrics
@@ -112,18 +117,27 @@ class Run:
         os.replace(unfinished, final)
         self._forget_checkpoints(but=final)
 
-    def _restore(self, checkpoint: Path, net, trainer) -> int:
-        state = json.loads((checkpoint / "state.json").read_text())
+    def _begin(self) -> int:
+        """Begins the record, or goes on with that of the checkpoint; how many epochs are done."""
+        checkpoint = latest(self.folder) if self.args.resume else None
+        if not checkpoint:
+            self._forget_checkpoints()
+            self.record.put(arguments=self._arguments(), epochs=[])
+            self.record.begin()
+            return 0
+        state = _read_state(checkpoint)
         facts = state["record"]["facts"]
         self._refuse_other_arguments(facts["arguments"])
         if facts["data"] != self.record.facts["data"]:
             raise SystemExit(f"the checkpoint in {self.folder} was made from other data: their SHA-256 differ")
-        net.load_parameters(str(checkpoint / "net.params"))
-        trainer.load_states(str(checkpoint / "trainer.states"))
         self.record.restore(state["record"])
-        _set_random_state(state["random"])
         print(f"resumed after epoch {state['epoch']} from {checkpoint}", flush=True)
         return state["epoch"]
+
+    def _restore(self, checkpoint: Path, net, trainer) -> None:
+        net.load_parameters(str(checkpoint / "net.params"))
+        trainer.load_states(str(checkpoint / "trainer.states"))
+        _set_random_state(_read_state(checkpoint)["random"])
 
     def _forget_checkpoints(self, but: Path | None = None) -> None:
         for folder in self.folder.glob("epoch-*"):
@@ -152,6 +166,10 @@ def latest(folder: Path) -> Path | None:
     return max(folder.glob("epoch-*"), default=None, key=lambda path: int(path.name.removeprefix("epoch-")))
 
 
+def _read_state(checkpoint: Path) -> dict:
+    return json.loads((checkpoint / "state.json").read_text())
+
+
 def _random_state() -> dict:
     version, words, gauss = random.getstate()
     numpy_state = np.random.get_state(legacy=False)
@@ -167,5 +185,5 @@ def _set_random_state(state: dict) -> None:
     random.setstate((version, tuple(words), gauss))
 
 
-def _show(metrics: dict[str, float]) -> str:
-    return "  ".join(f"{name} {value:.6g}" for name, value in metrics.items())
+def _show(metrics: dict) -> str:
+    return "  ".join(f"{name} {show(value, digits=6)}" for name, value in metrics.items())

@@ -1,0 +1,138 @@
+"""Trains textCNN (Kim, 2014) on a data set of sentences: TREC, SST-1, SST-2, MR, Subj, CR or MPQA.
+
+    python scripts/sentiment_analysis/sentiment_analysis_cnn.py --data-dir ../shared/data --data_name TREC \\
+        --model_mode rand
+
+Data with a test part are trained on with five seeds, the others tested by ten folds. The epoch that does best on the
+dev part (a tenth of the training samples where the data have none) gives the test accuracy of a repetition.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import core as mx
+import gluonnlp as nlp
+from gluon import Trainer
+from gluon.loss import SoftmaxCrossEntropyLoss
+from scripts.common.classify import test, train_epoch
+from scripts.common.environment import checksums
+from scripts.common.run import Run, add_run_arguments
+from scripts.sentiment_analysis import process_data
+
+# CNN-rand, static, non-static and multichannel of Kim (2014), Table 2.
+PUBLISHED = {
+    "TREC": (0.912, 0.928, 0.936, 0.922),
+    "SST-1": (0.450, 0.455, 0.480, 0.474),
+    "SST-2": (0.827, 0.868, 0.872, 0.881),
+    "MR": (0.761, 0.810, 0.815, 0.811),
+    "Subj": (0.896, 0.930, 0.934, 0.932),
+    "CR": (0.798, 0.847, 0.843, 0.850),
+    "MPQA": (0.834, 0.896, 0.895, 0.894),
+}
+MODES = ("rand", "static", "non-static", "multichannel")
+
+
+def main(argv: list[str] | None = None) -> dict:
+    args = parse_args(argv)
+    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    folder = args.data_dir / process_data.DATA_SETS[args.data_name][1]
+    run = Run("sentiment_analysis", args, data=checksums(sorted(f for f in folder.rglob("*") if f.is_file())))
+    loss = SoftmaxCrossEntropyLoss()
+    repeats = process_data.repeats(
+        args.data_name, args.data_dir, dev_share=args.dev_share, count=args.repeats, seed=args.seed
+    )
+    for repeat, parts in enumerate(repeats):
+        run.seed(args.seed + repeat)
+        vocab = process_data.vocabulary(parts.train + parts.dev + parts.test, args.min_freq)
+        net = network(args, vocab, len({label for _, label in parts.train}), context)
+        trainer = Trainer(net.collect_params(), args.optimizer, optimizer_arguments(args))
+        before = repeat * args.epochs
+        for epoch in run.epochs(before + args.epochs, net, trainer, first=before + 1):
+            train_batches = process_data.batches(parts.train, vocab, args.batch_size, shuffle=True)
+            shown = run.progress(train_batches, f"repeat {repeat}, epoch {epoch - before}")
+            metrics = train_epoch(net, shown, trainer, loss, context, after_step=lambda: constrain(net, args.max_norm))
+            for name, samples in (("dev_accuracy", parts.dev), ("test_accuracy", parts.test)):
+                if samples:
+                    metrics[name] = test(net, process_data.batches(samples, vocab, 500, shuffle=False), context)
+            run.epoch_done(epoch - before, {"repeat": repeat} | metrics, samples=len(parts.train))
+    published = f"{PUBLISHED[args.data_name][MODES.index(args.model_mode)]} (Kim 2014)"
+    return run.finish(published=published, test_accuracy=chosen(run.record.facts["epochs"]))
+
+
+def network(args: argparse.Namespace, vocab: nlp.Vocab, classes: int, context: mx.Context) -> nlp.model.TextCNN:
+    """TextCNN with zeros for padding and, but in mode rand, with the given vectors for the words that have one."""
+    net = nlp.model.TextCNN(
+        dropout=args.dropout,
+        embed_size=args.embed_size,
+        vocab_size=len(vocab),
+        output_size=classes,
+        model_mode=args.model_mode,
+        num_filters=(args.filters,) * 3,
+    )
+    net.initialize(mx.init.Xavier(), ctx=context)
+    net.embedding.initialize(mx.init.Uniform(args.embed_scale), ctx=context, force_reinit=True)
+    constrain(net, args.max_norm)
+    return net
+
+
+def optimizer_arguments(args: argparse.Namespace) -> dict:
+    if args.optimizer == "adadelta":
+        return {"rho": 0.95, "epsilon": 1e-6, "wd": args.wd}
+    return {"learning_rate": args.lr, "wd": args.wd}
+
+
+def constrain(net, max_norm: float) -> None:
+    """After each step: padding stays zero, and the weights of a class in the last layer have a norm below `max_norm`."""
+    for embedding in (net.embedding, net.embedding_extend):
+        if embedding is not None:
+            embedding.weight.data()[1] = 0  # the vocabulary's padding token
+    weight = net.output[-1].weight
+    if max_norm and weight._data is not None:
+        norm = mx.nd.norm(weight.data(), axis=1, keepdims=True)
+        weight.data()[:] = weight.data() * mx.nd.minimum(1, max_norm / mx.nd.maximum(norm, 1e-12))
+
+
+def chosen(rows: list[dict]) -> list[float]:
+    """For each repetition the test accuracy of its epoch with the best dev accuracy, of the last without a dev part."""
+    by_repeat: dict[int, list[dict]] = {}
+    for row in rows:
+        by_repeat.setdefault(row["repeat"], []).append(row)
+    best = [
+        max(group, key=lambda row: row["dev_accuracy"]) if "dev_accuracy" in group[0] else group[-1]
+        for group in by_repeat.values()
+    ]
+    return [row["test_accuracy"] for row in best]
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir", type=Path, required=True, help="folder that holds trec, sst, mr, subj, cr, mpqa")
+    parser.add_argument("--data_name", choices=tuple(PUBLISHED), default="MR", help="(default: %(default)s)")
+    parser.add_argument("--model_mode", choices=MODES, default="rand", help="(default: %(default)s)")
+    parser.add_argument("--epochs", type=int, default=25, help="passes over the data (default: %(default)s)")
+    parser.add_argument("--batch_size", type=int, default=50, help="texts in a batch (default: %(default)s)")
+    parser.add_argument("--dropout", type=float, default=0.5, help="before the last layer (default: %(default)s)")
+    parser.add_argument("--max_norm", type=float, default=3.0, help="of a class's weights, 0: any (default: %(default)s)")
+    parser.add_argument("--embed_size", type=int, default=300, help="length of word vectors (default: %(default)s)")
+    parser.add_argument("--embed_scale", type=float, default=0.25, help="random vectors: -x to x (default: %(default)s)")
+    parser.add_argument("--filters", type=int, default=100, help="of each width 3, 4 and 5 (default: %(default)s)")
+    parser.add_argument("--min_freq", type=int, default=1, help="of a word that has a vector (default: %(default)s)")
+    parser.add_argument("--optimizer", choices=("adadelta", "adam"), default="adam", help="(default: %(default)s)")
+    parser.add_argument("--lr", type=float, default=1e-3, help="learning rate of adam (default: %(default)s)")
+    parser.add_argument("--wd", type=float, default=0.0, help="weight decay (default: %(default)s)")
+    parser.add_argument("--dev_share", type=float, default=0.1, help="of the training samples (default: %(default)s)")
+    parser.add_argument("--repeats", type=int, help="seeds or folds (default: 5 seeds, 10 folds)")
+    parser.add_argument("--gpu", type=int, help="train on this GPU (default: CPU)")
+    add_run_arguments(parser, run="")
+    args = parser.parse_args(argv)
+    args.run = args.run or f"{args.data_name}_{args.model_mode}".lower().replace("-", "_")
+    return args
+
+
+if __name__ == "__main__":
+    main()
