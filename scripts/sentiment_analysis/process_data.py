@@ -16,7 +16,7 @@ from gluonnlp.data import batchify
 # seen by every position of every filter (Kim, 2014, in his program).
 MARGIN = 4
 
-# name: data set, folder, has a test part of its own, has a dev part of its own, case is kept
+# name: data set, folder, the parts it comes in
 DATA_SETS = {
     "TREC": (nlp.data.TREC, "trec", ("train", "test")),
     "SST-1": (nlp.data.SST_1, "sst", ("train", "dev")),
@@ -37,7 +37,9 @@ class Parts(NamedTuple):
     test: list
 
 
-def repeats(name: str, root: Path, *, dev_share: float, count: int | None, seed: int) -> Iterator[Parts]:
+def repeats(
+    name: str, root: Path, *, dev_share: float, count: int | None, seed: int, lower: bool
+) -> Iterator[Parts]:
     """The parts of each repetition of an experiment.
 
     Data with a test part are trained on `count` times (5 when None), seed by seed. Data without are split into ten
@@ -48,7 +50,7 @@ def repeats(name: str, root: Path, *, dev_share: float, count: int | None, seed:
     """
     data_set, folder, segments = DATA_SETS[name]
     if segments:
-        segment = {s: _words(data_set(s, root=str(root / folder)), name) for s in segments}
+        segment = {s: _words(data_set(s, root=str(root / folder)), lower) for s in segments}
         for repeat in range(count or 5):
             test = segment["test" if "test" in segment else "dev"]
             if len(segment) == 3:
@@ -56,7 +58,7 @@ def repeats(name: str, root: Path, *, dev_share: float, count: int | None, seed:
             else:
                 yield Parts(*_hold_out(segment["train"], dev_share, seed + repeat), test)
         return
-    samples = _words(data_set(root=str(root / folder)), name)
+    samples = _words(data_set(root=str(root / folder)), lower)
     order = np.random.RandomState(seed).permutation(len(samples))
     for fold in range(min(count or FOLDS, FOLDS)):
         test = [samples[i] for i in order[fold::FOLDS]]
@@ -65,7 +67,7 @@ def repeats(name: str, root: Path, *, dev_share: float, count: int | None, seed:
 
 
 def vocabulary(samples: list, min_freq: int) -> nlp.Vocab:
-    """The words of `samples` by falling frequency."""
+    """The words that occur `min_freq` times in `samples`, by falling frequency; all others are one unknown word."""
     counter = nlp.data.count_tokens([word for words, _ in samples for word in words])
     return nlp.Vocab(counter, min_freq=min_freq, bos_token=None, eos_token=None)
 
@@ -86,9 +88,8 @@ def batches(samples: list, vocab: nlp.Vocab, batch_size: int, *, shuffle: bool) 
     return DataLoader(numbered, batch_sampler=sampler, batchify_fn=time_major)
 
 
-def _words(samples, name: str) -> list:
-    """Texts as lists of words; the questions of TREC keep their capitals (names matter there), as in Kim (2014)."""
-    return [((text if name == "TREC" else text.lower()).split(), label) for text, label in samples]
+def _words(samples, lower: bool) -> list:
+    return [((text.lower() if lower else text).split(), label) for text, label in samples]
 
 
 def _hold_out(samples: list, share: float, seed: int) -> tuple[list, list]:

@@ -44,11 +44,16 @@ def main(argv: list[str] | None = None) -> dict:
     run = Run("sentiment_analysis", args, data=checksums(sorted(f for f in folder.rglob("*") if f.is_file())))
     loss = SoftmaxCrossEntropyLoss()
     repeats = process_data.repeats(
-        args.data_name, args.data_dir, dev_share=args.dev_share, count=args.repeats, seed=args.seed
+        args.data_name,
+        args.data_dir,
+        dev_share=args.dev_share,
+        count=args.repeats,
+        seed=args.seed,
+        lower=args.lower,
     )
     for repeat, parts in enumerate(repeats):
         run.seed(args.seed + repeat)
-        vocab = process_data.vocabulary(parts.train + parts.dev + parts.test, args.min_freq)
+        vocab = process_data.vocabulary(parts.train, args.min_freq)
         net = network(args, vocab, len({label for _, label in parts.train}), context)
         trainer = Trainer(net.collect_params(), args.optimizer, optimizer_arguments(args))
         before = repeat * args.epochs
@@ -121,7 +126,8 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--embed_size", type=int, default=300, help="length of word vectors (default: %(default)s)")
     parser.add_argument("--embed_scale", type=float, default=0.25, help="random vectors: -x to x (default: %(default)s)")
     parser.add_argument("--filters", type=int, default=100, help="of each width 3, 4 and 5 (default: %(default)s)")
-    parser.add_argument("--min_freq", type=int, default=1, help="of a word that has a vector (default: %(default)s)")
+    parser.add_argument("--min_freq", type=int, default=2, help="of words with a vector (default: %(default)s)")
+    parser.add_argument("--lower", action=argparse.BooleanOptionalAction, default=True, help="all in lower case")
     parser.add_argument("--optimizer", choices=("adadelta", "adam"), default="adam", help="(default: %(default)s)")
     parser.add_argument("--lr", type=float, default=1e-3, help="learning rate of adam (default: %(default)s)")
     parser.add_argument("--wd", type=float, default=0.0, help="weight decay (default: %(default)s)")
