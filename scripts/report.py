@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from scripts.common.curves import svg
+from scripts.common.spread import mean_of_repeats, show
 
 BEGIN = "<!-- results:begin (made from logs/ by scripts/report.py) -->"
 END = "<!-- results:end -->"
@@ -42,9 +43,9 @@ def files(root: Path) -> dict[Path, str]:
     """Everything that the report makes: the README and a picture for each run with several epochs."""
     records = {path: json.loads(path.read_text(encoding="utf-8")) for path in sorted((root / "logs").rglob("*.json"))}
     made = {
-        path.with_suffix(".svg"): svg(record["epochs"])
+        path.with_suffix(".svg"): svg(mean_of_repeats(record["epochs"]))
         for path, record in records.items()
-        if len(record.get("epochs", ())) > 1
+        if _count_epochs(record) > 1
     }
     readme = root / "README.md"
     before, _, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
@@ -71,14 +72,19 @@ def tables(root: Path, records: dict[Path, dict]) -> str:
 
 
 def _run(root: Path, path: Path, record: dict) -> list[str]:
-    result = ", ".join(f"{name.replace('_', ' ')} {_cell(value)}" for name, value in record["final"].items())
+    result = ", ".join(f"{name.replace('_', ' ')} {show(value)}" for name, value in record["final"].items())
     links = f"[{record['run']}]({_link(root, path)})"
-    if len(record["epochs"]) > 1:
+    if _count_epochs(record) > 1:
         links += f" ([curves]({_link(root, path, '.svg')}))"
     if path.with_suffix(".png").exists():
         links += f" ([picture]({_link(root, path, '.png')}))"
     minutes = f"{record['times']['seconds'] / 60:.1f} min"
-    return [links, result, record.get("published", ""), str(len(record["epochs"])), minutes, record["device"]]
+    return [links, result, record.get("published", ""), str(_count_epochs(record)), minutes, record["device"]]
+
+
+def _count_epochs(record: dict) -> int:
+    """How often the data were gone through; in each repetition, where there are several."""
+    return max((row["epoch"] for row in record.get("epochs", ())), default=0)
 
 
 def _where(record: dict) -> str:
@@ -95,7 +101,7 @@ def _title(task: str) -> str:
 
 
 def _cell(value) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return show(value) if isinstance(value, float | list) else str(value)
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:

