@@ -60,7 +60,8 @@ def main(argv: list[str] | None = None) -> dict:
         seen = parts.train if args.model_mode == "rand" else parts.train + parts.dev + parts.test
         vocab = process_data.vocabulary(seen, args.min_freq if args.model_mode == "rand" else 1)
         net = network(args, vocab, len({label for _, label in parts.train}), context)
-        trainer = Trainer(net.collect_params(), args.optimizer, optimizer_arguments(args))
+        steps = args.epochs * -(-len(parts.train) // args.batch_size)
+        trainer = Trainer(net.collect_params(), args.optimizer, optimizer_arguments(args, steps))
         before = repeat * args.epochs
         for epoch in run.epochs(before + args.epochs, net, trainer, first=before + 1):
             train_batches = process_data.batches(parts.train, vocab, args.batch_size, shuffle=True)
@@ -103,10 +104,11 @@ def embeddings(net: nlp.model.TextCNN) -> list:
     return [e for e in (net.embedding, net.embedding_extend) if e is not None]
 
 
-def optimizer_arguments(args: argparse.Namespace) -> dict:
+def optimizer_arguments(args: argparse.Namespace, steps: int) -> dict:
+    """Those of AdaDelta as in Kim (2014), or of Adam with a rate that falls to zero over `steps`."""
     if args.optimizer == "adadelta":
         return {"rho": 0.95, "epsilon": 1e-6, "wd": args.wd}
-    return {"learning_rate": args.lr, "wd": args.wd}
+    return {"lr_scheduler": mx.lr_scheduler.PolyScheduler(steps, base_lr=args.lr, pwr=1), "wd": args.wd}
 
 
 def constrain(net, max_norm: float) -> None:
@@ -149,13 +151,13 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--embed_size", type=int, default=300, help="length of word vectors (default: %(default)s)")
     parser.add_argument(
-        "--embed_scale", type=float, default=0.25, help="random vectors: -x to x (default: %(default)s)"
+        "--embed_scale", type=float, default=0.05, help="random vectors: -x to x (default: %(default)s)"
     )
     parser.add_argument("--filters", type=int, default=100, help="of each width 3, 4 and 5 (default: %(default)s)")
     parser.add_argument("--min_freq", type=int, default=2, help="of words with a vector (default: %(default)s)")
     parser.add_argument("--lower", action=argparse.BooleanOptionalAction, default=True, help="all in lower case")
     parser.add_argument("--optimizer", choices=("adadelta", "adam"), default="adam", help="(default: %(default)s)")
-    parser.add_argument("--lr", type=float, default=1e-3, help="learning rate of adam (default: %(default)s)")
+    parser.add_argument("--lr", type=float, default=1e-3, help="highest rate of adam (default: %(default)s)")
     parser.add_argument("--wd", type=float, default=0.0, help="weight decay (default: %(default)s)")
     parser.add_argument("--dev_share", type=float, default=0.1, help="of the training samples (default: %(default)s)")
     parser.add_argument("--repeats", type=int, help="seeds or folds (default: 5 seeds, 10 folds)")

@@ -1,0 +1,79 @@
+"""A BERT with a classifier, together with what it takes to use it: its vocabulary, its labels, its settings.
+
+On disk it is a folder: `net.params`, `vocab.json`, `model.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import core as mx
+import gluonnlp as nlp
+from core.files.atomic import write_bytes
+from gluon.data import DataLoader
+from gluonnlp.data import batchify
+
+
+class TextClassifier:
+    """The network, and how texts become its inputs.
+
+    labels: their names in the order of the scores; empty for a regression, which has one score.
+    settings: those of `bert_model` that are other than its name says, such as `{"num_layers": 6}`.
+    """
+
+    def __init__(self, bert_model: str, vocab, labels: list[str], *, settings: dict, max_len: int, dropout: float):
+        self.description = {"bert_model": bert_model, "labels": labels, "settings": settings, "max_len": max_len}
+        self.labels, self.vocab = labels, vocab
+        bert, _ = nlp.model.get_model(
+            bert_model,
+            vocab=vocab,
+            use_decoder=False,
+            use_classifier=False,
+            hparam_allow_override=True,
+            **{"dropout": dropout} | settings,
+        )
+        self.net = nlp.model.BERTClassifier(bert, num_classes=len(labels) or 1, dropout=dropout)
+        self._transform = nlp.data.BERTSentenceTransform(nlp.data.BERTTokenizer(vocab), max_len, pad=False, pair=False)
+
+    @classmethod
+    def load(cls, folder: Path, ctx: mx.Context) -> TextClassifier:
+        """The classifier that `save` wrote."""
+        description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+        vocab = nlp.vocab.BERTVocab.from_json((folder / "vocab.json").read_text(encoding="utf-8"))
+        classifier = cls(vocab=vocab, dropout=0.0, **description)
+        classifier.net.load_parameters(str(folder / "net.params"), ctx=ctx)
+        return classifier
+
+    def save(self, folder: Path) -> None:
+        """Writes the folder; the description comes last, so a folder that has one is whole."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.net.save_parameters(str(folder / "net.params"))
+        write_bytes(folder / "vocab.json", self.vocab.to_json().encode())
+        write_bytes(folder / "model.json", json.dumps(self.description, indent=1).encode())
+
+    def inputs(self, texts: Iterable[tuple[str, ...]]) -> list[tuple]:
+        """Of each text, or pair of texts: token indices, their number, segment indices."""
+        transformed = []
+        for sample in texts:
+            self._transform._pair = len(sample) == 2
+            transformed.append(self._transform(sample))
+        return transformed
+
+    def batches(self, samples: list[tuple], batch_size: int, *, shuffle: bool) -> DataLoader:
+        """Batches of samples `(*inputs, label)`, in which texts of similar length are together."""
+        sampler = nlp.data.SortedBucketSampler([len(s[0]) for s in samples], batch_size, mult=20, shuffle=shuffle)
+        pad = self.vocab[self.vocab.padding_token]
+        together = batchify.Tuple(
+            batchify.Pad(pad_val=pad, dtype="int32", round_to=8),
+            batchify.Stack("float32"),
+            batchify.Pad(pad_val=0, dtype="int32", round_to=8),
+            batchify.Stack("float32"),
+        )
+        return DataLoader(samples, batch_sampler=sampler, batchify_fn=together)
+
+    def scores(self, batch, context: mx.Context):
+        """The scores (batch, labels) of a batch's tokens, lengths and segments."""
+        tokens, lengths, segments = (field.as_in_context(context) for field in batch)
+        return self.net(tokens, segments, lengths)
