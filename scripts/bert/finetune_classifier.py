@@ -9,6 +9,7 @@ The model of the epoch that does best on the dev part is kept in --output_dir; p
 from __future__ import annotations
 
 import argparse
+import random
 import sys
 from pathlib import Path
 
@@ -33,12 +34,12 @@ def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
     task = nlp.data.get_task(args.task_name)
-    files = sorted(args.data_dir.glob("stsa.binary.*")) if args.data_dir else []
-    run = Run("bert", args, data=checksums(files))
+    files = [*args.data_dir.glob("stsa.binary.*"), args.data_dir / "trees" / "train.txt"] if args.data_dir else []
+    run = Run("bert", args, data=checksums(sorted(f for f in files if f.exists())))
     classifier = start(args, task.class_labels or [], context)
     parts = {
         name: samples(classifier, texts, task, args.samples)
-        for name, texts in (sentences(args.data_dir) if args.data_dir else downloaded(task)).items()
+        for name, texts in (treebank(args.data_dir, args.phrases) if args.data_dir else downloaded(task)).items()
     }
     net = classifier.net
     for parameter in net.collect_params(".*beta|.*gamma|.*bias").values():
@@ -113,12 +114,16 @@ def start(args: argparse.Namespace, labels: list[str], context) -> TextClassifie
     return classifier
 
 
-def sentences(folder: Path) -> dict[str, list]:
-    """The sentences of SST-2 in Kim's files, `label text` a line."""
+def treebank(folder: Path, phrases: int) -> dict[str, list]:
+    """The sentences of SST-2 in Kim's files, `label text` a line, and `phrases` random phrases of the training trees."""
     parts = {}
     for part in ("train", "dev", "test"):
         with open(folder / f"stsa.binary.{part}", encoding="utf8") as lines:
             parts[part] = [[text.strip(), label] for label, _, text in (line.partition(" ") for line in lines)]
+    if phrases:
+        whole = {text for text, _ in parts["train"]}
+        others = [[text, str(label)] for text, label in nlp.data.SST_2("train", root=str(folder)) if text not in whole]
+        parts["train"] += random.sample([sample for sample in others if " " in sample[0]], phrases)
     return parts
 
 
@@ -148,6 +153,9 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task_name", choices=TASKS, required=True, help="what to learn")
     parser.add_argument("--data-dir", type=Path, help="folder with stsa.binary.{train,dev,test} (else: download GLUE)")
+    parser.add_argument(
+        "--phrases", type=int, default=0, help="of SST to train on beside sentences (default: %(default)s)"
+    )
     parser.add_argument("--bert_model", choices=MODELS, default=MODELS[0], help="shapes (default: %(default)s)")
     parser.add_argument(
         "--checkpoint", help="a BERT's folder of config.json, vocab.txt and model.safetensors, or its name"
