@@ -7,7 +7,18 @@ from core.base import MXNetError
 from core.kernels import formula as f
 from core.kernels.formula import Formula, fabs, where
 from core.ops.attributes import Bool, Choice, DType, Float, Scalar
-from core.ops.registry import TABLE, F, Operator, composite, gradient, make_pointwise, operator, pointwise, register
+from core.ops.registry import (
+    TABLE,
+    F,
+    Operator,
+    composite,
+    gradient,
+    make_pointwise,
+    operator,
+    pointwise,
+    register,
+    shortcut,
+)
 
 SQRT_HALF = math.sqrt(0.5)
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -154,7 +165,7 @@ def silu(data):
     return data * f.sigmoid(data)
 
 
-@pointwise("softrelu", derivative=lambda data, y: 1.0 - f.exp(-1.0 * y))
+@pointwise("softrelu", derivative=lambda data, y: f.sigmoid(data))
 def softrelu(data):
     """log(1 + exp(x)), without overflow."""
     return f.maximum(data, 0.0) + f.log1p(f.exp(-fabs(data)))
@@ -204,6 +215,11 @@ def activation(data, *, act_type: Choice("relu", "sigmoid", "log_sigmoid", "mish
     return getattr(F, act_type)(data)
 
 
+@shortcut(activation)
+def _(_, attrs):
+    return TABLE[attrs["act_type"]], {}
+
+
 @composite("LeakyReLU", aliases=("leaky_relu",), train=True)
 def leaky(
     data, gamma=None, *, act_type: Choice("leaky", "prelu", "elu", "selu", "gelu", "rrelu") = "leaky",
@@ -228,6 +244,14 @@ def leaky(
     else:
         slopes = F.Reshape(gamma, shape=(1, -1, *(1,) * (len(data.shape) - 2))) if len(data.shape) > 1 else gamma
     return F.relu(data) - F.broadcast_mul(F.relu(-data), slopes)
+
+
+@shortcut(leaky)
+def _(_, attrs):
+    kind = attrs["act_type"]
+    if kind in ("leaky", "elu"):
+        return TABLE["_leaky_relu" if kind == "leaky" else "_elu"], {"slope": attrs["slope"]}
+    return (TABLE[kind], {}) if kind == "gelu" else None
 
 
 # ----------------------------------------------------------------------------------------------

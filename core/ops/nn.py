@@ -18,7 +18,7 @@ from core.ops.attributes import (
     OptStr,
     Shape,
 )
-from core.ops.registry import F, composite, decompose, gradient, infer, operator
+from core.ops.registry import F, composite, decompose, gradient, infer, operator, shortcut
 
 # ---------------------------------------------------------------------------------------------- convolution
 
@@ -412,6 +412,19 @@ def log_softmax(
 ):
     """The logarithm of the softmax."""
     return _typed(F._log_softmax(_prepared(data, temperature, axis), axis=axis), dtype)
+
+
+def _plain(op):
+    def rule(inputs, attrs):
+        bare = inputs[-1] is inputs[0] or inputs[-1] is None
+        bare = bare and attrs["temperature"] is None and attrs["dtype"] is None
+        return (op, {"axis": attrs["axis"]}) if bare else None
+
+    return rule
+
+
+shortcut(softmax)(_plain(_softmax))
+shortcut(log_softmax)(_plain(_log_softmax))
 
 
 @composite("softmin")

@@ -1,5 +1,7 @@
 """Reductions and scans."""
 
+import functools
+
 from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Axis, Bool, Choice, Float, Int, OptDType, OptInt
@@ -9,6 +11,7 @@ from core.ops.shape import normal_axes, normal_axis
 K = kernels.reduce
 
 
+@functools.lru_cache(4096)
 def reduction_axes(axis, exclude: bool, ndim: int, name: str) -> tuple[int, ...]:
     """The axes that go away: those given (None or (): all), or with `exclude` all others."""
     axes = normal_axes(axis if axis != () else None, ndim, name)

@@ -18,6 +18,7 @@ names of inputs, `out` (`out1`, ...), `<input>_shape`, `<input>_dtype`, `shapes`
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -52,6 +53,7 @@ class Operator:
         self.name, self.aliases, self.doc = name, tuple(aliases), inspect.getdoc(function) or ""
         self.function, self.forward = function, function
         self.composite = False
+        self.shortcut: Callable | None = None  # of a composite: the one primitive that some attributes come down to
         self.inputs: list[str] = []
         self.optional: set[str] = set()
         self.variadic = False
@@ -88,6 +90,12 @@ class Operator:
 
     def __repr__(self):
         return f"<operator {self.name}>"
+
+    @functools.cached_property
+    def simple(self) -> bool:
+        """Whether an application is one call of the forward rule that gives one array."""
+        special = self.composite or self.rng or self.train or self.reserves or self.mutates
+        return not special and self.formula is None and self.visible is None and self.outputs == 1
 
     def __call__(self, *inputs, out=None, **attrs):
         """Applies the operator to values; the result has the kind (nd, np, symbol) of the first one."""
@@ -238,6 +246,19 @@ def composite(name: str, **options) -> Callable[[Callable], Operator]:
         op = Operator(name, function, **options)
         op.composite = True
         return register(op)
+
+    return enter
+
+
+def shortcut(op: Operator) -> Callable[[Callable], Callable]:
+    """Names the primitive on the first input that a composite is under some attributes: `rule(inputs, attrs)`.
+
+    It gets the inputs and the typed attributes and gives (operator, its attributes), or None.
+    """
+
+    def enter(rule):
+        op.shortcut = rule
+        return rule
 
     return enter
 

@@ -1,5 +1,6 @@
 """Operators that rearrange elements: shapes, slices, joins, repeats."""
 
+import functools
 import math
 from functools import reduce as fold
 from itertools import pairwise
@@ -12,6 +13,7 @@ from core.ops.registry import F, composite, gradient, operator
 K = kernels.shape
 
 
+@functools.lru_cache(4096)
 def normal_axis(axis: int, ndim: int, name: str) -> int:
     """`axis` counted from the front; MXNetError where there is no such axis."""
     if not -ndim <= axis < ndim:

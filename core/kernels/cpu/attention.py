@@ -31,7 +31,7 @@ def attention(
     if _fused(q, k, v, dropout):
         q, k, v = (_unit_columns(t) for t in (q, k, v))
         mask = _additive_mask(q, k, length)
-        o, lse = aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal, attn_mask=mask, scale=scale)
+        o, lse = torch._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal, attn_mask=mask, scale=scale)
         if length is not None:
             blind = (length <= 0).view(-1, 1, 1)
             o.masked_fill_(blind.unsqueeze(3), 0)
@@ -66,7 +66,7 @@ def attention_grad(
         if length is not None:
             # exp(score - lse) must be 0, not infinite, where a query saw nothing.
             lse = lse.masked_fill(lse == -math.inf, math.inf)
-        return aten._scaled_dot_product_flash_attention_for_cpu_backward(
+        return aten._scaled_dot_product_flash_attention_for_cpu_backward.default(
             do, q, k, v, o, lse, 0.0, causal, attn_mask=mask, scale=scale
         )
     wide = _accumulator(q)

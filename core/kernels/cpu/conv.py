@@ -20,7 +20,7 @@ def conv(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad
     """Cross-correlation of x with w, plus b (O,) where given."""
     if not x.shape[1]:
         return _without_channels(x, w, b, stride, dilate, pad)
-    return aten.convolution(x, w, b, stride, pad, dilate, False, (0,) * len(stride), groups)
+    return torch.convolution(x, w, b, stride, pad, dilate, False, (0,) * len(stride), groups)
 
 
 def conv_data_grad(dy: Tensor, w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
@@ -44,7 +44,7 @@ def conv_bias_grad(dy: Tensor) -> Tensor:
 
 
 def _backward(dy, x, w, stride, dilate, pad, groups, wanted):
-    return aten.convolution_backward(dy, x, w, None, stride, pad, dilate, False, (0,) * len(stride), groups, wanted)
+    return aten.convolution_backward.default(dy, x, w, None, stride, pad, dilate, False, (0,) * len(stride), groups, wanted)
 
 
 def _without_channels(x, w, b, stride, dilate, pad):

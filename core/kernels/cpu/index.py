@@ -43,13 +43,13 @@ def take_grad(dy, indices, axis, x_shape):
 
 def embedding(indices, weight):
     """Rows of `weight` (V, D): result indices.shape + (D,)."""
-    return aten.embedding(weight, _long(indices))
+    return torch.embedding(weight, _long(indices))
 
 
 def embedding_grad(dy, indices, weight_shape):
     """Gradient of `embedding` with respect to the weight of shape (V, D)."""
     rows = dy.to(_accumulator(dy.dtype))
-    return aten.embedding_dense_backward(rows, _long(indices), weight_shape[0], -1, False).to(dy.dtype)
+    return aten.embedding_dense_backward.default(rows, _long(indices), weight_shape[0], -1, False).to(dy.dtype)
 
 
 def pick(x, indices, axis, keepdims):
@@ -119,7 +119,7 @@ def index_get(x, index_tuple):
 
 def index_put(x, index_tuple, value, accumulate):
     """A copy of `x` with `value` (broadcast) written, or added, at the places that `index_get` would read."""
-    return aten.index_put(x, [_index(i) for i in index_tuple], value.to(x.dtype), accumulate)
+    return torch.index_put(x, [_index(i) for i in index_tuple], value.to(x.dtype), accumulate)
 
 
 def sequence_reverse(x, lengths):
@@ -174,5 +174,5 @@ def wrapped_negative(indices, n):
 def index_put_add(base, view, index, value):
     """`base` after adding `value` at `index` of its view `view`; places that repeat add up."""
     places = [_index(i) for i in index]
-    aten.index_put_(view, places, value.reshape(aten.index(view, places).shape).to(view.dtype), True)
+    torch.index_put_(view, places, value.reshape(aten.index(view, places).shape).to(view.dtype), True)
     return base

@@ -21,7 +21,7 @@ def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = 
         a = a.mT
     if transpose_b:
         b = b.mT
-    return aten.matmul(a, b)
+    return torch.matmul(a, b)
 
 
 def linear(x: Tensor, w: Tensor, b: Tensor | None = None, activation: str | None = None, residual=None) -> Tensor:
@@ -31,7 +31,7 @@ def linear(x: Tensor, w: Tensor, b: Tensor | None = None, activation: str | None
     """
     if activation not in _ACTIVATIONS:
         raise MXNetError(f"linear: unknown activation {activation!r}; accepted are {', '.join(map(str, _ACTIVATIONS))}")
-    y = aten.linear(x, w, b)
+    y = aten.linear.default(x, w, b)
     if residual is not None:
         y.add_(residual)
     if activation is not None:

@@ -30,7 +30,7 @@ def batch_norm(
         return torch.empty_like(x), mean, torch.full_like(mean, _rsqrt(eps))
     rows = _channels_second(x, axis)
     gamma, beta = _affine(x, gamma, beta, x.shape[axis])
-    y, mean, rstd = aten.native_batch_norm(rows, gamma, beta, None, None, True, 0.0, eps)
+    y, mean, rstd = torch.native_batch_norm(rows, gamma, beta, None, None, True, 0.0, eps)
     return _restore(y, x, axis), mean, rstd
 
 
@@ -42,7 +42,7 @@ def batch_norm_inference(
         return torch.empty_like(x)
     gamma, beta = _affine(x, gamma, beta, x.shape[axis])
     mean, var = _cast(mean, x), _cast(var, x)
-    y = aten.native_batch_norm(_channels_second(x, axis), gamma, beta, mean, var, False, 0.0, eps)[0]
+    y = torch.native_batch_norm(_channels_second(x, axis), gamma, beta, mean, var, False, 0.0, eps)[0]
     return _restore(y, x, axis)
 
 
@@ -73,7 +73,7 @@ def layer_norm(
         mean = torch.zeros([1 if a == axis else n for a, n in enumerate(x.shape)], dtype=stat, device=x.device)
         return torch.empty_like(x), mean, torch.full_like(mean, _rsqrt(eps))
     gamma, beta = _affine(x, gamma, beta, size)
-    y, mean, rstd = aten.native_layer_norm(_to_last(x, axis), [size], gamma, beta, eps)
+    y, mean, rstd = torch.native_layer_norm(_to_last(x, axis), [size], gamma, beta, eps)
     return _from_last(y, axis), _from_last(mean, axis), _from_last(rstd, axis)
 
 
@@ -87,7 +87,7 @@ def layer_norm_grad(
     scale, shift = _affine_for_grad(x, gamma, size)
     # ATen adds up the parameters' gradients in the dtype of x: a bfloat16 sum over 8,192 rows was off by 87 %.
     stat = _stat_dtype(x)
-    dx, dgamma, dbeta = aten.native_layer_norm_backward(
+    dx, dgamma, dbeta = aten.native_layer_norm_backward.default(
         _to_last(dy.to(stat), axis).contiguous(),  # ATen reads the rows as if they were contiguous
         _to_last(x.to(stat), axis).contiguous(),
         [size],
@@ -115,7 +115,7 @@ def group_norm(
         mean = torch.zeros((n, num_groups), dtype=_stat_dtype(x), device=x.device)
         return torch.empty_like(x), mean, torch.full_like(mean, _rsqrt(eps))
     gamma, beta = _affine(x, gamma, beta, c)
-    y, mean, rstd = aten.native_group_norm(_dense(x), gamma, beta, n, c, math.prod(x.shape[2:]), num_groups, eps)
+    y, mean, rstd = torch.native_group_norm(_dense(x), gamma, beta, n, c, math.prod(x.shape[2:]), num_groups, eps)
     stat = _stat_dtype(x)  # what ATen gives but on `meta`
     return y, mean.to(stat), rstd.to(stat)
 
@@ -129,7 +129,7 @@ def group_norm_grad(
         return _no_grads(x, gamma, c)
     scale, _ = _affine_for_grad(x, gamma, c)
     x = _dense(x)
-    dx, dgamma, dbeta = aten.native_group_norm_backward(
+    dx, dgamma, dbeta = aten.native_group_norm_backward.default(
         _laid_out_as(x, dy), x, mean, rstd, scale, n, c, math.prod(x.shape[2:]), num_groups, [True] * 3
     )
     return dx, _like_gamma(dgamma, gamma), _like_gamma(dbeta, gamma)
@@ -139,7 +139,7 @@ def _batch_norm_grad(dy, x, gamma, running_mean, running_var, mean, rstd, traini
     if x.numel() == 0:
         return _no_grads(x, gamma, x.shape[axis])
     rows = _channels_second(x, axis)
-    dx, dgamma, dbeta = aten.native_batch_norm_backward(
+    dx, dgamma, dbeta = aten.native_batch_norm_backward.default(
         _laid_out_as(rows, _channels_second(dy, axis)),
         rows,
         _affine_for_grad(x, gamma, x.shape[axis])[0],

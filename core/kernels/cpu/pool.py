@@ -168,7 +168,7 @@ def _lowest(dtype: torch.dtype):
 
 
 def _widen(x: Tensor, plan: _Plan, value) -> Tensor:
-    return aten.constant_pad_nd(x, plan.extra, value)
+    return torch.constant_pad_nd(x, plan.extra, value)
 
 
 def _to_unpadded(argmax: Tensor, plan: _Plan, extent: Ints) -> Tensor:

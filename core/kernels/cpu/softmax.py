@@ -15,22 +15,22 @@ aten = torch.ops.aten
 
 def softmax(x: Tensor, axis: int) -> Tensor:
     """exp(x) / sum(exp(x)) along `axis`."""
-    return aten._softmax(x, axis, False)
+    return torch._softmax(x, axis, False)
 
 
 def log_softmax(x: Tensor, axis: int) -> Tensor:
     """x - log(sum(exp(x))) along `axis`."""
-    return aten._log_softmax(x, axis, False)
+    return torch._log_softmax(x, axis, False)
 
 
 def softmax_grad(dy: Tensor, y: Tensor, axis: int) -> Tensor:
     """Gradient of `softmax` for its input, from its output `y`: y (dy - sum(dy y))."""
-    return aten._softmax_backward_data(dy, y, axis, y.dtype)
+    return torch._softmax_backward_data(dy, y, axis, y.dtype)
 
 
 def log_softmax_grad(dy: Tensor, y: Tensor, axis: int) -> Tensor:
     """Gradient of `log_softmax` for its input, from its output `y`: dy - exp(y) sum(dy)."""
-    return aten._log_softmax_backward_data(dy, y, axis, y.dtype)
+    return torch._log_softmax_backward_data(dy, y, axis, y.dtype)
 
 
 def masked_softmax(x: Tensor, length: Tensor, axis: int) -> Tensor:
@@ -41,7 +41,7 @@ def masked_softmax(x: Tensor, length: Tensor, axis: int) -> Tensor:
     steps = torch.arange(x.shape[axis], device=x.device).view(-1, *[1] * (x.ndim - 1 - axis))
     beyond = steps >= length.unsqueeze(axis)
     # A row of length 0 is all -inf and comes out as NaN, which the second fill overwrites.
-    return aten._softmax(x.masked_fill(beyond, -math.inf), axis, False).masked_fill_(beyond, 0)
+    return torch._softmax(x.masked_fill(beyond, -math.inf), axis, False).masked_fill_(beyond, 0)
 
 
 def cross_entropy(logits: Tensor, label: Tensor, axis: int) -> Tensor:
@@ -49,12 +49,12 @@ def cross_entropy(logits: Tensor, label: Tensor, axis: int) -> Tensor:
 
     `label`: class indices of any dtype, truncated to integers and clipped to the classes there are.
     """
-    return aten._log_softmax(logits, axis, False).gather(axis, _classes(logits, label, axis)).squeeze(axis).neg_()
+    return torch._log_softmax(logits, axis, False).gather(axis, _classes(logits, label, axis)).squeeze(axis).neg_()
 
 
 def cross_entropy_grad(dloss: Tensor, logits: Tensor, label: Tensor, axis: int) -> Tensor:
     """Gradient of `cross_entropy` for `logits`: dloss (softmax(logits) - onehot(label))."""
-    difference = aten._softmax(logits, axis, False)
+    difference = torch._softmax(logits, axis, False)
     classes = _classes(logits, label, axis)
     difference.scatter_add_(axis, classes, difference.new_full((), -1).expand_as(classes))
     return difference.mul_(dloss.unsqueeze(axis))

@@ -63,7 +63,7 @@ def roi_pool(data, rois, pooled, scale):
     places = (image.reshape(-1, 1, 1, 1, 1) + row * size[1] + column)[inside]
     lengths = inside.sum((3, 4)).reshape(-1)
     flat = data.permute(0, 2, 3, 1).reshape(-1, channels)
-    y, _, _, at = aten._embedding_bag(flat, places, lengths.cumsum(0) - lengths, False, _MAX)
+    y, _, _, at = torch._embedding_bag(flat, places, lengths.cumsum(0) - lengths, False, _MAX)
     at = at.masked_fill(lengths.unsqueeze(1) == 0, -1)
     y, at = (t.reshape(regions, *pooled, channels).permute(0, 3, 1, 2).contiguous() for t in (y, at))
     return y, at
@@ -89,12 +89,12 @@ def roi_pool_gather(x, places):
 
 def bilinear_sample(data, grid):
     """data (N, C, H, W) at grid (N, 2, H', W') of x and y, -1 and 1 being the outermost centres; zeros outside."""
-    return aten.grid_sampler_2d(data, grid.permute(0, 2, 3, 1), 0, 0, True)
+    return torch.grid_sampler_2d(data, grid.permute(0, 2, 3, 1), 0, 0, True)
 
 
 def bilinear_sample_grad(dy, data, grid):
     """Gradients of `bilinear_sample` with respect to data and grid."""
-    ddata, dgrid = aten.grid_sampler_2d_backward(dy, data, grid.permute(0, 2, 3, 1), 0, 0, True, [True, True])
+    ddata, dgrid = aten.grid_sampler_2d_backward.default(dy, data, grid.permute(0, 2, 3, 1), 0, 0, True, [True, True])
     return ddata, dgrid.permute(0, 3, 1, 2).contiguous()
 
 
@@ -112,7 +112,7 @@ def resize_bilinear_grad(dy, x_shape, align_corners):
 
 def adaptive_avg_pool(x, size):
     """Means of size[0] x size[1] cells that cover x (N, C, H, W) evenly, overlapping where they do not divide it."""
-    return aten._adaptive_avg_pool2d(x, list(size)).contiguous()
+    return torch._adaptive_avg_pool2d(x, list(size)).contiguous()
 
 
 def adaptive_avg_pool_grad(dy, x_shape):
@@ -255,7 +255,7 @@ def _rows(data, kinds):
 
 def _bags(rows, places, weights, starts):
     """Weighted sums of rows; bag i holds the places from starts[i] on."""
-    return aten._embedding_bag(rows, places, starts, False, _SUM, False, weights.to(rows.dtype), False)[0]
+    return torch._embedding_bag(rows, places, starts, False, _SUM, False, weights.to(rows.dtype), False)[0]
 
 
 def _even(bags, length, device):
