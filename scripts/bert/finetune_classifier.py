@@ -52,19 +52,23 @@ def main(argv: list[str] | None = None) -> dict:
     optimizer = {"learning_rate": args.lr, "lr_scheduler": schedule, "epsilon": args.epsilon, "wd": 0.01}
     trainer = Trainer(net.collect_params(), args.optimizer, optimizer, update_on_kvstore=False)
 
-    judged = [name for name in parts if name != "train"]
+    dev = [name for name in parts if name.startswith("dev")]
     for epoch in run.epochs(args.epochs, net, trainer):
         batches = classifier.batches(parts["train"], args.batch_size, shuffle=True)
-        shown = run.progress(batches, f"epoch {epoch}")
-        metrics = {"loss": train(classifier, shown, trainer, args.accumulate, context)}
-        for name in judged:
-            batches = classifier.batches(parts[name], args.dev_batch_size, shuffle=False)
-            metrics |= {f"{name}_{key}": value for key, value in evaluate(classifier, batches, task.metrics, context)}
+        metrics = {
+            "loss": train(classifier, run.progress(batches, f"epoch {epoch}"), trainer, args.accumulate, context)
+        }
+        for name in dev:
+            metrics |= evaluate(classifier, name, parts[name], task.metrics, args.dev_batch_size, context)
         run.epoch_done(epoch, metrics, samples=len(parts["train"]))
-        if best(run.record.facts["epochs"], judged[0])["epoch"] == epoch:
+        if best(run.record.facts["epochs"], dev[0])["epoch"] == epoch:
             classifier.save(args.output_dir)
-    row = best(run.record.facts["epochs"], judged[0])
-    return run.finish(**{name: value for name, value in row.items() if name.startswith(judged[-1])})
+    row = best(run.record.facts["epochs"], dev[0])
+    final = {name: value for name, value in row.items() if name.startswith("dev")}
+    if "test" in parts:
+        chosen = TextClassifier.load(args.output_dir, context)
+        final |= evaluate(chosen, "test", parts["test"], task.metrics, args.dev_batch_size, context)
+    return run.finish(**final)
 
 
 def train(classifier: TextClassifier, batches, trainer, accumulate: int, context) -> float:
@@ -86,12 +90,12 @@ def train(classifier: TextClassifier, batches, trainer, accumulate: int, context
     return mean.get()[1]
 
 
-def evaluate(classifier: TextClassifier, batches, metrics, context) -> list[tuple[str, float]]:
-    """The task's metrics, by name."""
+def evaluate(classifier: TextClassifier, part: str, samples: list, metrics, batch_size: int, context) -> dict:
+    """The task's metrics on a part, by the names of the part and the metric."""
     metrics.reset()
-    for *inputs, label in batches:
+    for *inputs, label in classifier.batches(samples, batch_size, shuffle=False):
         metrics.update([label], [classifier.scores(inputs, context).as_in_context(mx.cpu())])
-    return metrics.get_name_value()
+    return {f"{part}_{name}": value for name, value in metrics.get_name_value()}
 
 
 def start(args: argparse.Namespace, labels: list[str], context) -> TextClassifier:
