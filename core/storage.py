@@ -71,6 +71,12 @@ def gpu_memory(device_id: int) -> tuple[int, int]:
     return torch.cuda.mem_get_info(device_id)
 
 
+def compute_capability(device_id: int) -> int:
+    """The compute capability of a CUDA device, major * 10 + minor."""
+    major, minor = torch.cuda.get_device_capability(device_id)
+    return major * 10 + minor
+
+
 def empty_cache() -> None:
     """Gives memory that torch keeps for reuse back to the driver."""
     if torch.cuda.is_initialized():

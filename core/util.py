@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
+
+from core.context import gpu_memory_info, num_gpus
 
 
 class _State(threading.local):
@@ -82,6 +85,90 @@ def use_np_shape(func):
 def use_np_array(func):
     """Decorates a function or class: it runs with NumPy arrays."""
     return _wrap(func, None, True)
+
+
+def set_module(module):
+    """Decorator: sets the module that a function or class says it is from."""
+
+    def decorate(func):
+        if module is not None:
+            func.__module__ = module
+        return func
+
+    return decorate
+
+
+def wrap_np_unary_func(func):
+    """Decorates a NumPy function of one array: the arguments `where`, `casting`, `order`, ... keep their defaults.
+
+    TypeError for names of another kind, NotImplementedError for other values.
+    """
+    return _with_ufunc_arguments(func)
+
+
+def wrap_np_binary_func(func):
+    """As `wrap_np_unary_func`, for functions of two arrays."""
+    return _with_ufunc_arguments(func)
+
+
+def np_ufunc_legal_option(key, value) -> bool:
+    """Whether NumPy's universal functions take an argument with this value."""
+    options = {
+        "where": lambda v: True,
+        "casting": lambda v: v in ("no", "equiv", "safe", "same_kind", "unsafe"),
+        "order": lambda v: isinstance(v, str),
+        "dtype": lambda v: v is None or isinstance(v, (str, type)),
+        "subok": lambda v: isinstance(v, bool),
+    }
+    return key in options and options[key](value)
+
+
+_UFUNC_DEFAULTS = {"where": True, "casting": "same_kind", "order": "K", "dtype": None, "subok": True}
+
+
+def _with_ufunc_arguments(func):
+    @functools.wraps(func)
+    def run(*args, out=None, **kwargs):
+        for key, value in kwargs.items():
+            if key not in _UFUNC_DEFAULTS:
+                raise TypeError(f"{key!r} is no argument of {func.__name__}")
+            if value != _UFUNC_DEFAULTS[key]:
+                legal = "is not implemented" if np_ufunc_legal_option(key, value) else "is not valid"
+                error = NotImplementedError if np_ufunc_legal_option(key, value) else TypeError
+                raise error(f"{func.__name__}: {key}={value!r} {legal}")
+        return func(*args, out=out)
+
+    return run
+
+
+def get_gpu_count() -> int:
+    """How many GPUs there are."""
+    return num_gpus()
+
+
+def get_gpu_memory(gpu_dev_id: int) -> tuple[int, int]:
+    """(free, total) bytes of a GPU."""
+    return gpu_memory_info(gpu_dev_id)
+
+
+def get_cuda_compute_capability(ctx) -> int:
+    """The compute capability of a GPU as major * 10 + minor."""
+    from core.test_utils.environment import get_cuda_compute_capability as capability
+
+    return capability(ctx)
+
+
+def getenv(name: str) -> str | None:
+    """An environment variable, None where it is not set."""
+    return os.environ.get(name)
+
+
+def setenv(name: str, value: str | None) -> None:
+    """Sets an environment variable, or removes it with None."""
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
 
 
 def _wrap(func, shape, array):

@@ -1,0 +1,220 @@
+"""The one way in which files come from the network: pretrained parameters, vocabularies, data sets.
+
+Settings (environment variables):
+
+- `MXNET_GLUON_REPO`: the mirror to use instead of `DEFAULT_REPO`; an http(s) or file URL.
+- `MXNET_HOME`: the folder under which files are kept (default `~/.mxnet`).
+- `MXNET_OFFLINE=1`: never touch the network; what is absent raises `DownloadError` at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import random
+import ssl
+import time
+import urllib.error
+import urllib.request
+import warnings
+from collections.abc import Iterator
+from http.client import HTTPException
+
+from core.base import MXNetError
+
+DEFAULT_REPO = "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/"
+STALL_SECONDS = 60
+CHUNK = 1 << 20
+
+
+class DownloadError(MXNetError):
+    """A file could not be fetched, or what arrived is not what was asked for."""
+
+
+def download(
+    url: str,
+    path: str | os.PathLike | None = None,
+    overwrite: bool = False,
+    sha1_hash: str | None = None,
+    retries: int = 5,
+    verify_ssl: bool = True,
+) -> str:
+    """Fetches `url` into `path` (a file, a folder, or None for the current folder) and returns the file's name.
+
+    A file that exists and has the SHA-1 `sha1_hash` (if one is given) is kept unless `overwrite`. The file
+    appears under its name only when it is complete and its checksum is right; with a checksum, a download that
+    was interrupted goes on where it stopped, also in another process. Of several processes that want one file,
+    one fetches it and the others wait. Raises `DownloadError` after `retries` repetitions, on a wrong checksum,
+    and when offline.
+    """
+    if retries < 0:
+        raise ValueError(f"retries must be 0 or more, got {retries}")
+    target = _target(url, path)
+    if not overwrite and _is_there(target, sha1_hash):
+        return target
+    if offline():
+        raise DownloadError(
+            f"{target} is absent or not what it should be, and MXNET_OFFLINE forbids to download {url}. "
+            "Put the file there, or unset MXNET_OFFLINE."
+        )
+    if not verify_ssl:
+        warnings.warn(f"the certificate of {url} is not verified (verify_ssl=False)", stacklevel=2)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    with locked(target):
+        # Another process may have fetched it while this one waited.
+        if overwrite or not _is_there(target, sha1_hash):
+            _fetch_with_retries(url, target, sha1_hash, retries, verify_ssl)
+    return target
+
+
+def check_sha1(filename: str | os.PathLike, sha1_hash: str) -> bool:
+    """Whether the SHA-1 of the file's content is `sha1_hash` (40 hexadecimal digits)."""
+    with open(filename, "rb") as file:
+        return hashlib.file_digest(file, "sha1").hexdigest() == sha1_hash.lower()
+
+
+def replace_file(src: str | os.PathLike, dst: str | os.PathLike) -> None:
+    """Puts `src` in the place of `dst` in one step; both on one file system."""
+    os.replace(src, dst)
+
+
+def offline() -> bool:
+    """Whether MXNET_OFFLINE forbids the network."""
+    return os.environ.get("MXNET_OFFLINE", "").lower() not in ("", "0", "false")
+
+
+def home() -> str:
+    """The folder under which downloaded files are kept: MXNET_HOME, or `~/.mxnet`."""
+    return os.path.expanduser(os.environ.get("MXNET_HOME") or os.path.join("~", ".mxnet"))
+
+
+def repo_url() -> str:
+    """The root of published files, with a slash at its end: MXNET_GLUON_REPO, or `DEFAULT_REPO`."""
+    return (os.environ.get("MXNET_GLUON_REPO") or DEFAULT_REPO).rstrip("/") + "/"
+
+
+def repo_file_url(namespace: str, filename: str) -> str:
+    """The URL of a published file, such as `repo_file_url("gluon/dataset/mnist", "NAME.gz")`."""
+    return f"{repo_url()}{namespace}/{filename}"
+
+
+@contextlib.contextmanager
+def locked(target: str) -> Iterator[None]:
+    """Holds the lock of the file `target` against other processes; the system frees it when a process dies."""
+    # The lock file stays: removing it would let two processes lock two different files of one name.
+    with open(f"{target}.lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+class _Refused(Exception):
+    """An answer that another attempt would not change."""
+
+
+def _target(url: str, path: str | os.PathLike | None) -> str:
+    path = os.path.abspath(os.path.expanduser(path if path is not None else "."))
+    if not os.path.isdir(path):
+        return path
+    name = url.split("?")[0].rsplit("/", 1)[-1]
+    if not name:
+        raise ValueError(f"the URL {url} does not name a file; say in `path` under which name to store it")
+    return os.path.join(path, name)
+
+
+def _is_there(target: str, sha1_hash: str | None) -> bool:
+    return os.path.isfile(target) and (sha1_hash is None or check_sha1(target, sha1_hash))
+
+
+def _fetch_with_retries(url: str, target: str, sha1_hash: str | None, retries: int, verify_ssl: bool) -> None:
+    # The checksum is part of the name, so that parts of two versions never meet. Without one nothing
+    # would tell a wrong mixture: then a part of an earlier call is not taken up.
+    part = f"{target}.{(sha1_hash or 'unchecked')[:12]}.part"
+    if sha1_hash is None:
+        _remove(part)
+    for attempt in range(retries + 1):
+        try:
+            _fetch(url, part, verify_ssl)
+            if sha1_hash is not None and not check_sha1(part, sha1_hash):
+                _remove(part)
+                raise _WrongContent(f"what arrived does not have the SHA-1 {sha1_hash}")
+            os.replace(part, target)
+            _sync_folder(os.path.dirname(target))
+            return
+        except (OSError, HTTPException, _WrongContent, _Refused) as error:
+            if attempt == retries or isinstance(error, _Refused):
+                raise DownloadError(f"cannot download {url} to {target}: {error}") from error
+            pause = min(2**attempt, 30) * (0.5 + random.random() / 2)
+            warnings.warn(f"{url}: {error}; {retries - attempt} attempts left, the next in {pause:.1f} s")
+            time.sleep(pause)
+
+
+class _WrongContent(Exception):
+    """The checksum disagrees."""
+
+
+def _fetch(url: str, part: str, verify_ssl: bool) -> None:
+    """Appends to `part` what it lacks of `url`; raises when the connection ends early."""
+    done = os.path.getsize(part) if os.path.exists(part) else 0
+    with _open(url, done, verify_ssl) as response:
+        if response is None:
+            return
+        length = response.headers.get("Content-Length")
+        if not _continues(response, done):
+            done = 0
+        total = done + int(length) if length is not None else None
+        with open(part, "ab" if done else "wb") as file, _bar(part, total, done) as bar:
+            while chunk := response.read(CHUNK):
+                file.write(chunk)
+                bar.update(len(chunk))
+            file.flush()
+            os.fsync(file.fileno())
+            size = file.tell()
+    if total is not None and size != total:
+        raise ConnectionError(f"the connection ended after {size} of {total} bytes")
+
+
+@contextlib.contextmanager
+def _open(url: str, done: int, verify_ssl: bool) -> Iterator:
+    """The answer of the server from byte `done` on, or None when there is nothing beyond it."""
+    request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
+    context = None if verify_ssl else ssl._create_unverified_context()
+    try:
+        with urllib.request.urlopen(request, timeout=STALL_SECONDS, context=context) as response:
+            yield response
+    except urllib.error.HTTPError as error:
+        if error.code == 416:
+            # "Range not satisfiable": the part is already complete (or wrong, which the checksum finds).
+            yield None
+        elif error.code < 500 and error.code not in (408, 429):
+            raise _Refused(error) from error
+        else:
+            raise
+
+
+def _continues(response, done: int) -> bool:
+    """Whether the answer begins at byte `done`, rather than at the start of the file."""
+    content_range = response.headers.get("Content-Range") or ""
+    return done > 0 and response.status == 206 and content_range.startswith(f"bytes {done}-")
+
+
+def _bar(part: str, total: int | None, done: int):
+    from tqdm import tqdm
+
+    name = os.path.basename(part).rsplit(".", 2)[0]
+    # disable=None: no bar where standard error is not a terminal.
+    return tqdm(desc=name, total=total, initial=done, unit="B", unit_scale=True, unit_divisor=1024, disable=None)
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(path)
+
+
+def _sync_folder(folder: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
