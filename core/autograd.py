@@ -116,6 +116,16 @@ def predict_mode() -> _Scope:
     return _Scope(None, False)
 
 
+class untraced:
+    """Scope in which operators act on arrays at once, also while a block is traced: parameters are initialised so."""
+
+    def __enter__(self):
+        self._before, state.tracer = state.tracer, None
+
+    def __exit__(self, *_):
+        state.tracer = self._before
+
+
 def mark_variables(variables, gradients, grad_reqs="write") -> None:
     """Attaches gradient buffers to arrays; `grad_reqs` is one of write, add, null, for all or one each."""
     if not isinstance(variables, (list, tuple)):
@@ -313,7 +323,7 @@ def _run(heads, head_grads, retain_graph, train_mode, create_graph, wanted=(), s
                     sums.wanted[id(node), k] = h
             if stop and any((id(node), k) in targets for k in range(len(heads_of))):
                 continue
-            grads = _apply_rule(node, heads_of)
+            grads = _apply_rule(node, heads_of) if type(node) is Node else node.apply_rule(heads_of, retain_graph)
             if not retain_graph:
                 node.saved_inputs = node.saved_outputs = node.reserve = None
             for parent, g in zip(node.parents, grads, strict=False):
@@ -377,7 +387,7 @@ def _apply_rule(node: Node, heads: list) -> Sequence:
     if op.count_heads:  # rules of several outputs see zeros where nothing came back
         for k in op.heads_read(len(heads)):
             if heads[k] is None:
-                heads[k] = node.kind._wrap(storage.zeros_of(node.outputs[k]), _context(node))
+                heads[k] = zeros_head(node.kind, node.outputs[k], _context(node))
     user = op.user_rule
     if user is not None:
         return user(heads)
@@ -415,6 +425,13 @@ def _apply_rule(node: Node, heads: list) -> Sequence:
             )
     grads = op.rule(*arguments)
     return grads if isinstance(grads, (list, tuple)) else (grads,)
+
+
+def zeros_head(kind: type, description: tuple, ctx):
+    """Zeros in the place of a gradient that did not come, as `storage.like` describes them."""
+    if state.tracer is not None:
+        return state.tracer.zeros(kind, description)
+    return kind._wrap(storage.zeros_of(description), ctx)
 
 
 def _context(node: Node):

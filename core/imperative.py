@@ -21,7 +21,10 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
 
     `out`: an array (or list) to write the result to.
     """
-    if op.formula is not None and out is None:  # the common case, kept short: one result, nothing hidden
+    tracer = state.tracer
+    if tracer is not None:
+        inputs = tracer.twins(inputs)
+    elif op.formula is not None and out is None:  # the common case, kept short: one result, nothing hidden
         try:
             result = kind._wrap(op.forward(*[x._data for x in inputs], **attrs), inputs[0]._ctx)
         except (NeedsShape, AttributeError, RuntimeError, IndexError, ValueError, TypeError):
@@ -33,7 +36,9 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
                         autograd.attach(op, attrs, inputs, (result,))
                         break
             return result
-    if op.simple and out is None:  # the same for primitives of one result, without a state or a secret input
+    if (
+        op.simple and out is None and tracer is None
+    ):  # the same for primitives of one result, without a state or a secret input
         try:
             result = kind._wrap(op.forward(*[None if x is None else x._data for x in inputs], **attrs), inputs[0]._ctx)
         except (NeedsShape, AttributeError, RuntimeError, IndexError, ValueError, TypeError):
@@ -58,6 +63,7 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
         tensors = [None if x is None else x._data for x in inputs]
     except NeedsShape:
         _materialise(op, inputs, attrs)
+        inputs = inputs if tracer is None else tracer.twins(inputs)
         tensors = [None if x is None else x._data for x in inputs]
     except AttributeError:
         raise _not_arrays(op, inputs) from None
@@ -69,7 +75,7 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
     if op.rng or op.train:
         attrs = dict(attrs)
         if op.rng:
-            attrs["key"] = random.next_key(ctx)
+            attrs["key"] = random.next_key(ctx) if tracer is None else tracer.draw(ctx)
         if op.train:
             attrs["training"] = state.training
     try:
@@ -77,13 +83,18 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
     except (RuntimeError, IndexError, ValueError, TypeError) as error:
         if isinstance(error, MXNetError):
             raise
+        if tracer is not None:
+            tracer.failed(op, error)
         raise _failed(op, inputs, error) from error
     reserve = None
     if op.reserves:
         results, reserve = results
-    if type(results) is not tuple and type(results) is not list:
+    single = type(results) is not tuple and type(results) is not list
+    if single:
         results = (results,)
     outputs = [kind._wrap(t, ctx) for t in results]
+    if tracer is not None:
+        tracer.record(op, inputs, attrs, outputs, reserve, single)
     if state.recording:
         for x in inputs:
             if x is not None and x._entry is not None:
@@ -99,15 +110,19 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
 def create(op: Operator, attrs: dict, ctx, kind: type, out=None):
     """An operator without inputs (a sampler, `zeros`, ...): makes arrays on `ctx`."""
     ctx = ctx or current_context()
+    tracer = state.tracer
     if op.rng:
-        attrs = {**attrs, "key": random.next_key(ctx)}
+        attrs = {**attrs, "key": random.next_key(ctx) if tracer is None else tracer.draw(ctx)}
     try:
         results = op.forward(ctx=ctx, **attrs)
     except RuntimeError as error:
         if isinstance(error, MXNetError):
             raise
         raise MXNetError(f"{op.name} cannot make an array from {attrs}: {str(error).splitlines()[0]}") from error
-    outputs = [kind._wrap(t, ctx) for t in (results if isinstance(results, (tuple, list)) else (results,))]
+    single = not isinstance(results, (tuple, list))
+    outputs = [kind._wrap(t, ctx) for t in ((results,) if single else results)]
+    if tracer is not None:
+        tracer.record(op, (), attrs, outputs, None, single)
     if out is not None:
         return assign(op, out, outputs if len(outputs) > 1 else outputs[0])
     return outputs[0] if len(outputs) == 1 else outputs
@@ -140,7 +155,9 @@ def write(target, source) -> None:
             "in-place operations (+=, x[:] = ..., out=) on an array that autograd tracks are not supported inside record(); "
             "write to a new array, or use autograd.pause()"
         )
-    if target.stype != "default":
+    if state.tracer is not None:
+        state.tracer.write(target, source)
+    elif target.stype != "default":
         target._assign(source)
     elif target._data is None:
         target._data = source._data

@@ -6,7 +6,9 @@ is two integers: easy to save, and a resumed run continues with the same numbers
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterable, Iterator
 
 from core.context import Context, current_context
 
@@ -22,6 +24,7 @@ class _Stream:
 
 _default_seed = int.from_bytes(os.urandom(4), "little")
 _streams: dict[tuple[str, int], _Stream] = {}
+_replay: Iterator[int] | None = None
 
 
 def seed(seed_state: int, ctx: Context | str = "all") -> None:
@@ -41,6 +44,8 @@ def seed(seed_state: int, ctx: Context | str = "all") -> None:
 
 def next_key(ctx: Context | None = None) -> int:
     """A fresh key in [0, 2^63) of the stream of `ctx` (default: the current context)."""
+    if _replay is not None:
+        return next(_replay)
     ctx = ctx or current_context()
     place = ctx.device_type, ctx.device_id
     stream = _streams.get(place)
@@ -48,6 +53,17 @@ def next_key(ctx: Context | None = None) -> int:
         stream = _streams[place] = _Stream(_default_seed)
     stream.counter += 1
     return _mix(_mix((stream.seed * 2 + (ctx.device_type == "gpu")) & _MASK) + ctx.device_id + stream.counter) >> 1
+
+
+@contextlib.contextmanager
+def replayed(keys: Iterable[int]) -> Iterator[None]:
+    """Inside the block the next keys are `keys`: what was drawn before is drawn again."""
+    global _replay
+    before, _replay = _replay, iter(keys)
+    try:
+        yield
+    finally:
+        _replay = before
 
 
 def get_state() -> dict:

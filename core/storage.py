@@ -122,6 +122,11 @@ def is_meta(tensor: Tensor) -> bool:
     return tensor.is_meta
 
 
+def meta_like(tensor: Tensor) -> Tensor:
+    """A tensor without memory of the same shape, dtype and strides."""
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+
+
 def from_numpy(array: np.ndarray, dtype=None, ctx=None, copy: bool = True) -> Tensor:
     """A tensor with the values of `array`; without `copy` it shares the memory where it can."""
     if array.dtype.kind in "OUSVM":

@@ -6,6 +6,7 @@ import itertools
 import threading
 import warnings
 
+from core import autograd, graph
 from core import ndarray as nd
 from core.base import MXNetError, nearest
 from core.context import current_context
@@ -309,6 +310,10 @@ class HybridBlock(Block):
     _defines_forward = False
     # The nesting of the inputs of the first hybridized call, with True for each array.
     _called_with = ()
+    # What compiled calls go through, from the first one on.
+    _compiled = None
+    # What a call depends on besides its arguments; compiled blocks keep a plan for each value.
+    _variant = None
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -322,6 +327,12 @@ class HybridBlock(Block):
     def __call__(self, *args):
         if not self._defines_forward:
             return Block.__call__(self, *args)
+        if self._active and autograd.state.tracer is None and not _symbolic(args):
+            return self._call_compiled(args)
+        return self._call_as_written(*args)
+
+    def _call_as_written(self, *args):
+        """A call of a block that defines `forward`, operator by operator."""
         try:
             return Block.__call__(self, *args)
         except DeferredInitializationError:
@@ -338,8 +349,8 @@ class HybridBlock(Block):
             operators, ctx = _operators_for(x, args)
             if ctx is None:
                 return self._symbolic_forward(operators, x, *args)
-        if self._active:
-            return self._call_cached_op(operators, ctx, x, args)
+        if self._active and autograd.state.tracer is None:
+            return self._call_cached_op(x, args)
         return self._run(operators, ctx, x, args)
 
     def hybrid_forward(self, F, x, *args, **kwargs):
@@ -360,9 +371,12 @@ class HybridBlock(Block):
     ):
         """Switches compiled execution of the block and its children on or off, with MXNet's options.
 
-        The graph compiler is not there yet: a hybridized block gives the same results, computed eagerly.
+        A compiled block is run once for each signature of its inputs (shapes, dtypes, place, training or not) to see what
+        it does, and from then on its operators are called without its Python. What it decides in Python it decides
+        once: a branch on the value of an array raises MXNetError with the line.
         """
         self._active = active
+        self._compiled = None
         self._flags = {
             "static_alloc": static_alloc,
             "static_shape": static_shape,
@@ -411,8 +425,6 @@ class HybridBlock(Block):
 
         A block in the style of MXNet 2 may override it to set `self.weight.shape = ...`. Here it runs a forward pass.
         """
-        from core import autograd
-
         with autograd.pause(), _placeholders:
             self(*args)
 
@@ -431,11 +443,41 @@ class HybridBlock(Block):
         with ctx:
             return self.hybrid_forward(operators, x, *args, **values)
 
-    def _call_cached_op(self, operators, ctx, x, args):
-        """Runs a hybridized block: the place where a compiled plan takes over from `_run`."""
-        if not self._called_with:
-            self._called_with = _structure((x, *args))
-        return self._run(operators, ctx, x, args)
+    def _call_cached_op(self, x, args):
+        """Runs the compiled `hybrid_forward`."""
+        compiled = self._compiled or self._compile(self._run_anew, (x, *args))
+        return compiled(x, *args, variant=self._variant)
+
+    def _call_compiled(self, args):
+        """A call of a hybridized block that defines `forward`."""
+        for hook in tuple(self._forward_pre_hooks.values()):
+            hook(self, args)
+        compiled = self._compiled or self._compile(self._forward_anew, args)
+        out = compiled(*args, variant=self._variant)
+        for hook in tuple(self._forward_hooks.values()):
+            hook(self, args, out)
+        return out
+
+    def _compile(self, function, args):
+        self._called_with = _structure(args)
+        self._compiled = graph.Compiled(function, self._arrays, self._flags)
+        return self._compiled
+
+    def _run_anew(self, x, *args):
+        return self._run(*_operators_for(x, args), x, args)
+
+    def _forward_anew(self, *args):
+        try:
+            return self.forward(*args)
+        except DeferredInitializationError:
+            self._finish_shapes(args)
+        with _placeholders:
+            return self.forward(*args)
+
+    def _arrays(self):
+        """The arrays of all parameters that have some."""
+        parameters = self.collect_params().values()
+        return [a for p in parameters if p._data is not None and p._stype == "default" for a in p._data]
 
     def _finish_shapes(self, args):
         """Initialises deferred parameters by the block's own `infer_shape`, where it has one."""
@@ -558,6 +600,11 @@ def _operators_for(x, args):
 
             return symbol, None
     raise ValueError(f"a HybridBlock needs an array or a Symbol among its inputs, got {type(x).__name__}")
+
+
+def _symbolic(values):
+    """Whether there are symbols among the inputs."""
+    return any(hasattr(value, "list_outputs") for value in _leaves(values))
 
 
 def _structure(values):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from core import autograd, initializer, storage
+from core import autograd, graph, initializer, storage
 from core import ndarray as nd
 from core.base import MXNetError, nearest
 from core.context import Context, cpu, current_context
@@ -157,7 +157,7 @@ class Parameter:
                 "in_units, in_channels, ... or pass a batch through the network"
             )
         self._deferred_init = ()
-        with autograd.pause():
+        with autograd.pause(), autograd.untraced():
             if values is None:
                 values = nd.zeros(self._shape, ctx=cpu(), dtype=self._dtype)
                 if not isinstance(init, (str, initializer.Initializer)):
@@ -241,9 +241,11 @@ class Parameter:
         return arrays
 
     def _mark(self):
+        graph.arrays_changed()
         autograd.mark_variables(self._data, self._grad, self._grad_req)
 
     def _set_arrays(self, arrays):
+        graph.arrays_changed()
         self._data = arrays
         self._array = arrays[0] if len(arrays) == 1 and self._stype == "default" else None
 

@@ -28,6 +28,7 @@ ROOMS = (
 ON_CPU_ONLY = ("linalg", "vision", "boxes")
 _forced: str | None = None
 _deterministic = False
+_observed: list | None = None  # while `observe` runs, the kernels that were called
 
 
 def dtype_name(tensor) -> str:
@@ -55,6 +56,47 @@ def using(wing: str) -> Iterator[None]:
         yield
     finally:
         _forced = before
+
+
+def observe(function: Callable) -> tuple[object, list[tuple]]:
+    """What `function()` gives, and the kernels that it called on the way: (room, name, args, kwargs, result) each.
+
+    The function is to work on tensors without memory; everything is computed by the CPU wing.
+    """
+    global _forced, _observed
+    before = _forced, _observed
+    _forced, _observed = "observed", []
+    try:
+        return function(), _observed
+    finally:
+        _forced, _observed = before
+
+
+def kernel(room: str, function: str, device: torch.device) -> Callable:
+    """The kernel itself, of the wing that serves `device`: what plans call instead of going through a `Room`."""
+    wing = _forced or ("triton" if device.type == "cuda" else "cpu")
+    if wing == "triton" and room in ON_CPU_ONLY:
+        return getattr(Room(room), function)
+    return getattr(importlib.import_module(f"core.kernels.{wing}.{room}"), function)
+
+
+def formula_kernel(formula, dtype: torch.dtype, first: torch.dtype, device: torch.device) -> Callable:
+    """The function of (operands..., attributes...) that computes `formula`, for a first operand of dtype `first`."""
+    if _forced != "triton" and device.type != "cuda":
+        function = importlib.import_module("core.kernels.cpu.pointwise")._compiled(formula, first)
+
+        def run(*operands):
+            y = function(*operands)
+            return y if y.dtype is dtype else y.to(dtype)
+
+        return run
+    general, count = kernel("pointwise", "pointwise", device), len(formula.inputs)
+    return lambda *operands: general(formula, operands[:count], operands[count:], dtype)
+
+
+def wing() -> str | None:
+    """The wing that `using` forces, None where tensors decide."""
+    return _forced
 
 
 def deterministic() -> bool:
@@ -100,6 +142,10 @@ def _dispatcher(room: str, function: str) -> Callable:
         return triton
 
     def dispatch(*args, **kwargs):
+        if _observed is not None:
+            result = cpu(*args, **kwargs)
+            _observed.append((room, function, args, kwargs, result))
+            return result
         for place in (*args, *kwargs.values()):
             if type(place) in (tuple, list) and place:
                 place = next((p for p in place if isinstance(p, torch.Tensor)), None)

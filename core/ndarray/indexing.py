@@ -39,6 +39,9 @@ def set_(array, key, value) -> None:
             "assigning to an array that autograd tracks is not supported inside record(): gradients would be wrong; "
             "write before record(), or inside autograd.pause()"
         )
+    if autograd.state.tracer is not None:
+        _set_traced(array, key, value)
+        return
     basic, spec, operands = parse(array, key)
     target = array._data
     if type(value).__name__ == "NDArray" or hasattr(value, "_data"):
@@ -66,6 +69,21 @@ def set_(array, key, value) -> None:
             target[index] = source
     except (RuntimeError, IndexError, ValueError) as error:
         raise imperative_error(array, key, error) from None
+
+
+def _set_traced(array, key, value) -> None:
+    """`array[:] = value` while a block is traced; parts have no place of their own in a graph."""
+    basic, spec, _ = parse(array, key)
+    if not basic or any(item not in (slice(None), Ellipsis) for item in spec):
+        raise MXNetError(
+            f"x[{key!r}] = ... changes a part of an array, which a hybridized block cannot do: build the whole with F.where, "
+            "F.concat, F.slice_assign or F.index_copy, or call hybridize(active=False)"
+        )
+    if isinstance(value, (numbers.Number, onp.generic)):
+        value = TABLE["zeros_like"](array) + value
+    elif not hasattr(value, "_data"):
+        value = array._new(storage.from_numpy(onp.asarray(value), array.dtype, array._ctx), array._ctx)
+    imperative.write(array, TABLE["_broadcast_from"](value, shape=array.shape) if value.shape != array.shape else value)
 
 
 def imperative_error(array, key, error) -> Exception:

@@ -110,6 +110,8 @@ class NDArray:
 
     def asnumpy(self) -> onp.ndarray:
         """A NumPy array with a copy of the values (bfloat16 becomes float32)."""
+        if state.tracer is not None:
+            state.tracer.refuse(self)
         return storage.to_numpy(self._data)
 
     def asscalar(self):

@@ -143,7 +143,7 @@ class _RNNLayer(HybridBlock):
         self._dtype = dtype
 
     def __call__(self, inputs, states=None, sequence_length=None):
-        self.skip_states = states is None
+        self.skip_states = self._variant = states is None
         if states is None:
             if isinstance(inputs, nd.NDArray):
                 batch_size = inputs.shape[self._layout.find("N")]

@@ -1,0 +1,227 @@
+"""What a hybridized block calls: one plan a signature of its inputs, and one node on the tape a call."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from core import autograd, imperative, kernels, random, storage
+from core.base import MXNetError
+from core.graph.changes import Changes
+from core.graph.ir import INPUT, Node, Value, written
+from core.graph.passes import optimize
+from core.graph.plan import backward_part, forward_part
+from core.graph.trace import Slot, Traced, Untraceable, trace
+from core.ndarray.ndarray import NDArray
+
+state = autograd.state
+LIMIT = 256  # plans that one block keeps; the oldest goes first
+
+
+class Compiled:
+    """A function of arrays (nested in lists and tuples), compiled anew for each signature of its arguments.
+
+    parameters: gives the arrays that the function may read besides; other ones than last time mean other plans. flags:
+    the options of `hybridize`.
+    """
+
+    def __init__(self, function: Callable, parameters: Callable[[], Sequence], flags: dict | None = None):
+        self._function, self._parameters, self.flags = function, parameters, flags or {}
+        self._plans: dict[tuple, Plan | Untraceable] = {}
+        self._seen, self._arrays = -1, []
+        self._lock = threading.RLock()
+
+    def __call__(self, *args, variant=None):
+        """The function's results; `variant` is whatever else they depend on."""
+        leaves: list[NDArray] = []
+        key = (*_signature(args, leaves, state.recording), state.recording, state.training, kernels.wing(), variant)
+        if self._seen != Changes.count:
+            self._look_again()
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plan(key, args)
+        if type(plan) is Untraceable:
+            return self._function(*args)
+        return plan(leaves)
+
+    def plan(self, *args, variant=None):
+        """The plan of a call with these arguments, made if there is none yet."""
+        leaves: list[NDArray] = []
+        key = (*_signature(args, leaves, state.recording), state.recording, state.training, kernels.wing(), variant)
+        self._look_again()
+        return self._plans.get(key) or self._plan(key, args)
+
+    def _plan(self, key: tuple, args: tuple):
+        with self._lock:
+            if key not in self._plans:
+                try:
+                    traced = trace(self._function, args, state.recording, self._parameters())
+                except Untraceable as reason:
+                    made = reason
+                else:
+                    made = Plan(traced)
+                while len(self._plans) >= LIMIT:
+                    self._plans.pop(next(iter(self._plans)))
+                self._seen, self._arrays = Changes.count, _marks(self._parameters())
+                self._plans[key] = made
+            return self._plans[key]
+
+    def _look_again(self) -> None:
+        with self._lock:
+            marks = _marks(self._parameters())
+            if len(marks) != len(self._arrays) or any(
+                a[0] is not b[0] or a[1:] != b[1:] for a, b in zip(marks, self._arrays)
+            ):
+                self._plans.clear()
+            self._seen, self._arrays = Changes.count, marks
+
+
+class Plan:
+    """A compiled trace: runs the forward part and, where gradients are wanted, leaves one node on the tape."""
+
+    def __init__(self, traced: Traced):
+        self._traced = traced.graph
+        graph = self.graph = optimize(traced.graph)
+        self.forward = forward_part(graph)
+        self.training = state.training
+        self._arrays = graph.arrays
+        self._results = [(v.kind, v.ctx) for v in graph.outputs]
+        self._template = traced.template
+        self._plain = self._template if type(self._template) is Slot and not self._template.same else None
+        self._tracked = [(v.role == INPUT, v.index) for v in graph.tracked]
+        self._heads = [head.index for head in graph.heads]
+        self.backward = backward_part(graph) if graph.heads else None
+        moving = written(graph.nodes)
+        self.guarded = [k for k, v in enumerate(graph.saved()) if v.source is None and v not in moving]
+        self._draw_contexts = [d.ctx for d in self.forward.draws]
+
+    def __call__(self, leaves: list[NDArray]):
+        keys = [random.next_key(ctx) for ctx in self._draw_contexts]
+        held = [a._data for a in self._arrays]
+        results, saved = self.forward.run([x._data for x in leaves], held, keys)
+        outputs = [kind._wrap(t, ctx) for (kind, ctx), t in zip(self._results, results)]
+        if self.backward is not None and state.recording:
+            node = _Node(self, leaves, outputs, list(saved), keys)
+            for k in self._heads:
+                outputs[k]._entry = (node, k)
+        if self._plain is not None:
+            return outputs[self._plain]
+        return _filled(self._template, outputs, leaves, self)
+
+    def source_of(self, k: int, leaves: list[NDArray]) -> NDArray:
+        """The array from outside that output `k` is."""
+        value = self.graph.outputs[k]
+        return leaves[value.index] if value.role == INPUT else self._arrays[value.index]
+
+    def parents(self, leaves: list[NDArray]) -> list:
+        """Places on the tape of the tracked values."""
+        return [(leaves if given else self._arrays)[k]._entry for given, k in self._tracked]
+
+    def again(self, leaves: list[NDArray], keys: list[int]) -> tuple[list, Callable]:
+        """The tracked arrays, and the forward part as an expression of them that the tape can record."""
+        graph = self._traced
+        arrays = {v: x for v, x in zip(graph.inputs, leaves, strict=True)}
+        arrays.update(zip(graph.held, self._arrays, strict=True))
+
+        def expression(*tracked):
+            values = {**arrays, **dict(zip(graph.tracked, tracked, strict=True))}
+            with random.replayed(keys):
+                for node in graph.nodes:
+                    if not node.backward:
+                        run_node(node, values)
+            return [values[graph.outputs[k]] for k in self._heads]
+
+        return [arrays[v] for v in graph.tracked], expression
+
+
+class _Node(autograd.Node):
+    """One call of a plan on the tape."""
+
+    __slots__ = ("_keys", "_leaves", "_plan", "_versions")
+
+    def __init__(self, plan: Plan, leaves: list[NDArray], outputs: list[NDArray], saved: list, keys: list[int]):
+        self._plan, self._leaves, self._keys = plan, leaves, keys
+        self.op, self.attrs, self.kind = None, {}, None
+        self.outputs = outputs = [None] * len(outputs)
+        self.parents = plan.parents(leaves)
+        self.saved_inputs, self.saved_outputs, self.reserve = saved, None, None
+        self._versions = [saved[k]._version for k in plan.guarded]
+
+    def apply_rule(self, heads: list, retain: bool) -> list:
+        """Gradients with respect to the parents; called by the tape."""
+        plan, saved = self._plan, self.saved_inputs
+        if saved is None:
+            raise MXNetError(
+                "this computation was differentiated before and its tape is freed; pass retain_graph=True to keep it"
+            )
+        for k, version in zip(plan.guarded, self._versions):
+            if saved[k]._version != version:
+                raise MXNetError(
+                    "an input or a parameter of a hybridized block was changed in place after it was used, but its value is "
+                    "needed for the gradient; write to a copy, or outside of record() after backward()"
+                )
+        values = plan.graph.heads
+        given = []
+        for k, value in zip(plan._heads, values):
+            if heads[k] is None:
+                heads[k] = autograd.zeros_head(value.kind, _zeros_like(value), value.ctx)
+            given.append(heads[k])
+        if state.recording or state.tracer is not None:
+            inputs, expression = plan.again(self._leaves, self._keys)
+            with autograd._Scope(None, plan.training):
+                return autograd.gradients_through(expression, inputs, given, [p is not None for p in self.parents])
+        keys = [*self._keys, *(random.next_key(d.ctx) for d in plan.backward.draws)]
+        found = plan.backward.run(list(saved) if retain else saved, [h._data for h in given], keys)
+        tracked = plan.graph.tracked
+        return [None if t is None else v.kind._wrap(t, v.ctx) for v, t in zip(tracked, found)]
+
+
+def run_node(node: Node, values: dict[Value, NDArray]) -> None:
+    """Applies one node to the arrays in `values` as an eager program would, and adds what it gives."""
+    attrs = {k: v for k, v in node.attrs.items() if k in node.op.attrs and k not in ("key", "training")}
+    inputs = [None if v is None else values[v] for v in node.inputs]
+    if inputs:
+        kind = next(v.kind for v in node.inputs if v is not None)
+        found = kind._apply_operator(node.op, inputs, attrs, None)
+    else:
+        found = imperative.create(node.op, attrs, node.ctx, node.outputs[0].kind)
+    found = found if isinstance(found, (list, tuple)) else [found]
+    values.update(zip(node.outputs, found))
+
+
+def _signature(args: Sequence, leaves: list[NDArray], recording: bool) -> list:
+    """What a plan depends on; the arrays among `args` are put into `leaves`."""
+    key = []
+    for x in args:
+        if isinstance(x, NDArray):
+            leaves.append(x)
+            if x.stype != "default":
+                key.append((type(x),))
+                continue
+            data, ctx = x._data, x._ctx
+            tracked = recording and x._entry is not None
+            key.append((type(x), data.shape, data.dtype, ctx.device_type, ctx.device_id, tracked))
+        elif isinstance(x, (list, tuple)):
+            key.append((type(x), *_signature(x, leaves, recording)))
+        else:
+            key.append((type(x), x))
+    return key
+
+
+def _filled(template, outputs: list[NDArray], leaves: list[NDArray], plan: Plan):
+    """The template with arrays in its slots."""
+    if type(template) is Slot:
+        return plan.source_of(template, leaves) if template.same else outputs[template]
+    if isinstance(template, (list, tuple)):
+        kind = list if isinstance(template, list) else tuple
+        return kind([_filled(t, outputs, leaves, plan) for t in template])
+    return template
+
+
+def _marks(arrays: Sequence[NDArray]) -> list[tuple]:
+    """What plans presume about parameters; the arrays themselves are kept, so that none takes the place of another."""
+    return [(a, a._data.dtype, a._entry is None) for a in arrays]
+
+
+def _zeros_like(value: Value) -> tuple:
+    return value.meta.shape, value.meta.dtype, storage.device(value.ctx)

@@ -1,0 +1,215 @@
+"""The graph: values, nodes that apply an operator of the table, and what a call gives and takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from core import storage
+from core.ops.registry import Operator
+
+INPUT, HELD, HEAD, NODE, DRAW = "input", "held", "head", "node", "draw"
+
+
+class Draw(int):
+    """Stands in a node's attributes for a random key that every run draws anew; its value is good for shapes only."""
+
+    def __new__(cls, index: int, ctx, backward: bool = False):
+        draw = int.__new__(cls, 0)
+        draw.index, draw.ctx, draw.backward = index, ctx, backward
+        return draw
+
+    def __repr__(self):
+        return f"key{self.index}"
+
+
+class Value:
+    """What flows between nodes: an array of known shape and dtype, or (`opaque`) what a kernel keeps for its gradient.
+
+    source: the node that makes it (its `index`-th output), None for what comes from outside; then `role` says from
+    where: an input of the call, an array that the block holds (a parameter, a constant), a head gradient.
+    meta: a tensor without memory that has its shape, dtype and strides.
+    """
+
+    __slots__ = ("ctx", "index", "kind", "meta", "opaque", "role", "source")
+
+    def __init__(self, meta, ctx, kind, role: str, index: int = 0, source: Node | None = None, opaque: bool = False):
+        self.meta, self.ctx, self.kind, self.role, self.index = meta, ctx, kind, role, index
+        self.source, self.opaque = source, opaque
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes."""
+        return () if self.opaque else tuple(self.meta.shape)
+
+    @property
+    def dtype(self) -> str:
+        """Name of the element type."""
+        return "opaque" if self.opaque else storage.NAMES[self.meta.dtype]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return 0 if self.opaque else self.meta.numel() * self.meta.element_size()
+
+    def __repr__(self):
+        return f"<{self.role} {self.index}: {self.dtype}{self.shape}>"
+
+
+class Node:
+    """One application of an operator. attrs: typed, with `key` (a `Draw`) and `training` where the operator takes them.
+
+    inputs: values, None for an optional one that is missing. outputs: as many as the forward rule gives, and behind
+    them the opaque one of an operator that `reserves`. single: whether the rule gives a tensor rather than a tuple.
+    backward: whether it belongs to the backward pass.
+    """
+
+    __slots__ = ("attrs", "backward", "ctx", "inputs", "op", "outputs", "single")
+
+    def __init__(self, op: Operator, attrs: dict, inputs: list, ctx, single: bool = True, backward: bool = False):
+        self.op, self.attrs, self.inputs, self.ctx = op, attrs, inputs, ctx
+        self.single, self.backward = single, backward
+        self.outputs: list[Value] = []
+
+    @property
+    def effect(self) -> bool:
+        """Whether it writes to one of its inputs, so that it runs even where nobody reads what it gives."""
+        return bool(self.op.mutates)
+
+    def reads(self) -> list[Value]:
+        """Values that it reads: inputs, and opaque ones among the attributes."""
+        return [v for v in (*self.inputs, *self.attrs.values()) if isinstance(v, Value)]
+
+    def __repr__(self):
+        return f"<{self.op.name} {self.inputs} -> {self.outputs}>"
+
+
+class Graph:
+    """A traced computation: forward nodes, and behind them those of the backward pass where gradients are wanted.
+
+    inputs, held, heads: values from outside; `arrays` are what `held` stands for, read anew at each call.
+    outputs: what the forward part gives. tracked: those inputs and held values that gradients are wanted for;
+    gradients: theirs, None where zero. writes: (value from outside, value to store in its memory after the forward part).
+    draws: one a random key, in order.
+    """
+
+    def __init__(self):
+        self.inputs: list[Value] = []
+        self.held: list[Value] = []
+        self.arrays: list = []
+        self.heads: list[Value] = []
+        self.nodes: list[Node] = []
+        self.outputs: list[Value] = []
+        self.tracked: list[Value] = []
+        self.gradients: list[Value | None] = []
+        self.writes: list[tuple[Value, Value]] = []
+        self.draws: list[Draw] = []
+
+    def like(self, nodes: list[Node]) -> Graph:
+        """The same graph with other nodes; passes give what they return so."""
+        graph = Graph()
+        graph.__dict__.update(self.__dict__)
+        graph.nodes = nodes
+        return graph
+
+    def replaced(self, nodes: list[Node], replace: dict[Value, Value]) -> Graph:
+        """The graph with other nodes, whose values and results that are keys of `replace` become what they map to."""
+
+        def final(value):
+            while value in replace:
+                value = replace[value]
+            return value
+
+        graph = self.like([_moved(node, final) for node in nodes])
+        graph.outputs = [final(v) for v in self.outputs]
+        graph.gradients = [final(v) for v in self.gradients]
+        graph.writes = [(target, final(v)) for target, v in self.writes]
+        return graph
+
+    def saved(self) -> list[Value]:
+        """Values that the backward part reads and the forward part makes or is given, in a fixed order."""
+        heads = set(self.heads)
+        made: set[Value] = set()
+        found: dict[Value, None] = {}
+        for node in self.nodes:
+            if node.backward:
+                found.update((v, None) for v in node.reads() if v not in made and v not in heads)
+                made.update(node.outputs)
+        found.update((v, None) for v in self.gradients if v is not None and v not in made and v not in heads)
+        return list(found)
+
+    def results(self) -> set[Value]:
+        """Values that somebody outside gets."""
+        return {*self.outputs, *(v for v in self.gradients if v is not None), *(v for _, v in self.writes)}
+
+    def __str__(self):
+        names: dict[Value, str] = {}
+
+        def name(v):
+            if not isinstance(v, Value):
+                return repr(v)
+            return names.setdefault(v, f"{v.role}{v.index}" if v.source is None else f"v{len(names)}")
+
+        lines = []
+        for node in self.nodes:
+            outputs = ", ".join(f"{name(v)}: {v.dtype}{list(v.shape)}" for v in node.outputs)
+            attrs = "".join(f", {key}={name(v)}" for key, v in node.attrs.items())
+            mark = "~ " if node.backward else ""
+            lines.append(f"{mark}{outputs} = {node.op.name}({', '.join(map(name, node.inputs))}{attrs})")
+        lines.append(f"return {', '.join(map(name, self.outputs))}")
+        if self.gradients:
+            lines.append(f"gradients {', '.join(map(name, self.gradients))}")
+        return "\n".join(lines)
+
+
+def apply(op: Operator, inputs: list[Value | None], attrs: dict, like: Value, backward: bool = False) -> Node:
+    """A new node; its outputs get the shapes and dtypes that the forward rule gives, and the kind and place of `like`."""
+    node = Node(op, attrs, inputs, like.ctx, backward=backward)
+    plain = {key: v.meta if isinstance(v, Value) else v for key, v in attrs.items()}
+    results = op.forward(*(None if v is None else v.meta for v in inputs), **plain)
+    reserve = None
+    if op.reserves:
+        results, reserve = results
+    node.single = not isinstance(results, (tuple, list))
+    for k, t in enumerate((results,) if node.single else results):
+        node.outputs.append(Value(t, like.ctx, like.kind, NODE, k, node))
+    if reserve is not None:
+        node.outputs.append(Value(reserve, like.ctx, None, NODE, len(node.outputs), node, opaque=True))
+    return node
+
+
+def uses(graph: Graph) -> dict[Value, int]:
+    """How often each value is read, by nodes and from outside."""
+    counts: dict[Value, int] = {}
+    outside = [*graph.outputs, *graph.gradients, *(v for _, v in graph.writes)]
+    for v in (*(v for node in graph.nodes for v in node.reads()), *(v for v in outside if v is not None)):
+        counts[v] = counts.get(v, 0) + 1
+    return counts
+
+
+def written(nodes: Iterable[Node]) -> set[Value]:
+    """Values whose memory some node writes to."""
+    found = set()
+    for node in nodes:
+        names = node.op.inputs
+        for slot, value in zip(names, node.inputs, strict=False):
+            if slot in node.op.mutates and value is not None:
+                found.add(value)
+    return found
+
+
+def _moved(node: Node, final) -> Node:
+    """The node itself, reading what `final` says; nodes of a graph are the graph's own after tracing."""
+    if all(final(v) is v for v in node.reads()):
+        return node
+    twin = Node(
+        node.op,
+        {key: final(v) if isinstance(v, Value) else v for key, v in node.attrs.items()},
+        [v if v is None else final(v) for v in node.inputs],
+        node.ctx,
+        node.single,
+        node.backward,
+    )
+    twin.outputs = node.outputs
+    for v in twin.outputs:
+        v.source = twin
+    return twin

@@ -1,0 +1,266 @@
+"""Tracing: a block's Python runs once on arrays without memory, and the operators that it applies become a graph.
+
+Traced arrays are arrays of the ordinary classes over `meta` tensors, so that shapes and dtypes are there and values
+are not. `core.imperative` tells the tracer of every application of a primitive; composites are run, and so are the
+gradient rules: the tape records the traced arrays as any others, and its walk back adds the backward part to the graph.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import traceback
+from collections.abc import Callable
+
+from core import autograd, storage
+from core.base import MXNetError
+from core.graph.ir import HEAD, HELD, INPUT, NODE, Draw, Graph, Node, Value
+from core.ndarray.ndarray import NDArray
+from core.ops.registry import F, Operator
+
+state = autograd.state
+
+
+class Untraceable(Exception):
+    """Raised while tracing where a shape depends on values: the block is run operator by operator instead."""
+
+
+class Traced:
+    """What tracing gives: the graph, and how results are made of its outputs.
+
+    template: nested lists and tuples as the block returned them, with numbers of `graph.outputs` (`Slot`) in the
+    places of arrays and other values as they are.
+    """
+
+    def __init__(self, graph: Graph, template):
+        self.graph, self.template = graph, template
+
+
+class Slot(int):
+    """In a template: the number of an output; `same` marks one that is an array from outside, as it is."""
+
+    same = False
+
+
+def trace(function: Callable, args: tuple, record: bool, parameters=()) -> Traced:
+    """The graph of `function(*args)`; `args` may nest arrays in lists and tuples.
+
+    record: whether gradients are wanted, for those arrays (given, or met inside) that autograd tracks. parameters: arrays
+    whose values are not to be read either, for they change. MXNetError names the line where the function reads a value; Untraceable where a shape depends on one.
+    """
+    tracer = Tracer(parameters)
+    before = state.tracer, state.recording
+    state.tracer, state.recording = tracer, record
+    try:
+        results = function(*_mapped(args, tracer.argument))
+        template = _mapped((results,), tracer.result)[0]
+        tracer.finish()
+        if record:
+            tracer.differentiate()
+    finally:
+        state.tracer, state.recording = before
+    return Traced(tracer.graph, template)
+
+
+class Tracer:
+    """Takes down what operators are applied to; `core.imperative` calls it while `autograd.state.tracer` is set."""
+
+    def __init__(self, parameters=()):
+        self.graph = Graph()
+        self._unreadable = set(map(id, parameters))
+        self._values: dict[int, Value] = {}  # by id of the tensor (or what a kernel reserves), which the value keeps
+        self._twins: dict[int, NDArray] = {}  # traced arrays, by id of the array from outside that they stand for
+        self._given: dict[int, NDArray] = {}  # arrays that a traced one stands for
+        self._entered: list[tuple[NDArray, Value]] = []  # all of these, with what they were before anything was written
+        self._leaves: dict[int, autograd.Leaf] = {}
+        self._outputs: dict[tuple, tuple[Slot, NDArray]] = {}
+        self._backward = False
+        self._ctx = None
+
+    # ------------------------------------------------------------------ called by core.imperative
+
+    def twins(self, inputs: list) -> list:
+        """The inputs of an operator as traced arrays; placeholders of parameters stay."""
+        return [x if x is None or not isinstance(x, NDArray) or x._is_placeholder else self._twin(x) for x in inputs]
+
+    def draw(self, ctx) -> Draw:
+        """What stands for a random key."""
+        draw = Draw(len(self.graph.draws), ctx, self._backward)
+        self.graph.draws.append(draw)
+        return draw
+
+    def record(self, op: Operator, inputs, attrs: dict, outputs: list, reserve, single: bool) -> None:
+        """Adds one application."""
+        ctx = outputs[0]._ctx if outputs else self._ctx
+        values = [None if x is None else self._values[id(x._data)] for x in inputs]
+        attrs = {key: self._values.get(id(v), v) if _opaque(v) else v for key, v in attrs.items()}
+        node = Node(op, attrs, values, ctx, single, self._backward)
+        for k, array in enumerate(outputs):
+            if not array._data.is_meta:
+                array._data = storage.meta_like(array._data)
+            elif id(array._data) in self._values:  # an operator that gives its input as it is
+                array._data = array._data.view(array._data.shape)
+            node.outputs.append(self._made(array._data, array._ctx, type(array), node, k))
+        if reserve is not None:
+            node.outputs.append(self._made(reserve, ctx, None, node, len(outputs), opaque=True))
+        self.graph.nodes.append(node)
+
+    def write(self, target: NDArray, source: NDArray) -> None:
+        """`target[:] = source`: from here on the target stands for the source's value."""
+        if target.stype != "default":
+            raise Untraceable("a sparse array is written")
+        if target._data is not None and tuple(target.shape) != tuple(source.shape):
+            raise MXNetError(f"cannot write a result of shape {source.shape} to an array of shape {target.shape}")
+        source = self._twin(source)
+        if target._data is None:
+            target._data = source._data
+            return
+        self._twin(target)._data = (
+            source._data if target.dtype == source.dtype else F.Cast(source, dtype=target.dtype)._data
+        )
+
+    def failed(self, op: Operator, error: Exception) -> None:
+        """Tells operators that cannot be run without values from those that are misused."""
+        if isinstance(error, NotImplementedError) or "meta" in str(error).lower():
+            raise Untraceable(f"the result of {op.name} depends on values") from error
+
+    # ------------------------------------------------------------------ called by arrays and the tape
+
+    def refuse(self, array: NDArray) -> None:
+        """Raises the error of a read of a value, or Untraceable where it is one of ours that reads."""
+        if id(array) not in self._given and id(array) not in self._unreadable and not array._data.is_meta:
+            return
+        where = _line_of_user()
+        if where is None:
+            raise Untraceable("a function reads values of its inputs")
+        raise MXNetError(
+            f"{where}: a hybridized block reads the value of an array, which is not there while the block is traced into a "
+            "graph. Express the choice with operators (F.where, F.contrib.cond, F.contrib.foreach, a mask), read the value "
+            "outside of the block, or call hybridize(active=False)"
+        )
+
+    def zeros(self, kind: type, description: tuple) -> NDArray:
+        """Zeros like the output that `storage.like` described."""
+        shape, dtype, _ = description
+        from core.imperative import create
+        from core.ops.registry import TABLE
+
+        return create(TABLE["_zeros"], {"shape": tuple(shape), "dtype": storage.NAMES[dtype]}, self._ctx, kind)
+
+    # ------------------------------------------------------------------ the ends of a trace
+
+    def argument(self, x):
+        """The traced array that stands for an argument."""
+        if not isinstance(x, NDArray):
+            return x
+        if x.stype != "default":
+            raise Untraceable("an input is sparse")
+        return self._enter(x, INPUT, self.graph.inputs)  # one for each place, also where one array is given twice
+
+    def result(self, x):
+        """The slot of a result."""
+        if not isinstance(x, NDArray):
+            return x
+        twin = self._twin(x)
+        value = self._values[id(twin._data)]
+        entry = twin._entry
+        key = value, (id(entry[0]), entry[1]) if type(entry) is tuple else id(entry)
+        if key not in self._outputs:
+            slot = Slot(len(self.graph.outputs))
+            slot.same = entry is self._leaves.get(id(twin)) and value.source is None
+            self._outputs[key] = slot, twin
+            self.graph.outputs.append(value)
+        return self._outputs[key][0]
+
+    def finish(self) -> None:
+        """Notes what was written to arrays from outside."""
+        for twin, origin in self._entered:
+            value = self._values[id(twin._data)]
+            if value is not origin:
+                self.graph.writes.append((origin, value))
+
+    def differentiate(self) -> None:
+        """Adds the backward part, for one head gradient an output that autograd tracks."""
+        graph, self._backward = self.graph, True
+        heads, outputs = [], []
+        for k, twin in self._outputs.values():
+            if type(twin._entry) is not tuple:
+                continue
+            head = type(twin)._wrap(storage.meta_like(twin._data), twin._ctx)
+            entry = Value(head._data, head._ctx, type(head), HEAD, k)
+            self._values[id(head._data)] = entry
+            graph.heads.append(entry)
+            heads.append(head)
+            outputs.append(twin)
+        sums = autograd._run(outputs, heads, False, True, create_graph=False)
+        for twin, origin in self._entered:
+            leaf = self._leaves.get(id(twin))
+            if leaf is not None and id(leaf) in sums.reached:
+                found = sums.leaves.get(id(leaf))
+                graph.tracked.append(origin)
+                graph.gradients.append(None if found is None else self._values[id(self._twin(found[1])._data)])
+
+    # ------------------------------------------------------------------
+
+    def _twin(self, x: NDArray) -> NDArray:
+        """The traced array of an array: itself where it is one."""
+        if x.stype != "default":
+            raise Untraceable("an array is sparse")
+        if id(x._data) in self._values:
+            return x
+        twin = self._twins.get(id(x))
+        if twin is None:
+            if x._data.is_meta:
+                raise MXNetError("an array was made outside of the operators while a block was traced")
+            twin = self._twins[id(x)] = self._enter(x, HELD, self.graph.held)
+            self.graph.arrays.append(x)
+        return twin
+
+    def _enter(self, x: NDArray, role: str, into: list[Value]) -> NDArray:
+        """Makes the traced array for one from outside."""
+        twin = type(x)._wrap(storage.meta_like(x._data), x._ctx)
+        value = Value(twin._data, x._ctx, type(x), role, len(into))
+        into.append(value)
+        self._values[id(twin._data)] = value
+        self._given[id(x)] = x
+        self._entered.append((twin, value))
+        self._ctx = self._ctx or x._ctx
+        if state.recording and x._entry is not None:
+            # Parameters keep their own mark, by which rules of users' functions know them too.
+            own = role == HELD and type(x._entry) is autograd.Leaf
+            twin._entry = x._entry if own else autograd.Leaf(None, "write")
+            self._leaves[id(twin)] = twin._entry
+        return twin
+
+    def _made(self, thing, ctx, kind, node: Node, index: int, opaque: bool = False) -> Value:
+        value = Value(thing, ctx, kind, NODE, index, node, opaque)
+        self._values[id(thing)] = value
+        return value
+
+
+def _mapped(values, function):
+    """Nested lists and tuples with the function applied to what they hold."""
+    kind = list if isinstance(values, list) else tuple
+    return kind(_mapped(v, function) if isinstance(v, (list, tuple)) else function(v) for v in values)
+
+
+def _opaque(value) -> bool:
+    """Whether an attribute may be what a kernel keeps for its gradient."""
+    return isinstance(value, (list, tuple, dict)) or storage.is_tensor(value)
+
+
+# Methods of arrays that read values: whoever calls them is the reader.
+_READERS = ("core/ndarray/ndarray.py", "core/numpy/multiarray.py", "core/storage.py", "core/graph/trace.py")
+
+
+def _line_of_user() -> str | None:
+    """File, line and text of the code that reads a value; None where one of our own functions does."""
+    for frame, line in traceback.walk_stack(sys._getframe(1)):
+        name = frame.f_code.co_filename.replace("\\", "/")
+        if name.endswith(_READERS):
+            continue
+        if frame.f_globals.get("__name__", "").split(".")[0] == "core":
+            return None
+        text = linecache.getline(frame.f_code.co_filename, line).strip()
+        return f"{frame.f_code.co_filename}:{line}, in {frame.f_code.co_name}: {text}"
+    return None

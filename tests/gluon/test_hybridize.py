@@ -1,0 +1,467 @@
+"""Hybridized blocks against the same blocks run operator by operator: results, gradients, states, random streams."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import core as mx
+import gluon
+from core import autograd
+from gluon import nn, rnn
+
+RNG = np.random.default_rng(0)
+
+
+def array(*shape, low=-1.0, high=1.0):
+    return mx.nd.array(RNG.uniform(low, high, shape).astype("float32"))
+
+
+def leaves(value):
+    if isinstance(value, (list, tuple)):
+        return [x for v in value for x in leaves(v)]
+    return [value]
+
+
+def run(net, inputs, record, seed=7):
+    """Results of two calls, and after each the gradients and the states of the parameters."""
+    mx.random.seed(seed)
+    found = []
+    for x in leaves(inputs):
+        x.attach_grad()
+    for _ in range(2):
+        with autograd.record() if record else autograd.pause():
+            outputs = leaves(net(*inputs))
+            loss = sum((y.astype("float32") * y.astype("float32")).sum() for y in outputs)
+        found += outputs
+        if record:
+            loss.backward()
+            found += [x.grad for x in leaves(inputs)]
+            found += [p.grad() for p in net.collect_params().values() if p.grad_req != "null"]
+            found += [p.data() for p in net.collect_params().values() if p.grad_req == "null"]
+        found = [x.copy() for x in found]
+    return [x.asnumpy() for x in found]
+
+
+def compare(make, *inputs, exact=True):
+    """A block of `make()` gives hybridized what it gives otherwise, in prediction and in training."""
+    mx.random.seed(3)
+    np.random.seed(3)
+    net = make()
+    net.initialize(mx.init.Uniform(0.5))
+    net(*inputs)
+    start = {name: p.data().copy() for name, p in net.collect_params().items()}
+    for record in (False, True):
+        results = []
+        for active in (False, True):
+            for name, p in net.collect_params().items():
+                p.set_data(start[name])
+            net.hybridize(active, static_alloc=True)
+            results.append(run(net, inputs, record))
+        assert len(results[0]) == len(results[1])
+        for eager, compiled in zip(*results, strict=True):
+            assert eager.shape == compiled.shape and eager.dtype == compiled.dtype
+            if exact:
+                np.testing.assert_array_equal(compiled, eager)
+            else:
+                np.testing.assert_allclose(compiled, eager, rtol=1e-4, atol=1e-5)
+    return net
+
+
+IMAGE = (2, 3, 9, 9)
+LAYERS = {
+    "dense": (lambda: nn.Dense(5, activation="relu"), (4, 6)),
+    "dense, no bias": (lambda: nn.Dense(5, use_bias=False, flatten=False), (2, 4, 6)),
+    "conv": (lambda: nn.Conv2D(4, 3, 2, 1, activation="relu"), IMAGE),
+    "grouped conv": (lambda: nn.Conv2D(6, 3, groups=3, use_bias=False), IMAGE),
+    "conv 1d": (lambda: nn.Conv1D(4, 3, dilation=2), (2, 3, 9)),
+    "conv 3d": (lambda: nn.Conv3D(2, 2), (1, 2, 4, 4, 4)),
+    "transposed conv": (lambda: nn.Conv2DTranspose(4, 3, 2, 1, 1), IMAGE),
+    "max pool": (lambda: nn.MaxPool2D(3, 2, 1), IMAGE),
+    "max pool, full": (lambda: nn.MaxPool2D(2, 2, ceil_mode=True), IMAGE),
+    "mean pool": (lambda: nn.AvgPool2D(3, 2, 1, count_include_pad=False), IMAGE),
+    "global pool": (lambda: nn.GlobalAvgPool2D(), IMAGE),
+    "global max": (lambda: nn.GlobalMaxPool1D(), (2, 3, 7)),
+    "batch norm": (lambda: nn.BatchNorm(), IMAGE),
+    "batch norm, fixed": (lambda: nn.BatchNorm(scale=False, center=False), IMAGE),
+    "batch norm, global": (lambda: nn.BatchNorm(use_global_stats=True), IMAGE),
+    "layer norm": (lambda: nn.LayerNorm(), (3, 4, 6)),
+    "group norm": (lambda: nn.GroupNorm(2), (2, 4, 5)),
+    "instance norm": (lambda: nn.InstanceNorm(), IMAGE),
+    "dropout": (lambda: nn.Dropout(0.4), (5, 6)),
+    "dropout on axes": (lambda: nn.Dropout(0.4, axes=(1,)), (5, 6)),
+    "prelu": (lambda: nn.PReLU(), (3, 4)),
+    "selu": (lambda: nn.SELU(), (3, 4)),
+    "gelu": (lambda: nn.GELU(), (3, 4)),
+    "swish": (lambda: nn.Swish(), (3, 4)),
+    "elu": (lambda: nn.ELU(), (3, 4)),
+    "leaky": (lambda: nn.LeakyReLU(0.2), (3, 4)),
+    "softsign": (lambda: nn.Activation("softsign"), (3, 4)),
+    "flatten": (lambda: nn.Flatten(), (3, 4, 2)),
+    "lambda": (lambda: nn.HybridLambda(lambda F, x: F.exp(x) * 2 - x**2), (3, 4)),
+    "reflection": (lambda: nn.ReflectionPad2D(1), IMAGE),
+    "concurrent": (lambda: stacked(gluon.contrib.nn.HybridConcurrent(axis=1), nn.Dense(3), nn.Dense(4)), (3, 5)),
+    "identity": (lambda: gluon.contrib.nn.Identity(), (3, 4)),
+    "shuffle": (lambda: gluon.contrib.nn.PixelShuffle2D(2), (2, 4, 3, 3)),
+    "rnn": (lambda: rnn.RNN(4, 2), (5, 2, 3)),
+    "lstm": (lambda: rnn.LSTM(4, 2, bidirectional=True, dropout=0.3), (5, 2, 3)),
+    "gru": (lambda: rnn.GRU(4, layout="NTC"), (5, 2, 3)),
+    "lenet": (
+        lambda: stacked(
+            nn.HybridSequential(), nn.Conv2D(4, 3, activation="tanh"), nn.MaxPool2D(), nn.BatchNorm(), nn.Flatten(),
+            nn.Dense(6, activation="relu"), nn.Dropout(0.5), nn.Dense(3),
+        ),
+        IMAGE,
+    ),
+}  # fmt: skip
+
+
+def stacked(net, *blocks):
+    net.add(*blocks) if isinstance(net, nn.HybridSequential) else [net.add(b) for b in blocks]
+    return net
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name):
+    make, shape = LAYERS[name]
+    compare(make, array(*shape))
+
+
+def test_embedding():
+    net = nn.Embedding(7, 4)
+    net.initialize()
+    x = mx.nd.array([[1, 2], [6, 2]])
+    results = []
+    for active in (False, True):
+        net.hybridize(active)
+        with autograd.record():
+            y = (net(x) ** 2).sum()
+        y.backward()
+        results.append((y.asnumpy(), net.weight.grad().asnumpy()))
+    np.testing.assert_array_equal(results[0][1], results[1][1])
+
+
+LOSSES = {
+    "softmax": (lambda: gluon.loss.SoftmaxCrossEntropyLoss(), (4, 5), np.array([0, 3, 4, 1])),
+    "soft labels": (lambda: gluon.loss.SoftmaxCELoss(sparse_label=False), (4, 5), np.full((4, 5), 0.2)),
+    "l2": (lambda: gluon.loss.L2Loss(weight=0.3), (4, 5), np.ones((4, 5))),
+    "l1": (lambda: gluon.loss.L1Loss(), (4, 5), np.ones((4, 5))),
+    "sigmoid": (lambda: gluon.loss.SigmoidBCELoss(), (4, 5), np.ones((4, 5))),
+    "huber": (lambda: gluon.loss.HuberLoss(), (4, 5), np.ones((4, 5))),
+    "hinge": (lambda: gluon.loss.HingeLoss(), (4, 5), np.ones((4, 5))),
+    "kl": (lambda: gluon.loss.KLDivLoss(from_logits=False), (4, 5), np.full((4, 5), 0.2)),
+    "ctc": (lambda: gluon.loss.CTCLoss(), (2, 8, 5), np.array([[1, 2], [3, 1]])),
+    "poisson": (lambda: gluon.loss.PoissonNLLLoss(), (4, 5), np.ones((4, 5))),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses(name):
+    make, shape, label = LOSSES[name]
+    x, label = array(*shape), mx.nd.array(label)
+    results = []
+    for active in (False, True):
+        loss = make()
+        loss.hybridize(active)
+        x.attach_grad()
+        with autograd.record():
+            value = loss(x, label)
+        value.backward()
+        results.append((value.asnumpy(), x.grad.asnumpy()))
+    np.testing.assert_array_equal(results[0][0], results[1][0])
+    np.testing.assert_array_equal(results[0][1], results[1][1])
+
+
+@pytest.mark.parametrize("cell", [rnn.RNNCell, rnn.LSTMCell, rnn.GRUCell])
+def test_cells_and_unrolling(cell):
+    class Unrolled(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            with self.name_scope():
+                self.cell = rnn.HybridSequentialRNNCell()
+                for layer in (rnn.ZoneoutCell(cell(4), 0.2, 0.2), rnn.DropoutCell(0.3), rnn.ResidualCell(cell(4))):
+                    self.cell.add(layer)
+
+        def hybrid_forward(self, F, x):
+            return self.cell.unroll(3, x, layout="NTC", merge_outputs=True)[0]
+
+    compare(Unrolled, array(2, 3, 4))
+    states = [array(2, 4) for _ in range(2 if cell is rnn.LSTMCell else 1)]
+    compare(lambda: cell(4), array(2, 3), states, exact=False)  # gradients of several outputs add up in another order
+
+
+class Attention(gluon.HybridBlock):
+    """Nested lists in and out, constants, arithmetic of arrays made inside, branches on shapes."""
+
+    def __init__(self):
+        super().__init__()
+        with self.name_scope():
+            self.proj = nn.Dense(6, flatten=False)
+            self.scale = self.params.get_constant("scale", mx.nd.array([0.5]))
+
+    def hybrid_forward(self, F, x, pair, scale):
+        q = self.proj(x)
+        if x.shape[1] > 2:
+            q = q + F.arange(0, 6)
+        scores = F.batch_dot(q, pair[0], transpose_b=True) * scale.reshape((1, 1, 1))
+        return [F.batch_dot(F.softmax(scores), pair[1][0]), (scores, F.zeros_like(x))], q
+
+
+def test_nested_inputs_outputs_and_constants():
+    x, k, v = array(2, 3, 5), array(2, 4, 6), array(2, 4, 3)
+    net = compare(Attention, x, [k, [v]], exact=False)  # three gradients of scores add up in another order
+    (y, (scores, zeros)), q = net(x, [k, [v]])
+    assert (y.shape, scores.shape, zeros.shape, q.shape) == ((2, 3, 3), (2, 3, 4), (2, 3, 5), (2, 3, 6))
+
+
+def test_forward_style():
+    class Linear(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.weight = gluon.Parameter("weight", shape=(4, 0), allow_deferred_init=True)
+
+        def infer_shape(self, x, *_):
+            self.weight.shape = (4, x.shape[1])
+
+        def forward(self, x):
+            return mx.npx.fully_connected(mx.np.tanh(x) + 1, self.weight.data(), None, num_hidden=4, no_bias=True)
+
+    mx.util.set_np()
+    try:
+        net = Linear()
+        net.initialize()
+        net.hybridize()
+        x = mx.np.array(RNG.standard_normal((3, 5)).astype("float32"))
+        x.attach_grad()
+        with autograd.record():
+            y = net(x)
+        y.backward()
+        compiled = [y.asnumpy(), x.grad.asnumpy(), net.weight.grad().asnumpy()]
+        net.hybridize(False)
+        with autograd.record():
+            y = net(x)
+        y.backward()
+        for a, b in zip(compiled, [y.asnumpy(), x.grad.asnumpy(), net.weight.grad().asnumpy()], strict=True):
+            np.testing.assert_array_equal(a, b)
+    finally:
+        mx.util.reset_np()
+
+
+def test_a_branch_on_a_value_names_the_line():
+    class Branch(gluon.HybridBlock):
+        def hybrid_forward(self, F, x):
+            if x.sum() > 0:  # the line
+                return x
+            return -x
+
+    net = Branch()
+    net.hybridize()
+    with pytest.raises(mx.MXNetError, match=r"test_hybridize.py:\d+, in hybrid_forward: if x.sum\(\) > 0:.*the line"):
+        net(array(3))
+    net.hybridize(False)
+    net(array(3))
+
+
+@pytest.mark.parametrize("read", ["asnumpy", "asscalar", "item"])
+def test_reads_of_parameters_are_refused_too(read):
+    class Reads(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.gain = self.params.get("gain", shape=(1,), init="ones")
+
+        def hybrid_forward(self, F, x, gain):
+            return x * float(np.asarray(getattr(gain, read)()).reshape(()))
+
+    net = Reads()
+    net.initialize()
+    net.hybridize()
+    with pytest.raises(mx.MXNetError, match="reads the value"):
+        net(array(3))
+
+
+def test_shapes_that_depend_on_values():
+    class Kept(gluon.HybridBlock):
+        def hybrid_forward(self, F, x, mask):
+            return F.contrib.boolean_mask(x, mask) * 2
+
+    net = Kept()
+    net.hybridize()
+    x = array(4, 2)
+    x.attach_grad()
+    for mask, count in (([1, 0, 1, 1], 3), ([0, 0, 0, 1], 1)):
+        with autograd.record():
+            y = net(x, mx.nd.array(mask))
+        assert y.shape == (count, 2)
+        y.backward()
+        np.testing.assert_array_equal(x.grad.asnumpy()[:, 0], 2.0 * np.array(mask))
+
+
+def test_control_flow():
+    class Loops(gluon.HybridBlock):
+        def hybrid_forward(self, F, x, state):
+            out, state = F.contrib.foreach(lambda row, s: (row + s[0], [row * s[0]]), x, [state])
+            return out, state[0]
+
+    compare(Loops, array(4, 3), array(3))
+
+    class While(gluon.HybridBlock):
+        def hybrid_forward(self, F, x):
+            return F.contrib.while_loop(lambda i: i < 3, lambda i: (i * 2, [i + 1]), [x], max_iterations=5)[0]
+
+    net = While()
+    net.hybridize()
+    np.testing.assert_array_equal(net(mx.nd.array([0.0])).asnumpy().ravel(), [0, 2, 4, 0, 0])
+
+
+def test_second_derivatives():
+    net = stacked(nn.HybridSequential(), nn.Dense(5, activation="tanh"), nn.Dropout(0.5), nn.Dense(1))
+    net.initialize(mx.init.Uniform(0.7))
+    x = array(3, 4)
+    x.attach_grad()
+    net(x)
+    results = []
+    for active in (False, True):
+        net.hybridize(active)
+        mx.random.seed(5)
+        with autograd.record():
+            y = net(x).sum()
+            slope = autograd.grad(y, [x], create_graph=True, retain_graph=True)[0]
+            penalty = (slope**2).sum() + y
+        penalty.backward()
+        results.append([penalty.asnumpy(), x.grad.asnumpy(), net[0].weight.grad().asnumpy()])
+    for eager, compiled in zip(*results, strict=True):
+        np.testing.assert_allclose(compiled, eager, rtol=1e-5, atol=1e-6)
+
+
+def test_backward_twice_and_in_place_writes():
+    net = nn.Dense(3, in_units=2)
+    net.initialize()
+    net.hybridize()
+    x = array(4, 2)
+    x.attach_grad()
+    with autograd.record():
+        y = net(x)
+    y.backward(retain_graph=True)
+    first = x.grad.asnumpy()
+    y.backward()
+    np.testing.assert_array_equal(first, x.grad.asnumpy())
+    with pytest.raises(mx.MXNetError, match="freed"):
+        y.backward()
+    with autograd.record():
+        y = net(x)
+    net.weight.set_data(net.weight.data() * 2)
+    with pytest.raises(mx.MXNetError, match="changed in place"):
+        y.backward()
+
+
+def test_changes_of_parameters_are_seen():
+    net = stacked(nn.HybridSequential(), nn.Dense(3, in_units=2), nn.Dense(2, in_units=3))
+    net.initialize()
+    net.hybridize()
+    x = array(4, 2)
+
+    def expected():
+        net.hybridize(False)
+        found = net(x).asnumpy()
+        net.hybridize()
+        return found
+
+    before = net(x).asnumpy()
+    np.testing.assert_array_equal(before, expected())
+    net(x)
+    net[0].weight.set_data(net[0].weight.data() + 1)
+    changed = net(x).asnumpy()
+    assert (changed != before).any()
+    np.testing.assert_array_equal(changed, expected())
+    net(x)
+    net.initialize(mx.init.One(), force_reinit=True)
+    np.testing.assert_array_equal(net(x).asnumpy(), expected())
+    net(x)
+    net[0].weight.grad_req = "null"
+    with autograd.record():
+        net(x).sum().backward()
+    net[0].weight.grad_req = "write"
+    with autograd.record():
+        net(x).sum().backward()
+    assert np.abs(net[0].weight.grad().asnumpy()).sum() > 0
+    net.cast("float16")
+    assert net(x.astype("float16")).dtype == np.float16
+
+
+def test_gradients_that_add_up():
+    net = nn.Dense(2, in_units=2)
+    net.initialize(mx.init.One())
+    net.weight.grad_req = "add"
+    net.hybridize()
+    x = mx.nd.ones((1, 2))
+    for _ in range(3):
+        with autograd.record():
+            y = net(x) + net(x)
+        y.backward()
+    np.testing.assert_array_equal(net.weight.grad().asnumpy(), np.full((2, 2), 6.0))
+
+
+def test_hooks_and_partial_hybridization():
+    class Parent(gluon.Block):
+        def __init__(self):
+            super().__init__()
+            self.child = nn.Dense(2, in_units=2)
+
+        def forward(self, x):
+            return self.child(x) if x.sum().asscalar() > 0 else x
+
+    net = Parent()
+    net.initialize()
+    net.hybridize()
+    seen = []
+    with net.child.register_forward_hook(lambda block, inputs, output: seen.append(output.asnumpy())):
+        net(mx.nd.ones((1, 2)))
+        net(mx.nd.ones((1, 2)))
+    assert len(seen) == 2
+    with pytest.raises(ValueError, match="HybridBlock"):
+        nn.HybridSequential().add(Parent())
+
+
+def test_outputs_are_the_users():
+    net = nn.HybridLambda(lambda F, x: (x, F.relu(x), F.reshape(x, shape=(-1,))))
+    net.hybridize(static_alloc=True, static_shape=True)
+    x = array(2, 3)
+    same, first, flat = net(x)
+    assert same is x
+    kept = first.asnumpy()
+    net(array(2, 3))
+    np.testing.assert_array_equal(first.asnumpy(), kept)
+    np.testing.assert_array_equal(flat.asnumpy(), x.asnumpy().ravel())
+
+
+def test_several_shapes_and_a_bounded_cache(monkeypatch):
+    from core.graph import compiled
+
+    monkeypatch.setattr(compiled, "LIMIT", 3)
+    net = nn.Dense(2, in_units=3)
+    net.initialize()
+    net.hybridize()
+    for n in (1, 2, 3, 4, 5, 1):
+        assert net(array(n, 3)).shape == (n, 2)
+    assert len(net._compiled._plans) == 3
+
+
+def test_states_given_or_not():
+    layer = rnn.LSTM(4, input_size=3)
+    layer.initialize()
+    layer.hybridize()
+    x = array(5, 2, 3)
+    assert layer(x).shape == (5, 2, 4)
+    y, states = layer(x, layer.begin_state(2))
+    assert y.shape == (5, 2, 4) and len(states) == 2
+    assert layer(x).shape == (5, 2, 4)
+
+
+@pytest.mark.parametrize("name", ["squeezenet1.1", "mobilenet0.25", "resnet18_v2", "densenet121"])
+def test_networks(name):
+    net = gluon.model_zoo.vision.get_model(name, classes=5)
+    net.initialize(mx.init.Xavier())
+    x = array(1, 3, 32, 32) if "resnet" in name else array(1, 3, 224, 224)
+    eager = net(x).asnumpy()
+    net.hybridize()
+    np.testing.assert_allclose(net(x).asnumpy(), eager, rtol=1e-4, atol=1e-5)
