@@ -19,6 +19,7 @@ from core.ops.attributes import (
     Shape,
 )
 from core.ops.registry import F, composite, decompose, gradient, infer, operator, shortcut
+from core.ops.shape import normal_axis
 
 # ---------------------------------------------------------------------------------------------- convolution
 
@@ -330,7 +331,7 @@ def pooling_v1(
 @operator("_softmax")
 def _softmax(data, *, axis: Int):
     """exp(x) / sum(exp(x)) along an axis."""
-    return kernels.softmax.softmax(data, axis % data.dim())
+    return kernels.softmax.softmax(data, normal_axis(axis, data.dim(), "softmax"))
 
 
 @gradient(_softmax)
@@ -352,7 +353,7 @@ def _(head, out, *, axis):
 @operator("_log_softmax")
 def _log_softmax(data, *, axis: Int):
     """x - log(sum(exp(x))) along an axis."""
-    return kernels.softmax.log_softmax(data, axis % data.dim())
+    return kernels.softmax.log_softmax(data, normal_axis(axis, data.dim(), "log_softmax"))
 
 
 @gradient(_log_softmax)

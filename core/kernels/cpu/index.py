@@ -119,7 +119,7 @@ def index_get(x, index_tuple):
 
 def index_put(x, index_tuple, value, accumulate):
     """A copy of `x` with `value` (broadcast) written, or added, at the places that `index_get` would read."""
-    return torch.index_put(x, [_index(i) for i in index_tuple], value.to(x.dtype), accumulate)
+    return aten.index_put(x, [_index(i) for i in index_tuple], value.to(x.dtype), accumulate)
 
 
 def sequence_reverse(x, lengths):
@@ -174,5 +174,5 @@ def wrapped_negative(indices, n):
 def index_put_add(base, view, index, value):
     """`base` after adding `value` at `index` of its view `view`; places that repeat add up."""
     places = [_index(i) for i in index]
-    torch.index_put_(view, places, value.reshape(aten.index(view, places).shape).to(view.dtype), True)
+    aten.index_put_(view, places, value.reshape(aten.index(view, places).shape).to(view.dtype), True)
     return base
