@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
+import json
+import os
 import re
 import sys
 import unicodedata
@@ -28,22 +30,38 @@ class _GPT2BPE:
 class GPT2BPETokenizer(_GPT2BPE):
     """Text to subwords, by the merge ranks of GPT-2 (a published file, kept in `root`, by default $MXNET_HOME/models).
 
-    Every text can be encoded; a blank before a word belongs to the word and shows as `Ġ`.
+    Every text can be encoded; a blank before a word belongs to the word and shows as `Ġ`.  merges: pairs of
+    subwords in place of the file's, those to be joined first in front.
     """
 
     bpe_ranks_file_hash = ("openai_webtext_bpe_ranks-396d4d8e.json", "396d4d8ec90cb02f4d56e049e0e4add868bcd943")
     bpe_ranks_archive_hash = ("openai_webtext_bpe_ranks-396d4d8e.zip", "1a770728fd102bc9dc332f322e6bfb294767a685")
 
-    def __init__(self, root=None):
+    def __init__(self, root=None, merges=None):
         super().__init__()
-        archive, archive_sha1 = self.bpe_ranks_archive_hash
-        path = fetch(
-            File(*self.bpe_ranks_file_hash, f"gluon/dataset/vocab/{archive}", archive_sha1), kept_in(root, "models")
-        )
-        with open(path, encoding="utf8") as file:
-            merges = file.read().split("\n")[1:-1]  # the first line is a version
-        self._ranks = {tuple(merge.split()): rank for rank, merge in enumerate(merges)}
+        if merges is None:
+            archive, archive_sha1 = self.bpe_ranks_archive_hash
+            path = fetch(
+                File(*self.bpe_ranks_file_hash, f"gluon/dataset/vocab/{archive}", archive_sha1),
+                kept_in(root, "models"),
+            )
+            merges = _read_merges(path)
+        self._ranks = {merge: rank for rank, merge in enumerate(merges)}
         self._cache = {}
+
+    @classmethod
+    def from_file(cls, path):
+        """The tokenizer of a `tokenizer.json` (of byte-level pairs: ValueError for others) or of a `merges.txt`."""
+        path = os.path.expanduser(path)
+        if not path.endswith(".json"):
+            return cls(merges=_read_merges(path))
+        with open(path, encoding="utf8") as file:
+            content = json.load(file)
+        kinds = content["model"].get("type"), (content.get("pre_tokenizer") or {}).get("type")
+        if kinds != ("BPE", "ByteLevel"):
+            raise ValueError(f"{path} describes a tokenizer of {kinds[0]} on {kinds[1]}; BPE on ByteLevel is expected.")
+        merges = content["model"]["merges"]
+        return cls(merges=[tuple(m.split(" ") if isinstance(m, str) else m) for m in merges])
 
     def __call__(self, sample):
         encoder, subwords = self._byte_encoder, []
@@ -71,6 +89,11 @@ class GPT2BPETokenizer(_GPT2BPE):
                 i += 2 if both else 1
             parts = merged
         return parts
+
+
+def _read_merges(path):
+    with open(path, encoding="utf8") as file:
+        return [tuple(merge.split()) for merge in file.read().split("\n")[1:-1]]  # the first line is a version
 
 
 class GPT2BPEDetokenizer(_GPT2BPE):

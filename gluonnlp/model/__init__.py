@@ -9,7 +9,9 @@ from . import (
     convolutional_encoder,
     elmo,
     gnmt,
+    gpt2,
     highway,
+    huggingface,
     language_model,
     lstmpcellwithclip,
     registry,
@@ -39,7 +41,9 @@ from .block import GELU, L2Normalization
 from .convolutional_encoder import ConvolutionalEncoder
 from .elmo import ELMoBiLM, ELMoCharacterEncoder
 from .gnmt import GNMTDecoder, GNMTEncoder, GNMTOneStepDecoder, get_gnmt_encoder_decoder
+from .gpt2 import GPT2FFNLayer, GPT2Model, GPT2SelfAttentionLayer
 from .highway import Highway
+from .huggingface import load_huggingface
 from .language_model import AWDRNN, BigRNN, StandardRNN
 from .lstmpcellwithclip import LSTMPCellWithClip
 from .registry import get_model, list_models
@@ -68,7 +72,9 @@ __all__ = [
     *convolutional_encoder.__all__,
     *elmo.__all__,
     *gnmt.__all__,
+    *gpt2.__all__,
     *highway.__all__,
+    *huggingface.__all__,
     *language_model.__all__,
     *lstmpcellwithclip.__all__,
     *registry.__all__,

@@ -12,14 +12,14 @@ from gluon.model_zoo.model_store import get_model_file
 from ..base import kept_in
 from ..data.utils import _load_pretrained_vocab
 from ..published import table
-from . import bert, elmo, language_model, translation
+from . import bert, elmo, gpt2, language_model, translation
 
 __all__ = ["get_model", "list_models"]
 
 # Modules with CONFIGURATIONS, name to (class, settings); VOCABULARIES, the arguments that are vocabularies, with what
 # their published names have behind the data set's (or own_vocabulary(), which is always the one); FREE, settings that may
 # change; build(name, *vocabularies, settings).
-FAMILIES = (bert, elmo, language_model, translation)
+FAMILIES = (bert, elmo, gpt2, language_model, translation)
 
 
 def list_models():

@@ -1,0 +1,191 @@
+"""Checkpoints of Hugging Face's transformers: BERT, RoBERTa, DistilBERT and GPT-2 in `.safetensors` files.
+
+huggingface.json says, for each type of model, which settings and parameters there are which here.  In names of
+layers `{}` is the number; "transposed" swaps the axes, "behind" leaves out rows at the beginning, "plus" adds a row
+to all rows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+import numpy as np
+
+from core import nd
+from core.base import MXNetError, nearest
+from core.files import read_safetensors
+
+from ..data.bert_tokenizer import BERTTokenizer
+from ..data.gpt2_tokenizer import GPT2BPETokenizer
+from ..vocab import Vocab
+from . import bert, gpt2
+
+__all__ = ["load_huggingface"]
+
+
+def load_huggingface(folder, ctx=None, ignore_extra=False, **heads):
+    """The network, vocabulary and tokenizer in a folder with config.json, model.safetensors and tokenizer.json (or vocab.txt,
+    or vocab.json and merges.txt).
+
+    heads: use_pooler, use_classifier and use_decoder of a BERT, use_decoder of a RoBERTa; a head that is not named is there
+    if the checkpoint has it.  Parameters are float32.  MXNetError for types of model that are not known, for parameters
+    that the checkpoint lacks, and for those that the network has no place for unless ignore_extra.
+    """
+    folder = os.path.expanduser(folder)
+    names = _table()
+    config = _read_json(os.path.join(folder, "config.json"))
+    kind = config.get("model_type")
+    if kind not in names["types"]:
+        known = ", ".join(names["types"])
+        raise MXNetError(
+            f"{folder} has a model of type {kind!r}.{nearest(str(kind), names['types'])} Known are: {known}"
+        )
+    kind = names["types"][kind]
+    for name, accepted in kind["needs"].items():
+        if config.get(name) not in [None, *accepted]:
+            raise MXNetError(f"{folder}: a {kind['network']} has {name} {accepted[0]!r}, not {config[name]!r}")
+    tensors = _tensors(folder, kind["prefix"], names["endings"])
+    for head in heads.keys() - kind["heads"].keys():
+        raise TypeError(f"a {kind['network']} has no head {head!r}; it has: {', '.join(kind['heads']) or 'none'}")
+    heads = {head: heads.get(head, all(t in tensors for t in parts.values())) for head, parts in kind["heads"].items()}
+    settings = {ours: config[theirs] for ours, theirs in kind["settings"].items() if config.get(theirs) is not None}
+    if "activation" in settings:
+        settings["activation"] = _activation(settings["activation"], names["activations"])
+    parameters = _parameters(kind, tensors, settings["num_layers"], heads, folder)
+    extra = [name for name in tensors if not _known(kind, name)]
+    if extra and not ignore_extra:
+        raise MXNetError(
+            f"{folder} has parameters that a {kind['network']} has no place for: {', '.join(extra[:8])}"
+            f"{', ...' if len(extra) > 8 else ''}; ignore_extra=True leaves them out"
+        )
+    net = _network(kind["network"], settings, heads, parameters)
+    net.load_dict({name: nd.array(value) for name, value in parameters.items()}, ctx=ctx)
+    tokenizer, vocab = _text(folder, kind)
+    return net, vocab, tokenizer
+
+
+def _network(class_, settings, heads, parameters):
+    """The network with these settings, as large as the parameters are."""
+    if class_ == "GPT2Model":
+        return gpt2.GPT2Model(vocab_size=len(parameters["_embed.weight"]), **settings)
+    settings["max_length"] = len(parameters["encoder.position_weight"])
+    size, width = parameters["word_embed.0.weight"].shape
+    of_model = {k: settings.pop(k) for k in ("token_type_vocab_size",) if k in settings}
+    epsilon = settings.get("layer_norm_eps", 1e-12)
+    encoder = bert.BERTEncoder(**settings)
+    net = getattr(bert, class_)(encoder, vocab_size=size, units=width, embed_size=width, **of_model, **heads)
+    if net.decoder is not None:
+        net.decoder[2]._epsilon = epsilon
+    return net
+
+
+def _parameters(kind, tensors, num_layers, heads, folder):
+    """The parameters under their names here, float32."""
+    wanted = dict(kind["parameters"])
+    for i in range(num_layers):
+        wanted |= {ours.format(i): (source, i) for ours, source in kind["layers"].items()}
+    for head, on in heads.items():
+        wanted |= kind["heads"][head] if on else {}
+    sources = {name: _source(*part) if isinstance(part, tuple) else _source(part) for name, part in wanted.items()}
+    missing = [name for source in sources.values() for name in _names(source) if name not in tensors]
+    if missing:
+        raise MXNetError(f"{folder} lacks {len(missing)} parameters: {', '.join(missing[:8])}")
+    return {name: _value(source, tensors) for name, source in sources.items()}
+
+
+def _source(part, layer=None):
+    """What makes a value, with the number of the layer in its names."""
+    source = dict(part) if isinstance(part, dict) else {"from": part}
+    source["from"] = source["from"].format(layer)
+    return source
+
+
+def _names(source):
+    return [source[key] for key in ("from", "plus") if key in source]
+
+
+def _value(source, tensors):
+    value = _float32(tensors[source["from"]])
+    if source.get("transposed"):
+        value = value.T
+    value = value[source.get("behind", 0) :]
+    return value + _float32(tensors[source["plus"]])[0] if "plus" in source else value
+
+
+def _float32(record):
+    if record.dtype == "bfloat16":
+        return (record.data.view("uint16").astype("uint32") << 16).view("float32")
+    return np.asarray(record.data, "float32")
+
+
+def _known(kind, name):
+    """Whether the network, or a head of it, has a place for the tensor, or none is needed."""
+    parts = [*kind["parameters"].values(), *kind["layers"].values()]
+    parts += [part for head in kind["heads"].values() for part in head.values()]
+    patterns = [re.escape(name).replace(r"\{\}", r"\d+") for part in parts for name in _names(_source(part, "{}"))]
+    return any(re.fullmatch(pattern, name) for pattern in [*patterns, *kind["unused"]])
+
+
+def _activation(name, known):
+    if name not in known:
+        raise MXNetError(
+            f"the activation {name!r} is not known here.{nearest(name, known)} Known are: {', '.join(known)}"
+        )
+    return known[name]
+
+
+def _tensors(folder, prefix, endings):
+    """The records of all files of a checkpoint, without the prefix and with one spelling of endings."""
+    index = os.path.join(folder, "model.safetensors.index.json")
+    files = sorted(set(_read_json(index)["weight_map"].values())) if os.path.exists(index) else ["model.safetensors"]
+    tensors = {}
+    for file in files:
+        if os.path.basename(file) != file:
+            raise MXNetError(f"{index} names a file outside of its folder: {file!r}")
+        path = os.path.join(folder, file)
+        if not os.path.exists(path):
+            raise MXNetError(
+                f"{path} does not exist; a checkpoint of other formats can be saved as .safetensors by its owner"
+            )
+        for name, record in read_safetensors(path)[0].items():
+            for end, other in endings.items():
+                name = name.removesuffix(end) + other if name.endswith(end) else name
+            tensors[name.removeprefix(prefix)] = record
+    return tensors
+
+
+def _text(folder, kind):
+    """Tokenizer and vocabulary."""
+    file = _first(folder, "tokenizer.json", "vocab.txt" if kind["tokenizer"] == "WordPiece" else "merges.txt")
+    if kind["tokenizer"] == "WordPiece":
+        settings = os.path.join(folder, "tokenizer_config.json")
+        lower = _read_json(settings).get("do_lower_case", True) if os.path.exists(settings) else True
+        tokenizer = BERTTokenizer.from_file(file, lower)
+        return tokenizer, tokenizer.vocab
+    if file.endswith(".json"):
+        subwords = _read_json(file)["model"]["vocab"]
+    else:
+        subwords = _read_json(_first(folder, "vocab.json"))
+    known = {name: token for name, token in kind["special_tokens"].items() if token in subwords}
+    known = {"unknown_token": None, "padding_token": None, "bos_token": None, "eos_token": None, **known}
+    return GPT2BPETokenizer.from_file(file), Vocab(dict.fromkeys(subwords, 1), token_to_idx=subwords, **known)
+
+
+def _first(folder, *names):
+    for name in names:
+        if os.path.exists(path := os.path.join(folder, name)):
+            return path
+    raise MXNetError(f"{folder} has no tokenizer: none of {', '.join(names)}")
+
+
+def _read_json(path):
+    if not os.path.exists(path):
+        raise MXNetError(f"{path} does not exist")
+    with open(path, encoding="utf8") as file:
+        return json.load(file)
+
+
+def _table():
+    return _read_json(os.path.join(os.path.dirname(__file__), "huggingface.json"))
