@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 
 class MXNetError(RuntimeError):
@@ -18,3 +18,15 @@ def nearest(word: str, words: Iterable[str]) -> str:
     """A sentence that offers the valid name most like `word`, or an empty string."""
     match = difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)
     return f" Did you mean {match[0]!r}?" if match else ""
+
+
+class UnknownName(AttributeError):
+    """A module has no such name. The nearest one is looked for when the message is read: `hasattr` never reads it."""
+
+    def __init__(self, module: str, name: str, known: Callable[[], Iterable[str]]):
+        super().__init__(module, name)
+        self.name, self._known = name, known
+
+    def __str__(self):
+        module, name = self.args
+        return f"{module} has no function {name!r}.{nearest(name, self._known())}"

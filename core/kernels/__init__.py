@@ -174,8 +174,12 @@ def _dispatcher(room: str, function: str) -> Callable:
     return dispatch if room == "random" else fast
 
 
-def pointwise_of_one_type(formula, refuse: Callable) -> Callable:
-    """The shortest way to the kernel of a formula for operands of one type; `refuse(tensors)` raises otherwise."""
+def pointwise_of_one_type(formula, refuse: Callable, refused: str | None = None) -> Callable:
+    """The shortest way to the kernel of a formula for operands of one type; `refuse(tensors)` raises otherwise.
+
+    refused: a type that a formula of two operands does not take.
+    """
+    no = None if refused is None else storage.TORCH[refused]
     names, count = formula.attrs, len(formula.inputs)
     general, compile_for = Room("pointwise").pointwise, importlib.import_module("core.kernels.cpu.pointwise")._compiled
     made: dict[torch.dtype, Callable] = {}
@@ -195,7 +199,7 @@ def pointwise_of_one_type(formula, refuse: Callable) -> Callable:
 
     def two(a, b, **attrs):
         kind = a.dtype
-        if kind is not b.dtype:
+        if kind is not b.dtype or kind is no:
             refuse((a, b))
         return run((a, b), kind, attrs)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 
 from core import ops, storage
-from core.base import MXNetError, nearest
+from core.base import MXNetError, UnknownName
 from core.context import Context, cpu, current_context
 from core.imperative import create, front
 from core.ndarray.functions import (
@@ -69,7 +69,7 @@ def __getattr__(name: str):
     elif name in ("CSRNDArray", "RowSparseNDArray", "cast_storage", "csr_matrix", "row_sparse_array"):
         value = getattr(importlib.import_module("core.ndarray.sparse"), name)
     else:
-        raise AttributeError(f"nd has no function {name!r}.{nearest(name, [*TABLE, *globals()])}")
+        raise UnknownName("nd", name, __dir__)
     globals()[name] = value
     return value
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.base import nearest
+from core.base import UnknownName
 from core.imperative import front
 from core.ndarray.ndarray import NDArray
 from core.ops.registry import TABLE
@@ -16,10 +16,7 @@ def lookup(prefixes: tuple[str, ...], title: str, kind: type = NDArray):
             op = TABLE.get(prefix + name)
             if op is not None:
                 return front(op, kind)
-        if name.startswith("__"):
-            raise AttributeError(name)
-        known = [n[len(p) :] for p in prefixes for n in TABLE if n.startswith(p)]
-        raise AttributeError(f"{title} has no function {name!r}.{nearest(name, known)}")
+        raise UnknownName(title, name, listing(prefixes))
 
     return getattr_
 

@@ -7,13 +7,23 @@ import numbers
 import numpy as onp
 
 from core import imperative, storage
+from core.base import MXNetError
 from core.context import Context, current_context
 from core.ndarray.ndarray import NDArray, array, binary
 from core.ops.registry import TABLE, F
+from core.util import is_np_shape
 
 
 def _shape(shape) -> tuple[int, ...]:
     return (int(shape),) if isinstance(shape, numbers.Integral) else tuple(int(n) for n in shape)
+
+
+def _known(shape) -> tuple[int, ...]:
+    """The shape; classic semantics take 0 axes, and lengths of 0, for unknown ones."""
+    shape = _shape(shape)
+    if not (shape and all(shape)) and not is_np_shape():
+        raise MXNetError(f"the shape {shape} is not known: lengths of 0 need npx.set_np() or util.np_shape()")
+    return shape
 
 
 def zeros(shape, ctx: Context | None = None, dtype="float32", stype=None, out=None, **kwargs) -> NDArray:
@@ -22,12 +32,12 @@ def zeros(shape, ctx: Context | None = None, dtype="float32", stype=None, out=No
         from core.ndarray import sparse
 
         return sparse.zeros(stype, shape, ctx=ctx, dtype=dtype)
-    return imperative.create(TABLE["_zeros"], {"shape": _shape(shape), "dtype": dtype or "float32"}, ctx, NDArray, out)
+    return imperative.create(TABLE["_zeros"], {"shape": _known(shape), "dtype": dtype or "float32"}, ctx, NDArray, out)
 
 
 def ones(shape, ctx: Context | None = None, dtype="float32", out=None, **kwargs) -> NDArray:
     """Ones."""
-    return imperative.create(TABLE["_ones"], {"shape": _shape(shape), "dtype": dtype or "float32"}, ctx, NDArray, out)
+    return imperative.create(TABLE["_ones"], {"shape": _known(shape), "dtype": dtype or "float32"}, ctx, NDArray, out)
 
 
 def full(shape, val, ctx: Context | None = None, dtype="float32", out=None) -> NDArray:

@@ -139,22 +139,6 @@ class NDArray:
             return bool(self.asscalar())
         raise ValueError("the truth value of an array with several elements is ambiguous")
 
-    def __float__(self):
-        return float(self._only("float"))
-
-    def __int__(self):
-        return int(self._only("int"))
-
-    def _only(self, wanted: str):
-        if self.size != 1:
-            raise TypeError(f"only an array with one element converts to {wanted}, this one has {self.size}")
-        return self.asscalar()
-
-    def __index__(self):
-        if self.size == 1 and "int" in dtype_name(self.dtype):
-            return int(self.asscalar())
-        raise TypeError("only integer arrays with one element are indices")
-
     def __dlpack__(self, **options):
         return self._data.__dlpack__(**options)
 

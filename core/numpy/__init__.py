@@ -7,7 +7,7 @@ import importlib
 import numpy as onp
 
 from core import ops  # the table must be full before functions are looked up in it
-from core.base import nearest
+from core.base import UnknownName
 from core.imperative import front
 from core.numpy.multiarray import array, empty, ndarray
 from core.ops.registry import TABLE
@@ -36,7 +36,7 @@ def __getattr__(name: str):
     if value is None or name.startswith("_"):
         op = TABLE.get(f"_npi_{name}") or TABLE.get(f"_np_{name}")
         if op is None:
-            raise AttributeError(f"np has no function {name!r}.{nearest(name, dir(functions))}")
+            raise UnknownName("np", name, __dir__)
         value = front(op, ndarray)
     globals()[name] = value
     return value

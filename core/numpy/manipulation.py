@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as onp
 
 from core.base import MXNetError
+from core.dtypes import dtype_name
 from core.numpy.multiarray import array, as_array, ndarray
 from core.ops.registry import F
 from core.ops.shape import normal_axis
@@ -154,15 +155,12 @@ def roll(a, shift, axis=None):
 
 def rot90(m, k=1, axes=(0, 1)):
     """The plane of two axes turned k times by 90 degrees, from the first towards the second."""
+    if len(axes) != 2:
+        raise MXNetError(f"rot90: two axes are needed, given {axes}")
     first, second = _axes(axes, m.ndim, "rot90")
-    k %= 4
-    if k == 0:
-        return m.copy()
-    if k == 2:
-        return flip(m, (first, second))
-    if k == 1:
-        return swapaxes(flip(m, second), first, second)
-    return flip(swapaxes(m, first, second), second)
+    if first == second:
+        raise MXNetError(f"rot90: an axis is repeated in {axes}")
+    return F._npi_rot90(m, k=k, axes=(first, second))
 
 
 # ---------------------------------------------------------------------------------------------- repeats and pads
@@ -195,24 +193,29 @@ def resize(a, new_shape):
 
 
 def pad(x, pad_width, mode="constant", **kwargs):
-    """Places added around the array: constant, edge, reflect, symmetric, maximum, minimum."""
-    n = x.ndim
-    if isinstance(pad_width, numbers.Integral):
-        widths = [(pad_width, pad_width)] * n
-    else:
-        rows = [tuple(p) if isinstance(p, (tuple, list)) else p for p in pad_width]
-        if not isinstance(rows[0], tuple):
-            rows = [tuple(rows)] if len(rows) == 2 else [(rows[0], rows[0])]
-        widths = rows * n if len(rows) == 1 and n > 1 else rows
-    known = {"constant": ("constant_values",), "reflect": ("reflect_type",), "symmetric": ("reflect_type",)}.get(
+    """Places added around the array: constant, edge, reflect, symmetric, maximum, minimum.
+
+    pad_width: ((before, after), ...), a pair for each axis. As in MXNet 1.9, `constant_values` is accepted, but the new
+    places of "constant" are 0.
+    """
+    if not isinstance(pad_width, tuple):
+        raise TypeError(f"pad: pad_width is a tuple of (before, after) for each axis, given {pad_width!r}")
+    widths = [tuple(p) if isinstance(p, (tuple, list)) else (p,) for p in pad_width]
+    if len(widths) < x.ndim or any(len(p) != 2 for p in widths):
+        raise MXNetError(f"pad: (before, after) is needed for each of {x.ndim} axes, given {pad_width}")
+    widths = widths[: x.ndim]
+    taken = {"constant": ("constant_values",), "reflect": ("reflect_type",), "symmetric": ("reflect_type",)}.get(
         mode, ()
     )
     for name in kwargs:
-        if name not in known:
+        if name not in taken:
             raise ValueError(f"pad: mode {mode!r} does not take {name!r}")
+    if not isinstance(kwargs.get("constant_values", 0), numbers.Number):
+        raise TypeError(f"pad: constant_values is a number, given {kwargs['constant_values']!r}")
+    if kwargs.get("reflect_type", "even") != "even":
+        raise ValueError(f"pad: reflect_type {kwargs['reflect_type']!r} does not fit; 'even' is accepted")
     if mode == "constant":
-        flat = tuple(v for pair in widths for v in pair)
-        return F._pad(x, mode="constant", pad_width=flat, constant_value=kwargs.get("constant_values", 0))
+        return F._pad(x, mode="constant", pad_width=tuple(v for pair in widths for v in pair))
     places = {"edge": _edge, "reflect": _reflect, "symmetric": _symmetric}.get(mode)
     if places is None and mode not in ("maximum", "minimum"):
         raise ValueError(
@@ -418,57 +421,62 @@ def tri(N, M=None, k=0, dtype="float32", ctx=None):
     return array(onp.tri(N, M, k), dtype=dtype, ctx=ctx)
 
 
-def _kept_places(n: int, obj) -> list[int]:
+def _places(name: str, obj, n: int) -> list[int]:
+    """Places along an axis of n elements that an int, a slice or an array names, counted from the front."""
     if isinstance(obj, slice):
-        gone = set(range(*obj.indices(n)))
-    elif isinstance(obj, numbers.Integral):
-        gone = {int(obj) % n if -n <= obj < n else n}
-        if gone == {n}:
-            raise IndexError(f"index {obj} is out of bounds for an axis of length {n}")
-    else:
-        gone = {int(i) % n for i in onp.asarray(obj.asnumpy() if isinstance(obj, ndarray) else obj).reshape(-1)}
-    return [i for i in range(n) if i not in gone]
+        return list(range(*obj.indices(n)))
+    if isinstance(obj, numbers.Integral):
+        return [int(obj)]
+    if isinstance(obj, ndarray):
+        return [int(i) for i in obj.asnumpy().reshape(-1)]
+    raise TypeError(f"{name}: places are an int, a slice or an np array, given {type(obj).__name__}")
 
 
 def delete(arr, obj, axis=None):
-    """The array without the slices at the given places."""
+    """The array without the slices at the given places (an int, a slice or an array); those of arrays beyond the end are ignored."""
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = normal_axis(axis, arr.ndim, "delete")
-    return F._take_places(arr, places=tuple(_kept_places(arr.shape[axis], obj)), axis=axis)
+    n = arr.shape[axis]
+    gone = _places("delete", obj, n)
+    if isinstance(obj, numbers.Integral) and not -n <= obj < n:
+        raise MXNetError(f"delete: index {obj} is out of bounds for an axis of length {n}")
+    gone = {i + n if i < 0 else i for i in gone}
+    return F._take_places(arr, places=tuple(i for i in range(n) if i not in gone), axis=axis)
 
 
 def insert(arr, obj, values, axis=None):
-    """The array with values put in before the given places."""
+    """The array with values put in before the given places (an int, a slice or an int64 array).
+
+    values: an array that broadcasts to the new part; a number where arr is flattened (axis=None) and obj is an int.
+    """
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = normal_axis(axis, arr.ndim, "insert")
     n, lead = arr.shape[axis], (slice(None),) * axis
-    if isinstance(obj, slice):
-        places = list(range(*obj.indices(n)))
-    elif isinstance(obj, numbers.Integral):
-        places = [int(obj)]
-    else:
-        places = [int(i) for i in onp.asarray(obj.asnumpy() if isinstance(obj, ndarray) else obj).reshape(-1)]
+    places = _places("insert", obj, n)
+    if isinstance(obj, ndarray) and dtype_name(obj.dtype) not in ("int64", "int32"):
+        raise MXNetError(f"insert: places are of type int64, given {dtype_name(obj.dtype)}; convert with astype")
     for p in places:
         if not -n <= p <= n:
-            raise IndexError(f"index {p} is out of bounds for an axis of length {n}")
+            raise MXNetError(f"insert: index {p} is out of bounds for an axis of length {n}")
+    if not isinstance(values, ndarray) and (arr.ndim > 1 or not isinstance(obj, numbers.Integral)):
+        raise MXNetError(f"insert: values for {arr.ndim} axes or several places are an np array, given {values!r}")
     values = as_array(values, arr).astype(arr.dtype)
     single = isinstance(obj, numbers.Integral)
-    count = 1 if not single else (values.shape[axis] if values.ndim == arr.ndim else 1)
-    width = count if single else len(places)
-    if single and values.ndim and values.ndim < arr.ndim:
+    if single and 0 < values.ndim < arr.ndim:
         values = F.expand_dims(values, axis=axis) if values.ndim == arr.ndim - 1 else values
+    width = len(places) if not single else values.shape[axis] if values.ndim == arr.ndim else 1
     block = broadcast_to(values, (*arr.shape[:axis], width, *arr.shape[axis + 1 :]))
+    places = [p + n if p < 0 else p for p in places]
     if single:
-        at = places[0] % (n + 1) if places[0] >= 0 else places[0] + n
-        return concatenate([arr[(*lead, slice(None, at))], block, arr[(*lead, slice(at, None))]], axis=axis)
-    order = sorted(range(len(places)), key=lambda i: places[i] % (n + 1) if places[i] >= 0 else places[i] + n)
+        return concatenate(
+            [arr[(*lead, slice(None, places[0]))], block, arr[(*lead, slice(places[0], None))]], axis=axis
+        )
     parts, start = [], 0
-    for i in order:
-        at = places[i] if places[i] >= 0 else places[i] + n
-        parts += [arr[(*lead, slice(start, at))], block[(*lead, slice(i, i + 1))]]
-        start = at
+    for i in sorted(range(len(places)), key=places.__getitem__):
+        parts += [arr[(*lead, slice(start, places[i]))], block[(*lead, slice(i, i + 1))]]
+        start = places[i]
     return concatenate([*parts, arr[(*lead, slice(start, None))]], axis=axis)
 
 

@@ -52,6 +52,17 @@ class ndarray(NDArray):
     def __hash__(self):
         return id(self) >> 4
 
+    def __float__(self):
+        return float(self._only("float"))
+
+    def __int__(self):
+        return int(self._only("int"))
+
+    def _only(self, wanted: str):
+        if self.size != 1:
+            raise TypeError(f"only an array with one element converts to {wanted}, this one has {self.size}")
+        return self.asscalar()
+
     def __index__(self):
         if self.ndim == 0 and "int" in dtype_name(self.dtype):
             return int(self.asnumpy())
@@ -121,7 +132,7 @@ _install_infix(ndarray, _NP_INFIX)
 # method -> function of the np namespace that it is
 _METHODS = (
     "all any argmax argmin argsort clip cumsum diagonal dot expand_dims flatten max mean min nonzero prod ravel repeat round "
-    "sort squeeze std sum swapaxes take tile trace transpose var split broadcast_to sigmoid"
+    "squeeze std sum swapaxes take tile trace transpose var split broadcast_to sigmoid"
 ).split()
 
 
@@ -139,6 +150,14 @@ def _method(name: str):
 for _name in _METHODS:
     if _name not in ndarray.__dict__:
         setattr(ndarray, _name, _method(_name))
+
+
+def _sort(self, axis=-1, kind=None, order=None):
+    """Arrays are not sorted in place: TypeError."""
+    raise TypeError("an array is not sorted in place; np.sort(x) gives a sorted copy")
+
+
+ndarray.sort = _sort
 
 
 def _transpose(self, *axes):

@@ -70,7 +70,7 @@ def average(a, axis=None, weights=None, returned=False, out=None):
             shape[axis] = a.shape[axis]
             weights = F._broadcast_from(F._reshape_to(weights, shape=tuple(shape)), shape=a.shape)
         result = sum(a * weights, axis) / total
-    return (result, total) if returned else result
+    return [result, F.BlockGrad(total)] if returned else result
 
 
 def argmax(a, axis=None, out=None, keepdims=False):
@@ -125,11 +125,15 @@ def where(condition, x=None, y=None):
     """Elements of x where the condition holds, else of y; with the condition alone its true places."""
     if x is None and y is None:
         return nonzero(condition)
-    arrays = [v for v in (x, y) if isinstance(v, NDArray)]
     if not isinstance(condition, NDArray):
         condition = array(onp.asarray(condition))
-    kind = arrays[0].dtype if arrays else "float32"
-    x, y = (v if isinstance(v, NDArray) else array(v, dtype=kind, ctx=condition._ctx) for v in (x, y))
+    numbers_among = [not isinstance(v, NDArray) for v in (x, y)]
+    if all(numbers_among):
+        x, y = (array(v, dtype="float32", ctx=condition._ctx) for v in (x, y))
+    elif numbers_among[0]:
+        return F._npi_where_lscalar(condition, y, scalar=x)
+    elif numbers_among[1]:
+        return F._npi_where_rscalar(condition, x, scalar=y)
     if dtype_name(x.dtype) != dtype_name(y.dtype):
         raise MXNetError(f"where: arrays of one type are needed, given {dtype_name(x.dtype)} and {dtype_name(y.dtype)}")
     return F._npi_where(condition, x, y)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 
 from core import ops  # the table must be full before functions are looked up in it
-from core.base import nearest
+from core.base import UnknownName
 from core.context import cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from core.imperative import front
 from core.numpy.multiarray import ndarray
@@ -37,7 +37,7 @@ def __getattr__(name: str):
     if value is None or name.startswith("_"):
         op = TABLE.get(f"_npx_{name}") or TABLE.get(name)
         if op is None or name.startswith("_"):
-            raise AttributeError(f"npx has no function {name!r}.{nearest(name, TABLE)}")
+            raise UnknownName("npx", name, __dir__)
         value = front(op, ndarray)
     globals()[name] = value
     return value

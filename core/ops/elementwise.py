@@ -177,6 +177,13 @@ def leaky_relu(data, *, slope: Float = 0.25):
     return where(data > 0, data, data * slope)
 
 
+# The derivative is MXNet's, which outside of training takes the output itself for the slope.
+@pointwise("_mean_rrelu", derivative=lambda data, y, slope: where(data > 0, 1, y))
+def mean_rrelu(data, *, slope: Float):
+    """x for x > 0, else slope * x."""
+    return where(data > 0, data, data * slope)
+
+
 @pointwise("_elu", derivative=lambda data, y, slope: where(data > 0, 1, y + slope))
 def elu(data, *, slope: Float = 0.25):
     """x for x > 0, else slope * (exp(x) - 1)."""
@@ -220,14 +227,17 @@ def _(_, attrs):
     return TABLE[attrs["act_type"]], {}
 
 
-@composite("LeakyReLU", aliases=("leaky_relu",), train=True)
+@composite(
+    "LeakyReLU", aliases=("leaky_relu",), train=True, outputs=lambda attrs: 2 if attrs["act_type"] == "rrelu" else 1
+)
 def leaky(
     data, gamma=None, *, act_type: Choice("leaky", "prelu", "elu", "selu", "gelu", "rrelu") = "leaky",
     slope: Float = 0.25, lower_bound: Float = 0.125, upper_bound: Float = 0.334, training,
 ):  # fmt: skip
     """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, or one for each channel (axis 1).
 
-    "rrelu" draws the slope of each element uniformly within the bounds in training, and takes their mean otherwise.
+    "rrelu" draws the slope of each element uniformly within the bounds in training, and takes their mean otherwise;
+    it gives the slopes, too, as a second array (zeros where none were drawn).
     """
     if act_type == "leaky":
         return F._leaky_relu(data, slope=slope)
@@ -239,10 +249,10 @@ def leaky(
         return F.gelu(data)
     if act_type == "rrelu":
         if not training:
-            return F._leaky_relu(data, slope=(lower_bound + upper_bound) / 2)
+            return [F._mean_rrelu(data, slope=(lower_bound + upper_bound) / 2), F.zeros_like(data)]
         slopes = F._random_uniform_like(data, low=lower_bound, high=upper_bound)
-    else:
-        slopes = F.Reshape(gamma, shape=(1, -1, *(1,) * (len(data.shape) - 2))) if len(data.shape) > 1 else gamma
+        return [F.relu(data) - F.relu(-data) * slopes, slopes]
+    slopes = F.Reshape(gamma, shape=(1, -1, *(1,) * (len(data.shape) - 2))) if len(data.shape) > 1 else gamma
     return F.relu(data) - F.broadcast_mul(F.relu(-data), slopes)
 
 
@@ -306,7 +316,7 @@ def _enter_binary(names, function, differentiable, same_shape):
         " of equal shape." if same_shape else ", broadcast against each other."
     )
     op = Operator(names[0], entry, aliases=names[1:])
-    register(make_pointwise(op, Formula.of(entry, name=names[0].lstrip("_")), "same", differentiable))
+    register(make_pointwise(op, Formula.of(entry, name=names[0].lstrip("_")), "same", differentiable, refused="bool"))
     if same_shape:
         compute = op.forward
 
@@ -405,3 +415,26 @@ def _same_type(name, a, b, condition="float32"):
 def np_where(condition, x, y):
     """Elements of x where condition is not zero, else of y."""
     return where(f.ne(condition, 0), x, y)
+
+
+def _enter_where_with_number(name, choose):
+    """Enters `np.where` of an array and a number.
+
+    The gradient is MXNet 1.9's, which is 0 where the array was taken and the head's where the number was.
+    """
+
+    @operator(name)
+    def op(condition, x, *, scalar: Scalar):
+        number = kernels.shape.full_like(x, int(scalar) if "int" in kernels.dtype_name(x) else scalar)
+        return np_where.forward(condition, *choose(x, number))
+
+    op.doc = "Elements of the array x, or else a number, by condition."
+
+    @gradient(op)
+    def _(head, condition, x_shape):
+        swapped = F._npi_where(condition, *choose(F.zeros_like(head), head))
+        return [None, F._sum_to(swapped, shape=x_shape)]
+
+
+_enter_where_with_number("_npi_where_rscalar", lambda x, number: (x, number))
+_enter_where_with_number("_npi_where_lscalar", lambda x, number: (number, x))

@@ -436,8 +436,19 @@ def softmin(data, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDTy
 
 @composite("SoftmaxActivation")
 def softmax_activation(data, *, mode: Choice("instance", "channel") = "instance"):
-    """The softmax along the last axis ("instance", as MXNet computes it for any rank), or over channels ("channel")."""
-    return F._softmax(data, axis=1 if mode == "channel" else -1)
+    """The softmax along the last axis ("instance"), or over channels ("channel")."""
+    return F._softmax(data, axis=1) if mode == "channel" else F._instance_softmax(data)
+
+
+@operator("_instance_softmax")
+def _instance_softmax(data):
+    """The softmax along the last axis; its gradient is MXNet's: that of a softmax over axis 1, also where that is not the last."""
+    return kernels.softmax.softmax(data, data.dim() - 1)
+
+
+@gradient(_instance_softmax)
+def _(head, out):
+    return [F._softmax_grad(head, out, axis=1)]
 
 
 @operator("_cross_entropy")

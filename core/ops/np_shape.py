@@ -4,7 +4,7 @@ import math
 
 from core import kernels
 from core.base import MXNetError
-from core.ops.attributes import Bool, Shape, Str
+from core.ops.attributes import Bool, Int, Shape, Str
 from core.ops.registry import F, gradient, operator
 
 K = kernels.shape
@@ -88,3 +88,25 @@ for _op in (reshape, npx_reshape):
     @gradient(_op)
     def _(head, a_shape):
         return [F._reshape_to(head, shape=a_shape)]
+
+
+@operator("_npi_rot90")
+def rot90(m, *, k: Int = 1, axes: Shape = (0, 1)):
+    """The plane of two axes turned k times by 90 degrees, from the first towards the second.
+
+    The gradient is MXNet's, which turns k times in the same direction.
+    """
+    first, second = axes
+    order = list(range(m.dim()))
+    order[first], order[second] = second, first
+    k %= 4
+    if k == 0:
+        return K.clone(m)
+    if k == 2:
+        return K.flip(m, (first, second))
+    return K.permute(K.flip(m, (second,)), order) if k == 1 else K.flip(K.permute(m, order), (second,))
+
+
+@gradient(rot90)
+def _(head, attrs):
+    return [F._npi_rot90(head, k=attrs.k, axes=attrs.axes)]

@@ -163,10 +163,14 @@ def argmax_channel(data):
 
 @operator("cumsum", aliases=("_np_cumsum",))
 def cumsum(a, *, axis: OptInt = None, dtype: OptDType = None):
-    """Running sums along an axis (of the flat data by default)."""
+    """Running sums along an axis, counted from the front (of the flat data by default); those of bool are int64."""
     if axis is None:
         a, axis = kernels.shape.reshape(a, (a.numel(),)), 0
-    return K.cumsum(a, normal_axis(axis, a.dim(), "cumsum"), None if dtype is None else kernels.torch_dtype(dtype))
+    if not 0 <= axis < a.dim():
+        raise MXNetError(f"cumsum: axis {axis} is not between 0 and {a.dim() - 1}; negative ones are not accepted")
+    if dtype is None and kernels.dtype_name(a) == "bool":
+        dtype = "int64"
+    return K.cumsum(a, axis, None if dtype is None else kernels.torch_dtype(dtype))
 
 
 @gradient(cumsum)

@@ -360,8 +360,10 @@ def pointwise(
     return enter
 
 
-def make_pointwise(op: Operator, formula: Formula, dtype, differentiable: bool = True) -> Operator:
-    """Completes an entry whose forward and gradient follow from `formula`."""
+def make_pointwise(
+    op: Operator, formula: Formula, dtype, differentiable: bool = True, refused: str | None = None
+) -> Operator:
+    """Completes an entry whose forward and gradient follow from `formula`; `refused` is a type that "same" leaves out."""
     op.formula = formula
     kernel = kernels.pointwise.pointwise
     names = formula.attrs
@@ -369,12 +371,14 @@ def make_pointwise(op: Operator, formula: Formula, dtype, differentiable: bool =
     if dtype == "same":
 
         def refuse(tensors):
+            if tensors[0].dtype == tensors[1].dtype:
+                raise MXNetError(f"{op.name}: arrays of {refused} are not accepted; convert with astype")
             raise MXNetError(
                 f"{op.name}: operands of one dtype are needed, given "
                 f"{', '.join(kernels.dtype_name(t) for t in tensors)}; convert with astype"
             )
 
-        forward = kernels.pointwise_of_one_type(formula, refuse)
+        forward = kernels.pointwise_of_one_type(formula, refuse, refused)
     elif dtype == "first":
 
         def forward(*tensors, **attrs):

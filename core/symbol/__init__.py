@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 
 from core import ops
-from core.base import nearest
+from core.base import UnknownName
 from core.ops.registry import TABLE
 from core.symbol.compose import Namespace, front
 from core.symbol.functions import (
@@ -51,7 +51,7 @@ def __getattr__(name: str):
     elif name in TABLE and not name.startswith("__"):
         value = front(TABLE[name], name, Symbol)
     else:
-        raise AttributeError(f"sym has no function {name!r}.{nearest(name, [*TABLE, *globals()])}")
+        raise UnknownName("sym", name, __dir__)
     globals()[name] = value
     return value
 

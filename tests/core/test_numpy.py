@@ -22,7 +22,7 @@ np.roll(a, 3); np.roll(a, -1, axis=1); np.rot90(a, 3); np.tile(a, (2, 1)); np.re
 np.pad(a, ((1, 1), (2, 0)), mode='edge'); np.pad(a, ((2, 1), (3, 0)), mode='reflect'); np.pad(a, ((2, 1), (3, 0)), mode='symmetric')
 np.concatenate([a, b], axis=1); np.stack([a, b]); np.vstack([a, b]); np.hstack([a, b]); np.dstack([a, b]); np.append(a, b)
 np.column_stack([a[0], b[0]]); np.diag(a); np.diag(a[0]); np.trace(a); np.tril(a); np.triu(a, 1); np.diagonal(a, 1)
-np.delete(a, 1, axis=0); np.insert(a, 1, 5.0, axis=1); np.take(a, np.array([0, 2]), axis=1); np.bincount(v)
+np.delete(a, 1, axis=0); np.insert(a, 1, np.array([5.0]), axis=1); np.take(a, np.array([0, 2]), axis=1); np.bincount(v)
 np.dot(a, b.T); np.matmul(a, b.T); np.outer(a[0], b[0]); np.tensordot(a, b, axes=([0, 1], [0, 1])); np.inner(a, b); np.vdot(a, b)
 np.einsum('ij,kj->ik', a, b); np.einsum('ij->j', a); np.einsum('ij,ij->', a, b); np.kron(a[:2, :2], b[:2, :2]); np.cross(a[:, :3], b[:, :3])
 np.linalg.inv(s); np.linalg.det(s); np.linalg.cholesky(s); np.linalg.norm(a); np.linalg.norm(a, ord=1, axis=0); np.linalg.norm(a, 'nuc')
