@@ -22,14 +22,26 @@ from gluoncv.model_zoo.cifar_resnet import (
     CIFARWideBlock,
     CIFARWideResNet,
 )
+from gluoncv.model_zoo.danet import DANet, get_danet
 from gluoncv.model_zoo.darknet import DarknetBasicBlockV3, DarknetV3
+from gluoncv.model_zoo.deeplabv3 import DeepLabV3, get_deeplab
+from gluoncv.model_zoo.deeplabv3_plus import DeepLabV3Plus, DeepLabWV3Plus, get_deeplab_plus, get_deeplabv3b_plus
 from gluoncv.model_zoo.dla import DLA
+from gluoncv.model_zoo.fastscnn import FastSCNN, get_fastscnn
+from gluoncv.model_zoo.fcn import FCN, get_fcn
 from gluoncv.model_zoo.googlenet import GoogLeNet
+from gluoncv.model_zoo.hrnet import HighResolutionClsNet, HighResolutionSegNet
+from gluoncv.model_zoo.icnet import ICNet, get_icnet
 from gluoncv.model_zoo.mobilenet import MobileNetV2
 from gluoncv.model_zoo.mobilenetv3 import MobileNetV3
 from gluoncv.model_zoo.model_zoo import get_model, get_model_list, pretrained_model_list
+from gluoncv.model_zoo.nasnet import NASNetALarge
+from gluoncv.model_zoo.pspnet import PSPNet, get_psp
+from gluoncv.model_zoo.residual_attention import ResidualAttentionModel, cifar_ResidualAttentionModel
+from gluoncv.model_zoo.resnest import ResNeSt
 from gluoncv.model_zoo.resnetv1b import BasicBlockV1b, BottleneckV1b, ResNetV1b
 from gluoncv.model_zoo.resnext import CIFARResNext, ResNext, ResNextBlock, SENet, SENetBlock
 from gluoncv.model_zoo.se_resnet import SEBasicBlockV1, SEBasicBlockV2, SEBottleneckV1, SEBottleneckV2
+from gluoncv.model_zoo.segbase import MultiEvalModel, SegBaseModel, SegEvalModel, get_segmentation_model
 from gluoncv.model_zoo.shufflenet import ShuffleNetV1, ShuffleNetV2
 from gluoncv.model_zoo.xception import Xception65, Xception71

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from gluon import nn
 from gluon.model_zoo.vision import BasicBlockV1, BasicBlockV2, ResNetV1, ResNetV2
 from gluoncv.model_zoo.model_zoo import model
 
@@ -56,7 +55,7 @@ class CIFARResNetV1(ResNetV1):
 
     def _add_stem(self, channels, thumbnail):
         super()._add_stem(channels, thumbnail)
-        self.features.add(nn.BatchNorm())
+        self.features.add(self._norm())
 
 
 class CIFARResNetV2(ResNetV2):
@@ -74,7 +73,7 @@ class CIFARWideResNet(ResNetV2):
 
     def _add_stem(self, channels, thumbnail):
         super()._add_stem(channels, thumbnail)
-        self.features.add(nn.BatchNorm())
+        self.features.add(self._norm())
 
 
 def _cifar_resnet(layers, version):

@@ -38,16 +38,22 @@ def pretrained_model_list():
 
 
 def model(name: str, make: Callable[..., Block], base: bool = False) -> Callable[..., Block]:
-    """Enters a network; `make(**kwargs)` gives it without weights.
+    """Enters a network and gives its builder; arguments as those of `builder`."""
+    MODELS[name] = builder(name, make, base)
+    return MODELS[name]
+
+
+def builder(name: str, make: Callable[..., Block], base: bool = False) -> Callable[..., Block]:
+    """A function that gives a network with or without its published weights; `make(**kwargs)` gives it without.
 
     base: the network is built on another one that has published weights of its own. Then `make` is told by
-    `pretrained_base` whether to load those, and with `root` and `ctx` where from and where to. Without, the builder accepts
-    `pretrained_base` for being called like the other builders.
+    `pretrained_base` whether to load those, and with `root` and `ctx` where from and where to. Without, `pretrained_base` is
+    accepted and means nothing, so that all networks can be called alike.
     """
 
     def build(pretrained=False, root=None, ctx=None, pretrained_base=True, **kwargs):
         if base:
-            # All weights are about to be replaced when the network's own are loaded.
+            # The network's own weights replace all of the base's.
             kwargs |= {"pretrained_base": pretrained_base and not pretrained, "root": root, "ctx": ctx}
         net = make(**kwargs)
         if pretrained:
@@ -56,7 +62,6 @@ def model(name: str, make: Callable[..., Block], base: bool = False) -> Callable
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"The network {name}; arguments as those of `get_model`."
-    MODELS[name] = build
     return build
 
 

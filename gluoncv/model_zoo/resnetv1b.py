@@ -115,9 +115,10 @@ class ResNetV1b(HybridBlock):
             self.bn1 = self._norm(self.inplanes)
             self.relu = nn.Activation("relu")
             self.maxpool = nn.MaxPool2D(pool_size=3, strides=2, padding=1)
-            steps = ((1, 1), (2, 1), (1, 2), (1, 4)) if dilated else ((1, 1), (2, 1), (2, 1), (2, 1))
-            for i, (rows, (strides, dilation)) in enumerate(zip(stages, steps, strict=True), 1):
-                setattr(self, f"layer{i}", self._stage(i, block, rows, strides, dilation))
+            before = 1
+            for i, (rows, (strides, dilation)) in enumerate(zip(stages, self._steps(dilated), strict=True), 1):
+                setattr(self, f"layer{i}", self._stage(i, block, rows, strides, dilation, before))
+                before = dilation
             self.avgpool = nn.GlobalAvgPool2D()
             self.flat = nn.Flatten()
             self.drop = nn.Dropout(final_drop) if final_drop > 0 else None
@@ -139,31 +140,36 @@ class ResNetV1b(HybridBlock):
         stem.add(nn.Conv2D(widths[2], 3, 1, 1, use_bias=False))
         return stem
 
-    def _stage(self, index, block, rows, strides, dilation):
-        """A stage of blocks, of the channels in each of `rows`. The first one dilates half as much as the others, for what comes to it does."""
-        shared = {
-            "previous_dilation": dilation,
-            "norm_layer": self._norm_layer,
-            "norm_kwargs": self.norm_kwargs,
-            "last_gamma": self._last_gamma,
-        }
+    def _steps(self, dilated):
+        """Strides and dilation of each stage."""
+        return ((1, 1), (2, 1), (1, 2), (1, 4)) if dilated else ((1, 1), (2, 1), (2, 1), (2, 1))
+
+    def _block_settings(self, index):
+        """What all blocks of a stage are told, besides channels, strides and dilation."""
+        return {"norm_layer": self._norm_layer, "norm_kwargs": self.norm_kwargs, "last_gamma": self._last_gamma}
+
+    def _stage(self, index, block, rows, strides, dilation, before):
+        """A stage of blocks, of the channels in each of `rows`; the first one dilates as the stage before does."""
+        shared = {"previous_dilation": dilation, **self._block_settings(index)}
         channels = rows[0][-1]
         # Pruning leaves the shortcut's convolution where it makes the channels equal.
         convolves = strides > 1 or self.inplanes != channels or (self._pruned and block.expansion > 1)
-        downsample = self._shortcut(index, channels, strides) if convolves else None
+        downsample = self._shortcut(index, channels, strides, before) if convolves else None
         self.inplanes = channels
         stage = nn.HybridSequential(prefix=f"layers{index}_")
         with stage.name_scope():
-            stage.add(block(rows[0], strides, max(dilation // 2, 1), downsample, **shared))
+            stage.add(block(rows[0], strides, before, downsample, **shared))
             for row in rows[1:]:
                 stage.add(block(row, 1, dilation, **shared))
         return stage
 
-    def _shortcut(self, index, channels, strides):
+    def _shortcut(self, index, channels, strides, dilation):
         shortcut = nn.HybridSequential(prefix=f"down{index}_")
         with shortcut.name_scope():
             if self._avg_down:
-                shortcut.add(nn.AvgPool2D(strides, strides, ceil_mode=True, count_include_pad=False))
+                dilates = strides > 1 and dilation > 1
+                pooled, padding = (dilation * strides, 1) if dilates else (strides, 0)
+                shortcut.add(nn.AvgPool2D(pooled, strides, padding, ceil_mode=True, count_include_pad=False))
                 strides = 1
             shortcut.add(nn.Conv2D(channels, 1, strides, use_bias=False), self._norm(channels))
         return shortcut

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -9,16 +10,27 @@ import numpy as np
 import pytest
 
 from core import nd
+from gluon import nn
 from gluon.store import DownloadError
 from gluoncv import model_zoo
 
-SAMPLE = "cifar_resnet20_v[12]|mobilenetv3_small|resnet18_v1b|se_resnet18_v2"
+# One small network of each family.
+SAMPLE = (
+    "cifar_resnet20_v[12]|mobilenetv3_small|resnet18_v1b|se_resnet18_v2|googlenet|shufflenet_v[12]|dla34|nasnet_4_1056|"
+    "resnest14|cifar_residualattentionnet56|hrnet_w18_small_v1_s|icnet_resnet50_citys"
+)
+NORMALISED = (
+    "resnet18_v1 resnet18_v2 resnet18_v1b se_resnet18_v1 densenet121 inceptionv3 vgg11_bn mobilenet0.25 mobilenetv2_0.25 "
+    "mobilenetv3_small googlenet shufflenet_v1 shufflenet_v2 dla34 nasnet_4_1056 resnest14 cifar_residualattentionnet56 "
+    "cifar_resnet20_v1 cifar_resnet20_v2 cifar_wideresnet16_10 cifar_resnext29_32x4d resnext50_32x4d senet_154 darknet53 "
+    "xception hrnet_w18_small_v1_c hrnet_w18_small_v1_s"
+).split()
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
 
 
-def cases(reference):
-    """Recorded tables of the networks that are there."""
-    for name in model_zoo.get_model_list():
+def cases(reference, names):
+    """Recorded tables of the networks whose whole name matches `names`."""
+    for name in filter(re.compile(names).fullmatch, model_zoo.get_model_list()):
         yield name, json.loads((reference / "out" / "gluoncv_zoo" / f"{name}.json").read_text())
 
 
@@ -41,8 +53,9 @@ def test_published_files_are_the_recorded_ones(reference, tmp_path, monkeypatch)
             model_zoo.model_store.get_model_file(name, str(tmp_path))
 
 
-def test_parameters_are_the_recorded_ones(reference):
-    for name, case in cases(reference):
+@pytest.mark.parametrize("names", [SAMPLE, pytest.param(".*", marks=pytest.mark.slow)])
+def test_parameters_are_the_recorded_ones(names, reference):
+    for name, case in cases(reference, names):
         parameters = model_zoo.get_model(name, **case["build_kwargs"])._collect_params_with_prefix()
         for alias, key in case.get("aliases", {}).items():
             assert parameters.pop(alias) is parameters[key], (name, alias)
@@ -55,10 +68,23 @@ def test_parameters_are_the_recorded_ones(reference):
             assert parameter.grad_req == grad_req, (name, key)
 
 
-@pytest.mark.parametrize("names", [SAMPLE, pytest.param(None, marks=pytest.mark.slow)])
+class _Norm(nn.BatchNorm):
+    """A normalisation of the user's."""
+
+
+@pytest.mark.parametrize("name", NORMALISED)
+def test_normalisation_is_that_of_the_user(name):
+    net = model_zoo.get_model(name, norm_layer=_Norm, norm_kwargs={"momentum": 0.123})
+    found = []
+    net.apply(lambda block: found.append(block) if isinstance(block, nn.BatchNorm) else None)
+    assert found
+    assert all(type(block) is _Norm and block._kwargs["momentum"] == 0.123 for block in found)
+
+
+@pytest.mark.parametrize("names", [SAMPLE, pytest.param(".*", marks=pytest.mark.slow)])
 def test_outputs(names, reference, root, tmp_path):
     report = tmp_path / "report.json"
-    names = names or "|".join(map(_escaped, model_zoo.get_model_list()))
+    names = "|".join(map(re.escape, filter(re.compile(names).fullmatch, model_zoo.get_model_list())))
     subprocess.run(
         [sys.executable, reference / "check.py", "gluoncv", "--only", f"^({names})$", "--json", report],
         env={**os.environ, "PROJECT": str(root)},
@@ -88,7 +114,3 @@ def test_weights_under_the_names_of_an_export(weights):
     want = net._collect_params_with_prefix()
     for key, parameter in original._collect_params_with_prefix().items():
         assert (parameter.data().asnumpy() == want[key].data().asnumpy()).all(), key
-
-
-def _escaped(name):
-    return name.replace(".", r"\.")

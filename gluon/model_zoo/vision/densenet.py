@@ -1,5 +1,7 @@
 """Densely connected networks (Huang et al., 2017)."""
 
+from functools import partial
+
 from gluon import nn
 from gluon.contrib.nn import HybridConcurrent, Identity
 from gluon.model_zoo.vision.registry import Classifier, model
@@ -20,13 +22,17 @@ class DenseNet(Classifier):
     the channels.
     """
 
-    def __init__(self, num_init_features, growth_rate, block_config, bn_size=4, dropout=0, classes=1000, **kwargs):
+    def __init__(
+        self, num_init_features, growth_rate, block_config, bn_size=4, dropout=0, classes=1000,
+        norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs,
+    ):  # fmt: skip
         super().__init__(**kwargs)
+        norm = partial(norm_layer, **(norm_kwargs or {}))
         with self.name_scope():
             self.features = nn.HybridSequential(prefix="")
             self.features.add(
                 nn.Conv2D(num_init_features, kernel_size=7, strides=2, padding=3, use_bias=False),
-                nn.BatchNorm(),
+                norm(),
                 nn.Activation("relu"),
                 nn.MaxPool2D(pool_size=3, strides=2, padding=1),
             )
@@ -35,21 +41,21 @@ class DenseNet(Classifier):
                 block = nn.HybridSequential(prefix=f"stage{i + 1}_")
                 with block.name_scope():
                     for _ in range(layers):
-                        block.add(_layer(growth_rate, bn_size, dropout))
+                        block.add(_layer(growth_rate, bn_size, dropout, norm))
                 self.features.add(block)
                 channels += layers * growth_rate
                 if i != len(block_config) - 1:
                     channels //= 2
-                    self.features.add(_transition(channels))
-            self.features.add(nn.BatchNorm(), nn.Activation("relu"), nn.AvgPool2D(pool_size=7), nn.Flatten())
+                    self.features.add(_transition(channels, norm))
+            self.features.add(norm(), nn.Activation("relu"), nn.AvgPool2D(pool_size=7), nn.Flatten())
             self.output = nn.Dense(classes)
 
 
-def _layer(growth_rate, bn_size, dropout):
+def _layer(growth_rate, bn_size, dropout, norm):
     new = nn.HybridSequential(prefix="")
-    new.add(nn.BatchNorm(), nn.Activation("relu"))
+    new.add(norm(), nn.Activation("relu"))
     new.add(nn.Conv2D(bn_size * growth_rate, kernel_size=1, use_bias=False))
-    new.add(nn.BatchNorm(), nn.Activation("relu"))
+    new.add(norm(), nn.Activation("relu"))
     new.add(nn.Conv2D(growth_rate, kernel_size=3, padding=1, use_bias=False))
     if dropout:
         new.add(nn.Dropout(dropout))
@@ -58,9 +64,9 @@ def _layer(growth_rate, bn_size, dropout):
     return layer
 
 
-def _transition(channels):
+def _transition(channels, norm):
     part = nn.HybridSequential(prefix="")
-    part.add(nn.BatchNorm(), nn.Activation("relu"), nn.Conv2D(channels, kernel_size=1, use_bias=False))
+    part.add(norm(), nn.Activation("relu"), nn.Conv2D(channels, kernel_size=1, use_bias=False))
     part.add(nn.AvgPool2D(pool_size=2, strides=2))
     return part
 

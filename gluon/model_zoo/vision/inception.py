@@ -1,5 +1,7 @@
 """Inception v3 (Szegedy et al., 2016)."""
 
+from functools import partial
+
 from gluon import nn
 from gluon.contrib.nn import HybridConcurrent
 from gluon.model_zoo.vision.registry import Classifier, model
@@ -57,51 +59,56 @@ MODULES = {
 
 
 class Inception3(Classifier):
-    """Input (batch, 3, 299, 299), output (batch, classes)."""
+    """Input (batch, 3, 299, 299), output (batch, classes).
 
-    def __init__(self, classes=1000, **kwargs):
+    partial_bn: all normalisation but the first uses the running statistics.
+    """
+
+    def __init__(self, classes=1000, norm_layer=nn.BatchNorm, norm_kwargs=None, partial_bn=False, **kwargs):
         super().__init__(**kwargs)
+        norm = partial(norm_layer, **{"epsilon": 0.001, **(norm_kwargs or {})})
+        first, norm = norm, partial(norm, use_global_stats=True) if partial_bn else norm
         with self.name_scope():
             self.features = nn.HybridSequential(prefix="")
-            self.features.add(*[_layer(row) for row in STEM])
+            self.features.add(_layer(STEM[0], first), *[_layer(row, norm) for row in STEM[1:]])
             for prefix, branches in MODULES.items():
                 module = HybridConcurrent(axis=1, prefix=prefix)
                 with module.name_scope():
-                    module.add(*[_branch(rows) for rows in branches])
+                    module.add(*[_branch(rows, norm) for rows in branches])
                 self.features.add(module)
             for prefix in ("E1_", "E2_"):
-                self.features.add(_module_e(prefix))
+                self.features.add(_module_e(prefix, norm))
             self.features.add(nn.AvgPool2D(pool_size=8), nn.Dropout(0.5))
             self.output = nn.Dense(classes)
 
 
-def _module_e(prefix):
+def _module_e(prefix, norm):
     module = HybridConcurrent(axis=1, prefix=prefix)
     with module.name_scope():
-        module.add(_branch([_same(320, 1)]))
+        module.add(_branch([_same(320, 1)], norm))
         for rows in ([_same(384, 1)], [_same(448, 1), _same(384, 3)]):
             split = HybridConcurrent(axis=1, prefix="")
             branch = nn.HybridSequential(prefix="")
-            branch.add(_branch(rows))
-            split.add(*[_branch(part) for part in SPLIT])
+            branch.add(_branch(rows, norm))
+            split.add(*[_branch(part, norm) for part in SPLIT])
             branch.add(split)
             module.add(branch)
-        module.add(_branch([AVERAGE, _same(192, 1)]))
+        module.add(_branch([AVERAGE, _same(192, 1)], norm))
     return module
 
 
-def _branch(rows):
+def _branch(rows, norm):
     branch = nn.HybridSequential(prefix="")
     for row in rows:
-        branch.add(nn.AvgPool2D(pool_size=3, strides=1, padding=1) if row == AVERAGE else _layer(row))
+        branch.add(nn.AvgPool2D(pool_size=3, strides=1, padding=1) if row == AVERAGE else _layer(row, norm))
     return branch
 
 
-def _layer(row):
+def _layer(row, norm):
     if row == MAXIMUM:
         return nn.MaxPool2D(pool_size=3, strides=2)
     layer = nn.HybridSequential(prefix="")
-    layer.add(nn.Conv2D(*row, use_bias=False), nn.BatchNorm(epsilon=0.001), nn.Activation("relu"))
+    layer.add(nn.Conv2D(*row, use_bias=False), norm(), nn.Activation("relu"))
     return layer
 
 

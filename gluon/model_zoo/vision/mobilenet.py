@@ -1,5 +1,7 @@
 """MobileNet (Howard et al., 2017) and MobileNetV2 (Sandler et al., 2018)."""
 
+from functools import partial
+
 from gluon import nn
 from gluon.block import HybridBlock
 from gluon.model_zoo.vision.registry import MODELS, Classifier, model
@@ -30,16 +32,17 @@ class LinearBottleneck(HybridBlock):
     # Whether there is an expansion by 1, too.
     always_expands = True
 
-    def __init__(self, in_channels, channels, t, stride, **kwargs):
+    def __init__(self, in_channels, channels, t, stride, norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs):
         super().__init__(**kwargs)
+        norm = partial(norm_layer, **(norm_kwargs or {}))
         self.use_shortcut = stride == 1 and in_channels == channels
         wide = in_channels * t
         with self.name_scope():
             self.out = nn.HybridSequential()
             if t != 1 or self.always_expands:
-                _add_conv(self.out, wide, act=RELU6)
-            _add_conv(self.out, wide, 3, stride, 1, wide, RELU6)
-            _add_conv(self.out, channels, act=None)
+                _add_conv(self.out, norm, wide, act=RELU6)
+            _add_conv(self.out, norm, wide, 3, stride, 1, wide, RELU6)
+            _add_conv(self.out, norm, channels, act=None)
 
     def hybrid_forward(self, F, x):
         out = self.out(x)
@@ -49,17 +52,18 @@ class LinearBottleneck(HybridBlock):
 class MobileNet(Classifier):
     """Input (batch, 3, 224, 224), output (batch, classes); `multiplier` scales all channels."""
 
-    def __init__(self, multiplier=1.0, classes=1000, **kwargs):
+    def __init__(self, multiplier=1.0, classes=1000, norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs):
         super().__init__(**kwargs)
+        norm = partial(norm_layer, **(norm_kwargs or {}))
         with self.name_scope():
             self.features = nn.HybridSequential(prefix="")
             with self.features.name_scope():
                 width = int(32 * multiplier)
-                _add_conv(self.features, width, 3, 2, 1)
+                _add_conv(self.features, norm, width, 3, 2, 1)
                 for channels, stride in SEPARABLE:
-                    _add_conv(self.features, width, 3, stride, 1, width)
+                    _add_conv(self.features, norm, width, 3, stride, 1, width)
                     width = int(channels * multiplier)
-                    _add_conv(self.features, width)
+                    _add_conv(self.features, norm, width)
                 self.features.add(nn.GlobalAvgPool2D(), nn.Flatten())
             self.output = nn.Dense(classes)
 
@@ -69,19 +73,21 @@ class MobileNetV2(Classifier):
 
     bottleneck = LinearBottleneck
 
-    def __init__(self, multiplier=1.0, classes=1000, **kwargs):
+    def __init__(self, multiplier=1.0, classes=1000, norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs):
         super().__init__(**kwargs)
+        norm = partial(norm_layer, **(norm_kwargs or {}))
         with self.name_scope():
             self.features = nn.HybridSequential(prefix="features_")
             with self.features.name_scope():
                 width = int(32 * multiplier)
-                _add_conv(self.features, width, 3, 2, 1, act=RELU6)
+                _add_conv(self.features, norm, width, 3, 2, 1, act=RELU6)
                 for t, channels, count, stride in BOTTLENECKS:
                     for i in range(count):
                         after = int(channels * multiplier)
-                        self.features.add(self.bottleneck(width, after, t, stride if i == 0 else 1))
+                        strides = stride if i == 0 else 1
+                        self.features.add(self.bottleneck(width, after, t, strides, norm_layer, norm_kwargs))
                         width = after
-                _add_conv(self.features, int(1280 * multiplier) if multiplier > 1.0 else 1280, act=RELU6)
+                _add_conv(self.features, norm, int(1280 * multiplier) if multiplier > 1.0 else 1280, act=RELU6)
                 self.features.add(nn.GlobalAvgPool2D())
             self.output = nn.HybridSequential(prefix="output_")
             with self.output.name_scope():
@@ -102,8 +108,8 @@ def get_mobilenet_v2(multiplier, pretrained=False, ctx=None, root=None, **kwargs
     return MODELS[f"mobilenetv2_{MULTIPLIERS.get(multiplier, multiplier)}"](pretrained, ctx, root, **kwargs)
 
 
-def _add_conv(out, channels, kernel=1, stride=1, padding=0, groups=1, act=lambda: nn.Activation("relu")):
-    out.add(nn.Conv2D(channels, kernel, stride, padding, groups=groups, use_bias=False), nn.BatchNorm())
+def _add_conv(out, norm, channels, kernel=1, stride=1, padding=0, groups=1, act=lambda: nn.Activation("relu")):
+    out.add(nn.Conv2D(channels, kernel, stride, padding, groups=groups, use_bias=False), norm())
     if act is not None:
         out.add(act())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from gluon import nn
 from gluon.block import HybridBlock
 from gluon.model_zoo.vision.registry import MODELS, Classifier, model
@@ -17,16 +19,24 @@ CONFIGURATIONS = {
 
 
 class _BlockV1(HybridBlock):
-    """relu(body(x) + shortcut(x)); `downsample` makes the shortcut a strided 1x1 convolution."""
+    """relu(body(x) + shortcut(x)); `downsample` makes the shortcut a strided 1x1 convolution.
 
-    def __init__(self, channels, stride, downsample=False, in_channels=0, **kwargs):
+    last_gamma: the last normalisation starts with zeros, so that the block starts as its shortcut.
+    """
+
+    def __init__(
+        self, channels, stride, downsample=False, in_channels=0, last_gamma=False,
+        norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs,
+    ):  # fmt: skip
         super().__init__(**kwargs)
+        norm = partial(norm_layer, **(norm_kwargs or {}))
         self.body = nn.HybridSequential(prefix="")
-        self._add_body(channels, stride, in_channels)
+        self._add_body(channels, stride, in_channels, norm)
+        self.body.add(norm(gamma_initializer="zeros") if last_gamma else norm())
         self.downsample = None
         if downsample:
             self.downsample = nn.HybridSequential(prefix="")
-            self.downsample.add(_conv1x1(channels, stride, in_channels), nn.BatchNorm())
+            self.downsample.add(_conv1x1(channels, stride, in_channels), norm())
 
     def hybrid_forward(self, F, x):
         shortcut = x if self.downsample is None else self.downsample(x)
@@ -36,29 +46,34 @@ class _BlockV1(HybridBlock):
 class BasicBlockV1(_BlockV1):
     """Two 3x3 convolutions."""
 
-    def _add_body(self, channels, stride, in_channels):
-        self.body.add(_conv3x3(channels, stride, in_channels), nn.BatchNorm(), nn.Activation("relu"))
-        self.body.add(_conv3x3(channels, 1, channels), nn.BatchNorm())
+    def _add_body(self, channels, stride, in_channels, norm):
+        self.body.add(_conv3x3(channels, stride, in_channels), norm(), nn.Activation("relu"))
+        self.body.add(_conv3x3(channels, 1, channels))
 
 
 class BottleneckV1(_BlockV1):
     """A 3x3 convolution of a quarter of the channels between two 1x1 convolutions."""
 
-    def _add_body(self, channels, stride, in_channels):
+    def _add_body(self, channels, stride, in_channels, norm):
         narrow = channels // 4
-        self.body.add(nn.Conv2D(narrow, kernel_size=1, strides=stride), nn.BatchNorm(), nn.Activation("relu"))
-        self.body.add(_conv3x3(narrow, 1, narrow), nn.BatchNorm(), nn.Activation("relu"))
-        self.body.add(nn.Conv2D(channels, kernel_size=1, strides=1), nn.BatchNorm())
+        self.body.add(nn.Conv2D(narrow, kernel_size=1, strides=stride), norm(), nn.Activation("relu"))
+        self.body.add(_conv3x3(narrow, 1, narrow), norm(), nn.Activation("relu"))
+        self.body.add(nn.Conv2D(channels, kernel_size=1, strides=1))
 
 
 class BasicBlockV2(HybridBlock):
     """Two 3x3 convolutions, each after normalisation and relu."""
 
-    def __init__(self, channels, stride, downsample=False, in_channels=0, **kwargs):
+    def __init__(
+        self, channels, stride, downsample=False, in_channels=0, last_gamma=False,
+        norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs,
+    ):  # fmt: skip
         super().__init__(**kwargs)
-        self.bn1 = nn.BatchNorm()
+        norm = partial(norm_layer, **(norm_kwargs or {}))
+        last = partial(norm, gamma_initializer="zeros") if last_gamma else norm
+        self.bn1 = norm()
         self.conv1 = _conv3x3(channels, stride, in_channels)
-        self.bn2 = nn.BatchNorm()
+        self.bn2 = last()
         self.conv2 = _conv3x3(channels, 1, channels)
         self.downsample = _conv1x1(channels, stride, in_channels) if downsample else None
 
@@ -72,13 +87,18 @@ class BasicBlockV2(HybridBlock):
 class BottleneckV2(HybridBlock):
     """1x1, 3x3 and 1x1 convolutions, each after normalisation and relu."""
 
-    def __init__(self, channels, stride, downsample=False, in_channels=0, **kwargs):
+    def __init__(
+        self, channels, stride, downsample=False, in_channels=0, last_gamma=False,
+        norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs,
+    ):  # fmt: skip
         super().__init__(**kwargs)
-        self.bn1 = nn.BatchNorm()
+        norm = partial(norm_layer, **(norm_kwargs or {}))
+        last = partial(norm, gamma_initializer="zeros") if last_gamma else norm
+        self.bn1 = norm()
         self.conv1 = nn.Conv2D(channels // 4, kernel_size=1, strides=1, use_bias=False)
-        self.bn2 = nn.BatchNorm()
+        self.bn2 = norm()
         self.conv2 = _conv3x3(channels // 4, stride, channels // 4)
-        self.bn3 = nn.BatchNorm()
+        self.bn3 = last()
         self.conv3 = nn.Conv2D(channels, kernel_size=1, strides=1, use_bias=False)
         self.downsample = _conv1x1(channels, stride, in_channels) if downsample else None
 
@@ -94,14 +114,26 @@ class _ResNet(Classifier):
     """Stem, stages and pooling.
 
     block: class of the blocks. layers: blocks of each stage. channels: of the stem and of each stage. thumbnail: the stem
-    is one 3x3 convolution, for small images.
+    is one 3x3 convolution, for small images. last_gamma: as that of the blocks.
     """
+
+    def __init__(
+        self, block, layers, channels, classes=1000, thumbnail=False, last_gamma=False,
+        norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs,
+    ):  # fmt: skip
+        super().__init__(**kwargs)
+        self._norm = partial(norm_layer, **(norm_kwargs or {}))
+        block = partial(block, last_gamma=last_gamma, norm_layer=norm_layer, norm_kwargs=norm_kwargs)
+        with self.name_scope():
+            self.features = nn.HybridSequential(prefix="")
+            self._add_features(block, layers, channels, thumbnail)
+            self.output = nn.Dense(classes, in_units=channels[-1])
 
     def _add_stem(self, channels, thumbnail):
         if thumbnail:
             self.features.add(_conv3x3(channels, 1, 0))
         else:
-            self.features.add(nn.Conv2D(channels, 7, 2, 3, use_bias=False), nn.BatchNorm(), nn.Activation("relu"))
+            self.features.add(nn.Conv2D(channels, 7, 2, 3, use_bias=False), self._norm(), nn.Activation("relu"))
             self.features.add(nn.MaxPool2D(3, 2, 1))
 
     def _add_stages(self, block, layers, channels):
@@ -120,28 +152,20 @@ class _ResNet(Classifier):
 class ResNetV1(_ResNet):
     """Input (batch, 3, 224, 224), output (batch, classes)."""
 
-    def __init__(self, block, layers, channels, classes=1000, thumbnail=False, **kwargs):
-        super().__init__(**kwargs)
-        with self.name_scope():
-            self.features = nn.HybridSequential(prefix="")
-            self._add_stem(channels[0], thumbnail)
-            self._add_stages(block, layers, channels)
-            self.features.add(nn.GlobalAvgPool2D())
-            self.output = nn.Dense(classes, in_units=channels[-1])
+    def _add_features(self, block, layers, channels, thumbnail):
+        self._add_stem(channels[0], thumbnail)
+        self._add_stages(block, layers, channels)
+        self.features.add(nn.GlobalAvgPool2D())
 
 
 class ResNetV2(_ResNet):
     """Input (batch, 3, 224, 224), output (batch, classes)."""
 
-    def __init__(self, block, layers, channels, classes=1000, thumbnail=False, **kwargs):
-        super().__init__(**kwargs)
-        with self.name_scope():
-            self.features = nn.HybridSequential(prefix="")
-            self.features.add(nn.BatchNorm(scale=False, center=False))
-            self._add_stem(channels[0], thumbnail)
-            self._add_stages(block, layers, channels)
-            self.features.add(nn.BatchNorm(), nn.Activation("relu"), nn.GlobalAvgPool2D(), nn.Flatten())
-            self.output = nn.Dense(classes, in_units=channels[-1])
+    def _add_features(self, block, layers, channels, thumbnail):
+        self.features.add(self._norm(scale=False, center=False))
+        self._add_stem(channels[0], thumbnail)
+        self._add_stages(block, layers, channels)
+        self.features.add(self._norm(), nn.Activation("relu"), nn.GlobalAvgPool2D(), nn.Flatten())
 
 
 def get_resnet(version, num_layers, pretrained=False, ctx=None, root=None, **kwargs):

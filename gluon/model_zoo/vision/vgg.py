@@ -13,10 +13,12 @@ class VGG(Classifier):
     """Input (batch, 3, 224, 224), output (batch, classes).
 
     layers, filters: convolutions of each size of the image, and their channels. batch_norm: whether each one is
-    followed by `BatchNorm`.
+    followed by `norm_layer`.
     """
 
-    def __init__(self, layers, filters, classes=1000, batch_norm=False, **kwargs):
+    def __init__(
+        self, layers, filters, classes=1000, batch_norm=False, norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs
+    ):
         super().__init__(**kwargs)
         if len(layers) != len(filters):
             raise AssertionError(f"layers and filters differ in length: {layers}, {filters}")
@@ -27,7 +29,7 @@ class VGG(Classifier):
                     init = Xavier(rnd_type="gaussian", factor_type="out", magnitude=2)
                     self.features.add(nn.Conv2D(channels, kernel_size=3, padding=1, weight_initializer=init))
                     if batch_norm:
-                        self.features.add(nn.BatchNorm())
+                        self.features.add(norm_layer(**(norm_kwargs or {})))
                     self.features.add(nn.Activation("relu"))
                 self.features.add(nn.MaxPool2D(strides=2))
             for _ in range(2):

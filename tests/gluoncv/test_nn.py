@@ -1,0 +1,49 @@
+"""Layers of gluoncv.nn against plain NumPy."""
+
+import numpy as np
+import pytest
+
+from core import autograd, nd
+from gluoncv.nn import DropBlock, DropBlockScheduler, SplitAttentionConv
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_drop_block(hybrid):
+    """Squares of 3x3 are zero, about a tenth in all; the mean stays, and prediction changes nothing."""
+    block = DropBlock(0.1, 3, 64, 56, 56)
+    if hybrid:
+        block.hybridize()
+    x = nd.ones((2, 64, 56, 56))
+    with autograd.record():
+        out = block(x).asnumpy()
+    assert (block(x).asnumpy() == 1).all()
+    zero = out == 0
+    assert 0.08 < zero.mean() < 0.12 and abs(out.mean() - 1) < 1e-5
+    assert (zero[0] == zero[1]).all()
+    inside = zero[:, :, 1:-1, 1:-1]
+    beside = np.stack([zero[:, :, i : i + 54, j : j + 54] for i in range(3) for j in range(3)]).sum(0)
+    assert (beside[inside] >= 3).all() and (beside[inside] == 9).mean() > 0.05
+
+
+def test_share_of_drop_block_rises():
+    block = DropBlock(0.0, 3, 4, 8, 8)
+    schedule = DropBlockScheduler(block, 0.0, 0.2, 4)
+    shares = [schedule(epoch) or block.drop_prob for epoch in range(4)]
+    np.testing.assert_allclose(shares, [0.05, 0.1, 0.15, 0.2])
+    with pytest.raises(AssertionError, match="between 0 and 1"):
+        DropBlockScheduler(block, 0.0, 1.2, 1)(0)
+
+
+@pytest.mark.parametrize(("radix", "groups"), [(2, 1), (1, 1), (2, 2)])
+def test_split_attention(radix, groups):
+    """The weighed sum of the splits, with the weights of the paper's cardinal groups."""
+    block = SplitAttentionConv(8, 1, groups=groups, radix=radix, in_channels=8, norm_layer=None)
+    block.initialize()
+    x = nd.random.normal(shape=(2, 8, 5, 5))
+    got = block(x).asnumpy()
+    convolved = np.maximum(block.conv(x).asnumpy(), 0).reshape(2, radix, 8, 5, 5)
+    pooled = nd.array(convolved.sum(1).mean((2, 3), keepdims=True))
+    weights = block.fc2(block.fc1(pooled).relu()).asnumpy().reshape(2, groups, radix, 8 // groups)
+    weights = 1 / (1 + np.exp(-weights)) if radix == 1 else np.exp(weights) / np.exp(weights).sum(2, keepdims=True)
+    weights = weights.transpose(0, 2, 1, 3).reshape(2, radix, 8, 1, 1)
+    np.testing.assert_allclose(got, (weights * convolved).sum(1), rtol=1e-5, atol=1e-6)
