@@ -127,6 +127,17 @@ def meta_like(tensor: Tensor) -> Tensor:
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
 
 
+def same_memory(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors are views of one memory, also where there is none."""
+    return a.untyped_storage()._cdata == b.untyped_storage()._cdata
+
+
+def is_dense(tensor: Tensor) -> bool:
+    """Whether the elements fill a block of memory, each one in a place of its own."""
+    layout = CHANNELS_LAST.get(tensor.dim())
+    return tensor.is_contiguous() or (layout is not None and tensor.is_contiguous(memory_format=layout))
+
+
 def from_numpy(array: np.ndarray, dtype=None, ctx=None, copy: bool = True) -> Tensor:
     """A tensor with the values of `array`; without `copy` it shares the memory where it can."""
     if array.dtype.kind in "OUSVM":

@@ -458,6 +458,13 @@ class HybridBlock(Block):
             hook(self, args, out)
         return out
 
+    def plan_of(self, *args):
+        """The plan of a hybridized block for inputs like these (see `core.graph.explain`)."""
+        if not self._active:
+            raise MXNetError(f"{self.name!r} is not hybridized: call hybridize() first")
+        function = self._forward_anew if self._defines_forward else self._run_anew
+        return (self._compiled or self._compile(function, args)).plan(*args, variant=self._variant)
+
     def _compile(self, function, args):
         self._called_with = _structure(args)
         self._compiled = graph.Compiled(function, self._arrays, self._flags)

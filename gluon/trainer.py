@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core import graph
 from core import optimizer as opt
 from core.base import NotSupportedError
 from core.optimizer.arena import Arena
@@ -110,6 +111,7 @@ class Trainer:
                 first.copyto(gradient)
 
     def _update(self, ignore_stale_grad):
+        graph.values_changed()
         scaler = getattr(self, "_amp_loss_scaler", None)
         if scaler is not None and scaler.has_overflow(self._params):
             return

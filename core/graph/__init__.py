@@ -26,9 +26,9 @@ computes a node in a plan is found by `plan.lower`; kernels that only plans use 
 with `_plan_`, with forward rules that call `core.kernels`.
 """
 
-from core.graph.changes import arrays_changed
+from core.graph.changes import arrays_changed, values_changed
 
-__all__ = ["Compiled", "arrays_changed", "explain", "trace"]
+__all__ = ["Compiled", "arrays_changed", "explain", "trace", "values_changed"]
 
 
 def __getattr__(name: str):

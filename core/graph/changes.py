@@ -1,14 +1,21 @@
-"""A count of changes: compiled blocks hold the arrays of parameters, and look again when it has moved."""
+"""Counts of changes that compiled blocks look at."""
 
 from __future__ import annotations
 
 
 class Changes:
-    """`count` grows whenever some parameter gets another array, dtype, place or request for gradients."""
+    """`count` grows whenever some parameter gets another array, dtype, place or request for gradients, `values` whenever
+    an optimizer writes new values, which kernels of a GPU do without the tensor's noticing it."""
 
     count = 0
+    values = 0
 
 
 def arrays_changed() -> None:
     """Tells compiled blocks that parameters changed in more than their values."""
     Changes.count += 1
+
+
+def values_changed() -> None:
+    """Tells compiled blocks that an optimizer has written to parameters."""
+    Changes.values += 1

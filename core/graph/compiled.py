@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Callable, Sequence
 
 from core import autograd, imperative, kernels, random, storage
 from core.base import MXNetError
 from core.graph.changes import Changes
-from core.graph.ir import INPUT, Node, Value, written
+from core.graph.ir import HELD, INPUT, Node, Value, written
 from core.graph.passes import optimize
-from core.graph.plan import backward_part, forward_part
+from core.graph.plan import Part, backward_part, early_part, forward_part, sharing_of
 from core.graph.trace import Slot, Traced, Untraceable, trace
 from core.ndarray.ndarray import NDArray
 
@@ -59,6 +60,7 @@ class Compiled:
                 except Untraceable as reason:
                     made = reason
                 else:
+                    traced.graph.mark_parameters(self._parameters())
                     made = Plan(traced)
                 while len(self._plans) >= LIMIT:
                     self._plans.pop(next(iter(self._plans)))
@@ -82,7 +84,12 @@ class Plan:
     def __init__(self, traced: Traced):
         self._traced = traced.graph
         graph = self.graph = optimize(traced.graph)
-        self.forward = forward_part(graph)
+        self._sharing = sharing_of(graph)
+        self.early = early_part(graph, self._sharing) if any(node.early for node in graph.nodes) else None
+        self._watched = sorted({v.index for node in graph.nodes if node.early for v in node.reads() if v.role == HELD})
+        self._state: tuple = ()
+        self._ready: tuple = ()
+        self.forward = forward_part(graph, self._sharing)
         self.training = state.training
         self._arrays = graph.arrays
         self._results = [(v.kind, v.ctx) for v in graph.outputs]
@@ -90,7 +97,8 @@ class Plan:
         self._plain = self._template if type(self._template) is Slot and not self._template.same else None
         self._tracked = [(v.role == INPUT, v.index) for v in graph.tracked]
         self._heads = [head.index for head in graph.heads]
-        self.backward = backward_part(graph) if graph.heads else None
+        self.backward = backward_part(graph, self._sharing) if graph.heads else None
+        self._retaining: Part | None = None
         moving = written(graph.nodes)
         self.guarded = [k for k, v in enumerate(graph.saved()) if v.source is None and v not in moving]
         self._draw_contexts = [d.ctx for d in self.forward.draws]
@@ -98,7 +106,8 @@ class Plan:
     def __call__(self, leaves: list[NDArray]):
         keys = [random.next_key(ctx) for ctx in self._draw_contexts]
         held = [a._data for a in self._arrays]
-        results, saved = self.forward.run([x._data for x in leaves], held, keys)
+        prepared = self._prepared(held) if self.early is not None else ()
+        results, saved = self.forward.run([x._data for x in leaves], held, prepared, keys)
         outputs = [kind._wrap(t, ctx) for (kind, ctx), t in zip(self._results, results)]
         if self.backward is not None and state.recording:
             node = _Node(self, leaves, outputs, list(saved), keys)
@@ -107,6 +116,25 @@ class Plan:
         if self._plain is not None:
             return outputs[self._plain]
         return _filled(self._template, outputs, leaves, self)
+
+    def _prepared(self, held: list) -> tuple:
+        """What the early part gives for these held tensors: made anew when one of them was written to or replaced."""
+        tensors = [held[k] for k in self._watched]
+        state = Changes.values, [t._version for t in tensors]
+        if not self._ready or state != self._state or not all(map(operator.is_, tensors, self._last)):
+            self._ready = self.early.run(held)
+            self._state = Changes.values, [t._version for t in tensors]  # the early part itself may write
+            self._last = tensors
+        return self._ready
+
+    def gradients(self, saved: list, heads: list, keys: list[int], retain: bool) -> tuple:
+        """Runs the backward part; what is saved stays as it is where the tape is to be retained."""
+        keys = [*keys, *(random.next_key(d.ctx) for d in self.backward.draws)]
+        if not retain:
+            return self.backward.run(saved, heads, keys)
+        if self._retaining is None:
+            self._retaining = backward_part(self.graph, self._sharing, retain=True)
+        return self._retaining.run(list(saved), heads, keys)
 
     def source_of(self, k: int, leaves: list[NDArray]) -> NDArray:
         """The array from outside that output `k` is."""
@@ -170,8 +198,7 @@ class _Node(autograd.Node):
             inputs, expression = plan.again(self._leaves, self._keys)
             with autograd._Scope(None, plan.training):
                 return autograd.gradients_through(expression, inputs, given, [p is not None for p in self.parents])
-        keys = [*self._keys, *(random.next_key(d.ctx) for d in plan.backward.draws)]
-        found = plan.backward.run(list(saved) if retain else saved, [h._data for h in given], keys)
+        found = plan.gradients(saved, [h._data for h in given], self._keys, retain)
         tracked = plan.graph.tracked
         return [None if t is None else v.kind._wrap(t, v.ctx) for v, t in zip(tracked, found)]
 

@@ -60,14 +60,15 @@ class Node:
 
     inputs: values, None for an optional one that is missing. outputs: as many as the forward rule gives, and behind
     them the opaque one of an operator that `reserves`. single: whether the rule gives a tensor rather than a tuple.
-    backward: whether it belongs to the backward pass.
+    backward: whether it belongs to the backward pass. early: whether it depends on held arrays alone, so that it runs
+    only where these changed.
     """
 
-    __slots__ = ("attrs", "backward", "ctx", "inputs", "op", "outputs", "single")
+    __slots__ = ("attrs", "backward", "ctx", "early", "inputs", "op", "outputs", "single")
 
     def __init__(self, op: Operator, attrs: dict, inputs: list, ctx, single: bool = True, backward: bool = False):
         self.op, self.attrs, self.inputs, self.ctx = op, attrs, inputs, ctx
-        self.single, self.backward = single, backward
+        self.single, self.backward, self.early = single, backward, False
         self.outputs: list[Value] = []
 
     @property
@@ -86,7 +87,8 @@ class Node:
 class Graph:
     """A traced computation: forward nodes, and behind them those of the backward pass where gradients are wanted.
 
-    inputs, held, heads: values from outside; `arrays` are what `held` stands for, read anew at each call.
+    inputs, held, heads: values from outside; `arrays` are what `held` stands for, read anew at each call; those of
+    them that are `parameters` change from call to call.
     outputs: what the forward part gives. tracked: those inputs and held values that gradients are wanted for;
     gradients: theirs, None where zero. writes: (value from outside, value to store in its memory after the forward part).
     draws: one a random key, in order.
@@ -96,6 +98,7 @@ class Graph:
         self.inputs: list[Value] = []
         self.held: list[Value] = []
         self.arrays: list = []
+        self.parameters: set[Value] = set()
         self.heads: list[Value] = []
         self.nodes: list[Node] = []
         self.outputs: list[Value] = []
@@ -125,6 +128,16 @@ class Graph:
         graph.writes = [(target, final(v)) for target, v in self.writes]
         return graph
 
+    def mark_parameters(self, arrays) -> None:
+        """Tells which held values are parameters."""
+        known = set(map(id, arrays))
+        self.parameters = {v for v, array in zip(self.held, self.arrays, strict=True) if id(array) in known}
+
+    def prepared(self) -> list[Value]:
+        """Values that early nodes make and others read, in a fixed order."""
+        made = {v for node in self.nodes if node.early for v in node.outputs}
+        return list(dict.fromkeys(v for node in self.nodes if not node.early for v in node.reads() if v in made))
+
     def saved(self) -> list[Value]:
         """Values that the backward part reads and the forward part makes or is given, in a fixed order."""
         heads = set(self.heads)
@@ -153,7 +166,7 @@ class Graph:
         for node in self.nodes:
             outputs = ", ".join(f"{name(v)}: {v.dtype}{list(v.shape)}" for v in node.outputs)
             attrs = "".join(f", {key}={name(v)}" for key, v in node.attrs.items())
-            mark = "~ " if node.backward else ""
+            mark = "~ " if node.backward else "! " if node.early else ""
             lines.append(f"{mark}{outputs} = {node.op.name}({', '.join(map(name, node.inputs))}{attrs})")
         lines.append(f"return {', '.join(map(name, self.outputs))}")
         if self.gradients:
@@ -171,6 +184,8 @@ def apply(op: Operator, inputs: list[Value | None], attrs: dict, like: Value, ba
         results, reserve = results
     node.single = not isinstance(results, (tuple, list))
     for k, t in enumerate((results,) if node.single else results):
+        if any(v is not None and t is v.meta for v in inputs):
+            t = t.view(t.shape)  # a value of its own in the same memory
         node.outputs.append(Value(t, like.ctx, like.kind, NODE, k, node))
     if reserve is not None:
         node.outputs.append(Value(reserve, like.ctx, None, NODE, len(node.outputs), node, opaque=True))
@@ -209,7 +224,7 @@ def _moved(node: Node, final) -> Node:
         node.single,
         node.backward,
     )
-    twin.outputs = node.outputs
+    twin.outputs, twin.early = node.outputs, node.early
     for v in twin.outputs:
         v.source = twin
     return twin

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from core import kernels, storage
 from core.graph.ir import Draw, Graph, Node, Value
+from core.graph.memory import Sharing, buffers
 
 _PLAIN = (bool, int, str, type(None))
 
@@ -17,55 +18,73 @@ _PLAIN = (bool, int, str, type(None))
 class Step:
     """One call. function: what is called; arguments, keywords: values, draws and constants (nested in lists and tuples).
 
-    kernel: its name for people. node: what it computes.
+    kernel: its name for people. node: what it computes. formula: of a pointwise step, (formula, operands, attributes, dtype).
     """
 
-    __slots__ = ("arguments", "function", "kernel", "keywords", "node")
+    __slots__ = ("arguments", "formula", "function", "kernel", "keywords", "node")
 
-    def __init__(self, kernel: str, function: Callable, arguments: Sequence, keywords: dict, node: Node):
-        self.kernel, self.function, self.arguments, self.keywords, self.node = (
-            kernel, function, arguments, keywords, node,
+    def __init__(self, kernel: str, function: Callable, arguments: Sequence, keywords: dict, node: Node, formula=None):
+        self.kernel, self.function, self.arguments, self.keywords, self.node, self.formula = (
+            kernel, function, arguments, keywords, node, formula,
         )  # fmt: skip
 
 
 class Part:
-    """A compiled list of nodes. run: the function that was made of `source`; steps: what it calls, in order."""
+    """A compiled list of nodes.
 
-    __slots__ = ("draws", "run", "source", "steps")
+    run: the function that was made of `source`; steps: what it calls, in order; buffers: numbers of the memory that
+    values lie in; draws: what its random keys are for.
+    """
 
-    def __init__(self, steps: list[Step], source: str, run: Callable, draws: list[Draw]):
-        self.steps, self.source, self.run, self.draws = steps, source, run, draws
+    __slots__ = ("buffers", "draws", "run", "source", "steps")
+
+    def __init__(self, writer: _Writer, name: str, parameters: str, draws: list[Draw]):
+        self.source, self.run = writer.function(name, parameters)
+        self.steps, self.buffers, self.draws = writer.steps, writer.buffers, draws
 
 
-def forward_part(graph: Graph) -> Part:
-    """`run(inputs, held, keys)` gives (outputs, what the backward part reads) as tuples of tensors."""
-    nodes = [node for node in graph.nodes if not node.backward]
-    writer = _Writer()
+def early_part(graph: Graph, sharing: Sharing) -> Part:
+    """`run(held)` gives what depends on held arrays alone, for the forward part."""
+    writer = _Writer(graph, sharing, graph.results())
+    writer.unpack("held", graph.held)
+    writer.body([node for node in graph.nodes if node.early], graph.prepared())
+    writer.line(f"return {writer.tuple(graph.prepared())}")
+    return Part(writer, "early", "held", [])
+
+
+def forward_part(graph: Graph, sharing: Sharing) -> Part:
+    """`run(inputs, held, prepared, keys)` gives (outputs, what the backward part reads) as tuples of tensors."""
+    prepared = graph.prepared()
+    writer = _Writer(graph, sharing, prepared)
     writer.unpack("inputs", graph.inputs)
     writer.unpack("held", graph.held)
-    kept = [*graph.outputs, *graph.saved(), *(v for _, v in graph.writes)]
-    draws = [d for d in graph.draws if not d.backward]
-    steps = writer.body(nodes, kept)
+    writer.unpack("prepared", prepared)
+    nodes = [node for node in graph.nodes if not node.backward and not node.early]
+    writer.body(nodes, [*graph.outputs, *graph.saved(), *(v for pair in graph.writes for v in pair)])
     for target, value in graph.writes:
         writer.line(f"{writer.name(target)}.copy_({writer.name(value)})")
     writer.line(f"return {writer.tuple(graph.outputs)}, {writer.tuple(graph.saved())}")
-    return Part(steps, *writer.function("forward", "inputs, held, keys"), draws)
+    return Part(writer, "forward", "inputs, held, prepared, keys", [d for d in graph.draws if not d.backward])
 
 
-def backward_part(graph: Graph) -> Part:
+def backward_part(graph: Graph, sharing: Sharing, retain: bool = False) -> Part:
     """`run(saved, heads, keys)` gives the gradients of the tracked values, None where they are zero.
 
-    keys: those of the forward part and then its own. saved: a list, which it empties, so that what is read for the last time is let go.
+    keys: those of the forward part and then its own. saved: a list, which it empties, so that what is read for the last
+    time is let go, and whose memory it takes for its own results, unless it is to `retain` it.
     """
-    nodes = [node for node in graph.nodes if node.backward]
-    writer = _Writer()
+    writer = _Writer(graph, sharing, graph.saved() if retain else graph.prepared())
     writer.unpack("saved", graph.saved())
     writer.line("saved.clear()")
     writer.unpack("heads", graph.heads)
-    draws = [d for d in graph.draws if d.backward]
-    steps = writer.body(nodes, [v for v in graph.gradients if v is not None])
+    writer.body([node for node in graph.nodes if node.backward], [v for v in graph.gradients if v is not None])
     writer.line(f"return {writer.tuple(graph.gradients)}")
-    return Part(steps, *writer.function("backward", "saved, heads, keys"), draws)
+    return Part(writer, "backward", "saved, heads, keys", [d for d in graph.draws if d.backward])
+
+
+def sharing_of(graph: Graph) -> Sharing:
+    """What shares memory in the whole graph, results from outside kept."""
+    return Sharing(graph.nodes, graph.results())
 
 
 def lower(node: Node) -> Step:
@@ -89,7 +108,8 @@ def lower(node: Node) -> Step:
             if room == "pointwise":
                 formula, operands, values, dtype = arguments
                 function = kernels.formula_kernel(formula, dtype, operands[0].meta.dtype, device)
-                return Step(f"pointwise {formula.name}", function, [*operands, *values], {}, node)
+                whole = formula, operands, values, dtype
+                return Step(f"pointwise {formula.name}", function, [*operands, *values], {}, node, whole)
             return Step(f"{room}.{name}", kernels.kernel(room, name, device), arguments, keywords, node)
     return Step(op.name, op.forward, node.inputs, dict(attrs), node)
 
@@ -100,11 +120,15 @@ def lower(node: Node) -> Step:
 class _Writer:
     """Writes the function: local variables for values, names in its scope for functions and constants."""
 
-    def __init__(self):
+    def __init__(self, graph: Graph, sharing: Sharing, untouched: Sequence[Value] = ()):
+        self._places = {id(node): k for k, node in enumerate(graph.nodes)}
+        self._sharing, self._untouched = sharing, set(untouched)
         self._lines: list[str] = []
         self._names: dict[Value, str] = {}
         self._scope: dict[str, object] = {}
         self._constants: dict[int, str] = {}
+        self.steps: list[Step] = []
+        self.buffers: dict[Value, int] = {}
 
     def line(self, text: str) -> None:
         self._lines.append("    " + text)
@@ -124,28 +148,54 @@ class _Writer:
                 self._names[v] = f"{prefix}{k}"
             self.line(f"{self.tuple(values)} = {source}")
 
-    def body(self, nodes: list[Node], kept: Sequence[Value]) -> list[Step]:
+    def body(self, nodes: list[Node], kept: Sequence[Value]) -> None:
         """The calls, each followed by the release of what it was the last to read."""
-        self._kept = set(kept)
-        last: dict[Value, int] = {}
-        for k, node in enumerate(nodes):
-            last.update((v, k) for v in node.reads())
-        steps = []
-        for k, node in enumerate(nodes):
+        keep = set(kept)
+        last = {v: node for node in nodes for v in node.reads()}
+        in_place: dict[Value, Value] = {}
+        for node in nodes:
             step = lower(node)
-            steps.append(step)
-            read = {v for v in node.reads() if last[v] == k and v not in self._kept and v in self._names}
-            wanted = [v if v in last or v in self._kept else None for v in node.outputs]
-            self._call(step, wanted)
-            if read:
-                self.line(f"del {', '.join(sorted(self.name(v) for v in read))}")
-        return steps
+            self.steps.append(step)
+            read = [v for v in dict.fromkeys(node.reads()) if last[v] is node and v not in keep]
+            gone = [self.name(v) for v in read]
+            wanted = [v if v in last or v in keep else None for v in node.outputs]
+            free = [v for v in read if self._is_free(v, node)]
+            if step.formula is None or not self._inline(step, free, gone, in_place):
+                self._call(step, wanted)
+            if gone:
+                self.line(f"del {', '.join(gone)}")
+        self.buffers = buffers(nodes, self._sharing, self._places, in_place)
+
+    def _is_free(self, value: Value, node: Node) -> bool:
+        """Whether a node that reads `value` may write to its memory."""
+        return self._sharing.free_after(value, self._places[id(node)]) and not (
+            self._sharing.group(value) & self._untouched
+        )
 
     def function(self, name: str, parameters: str) -> tuple[str, Callable]:
         """The source, and the function that it defines."""
         source = "\n".join([f"def {name}({parameters}):", *self._lines, ""])
         exec(compile(source, f"<plan {name}>", "exec"), self._scope)
         return source, self._scope[name]
+
+    def _inline(self, step: Step, free: list[Value], gone: list[str], in_place: dict[Value, Value]) -> bool:
+        """Writes a pointwise step into the source, where the wing can; whether it did."""
+        formula, operands, attrs, dtype = step.formula
+        if any(isinstance(a, (Value, Draw)) for a in attrs):
+            return False
+        (out,) = step.node.outputs
+        given = [(self._names[v], v.meta, v in free) for v in operands]
+        found = kernels.inline(formula, given, attrs, dtype, f"v{len(self._names)}", storage.device(step.node.ctx))
+        if found is None:
+            return False
+        lines, functions, temporaries, place = found
+        self._scope.update(functions)
+        self._new(out)
+        for line in lines:
+            self.line(line)
+        gone += temporaries
+        in_place.update((out, v) for v in free if self._names[v] == place)
+        return True
 
     def _call(self, step: Step, wanted: list[Value | None]) -> None:
         arguments = [self._text(a) for a in step.arguments]

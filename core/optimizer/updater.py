@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 
+from core import graph
 from core import ndarray as nd
 from core.files import read_states, write_states
 from core.optimizer.states import from_plain, to_plain
@@ -27,6 +28,7 @@ class Updater:
             index, grad, weight = [index], [grad], [weight]
         if not weight:
             return
+        graph.values_changed()
         self.prepare(index, weight)
         optimizer, states = self.optimizer, self.states
         if not self.aggregate_updates:

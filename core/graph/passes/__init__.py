@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from core.graph.ir import Graph
+from core.graph.passes.batch_norm import batch_norm
+from core.graph.passes.common_subexpressions import common_subexpressions
+from core.graph.passes.constants import constants
 from core.graph.passes.dead_code import dead_code
 
-PASSES = (dead_code,)
+PASSES = (common_subexpressions, batch_norm, dead_code, constants)
 
 
 def optimize(graph: Graph) -> Graph:

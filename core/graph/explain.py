@@ -1,0 +1,49 @@
+"""Plans as tables."""
+
+from __future__ import annotations
+
+from core.graph.plan import Part
+from core.graph.trace import Untraceable
+
+
+def explain(block, *inputs) -> str:
+    """Prints the plan that a hybridized `block` runs on these inputs, and gives the text.
+
+    One row a step: its number, the kernel, shapes and bytes of what it makes, and the numbers of the buffers where that
+    lies. Inside `autograd.record()` the backward part follows.
+    """
+    plan = block.plan_of(*inputs)
+    if isinstance(plan, Untraceable):
+        text = f"run operator by operator, for {plan}"
+    else:
+        rows = [("step", "kernel", "shape", "bytes", "buffer")]
+        notes = []
+        for title, part in (("forward", plan.forward), ("backward", plan.backward)):
+            if part is not None:
+                rows += _rows(part)
+                notes.append(
+                    f"{title}: {len(part.steps)} steps, {_held(part)} bytes in {len(set(part.buffers.values()))} buffers"
+                )
+        widths = [max(len(row[k]) for row in rows) for k in range(5)]
+        lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+        text = "\n".join([*lines, *notes])
+    print(text)
+    return text
+
+
+def _rows(part: Part) -> list[tuple[str, ...]]:
+    rows = []
+    for k, step in enumerate(part.steps):
+        made = [v for v in step.node.outputs if not v.opaque]
+        shapes = ", ".join(f"{v.dtype}{list(v.shape)}" for v in made)
+        places = ", ".join(str(part.buffers[v]) for v in made)
+        rows.append((str(k), step.kernel, shapes, str(sum(v.nbytes for v in made)), places))
+    return rows
+
+
+def _held(part: Part) -> int:
+    """Bytes of all buffers."""
+    sizes: dict[int, int] = {}
+    for v, number in part.buffers.items():
+        sizes[number] = max(sizes.get(number, 0), v.nbytes)
+    return sum(sizes.values())

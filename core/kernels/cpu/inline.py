@@ -1,0 +1,145 @@
+"""Pointwise formulas written into the source of a plan: one ATen call a step, into memory that is free where there is some.
+
+The numbers are those of `core.kernels.cpu.pointwise`, which writes the same calls as a function of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from core.kernels.cpu.pointwise import FAST, HALF, _call, _compiled, _is_scalar, _literal
+from core.kernels.formula import Expr, Formula, postorder
+
+aten = torch.ops.aten
+SCOPE = {"torch": torch, "aten": aten}  # what the lines may name
+
+# formula name -> what computes it into the memory of its first operand
+FAST_IN_PLACE: dict[str, Callable] = {
+    "relu": torch.relu_,
+    "relu_grad0": lambda head, out: aten.threshold_backward.grad_input(head, out, 0, grad_input=head),
+    "sigmoid": torch.sigmoid_,
+    "sigmoid_grad0": lambda head, out: aten.sigmoid_backward.grad_input(head, out, grad_input=head),
+    "tanh": torch.tanh_,
+    "tanh_grad0": lambda head, out: aten.tanh_backward.grad_input(head, out, grad_input=head),
+    "gelu": lambda x: aten.gelu_.default(x),
+    "gelu_grad0": lambda head, x: aten.gelu_backward.grad_input(head, x, grad_input=head),
+    "silu": lambda x: aten.silu_.default(x),
+    "leaky_relu": lambda x, slope: aten.leaky_relu_.default(x, slope),
+    "leaky_relu_grad0": lambda head, x, slope: aten.leaky_relu_backward.grad_input(
+        head, x, slope, False, grad_input=head
+    ),
+    "square": torch.square_,
+}
+_IN_PLACE = {"add": "add_", "sub": "sub_", "mul": "mul_", "div": "div_"}
+_UNARY = frozenset(
+    "abs neg exp exp2 log log2 log10 log1p expm1 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfinv "
+    "lgamma digamma sigmoid floor ceil trunc sign".split()
+)
+_NAMED = {"add": "add", "sub": "sub", "mul": "mul", "div": "div", "pow": "pow"}
+
+
+def inline(
+    formula: Formula,
+    operands: Sequence[tuple[str, torch.Tensor, bool]],
+    attrs: Sequence,
+    dtype: torch.dtype,
+    target: str,
+) -> tuple[list[str], dict[str, object], list[str], str | None]:
+    """Lines that assign `formula` of the operands, as `dtype`, to `target`; what they name; names to delete; the
+    operand whose memory holds the result, if one does.
+
+    operands: (variable, tensor without memory like it, whether its memory may be written to) each. attrs: numbers, in
+    the order of the formula.
+    """
+    metas = [meta for _, meta, _ in operands]
+    function = _compiled(formula, metas[0].dtype)
+    result = function(*metas, *attrs)
+    convert = "" if result.dtype is dtype else f".to({dtype})"
+    half = metas[0].dtype in HALF
+    if formula.name in FAST or half:
+        short, place = FAST_IN_PLACE.get(formula.name), None
+        if short is not None and operands[0][2] and _takes(metas[0], result) and not half:
+            function, place = short, None if convert else operands[0][0]
+        name = f"f_{target}"
+        arguments = ", ".join([variable for variable, _, _ in operands] + [_literal(a) for a in attrs])
+        return [f"{target} = {name}({arguments}){convert}"], {name: function}, [], place
+    return _steps(formula, operands, attrs, result, convert, target)
+
+
+def _steps(formula, operands, attrs, result, convert, target):
+    order = postorder([formula.root])
+    last = {id(a): node for node in order for a in node.args if isinstance(a, Expr)}
+    names: dict[int, str] = {}
+    tensors: dict[str, object] = {}  # numbers too
+    free: dict[str, bool] = {}
+    values = dict(zip(formula.attrs, attrs, strict=True))
+    lines, made = [], []
+    origin: dict[str, str | None] = {}  # the operand whose memory a variable lies in
+    for node in order:
+        if node.op == "input":
+            name, tensors[name], free[name] = operands[node.args[0]]
+            names[id(node)] = name
+            # An operand that is named twice is nobody's to overwrite before the last of both is read.
+            if sum(variable == name for variable, _, _ in operands) > 1:
+                free[name] = False
+        elif node.op in ("attr", "const"):
+            names[id(node)] = _literal(values[node.args[0]] if node.op == "attr" else node.args[0])
+        else:
+            text = _call(node, names)
+            scope = {**tensors, "x0": operands[0][1]}
+            found = eval(text, dict(SCOPE), scope)  # the text is our own
+            text = text.replace("x0.", f"{operands[0][0]}.")
+            place = None
+            if isinstance(found, torch.Tensor):
+                place = _place(node, names, tensors, free, last, found)
+            if place is not None:
+                text = _into(node, names, place)
+                free[place] = False
+            name = f"{target}_{len(made)}"
+            lines.append(f"{name} = {text}")
+            made.append(name)
+            origin[name] = None if place is None else origin.get(place, place)
+            names[id(node)] = name
+            tensors[name], free[name] = found, isinstance(found, torch.Tensor)
+    root = names[id(formula.root)]
+    if formula.root.op in ("const", "attr"):
+        root = f"torch.full_like({operands[0][0]}, {root})"
+    place = None if convert else origin.get(root)
+    if made and root == made[-1]:
+        made.pop()
+        lines[-1] = target + lines[-1].removeprefix(root)
+        root = target
+    if root != target or convert:
+        lines.append(f"{target} = {root}{convert}")
+    return lines, SCOPE, made, place
+
+
+def _place(node: Expr, names, tensors, free, last, result) -> str | None:
+    """The operand of a step whose memory takes its result, if there is one."""
+    if node.op not in _NAMED and node.op not in _UNARY:
+        return None
+    for k, a in enumerate(node.args):
+        name = names[id(a)]
+        if free.get(name) and last[id(a)] is node and _takes(tensors[name], result):
+            scalar = [isinstance(b, Expr) and _is_scalar(b) for b in node.args]
+            if k == 0 or node.op in ("add", "mul") or (not any(scalar) and node.op in ("sub", "div")):
+                return name
+    return None
+
+
+def _into(node: Expr, names, place: str) -> str:
+    """The step that writes to the memory of `place`."""
+    if node.op in _UNARY:
+        return f"{place}.{node.op}_()"
+    a, b = (names[id(x)] for x in node.args)
+    if node.op in _IN_PLACE and place == a:
+        return f"{a}.{_IN_PLACE[node.op]}({b})"
+    if node.op in ("add", "mul"):
+        return f"{b}.{_IN_PLACE[node.op]}({a})"
+    return f"torch.{_NAMED[node.op]}({a}, {b}, out={place})"
+
+
+def _takes(tensor: torch.Tensor, result: torch.Tensor) -> bool:
+    return tensor.dtype is result.dtype and tensor.shape == result.shape and tensor.is_floating_point()

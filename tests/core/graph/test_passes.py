@@ -1,0 +1,262 @@
+"""Each pass on a graph where it has something to do: what it leaves, and that the numbers stay."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import core as mx
+import gluon
+from core import autograd, random
+from core.graph.compiled import run_node
+from core.graph.ir import Value
+from core.graph.memory import Sharing, fresh
+from core.graph.passes.batch_norm import batch_norm
+from core.graph.passes.common_subexpressions import common_subexpressions
+from core.graph.passes.constants import constants
+from core.graph.passes.dead_code import dead_code
+from core.graph.trace import Untraceable, trace
+from gluon import nn
+
+RNG = np.random.default_rng(1)
+
+
+def array(*shape):
+    return mx.nd.array(RNG.uniform(0.5, 1.5, shape).astype("float32"))
+
+
+def traced(function, *args, record=False, parameters=()):
+    with autograd._Scope(record, record):
+        graph = trace(function, args, record, parameters).graph
+    graph.mark_parameters(parameters)
+    return graph
+
+
+def evaluate(graph, *args):
+    """The outputs, node by node."""
+    values = dict(zip(graph.inputs, args, strict=True)) | dict(zip(graph.held, graph.arrays, strict=True))
+    with random.replayed(range(100)):
+        for node in graph.nodes:
+            if not node.backward:
+                run_node(node, values)
+    return [values[v].asnumpy() for v in graph.outputs]
+
+
+def names(graph, **which):
+    return [n.op.name for n in graph.nodes if all(getattr(n, key) == value for key, value in which.items())]
+
+
+def test_a_trace_is_what_was_done():
+    w = array(4, 3)
+    graph = traced(lambda x: mx.nd.relu(mx.nd.FullyConnected(x, w, None, num_hidden=4, no_bias=True)) + 1, array(2, 3))
+    assert names(graph)[-2:] == ["relu", "_plus_scalar"]
+    assert [v.shape for v in graph.inputs] == [(2, 3)] and graph.arrays[0] is w
+    assert graph.outputs[0].shape == (2, 4) and graph.outputs[0].dtype == "float32"
+
+
+def test_gradients_are_part_of_the_graph():
+    x = array(2, 3)
+    x.attach_grad()
+    graph = traced(lambda x: mx.nd.tanh(x) * x, x, record=True)
+    assert len(graph.gradients) == len(graph.tracked) == 1 and graph.tracked[0] is graph.inputs[0]
+    assert graph.gradients[0].shape == (2, 3)
+    assert {v.role for v in graph.saved()} <= {"input", "node"}
+    assert "_backward_tanh_0" in names(graph, backward=True)
+
+
+def test_writes_to_arrays_from_outside_are_kept():
+    total = mx.nd.zeros((3,))
+
+    def step(x):
+        total[:] = total + x
+        return total * 2
+
+    graph = traced(step, array(3))
+    assert len(graph.writes) == 1
+    block = nn.HybridLambda(lambda F, x: step(x))
+    block.hybridize()
+    x = array(3)
+    block(x), block(x)
+    np.testing.assert_allclose(total.asnumpy(), 2 * x.asnumpy(), rtol=1e-6)
+
+
+def test_what_depends_on_values_is_not_traced():
+    with pytest.raises(Untraceable, match="depends on values"):
+        traced(lambda x, m: mx.nd.contrib.boolean_mask(x, m), array(3, 2), array(3))
+
+
+def test_parts_are_not_written():
+    def change(x):
+        x[0] = 1
+        return x
+
+    with pytest.raises(mx.MXNetError, match="part of an array"):
+        traced(change, array(3))
+
+
+def test_dead_code():
+    def function(x):
+        mx.nd.exp(x)
+        return mx.nd.relu(x)
+
+    graph = traced(function, array(3))
+    assert names(dead_code(graph)) == ["relu"]
+
+
+def test_dead_code_keeps_what_writes():
+    net = nn.BatchNorm(in_channels=3)
+    net.initialize()
+    x = array(2, 3)
+    x.attach_grad()
+    graph = dead_code(traced(net, x, record=True))
+    assert "_batch_norm_update" in names(graph)
+
+
+def test_common_subexpressions():
+    graph = traced(lambda x: mx.nd.exp(x) * 2 + mx.nd.exp(x) * 2 + mx.nd.exp(x) * 3, x := array(3))
+    shorter = common_subexpressions(graph)
+    assert names(shorter).count("exp") == 1 and names(shorter).count("_mul_scalar") == 2
+    np.testing.assert_array_equal(evaluate(shorter, x)[0], evaluate(graph, x)[0])
+
+
+def test_common_subexpressions_leave_chance_and_the_callers_arrays():
+    graph = traced(
+        lambda x: [mx.nd.Dropout(x, p=0.5, mode="always") + mx.nd.Dropout(x, p=0.5, mode="always")], array(3)
+    )
+    assert names(common_subexpressions(graph)).count("_dropout") == 2
+    graph = traced(lambda x: [mx.nd.exp(x), mx.nd.exp(x)], array(3))
+    assert names(common_subexpressions(graph)).count("exp") == 2
+
+
+def test_constants():
+    w, table = array(3), mx.nd.array([1.0, 2, 3])
+
+    def function(x):
+        return x * mx.nd.exp(w) + mx.nd.sqrt(table) + mx.nd.arange(3)
+
+    graph = constants(traced(function, x := array(3), parameters=[w]))
+    assert set(names(graph, early=True)) == {"exp", "sqrt", "_arange"}
+    np.testing.assert_array_equal(evaluate(graph, x)[0], function(x).asnumpy())
+    w.attach_grad()
+    graph = constants(traced(function, x, record=True, parameters=[w]))
+    assert set(names(graph, early=True)) == {"sqrt", "_arange"}  # w changes with every step
+
+
+def test_the_early_part_follows_its_parameters():
+    net = nn.HybridLambda(lambda F, x: x * F.exp(w))
+    w = array(3)
+    net.hybridize()
+    x = array(3)
+    for _ in range(2):
+        np.testing.assert_allclose(net(x).asnumpy(), (x * w.exp()).asnumpy())
+        w += 1
+
+
+@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("bias", [True, False])
+def test_batch_norm_goes_into_the_convolution(scale, bias):
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(4, 3, use_bias=bias), nn.BatchNorm(scale=scale), nn.Activation("relu"))
+    net.initialize(mx.init.Uniform(1))
+    x = array(2, 3, 6, 6)
+    net(x)
+    norm = net[1]
+    for p in (norm.gamma, norm.beta, norm.running_mean, norm.running_var):
+        p.set_data(array(4))
+    eager = net(x).asnumpy()
+    parameters = [p.data() for p in net.collect_params().values()]
+    graph = constants(dead_code(batch_norm(traced(net, x, parameters=parameters))))
+    assert names(graph, early=False) == ["_conv", "relu"]
+    np.testing.assert_allclose(evaluate(graph, x)[0], eager, rtol=1e-5, atol=1e-5)
+    net.hybridize()
+    np.testing.assert_allclose(net(x).asnumpy(), eager, rtol=1e-5, atol=1e-5)
+    norm.running_mean.set_data(array(4))
+    norm.gamma.set_data(array(4))
+    compiled = net(x).asnumpy()
+    np.testing.assert_array_equal(norm.gamma.data().asnumpy() == 1, not scale)
+    net.hybridize(False)
+    np.testing.assert_allclose(compiled, net(x).asnumpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_batch_norm_stays_in_training_and_where_the_convolution_is_read_twice():
+    conv, norm = nn.Conv2D(4, 3, in_channels=3), nn.BatchNorm(in_channels=4)
+    for block in (conv, norm):
+        block.initialize()
+    x = array(2, 3, 6, 6)
+
+    def function(x):
+        y = conv(x)
+        return norm(y) + y
+
+    parameters = [p.data() for block in (conv, norm) for p in block.collect_params().values()]
+    assert "BatchNorm" in names(batch_norm(traced(function, x, parameters=parameters)))
+    graph = traced(lambda x: norm(conv(x)), x, record=True, parameters=parameters)
+    assert "BatchNorm" in names(batch_norm(graph))
+
+
+def test_memory_is_free_where_nobody_reads_it_again():
+    def function(x):
+        a = mx.nd.exp(x)
+        b = a.reshape((-1,))
+        c = mx.nd.tanh(a)
+        return c.sum() + b.sum()
+
+    graph = traced(function, array(2, 3))
+    places = {n.op.name: k for k, n in enumerate(graph.nodes)}
+    sharing = Sharing(graph.nodes, graph.results())
+    a = graph.nodes[places["exp"]].outputs[0]
+    assert fresh(a) and not sharing.free_after(a, places["tanh"])  # its view is read later
+    assert not sharing.free_after(graph.inputs[0], places["exp"])
+
+
+def test_results_in_place_are_the_same_numbers():
+    class Long(gluon.HybridBlock):
+        def hybrid_forward(self, F, x, y):
+            a = F.broadcast_add(F.exp(x), y)
+            b = a * 2 - x / (1 + F.square(a))
+            c = F.sigmoid(b) * b + F.relu(b - a)
+            d = 1 - c
+            return F.where(d > 0, -d, d * d) + F.broadcast_mul(F.sqrt(F.abs(c)), y), a, F.clip(c, 0.1, 0.5)
+
+    net = Long()
+    x, y = array(4, 5), array(1, 5)
+    for z in (x, y):
+        z.attach_grad()
+    results = []
+    for active in (False, True):
+        net.hybridize(active)
+        with autograd.record():
+            outputs = net(x, y)
+        autograd.backward(outputs[:1])
+        results.append([*(o.asnumpy() for o in outputs), x.grad.asnumpy(), y.grad.asnumpy()])
+        for o in net(x, y):
+            results[-1].append(o.asnumpy())
+    for eager, compiled in zip(*results, strict=True):
+        np.testing.assert_array_equal(compiled, eager)
+    with autograd.record():
+        assert "add_(" in net.plan_of(x, y).forward.source
+
+
+def test_explain(capsys):
+    net = nn.HybridSequential()
+    net.add(nn.Dense(4, activation="relu"), nn.Dense(2))
+    net.initialize()
+    x = array(3, 5)
+    with pytest.raises(mx.MXNetError, match="hybridize"):
+        mx.graph.explain(net, x)
+    net.hybridize()
+    net(x)
+    text = mx.graph.explain(net, x)
+    assert text == capsys.readouterr().out.rstrip("\n")
+    rows = [line.split() for line in text.splitlines()]
+    assert rows[0] == ["step", "kernel", "shape", "bytes", "buffer"]
+    assert rows[1][1] == "matmul.linear" and rows[1][-2] == str(3 * 4 * 4)
+    assert rows[2][1:3] == ["pointwise", "relu"] and rows[2][-1] == rows[1][-1]  # written in place
+    with autograd.record():
+        assert "backward:" in mx.graph.explain(net, x)
+
+
+def test_values_print():
+    graph = traced(lambda x: mx.nd.relu(x), array(2))
+    assert "float32[2] = relu(input0)" in str(graph)
+    assert isinstance(graph.outputs[0], Value) and "float32(2,)" in repr(graph.outputs[0])
