@@ -30,10 +30,11 @@ state = _State()
 class Leaf:
     """Marks an array that gradients are wanted for."""
 
-    __slots__ = ("fresh", "grad", "req")
+    __slots__ = ("fresh", "grad", "hook", "req")
 
     def __init__(self, grad, req: str):
         self.grad, self.req = grad, req
+        self.hook = None  # told of each finished gradient while backward goes on: begin(), ready(leaf), finish()
         self.fresh = False  # whether a backward pass has written the gradient since the last update
 
 
@@ -147,10 +148,11 @@ def backward(heads, head_grads=None, retain_graph: bool = False, train_mode: boo
     head_grads: gradients with respect to the heads, None for ones. Without `retain_graph` the tape is freed.
     """
     heads = _as_list(heads)
-    sums = _run(heads, _head_gradients(heads, head_grads), retain_graph, train_mode, create_graph=False)
-    for key, leaf in sums.reached.items():
-        found = sums.leaves.get(key)
-        _store(leaf, None if found is None else found[1])
+    sums = _run(heads, _head_gradients(heads, head_grads), retain_graph, train_mode, create_graph=False, store=True)
+    for leaf in list(sums.reached.values()):
+        _finish(sums, leaf)
+    for hook in sums.hooks:
+        hook.finish()
 
 
 def grad(heads, variables, head_grads=None, retain_graph=None, create_graph: bool = False, train_mode: bool = True):
@@ -267,6 +269,7 @@ class _Sums:
         self.leaves: dict[int, tuple] = {}
         self.reached: dict[int, Leaf] = {}  # every marked array that the heads depend on
         self.wanted: dict[tuple, object] = {}
+        self.hooks: dict = {}  # of marked arrays, in the order in which they are met
 
 
 def gradients_through(expression, inputs, heads, needs) -> list:
@@ -294,7 +297,7 @@ def _tracked(x):
     return x
 
 
-def _run(heads, head_grads, retain_graph, train_mode, create_graph, wanted=(), stop=False) -> _Sums:
+def _run(heads, head_grads, retain_graph, train_mode, create_graph, wanted=(), stop=False, store=False) -> _Sums:
     sums = _Sums()
     roots = []
     targets = {_place(e) for e in wanted}
@@ -314,9 +317,13 @@ def _run(heads, head_grads, retain_graph, train_mode, create_graph, wanted=(), s
     for entry, g in last.values():
         _add(sums, entry, g, targets)
     with _Scope(create_graph, train_mode):
-        for node in _order(roots, sums.reached):
+        nodes = _order(roots, sums.reached)
+        waiting = _uses(nodes, sums) if store else None
+        for node in nodes:
             heads_of = sums.nodes.pop(id(node), None)
             if heads_of is None:
+                if waiting:
+                    _done(node, waiting, sums)
                 continue
             for k, h in enumerate(heads_of):
                 if targets and h is not None and (id(node), k) in targets:
@@ -329,7 +336,43 @@ def _run(heads, head_grads, retain_graph, train_mode, create_graph, wanted=(), s
             for parent, g in zip(node.parents, grads, strict=False):
                 if parent is not None and g is not None:
                     _add(sums, parent, g, targets)
+            if waiting:
+                _done(node, waiting, sums)
     return sums
+
+
+def _uses(nodes: Sequence[Node], sums: _Sums) -> dict[int, int]:
+    """How often each array whose hook waits for its gradient is read; nothing where no array has a hook."""
+    sums.hooks = {leaf.hook: None for leaf in sums.reached.values() if leaf.hook is not None}
+    if not sums.hooks:
+        return {}
+    for hook in sums.hooks:
+        hook.begin()
+    counts: dict[int, int] = {}
+    for node in nodes:
+        for parent in node.parents:
+            if type(parent) is Leaf and parent.hook is not None:
+                counts[id(parent)] = counts.get(id(parent), 0) + 1
+    return counts
+
+
+def _done(node: Node, waiting: dict[int, int], sums: _Sums) -> None:
+    """After a node: stores the gradients of marked arrays that no node before it reads."""
+    for parent in node.parents:
+        if type(parent) is Leaf and id(parent) in waiting:
+            waiting[id(parent)] -= 1
+            if not waiting[id(parent)]:
+                _finish(sums, parent)
+
+
+def _finish(sums: _Sums, leaf: Leaf) -> None:
+    """Stores the gradient of a marked array, once, and tells its hook."""
+    if sums.reached.pop(id(leaf), None) is None:
+        return
+    found = sums.leaves.pop(id(leaf), None)
+    _store(leaf, None if found is None else found[1])
+    if leaf.hook is not None:
+        leaf.hook.ready(leaf)
 
 
 def _place(entry) -> tuple:

@@ -7,6 +7,7 @@ never imports torch itself.
 from __future__ import annotations
 
 import ctypes
+import resource
 import sys
 from collections.abc import Sequence
 
@@ -69,6 +70,17 @@ def num_gpus() -> int:
 def gpu_memory(device_id: int) -> tuple[int, int]:
     """(free, total) bytes of a CUDA device."""
     return torch.cuda.mem_get_info(device_id)
+
+
+def memory_in_use() -> dict[str, int]:
+    """Bytes that this process holds: resident ones on the CPU, allocated ones on each GPU."""
+    found = {f"gpu/{i}": torch.cuda.memory_allocated(i) for i in range(num_gpus())}
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            found["cpu/0"] = int(file.read().split()[1]) * resource.getpagesize()
+    except FileNotFoundError:  # not Linux: the largest size so far, in bytes on macOS
+        found["cpu/0"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return found
 
 
 def compute_capability(device_id: int) -> int:

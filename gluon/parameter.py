@@ -225,6 +225,8 @@ class Parameter:
         if is_np_array():
             values = values.as_np_ndarray()
         self._set_arrays(self._laid_out([values.copyto(ctx) for ctx in self._ctx_list]))
+        if self._trainer is not None:
+            self._trainer._initialized(self)
         self._init_grad()
 
     def _init_grad(self):

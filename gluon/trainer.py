@@ -5,13 +5,15 @@ from __future__ import annotations
 from core import graph
 from core import optimizer as opt
 from core.base import NotSupportedError
+from core.kvstore import KVStore, KVStoreBase
+from core.kvstore import create as create_store
+from core.kvstore.kvstore import DISTRIBUTED, IN_PROCESS
+from core.kvstore.processes import Processes
 from core.optimizer.arena import Arena
 from gluon.parameter import Parameter, ParameterDict
 
 __all__ = ["Trainer"]
 
-# Stores that sum the gradients of the contexts of one process, which needs nothing but arrays.
-IN_PROCESS = (None, "local", "device", "nccl", "local_allreduce_cpu", "local_allreduce_device")
 # Parameters whose arrays are exchanged again and again (two trainers share them) are updated one by one.
 MAX_REBUILDS = 3
 
@@ -20,9 +22,15 @@ class Trainer:
     """Updates parameters by their gradients after each backward pass.
 
     params: a `ParameterDict`, a dictionary or a list of parameters. optimizer: a name, with `optimizer_params` as
-    keywords, or an `Optimizer`. kvstore: how gradients of several contexts are summed; all of "local", "device" and
-    None (or a store of such a type) sum them in this process. update_on_kvstore: kept for programs written for MXNet;
-    in one process it makes no difference but for `update` and `allreduce_grads`, which it forbids.
+    keywords, or an `Optimizer`. kvstore: how gradients are summed. "local", "device" and None (or a store of such a
+    type) sum those of the contexts of this process; "dist_sync", "dist_device_sync" those of all processes, which
+    `torchrun` or `scripts/launch.py` start: then parameters begin with the values of process 0, and sums are on their way
+    while the backward pass computes further gradients; after it, `Parameter.grad()` is the sum. A store of another class
+    (`KVStoreBase`) is asked to `broadcast` and to `pushpull`. compression_params: `{"type": "2bit", "threshold": 0.5}`, for
+    "dist" types. update_on_kvstore: kept for programs written for MXNet; every process updates its own copy in any case, and
+    it only forbids `update` and `allreduce_grads`.
+
+    `step(n)` divides the sum by n: with several processes that is the batch size of all of them together.
     """
 
     def __init__(
@@ -41,22 +49,16 @@ class Trainer:
         for param in params:
             if not isinstance(param, Parameter):
                 raise ValueError(f"params is a list or dictionary of parameters, but holds a {type(param).__name__}")
-        kind = getattr(kvstore, "type", kvstore)  # of a store, or the name itself
-        if kind not in IN_PROCESS:
-            raise NotSupportedError(
-                f"kvstore {kind!r} is not supported; accepted are {', '.join(map(repr, IN_PROCESS))}"
-            )
-        if compression_params:
-            raise NotSupportedError("gradient compression needs a distributed kvstore, which is not supported")
         self._params = list(params)
         self._param2idx = {param.name: i for i, param in enumerate(params)}
         for param in params:
             param._set_trainer(self)
         self._contexts = self._check_contexts()
+        self._kvstore, self._processes = None, None
+        self._connect(kvstore, compression_params)
         self._init_optimizer(optimizer, optimizer_params or {})
         self._scale = self._optimizer.rescale_grad
         self._update_on_kvstore = bool(update_on_kvstore)
-        self._kvstore = None
         self._arenas: list[Arena] | None = None
         self._arena_rows: list = []  # (parameter, its array, its gradient) when the arenas were made
         self._rebuilds = 0
@@ -84,15 +86,13 @@ class Trainer:
         alone with `ignore_stale_grad`.
         """
         self._optimizer.rescale_grad = self._scale / batch_size
-        if len(self._contexts) > 1:
-            self._allreduce_grads()
+        self._allreduce_grads()
         self._update(ignore_stale_grad)
 
     def allreduce_grads(self):
-        """Sums the gradients over contexts, for programs that change them before `update`."""
+        """Sums the gradients over contexts and processes, for programs that change them before `update`."""
         self._refuse_on_kvstore("allreduce_grads")
-        if len(self._contexts) > 1:
-            self._allreduce_grads()
+        self._allreduce_grads()
 
     def update(self, batch_size, ignore_stale_grad=False):
         """The second half of `step`, after `allreduce_grads`."""
@@ -101,14 +101,35 @@ class Trainer:
         self._update(ignore_stale_grad)
 
     def _allreduce_grads(self):
-        for param in self._params:
-            if param._grad is None:
-                continue
-            first, *others = param._grad
+        if self._kvstore is not None:
+            for i, param in enumerate(self._params):
+                if param._grad is not None:
+                    self._kvstore.pushpull(i, param._grad, priority=-i)
+        elif len(self._contexts) > 1:
+            self._sum_over_contexts()
+        elif self._processes is not None:
+            self._sum_over_processes()
+
+    def _sum_over_contexts(self):
+        trained = [param._grad for param in self._params if param._grad is not None]
+        for first, *others in trained:
             for gradient in others:
                 first += gradient.as_in_context(first.context)
+        if self._processes is not None:
+            self._processes.sum([gradients[0] for gradients in trained])
+        for first, *others in trained:
             for gradient in others:
                 first.copyto(gradient)
+
+    def _sum_over_processes(self):
+        rows = [(param._data[0], param._grad[0]) for param in self._params if param._grad is not None]
+        if not self._processes.watches or any(g.stype != "default" for _, g in rows):
+            self._processes.sum([gradient for _, gradient in rows])
+            return
+        if self._arenas is None or not self._arenas_intact():
+            self._build_arenas()
+        self._processes.watch(rows, self._arenas)
+        self._processes.sum_watched()
 
     def _update(self, ignore_stale_grad):
         graph.values_changed()
@@ -201,6 +222,32 @@ class Trainer:
         self._optimizer.param_dict = dict(enumerate(self._params))
 
     # ------------------------------------------------------------------ preparation
+    def _connect(self, kvstore, compression_params):
+        """Finds out who sums the gradients."""
+        if isinstance(kvstore, str) and kvstore.lower() not in (*IN_PROCESS, *DISTRIBUTED):
+            kvstore = create_store(kvstore)  # of a registered class, or an error that names the accepted ones
+        kind = kvstore.type if isinstance(kvstore, KVStoreBase) else kvstore
+        if kind is not None and not isinstance(kind, str):
+            raise TypeError(f"kvstore is a name, a KVStore or None, got {kvstore!r}")
+        kind = kind and kind.lower()
+        if kind in DISTRIBUTED:
+            processes = Processes(compression_params)
+            self._processes = processes if processes.count > 1 else None
+        elif compression_params:
+            raise NotSupportedError("gradient compression needs a distributed kvstore, such as dist_sync")
+        elif isinstance(kvstore, KVStoreBase) and not isinstance(kvstore, KVStore):
+            self._kvstore = kvstore
+        for param in self._params:
+            if param._data is not None:
+                self._initialized(param)
+
+    def _initialized(self, param):
+        """A parameter got its first values: all processes take those of process 0."""
+        if self._kvstore is not None:
+            self._kvstore.broadcast(self._param2idx[param.name], param._data[0].copy(), param._data)
+        elif self._processes is not None:
+            self._processes.share(param._data)
+
     def _check_contexts(self):
         contexts = None
         for param in self._params:

@@ -59,6 +59,10 @@ class Arena:
             return False
         return all(w._data is wd and g._data is gd for w, wd, g, gd in self._views)
 
+    def gradients(self):
+        """([(marked array, its gradient's tensor)] in the order of the flat one, the flat tensor)."""
+        return [(w._entry, g) for w, _, _, g in self._views], self._gradient._data
+
     def update(self):
         """One update of all parameters. False, and nothing done, where they were updated unequally often before."""
         optimizer = self._updater.optimizer

@@ -5,6 +5,7 @@ from __future__ import annotations
 from core import autograd
 from core import ndarray as nd
 from core.base import NotSupportedError
+from core.kvstore import processes
 from gluon.block import Block, HybridBlock
 from gluon.nn.basic_layers import Identity
 from gluon.nn.containers import Concatenate, HybridConcatenate
@@ -53,9 +54,11 @@ class SparseEmbedding(Block):
 
 
 class SyncBatchNorm(BatchNorm):
-    """`nn.BatchNorm` with statistics over the batches of all devices, `num_devices` of them.
+    """`nn.BatchNorm` with statistics over the batches of all processes, `num_devices` of them.
 
-    With one device the statistics are those of its own batch; with several, training is not supported yet.
+    With one device the statistics are those of its own batch. Several are the processes of a distributed kvstore, each
+    with one device: the contexts of one process compute one after the other, so they cannot wait for each other's
+    statistics. Zhang et al., "Context encoding for semantic segmentation" (2018).
     """
 
     def __init__(
@@ -90,12 +93,61 @@ class SyncBatchNorm(BatchNorm):
         self._num_devices = num_devices or 1
 
     def hybrid_forward(self, F, x, gamma, beta, running_mean, running_var):
-        if self._num_devices > 1 and autograd.is_training() and not self._kwargs["use_global_stats"]:
+        options = self._kwargs
+        if self._num_devices == 1 or not autograd.is_training() or options["use_global_stats"]:
+            return super().hybrid_forward(F, x, gamma, beta, running_mean, running_var)
+        if processes.count() != self._num_devices:
             raise NotSupportedError(
-                f"SyncBatchNorm cannot yet train with statistics over {self._num_devices} devices; num_devices=1 takes "
-                "those of each device"
+                f"SyncBatchNorm(num_devices={self._num_devices}) trains in {self._num_devices} processes, but there "
+                f"are {processes.count()}; start them with scripts/launch.py or torchrun, or use num_devices=1"
             )
-        return super().hybrid_forward(F, x, gamma, beta, running_mean, running_var)
+        gamma, beta, *running = (_of_shape(a, (x.shape[1],)) for a in (gamma, beta, running_mean, running_var))
+        return _NormOverProcesses(options["eps"], options["momentum"], *running)(x, gamma, beta)
+
+
+def _of_shape(array, shape):
+    """An array, made now if it is a parameter that waits for its shape."""
+    if not array._is_placeholder:
+        return array
+    array.materialise(shape)
+    return array._array()
+
+
+class _NormOverProcesses(autograd.Function):
+    """Batch normalisation along axis 1 with the statistics of all processes; moves the running ones going back."""
+
+    def __init__(self, epsilon, momentum, running_mean, running_var):
+        super().__init__()
+        self._epsilon, self._momentum, self._running = epsilon, momentum, (running_mean, running_var)
+
+    def forward(self, x, gamma, beta):
+        self._axes = (0, *range(2, x.ndim))
+        self._shape = (1, -1, *[1] * (x.ndim - 2))
+        channels = x.shape[1]
+        wide = x.astype("float32", copy=False)
+        sums = [wide.sum(axis=self._axes), wide.square().sum(axis=self._axes)]
+        sums = processes.all_sum(nd.concat(*sums, nd.full((1,), x.size // channels, ctx=x.context), dim=0))
+        self._count = float(sums[-1].asscalar())
+        mean = sums[:channels] / self._count
+        variance = nd.maximum(sums[channels:-1] / self._count - mean.square(), 0)
+        self._statistics = mean, variance
+        scale = (variance + self._epsilon).rsqrt()
+        normal = (wide - mean.reshape(self._shape)) * scale.reshape(self._shape)
+        self.save_for_backward(normal, gamma * scale)
+        return (normal * gamma.reshape(self._shape) + beta.reshape(self._shape)).astype(x.dtype, copy=False)
+
+    def backward(self, head):
+        normal, slope = self.saved_tensors
+        wide = head.astype("float32", copy=False)
+        # Each process gives the share of its own samples; the trainer sums shares.
+        to_gamma, to_beta = (wide * normal).sum(axis=self._axes), wide.sum(axis=self._axes)
+        both = processes.all_sum(nd.concat(to_gamma, to_beta, dim=0)) / self._count
+        channels = to_beta.shape[0]
+        along, mean = both[:channels].reshape(self._shape), both[channels:].reshape(self._shape)
+        to_x = (wide - mean - normal * along) * slope.reshape(self._shape)
+        for running, new in zip(self._running, self._statistics):
+            running[:] = running * self._momentum + new * (1 - self._momentum)
+        return to_x.astype(head.dtype, copy=False), to_gamma, to_beta
 
 
 class _PixelShuffle(HybridBlock):

@@ -1,0 +1,103 @@
+"""Two processes train as one with the doubled batch; one that is killed ends the other with a clear error."""
+
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from core.kernels import communication
+from tests.core.distributed import worker
+
+WORKER = worker.__file__
+
+
+AS_ONE = ["sgd", "lamb", "hybrid", "contexts", "norm", "module"]
+
+
+def launch(root, folder, *tasks):
+    command = [sys.executable, str(root / "scripts" / "launch.py"), "-n", "2", WORKER, str(folder), *tasks]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=280, env=environment)
+
+
+@pytest.fixture(scope="module")
+def results(root, tmp_path_factory):
+    """What both processes saved, by task."""
+    folder, tasks = tmp_path_factory.mktemp("processes"), [*AS_ONE, "store", "compressed"]
+    result = launch(root, folder, *tasks)
+    assert result.returncode == 0, result.stderr[-3000:]
+    return {task: [arrays(folder / f"{task}-{rank}.npz") for rank in range(2)] for task in tasks}
+
+
+def arrays(path):
+    return [a for _, a in sorted(np.load(path).items())]
+
+
+@pytest.mark.parametrize("task", AS_ONE)
+def test_two_processes_train_as_one(results, tmp_path, task):
+    first, second = results[task]
+    for mine, theirs in zip(first, second, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    worker.main(task, str(tmp_path))  # the same task in this process, on the whole batches
+    for mine, expected in zip(first, arrays(tmp_path / f"{task}-0.npz"), strict=True):
+        np.testing.assert_allclose(mine, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_store_sums_over_processes(results):
+    for first, total, rows in results["store"]:
+        assert first.tolist() == [5, 5, 5]
+        assert total.tolist() == [6, 6, 6]  # two contexts of 1 and of 2
+        np.testing.assert_array_equal(rows, np.diag([3, 0, 7]))
+
+
+def test_compressed_gradients_reach_all_processes_alike(results):
+    first, second = results["compressed"]
+    start = worker.network(0)
+    start(worker.mx.nd.zeros((1, 6)))
+    for mine, theirs, p in zip(first, second, start.collect_params().values(), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+        # four steps, each of -2, -1, 0, 1 or 2 thresholds times the rate over the batch
+        moved = (p.data().asnumpy() - mine) / (0.1 * 0.05 / worker.SAMPLES)
+        np.testing.assert_allclose(moved, np.round(moved), atol=2e-2)
+        assert np.abs(moved).max() <= 8.01
+
+
+def test_a_killed_process_ends_the_others(root, tmp_path):
+    begin = time.monotonic()
+    result = launch(root, tmp_path, "killed")
+    assert result.returncode == 1
+    assert "process 1 of 2 was ended by SIGKILL" in result.stderr
+    assert "MXNetError: process 0 of 2 cannot get" in result.stderr and "--resume" in result.stderr
+    assert time.monotonic() - begin < 200  # with the imports of a busy machine
+    assert communication.TIMEOUT <= 30
+
+
+def test_gradients_leave_before_the_backward_pass_is_over(monkeypatch):
+    """The last layer's bucket is sent while the first layer's gradient is still missing."""
+    from core.kvstore import reducer
+
+    sent = []
+
+    class Nothing:
+        def wait(self):
+            sent.append("wait")
+
+    monkeypatch.setattr(reducer, "BUCKET_BYTES", 1)
+    monkeypatch.setattr(communication, "all_reduce", lambda tensor: sent.append(tensor.numel()) or Nothing())
+    net, trainer = worker.train(None, seed=0)
+    rows = [(p._data[0], p._grad[0]) for p in trainer._params]
+    flat = reducer.Reducer([b for arena in trainer._arenas for b in reducer.cut(*arena.gradients())])
+    seen = []
+    original = flat.ready
+    flat.ready = lambda leaf: (seen.append(list(sent)), original(leaf))
+    with worker.mx.autograd.record():
+        out = net(worker.mx.nd.ones((2, 6))).sum()
+    out.backward()
+    sizes = [g.size for _, g in rows][::-1]
+    assert len(seen) == 6 and 3 in seen[-1] and "wait" not in seen[-1]
+    assert [n for n in sent if n != "wait"] == sizes and sent[-1] == "wait"
+    flat.complete()  # nothing is left to do
+    assert len([n for n in sent if n != "wait"]) == 6
