@@ -146,8 +146,31 @@ def test_learning_rate_of_a_schedule_cannot_be_set():
 
 def test_unknown_stores_are_refused_by_name():
     net = network()
-    with pytest.raises(mx.MXNetError, match="dist_sync"):
-        gluon.Trainer(net.collect_params(), "sgd", kvstore="dist_sync")
+    with pytest.raises(mx.MXNetError, match="use dist_sync"):
+        gluon.Trainer(net.collect_params(), "sgd", kvstore="dist_async")
+    with pytest.raises(mx.MXNetError, match="'local'"):
+        gluon.Trainer(net.collect_params(), "sgd", kvstore="locale")
+
+
+def test_a_store_of_a_user_sums_gradients():
+    calls = []
+
+    @mx.kv.KVStoreBase.register
+    class Counting(mx.kv.TestStore):
+        def broadcast(self, key, value, out, priority=0):
+            calls.append("broadcast")
+            super().broadcast(key, value, out, priority)
+
+        def pushpull(self, key, value, out=None, priority=0):
+            calls.append("pushpull")
+            super().pushpull(key, value, out, priority)
+
+    net = network()
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1}, kvstore="counting")
+    train(net, trainer, batches(2))
+    count = len(net.collect_params())
+    assert calls.count("broadcast") == count and calls.count("pushpull") == 2 * count
+    del mx.kv.KVStoreBase.kv_registry["counting"]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

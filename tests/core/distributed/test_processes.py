@@ -43,7 +43,7 @@ def test_two_processes_train_as_one(results, tmp_path, task):
         np.testing.assert_array_equal(mine, theirs)
     worker.main(task, str(tmp_path))  # the same task in this process, on the whole batches
     for mine, expected in zip(first, arrays(tmp_path / f"{task}-0.npz"), strict=True):
-        np.testing.assert_allclose(mine, expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(mine, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_a_store_sums_over_processes(results):
