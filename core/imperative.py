@@ -24,25 +24,11 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
     tracer = state.tracer
     if tracer is not None:
         inputs = tracer.twins(inputs)
-    elif op.formula is not None and out is None:  # the common case, kept short: one result, nothing hidden
-        try:
-            result = kind._wrap(op.forward(*[x._data for x in inputs], **attrs), inputs[0]._ctx)
-        except (NeedsShape, AttributeError, RuntimeError, IndexError, ValueError, TypeError):
-            pass  # the long way says what is wrong
-        else:
-            if state.recording:
-                for x in inputs:
-                    if x._entry is not None:
-                        autograd.attach(op, attrs, inputs, (result,))
-                        break
-            return result
-    if (
-        op.simple and out is None and tracer is None
-    ):  # the same for primitives of one result, without a state or a secret input
+    elif op.simple and out is None:  # the common case, kept short: one result, nothing hidden
         try:
             result = kind._wrap(op.forward(*[None if x is None else x._data for x in inputs], **attrs), inputs[0]._ctx)
         except (NeedsShape, AttributeError, RuntimeError, IndexError, ValueError, TypeError):
-            pass
+            pass  # the long way says what is wrong
         else:
             if state.recording:
                 for x in inputs:
@@ -50,6 +36,11 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
                         autograd.attach(op, attrs, inputs, (result,))
                         break
             return result
+    if inputs and not hasattr(inputs[0], "_entry"):
+        if hasattr(inputs[0], "_apply_operator"):  # a symbol
+            return type(inputs[0])._apply_operator(op, inputs, attrs, out)
+        if inputs[0] is None and op.inputs[0] not in op.optional:
+            raise TypeError(f"{op.name}: input {op.inputs[0]!r} is missing. {op.signature()}")
     if op.composite:
         if op.shortcut is not None and out is None:
             target = op.shortcut(inputs, attrs)
@@ -236,23 +227,22 @@ def _make_front(op: Operator, kind: type):
         raise ValueError(f"{op.name}: {clash} are both inputs and attributes")
     extra = [f"{a}=_NULL" for a in attrs] + (["ctx=None"] if creates and "ctx" not in attrs else [])
     parameters = ", ".join([*head, *extra, "out=None", "name=None", "**kwargs"])
-    raw = "(" + "".join(f"{a}, " for a in attrs) + ")"
     if creates:
-        body = "_create(_op, _op.parse_positional(_raw), ctx, _kind, out)"
+        body = f"_create(_op, _parse({', '.join(attrs)}), ctx, _kind, out)"
     else:
-        body = f"_apply(_op, {gather}, _op.parse_positional(_raw), _kind, out)"
+        body = f"_apply(_op, {gather}, _parse({', '.join(attrs)}), _kind, out)"
     code = [
         f"def {_identifier(op.name)}({parameters}):",
         "    if kwargs:",
         "        _refuse(_op, kwargs)",
-        f"    _raw = {raw}",
         f"    return {body}",
     ]
     scope = {
         "_NULL": NULL,
         "_op": op,
         "_kind": kind,
-        "_apply": _checked_apply,
+        "_parse": op.parse_positional,
+        "_apply": apply,
         "_create": create,
         "_gather": _gather,
         "_refuse": _refuse,
@@ -262,16 +252,6 @@ def _make_front(op: Operator, kind: type):
     function.__doc__ = op.doc + f"\n\n{op.signature()}"
     function.operator = op
     return function
-
-
-def _checked_apply(op: Operator, inputs: list, attrs: dict, kind: type, out):
-    if inputs and inputs[0] is None and op.inputs[0] not in op.optional:
-        raise TypeError(f"{op.name}: input {op.inputs[0]!r} is missing. {op.signature()}")
-    if inputs and not hasattr(inputs[0], "_entry"):
-        first = inputs[0]
-        if hasattr(first, "_apply_operator"):  # a symbol
-            return type(first)._apply_operator(op, inputs, attrs, out)
-    return apply(op, inputs, attrs, kind, out)
 
 
 def _gather(data: tuple) -> list:

@@ -15,6 +15,8 @@ K = kernels.matmul
 
 def _need_floats(name, *tensors):
     """MXNetError unless all operands are of one floating-point type."""
+    if all(t.dtype is tensors[0].dtype for t in tensors) and tensors[0].dtype.is_floating_point:
+        return
     kinds = [kernels.dtype_name(t) for t in tensors]
     if kinds[0] not in FLOATS or len(set(kinds)) > 1:
         raise MXNetError(f"{name}: floating-point operands of one type are needed, given {', '.join(kinds)}")
@@ -89,6 +91,8 @@ batch_dot.rule, batch_dot.reads = matmul.rule, matmul.reads
 def dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: Any_ = None):
     """The product over the last axis of lhs and the first of rhs."""
     _need_floats("dot", lhs, rhs)
+    if lhs.dim() == rhs.dim() == 2:
+        return K.matmul(lhs, rhs, transpose_a, transpose_b)
     a, b = _as_matrices(lhs, rhs, transpose_a, transpose_b, kernels.shape.reshape)
     result = K.matmul(a, b, transpose_a, transpose_b)
     return kernels.shape.reshape(result, _dot_shape(tuple(lhs.shape), tuple(rhs.shape), transpose_a, transpose_b))

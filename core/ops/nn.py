@@ -1,5 +1,6 @@
 """Layers of neural networks: convolution, pooling, softmax, embedding, dropout."""
 
+import functools
 import math
 
 from core import kernels
@@ -256,6 +257,7 @@ def _(head1, attrs):
     ]
 
 
+@functools.lru_cache(4096)
 def _pads(shape, kernel, stride, pad, convention):
     """(before, after) padding of each axis; "full" rounds the number of windows up, "same" gives ceil(n / stride)."""
     out = []

@@ -70,7 +70,6 @@ class Operator:
         self._kept: tuple | None = None
         self.reads: list[tuple[str, int]] = []
         self.infer: Callable | None = None  # fills in the shapes of parameters: infer(shapes, attrs)
-        self._parsed: dict[tuple, dict] = {}
         self._fronts: dict[type, Callable] = {}
         hidden = {"key"} if rng else set()
         hidden |= {"training"} if train else set()
@@ -93,9 +92,9 @@ class Operator:
 
     @functools.cached_property
     def simple(self) -> bool:
-        """Whether an application is one call of the forward rule that gives one array."""
+        """Whether an application is one call of the forward rule on inputs and attributes that gives one array."""
         special = self.composite or self.rng or self.train or self.reserves or self.mutates
-        return not special and self.formula is None and self.visible is None and self.outputs == 1
+        return not special and self.visible is None and self.outputs == 1
 
     def __call__(self, *inputs, out=None, **attrs):
         """Applies the operator to values; the result has the kind (nd, np, symbol) of the first one."""
@@ -106,7 +105,7 @@ class Operator:
                 break
         if owner is None:
             raise TypeError(f"{self.name} needs at least one array; none was given")
-        return owner._apply_operator(self, list(inputs), self._remembered(tuple(attrs), tuple(attrs.values())), out)
+        return owner._apply_operator(self, list(inputs), self.parse_named(**attrs), out)
 
     def parse(self, given: dict) -> dict:
         """Typed attributes from keywords: defaults filled in; errors name operator, attribute and what is accepted."""
@@ -129,23 +128,33 @@ class Operator:
                 raise self.unknown(name)
         return parsed
 
-    def parse_positional(self, raw: tuple) -> dict:
+    @functools.cached_property
+    def parse_positional(self) -> Callable[..., dict]:
         """Typed attributes from values in the order of `attrs`; results are remembered and must not be changed."""
-        return self._remembered(tuple(self.attrs), raw)
+        names = tuple(self.attrs)
+        return self._remembering(lambda *values: self.parse(dict(zip(names, values, strict=True))))
 
-    def _remembered(self, names: tuple, values: tuple) -> dict:
-        # Parsing costs as much as a small kernel. 1, 1.0 and True are equal, but not the same, so types are in the key.
-        key = names, values, tuple(map(type, values))
-        try:
-            parsed = self._parsed.get(key)
-        except TypeError:  # a list among the values
-            return self.parse(dict(zip(names, values, strict=True)))
-        if parsed is None:
-            parsed = self.parse(dict(zip(names, values, strict=True)))
-            # Not tensors, which would be kept alive, and not random keys, each of which comes once.
-            if len(self._parsed) < 4096 and "key" not in names and all(map(_is_plain, values)):
-                self._parsed[key] = parsed
-        return parsed
+    @functools.cached_property
+    def parse_named(self) -> Callable[..., dict]:
+        """Typed attributes from keywords, remembered like those of `parse_positional`."""
+        return self._remembering(lambda **attrs: self.parse(attrs))
+
+    def _remembering(self, function: Callable) -> Callable:
+        """`function` with a memory, for parsing costs as much as a small kernel; 1, 1.0 and True are kept apart.
+
+        Not where an attribute may be anything, such as a tensor that would be kept alive, or a random key.
+        """
+        if any(kind is attributes.Any_ for kind, _ in self.attrs.values()):
+            return function
+        memory = functools.lru_cache(4096, typed=True)(function)
+
+        def remembered(*values, **named):
+            try:
+                return memory(*values, **named)
+            except TypeError:  # a list among the values; or one that does not fit, which is said once more
+                return function(*values, **named)
+
+        return remembered
 
     def kept(self, count: int) -> tuple[Sequence[int], Sequence[int], bool]:
         """What the gradient rule reads of an application to `count` inputs: (inputs, outputs, whether dtypes)."""
@@ -195,13 +204,6 @@ class Operator:
         if self.visible is None:
             return self.count(attrs)
         return self.visible(attrs) if callable(self.visible) else self.visible
-
-
-def _is_plain(value) -> bool:
-    """Whether an attribute's value is made of numbers, names and types alone."""
-    if type(value) is tuple:
-        return all(map(_is_plain, value))
-    return value is None or value is NULL or isinstance(value, (bool, int, float, str, type))
 
 
 def get(name: str) -> Operator:

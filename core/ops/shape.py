@@ -31,6 +31,7 @@ def normal_axes(axes, ndim: int, name: str) -> tuple[int, ...]:
 # ---------------------------------------------------------------------------------------------- reshape
 
 
+@functools.lru_cache(4096)
 def reshaped(shape: tuple[int, ...], wanted: tuple[int, ...], reverse: bool = False) -> tuple[int, ...]:
     """The shape that MXNet's reshape codes stand for: 0 copies an axis, -1 takes what is left, -2 copies all that
     remain, -3 merges two axes, -4 splits one into the two that follow."""

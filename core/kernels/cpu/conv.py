@@ -44,7 +44,9 @@ def conv_bias_grad(dy: Tensor) -> Tensor:
 
 
 def _backward(dy, x, w, stride, dilate, pad, groups, wanted):
-    return aten.convolution_backward.default(dy, x, w, None, stride, pad, dilate, False, (0,) * len(stride), groups, wanted)
+    return aten.convolution_backward.default(
+        dy, x, w, None, stride, pad, dilate, False, (0,) * len(stride), groups, wanted
+    )
 
 
 def _without_channels(x, w, b, stride, dilate, pad):
