@@ -398,6 +398,10 @@ class HybridBlock(Block):
             **kwargs,
         )
 
+    def _clear_cached_op(self):
+        """Forgets what was compiled: blocks call it, by this name, when what they compute changes."""
+        self._called_with = ()
+
     def register_child(self, block, name=None):
         """Makes a `HybridBlock` a child; other blocks cannot be traced and are refused."""
         if not isinstance(block, HybridBlock):

@@ -22,7 +22,9 @@ class SymbolBlock(HybridBlock):
     """
 
     def __init__(self, outputs, inputs, params=None):
-        super().__init__(prefix="", params=ParameterDict("", params))
+        super().__init__(prefix="")
+        # Names of variables are full ones.
+        self._params = ParameterDict("", params)
         outputs = symbol.Group(outputs) if isinstance(outputs, (list, tuple)) else outputs
         inputs = list(inputs) if isinstance(inputs, (list, tuple, symbol.Symbol)) else [inputs]
         for variable in inputs:

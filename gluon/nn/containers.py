@@ -71,9 +71,9 @@ class HybridSequential(_Stack, HybridBlock):
 
     def forward(self, x, *args):
         # Without parameters of its own there is nothing to look up before the blocks do.
-        if self._active and isinstance(x, NDArray):
-            return HybridBlock.forward(self, x, *args)
-        return self._chain(x, args)
+        if isinstance(x, NDArray) and not self._active:
+            return self._chain(x, args)
+        return HybridBlock.forward(self, x, *args)
 
     def hybrid_forward(self, F, x, *args):
         return self._chain(x, args)
