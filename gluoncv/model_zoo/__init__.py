@@ -34,7 +34,7 @@ from gluoncv.model_zoo.hrnet import HighResolutionClsNet, HighResolutionSegNet
 from gluoncv.model_zoo.icnet import ICNet, get_icnet
 from gluoncv.model_zoo.mobilenet import MobileNetV2
 from gluoncv.model_zoo.mobilenetv3 import MobileNetV3
-from gluoncv.model_zoo.model_zoo import get_model, get_model_list, pretrained_model_list
+from gluoncv.model_zoo.model_zoo import by_identifier, get_model, get_model_list, pretrained_model_list
 from gluoncv.model_zoo.nasnet import NASNetALarge
 from gluoncv.model_zoo.pspnet import PSPNet, get_psp
 from gluoncv.model_zoo.residual_attention import ResidualAttentionModel, cifar_ResidualAttentionModel
@@ -44,4 +44,10 @@ from gluoncv.model_zoo.resnext import CIFARResNext, ResNext, ResNextBlock, SENet
 from gluoncv.model_zoo.se_resnet import SEBasicBlockV1, SEBasicBlockV2, SEBottleneckV1, SEBottleneckV2
 from gluoncv.model_zoo.segbase import MultiEvalModel, SegBaseModel, SegEvalModel, get_segmentation_model
 from gluoncv.model_zoo.shufflenet import ShuffleNetV1, ShuffleNetV2
+from gluoncv.model_zoo.ssd import SSD, custom_ssd, get_ssd
 from gluoncv.model_zoo.xception import Xception65, Xception71
+
+
+def __getattr__(name):
+    """The builder of a network: `model_zoo.ssd_512_resnet50_v1_voc(...)` is `get_model("ssd_512_resnet50_v1_voc", ...)`."""
+    return by_identifier(name, __name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 
 from core.base import nearest
@@ -37,18 +38,19 @@ def pretrained_model_list():
     return sorted(MODELS.keys() & checksums().keys())
 
 
-def model(name: str, make: Callable[..., Block], base: bool = False) -> Callable[..., Block]:
+def model(name: str, make: Callable[..., Block], base: bool = False, lenient: bool = False) -> Callable[..., Block]:
     """Enters a network and gives its builder; arguments as those of `builder`."""
-    MODELS[name] = builder(name, make, base)
+    MODELS[name] = builder(name, make, base, lenient)
     return MODELS[name]
 
 
-def builder(name: str, make: Callable[..., Block], base: bool = False) -> Callable[..., Block]:
+def builder(name: str, make: Callable[..., Block], base: bool = False, lenient: bool = False) -> Callable[..., Block]:
     """A function that gives a network with or without its published weights; `make(**kwargs)` gives it without.
 
     base: the network is built on another one that has published weights of its own. Then `make` is told by
     `pretrained_base` whether to load those, and with `root` and `ctx` where from and where to. Without, `pretrained_base` is
-    accepted and means nothing, so that all networks can be called alike.
+    accepted and means nothing, so that all networks can be called alike. lenient: the published file lacks constants
+    that the network computes, and has some that it does not need.
     """
 
     def build(pretrained=False, root=None, ctx=None, pretrained_base=True, **kwargs):
@@ -57,9 +59,40 @@ def builder(name: str, make: Callable[..., Block], base: bool = False) -> Callab
             kwargs |= {"pretrained_base": pretrained_base and not pretrained, "root": root, "ctx": ctx}
         net = make(**kwargs)
         if pretrained:
-            net.load_parameters(_weights(name, pretrained, root), ctx=ctx)
+            net.load_parameters(_weights(name, pretrained, root), ctx=ctx, allow_missing=lenient, ignore_extra=lenient)
         return net
 
+    return _named(build, name)
+
+
+def custom(name: str, make: Callable[..., Block]) -> Callable[..., Block]:
+    """Enters a detector for any classes, of the name FAMILY_custom, and gives its builder; `make` as with `base`.
+
+    transfer: a data set for which the family has published weights; those of classes of the same name are kept.
+    """
+
+    def build(classes, transfer=None, pretrained=False, root=None, ctx=None, pretrained_base=True, **kwargs):
+        if pretrained:
+            warnings.warn(f"{name} has no published weights: pretrained is ignored, see transfer", stacklevel=2)
+        if transfer is None:
+            return make(classes=classes, pretrained_base=pretrained_base, root=root, ctx=ctx, **kwargs)
+        net = get_model(f"{name.removesuffix('custom')}{transfer}", pretrained=True, root=root, ctx=ctx, **kwargs)
+        net.reset_class(classes, reuse_weights=[label for label in classes if label in net.classes])
+        return net
+
+    MODELS[name] = _named(build, name)
+    return build
+
+
+def by_identifier(identifier, module):
+    """The builder of the network whose name is `identifier` with dots in place of some underscores; AttributeError."""
+    for name, build in MODELS.items():
+        if name.replace(".", "_") == identifier:
+            return build
+    raise AttributeError(f"module {module!r} has no attribute {identifier!r}")
+
+
+def _named(build, name):
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"The network {name}; arguments as those of `get_model`."
     return build

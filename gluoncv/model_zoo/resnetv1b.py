@@ -43,13 +43,15 @@ class _Block(HybridBlock):
             setattr(self, f"conv{i}", conv)
             init = {"gamma_initializer": "zeros"} if last_gamma and i == len(rows) else {}
             setattr(self, f"bn{i}", norm_layer(in_channels=channels, **init, **(norm_kwargs or {})))
+            # A block of its own: feature pyramids find the outputs of stages by its name.
+            setattr(self, f"relu{i}", nn.Activation("relu"))
         self.downsample = downsample
 
     def hybrid_forward(self, F, x):
         shortcut = x if self.downsample is None else self.downsample(x)
         for i in range(1, self._depth + 1):
             x = getattr(self, f"bn{i}")(getattr(self, f"conv{i}")(x))
-            x = F.Activation(x + shortcut if i == self._depth else x, act_type="relu")
+            x = getattr(self, f"relu{i}")(x + shortcut if i == self._depth else x)
         return x
 
 

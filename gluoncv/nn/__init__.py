@@ -1,5 +1,6 @@
-"""Layers that several networks share."""
+"""Layers that several networks share, and the parts of detectors."""
 
+from gluoncv.nn import bbox, coder, feature, matcher, predictor, sampler
 from gluoncv.nn.block import HardSigmoid, HardSwish, ReLU6
 from gluoncv.nn.conv import conv_norm_act, sequence
 from gluoncv.nn.dropblock import DropBlock, DropBlockScheduler, set_drop_prob

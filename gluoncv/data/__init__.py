@@ -1,0 +1,1 @@
+"""Data sets and what is done to their pictures."""
