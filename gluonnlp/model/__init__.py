@@ -1,6 +1,7 @@
 """Networks for text, and how sequences are drawn from them."""
 
 from . import (
+    adaptive,
     attention_cell,
     bert,
     bert_heads,
@@ -8,21 +9,33 @@ from . import (
     block,
     convolutional_encoder,
     elmo,
+    glove,
     gnmt,
     gpt2,
     highway,
     huggingface,
     language_model,
     lstmpcellwithclip,
+    natural_language_inference,
+    parser,
     registry,
     sampled_block,
     seq2seq_encoder_decoder,
     sequence_sampler,
+    text_classification,
     text_cnn,
     train,
     transformer,
+    transformer_xl,
     translation,
     weight_drop,
+    xlnet,
+)
+from .adaptive import (
+    AdaptiveEmbedding,
+    AdaptiveLogSoftmaxWithLoss,
+    ProjectedEmbedding,
+    ProjectedLogSoftmaxWithLoss,
 )
 from .attention_cell import AttentionCell, DotProductAttentionCell, MLPAttentionCell, MultiHeadAttentionCell
 from .bert import (
@@ -40,16 +53,20 @@ from .bilm_encoder import BiLMEncoder
 from .block import GELU, L2Normalization
 from .convolutional_encoder import ConvolutionalEncoder
 from .elmo import ELMoBiLM, ELMoCharacterEncoder
+from .glove import GloVe
 from .gnmt import GNMTDecoder, GNMTEncoder, GNMTOneStepDecoder, get_gnmt_encoder_decoder
 from .gpt2 import GPT2FFNLayer, GPT2Model, GPT2SelfAttentionLayer
 from .highway import Highway
 from .huggingface import load_huggingface
 from .language_model import AWDRNN, BigRNN, StandardRNN
 from .lstmpcellwithclip import LSTMPCellWithClip
+from .natural_language_inference import DecomposableAttentionModel, ESIMModel
+from .parser import BiaffineParser
 from .registry import get_model, list_models
 from .sampled_block import ISDense, NCEDense, SparseISDense, SparseNCEDense
 from .seq2seq_encoder_decoder import Seq2SeqDecoder, Seq2SeqEncoder, Seq2SeqOneStepDecoder
 from .sequence_sampler import BeamSearchSampler, BeamSearchScorer, HybridBeamSearchSampler, SequenceSampler
+from .text_classification import FastTextClassificationModel, SentimentNet
 from .text_cnn import TextCNN
 from .transformer import (
     PositionwiseFFN,
@@ -60,10 +77,18 @@ from .transformer import (
     TransformerOneStepDecoder,
     get_transformer_encoder_decoder,
 )
+from .transformer_xl import (
+    PositionalEmbedding,
+    PositionalEmbeddingMultiHeadAttentionCell,
+    TransformerXL,
+    TransformerXLCell,
+)
 from .translation import BeamSearchTranslator, NMTModel
 from .weight_drop import apply_weight_drop
+from .xlnet import XLNetClassifier, XLNetForQA, XLNetModel
 
 __all__ = [
+    *adaptive.__all__,
     *attention_cell.__all__,
     *bert.__all__,
     *bert_heads.__all__,
@@ -71,20 +96,26 @@ __all__ = [
     *block.__all__,
     *convolutional_encoder.__all__,
     *elmo.__all__,
+    *glove.__all__,
     *gnmt.__all__,
     *gpt2.__all__,
     *highway.__all__,
     *huggingface.__all__,
     *language_model.__all__,
     *lstmpcellwithclip.__all__,
+    *natural_language_inference.__all__,
+    *parser.__all__,
     *registry.__all__,
     *sampled_block.__all__,
     *seq2seq_encoder_decoder.__all__,
     *sequence_sampler.__all__,
+    *text_classification.__all__,
     *text_cnn.__all__,
     *transformer.__all__,
+    *transformer_xl.__all__,
     *translation.__all__,
     *weight_drop.__all__,
+    *xlnet.__all__,
     *registry.builders(),
 ]
 

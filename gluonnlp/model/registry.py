@@ -12,14 +12,14 @@ from gluon.model_zoo.model_store import get_model_file
 from ..base import kept_in
 from ..data.utils import _load_pretrained_vocab
 from ..published import table
-from . import bert, elmo, gpt2, language_model, translation
+from . import bert, elmo, gpt2, language_model, translation, xlnet
 
 __all__ = ["get_model", "list_models"]
 
 # Modules with CONFIGURATIONS, name to (class, settings); VOCABULARIES, the arguments that are vocabularies, with what
 # their published names have behind the data set's (or own_vocabulary(), which is always the one); FREE, settings that may
 # change; build(name, *vocabularies, settings).
-FAMILIES = (bert, elmo, gpt2, language_model, translation)
+FAMILIES = (bert, elmo, gpt2, language_model, translation, xlnet)
 
 
 def list_models():
@@ -39,6 +39,7 @@ def get_model(name, dataset_name=None, pretrained=False, ctx=None, root=None, hp
     family = family_of(name)
     settings = family.CONFIGURATIONS[name][1]
     given = {k: kwargs.pop(k, None) for k in family.VOCABULARIES}
+    passed = [kwargs.pop(k, None) for k in getattr(family, "PASSED", ())]
     lenient = {
         "allow_missing": kwargs.pop("pretrained_allow_missing", False),
         "ignore_extra": kwargs.pop("ignore_extra", False),
@@ -54,7 +55,7 @@ def get_model(name, dataset_name=None, pretrained=False, ctx=None, root=None, hp
     net = family.build(name, *vocabularies, {**settings, **kwargs})
     if pretrained:
         net.load_parameters(path, ctx=ctx, **lenient)
-    return net, *vocabularies
+    return net, *vocabularies, *passed
 
 
 def builders():
@@ -94,6 +95,7 @@ def _vocabularies(family, name, dataset_name, given, root):
     if any(vocab is not None for vocab in given.values()):
         warnings.warn(f"vocabularies are those of dataset_name={dataset_name!r}, not the given ones", stacklevel=3)
     class_ = getattr(family, "VOCABULARY_CLASSES", {}).get(name)
+    dataset_name = getattr(family, "VOCABULARY_PREFIX", "") + dataset_name
     return [
         _load_pretrained_vocab(dataset_name + end, kept_in(root, "models"), class_)
         for end in family.VOCABULARIES.values()

@@ -13,13 +13,15 @@ import gluonnlp as nlp
 from core import autograd, nd
 from core.base import MXNetError
 from core.initializer import Uniform
+from gluon import Trainer
 
 # The small networks among the recorded ones.
 RECORDED = (
     "^(attention_.*|highway_.*|convolutionalencoder_.*|textcnn_.*|block_gelu|positionwiseffn_.*"
     "|tiny_(train_)?(awdrnn|standardrnn)_.*|tiny_bigrnn|tiny_bert.*|bert_dotproduct.*|bert_3_override"
     "|bert(classifier|forqa|classifier_nodropout)_tiny|robertaclassifier_tiny|bertforicsl_tiny|berttagger_tiny|transformer(en|de)coder.*|transformeronestep.*|tiny_nmt.*|nmt_gnmt_tiny.*"
-    "|tiny_elmo.*|bilm.*|lstmpcell.*|tiny_cachecell.*|(sparse)?(is|nce)dense.*|tiny_train_bigrnn.*|fasttextembedding.*|csr.*|standard_lstm_lm_200)$"
+    "|tiny_elmo.*|bilm.*|lstmpcell.*|tiny_cachecell.*|(sparse)?(is|nce)dense.*|tiny_train_bigrnn.*|fasttextembedding.*|csr.*"
+    "|tiny_xlnet.*|tiny_transformerxl.*|tiny_adaptive.*|xlnet_pos.*|nli_.*|sentimentnet.*|fasttextcl.*|glove|biaffine.*|standard_lstm_lm_200)$"
 )
 
 
@@ -30,7 +32,7 @@ def test_recorded_networks(reference, root, tmp_path):
         env={**os.environ, "PROJECT": str(root), "OMP_NUM_THREADS": "1"}, cwd=tmp_path, capture_output=True, check=False,
     )  # fmt: skip
     cases = json.loads(Path(report).read_text())["cases"]
-    assert len(cases) >= 50
+    assert len(cases) >= 100
     assert not {c["id"]: c["detail"][:200] for c in cases if c["status"] != "passed"}
 
 
@@ -142,6 +144,62 @@ def test_greedy_translation_agrees_with_the_whole_network():
         found = scores.asnumpy().argmax(-1)
         cut = len(words) - 1 if words[-1] == vocab[vocab.eos_token] and len(words) < 8 else len(words) - 2
         np.testing.assert_array_equal(found[:cut], words[1 : cut + 1])
+
+
+def test_memory_takes_the_place_of_earlier_words():
+    """XLNet's states after a text are those of its second half, read with the first half as memory."""
+    net = nlp.model.XLNetModel(20, num_layers=1, units=8, hidden_size=16, num_heads=2, use_decoder=False)
+    net.initialize(Uniform(0.5))
+    words, types = nd.array(np.arange(12).reshape(2, 6)), nd.zeros((2, 6))
+    whole, _ = net(words, types)
+    _, memory = net(words[:, :3], types[:, :3], net.begin_mems(2, 3, words.context))
+    half, _ = net(words[:, 3:], types[:, 3:], memory)
+    np.testing.assert_allclose(half.asnumpy(), whole[:, 3:].asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_adaptive_softmax_is_a_distribution():
+    """The likelihoods of all words add up to 1."""
+    net = nlp.model.AdaptiveLogSoftmaxWithLoss(12, 8, 8, [3, 7], div_val=2)
+    net.initialize(Uniform(1.0))
+    hidden = nd.array(np.random.RandomState(0).randn(1, 1, 8)).broadcast_to((1, 12, 8))
+    losses = net(hidden, nd.array(np.arange(12.0).reshape(1, 12)))
+    assert abs(np.exp(-losses.asnumpy()).sum() - 1) < 1e-5
+
+
+def test_parser_learns_and_keeps_what_it_learned(tmp_path):
+    class Vocabulary:
+        ROOT, UNK, words_in_train, rel_size = 1, 2, 12, 4
+
+        def get_word_embs(self, width):
+            return np.random.RandomState(0).randn(12, width).astype("float32")
+
+        def get_tag_embs(self, width):
+            return np.random.RandomState(1).randn(5, width).astype("float32")
+
+        def has_pret_embs(self):
+            return False
+
+    def parser():
+        return nlp.model.BiaffineParser(Vocabulary(), 8, 4, 0, 1, 8, 0, 0, 8, 8, 0)
+
+    words = np.array([[1, 1], [3, 8], [4, 9], [5, 10], [6, 0]])
+    tags, heads = words % 5, np.array([[0, 0], [2, 0], [0, 1], [2, 2], [3, 0]])
+    relations = np.where(heads == 0, 1, 2 + words % 2)  # 1 is the relation to the root, and its alone
+    net = parser()
+    trainer = Trainer(net.collect_params(), "adam", {"learning_rate": 0.05})
+    for _ in range(20):
+        with autograd.record():
+            *_, loss = net(words, tags, heads, relations)
+        loss.backward()
+        trainer.step(1)
+    parses = net(words, tags)
+    for (found, kinds), sentence in zip(parses, (0, 1), strict=True):
+        np.testing.assert_array_equal(found, heads[1 : len(found) + 1, sentence])
+        np.testing.assert_array_equal(kinds, relations[1 : len(found) + 1, sentence])
+    net.save(str(tmp_path / "parser.params"))
+    again = parser()
+    again.load(str(tmp_path / "parser.params"))
+    np.testing.assert_array_equal(again(words, tags)[0][0], parses[0][0])
 
 
 def test_cache_prefers_what_followed_similar_states():

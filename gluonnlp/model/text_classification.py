@@ -1,0 +1,54 @@
+"""Classification of texts by the mean of what their words are: fastText, and language models as encoders."""
+
+from __future__ import annotations
+
+from core.initializer import Xavier
+from gluon import HybridBlock, nn
+
+__all__ = ["FastTextClassificationModel", "SentimentNet"]
+
+
+class FastTextClassificationModel(HybridBlock):
+    """Scores of a linear layer on the mean vector of words (Joulin et al., 2017).
+
+    Called with words (batch, length) and valid_length (batch,); gives (batch, num_classes), of two classes (batch, 1).
+    """
+
+    def __init__(self, vocab_size, embedding_dim, num_classes, **kwargs):
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.embedding = nn.Embedding(vocab_size, embedding_dim, weight_initializer=Xavier())
+            self.dense = nn.Dense(1 if num_classes == 2 else num_classes, in_units=embedding_dim)
+
+    def hybrid_forward(self, F, doc, valid_length):
+        return self.dense(_mean(F, self.embedding(F.swapaxes(doc, 0, 1)), valid_length))
+
+
+class SentimentNet(HybridBlock):
+    """The score (batch, 1) that a text is positive, by the `embedding` and `encoder` of a language model, which are set later.
+
+    Called with words (length, batch) and valid_length (batch,).  use_mean_pool: the mean of all states, or the last one.
+    """
+
+    def __init__(self, dropout, use_mean_pool=True, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self._use_mean_pool = use_mean_pool
+        with self.name_scope():
+            self.embedding = None
+            self.encoder = None
+            self.output = nn.HybridSequential()
+            with self.output.name_scope():
+                self.output.add(nn.Dropout(dropout))
+                self.output.add(nn.Dense(1, flatten=False))
+
+    def hybrid_forward(self, F, data, valid_length):
+        encoded = self.encoder(self.embedding(data))
+        if self._use_mean_pool:
+            return self.output(_mean(F, encoded, valid_length))
+        return self.output(F.SequenceLast(encoded, sequence_length=valid_length, use_sequence_length=True))
+
+
+def _mean(F, x, valid_length):
+    """The mean (batch, units) of the valid steps of x (length, batch, units)."""
+    total = F.sum(F.SequenceMask(x, sequence_length=valid_length, use_sequence_length=True), axis=0)
+    return F.broadcast_div(total, F.expand_dims(valid_length, axis=1))

@@ -1,0 +1,332 @@
+"""Transformer-XL (Dai et al., 2019): segments of a text, with the states of the segment before as memory.
+
+Attention knows how far a key is from the query, rather than where it stands.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core import nd
+from gluon import Block, HybridBlock, nn
+
+from .adaptive import (
+    AdaptiveEmbedding,
+    AdaptiveLogSoftmaxWithLoss,
+    ProjectedEmbedding,
+    ProjectedLogSoftmaxWithLoss,
+)
+from .transformer import PositionwiseFFN
+
+__all__ = [
+    "PositionalEmbedding",
+    "PositionalEmbeddingMultiHeadAttentionCell",
+    "TransformerXL",
+    "TransformerXLCell",
+]
+
+
+class WithMemory(Block):
+    """A network `_net` whose layers remember what they read: states (batch, mem_length, units) of each layer."""
+
+    def begin_mems(self, batch_size, mem_len, context):
+        """A memory of `mem_len` zeros for each layer."""
+        shape = (batch_size, mem_len, self._net._units)
+        return [nd.zeros(shape, ctx=context) for _ in range(len(self._net.transformer_cells))]
+
+    def _places(self, step_input, mems):
+        """Length of the memory, and how far the query behind all keys is from each of them: length + memory .. -length + 1."""
+        length = step_input.shape[1]
+        past = 0 if mems is None else mems[0].shape[1]
+        return past, nd.arange(length + past, -length, step=-1, ctx=step_input.context)
+
+    def _remember(self, mems, hidden):
+        if mems is None:
+            return None
+        return [nd.concat(m, h, dim=1)[:, -m.shape[1] :].detach() for m, h in zip(mems, hidden, strict=True)]
+
+
+class TransformerXL(WithMemory):
+    """Words (batch, length), targets (batch, length) and memory as `begin_mems` gives it, or None.
+
+    Gives the negative log-likelihoods of the targets (batch, length), the new memory, and the last hidden states
+    (batch, length, units).  A word sees as many before it, itself included, as the memory is long; without memory,
+    all.  embed_cutoffs, embed_div_val, project_same_dim: of an AdaptiveEmbedding.  tie_input_output_projections: for each
+    cluster.  clamp_len: distances beyond it count as equal.
+    """
+
+    def __init__(self, *args, prefix=None, params=None, **kwargs):
+        super().__init__(prefix=prefix, params=params)
+        with self.name_scope():
+            self._net = _TransformerXL(*args, **kwargs)
+
+    def __call__(self, step_input, target, mems=None):
+        return super().__call__(step_input, target, mems)
+
+    def forward(self, step_input, target, mems=None):
+        past, places = self._places(step_input, mems)
+        length = step_input.shape[1]
+        ahead = np.arange(length + past) - np.arange(length)[:, None]  # of a key behind the oldest that memory has
+        seen = (ahead > 0) & (ahead <= past) if past else ahead <= 0
+        mask = nd.array(np.broadcast_to(seen, (step_input.shape[0], *seen.shape)), ctx=step_input.context)
+        loss, hidden, last = self._net(step_input, target, mask, places, mems)
+        return loss, self._remember(mems, hidden), last
+
+
+class _TransformerXL(HybridBlock):
+    def __init__(
+        self,
+        vocab_size,
+        embed_size,
+        embed_cutoffs=None,
+        embed_div_val=None,
+        num_layers=2,
+        units=128,
+        hidden_size=2048,
+        num_heads=4,
+        scaled=True,
+        dropout=0.0,
+        attention_dropout=0.0,
+        use_residual=True,
+        clamp_len=None,
+        project_same_dim=True,
+        tie_input_output_embeddings=False,
+        tie_input_output_projections=None,
+        weight_initializer=None,
+        bias_initializer="zeros",
+        prefix=None,
+        params=None,
+    ):
+        super().__init__(prefix=prefix, params=params)
+        self._units = units
+        self._clamp_len = clamp_len
+        ties = tie_input_output_projections
+        sizes = {"vocab_size": vocab_size, "embed_size": embed_size, "units": units}
+        sizes["project_same_dim"] = project_same_dim
+        with self.name_scope():
+            if embed_cutoffs is not None and embed_div_val != 1:
+                sizes |= {"cutoffs": embed_cutoffs, "div_val": embed_div_val}
+                self.embedding = AdaptiveEmbedding(**sizes)
+                loss = AdaptiveLogSoftmaxWithLoss
+            else:
+                self.embedding = ProjectedEmbedding(**sizes)
+                loss, ties = ProjectedLogSoftmaxWithLoss, bool(ties and ties[0])
+            self.crit = loss(
+                **sizes,
+                tie_embeddings=tie_input_output_embeddings,
+                tie_projections=ties,
+                params=self.embedding.collect_params(),
+            )
+            self.pos_emb = PositionalEmbedding(embed_size)
+            self.dropout_layer = nn.Dropout(dropout)
+            self.transformer_cells = nn.HybridSequential()
+            for i in range(num_layers):
+                attention = PositionalEmbeddingMultiHeadAttentionCell(
+                    units // num_heads, num_heads, dropout=attention_dropout, scaled=scaled
+                )
+                cell = TransformerXLCell(
+                    attention,
+                    units=units,
+                    hidden_size=hidden_size,
+                    dropout=dropout,
+                    use_residual=use_residual,
+                    weight_initializer=weight_initializer,
+                    bias_initializer=bias_initializer,
+                    prefix=f"transformer{i}_",
+                )
+                self.transformer_cells.add(cell)
+
+    def hybrid_forward(self, F, step_input, target, mask, places, mems=None):
+        if self._clamp_len is not None and self._clamp_len >= 0:
+            places = F.clip(places, a_min=0, a_max=self._clamp_len)
+        x, positions = self.dropout_layer(self.embedding(step_input)), self.dropout_layer(self.pos_emb(places))
+        hidden = []
+        for i, cell in enumerate(self.transformer_cells):
+            hidden.append(x)
+            x, _ = cell(x, positions, None if mems is None else mems[i], mask)
+        x = self.dropout_layer(x)
+        return self.crit(x, target), hidden, x
+
+
+class TransformerXLCell(HybridBlock):
+    """Attention to memory and inputs, and a position-wise network, each with residual and layer normalization.
+
+    Called with inputs (batch, length, units), embeddings of distances (places, units), memory (batch, mem_length, units) or
+    None, mask (batch, length, keys) or None, and segments as `attention_cell` takes them, or None; gives outputs and a list of
+    attention weights, empty without output_attention.
+    """
+
+    def __init__(
+        self,
+        attention_cell,
+        units=128,
+        hidden_size=512,
+        activation="relu",
+        dropout=0.0,
+        use_residual=True,
+        output_attention=False,
+        weight_initializer=None,
+        bias_initializer="zeros",
+        prefix=None,
+        params=None,
+    ):
+        super().__init__(prefix=prefix, params=params)
+        self._use_residual = use_residual
+        self._output_attention = output_attention
+        options = {"weight_initializer": weight_initializer, "bias_initializer": bias_initializer}
+        with self.name_scope():
+            self.dropout_layer = nn.Dropout(dropout)
+            self.attention_cell = attention_cell
+            self.proj = nn.Dense(units, use_bias=False, flatten=False, prefix="proj_", **options)
+            self.ffn = PositionwiseFFN(
+                units=units,
+                hidden_size=hidden_size,
+                use_residual=use_residual,
+                dropout=dropout,
+                ffn1_dropout=True,
+                activation=activation,
+                layer_norm_eps=1e-12,
+                **options,
+            )
+            self.layer_norm = nn.LayerNorm(in_channels=units, epsilon=1e-12)
+
+    def __call__(self, inputs, pos_emb, mem_value=None, mask=None, segments=None):
+        return super().__call__(inputs, pos_emb, mem_value, mask, segments)
+
+    def hybrid_forward(self, F, inputs, pos_emb, mem_value=None, mask=None, segments=None):
+        keys = inputs if mem_value is None else F.concat(mem_value, inputs, dim=1)
+        read, weights = self.attention_cell(inputs, keys, keys, pos_emb, mask, segments)
+        outputs = self.dropout_layer(self.proj(read))
+        if self._use_residual:
+            outputs = outputs + inputs
+        return self.ffn(self.layer_norm(outputs)), [weights] if self._output_attention else []
+
+
+class PositionalEmbeddingMultiHeadAttentionCell(HybridBlock):
+    """Attention of several heads whose scores are those of contents and of distances, each with a bias to the query.
+
+    Called with query (batch, queries, width), key and value (batch, keys, width), embeddings of the distances keys ..
+    -queries + 1 (keys + queries, width), mask (batch, queries, keys) or None, and segments or None; gives what was read
+    (batch, queries, num_heads * d_head) and weights (batch, num_heads, queries, keys).
+    use_segments: scores also depend on whether query and key are of different segments, segments (batch, queries, keys),
+    1 where they are (Yang et al., 2019).
+    """
+
+    def __init__(
+        self,
+        d_head,
+        num_heads,
+        dropout=0.0,
+        scaled=True,
+        use_segments=False,
+        weight_initializer=None,
+        embedding_initializer=None,
+        bias_initializer="zeros",
+        dtype="float32",
+        prefix=None,
+        params=None,
+    ):
+        super().__init__(prefix=prefix, params=params)
+        self._num_heads = num_heads
+        self._scale = d_head**-0.5 if scaled else 1.0
+        self._least = -1e4 if np.dtype(dtype) == np.float16 else -1e18
+        with self.name_scope():
+            for name in ("query", "key", "value", "emb"):
+                projection = nn.Dense(
+                    d_head * num_heads,
+                    use_bias=False,
+                    flatten=False,
+                    weight_initializer=weight_initializer,
+                    prefix=name + "_",
+                )
+                setattr(self, "proj_" + name, projection)
+            for name in ("query_key_bias", "query_emb_bias", *["query_seg_bias"] * use_segments):
+                setattr(self, name, self.params.get(name, shape=(num_heads, d_head), init=bias_initializer))
+            if use_segments:
+                shape = (2, num_heads, d_head)
+                self.seg_emb = self.params.get("seg_emb", shape=shape, init=embedding_initializer)
+            self._dropout_layer = nn.Dropout(dropout)
+
+    def __call__(self, query, key, value, emb, mask=None, segments=None):
+        return super().__call__(query, key, value, emb, mask, segments)
+
+    def hybrid_forward(
+        self,
+        F,
+        query,
+        key,
+        value,
+        emb,
+        mask=None,
+        segments=None,
+        query_key_bias=None,
+        query_emb_bias=None,
+        query_seg_bias=None,
+        seg_emb=None,
+    ):
+        query, key, value = (
+            F.reshape(projection(x), shape=(0, 0, self._num_heads, -1))
+            for projection, x in ((self.proj_query, query), (self.proj_key, key), (self.proj_value, value))
+        )
+
+        def biased(bias):
+            return _by_head(F, F.broadcast_add(query, F.reshape(bias, shape=(1, 1, 0, 0), reverse=True)))
+
+        key, value = _by_head(F, key), _by_head(F, value)
+        # The embeddings of distances serve all samples: one matrix for each head.
+        emb = F.transpose(F.reshape(self.proj_emb(emb), shape=(0, self._num_heads, -1)), axes=(1, 0, 2))
+        emb = F.broadcast_like(F.expand_dims(emb, axis=0), key, lhs_axes=(0,), rhs_axes=(0,))
+        of_content = _scores(F, biased(query_key_bias), key)
+        of_distance = _shift(F, _scores(F, biased(query_emb_bias), emb))
+        scores = of_content + F.slice_like(of_distance, of_content, axes=(3,))
+        if segments is not None:
+            table = F.expand_dims(F.transpose(seg_emb, axes=(1, 0, 2)), axis=0)
+            table = F.broadcast_like(table, key, lhs_axes=(0,), rhs_axes=(0,))
+            same, other = F.split(_scores(F, biased(query_seg_bias), table), num_outputs=2, axis=3)
+            scores = F.broadcast_add(scores, same)
+            scores = scores + F.broadcast_mul(other - same, F.expand_dims(segments, axis=1))
+        scores = scores * self._scale
+        if mask is None:
+            weights = F.softmax(scores, axis=-1)
+        else:
+            mask = F.broadcast_axis(F.expand_dims(mask, axis=1), axis=1, size=self._num_heads)
+            weights = F.softmax(F.where(mask, scores, self._least * F.ones_like(scores)), axis=-1) * mask
+        weights = self._dropout_layer(weights)
+        flat = (F.reshape(x, shape=(-1, 0, 0), reverse=True) for x in (weights, value))
+        read = F.reshape(F.batch_dot(*flat), shape=(-1, self._num_heads, 0, 0), reverse=True)
+        return F.reshape(F.transpose(read, axes=(0, 2, 1, 3)), shape=(0, 0, -1)), weights
+
+
+class PositionalEmbedding(HybridBlock):
+    """Sine and cosine of places (length,) at falling frequencies: (length, embed_size)."""
+
+    def __init__(self, embed_size, **kwargs):
+        super().__init__(**kwargs)
+        frequencies = 1 / 10000 ** (np.arange(0, embed_size, 2) / embed_size)
+        with self.name_scope():
+            self.inv_freq = self.params.get_constant("inv_freq", frequencies.reshape(1, -1).astype("float32"))
+
+    def hybrid_forward(self, F, places, inv_freq):
+        angles = F.dot(F.reshape(places, shape=(-1, 1)), inv_freq)
+        return F.concat(F.sin(angles), F.cos(angles), dim=-1)
+
+
+def _by_head(F, x):
+    return F.transpose(x, axes=(0, 2, 1, 3))
+
+
+def _scores(F, query, key):
+    """(batch, heads, queries, keys)."""
+    return F.linalg.gemm2(query, key, transpose_b=True)
+
+
+def _shift(F, x):
+    """x[i, queries - i + j] at [i, j], for x (batch, heads, queries, places): from distances to keys.
+
+    Without its first `queries` elements the matrix, read with rows shorter by one, is what is wanted (Dai et al., 2019).
+    """
+    flat = F.reshape(x, shape=(-1, 0, 0), reverse=True)
+    turned = F.reshape_like(flat, F.swapaxes(flat, 1, 2))
+    rest = F.slice_axis(turned, axis=1, begin=1, end=None)
+    shifted = F.reshape_like(rest, F.swapaxes(rest, 1, 2))
+    return F.reshape_like(shifted, x, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
