@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Callable, Iterable
+
+import numpy as np
+
+# What MXNet programs ask for when they look at the kind of a value.
+numeric_types = (float, int, np.generic)
+integer_types = (int, np.int32, np.int64)
+string_types = (str,)
+mx_real_t = np.float32
 
 
 class MXNetError(RuntimeError):
@@ -12,6 +21,16 @@ class MXNetError(RuntimeError):
 
 class NotSupportedError(MXNetError, NotImplementedError):
     """Something that the original offers and this implementation does not (yet)."""
+
+
+def py_str(text: bytes) -> str:
+    """Text from the bytes that MXNet's library gave."""
+    return text.decode("utf-8")
+
+
+def data_dir() -> str:
+    """The folder of downloaded files: MXNET_HOME, or ~/.mxnet."""
+    return os.environ.get("MXNET_HOME") or os.path.join(os.path.expanduser("~"), ".mxnet")
 
 
 def nearest(word: str, words: Iterable[str]) -> str:

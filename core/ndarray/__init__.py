@@ -64,6 +64,8 @@ def __getattr__(name: str):
         value = getattr(importlib.import_module("core.serialization"), name)
     elif name == "Custom":
         value = importlib.import_module("core.operator").Custom
+    elif name == "CachedOp":
+        value = importlib.import_module("core.ndarray.cached_op").CachedOp
     elif name in TABLE and not name.startswith("__"):
         value = front(TABLE[name], NDArray)
     elif name in ("CSRNDArray", "RowSparseNDArray", "cast_storage", "csr_matrix", "row_sparse_array"):

@@ -1,8 +1,13 @@
 """`nd.contrib`: operators whose names begin with `_contrib_`."""
 
+import math
+
 from core.imperative import assign
 from core.ndarray._namespace import listing, lookup
 from core.ndarray.control_flow import cond, foreach, while_loop
+from core.ndarray.functions import full
+from core.ndarray.ndarray import NDArray
+from core.ndarray.random import uniform
 from core.ndarray.sparse import getnnz
 from core.ops.registry import TABLE
 
@@ -23,8 +28,44 @@ def _multi_lamb(master: bool):
     return update
 
 
+def _multi_adamw(master: bool):
+    """One step of AdamW for several weights at once; the kinds of arrays come as lists."""
+
+    def update(weights, grads, mean, var, *rest, out=None, name=None, size=0, **kwargs):
+        kinds = (weights, grads, mean, var, *rest[:master])
+        rescale_grad, lrs, wds, etas = rest[master:]
+        if not isinstance(rescale_grad, NDArray):
+            rescale_grad = full((1,), rescale_grad, ctx=weights[0].context)
+        op = TABLE[f"_multi_{'mp_' if master else ''}adamw_update"]
+        arrays = [array for group in zip(*kinds, strict=True) for array in group]
+        results = op(*arrays, rescale_grad, lrs=lrs, wds=wds, etas=etas, num_weights=size or len(weights), **kwargs)
+        results = results if isinstance(results, list) else [results]
+        return results if out is None else assign(op, out, results)
+
+    return update
+
+
+def rand_zipfian(true_classes, num_sampled: int, range_max: int, ctx=None):
+    """Classes drawn with P(k) = log((k + 2) / (k + 1)) / log(range_max + 1), and the counts expected of true and drawn ones.
+
+    Returns `num_sampled` classes (int64), the expected counts of `true_classes`, and of the drawn ones (float64).
+    """
+    scale = math.log(range_max + 1)
+    drawn = (uniform(0, scale, shape=(num_sampled,), dtype="float64", ctx=ctx).exp() - 1).astype("int64") % range_max
+
+    def expected(classes):
+        classes = classes.astype("float64")
+        return ((classes + 2.0) / (classes + 1.0)).log() / scale * num_sampled
+
+    return drawn, expected(true_classes.as_in_context(drawn.context)), expected(drawn)
+
+
+multi_adamw_update, multi_mp_adamw_update = _multi_adamw(False), _multi_adamw(True)
 multi_lamb_update, multi_mp_lamb_update = _multi_lamb(False), _multi_lamb(True)
 
 __getattr__ = lookup(("_contrib_",), "nd.contrib")
 __dir__ = listing(("_contrib_",))
-__all__ = ["cond", "foreach", "getnnz", "multi_lamb_update", "multi_mp_lamb_update", "while_loop"]
+__all__ = [
+    "cond", "foreach", "getnnz", "multi_adamw_update", "multi_lamb_update", "multi_mp_adamw_update", "multi_mp_lamb_update",
+    "rand_zipfian", "while_loop",
+]  # fmt: skip

@@ -8,7 +8,8 @@ import numpy as onp
 
 from core import imperative
 from core.ndarray.ndarray import NDArray, binary
-from core.numpy.manipulation import *  # noqa: F403 - this module is the namespace
+from core.numpy.fallback import *  # noqa: F403 - this module is the namespace
+from core.numpy.manipulation import *  # noqa: F403
 from core.numpy.multiarray import array, as_array, create, empty, ndarray
 from core.numpy.products import *  # noqa: F403
 from core.numpy.statistics import *  # noqa: F403
@@ -176,6 +177,9 @@ globals().update({_name: _unary_function(_name, _op) for _name, _op in UNARY.ite
 def positive(x, out=None, **kwargs):
     """The array itself, as new memory."""
     return F._copy(x)
+
+
+copy = positive
 
 
 def clip(a, a_min=None, a_max=None, out=None):

@@ -44,6 +44,9 @@ all = _reduction("all", "_npi_all")
 any = _reduction("any", "_npi_any")
 
 
+product, alltrue, sometrue = prod, all, any
+
+
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
     """The standard deviation over the given axes."""
     return _into(out, F._npi_std(a, axis=axis, ddof=ddof, keepdims=keepdims, **_given(dtype=dtype)))

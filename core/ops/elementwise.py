@@ -308,6 +308,9 @@ COMPARISONS = {
 }
 
 
+REVERSED = ("rminus", "rdiv", "rmod", "rpower")
+
+
 def _enter_binary(names, function, differentiable, same_shape):
     def entry(lhs, rhs):
         return function(lhs, rhs)
@@ -339,7 +342,7 @@ def _enter_scalar(name, function, differentiable):
     entry.__doc__ = (
         f"{name.strip('_').replace('_', ' ')}: each element with a number, which takes the array's type first."
     )
-    op = Operator(name, entry)
+    op = Operator(name, entry, aliases=(_old_name(name),))
     formula = Formula.of(body, name=name.lstrip("_"))
     register(make_pointwise(op, formula, "same", differentiable))
     kernel = kernels.pointwise.pointwise
@@ -354,6 +357,13 @@ def _enter_scalar(name, function, differentiable):
 
     op.forward = forward
     return op
+
+
+def _old_name(name: str) -> str:
+    """The name of a scalar operator in files of MXNet 0.x: `_RMinusScalar` for `_rminus_scalar`."""
+    words = name.strip("_").split("_")
+    first = "R" + words[0][1:].capitalize() if words[0] in REVERSED else words[0].capitalize()
+    return "_" + "".join([first, *(w.capitalize() for w in words[1:])])
 
 
 def _whole(scalar: float) -> int:
@@ -371,7 +381,7 @@ for _name, (_function, _broadcast, _elementwise, _scalar, _reverse) in BINARY.it
         _enter_scalar(_reverse, lambda x, s, _function=_function: _function(s, x), True)
 for _name, (_function, _elementwise) in COMPARISONS.items():
     _enter_binary((f"broadcast_{_name}",), _function, False, False)
-    _enter_binary((_elementwise,), _function, False, True)
+    _enter_binary((_elementwise, _elementwise.title()), _function, False, True)
     _enter_scalar(f"_{_name}_scalar", _function, False)
 
 

@@ -319,3 +319,24 @@ for _master in (False, True):
     _name = f"_multi_{'mp_' if _master else ''}lamb_update"
     _op = operator(_name, outputs=lambda attrs: attrs["num_tensors"], mutates=("data",))(_multi_lamb)
     del _op.attrs["_master"]
+
+
+# ---------------------------------------------------------------------------------------------- AdamW for several weights
+
+for _master in (False, True):
+
+    def _multi_adamw(
+        *data, lrs: Floats, wds: Floats, etas: Floats, beta1: Float = 0.9, beta2: Float = 0.999, epsilon: Float = 1e-8,
+        clip_gradient: Float = -1.0, num_weights: Int = 1, _master=_master,
+    ):  # fmt: skip
+        """One step of AdamW for several weights; arrays come interleaved, the scale of the gradients is the last one."""
+        width, out = 4 + _master, []
+        for i in range(num_weights):
+            weight, grad, mean, var, *master = data[i * width : (i + 1) * width]
+            how = (lrs[i], etas[i], wds[i], beta1, beta2, epsilon, clip_gradient)
+            out.append(_adamw(weight, grad, mean, var, data[-1], *(master or [None]), *how))
+        return tuple(out)
+
+    _name = f"_multi_{'mp_' if _master else ''}adamw_update"
+    _op = operator(_name, outputs=lambda attrs: attrs["num_weights"], mutates=("data",))(_multi_adamw)
+    del _op.attrs["_master"]
