@@ -1,0 +1,135 @@
+"""Pictures of symbols: a table of layers, and a graph for graphviz."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+from core.base import MXNetError
+from core.symbol import Symbol, graph
+from core.symbol.graph import Node
+
+_COLOURS = {
+    "null": "#8dd3c7", "Convolution": "#fb8072", "FullyConnected": "#fb8072", "Activation": "#ffffb3",
+    "LeakyReLU": "#ffffb3", "BatchNorm": "#bebada", "Pooling": "#80b1d3", "Concat": "#fdb462", "Flatten": "#fdb462",
+    "Reshape": "#fdb462", "Softmax": "#b3de69",
+}  # fmt: skip
+_OTHER = "#fccde5"
+_PARAMETERS = ("_weight", "_bias", "_beta", "_gamma", "_moving_var", "_moving_mean", "_running_var", "_running_mean")
+
+
+def print_summary(symbol, shape=None, line_length=120, positions=(0.44, 0.64, 0.74, 1.0)) -> None:
+    """Prints a table of the layers of a symbol: type, shape without the batch, number of parameters, what comes before.
+
+    shape: shapes of inputs by name, without which no output shapes are shown. positions: where columns end, as parts of
+    `line_length` (or in characters).
+    """
+    _check(symbol)
+    nodes = graph.order(symbol._entries)
+    outputs, variables = _shapes(symbol, shape)
+    ends = [int(line_length * p) for p in positions] if positions[-1] <= 1 else list(positions)
+
+    def row(*fields) -> None:
+        line = ""
+        for field, end in zip(fields, ends, strict=True):
+            line = (line + str(field))[:end].ljust(end)
+        print(line)
+
+    states = graph.auxiliaries(nodes)
+    print("_" * line_length)
+    row("Layer (type)", "Output Shape", "Param #", "Previous Layer")
+    print("=" * line_length)
+    layers = [n for i, n in enumerate(nodes) if n.op is not None or i == 0]
+    total = 0
+    for node in layers:
+        before = [p for p, _ in node.inputs if p.op is not None or p is nodes[0]]
+        own = [p for p, _ in node.inputs if p.op is None and p is not nodes[0] and id(p) not in states]
+        count = sum(math.prod(variables.get(p.name) or (0,)) for p in own if p.name.endswith(_PARAMETERS))
+        total += count
+        name = "null" if node.op is None else node.op.name
+        shown = "x".join(map(str, (outputs.get((id(node), 0)) or ())[1:]))
+        row(f"{node.name}({name})", shown, count, before[0].name if before else "")
+        for parent in before[1:]:
+            row("", "", "", parent.name)
+        print(("=" if node is layers[-1] else "_") * line_length)
+    print(f"Total params: {total}")
+    print("_" * line_length)
+
+
+def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None, node_attrs=None, hide_weights=True):
+    """A `graphviz.Digraph` of a symbol: boxes for operators, ovals for inputs, shapes along the edges where `shape` is given.
+
+    Its `source` needs nothing more; `render()` and `view()` need the graphviz programs. ImportError where the Python
+    package graphviz is absent.
+    """
+    _check(symbol)
+    try:
+        import graphviz
+    except ImportError:
+        raise ImportError("plot_network needs the package graphviz: pip install graphviz") from None
+    outputs, _ = _shapes(symbol, shape)
+    nodes = graph.order(symbol._entries)
+    names = [n.name for n in nodes]
+    if len(set(names)) != len(names):
+        double = sorted({n for n in names if names.count(n) > 1})
+        warnings.warn(f"several nodes share a name and are drawn as one: {', '.join(double)}", stacklevel=2)
+    style = {"shape": "box", "fixedsize": "true", "width": "1.3", "height": "0.8034", "style": "filled"}
+    style |= node_attrs or {}
+    picture = graphviz.Digraph(name=title, format=save_format)
+    hidden = set()
+    for node in nodes:
+        if node.op is None and node.name.endswith(_PARAMETERS):
+            hidden.add(node.name)
+            continue
+        form = {"shape": "oval"} if node.op is None else {}
+        colour = _COLOURS.get("null" if node.op is None else node.op.name, _OTHER)
+        picture.node(name=node.name, label=_label(node), fillcolor=colour, **{**style, **form})
+    for node in nodes:
+        for parent, k in node.inputs:
+            if parent.name in hidden and hide_weights:
+                continue
+            label = "x".join(map(str, (outputs.get((id(parent), k)) or ())[1:]))
+            picture.edge(node.name, parent.name, dir="back", arrowtail="open", label=label)
+    return picture
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+def _check(symbol) -> None:
+    if not isinstance(symbol, Symbol):
+        raise TypeError(f"a Symbol is drawn, given {type(symbol).__name__}")
+
+
+def _shapes(symbol: Symbol, given) -> tuple[dict, dict]:
+    """Shapes of all outputs of all nodes by (id of the node, number), and of the variables by name."""
+    if given is None:
+        return {}, {}
+    inside = symbol.get_internals()
+    arguments, outputs, states = inside.infer_shape_partial(**given)
+    if not all(outputs):
+        raise MXNetError(f"the shapes of all layers do not follow from those of {', '.join(given) or 'no input'}")
+    by_place = {(id(node), k): s for (node, k), s in zip(inside._entries, outputs, strict=True)}
+    names = [*inside.list_arguments(), *inside.list_auxiliary_states()]
+    return by_place, dict(zip(names, [*arguments, *states], strict=True))
+
+
+def _label(node: Node) -> str:
+    if node.op is None:
+        return node.name
+    attrs = node.parsed
+    if node.op.name == "Convolution":
+        return f"Convolution\n{_by(attrs['kernel'])}/{_by(attrs['stride'] or (1,))}, {attrs['num_filter']}"
+    if node.op.name == "FullyConnected":
+        return f"FullyConnected\n{attrs['num_hidden']}"
+    if node.op.name in ("Activation", "LeakyReLU"):
+        return f"{node.op.name}\n{attrs['act_type']}"
+    if node.op.name == "Pooling":
+        return f"Pooling\n{attrs['pool_type']}, {_by(attrs['kernel'])}/{_by(attrs['stride'] or (1,))}"
+    if node.op.name == "Custom":
+        return node.attrs["op_type"]
+    return node.name
+
+
+def _by(extents) -> str:
+    return "x".join(map(str, extents))
