@@ -34,8 +34,30 @@ def shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[str, Sha
     MXNetError where shapes contradict each other.
     """
     nodes = graph.order(entries)
+    known, values = _settle(nodes, given, {})
+    return known, [
+        known[node.name] if node.op is None else values[id(node)][k].shape if id(node) in values else None
+        for node, k in entries
+    ]
+
+
+def arrays(entries: list[Entry], given: dict[str, Shape], dtypes: dict[str, str]) -> dict[tuple[int, int], tuple[Shape, str]]:
+    """(shape, dtype) of everything that the graph computes, by (id of the node, output); what stays unknown is left out."""
+    nodes = graph.order(entries)
+    types = dict(dtypes)
+    known, values = _settle(nodes, given, types)
+    found = {(id(n), 0): (known[n.name], types[n.name] or "float32") for n in nodes if n.op is None and known[n.name]}
+    for place, outputs in values.items():
+        found |= {(place, k): (x.shape, dtype_name(x.dtype)) for k, x in enumerate(outputs)}
+    return found
+
+
+def _settle(nodes: list[Node], given: dict[str, Shape], types: dict[str, str]) -> tuple[dict, dict[int, list]]:
+    """Shapes by variable and arrays without memory by node; `types` holds and receives the variables' dtypes."""
     known = {n.name: given.get(n.name) or _declared_shape(n) for n in nodes if n.op is None}
-    types = {n.name: _declared_dtype(n) for n in nodes if n.op is None}
+    for n in nodes:
+        if n.op is None:
+            types.setdefault(n.name, _declared_dtype(n))
     values: dict[int, list] = {}
     state = random.get_state()
     try:
@@ -44,10 +66,7 @@ def shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[str, Sha
                 pass
     finally:
         random.set_state(state)
-    return known, [
-        known[node.name] if node.op is None else values[id(node)][k].shape if id(node) in values else None
-        for node, k in entries
-    ]
+    return known, values
 
 
 def types(entries: list[Entry], given: dict[str, object]) -> tuple[dict[str, str | None], list[str | None]]:

@@ -1,0 +1,34 @@
+"""ONNX: networks to files of other frameworks and back (`pip install 'gluon-triton[onnx]'`).
+
+`export_model` writes, `import_model` and `import_to_gluon` read, `get_model_metadata` tells inputs and outputs.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+_HOMES = {
+    "export_model": "mx2onnx", "get_operator_support": "mx2onnx",
+    "import_model": "onnx2mx", "get_model_metadata": "onnx2mx", "import_to_gluon": "onnx2mx",
+}  # fmt: skip
+
+
+def __getattr__(name: str):
+    if name in ("mx2onnx", "onnx2mx"):
+        return importlib.import_module(f"{__name__}.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__():
+    return sorted({*globals(), *_HOMES, "mx2onnx", "onnx2mx"})
+
+
+def package():
+    """The package `onnx`; ImportError says how to get it."""
+    try:
+        import onnx
+    except ImportError:
+        raise ImportError("ONNX files need the package onnx: pip install onnx onnxruntime") from None
+    return onnx

@@ -1,0 +1,75 @@
+"""Attention: products of interleaved projections, and the fused operator."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from core.contrib.onnx.mx2onnx.neural import places_along
+from core.contrib.onnx.mx2onnx.table import converts
+
+
+def _part(g, x, heads: int, parts: int, part: int):
+    """(L, B, heads * parts * D) -> (B * heads, L, D) of one part, and D."""
+    size = g.extent(x, -1) // (heads * parts)
+    split = g.add("Reshape", x, np.array([0, -1, parts, size], np.int64))
+    return g.add("Transpose", g.add("Gather", split, np.int64(part), axis=2), perm=[1, 0, 2]), size
+
+
+def _scores(g, query, size: int, key, dtype: str):
+    query = g.add("Div", query, g.like(math.sqrt(size), dtype))
+    return g.add("MatMul", query, g.add("Transpose", key, perm=[0, 2, 1]))
+
+
+def _merged(g, x, width: int):
+    """(B * heads, L, D) -> (L, B, heads * D)."""
+    return g.add("Reshape", g.add("Transpose", x, perm=[1, 0, 2]), np.array([0, -1, width], np.int64))
+
+
+@converts("_contrib_interleaved_matmul_selfatt_qk")
+def selfatt_qk(g, a, projections):
+    query, size = _part(g, projections, a.heads, 3, 0)
+    key, _ = _part(g, projections, a.heads, 3, 1)
+    return _scores(g, query, size, key, g.dtype(projections))
+
+
+@converts("_contrib_interleaved_matmul_selfatt_valatt")
+def selfatt_valatt(g, a, projections, attention):
+    value, size = _part(g, projections, a.heads, 3, 2)
+    return _merged(g, g.add("MatMul", attention, value), a.heads * size)
+
+
+@converts("_contrib_interleaved_matmul_encdec_qk")
+def encdec_qk(g, a, queries, projections):
+    query, size = _part(g, queries, a.heads, 1, 0)
+    key, _ = _part(g, projections, a.heads, 2, 0)
+    return _scores(g, query, size, key, g.dtype(queries))
+
+
+@converts("_contrib_interleaved_matmul_encdec_valatt")
+def encdec_valatt(g, a, projections, attention):
+    value, size = _part(g, projections, a.heads, 2, 1)
+    return _merged(g, g.add("MatMul", attention, value), a.heads * size)
+
+
+@converts("_attention", "_dropout_attention")
+def attention(g, a, query, key, value, length=None):
+    dtype, size = g.dtype(query), g.extent(query, -1)
+    scale = size**-0.5 if a.scale is None else a.scale
+    scores = g.add("MatMul", g.add("Mul", query, g.like(scale, dtype)), g.add("Transpose", key, perm=[0, 1, 3, 2]))
+    low, zero = g.like(np.finfo(dtype).min / 2, dtype), g.like(0, dtype)
+    keys = places_along(g, key, 2)
+    inside = None
+    if length is not None:
+        bound = g.add("Unsqueeze", g.cast(length, "int64"), np.array([1, 2, 3], np.int64))
+        inside = g.add("Less", keys, bound)
+    if a.causal:
+        before = g.add("LessOrEqual", keys, g.add("Unsqueeze", places_along(g, query, 2), np.array([1], np.int64)))
+        inside = before if inside is None else g.add("And", inside, before)
+    if inside is not None:
+        scores = g.add("Where", inside, scores, low)
+    weights = g.add("Softmax", scores, axis=-1)
+    if inside is not None:
+        weights = g.add("Where", inside, weights, zero)
+    return [g.add("MatMul", weights, value)]

@@ -1,0 +1,295 @@
+"""From symbols and parameters to ONNX files."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from core import symbol as sym
+from core.base import MXNetError
+from core.context import cpu
+from core.contrib.onnx import package
+from core.contrib.onnx.mx2onnx.table import CONVERSIONS, OPSET, Builder, namespace
+from core.dtypes import dtype_name
+from core.files.atomic import replacing
+from core.ndarray import NDArray, array
+from core.ops.registry import TABLE
+from core.serialization import load
+from core.symbol import Symbol, graph, infer
+from core.symbol.graph import Node
+
+for _family in ("pointwise", "neural", "shapes", "reduce", "attention", "recurrent", "detection"):
+    importlib.import_module(f"core.contrib.onnx.mx2onnx.{_family}")
+_pointwise = importlib.import_module("core.contrib.onnx.mx2onnx.pointwise")
+
+# Inputs that steer training alone: what feeds them has no place in the exported network.
+_TRAINING = frozenset({"label"})
+_IR_VERSION = 8
+
+
+def export_model(sym, params, in_shapes=None, in_types=np.float32, onnx_file_path="model.onnx", verbose=False, dynamic=False,
+                 dynamic_input_shapes=None, run_shape_inference=False, input_type=None, input_shape=None,
+                 opset_version=None):  # fmt: skip
+    """Writes a network as an ONNX file (opset 17) for inference, and gives the path.
+
+    sym: a Symbol or the path of its JSON. params: arrays by name (`arg:` and `aux:` before the names are fine), a pair
+    (arg_params, aux_params), or the path of a `.params` file. in_shapes, in_types: one for each input that is no
+    parameter, in the order of `list_inputs`; `input_shape` and `input_type` are older names.
+    dynamic: extents may differ from call to call: those that are None or a string (a name) in `dynamic_input_shapes`, or,
+    without it, all that the network lets vary. MXNetError names an operator that has no form in ONNX.
+    """
+    onnx = package()
+
+    if opset_version not in (None, OPSET):
+        raise ValueError(f"opset_version {opset_version}: {OPSET} is written")
+    symbol = sym_of(sym)
+    arrays = params_of(params)
+    in_shapes = input_shape if in_shapes is None else in_shapes
+    in_types = in_types if input_type is None else input_type
+    names = [n for n in inputs_of(symbol) if n not in arrays]
+    shapes = _by_name("in_shapes", names, _shapes(in_shapes))
+    types = _by_name("in_types", names, list(in_types) if isinstance(in_types, (list, tuple)) else [in_types] * len(names))
+    types = {name: dtype_name(dtype) for name, dtype in types.items()}
+    free = _free_axes(symbol, arrays, shapes, types, names, dynamic, dynamic_input_shapes)
+    model = _Conversion(onnx, symbol, arrays, shapes, types, free, verbose).model()
+    if run_shape_inference:
+        model = onnx.shape_inference.infer_shapes(model)
+    onnx.checker.check_model(model)
+    with replacing(onnx_file_path) as file:
+        file.write(model.SerializeToString())
+    return os.fspath(onnx_file_path)
+
+
+def get_operator_support(opset_version=None) -> list[str]:
+    """Names of the operators that have a form in ONNX."""
+    return sorted(name for name, op in TABLE.items() if op.name in CONVERSIONS or _pointwise.converts_formula(op))
+
+
+def sym_of(given) -> Symbol:
+    """The symbol itself, or the one in a JSON file."""
+    if isinstance(given, Symbol):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        return sym.load(given)
+    raise TypeError(f"sym is a Symbol or the path of a JSON file, given {type(given).__name__}")
+
+
+def params_of(given) -> dict[str, np.ndarray]:
+    """NumPy arrays by name, without `arg:` and `aux:`."""
+    if isinstance(given, (str, os.PathLike)):
+        given = load(given)
+    if isinstance(given, (list, tuple)):
+        given = {name: value for part in given for name, value in part.items()}
+    if not isinstance(given, Mapping):
+        raise TypeError(f"params are arrays by name or the path of a .params file, given {type(given).__name__}")
+    return {
+        name.removeprefix("arg:").removeprefix("aux:"): value.asnumpy() if isinstance(value, NDArray) else np.asarray(value)
+        for name, value in given.items()
+    }
+
+
+def inputs_of(symbol: Symbol) -> list[str]:
+    """Names of the variables that matter for inference."""
+    return [n.name for n in graph.order(_inference(symbol)) if n.op is None]
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+def _inference(symbol: Symbol) -> list:
+    """The graph without what feeds labels."""
+    made: dict[int, Node] = {}
+    for node in graph.order(symbol._entries):
+        if node.op is None:
+            made[id(node)] = node
+            continue
+        pairs = list(zip(node.slots, node.inputs, strict=True))
+        kept = [(s, e) for s, e in pairs if not (s in _TRAINING and node.op.name.endswith("Output"))]
+        twin = made[id(node)] = node.with_inputs([(made[id(p)], k) for _, (p, k) in kept])
+        twin.slots = tuple(s for s, _ in kept)
+    return [(made[id(node)], k) for node, k in symbol._entries]
+
+
+def _shapes(given) -> list:
+    if given is None:
+        raise ValueError("in_shapes is needed: one shape for each input, such as [(1, 3, 224, 224)]")
+    return [tuple(given)] if given and all(isinstance(n, int) for n in given) else [tuple(s) for s in given]
+
+
+def _by_name(what: str, names: list[str], given: Sequence) -> dict:
+    if len(given) != len(names):
+        raise ValueError(f"{what} has {len(given)} items for the {len(names)} inputs {', '.join(names)}")
+    return dict(zip(names, given, strict=True))
+
+
+def _free_axes(symbol, arrays, shapes, types, names, dynamic, given) -> dict[tuple[str, int], str]:
+    """Names of the dynamic extents by (input, axis)."""
+    if not dynamic and given is None:
+        return {}
+    if given is not None:
+        free = {}
+        for name, wanted in _by_name("dynamic_input_shapes", names, list(given)).items():
+            if len(wanted) != len(shapes[name]):
+                raise ValueError(f"dynamic_input_shapes: {wanted} for {name!r} of shape {shapes[name]}")
+            for axis, n in enumerate(wanted):
+                if n is None or isinstance(n, str):
+                    free[name, axis] = n or f"{name}_{axis}"
+                elif n != shapes[name][axis]:
+                    raise ValueError(f"dynamic_input_shapes: {wanted} for {name!r} of shape {shapes[name]}")
+        return free
+    known = {n: a.shape for n, a in arrays.items()}
+    free: dict[tuple[str, int], str] = {}
+    for group, label in _groups(names, shapes):
+        places = {place: label for place in group if place not in free}
+        if places and _fits(symbol, known, shapes, types, places):
+            free |= places
+    return free
+
+
+def _groups(names, shapes):
+    """What may vary together, and its name: the first axis of all inputs; each axis alone; axes of one extent."""
+    places = [(name, axis) for name in names for axis in range(len(shapes[name]))]
+    yield [place for place in places if place[1] == 0], "batch"
+    yield from (([(name, axis)], f"{name}_{axis}") for name, axis in places)
+    for first, axis in places:
+        same = [(n, k) for n, k in places if shapes[n][k] == shapes[first][axis] and k == axis]
+        if same[0] == (first, axis) and len(same) > 1:
+            yield same, f"{first}_{axis}"
+
+
+def _fits(symbol, known, shapes, types, free) -> bool:
+    """Whether the network works with the free extents changed."""
+    try:
+        entries = _inference(symbol)
+        found = infer.arrays(entries, known | varied(shapes, free), types)
+    except MXNetError:
+        return False
+    return all((id(node), k) in found for node, k in entries)
+
+
+def varied(shapes: dict, free: dict[tuple[str, int], str]) -> dict:
+    """The shapes with the free extents changed, those of one name alike."""
+    labels = list(dict.fromkeys(free.values()))
+    return {
+        name: tuple(n + 1 + labels.index(free[name, axis]) if (name, axis) in free else n for axis, n in enumerate(shape))
+        for name, shape in shapes.items()
+    }
+
+
+class _Conversion:
+    """One export: the graph, what is known of its tensors, and the builder."""
+
+    def __init__(self, onnx, symbol, arrays, shapes, types, free, verbose):
+        self.onnx, self.entries, self.arrays, self.verbose = onnx, _inference(symbol), arrays, verbose
+        self.output_names = symbol.list_outputs()
+        self.shapes, self.types, self.free = shapes, types, free
+        known = {n: a.shape for n, a in arrays.items()}
+        dtypes = {**{n: a.dtype.name for n, a in arrays.items()}, **types}
+        self.found = infer.arrays(self.entries, known | shapes, dtypes)
+        self.base, self.second = dict(self.found), {}
+        if free:  # what changes with the free extents is dynamic
+            other = self.second = infer.arrays(self.entries, known | varied(shapes, free), dtypes)
+            for place, (shape, dtype) in self.found.items():
+                second = other[place][0] if place in other else shape
+                self.found[place] = tuple(n if n == m else None for n, m in zip(shape, second, strict=True)), dtype
+        self.builder = Builder(onnx)
+
+    def model(self):
+        g, helper = self.builder, self.onnx.helper
+        names: dict[tuple[int, int], str] = {}
+        for node in graph.order(self.entries):
+            for k, name in enumerate(self._variable(node) if node.op is None else self._node(node, names)):
+                names[id(node), k] = name
+        outputs = []
+        for (node, k), wanted in zip(self.entries, self.output_names, strict=True):
+            g.where, g.hint = f"output {wanted!r}", ""
+            outputs.append((g.add("Identity", names[id(node), k]), *self.found[id(node), k]))
+        rename = {made: g.fresh(wanted) for (made, _, _), wanted in zip(outputs, self.output_names, strict=True)}
+        for node in g.nodes[-len(outputs) :]:
+            node.output[0] = rename[node.output[0]]
+        inputs = [
+            helper.make_tensor_value_info(
+                n, g.code(self.types[n]), [self.free.get((n, axis), extent) for axis, extent in enumerate(shape)]
+            )
+            for n, shape in self.shapes.items()
+        ]
+        results = [
+            helper.make_tensor_value_info(rename[n], g.code(dtype), self._labels(rename[n], entry))
+            for (n, _, dtype), entry in zip(outputs, self.entries, strict=True)
+        ]
+        constants = [self.onnx.numpy_helper.from_array(np.ascontiguousarray(v), n) for n, v in g.values.items() if n in g.used]
+        made = helper.make_graph(g.nodes, "network", inputs, results, constants)
+        return helper.make_model(
+            made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=_IR_VERSION, producer_name="gluon-triton"
+        )
+
+    def _labels(self, name: str, entry) -> list:
+        """The extents of an output: numbers, and names that it shares with the inputs whose extents it follows."""
+        place = id(entry[0]), entry[1]
+        changed = varied(self.shapes, self.free)
+        follow = {(self.shapes[n][axis], changed[n][axis]): label for (n, axis), label in self.free.items()}
+        extents = zip(self.found[place][0], self.base[place][0], (self.second or self.base)[place][0], strict=True)
+        return [follow.get((a, b), f"{name}_{i}") if n is None else n for i, (n, a, b) in enumerate(extents)]
+
+    def _variable(self, node: Node) -> list[str]:
+        g = self.builder
+        name = g.fresh(node.name)
+        if node.name in self.arrays:
+            g.values[name] = self.arrays[node.name]
+        elif node.name in self.shapes:
+            g.known[name] = self.found[id(node), 0]
+        else:
+            raise MXNetError(f"variable {node.name!r} is neither among params nor an input with a shape")
+        return [name]
+
+    def _node(self, node: Node, names: dict) -> list[str]:
+        g = self.builder
+        given = [names[id(p), k] for p, k in node.inputs]
+        g.where, g.hint = f"{node.op.name} {node.name!r}", node.name
+        count = node.op.count(node.parsed)
+        if all(n in g.values for n in given) and not node.op.rng and not node.subgraphs:
+            return self._folded(node, given)
+        g.outputs = [self.found.get((id(node), k)) for k in range(count)]
+        if g.outputs[0] is None:
+            raise g.refuse("its shape does not follow from those of the inputs")
+        inputs = given if node.op.variadic else self._by_slot(node, given)
+        convert = CONVERSIONS.get(node.op.name)
+        if convert is not None:
+            made = convert(g, namespace(node.parsed), *inputs)
+        elif _pointwise.converts_formula(node.op):
+            made = _pointwise.convert_formula(g, node.op.formula, node.parsed, inputs)
+        else:
+            raise g.refuse("ONNX has no such operator, and no conversion is known; see get_operator_support()")
+        made = [made] if isinstance(made, str) else list(made)
+        for k, name in enumerate(made):
+            if g.outputs[k] is not None and name not in g.values:
+                g.known[name] = g.outputs[k]
+        if self.verbose:
+            print(f"{g.where} -> {', '.join(made)}: {g.outputs[0]}")
+        return made
+
+    def _by_slot(self, node: Node, given: list[str]) -> list:
+        by_slot = dict(zip(node.slots, given, strict=True))
+        return [by_slot.get(slot) for slot in node.op.inputs]
+
+    def _folded(self, node: Node, given: list[str]) -> list[str]:
+        """A node on constants alone, computed now."""
+        g = self.builder
+        attrs = dict(node.parsed)
+        if not given and 0 in attrs.get("shape", ()):  # a first state whose batch is not known: one row, which broadcasts
+            attrs["shape"] = tuple(n or 1 for n in attrs["shape"])
+
+        def make(op, _):
+            from core import imperative
+
+            return imperative.create(op, attrs, cpu(), NDArray)
+
+        results = graph.apply(node, [array(g.values[n], dtype=g.values[n].dtype) for n in given], make)
+        made = []
+        for k, result in enumerate(results):
+            made.append(g.fresh(node.output_name(k) if k < node.outputs else f"{node.name}_{k}"))
+            g.values[made[-1]] = result.asnumpy()
+        return made

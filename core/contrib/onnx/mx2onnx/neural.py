@@ -1,0 +1,352 @@
+"""Layers: convolution, pooling, normalisation, dense layers, activations, softmax."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from core.contrib.onnx.mx2onnx.table import axes_of, converts
+
+
+def _window(g, a, rank: int) -> dict:
+    """Strides, dilations and pads as ONNX writes them."""
+    n = rank - 2
+    if a.layout not in (None, "NCW", "NCHW", "NCDHW"):
+        raise g.refuse(f"layout {a.layout} has channels in another place than ONNX")
+    pad = list(a.pad or (0,) * n)
+    return {
+        "kernel_shape": list(a.kernel),
+        "strides": list(a.stride or (1,) * n),
+        "pads": pad * 2,
+    }
+
+
+@converts("Convolution")
+def convolution(g, a, data, weight, bias=None):
+    window = _window(g, a, g.rank(data))
+    dilations = list(a.dilate or (1,) * len(a.kernel))
+    return g.add("Conv", data, weight, None if a.no_bias else bias, group=a.num_group, dilations=dilations, **window)
+
+
+@converts("Deconvolution")
+def deconvolution(g, a, data, weight, bias=None):
+    window = _window(g, a, g.rank(data))
+    dilations = list(a.dilate or (1,) * len(a.kernel))
+    if any(a.target_shape or ()):
+        window["output_shape"] = list(a.target_shape)
+        del window["pads"]
+    return g.add(
+        "ConvTranspose", data, weight, None if a.no_bias else bias, group=a.num_group, dilations=dilations,
+        output_padding=list(a.adj) if a.adj else None, **window,
+    )  # fmt: skip
+
+
+@converts("Pooling", "Pooling_v1")
+def pooling(g, a, data):
+    kinds = {"max": "MaxPool", "avg": "AveragePool", "sum": "AveragePool", "lp": "LpPool"}
+    kind = kinds[a.pool_type]
+    layout = getattr(a, "layout", None)
+    if layout not in (None, "NCW", "NCHW", "NCDHW"):
+        raise g.refuse(f"layout {layout} has channels in another place than ONNX")
+    if a.global_pool:
+        p = {"p": a.p_value or 2} if a.pool_type == "lp" else {}
+        pooled = g.add(f"Global{kind}", data, **p)
+        extents = g.shape(data)[2:]
+        return pooled if a.pool_type != "sum" else g.add("Mul", pooled, g.like(_count(g, extents), g.dtype(data)))
+    n = len(a.kernel)
+    strides, pad = list(a.stride or (1,) * n), list(a.pad or (0,) * n)
+    extra: dict = {"kernel_shape": list(a.kernel), "strides": strides, "pads": pad * 2}
+    if a.pooling_convention == "full":
+        extra["ceil_mode"] = 1
+        extents = g.shape(data)[2:]
+        if kind == "MaxPool" and None not in extents:
+            # Only as much as the last window needs: where nothing is left over, ceil and floor agree.
+            ends = [(-(-(e + 2 * p - k) // s)) * s + k - e - p for e, k, s, p in zip(extents, a.kernel, strides, pad)]
+            extra |= {"pads": [*pad, *(max(0, end) for end in ends)], "ceil_mode": 0}
+    elif a.pooling_convention == "same":
+        extra |= {"auto_pad": "SAME_UPPER", "pads": None}
+    if kind == "AveragePool":
+        extra["count_include_pad"] = int(a.pool_type == "sum" or a.count_include_pad in (None, True))
+    if kind == "LpPool":
+        extra["p"] = a.p_value or 2
+    pooled = g.add(kind, data, **extra)
+    return pooled if a.pool_type != "sum" else g.add("Mul", pooled, g.like(math.prod(a.kernel), g.dtype(data)))
+
+
+@converts("_contrib_AdaptiveAvgPooling2D")
+def adaptive_average_pooling(g, a, data):
+    size = tuple(a.output_size) or (1, 1)
+    size = size * 2 if len(size) == 1 else size
+    if size == (1, 1):
+        return g.add("GlobalAveragePool", data)
+    extents = [g.extent(data, axis) for axis in (2, 3)]
+    if any(e % s for e, s in zip(extents, size)):
+        # Windows of different sizes: a product with a matrix of weights for each axis.
+        rows, columns = (_spread(e, s, g.dtype(data)) for e, s in zip(extents, size))
+        return g.add("MatMul", g.add("MatMul", rows, data), np.ascontiguousarray(columns.T))
+    steps = [e // s for e, s in zip(extents, size)]
+    return g.add("AveragePool", data, kernel_shape=steps, strides=steps)
+
+
+@converts("BatchNorm", "_contrib_SyncBatchNorm", "_contrib_BatchNormWithReLU")
+def batch_norm(g, a, data, gamma, beta, mean, var):
+    rank = g.rank(data)
+    if a.output_mean_var:
+        raise g.refuse("the mean and variance of a batch are no result of inference")
+    if a.fix_gamma:
+        gamma = g.constant(np.ones_like(g.value(gamma, "gamma")), name=g.fresh(gamma))
+    axis = getattr(a, "axis", 1) % rank
+    if axis != 1 and rank > 2:
+        order = [0, axis, *(i for i in range(1, rank) if i != axis)]
+        data = g.add("Transpose", data, perm=order)
+    made = g.add("BatchNormalization", data, gamma, beta, mean, var, epsilon=a.eps)
+    if axis != 1 and rank > 2:
+        made = g.add("Transpose", made, perm=[order.index(i) for i in range(rank)])
+    return made if "WithReLU" not in g.where else g.add("Relu", made)
+
+
+@converts("LayerNorm")
+def layer_norm(g, a, data, gamma, beta):
+    rank = g.rank(data)
+    axis = a.axis % rank
+    if a.output_mean_var:
+        raise g.refuse("its mean and deviation are not among the results of LayerNormalization")
+    if axis == rank - 1:
+        return g.add("LayerNormalization", data, gamma, beta, axis=-1, epsilon=a.eps)
+    order = [*(i for i in range(rank) if i != axis), axis]
+    made = g.add("LayerNormalization", g.add("Transpose", data, perm=order), gamma, beta, axis=-1, epsilon=a.eps)
+    return g.add("Transpose", made, perm=[order.index(i) for i in range(rank)])
+
+
+@converts("InstanceNorm")
+def instance_norm(g, a, data, gamma, beta):
+    return g.add("InstanceNormalization", data, gamma, beta, epsilon=a.eps)
+
+
+@converts("GroupNorm")
+def group_norm(g, a, data, gamma, beta):
+    shape, dtype = g.shape(data), g.dtype(data)
+    groups, rank = a.num_groups, len(shape)
+    flat = g.add("Reshape", data, np.array([0, groups, -1], np.int64))
+    ones, zeros = np.ones(groups, dtype), np.zeros(groups, dtype)
+    made = g.add("InstanceNormalization", flat, ones, zeros, epsilon=a.eps)
+    # MXNet has one gamma and one beta for each group.
+    made = g.add("Add", g.add("Mul", made, _column(g, gamma)), _column(g, beta))
+    dynamic = [i for i in range(1, rank) if shape[i] is None]
+    if dynamic:
+        return g.add("Reshape", made, g.add("Shape", data))
+    return g.add("Reshape", made, np.array([0, *shape[1:]], np.int64))
+
+
+@converts("L2Normalization")
+def l2_normalization(g, a, data):
+    rank = g.rank(data)
+    axes = {"instance": list(range(1, rank)), "channel": [1], "spatial": list(range(2, rank))}[a.mode]
+    squares = g.add("ReduceSum", g.add("Mul", data, data), np.array(axes, np.int64), keepdims=1)
+    return g.add("Div", data, g.add("Sqrt", g.add("Add", squares, g.like(a.eps, g.dtype(data)))))
+
+
+@converts("LRN")
+def lrn(g, a, data):
+    return g.add("LRN", data, alpha=a.alpha, beta=a.beta, bias=a.knorm, size=a.nsize)
+
+
+@converts("FullyConnected")
+def fully_connected(g, a, data, weight, bias=None):
+    rank = g.rank(data)
+    bias = None if a.no_bias else bias
+    if a.flatten and rank != 2:
+        data = g.add("Flatten", data, axis=1)
+    if a.flatten or rank == 2:
+        return g.add("Gemm", data, weight, bias, transB=1)
+    made = g.add("MatMul", data, _transposed(g, weight))
+    return made if bias is None else g.add("Add", made, bias)
+
+
+@converts("Embedding")
+def embedding(g, a, data, weight):
+    return g.add("Gather", weight, g.cast(data, "int64"))
+
+
+@converts("Dropout", "_dropout")
+def dropout(g, a, data, *rest):
+    return g.add("Identity", data)
+
+
+_ACTIVATIONS = {
+    "relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh", "softrelu": "Softplus", "softsign": "Softsign",
+}  # fmt: skip
+
+
+@converts("Activation")
+def activation(g, a, data):
+    if a.act_type in _ACTIVATIONS:
+        return g.add(_ACTIVATIONS[a.act_type], data)
+    if a.act_type == "log_sigmoid":
+        return g.add("Neg", g.add("Softplus", g.add("Neg", data)))
+    if a.act_type == "mish":
+        return g.add("Mul", data, g.add("Tanh", g.add("Softplus", data)))
+    raise g.refuse(f"act_type {a.act_type!r} has no form in ONNX")
+
+
+@converts("LeakyReLU")
+def leaky_relu(g, a, data, gamma=None):
+    if a.act_type == "leaky":
+        return g.add("LeakyRelu", data, alpha=a.slope)
+    if a.act_type == "rrelu":
+        return g.add("LeakyRelu", data, alpha=(a.lower_bound + a.upper_bound) / 2)
+    if a.act_type == "elu":
+        return g.add("Elu", data, alpha=a.slope)
+    if a.act_type == "selu":
+        return g.add("Selu", data)
+    if a.act_type == "prelu":
+        rank, width = g.rank(data), g.shape(gamma)
+        if rank > 2 and len(width) == 1:
+            gamma = g.reshaped(gamma, width, (*width, *(1,) * (rank - 2)))
+        return g.add("PRelu", data, gamma)
+    return gelu(g, a, data)
+
+
+@converts("gelu")
+def gelu(g, a, data):
+    dtype = g.dtype(data)
+    erf = g.add("Erf", g.add("Mul", data, g.like(math.sqrt(0.5), dtype)))
+    half = g.add("Mul", data, g.like(0.5, dtype))
+    return g.add("Mul", half, g.add("Add", erf, g.like(1, dtype)))
+
+
+# ---------------------------------------------------------------------------------------------- softmax
+
+
+@converts("softmax", "_softmax", "softmin", "log_softmax", "_log_softmax", "_masked_softmax")
+def softmax(g, a, data, length=None):
+    kind = "LogSoftmax" if "log_softmax" in g.where.split(" ")[0] else "Softmax"
+    if "softmin" in g.where.split(" ")[0]:
+        data = _as_before(g, g.add("Neg", data), data)
+    temperature = getattr(a, "temperature", None)
+    if temperature not in (None, 1.0):
+        data = _as_before(g, g.add("Div", data, g.like(temperature, g.dtype(data))), data)
+    made = masked_softmax(g, data, length, a.axis) if length is not None else g.add(kind, data, axis=a.axis)
+    wanted = getattr(a, "dtype", None)
+    return made if wanted is None else g.cast(made, wanted, g.dtype(data))
+
+
+def masked_softmax(g, data, length, axis: int):
+    """Softmax over the first `length` places of an axis, zeros behind them; `length` lacks that axis."""
+    rank, dtype = g.rank(data), g.dtype(data)
+    axis %= rank
+    places = places_along(g, data, axis)
+    if axis != rank - 1:
+        places = g.add("Unsqueeze", places, np.arange(1, rank - axis, dtype=np.int64))
+    bound = g.add("Unsqueeze", g.cast(length, "int64"), np.array([axis], np.int64))
+    inside = g.add("Less", places, bound)
+    scores = g.add("Where", inside, data, g.like(np.finfo(dtype).min / 2, dtype))
+    return g.add("Where", inside, g.add("Softmax", scores, axis=axis), g.like(0, dtype))
+
+
+def places_along(g, data, axis: int):
+    """0, 1, 2, ... along an axis, int64."""
+    extent = g.shape(data)[axis]
+    if extent is not None:
+        return g.constant(np.arange(extent, dtype=np.int64))
+    count = g.add("Gather", g.add("Shape", data), np.int64(axis))
+    return g.add("Range", np.int64(0), count, np.int64(1))
+
+
+@converts("SoftmaxActivation")
+def softmax_activation(g, a, data):
+    if a.mode == "channel":
+        return g.add("Softmax", data, axis=1)
+    flat = g.add("Flatten", data, axis=1)
+    return g.reshaped(g.add("Softmax", flat, axis=1), (None, None), g.shape(data)) if g.rank(data) > 2 else g.add("Softmax", flat, axis=1)
+
+
+@converts("SoftmaxOutput")
+def softmax_output(g, a, data, label=None):
+    if a.multi_output or g.rank(data) == 2:
+        return g.add("Softmax", data, axis=1)
+    if a.preserve_shape:
+        return g.add("Softmax", data, axis=-1)
+    made = g.add("Softmax", g.add("Flatten", data, axis=1), axis=1)
+    return g.reshaped(made, (None, None), g.shape(data))
+
+
+@converts("LogisticRegressionOutput")
+def logistic_output(g, a, data, label=None):
+    return g.add("Sigmoid", data)
+
+
+@converts("LinearRegressionOutput", "MAERegressionOutput", "SVMOutput")
+def regression_output(g, a, data, label=None):
+    return g.add("Identity", data)
+
+
+# ---------------------------------------------------------------------------------------------- resizing
+
+
+@converts("UpSampling")
+def up_sampling(g, a, *data):
+    if a.sample_type != "nearest" or len(data) != 1:
+        raise g.refuse("only nearest up-sampling of one input is converted; bilinear is Deconvolution there")
+    return _resize(g, data[0], [a.scale, a.scale], None, "nearest", "asymmetric")
+
+
+@converts("_contrib_BilinearResize2D")
+def bilinear_resize(g, a, data, like=None):
+    height, width = g.outputs[0][0][2:]
+    if height is None or width is None:
+        if a.mode == "like":
+            sizes = g.add("Concat", _extents(g, data, 0, 2), _extents(g, like, 2, 4), axis=0)
+            return _resize(g, data, None, sizes, "linear", _corners(a))
+        raise g.refuse("the size of the result must not change from call to call")
+    sizes = g.add("Concat", _extents(g, data, 0, 2), np.array([height, width], np.int64), axis=0)
+    return _resize(g, data, None, sizes, "linear", _corners(a))
+
+
+def _corners(a) -> str:
+    return "align_corners" if a.align_corners else "half_pixel"
+
+
+def _resize(g, data, scales, sizes, mode, coordinates):
+    scales = None if scales is None else np.array([1, 1, *scales], np.float32)
+    rounding = {"nearest_mode": "floor"} if mode == "nearest" else {}
+    return g.add("Resize", data, None, scales, sizes, mode=mode, coordinate_transformation_mode=coordinates, **rounding)
+
+
+def _extents(g, data, begin: int, end: int):
+    return g.add("Shape", data, start=begin, end=end)
+
+
+def _as_before(g, name, like):
+    """Tells the builder that a tensor has shape and dtype of another one."""
+    g.known[name] = g.shape(like), g.dtype(like)
+    return name
+
+
+def _transposed(g, weight):
+    if weight in g.values:
+        return g.constant(np.ascontiguousarray(g.values[weight].T), name=g.fresh(f"{weight}_T"))
+    return g.add("Transpose", weight, perm=[1, 0])
+
+
+def _column(g, vector):
+    return g.reshaped(vector, g.shape(vector), (*g.shape(vector), 1))
+
+
+def _count(g, extents):
+    if None in extents:
+        raise g.refuse("the sum over a dynamic extent")
+    return math.prod(extents)
+
+
+def _spread(extent: int, parts: int, dtype: str) -> np.ndarray:
+    """(parts, extent): the weights of the means over parts of an axis that overlap where they do not divide it."""
+    weights = np.zeros((parts, extent), dtype)
+    for i in range(parts):
+        begin, end = i * extent // parts, -(-(i + 1) * extent // parts)
+        weights[i, begin:end] = 1 / (end - begin)
+    return weights
+
+
+__all__ = ["axes_of", "masked_softmax", "places_along"]

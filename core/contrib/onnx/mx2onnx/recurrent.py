@@ -1,0 +1,73 @@
+"""Recurrent layers: MXNet's one operator as ONNX's layers, one a level."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.contrib.onnx.mx2onnx.table import converts
+
+# mode: (ONNX's operator, order of the gates there, activation)
+_MODES = {
+    "lstm": ("LSTM", (0, 3, 1, 2), None),  # input, forget, cell, output -> input, output, forget, cell
+    "gru": ("GRU", (1, 0, 2), None),  # reset, update, new -> update, reset, new
+    "rnn_tanh": ("RNN", (0,), "Tanh"),
+    "rnn_relu": ("RNN", (0,), "Relu"),
+}
+
+
+@converts("RNN")
+def rnn(g, a, data, parameters, state, state_cell=None, sequence_length=None):
+    kind, gates, function = _MODES[a.mode]
+    if a.projection_size or a.lstm_state_clip_min is not None:
+        raise g.refuse("projections and clipped states have no form in ONNX's LSTM")
+    directions, size, dtype = 1 + a.bidirectional, a.state_size, g.dtype(data)
+    vector = g.value(parameters, "the parameters")
+    width, at = g.extent(data, 2), 0
+    weights, biases = [], []
+    for level in range(a.num_layers):
+        inputs = width if level == 0 else size * directions
+        for _ in range(directions):
+            for columns in (inputs, size):
+                count = len(gates) * size * columns
+                weights.append(_gates(vector[at : at + count].reshape(len(gates), size, columns), gates))
+                at += count
+    for _ in range(a.num_layers * directions * 2):
+        biases.append(_gates(vector[at : at + len(gates) * size].reshape(len(gates), size), gates))
+        at += len(gates) * size
+    lengths = None if sequence_length is None else g.cast(sequence_length, "int32")
+    options = {"hidden_size": size, "direction": "bidirectional" if a.bidirectional else "forward"}
+    if kind == "GRU":
+        options["linear_before_reset"] = 1
+    if function:
+        options["activations"] = [function] * directions
+    x, last, last_cell = data, [], []
+    for level in range(a.num_layers):
+        pairs = [2 * (level * directions + d) for d in range(directions)]
+        w, r = (np.stack([weights[i + k] for i in pairs]) for k in (0, 1))
+        b = np.stack([np.concatenate([biases[i], biases[i + 1]]) for i in pairs])
+        states = [_level(g, s, level, directions) for s in ((state, state_cell) if kind == "LSTM" else (state,))]
+        y, *ends = g.add(
+            kind, x, *(v.astype(dtype) for v in (w, r, b)), lengths, *states, outputs=3 if kind == "LSTM" else 2, **options
+        )
+        # (L, directions, B, H) -> (L, B, directions * H)
+        x = g.add("Reshape", g.add("Transpose", y, perm=[0, 2, 1, 3]), np.array([0, 0, directions * size], np.int64))
+        last.append(ends[0])
+        last_cell += ends[1:]
+    results = [x]
+    if a.state_outputs:
+        results += [s[0] if len(s) == 1 else g.add("Concat", *s, axis=0) for s in (last, last_cell) if s]
+    return results
+
+
+def _gates(block: np.ndarray, order) -> np.ndarray:
+    return np.ascontiguousarray(block[list(order)].reshape(-1, *block.shape[2:]))
+
+
+def _level(g, state, level: int, directions: int):
+    """The first states of a level; None, that is zeros, for states that the network made itself."""
+    if state is None or (state in g.values and not g.values[state].any()):
+        return None
+    if g.shape(state)[0] == directions:
+        return state
+    begin, end = np.array([level * directions], np.int64), np.array([(level + 1) * directions], np.int64)
+    return g.add("Slice", state, begin, end, np.array([0], np.int64))

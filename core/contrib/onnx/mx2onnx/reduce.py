@@ -1,0 +1,109 @@
+"""Sums and other reductions, orders, matrix products."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.contrib.onnx.mx2onnx.table import axes_of, converts
+
+_REDUCTIONS = {
+    "sum": "ReduceSum", "mean": "ReduceMean", "max": "ReduceMax", "min": "ReduceMin", "prod": "ReduceProd",
+    "square_sum": "ReduceSumSquare", "_np_sum": "ReduceSum", "_npi_mean": "ReduceMean", "_np_max": "ReduceMax",
+    "_np_min": "ReduceMin", "_np_prod": "ReduceProd",
+}  # fmt: skip
+
+
+@converts(*_REDUCTIONS)
+def reduction(g, a, data):
+    kind, rank = _REDUCTIONS[g.where.split(" ")[0]], g.rank(data)
+    axes = axes_of(a.axis, rank)
+    if getattr(a, "exclude", False):
+        axes = [i for i in range(rank) if i not in axes]
+    classic = "_np" not in g.where.split(" ")[0]
+    made = _reduce(g, kind, data, axes, a.keepdims)
+    # A classic array has at least one axis.
+    made = g.add("Reshape", made, np.array([1], np.int64)) if classic and not a.keepdims and len(axes) == rank else made
+    return g.cast(made, g.outputs[0][1], g.dtype(data))
+
+
+@converts("norm")
+def norm(g, a, data):
+    axes = axes_of(a.axis, g.rank(data))
+    made = _reduce(g, {1: "ReduceL1", 2: "ReduceL2"}[a.ord], data, axes, a.keepdims)
+    whole = len(axes) == g.rank(data) and not a.keepdims
+    return g.add("Reshape", made, np.array([1], np.int64)) if whole else made
+
+
+def _reduce(g, kind, data, axes, keepdims):
+    if kind == "ReduceSum":  # the axes are an input since opset 13; those of the others are attributes until 18
+        return g.add(kind, data, np.array(axes, np.int64), keepdims=int(keepdims))
+    return g.add(kind, data, axes=axes, keepdims=int(keepdims))
+
+
+@converts("argmax", "argmin", "_npi_argmax", "_npi_argmin")
+def arg_extreme(g, a, data):
+    kind = "ArgMax" if "argmax" in g.where.split(" ")[0] else "ArgMin"
+    if a.axis is None:
+        data_, axis, keep = g.add("Reshape", data, np.array([-1], np.int64)), 0, 1
+    else:
+        data_, axis, keep = data, a.axis, int(a.keepdims)
+    made = g.cast(g.add(kind, data_, axis=axis, keepdims=keep), g.outputs[0][1], "int64")
+    return g.reshaped(made, (1,), g.outputs[0][0]) if a.axis is None else made
+
+
+@converts("topk")
+def topk(g, a, data):
+    axis = axes_of(a.axis, g.rank(data))[0]
+    count = a.k or g.extent(data, axis)
+    values, places = g.add("TopK", data, np.array([count], np.int64), outputs=2, axis=axis, largest=int(not a.is_ascend))
+    if a.ret_typ == "mask":
+        raise g.refuse("ret_typ 'mask' has no form in ONNX")
+    if a.ret_typ == "value":
+        return values
+    places = g.cast(places, a.dtype, "int64")
+    return places if a.ret_typ == "indices" else [values, places]
+
+
+@converts("sort", "argsort")
+def sort(g, a, data):
+    axis = axes_of(a.axis, g.rank(data))[0]
+    count = g.add("Gather", g.add("Shape", data), np.array([axis], np.int64))
+    values, places = g.add("TopK", data, count, outputs=2, axis=axis, largest=int(not a.is_ascend))
+    return g.cast(places, a.dtype, "int64") if g.where.startswith("argsort") else values
+
+
+@converts("cumsum")
+def cumsum(g, a, data):
+    if a.axis is None:
+        data = g.add("Reshape", data, np.array([-1], np.int64))
+    made = g.add("CumSum", data, np.int64(a.axis or 0))
+    return made if a.dtype is None else g.cast(made, a.dtype, g.outputs[0][1])
+
+
+@converts("batch_dot", "_matmul", "_linalg_gemm2")
+def batch_dot(g, a, left, right):
+    left, right = (_flipped(g, x, t) for x, t in ((left, a.transpose_a), (right, a.transpose_b)))
+    made = g.add("MatMul", left, right)
+    alpha = getattr(a, "alpha", 1.0)
+    return made if alpha == 1 else g.add("Mul", made, g.like(alpha, g.outputs[0][1]))
+
+
+@converts("_npi_matmul")
+def matmul(g, a, left, right):
+    return g.add("MatMul", left, right)
+
+
+@converts("dot")
+def dot(g, a, left, right):
+    if g.rank(left) > 2 or g.rank(right) > 2:
+        if g.rank(right) > 2 or a.transpose_a or a.transpose_b:
+            raise g.refuse("dot of arrays of more than two axes")
+        return g.add("MatMul", left, right)
+    left, right = (_flipped(g, x, t) for x, t in ((left, a.transpose_a), (right, a.transpose_b)))
+    made = g.add("MatMul", left, right)
+    return g.add("Reshape", made, np.array([1], np.int64)) if g.outputs[0][0] == (1,) else made
+
+
+def _flipped(g, name, flip: bool):
+    rank = g.rank(name)
+    return g.add("Transpose", name, perm=[*range(rank - 2), rank - 1, rank - 2]) if flip and rank > 1 else name

@@ -1,0 +1,275 @@
+"""Shapes, parts and indices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.contrib.onnx.mx2onnx.table import axes_of, converts
+
+_LAST = np.iinfo(np.int64).max
+
+
+def _ints(*values) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+@converts("Reshape", "_npi_reshape", "_npx_reshape", "reshape_like", "_reshape_to")
+def reshape(g, a, data, like=None):
+    after = g.outputs[0][0]
+    if like is not None and sum(n is None for n in after) > 1 and getattr(a, "lhs_begin", None) is None:
+        return g.add("Reshape", data, g.add("Shape", like))
+    return g.reshaped(data, g.shape(data), after)
+
+
+@converts("Flatten")
+def flatten(g, a, data):
+    return g.add("Flatten", data, axis=1)
+
+
+@converts("expand_dims")
+def expand_dims(g, a, data):
+    return g.add("Unsqueeze", data, _ints(a.axis))
+
+
+@converts("squeeze")
+def squeeze(g, a, data):
+    shape = g.shape(data)
+    axes = axes_of(a.axis, len(shape)) if a.axis is not None else [i for i, n in enumerate(shape) if n == 1]
+    return g.add("Squeeze", data, _ints(*axes))
+
+
+@converts("transpose")
+def transpose(g, a, data):
+    rank = g.rank(data)
+    return g.add("Transpose", data, perm=[i % rank for i in a.axes] if a.axes else list(range(rank))[::-1])
+
+
+@converts("SwapAxis")
+def swap_axes(g, a, data):
+    order = list(range(g.rank(data)))
+    order[a.dim1], order[a.dim2] = order[a.dim2], order[a.dim1]
+    return g.add("Transpose", data, perm=order)
+
+
+@converts("Concat")
+def concat(g, a, *data):
+    return g.add("Concat", *data, axis=a.dim)
+
+
+@converts("stack")
+def stack(g, a, *data):
+    axis = a.axis % (g.rank(data[0]) + 1)
+    return g.add("Concat", *[g.add("Unsqueeze", x, _ints(axis)) for x in data], axis=axis)
+
+
+@converts("SliceChannel")
+def slice_channel(g, a, data):
+    parts = g.add("Split", data, outputs=a.num_outputs, axis=a.axis)
+    parts = [parts] if a.num_outputs == 1 else parts
+    return [g.add("Squeeze", p, _ints(a.axis)) for p in parts] if a.squeeze_axis else parts
+
+
+@converts("_split_v2")
+def split(g, a, data):
+    axis, extent = a.axis, g.extent(data, a.axis)
+    if a.sections:
+        ends = [(i + 1) * extent // a.sections for i in range(a.sections)]
+    else:
+        ends = [*[i for i in a.indices if i > 0], extent]
+    sizes = np.diff([0, *ends]).astype(np.int64)
+    parts = g.add("Split", data, sizes, outputs=len(sizes), axis=axis)
+    parts = [parts] if len(sizes) == 1 else parts
+    return [g.add("Squeeze", p, _ints(axis)) for p in parts] if a.squeeze_axis else parts
+
+
+@converts("slice_axis")
+def slice_axis(g, a, data):
+    end = _LAST if a.end is None else a.end
+    return g.add("Slice", data, _ints(a.begin), _ints(end), _ints(a.axis))
+
+
+@converts("slice", "_slice_view")
+def slice_(g, a, data):
+    steps = [*(a.step or ()), *[None] * len(a.begin)][: len(a.begin)]
+    steps = [1 if s is None else s for s in steps]
+    begins = [(0 if s > 0 else -1) if b is None else b for b, s in zip(a.begin, steps)]
+    ends = [(_LAST if s > 0 else -_LAST) if e is None else e for e, s in zip(a.end, steps)]
+    return g.add("Slice", data, _ints(*begins), _ints(*ends), _ints(*range(len(begins))), _ints(*steps))
+
+
+@converts("slice_like")
+def slice_like(g, a, data, like):
+    axes = axes_of(a.axes or None, g.rank(data))
+    shape = g.shape(like)
+    if all(shape[i] is not None for i in axes):
+        ends = _ints(*(shape[i] for i in axes))
+    else:
+        ends = g.add("Gather", g.add("Shape", like), _ints(*axes))
+    return g.add("Slice", data, _ints(*[0] * len(axes)), ends, _ints(*axes))
+
+
+@converts("reverse")
+def reverse(g, a, data):
+    axes = axes_of(a.axis, g.rank(data))
+    ones = [-1] * len(axes)
+    return g.add("Slice", data, _ints(*ones), _ints(*[-_LAST] * len(axes)), _ints(*axes), _ints(*ones))
+
+
+@converts("tile")
+def tile(g, a, data):
+    rank, reps = g.rank(data), tuple(a.reps)
+    if len(reps) > rank:
+        data = g.add("Unsqueeze", data, _ints(*range(len(reps) - rank)))
+    return g.add("Tile", data, _ints(*(1,) * (rank - len(reps)), *reps))
+
+
+@converts("repeat")
+def repeat(g, a, data):
+    shape = g.shape(data)
+    if a.axis is None:
+        data, shape, axis = g.add("Reshape", data, _ints(-1)), (None,), 0
+    else:
+        axis = a.axis % len(shape)
+    longer = g.add("Unsqueeze", data, _ints(axis + 1))
+    tiled = g.add("Tile", longer, _ints(*[1] * (axis + 1), a.repeats, *[1] * (len(shape) - axis - 1)))
+    before = (*shape[: axis + 1], a.repeats, *shape[axis + 1 :])
+    return g.reshaped(tiled, before, g.outputs[0][0])
+
+
+@converts("broadcast_to", "broadcast_axis", "broadcast_like", "_broadcast_from")
+def broadcast(g, a, data, like=None):
+    after, before = g.outputs[0][0], g.shape(data)
+    if like is not None and None in after:
+        if getattr(a, "lhs_axes", None) is not None:
+            raise g.refuse("axes are given, and an extent is dynamic")
+        return g.add("Expand", data, g.add("Shape", like))
+    # 1 leaves an extent as it is
+    before = (*(1,) * (len(after) - len(before)), *before)
+    return g.add("Expand", data, _ints(*(1 if n is None or n == m else n for n, m in zip(after, before, strict=True))))
+
+
+@converts("Pad")
+def pad(g, a, data):
+    width = a.pad_width
+    mode = {"constant": "constant", "edge": "edge", "reflect": "reflect"}[a.mode]
+    value = g.like(a.constant_value, g.dtype(data)) if mode == "constant" else None
+    return g.add("Pad", data, _ints(*width[::2], *width[1::2]), value, mode=mode)
+
+
+@converts("depth_to_space")
+def depth_to_space(g, a, data):
+    return g.add("DepthToSpace", data, blocksize=a.block_size)
+
+
+@converts("space_to_depth")
+def space_to_depth(g, a, data):
+    return g.add("SpaceToDepth", data, blocksize=a.block_size)
+
+
+@converts("shape_array")
+def shape_array(g, a, data):
+    return g.add("Shape", data)
+
+
+@converts("size_array")
+def size_array(g, a, data):
+    return g.add("Reshape", g.add("Size", data), _ints(1))
+
+
+@converts("zeros_like", "ones_like", "full_like")
+def constant_like(g, a, data):
+    value = {"zeros_like": 0, "ones_like": 1}.get(g.where.split(" ")[0], getattr(a, "fill_value", 0))
+    dtype = g.outputs[0][1]
+    tensor = g.onnx.numpy_helper.from_array(np.array([value], dtype))
+    return g.add("ConstantOfShape", g.add("Shape", data), value=tensor)
+
+
+@converts("_contrib_arange_like")
+def arange_like(g, a, data):
+    dtype = g.outputs[0][1]
+    shape = g.shape(data)
+    if a.repeat != 1:
+        raise g.refuse("repeat is not 1")
+    known = shape if a.axis is None else (shape[a.axis],)
+    if None not in known:
+        count = int(np.prod(known))
+        places = g.constant((a.start + a.step * np.arange(count)).astype(dtype), name=g.fresh(g.hint))
+        g.used.add(places)
+        return g.reshaped(places, (count,), g.outputs[0][0]) if a.axis is None else g.add("Identity", places)
+    count = g.add("Size", data) if a.axis is None else g.add("Gather", g.add("Shape", data), np.int64(a.axis))
+    places = g.cast(g.add("Range", np.int64(0), count, np.int64(1)), dtype, "int64")
+    places = g.add("Add", g.add("Mul", places, g.like(a.step, dtype)), g.like(a.start, dtype))
+    return g.add("Reshape", places, g.add("Shape", data)) if a.axis is None else places
+
+
+# ---------------------------------------------------------------------------------------------- indices
+
+
+@converts("take")
+def take(g, a, data, indices):
+    axis = a.axis % g.rank(data)
+    places = g.cast(indices, "int64")
+    extent = g.shape(data)[axis]
+    if a.mode == "clip" and extent is not None:
+        places = g.add("Clip", places, np.int64(0), np.int64(extent - 1))
+    elif a.mode == "wrap" and extent is not None:
+        places = g.add("Mod", places, np.int64(extent))
+    return g.add("Gather", data, places, axis=axis)
+
+
+@converts("gather_nd")
+def gather_nd(g, a, data, indices):
+    rank = g.rank(indices)
+    places = g.add("Transpose", g.cast(indices, "int64"), perm=[*range(1, rank), 0])
+    return g.add("GatherND", data, places)
+
+
+@converts("one_hot")
+def one_hot(g, a, indices):
+    values = np.array([a.off_value, a.on_value], a.dtype)
+    return g.add("OneHot", g.cast(indices, "int64"), np.int64(a.depth), values, axis=-1)
+
+
+@converts("pick")
+def pick(g, a, data, index):
+    axis = axes_of(a.axis, g.rank(data))[0]
+    places = g.cast(index, "int64")
+    places = g.add("Clip", places, np.int64(0), np.int64(g.extent(data, axis) - 1))
+    if g.rank(index) < g.rank(data):
+        places = g.add("Unsqueeze", places, _ints(axis))
+    made = g.add("GatherElements", data, places, axis=axis)
+    return made if a.keepdims else g.add("Squeeze", made, _ints(axis))
+
+
+@converts("SequenceMask")
+def sequence_mask(g, a, data, length=None):
+    if not a.use_sequence_length or length is None:
+        return g.add("Identity", data)
+    from core.contrib.onnx.mx2onnx.neural import places_along
+
+    rank = g.rank(data)
+    places = places_along(g, data, a.axis)
+    inside = g.add("Less", g.add("Unsqueeze", places, _ints(1 - a.axis)), g.add("Unsqueeze", g.cast(length, "int64"), _ints(a.axis)))
+    if rank > 2:
+        inside = g.add("Unsqueeze", inside, _ints(*range(2, rank)))
+    return g.add("Where", inside, data, g.like(a.value, g.dtype(data)))
+
+
+@converts("SequenceReverse")
+def sequence_reverse(g, a, data, length=None):
+    if not a.use_sequence_length or length is None:
+        return g.add("Slice", data, _ints(-1), _ints(-_LAST), _ints(0), _ints(-1))
+    return g.add("ReverseSequence", data, g.cast(length, "int64"), time_axis=0, batch_axis=1)
+
+
+@converts("SequenceLast")
+def sequence_last(g, a, data, length=None):
+    if not a.use_sequence_length or length is None:
+        return g.add("Gather", data, np.int64(-1), axis=a.axis)
+    if a.axis != 0:
+        data = g.add("Transpose", data, perm=[1, 0, *range(2, g.rank(data))])
+    last = g.add("Sub", g.cast(length, "int64"), np.int64(1))
+    places = g.add("Unsqueeze", last, _ints(0, *range(2, g.rank(data) + 0)))
+    rest = g.add("Concat", _ints(1, 1), g.add("Shape", g.add("Gather", data, np.int64(0), axis=0), start=1), axis=0)
+    places = g.add("Expand", places, rest)
+    return g.add("Squeeze", g.add("GatherElements", data, places, axis=0), _ints(0))

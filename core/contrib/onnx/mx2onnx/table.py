@@ -1,0 +1,153 @@
+"""The table of conversions: what each operator is in ONNX, and the builder that conversions write to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import numpy as np
+
+from core.base import MXNetError
+
+OPSET = 17
+CONVERSIONS: dict[str, Callable] = {}
+
+Name = str  # of a tensor in the ONNX graph
+Extents = tuple[int | None, ...]  # None: differs from call to call
+
+
+def converts(*operators: str) -> Callable[[Callable], Callable]:
+    """Decorates the conversion of operators: `function(g, a, *inputs)` gets the builder, the attributes and the names of
+    the inputs (None where an optional one is missing), adds nodes, and gives the name of its output or a list."""
+
+    def enter(function):
+        for name in operators:
+            if name in CONVERSIONS:
+                raise ValueError(f"{name} has a conversion already")
+            CONVERSIONS[name] = function
+        return function
+
+    return enter
+
+
+class Builder:
+    """Nodes and constants of an ONNX graph in the making."""
+
+    def __init__(self, onnx):
+        self.onnx = onnx
+        self.nodes: list = []
+        self.values: dict[Name, np.ndarray] = {}  # constants, whether used or not
+        self.known: dict[Name, tuple[Extents, str]] = {}
+        self.used: set[Name] = set()
+        self._taken: set[Name] = set()
+        self.where, self.hint = "", ""  # the node that is converted: for messages, for names
+        self.outputs: list[tuple[Extents, str]] = []  # what it gives
+
+    # ------------------------------------------------------------------ what conversions ask
+
+    def shape(self, name: Name) -> Extents:
+        """The extents of a tensor of the original graph."""
+        if name in self.values:
+            return self.values[name].shape
+        if name not in self.known:
+            raise self.refuse("its shape is not known")
+        return self.known[name][0]
+
+    def rank(self, name: Name) -> int:
+        """The number of axes of a tensor of the original graph."""
+        return len(self.shape(name))
+
+    def extent(self, name: Name, axis: int) -> int:
+        """An extent that must not change from call to call."""
+        value = self.shape(name)[axis]
+        if value is None:
+            raise self.refuse(f"axis {axis} of its input is dynamic, but its conversion needs a fixed extent")
+        return value
+
+    def dtype(self, name: Name) -> str:
+        """The dtype of a tensor of the original graph."""
+        return self.values[name].dtype.name if name in self.values else self.known[name][1]
+
+    def value(self, name: Name, what: str) -> np.ndarray:
+        """The value of a tensor that must be constant."""
+        if name not in self.values:
+            raise self.refuse(f"{what} must be constant, that is, follow from parameters alone")
+        return self.values[name]
+
+    def refuse(self, why: str) -> MXNetError:
+        """The error for a node that has no form in ONNX."""
+        return MXNetError(f"cannot convert {self.where} to ONNX: {why}")
+
+    # ------------------------------------------------------------------ what conversions do
+
+    def add(self, kind: str, *inputs, outputs: int = 1, **attrs):
+        """A node; inputs are names, None (left out) or arrays and numbers (constants). The name of its output, or a list."""
+        names = ["" if x is None else x if isinstance(x, str) else self.constant(x) for x in inputs]
+        while names and not names[-1]:
+            names.pop()
+        self.used.update(names)
+        made = [self.fresh(self.hint or kind) for _ in range(outputs)]
+        attrs = {key: value for key, value in attrs.items() if value is not None}
+        self.nodes.append(self.onnx.helper.make_node(kind, names, made, name=made[0], **attrs))
+        return made[0] if outputs == 1 else made
+
+    def constant(self, value, dtype: str | None = None, name: str = "constant") -> Name:
+        """The name of a constant."""
+        array = np.asarray(value, dtype)
+        if dtype is None and array.dtype == np.float64 and not isinstance(value, np.ndarray):
+            array = array.astype(np.float32)
+        for other, held in self.values.items():  # small constants are shared
+            if array.size <= 8 and held.dtype == array.dtype and held.shape == array.shape and (held == array).all():
+                if other.startswith("constant"):
+                    return other
+        name = self.fresh(name)
+        self.values[name] = array
+        return name
+
+    def like(self, number, dtype: str) -> Name:
+        """A number as a constant of a dtype."""
+        return self.constant(np.asarray(number, dtype))
+
+    def cast(self, name: Name, dtype: str, before: str | None = None) -> Name:
+        """The tensor in another dtype; itself where it has it."""
+        if (before or self.dtype(name)) == dtype:
+            return name
+        return self.add("Cast", name, to=self.code(dtype))
+
+    def code(self, dtype: str) -> int:
+        """ONNX's number of a dtype."""
+        if dtype == "bfloat16":
+            return self.onnx.TensorProto.BFLOAT16
+        return self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+
+    def reshaped(self, name: Name, before: Extents, after: Extents) -> Name:
+        """The tensor in another shape, of which any number of extents may be dynamic where they are those of the input."""
+        if tuple(before) == tuple(after) and None not in after:
+            return name
+        target = [-1 if n is None else n for n in after]
+        for axis, n in enumerate(after):
+            if target.count(-1) > 1 and n is None and axis < len(before) and before[axis] is None:
+                target[axis] = 0  # as it is in the input
+        if target.count(-1) > 1:
+            raise self.refuse(f"{before} cannot be brought into {after}: more than one extent follows from the input")
+        return self.add("Reshape", name, np.array(target, np.int64))
+
+    def fresh(self, hint: str) -> Name:
+        """A name that no tensor has."""
+        name, count = hint, 0
+        while name in self._taken:
+            count += 1
+            name = f"{hint}_{count}"
+        self._taken.add(name)
+        return name
+
+
+def axes_of(axis, rank: int) -> list[int]:
+    """Axes as non-negative ints; None is all of them."""
+    if axis is None or axis == ():
+        return list(range(rank))
+    return [a % rank for a in ((axis,) if isinstance(axis, int) else axis)]
+
+
+def namespace(attrs: dict) -> SimpleNamespace:
+    return SimpleNamespace(**attrs)
