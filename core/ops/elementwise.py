@@ -13,6 +13,7 @@ from core.ops.registry import (
     Operator,
     composite,
     gradient,
+    infer,
     make_pointwise,
     operator,
     pointwise,
@@ -262,6 +263,12 @@ def _(_, attrs):
     if kind in ("leaky", "elu"):
         return TABLE["_leaky_relu" if kind == "leaky" else "_elu"], {"slope": attrs["slope"]}
     return (TABLE[kind], {}) if kind == "gelu" else None
+
+
+@infer(leaky)
+def _(shapes, attrs):
+    if attrs["act_type"] == "prelu" and shapes["gamma"] is None:
+        shapes["gamma"] = (shapes["data"][1] if len(shapes["data"]) > 1 else 1,)
 
 
 # ----------------------------------------------------------------------------------------------

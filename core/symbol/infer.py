@@ -41,7 +41,9 @@ def shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[str, Sha
     ]
 
 
-def arrays(entries: list[Entry], given: dict[str, Shape], dtypes: dict[str, str]) -> dict[tuple[int, int], tuple[Shape, str]]:
+def arrays(
+    entries: list[Entry], given: dict[str, Shape], dtypes: dict[str, str]
+) -> dict[tuple[int, int], tuple[Shape, str]]:
     """(shape, dtype) of everything that the graph computes, by (id of the node, output); what stays unknown is left out."""
     nodes = graph.order(entries)
     types = dict(dtypes)

@@ -10,16 +10,16 @@ from core.contrib.onnx.mx2onnx.neural import places_along
 from core.contrib.onnx.mx2onnx.table import converts
 
 
-def _part(g, x, heads: int, parts: int, part: int):
-    """(L, B, heads * parts * D) -> (B * heads, L, D) of one part, and D."""
+def _part(g, x, heads: int, parts: int, part: int, order=(1, 0, 2)):
+    """(L, B, heads * parts * D) -> (B * heads, L, D) of one part (or these axes in another order), and D."""
     size = g.extent(x, -1) // (heads * parts)
     split = g.add("Reshape", x, np.array([0, -1, parts, size], np.int64))
-    return g.add("Transpose", g.add("Gather", split, np.int64(part), axis=2), perm=[1, 0, 2]), size
+    return g.add("Transpose", g.add("Gather", split, np.int64(part), axis=2), perm=list(order)), size
 
 
 def _scores(g, query, size: int, key, dtype: str):
-    query = g.add("Div", query, g.like(math.sqrt(size), dtype))
-    return g.add("MatMul", query, g.add("Transpose", key, perm=[0, 2, 1]))
+    """Products of queries (B, L, D) with keys (B, D, L), scaled."""
+    return g.add("MatMul", g.add("Div", query, g.like(math.sqrt(size), dtype)), key)
 
 
 def _merged(g, x, width: int):
@@ -30,7 +30,7 @@ def _merged(g, x, width: int):
 @converts("_contrib_interleaved_matmul_selfatt_qk")
 def selfatt_qk(g, a, projections):
     query, size = _part(g, projections, a.heads, 3, 0)
-    key, _ = _part(g, projections, a.heads, 3, 1)
+    key, _ = _part(g, projections, a.heads, 3, 1, order=(1, 2, 0))
     return _scores(g, query, size, key, g.dtype(projections))
 
 
@@ -43,7 +43,7 @@ def selfatt_valatt(g, a, projections, attention):
 @converts("_contrib_interleaved_matmul_encdec_qk")
 def encdec_qk(g, a, queries, projections):
     query, size = _part(g, queries, a.heads, 1, 0)
-    key, _ = _part(g, projections, a.heads, 2, 0)
+    key, _ = _part(g, projections, a.heads, 2, 0, order=(1, 2, 0))
     return _scores(g, query, size, key, g.dtype(queries))
 
 

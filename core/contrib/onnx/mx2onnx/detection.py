@@ -12,7 +12,9 @@ from core.ndarray import array
 @converts("_contrib_MultiBoxPrior")
 def multi_box_prior(g, a, data):
     extents = [g.extent(data, axis) for axis in (2, 3)]
-    made = sym.contrib.MultiBoxPrior(sym.var("data"), **vars(a)).eval(data=array(np.zeros((1, 1, *extents), np.float32)))
+    made = sym.contrib.MultiBoxPrior(sym.var("data"), **vars(a)).eval(
+        data=array(np.zeros((1, 1, *extents), np.float32))
+    )
     return g.add("Identity", made[0].asnumpy())
 
 
@@ -53,7 +55,12 @@ def box_decode(g, a, data, anchors):
         if a.clip > 0:
             change = g.add("Min", change, g.like(a.clip, dtype))
         sizes.append(g.add("Mul", g.add("Mul", g.add("Exp", change), extent), g.like(0.5, dtype)))
-    corners = [g.add("Sub", cx, sizes[0]), g.add("Sub", cy, sizes[1]), g.add("Add", cx, sizes[0]), g.add("Add", cy, sizes[1])]
+    corners = [
+        g.add("Sub", cx, sizes[0]),
+        g.add("Sub", cy, sizes[1]),
+        g.add("Add", cx, sizes[0]),
+        g.add("Add", cy, sizes[1]),
+    ]
     return g.add("Concat", *corners, axis=-1)
 
 

@@ -51,7 +51,9 @@ def export_model(sym, params, in_shapes=None, in_types=np.float32, onnx_file_pat
     in_types = in_types if input_type is None else input_type
     names = [n for n in inputs_of(symbol) if n not in arrays]
     shapes = _by_name("in_shapes", names, _shapes(in_shapes))
-    types = _by_name("in_types", names, list(in_types) if isinstance(in_types, (list, tuple)) else [in_types] * len(names))
+    types = _by_name(
+        "in_types", names, list(in_types) if isinstance(in_types, (list, tuple)) else [in_types] * len(names)
+    )
     types = {name: dtype_name(dtype) for name, dtype in types.items()}
     free = _free_axes(symbol, arrays, shapes, types, names, dynamic, dynamic_input_shapes)
     model = _Conversion(onnx, symbol, arrays, shapes, types, free, verbose).model()
@@ -86,31 +88,46 @@ def params_of(given) -> dict[str, np.ndarray]:
     if not isinstance(given, Mapping):
         raise TypeError(f"params are arrays by name or the path of a .params file, given {type(given).__name__}")
     return {
-        name.removeprefix("arg:").removeprefix("aux:"): value.asnumpy() if isinstance(value, NDArray) else np.asarray(value)
+        name.removeprefix("arg:").removeprefix("aux:"): value.asnumpy()
+        if isinstance(value, NDArray)
+        else np.asarray(value)
         for name, value in given.items()
     }
 
 
 def inputs_of(symbol: Symbol) -> list[str]:
     """Names of the variables that matter for inference."""
-    return [n.name for n in graph.order(_inference(symbol)) if n.op is None]
+    entries = _inference(symbol)
+    labels = _labels(entries)
+    return [n.name for n in graph.order(entries) if n.op is None and id(n) not in labels]
 
 
 # ----------------------------------------------------------------------------------------------
 
 
 def _inference(symbol: Symbol) -> list:
-    """The graph without what feeds labels."""
+    """The graph with variables in place of what feeds labels."""
     made: dict[int, Node] = {}
     for node in graph.order(symbol._entries):
         if node.op is None:
             made[id(node)] = node
             continue
-        pairs = list(zip(node.slots, node.inputs, strict=True))
-        kept = [(s, e) for s, e in pairs if not (s in _TRAINING and node.op.name.endswith("Output"))]
-        twin = made[id(node)] = node.with_inputs([(made[id(p)], k) for _, (p, k) in kept])
-        twin.slots = tuple(s for s, _ in kept)
+        inputs = [
+            (Node(None, f"{node.name}_{slot}", {}), 0) if _trains(node, slot) else (made[id(p)], k)
+            for slot, (p, k) in zip(node.slots, node.inputs, strict=True)
+        ]
+        made[id(node)] = node.with_inputs(inputs)
     return [(made[id(node)], k) for node, k in symbol._entries]
+
+
+def _labels(entries: list) -> set[int]:
+    """Ids of the variables that `_inference` put in."""
+    nodes = [n for n in graph.order(entries) if n.op is not None]
+    return {id(p) for n in nodes for slot, (p, _) in zip(n.slots, n.inputs, strict=True) if _trains(n, slot)}
+
+
+def _trains(node: Node, slot: str) -> bool:
+    return slot in _TRAINING and node.op.name.endswith("Output")
 
 
 def _shapes(given) -> list:
@@ -174,7 +191,9 @@ def varied(shapes: dict, free: dict[tuple[str, int], str]) -> dict:
     """The shapes with the free extents changed, those of one name alike."""
     labels = list(dict.fromkeys(free.values()))
     return {
-        name: tuple(n + 1 + labels.index(free[name, axis]) if (name, axis) in free else n for axis, n in enumerate(shape))
+        name: tuple(
+            n + 1 + labels.index(free[name, axis]) if (name, axis) in free else n for axis, n in enumerate(shape)
+        )
         for name, shape in shapes.items()
     }
 
@@ -189,6 +208,7 @@ class _Conversion:
         known = {n: a.shape for n, a in arrays.items()}
         dtypes = {**{n: a.dtype.name for n, a in arrays.items()}, **types}
         self.found = infer.arrays(self.entries, known | shapes, dtypes)
+        self.labels = _labels(self.entries)
         self.base, self.second = dict(self.found), {}
         if free:  # what changes with the free extents is dynamic
             other = self.second = infer.arrays(self.entries, known | varied(shapes, free), dtypes)
@@ -217,16 +237,18 @@ class _Conversion:
             for n, shape in self.shapes.items()
         ]
         results = [
-            helper.make_tensor_value_info(rename[n], g.code(dtype), self._labels(rename[n], entry))
+            helper.make_tensor_value_info(rename[n], g.code(dtype), self._extents(rename[n], entry))
             for (n, _, dtype), entry in zip(outputs, self.entries, strict=True)
         ]
-        constants = [self.onnx.numpy_helper.from_array(np.ascontiguousarray(v), n) for n, v in g.values.items() if n in g.used]
+        constants = [
+            self.onnx.numpy_helper.from_array(np.asarray(v, order="C"), n) for n, v in g.values.items() if n in g.used
+        ]
         made = helper.make_graph(g.nodes, "network", inputs, results, constants)
         return helper.make_model(
             made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=_IR_VERSION, producer_name="gluon-triton"
         )
 
-    def _labels(self, name: str, entry) -> list:
+    def _extents(self, name: str, entry) -> list:
         """The extents of an output: numbers, and names that it shares with the inputs whose extents it follows."""
         place = id(entry[0]), entry[1]
         changed = varied(self.shapes, self.free)
@@ -241,7 +263,7 @@ class _Conversion:
             g.values[name] = self.arrays[node.name]
         elif node.name in self.shapes:
             g.known[name] = self.found[id(node), 0]
-        else:
+        elif id(node) not in self.labels:
             raise MXNetError(f"variable {node.name!r} is neither among params nor an input with a shape")
         return [name]
 
@@ -279,7 +301,9 @@ class _Conversion:
         """A node on constants alone, computed now."""
         g = self.builder
         attrs = dict(node.parsed)
-        if not given and 0 in attrs.get("shape", ()):  # a first state whose batch is not known: one row, which broadcasts
+        if not given and 0 in attrs.get(
+            "shape", ()
+        ):  # a first state whose batch is not known: one row, which broadcasts
             attrs["shape"] = tuple(n or 1 for n in attrs["shape"])
 
         def make(op, _):

@@ -259,7 +259,11 @@ def softmax_activation(g, a, data):
     if a.mode == "channel":
         return g.add("Softmax", data, axis=1)
     flat = g.add("Flatten", data, axis=1)
-    return g.reshaped(g.add("Softmax", flat, axis=1), (None, None), g.shape(data)) if g.rank(data) > 2 else g.add("Softmax", flat, axis=1)
+    return (
+        g.reshaped(g.add("Softmax", flat, axis=1), (None, None), g.shape(data))
+        if g.rank(data) > 2
+        else g.add("Softmax", flat, axis=1)
+    )
 
 
 @converts("SoftmaxOutput")

@@ -47,7 +47,13 @@ def rnn(g, a, data, parameters, state, state_cell=None, sequence_length=None):
         b = np.stack([np.concatenate([biases[i], biases[i + 1]]) for i in pairs])
         states = [_level(g, s, level, directions) for s in ((state, state_cell) if kind == "LSTM" else (state,))]
         y, *ends = g.add(
-            kind, x, *(v.astype(dtype) for v in (w, r, b)), lengths, *states, outputs=3 if kind == "LSTM" else 2, **options
+            kind,
+            x,
+            *(v.astype(dtype) for v in (w, r, b)),
+            lengths,
+            *states,
+            outputs=3 if kind == "LSTM" else 2,
+            **options,
         )
         # (L, directions, B, H) -> (L, B, directions * H)
         x = g.add("Reshape", g.add("Transpose", y, perm=[0, 2, 1, 3]), np.array([0, 0, directions * size], np.int64))

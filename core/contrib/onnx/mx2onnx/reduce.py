@@ -55,7 +55,9 @@ def arg_extreme(g, a, data):
 def topk(g, a, data):
     axis = axes_of(a.axis, g.rank(data))[0]
     count = a.k or g.extent(data, axis)
-    values, places = g.add("TopK", data, np.array([count], np.int64), outputs=2, axis=axis, largest=int(not a.is_ascend))
+    values, places = g.add(
+        "TopK", data, np.array([count], np.int64), outputs=2, axis=axis, largest=int(not a.is_ascend)
+    )
     if a.ret_typ == "mask":
         raise g.refuse("ret_typ 'mask' has no form in ONNX")
     if a.ret_typ == "value":

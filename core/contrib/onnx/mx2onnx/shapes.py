@@ -249,7 +249,11 @@ def sequence_mask(g, a, data, length=None):
 
     rank = g.rank(data)
     places = places_along(g, data, a.axis)
-    inside = g.add("Less", g.add("Unsqueeze", places, _ints(1 - a.axis)), g.add("Unsqueeze", g.cast(length, "int64"), _ints(a.axis)))
+    inside = g.add(
+        "Less",
+        g.add("Unsqueeze", places, _ints(1 - a.axis)),
+        g.add("Unsqueeze", g.cast(length, "int64"), _ints(a.axis)),
+    )
     if rank > 2:
         inside = g.add("Unsqueeze", inside, _ints(*range(2, rank)))
     return g.add("Where", inside, data, g.like(a.value, g.dtype(data)))
@@ -266,10 +270,7 @@ def sequence_reverse(g, a, data, length=None):
 def sequence_last(g, a, data, length=None):
     if not a.use_sequence_length or length is None:
         return g.add("Gather", data, np.int64(-1), axis=a.axis)
-    if a.axis != 0:
+    if a.axis == 0:
         data = g.add("Transpose", data, perm=[1, 0, *range(2, g.rank(data))])
-    last = g.add("Sub", g.cast(length, "int64"), np.int64(1))
-    places = g.add("Unsqueeze", last, _ints(0, *range(2, g.rank(data) + 0)))
-    rest = g.add("Concat", _ints(1, 1), g.add("Shape", g.add("Gather", data, np.int64(0), axis=0), start=1), axis=0)
-    places = g.add("Expand", places, rest)
-    return g.add("Squeeze", g.add("GatherElements", data, places, axis=0), _ints(0))
+    last = g.add("Unsqueeze", g.add("Sub", g.cast(length, "int64"), np.int64(1)), _ints(1))
+    return g.add("GatherND", data, last, batch_dims=1)

@@ -1,0 +1,214 @@
+"""Reads ONNX files: checks, the walk over the graph, and what callers get."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+
+import numpy as np
+
+from core.base import MXNetError
+from core.contrib.onnx import package
+from core.contrib.onnx.onnx2mx.table import CONVERSIONS, Network
+from core.ndarray import array
+from core.symbol import Group, Symbol
+
+for _family in ("elementwise", "layers", "shapes", "recurrent"):
+    importlib.import_module(f"core.contrib.onnx.onnx2mx.{_family}")
+
+
+def import_model(model_file) -> tuple[Symbol, dict, dict]:
+    """(symbol, arg_params, aux_params) of an ONNX file.
+
+    MXNetError where the file is damaged, or holds an operator that is not in the table, by name. Nothing in the file is
+    executed, and data outside of it are not read.
+    """
+    model, path = _loaded(model_file), os.fspath(model_file)
+    try:
+        return _converted(model, path)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        if isinstance(error, MXNetError):
+            raise
+        raise MXNetError(f"{path!r} is damaged: {error!r}") from None
+
+
+def get_model_metadata(model_file) -> dict[str, list[tuple[str, tuple]]]:
+    """Names and shapes of what a network takes and gives; 0 stands for an extent that may vary.
+
+    {"input_tensor_data": [(name, shape), ...], "output_tensor_data": [...]}
+    """
+    graph = _loaded(model_file).graph
+    own = {tensor.name for tensor in graph.initializer}
+    return {
+        "input_tensor_data": [(v.name, _shape(v)) for v in graph.input if v.name not in own],
+        "output_tensor_data": [(v.name, _shape(v)) for v in graph.output],
+    }
+
+
+def import_to_gluon(model_file, ctx):
+    """The network of an ONNX file as a `SymbolBlock` on `ctx` (a context or a list)."""
+    SymbolBlock = importlib.import_module("gluon").SymbolBlock  # the floor above, on request
+    from core import symbol as sym
+
+    network, arguments, states = import_model(model_file)
+    inputs = [name for name, _ in get_model_metadata(model_file)["input_tensor_data"] if name in network.list_inputs()]
+    block = SymbolBlock(network, [sym.var(name) for name in inputs])
+    for name, value in {**arguments, **states}.items():
+        parameter = block.params[name]
+        parameter.shape = value.shape
+        parameter.dtype = value.dtype
+        parameter.initialize(ctx=ctx)
+        parameter.set_data(value)
+    return block
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+def _loaded(path):
+    """The parsed file; MXNetError names it and the offset where it is damaged."""
+    onnx = package()
+    name = os.fspath(path)
+    try:
+        with open(name, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise MXNetError(f"cannot open {name!r}: {error.strerror or error}") from error
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+    except Exception as error:  # the classes differ from one version of protobuf to another
+        raise MXNetError(f"{name!r}: not an ONNX file ({error}), at byte {_damage(data)} of {len(data)}") from None
+    if not model.graph.node and not model.graph.output:
+        raise MXNetError(f"{name!r}: the file holds no ONNX graph (at byte 0 of {len(data)})")
+    return model
+
+
+def _damage(data: bytes) -> int:
+    """Where the fields of a protobuf message stop making sense."""
+    at = 0
+    while at < len(data):
+        start = at
+        tag, at = _varint(data, at)
+        kind = None if tag is None else tag & 7
+        if kind == 0:
+            value, at = _varint(data, at)
+            tag = tag if value is not None else None
+        elif kind in (1, 5):
+            at += 8 if kind == 1 else 4
+        elif kind == 2:
+            length, at = _varint(data, at)
+            tag = tag if length is not None else None
+            at += length or 0
+        else:
+            tag = None
+        if tag is None or at > len(data):
+            return start
+    return len(data)
+
+
+def _varint(data: bytes, at: int) -> tuple[int | None, int]:
+    value = 0
+    for k in range(10):
+        if at + k >= len(data):
+            break
+        value |= (data[at + k] & 0x7F) << 7 * k
+        if data[at + k] < 0x80:
+            return value, at + k + 1
+    return None, at
+
+
+def _shape(value) -> tuple:
+    return tuple(d.dim_value for d in value.type.tensor_type.shape.dim)
+
+
+def _converted(model, path: str):
+    onnx = package()
+    versions = [o.version for o in model.opset_import if o.domain in ("", "ai.onnx")]
+    graph = model.graph
+    network = Network(versions[0] if versions else 1)
+    for tensor in graph.initializer:
+        network.constant(tensor.name, _array(onnx, tensor, path))
+    own = set(network.constants)
+    for value in graph.input:
+        if value.name not in own:
+            network.input(value.name, value.type.tensor_type.elem_type, _shape(value))
+    for i, node in enumerate(graph.node):
+        where = f"{path!r}: node {i} ({node.op_type} {node.name or ', '.join(node.output)!r})"
+        if node.domain not in ("", "ai.onnx") or node.op_type not in CONVERSIONS | {"Constant": None}:
+            raise MXNetError(f"{where}: this operator is not converted; known are {', '.join(sorted(CONVERSIONS))}")
+        attrs = {a.name: _attribute(onnx, a, path) for a in node.attribute}
+        if node.op_type == "Constant":
+            network.constant(node.output[0], _constant(attrs, where))
+            continue
+        network.where, network.name = where, node.name or (node.output[0] if node.output else "")
+        network.outputs = len(node.output)
+        missing = [n for n in node.input if n and n not in network.values]
+        if missing:
+            raise MXNetError(f"{where}: it reads {', '.join(missing)}, which nothing before it makes")
+        given = [network.values[n] if n else None for n in node.input]
+        try:
+            results = CONVERSIONS[node.op_type](network, attrs, *given)
+        except (TypeError, KeyError, ValueError, IndexError, ArithmeticError, OverflowError) as error:
+            if isinstance(error, MXNetError):
+                raise
+            raise MXNetError(f"{where}: its inputs or attributes do not fit: {error!r}") from None
+        results = results if isinstance(results, list) else [results]
+        network.values.update((n, r) for n, r in zip(node.output, results) if n)
+    heads = [v.name for v in graph.output]
+    lost = [n for n in heads if n not in network.values]
+    if lost or not heads:
+        raise MXNetError(f"{path!r}: nothing makes the outputs {', '.join(lost) or '(there are none)'}")
+    symbols = [network.symbol(network.values[n]) for n in heads]
+    symbol = symbols[0] if len(symbols) == 1 else Group(symbols)
+    arguments, states = set(symbol.list_arguments()), set(symbol.list_auxiliary_states())
+    values = {n: v for n, v in network.used.items() if n in arguments | states}
+    arrays = {n: array(v, dtype=v.dtype) for n, v in values.items()}
+    return (
+        symbol,
+        {n: a for n, a in arrays.items() if n in arguments},
+        {n: a for n, a in arrays.items() if n in states},
+    )
+
+
+def _constant(attrs: dict, where: str) -> np.ndarray:
+    for key, dtype in (("value", None), ("value_float", np.float32), ("value_floats", np.float32),
+                       ("value_int", np.int64), ("value_ints", np.int64)):  # fmt: skip
+        if key in attrs:
+            return np.asarray(attrs[key], dtype)
+    raise MXNetError(f"{where}: a constant of numbers is needed, given {', '.join(attrs) or 'nothing'}")
+
+
+def _attribute(onnx, attribute, path: str):
+    kind = onnx.AttributeProto
+    if attribute.type == kind.TENSOR:
+        return _array(onnx, attribute.t, path)
+    value = onnx.helper.get_attribute_value(attribute)
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if attribute.type in (kind.INTS, kind.FLOATS):
+        return tuple(value)
+    return [v.decode(errors="replace") for v in value] if attribute.type == kind.STRINGS else value
+
+
+def _array(onnx, tensor, path: str) -> np.ndarray:
+    """The value of a tensor, whose data are inside the file and as many as its shape says."""
+    where = f"{path!r}: tensor {tensor.name!r}"
+    if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
+        raise MXNetError(f"{where} keeps its data in another file, which is not read; store them inside the model")
+    count = math.prod(tensor.dims) if all(d >= 0 for d in tensor.dims) else -1
+    try:
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
+    except (KeyError, ValueError, TypeError):
+        raise MXNetError(f"{where} is of the unknown type {tensor.data_type}") from None
+    size = sum(
+        len(getattr(tensor, f)) for f in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
+    )
+    held = len(tensor.raw_data) // max(1, dtype.itemsize) if tensor.HasField("raw_data") else size
+    if dtype.kind in "OUS" or held != count:
+        raise MXNetError(f"{where} of shape {tuple(tensor.dims)} and type {dtype} holds {held} numbers, not {count}")
+    try:
+        return np.array(onnx.numpy_helper.to_array(tensor))
+    except (ValueError, TypeError, OverflowError) as error:
+        raise MXNetError(f"{where} is damaged: {error}") from None
