@@ -8,8 +8,9 @@ from __future__ import annotations
 import importlib
 
 _HOMES = {
-    "export_model": "mx2onnx", "get_operator_support": "mx2onnx",
-    "import_model": "onnx2mx", "get_model_metadata": "onnx2mx", "import_to_gluon": "onnx2mx",
+    "export_model": "core.contrib.onnx.mx2onnx", "get_operator_support": "core.contrib.onnx.mx2onnx",
+    "import_model": "core.contrib.onnx.onnx2mx", "get_model_metadata": "core.contrib.onnx.onnx2mx",
+    "import_to_gluon": "gluon.contrib.onnx",
 }  # fmt: skip
 
 
@@ -18,7 +19,7 @@ def __getattr__(name: str):
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(importlib.import_module(_HOMES[name]), name)
 
 
 def __dir__():

@@ -46,23 +46,6 @@ def get_model_metadata(model_file) -> dict[str, list[tuple[str, tuple]]]:
     }
 
 
-def import_to_gluon(model_file, ctx):
-    """The network of an ONNX file as a `SymbolBlock` on `ctx` (a context or a list)."""
-    SymbolBlock = importlib.import_module("gluon").SymbolBlock  # the floor above, on request
-    from core import symbol as sym
-
-    network, arguments, states = import_model(model_file)
-    inputs = [name for name, _ in get_model_metadata(model_file)["input_tensor_data"] if name in network.list_inputs()]
-    block = SymbolBlock(network, [sym.var(name) for name in inputs])
-    for name, value in {**arguments, **states}.items():
-        parameter = block.params[name]
-        parameter.shape = value.shape
-        parameter.dtype = value.dtype
-        parameter.initialize(ctx=ctx)
-        parameter.set_data(value)
-    return block
-
-
 # ----------------------------------------------------------------------------------------------
 
 
