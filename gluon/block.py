@@ -400,7 +400,7 @@ class HybridBlock(Block):
 
     def _clear_cached_op(self):
         """Forgets what was compiled: blocks call it, by this name, when what they compute changes."""
-        self._called_with = ()
+        self._compiled, self._called_with = None, ()
 
     def register_child(self, block, name=None):
         """Makes a `HybridBlock` a child; other blocks cannot be traced and are refused."""

@@ -46,6 +46,7 @@ from gluoncv.model_zoo.segbase import MultiEvalModel, SegBaseModel, SegEvalModel
 from gluoncv.model_zoo.shufflenet import ShuffleNetV1, ShuffleNetV2
 from gluoncv.model_zoo.ssd import SSD, custom_ssd, get_ssd
 from gluoncv.model_zoo.xception import Xception65, Xception71
+from gluoncv.model_zoo.yolo import YOLOV3, custom_yolov3, get_yolov3
 
 
 def __getattr__(name):
