@@ -42,13 +42,16 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
         if inputs[0] is None and op.inputs[0] not in op.optional:
             raise TypeError(f"{op.name}: input {op.inputs[0]!r} is missing. {op.signature()}")
     if op.composite:
-        if op.shortcut is not None and out is None:
+        if op.shortcut is not None and out is None and tracer is None:
             target = op.shortcut(inputs, attrs)
             if target is not None:
                 return apply(target[0], inputs[:1], target[1], kind)
         if op.infer is not None and any(getattr(x, "_is_placeholder", False) for x in inputs):
             _materialise(op, inputs, attrs)
-        result = op.function(*inputs, **_context_attrs(op, attrs, inputs))
+        if tracer is None:
+            result = op.function(*inputs, **_context_attrs(op, attrs, inputs))
+        else:
+            result = tracer.composite(op, inputs, attrs, _context_attrs(op, attrs, inputs))
         return result if out is None else assign(op, out, result)
     try:
         tensors = [None if x is None else x._data for x in inputs]

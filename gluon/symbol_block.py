@@ -7,6 +7,7 @@ import ast
 from core import ndarray as nd
 from core import symbol
 from core.dtypes import dtype_type
+from core.graph.symbols import symbols
 from core.symbol import graph
 from core.symbol.infer import BY_NUMBER
 from gluon.block import HybridBlock, _leaves, _operators_for
@@ -107,17 +108,37 @@ def export(block: HybridBlock, path: str, epoch: int = 0, inputs=(True,)) -> tup
 
     inputs: as in `trace`. Parameters must be initialised.
     """
-    out = trace(block, inputs)
+    constants = {}
+    if _styled_forward(block):
+        out, constants = _traced(block)
+    else:
+        out = trace(block, inputs)
     states, names = set(out.list_auxiliary_states()), set(out.list_inputs())
     arrays = {
         f"{'aux' if name in states else 'arg'}:{name}": parameter._reduce()
         for name, parameter in block.collect_params().items()
         if name in names
     }
+    arrays.update((f"arg:{name}", array.as_nd_ndarray()) for name, array in constants.items())
     symbol_file, params_file = f"{path}-symbol.json", f"{path}-{epoch:04d}.params"
     out.save(symbol_file)
     nd.save(params_file, arrays)
     return symbol_file, params_file
+
+
+def _styled_forward(block: HybridBlock) -> bool:
+    """Whether the block or one inside defines `forward` on arrays, which symbols cannot be passed through."""
+    own = block._defines_forward and not isinstance(block, SymbolBlock)
+    return own or any(_styled_forward(child) for child in block._children.values())
+
+
+def _traced(block: HybridBlock) -> tuple[symbol.Symbol, dict]:
+    """The symbol of the block's last compiled signature, and the arrays of the constants in it."""
+    found = block._compiled.whole().graph
+    count = len(found.inputs)
+    names = ["data"] if count == 1 else [f"data{i}" for i in range(count)]
+    held = {id(a): p.var() for p in block.collect_params().values() if p._data is not None for a in p._data}
+    return symbols(found, names, held)
 
 
 def _shared_start(names: list[str]) -> int:

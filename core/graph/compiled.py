@@ -30,6 +30,7 @@ class Compiled:
         self._function, self._parameters, self.flags = function, parameters, flags or {}
         self._plans: dict[tuple, Plan | Untraceable] = {}
         self._seen, self._arrays = -1, []
+        self._example: tuple = ()
         self._lock = threading.RLock()
 
     def __call__(self, *args, variant=None):
@@ -52,8 +53,19 @@ class Compiled:
         self._look_again()
         return self._plans.get(key) or self._plan(key, args)
 
+    def whole(self) -> Traced:
+        """The graph of a call like the last one that was compiled, in terms of the operators that it called.
+
+        MXNetError where it cannot be traced."""
+        try:
+            with autograd.predict_mode():
+                return trace(self._function, self._example, False, self._parameters(), whole=True)
+        except Untraceable as reason:
+            raise MXNetError(f"the block has no graph that could be written to a file: {reason}") from reason
+
     def _plan(self, key: tuple, args: tuple):
         with self._lock:
+            self._example = _without_memory(args)
             if key not in self._plans:
                 try:
                     traced = trace(self._function, args, state.recording, self._parameters())
@@ -233,6 +245,20 @@ def _signature(args: Sequence, leaves: list[NDArray], recording: bool) -> list:
         else:
             key.append((type(x), x))
     return key
+
+
+def _without_memory(args: Sequence):
+    """The arguments with arrays of the same shapes that hold nothing."""
+    kind = list if isinstance(args, list) else tuple
+    return kind(_nothing(x) for x in args)
+
+
+def _nothing(x):
+    if isinstance(x, (list, tuple)):
+        return _without_memory(x)
+    if isinstance(x, NDArray) and x.stype == "default":
+        return type(x)._wrap(storage.meta_like(x._data), x._ctx)
+    return x
 
 
 def _filled(template, outputs: list[NDArray], leaves: list[NDArray], plan: Plan):

@@ -42,13 +42,14 @@ class Slot(int):
     same = False
 
 
-def trace(function: Callable, args: tuple, record: bool, parameters=()) -> Traced:
+def trace(function: Callable, args: tuple, record: bool, parameters=(), whole: bool = False) -> Traced:
     """The graph of `function(*args)`; `args` may nest arrays in lists and tuples.
 
     record: whether gradients are wanted, for those arrays (given, or met inside) that autograd tracks. parameters: arrays
-    whose values are not to be read either, for they change. MXNetError names the line where the function reads a value; Untraceable where a shape depends on one.
+    whose values are not to be read either, for they change. whole: whether composites become nodes, as files want them,
+    rather than the primitives that they are made of. MXNetError names the line where the function reads a value; Untraceable where a shape depends on one.
     """
-    tracer = Tracer(parameters)
+    tracer = Tracer(parameters, whole)
     before = state.tracer, state.recording
     state.tracer, state.recording = tracer, record
     try:
@@ -65,8 +66,8 @@ def trace(function: Callable, args: tuple, record: bool, parameters=()) -> Trace
 class Tracer:
     """Takes down what operators are applied to; `core.imperative` calls it while `autograd.state.tracer` is set."""
 
-    def __init__(self, parameters=()):
-        self.graph = Graph()
+    def __init__(self, parameters=(), whole: bool = False):
+        self.graph, self._whole = Graph(), whole
         self._unreadable = set(map(id, parameters))
         self._values: dict[int, Value] = {}  # by id of the tensor (or what a kernel reserves), which the value keeps
         self._twins: dict[int, NDArray] = {}  # traced arrays, by id of the array from outside that they stand for
@@ -98,12 +99,27 @@ class Tracer:
         for k, array in enumerate(outputs):
             if not array._data.is_meta:
                 array._data = storage.meta_like(array._data)
-            elif id(array._data) in self._values:  # an operator that gives its input as it is
+            elif id(array._data) in self._values:  # the input as it is, or what a primitive of a composite gave
                 array._data = array._data.view(array._data.shape)
             node.outputs.append(self._made(array._data, array._ctx, type(array), node, k))
         if reserve is not None:
             node.outputs.append(self._made(reserve, ctx, None, node, len(outputs), opaque=True))
         self.graph.nodes.append(node)
+
+    def composite(self, op: Operator, inputs: list, attrs: dict, context_attrs: dict):
+        """What a composite gives: its primitives are taken down, or, for files, itself."""
+        graph = self.graph
+        count = len(graph.nodes)
+        result = op.function(*inputs, **context_attrs)
+        if not self._whole:
+            return result
+        inputs = self.twins(inputs)
+        if any(x is not None and id(x._data) not in self._values for x in inputs):
+            return result  # an input got its shape inside
+        del graph.nodes[count:]
+        outputs = result if isinstance(result, (list, tuple)) else [result]
+        self.record(op, inputs, attrs, outputs, None, outputs is not result)
+        return result
 
     def write(self, target: NDArray, source: NDArray) -> None:
         """`target[:] = source`: from here on the target stands for the source's value."""
@@ -264,3 +280,37 @@ def _line_of_user() -> str | None:
         text = linecache.getline(frame.f_code.co_filename, line).strip()
         return f"{frame.f_code.co_filename}:{line}, in {frame.f_code.co_name}: {text}"
     return None
+
+
+def symbol_of_tape(x: NDArray):
+    """The recorded computation of an array as a Symbol; arrays from outside are variables `var0`, `var1`, ..."""
+    from core import symbol
+    from core.symbol.graph import Node as SymbolNode
+
+    if type(x._entry) is not tuple:
+        raise MXNetError("the array is not the result of a recorded computation")
+    made: dict[int, object] = {}
+    variables: dict[object, tuple] = {}
+
+    def variable(leaf):
+        """One for each marked array, and one for each use of an array that is not."""
+        name = f"var{len(variables)}"
+        return variables.setdefault(name if leaf is None else id(leaf), symbol.var(name)._entries[0])
+
+    for node in reversed(autograd._order([x._entry[0]], {})):
+        if node.op is None or node.op.user_rule is not None:
+            raise MXNetError("the computation holds a compiled block or a function of the user, which are no operators")
+        entries = []
+        for parent, shape in zip(node.parents, node.shapes, strict=True):
+            if shape is None:
+                continue
+            entries.append((made[id(parent[0])], parent[1]) if type(parent) is tuple else variable(parent))
+        made[id(node)] = SymbolNode(
+            node.op, f"{node.op.name.lower().lstrip('_')}{len(made)}", {}, entries, _declared(node.op, node.attrs)
+        )
+    return symbol.Symbol([(made[id(x._entry[0])], x._entry[1])])
+
+
+def _declared(op: Operator, attrs: dict) -> dict:
+    """Attributes that belong to the operator, without what a call adds."""
+    return {key: value for key, value in attrs.items() if key in op.attrs}

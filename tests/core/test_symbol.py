@@ -244,8 +244,9 @@ def test_export_and_import(tmp_path):
     x = mx.nd.array(_rng().standard_normal((2, 3, 8, 8)))
     with pytest.raises(mx.MXNetError, match="hybridize"):
         net.export(str(tmp_path / "n"))
-    net.hybridize()
     expected = net(x)
+    net.hybridize()
+    np.testing.assert_allclose(net(x).asnumpy(), expected.asnumpy(), rtol=1e-5, atol=1e-6)
     files = net.export(str(tmp_path / "n"), epoch=7)
     assert [f.rpartition("/")[2] for f in files] == ["n-symbol.json", "n-0007.params"]
     block = gluon.SymbolBlock.imports(files[0], ["data"], files[1])

@@ -465,3 +465,94 @@ def test_networks(name):
     eager = net(x).asnumpy()
     net.hybridize()
     np.testing.assert_allclose(net(x).asnumpy(), eager, rtol=1e-4, atol=1e-5)
+
+
+def test_several_contexts():
+    class Scaled(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.dense = nn.Dense(4, in_units=3)
+            self.weight = gluon.Parameter("weight", shape=(4,))
+
+        def forward(self, x):
+            return self.dense(x) * self.weight.data(x.context)
+
+    net = Scaled()
+    net.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
+    net.hybridize()
+    x = array(2, 3)
+    results = []
+    for ctx in (mx.cpu(0), mx.cpu(1)):
+        with autograd.record():
+            y = net(x.as_in_context(ctx))
+        y.backward()
+        assert y.context == ctx
+        results.append((y.asnumpy(), net.weight.grad(ctx).asnumpy()))
+    np.testing.assert_array_equal(results[0][0], results[1][0])
+    np.testing.assert_array_equal(results[0][1], results[1][1])
+
+
+def test_export_of_blocks_that_define_forward(tmp_path):
+    class Scaled(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.dense = nn.Dense(6, activation="relu")
+            self.drop = nn.Dropout(0.5)
+            self.weight = gluon.Parameter("weight", shape=(6,))
+
+        def forward(self, x):
+            y = self.drop(self.dense(x) * self.weight.data())
+            return [y[:, 1:4] + mx.np.array([1.0, 2, 3]), y[0], y[..., None, ::2]]
+
+    mx.util.set_np()
+    try:
+        net = Scaled()
+        net.initialize()
+        net.hybridize()
+        x = mx.np.array(RNG.standard_normal((2, 5)).astype("float32"))
+        expected = net(x)
+        files = net.export(str(tmp_path / "net"))
+        found = gluon.SymbolBlock.imports(files[0], ["data"], files[1])(x)
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(a.asnumpy(), b.asnumpy())
+    finally:
+        mx.util.reset_np()
+
+
+def test_symbol_of_a_recorded_computation():
+    x, one = array(3), mx.nd.ones((3,))
+    x.attach_grad()
+    with autograd.record():
+        y = x * x + 2 * x
+        z = y * one
+    symbol = autograd.get_symbol(y)
+    assert symbol.list_arguments() == ["var0"]
+    np.testing.assert_allclose(symbol.eval(var0=x)[0].asnumpy(), y.asnumpy())
+    assert len(autograd.get_symbol(z).list_arguments()) == 2
+
+
+def test_trained_steps_equal_eager_ones():
+    def steps(active):
+        mx.random.seed(11)
+        np.random.seed(11)
+        net = LAYERS["lenet"][0]()
+        net.initialize(mx.init.Xavier())
+        data, label = mx.nd.random.uniform(shape=(4, 3, 9, 9)), mx.nd.array([0, 1, 2, 1])
+        net(data)
+        net.hybridize(active, static_alloc=True)
+        loss = gluon.loss.SoftmaxCrossEntropyLoss()
+        loss.hybridize(active)
+        trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01})
+        mx.random.seed(5)
+        found = []
+        for _ in range(4):
+            with autograd.record():
+                value = loss(net(data), label)
+            value.backward()
+            trainer.step(4)
+            found.append(value.asnumpy())
+        return found, [p.data().asnumpy() for p in net.collect_params().values()]
+
+    (losses, weights), (compiled_losses, compiled_weights) = steps(False), steps(True)
+    for eager, compiled in zip(losses + weights, compiled_losses + compiled_weights, strict=True):
+        np.testing.assert_array_equal(compiled, eager)
