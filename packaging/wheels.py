@@ -1,0 +1,41 @@
+"""The build backend: setuptools, and stubs of the operator table (core/stubs.py) in every wheel.
+
+Only a wheel needs the project's own dependencies at build time, because the table has to be imported for it; a source
+distribution and an editable install do not.
+"""
+
+import sys
+import tomllib
+from pathlib import Path
+
+from setuptools import build_meta
+from setuptools.build_meta import (
+    build_editable,
+    build_sdist,
+    get_requires_for_build_editable,
+    get_requires_for_build_sdist,
+    prepare_metadata_for_build_editable,
+    prepare_metadata_for_build_wheel,
+)
+
+__all__ = [
+    "build_editable", "build_sdist", "build_wheel", "get_requires_for_build_editable", "get_requires_for_build_sdist",
+    "get_requires_for_build_wheel", "prepare_metadata_for_build_editable", "prepare_metadata_for_build_wheel",
+]  # fmt: skip
+
+
+def get_requires_for_build_wheel(config_settings=None):
+    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return [*build_meta.get_requires_for_build_wheel(config_settings), *project["dependencies"]]
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    sys.path.insert(0, str(Path.cwd()))
+    from core.stubs import write
+
+    stubs = write(Path.cwd())
+    try:
+        return build_meta.build_wheel(wheel_directory, config_settings, metadata_directory)
+    finally:
+        for stub in stubs:
+            stub.unlink()
