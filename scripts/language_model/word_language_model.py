@@ -1,0 +1,152 @@
+"""Trains a word language model: an LSTM (Zaremba, Sutskever and Vinyals, 2014), or with --weight_dropout an AWD LSTM
+(Merity, Keskar and Socher, 2017).
+
+    python scripts/language_model/word_language_model.py --data-dir ../shared/data --dataset sherlockholmes
+
+The perplexity of a text is exp of the mean loss of a word; words outside of the vocabulary count as one, <unk>. Where
+WikiText-2 has no training part, the first nine tenths of its valid part are trained on and the last tenth is the
+dev part: such perplexities compare with each other, and not with those published for WikiText-2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import core as mx
+import gluonnlp as nlp
+from core import autograd
+from gluon import Trainer
+from gluon.loss import SoftmaxCrossEntropyLoss
+from scripts.common.environment import checksums
+from scripts.common.run import Run, add_run_arguments
+
+EOS = "<eos>"
+
+
+def main(argv: list[str] | None = None) -> dict:
+    args = parse_args(argv)
+    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    parts, files = corpora(args.data_dir, args.dataset)
+    run = Run("language_model", args, data=checksums(files))
+    parts = {name: words[: args.words] for name, words in parts.items()}
+    counter = nlp.data.count_tokens(parts["train"])
+    vocab = nlp.Vocab(counter, min_freq=args.min_freq, padding_token=None, bos_token=None, eos_token=EOS)
+    run.record.put(vocabulary=len(vocab), words={name: len(words) for name, words in parts.items()})
+    batches = {
+        name: nlp.data.batchify.CorpusBPTTBatchify(vocab, args.bptt, size, last_batch="discard")(words)
+        for (name, words), size in zip(parts.items(), (args.batch_size, 10, 10), strict=True)
+    }
+    net = network(args, len(vocab))
+    net.initialize(mx.init.Xavier(), ctx=context)
+    schedule = mx.lr_scheduler.CosineScheduler(args.epochs * len(batches["train"]), base_lr=args.lr, final_lr=0)
+    trainer = Trainer(net.collect_params(), args.optimizer, {"lr_scheduler": schedule, "wd": args.wd})
+
+    for epoch in run.epochs(args.epochs, net, trainer):
+        metrics = {"loss": train(net, run.progress(batches["train"], f"epoch {epoch}"), trainer, args, context)}
+        metrics["dev_perplexity"] = perplexity(net, batches["dev"], context)
+        run.epoch_done(epoch, metrics, samples=len(parts["train"]))
+    return run.finish("dev_perplexity", test_perplexity=perplexity(net, batches["test"], context))
+
+
+def corpora(folder: Path, dataset: str) -> tuple[dict[str, list[str]], list[Path]]:
+    """The words of the parts "train", "dev" and "test", with <eos> at the end of each line, and the files read."""
+    folder = folder / dataset
+    if dataset == "sherlockholmes":
+        files = [folder / f"sherlockholmes.{part}.txt" for part in ("train", "valid", "test")]
+    else:
+        files = [folder / f"wiki.{part}.tokens" for part in ("train", "valid", "test")]
+    read = [list(nlp.data.CorpusDataset(str(f), flatten=True, eos=EOS)) for f in files if f.exists()]
+    if len(read) == 2:
+        (text, test), cut = read, len(read[0]) * 9 // 10
+        read = [text[:cut], text[cut:], test]
+    return dict(zip(("train", "dev", "test"), read, strict=True)), [f for f in files if f.exists()]
+
+
+def network(args: argparse.Namespace, words: int):
+    """The model, which also gives what AR and TAR penalise."""
+    sizes = (args.model, words, args.emsize, args.nhid, args.nlayers)
+    if args.weight_dropout:
+        drops = {"drop_h": args.dropout_h, "drop_i": args.dropout_i, "drop_e": args.dropout_e}
+        return nlp.model.train.AWDRNN(*sizes, args.tied, args.dropout, args.weight_dropout, **drops)
+    return nlp.model.train.StandardRNN(*sizes, args.dropout, args.tied)
+
+
+def train(net, batches, trainer, args: argparse.Namespace, context) -> float:
+    """One pass over the text; the mean cross-entropy of a word, without the penalties."""
+    loss_function = SoftmaxCrossEntropyLoss()
+    ar = nlp.loss.ActivationRegularizationLoss(args.alpha)
+    tar = nlp.loss.TemporalActivationRegularizationLoss(args.beta)
+    parameters = [p for p in net.collect_params().values() if p.grad_req != "null"]
+    total, state = 0.0, net.begin_state(batch_size=args.batch_size, ctx=context)
+    for data, target in batches:
+        data, target = data.as_in_context(context), target.as_in_context(context)
+        with autograd.record():
+            scores, state, raw, dropped = net(data, state)
+            loss = loss_function(scores.reshape((-3, -1)), target.reshape((-1,))).mean()
+            objective = loss + ar(*dropped) + tar(*raw) if args.weight_dropout else loss
+        objective.backward()
+        state = _detach(state)
+        nlp.utils.clip_grad_global_norm(parameters, args.clip)
+        trainer.step(1)
+        total += float(loss.asscalar())
+    return total / len(batches)
+
+
+def perplexity(net, batches, context) -> float:
+    """exp of the mean cross-entropy of a word of the text."""
+    loss_function, total = SoftmaxCrossEntropyLoss(), 0.0
+    state = net.begin_state(batch_size=batches[0][0].shape[1], ctx=context)
+    for data, target in batches:
+        scores, state, *_ = net(data.as_in_context(context), state)
+        target = target.as_in_context(context).reshape((-1,))
+        total += float(loss_function(scores.reshape((-3, -1)), target).mean().asscalar())
+    return math.exp(total / len(batches))
+
+
+def _detach(state):
+    return [_detach(s) for s in state] if isinstance(state, list | tuple) else state.detach()
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir", type=Path, required=True, help="folder that holds the folder of the data set")
+    parser.add_argument(
+        "--dataset", choices=("wikitext-2", "sherlockholmes"), default="wikitext-2", help="what to read"
+    )
+    parser.add_argument(
+        "--model", choices=("rnn_relu", "rnn_tanh", "lstm", "gru"), default="lstm", help="kind of cells"
+    )
+    parser.add_argument("--emsize", type=int, default=200, help="length of word vectors (default: %(default)s)")
+    parser.add_argument("--nhid", type=int, default=200, help="units of a layer (default: %(default)s)")
+    parser.add_argument("--nlayers", type=int, default=2, help="recurrent layers (default: %(default)s)")
+    parser.add_argument("--tied", action="store_true", help="words are scored with their vectors")
+    parser.add_argument("--dropout", type=float, default=0.4, help="of what layers give (default: %(default)s)")
+    parser.add_argument("--dropout_h", type=float, default=0.2, help="between layers, AWD (default: %(default)s)")
+    parser.add_argument("--dropout_i", type=float, default=0.65, help="of word vectors, AWD (default: %(default)s)")
+    parser.add_argument("--dropout_e", type=float, default=0.1, help="of whole words, AWD (default: %(default)s)")
+    parser.add_argument("--weight_dropout", type=float, default=0.0, help="above 0: AWD LSTM (default: %(default)s)")
+    parser.add_argument("--alpha", type=float, default=2.0, help="of AR, AWD (default: %(default)s)")
+    parser.add_argument("--beta", type=float, default=1.0, help="of TAR, AWD (default: %(default)s)")
+    parser.add_argument("--optimizer", default="adam", help="(default: %(default)s)")
+    parser.add_argument("--lr", type=float, default=3e-3, help="first rate, falls to zero (default: %(default)s)")
+    parser.add_argument("--wd", type=float, default=1.2e-6, help="weight decay (default: %(default)s)")
+    parser.add_argument("--clip", type=float, default=0.25, help="longest gradient (default: %(default)s)")
+    parser.add_argument("--epochs", type=int, default=10, help="passes over the text (default: %(default)s)")
+    parser.add_argument("--batch_size", type=int, default=20, help="texts side by side (default: %(default)s)")
+    parser.add_argument("--bptt", type=int, default=35, help="words that gradients go back (default: %(default)s)")
+    parser.add_argument("--min_freq", type=int, default=1, help="of words in the vocabulary (default: %(default)s)")
+    parser.add_argument("--words", type=int, help="use only the first so many words of each part")
+    parser.add_argument("--gpu", type=int, help="train on this GPU (default: CPU)")
+    add_run_arguments(parser, run="")
+    args = parser.parse_args(argv)
+    args.run = args.run or f"{'awd_' if args.weight_dropout else ''}{args.model}_{args.dataset}".replace("-", "_")
+    return args
+
+
+if __name__ == "__main__":
+    main()
