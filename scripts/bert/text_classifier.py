@@ -6,7 +6,7 @@ On disk it is a folder: `net.params`, `vocab.json`, `model.json`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import core as mx
@@ -35,7 +35,10 @@ class TextClassifier:
             **{"dropout": dropout} | settings,
         )
         self.net = nlp.model.BERTClassifier(bert, num_classes=len(labels) or 1, dropout=dropout)
-        self._transform = nlp.data.BERTSentenceTransform(nlp.data.BERTTokenizer(vocab), max_len, pad=False, pair=False)
+        tokenizer = nlp.data.BERTTokenizer(vocab)
+        self._transforms = [
+            nlp.data.BERTSentenceTransform(tokenizer, max_len, pad=False, pair=pair) for pair in (False, True)
+        ]
 
     @classmethod
     def load(cls, folder: Path, ctx: mx.Context) -> TextClassifier:
@@ -53,13 +56,9 @@ class TextClassifier:
         write_bytes(folder / "vocab.json", self.vocab.to_json().encode())
         write_bytes(folder / "model.json", json.dumps(self.description, indent=1).encode())
 
-    def inputs(self, texts: Iterable[tuple[str, ...]]) -> list[tuple]:
+    def inputs(self, texts: Iterable[Sequence[str]]) -> list[tuple]:
         """Of each text, or pair of texts: token indices, their number, segment indices."""
-        transformed = []
-        for sample in texts:
-            self._transform._pair = len(sample) == 2
-            transformed.append(self._transform(sample))
-        return transformed
+        return [self._transforms[len(text) == 2](text) for text in texts]
 
     def batches(self, samples: list[tuple], batch_size: int, *, shuffle: bool) -> DataLoader:
         """Batches of samples `(*inputs, label)`, in which texts of similar length are together."""

