@@ -7,7 +7,7 @@ from core.base import MXNetError, nearest
 from core.context import current_context
 from core.dtypes import dtype_name
 from core.ndarray import NDArray, zeros
-from core.symbol import graph
+from core.symbol import graph, infer
 
 
 class Executor:
@@ -28,6 +28,8 @@ class Executor:
         self.aux_dict = _by_name("aux_states", states, aux_states, required=True)
         self.grad_dict = _by_name("args_grad", names, args_grad, required=False)
         self._grad_req = _requests(names, grad_req)
+        shapes = {name: array.shape for name, array in (self.arg_dict | self.aux_dict).items()}
+        self._entries = infer.closed(symbol._entries, shapes)
         self.outputs: list[NDArray] = []
         self._recorded: list[NDArray] | None = None
         self._watch: Watch | None = None
@@ -67,7 +69,7 @@ class Executor:
                     autograd.mark_variables(values[name], grad, self._grad_req[name])
         watch = self._watch if self._watch is not None and self._watch.active() else None
         with autograd.record(True) if is_train else autograd.pause():
-            outputs = graph.run(self._symbol._entries, values, self._ctx, NDArray, watch and watch.forward)
+            outputs = graph.run(self._entries, values, self._ctx, NDArray, watch and watch.forward)
         self._recorded = outputs if is_train else None
         self.outputs = [output.detach() for output in outputs]
         return self.outputs

@@ -205,14 +205,14 @@ def apply(node: Node, inputs: Sequence, make: Callable) -> Sequence:
     if not node.inputs:
         result = make(node.op, node.parsed)
     else:
-        if node.op.infer is not None and any(_is_open(parent) for parent, _ in node.inputs):
+        if node.op.infer is not None and any(is_open(parent) for parent, _ in node.inputs):
             inputs = _closed(node, inputs, make)
         arguments = node.arguments(inputs)
         result = type(arguments[0])._apply_operator(node.op, arguments, node.parsed, None)
     return result if isinstance(result, (list, tuple)) else (result,)
 
 
-def _is_open(node: Node) -> bool:
+def is_open(node: Node) -> bool:
     """Whether a node makes an array with an extent of 0, which in MXNet says: find out. First states are so."""
     return node.op is not None and not node.inputs and 0 in node.parsed.get("shape", ())
 
@@ -223,7 +223,7 @@ def _closed(node: Node, inputs: Sequence, make: Callable) -> list:
     shapes.update((slot, x.shape) for slot, x in zip(node.slots, inputs, strict=True))
     node.op.infer(shapes, node.parsed)
     return [
-        make(parent.op, {**parent.parsed, "shape": shapes[slot]}) if _is_open(parent) else x
+        make(parent.op, {**parent.parsed, "shape": shapes[slot]}) if is_open(parent) else x
         for slot, (parent, _), x in zip(node.slots, node.inputs, inputs, strict=True)
     ]
 

@@ -23,6 +23,11 @@ _ONE_SHAPE = frozenset(
     "elemwise_add elemwise_sub elemwise_mul elemwise_div _mod _power _maximum _minimum _hypot _equal _not_equal _greater "
     "_greater_equal _lesser _lesser_equal add_n".split()
 )
+# Operators whose result has the batch, along the first axis, of their first input.
+_KEEP_BATCH = frozenset(
+    "FullyConnected Convolution SliceChannel Activation LeakyReLU Dropout BatchNorm _mul_scalar _plus_scalar _minus_scalar "
+    "_rminus_scalar _div_scalar sigmoid tanh relu".split()
+)
 BY_NUMBER = {number: name for name, (number, _) in DTYPES.items() if number is not None}
 # Results whose dtype is not that of the first input.
 _OWN_DTYPE = {"shape_array": "int64", "size_array": "int64", "argmax_channel": "float32"}
@@ -61,14 +66,31 @@ def _settle(nodes: list[Node], given: dict[str, Shape], types: dict[str, str]) -
         if n.op is None:
             types.setdefault(n.name, _declared_dtype(n))
     values: dict[int, list] = {}
+    wanted: dict[int, Shape] = {}  # by id of the node: the shape that others need of its output
     state = random.get_state()
     try:
         with autograd.pause():
-            while _sweep(nodes, known, types, values):
-                pass
+            for wait in (True, False):  # what nobody tells the extents of has those that it was made with
+                while _sweep(nodes, known, types, values, wanted, wait):
+                    pass
     finally:
         random.set_state(state)
     return known, values
+
+
+def closed(entries: list[Entry], given: dict[str, Shape]) -> list[Entry]:
+    """The graph for inputs of these shapes: first states of unknown batch size have the one that follows."""
+    nodes = graph.order(entries)
+    opened = [n for n in nodes if graph.is_open(n)]
+    if not opened:
+        return entries
+    _, values = _settle(nodes, given, {})
+    replace = {}
+    for node in opened:
+        if id(node) in values and 0 not in values[id(node)][0].shape:
+            shape = values[id(node)][0].shape
+            replace[id(node)] = (Node(node.op, node.name, node.attrs, given={**node.parsed, "shape": shape}), 0)
+    return graph.copy(entries, replace)
 
 
 def types(entries: list[Entry], given: dict[str, object]) -> tuple[dict[str, str | None], list[str | None]]:
@@ -99,16 +121,25 @@ def types(entries: list[Entry], given: dict[str, object]) -> tuple[dict[str, str
 # ----------------------------------------------------------------------------------------------
 
 
-def _sweep(nodes: list[Node], known: dict, types: dict, values: dict[int, list]) -> bool:
-    """One walk over the graph; whether it found out something new."""
+def _sweep(nodes: list[Node], known: dict, types: dict, values: dict[int, list], wanted: dict, wait: bool) -> bool:
+    """One walk over the graph; whether it found out something new. wait: for the extents of first states."""
     progress = False
     for node in nodes:
         if node.op is None or id(node) in values:
             continue
+        if wait and graph.is_open(node):
+            if id(node) in wanted:
+                values[id(node)] = [_array(wanted[id(node)], node.parsed.get("dtype") or "float32")]
+                progress = True
+            continue
+        progress |= _ask_back(node, known, values, wanted)
         found = [known[p.name] if p.op is None else _shape(values, p, k) for p, k in node.inputs]
         for (parent, _), shape in zip(node.inputs, _parameters(node, found), strict=True):
             if shape is not None and parent.op is None and known[parent.name] is None:
                 known[parent.name] = shape
+                progress = True
+            elif shape is not None and parent.op is not None and id(parent) not in values and id(parent) not in wanted:
+                wanted[id(parent)] = tuple(shape)
                 progress = True
         found = [known[p.name] if p.op is None else s for (p, _), s in zip(node.inputs, found, strict=True)]
         if any(s is None for s in found):
@@ -124,6 +155,27 @@ def _sweep(nodes: list[Node], known: dict, types: dict, values: dict[int, list])
         values[id(node)] = _outputs(node, arrays)
         progress = True
     return progress
+
+
+def _ask_back(node: Node, known: dict, values: dict[int, list], wanted: dict) -> bool:
+    """Tells first states the batch size of what is computed from them, through operators that keep it."""
+    parent = node.inputs[0][0] if node.inputs else None
+    if id(node) not in wanted or node.op.name not in _KEEP_BATCH or id(parent) in values or id(parent) in wanted:
+        return False
+    batch = wanted[id(node)][0]
+    if parent.op is not None and not graph.is_open(parent):
+        wanted[id(parent)] = (batch,)
+        return True
+    first, *rest = _partial_shape(parent) or (-1,)
+    if first != 0 or 0 in rest:
+        return False
+    if parent.op is None:
+        if known[parent.name] is not None:
+            return False
+        known[parent.name] = (batch, *rest)
+    else:
+        wanted[id(parent)] = (batch, *rest)
+    return True
 
 
 def _outputs(node: Node, arrays: list) -> list:
@@ -200,9 +252,15 @@ def _array(shape: Shape, dtype: str) -> NDArray:
 
 def _declared_shape(node: Node) -> Shape | None:
     """The shape that a variable was made with, if all of it is known."""
-    text = node.attrs.get("__shape__")
-    shape = None if text is None else ast.literal_eval(text)
-    return shape if isinstance(shape, tuple) and all(n > 0 for n in shape) else None
+    shape = _partial_shape(node)
+    return shape if all(n > 0 for n in shape) else None
+
+
+def _partial_shape(node: Node) -> Shape:
+    """The shape that a variable or a first state was made with, 0 where an extent is to be found out."""
+    text = node.attrs.get("__shape__") if node.op is None else None
+    shape = node.parsed["shape"] if node.op is not None else None if text is None else ast.literal_eval(text)
+    return shape if isinstance(shape, tuple) else (-1,)
 
 
 def _declared_dtype(node: Node) -> str | None:
