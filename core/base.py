@@ -51,21 +51,6 @@ class UnknownName(AttributeError):
         return f"{module} has no function {name!r}.{nearest(name, self._known())}"
 
 
-def data_dir() -> str:
-    """The folder under which downloaded files are kept: MXNET_HOME, or `~/.mxnet`."""
-    return os.environ.get("MXNET_HOME") or os.path.join(os.path.expanduser("~"), ".mxnet")
-
-
-def data_dir_default() -> str:
-    """`data_dir` without MXNET_HOME."""
-    return os.path.join(os.path.expanduser("~"), ".mxnet")
-
-
-def py_str(x: bytes) -> str:
-    """UTF-8 bytes as a string."""
-    return x.decode("utf-8")
-
-
 def _as_list(obj) -> list:
     """A list or tuple as it is, anything else as a list of one."""
     return obj if isinstance(obj, (list, tuple)) else [obj]
