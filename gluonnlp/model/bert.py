@@ -70,7 +70,7 @@ class BERTModel(HybridBlock):
                 with self.decoder.name_scope():
                     self.decoder.add(nn.Dense(units, in_units=units, flatten=False))
                     self.decoder.add(GELU())
-                    self.decoder.add(nn.LayerNorm(in_channels=units, epsilon=1e-12))
+                    self.decoder.add(nn.LayerNorm(in_channels=units, epsilon=encoder._layer_norm_eps))
                     words = self.word_embed[0]
                     self.decoder.add(nn.Dense(vocab_size, in_units=units, flatten=False, params=words.params))
 
@@ -156,6 +156,7 @@ class BERTEncoder(HybridBlock):
         super().__init__(prefix=prefix, params=params)
         self._units = units
         self._max_length = max_length
+        self._layer_norm_eps = layer_norm_eps
         self._output_attention = output_attention
         self._output_all_encodings = output_all_encodings
         with self.name_scope():
@@ -344,7 +345,9 @@ class BERTClassifier(HybridBlock):
         with self.name_scope():
             self.classifier = nn.HybridSequential()
             with self.classifier.name_scope():
-                self.classifier.add(nn.Dropout(dropout))
+                # Names of published parameters count the layers that are there.
+                if dropout:
+                    self.classifier.add(nn.Dropout(dropout))
                 self.classifier.add(nn.Dense(num_classes))
 
     def __call__(self, inputs, token_types=None, valid_length=None):
@@ -364,10 +367,10 @@ class RoBERTaClassifier(HybridBlock):
         with self.name_scope():
             self.classifier = nn.HybridSequential()
             with self.classifier.name_scope():
-                self.classifier.add(nn.Dropout(dropout))
-                self.classifier.add(nn.Dense(units, activation="tanh"))
-                self.classifier.add(nn.Dropout(dropout))
-                self.classifier.add(nn.Dense(num_classes))
+                for layer in (nn.Dense(units, activation="tanh"), nn.Dense(num_classes)):
+                    if dropout:
+                        self.classifier.add(nn.Dropout(dropout))
+                    self.classifier.add(layer)
 
     def __call__(self, inputs, valid_length=None):
         return super().__call__(inputs, valid_length)

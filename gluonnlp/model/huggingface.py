@@ -73,12 +73,8 @@ def _network(class_, settings, heads, parameters):
     settings["max_length"] = len(parameters["encoder.position_weight"])
     size, width = parameters["word_embed.0.weight"].shape
     of_model = {k: settings.pop(k) for k in ("token_type_vocab_size",) if k in settings}
-    epsilon = settings.get("layer_norm_eps", 1e-12)
     encoder = bert.BERTEncoder(**settings)
-    net = getattr(bert, class_)(encoder, vocab_size=size, units=width, embed_size=width, **of_model, **heads)
-    if net.decoder is not None:
-        net.decoder[2]._epsilon = epsilon
-    return net
+    return getattr(bert, class_)(encoder, vocab_size=size, units=width, embed_size=width, **of_model, **heads)
 
 
 def _parameters(kind, tensors, num_layers, heads, folder):

@@ -20,6 +20,7 @@ __all__ = ["get_model", "list_models"]
 # their published names have behind the data set's (or own_vocabulary(), which is always the one); FREE, settings that may
 # change; build(name, *vocabularies, settings).
 FAMILIES = (bert, elmo, gpt2, language_model, translation, xlnet)
+HEADS = ("use_pooler", "use_decoder", "use_classifier")
 
 
 def list_models():
@@ -42,7 +43,8 @@ def get_model(name, dataset_name=None, pretrained=False, ctx=None, root=None, hp
     passed = [kwargs.pop(k, None) for k in getattr(family, "PASSED", ())]
     lenient = {
         "allow_missing": kwargs.pop("pretrained_allow_missing", False),
-        "ignore_extra": kwargs.pop("ignore_extra", False),
+        # Published files have all heads, which the caller may have switched off.
+        "ignore_extra": kwargs.pop("ignore_extra", False) or any(kwargs.get(head) is False for head in HEADS),
     }
     changed = settings.keys() & kwargs.keys() - family.FREE
     if changed and not hparam_allow_override:

@@ -158,8 +158,10 @@ class AWDRNN(_RNNLanguageModel):
             encoded, state = layer(encoded, state)
             states.append(state)
             raw.append(encoded)
-            encoded = _drop_steps_alike(encoded, self._dropout if i == self._num_layers - 1 else self._drop_h)
-            dropped.append(encoded)
+            last = i == self._num_layers - 1
+            encoded = _drop_steps_alike(encoded, self._dropout if last else self._drop_h)
+            if last or self._drop_h:
+                dropped.append(encoded)
         return self.decoder(encoded), states, raw, dropped
 
 

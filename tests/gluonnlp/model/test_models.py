@@ -13,7 +13,7 @@ import gluonnlp as nlp
 from core import autograd, nd
 from core.base import MXNetError
 from core.initializer import Uniform
-from gluon import Trainer
+from gluon import SymbolBlock, Trainer
 
 # The small networks among the recorded ones.
 RECORDED = (
@@ -233,6 +233,41 @@ def test_padding_changes_nothing_in_bert():
     types, length = nd.zeros((2, 6)), nd.array([4, 4])
     for got, want in zip(net(nd.array(words), types, length), net(nd.array(other), types, length), strict=True):
         np.testing.assert_array_equal(got.asnumpy(), want.asnumpy())
+
+
+def test_weights_of_all_heads_fit_a_network_without_them(tmp_path, monkeypatch):
+    vocab = nlp.vocab.BERTVocab({"a": 1})
+    small = {
+        "num_layers": 1,
+        "units": 8,
+        "embed_size": 8,
+        "hidden_size": 8,
+        "num_heads": 2,
+        "hparam_allow_override": True,
+    }
+    whole, _ = nlp.model.bert_12_768_12(vocab=vocab, **small)
+    whole.initialize()
+    whole(nd.zeros((1, 3)), nd.zeros((1, 3)), nd.array([3]), nd.zeros((1, 1)))
+    whole.save_parameters(str(tmp_path / "bert.params"))
+    monkeypatch.setattr(nlp.model.registry, "_weights", lambda *args: str(tmp_path / "bert.params"))
+    net, _ = nlp.model.bert_12_768_12(vocab=vocab, pretrained=True, use_decoder=False, use_classifier=False, **small)
+    got, want = (n.pooler.weight.data().asnumpy() for n in (net, whole))
+    np.testing.assert_array_equal(got, want)
+    names = nlp.model.BERTClassifier(net, dropout=0.0)._collect_params_with_prefix()
+    assert "classifier.0.weight" in names
+
+
+def test_an_exported_network_reads_the_same(tmp_path):
+    encoder = nlp.model.BERTEncoder(units=8, hidden_size=16, num_heads=2, max_length=10)
+    net = nlp.model.BERTModel(encoder, 30, 2, units=8, embed_size=8, use_decoder=False, use_classifier=False)
+    net.initialize(Uniform(0.5))
+    net.hybridize()
+    inputs = nd.array(np.arange(12).reshape(2, 6)), nd.zeros((2, 6)), nd.array([4, 6])
+    want = net(*inputs)
+    symbol, params = net.export(str(tmp_path / "bert"))
+    again = SymbolBlock.imports(symbol, ["data0", "data1", "data2"], params)
+    for a, b in zip(again(*inputs), want, strict=True):
+        np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-5, atol=1e-6)
 
 
 def test_answers_need_no_head():
