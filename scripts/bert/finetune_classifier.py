@@ -20,8 +20,7 @@ import gluonnlp as nlp
 from core import autograd, metric
 from gluon import Trainer
 from gluon.loss import L2Loss, SoftmaxCrossEntropyLoss
-from scripts.bert import checkpoint
-from scripts.bert.text_classifier import TextClassifier
+from scripts.bert.text_classifier import TextClassifier, named_bert, published_bert
 from scripts.common.environment import checksums
 from scripts.common.packaged import checkpoint_folder
 from scripts.common.run import ROOT, Run, add_run_arguments
@@ -100,19 +99,17 @@ def evaluate(classifier: TextClassifier, part: str, samples: list, metrics, batc
 
 def start(args: argparse.Namespace, labels: list[str], context) -> TextClassifier:
     """The classifier before training: with the weights of a checkpoint, of a file, or random ones."""
-    options = {"labels": labels, "max_len": args.max_len, "dropout": args.dropout}
     if args.checkpoint:
-        folder = checkpoint_folder(args.checkpoint)
-        settings = checkpoint.read_config(folder)
-        classifier = TextClassifier(args.bert_model, checkpoint.read_vocab(folder), settings=settings, **options)
+        bert, vocab, shapes = published_bert(checkpoint_folder(args.checkpoint), args.bert_model, context)
     else:
-        vocab = nlp.data.BERTTokenizer.from_file(str(args.vocab)).vocab
-        classifier = TextClassifier(args.bert_model, vocab, settings={}, **options)
-    classifier.net.initialize(mx.init.Normal(0.02), ctx=context)
-    if args.checkpoint:
-        checkpoint.load(classifier.net.bert, folder, context)
-    elif args.pretrained_bert_parameters:
-        classifier.net.bert.load_parameters(str(args.pretrained_bert_parameters), ctx=context, ignore_extra=True)
+        vocab = nlp.data.BERTTokenizer.from_file(args.vocab).vocab
+        shapes = {"bert_model": args.bert_model, "dropout": args.dropout}
+        bert = named_bert(vocab, **shapes)
+        bert.initialize(mx.init.Normal(0.02), ctx=context)
+        if args.pretrained_bert_parameters:
+            bert.load_parameters(args.pretrained_bert_parameters, ctx=context, ignore_extra=True)
+    classifier = TextClassifier(bert, vocab, labels=labels, max_len=args.max_len, shapes=shapes, dropout=args.dropout)
+    classifier.net.classifier.initialize(mx.init.Normal(0.02), ctx=context)
     if args.hybridize:
         classifier.net.hybridize(static_alloc=True)
     return classifier
@@ -177,7 +174,9 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--lr", type=float, default=3e-5, help="highest learning rate (default: %(default)s)")
     parser.add_argument("--warmup_ratio", type=float, default=0.1, help="part of the steps (default: %(default)s)")
     parser.add_argument("--epsilon", type=float, default=1e-6, help="of the optimizer (default: %(default)s)")
-    parser.add_argument("--dropout", type=float, default=0.1, help="(default: %(default)s)")
+    parser.add_argument(
+        "--dropout", type=float, default=0.1, help="of new layers, and of --bert_model (default: %(default)s)"
+    )
     parser.add_argument("--max_len", type=int, default=128, help="word pieces of a text (default: %(default)s)")
     parser.add_argument("--hybridize", action="store_true", help="compile the network")
     parser.add_argument("--samples", type=int, help="use only the first so many of each part")

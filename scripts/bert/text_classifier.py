@@ -15,25 +15,29 @@ from core.files.atomic import write_bytes
 from gluon.data import DataLoader
 from gluonnlp.data import batchify
 
+# Settings of our networks, and their names in config.json.
+SETTINGS = {
+    "num_layers": "num_hidden_layers",
+    "units": "hidden_size",
+    "hidden_size": "intermediate_size",
+    "num_heads": "num_attention_heads",
+    "max_length": "max_position_embeddings",
+    "token_type_vocab_size": "type_vocab_size",
+    "layer_norm_eps": "layer_norm_eps",
+    "activation": "hidden_act",
+}
+
 
 class TextClassifier:
     """The network, and how texts become its inputs.
 
-    labels: their names in the order of the scores; empty for a regression, which has one score.
-    settings: those of `bert_model` that are other than its name says, such as `{"num_layers": 6}`.
+    bert: a BERTModel with a pooler and no other head. labels: their names in the order of the scores; empty for a
+    regression, which has one score. shapes: what `load` needs to build the same `bert`, see `named_bert`.
     """
 
-    def __init__(self, bert_model: str, vocab, labels: list[str], *, settings: dict, max_len: int, dropout: float):
-        self.description = {"bert_model": bert_model, "labels": labels, "settings": settings, "max_len": max_len}
+    def __init__(self, bert, vocab, *, labels: list[str], max_len: int, shapes: dict, dropout: float = 0.0):
         self.labels, self.vocab = labels, vocab
-        bert, _ = nlp.model.get_model(
-            bert_model,
-            vocab=vocab,
-            use_decoder=False,
-            use_classifier=False,
-            hparam_allow_override=True,
-            **{"dropout": dropout} | settings,
-        )
+        self.description = {"labels": labels, "max_len": max_len, "shapes": shapes}
         self.net = nlp.model.BERTClassifier(bert, num_classes=len(labels) or 1, dropout=dropout)
         tokenizer = nlp.data.BERTTokenizer(vocab)
         self._transforms = [
@@ -45,7 +49,7 @@ class TextClassifier:
         """The classifier that `save` wrote."""
         description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
         vocab = nlp.vocab.BERTVocab.from_json((folder / "vocab.json").read_text(encoding="utf-8"))
-        classifier = cls(vocab=vocab, dropout=0.0, **description)
+        classifier = cls(named_bert(vocab, **description["shapes"]), vocab, **description)
         classifier.net.load_parameters(str(folder / "net.params"), ctx=ctx)
         return classifier
 
@@ -76,3 +80,18 @@ class TextClassifier:
         """The scores (batch, labels) of a batch's tokens, lengths and segments."""
         tokens, lengths, segments = (field.as_in_context(context) for field in batch)
         return self.net(tokens, segments, lengths)
+
+
+def named_bert(vocab, bert_model: str, **settings) -> nlp.model.BERTModel:
+    """The network called `bert_model`, but for the given settings, such as `num_layers=6`."""
+    heads = {"use_pooler": True, "use_decoder": False, "use_classifier": False}
+    return nlp.model.get_model(bert_model, vocab=vocab, hparam_allow_override=True, **heads, **settings)[0]
+
+
+def published_bert(folder: Path, bert_model: str, context: mx.Context) -> tuple[nlp.model.BERTModel, nlp.Vocab, dict]:
+    """The network and the vocabulary in a folder of Hugging Face, and what makes `named_bert` build the same."""
+    heads = {"use_pooler": True, "use_decoder": False, "use_classifier": False}
+    bert, vocab, _ = nlp.model.load_huggingface(str(folder), ctx=context, **heads)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    shapes = {ours: config[theirs] for ours, theirs in SETTINGS.items()} | {"embed_size": config["hidden_size"]}
+    return bert, vocab, {"bert_model": bert_model} | shapes

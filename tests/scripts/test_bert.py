@@ -8,7 +8,7 @@ import pytest
 import core as mx
 from gluonnlp.data import BERTTokenizer
 from scripts.bert import finetune_classifier, predict
-from scripts.bert.text_classifier import TextClassifier
+from scripts.bert.text_classifier import TextClassifier, named_bert
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_a_regression_has_a_score_and_no_label(vocab, tmp_path):
     ((score,),) = predict.main(["--output_dir", str(tmp_path / "model"), "--sentences", "the film\ta film"])
     assert np.isfinite(score)
     description = json.loads((tmp_path / "model" / "model.json").read_text())
-    assert description["settings"]["num_layers"] == 1
+    assert description["shapes"]["num_layers"] == 1
 
 
 @pytest.mark.slow
@@ -80,9 +80,10 @@ def tiny(data, checkpoint: str) -> list:
 
 
 def small_classifier(vocab, labels):
-    small = {"num_layers": 1, "units": 16, "embed_size": 16, "hidden_size": 32, "num_heads": 2, "max_length": 32}
     words = BERTTokenizer.from_file(str(vocab)).vocab
-    classifier = TextClassifier("bert_12_768_12", words, labels, settings=small, max_len=32, dropout=0.0)
+    small = {"num_layers": 1, "units": 16, "embed_size": 16, "hidden_size": 32, "num_heads": 2, "max_length": 32}
+    shapes = {"bert_model": "bert_12_768_12"} | small
+    classifier = TextClassifier(named_bert(words, **shapes), words, labels=labels, max_len=32, shapes=shapes)
     classifier.net.initialize(mx.init.Normal(0.5))
     predict.predict(classifier, ["the film"], 1, mx.cpu())  # now the last layer knows its width
     return classifier
