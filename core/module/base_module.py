@@ -62,6 +62,7 @@ class BaseModule:
 
         for epoch in range(begin_epoch, num_epoch):
             begin = time.time()
+            self._before_epoch(epoch, train_data)
             eval_metric.reset()
             values = []
             for nbatch, (data_batch, last) in enumerate(_and_last(train_data)):
@@ -144,6 +145,9 @@ class BaseModule:
             raise AssertionError("batches give different numbers of outputs, as in bucketing; use merge_batches=False")
         merged = [nd.concatenate(list(parts)) for parts in zip(*batches)]
         return merged[0] if len(merged) == 1 and not always_output_list else merged
+
+    def _before_epoch(self, epoch, train_data):
+        """What a subclass does with the data before an epoch of `fit`."""
 
     def _update_metric(self, eval_metric, batch):
         if isinstance(batch, list):
