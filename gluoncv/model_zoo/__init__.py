@@ -14,6 +14,7 @@ from gluon.model_zoo.vision import (
     ResNetV2,
     SqueezeNet,
 )
+from gluoncv.model_zoo.center_net import CenterNet, get_center_net
 from gluoncv.model_zoo.cifar_resnet import (
     CIFARBasicBlockV1,
     CIFARBasicBlockV2,
@@ -37,6 +38,7 @@ from gluoncv.model_zoo.mobilenetv3 import MobileNetV3
 from gluoncv.model_zoo.model_zoo import by_identifier, get_model, get_model_list, pretrained_model_list
 from gluoncv.model_zoo.nasnet import NASNetALarge
 from gluoncv.model_zoo.pspnet import PSPNet, get_psp
+from gluoncv.model_zoo.rcnn import RCNN, DoubleHeadRCNN, FasterRCNN, MaskRCNN
 from gluoncv.model_zoo.residual_attention import ResidualAttentionModel, cifar_ResidualAttentionModel
 from gluoncv.model_zoo.resnest import ResNeSt
 from gluoncv.model_zoo.resnetv1b import BasicBlockV1b, BottleneckV1b, ResNetV1b
@@ -44,6 +46,7 @@ from gluoncv.model_zoo.resnext import CIFARResNext, ResNext, ResNextBlock, SENet
 from gluoncv.model_zoo.se_resnet import SEBasicBlockV1, SEBasicBlockV2, SEBottleneckV1, SEBottleneckV2
 from gluoncv.model_zoo.segbase import MultiEvalModel, SegBaseModel, SegEvalModel, get_segmentation_model
 from gluoncv.model_zoo.shufflenet import ShuffleNetV1, ShuffleNetV2
+from gluoncv.model_zoo.siamrpn import SiamRPN, get_Siam_RPN
 from gluoncv.model_zoo.ssd import SSD, custom_ssd, get_ssd
 from gluoncv.model_zoo.xception import Xception65, Xception71
 from gluoncv.model_zoo.yolo import YOLOV3, custom_yolov3, get_yolov3

@@ -62,10 +62,8 @@ class NormalizedPerClassBoxCenterEncoder(HybridBlock):
         self._num_class, self._max_pos, self._batch_size = num_class, max_pos, per_device_batch_size
         with self.name_scope():
             self.class_agnostic_encoder = NormalizedBoxCenterEncoder(stds=stds, means=means)
-            self.means = self.params.get_constant("means", means)
-            self.stds = self.params.get_constant("stds", stds)
 
-    def hybrid_forward(self, F, samples, matches, anchors, labels, refs, means, stds):
+    def hybrid_forward(self, F, samples, matches, anchors, labels, refs):
         targets, masks = self.class_agnostic_encoder(samples, matches, anchors, refs)
         classes = F.reshape(F.arange(self._num_class), shape=(1, 1, -1))
         is_class = F.broadcast_equal(take_rows(F, labels, F.relu(matches)), classes)

@@ -1,5 +1,7 @@
 """YOLOv3 (Redmon and Farhadi, 2018)."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from core import autograd
@@ -226,7 +228,7 @@ def custom_yolov3(
     norm = {"norm_layer": norm_layer, "norm_kwargs": norm_kwargs}
     base = get_model(base_network_name, pretrained=pretrained_base and not pretrained, root=root, ctx=ctx, **norm)
     cuts = BODIES[base_network_name][0]
-    stages = [base.features[i:k] for i, k in zip(cuts, cuts[1:], strict=False)]
+    stages = [base.features[i:k] for i, k in pairwise(cuts)]
     return get_yolov3(
         base_network_name, stages, filters, anchors, strides, classes, dataset, pretrained, ctx, root, **norm, **kwargs
     )
