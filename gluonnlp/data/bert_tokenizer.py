@@ -15,11 +15,12 @@ __all__ = ["BERTBasicTokenizer", "BERTTokenizer", "BERTSPTokenizer", "BERTSenten
 class BERTBasicTokenizer:
     """Text to words: control characters and accents go, punctuation and Chinese characters stand alone.
 
-    lower: lower-cases the text.  Accents are removed in either case, as in GluonNLP.
+    lower: lower-cases the text.  strip_accents: removes accents, in GluonNLP also where case is kept.
     """
 
-    def __init__(self, lower=True):
+    def __init__(self, lower=True, strip_accents=True):
         self.lower = lower
+        self.strip_accents = strip_accents
 
     def __call__(self, sample):
         return self.tokenize(sample)
@@ -29,9 +30,9 @@ class BERTBasicTokenizer:
         text = text.translate(_CLEAN)
         if self.lower:
             text = text.lower()
-        if not text.isascii():
+        if self.strip_accents and not text.isascii():
             text = unicodedata.normalize("NFD", text)
-        return text.translate(_SEPARATE).split()
+        return text.translate(_SEPARATE if self.strip_accents else _SET_APART).split()
 
     def _is_control(self, char):
         return _is_control(char)
@@ -52,10 +53,10 @@ class BERTTokenizer:
 
     _special_prefix = "##"
 
-    def __init__(self, vocab, lower=True, max_input_chars_per_word=200, lru_cache_size=None):
+    def __init__(self, vocab, lower=True, max_input_chars_per_word=200, lru_cache_size=None, strip_accents=True):
         self.vocab = vocab
         self.max_input_chars_per_word = max_input_chars_per_word
-        self.basic_tokenizer = BERTBasicTokenizer(lower)
+        self.basic_tokenizer = BERTBasicTokenizer(lower, strip_accents)
         self._cache_size = lru_cache_size or 2**16
         self._pieces_of = functools.lru_cache(self._cache_size)(self._cut)
 
@@ -63,17 +64,20 @@ class BERTTokenizer:
     def from_file(cls, path, lower=True):
         """The tokenizer of a published BERT: `vocab.txt`, or `tokenizer.json`, which says itself whether it lower-cases.
 
-        Its vocabulary is the attribute `vocab`.
+        Its vocabulary is the attribute `vocab`.  Accents are kept where case is, unless the file says otherwise.
         """
         from ..vocab import BERTVocab
 
-        limit, path = 100, os.path.expanduser(path)  # characters of a word, as in the original BERT
+        limit, strip_accents = 100, None  # characters of a word, as in the original BERT
+        path = os.path.expanduser(path)
         if path.endswith(".json"):
             with open(path, encoding="utf8") as file:
                 content = json.load(file)
-            lower = (content.get("normalizer") or {}).get("lowercase", lower)
+            normalizer = content.get("normalizer") or {}
+            lower, strip_accents = normalizer.get("lowercase", lower), normalizer.get("strip_accents")
             limit = content["model"].get("max_input_chars_per_word", limit)
-        return cls(BERTVocab.from_word_pieces(path), lower, limit)
+        strip_accents = lower if strip_accents is None else strip_accents
+        return cls(BERTVocab.from_word_pieces(path), lower, limit, strip_accents=strip_accents)
 
     def __call__(self, sample):
         tokens, pieces_of = [], self._pieces_of
@@ -249,10 +253,12 @@ def _clean(char):
     return char
 
 
-def _separate(char):
-    if unicodedata.category(char) == "Mn":
-        return ""
+def _set_apart(char):
     return f" {char} " if _is_punctuation(char) else char
 
 
-_CLEAN, _SEPARATE = _Translation(_clean), _Translation(_separate)
+def _separate(char):
+    return "" if unicodedata.category(char) == "Mn" else _set_apart(char)
+
+
+_CLEAN, _SEPARATE, _SET_APART = _Translation(_clean), _Translation(_separate), _Translation(_set_apart)

@@ -305,7 +305,7 @@ class TransformerDecoder(_Transformer, Seq2SeqDecoder):
         else:
             masks = [self._own_mask(F, inputs, steps, valid_length), None]
             if mem_mask is not None:
-                masks[1] = F.broadcast_mul(F.expand_dims(mem_mask, axis=1), _ones(F, inputs, steps))
+                masks[1] = F.broadcast_mul(F.expand_dims(mem_mask, axis=1), _ones(F, inputs))
         x = self._embed(F, inputs, steps, position_weight)
         attention = []
         for cell in self.transformer_cells:
@@ -318,7 +318,7 @@ class TransformerDecoder(_Transformer, Seq2SeqDecoder):
         """(batch, length, length): whether a query before the valid length has a key that is not behind it."""
         row, column = F.reshape(steps, shape=(1, -1)), F.reshape(steps, shape=(-1, 1))
         earlier = F.expand_dims(F.broadcast_lesser_equal(row, column), axis=0)
-        queries = _ones(F, inputs, steps)
+        queries = _ones(F, inputs)
         if valid_length is not None:
             counts = F.broadcast_lesser(row, F.reshape(valid_length, shape=(-1, 1)))
             queries = F.expand_dims(counts, axis=2)
@@ -442,7 +442,7 @@ def _masked(F, x, valid_length):
     return F.SequenceMask(x, sequence_length=valid_length, use_sequence_length=True, axis=1)
 
 
-def _ones(F, x, steps):
+def _ones(F, x):
     """(batch, length, 1) of 1 for x (batch, length, units)."""
     return F.ones_like(F.slice_axis(x, axis=2, begin=0, end=1))
 

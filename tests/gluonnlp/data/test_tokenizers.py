@@ -84,6 +84,24 @@ def test_ten_thousand_lines_token_for_token_as_tokenizers(data, minilm):
         assert (tokens, ours.convert_tokens_to_ids(tokens)) == (wanted.tokens, wanted.ids), line
 
 
+@pytest.mark.parametrize("accents", [None, True, False])
+def test_case_and_accents_as_the_file_says(data, minilm, tmp_path, accents):
+    tokenizers = pytest.importorskip("tokenizers", reason="the package tokenizers is not installed")
+    content = json.loads((minilm / "tokenizer.json").read_text(encoding="utf8"))
+    content["normalizer"] |= {"lowercase": accents is False, "strip_accents": accents}
+    pieces = content["model"]["vocab"]
+    for piece in ("É", "é", "##é", "##É", "C", "##o", "ü", "##ü"):
+        pieces.setdefault(piece, len(pieces))
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(content), encoding="utf8")
+    theirs = tokenizers.Tokenizer.from_file(str(path))
+    theirs.no_truncation()
+    theirs.no_padding()
+    ours = BERTTokenizer.from_file(str(path))
+    for line in [*real_lines(data, 500), "Éé résumé Où ist Müller?  CO² e\u0301"]:
+        assert ours(line) == theirs.encode(line, add_special_tokens=False).tokens, line
+
+
 def test_basic_tokenizer_by_its_definition(data):
     """Character by character, as google-research/bert describes it."""
 
