@@ -1,3 +1,3 @@
 """GluonCV: networks for pictures and films."""
 
-from gluoncv import model_zoo, nn
+from gluoncv import data, loss, model_zoo, nn, utils

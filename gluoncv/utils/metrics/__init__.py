@@ -1,0 +1,4 @@
+"""Metrics of vision."""
+
+from gluoncv.utils.metrics.coco_detection import COCODetectionMetric
+from gluoncv.utils.metrics.voc_detection import VOC07MApMetric, VOCMApMetric
