@@ -14,6 +14,17 @@ def count() -> int:
     return communication.size()
 
 
+def rank() -> int:
+    """The number of this process, from 0."""
+    return communication.rank()
+
+
+def barrier() -> None:
+    """Returns when every process has come here."""
+    communication.start()
+    communication.barrier()
+
+
 def all_sum(array: NDArray) -> NDArray:
     """The sum of the arrays of all processes, in new memory."""
     communication.start()

@@ -10,4 +10,5 @@ from gluon.data.sampler import (
     RandomSampler,
     Sampler,
     SequentialSampler,
+    SplitSampler,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -117,3 +118,43 @@ class BatchSampler(Sampler):
         if self._last_batch == "discard":
             return count // self._batch_size
         return (len(self._prev) + count) // self._batch_size
+
+
+class SplitSampler(Sampler):
+    """The samples of one process: part `part_index` of `num_parts` contiguous parts of `length` samples.
+
+    With a distributed kvstore: `SplitSampler(len(data), kv.num_workers, kv.rank)`.
+
+    even_size: every part has the size of the largest; what lacks is drawn from all samples.
+    repeat: how often the part is gone through in one iteration.
+    shuffle: shuffles the part each time, by Python's global generator.
+    """
+
+    def __init__(self, length, num_parts=1, part_index=0, even_size=False, repeat=1, shuffle=True):
+        if length < num_parts:
+            raise ValueError(f"{length} samples cannot be split into {num_parts} parts.")
+        self.even_size = even_size
+        self.num_parts = num_parts
+        self._total_length = length
+        if even_size:
+            self._len = -(-length // num_parts)
+            self._start, self._end = (min(self._len * i, length) for i in (part_index, part_index + 1))
+        else:
+            size, left_over = divmod(length, num_parts)
+            self._start, self._end = (size * i + min(i, left_over) for i in (part_index, part_index + 1))
+            self._len = self._end - self._start
+        self._repeat = repeat
+        self._shuffle = shuffle
+
+    def __iter__(self):
+        order = []
+        for _ in range(self._repeat):
+            part = list(range(self._start, self._end))
+            part += random.sample(range(self._total_length), k=self._len - len(part))
+            if self._shuffle:
+                random.shuffle(part)
+            order += part
+        return iter(order)
+
+    def __len__(self):
+        return self._len * self._repeat

@@ -15,8 +15,12 @@ def train_epoch(
     loss_function,
     context: Context,
     after_step: Callable[[], None] = lambda: None,
+    workers: int = 1,
 ) -> dict[str, float]:
-    """One pass of training; the mean loss, and the accuracy on the way. `after_step` may restrain the weights."""
+    """One pass of training; the mean loss, and the accuracy on the way. `after_step` may restrain the weights.
+
+    workers: how many processes train together, each with batches of one size.
+    """
     loss_sum, accuracy = metric.Loss(), metric.Accuracy()
     for data, label in batches:
         data, label = data.as_in_context(context), label.as_in_context(context)
@@ -24,7 +28,7 @@ def train_epoch(
             output = net(data)
             loss = loss_function(output, label)
         loss.backward()
-        trainer.step(label.shape[0])
+        trainer.step(label.shape[0] * workers)
         after_step()
         loss_sum.update(None, loss)
         accuracy.update(label, output)

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from core.files.atomic import write_bytes
+from core.kvstore import processes
 from scripts.common import environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,6 +31,7 @@ class Record:
     def __init__(self, task: str, run: str, *, seed: int | None = None, data: dict | None = None, folder: Path = LOGS):
         self.base = Path(folder) / task / run
         self.lines: list[str] = []
+        self.leads = processes.rank() == 0  # of several processes, the first one writes
         self._resumed_at, self._started = 0.0, time.perf_counter()
         self.facts = {
             "task": task,
@@ -57,7 +59,8 @@ class Record:
         """Adds a line to the log and prints it; `times` is whatever differs from run to run."""
         line = text + (_TIME + times if times else "")
         self.lines.append(line)
-        print(line, flush=True)
+        if self.leads:
+            print(line, flush=True)
         self.write()
 
     def put(self, **facts) -> None:
@@ -66,6 +69,8 @@ class Record:
         self.write()
 
     def write(self) -> None:
+        if not self.leads:
+            return
         self.base.parent.mkdir(parents=True, exist_ok=True)
         self.facts["times"]["seconds"] = round(self.seconds(), 3)
         # Times come last, after whatever was added.

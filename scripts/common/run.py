@@ -9,6 +9,9 @@
 
 After every epoch a checkpoint holds parameters, optimizer states, the states of the random generators and the record
 so far. It is a folder that appears under its final name only when it is whole; nothing in it is executed on loading.
+
+Of several processes (`scripts/launch.py`) the first one writes the record and the checkpoints, to which each adds the
+states of its own random generators; their seeds differ by their number.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from tqdm import tqdm
 
 from core import random as core_random
 from core.files.atomic import write_bytes
+from core.kvstore import processes
 from scripts.common.record import LOGS, ROOT, Record
 from scripts.common.spread import show
 
@@ -58,7 +62,8 @@ class Run:
         self.seed(args.seed)
 
     def seed(self, seed: int) -> None:
-        """Seeds every generator."""
+        """Seeds every generator, differently in every process."""
+        seed += processes.rank()
         core_random.seed(seed)
         np.random.seed(seed)
         random.seed(seed)
@@ -82,7 +87,7 @@ class Run:
 
     def progress(self, batches: Iterable, title: str) -> Iterable:
         """`batches` with a bar on the terminal; without a terminal just `batches`."""
-        return tqdm(batches, desc=title, leave=False, disable=None)
+        return tqdm(batches, desc=title, leave=False, disable=None if self.record.leads else True)
 
     def epoch_done(self, epoch: int, metrics: dict[str, float], samples: int) -> None:
         """Writes the row of an epoch; `samples` is how many were trained on."""
@@ -108,11 +113,18 @@ class Run:
         """A checkpoint takes its name when everything in it is on the disk; the one before goes then."""
         final = self.folder / f"epoch-{epoch:04d}"
         unfinished = self.folder / "unfinished"
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir(parents=True)
+        leads = processes.rank() == 0
+        if leads:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir(parents=True)
+        processes.barrier()
+        write_bytes(_of_process(unfinished), json.dumps(_random_state()).encode())
+        processes.barrier()
+        if not leads:
+            return
         net.save_parameters(str(unfinished / "net.params"))
         trainer.save_states(str(unfinished / "trainer.states"))
-        state = {"epoch": epoch, "record": self.record.state(), "random": _random_state()}
+        state = {"epoch": epoch, "record": self.record.state(), "processes": processes.count()}
         write_bytes(unfinished / "state.json", json.dumps(state).encode())
         os.replace(unfinished, final)
         self._forget_checkpoints(but=final)
@@ -130,16 +142,24 @@ class Run:
         self._refuse_other_arguments(facts["arguments"])
         if facts["data"] != self.record.facts["data"]:
             raise SystemExit(f"the checkpoint in {self.folder} was made from other data: their SHA-256 differ")
+        if state["processes"] != processes.count():
+            raise SystemExit(
+                f"the checkpoint in {self.folder} was made by {state['processes']} processes, now there are {processes.count()}: "
+                "start as many, or give another --save-dir"
+            )
         self.record.restore(state["record"])
-        print(f"resumed after epoch {state['epoch']} from {checkpoint}", flush=True)
+        if self.record.leads:
+            print(f"resumed after epoch {state['epoch']} from {checkpoint}", flush=True)
         return state["epoch"]
 
     def _restore(self, checkpoint: Path, net, trainer) -> None:
         net.load_parameters(str(checkpoint / "net.params"))
         trainer.load_states(str(checkpoint / "trainer.states"))
-        _set_random_state(_read_state(checkpoint)["random"])
+        _set_random_state(json.loads(_of_process(checkpoint).read_text()))
 
     def _forget_checkpoints(self, but: Path | None = None) -> None:
+        if not self.record.leads:
+            return
         for folder in self.folder.glob("epoch-*"):
             if folder != but:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -168,6 +188,11 @@ def latest(folder: Path) -> Path | None:
 
 def _read_state(checkpoint: Path) -> dict:
     return json.loads((checkpoint / "state.json").read_text())
+
+
+def _of_process(checkpoint: Path) -> Path:
+    """Where a checkpoint holds the states of this process's random generators."""
+    return checkpoint / f"random-{processes.rank()}.json"
 
 
 def _random_state() -> dict:

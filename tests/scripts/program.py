@@ -16,7 +16,7 @@ import numpy as np
 
 import core as mx
 from gluon import Trainer, nn
-from gluon.data import ArrayDataset, DataLoader
+from gluon.data import ArrayDataset, DataLoader, RandomSampler, SplitSampler
 from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.common.classify import train_epoch
 from scripts.common.run import Run, add_run_arguments
@@ -26,21 +26,26 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--lr", type=float, default=0.01)
     parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--die", default="", help="EPOCH:BATCH, or EPOCH:checkpoint")
+    parser.add_argument("--kv-store", default="device")
+    parser.add_argument(
+        "--die", default="", help="EPOCH:BATCH, or EPOCH:checkpoint; of several processes the last one dies"
+    )
     add_run_arguments(parser, run="small")
     args = parser.parse_args()
-    death = args.die
+    store = mx.kv.create(args.kv_store)
+    death = args.die if store.rank == store.num_workers - 1 else ""
     del args.die
 
     run = Run("test", args, data={})
     numbers = np.random.RandomState(0)
     x, y = numbers.standard_normal((64, 10)).astype(np.float32), numbers.randint(0, 3, 64).astype(np.float32)
-    batches = DataLoader(ArrayDataset(x, y), 8, shuffle=True)
+    sampler = RandomSampler(64) if store.num_workers == 1 else SplitSampler(64, store.num_workers, store.rank)
+    batches = DataLoader(ArrayDataset(x, y), 8, sampler=sampler)
     net = nn.HybridSequential()
     net.add(nn.Dense(16, activation="relu"), nn.BatchNorm(), nn.Dropout(0.5), nn.Dense(3))
     net.initialize(mx.init.Xavier())
     schedule = mx.lr_scheduler.FactorScheduler(step=5, factor=0.9, base_lr=args.lr)
-    trainer = Trainer(net.collect_params(), "adam", {"learning_rate": args.lr, "lr_scheduler": schedule})
+    trainer = Trainer(net.collect_params(), "adam", {"learning_rate": args.lr, "lr_scheduler": schedule}, kvstore=store)
 
     for epoch in run.epochs(args.epochs, net, trainer):
         metrics = train_epoch(
@@ -49,6 +54,7 @@ def main() -> None:
             trainer,
             SoftmaxCrossEntropyLoss(),
             mx.cpu(),
+            workers=store.num_workers,
         )
         metrics |= {"numpy": float(np.random.random()), "python": random.random()}
         run.epoch_done(epoch, metrics, samples=64)

@@ -1,0 +1,46 @@
+"""Two processes: one that is killed ends the other, and both resume to the numbers of an undisturbed run."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from scripts.common.record import without_times
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(__file__).with_name("program.py")
+
+
+def program(folder, *arguments):
+    command = [sys.executable, str(ROOT / "scripts" / "launch.py"), "-n", "2", str(PROGRAM), "--kv-store", "dist_sync"]
+    places = ["--log-dir", str(folder / "logs"), "--save-dir", str(folder / "checkpoints")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [*command, *places, *arguments], capture_output=True, text=True, timeout=250, env=environment
+    )  # fmt: skip
+
+
+def records(folder):
+    base = folder / "logs" / "test" / "small"
+    log = without_times(base.with_suffix(".log").read_text()).replace(str(folder), "")
+    facts = without_times(json.loads(base.with_suffix(".json").read_text()))
+    return [line for line in log.splitlines() if "epoch" in line or "final" in line], facts["epochs"], facts["final"]
+
+
+def test_killed_processes_resume_to_the_numbers_of_undisturbed_ones(tmp_path):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    result = program(whole)
+    assert result.returncode == 0, result.stderr[-2000:]
+    result = program(broken, "--die", "3:2")
+    assert result.returncode == 1
+    assert "process 1 of 2 was ended by SIGKILL" in result.stderr
+    assert "process 0 of 2 cannot get" in result.stderr and "--resume" in result.stderr
+    assert sorted(p.name for p in (broken / "checkpoints" / "epoch-0002").glob("random*")) == [
+        "random-0.json",
+        "random-1.json",
+    ]
+    result = program(broken, "--resume")
+    assert result.returncode == 0, result.stderr[-2000:]
+    assert "resumed after epoch 2" in result.stdout
+    assert records(broken) == records(whole)
