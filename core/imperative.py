@@ -88,7 +88,7 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
         results = (results,)
     outputs = [kind._wrap(t, ctx) for t in results]
     if tracer is not None:
-        tracer.record(op, inputs, attrs, outputs, reserve, single)
+        reserve = tracer.record(op, inputs, attrs, outputs, reserve, single)
     if state.recording:
         for x in inputs:
             if x is not None and x._entry is not None:

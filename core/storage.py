@@ -167,6 +167,8 @@ def from_numpy(array: np.ndarray, dtype=None, ctx=None, copy: bool = True) -> Te
 
 def to_numpy(tensor: Tensor) -> np.ndarray:
     """A NumPy copy of the values; bfloat16 becomes float32."""
+    if tensor.is_meta:
+        raise MXNetError("the array stands for no values: it was kept from the time when a hybridized block was traced")
     if tensor.dtype is torch.bfloat16:
         tensor = tensor.float()
     return tensor.to("cpu", copy=True).contiguous().numpy() if tensor.is_cuda else tensor.contiguous().numpy().copy()

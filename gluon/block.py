@@ -310,6 +310,8 @@ class HybridBlock(Block):
     _defines_forward = False
     # The nesting of the inputs of the first hybridized call, with True for each array.
     _called_with = ()
+    # Whether calls depend on nothing that the block keeps from call to call; others are compiled as parts of blocks only.
+    _traceable = True
     # What compiled calls go through, from the first one on.
     _compiled = None
     # What a call depends on besides its arguments; compiled blocks keep a plan for each value.
@@ -327,7 +329,7 @@ class HybridBlock(Block):
     def __call__(self, *args):
         if not self._defines_forward:
             return Block.__call__(self, *args)
-        if self._active and autograd.state.tracer is None and not _symbolic(args):
+        if self._active and self._traceable and autograd.state.tracer is None and not _symbolic(args):
             return self._call_compiled(args)
         return self._call_as_written(*args)
 
@@ -349,7 +351,7 @@ class HybridBlock(Block):
             operators, ctx = _operators_for(x, args)
             if ctx is None:
                 return self._symbolic_forward(operators, x, *args)
-        if self._active and autograd.state.tracer is None:
+        if self._active and self._traceable and autograd.state.tracer is None:
             return self._call_cached_op(x, args)
         return self._run(operators, ctx, x, args)
 

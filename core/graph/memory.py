@@ -10,8 +10,10 @@ from core.graph.ir import Node, Value
 # Operators of these modules may give a view or a copy, as strides have it; what they give may share memory with what
 # they read. All others do what they do on tensors without memory.
 _MAY_VIEW = frozenset(
-    f"core.ops.{name}" for name in "shape np_shape index order contrib vision image boxes linalg rnn".split()
+    f"core.ops.{name}" for name in "shape np_shape index order contrib vision image boxes linalg".split()
 )
+# But these always copy.
+_COPY = frozenset("Concat stack tile repeat one_hot _embedding_grad _put_part zeros_like ones_like full_like".split())
 
 
 class Sharing:
@@ -22,14 +24,16 @@ class Sharing:
         self._group: dict[Value, set[Value]] = {}
         self.last: dict[Value, int] = {}
         for k, node in enumerate(nodes):
+            self.last.update((v, k) for v in node.reads())
+        for node in nodes:
             reads = node.reads()
-            self.last.update((v, k) for v in reads)
             for v in reads:
                 self._group.setdefault(v, {v})
             for out in node.outputs:
                 self._group[out] = {out}
                 for v in (*reads, *node.outputs):
-                    if v is not out and v in self._group and _may_share(node, v, out):
+                    known = v is not out and v in self._group
+                    if known and (not out.opaque or out in self.last) and _may_share(node, v, out):
                         self._join(v, out)
 
     def free_after(self, value: Value, k: int) -> bool:
@@ -108,7 +112,7 @@ def buffers(
 
 
 def _views(node: Node) -> bool:
-    return node.op.function.__module__ in _MAY_VIEW
+    return node.op.function.__module__ in _MAY_VIEW and node.op.name not in _COPY
 
 
 def _may_share(node: Node, a: Value, b: Value) -> bool:

@@ -25,6 +25,10 @@ class Untraceable(Exception):
     """Raised while tracing where a shape depends on values: the block is run operator by operator instead."""
 
 
+class _Reserve(tuple):
+    """What a kernel keeps for its gradient, apart from equal ones."""
+
+
 class Traced:
     """What tracing gives: the graph, and how results are made of its outputs.
 
@@ -90,8 +94,8 @@ class Tracer:
         self.graph.draws.append(draw)
         return draw
 
-    def record(self, op: Operator, inputs, attrs: dict, outputs: list, reserve, single: bool) -> None:
-        """Adds one application."""
+    def record(self, op: Operator, inputs, attrs: dict, outputs: list, reserve, single: bool):
+        """Adds one application; gives what is to be kept as `reserve`."""
         ctx = outputs[0]._ctx if outputs else self._ctx
         values = [None if x is None else self._values[id(x._data)] for x in inputs]
         attrs = {key: self._values.get(id(v), v) if _opaque(v) else v for key, v in attrs.items()}
@@ -103,8 +107,11 @@ class Tracer:
                 array._data = array._data.view(array._data.shape)
             node.outputs.append(self._made(array._data, array._ctx, type(array), node, k))
         if reserve is not None:
+            if type(reserve) is tuple:
+                reserve = _Reserve(reserve)  # known by its identity, which the empty tuple shares with others
             node.outputs.append(self._made(reserve, ctx, None, node, len(outputs), opaque=True))
         self.graph.nodes.append(node)
+        return reserve
 
     def composite(self, op: Operator, inputs: list, attrs: dict, context_attrs: dict):
         """What a composite gives: its primitives are taken down, or, for files, itself."""
@@ -227,7 +234,10 @@ class Tracer:
         twin = self._twins.get(id(x))
         if twin is None:
             if x._data.is_meta:
-                raise MXNetError("an array was made outside of the operators while a block was traced")
+                raise MXNetError(
+                    "an array that stands for no values is used: a block kept it in an attribute when it was traced. Give such "
+                    "arrays back as results and take them as inputs, or call hybridize(active=False)"
+                )
             twin = self._twins[id(x)] = self._enter(x, HELD, self.graph.held)
             self.graph.arrays.append(x)
         return twin

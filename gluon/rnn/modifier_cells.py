@@ -35,6 +35,8 @@ class ModifierCell(HybridRecurrentCell):
 class ZoneoutCell(ModifierCell):
     """Keeps elements of the last output and of the states with some probability (Krueger et al., 2017)."""
 
+    _traceable = False  # a step keeps its output for the next one
+
     def __init__(self, base_cell, zoneout_outputs=0.0, zoneout_states=0.0):
         if isinstance(base_cell, BidirectionalCell):
             raise AssertionError("a BidirectionalCell has no steps to zone out: wrap the two cells in it")

@@ -94,6 +94,10 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
     def __init__(self, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
 
+    @property
+    def _traceable(self):
+        return all(child._traceable for child in self._children.values())
+
 
 class _GatedCell(HybridRecurrentCell):
     """Cells with the parameters i2h_weight (gates hidden, input), h2h_weight (gates hidden, hidden) and two biases."""

@@ -121,6 +121,58 @@ def stacked(net, *blocks):
     return net
 
 
+def test_a_parameter_that_an_operator_sets():
+    for net in (nn.BatchNorm(scale=False, center=False, in_channels=3), nn.HybridSequential()):
+        if isinstance(net, nn.HybridSequential):
+            net.add(nn.BatchNorm(scale=False, in_channels=3))
+        net.initialize()
+        for p in net.collect_params(".*gamma").values():
+            p.set_data(array(3))
+        net.hybridize()
+        with autograd.record():
+            y = net(array(4, 3))
+        np.testing.assert_allclose(y.asnumpy().std(axis=0), 1, atol=1e-3)
+
+
+def test_cells_that_keep_arrays_from_step_to_step():
+    for make in (
+        lambda: rnn.ZoneoutCell(rnn.RNNCell(4, input_size=3), 0.5, 0.5),
+        lambda: gluon.contrib.rnn.VariationalDropoutCell(rnn.GRUCell(4, input_size=3), 0.3, 0.3, 0.3),
+    ):
+        cell = rnn.HybridSequentialRNNCell()
+        cell.add(make())
+        cell.initialize()
+        results = []
+        for active in (False, True):
+            cell.hybridize(active)
+            cell.reset()
+            mx.random.seed(3)
+            with autograd.record():
+                states = cell.begin_state(batch_size=2)
+                for _ in range(3):
+                    y, states = cell(mx.nd.ones((2, 3)), states)
+            results.append(y.asnumpy())
+        np.testing.assert_array_equal(results[0], results[1])
+
+
+def test_arrays_kept_from_tracing_are_told_of():
+    class Keeps(gluon.HybridBlock):
+        kept = None
+
+        def hybrid_forward(self, F, x):
+            if self.kept is None:
+                self.kept = x * 2
+            return x + self.kept
+
+    net = Keeps()
+    net.hybridize()
+    net(array(3))
+    with pytest.raises(mx.MXNetError, match="kept"):
+        net(array(4))
+    with pytest.raises(mx.MXNetError, match="kept"):
+        net.kept.asnumpy()
+
+
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers(name):
     make, shape = LAYERS[name]

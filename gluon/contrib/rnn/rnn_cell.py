@@ -17,6 +17,8 @@ __all__ = ["LSTMPCell", "VariationalDropoutCell", "dynamic_unroll"]
 class VariationalDropoutCell(ModifierCell):
     """Dropout of inputs, states and outputs with one mask for all steps (Gal and Ghahramani, 2016)."""
 
+    _traceable = False  # the first step makes the masks of the others
+
     def __init__(self, base_cell, drop_inputs=0.0, drop_states=0.0, drop_outputs=0.0):
         if drop_states and isinstance(base_cell, BidirectionalCell):
             raise AssertionError("a BidirectionalCell has no steps whose states could be dropped: wrap its two cells")
