@@ -35,7 +35,19 @@ from scripts.common.record import LOGS, ROOT, Record
 from scripts.common.spread import show
 
 # Arguments that may change when a run goes on: they do not touch the numbers of an epoch.
-FREE = {"resume", "save_dir", "log_dir", "run", "num_workers", "num_data_workers", "data_dir", "output_dir"}
+FREE = {
+    "resume",
+    "output",
+    "input",
+    "validation",
+    "save_dir",
+    "log_dir",
+    "run",
+    "num_workers",
+    "num_data_workers",
+    "data_dir",
+    "output_dir",
+}
 
 
 def add_run_arguments(parser: argparse.ArgumentParser, run: str, *, seed: int = 0) -> None:
