@@ -200,5 +200,5 @@ def _literal(value):
         return float(text)
     try:
         return ast.literal_eval(text.replace("L", ""))
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):  # the last two: very deep nesting
         return value

@@ -242,5 +242,5 @@ def _typed(op: Operator, attrs: dict[str, str]) -> dict:
 def _literal(text: str):
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):  # the last two: very deep nesting
         return text

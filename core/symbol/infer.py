@@ -6,13 +6,12 @@ shapes; what its `infer` rule tells fills in the parameters first.
 
 from __future__ import annotations
 
-import ast
-
 from core import autograd, imperative, random, storage
 from core.base import MXNetError
 from core.context import cpu
 from core.dtypes import DTYPES, dtype_name
 from core.ndarray import NDArray
+from core.ops import attributes
 from core.symbol import graph
 from core.symbol.graph import Entry, Node
 
@@ -194,6 +193,8 @@ def _outputs(node: Node, arrays: list) -> list:
 
 def _make(op, attrs: dict):
     """What an operator without inputs makes, without its memory."""
+    if op.name in ("_zeros", "_ones", "_full"):  # which tell their shapes, of whatever size
+        return _array(attrs["shape"], attrs["dtype"])
     made = imperative.create(op, attrs, cpu(), NDArray)
     return _array(made.shape, dtype_name(made.dtype))
 
@@ -259,10 +260,17 @@ def _declared_shape(node: Node) -> Shape | None:
 def _partial_shape(node: Node) -> Shape:
     """The shape that a variable or a first state was made with, 0 where an extent is to be found out."""
     text = node.attrs.get("__shape__") if node.op is None else None
-    shape = node.parsed["shape"] if node.op is not None else None if text is None else ast.literal_eval(text)
-    return shape if isinstance(shape, tuple) else (-1,)
+    if node.op is None and text is None:
+        return (-1,)
+    return node.parsed["shape"] if node.op is not None else _attribute(node, "__shape__", attributes.Shape)
 
 
 def _declared_dtype(node: Node) -> str | None:
-    text = node.attrs.get("__dtype__")
-    return BY_NUMBER.get(int(text)) if text is not None else None
+    return BY_NUMBER.get(_attribute(node, "__dtype__", attributes.Int)) if "__dtype__" in node.attrs else None
+
+
+def _attribute(node: Node, key: str, kind: attributes.Attribute):
+    try:
+        return kind.parse(node.attrs[key])
+    except (ValueError, OverflowError) as error:
+        raise MXNetError(f"variable {node.name!r}: attribute {key}={node.attrs[key]!r}: {error}") from None

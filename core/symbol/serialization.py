@@ -12,6 +12,7 @@ from core.symbol.compose import variable_texts
 from core.symbol.graph import HIDDEN, Entry, Node, hidden, order
 
 VERSION = 10901
+MOST_OUTPUTS = 1 << 16  # of a node: no network has more, and a damaged file must not ask for memory
 
 
 def dumps(entries: list[Entry]) -> str:
@@ -102,6 +103,8 @@ def _node(row: dict, before: list[Node], where: str) -> Node:
     _move_to_inputs(texts, op.inputs, inputs)
     subgraphs = [_entries(sub, f"{where}, subgraph {i}") for i, sub in enumerate(row.get("subgraphs") or [])]
     node = Node(op, name, texts, inputs, subgraphs=subgraphs)
+    if not 0 < op.count(node.parsed) <= MOST_OUTPUTS:
+        raise MXNetError(f"{kind} has {op.count(node.parsed)} outputs; 1 to {MOST_OUTPUTS} are accepted")
     if subgraphs or kind in SUBGRAPHS:
         from core.symbol.control_flow import check_wiring
 

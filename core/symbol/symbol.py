@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import numbers
+import os
 import warnings
 
 import numpy as np
@@ -361,9 +362,16 @@ def Group(symbols) -> Symbol:
 
 
 def load(fname) -> Symbol:
-    """The symbol in a file that `save` or `export` wrote."""
-    with open(fname, encoding="utf-8") as file:
-        return Symbol(serialization.loads(file.read(), f"file {str(fname)!r}"))
+    """The symbol in a file that `save` or `export` wrote; MXNetError where it cannot be read, with the place."""
+    name = os.fspath(fname)
+    try:
+        with open(name, "rb") as file:
+            text = file.read().decode()
+    except OSError as error:
+        raise MXNetError(f"cannot open {name!r}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise MXNetError(f"file {name!r} is no text: {error.reason} (at byte {error.start})") from None
+    return Symbol(serialization.loads(text, f"file {name!r}"))
 
 
 def load_json(json_str: str) -> Symbol:

@@ -138,7 +138,11 @@ def _converted(model, path: str):
                 raise
             raise MXNetError(f"{where}: its inputs or attributes do not fit: {error!r}") from None
         results = results if isinstance(results, list) else [results]
-        network.values.update((n, r) for n, r in zip(node.output, results) if n)
+        for name, result in zip(node.output, results):
+            if isinstance(result, np.ndarray):
+                network.constant(name, result)
+            elif name:
+                network.values[name] = result
     heads = [v.name for v in graph.output]
     lost = [n for n in heads if n not in network.values]
     if lost or not heads:
@@ -153,6 +157,9 @@ def _converted(model, path: str):
         {n: a for n, a in arrays.items() if n in arguments},
         {n: a for n, a in arrays.items() if n in states},
     )
+
+
+_LONGEST_EMPTY = 1 << 16
 
 
 def _constant(attrs: dict, where: str) -> np.ndarray:
@@ -180,7 +187,9 @@ def _array(onnx, tensor, path: str) -> np.ndarray:
     where = f"{path!r}: tensor {tensor.name!r}"
     if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
         raise MXNetError(f"{where} keeps its data in another file, which is not read; store them inside the model")
-    count = math.prod(tensor.dims) if all(d >= 0 for d in tensor.dims) else -1
+    # An extent of 0 hides the size of the others, which what is computed from them would take.
+    plausible = all(0 <= d <= _LONGEST_EMPTY or math.prod(tensor.dims) for d in tensor.dims)
+    count = math.prod(tensor.dims) if plausible and all(d >= 0 for d in tensor.dims) else -1
     try:
         dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
     except (KeyError, ValueError, TypeError):

@@ -8,6 +8,8 @@ from core import symbol as sym
 from core.contrib.onnx.onnx2mx.table import Extent, Extents, ShapeOf, converts
 from core.symbol import Symbol
 
+FOLDED = 1 << 12  # elements of constants that are computed while reading: shapes, never weights
+
 
 @converts("Shape")
 def shape(net, attrs, x):
@@ -72,7 +74,7 @@ def squeeze(net, attrs, x, axes=None):
 
 @converts("Concat")
 def concat(net, attrs, *inputs):
-    if all(isinstance(x, np.ndarray) for x in inputs):
+    if all(isinstance(x, np.ndarray) for x in inputs) and sum(x.size for x in inputs) <= FOLDED:
         return np.concatenate(inputs, attrs["axis"])
     if any(isinstance(x, ShapeOf) for x in inputs):
         return Extents(list(inputs))
@@ -125,7 +127,7 @@ def gather(net, attrs, x, indices):
     if isinstance(x, ShapeOf) and isinstance(indices, np.ndarray) and indices.size == 1:
         place = int(indices.reshape(-1)[0]) + x.start
         return Extent(x.of, place) if indices.ndim == 0 else ShapeOf(x.of, place, place + 1 if place != -1 else None)
-    if isinstance(x, np.ndarray) and isinstance(indices, np.ndarray):
+    if isinstance(x, np.ndarray) and isinstance(indices, np.ndarray) and x.size * max(1, indices.size) <= FOLDED:
         return np.take(x, indices, axis)
     if isinstance(indices, np.ndarray) and indices.ndim == 0:
         i = int(indices)
