@@ -109,6 +109,12 @@ def zeros(shape: Sequence[int], dtype, ctx) -> Tensor:
     return torch.zeros(tuple(shape), dtype=torch_dtype(dtype), device=device(ctx))
 
 
+def empty_like(tensor: Tensor, shape: Sequence[int], dtype=None) -> Tensor:
+    """Row-major memory in the place of another tensor, and of its dtype unless one is given."""
+    wanted = tensor.dtype if dtype is None else torch_dtype(dtype)
+    return torch.empty(tuple(shape), dtype=wanted, device=tensor.device)
+
+
 def full(shape: Sequence[int], value, dtype, ctx) -> Tensor:
     return torch.full(tuple(shape), value, dtype=torch_dtype(dtype), device=device(ctx))
 
