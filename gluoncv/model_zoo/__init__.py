@@ -15,6 +15,7 @@ from gluon.model_zoo.vision import (
     SqueezeNet,
 )
 from gluoncv.model_zoo.center_net import CenterNet, get_center_net
+from gluoncv.model_zoo.alpha_pose import AlphaPose
 from gluoncv.model_zoo.cifar_resnet import (
     CIFARBasicBlockV1,
     CIFARBasicBlockV2,
@@ -36,6 +37,7 @@ from gluoncv.model_zoo.icnet import ICNet, get_icnet
 from gluoncv.model_zoo.mobilenet import MobileNetV2
 from gluoncv.model_zoo.mobilenetv3 import MobileNetV3
 from gluoncv.model_zoo.model_zoo import by_identifier, get_model, get_model_list, pretrained_model_list
+from gluoncv.model_zoo.monodepthv2 import MonoDepth2, MonoDepth2PoseNet, get_monodepth2, get_monodepth2posenet
 from gluoncv.model_zoo.nasnet import NASNetALarge
 from gluoncv.model_zoo.pspnet import PSPNet, get_psp
 from gluoncv.model_zoo.rcnn import RCNN, DoubleHeadRCNN, FasterRCNN, MaskRCNN
@@ -48,6 +50,7 @@ from gluoncv.model_zoo.segbase import MultiEvalModel, SegBaseModel, SegEvalModel
 from gluoncv.model_zoo.shufflenet import ShuffleNetV1, ShuffleNetV2
 from gluoncv.model_zoo.siamrpn import SiamRPN, get_Siam_RPN
 from gluoncv.model_zoo.ssd import SSD, custom_ssd, get_ssd
+from gluoncv.model_zoo.simple_pose import MobilePose, SimplePoseResNet
 from gluoncv.model_zoo.xception import Xception65, Xception71
 from gluoncv.model_zoo.yolo import YOLOV3, custom_yolov3, get_yolov3
 

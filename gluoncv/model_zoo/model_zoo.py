@@ -38,22 +38,24 @@ def pretrained_model_list():
     return sorted(MODELS.keys() & checksums().keys())
 
 
-def model(name: str, make: Callable[..., Block], base: bool = False, lenient: bool = False) -> Callable[..., Block]:
+def model(name: str, make: Callable[..., Block], base: bool = False, **options) -> Callable[..., Block]:
     """Enters a network and gives its builder; arguments as those of `builder`."""
-    MODELS[name] = builder(name, make, base, lenient)
+    MODELS[name] = builder(name, make, base, **options)
     return MODELS[name]
 
 
-def builder(name: str, make: Callable[..., Block], base: bool = False, lenient: bool = False) -> Callable[..., Block]:
+def builder(
+    name: str, make: Callable[..., Block], base: bool = False, load_base: bool = True, lenient: bool = False
+) -> Callable[..., Block]:
     """A function that gives a network with or without its published weights; `make(**kwargs)` gives it without.
 
     base: the network is built on another one that has published weights of its own. Then `make` is told by
     `pretrained_base` whether to load those, and with `root` and `ctx` where from and where to. Without, `pretrained_base` is
-    accepted and means nothing, so that all networks can be called alike. lenient: the published file lacks constants
-    that the network computes, and has some that it does not need.
+    accepted and means nothing, so that all networks can be called alike. load_base: its default. lenient: the published file
+    lacks constants that the network computes, and has some that it does not need.
     """
 
-    def build(pretrained=False, root=None, ctx=None, pretrained_base=True, **kwargs):
+    def build(pretrained=False, root=None, ctx=None, pretrained_base=load_base, **kwargs):
         if base:
             # The network's own weights replace all of the base's.
             kwargs |= {"pretrained_base": pretrained_base and not pretrained, "root": root, "ctx": ctx}
