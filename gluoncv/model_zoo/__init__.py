@@ -14,8 +14,22 @@ from gluon.model_zoo.vision import (
     ResNetV2,
     SqueezeNet,
 )
-from gluoncv.model_zoo.center_net import CenterNet, get_center_net
+from gluoncv.model_zoo.action_recognition import (
+    C3D,
+    P3D,
+    ActionRecInceptionV1,
+    ActionRecInceptionV3,
+    ActionRecResNetV1b,
+    ActionRecVGG16,
+    I3D_InceptionV1,
+    I3D_InceptionV3,
+    I3D_ResNetV1,
+    R2Plus1D,
+    ResNet_SlowFast,
+    SlowFast,
+)
 from gluoncv.model_zoo.alpha_pose import AlphaPose
+from gluoncv.model_zoo.center_net import CenterNet, get_center_net
 from gluoncv.model_zoo.cifar_resnet import (
     CIFARBasicBlockV1,
     CIFARBasicBlockV2,
@@ -49,8 +63,8 @@ from gluoncv.model_zoo.se_resnet import SEBasicBlockV1, SEBasicBlockV2, SEBottle
 from gluoncv.model_zoo.segbase import MultiEvalModel, SegBaseModel, SegEvalModel, get_segmentation_model
 from gluoncv.model_zoo.shufflenet import ShuffleNetV1, ShuffleNetV2
 from gluoncv.model_zoo.siamrpn import SiamRPN, get_Siam_RPN
-from gluoncv.model_zoo.ssd import SSD, custom_ssd, get_ssd
 from gluoncv.model_zoo.simple_pose import MobilePose, SimplePoseResNet
+from gluoncv.model_zoo.ssd import SSD, custom_ssd, get_ssd
 from gluoncv.model_zoo.xception import Xception65, Xception71
 from gluoncv.model_zoo.yolo import YOLOV3, custom_yolov3, get_yolov3
 

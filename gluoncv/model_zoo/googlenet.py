@@ -44,7 +44,7 @@ class InceptionV1(HybridBlock):
             self.conv3 = sequence(*conv_norm_act(self._norm, 192, 3))
             self.maxpool2 = nn.MaxPool2D(3, 2, ceil_mode=True)
             for name, row in MODULES.items():
-                setattr(self, f"inception{name}", _module(name, row, self._norm))
+                setattr(self, f"inception{name}", inception_module(name, row, self._norm))
             self.maxpool3 = nn.MaxPool2D(3, 2, ceil_mode=True)
             self.maxpool4 = nn.MaxPool2D(2, 2)
 
@@ -89,15 +89,20 @@ class GoogLeNet(InceptionV1):
         return x, self.aux2(seen["4d"]), self.aux1(seen["4a"])
 
 
-def _module(name, row, norm):
+def inception_module(name, row, norm, dimensions=2):
+    """A module of four branches, for pictures, or for films if `dimensions` is 3; row: one of `MODULES`."""
+
+    def conv(channels, kernel):
+        return sequence(*conv_norm_act(norm, channels, (kernel,) * dimensions))
+
     first, second, third, pooled = row
+    pool = (nn.MaxPool2D if dimensions == 2 else nn.MaxPool3D)(3, 1, 1)
     module = HybridConcurrent(axis=1, prefix=f"Mixed_{name}_")
     with module.name_scope():
-        module.add(sequence(sequence(*conv_norm_act(norm, first))))
+        module.add(sequence(conv(first, 1)))
         for narrow, wide in (second, third):
-            layers = conv_norm_act(norm, narrow), conv_norm_act(norm, wide, 3)
-            module.add(sequence(*(sequence(*rows) for rows in layers)))
-        module.add(sequence(nn.MaxPool2D(3, 1, 1), sequence(*conv_norm_act(norm, pooled))))
+            module.add(sequence(conv(narrow, 1), conv(wide, 3)))
+        module.add(sequence(pool, conv(pooled, 1)))
     return module
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core import autograd, nd
-from gluoncv.nn import DropBlock, DropBlockScheduler, SplitAttentionConv
+from gluoncv.nn import DSNT, DUC, Consensus, DropBlock, DropBlockScheduler, SplitAttentionConv
 
 
 @pytest.mark.parametrize("hybrid", [False, True])
@@ -47,3 +47,26 @@ def test_split_attention(radix, groups):
     weights = 1 / (1 + np.exp(-weights)) if radix == 1 else np.exp(weights) / np.exp(weights).sum(2, keepdims=True)
     weights = weights.transpose(0, 2, 1, 3).reshape(2, radix, 8, 1, 1)
     np.testing.assert_allclose(got, (weights * convolved).sum(1), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("norm", ["sum", "softmax"])
+def test_coordinates_of_heat_maps(norm):
+    """The mean of the cells' centers, weighed with the map."""
+    maps = np.random.RandomState(0).uniform(size=(2, 3, 4, 6)).astype("float32")
+    places, weights = DSNT((6, 4), norm)(nd.array(maps))
+    want = np.exp(maps) if norm == "softmax" else maps
+    want = want / want.sum((2, 3), keepdims=True)
+    np.testing.assert_allclose(weights.asnumpy(), want, rtol=1e-5)
+    across = (want * ((np.arange(6) + 0.5) / 6)).sum((2, 3))
+    down = (want * ((np.arange(4) + 0.5) / 4)[:, None]).sum((2, 3))
+    np.testing.assert_allclose(places.asnumpy(), np.stack([across, down], 2), rtol=1e-5)
+    with pytest.raises(ValueError, match="norm is sum or softmax"):
+        DSNT(4, "max")
+
+
+def test_consensus_and_shuffled_pixels():
+    x = np.arange(24, dtype="float32").reshape(8, 3)
+    np.testing.assert_allclose(Consensus(3, 4)(nd.array(x)).asnumpy(), x.reshape(2, 4, 3).mean(1))
+    duc = DUC(8, 2)
+    duc.initialize()
+    assert duc(nd.ones((1, 4, 5, 6))).shape == (1, 2, 10, 12)

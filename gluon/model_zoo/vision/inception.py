@@ -6,9 +6,9 @@ from gluon import nn
 from gluon.contrib.nn import HybridConcurrent
 from gluon.model_zoo.vision.registry import Classifier, model
 
-# A convolution is (channels, kernel, strides, padding). A branch is a list of convolutions, pooling names, and tuples of
-# branches that are concatenated; a module is a list of branches.
-AVERAGE, MAXIMUM = "average", "maximum"
+# A convolution is (channels, kernel, strides, padding). A branch is a list of convolutions and pooling names; a module is a
+# list of branches.
+AVERAGE, MAXIMUM, STEM_MAXIMUM = "average", "maximum", "maximum in the stem"
 
 
 def _same(channels, kernel):
@@ -44,7 +44,7 @@ MODULE_D = [
 ]
 SPLIT = ([_same(384, (1, 3))], [_same(384, (3, 1))])
 
-STEM = [(32, 3, 2, 0), (32, 3, 1, 0), (64, 3, 1, 1), MAXIMUM, (80, 1, 1, 0), (192, 3, 1, 0), MAXIMUM]
+STEM = [(32, 3, 2, 0), (32, 3, 1, 0), (64, 3, 1, 1), STEM_MAXIMUM, (80, 1, 1, 0), (192, 3, 1, 0), STEM_MAXIMUM]
 MODULES = {
     "A1_": _module_a(32),
     "A2_": _module_a(64),
@@ -70,42 +70,47 @@ class Inception3(Classifier):
         first, norm = norm, partial(norm, use_global_stats=True) if partial_bn else norm
         with self.name_scope():
             self.features = nn.HybridSequential(prefix="")
-            self.features.add(_layer(STEM[0], first), *[_layer(row, norm) for row in STEM[1:]])
-            for prefix, branches in MODULES.items():
-                module = HybridConcurrent(axis=1, prefix=prefix)
-                with module.name_scope():
-                    module.add(*[_branch(rows, norm) for rows in branches])
-                self.features.add(module)
-            for prefix in ("E1_", "E2_"):
-                self.features.add(_module_e(prefix, norm))
+            self.features.add(_layer(STEM[0], first), *inception_features(lambda row: _layer(row, norm)))
             self.features.add(nn.AvgPool2D(pool_size=8), nn.Dropout(0.5))
             self.output = nn.Dense(classes)
 
 
-def _module_e(prefix, norm):
+def inception_features(layer):
+    """All blocks between the first convolution and the pooling at the end; `layer(row)` makes one of a convolution or a pooling."""
+    blocks = [layer(row) for row in STEM[1:]]
+    for prefix, branches in MODULES.items():
+        module = HybridConcurrent(axis=1, prefix=prefix)
+        with module.name_scope():
+            module.add(*[_branch(rows, layer) for rows in branches])
+        blocks.append(module)
+    return [*blocks, *(_module_e(prefix, layer) for prefix in ("E1_", "E2_"))]
+
+
+def _module_e(prefix, layer):
     module = HybridConcurrent(axis=1, prefix=prefix)
     with module.name_scope():
-        module.add(_branch([_same(320, 1)], norm))
+        module.add(_branch([_same(320, 1)], layer))
         for rows in ([_same(384, 1)], [_same(448, 1), _same(384, 3)]):
             split = HybridConcurrent(axis=1, prefix="")
             branch = nn.HybridSequential(prefix="")
-            branch.add(_branch(rows, norm))
-            split.add(*[_branch(part, norm) for part in SPLIT])
+            branch.add(_branch(rows, layer))
+            split.add(*[_branch(part, layer) for part in SPLIT])
             branch.add(split)
             module.add(branch)
-        module.add(_branch([AVERAGE, _same(192, 1)], norm))
+        module.add(_branch([AVERAGE, _same(192, 1)], layer))
     return module
 
 
-def _branch(rows, norm):
+def _branch(rows, layer):
     branch = nn.HybridSequential(prefix="")
-    for row in rows:
-        branch.add(nn.AvgPool2D(pool_size=3, strides=1, padding=1) if row == AVERAGE else _layer(row, norm))
+    branch.add(*[layer(row) for row in rows])
     return branch
 
 
 def _layer(row, norm):
-    if row == MAXIMUM:
+    if row == AVERAGE:
+        return nn.AvgPool2D(pool_size=3, strides=1, padding=1)
+    if row in (MAXIMUM, STEM_MAXIMUM):
         return nn.MaxPool2D(pool_size=3, strides=2)
     layer = nn.HybridSequential(prefix="")
     layer.add(nn.Conv2D(*row, use_bias=False), norm(), nn.Activation("relu"))

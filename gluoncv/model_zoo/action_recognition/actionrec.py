@@ -1,0 +1,130 @@
+"""Networks for pictures on parts of a film (temporal segment networks, Wang et al., 2016)."""
+
+from functools import partial
+
+from gluon import nn
+from gluon.model_zoo.vision import Inception3
+from gluoncv.model_zoo.action_recognition.recognizer import Recognizer, adopt, enter, scores
+from gluoncv.model_zoo.googlenet import FEATURES, InceptionV1
+from gluoncv.model_zoo.model_zoo import get_model
+from gluoncv.model_zoo.resnetv1b import LAYERS
+
+# data set -> share dropped before the last layer, deviation of that layer's first weights
+SMALL, LARGE = {"init_std": 0.001}, {"init_std": 0.01, "dropout_ratio": 0.5}
+SETTINGS = {
+    "ucf101": SMALL,
+    "hmdb51": SMALL,
+    "kinetics400": LARGE,
+    "sthsthv2": LARGE,
+    "custom": LARGE,
+}
+RESNETS = {
+    "sthsthv2": (18, 34, 50, 101, 152),
+    "kinetics400": (18, 34, 50, 101, 152),
+    "ucf101": (50,),
+    "hmdb51": (50,),
+    "custom": (50, 18),
+}
+RESNET_PARTS = ("conv1", "bn1", "relu", "maxpool", "layer1", "layer2", "layer3", "layer4", "avgpool", "flat")
+
+
+class ActionRecVGG16(Recognizer):
+    """Input (batch * segments * crops, 3, 224, 224), output (batch, nclass)."""
+
+    def __init__(
+        self, nclass, pretrained_base=True, dropout_ratio=0.9, init_std=0.001, num_segments=1, num_crop=1, root=None,
+        ctx=None, **kwargs,
+    ):  # fmt: skip
+        super().__init__(4096, num_segments, num_crop)
+        self.features = get_model("vgg16", pretrained=pretrained_base, root=root, ctx=ctx, **kwargs).features
+        _add_output(self, nclass, dropout_ratio, init_std, ctx)
+
+    def hybrid_forward(self, F, x):
+        return self.output(self._mean(F, self.features(x)))
+
+
+class ActionRecInceptionV3(Recognizer):
+    """Input (batch * segments * crops, 3, 299, 299), output (batch, nclass); partial_bn: as that of `Inception3`."""
+
+    def __init__(
+        self, nclass, pretrained_base=True, partial_bn=True, dropout_ratio=0.8, init_std=0.001, num_segments=1,
+        num_crop=1, root=None, ctx=None, **kwargs,
+    ):  # fmt: skip
+        super().__init__(2048, num_segments, num_crop)
+        self.features = Inception3(partial_bn=partial_bn, **kwargs).features
+        _add_output(self, nclass, dropout_ratio, init_std, ctx)
+        if pretrained_base:
+            base = get_model("inceptionv3", pretrained=True, root=root, ctx=ctx)
+            adopt(self, base, ctx, skip=lambda name: name.startswith("output."))
+
+    def hybrid_forward(self, F, x):
+        return self.output(self._mean(F, self.features(x)))
+
+
+class ActionRecInceptionV1(Recognizer, InceptionV1):
+    """Input (batch * segments * crops, 3, 224, 224), output (batch, nclass); partial_bn: as that of `GoogLeNet`."""
+
+    def __init__(
+        self, nclass, pretrained_base=True, partial_bn=True, dropout_ratio=0.8, init_std=0.001, num_segments=1,
+        num_crop=1, root=None, ctx=None, **kwargs,
+    ):  # fmt: skip
+        super().__init__(FEATURES, num_segments, num_crop, partial_bn=partial_bn, **kwargs)
+        self.avgpool = nn.AvgPool2D(pool_size=7)
+        self.dropout = nn.Dropout(dropout_ratio)
+        _add_output(self, nclass, dropout_ratio, init_std, ctx)
+        if pretrained_base:
+            base = get_model("googlenet", pretrained=True, root=root, ctx=ctx)
+            adopt(self, base, ctx, skip=lambda name: name.startswith("output."))
+
+    def hybrid_forward(self, F, x):
+        x, _ = self._trunk(x)
+        return self.output(self._mean(F, self.dropout(self.avgpool(x))))
+
+
+class ActionRecResNetV1b(Recognizer):
+    """Input (batch * segments * crops, 3, 224, 224), output (batch, nclass); depth: layers of the residual network."""
+
+    def __init__(
+        self, depth, nclass, pretrained_base=True, dropout_ratio=0.5, init_std=0.01, num_segments=1, num_crop=1,
+        partial_bn=False, root=None, ctx=None, **kwargs,
+    ):  # fmt: skip
+        if depth not in LAYERS:
+            raise ValueError(f"the depth is one of {', '.join(map(str, LAYERS))}, got {depth!r}")
+        super().__init__(2048 if LAYERS[depth][0] else 512, num_segments, num_crop)
+        with self.name_scope():
+            body = get_model(f"resnet{depth}_v1b", pretrained=pretrained_base, root=root, ctx=ctx, **kwargs)
+            for part in RESNET_PARTS:
+                setattr(self, part, getattr(body, part))
+            self.drop = nn.Dropout(dropout_ratio)
+            _add_output(self, nclass, dropout_ratio, init_std, ctx)
+
+    def hybrid_forward(self, F, x):
+        x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        return self.output(self._mean(F, self.drop(self.flat(self.avgpool(x)))))
+
+
+def _add_output(net, nclass, dropout_ratio, init_std, ctx):
+    """Sets the share that all layers drop, and adds the last layer."""
+    net.apply(lambda block: setattr(block, "_rate", dropout_ratio) if isinstance(block, nn.Dropout) else None)
+    net.output = scores(nclass, init_std, net.feat_dim)
+    net.output.initialize(ctx=ctx)
+
+
+def _enter(network, dataset, make, **settings):
+    return enter(network, dataset, partial(make, **{**SETTINGS[dataset], **settings}), transfer=dataset == "custom")
+
+
+vgg16_ucf101, vgg16_hmdb51, vgg16_kinetics400, vgg16_sthsthv2 = (
+    _enter("vgg16", dataset, ActionRecVGG16) for dataset in ("ucf101", "hmdb51", "kinetics400", "sthsthv2")
+)
+inceptionv1_ucf101, inceptionv1_hmdb51, inceptionv1_kinetics400, inceptionv1_sthsthv2 = (
+    _enter("inceptionv1", dataset, ActionRecInceptionV1) for dataset in ("ucf101", "hmdb51", "kinetics400", "sthsthv2")
+)
+inceptionv3_ucf101, inceptionv3_hmdb51, inceptionv3_kinetics400, inceptionv3_sthsthv2 = (
+    _enter("inceptionv3", dataset, ActionRecInceptionV3) for dataset in ("ucf101", "hmdb51", "kinetics400", "sthsthv2")
+)
+for _dataset, _depths in RESNETS.items():
+    _dropped = {"dropout_ratio": 0.9} if SETTINGS[_dataset] is SMALL else {}
+    for _depth in _depths:
+        _enter(f"resnet{_depth}_v1b", _dataset, partial(ActionRecResNetV1b, _depth), **_dropped)
