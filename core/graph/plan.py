@@ -100,13 +100,13 @@ def lower(node: Node) -> Step:
     if len(called) == 1 and called[0][4] is result and not writes:
         room, name, args, kwargs, _ = called[0]
         places = {id(v.meta): v for v in node.reads()}
+        device = storage.device(node.ctx)
         try:
-            arguments = [_slots(a, places) for a in args]
-            keywords = {key: _slots(a, places) for key, a in kwargs.items()}
+            arguments = [_slots(a, places, device) for a in args]
+            keywords = {key: _slots(a, places, device) for key, a in kwargs.items()}
         except LookupError:
             pass
         else:
-            device = storage.device(node.ctx)
             if room == "pointwise":
                 formula, operands, values, dtype = arguments
                 function = kernels.formula_kernel(formula, dtype, operands[0].meta.dtype, device)
@@ -258,12 +258,15 @@ class _Writer:
         return name
 
 
-def _slots(argument, places: dict[int, Value]):
+def _slots(argument, places: dict[int, Value], device):
     """An argument of a kernel with values for tensors; LookupError for a tensor that is none of the node's inputs."""
     if storage.is_tensor(argument):
         return places[id(argument)]
     if isinstance(argument, (list, tuple)):
         if id(argument) in places:
             return places[id(argument)]
-        return type(argument)(_slots(a, places) for a in argument) if type(argument) in (list, tuple) else argument
-    return argument
+        return (
+            type(argument)(_slots(a, places, device) for a in argument) if type(argument) in (list, tuple) else argument
+        )
+    # A rule that names its input's device (random numbers in the shape of an array) has named that of no memory.
+    return device if isinstance(argument, type(device)) else argument
