@@ -10,8 +10,8 @@ from core.initializer import Initializer
 from gluon import nn
 from gluon.block import HybridBlock
 from gluon.contrib.cnn import ModulatedDeformableConvolution
-from gluon.contrib.nn import PixelShuffle2D
 from gluoncv.model_zoo.model_zoo import get_model
+from gluoncv.nn import DUC
 
 
 class BilinearUpSample(Initializer):
@@ -69,20 +69,6 @@ class DeconvResnet(HybridBlock):
 
 # kernel -> padding and output padding with which a stride of 2 doubles the size
 _PADDING = {4: (1, 0), 3: (1, 1), 2: (0, 0)}
-
-
-class DUC(HybridBlock):
-    """Dense upsampling convolution (Wang et al., 2018): channels become places, `upscale_factor` times as many each way."""
-
-    def __init__(self, planes, upscale_factor=2, **kwargs):
-        super().__init__(**kwargs)
-        self.conv = nn.Conv2D(planes, kernel_size=3, padding=1, use_bias=False)
-        self.bn = nn.BatchNorm()
-        self.relu = nn.Activation("relu")
-        self.pixel_shuffle = PixelShuffle2D(upscale_factor)
-
-    def hybrid_forward(self, F, x):
-        return self.pixel_shuffle(self.relu(self.bn(self.conv(x))))
 
 
 class DUCMobilenet(HybridBlock):
