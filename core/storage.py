@@ -185,6 +185,33 @@ def share_numpy(tensor: Tensor) -> np.ndarray:
     return tensor.numpy()
 
 
+def capture(function):
+    """Captures what `function()` does on the current GPU; gives a function that does it again, and the first result.
+
+    RuntimeError where it waits for the GPU, or does anything else that a CUDA graph cannot hold.
+    """
+    graph = torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph):
+        result = function()
+    return graph.replay, result
+
+
+def on_device(ctx, function):
+    """The function with the GPU of `ctx` as the current one; itself for other contexts."""
+    if ctx.device_type != "gpu":
+        return function
+    where = device(ctx)
+
+    def run(*args):
+        if where.index == torch.cuda.current_device():
+            return function(*args)
+        with torch.cuda.device(where):
+            return function(*args)
+
+    return run
+
+
 def copy_to(tensor: Tensor, dtype=None, ctx=None) -> Tensor:
     """A copy in the given type and place, always new memory."""
     wanted = tensor.dtype if dtype is None else torch_dtype(dtype)

@@ -412,6 +412,17 @@ class HybridBlock(Block):
                 f"{type(self).__name__} is a {type(block).__name__}"
             )
         super().register_child(block, name)
+        self._compiled = None
+
+    def _register_parameter(self, name, parameter):
+        super()._register_parameter(name, parameter)
+        self._compiled = None
+
+    def optimize_for(self, x, *args, backend=None, clear=False, partition_if_dynamic=True, **kwargs):
+        """Hybridizes the block and compiles it for these inputs; `backend` and its options choose nothing here."""
+        if not self._active or clear:
+            self.hybridize(True, backend=backend, clear=clear, **kwargs)
+        self(x, *args)
 
     def export(self, path, epoch=0, remove_amp_cast=True):
         """Writes `<path>-symbol.json` and `<path>-<epoch>.params` for `SymbolBlock.imports`; gives the two names.

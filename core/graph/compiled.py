@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 
 from core import autograd, imperative, kernels, random, storage
 from core.base import MXNetError
+from core.context import current_context
+from core.graph.capture import Captured, capturable
 from core.graph.changes import Changes
 from core.graph.ir import HELD, INPUT, Node, Value, written
 from core.graph.passes import optimize
@@ -73,7 +75,7 @@ class Compiled:
                     made = reason
                 else:
                     traced.graph.mark_parameters(self._parameters())
-                    made = Plan(traced)
+                    made = Plan(traced, self.flags)
                 while len(self._plans) >= LIMIT:
                     self._plans.pop(next(iter(self._plans)))
                 self._seen, self._arrays = Changes.count, _marks(self._parameters())
@@ -93,7 +95,7 @@ class Compiled:
 class Plan:
     """A compiled trace: runs the forward part and, where gradients are wanted, leaves one node on the tape."""
 
-    def __init__(self, traced: Traced):
+    def __init__(self, traced: Traced, flags: dict | None = None):
         self._traced = traced.graph
         graph = self.graph = optimize(traced.graph)
         self._sharing = sharing_of(graph)
@@ -103,6 +105,11 @@ class Plan:
         self._ready: tuple = ()
         self.forward = forward_part(graph, self._sharing)
         self.training = state.training
+        ctx = next((v.ctx for v in (*graph.outputs, *graph.inputs)), None) or current_context()
+        run = Captured(self.forward.run) if capturable(graph, flags or {}) else self.forward.run
+        self._run = storage.on_device(ctx, run)
+        self._run_early = None if self.early is None else storage.on_device(ctx, self.early.run)
+        self._ctx = ctx
         self._arrays = graph.arrays
         self._results = [(v.kind, v.ctx) for v in graph.outputs]
         self._template = traced.template
@@ -110,6 +117,7 @@ class Plan:
         self._tracked = [(v.role == INPUT, v.index) for v in graph.tracked]
         self._heads = [head.index for head in graph.heads]
         self.backward = backward_part(graph, self._sharing) if graph.heads else None
+        self._run_backward = None if self.backward is None else storage.on_device(ctx, self.backward.run)
         self._retaining: Part | None = None
         moving = written(graph.nodes)
         self.guarded = [k for k, v in enumerate(graph.saved()) if v.source is None and v not in moving]
@@ -119,7 +127,7 @@ class Plan:
         keys = [random.next_key(ctx) for ctx in self._draw_contexts]
         held = [a._data for a in self._arrays]
         prepared = self._prepared(held) if self.early is not None else ()
-        results, saved = self.forward.run([x._data for x in leaves], held, prepared, keys)
+        results, saved = self._run([x._data for x in leaves], held, prepared, keys)
         outputs = [kind._wrap(t, ctx) for (kind, ctx), t in zip(self._results, results)]
         if self.backward is not None and state.recording:
             node = _Node(self, leaves, outputs, list(saved), keys)
@@ -134,7 +142,7 @@ class Plan:
         tensors = [held[k] for k in self._watched]
         state = Changes.values, [t._version for t in tensors]
         if not self._ready or state != self._state or not all(map(operator.is_, tensors, self._last)):
-            self._ready = self.early.run(held)
+            self._ready = self._run_early(held)
             self._state = Changes.values, [t._version for t in tensors]  # the early part itself may write
             self._last = tensors
         return self._ready
@@ -143,10 +151,10 @@ class Plan:
         """Runs the backward part; what is saved stays as it is where the tape is to be retained."""
         keys = [*keys, *(random.next_key(d.ctx) for d in self.backward.draws)]
         if not retain:
-            return self.backward.run(saved, heads, keys)
+            return self._run_backward(saved, heads, keys)
         if self._retaining is None:
             self._retaining = backward_part(self.graph, self._sharing, retain=True)
-        return self._retaining.run(list(saved), heads, keys)
+        return storage.on_device(self._ctx, self._retaining.run)(list(saved), heads, keys)
 
     def source_of(self, k: int, leaves: list[NDArray]) -> NDArray:
         """The array from outside that output `k` is."""

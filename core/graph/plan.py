@@ -12,6 +12,8 @@ from core import kernels, storage
 from core.graph.ir import Draw, Graph, Node, Value
 from core.graph.memory import Sharing, buffers
 
+# Operators that show the elements in another shape, whatever their strides.
+_RESHAPES = frozenset("Reshape Flatten _reshape_to expand_dims squeeze _npi_reshape reshape_like".split())
 _PLAIN = (bool, int, str, type(None))
 
 
@@ -113,7 +115,14 @@ def lower(node: Node) -> Step:
                 whole = formula, operands, values, dtype
                 return Step(f"pointwise {formula.name}", function, [*operands, *values], {}, node, whole)
             return Step(f"{room}.{name}", kernels.kernel(room, name, device), arguments, keywords, node)
+    if _only_reshapes(node, result, called):
+        return Step(op.name, kernels.shape.reshape, (node.inputs[0], tuple(result.shape)), {}, node)
     return Step(op.name, op.forward, node.inputs, dict(attrs), node)
+
+
+def _only_reshapes(node: Node, result, called: list) -> bool:
+    """Whether a node does nothing but give its first input another shape."""
+    return not called and node.op.name in _RESHAPES and storage.is_tensor(result)
 
 
 # ----------------------------------------------------------------------------------------------

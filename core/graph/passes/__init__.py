@@ -7,8 +7,9 @@ from core.graph.passes.batch_norm import batch_norm
 from core.graph.passes.common_subexpressions import common_subexpressions
 from core.graph.passes.constants import constants
 from core.graph.passes.dead_code import dead_code
+from core.graph.passes.fusion import fusion
 
-PASSES = (common_subexpressions, batch_norm, dead_code, constants)
+PASSES = (common_subexpressions, batch_norm, dead_code, constants, fusion)
 
 
 def optimize(graph: Graph) -> Graph:

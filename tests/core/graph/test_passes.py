@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import core as mx
 import gluon
-from core import autograd, random
+from core import autograd, kernels, random
 from core.graph.compiled import run_node
 from core.graph.ir import Value
 from core.graph.memory import Sharing, fresh
@@ -15,6 +20,7 @@ from core.graph.passes.batch_norm import batch_norm
 from core.graph.passes.common_subexpressions import common_subexpressions
 from core.graph.passes.constants import constants
 from core.graph.passes.dead_code import dead_code
+from core.graph.passes.fusion import fusion
 from core.graph.trace import Untraceable, trace
 from gluon import nn
 
@@ -235,6 +241,58 @@ def test_results_in_place_are_the_same_numbers():
         np.testing.assert_array_equal(compiled, eager)
     with autograd.record():
         assert "add_(" in net.plan_of(x, y).forward.source
+
+
+@pytest.mark.parametrize("record", [False, True])
+def test_fusion(record):
+    def function(x, y):
+        a = mx.nd.sigmoid(x) * 2 + y
+        b = mx.nd.relu(a - x)
+        return b * b + mx.nd.broadcast_add(b, mx.nd.sum(b, axis=1, keepdims=True))
+
+    x, y = array(3, 4), array(3, 4)
+    x.attach_grad()
+    with kernels.using("triton"):
+        graph = traced(function, x, y, record=record)
+        fused = fusion(graph)
+    forward = names(fused, backward=False)
+    assert len([n for n in forward if n.startswith("_fused")]) == 2
+    assert len(forward) == (4 if record else 3)  # the sigmoid is kept for the backward part
+    assert len(fused.nodes) < len(graph.nodes)
+    if record:
+        assert [v.shape for v in fused.gradients] == [(3, 4)]
+    assert fusion(traced(function, x, y)).nodes and not any("fused" in n for n in names(fusion(traced(function, x, y))))
+    np.testing.assert_allclose(evaluate(fused, x, y)[0], function(x, y).asnumpy(), rtol=1e-6)
+
+
+def test_fused_kernels_of_the_triton_wing():
+    root = Path(__file__).resolve().parents[3]
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": f"{root}:{Path(__file__).parent}"}
+    program = "import test_passes; test_passes.compare_wings()"
+    found = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert found.returncode == 0, found.stderr
+
+
+def compare_wings():
+    """Eager and fused in the Triton wing, under its interpreter."""
+    net = nn.HybridLambda(lambda F, x, y: F.relu(F.sigmoid(x) * 2 - y) * x + 1)
+    x, y = array(2, 3), array(2, 3)
+    results = []
+    with kernels.using("triton"):
+        for active in (False, True):
+            net.hybridize(active)
+            for z in (x, y):
+                z.attach_grad()
+            with autograd.record():
+                out = net(x, y)
+            out.backward()
+            results.append([out.asnumpy(), x.grad.asnumpy(), y.grad.asnumpy()])
+        with autograd.record():
+            assert any("fused" in step.kernel for step in net.plan_of(x, y).forward.steps)
+    for eager, compiled in zip(*results, strict=True):
+        np.testing.assert_allclose(compiled, eager, rtol=1e-5, atol=1e-6)
 
 
 def test_explain(capsys):
