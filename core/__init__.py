@@ -49,7 +49,9 @@ def __getattr__(name: str):
     if name in _VALUES:
         return getattr(importlib.import_module(_VALUES[name]), name)
     if name not in _MODULES:
-        raise AttributeError(f"module 'core' has no attribute {name!r}")
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(f"mxnet has no {name!r}")
     try:
         value = importlib.import_module(_MODULES[name])
     except ModuleNotFoundError as error:

@@ -41,7 +41,7 @@ def _resolve(fullname: str):
     except ModuleNotFoundError as error:
         if error.name != f"{owner.__name__}.{name}":
             raise
-        raise ModuleNotFoundError(f"{fullname} is not part of this project yet", name=fullname) from None
+        raise ModuleNotFoundError(f"{fullname} is not part of this project", name=fullname) from None
 
 
 def install_as_mxnet() -> None:

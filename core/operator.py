@@ -150,3 +150,11 @@ class _Application(autograd.Function):
 
 def _zeros(kind: type, shape, dtype, ctx: Context) -> NDArray:
     return kind._wrap(storage.zeros(tuple(shape), dtype, ctx), ctx)
+
+
+def __getattr__(name: str):
+    if name in ("PythonOp", "NumpyOp", "NDArrayOp"):  # which are built on what is above
+        from core import python_operator
+
+        return getattr(python_operator, name)
+    raise AttributeError(f"mx.operator has no {name!r}.{nearest(name, globals())}")

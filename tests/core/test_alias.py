@@ -35,3 +35,30 @@ def test_a_program_runs_unmodified(tmp_path, root):
 def test_what_is_missing_is_named(tmp_path, root):
     result = run(tmp_path, root, MISSING)
     assert result.returncode == 1 and "sparkles" in result.stderr.splitlines()[-1]
+
+
+ASK = """
+import mxnet
+
+for line in open("lines.txt"):
+    try:
+        exec(line)
+    except Exception as error:
+        print(error)
+"""
+
+
+def test_every_missing_name_says_where_it_is_missing(tmp_path, root):
+    lines = {
+        "mxnet.sparkle": "mxnet has no 'sparkle'",
+        "import mxnet.gluon.sparkle": "mxnet.gluon.sparkle is not part of this project",
+        "from mxnet.sparkle import glitter": "mxnet.sparkle is not part of this project",
+        "mxnet.nd.softmx": "nd has no function 'softmx'. Did you mean 'softmax'?",
+        "mxnet.rtc.CudaModule": "Triton",
+        "mxnet.operator.NumpyOps": "mx.operator has no 'NumpyOps'",
+    }
+    (tmp_path / "lines.txt").write_text("\n".join(lines))
+    answers = run(tmp_path, root, ASK.replace("lines.txt", str(tmp_path / "lines.txt"))).stdout.splitlines()
+    assert len(answers) == len(lines)
+    for answer, expected in zip(answers, lines.values()):
+        assert expected in answer

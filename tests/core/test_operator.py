@@ -59,3 +59,39 @@ def test_errors_name_what_is_wrong():
         nd.Custom(nd.ones(1), op_type="scaled_product")
     with pytest.raises(TypeError, match="CustomOpProp"):
         mx.operator.register("x")(object)
+
+
+class OldSoftmax(mx.operator.NumpyOp):
+    """The loss of MXNet's examples, with NumPy."""
+
+    def __init__(self):
+        super().__init__(False)
+
+    def list_arguments(self):
+        return ["data", "label"]
+
+    def infer_shape(self, in_shape):
+        return [in_shape[0], (in_shape[0][0],)], [in_shape[0]]
+
+    def forward(self, in_data, out_data):
+        e = onp.exp(in_data[0] - in_data[0].max(axis=1, keepdims=True))
+        out_data[0][:] = e / e.sum(axis=1, keepdims=True)
+
+    def backward(self, out_grad, in_data, out_data, in_grad):
+        in_grad[0][:] = out_data[0]
+        in_grad[0][onp.arange(len(in_data[1])), in_data[1].astype(int)] -= 1
+
+
+def test_operators_of_the_first_kind_act_like_the_built_in_one():
+    data, label = mx.sym.var("data"), mx.sym.var("softmax_label")
+    values = {"data": onp.arange(6.0).reshape(2, 3) / 3, "softmax_label": onp.array([2.0, 0])}
+    found = []
+    for symbol in (OldSoftmax()(data=data, label=label, name="softmax"), mx.sym.SoftmaxOutput(data, label)):
+        assert symbol.list_arguments() == ["data", "softmax_label"]
+        executor = symbol.simple_bind(mx.cpu(), data=(2, 3))
+        executor.copy_params_from({k: mx.nd.array(v) for k, v in values.items()})
+        out = executor.forward(is_train=True)[0].asnumpy()
+        executor.backward()
+        found.append((out, executor.grad_dict["data"].asnumpy()))
+    for mine, expected in zip(*found):
+        onp.testing.assert_allclose(mine, expected, rtol=1e-5, atol=1e-6)
