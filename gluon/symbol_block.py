@@ -108,11 +108,7 @@ def export(block: HybridBlock, path: str, epoch: int = 0, inputs=(True,)) -> tup
 
     inputs: as in `trace`. Parameters must be initialised.
     """
-    constants = {}
-    if _styled_forward(block):
-        out, constants = _traced(block)
-    else:
-        out = trace(block, inputs)
+    out, constants = described(block, inputs)
     states, names = set(out.list_auxiliary_states()), set(out.list_inputs())
     arrays = {
         f"{'aux' if name in states else 'arg'}:{name}": parameter._reduce()
@@ -124,6 +120,11 @@ def export(block: HybridBlock, path: str, epoch: int = 0, inputs=(True,)) -> tup
     out.save(symbol_file)
     nd.save(params_file, arrays)
     return symbol_file, params_file
+
+
+def described(block: HybridBlock, inputs=(True,)) -> tuple[symbol.Symbol, dict]:
+    """The symbol of a block, and the arrays of the constants in it; inputs: as in `trace`."""
+    return _traced(block) if _styled_forward(block) else (trace(block, inputs), {})
 
 
 def _styled_forward(block: HybridBlock) -> bool:

@@ -2,7 +2,7 @@
 
 import importlib
 
-_ROOMS = ("cnn", "data", "nn", "rnn")
+_ROOMS = ("cnn", "data", "estimator", "nn", "rnn")
 
 
 def __getattr__(name):

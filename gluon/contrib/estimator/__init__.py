@@ -1,0 +1,25 @@
+"""Training loops that are told what to do by event handlers."""
+
+from gluon.contrib.estimator.batch_processor import BatchProcessor
+from gluon.contrib.estimator.estimator import Estimator
+from gluon.contrib.estimator.event_handler import (
+    BatchBegin,
+    BatchEnd,
+    CheckpointHandler,
+    EarlyStoppingHandler,
+    EpochBegin,
+    EpochEnd,
+    GradientUpdateHandler,
+    LoggingHandler,
+    MetricHandler,
+    StoppingHandler,
+    TrainBegin,
+    TrainEnd,
+    ValidationHandler,
+)
+
+__all__ = [
+    "BatchBegin", "BatchEnd", "BatchProcessor", "CheckpointHandler", "EarlyStoppingHandler", "EpochBegin", "EpochEnd", "Estimator",
+    "GradientUpdateHandler", "LoggingHandler", "MetricHandler", "StoppingHandler", "TrainBegin", "TrainEnd",
+    "ValidationHandler",
+]  # fmt: skip
