@@ -3,7 +3,7 @@
     python scripts/machine_translation/train_transformer.py --data-dir ../shared/data/multi30k --src_lang de --tgt_lang en
 
 Both languages share byte-pair pieces that are learned from the training part. BLEU is that of sacrebleu
-(pip install sacrebleu) on test_2016_flickr, of whole sentences as they are written, by beam search.
+(the extra `bleu`) on test_2016_flickr, of whole sentences as they are written, by beam search.
 """
 
 from __future__ import annotations

@@ -48,6 +48,20 @@ def test_tables_and_curves_follow_from_the_logs(checkout):
     assert report(checkout, "--check").returncode == 0
 
 
+def test_repetitions_are_summarised_by_mean_and_spread(checkout):
+    rows = [
+        {"repeat": repeat, "epoch": epoch, "test_accuracy": accuracy}
+        for repeat, accuracies in enumerate([(0.5, 0.8), (0.6, 0.9), (0.7, 0.7)])
+        for epoch, accuracy in enumerate(accuracies, 1)
+    ]
+    write(checkout, RUN | {"epochs": rows, "final": {"test_accuracy": [0.8, 0.9, 0.7]}})
+    report(checkout)
+    # Mean 0.8, standard deviation sqrt(0.02 / 2) = 0.1; two epochs in each repetition.
+    assert "| test accuracy 0.8 ± 0.1 (n = 3) | 0.93 | 2 | 1.5 min |" in (checkout / "README.md").read_text()
+    drawn = (checkout / "logs" / "reading_digits" / "small.svg").read_text()
+    assert drawn == svg([{"epoch": 1, "test_accuracy": 0.6}, {"epoch": 2, "test_accuracy": 0.8}])
+
+
 def test_the_check_names_what_differs(checkout):
     report(checkout)
     write(checkout, RUN | {"final": {"test_accuracy": 0.99}})
