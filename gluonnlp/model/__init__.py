@@ -119,5 +119,8 @@ __all__ = [
     *registry.builders(),
 ]
 
+# Where GluonNLP has apply_weight_drop.
+utils = weight_drop
+
 # bert_12_768_12(...) and the like.
 globals().update(registry.builders())

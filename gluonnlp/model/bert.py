@@ -422,6 +422,7 @@ CONFIGURATIONS = {
     "distilbert_6_768_12": (DistilBERTModel, {**_BASE, "num_layers": 6}),
 }
 
+bert_hparams = {name: settings for name, (_, settings) in CONFIGURATIONS.items()}
 VOCABULARIES = {"vocab": ""}
 VOCABULARY_CLASSES = {
     name: Vocab if class_ is RoBERTaModel else BERTVocab for name, (class_, _) in CONFIGURATIONS.items()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from core.initializer import Uniform
 from gluon import nn
 
@@ -41,13 +43,11 @@ class BigRNN(train.language_model.ProjectedRNN):
         encode_dropout=0.0,
         **kwargs,
     ):
-        def embedding():
-            return nn.Embedding(vocab_size, embed_size, weight_initializer=Uniform(0.1))
-
+        embedding = functools.partial(nn.Embedding, vocab_size, embed_size, weight_initializer=Uniform(0.1))
         dropouts = embed_dropout, encode_dropout
         super().__init__(embedding, embed_size, hidden_size, num_layers, projection_size, dropouts, **kwargs)
         with self.name_scope():
-            self.decoder = nn.Dense(vocab_size, flatten=False, in_units=projection_size)
+            self.decoder = nn.Dense(vocab_size, flatten=False, in_units=projection_size, prefix="decoder0_")
 
     def forward(self, inputs, begin_state):
         encoded, states = self.encode(inputs, begin_state)
@@ -66,14 +66,24 @@ _AWD = {
 _STANDARD = {"mode": "lstm", "num_layers": 2, "tie_weights": True}
 _BIG = {"num_layers": 1, "embed_dropout": 0.1, "encode_dropout": 0.1}
 
+awd_lstm_lm_hparams = {
+    "awd_lstm_lm_1150": {**_AWD, "embed_size": 400, "hidden_size": 1150, "weight_drop": 0.5},
+    "awd_lstm_lm_600": {**_AWD, "embed_size": 200, "hidden_size": 600, "weight_drop": 0.2},
+}
+standard_lstm_lm_hparams = {
+    "standard_lstm_lm_200": {**_STANDARD, "embed_size": 200, "hidden_size": 200, "dropout": 0.2},
+    "standard_lstm_lm_650": {**_STANDARD, "embed_size": 650, "hidden_size": 650, "dropout": 0.5},
+    "standard_lstm_lm_1500": {**_STANDARD, "embed_size": 1500, "hidden_size": 1500, "dropout": 0.65},
+}
+big_rnn_lm_hparams = {
+    "big_rnn_lm_2048_512": {**_BIG, "embed_size": 512, "hidden_size": 2048, "projection_size": 512},
+}
+
 # The networks that have names: class and settings.
 CONFIGURATIONS = {
-    "awd_lstm_lm_1150": (AWDRNN, {**_AWD, "embed_size": 400, "hidden_size": 1150, "weight_drop": 0.5}),
-    "awd_lstm_lm_600": (AWDRNN, {**_AWD, "embed_size": 200, "hidden_size": 600, "weight_drop": 0.2}),
-    "standard_lstm_lm_200": (StandardRNN, {**_STANDARD, "embed_size": 200, "hidden_size": 200, "dropout": 0.2}),
-    "standard_lstm_lm_650": (StandardRNN, {**_STANDARD, "embed_size": 650, "hidden_size": 650, "dropout": 0.5}),
-    "standard_lstm_lm_1500": (StandardRNN, {**_STANDARD, "embed_size": 1500, "hidden_size": 1500, "dropout": 0.65}),
-    "big_rnn_lm_2048_512": (BigRNN, {**_BIG, "embed_size": 512, "hidden_size": 2048, "projection_size": 512}),
+    **{name: (AWDRNN, settings) for name, settings in awd_lstm_lm_hparams.items()},
+    **{name: (StandardRNN, settings) for name, settings in standard_lstm_lm_hparams.items()},
+    **{name: (BigRNN, settings) for name, settings in big_rnn_lm_hparams.items()},
 }
 VOCABULARIES = {"vocab": ""}
 FREE = {"dropout", "weight_drop", "drop_h", "drop_i", "drop_e", "embed_dropout", "encode_dropout"}

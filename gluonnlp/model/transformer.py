@@ -429,6 +429,22 @@ class PositionwiseFFN(HybridBlock):
         return self.layer_norm(outputs)
 
 
+# Settings of the network that was trained on WMT 2014, and of its training (epsilon, of the smoothed labels).
+transformer_en_de_hparams = {
+    "num_units": 512,
+    "hidden_size": 2048,
+    "dropout": 0.1,
+    "epsilon": 0.1,
+    "num_layers": 6,
+    "num_heads": 8,
+    "scaled": True,
+    "share_embed": True,
+    "embed_size": 512,
+    "tie_weights": True,
+    "embed_initializer": None,
+}
+
+
 def _activation(activation):
     """The layer that `activation` names; a layer and None are given back as they are."""
     if activation == "gelu":

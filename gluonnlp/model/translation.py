@@ -9,7 +9,7 @@ from core.initializer import Uniform
 from gluon import Block, nn
 
 from .sequence_sampler import BeamSearchSampler, BeamSearchScorer
-from .transformer import get_transformer_encoder_decoder
+from .transformer import get_transformer_encoder_decoder, transformer_en_de_hparams
 
 __all__ = ["BeamSearchTranslator", "NMTModel"]
 
@@ -124,24 +124,7 @@ class BeamSearchTranslator:
 
 
 # The networks that have names: class and settings.
-CONFIGURATIONS = {
-    "transformer_en_de_512": (
-        NMTModel,
-        {
-            "num_units": 512,
-            "hidden_size": 2048,
-            "dropout": 0.1,
-            "epsilon": 0.1,
-            "num_layers": 6,
-            "num_heads": 8,
-            "scaled": True,
-            "share_embed": True,
-            "embed_size": 512,
-            "tie_weights": True,
-            "embed_initializer": None,
-        },
-    ),
-}
+CONFIGURATIONS = {"transformer_en_de_512": (NMTModel, transformer_en_de_hparams)}
 VOCABULARIES = {"src_vocab": "_src", "tgt_vocab": "_tgt"}
 FREE = {"num_units", "hidden_size", "dropout", "epsilon", "num_layers", "num_heads", "scaled"}
 

@@ -23,6 +23,9 @@ def _apply(block, regex, path, options):
         forward = block.hybrid_forward
 
         def hybrid_forward(F, *args, **parameters):
+            if any(getattr(parameters[name], "_is_placeholder", False) for name in names):
+                # The layer tells the shapes of parameters that have none yet.
+                forward(F, *args, **parameters)
             dropped = {name: F.Dropout(parameters[name], **options) for name in names}
             return forward(F, *args, **{**parameters, **dropped})
 

@@ -7,9 +7,11 @@ and after dropout.  BigRNN scores a sample of the words.
 
 from __future__ import annotations
 
+import functools
+
 from core import autograd, nd
 from core.initializer import Uniform
-from gluon import Block, nn, rnn
+from gluon import Block, HybridBlock, nn, rnn
 from gluon.contrib.nn import SparseEmbedding
 from gluon.contrib.rnn import LSTMPCell
 
@@ -135,7 +137,7 @@ class AWDRNN(_RNNLanguageModel):
         return embedding
 
     def _encoder(self):
-        encoder = nn.Sequential()
+        encoder = nn.HybridSequential()
         with encoder.name_scope():
             width = self._embed_size
             for i in range(self._num_layers):
@@ -171,9 +173,11 @@ class ProjectedRNN(Block):
     def __init__(self, embedding, embed_size, hidden_size, num_layers, projection_size, dropouts, **kwargs):
         super().__init__(**kwargs)
         with self.name_scope():
-            self.embedding = nn.Sequential()
+            # Parameters are called alike, whichever class of layer has them: weights of one network serve the other.
+            layers = nn.HybridSequential if issubclass(embedding.func, HybridBlock) else nn.Sequential
+            self.embedding = layers(prefix="embedding0_")
             with self.embedding.name_scope():
-                self.embedding.add(embedding())
+                self.embedding.add(embedding(prefix="embedding0_"))
                 if dropouts[0]:
                     self.embedding.add(nn.Dropout(dropouts[0]))
             self.encoder = rnn.SequentialRNNCell()
@@ -219,16 +223,18 @@ class BigRNN(ProjectedRNN):
         if sparse_weight and not sparse_grad:
             raise AssertionError("sparse weights have sparse gradients: sparse_weight=True needs sparse_grad=True")
 
-        def embedding():
-            if sparse_weight:
-                return SparseEmbedding(vocab_size, embed_size)
-            return nn.Embedding(vocab_size, embed_size, sparse_grad=sparse_grad)
-
+        if sparse_weight:
+            embedding = functools.partial(SparseEmbedding, vocab_size, embed_size)
+        else:
+            embedding = functools.partial(nn.Embedding, vocab_size, embed_size, sparse_grad=sparse_grad)
         dropouts = embed_dropout, encode_dropout
         super().__init__(embedding, embed_size, hidden_size, num_layers, projection_size, dropouts, **kwargs)
         with self.name_scope():
-            sizes = vocab_size, num_sampled, projection_size
-            self.decoder = SparseISDense(*sizes) if sparse_weight else ISDense(*sizes, sparse_grad=sparse_grad)
+            if sparse_weight:
+                decoder = SparseISDense
+            else:
+                decoder = functools.partial(ISDense, sparse_grad=sparse_grad)
+            self.decoder = decoder(vocab_size, num_sampled, projection_size, prefix="decoder0_")
 
     def forward(self, inputs, label, begin_state, sampled_values):
         encoded, states = self.encode(inputs, begin_state)
