@@ -13,7 +13,7 @@ import gluonnlp as nlp
 from core import autograd, nd
 from core.base import MXNetError
 from core.initializer import Uniform
-from gluon import SymbolBlock, Trainer
+from gluon import SymbolBlock, Trainer, rnn
 
 # The small networks among the recorded ones.
 RECORDED = (
@@ -67,6 +67,45 @@ def test_dropped_weights_learn():
         net(nd.array(np.arange(10).reshape(5, 2)))[0].sum().backward()
     gradient = net.encoder[0].l0_h2h_weight.grad().asnumpy()
     assert np.count_nonzero(gradient) and np.count_nonzero(gradient == 0)
+
+
+def test_weights_drop_in_compiled_networks():
+    net = rnn.LSTM(6)
+    kept = rnn.LSTM(6, params=net.collect_params())
+    x = nd.array(np.random.RandomState(0).randn(3, 2, 5))
+    net.initialize(Uniform(0.5))
+    net(x)
+    nlp.model.apply_weight_drop(net, ".*h2h_weight", 0.5)
+    net.hybridize()
+    np.testing.assert_allclose(net(x).asnumpy(), kept(x).asnumpy(), rtol=1e-5, atol=1e-6)
+    with autograd.train_mode():
+        first, second = net(x).asnumpy(), net(x).asnumpy()
+    assert np.abs(first - second).max() > 1e-6
+    with autograd.record():
+        net(x).sum().backward()
+    gradient = net.l0_h2h_weight.grad().asnumpy()
+    assert np.count_nonzero(gradient) and np.count_nonzero(gradient == 0)
+
+
+def test_sampled_scores_are_those_of_all_words():
+    """A network with sampled output, and one with all of it that shares its parameters by name."""
+    sizes, rng = (12, 4, 6, 2, 5), np.random.RandomState(0)
+    net = nlp.model.train.BigRNN(*sizes, 3, sparse_weight=False, sparse_grad=False, prefix="big_")
+    net.initialize(Uniform(1.0))
+    words, labels = (nd.array(rng.randint(0, 12, (4, 2))) for _ in range(2))
+    sampled = nd.array([1, 5, 7]), nd.array([0.5, 0.2, 0.1]), nd.array(rng.uniform(0.1, 1, (4, 2)))
+    state = net.begin_state(batch_size=2)
+    scores, _, targets = net(words, labels, state, sampled)
+    whole = nlp.model.BigRNN(*sizes, prefix="big_", params=net.collect_params())
+    everything = whole(words, state)[0].asnumpy()
+    of_labels = np.take_along_axis(everything, labels.asnumpy().astype(int)[..., None], 2)[..., 0]
+    np.testing.assert_allclose(
+        scores[:, :, 0].asnumpy(), of_labels - np.log(sampled[2].asnumpy()), rtol=1e-4, atol=1e-5
+    )
+    assert not targets.asnumpy().any()
+    others = everything[..., [1, 5, 7]] - np.log(sampled[1].asnumpy())
+    others[labels.asnumpy()[..., None] == [1, 5, 7]] = -1e37
+    np.testing.assert_allclose(scores[:, :, 1:].asnumpy(), others, rtol=1e-4, atol=1e-5)
 
 
 def test_settings_of_named_models():
