@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from core import storage
+from core import kernels, storage
 from core.ops.registry import Operator
 
 INPUT, HELD, HEAD, NODE, DRAW = "input", "held", "head", "node", "draw"
@@ -178,7 +178,8 @@ def apply(op: Operator, inputs: list[Value | None], attrs: dict, like: Value, ba
     """A new node; its outputs get the shapes and dtypes that the forward rule gives, and the kind and place of `like`."""
     node = Node(op, attrs, inputs, like.ctx, backward=backward)
     plain = {key: v.meta if isinstance(v, Value) else v for key, v in attrs.items()}
-    results = op.forward(*(None if v is None else v.meta for v in inputs), **plain)
+    with kernels.without_memory():
+        results = op.forward(*(None if v is None else v.meta for v in inputs), **plain)
     reserve = None
     if op.reserves:
         results, reserve = results

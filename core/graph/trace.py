@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable
 
-from core import autograd, storage
+from core import autograd, kernels, storage
 from core.base import MXNetError
 from core.graph.ir import HEAD, HELD, INPUT, NODE, Draw, Graph, Node, Value
 from core.ndarray.ndarray import NDArray
@@ -57,11 +57,12 @@ def trace(function: Callable, args: tuple, record: bool, parameters=(), whole: b
     before = state.tracer, state.recording
     state.tracer, state.recording = tracer, record
     try:
-        results = function(*_mapped(args, tracer.argument))
-        template = _mapped((results,), tracer.result)[0]
-        tracer.finish()
-        if record:
-            tracer.differentiate()
+        with kernels.without_memory():
+            results = function(*_mapped(args, tracer.argument))
+            template = _mapped((results,), tracer.result)[0]
+            tracer.finish()
+            if record:
+                tracer.differentiate()
     finally:
         state.tracer, state.recording = before
     return Traced(tracer.graph, template)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from core import storage
+from core.kernels.meta import joined
 
 Tensor = torch.Tensor
 
@@ -94,10 +95,14 @@ def without_negative_steps(shape: Sequence[int], key: tuple, device) -> tuple:
 
 
 def concat(tensors: Sequence[Tensor], axis: int) -> Tensor:
+    if tensors[0].is_meta:  # ATen needs Python, and its compiler, for tensors without memory
+        return joined(tensors, axis)
     return torch.cat(list(tensors), axis)
 
 
 def stack(tensors: Sequence[Tensor], axis: int) -> Tensor:
+    if tensors[0].is_meta:
+        return joined([t.unsqueeze(axis) for t in tensors], axis)
     return torch.stack(list(tensors), axis)
 
 

@@ -11,6 +11,7 @@ import torch
 
 from core.kernels.cpu.pointwise import FAST, HALF, _call, _compiled, _is_scalar, _literal
 from core.kernels.formula import Expr, Formula, postorder
+from core.kernels.meta import broadcast
 
 aten = torch.ops.aten
 SCOPE = {"torch": torch, "aten": aten}  # what the lines may name
@@ -55,7 +56,8 @@ def inline(
     """
     metas = [meta for _, meta, _ in operands]
     function = _compiled(formula, metas[0].dtype)
-    result = function(*metas, *attrs)
+    # Dtypes are found out on single elements: ATen needs Python, and its compiler, for tensors without memory.
+    result = _like(function(*map(_one, metas), *attrs), broadcast([meta.shape for meta in metas]))
     convert = "" if result.dtype is dtype else f".to({dtype})"
     half = metas[0].dtype in HALF
     if formula.name in FAST or half:
@@ -88,8 +90,11 @@ def _steps(formula, operands, attrs, result, convert, target):
             names[id(node)] = _literal(values[node.args[0]] if node.op == "attr" else node.args[0])
         else:
             text = _call(node, names)
-            scope = {**tensors, "x0": operands[0][1]}
-            found = eval(text, dict(SCOPE), scope)  # the text is our own
+            shapes = [tensors[names[id(a)]] for a in node.args if isinstance(a, Expr) and names[id(a)] in tensors]
+            single = {name: _one(t) for name, t in tensors.items()}
+            found = eval(text, dict(SCOPE), {**single, "x0": _one(operands[0][1])})  # the text is our own
+            if isinstance(found, torch.Tensor):
+                found = _like(found, broadcast([t.shape for t in shapes if isinstance(t, torch.Tensor)]))
             text = text.replace("x0.", f"{operands[0][0]}.")
             place = None
             if isinstance(found, torch.Tensor):
@@ -139,6 +144,15 @@ def _into(node: Expr, names, place: str) -> str:
     if node.op in ("add", "mul"):
         return f"{b}.{_IN_PLACE[node.op]}({a})"
     return f"torch.{_NAMED[node.op]}({a}, {b}, out={place})"
+
+
+def _one(value):
+    """One element of the dtype and the rank of a tensor; a number itself."""
+    return torch.ones((1,) * value.dim(), dtype=value.dtype) if isinstance(value, torch.Tensor) else value
+
+
+def _like(one: torch.Tensor, shape) -> torch.Tensor:
+    return torch.empty(shape, dtype=one.dtype, device="meta")
 
 
 def _takes(tensor: torch.Tensor, result: torch.Tensor) -> bool:

@@ -1,0 +1,258 @@
+"""Kernels on tensors without memory: what shape, dtype and layout their results have.
+
+The wing that shape inference and tracing use. ATen can run on such tensors itself, but does so in Python for most
+operators, and imports its compiler for it; kernels that are not here go that way. Arguments are those of the CPU wing.
+RuntimeError where shapes do not fit.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from core.kernels.layout import memory_format
+
+KERNELS: dict[str, object] = {}
+
+
+def _enter(room: str):
+    def enter(function):
+        KERNELS[f"{room}.{function.__name__}"] = function
+        return function
+
+    return enter
+
+
+def broadcast(shapes) -> tuple[int, ...]:
+    """The shape that arrays of these shapes have together (torch's own function imports a computer algebra system)."""
+    rank = max(map(len, shapes))
+    found = [1] * rank
+    for shape in shapes:
+        for k, n in enumerate(shape, rank - len(shape)):
+            if n != 1 and found[k] not in (1, n):
+                raise RuntimeError(f"shapes {', '.join(str(tuple(s)) for s in shapes)} do not broadcast")
+            found[k] = n if n != 1 else found[k]
+    return tuple(found)
+
+
+def joined(tensors, axis: int) -> Tensor:
+    """What joining tensors along an axis gives."""
+    first = next((t for t in tensors if t.dim() != 1 or t.numel()), tensors[0])  # ATen leaves out empty vectors
+    rest = [t for t in tensors if t.dim() != 1 or t.numel()]
+    axis %= first.dim()
+    for t in rest:
+        same = t.dim() == first.dim() and all(a == b or k == axis for k, (a, b) in enumerate(zip(t.shape, first.shape)))
+        _fits(same, f"joining along axis {axis}", *rest)
+    shape = list(first.shape)
+    shape[axis] = sum(t.shape[axis] for t in rest)
+    kinds = {t.dtype for t in rest}
+    dtype = first.dtype if len(kinds) == 1 else torch.cat([torch.empty(1, dtype=t.dtype) for t in rest]).dtype
+    return _empty(shape, dtype, first)
+
+
+def _empty(shape, dtype, like: Tensor | None = None) -> Tensor:
+    """A result; channels-last where `like` is so and the ranks agree."""
+    layout = torch.contiguous_format if like is None or like.dim() != len(shape) else memory_format(like)
+    return torch.empty(tuple(shape), dtype=dtype, device="meta", memory_format=layout)
+
+
+def _fits(holds: bool, what: str, *tensors: Tensor) -> None:
+    if not holds:
+        raise RuntimeError(f"{what}: shapes {', '.join(str(tuple(t.shape)) for t in tensors)}")
+
+
+@_enter("pointwise")
+def pointwise(formula, tensors, attrs, dtype):
+    if formula.root.op == "input":  # the operand itself
+        x = tensors[formula.root.args[0]]
+        return x if x.dtype is dtype else _empty(x.shape, dtype, x)
+    shape = broadcast([t.shape for t in tensors])
+    whole = next((t for t in tensors if t.shape == shape), None)
+    return _empty(shape, dtype, whole)
+
+
+def _windows(sizes, kernel, stride, dilate, pads):
+    return tuple(
+        (n + lo + hi - d * (k - 1) - 1) // s + 1
+        for n, k, s, d, (lo, hi) in zip(sizes, kernel, stride, dilate, pads, strict=True)
+    )
+
+
+@_enter("conv")
+def conv(x, w, b, stride, dilate, pad, groups):
+    _fits(x.dim() == w.dim() == len(stride) + 2 and x.dtype is w.dtype, "a convolution", x, w)
+    _fits(
+        x.shape[1] == w.shape[1] * groups and (b is None or b.shape == w.shape[:1]), "channels of a convolution", x, w
+    )
+    out = _windows(x.shape[2:], w.shape[2:], stride, dilate, [(p, p) for p in pad])
+    _fits(all(n > 0 for n in out), "the kernel of a convolution is larger than its data", x, w)
+    return _empty((x.shape[0], w.shape[0], *out), x.dtype, w if memory_format(x) is torch.contiguous_format else x)
+
+
+@_enter("conv")
+def conv_data_grad(dy, w, x_shape, stride, dilate, pad, groups):
+    _fits(dy.shape[1] == w.shape[0] and x_shape[1] == w.shape[1] * groups, "channels of a convolution", dy, w)
+    out = _windows(x_shape[2:], w.shape[2:], stride, dilate, [(p, p) for p in pad])
+    _fits(tuple(dy.shape[2:]) == out, "windows of a convolution", dy, w)
+    return _empty(x_shape, dy.dtype, dy)
+
+
+@_enter("conv")
+def conv_weight_grad(dy, x, w_shape, stride, dilate, pad, groups):
+    return _empty(w_shape, dy.dtype, dy)
+
+
+@_enter("conv")
+def conv_bias_grad(dy):
+    return _empty((dy.shape[1],), dy.dtype)
+
+
+@_enter("pool")
+def max_pool(x, kernel, stride, pad):
+    shape = (*x.shape[:2], *_windows(x.shape[2:], kernel, stride, (1,) * len(kernel), pad))
+    return _empty(shape, x.dtype, x), _empty(shape, torch.int64, x)
+
+
+@_enter("pool")
+def max_pool_grad(dy, argmax, x_shape, kernel, stride, pad):
+    return _empty(x_shape, dy.dtype, dy)
+
+
+@_enter("pool")
+def avg_pool(x, kernel, stride, pad, count_include_pad):
+    return _empty((*x.shape[:2], *_windows(x.shape[2:], kernel, stride, (1,) * len(kernel), pad)), x.dtype, x)
+
+
+@_enter("pool")
+def avg_pool_grad(dy, x_shape, kernel, stride, pad, count_include_pad):
+    return _empty(x_shape, dy.dtype, dy)
+
+
+def _statistics(x: Tensor) -> torch.dtype:
+    return torch.float64 if x.dtype is torch.float64 else torch.float32
+
+
+def _channels(x, axis, *parameters):
+    for p in parameters:
+        _fits(
+            p is None or tuple(p.shape) == (x.shape[axis],),
+            "a normalisation",
+            x,
+            *(q for q in parameters if q is not None),
+        )
+
+
+@_enter("norm")
+def batch_norm(x, gamma, beta, axis, eps):
+    _channels(x, axis, gamma, beta)
+    kind = _statistics(x)
+    return _empty(x.shape, x.dtype, x), _empty((x.shape[axis],), kind), _empty((x.shape[axis],), kind)
+
+
+@_enter("norm")
+def batch_norm_inference(x, gamma, beta, mean, var, axis, eps):
+    _channels(x, axis, gamma, beta, mean, var)
+    return _empty(x.shape, x.dtype, x)
+
+
+def _grads(x, gamma, size):
+    kind = _statistics(x) if gamma is None else gamma.dtype
+    return _empty(x.shape, x.dtype, x), _empty((size,), kind), _empty((size,), kind)
+
+
+@_enter("norm")
+def batch_norm_grad(dy, x, gamma, mean, rstd, axis):
+    return _grads(x, gamma, x.shape[axis])
+
+
+@_enter("norm")
+def batch_norm_inference_grad(dy, x, gamma, mean, var, axis, eps):
+    return _grads(x, gamma, x.shape[axis])
+
+
+@_enter("norm")
+def layer_norm(x, gamma, beta, axis, eps):
+    _channels(x, axis, gamma, beta)
+    shape = tuple(1 if a == axis else n for a, n in enumerate(x.shape))
+    return _empty(x.shape, x.dtype), _empty(shape, _statistics(x)), _empty(shape, _statistics(x))
+
+
+@_enter("norm")
+def layer_norm_grad(dy, x, gamma, mean, rstd, axis):
+    dx, dgamma, dbeta = _grads(x, gamma, x.shape[axis])
+    return _empty(x.shape, x.dtype), dgamma, dbeta
+
+
+@_enter("norm")
+def group_norm(x, gamma, beta, num_groups, eps):
+    _channels(x, 1, gamma, beta)
+    _fits(x.shape[1] % num_groups == 0, f"{num_groups} groups", x)
+    shape = (x.shape[0], num_groups)
+    return _empty(x.shape, x.dtype, x), _empty(shape, _statistics(x)), _empty(shape, _statistics(x))
+
+
+@_enter("norm")
+def group_norm_grad(dy, x, gamma, mean, rstd, num_groups):
+    return _grads(x, gamma, x.shape[1])
+
+
+@_enter("matmul")
+def matmul(a, b, transpose_a=False, transpose_b=False):
+    _fits(a.dim() > 1 and b.dim() > 1 and a.dtype is b.dtype, "a product of matrices", a, b)
+    m, k = a.shape[-2:] if not transpose_a else (a.shape[-1], a.shape[-2])
+    k2, n = b.shape[-2:] if not transpose_b else (b.shape[-1], b.shape[-2])
+    _fits(k == k2, "a product of matrices", a, b)
+    return _empty((*broadcast([a.shape[:-2], b.shape[:-2]]), m, n), a.dtype)
+
+
+@_enter("matmul")
+def linear(x, w, b=None, activation=None, residual=None):
+    _fits(w.dim() == 2 and x.dim() > 0 and x.shape[-1] == w.shape[1] and x.dtype is w.dtype, "a linear layer", x, w)
+    _fits(b is None or tuple(b.shape) == (w.shape[0],), "the bias of a linear layer", w, w if b is None else b)
+    return _empty((*x.shape[:-1], w.shape[0]), x.dtype)
+
+
+def _same(name):
+    def function(x, *rest):
+        return _empty(x.shape, x.dtype)
+
+    function.__name__ = name
+    _enter("softmax")(function)
+
+
+for _name in ("softmax", "log_softmax", "softmax_grad", "log_softmax_grad"):
+    _same(_name)
+
+
+def _reduction(name):
+    def function(x, axes, keepdims, dtype=None):
+        _fits(name in ("sum", "mean") or all(x.shape[a] for a in axes), f"{name} over nothing", x)
+        kept = [1 if a in axes else n for a, n in enumerate(x.shape) if keepdims or a not in axes]
+        return _empty(kept, dtype or x.dtype)
+
+    function.__name__ = name
+    _enter("reduce")(function)
+
+
+for _name in ("sum", "mean", "max", "min"):
+    _reduction(_name)
+
+
+@_enter("index")
+def embedding(indices, weight):
+    return _empty((*indices.shape, *weight.shape[1:]), weight.dtype)
+
+
+@_enter("index")
+def embedding_grad(dy, indices, weight_shape):
+    return _empty(weight_shape, dy.dtype)
+
+
+@_enter("index")
+def clipped(indices, n):
+    return _empty(indices.shape, torch.int64)
+
+
+@_enter("random")
+def dropout(x, p, key, axes=()):
+    return _empty(x.shape, x.dtype, x)
