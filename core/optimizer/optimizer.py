@@ -143,11 +143,27 @@ class Optimizer:
         counts, wds = self._index_update_count, self._get_wds(index)
         lrs = self._adapt(index, weight, grad, self._get_lrs(index), wds)
         for i, w, g, s, lr, wd in zip(index, weight, grad, state, lrs, wds):
-            if master:
+            if w.stype != "default" or g.stype != "default":
+                self._step_sparse(w, g, s, lr, wd, counts[i])
+            elif master:
                 s, w32 = s if self.master_last else reversed(s)
                 self.step(w, g, s, lr, wd, counts[i], w32=w32._data)
             else:
                 self.step(w, g, s, lr, wd, counts[i])
+
+    def _step_sparse(self, weight, grad, state, lr, wd, t):
+        """A step with a sparse weight or gradient: on the rows of a row_sparse gradient where the optimizer is lazy."""
+        dense = weight.tostype("default")
+        if grad.stype != "row_sparse" or not getattr(self, "lazy_update", False):
+            self.step(dense, grad.tostype("default"), state, lr, wd, t)
+        elif len(grad.indices):
+            rows = grad.indices
+            part, parts = dense[rows], _each(lambda array: array[rows], state)
+            self.step(part, grad.data, parts, lr, wd, t)
+            dense[rows] = part
+            _each(lambda array, changed: array.__setitem__(rows, changed), state, parts)
+        if dense is not weight:
+            dense.copyto(weight)
 
     def _update_master(self, index, weight, grad, state):
         """Updates the master copy like any float32 weight, and rounds it."""
@@ -259,3 +275,13 @@ class Test(Optimizer):
 def zeros_like(weight):
     """A state array: zeros of the weight's shape, dtype and context."""
     return nd.zeros(weight.shape, ctx=weight.context, dtype=weight.dtype)
+
+
+def _each(function, *states):
+    """`function` of every array of a state: None, an array, or a tuple of states."""
+    first = states[0]
+    if first is None:
+        return None
+    if isinstance(first, (tuple, list)):
+        return tuple(_each(function, *parts) for parts in zip(*states))
+    return function(*states)

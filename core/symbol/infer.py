@@ -66,11 +66,12 @@ def _settle(nodes: list[Node], given: dict[str, Shape], types: dict[str, str]) -
             types.setdefault(n.name, _declared_dtype(n))
     values: dict[int, list] = {}
     wanted: dict[int, Shape] = {}  # by id of the node: the shape that others need of its output
+    seen: dict[tuple, list] = {}  # outputs by what decides them: an unrolled network repeats itself
     state = random.get_state()
     try:
         with autograd.pause():
             for wait in (True, False):  # what nobody tells the extents of has those that it was made with
-                while _sweep(nodes, known, types, values, wanted, wait):
+                while _sweep(nodes, known, types, values, wanted, seen, wait):
                     pass
     finally:
         random.set_state(state)
@@ -120,7 +121,9 @@ def types(entries: list[Entry], given: dict[str, object]) -> tuple[dict[str, str
 # ----------------------------------------------------------------------------------------------
 
 
-def _sweep(nodes: list[Node], known: dict, types: dict, values: dict[int, list], wanted: dict, wait: bool) -> bool:
+def _sweep(
+    nodes: list[Node], known: dict, types: dict, values: dict[int, list], wanted: dict, seen: dict, wait: bool
+) -> bool:
     """One walk over the graph; whether it found out something new. wait: for the extents of first states."""
     progress = False
     for node in nodes:
@@ -151,7 +154,7 @@ def _sweep(nodes: list[Node], known: dict, types: dict, values: dict[int, list],
                 arrays.append(_array(shape, types[parent.name]))
             else:
                 arrays.append(values[id(parent)][k])
-        values[id(node)] = _outputs(node, arrays)
+        values[id(node)] = _remembered(node, arrays, seen)
         progress = True
     return progress
 
@@ -175,6 +178,21 @@ def _ask_back(node: Node, known: dict, values: dict[int, list], wanted: dict) ->
     else:
         wanted[id(parent)] = (batch, *rest)
     return True
+
+
+def _remembered(node: Node, arrays: list, seen: dict[tuple, list]) -> list:
+    """`_outputs`, once for each operator with these attributes on these arrays."""
+    if node.subgraphs or any(graph.is_open(parent) for parent, _ in node.inputs):
+        return _outputs(node, arrays)
+    kinds = tuple((a.shape, a.dtype) for a in arrays)
+    key = (id(node.op), node.slots, tuple(node.parsed.items()), kinds)
+    try:
+        found = seen.get(key)
+    except TypeError:  # an attribute that is a list
+        return _outputs(node, arrays)
+    if found is None:
+        found = seen[key] = _outputs(node, arrays)
+    return found
 
 
 def _outputs(node: Node, arrays: list) -> list:

@@ -340,7 +340,7 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
     if init is not None and not isinstance(init, str):
         init = init.dumps()
     given = {
-        "shape": shape if shape is None else tuple(shape), "lr_mult": lr_mult, "wd_mult": wd_mult,
+        "shape": shape if shape is None else (shape,) if isinstance(shape, int) else tuple(shape), "lr_mult": lr_mult, "wd_mult": wd_mult,
         "dtype": dtype if dtype is None else DTYPES[dtype_name(dtype)][0], "init": init,
         "storage_type": None if stype is None else _STORAGE[stype],
         "profiler_scope": profiler_scope,

@@ -54,3 +54,34 @@ def test_states_as_bytes():
     assert other.optimizer.learning_rate == 0.001
     for a, b in zip(updater.states[0], other.states[0]):
         np.testing.assert_array_equal(a.asnumpy(), b.asnumpy())
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+def test_sparse_weights_and_gradients_take_steps(stype):
+    grad = mx.nd.array([[1, 2], [0, 0], [3, -4], [0, 0]]).tostype("row_sparse")
+    weight = mx.nd.ones((4, 2)).tostype(stype)
+    adam = mx.optimizer.Adam(clip_gradient=5.0, learning_rate=0.001, rescale_grad=1 / 64)
+    state = adam.create_state_multi_precision(0, weight)
+    for _ in range(3):
+        adam.update_multi_precision(0, weight, grad, state)
+    # MXNet 1.9.1
+    expected = [[0.99700004, 0.99700004], [1, 1], [0.99700004, 1.0030001], [1, 1]]
+    np.testing.assert_allclose(weight.asnumpy(), expected, rtol=1e-6)
+    assert weight.stype == stype
+
+
+def test_a_lazy_optimizer_leaves_rows_without_gradient_alone():
+    first, second = (
+        mx.nd.array([[1, 1], [0, 0.0]]).tostype("row_sparse"),
+        mx.nd.array([[0, 0], [1, 1.0]]).tostype("row_sparse"),
+    )
+    found = {}
+    for lazy in (True, False):
+        weight = mx.nd.ones((2, 2))
+        sgd = mx.optimizer.SGD(momentum=0.9, learning_rate=0.1, wd=0.1, lazy_update=lazy)
+        state = sgd.create_state(0, weight)
+        sgd.update(0, weight, first, state)
+        sgd.update(0, weight, second, state)
+        found[lazy] = weight.asnumpy()[:, 0]
+    np.testing.assert_allclose(found[True], [1 - 0.11, 1 - 0.11], rtol=1e-6)
+    np.testing.assert_allclose(found[False], [1 - 0.11 - 0.099 - 0.0089, 0.99 - 0.009 - 0.1099], rtol=1e-6)
