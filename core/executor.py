@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from core import autograd
 from core.base import MXNetError, nearest
 from core.context import current_context
@@ -52,7 +56,7 @@ class Executor:
         return dict(zip(self._symbol.list_outputs(), self.outputs, strict=True))
 
     def forward(self, is_train: bool = False, **kwargs) -> list:
-        """Computes the outputs; keywords are new values for arguments. With `is_train` a `backward` may follow."""
+        """Computes the outputs; keywords are new values for arguments. A `backward` may follow where gradients are bound."""
         for name, value in kwargs.items():
             if name not in self.arg_dict:
                 raise TypeError(f"there is no argument {name!r}.{nearest(name, self.arg_dict)}")
@@ -63,21 +67,22 @@ class Executor:
             self.arg_dict[name][:] = value
         # Their own places on the tape, so that what the caller records with the same arrays is left alone.
         values = {name: array.detach() for name, array in (self.arg_dict | self.aux_dict).items()}
-        if is_train:
-            for name, grad in self.grad_dict.items():
-                if grad is not None:
-                    autograd.mark_variables(values[name], grad, self._grad_req[name])
+        recorded = False
+        for name, grad in self.grad_dict.items():
+            if grad is not None and self._grad_req[name] != "null":
+                autograd.mark_variables(values[name], grad, self._grad_req[name])
+                recorded = True
         watch = self._watch if self._watch is not None and self._watch.active() else None
-        with autograd.record(True) if is_train else autograd.pause():
+        with autograd.record(is_train) if recorded or is_train else autograd.pause():
             outputs = graph.run(self._entries, values, self._ctx, NDArray, watch and watch.forward)
-        self._recorded = outputs if is_train else None
+        self._recorded = outputs if recorded or is_train else None
         self.outputs = [output.detach() for output in outputs]
         return self.outputs
 
     def backward(self, out_grads=None, is_train: bool = True) -> None:
         """Puts the gradients of the outputs into `grad_arrays`; `out_grads`: gradients that come in, ones by default."""
         if self._recorded is None:
-            raise MXNetError("backward needs a forward(is_train=True) before it")
+            raise MXNetError("backward needs a forward before it, with arrays for gradients bound")
         if out_grads is None or isinstance(out_grads, NDArray):
             out_grads = [out_grads] * len(self._recorded) if out_grads is None else [out_grads]
         elif isinstance(out_grads, dict):
@@ -97,6 +102,27 @@ class Executor:
         active: whether to look, asked before each pass.
         """
         self._watch = Watch(callback, monitor_all, active)
+
+    def debug_str(self) -> str:
+        """The nodes, and how much memory their results take: all of them for a backward pass, else those alive at once."""
+        nodes = graph.order(self._symbol._entries)
+        arrays = self.arg_dict | self.aux_dict
+        shapes = {name: array.shape for name, array in arrays.items()}
+        found = infer.arrays(self._symbol._entries, shapes, {n: dtype_name(a.dtype) for n, a in arrays.items()})
+        sizes = {
+            id(n): sum(
+                math.prod(s) * np.dtype("uint16" if t == "bfloat16" else t).itemsize
+                for (place, _), (s, t) in found.items()
+                if place == id(n)
+            )
+            for n in nodes
+            if n.op is not None
+        }
+        differentiated = any(request != "null" for request in self._grad_req.values()) and not all(
+            node.op is not None and node.op.name == "BlockGrad" for node, _ in self._symbol._entries
+        )
+        total = sum(sizes.values()) if differentiated else _most_alive(nodes, self._symbol._entries, sizes)
+        return f"{self._symbol.debug_str()}\nTotal {total >> 20} MB allocated"
 
     def copy_params_from(self, arg_params, aux_params=None, allow_extra_params: bool = False) -> None:
         """Takes over values by name; ValueError for names that are not there, unless extra ones are allowed."""
@@ -162,8 +188,11 @@ class Watch:
                 self._callback(name, found[id(array)] if id(array) in found else array.zeros_like())
 
 
-def allocate(symbol, ctx, grad_req, type_dict, shapes: dict) -> Executor:
-    """An executor with arrays of zeros; MXNetError where the shapes do not follow from those given."""
+def allocate(symbol, ctx, grad_req, type_dict, shapes: dict, group2ctx: dict | None = None) -> Executor:
+    """An executor with arrays of zeros; MXNetError where the shapes do not follow from those given.
+
+    group2ctx: contexts of the variables by their attribute `ctx_group`.
+    """
     ctx = ctx or current_context()
     names, states = symbol.list_arguments(), symbol.list_auxiliary_states()
     arg_shapes, _, aux_shapes = symbol.infer_shape(**shapes)
@@ -173,10 +202,28 @@ def allocate(symbol, ctx, grad_req, type_dict, shapes: dict) -> Executor:
         )
     arg_types, _, aux_types = symbol.infer_type_partial(**(type_dict or {}))
     requests = _requests(names, grad_req)
-    args = {n: zeros(s, ctx, dtype_name(t or "float32")) for n, s, t in zip(names, arg_shapes, arg_types, strict=True)}
-    aux = {n: zeros(s, ctx, dtype_name(t or "float32")) for n, s, t in zip(states, aux_shapes, aux_types, strict=True)}
+    groups = {name: attrs.get("__ctx_group__") for name, attrs in symbol.attr_dict().items()}
+    place = {n: (group2ctx or {}).get(groups.get(n), ctx) for n in (*names, *states)}
+    args = {
+        n: zeros(s, place[n], dtype_name(t or "float32")) for n, s, t in zip(names, arg_shapes, arg_types, strict=True)
+    }
+    aux = {
+        n: zeros(s, place[n], dtype_name(t or "float32")) for n, s, t in zip(states, aux_shapes, aux_types, strict=True)
+    }
     grads = {n: a.zeros_like() for n, a in args.items() if requests[n] != "null"}
     return Executor(symbol, ctx, args, grads, requests, aux)
+
+
+def _most_alive(nodes: list, entries: list, sizes: dict[int, int]) -> int:
+    """The most bytes that results take at once, when each is let go after its last reader."""
+    last = {id(parent): i for i, node in enumerate(nodes) for parent, _ in node.inputs}
+    last |= {id(node): len(nodes) for node, _ in entries}
+    alive = most = 0
+    for i, node in enumerate(nodes):
+        alive += sizes.get(id(node), 0)
+        most = max(most, alive)
+        alive -= sum(sizes.get(id(p), 0) for p in {id(p): p for p, _ in node.inputs}.values() if last[id(p)] == i)
+    return most
 
 
 def _by_name(what: str, names: list[str], given, required: bool) -> dict:

@@ -540,6 +540,12 @@ def _(head, data_shape, attrs):
     return [F._reshape_to(F.sum(folded, axis=(axis + 1,)), shape=data_shape)]
 
 
+@composite("_identity_with_attr_like_rhs")
+def identity_like(lhs, rhs):
+    """lhs as it is; in a graph its shape is that of rhs."""
+    return F._copy(lhs)
+
+
 @composite("Pad", aliases=("pad",))
 def pad_space(data, *, mode: Choice("constant", "edge", "reflect"), pad_width: Shape, constant_value: Float = 0.0):
     """Places added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""

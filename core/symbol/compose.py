@@ -9,7 +9,7 @@ from core.base import nearest
 from core.dtypes import bfloat16, dtype_name
 from core.name import NameManager
 from core.ops.registry import NULL, REQUIRED, TABLE, Operator
-from core.symbol.graph import Node, hidden, input_names
+from core.symbol.graph import HIDDEN, Node, hidden, input_names
 
 # Initial values of states and parameters that an operator makes itself.
 _INITIAL = {"moving_mean": '["zero", {}]', "moving_var": '["one", {}]'}
@@ -23,7 +23,11 @@ def front(op: Operator, called: str, kind: type):
     """
 
     def function(*args, name=None, attr=None, out=None, **kwargs):
-        extra = {key: text_of(kwargs.pop(key)) for key in list(kwargs) if key.startswith("__") and key.endswith("__")}
+        extra = {
+            key: text_of(kwargs.pop(key))
+            for key in list(kwargs)
+            if (key.startswith("__") and key.endswith("__")) or (key in HIDDEN and key not in op.attrs)
+        }
         attr = {**extra, **(attr or {})} if extra else attr
         symbols, attrs = _arguments(op, args, kwargs, kind)
         return compose(op, called, symbols, attrs, kind, name, attr)

@@ -12,8 +12,9 @@ from core.context import cpu
 from core.dtypes import DTYPES, dtype_name
 from core.ndarray import NDArray
 from core.ops import attributes
-from core.symbol import graph
+from core.symbol import graph, partial
 from core.symbol.graph import Entry, Node
+from core.util import is_np_shape
 
 Shape = tuple[int, ...]
 
@@ -43,6 +44,40 @@ def shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[str, Sha
         known[node.name] if node.op is None else values[id(node)][k].shape if id(node) in values else None
         for node, k in entries
     ]
+
+
+def partial_shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[str, Shape | None], list[Shape | None]]:
+    """As `shapes`, with what is known of the others: None where not even the number of axes is.
+
+    An unknown extent is 0, in what is given too; under `np_shape` it is -1.
+    """
+    unknown = -1 if is_np_shape() else 0
+    nodes = graph.order(entries)
+    declared = {n.name: given.get(n.name) or _partial_shape(n) for n in nodes if n.op is None}
+    open_ = {name for name, shape in declared.items() if unknown in shape or partial.UNKNOWN in shape}
+    variables, outputs = shapes(entries, {n: s for n, s in given.items() if n not in open_})
+    if all(s is not None for s in (*variables.values(), *outputs)):
+        return variables, outputs
+    known = {
+        name: shape if shape is not None
+        else None if name not in given and declared[name] == (-1,)  # nothing was said
+        else tuple(partial.UNKNOWN if n in (unknown, -1) else n for n in declared[name])
+        for name, shape in variables.items()
+    }  # fmt: skip
+
+    def results(node: Node, inputs: list[Shape]) -> list[Shape]:
+        return [x.shape for x in _outputs(node, [_array(s, "float32") for s in inputs])]
+
+    with autograd.pause():
+        found = partial.shapes(nodes, known, results)
+
+    def shown(extents):
+        return None if extents is None else tuple(unknown if n == partial.UNKNOWN else n for n in extents)
+
+    return (
+        {n.name: shown(found.get((id(n), 0))) for n in nodes if n.op is None},
+        [shown(found.get((id(node), k))) for node, k in entries],
+    )
 
 
 def arrays(

@@ -18,6 +18,7 @@ from core.ops.registry import TABLE, Operator
 from core.symbol import graph, infer, serialization
 from core.symbol.compose import compose, front, given_of, text_of
 from core.symbol.graph import HIDDEN, Entry, Node
+from core.util import is_np_shape
 
 
 class NotImplementedForSymbol(MXNetError):
@@ -176,21 +177,36 @@ class Symbol:
         (None, None, None) with a warning where something stays unknown; MXNetError where shapes contradict each other.
         """
         found = self.infer_shape_partial(*args, **kwargs)
-        unknown = [name for name, shape in zip(self.list_arguments(), found[0], strict=True) if not shape]
-        if not unknown and all(found[1]):
+        unknown = -1 if is_np_shape() else 0
+
+        def open_(shape) -> bool:
+            return shape is None or unknown in shape
+
+        names = self.list_arguments()
+        if is_np_shape() or not names:
+            missing = [name for name, shape in zip(names, found[0], strict=True) if open_(shape)]
+        else:
+            missing = [name for name, shape in zip(names, found[0], strict=True) if open_(shape) or not shape]
+        if not missing and not any(open_(shape) for shape in found[1]):
             return found
-        if not unknown and not self.list_arguments() and all(shape is not None for shape in found[1]):
-            return found
-        warnings.warn(f"cannot tell all shapes; give those of {', '.join(unknown) or 'the inputs'}", stacklevel=2)
+        warnings.warn(f"cannot tell all shapes; give those of {', '.join(missing) or 'the inputs'}", stacklevel=2)
         return None, None, None
 
     def infer_shape_partial(self, *args, **kwargs):
-        """Like `infer_shape`, with () for shapes that are not known."""
-        variables, outputs = infer.shapes(self._entries, self._given("shape", args, kwargs, tuple))
+        """Like `infer_shape`, with () for shapes that are not known and 0 for extents that are not.
+
+        Under `np_shape` these are None and -1.
+        """
+        variables, outputs = infer.partial_shapes(self._entries, self._given("shape", args, kwargs, tuple))
+        empty = None if is_np_shape() else ()
+
+        def shown(shape):
+            return empty if shape is None else shape
+
         return (
-            [variables[name] or () for name in self.list_arguments()],
-            [shape or () for shape in outputs],
-            [variables[name] or () for name in self.list_auxiliary_states()],
+            [shown(variables[name]) for name in self.list_arguments()],
+            [shown(shape) for shape in outputs],
+            [shown(variables[name]) for name in self.list_auxiliary_states()],
         )
 
     def infer_type(self, *args, **kwargs):
@@ -260,12 +276,16 @@ class Symbol:
 
         return Executor(self, ctx, args, args_grad, grad_req, aux_states)
 
+    _bind = bind
+
     def simple_bind(self, ctx=None, grad_req="write", type_dict=None, stype_dict=None, group2ctx=None, shared_arg_names=None,
                     shared_exec=None, shared_buffer=None, **kwargs):  # fmt: skip
         """An `Executor` with arrays of zeros of its own, whose shapes follow from those in `kwargs`."""
         from core.executor import allocate
 
-        return allocate(self, ctx, grad_req, type_dict, kwargs)
+        return allocate(self, ctx, grad_req, type_dict, kwargs, group2ctx)
+
+    _simple_bind = simple_bind
 
     def eval(self, ctx=None, **kwargs) -> list:
         """The outputs for arrays given by name."""

@@ -1,0 +1,180 @@
+"""Shapes of which only some extents are known: what follows from them, forwards and backwards.
+
+Forwards, an operator is run twice on tensors without memory, with two numbers in place of what is unknown: extents of the
+result that differ are unknown too. Backwards, a few operators tell extents of their inputs from those of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from core.base import MXNetError
+from core.symbol.graph import Node
+
+UNKNOWN = -1
+Extents = tuple[int, ...] | None  # None: not even the number of axes
+_PROBES = (2520, 5040)  # both are multiples of 1 to 10, for operators that split
+
+
+def shapes(nodes: list[Node], known: dict[str, Extents], outputs: Callable) -> dict[tuple[int, int], Extents]:
+    """Extents of everything in the graph, by (id of the node, output), from those of the variables.
+
+    outputs(node, shapes of inputs): shapes of the results; parameters follow from the operators' `infer` rules. MXNetError
+    where extents contradict each other.
+    """
+    found: dict[tuple[int, int], Extents] = {(id(n), 0): known.get(n.name) for n in nodes if n.op is None}
+    tried: dict[int, tuple] = {}
+    changed = True
+
+    def refine(entry, extents: Extents) -> None:
+        nonlocal changed
+        place = id(entry[0]), entry[1]
+        merged = _merged(found.get(place), extents, entry[0])
+        if merged != found.get(place):
+            found[place], changed = merged, True
+
+    def of(entry) -> Extents:
+        return found.get((id(entry[0]), entry[1]))
+
+    while changed:
+        changed = False
+        for node in nodes:
+            if node.op is None or node.subgraphs:
+                continue
+            for entry, extents in zip(node.inputs, _parameters(node, [of(e) for e in node.inputs]), strict=True):
+                refine(entry, extents)
+            inputs = tuple(of(e) for e in node.inputs)
+            if tried.get(id(node)) != inputs and all(s is not None for s in inputs):
+                tried[id(node)] = inputs
+                for k, extents in enumerate(_forward(node, inputs, outputs)):
+                    refine((node, k), extents)
+        for node in reversed(nodes):
+            if node.op is not None and not node.subgraphs:
+                _backward(node, of, refine)
+    return found
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+def _merged(one: Extents, other: Extents, node: Node) -> Extents:
+    if one is None or other is None:
+        return other if one is None else one
+    if len(one) != len(other) or any(UNKNOWN not in pair and pair[0] != pair[1] for pair in zip(one, other)):
+        raise MXNetError(f"node {node.name!r}: the shape is {one}, but {other} follows from what surrounds it")
+    return tuple(b if a == UNKNOWN else a for a, b in zip(one, other))
+
+
+def _forward(node: Node, inputs: tuple, outputs: Callable) -> list:
+    results = []
+    for probe in _PROBES:
+        filled = [tuple(probe if n == UNKNOWN else n for n in s) for s in inputs]
+        try:
+            results.append(outputs(node, filled))
+        except (MXNetError, RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError):
+            return []  # the operator does not work on these numbers, which says nothing of others
+    return [
+        tuple(n if n == m else UNKNOWN for n, m in zip(a, b)) if len(a) == len(b) else None
+        for a, b in zip(*results, strict=True)
+    ]
+
+
+def _parameters(node: Node, found: list) -> list:
+    """What the operator's `infer` rule tells of its inputs when the first is known in part."""
+    if node.op.infer is None or not found or found[0] is None:
+        return found
+    by_slot = dict.fromkeys(node.op.inputs)
+    for slot, extents in zip(node.slots, found, strict=True):
+        by_slot[slot] = None if extents is None else tuple(max(n, 0) for n in extents)
+    try:
+        node.op.infer(by_slot, node.parsed)
+    except (IndexError, TypeError, KeyError, ValueError, ZeroDivisionError, MXNetError):
+        return found
+    unknown = UNKNOWN in found[0]  # then a product of extents, as in a weight, may be 0
+    return [
+        found[i] if found[i] is not None or by_slot[slot] is None else tuple(n or UNKNOWN for n in by_slot[slot])
+        if unknown else tuple(by_slot[slot])
+        for i, slot in enumerate(node.slots)
+    ]  # fmt: skip
+
+
+def _backward(node: Node, of: Callable, refine: Callable) -> None:
+    kind, attrs, result = node.op.name, node.parsed, of((node, 0))
+    if kind in _ALIKE:
+        alike = [*(e for e in node.inputs), (node, 0)]
+        for extents in [of(e) for e in alike]:
+            for entry in alike:
+                refine(entry, extents)
+        return
+    if kind in _FIRST_ALIKE or (node.op.formula is not None and len(node.inputs) == 1):
+        refine(node.inputs[0], result)
+        refine((node, 0), of(node.inputs[0]))
+    if kind == "Concat":
+        _concat(node, of, refine)
+        return
+    data = of(node.inputs[0]) if node.inputs else None
+    if result is None:
+        if kind == "SliceChannel":
+            result = next((of((node, k)) for k in range(node.outputs) if of((node, k)) is not None), None)
+        if result is None:
+            return
+    if kind == "FullyConnected" and data is not None:
+        rows = 1 if attrs["flatten"] else len(data) - 1
+        refine(node.inputs[0], (*result[:rows], *(UNKNOWN,) * (len(data) - rows)))
+    elif kind == "Convolution" and attrs["layout"] in (None, "NCW", "NCHW", "NCDHW"):
+        n = len(attrs["kernel"])
+        strides, dilates, pads = (attrs[k] or (d,) * n for k, d in (("stride", 1), ("dilate", 1), ("pad", 0)))
+        space = [
+            UNKNOWN if out == UNKNOWN else (out - 1) * s + d * (k - 1) + 1 - 2 * p
+            for out, k, s, d, p in zip(result[2:], attrs["kernel"], strides, dilates, pads)
+        ]
+        known = data or (UNKNOWN,) * (n + 2)
+        # Several inputs give one result where the stride is more than 1: then only what is unknown is filled in.
+        refine(node.inputs[0], tuple(a if a != UNKNOWN else b for a, b in zip(known, (result[0], UNKNOWN, *space))))
+    elif kind == "SliceChannel":
+        axis, parts = attrs["axis"], attrs["num_outputs"]
+        for k in range(node.outputs):
+            part = of((node, k))
+            if part is None:
+                continue
+            if attrs["squeeze_axis"]:
+                axis %= len(part) + 1
+                refine(node.inputs[0], (*part[:axis], parts, *part[axis:]))
+            else:
+                axis %= len(part)
+                whole = UNKNOWN if part[axis] == UNKNOWN else part[axis] * parts
+                refine(node.inputs[0], (*part[:axis], whole, *part[axis + 1 :]))
+
+
+def _concat(node: Node, of: Callable, refine: Callable) -> None:
+    parts, whole = [of(e) for e in node.inputs], of((node, 0))
+    rank = next((len(s) for s in (whole, *parts) if s is not None), None)
+    if rank is None:
+        return
+    axis = node.parsed["dim"] % rank
+    for extents in (*parts, whole):
+        if extents is not None:
+            beside = tuple(UNKNOWN if i == axis else n for i, n in enumerate(extents))
+            for entry in (*node.inputs, (node, 0)):
+                refine(entry, beside)
+    along = [UNKNOWN if s is None else s[axis] for s in parts]
+    total = UNKNOWN if whole is None else whole[axis]
+
+    def place(n):
+        return tuple(n if i == axis else UNKNOWN for i in range(rank))
+
+    if UNKNOWN not in along:
+        refine((node, 0), place(sum(along)))
+    elif total != UNKNOWN and along.count(UNKNOWN) == 1:
+        rest = total - sum(n for n in along if n != UNKNOWN)
+        refine(node.inputs[along.index(UNKNOWN)], place(rest))
+
+
+# Operators whose operands and result have one shape, and those whose first operand and result do.
+_ALIKE = frozenset(
+    "elemwise_add elemwise_sub elemwise_mul elemwise_div _mod _power _maximum _minimum _hypot _equal _not_equal _greater "
+    "_greater_equal _lesser _lesser_equal add_n _identity_with_attr_like_rhs".split()
+)
+_FIRST_ALIKE = frozenset(
+    "Activation LeakyReLU Dropout BatchNorm LayerNorm softmax log_softmax Cast BlockGrad _copy".split()
+)

@@ -1,0 +1,143 @@
+"""What follows from shapes that are known in part, executors over groups of contexts, and what they tell of memory.
+
+The expected shapes are those of MXNet 1.9.1.
+"""
+
+import re
+
+import numpy as np
+import pytest
+
+import core as mx
+from core.util import np_shape
+
+sym = mx.sym
+x, y = sym.var("x"), sym.var("y")
+
+
+def _arguments(symbol, **given):
+    return dict(zip(symbol.list_arguments(), symbol.infer_shape(**given)[0], strict=True))
+
+
+def _var(name, *shape):
+    return sym.var(name, shape=shape)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "expected"),
+    [
+        (_var("a", 0, 10) + _var("b", 12, 0), {"a": (12, 10), "b": (12, 10)}),
+        (sym.FullyConnected(_var("a", 0, 10), num_hidden=21, name="f") + _var("b", 5, 0), {"a": (5, 10), "b": (5, 21)}),
+        (
+            sym.SliceChannel(_var("a", 0, 10), num_outputs=10, axis=1, squeeze_axis=True)[1] + _var("b", 5),
+            {"a": (5, 10)},
+        ),
+        (sym.SliceChannel(_var("a", 0, 15, 0), num_outputs=3)[1] + _var("b", 3, 5, 2), {"a": (3, 15, 2)}),
+        (
+            sym.Convolution(_var("a", 0, 10, 0, 0), num_filter=21, kernel=(3, 3), pad=(1, 1))
+            + _var("b", 5, 21, 32, 32),
+            {"a": (5, 10, 32, 32)},
+        ),
+        (
+            sym.Convolution(_var("a", 0, 10, 0, 0), num_filter=4, kernel=(3, 2), stride=(2, 1), dilate=(1, 2))
+            + _var("b", 5, 4, 7, 6),
+            {"a": (5, 10, 15, 8)},
+        ),
+        (
+            _var("d", 2, 0) + sym.Concat(_var("a", 0, 10), _var("b", 0, 5), dim=1),
+            {"a": (2, 10), "b": (2, 5), "d": (2, 15)},
+        ),
+        (_var("d", 2, 9) + sym.Concat(_var("a", 0, 4), _var("b", 0, 0), dim=1), {"a": (2, 4), "b": (2, 5)}),
+        (sym.relu(sym.BatchNorm(_var("a", 0, 3))) + _var("b", 4, 0), {"a": (4, 3), "b": (4, 3)}),
+    ],
+)
+def test_extents_follow_backwards(symbol, expected):
+    found = _arguments(symbol)
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_a_weight_computed_from_others_gets_its_shape():
+    weight, shift = sym.var("weight"), _var("shift", 1)
+    like = sym._internal._identity_with_attr_like_rhs(sym.broadcast_add(weight, shift), weight)
+    net = sym.FullyConnected(sym.var("data"), like, num_hidden=11, no_bias=True)
+    assert _arguments(net, data=(7, 100))["weight"] == (11, 100)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "given", "expected"),
+    [
+        (sym.dot(x, y), {"x": (0, 3, 4), "y": (4, 5)}, (0, 3, 5)),
+        (sym.batch_dot(x, y), {"x": (0, 3, 4), "y": (0, 4, 5)}, (0, 3, 5)),
+        (sym.batch_dot(x, y), {"x": (0, 3, 4), "y": (0, 0, 5)}, ()),
+        (sym.Embedding(x, y, input_dim=100, output_dim=10), {"x": (0, 5), "y": (100, 10)}, (0, 5, 10)),
+        (sym.transpose(x, axes=(0, 3, 2, 1)), {"x": (0, 3, 224, 224)}, (0, 224, 224, 3)),
+        (sym.pick(x, y, axis=1), {"x": (0, 3, 3), "y": (0, 3)}, (0, 3)),
+        (sym.sin(x), {}, ()),
+        (sym.Pooling(x, kernel=(2, 2), stride=(2, 2)), {"x": (0, 3, 8, 0)}, (0, 3, 4, 0)),
+    ],
+)
+def test_extents_follow_forwards(symbol, given, expected):
+    assert symbol.infer_shape_partial(**given)[1] == [expected]
+    with np_shape():
+        given = {name: tuple(n or -1 for n in shape) for name, shape in given.items()}
+        assert symbol.infer_shape_partial(**given)[1] == [tuple(n or -1 for n in expected) or None]
+
+
+def test_what_is_known_of_one_operand_holds_for_the_result():
+    first = sym.FullyConnected(x, num_hidden=128, name="first")
+    out = sym.Activation(first + sym.FullyConnected(y, num_hidden=128, name="second"), act_type="relu")
+    with pytest.warns(UserWarning, match="cannot tell all shapes; give those of y"):
+        assert out.infer_shape(x=(10, 64)) == (None, None, None)
+    arguments, outputs, _ = out.infer_shape_partial(x=(10, 64))
+    found = dict(zip(out.list_arguments(), arguments, strict=True))
+    assert outputs == [(10, 128)] and found["first_weight"] == (128, 64) and found["second_weight"] == ()
+
+
+def test_contradictions_are_told():
+    with pytest.raises(mx.MXNetError, match=r"\(4, 3, -1\), but \(-1, 2, 5\)"):
+        (_var("a", 0, 2, 5) + _var("b", 4, 3, 0)).infer_shape()
+
+
+def test_variables_live_where_their_group_says():
+    with mx.AttrScope(ctx_group="one"):
+        first = sym.FullyConnected(x, num_hidden=8, name="first")
+    own = set(first.list_arguments())
+    with mx.AttrScope(ctx_group="two"):
+        net = sym.BatchNorm(sym.FullyConnected(first, num_hidden=4, name="second"))
+    groups = {"one": mx.cpu(1), "two": mx.cpu(2)}
+    with mx.AttrScope(ctx_group="one"):
+        net = net(x=sym.var("x"))
+    executor = net.simple_bind(mx.cpu(0), group2ctx=groups, x=(2, 5))
+    for name, array in executor.arg_dict.items():
+        assert name == "x" or array.context == groups["one" if name in own else "two"]
+    executor.forward(is_train=True)
+    executor.backward()
+
+
+def test_options_of_training_are_keywords_of_operators():
+    net = sym.Convolution(x, kernel=(1, 1), num_filter=1, name="conv", lr_mult=1, attr={"__mood__": "so so"})
+    found = net.attr_dict()
+    assert found["conv"]["lr_mult"] == found["conv"]["__lr_mult__"] == "1" and found["conv_bias"]["__mood__"] == "so so"
+    assert sym.load_json(net.tojson()).attr_dict() == found
+
+
+def test_memory_that_an_executor_takes():
+    squares = x
+    for _ in range(6):
+        squares = squares * squares
+
+    def megabytes(symbol, **options):
+        text = symbol.simple_bind(mx.cpu(), x=(4, 256, 256), **options).debug_str()
+        return int(re.search(r"Total (\d+) MB allocated", text)[1])
+
+    kept, let_go, blocked = megabytes(squares), megabytes(squares, grad_req="null"), megabytes(sym.BlockGrad(squares))
+    assert (kept, let_go, blocked) == (6, 2, 2)
+
+
+def test_backward_after_a_forward_for_inference():
+    arrays, grads = [mx.nd.array([2.0, 3.0]), mx.nd.array([5.0, 7.0])], [mx.nd.zeros((2,)), mx.nd.zeros((2,))]
+    executor = (x * y).bind(mx.cpu(), arrays, grads)
+    executor.forward()
+    executor.backward([mx.nd.array([1.0, 10.0])])
+    np.testing.assert_array_equal(grads[0].asnumpy(), [5, 70])
+    np.testing.assert_array_equal(grads[1].asnumpy(), [2, 30])
