@@ -123,6 +123,10 @@ def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
     """Parts along an axis: equal ones, or cut at indices."""
     if isinstance(indices_or_sections, numbers.Integral):
         how = {"sections": int(indices_or_sections)}
+        if ary.shape[axis] % indices_or_sections:
+            raise ValueError(
+                f"an axis of length {ary.shape[axis]} does not divide into {indices_or_sections} equal parts"
+            )
     else:
         how = {"indices": (0, *indices_or_sections)}
     return F._split_v2(ary, axis=axis, squeeze_axis=squeeze_axis, **how)

@@ -110,8 +110,13 @@ def parse(array, key) -> tuple[bool, tuple, list]:
             spec.append(_plain_slice(item))
             axis += 1
         elif isinstance(item, (bool, onp.bool_)):
-            spec.append("$")
-            operands.append(_operand(array, onp.asarray(item)))
+            if array._zero_dim:
+                spec += [None, "$"]
+                operands.append(_operand(array, onp.asarray([bool(item)])))
+            else:  # nd has no masks: True is the index 1
+                spec.append("$")
+                operands.append(_operand(array, onp.asarray([int(item)])))
+                axis += 1
             basic = False
         elif isinstance(item, (numbers.Integral, onp.integer)):
             i = int(item)

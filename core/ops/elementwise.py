@@ -360,6 +360,9 @@ def _enter_scalar(name, function, differentiable):
             data, kind = kernels.cast(data, "int64"), "int64"
         if "int" in kind and isinstance(scalar, float):
             scalar = _whole(scalar)
+        if name == "_power_scalar" and "int" in kind and scalar < 0:
+            real = kernel(formula, (kernels.cast(data, "float64"),), (scalar,), kernels.torch_dtype("float64"))
+            return kernels.cast(real, kind)
         return kernel(formula, (data,), (scalar,), data.dtype)
 
     op.forward = forward
@@ -417,6 +420,10 @@ def where_(condition, x, y):
     """Elements of x where condition is not zero, else of y; a condition of one axis chooses among rows."""
     if len(condition.shape) == 1 and len(x.shape) > 1:
         condition = F._reshape_to(condition, shape=(-1, *(1,) * (len(x.shape) - 1)))
+    elif tuple(condition.shape) != tuple(x.shape):
+        raise MXNetError(f"where: a condition of shape {condition.shape} does not fit x of shape {x.shape}")
+    if tuple(x.shape) != tuple(y.shape):
+        raise MXNetError(f"where: x and y of one shape are needed, given {x.shape} and {y.shape}")
     return F._where(condition, x, y)
 
 

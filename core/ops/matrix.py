@@ -9,6 +9,7 @@ from core.base import MXNetError
 from core.dtypes import FLOATS
 from core.ops.attributes import Any_, Bool, Int
 from core.ops.registry import F, composite, gradient, infer, operator
+from core.ops.shape import expect_shape
 
 K = kernels.matmul
 
@@ -23,9 +24,13 @@ def _need_floats(name, *tensors):
 
 
 @operator("FullyConnected", aliases=("fully_connected",))
-def fully_connected(data, weight, bias=None, *, num_hidden: Int = 0, no_bias: Bool = False, flatten: Bool = True):
+def fully_connected(data, weight, bias=None, *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True):
     """data weight^T + bias; with flatten all axes but the first are one."""
     _need_floats("FullyConnected", data, weight)
+    if weight.shape[0] != num_hidden:
+        expect_shape("FullyConnected", "a weight", weight, (num_hidden, *weight.shape[1:]))
+    if bias is None and not no_bias:
+        raise MXNetError("FullyConnected: the input bias is missing; without one, no_bias=True is needed")
     if flatten and data.dim() != 2:
         data = kernels.shape.reshape(data, (data.shape[0], math.prod(data.shape[1:])))
     return K.linear(data, weight, None if no_bias else bias)

@@ -5,6 +5,7 @@ import math
 
 from core import kernels
 from core.base import MXNetError
+from core.dtypes import dtype_name
 from core.ops.attributes import (
     Any_,
     Bool,
@@ -20,7 +21,7 @@ from core.ops.attributes import (
     Shape,
 )
 from core.ops.registry import F, composite, decompose, gradient, infer, operator, shortcut
-from core.ops.shape import normal_axis
+from core.ops.shape import expect_shape, normal_axis
 
 # ---------------------------------------------------------------------------------------------- convolution
 
@@ -132,6 +133,13 @@ def convolution(
     how = _window(_Window(kernel, stride, dilate, pad, num_group))
     if num_filter % num_group:
         raise MXNetError(f"Convolution: {num_filter} filters do not divide into {num_group} groups")
+    if bias is None and not no_bias:
+        raise MXNetError("Convolution: the input bias is missing; without one, no_bias=True is needed")
+    space = weight.shape[1:-1] if _channels_last(layout) else weight.shape[2:]
+    if weight.shape[0] != num_filter or tuple(space) != kernel:
+        raise MXNetError(
+            f"Convolution: a weight of {num_filter} filters with kernel {kernel} is needed, given shape {tuple(weight.shape)}"
+        )
     if _channels_last(layout):
         if data.context.device_type != "gpu":
             raise MXNetError(f"Convolution: layout {layout} is for GPUs only; on the CPU use the channels-first layout")
@@ -297,9 +305,13 @@ def pooling(
         if pool_type == "lp":
             return F.sum(F.abs(data) ** p_value, axis=axes, keepdims=True) ** (1.0 / p_value)
         return getattr(F, {"max": "max", "avg": "mean", "sum": "sum"}[pool_type])(data, axis=axes, keepdims=True)
+    if pooling_convention == "same" and n != 1:
+        raise MXNetError(f"Pooling: the convention 'same' is for data of one axis of space, given shape {data.shape}")
     if len(kernel) != n:
         raise MXNetError(f"Pooling: kernel {kernel} needs {n} numbers for data of shape {data.shape}")
     stride, pad = _spread(stride, n, 1), _spread(pad, n, 0)
+    if pool_type in ("max", "avg") and any(p >= k for p, k in zip(pad, kernel, strict=True)):
+        raise MXNetError(f"Pooling: pad {pad} is not smaller than the kernel {kernel}")
     pads = _pads(space, kernel, stride, pad, pooling_convention)
     if pool_type == "max":
         return F._max_pool(data, kernel=kernel, stride=stride, pad=pads)
@@ -405,7 +417,11 @@ def softmax(
     if use_length:
         if length is None:
             raise MXNetError("softmax: use_length=True needs the input length")
+        if "int" not in dtype_name(length.dtype):
+            raise MXNetError(f"softmax: lengths are integers, given {dtype_name(length.dtype)}; convert with astype")
         return _typed(F._masked_softmax(data, length, axis=axis), dtype)
+    if length is not None:
+        raise MXNetError("softmax: the input length is read with use_length=True only")
     return _typed(F._softmax(data, axis=axis), dtype)
 
 
@@ -419,7 +435,7 @@ def log_softmax(
 
 def _plain(op):
     def rule(inputs, attrs):
-        bare = inputs[-1] is inputs[0] or inputs[-1] is None
+        bare = (inputs[-1] is inputs[0] or inputs[-1] is None) and not attrs["use_length"]
         bare = bare and attrs["temperature"] is None and attrs["dtype"] is None
         return (op, {"axis": attrs["axis"]}) if bare else None
 
@@ -528,6 +544,7 @@ def dropout(
 @operator("Embedding", aliases=("embedding",))
 def embedding(data, weight, *, input_dim: Int, output_dim: Int, dtype: DType = "float32", sparse_grad: Bool = False):
     """The rows of weight that data names; indices are clipped to [0, input_dim)."""
+    expect_shape("Embedding", "a weight", weight, (input_dim, output_dim))
     return kernels.index.embedding(kernels.index.clipped(data, weight.shape[0]), weight)
 
 

@@ -1,6 +1,8 @@
 """Normalisation layers."""
 
 from core import kernels
+from core.base import MXNetError
+from core.kernels.formula import rsqrt
 from core.ops.attributes import Bool, Float, Int, OptFloat
 from core.ops.registry import F, composite, decompose, gradient, infer, operator, pointwise
 
@@ -38,7 +40,7 @@ def batch_norm(
     if training and not use_global_stats:
         return K.batch_norm(data, gamma, beta, axis, eps)
     y = K.batch_norm_inference(data, gamma, beta, moving_mean, moving_var, axis, eps)
-    return y, kernels.shape.clone(moving_mean), kernels.shape.clone(moving_var)
+    return y, kernels.shape.clone(moving_mean), F._rstd.forward(moving_var, eps=eps)
 
 
 @gradient(batch_norm)
@@ -64,6 +66,12 @@ def _batch_norm_update(moving_mean, moving_var, mean, rstd, *, momentum: Float, 
     kernels.shape.copy_(moving_mean, F._moving_mean.forward(moving_mean, mean, momentum=momentum))
     kernels.shape.copy_(moving_var, F._moving_var.forward(moving_var, rstd, momentum=momentum, eps=eps))
     return moving_mean
+
+
+@pointwise("_rstd", dtype="first", differentiable=False)
+def _rstd(var, *, eps: Float):
+    """1 / sqrt(variance + eps)."""
+    return rsqrt(var + eps)
 
 
 @pointwise("_moving_mean", dtype="first", differentiable=False)
@@ -192,17 +200,26 @@ def _(head, data, gamma, mean, rstd, *, num_groups, eps):
     return dx, dgamma, F._reshape_to(F.sum(head, axis=(0, 3)), shape=gamma.shape)
 
 
-@composite("GroupNorm", aliases=("group_norm",))
+@composite("GroupNorm", aliases=("group_norm",), outputs=3, visible=lambda attrs: 3 if attrs["output_mean_var"] else 1)
 def group_norm(data, gamma, beta, *, num_groups: Int = 1, eps: Float = 1e-5, output_mean_var: Bool = False):
-    """Group normalisation (Wu and He, 2018); gamma and beta have one element a group."""
+    """Group normalisation (Wu and He, 2018); gamma and beta have one element a group.
+
+    With output_mean_var also the means and standard deviations (N, num_groups).
+    """
     n, c = data.shape[:2]
+    if c % num_groups:
+        raise MXNetError(f"GroupNorm: {c} channels do not divide into {num_groups} groups")
 
     def per_channel(v):
         return F._reshape_to(
             F._broadcast_from(F._reshape_to(v, shape=(num_groups, 1)), shape=(num_groups, c // num_groups)), shape=(c,)
         )
 
-    return F._group_norm(data, per_channel(gamma), per_channel(beta), num_groups=num_groups, eps=eps)
+    y = F._group_norm(data, per_channel(gamma), per_channel(beta), num_groups=num_groups, eps=eps)
+    if not output_mean_var:
+        return y
+    mean, var = F._moments(F._reshape_to(data, shape=(n, num_groups, -1)), axes=(2,))
+    return [y, mean, F.sqrt(var + eps)]
 
 
 @infer(group_norm)
@@ -222,6 +239,8 @@ _channel_shapes(instance_norm, "gamma", "beta")
 @composite("LRN")
 def lrn(data, *, alpha: Float = 1e-4, beta: Float = 0.75, knorm: Float = 2.0, nsize: Int):
     """Local response normalisation across channels (Krizhevsky et al., 2012)."""
+    if nsize % 2 == 0:
+        raise MXNetError(f"LRN: nsize {nsize} does not fit; odd numbers are accepted")
     half = nsize // 2
     padded = F._pad(
         F.expand_dims(F.square(data), axis=1),

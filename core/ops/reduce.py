@@ -140,6 +140,8 @@ def _enter_place(name):
     kernel = getattr(K, name)
 
     def places(data, *, axis: OptInt = None, keepdims: Bool = False):
+        if kernels.dtype_name(data) == "bool":
+            raise MXNetError(f"{name}: arrays of bool are not accepted; convert with astype")
         if axis is None:
             index = kernel(kernels.shape.reshape(data, (data.numel(),)), 0, False)
             shape = (1,) * data.dim() if keepdims else (1,)
@@ -208,6 +210,8 @@ def square_sum(data, *, axis: Axis = None, keepdims: Bool = False, exclude: Bool
 @composite("L2Normalization")
 def l2_normalization(data, *, eps: Float = 1e-10, mode: Choice("channel", "instance", "spatial") = "instance"):
     """The data over its l2 norm: of a whole instance, across channels (axis 1), or across space (axes 2 ...)."""
+    if mode != "instance" and data.ndim < 3:
+        raise MXNetError(f"L2Normalization: mode {mode!r} needs at least three axes, given shape {data.shape}")
     axis = {"instance": tuple(range(1, data.ndim)), "channel": (1,), "spatial": tuple(range(2, data.ndim))}[mode]
     norm = F.sqrt(F.sum(F.square(data), axis=axis, keepdims=True) + eps)
     return F.broadcast_div(data, norm)

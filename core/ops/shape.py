@@ -28,6 +28,12 @@ def normal_axes(axes, ndim: int, name: str) -> tuple[int, ...]:
     return tuple(normal_axis(a, ndim, name) for a in axes)
 
 
+def expect_shape(name: str, what: str, array, shape: tuple[int, ...]) -> None:
+    """MXNetError where an input has not the shape that the attributes and the other inputs ask for."""
+    if tuple(array.shape) != shape:
+        raise MXNetError(f"{name}: {what} of shape {shape} is needed, given {tuple(array.shape)}")
+
+
 # ---------------------------------------------------------------------------------------------- reshape
 
 
@@ -209,7 +215,9 @@ def _(head, attrs):
 
 @operator("reverse", aliases=("flip",))
 def reverse(data, *, axis: Shape):
-    """The elements in reverse order along the axes."""
+    """The elements in reverse order along the axes, which are counted from the front."""
+    if any(a < 0 for a in axis):
+        raise MXNetError(f"reverse: axis {axis} does not fit; negative axes are not accepted")
     return K.flip(data, normal_axes(axis, data.dim(), "flip"))
 
 
@@ -385,7 +393,11 @@ def _(head, data_shape, attrs):
 
 @operator("slice_axis")
 def slice_axis(data, *, axis: Int, begin: Int, end: OptInt):
-    """The part from begin to end of one axis."""
+    """The part from begin to end (exclusive, None: to the last) of one axis."""
+    n = data.shape[normal_axis(axis, data.dim(), "slice_axis")]
+    first, last = begin + n if begin < 0 else begin, n if end is None else end + n if end < 0 else end
+    if not (0 <= first < last <= n or (first == 0 and last == n)):
+        raise MXNetError(f"slice_axis: from {begin} to {end} is no part of an axis of length {n}")
     return K.clone(K.take_part(data, _axis_key(axis, begin, end, data.dim())))
 
 
@@ -508,6 +520,8 @@ for _op in (split, split_v2):
 @operator("tile")
 def tile(data, *, reps: Shape):
     """The whole array repeated along each axis."""
+    if any(r < 1 for r in reps):
+        raise MXNetError(f"tile: reps {reps} does not fit; numbers above 0 are accepted")
     return K.tile(data, reps)
 
 
