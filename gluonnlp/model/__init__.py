@@ -1,5 +1,7 @@
 """Networks for text, and how sequences are drawn from them."""
 
+import sys
+
 from . import (
     adaptive,
     attention_cell,
@@ -120,7 +122,7 @@ __all__ = [
 ]
 
 # Where GluonNLP has apply_weight_drop.
-utils = weight_drop
+utils = sys.modules[f"{__name__}.utils"] = weight_drop
 
 # bert_12_768_12(...) and the like.
 globals().update(registry.builders())

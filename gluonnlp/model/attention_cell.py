@@ -8,8 +8,7 @@ the weights are (batch, heads, queries, keys).
 
 from __future__ import annotations
 
-import numpy as np
-
+from core.dtypes import dtype_name
 from core.initializer import Constant
 from gluon import HybridBlock, nn
 
@@ -23,7 +22,7 @@ class AttentionCell(HybridBlock):
 
     def __init__(self, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
-        self._dtype = np.float32
+        self._dtype = "float32"
 
     def cast(self, dtype):
         self._dtype = dtype
@@ -46,8 +45,9 @@ class AttentionCell(HybridBlock):
     def _masked_softmax(self, F, scores, mask):
         if mask is None:
             return F.softmax(scores, axis=-1)
-        least = -1e4 if np.dtype(self._dtype) == np.float16 else -1e18
-        return F.softmax(F.where(mask, scores, least * F.ones_like(scores)), axis=-1) * mask
+        least = -1e4 if dtype_name(self._dtype) == "float16" else -1e18
+        weights = F.softmax(F.where(mask, scores, least * F.ones_like(scores)), axis=-1)
+        return F.where(mask, weights, F.zeros_like(weights))
 
 
 class MLPAttentionCell(AttentionCell):

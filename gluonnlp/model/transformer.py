@@ -187,7 +187,7 @@ class TransformerEncoder(_Transformer):
         mask = states[-1] if isinstance(states, (list, tuple)) else states
         fused = mask is None and self._fuses
         if valid_length is not None and not fused:
-            counts = F.broadcast_lesser(F.reshape(steps, shape=(1, -1)), F.reshape(valid_length, shape=(-1, 1)))
+            counts = _counts(F, steps, valid_length)
             readable = F.broadcast_mul(F.expand_dims(counts, axis=1), F.expand_dims(F.ones_like(counts), axis=2))
             mask = readable if mask is None else readable * mask
         x = self._embed(F, inputs, steps, position_weight)
@@ -305,7 +305,8 @@ class TransformerDecoder(_Transformer, Seq2SeqDecoder):
         else:
             masks = [self._own_mask(F, inputs, steps, valid_length), None]
             if mem_mask is not None:
-                masks[1] = F.broadcast_mul(F.expand_dims(mem_mask, axis=1), _ones(F, inputs))
+                counts = F.cast(F.expand_dims(mem_mask, axis=1), dtype="float32")
+                masks[1] = F.broadcast_mul(counts, _ones(F, inputs))
         x = self._embed(F, inputs, steps, position_weight)
         attention = []
         for cell in self.transformer_cells:
@@ -317,11 +318,10 @@ class TransformerDecoder(_Transformer, Seq2SeqDecoder):
     def _own_mask(self, F, inputs, steps, valid_length):
         """(batch, length, length): whether a query before the valid length has a key that is not behind it."""
         row, column = F.reshape(steps, shape=(1, -1)), F.reshape(steps, shape=(-1, 1))
-        earlier = F.expand_dims(F.broadcast_lesser_equal(row, column), axis=0)
+        earlier = F.cast(F.expand_dims(F.broadcast_lesser_equal(row, column), axis=0), dtype="float32")
         queries = _ones(F, inputs)
         if valid_length is not None:
-            counts = F.broadcast_lesser(row, F.reshape(valid_length, shape=(-1, 1)))
-            queries = F.expand_dims(counts, axis=2)
+            queries = F.expand_dims(_counts(F, steps, valid_length), axis=2)
         return F.broadcast_mul(queries, earlier)
 
 
@@ -458,9 +458,15 @@ def _masked(F, x, valid_length):
     return F.SequenceMask(x, sequence_length=valid_length, use_sequence_length=True, axis=1)
 
 
+def _counts(F, steps, valid_length):
+    """(batch, length), float32: 1 for the steps before the valid length."""
+    steps, valid_length = (F.cast(x, dtype="float32") for x in (steps, valid_length))
+    return F.broadcast_lesser(F.reshape(steps, shape=(1, -1)), F.reshape(valid_length, shape=(-1, 1)))
+
+
 def _ones(F, x):
-    """(batch, length, 1) of 1 for x (batch, length, units)."""
-    return F.ones_like(F.slice_axis(x, axis=2, begin=0, end=1))
+    """(batch, length, 1) of 1, float32, for x (batch, length, units)."""
+    return F.cast(F.ones_like(F.slice_axis(x, axis=2, begin=0, end=1)), dtype="float32")
 
 
 def _position_encoding_init(max_length, dim):

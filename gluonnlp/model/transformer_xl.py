@@ -16,6 +16,7 @@ from .adaptive import (
     ProjectedEmbedding,
     ProjectedLogSoftmaxWithLoss,
 )
+from .attention_cell import AttentionCell
 from .transformer import PositionwiseFFN
 
 __all__ = [
@@ -202,7 +203,7 @@ class TransformerXLCell(HybridBlock):
         return self.ffn(self.layer_norm(outputs)), [weights] if self._output_attention else []
 
 
-class PositionalEmbeddingMultiHeadAttentionCell(HybridBlock):
+class PositionalEmbeddingMultiHeadAttentionCell(AttentionCell):
     """Attention of several heads whose scores are those of contents and of distances, each with a bias to the query.
 
     Called with query (batch, queries, width), key and value (batch, keys, width), embeddings of the distances keys ..
@@ -229,7 +230,7 @@ class PositionalEmbeddingMultiHeadAttentionCell(HybridBlock):
         super().__init__(prefix=prefix, params=params)
         self._num_heads = num_heads
         self._scale = d_head**-0.5 if scaled else 1.0
-        self._least = -1e4 if np.dtype(dtype) == np.float16 else -1e18
+        self._dtype = dtype
         with self.name_scope():
             for name in ("query", "key", "value", "emb"):
                 projection = nn.Dense(
@@ -248,7 +249,7 @@ class PositionalEmbeddingMultiHeadAttentionCell(HybridBlock):
             self._dropout_layer = nn.Dropout(dropout)
 
     def __call__(self, query, key, value, emb, mask=None, segments=None):
-        return super().__call__(query, key, value, emb, mask, segments)
+        return HybridBlock.__call__(self, query, key, value, emb, mask, segments)
 
     def hybrid_forward(
         self,
@@ -284,13 +285,12 @@ class PositionalEmbeddingMultiHeadAttentionCell(HybridBlock):
             table = F.broadcast_like(table, key, lhs_axes=(0,), rhs_axes=(0,))
             same, other = F.split(_scores(F, biased(query_seg_bias), table), num_outputs=2, axis=3)
             scores = F.broadcast_add(scores, same)
-            scores = scores + F.broadcast_mul(other - same, F.expand_dims(segments, axis=1))
+            segments = F.expand_dims(F.cast(segments, dtype=self._dtype), axis=1)
+            scores = scores + F.broadcast_mul(other - same, segments)
         scores = scores * self._scale
-        if mask is None:
-            weights = F.softmax(scores, axis=-1)
-        else:
+        if mask is not None:
             mask = F.broadcast_axis(F.expand_dims(mask, axis=1), axis=1, size=self._num_heads)
-            weights = F.softmax(F.where(mask, scores, self._least * F.ones_like(scores)), axis=-1) * mask
+        weights = self._masked_softmax(F, scores, mask)
         weights = self._dropout_layer(weights)
         flat = (F.reshape(x, shape=(-1, 0, 0), reverse=True) for x in (weights, value))
         read = F.reshape(F.batch_dot(*flat), shape=(-1, self._num_heads, 0, 0), reverse=True)
@@ -298,17 +298,24 @@ class PositionalEmbeddingMultiHeadAttentionCell(HybridBlock):
 
 
 class PositionalEmbedding(HybridBlock):
-    """Sine and cosine of places (length,) at falling frequencies: (length, embed_size)."""
+    """Sine and cosine of places (length,) at falling frequencies: (length, embed_size).
+
+    Angles are float32 whatever the network is cast to: in half precision far places would fall together.
+    """
 
     def __init__(self, embed_size, **kwargs):
         super().__init__(**kwargs)
+        self._dtype = "float32"
         frequencies = 1 / 10000 ** (np.arange(0, embed_size, 2) / embed_size)
         with self.name_scope():
             self.inv_freq = self.params.get_constant("inv_freq", frequencies.reshape(1, -1).astype("float32"))
 
+    def cast(self, dtype):
+        self._dtype = dtype
+
     def hybrid_forward(self, F, places, inv_freq):
         angles = F.dot(F.reshape(places, shape=(-1, 1)), inv_freq)
-        return F.concat(F.sin(angles), F.cos(angles), dim=-1)
+        return F.cast(F.concat(F.sin(angles), F.cos(angles), dim=-1), dtype=self._dtype)
 
 
 def _by_head(F, x):

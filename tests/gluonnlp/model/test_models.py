@@ -169,6 +169,34 @@ def test_attention_without_weights_is_the_same(length):
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_is_near_float32(dtype):
+    words, lengths = nd.array(np.arange(12).reshape(2, 6)), nd.array([4, 6])
+    small = {"units": 8, "hidden_size": 16, "num_heads": 2}
+    networks = [
+        (nlp.model.BERTEncoder(max_length=10, **small), lambda net, x: net(x.transpose((1, 0, 2)), None, lengths)[0]),
+        (
+            nlp.model.TransformerEncoder(max_length=10, output_attention=True, **small),
+            lambda net, x: net(x, None, lengths)[0],
+        ),
+        (
+            nlp.model.TransformerDecoder(max_length=10, **small),
+            lambda net, x: net(x, net.init_state_from_encoder(x, lengths), lengths)[0],
+        ),
+        (nlp.model.GPT2Model(8, 30, 20, 2, 2), lambda net, x: net(words, net(words)[1])[0]),
+        (nlp.model.XLNetModel(30, **small), lambda net, x: net(words, nd.zeros((2, 6)))[0]),
+    ]
+    for net, call in networks:
+        net.initialize(Uniform(0.5))
+        x = nd.array(np.random.RandomState(0).randn(2, 6, 8))
+        want = call(net, x).asnumpy()
+        net.cast(dtype)
+        got = call(net, x.astype(dtype))
+        assert got.dtype == x.astype(dtype).dtype
+        error = np.abs(got.astype("float32").asnumpy() - want).max() / np.abs(want).max()
+        assert error < {"float16": 0.01, "bfloat16": 0.05}[dtype], type(net)
+
+
 def test_greedy_translation_agrees_with_the_whole_network():
     """Each word that a search of one beam finds is the best one after those before it."""
     vocab = nlp.Vocab({f"w{i}": 1 for i in range(20)})
