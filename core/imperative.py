@@ -41,6 +41,10 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
             return type(inputs[0])._apply_operator(op, inputs, attrs, out)
         if inputs[0] is None and op.inputs[0] not in op.optional:
             raise TypeError(f"{op.name}: input {op.inputs[0]!r} is missing. {op.signature()}")
+    if op.cast_inputs is not None:
+        if op.infer is not None and any(getattr(x, "_is_placeholder", False) for x in inputs):
+            _materialise(op, inputs, attrs)
+        inputs = op.cast_inputs(inputs, attrs)
     if op.composite:
         if op.shortcut is not None and out is None and tracer is None:
             target = op.shortcut(inputs, attrs)

@@ -437,6 +437,14 @@ class HybridBlock(Block):
             )
         return export(self, path, epoch, self._called_with)
 
+    def _rewritten(self, rewrite, ctx=None):
+        """A `SymbolBlock` of what `rewrite(symbol, arguments, states)` makes of this block."""
+        from gluon.symbol_block import rewritten
+
+        if not self._called_with:
+            raise MXNetError("the block's inputs are not known: call hybridize(), then the block on arrays, before this")
+        return rewritten(self, self._called_with, rewrite, ctx)
+
     def infer_shape(self, *args):
         """Tells the shapes of this block's parameters from inputs.
 

@@ -108,18 +108,33 @@ def export(block: HybridBlock, path: str, epoch: int = 0, inputs=(True,)) -> tup
 
     inputs: as in `trace`. Parameters must be initialised.
     """
-    out, constants = described(block, inputs)
-    states, names = set(out.list_auxiliary_states()), set(out.list_inputs())
-    arrays = {
-        f"{'aux' if name in states else 'arg'}:{name}": parameter._reduce()
-        for name, parameter in block.collect_params().items()
-        if name in names
-    }
-    arrays.update((f"arg:{name}", array.as_nd_ndarray()) for name, array in constants.items())
+    out, arguments, states = contents(block, inputs)
+    arrays = {f"arg:{n}": a for n, a in arguments.items()} | {f"aux:{n}": a for n, a in states.items()}
     symbol_file, params_file = f"{path}-symbol.json", f"{path}-{epoch:04d}.params"
     out.save(symbol_file)
     nd.save(params_file, arrays)
     return symbol_file, params_file
+
+
+def contents(block: HybridBlock, inputs=(True,)) -> tuple[symbol.Symbol, dict, dict]:
+    """The symbol of a block, and its parameters by name: arguments (constants among them) and auxiliary states."""
+    out, constants = described(block, inputs)
+    names, states = set(out.list_inputs()), set(out.list_auxiliary_states())
+    arrays = {name: p._reduce() for name, p in block.collect_params().items() if name in names}
+    arrays.update((name, array.as_nd_ndarray()) for name, array in constants.items())
+    return out, {n: a for n, a in arrays.items() if n not in states}, {n: a for n, a in arrays.items() if n in states}
+
+
+def rewritten(block: HybridBlock, inputs, rewrite, ctx=None) -> SymbolBlock:
+    """A block of what `rewrite(symbol, arguments, states)` gives, on `ctx` (by default where the parameters are)."""
+    out, arguments, states = rewrite(*contents(block, inputs))
+    held = arguments | states
+    made = SymbolBlock(out, [symbol.var(name) for name in out.list_inputs() if name not in held])
+    for name, parameter in made.collect_params().items():
+        parameter._load_init(
+            held[name], ctx or block.collect_params()[name].list_ctx(), cast_dtype=True, dtype_source="saved"
+        )
+    return made
 
 
 def described(block: HybridBlock, inputs=(True,)) -> tuple[symbol.Symbol, dict]:

@@ -1,0 +1,182 @@
+"""Automatic mixed precision: matrix products in float16 or bfloat16, what needs range or precision in float32.
+
+    amp.init("bfloat16")                # before networks are made
+    amp.init_trainer(trainer)           # float16: gradients are scaled so that they do not vanish
+    with autograd.record():
+        with amp.scale_loss(loss, trainer) as scaled:
+            autograd.backward(scaled)
+    trainer.step(batch_size)
+
+Which operator runs in which type is data, `lists.json`, after the lists of MXNet 1.9.1 for float16; operators that are not
+named run in the type of their inputs. Parameters stay float32 and are converted where they are used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from functools import cache
+from importlib.resources import files
+
+from core import dtypes
+from core.base import MXNetError
+from core.contrib.amp.convert import convert_hybrid_block, convert_model, convert_symbol
+from core.contrib.amp.loss_scaler import LossScaler
+from core.ops.registry import TABLE, F
+
+__all__ = [
+    "LossScaler", "convert_hybrid_block", "convert_model", "convert_symbol", "init", "init_trainer",
+    "list_conditional_fp32_ops", "list_fp32_ops", "list_loss_output_functions", "list_lp16_fp32_ops", "list_lp16_ops",
+    "list_widest_type_cast", "scale_loss", "unscale",
+]  # fmt: skip
+
+TARGETS = ("float16", "bfloat16")
+_target: str | None = None
+
+
+def init(target_dtype="float16", target_precision_ops=None, conditional_fp32_ops=None, fp32_ops=None) -> None:
+    """Switches mixed precision on for the process; a second call does nothing.
+
+    target_dtype: "float16" or "bfloat16". target_precision_ops, fp32_ops: names of further operators that run in it, or in
+    float32. conditional_fp32_ops: (operator, attribute, [values]) for those that run in float32 under some attributes.
+    MXNetError for unknown names, ValueError for other types.
+    """
+    global _target
+    target = target_name(target_dtype)
+    if _target is not None:
+        return
+    rules = rules_of(target, target_precision_ops, conditional_fp32_ops, fp32_ops)
+    for name, rule in rules.items():
+        op = TABLE[name]
+        op.cast_inputs, op.simple = _caster(rule), False
+    _target = target
+
+
+def init_trainer(optimizer_or_trainer) -> None:
+    """Lets a `Trainer` skip steps whose gradients overflow, with a loss scale of its own; TypeError for others."""
+    if _target is None:
+        raise AssertionError("amp.init() comes before amp.init_trainer()")
+    trainer = optimizer_or_trainer
+    if not hasattr(trainer, "allreduce_grads"):
+        raise TypeError(f"amp.init_trainer takes a gluon.Trainer, given {type(trainer).__name__}")
+    if _target == "float16":  # the range of bfloat16 is that of float32
+        trainer._amp_loss_scaler = LossScaler()
+        trainer._amp_original_scale = trainer._scale
+
+
+@contextlib.contextmanager
+def scale_loss(loss, optimizer_or_trainer):
+    """The loss (or list of losses) times the trainer's loss scale, for `backward`; `step` divides by it again."""
+    trainer = optimizer_or_trainer
+    scaler = getattr(trainer, "_amp_loss_scaler", None)
+    if _target is None:
+        raise AssertionError("amp.init() comes before amp.scale_loss()")
+    if scaler is None:
+        yield loss
+        return
+    trainer._scale = trainer._amp_original_scale / scaler.loss_scale
+    yield [part * scaler.loss_scale for part in loss] if isinstance(loss, (list, tuple)) else loss * scaler.loss_scale
+
+
+def unscale(optimizer_or_trainer) -> None:
+    """Divides the gradients by the loss scale now, for programs that look at them before `step`."""
+    trainer = optimizer_or_trainer
+    scaler = getattr(trainer, "_amp_loss_scaler", None)
+    if scaler is not None:
+        for parameter in trainer._params:
+            for gradient in parameter._grad or ():
+                gradient *= 1.0 / scaler.loss_scale
+        trainer._scale = trainer._amp_original_scale
+
+
+def list_lp16_ops(target_dtype="float16") -> list[str]:
+    """Operators that run in `target_dtype`."""
+    return list(_listed(target_dtype)["low"])
+
+
+def list_fp32_ops(target_dtype="float16") -> list[str]:
+    """Operators that run in float32."""
+    return list(_listed(target_dtype)["float32"])
+
+
+def list_lp16_fp32_ops(target_dtype="float16") -> list[str]:
+    """Operators that run in the type of their inputs: all that no other list names."""
+    lists = _listed(target_dtype)
+    named = {*lists["low"], *lists["float32"], *lists["widest"], *lists["loss"], *(c[0] for c in lists["conditional"])}
+    return sorted(TABLE.keys() - named)
+
+
+def list_conditional_fp32_ops(target_dtype="float16") -> list[tuple]:
+    """(operator, attribute, values): operators that run in float32 where the attribute has one of the values."""
+    return [tuple(rule) for rule in _listed(target_dtype)["conditional"]]
+
+
+def list_widest_type_cast(target_dtype="float16") -> list[str]:
+    """Operators whose inputs are all converted to the widest type among them."""
+    return list(_listed(target_dtype)["widest"])
+
+
+def list_loss_output_functions(target_dtype="float16") -> list[str]:
+    """Operators that are losses, which run in float32."""
+    return list(_listed(target_dtype)["loss"])
+
+
+# ------------------------------------------------------------------ rules
+
+
+def target_name(dtype) -> str:
+    """The name of a type that mixed precision can aim at; ValueError for others."""
+    name = dtypes.dtype_name(dtype)
+    if name not in TARGETS:
+        raise ValueError(f"mixed precision aims at {' or '.join(TARGETS)}, given {dtype!r}")
+    return name
+
+
+def rules_of(target: str, low=None, conditional=None, fp32=None) -> dict:
+    """What becomes of the inputs of operators, by name: a type, "widest", or {attribute value: type} behind a name."""
+    lists = _listed(target)
+    rules: dict = {name: "widest" for name in lists["widest"]}
+    rules |= dict.fromkeys([*lists["float32"], *lists["loss"], *(fp32 or ())], "float32")
+    rules |= dict.fromkeys([*lists["low"], *(low or ())], target)
+    for name, attribute, values in [*lists["conditional"], *(conditional or ())]:
+        rules[name] = (attribute, tuple(values))
+    unknown = [name for name in rules if name not in TABLE]
+    if unknown:
+        raise MXNetError(f"mixed precision: there is no operator {', '.join(unknown)}")
+    return rules
+
+
+def wanted(rule, attrs: dict) -> str | None:
+    """The type, or "widest", that a rule asks for under these attributes; None for the inputs' own."""
+    if isinstance(rule, str):
+        return rule
+    attribute, values = rule
+    return "float32" if attrs.get(attribute) in values else None
+
+
+def _caster(rule):
+    """A function of (inputs, attributes) that gives the inputs in the types which `rule` asks for."""
+
+    def cast(inputs: list, attrs: dict) -> list:
+        dtype = wanted(rule, attrs)
+        if dtype == "widest":
+            kinds = {dtypes.dtype_name(x.dtype) for x in inputs if x is not None}
+            dtype = "float32" if "float32" in kinds and kinds & set(TARGETS) else None
+        if dtype is None:
+            return inputs
+        other = {"float32", *TARGETS} - {dtype}
+        return [
+            F.amp_cast(x, dtype=dtype) if x is not None and dtypes.dtype_name(x.dtype) in other else x for x in inputs
+        ]
+
+    return cast
+
+
+@cache
+def _lists() -> dict:
+    return json.loads(files("core.contrib.amp").joinpath("lists.json").read_text(encoding="utf-8"))
+
+
+def _listed(target_dtype) -> dict:
+    target_name(target_dtype)
+    return _lists()
