@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import shutil
 import zipfile
 
 from core.base import nearest
-from gluon.store import DownloadError, check_sha1, download, home, locked, repo_file_url
+from gluon.store import DownloadError, download, home, locked, repo_file_url
 
-__all__ = ["get_model_file", "purge"]
+__all__ = ["cached", "get_model_file", "purge"]
 
 # SHA-1 of the parameter file of each model.
 CHECKSUMS = {
@@ -54,17 +55,18 @@ CHECKSUMS = {
 _model_sha1 = CHECKSUMS
 
 
-def get_model_file(name, root=None, checksums=CHECKSUMS):
+def get_model_file(name, root=None, checksums=CHECKSUMS, tag=None):
     """The path of a model's parameter file, which is fetched when it is not there yet; ValueError for unknown names.
 
     root: folder of the files, by default `models` under the store's home. checksums: SHA-1 of the published files by
-    name. DownloadError tells when a file cannot be fetched or is not the published one.
+    name. tag: at least the first 8 digits of the SHA-1 of another version. DownloadError tells when a file cannot be fetched or
+    is not the one that was asked for.
     """
-    checksum = _checksum(name, checksums)
+    checksum = tag or _checksum(name, checksums)
     root = _root(root)
     stem = f"{name}-{checksum[:8]}"
     target = os.path.join(root, stem + ".params")
-    if os.path.exists(target) and check_sha1(target, checksum):
+    if os.path.exists(target) and _has_sha1(target, checksum):
         return target
     os.makedirs(root, exist_ok=True)
     archive = os.path.join(root, stem + ".zip")
@@ -91,13 +93,26 @@ def _checksum(name, checksums=CHECKSUMS):
     return checksums[name]
 
 
+def cached(root=None):
+    """(name, bytes) of the parameter files under `root`, sorted."""
+    return sorted(
+        (os.path.basename(path), os.path.getsize(path)) for path in glob.glob(os.path.join(_root(root), "*.params"))
+    )
+
+
+def _has_sha1(path, beginning):
+    """Whether the SHA-1 of a file begins with these digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha1").hexdigest().startswith(beginning.lower())
+
+
 def _root(root):
     return os.path.join(home(), "models") if root is None else os.path.expanduser(root)
 
 
 def _extract(archive, member, target, checksum):
     """Puts one member of an archive in the place of `target` if it has the checksum, and removes the archive."""
-    if os.path.exists(target) and check_sha1(target, checksum):
+    if os.path.exists(target) and _has_sha1(target, checksum):
         return
     part = target + ".part"
     try:
@@ -105,7 +120,7 @@ def _extract(archive, member, target, checksum):
             shutil.copyfileobj(source, copy)
             copy.flush()
             os.fsync(copy.fileno())
-        if not check_sha1(part, checksum):
+        if not _has_sha1(part, checksum):
             raise DownloadError(f"{archive} holds another {member} than the published one (SHA-1 {checksum})")
         os.replace(part, target)
     except (zipfile.BadZipFile, KeyError) as error:

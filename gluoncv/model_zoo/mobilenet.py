@@ -12,7 +12,7 @@ class LinearBottleneck(mobilenet.LinearBottleneck):
 
 
 class MobileNetV2(mobilenet.MobileNetV2):
-    """Input (batch, 3, 224, 224), output (batch, classes); `multiplier` scales all channels."""
+    """Input (batch, 3, 224, 224), output (batch, classes); arguments as those of gluon's."""
 
     bottleneck = LinearBottleneck
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable
 
 from core.base import nearest
 from gluon.block import Block
 from gluon.model_zoo.vision.registry import MODELS as GLUON_MODELS
-from gluoncv.model_zoo.model_store import checksums, get_model_file
+from gluoncv.model_zoo.model_store import checksums, weights_file
+from gluoncv.model_zoo.state_dict import is_state_dict, keywords, load_state_dict
 
 MODELS: dict[str, Callable] = {}
 
@@ -17,8 +17,9 @@ MODELS: dict[str, Callable] = {}
 def get_model(name, pretrained=False, root=None, ctx=None, **kwargs):
     """A network by its name, in any case of letters; ValueError, with the name most like it, for others.
 
-    pretrained: True for the published weights, which are kept under `root`, or the path of a parameter file. ctx: the
-    device or devices that the weights are loaded to. Further keywords go to the network's class.
+    pretrained: True for the published weights, which are kept under `root`; 8 or more digits of their SHA-1 for a version of
+    them; or a file, a folder or a URL of weights, MXNet's or a state_dict of torchvision or timm. ctx: the device or devices that
+    the weights are loaded to. Further keywords go to the network's class.
     """
     builder = MODELS.get(name.lower())
     if builder is None:
@@ -59,9 +60,14 @@ def builder(
         if base:
             # The network's own weights replace all of the base's.
             kwargs |= {"pretrained_base": pretrained_base and not pretrained, "root": root, "ctx": ctx}
+        path = weights_file(name, pretrained, root) if pretrained else None
+        if path is not None and is_state_dict(path):
+            net = make(**{**keywords(name, path), **kwargs})
+            load_state_dict(net, path, ctx)
+            return net
         net = make(**kwargs)
-        if pretrained:
-            net.load_parameters(_weights(name, pretrained, root), ctx=ctx, allow_missing=lenient, ignore_extra=lenient)
+        if path is not None:
+            net.load_parameters(path, ctx=ctx, allow_missing=lenient, ignore_extra=lenient)
         return net
 
     return _named(build, name)
@@ -98,10 +104,6 @@ def _named(build, name):
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"The network {name}; arguments as those of `get_model`."
     return build
-
-
-def _weights(name, pretrained, root):
-    return os.fspath(pretrained) if isinstance(pretrained, (str, os.PathLike)) else get_model_file(name, root)
 
 
 def _lend(name):

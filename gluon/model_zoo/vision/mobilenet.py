@@ -69,11 +69,16 @@ class MobileNet(Classifier):
 
 
 class MobileNetV2(Classifier):
-    """Input (batch, 3, 224, 224), output (batch, classes); `multiplier` scales all channels."""
+    """Input (batch, 3, 224, 224), output (batch, classes); `multiplier` scales all channels.
+
+    output_bias: the last layer has a bias, as that of other libraries has.
+    """
 
     bottleneck = LinearBottleneck
 
-    def __init__(self, multiplier=1.0, classes=1000, norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs):
+    def __init__(
+        self, multiplier=1.0, classes=1000, norm_layer=nn.BatchNorm, norm_kwargs=None, output_bias=False, **kwargs
+    ):
         super().__init__(**kwargs)
         norm = partial(norm_layer, **(norm_kwargs or {}))
         with self.name_scope():
@@ -91,7 +96,7 @@ class MobileNetV2(Classifier):
                 self.features.add(nn.GlobalAvgPool2D())
             self.output = nn.HybridSequential(prefix="output_")
             with self.output.name_scope():
-                self.output.add(nn.Conv2D(classes, 1, use_bias=False, prefix="pred_"), nn.Flatten())
+                self.output.add(nn.Conv2D(classes, 1, use_bias=output_bias, prefix="pred_"), nn.Flatten())
 
 
 def get_mobilenet(multiplier, pretrained=False, ctx=None, root=None, **kwargs):

@@ -6,7 +6,8 @@ from gluon import nn
 from gluon.block import HybridBlock
 from gluoncv.data.classes import COCO, VOC
 from gluoncv.model_zoo.center_net.bodies import DeconvDLA, DeconvResnet, DUCMobilenet
-from gluoncv.model_zoo.model_zoo import get_model_file, model
+from gluoncv.model_zoo.model_store import get_model_file
+from gluoncv.model_zoo.model_zoo import model
 from gluoncv.model_zoo.reuse import class_map, replace_layer
 from gluoncv.nn.coder import CenterNetDecoder
 

@@ -2,7 +2,8 @@
 
 from gluon import nn
 from gluon.block import HybridBlock
-from gluoncv.model_zoo.model_zoo import get_model_file, model
+from gluoncv.model_zoo.model_store import get_model_file
+from gluoncv.model_zoo.model_zoo import model
 
 # channels, kernel, stride, whether it is pooled, whether a relu follows
 ALEXNET = (

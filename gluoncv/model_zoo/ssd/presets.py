@@ -1,7 +1,8 @@
 """The single shot detectors by name."""
 
 from gluoncv.data.classes import COCO, VOC
-from gluoncv.model_zoo.model_zoo import custom, get_model_file, model
+from gluoncv.model_zoo.model_store import get_model_file
+from gluoncv.model_zoo.model_zoo import custom, model
 from gluoncv.model_zoo.ssd.anchor import LiteAnchorGenerator
 from gluoncv.model_zoo.ssd.resnet_v1b_ssd import resnet34_v1b_ssd
 from gluoncv.model_zoo.ssd.ssd import SSD

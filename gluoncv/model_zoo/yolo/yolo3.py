@@ -10,7 +10,8 @@ from gluon.block import HybridBlock
 from gluoncv.data.classes import COCO, VOC
 from gluoncv.loss import YOLOV3Loss
 from gluoncv.model_zoo.darknet import convolution
-from gluoncv.model_zoo.model_zoo import custom, get_model, get_model_file, model
+from gluoncv.model_zoo.model_store import get_model_file
+from gluoncv.model_zoo.model_zoo import custom, get_model, model
 from gluoncv.model_zoo.reuse import class_map, replace_layer
 from gluoncv.model_zoo.yolo.yolo_target import YOLOV3TargetMerger
 
