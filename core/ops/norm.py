@@ -36,7 +36,8 @@ def batch_norm(
     """
     axis %= data.dim()
     if fix_gamma:
-        kernels.shape.fill_(gamma, 1)
+        # `data` counts its changes by itself: in an arena gamma is next to weights that the tape holds, which stay.
+        kernels.shape.fill_(gamma.data, 1)
     if training and not use_global_stats:
         return K.batch_norm(data, gamma, beta, axis, eps)
     y = K.batch_norm_inference(data, gamma, beta, moving_mean, moving_var, axis, eps)
