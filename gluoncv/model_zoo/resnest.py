@@ -53,6 +53,8 @@ class Bottleneck(HybridBlock):
                 setattr(self, f"dropblock{i}", DropBlock(dropblock_prob, 3, channels, *shape))
         self.conv1 = nn.Conv2D(width, 1, use_bias=False)
         self.bn1 = norm_layer(in_channels=width, **norm_kwargs)
+        # Blocks of their own: feature pyramids find the outputs of stages by the names of activations.
+        self.relu1 = nn.Activation("relu")
         middle = {"channels": width, "kernel_size": 3, "strides": 1 if self._averages else strides}
         middle |= {"padding": dilation, "dilation": dilation, "groups": cardinality, "in_channels": width}
         if use_splat:
@@ -61,9 +63,11 @@ class Bottleneck(HybridBlock):
         else:
             self.conv2 = nn.Conv2D(**middle, use_bias=False)
             self.bn2 = norm_layer(in_channels=width, **norm_kwargs)
+            self.relu2 = nn.Activation("relu")
         self.conv3 = nn.Conv2D(last, 1, use_bias=False, in_channels=width)
         init = {"gamma_initializer": "zeros"} if last_gamma else {}
         self.bn3 = norm_layer(in_channels=last, **init, **norm_kwargs)
+        self.relu3 = nn.Activation("relu")
         if self._averages:
             self.avd_layer = nn.AvgPool2D(3, strides, padding=1)
         self.downsample = downsample
@@ -71,7 +75,7 @@ class Bottleneck(HybridBlock):
     def hybrid_forward(self, F, x):
         shortcut = x if self.downsample is None else self.downsample(x)
         x = self.bn1(self.conv1(x))
-        x = F.Activation(self.dropblock1(x) if self._drops else x, act_type="relu")
+        x = self.relu1(self.dropblock1(x) if self._drops else x)
         if self._averages and self._avd_first:
             x = self.avd_layer(x)
         x = self.conv2(x)
@@ -80,11 +84,11 @@ class Bottleneck(HybridBlock):
         if self._drops:
             x = self.dropblock2(x)
         if not self._use_splat:
-            x = F.Activation(x, act_type="relu")
+            x = self.relu2(x)
         if self._averages and not self._avd_first:
             x = self.avd_layer(x)
         x = self.bn3(self.conv3(x))
-        return F.Activation((self.dropblock3(x) if self._drops else x) + shortcut, act_type="relu")
+        return self.relu3((self.dropblock3(x) if self._drops else x) + shortcut)
 
 
 class ResNeSt(ResNetV1b):

@@ -1,6 +1,7 @@
 """Networks that give several of the layers inside of another network, and layers on top of these."""
 
 from core import symbol as sym
+from core.initializer import Xavier
 from gluon.block import HybridBlock
 from gluon.symbol_block import SymbolBlock
 
@@ -47,6 +48,7 @@ class FeatureExpander(SymbolBlock):
         if global_pool:
             outputs.append(sym.Pooling(y, pool_type="avg", global_pool=True, kernel=(1, 1)))
         super().__init__(outputs, inputs, params)
+        _set_initializers(self, params, Xavier(rnd_type="gaussian", factor_type="out", magnitude=2))
 
 
 class FPNFeatureExpander(SymbolBlock):
@@ -100,6 +102,19 @@ class FPNFeatureExpander(SymbolBlock):
                 extra = sym.Pooling(out, pool_type="max", name=f"P{count + 1}_pre", **window)
             pyramid.append(norm(out, f"{level}_bn"))
         super().__init__(pyramid[::-1] + ([extra] if use_p6 else []), inputs, params)
+        _set_initializers(self, params, Xavier(rnd_type="uniform", factor_type="in", magnitude=1.0))
+
+
+# Endings of names of parameters that are no weights -> how they start
+_INITIALIZERS = {"bias": "zeros", "gamma": "ones", "beta": "zeros", "moving_mean": "zeros", "moving_var": "ones"}
+
+
+def _set_initializers(block, params, weight):
+    """Says how the parameters that are not those of the network start; those made from symbols say nothing themselves."""
+    for name, parameter in block.params.items():
+        if params is None or name not in params:
+            endings = (init for ending, init in _INITIALIZERS.items() if name.endswith(f"_{ending}"))
+            parameter.init = next(endings, weight)
 
 
 def _parse_network(network, outputs, inputs, pretrained, ctx, **kwargs):

@@ -25,20 +25,22 @@ class SplitAttentionConv(HybridBlock):
         self.bn = self.bn1 = None
         if norm_layer is not None:
             self.bn = norm_layer(in_channels=channels * radix, **norm_kwargs)
+        self.relu = nn.Activation("relu")
         self.fc1 = nn.Conv2D(narrow, 1, in_channels=channels, groups=groups)
         if norm_layer is not None:
             self.bn1 = norm_layer(in_channels=narrow, **norm_kwargs)
+        self.relu1 = nn.Activation("relu")
         self.drop = nn.Dropout(drop_ratio) if drop_ratio > 0 else None
         self.fc2 = nn.Conv2D(channels * radix, 1, in_channels=narrow, groups=groups)
 
     def hybrid_forward(self, F, x):
         x = self.conv(x)
-        x = F.Activation(x if self.bn is None else self.bn(x), act_type="relu")
+        x = self.relu(x if self.bn is None else self.bn(x))
         splits = F.reshape(F.expand_dims(x, axis=1), (0, self.radix, self.channels, 0, 0)) if self.radix > 1 else None
         weights = self.fc1(
             F.contrib.AdaptiveAvgPooling2D(x if splits is None else F.sum(splits, axis=1), output_size=1)
         )
-        weights = F.Activation(weights if self.bn1 is None else self.bn1(weights), act_type="relu")
+        weights = self.relu1(weights if self.bn1 is None else self.bn1(weights))
         weights = self.fc2(weights if self.drop is None else self.drop(weights))
         weights = F.swapaxes(F.reshape(weights, (0, self.cardinality, self.radix, -1)), 1, 2)
         if splits is None:
