@@ -19,6 +19,7 @@ from core.ndarray.ndarray import NDArray
 
 state = autograd.state
 LIMIT = 256  # plans that one block keeps; the oldest goes first
+PATIENCE = 16  # plans after which a signature is compiled only when it comes for the second time: images of all sizes
 
 
 class Compiled:
@@ -33,6 +34,7 @@ class Compiled:
         self._plans: dict[tuple, Plan | Untraceable] = {}
         self._seen, self._arrays = -1, []
         self._example: tuple = ()
+        self._met: set[tuple] = set()
         self._lock = threading.RLock()
 
     def __call__(self, *args, variant=None):
@@ -67,20 +69,29 @@ class Compiled:
 
     def _plan(self, key: tuple, args: tuple):
         with self._lock:
-            self._example = _without_memory(args)
             if key not in self._plans:
-                try:
-                    traced = trace(self._function, args, state.recording, self._parameters())
-                except Untraceable as reason:
-                    made = reason
-                else:
-                    traced.graph.mark_parameters(self._parameters())
-                    made = Plan(traced, self.flags)
+                if len(self._plans) >= PATIENCE and key not in self._met:
+                    self._met = {key, *self._met} if len(self._met) < LIMIT else {key}
+                    return Untraceable("the first call with inputs of these shapes, after those of many others")
                 while len(self._plans) >= LIMIT:
                     self._plans.pop(next(iter(self._plans)))
+                self._example = _without_memory(args)
+                made = self._make(args)
                 self._seen, self._arrays = Changes.count, _marks(self._parameters())
                 self._plans[key] = made
             return self._plans[key]
+
+    def _make(self, args: tuple):
+        parameters = self._parameters()
+        try:
+            traced = trace(self._function, args, state.recording, parameters)
+            if len(self._parameters()) != len(parameters):  # some have been initialised on the way: now all are known
+                parameters = self._parameters()
+                traced = trace(self._function, args, state.recording, parameters)
+        except Untraceable as reason:
+            return reason
+        traced.graph.mark_parameters(parameters)
+        return Plan(traced, self.flags)
 
     def _look_again(self) -> None:
         with self._lock:

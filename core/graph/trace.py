@@ -74,6 +74,7 @@ class Tracer:
     def __init__(self, parameters=(), whole: bool = False):
         self.graph, self._whole = Graph(), whole
         self._unreadable = set(map(id, parameters))
+        self._parameters = {id(p._data): p for p in parameters}
         self._values: dict[int, Value] = {}  # by id of the tensor (or what a kernel reserves), which the value keeps
         self._twins: dict[int, NDArray] = {}  # traced arrays, by id of the array from outside that they stand for
         self._given: dict[int, NDArray] = {}  # arrays that a traced one stands for
@@ -240,7 +241,9 @@ class Tracer:
                     "arrays back as results and take them as inputs, or call hybridize(active=False)"
                 )
             twin = self._twins[id(x)] = self._enter(x, HELD, self.graph.held)
-            self.graph.arrays.append(x)
+            # Of a parameter that was looked at in another way (detach, as_np_ndarray) the parameter itself is held: its
+            # memory may move.
+            self.graph.arrays.append(self._parameters.get(id(x._data), x))
         return twin
 
     def _enter(self, x: NDArray, role: str, into: list[Value]) -> NDArray:

@@ -490,12 +490,79 @@ def test_several_shapes_and_a_bounded_cache(monkeypatch):
     from core.graph import compiled
 
     monkeypatch.setattr(compiled, "LIMIT", 3)
+    monkeypatch.setattr(compiled, "PATIENCE", 100)
     net = nn.Dense(2, in_units=3)
     net.initialize()
     net.hybridize()
     for n in (1, 2, 3, 4, 5, 1):
         assert net(array(n, 3)).shape == (n, 2)
     assert len(net._compiled._plans) == 3
+
+
+def test_many_shapes_are_compiled_when_they_come_again(monkeypatch):
+    from core.graph import compiled
+
+    monkeypatch.setattr(compiled, "PATIENCE", 2)
+    net = nn.Dense(2, in_units=3)
+    net.initialize()
+    net.hybridize()
+    for n in (1, 2, 3, 4, 3):
+        x = array(n, 3)
+        expected = mx.nd.FullyConnected(x, net.weight.data(), net.bias.data(), num_hidden=2)
+        np.testing.assert_array_equal(net(x).asnumpy(), expected.asnumpy())
+    assert len(net._compiled._plans) == 3  # 1, 2 and 3
+
+
+def test_parameters_seen_another_way_are_followed():
+    class Detached(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.dense = nn.Dense(2, in_units=3)
+
+        def hybrid_forward(self, F, x):
+            return self.dense(x) + F.sum(self.dense.weight.data().detach())
+
+    net = Detached()
+    net.initialize()
+    net.hybridize()
+    x = array(4, 3)
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
+    for _ in range(3):
+        with autograd.record():
+            net(x).sum().backward()
+        trainer.step(1)  # moves the weights to one block of memory
+        compiled = net(x).asnumpy()
+        net.hybridize(False)
+        np.testing.assert_allclose(compiled, net(x).asnumpy(), rtol=1e-6)
+        net.hybridize()
+
+
+def test_a_child_that_comes_later():
+    net = nn.HybridSequential()
+    net.add(nn.Dense(4, in_units=3))
+    net.initialize()
+    net.hybridize()
+    assert net(array(2, 3)).shape == (2, 4)
+    net.add(nn.Dense(5, in_units=4))
+    net[1].initialize()
+    assert net(array(2, 3)).shape == (2, 5)
+    net.optimize_for(array(2, 3), backend="any")
+    assert net(array(2, 3)).shape == (2, 5)
+
+
+def test_inputs_left_out_and_numbers():
+    class Optional(gluon.HybridBlock):
+        def hybrid_forward(self, F, x, y=None, scale=1.0, pair=(None, None)):
+            z = x if y is None else x + y
+            return z * scale if pair[1] is None else z * scale - pair[1]
+
+    net = Optional()
+    net.hybridize()
+    x = mx.nd.ones((2,))
+    assert net(x).asnumpy()[0] == 1
+    assert net(x, x).asnumpy()[0] == 2
+    assert net(x, None, 3.0).asnumpy()[0] == 3
+    assert net(x, x, 2.0, [None, x]).asnumpy()[0] == 3
 
 
 def test_states_given_or_not():
