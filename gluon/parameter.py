@@ -307,6 +307,8 @@ class Parameter:
             with autograd.pause():
                 for array in self._data:
                     array[:] = data
+            if self._trainer is not None:
+                self._trainer._reset_kvstore()
         elif self._deferred_init:
             self._deferred_init = (*self._deferred_init[:3], data)
         else:

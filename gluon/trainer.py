@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from core import graph
 from core import optimizer as opt
 from core.base import NotSupportedError
@@ -27,8 +29,9 @@ class Trainer:
     `torchrun` or `scripts/launch.py` start: then parameters begin with the values of process 0, and sums are on their way
     while the backward pass computes further gradients; after it, `Parameter.grad()` is the sum. A store of another class
     (`KVStoreBase`) is asked to `broadcast` and to `pushpull`. compression_params: `{"type": "2bit", "threshold": 0.5}`, for
-    "dist" types. update_on_kvstore: kept for programs written for MXNet; every process updates its own copy in any case, and
-    it only forbids `update` and `allreduce_grads`.
+    "dist" types. update_on_kvstore: kept for programs written for MXNet; each context updates its own copy in any case, and
+    it only forbids `update` and `allreduce_grads`. As there, None stands for True with several contexts or processes, unless
+    gradients are sparse or MXNET_UPDATE_ON_KVSTORE=0 is set.
 
     `step(n)` divides the sum by n: with several processes that is the batch size of all of them together.
     """
@@ -54,11 +57,11 @@ class Trainer:
         for param in params:
             param._set_trainer(self)
         self._contexts = self._check_contexts()
-        self._kvstore, self._processes = None, None
+        self._kvstore, self._custom, self._processes = None, None, None
+        self._kv_initialized, self._update_on_kvstore, self._wanted_update = False, None, update_on_kvstore
         self._connect(kvstore, compression_params)
         self._init_optimizer(optimizer, optimizer_params or {})
         self._scale = self._optimizer.rescale_grad
-        self._update_on_kvstore = bool(update_on_kvstore)
         self._arenas: list[Arena] | None = None
         self._arena_rows: list = []  # (parameter, its array, its gradient) when the arenas were made
         self._rebuilds = 0
@@ -85,6 +88,8 @@ class Trainer:
         A parameter whose gradient no backward pass has written since the last step raises UserWarning, or is left
         alone with `ignore_stale_grad`.
         """
+        if not self._kv_initialized:
+            self._init_kvstore()
         self._optimizer.rescale_grad = self._scale / batch_size
         self._allreduce_grads()
         self._update(ignore_stale_grad)
@@ -101,10 +106,10 @@ class Trainer:
         self._update(ignore_stale_grad)
 
     def _allreduce_grads(self):
-        if self._kvstore is not None:
+        if self._custom is not None:
             for i, param in enumerate(self._params):
                 if param._grad is not None:
-                    self._kvstore.pushpull(i, param._grad, priority=-i)
+                    self._custom.pushpull(i, param._grad, priority=-i)
         elif len(self._contexts) > 1:
             self._sum_over_contexts()
         elif self._processes is not None:
@@ -210,10 +215,14 @@ class Trainer:
     # ------------------------------------------------------------------ files
     def save_states(self, fname):
         """Writes the optimizer and its states to a file, atomically."""
+        if not self._kv_initialized:
+            self._init_kvstore()
         self._updaters[0].save(fname, dump_optimizer=True)
 
     def load_states(self, fname):
         """Reads a file of `save_states`, or one that MXNet wrote."""
+        if not self._kv_initialized:
+            self._init_kvstore()
         for updater in self._updaters:
             updater.load(fname)
         self._optimizer = self._updaters[0].optimizer
@@ -236,15 +245,16 @@ class Trainer:
         elif compression_params:
             raise NotSupportedError("gradient compression needs a distributed kvstore, such as dist_sync")
         elif isinstance(kvstore, KVStoreBase) and not isinstance(kvstore, KVStore):
-            self._kvstore = kvstore
+            self._custom = kvstore
+        self._kind = kind
         for param in self._params:
             if param._data is not None:
                 self._initialized(param)
 
     def _initialized(self, param):
         """A parameter got its first values: all processes take those of process 0."""
-        if self._kvstore is not None:
-            self._kvstore.broadcast(self._param2idx[param.name], param._data[0].copy(), param._data)
+        if self._custom is not None:
+            self._custom.broadcast(self._param2idx[param.name], param._data[0].copy(), param._data)
         elif self._processes is not None:
             self._processes.share(param._data)
 
@@ -271,6 +281,47 @@ class Trainer:
             self._optimizer = opt.create(optimizer, param_dict=by_index, **optimizer_params)
         self._updaters = [opt.get_updater(self._optimizer) for _ in self._contexts]
 
+    def _init_kvstore(self):
+        """Decides what MXNet decides at the first step: `_kvstore`, and whether it updates. ValueError where it cannot."""
+        wanted, kind = self._wanted_update, self._kind
+        several = len(self._contexts) > 1 or self._processes is not None
+        if any(param._stype != "default" for param in self._params):
+            if wanted is False:
+                raise ValueError("update_on_kvstore=False is not possible with sparse parameters")
+            if kind is None:
+                raise ValueError("sparse parameters need a kvstore, such as 'device'")
+            update = True
+        elif self._custom is not None:
+            update = bool(wanted)
+            if update and not self._custom.is_capable(KVStoreBase.OPTIMIZER):
+                raise ValueError(f"kvstore {kind!r} does not update parameters: use update_on_kvstore=False")
+        elif kind is None or not several:
+            update = None
+        elif wanted is not None:
+            update = bool(wanted)
+        elif any(param._grad_stype != "default" for param in self._params):
+            update = self._processes is not None
+        else:
+            update = os.environ.get("MXNET_UPDATE_ON_KVSTORE", "1") != "0"
+        self._kvstore, self._update_on_kvstore = self._custom, update
+        if update is not None and self._custom is None:
+            self._kvstore = create_store(kind)
+            if update:
+                self._kvstore._set_updater(self._updaters[0])
+        self._kv_initialized = True
+
+    def _reset_kvstore(self):
+        """Forgets the decision, because a parameter got new values."""
+        if self._update_on_kvstore:
+            self._kvstore, self._kv_initialized = None, False
+
+    @property
+    def _params_to_init(self):
+        """Parameters that wait for their shapes."""
+        return [param for param in self._params if param._deferred_init]
+
     def _refuse_on_kvstore(self, method):
+        if not self._kv_initialized:
+            self._init_kvstore()
         if self._update_on_kvstore:
             raise AssertionError(f"{method}() needs a Trainer with update_on_kvstore=False")

@@ -211,3 +211,31 @@ def test_convolutions_keep_their_weights_channels_last_in_arenas():
             assert weight.stride() == gradient.stride()
             assert weight.stride(1) == 1
     same(*results, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("contexts", "stype", "wanted", "expected"),
+    [
+        (1, "default", None, None), (2, "default", None, True), (2, "default", False, False), (2, "row_sparse", None, False),
+        (2, "row_sparse", True, True),
+    ],
+)  # fmt: skip
+def test_what_updates_is_decided_as_in_mxnet(contexts, stype, wanted, expected):
+    x = gluon.Parameter("x", shape=(10, 1), grad_stype=stype)
+    x.initialize("zeros", ctx=[mx.cpu(i) for i in range(contexts)])
+    trainer = gluon.Trainer([x], "sgd", {"learning_rate": 0.1}, update_on_kvstore=wanted)
+    with mx.autograd.record():
+        for w in x.list_data():
+            (w + 1).backward()
+    trainer.step(1)
+    assert trainer._update_on_kvstore is expected
+    np.testing.assert_allclose(x.list_data()[0].asnumpy(), -0.1 * contexts)
+    assert (trainer._kvstore is None) == (contexts == 1)
+    if expected:
+        assert trainer._kvstore._updater.optimizer is trainer.optimizer
+        with pytest.raises(AssertionError, match="update_on_kvstore=False"):
+            trainer.allreduce_grads()
+        x.set_data(mx.nd.zeros((10, 1)))
+        assert trainer._kvstore is None and not trainer._kv_initialized
+    else:
+        trainer.allreduce_grads()
