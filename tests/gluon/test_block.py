@@ -238,7 +238,7 @@ def test_sync_batch_norm_tells_what_it_cannot_do():
     net.initialize()
     x = nd.random.normal(shape=(2, 3, 4, 4))
     assert net(x).shape == x.shape
-    with pytest.raises(mx.MXNetError, match="4 devices"), autograd.record():
+    with pytest.raises(mx.MXNetError, match="trains in 4 processes"), autograd.record():
         net(x)
 
 
