@@ -49,11 +49,18 @@ def load_huggingface(folder, ctx=None, ignore_extra=False, **heads):
     tensors = _tensors(folder, kind["prefix"], names["endings"])
     for head in heads.keys() - kind["heads"].keys():
         raise TypeError(f"a {kind['network']} has no head {head!r}; it has: {', '.join(kind['heads']) or 'none'}")
+    if heads.get("use_pooler") is False:
+        heads.setdefault("use_classifier", False)  # which reads what is pooled
     heads = {head: heads.get(head, all(t in tensors for t in parts.values())) for head, parts in kind["heads"].items()}
     settings = {ours: config[theirs] for ours, theirs in kind["settings"].items() if config.get(theirs) is not None}
     if "activation" in settings:
         settings["activation"] = _activation(settings["activation"], names["activations"])
-    parameters = _parameters(kind, tensors, settings["num_layers"], heads, folder)
+    layers = settings.get("num_layers")
+    if not isinstance(layers, int) or not 0 <= layers <= len(tensors):
+        raise MXNetError(
+            f"{folder}: {kind['settings']['num_layers']} is {layers!r}, with {len(tensors)} parameters in all"
+        )
+    parameters = _parameters(kind, tensors, layers, heads, folder)
     extra = [name for name in tensors if not _known(kind, name)]
     if extra and not ignore_extra:
         raise MXNetError(

@@ -29,7 +29,7 @@ def list_models():
 
 
 def get_model(name, dataset_name=None, pretrained=False, ctx=None, root=None, hparam_allow_override=False, **kwargs):
-    """The network called `name` and its vocabularies.
+    """The network called `name`, in any case, and its vocabularies.
 
     dataset_name: for which published vocabulary and weights the network is; otherwise vocab (for translation src_vocab and
     tgt_vocab) says for which words.  pretrained: with the published weights, from `root` (`models` below
@@ -37,6 +37,7 @@ def get_model(name, dataset_name=None, pretrained=False, ctx=None, root=None, hp
     kwargs: settings beyond those that make the named network; to change one of these takes hparam_allow_override.
     ValueError for unknown names, MXNetError for files that are not to be had.
     """
+    name = name.lower()
     family = family_of(name)
     settings = family.CONFIGURATIONS[name][1]
     given = {k: kwargs.pop(k, None) for k in family.VOCABULARIES}

@@ -50,5 +50,9 @@ class SentimentNet(HybridBlock):
 
 def _mean(F, x, valid_length):
     """The mean (batch, units) of the valid steps of x (length, batch, units)."""
-    total = F.sum(F.SequenceMask(x, sequence_length=valid_length, use_sequence_length=True), axis=0)
-    return F.broadcast_div(total, F.expand_dims(valid_length, axis=1))
+    ones = F.ones_like(F.slice_axis(x, axis=2, begin=0, end=1))
+    total, count = (
+        F.sum(F.SequenceMask(steps, sequence_length=valid_length, use_sequence_length=True), axis=0)
+        for steps in (x, ones)
+    )
+    return F.broadcast_div(total, count)

@@ -282,8 +282,25 @@ class TransformerDecoder(_Transformer, Seq2SeqDecoder):
 
     _cell = TransformerDecoderCell
 
-    def __init__(self, *, units=128, **kwargs):
-        super().__init__(units=units, **kwargs)
+    def __init__(
+        self,
+        attention_cell="multi_head",
+        num_layers=2,
+        units=128,
+        hidden_size=2048,
+        max_length=50,
+        num_heads=4,
+        **kwargs,
+    ):
+        super().__init__(
+            attention_cell=attention_cell,
+            num_layers=num_layers,
+            units=units,
+            hidden_size=hidden_size,
+            max_length=max_length,
+            num_heads=num_heads,
+            **kwargs,
+        )
 
     def init_state_from_encoder(self, encoder_outputs, encoder_valid_length=None):
         """[encoder_outputs, mask (batch, mem_length) of what counts of them or None]."""

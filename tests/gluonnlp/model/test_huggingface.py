@@ -108,6 +108,12 @@ def test_what_does_not_fit_is_named(tmp_path):
         nlp.model.load_huggingface(_checkpoint(tmp_path, "distilbert", tensors))
     with pytest.raises(TypeError, match="use_pooler"):
         nlp.model.load_huggingface(folder, use_pooler=True)
+    for layers in (10**12, "2", None):
+        (tmp_path / "config.json").write_text(
+            json.dumps({**CONFIGS["distilbert"], "model_type": "distilbert", "n_layers": layers})
+        )
+        with pytest.raises(MXNetError, match="n_layers"):
+            nlp.model.load_huggingface(tmp_path)
     (tmp_path / "config.json").write_text('{"model_type": "berd"}')
     with pytest.raises(MXNetError, match=r"'berd'.*bert"):
         nlp.model.load_huggingface(tmp_path)

@@ -337,6 +337,25 @@ def test_an_exported_network_reads_the_same(tmp_path):
         np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-5, atol=1e-6)
 
 
+def test_lengths_may_be_integers():
+    """As the transforms of the data side give them."""
+    words, lengths = nd.array(np.arange(12).reshape(2, 6)), nd.array([4, 6], dtype="int32")
+    encoder = nlp.model.BERTEncoder(units=8, hidden_size=16, num_heads=2, max_length=10)
+    bert = nlp.model.BERTModel(encoder, 30, 2, units=8, embed_size=8, use_decoder=False, use_classifier=False)
+    vocab = nlp.Vocab({f"w{i}": 1 for i in range(26)})
+    parts = nlp.model.get_gnmt_encoder_decoder(hidden_size=8)
+    xlnet = nlp.model.XLNetModel(30, units=8, hidden_size=16, num_heads=2, use_decoder=False)
+    for net, call in (
+        (bert, lambda net, n: net(words, nd.zeros((2, 6)), n)[0]),
+        (nlp.model.NMTModel(vocab, vocab, *parts, embed_size=8), lambda net, n: net(words, words, n, n)[0]),
+        (nlp.model.XLNetClassifier(xlnet, units=8), lambda net, n: net(words, nd.zeros((2, 6)), n)),
+        (nlp.model.FastTextClassificationModel(30, 8, 3), lambda net, n: net(words, n)),
+    ):
+        net.initialize(Uniform(0.5))
+        got, want = call(net, lengths).asnumpy(), call(net, lengths.astype("float32")).asnumpy()
+        np.testing.assert_array_equal(got, want)
+
+
 def test_answers_need_no_head():
     """Two scores for each position, whose parameters are the network's and one dense layer's."""
     encoder = nlp.model.BERTEncoder(units=8, hidden_size=16, num_heads=2, max_length=10)
