@@ -101,8 +101,10 @@ class DataParallelExecutorGroup:
         if arg_shapes is None:
             raise ValueError(f"the shapes of the parameters do not follow from those of the inputs: {shapes}")
         arg_types, _, aux_types = self.symbol.infer_type_partial(**{n: t for n, t in types.items() if n in known})
-        stypes = {n: _STYPES.get(a.get("__storage_type__"), "default") for n, a in self.symbol.attr_dict().items()}
-        ctx, inputs = self.contexts[i], self.shared_data_arrays[i]
+        attributes = self.symbol.attr_dict()
+        stypes = {n: _STYPES.get(a.get("__storage_type__"), "default") for n, a in attributes.items()}
+        own, inputs, groups = self.contexts[i], self.shared_data_arrays[i], _groups(self.group2ctxs, i)
+        places = {n: groups[a["__ctx_group__"]] for n, a in attributes.items() if a.get("__ctx_group__") in groups}
         args, grads, aux = {}, {}, {}
         for name, shape, kind in zip(self.arg_names, arg_shapes, arg_types):
             kind, stype = dtype_name(kind or "float32"), stypes.get(name, "default")
@@ -110,6 +112,7 @@ class DataParallelExecutorGroup:
             if lent is not None and lent.shape != shape and name in self.param_names:
                 raise AssertionError(f"parameter {name!r} has shape {lent.shape}; these inputs need {shape}")
             fits = lent is not None and lent.shape == shape and dtype_name(lent.dtype) == kind
+            ctx = places.get(name, own)
             args[name] = lent if fits else nd.zeros(shape, ctx, kind, stype=stype)
             if name not in self.param_names:
                 inputs[name] = args[name]
@@ -120,8 +123,10 @@ class DataParallelExecutorGroup:
                 grads[name] = lent if fits else nd.zeros(shape, ctx, kind, stype=stype if stype != "csr" else None)
         for name, shape, kind in zip(self.aux_names, aux_shapes, aux_types):
             lent = lender and lender.aux_dict.get(name)
-            aux[name] = lent if lent is not None else nd.zeros(shape, ctx, dtype_name(kind or "float32"))
-        return Executor(self.symbol, ctx, args, grads, self.grad_req, aux)
+            if lent is None:
+                lent = nd.zeros(shape, places.get(name, own), dtype_name(kind or "float32"))
+            aux[name] = lent
+        return Executor(self.symbol, own, args, grads, self.grad_req, aux)
 
     def _sliced(self, shape, axis, i):
         part = self.slices[i]
@@ -261,6 +266,14 @@ class DataParallelExecutorGroup:
 
 def _described(shapes) -> list[DataDesc]:
     return [d if isinstance(d, DataDesc) else DataDesc(*d) for d in shapes or []]
+
+
+def _groups(group2ctxs, i: int) -> dict:
+    """The contexts of the attribute `ctx_group` for executor `i`: from one dictionary, or one for each executor."""
+    if isinstance(group2ctxs, (list, tuple)):
+        return group2ctxs[i] or {}
+    return {g: c[i] if isinstance(c, (list, tuple)) and len(c) > 1 else c[0] if isinstance(c, (list, tuple)) else c
+            for g, c in (group2ctxs or {}).items()}  # fmt: skip
 
 
 def _batch_axis(layout):

@@ -1,9 +1,15 @@
 """What tests of MXNet programs use: comparisons with tolerances by dtype, random arrays, gradient checks, data sets.
 
-`from mxnet.test_utils import *` also gives `mx`, `np` and `rnd`, on which such tests rely.
+`from mxnet.test_utils import *` also gives `mx`, `np`, `rnd` and modules of Python, on which such tests rely.
 """
 
+import gzip
+import json
+import logging
+import os
 import random as rnd
+import sys
+import time
 
 import numpy as np
 

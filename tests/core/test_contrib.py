@@ -13,6 +13,8 @@ from core.contrib import text
 def test_tokens_are_counted_and_numbered():
     counter = text.utils.count_tokens_from_str(" Life is great! \n life is good . \n", to_lower=True)
     assert counter == collections.Counter({"life": 2, "is": 2, "great!": 1, "good": 1, ".": 1})
+    counter = text.utils.count_tokens_from_str("aLIFEbIScLIFE", "IS", "LIFE", to_lower=True)
+    assert counter == collections.Counter("abc")
     words = collections.Counter(["a", "b", "b", "c", "c", "c", "some_word$"])
     v = text.vocab.Vocabulary(words, most_freq_count=2, reserved_tokens=["b"])
     assert v.idx_to_token == ["<unk>", "b", "c", "a"] and len(v) == 4
@@ -58,6 +60,30 @@ def test_published_vectors_are_listed_and_checked(tmp_path, monkeypatch):
     monkeypatch.setenv("MXNET_OFFLINE", "1")
     with pytest.raises(mx.MXNetError, match="MXNET_OFFLINE"):
         text.embedding.create("glove", pretrained_file_name="glove.6B.50d.txt", embedding_root=str(tmp_path))
+
+
+def test_embeddings_of_users_are_published_too(tmp_path, monkeypatch):
+    import hashlib
+
+    content = "hello 1 2 3\nworld 4 5 6\n"
+    source = tmp_path / "repo" / "gluon" / "embeddings" / "mine" / "mine.vec"
+    source.parent.mkdir(parents=True)
+    source.write_text(content)
+    monkeypatch.setenv("MXNET_GLUON_REPO", (tmp_path / "repo").as_uri())
+
+    @text.embedding.register
+    class Mine(text.embedding._TokenEmbedding):
+        pretrained_file_name_sha1 = {"mine.vec": hashlib.sha1(content.encode()).hexdigest()}
+
+        def __init__(self, root):
+            super().__init__()
+            self._check_pretrained_file_names("mine.vec")
+            self._load_embedding(self._get_pretrained_file(root, "mine.vec"), " ", mx.nd.zeros)
+
+    e = text.embedding.create("mine", root=str(tmp_path / "kept"))
+    assert e.to_indices("world") == 2 and e.idx_to_vec.asnumpy().tolist() == [[0, 0, 0], [1, 2, 3], [4, 5, 6]]
+    with pytest.raises(KeyError, match=r"Did you mean 'mine.vec'"):
+        Mine._check_pretrained_file_names("min.vec")
 
 
 def test_a_loader_feeds_a_module():

@@ -263,3 +263,14 @@ def test_feed_forward_trains_and_predicts(tmp_path):
     model.save(str(tmp_path / "old"))
     again = mx.model.FeedForward.load(str(tmp_path / "old"), 2)
     np.testing.assert_allclose(again.predict(x), model.predict(x), rtol=1e-6)
+
+
+def test_groups_of_a_network_have_their_contexts():
+    with mx.AttrScope(ctx_group="first"):
+        x = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="fc1")
+    with mx.AttrScope(ctx_group="second"):
+        x = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(x, num_hidden=2, name="fc2"), name="softmax")
+    module = Module(x, group2ctxs={"first": mx.cpu(1), "second": [mx.cpu(2)]})
+    module.fit(batches(), num_epoch=1, arg_params=params(), aux_params={})
+    (executor,) = module._exec_group.execs
+    assert executor.arg_dict["fc1_weight"].context == mx.cpu(1) and executor.arg_dict["fc2_bias"].context == mx.cpu(2)

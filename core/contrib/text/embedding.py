@@ -69,6 +69,44 @@ class _TokenEmbedding(Vocabulary):
                 )
         self._idx_to_vec[_array([self._token_to_idx[t] for t in tokens], "int32")] = new_vectors
 
+    pretrained_file_name_sha1: dict[str, str] = {}  # of an embedding whose files are published
+
+    @classmethod
+    def _check_pretrained_file_names(cls, name):
+        """Raises KeyError unless a file of this name is published."""
+        known, embedding = cls.pretrained_file_name_sha1, cls.__name__.lower()
+        if name not in known:
+            raise KeyError(
+                f"{embedding} has no file {name!r}.{nearest(name, known)} get_pretrained_file_names({embedding!r}) lists them"
+            )
+
+    @classmethod
+    def _archive(cls, name):
+        """(name, SHA-1) of what is downloaded for a file: itself, or an archive that holds it."""
+        row = _files(cls.__name__.lower()).get(name)
+        return (row["archive"], row["archive_sha1"]) if row else (name, cls.pretrained_file_name_sha1[name])
+
+    @classmethod
+    def _get_pretrained_file(cls, embedding_root, name):
+        """The path of a published file, downloaded and unpacked where it is absent; its checksum is right."""
+        embedding, wanted = cls.__name__.lower(), cls.pretrained_file_name_sha1[name]
+        folder = os.path.join(os.path.expanduser(embedding_root), embedding)
+        path, (source, source_sha1) = os.path.join(folder, name), cls._archive(name)
+        if os.path.isfile(path) and store.check_sha1(path, wanted):
+            return path
+        os.makedirs(folder, exist_ok=True)
+        archive = os.path.join(folder, source)
+        store.download(store.repo_file_url(f"gluon/embeddings/{embedding}", source), archive, sha1_hash=source_sha1)
+        if archive.endswith(".zip"):
+            with zipfile.ZipFile(archive) as files:
+                files.extract(name, folder)
+        elif archive != path:
+            with tarfile.open(archive) as files:
+                files.extract(name, folder, filter="data")
+        if not store.check_sha1(path, wanted):
+            raise MXNetError(f"{path!r} from {archive!r} does not have the SHA-1 {wanted}")
+        return path
+
     def _load_embedding(self, pretrained_file_path, elem_delim, init_unknown_vec, encoding="utf8"):
         """Reads lines of a token and its numbers; the first line for a token counts, a line with one number is a head."""
         path = os.path.expanduser(pretrained_file_path)
@@ -154,18 +192,11 @@ def get_pretrained_file_names(embedding_name=None):
 class _Published(_TokenEmbedding):
     """An embedding whose files are downloaded, to `embedding_root`."""
 
-    pretrained_file_name_sha1: dict[str, str] = {}
-
     def __init__(self, pretrained_file_name, embedding_root=None, init_unknown_vec=nd.zeros, vocabulary=None, **kwargs):
-        name = type(self).__name__.lower()
-        if pretrained_file_name not in self.pretrained_file_name_sha1:
-            raise KeyError(
-                f"{name} has no file {pretrained_file_name!r}.{nearest(pretrained_file_name, self.pretrained_file_name_sha1)} "
-                f"get_pretrained_file_names({name!r}) lists them"
-            )
+        self._check_pretrained_file_names(pretrained_file_name)
         super().__init__(**kwargs)
-        root = os.path.join(data_dir(), "embeddings") if embedding_root is None else os.path.expanduser(embedding_root)
-        self._load_embedding(_fetch(name, pretrained_file_name, os.path.join(root, name)), " ", init_unknown_vec)
+        root = os.path.join(data_dir(), "embeddings") if embedding_root is None else embedding_root
+        self._load_embedding(self._get_pretrained_file(root, pretrained_file_name), " ", init_unknown_vec)
         self._build_embedding_for_vocabulary(vocabulary)
 
 
@@ -217,26 +248,6 @@ class CompositeEmbedding(_TokenEmbedding):
             if not isinstance(embedding, _TokenEmbedding):
                 raise AssertionError(f"token_embeddings are embeddings, got {type(embedding).__name__}")
         self._take(vocabulary, embeddings)
-
-
-def _fetch(embedding: str, name: str, folder: str) -> str:
-    """The path of a published file, downloaded and unpacked where it is absent; its checksum is right."""
-    row, path = _files(embedding)[name], os.path.join(folder, name)
-    if os.path.isfile(path) and store.check_sha1(path, row["sha1"]):
-        return path
-    os.makedirs(folder, exist_ok=True)
-    archive = os.path.join(folder, row["archive"])
-    url = store.repo_file_url(f"gluon/embeddings/{embedding}", row["archive"])
-    store.download(url, archive, sha1_hash=row["archive_sha1"])
-    if archive.endswith(".zip"):
-        with zipfile.ZipFile(archive) as files:
-            files.extract(name, folder)
-    else:
-        with tarfile.open(archive) as files:
-            files.extract(name, folder, filter="data")
-    if not store.check_sha1(path, row["sha1"]):
-        raise MXNetError(f"{path!r} from {archive!r} does not have the SHA-1 {row['sha1']}")
-    return path
 
 
 def _check_vocabulary(vocabulary):

@@ -11,7 +11,7 @@ def count_tokens_from_str(source_str, token_delim=" ", seq_delim="\n", to_lower=
 
     token_delim, seq_delim: regular expressions of what stands between tokens and between sentences.
     """
-    text = source_str.lower() if to_lower else source_str
+    tokens = filter(None, re.split(f"{token_delim}|{seq_delim}", source_str))
     counter = collections.Counter() if counter_to_update is None else counter_to_update
-    counter.update(filter(None, re.split(f"{token_delim}|{seq_delim}", text)))
+    counter.update(token.lower() if to_lower else token for token in tokens)
     return counter
