@@ -44,9 +44,9 @@ def download(
     """Fetches `url` into `path` (a file, a folder, or None for the current folder) and returns the file's name.
 
     A file that exists and has the SHA-1 `sha1_hash` (if one is given) is kept unless `overwrite`. The file
-    appears under its name only when it is complete and its checksum is right; with a checksum, a download that
-    was interrupted goes on where it stopped, also in another process. Of several processes that want one file,
-    one fetches it and the others wait. Raises `DownloadError` after `retries` repetitions, on a wrong checksum,
+    appears under its name only when it is complete and its checksum is right; a download that was interrupted
+    goes on where it stopped, also in another process, with a checksum, or if the server says by an ETag or a date
+    that the file is still the same. Of several processes that want one file, one fetches it and the others wait. Raises `DownloadError` after `retries` repetitions, on a wrong checksum,
     and when offline.
     """
     if retries < 0:
@@ -128,19 +128,22 @@ def _is_there(target: str, sha1_hash: str | None) -> bool:
 
 
 def _fetch_with_retries(url: str, target: str, sha1_hash: str | None, retries: int, verify_ssl: bool) -> None:
-    # The checksum is part of the name, so that parts of two versions never meet. Without one nothing
-    # would tell a wrong mixture: then a part of an earlier call is not taken up.
+    # The checksum is part of the name, so that parts of two versions never meet. Without one the server's name of the
+    # version, kept beside the part, must tell: a part of an earlier call without that is not taken up.
     part = f"{target}.{(sha1_hash or 'unchecked')[:12]}.part"
-    if sha1_hash is None:
+    version = None if sha1_hash else f"{part}.version"
+    if version is not None and not os.path.exists(version):
         _remove(part)
     for attempt in range(retries + 1):
         try:
-            _fetch(url, part, verify_ssl)
+            _fetch(url, part, version, verify_ssl)
             if sha1_hash is not None and not check_sha1(part, sha1_hash):
                 _remove(part)
                 raise _WrongContent(f"what arrived does not have the SHA-1 {sha1_hash}")
             os.replace(part, target)
             _sync_folder(os.path.dirname(target))
+            if version is not None:
+                _remove(version)
             return
         except (OSError, HTTPException, _WrongContent, _Refused) as error:
             if attempt == retries or isinstance(error, _Refused):
@@ -154,18 +157,23 @@ class _WrongContent(Exception):
     """The checksum disagrees."""
 
 
-def _fetch(url: str, part: str, verify_ssl: bool) -> None:
-    """Appends to `part` what it lacks of `url`; raises when the connection ends early."""
+def _fetch(url: str, part: str, version: str | None, verify_ssl: bool) -> None:
+    """Appends to `part` what it lacks of `url`; raises when the connection ends early.
+
+    version: the file that keeps what the server calls the version that the part is of.
+    """
     done = os.path.getsize(part) if os.path.exists(part) else 0
-    with _open(url, done, verify_ssl) as response:
+    with _open(url, done, _read(version), verify_ssl) as response:
         if response is None:
             return
         length = response.headers.get("Content-Length")
         if not _continues(response, done):
             done = 0
+            _keep_version(response, version)
         total = done + int(length) if length is not None else None
         with open(part, "ab" if done else "wb") as file, _bar(part, total, done) as bar:
-            while chunk := response.read(CHUNK):
+            # What has arrived is written at once: a stalled connection loses nothing.
+            while chunk := response.read1(CHUNK):
                 file.write(chunk)
                 bar.update(len(chunk))
             file.flush()
@@ -176,9 +184,10 @@ def _fetch(url: str, part: str, verify_ssl: bool) -> None:
 
 
 @contextlib.contextmanager
-def _open(url: str, done: int, verify_ssl: bool) -> Iterator:
-    """The answer of the server from byte `done` on, or None when there is nothing beyond it."""
-    request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
+def _open(url: str, done: int, version: str | None, verify_ssl: bool) -> Iterator:
+    """The answer of the server from byte `done` on, or None when there is nothing beyond it; all, if `version` is no more."""
+    headers = {"Range": f"bytes={done}-", **({"If-Range": version} if version else {})} if done else {}
+    request = urllib.request.Request(url, headers=headers)
     context = None if verify_ssl else ssl._create_unverified_context()
     try:
         with urllib.request.urlopen(request, timeout=STALL_SECONDS, context=context) as response:
@@ -197,6 +206,27 @@ def _continues(response, done: int) -> bool:
     """Whether the answer begins at byte `done`, rather than at the start of the file."""
     content_range = response.headers.get("Content-Range") or ""
     return done > 0 and response.status == 206 and content_range.startswith(f"bytes {done}-")
+
+
+def _keep_version(response, path: str | None) -> None:
+    """Writes down what the server calls the version of the file that begins to arrive, if it says so."""
+    if path is None:
+        return
+    tag = response.headers.get("ETag") or ""
+    # Weak tags stand for files that may differ in their bytes.
+    version = (tag if not tag.startswith("W/") else "") or response.headers.get("Last-Modified")
+    if not version:
+        _remove(path)
+        return
+    with open(path, "w", encoding="latin-1") as file:
+        file.write(version)
+
+
+def _read(path: str | None) -> str | None:
+    if path is None or not os.path.exists(path):
+        return None
+    with open(path, encoding="latin-1") as file:
+        return file.read()
 
 
 def _bar(part: str, total: int | None, done: int):

@@ -24,8 +24,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if isinstance(answer, int):
             self.send_error(answer)
             return
-        begin = 0
-        if (wanted := self.headers.get("Range")) and answer != "ignore range":
+        begin, version = 0, getattr(server, "version", None)
+        same = self.headers.get("If-Range") in (None, version)
+        if (wanted := self.headers.get("Range")) and answer != "ignore range" and same:
             begin = int(wanted.removeprefix("bytes=").rstrip("-"))
             if begin >= len(BODY):
                 self.send_error(416)
@@ -34,10 +35,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Range", f"bytes {begin}-{len(BODY) - 1}/{len(BODY)}")
         else:
             self.send_response(200)
+        if version:
+            self.send_header("ETag", version)
         body = bytes(len(BODY)) if answer == "wrong" else BODY[begin:]
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body[: len(body) // 2] if answer == "cut" else body)
+        self.wfile.write(body[: len(body) // 2] if answer in ("cut", "stall") else body)
+        if answer == "stall":
+            self.wfile.flush()
+            server.released.wait(20)
 
     def log_message(self, *args):
         pass
@@ -48,10 +54,11 @@ def server(monkeypatch):
     monkeypatch.setattr(store.time, "sleep", lambda seconds: None)
     monkeypatch.delenv("MXNET_OFFLINE", raising=False)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.requests, server.answers = [], []
+        server.requests, server.answers, server.released = [], [], threading.Event()
         threading.Thread(target=server.serve_forever, daemon=True).start()
         server.url = f"http://127.0.0.1:{server.server_port}/file.bin"
         yield server
+        server.released.set()
         server.shutdown()
 
 
@@ -102,6 +109,26 @@ def test_a_later_call_resumes_only_with_a_checksum(server, tmp_path):
         assert not (tmp_path / str(sha1)).exists()
         assert content(store.download(server.url, tmp_path / str(sha1), sha1_hash=sha1)) == BODY
         assert server.requests == [None, second]
+
+
+@pytest.mark.parametrize(("after", "weak"), [('"one"', False), ('"two"', False), ('W/"one"', True)])
+def test_a_later_call_resumes_the_version_that_the_server_names(after, weak, server, tmp_path):
+    server.version = after if weak else '"one"'
+    server.answers = ["cut"]
+    with pytest.raises(store.DownloadError, match=r"ended after \d+ of"):
+        store.download(server.url, tmp_path, retries=0)
+    server.version, server.requests[:] = after, []
+    assert content(store.download(server.url, tmp_path)) == BODY
+    assert server.requests == [None if weak else f"bytes={len(BODY) // 2}-"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file.bin", "file.bin.lock"]
+
+
+def test_a_stalled_server_is_asked_again(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "STALL_SECONDS", 0.3)
+    server.answers = ["stall"]
+    with quiet():
+        assert content(store.download(server.url, tmp_path, sha1_hash=SHA1)) == BODY
+    assert server.requests == [None, f"bytes={len(BODY) // 2}-"]
 
 
 def test_a_server_without_ranges_sends_all_again(server, tmp_path):

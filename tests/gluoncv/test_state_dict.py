@@ -199,9 +199,11 @@ NETWORKS = {
 }
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param(k, marks=[pytest.mark.slow] * (k in {"vgg11", "densenet121"})) for k in NETWORKS]
-)
+# Weights of half a gigabyte, and large pictures.
+HEAVY = ("vgg11", "vgg11_bn", "densenet121")
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[pytest.mark.slow] * (kind in HEAVY)) for kind in NETWORKS])
 @torch.no_grad()
 def test_networks_give_what_torch_gives(kind, tmp_path):
     forward, size, epsilon = NETWORKS[kind]
