@@ -127,10 +127,14 @@ def test_a_parameter_that_an_operator_sets():
             net.add(nn.BatchNorm(scale=False, in_channels=3))
         net.initialize()
         for p in net.collect_params(".*gamma").values():
-            p.set_data(array(3))
+            p.set_data(mx.nd.array([2.0, 3, 4]))
         net.hybridize()
+        x = array(8, 3) * 10
+        net(x)
+        for p in net.collect_params(".*gamma").values():
+            p.set_data(mx.nd.array([2.0, 3, 4]))
         with autograd.record():
-            y = net(array(4, 3))
+            y = net(x)
         np.testing.assert_allclose(y.asnumpy().std(axis=0), 1, atol=1e-3)
 
 
