@@ -5,7 +5,7 @@ import math
 from core import kernels
 from core.base import MXNetError
 from core.dtypes import dtype_name
-from core.ops.attributes import Bool, Choice, DType, Float, Int, OptFloat, OptInt, OptShape, Shape, Str
+from core.ops.attributes import Bool, DType, Float, Int, OptFloat, OptInt, OptShape, Shape, Str
 from core.ops.registry import F, composite, gradient, infer, operator
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -286,94 +286,6 @@ for _op in (sync_batch_norm, batch_norm_with_relu):
         channels = shapes["data"][attrs.get("axis", 1)]
         for name in ("gamma", "beta", "moving_mean", "moving_var"):
             shapes[name] = (channels,)
-
-
-# ---------------------------------------------------------------------------------------------- quantisation
-
-# What oneDNN, whose results are the reference, takes as the largest code when it scales by a known range.
-WIDE = {"int8": 127.5, "uint8": 255.5}
-EXACT = {"int8": 127.0, "uint8": 255.0}
-LIMITS = {"int8": (-128.0, 127.0), "uint8": (0.0, 255.0)}
-Out = Choice("int8", "uint8")
-AutoOut = Choice("int8", "uint8", "auto")
-
-
-@composite("_contrib_quantize", outputs=3)
-def quantize(data, min_range, max_range, *, out_type: Out = "uint8"):
-    """Codes of data in the range of two one-element arrays, and the range that the codes stand for."""
-    reach = _reach(min_range, max_range)
-    codes = _codes(F.broadcast_mul(data, _like(EXACT[out_type] / reach, data)), out_type)
-    return [codes, *_range(out_type, reach, min_range, max_range)]
-
-
-@composite("_contrib_quantize_v2", outputs=3)
-def quantize_v2(
-    data, *, out_type: AutoOut = "int8", min_calib_range: OptFloat = None, max_calib_range: OptFloat = None
-):
-    """Codes of data in the calibrated range, or in the range of its values, and that range."""
-    low, high = _calibrated(data, min_calib_range, max_calib_range)
-    if out_type == "auto":
-        out_type = "uint8" if min_calib_range is not None and min_calib_range >= 0 else "int8"
-    reach = _reach(low, high)
-    codes = _codes(F.broadcast_mul(data, _like(WIDE[out_type] / reach, data)), out_type)
-    return [codes, *_range(out_type, reach, low, high)]
-
-
-@composite("_contrib_dequantize")
-def dequantize(data, min_range, max_range, *, out_type: Choice("float32") = "float32"):
-    """The numbers that codes of the range stand for."""
-    kind = _name(data)
-    if kind not in WIDE:
-        raise MXNetError(f"dequantize takes int8 or uint8 codes, given {kind}")
-    reach = _reach(min_range, max_range)
-    return F.broadcast_mul(F.Cast(data, dtype="float32"), _like(reach / WIDE[kind], F.Cast(data, dtype="float32")))
-
-
-@composite("_contrib_requantize", outputs=3)
-def requantize(
-    data, min_range, max_range, *, out_type: AutoOut = "int8", min_calib_range: OptFloat = None,
-    max_calib_range: OptFloat = None,
-):  # fmt: skip
-    """int32 codes of a range as codes of eight bits of the calibrated range, or of the range of their values."""
-    real = F.Cast(data, dtype="float32")
-    real = F.broadcast_mul(real, _like(_reach(min_range, max_range) / float(2**31 - 1), real))
-    low, high = _calibrated(real, min_calib_range, max_calib_range)
-    if out_type == "auto":
-        out_type = "uint8" if min_calib_range is not None and min_calib_range >= 0 else "int8"
-    reach = _reach(low, high)
-    # In this order, so that halves of the range stay halves.
-    codes = _codes(F.broadcast_div(real * EXACT[out_type], _like(reach, real)), out_type)
-    zero = F.zeros_like(reach)
-    return [codes, zero if out_type == "uint8" else F.negative(reach), reach]
-
-
-def _calibrated(data, low, high):
-    """The range as one-element arrays."""
-    if low is None or high is None:
-        return F.min(data), F.max(data)
-    one = F._arange_like(data, length=1)
-    return one + low, one + high
-
-
-def _reach(low, high):
-    return F.broadcast_maximum(F.abs(low), F.abs(high))
-
-
-def _range(kind, reach, low, high):
-    return (F.negative(reach), F._bridge(reach)) if kind == "int8" else (F._bridge(low), F._bridge(high))
-
-
-def _codes(scaled, kind):
-    low, high = LIMITS[kind]
-    # Halves go to the even neighbour.
-    whole = F.floor(scaled + 0.5)
-    odd = (whole - scaled == 0.5) * (F._mod_scalar(whole, scalar=2.0) == 1.0)
-    return F.Cast(F.clip(whole - odd, a_min=low, a_max=high), dtype=kind)
-
-
-def _like(number, data):
-    """A one-element array with as many axes as data."""
-    return F.Reshape(number, shape=(1,) * data.ndim)
 
 
 # ---------------------------------------------------------------------------------------------- point processes

@@ -1,0 +1,274 @@
+"""Numbers as codes of eight bits, and layers on such codes; inference only.
+
+Codes come with the two ends of the range that they stand for, as arrays of one element. int8 codes are symmetric
+about 0, uint8 codes start at 0. Sums of products are int32 codes of the range that 2^31 - 1 stands for.
+"""
+
+from core.base import MXNetError
+from core.dtypes import dtype_name
+from core.ops.attributes import Bool, Choice, DType, Float, Int, OptBool, OptFloat, OptInt, OptStr, Shape
+from core.ops.registry import F, composite, infer
+
+# What oneDNN, whose results are the reference, takes as the largest code when it scales by a known range.
+WIDE = {"int8": 127.5, "uint8": 255.5}
+EXACT = {"int8": 127.0, "uint8": 255.0}
+LIMITS = {"int8": (-128.0, 127.0), "uint8": (0.0, 255.0)}
+Out = Choice("int8", "uint8")
+AutoOut = Choice("int8", "uint8", "auto")
+TOP = float(2**31 - 1)
+
+
+@composite("_contrib_quantize", outputs=3)
+def quantize(data, min_range, max_range, *, out_type: Out = "uint8"):
+    """Codes of data in the range of two one-element arrays, and the range that the codes stand for."""
+    reach = _reach(min_range, max_range)
+    codes = _codes(F.broadcast_mul(data, _spread(EXACT[out_type] / reach, data)), out_type)
+    return [codes, *_range(out_type, reach, min_range, max_range)]
+
+
+@composite("_contrib_quantize_v2", outputs=3)
+def quantize_v2(
+    data, *, out_type: AutoOut = "int8", min_calib_range: OptFloat = None, max_calib_range: OptFloat = None
+):
+    """Codes of data in the calibrated range, or in the range of its values, and that range."""
+    low, high = _calibrated(data, min_calib_range, max_calib_range)
+    if out_type == "auto":
+        out_type = "uint8" if min_calib_range is not None and min_calib_range >= 0 else "int8"
+    reach = _reach(low, high)
+    codes = _codes(F.broadcast_mul(data, _spread(WIDE[out_type] / reach, data)), out_type)
+    return [codes, *_range(out_type, reach, low, high)]
+
+
+@composite("_contrib_dequantize")
+def dequantize(data, min_range, max_range, *, out_type: Choice("float32") = "float32"):
+    """The numbers that codes of the range stand for."""
+    kind = dtype_name(data.dtype)
+    if kind not in WIDE:
+        raise MXNetError(f"dequantize takes int8 or uint8 codes, given {kind}")
+    reach = _reach(min_range, max_range)
+    return F.broadcast_mul(F.Cast(data, dtype="float32"), _spread(reach / WIDE[kind], F.Cast(data, dtype="float32")))
+
+
+@composite("_contrib_requantize", outputs=3)
+def requantize(
+    data, min_range, max_range, *, out_type: AutoOut = "int8", min_calib_range: OptFloat = None,
+    max_calib_range: OptFloat = None,
+):  # fmt: skip
+    """int32 codes of a range as codes of eight bits of the calibrated range, or of the range of their values."""
+    real = F.Cast(data, dtype="float32")
+    real = F.broadcast_mul(real, _spread(_reach(min_range, max_range) / TOP, real))
+    low, high = _calibrated(real, min_calib_range, max_calib_range)
+    if out_type == "auto":
+        out_type = "uint8" if min_calib_range is not None and min_calib_range >= 0 else "int8"
+    reach = _reach(low, high)
+    # In this order, so that halves of the range stay halves.
+    codes = _codes(F.broadcast_div(real * EXACT[out_type], _spread(reach, real)), out_type)
+    zero = F.zeros_like(reach)
+    return [codes, zero if out_type == "uint8" else F.negative(reach), reach]
+
+
+@composite("_contrib_quantized_conv", outputs=3)
+def quantized_conv(
+    data, weight, *rest, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: Int,
+    num_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False, cudnn_tune: OptStr = None, cudnn_off: Bool = False,
+    layout: OptStr = None,
+):  # fmt: skip
+    """Convolution of codes: (data, weight, [bias,] min and max of each); int32 codes and their range.
+
+    Codes of the bias are added as they are, as in MXNet.
+    """
+    bias, low, high, weight_low, weight_high = _unpack("quantized_conv", rest, no_bias)[:5]
+    y = F.Convolution(
+        _real(data), _real(weight), None if bias is None else _real(bias), kernel=kernel, stride=stride, dilate=dilate,
+        pad=pad, num_filter=num_filter, num_group=num_group, no_bias=no_bias, layout=layout,
+    )  # fmt: skip
+    scale = _reach(low, high) / EXACT["int8"] * _reach(weight_low, weight_high) / EXACT["int8"]
+    return [F.Cast(y, dtype="int32"), *_ends(scale * TOP)]
+
+
+@composite("_contrib_quantized_fully_connected", outputs=3)
+def quantized_fully_connected(data, weight, *rest, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True):
+    """data weight^T + bias of codes: (data, weight, [bias,] min and max of each); int32 codes and their range."""
+    bias, low, high, weight_low, weight_high, *bias_ends = _unpack("quantized_fully_connected", rest, no_bias)
+    kind = dtype_name(data.dtype)
+    reach, weight_reach = _reach(low, high), _reach(weight_low, weight_high)
+    if bias is not None:
+        one = reach / WIDE[kind] * weight_reach / WIDE["int8"]  # what one code of the result stands for
+        bias = F.trunc(F.broadcast_mul(_real(bias), _reach(*bias_ends) / WIDE["int8"] / one))
+    y = F.FullyConnected(
+        F.Cast(data, dtype="float64"), F.Cast(weight, dtype="float64"),
+        None if bias is None else F.Cast(bias, dtype="float64"), num_hidden=num_hidden, no_bias=no_bias, flatten=flatten,
+    )  # fmt: skip
+    return [F.Cast(y, dtype="int32"), *_ends(reach / EXACT[kind] * weight_reach / EXACT["int8"] * TOP)]
+
+
+@composite("_contrib_quantized_pooling", outputs=3)
+def quantized_pooling(
+    data, min_data, max_data, *, kernel: Shape = (), pool_type: Choice("max", "avg", "sum", "lp") = "max",
+    global_pool: Bool = False, cudnn_off: Bool = False, pooling_convention: Choice("valid", "full", "same") = "valid",
+    stride: Shape = (), pad: Shape = (), p_value: OptInt = None, count_include_pad: OptBool = None, layout: OptStr = None,
+):  # fmt: skip
+    """The maximum or the rounded mean of windows of codes, in the same range."""
+    if pool_type not in ("max", "avg"):
+        raise MXNetError(f"quantized_pooling: pool_type {pool_type!r} does not fit; 'max' and 'avg' are accepted")
+    y = F.Pooling(
+        _real(data), kernel=kernel, pool_type=pool_type, global_pool=global_pool, pooling_convention=pooling_convention,
+        stride=stride, pad=pad, count_include_pad=count_include_pad, layout=layout,
+    )  # fmt: skip
+    return [_codes(y, dtype_name(data.dtype)), F._copy(min_data), F._copy(max_data)]
+
+
+@composite("_contrib_quantized_act", outputs=3)
+def quantized_act(data, min_data, max_data, *, act_type: Choice("relu", "sigmoid", "softrelu", "softsign", "tanh")):
+    """A rectifier on codes, in the same range."""
+    if act_type != "relu":
+        raise MXNetError(f"quantized_act: act_type {act_type!r} does not fit; 'relu' is accepted")
+    return [F.relu(data), F._copy(min_data), F._copy(max_data)]
+
+
+@composite("_contrib_quantized_flatten", outputs=3)
+def quantized_flatten(data, min_data, max_data):
+    """All axes but the first one merged."""
+    return [F.Flatten(data), F._copy(min_data), F._copy(max_data)]
+
+
+@composite("_contrib_quantized_concat", outputs=3)
+def quantized_concat(*data, dim: Int = 1):
+    """Codes joined along an axis: n arrays, then min and max of each; the range is the widest, uint8 if all are."""
+    n = len(data) // 3
+    arrays, lows, highs = data[:n], data[n::2], data[n + 1 :: 2]
+    kind = "uint8" if all(dtype_name(x.dtype) == "uint8" for x in arrays) else "int8"
+    reaches = [_reach(low, high) for low, high in zip(lows, highs, strict=True)]
+    widest = reaches[0]
+    for reach in reaches[1:]:
+        widest = F.broadcast_maximum(widest, reach)
+    parts = []
+    for x, reach in zip(arrays, reaches, strict=True):
+        factor = reach / WIDE[dtype_name(x.dtype)] / widest * WIDE[kind]
+        parts.append(_codes(F.broadcast_mul(_real(x), _spread(factor, x)), kind))
+    return [F.Concat(*parts, dim=dim), F.zeros_like(widest) if kind == "uint8" else F.negative(widest), widest]
+
+
+@composite("_contrib_quantized_elemwise_add", outputs=3)
+def quantized_elemwise_add(
+    lhs, rhs, lhs_min, lhs_max, rhs_min, rhs_max, *, min_calib_range: OptFloat = None, max_calib_range: OptFloat = None
+):
+    """The sum of codes: int8 codes of the calibrated range, or int32 codes of the sum of both ranges."""
+    left, right = _reach(lhs_min, lhs_max), _reach(rhs_min, rhs_max)
+    total = F.broadcast_add(_meaning(lhs, left, "float64"), _meaning(rhs, right, "float64"))
+    return _result(total, left + right, min_calib_range, max_calib_range)
+
+
+@composite("_contrib_quantized_elemwise_mul", outputs=lambda attrs: 1 if attrs["enable_float_output"] else 3)
+def quantized_elemwise_mul(
+    lhs, rhs, lhs_min, lhs_max, rhs_min, rhs_max, *, min_calib_range: OptFloat = None, max_calib_range: OptFloat = None,
+    enable_float_output: Bool = False,
+):  # fmt: skip
+    """The product of codes: float32 numbers, int8 codes of the calibrated range, or int32 codes."""
+    left, right = _reach(lhs_min, lhs_max), _reach(rhs_min, rhs_max)
+    if enable_float_output or min_calib_range is not None:
+        product = F.broadcast_mul(_meaning(lhs, left, "float64"), _meaning(rhs, right, "float64"))
+        if enable_float_output:
+            return F.Cast(product, dtype="float32")
+        return _result(product, left, min_calib_range, max_calib_range)
+    product = F.Cast(F.broadcast_mul(_real(lhs), _real(rhs)), dtype="int32")
+    scale = left / EXACT[dtype_name(lhs.dtype)] * right / EXACT[dtype_name(rhs.dtype)]
+    return [product, *_ends(scale * TOP)]
+
+
+@composite("_contrib_quantized_batch_norm", outputs=3)
+def quantized_batch_norm(
+    data, gamma, beta, moving_mean, moving_var, min_data, max_data, *, eps: Float = 1e-3, momentum: Float = 0.9,
+    fix_gamma: Bool = True, use_global_stats: Bool = False, output_mean_var: Bool = False, axis: Int = 1,
+    cudnn_off: Bool = False, min_calib_range: OptFloat = None, max_calib_range: OptFloat = None,
+):  # fmt: skip
+    """BatchNorm of codes with the running statistics, as int8 codes of the calibrated range."""
+    if min_calib_range is None or max_calib_range is None:
+        raise MXNetError("quantized_batch_norm: min_calib_range and max_calib_range are needed")
+    reach = _reach(min_data, max_data)
+    real = F.broadcast_mul(_real(data), _spread(reach / EXACT[dtype_name(data.dtype)], data))
+    y = F.BatchNorm(
+        real, gamma, beta, moving_mean, moving_var, eps=eps, fix_gamma=fix_gamma,
+        use_global_stats=True, axis=axis,
+    )  # fmt: skip
+    limit = max(abs(min_calib_range), abs(max_calib_range))
+    return [_codes(y * (EXACT["int8"] / limit), "int8"), *_ends(F.zeros_like(reach) + limit)]
+
+
+@infer(quantized_batch_norm)
+def _(shapes, attrs):
+    for name in ("gamma", "beta", "moving_mean", "moving_var"):
+        shapes[name] = (shapes["data"][attrs["axis"]],)
+
+
+@composite("_contrib_quantized_embedding", outputs=3)
+def quantized_embedding(
+    data, weight, min_weight, max_weight, *, input_dim: Int, output_dim: Int, dtype: DType = "float32",
+    sparse_grad: Bool = False,
+):  # fmt: skip
+    """The rows of codes that data names, in the same range."""
+    rows = F.Embedding(data, _real(weight), input_dim=input_dim, output_dim=output_dim)
+    return [F.Cast(rows, dtype=dtype_name(weight.dtype)), F._copy(min_weight), F._copy(max_weight)]
+
+
+def _unpack(name: str, rest: tuple, no_bias: bool) -> list:
+    """[bias or None, then the ends of the ranges]."""
+    wanted = 4 if no_bias else 7
+    if len(rest) != wanted:
+        raise MXNetError(f"{name}: {wanted + 2} arrays are needed with no_bias={no_bias}, given {len(rest) + 2}")
+    return [None, *rest] if no_bias else list(rest)
+
+
+def _real(x):
+    return F.Cast(x, dtype="float32")
+
+
+def _meaning(x, reach, dtype: str = "float32"):
+    """The numbers that codes of a range stand for."""
+    kind = dtype_name(x.dtype)
+    if kind not in WIDE:
+        raise MXNetError(f"codes are int8 or uint8, given {kind}")
+    number = F.Cast(reach, dtype=dtype) / WIDE[kind]
+    return F.broadcast_mul(F.Cast(x, dtype=dtype), _spread(number, x))
+
+
+def _ends(reach) -> list:
+    return [F.negative(reach), reach]
+
+
+def _result(y, reach, low, high) -> list:
+    """Numbers as int8 codes of a calibrated range, or as int32 codes of the range that reaches as far as `reach`."""
+    if low is not None and high is not None:
+        reach = F.zeros_like(reach) + max(abs(low), abs(high))
+        return [_codes(y * (WIDE["int8"] / max(abs(low), abs(high))), "int8"), *_ends(reach)]
+    scaled = F.broadcast_div(y * TOP, _spread(F.Cast(reach, dtype=dtype_name(y.dtype)), y))
+    return [F.Cast(F.clip(scaled, a_min=-TOP - 1.0, a_max=TOP), dtype="int32"), *_ends(reach)]
+
+
+def _calibrated(data, low, high):
+    """The range as one-element arrays."""
+    if low is None or high is None:
+        return F.min(data), F.max(data)
+    one = F._arange_like(data, length=1)
+    return one + low, one + high
+
+
+def _reach(low, high):
+    return F.broadcast_maximum(F.abs(low), F.abs(high))
+
+
+def _range(kind, reach, low, high):
+    return (F.negative(reach), F._bridge(reach)) if kind == "int8" else (F._bridge(low), F._bridge(high))
+
+
+def _codes(scaled, kind):
+    low, high = LIMITS[kind]
+    # Halves go to the even neighbour.
+    whole = F.floor(scaled + 0.5)
+    odd = (whole - scaled == 0.5) * (F._mod_scalar(whole, scalar=2.0) == 1.0)
+    return F.Cast(F.clip(whole - odd, a_min=low, a_max=high), dtype=kind)
+
+
+def _spread(number, data):
+    """A one-element array with as many axes as data."""
+    return F.Reshape(number, shape=(1,) * data.ndim)

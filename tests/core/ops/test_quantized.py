@@ -1,0 +1,78 @@
+"""Layers on codes of eight bits, against what MXNet 1.9.1 answered, and transforms against NumPy."""
+
+import numpy as onp
+import pytest
+
+from core import MXNetError, nd
+
+RS = onp.random.RandomState(0)
+C = nd.contrib
+U8 = nd.array(RS.randint(0, 255, (1, 2, 3, 3)), dtype="uint8")
+I8 = nd.array(RS.randint(-127, 127, (1, 2, 3, 3)), dtype="int8")
+W = nd.array(RS.randint(-127, 127, (3, 2, 2, 2)), dtype="int8")
+B = nd.array(RS.randint(-127, 127, (3,)), dtype="int8")
+FW = nd.array(RS.randint(-127, 127, (4, 18)), dtype="int8")
+FB = nd.array(RS.randint(-127, 127, (4,)), dtype="int8")
+
+
+def one(value):
+    return nd.array([value])
+
+
+CASES = [
+    # call, the first codes, the upper end of the range
+    (lambda: C.quantized_conv(U8, W, B, one(0), one(2), one(-1), one(1), one(-0.5), one(0.5), kernel=(2, 2), num_filter=3),
+     [11394, 29916, 29859, 39632, -12529, -21842, -14997, -13246], 266288.5),
+    (lambda: C.quantized_conv(U8, W, one(0), one(2), one(-1), one(1), kernel=(2, 2), num_filter=3, no_bias=True),
+     [11318, 29840, 29783, 39556, -12516, -21829, -14984, -13233], 266288.5),
+    (lambda: C.quantized_fully_connected(U8, FW, FB, one(0), one(2), one(-1), one(1), one(-0.5), one(0.5), num_hidden=4),
+     [-43656, -52683, 15402, -13584], 132622.125),
+    (lambda: C.quantized_fully_connected(I8, FW, FB, one(-2), one(2), one(-1), one(1), one(-0.5), one(0.5), num_hidden=4),
+     [-9973, 3207, 24844, -14477], 266288.5),
+    (lambda: C.quantized_pooling(U8, one(0), one(2), kernel=(2, 2), pool_type="max"), [192, 251, 195, 251, 211, 242, 216, 140], 2),
+    (lambda: C.quantized_pooling(I8, one(-2), one(2), kernel=(2, 2), pool_type="avg"), [-33, 44, -53, 0, -62, -24, 25, 49], 2),
+    (lambda: C.quantized_act(I8, one(-2), one(2), act_type="relu"), [0, 66, 103, 0, 0, 47, 0, 0], 2),
+    (lambda: C.quantized_flatten(I8, one(-2), one(2)), [-69, 66, 103, -88, -40, 47, -39, -46], 2),
+    (lambda: C.quantized_concat(U8, U8, one(0), one(2), one(0), one(4), dim=1), [86, 24, 58, 96, 34, 126, 98, 52], 4),
+    (lambda: C.quantized_elemwise_add(I8, I8, one(-2), one(2), one(-1), one(1), min_calib_range=-3, max_calib_range=3),
+     [-69, 66, 103, -88, -40, 47, -39, -46], 3),
+    (lambda: C.quantized_batch_norm(I8, nd.ones((2,)), nd.ones((2,)), nd.zeros((2,)), nd.ones((2,)), one(-2), one(2),
+                                    min_calib_range=-4.0, max_calib_range=4.0, fix_gamma=False),
+     [-3, 65, 83, -12, 12, 55, 12, 9], 4),
+    (lambda: C.quantized_batch_norm(U8, nd.ones((2,)), nd.ones((2,)), nd.zeros((2,)), nd.ones((2,)), one(0), one(2),
+                                    min_calib_range=-4.0, max_calib_range=4.0, fix_gamma=False),
+     [75, 43, 61, 80, 48, 94, 80, 57], 4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call, codes, top", CASES)
+def test_codes_are_mxnets(call, codes, top):
+    y, _, high = call()
+    assert y.asnumpy().ravel()[: len(codes)].tolist() == codes
+    assert high.asscalar() == pytest.approx(top, rel=1e-6)
+
+
+def test_sums_are_mxnets_to_the_precision_of_float32():
+    y = C.quantized_elemwise_add(I8, I8, one(-2), one(2), one(-1), one(1))[0]
+    onp.testing.assert_allclose(y.asnumpy().ravel()[:4], [-1162167680, 1111638656, 1734830080, -1482184832], rtol=1e-6)
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(MXNetError, match="relu"):
+        C.quantized_act(I8, one(-2), one(2), act_type="tanh")
+    with pytest.raises(MXNetError, match="9 arrays"):
+        C.quantized_conv(U8, W, one(0), one(2), kernel=(2, 2), num_filter=3)
+
+
+def test_fourier_transforms_are_numpys():
+    x = RS.standard_normal((2, 3, 1, 6)).astype("float32")
+    y = C.fft(nd.array(x)).asnumpy().reshape(2, 3, 1, 6, 2)
+    onp.testing.assert_allclose(y[..., 0] + 1j * y[..., 1], onp.fft.fft(x), atol=1e-5)
+    back = C.ifft(nd.array(y.reshape(2, 3, 1, 12))).asnumpy()
+    onp.testing.assert_allclose(back, 6 * x, atol=1e-5)
+
+
+def test_count_sketch_adds_signed_columns():
+    x = nd.array([[1.2, 2.5, 3.4], [3.2, 5.7, 6.6]])
+    y = C.count_sketch(x, nd.array([[0, 3, 4]]), nd.array([[1, -1, 1]]), out_dim=5)
+    onp.testing.assert_allclose(y.asnumpy(), [[1.2, 0, 0, -2.5, 3.4], [3.2, 0, 0, -5.7, 6.6]], rtol=1e-6)
