@@ -12,6 +12,21 @@ from gluon.model_zoo import model_store
 from gluon.store import download
 from gluoncv.model_zoo.state_dict import ENDINGS
 
+# networks whose published file has another name: pruned ones are called by how much faster they are
+FILES = {
+    "resnet18_v1b_0.89": "resnet18_v1b_2.6x",
+    "resnet50_v1d_0.86": "resnet50_v1d_1.8x",
+    "resnet50_v1d_0.48": "resnet50_v1d_3.6x",
+    "resnet50_v1d_0.37": "resnet50_v1d_5.9x",
+    "resnet50_v1d_0.11": "resnet50_v1d_8.8x",
+    "resnet101_v1d_0.76": "resnet101_v1d_1.9x",
+    "resnet101_v1d_0.73": "resnet101_v1d_2.2x",
+    **{
+        f"hrnet_{width}_c": f"hrnet_{width}_cls"
+        for width in ("w18", "w18_small_v1", "w18_small_v2", "w30", "w32", "w40", "w44", "w48", "w64")
+    },
+}
+
 cached, purge = model_store.cached, model_store.purge
 
 
@@ -21,7 +36,13 @@ def get_model_file(name, root=None, tag=None):
     root: folder of the files, by default `models` under the store's home. tag: the beginning of the SHA-1, 8 digits or more, of
     another version. DownloadError tells when a file cannot be fetched or is not the one that was asked for.
     """
-    return model_store.get_model_file(name, root, checksums(), None if tag in (None, True) else tag)
+    tag = None if tag in (None, True) else tag
+    return model_store.get_model_file(FILES.get(name, name), root, checksums(), tag)
+
+
+def has_published_weights(name):
+    """Whether `get_model_file` knows a file for the network."""
+    return FILES.get(name, name) in checksums()
 
 
 def weights_file(name, pretrained, root=None):

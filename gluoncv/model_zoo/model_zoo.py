@@ -8,7 +8,7 @@ from collections.abc import Callable
 from core.base import nearest
 from gluon.block import Block
 from gluon.model_zoo.vision.registry import MODELS as GLUON_MODELS
-from gluoncv.model_zoo.model_store import checksums, weights_file
+from gluoncv.model_zoo.model_store import has_published_weights, weights_file
 from gluoncv.model_zoo.state_dict import is_state_dict, keywords, load_state_dict
 
 MODELS: dict[str, Callable] = {}
@@ -36,7 +36,7 @@ def get_model_list():
 
 def pretrained_model_list():
     """The names of the networks that have published weights, sorted."""
-    return sorted(MODELS.keys() & checksums().keys())
+    return sorted(filter(has_published_weights, MODELS))
 
 
 def model(name: str, make: Callable[..., Block], base: bool = False, **options) -> Callable[..., Block]:
