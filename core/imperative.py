@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from core import autograd, random
 from core.base import MXNetError
 from core.context import current_context
+from core.ops import storage_types
 from core.ops.registry import NULL, Operator
 
 state = autograd.state
@@ -249,7 +250,7 @@ def _make_front(op: Operator, kind: type):
         "_op": op,
         "_kind": kind,
         "_parse": op.parse_positional,
-        "_apply": apply,
+        "_apply": _apply_stored if op.name in storage_types.NAMES else apply,
         "_create": create,
         "_gather": _gather,
         "_refuse": _refuse,
@@ -259,6 +260,14 @@ def _make_front(op: Operator, kind: type):
     function.__doc__ = op.doc + f"\n\n{op.signature()}"
     function.operator = op
     return function
+
+
+def _apply_stored(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
+    """`apply` for operators that may keep sparse arrays sparse."""
+    for x in inputs:
+        if getattr(x, "stype", "default") != "default":
+            return type(x)._apply_operator(op, inputs, attrs, out)
+    return apply(op, inputs, attrs, kind, out)
 
 
 def _gather(data: tuple) -> list:

@@ -34,8 +34,7 @@ def _multi_adamw(master: bool):
     def update(weights, grads, mean, var, *rest, out=None, name=None, size=0, **kwargs):
         kinds = (weights, grads, mean, var, *rest[:master])
         rescale_grad, lrs, wds, etas = rest[master:]
-        if not isinstance(rescale_grad, NDArray):
-            rescale_grad = full((1,), rescale_grad, ctx=weights[0].context)
+        rescale_grad = _as_array(rescale_grad, weights[0])
         op = TABLE[f"_multi_{'mp_' if master else ''}adamw_update"]
         arrays = [array for group in zip(*kinds, strict=True) for array in group]
         results = op(*arrays, rescale_grad, lrs=lrs, wds=wds, etas=etas, num_weights=size or len(weights), **kwargs)
@@ -43,6 +42,28 @@ def _multi_adamw(master: bool):
         return results if out is None else assign(op, out, results)
 
     return update
+
+
+def adamw_update(weight, grad, mean, var, rescale_grad, lr, eta, **kwargs):
+    """One step of AdamW; `rescale_grad` is a number or an array of one."""
+    return TABLE["_adamw_update"](
+        weight, grad, mean, var, _as_array(rescale_grad, weight), lr=lr, eta=eta, **_without_name(kwargs)
+    )
+
+
+def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, lr, eta, **kwargs):
+    """One step of AdamW for a half-precision weight with a float32 master weight."""
+    return TABLE["_mp_adamw_update"](
+        weight, grad, mean, var, weight32, _as_array(rescale_grad, weight), lr=lr, eta=eta, **_without_name(kwargs)
+    )
+
+
+def _as_array(value, like: NDArray) -> NDArray:
+    return value if isinstance(value, NDArray) else full((1,), value, ctx=like.context)
+
+
+def _without_name(kwargs: dict) -> dict:
+    return {k: v for k, v in kwargs.items() if k != "name"}
 
 
 def rand_zipfian(true_classes, num_sampled: int, range_max: int, ctx=None):
@@ -66,6 +87,6 @@ multi_lamb_update, multi_mp_lamb_update = _multi_lamb(False), _multi_lamb(True)
 __getattr__ = lookup(("_contrib_",), "nd.contrib")
 __dir__ = listing(("_contrib_",))
 __all__ = [
-    "cond", "foreach", "getnnz", "multi_adamw_update", "multi_lamb_update", "multi_mp_adamw_update", "multi_mp_lamb_update",
+    "adamw_update", "mp_adamw_update", "cond", "foreach", "getnnz", "multi_adamw_update", "multi_lamb_update", "multi_mp_adamw_update", "multi_mp_lamb_update",
     "rand_zipfian", "while_loop",
 ]  # fmt: skip

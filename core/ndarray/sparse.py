@@ -11,13 +11,14 @@ import numbers
 
 import numpy as onp
 
-from core import imperative, storage
+from core import autograd, imperative, storage
 from core.base import MXNetError, nearest
 from core.context import Context, current_context
 from core.dtypes import dtype_name
 from core.ndarray.ndarray import NDArray
 from core.ndarray.ndarray import array as dense_array
 from core.ops.registry import TABLE
+from core.ops.storage_types import KEEPS_ZERO, ROW_UPDATES, keeps_zero, result_stype
 
 STYPES = ("default", "csr", "row_sparse")
 
@@ -119,6 +120,9 @@ class BaseSparseNDArray(NDArray):
         fault = self._fault()
         if fault:
             raise MXNetError(f"damaged {self.stype} array of shape {self._shape}: {fault}")
+
+    def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
+        super().attach_grad(grad_req, stype or self.stype)
 
     def zeros_like(self):
         return zeros(self.stype, self._shape, self._ctx, self.dtype)
@@ -439,6 +443,8 @@ def adagrad_update(
     """One AdaGrad step on the rows of a row-sparse gradient; `history` (the sum of squares) is changed in place."""
     if wd:
         raise MXNetError(f"sparse adagrad_update takes no weight decay, given wd={wd}")
+    if grad.stype != "row_sparse":
+        raise MXNetError("sparse adagrad_update takes a row_sparse gradient, given a dense one")
     rows = grad.indices
     gradient = grad.data * rescale_grad
     if clip_gradient > 0:
@@ -467,11 +473,12 @@ def apply(op, inputs: list, attrs: dict, out=None):
     sparse = [x for x in inputs if isinstance(x, BaseSparseNDArray)]
     if op.name in ROW_UPDATES and sparse:
         return _update_rows(op, inputs, attrs, out)
-    if op.name in KEEPS_ZERO and len(inputs) == len(sparse) == 1 and _keeps_zero(op.name, attrs):
+    tracked = autograd.is_recording() and any(x._entry is not None for x in sparse)
+    if op.name in KEEPS_ZERO and len(inputs) == len(sparse) == 1 and keeps_zero(op.name, attrs) and not tracked:
         result = inputs[0]._with(imperative.apply(op, [inputs[0].data], attrs, NDArray))
     else:
         result = imperative.apply(op, inputs, attrs, NDArray)
-        stype = _result_stype(op.name, inputs, attrs)
+        stype = result_stype(op.name, [x.stype for x in inputs if isinstance(x, NDArray)], attrs)
         if stype != "default" and isinstance(result, NDArray):
             result = result.tostype(stype)
     return result if out is None else imperative.assign(op, out, result)
@@ -498,49 +505,6 @@ def _front(op):
 
     function.__name__, function.__doc__ = op.name, op.__doc__
     return function
-
-
-# Operators of one array that leave zeros alone, so that they act on the stored values.
-KEEPS_ZERO = frozenset(
-    {
-        "abs", "sign", "negative", "square", "sqrt", "cbrt", "sin", "tan", "arcsin", "arctan", "sinh", "tanh", "arcsinh",
-        "arctanh", "expm1", "log1p", "relu", "rint", "ceil", "floor", "trunc", "fix", "round", "degrees", "radians",
-        "_mul_scalar", "_div_scalar", "zeros_like", "_copy", "clip", "Cast",
-    }
-)  # fmt: skip
-# Operators that keep the storage type which all their inputs have, and for which types they do.
-SAME_STYPE = {
-    "elemwise_add": ({"csr"}, {"row_sparse"}), "elemwise_sub": ({"csr"}, {"row_sparse"}), "add_n": ({"row_sparse"},),
-    "Concat": ({"csr"},),
-}  # fmt: skip
-FIRST_CSR = frozenset({"slice", "broadcast_mul", "broadcast_div"})
-# Optimizer steps that change the rows of a row-sparse gradient alone; the value says whether only if `lazy_update`.
-ROW_UPDATES = {
-    "sgd_update": True, "sgd_mom_update": True, "adam_update": True, "_contrib_group_adagrad_update": False,
-}  # fmt: skip
-
-
-def _keeps_zero(name: str, attrs: dict) -> bool:
-    return name != "clip" or attrs["a_min"] <= 0 <= attrs["a_max"]
-
-
-def _result_stype(name: str, inputs: list, attrs: dict) -> str:
-    """The storage type that MXNet gives (the tables in the documentation of `mx.nd.sparse`)."""
-    stypes = [x.stype for x in inputs if isinstance(x, NDArray)]
-    sparse = {stype for stype in stypes if stype != "default"}
-    if name == "dot":
-        if attrs.get("forward_stype"):
-            return attrs["forward_stype"]
-        if stypes[0] == "csr" and stypes[1] != "csr" and attrs["transpose_a"] and not attrs["transpose_b"]:
-            return "row_sparse"
-        return "csr" if stypes == ["default", "csr"] and not attrs["transpose_a"] else "default"
-    if name in SAME_STYPE:
-        return stypes[0] if set(stypes) in SAME_STYPE[name] else "default"
-    if name in FIRST_CSR:
-        return "csr" if stypes[0] == "csr" and "row_sparse" not in stypes else "default"
-    if name in ("elemwise_mul", "zeros_like") and len(sparse) == 1:
-        return min(sparse)
-    return "default"
 
 
 def _update_rows(op, inputs: list, attrs: dict, out):

@@ -181,6 +181,13 @@ def bernoulli(prob=None, logit=None, size=None, dtype=None, ctx=None, device=Non
     return _written(out, F.Cast(draws < prob, dtype=dtype or "float32"))
 
 
+def binomial(n: int, p=0.5, size=None, dtype=None, ctx=None, device=None):
+    """How many of n trials of probability p (a number or an array) succeed, as float32 unless given."""
+    shape = _shape_of(size, p)
+    trials = uniform(size=(n, *((shape,) if isinstance(shape, int) else tuple(shape or ()))), ctx=ctx, device=device)
+    return F.Cast(F._np_sum(F.Cast(trials < p, dtype="float32"), axis=(0,)), dtype=dtype or "float32")
+
+
 def multinomial(n, pvals, size=None, ctx=None, device=None):
     """Counts of n draws from a categorical distribution."""
     values = pvals.asnumpy() if isinstance(pvals, NDArray) else onp.asarray(pvals)

@@ -1,0 +1,48 @@
+"""Which operators keep sparse arrays sparse (the tables in the documentation of `mx.nd.sparse`)."""
+
+from __future__ import annotations
+
+# Operators of one array that leave zeros alone, so that they act on the stored values.
+KEEPS_ZERO = frozenset(
+    {
+        "abs", "sign", "negative", "square", "sqrt", "cbrt", "sin", "tan", "arcsin", "arctan", "sinh", "tanh", "arcsinh",
+        "arctanh", "expm1", "log1p", "relu", "rint", "ceil", "floor", "trunc", "fix", "round", "degrees", "radians",
+        "_mul_scalar", "_div_scalar", "zeros_like", "_copy", "clip",
+    }
+)  # fmt: skip
+# Operators that keep the storage type which all their inputs have, and for which types they do.
+SAME_STYPE = {
+    "elemwise_add": ({"csr"}, {"row_sparse"}), "elemwise_sub": ({"csr"}, {"row_sparse"}), "add_n": ({"row_sparse"},),
+    "Concat": ({"csr"},),
+}  # fmt: skip
+FIRST_CSR = frozenset({"slice", "broadcast_mul", "broadcast_div"})
+# Optimizer steps that change the rows of a row-sparse gradient alone; the value says whether only if `lazy_update`.
+ROW_UPDATES = {
+    "sgd_update": True, "sgd_mom_update": True, "adam_update": True, "_contrib_group_adagrad_update": False,
+}  # fmt: skip
+
+
+# Operators whose result may be stored otherwise than as a dense array.
+NAMES = frozenset({*KEEPS_ZERO, *SAME_STYPE, *FIRST_CSR, *ROW_UPDATES, "dot", "elemwise_mul"})
+
+
+def keeps_zero(name: str, attrs: dict) -> bool:
+    return name != "clip" or attrs["a_min"] <= 0 <= attrs["a_max"]
+
+
+def result_stype(name: str, stypes: list, attrs: dict) -> str:
+    """The storage type that MXNet gives (the tables in the documentation of `mx.nd.sparse`)."""
+    sparse = {stype for stype in stypes if stype != "default"}
+    if name == "dot":
+        if attrs.get("forward_stype"):
+            return attrs["forward_stype"]
+        if stypes[0] == "csr" and stypes[1] != "csr" and attrs["transpose_a"] and not attrs["transpose_b"]:
+            return "row_sparse"
+        return "csr" if stypes == ["default", "csr"] and not attrs["transpose_a"] else "default"
+    if name in SAME_STYPE and attrs.get("dim", 0) == 0:
+        return stypes[0] if set(stypes) in SAME_STYPE[name] else "default"
+    if name in FIRST_CSR:
+        return "csr" if stypes[0] == "csr" and "row_sparse" not in stypes else "default"
+    if name in ("elemwise_mul", "zeros_like") and len(sparse) == 1:
+        return min(sparse)
+    return "default"
