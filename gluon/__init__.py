@@ -13,7 +13,7 @@ from gluon.symbol_block import SymbolBlock  # noqa: E402
 from gluon.trainer import Trainer  # noqa: E402
 
 # Imported on first use.
-_ROOMS = ("contrib", "data", "metric", "model_zoo", "utils")
+_ROOMS = ("contrib", "data", "metric", "model_zoo", "probability", "utils")
 
 
 def __getattr__(name):

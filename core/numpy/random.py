@@ -167,7 +167,11 @@ def power(a, size=None, ctx=None, device=None, out=None):
 
 
 def poisson(lam=1.0, size=None, dtype=None, ctx=None, device=None):
-    """Numbers of a Poisson distribution."""
+    """Numbers of a Poisson distribution; `lam` is a number or an array."""
+    if isinstance(lam, NDArray):
+        op = TABLE["_sample_poisson"]
+        full = F._broadcast_from(lam, shape=_shape_of(size, lam))
+        return imperative.apply(op, [full], op.parse({} if dtype is None else {"dtype": dtype}), ndarray)
     return _standard("poisson", size, dtype, ctx, device, lam=lam)
 
 
