@@ -53,6 +53,10 @@ class Sharing:
         """The values that may lie in the memory of `value`, itself among them."""
         return self._group[value]
 
+    def knows(self, value: Value) -> bool:
+        """Whether some node reads or makes `value`."""
+        return value in self._group
+
     def _join(self, a: Value, b: Value) -> None:
         into, other = self._group[a], self._group[b]
         if into is not other:

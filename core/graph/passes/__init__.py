@@ -6,10 +6,11 @@ from core.graph.ir import Graph
 from core.graph.passes.batch_norm import batch_norm
 from core.graph.passes.common_subexpressions import common_subexpressions
 from core.graph.passes.constants import constants
+from core.graph.passes.copies import copies
 from core.graph.passes.dead_code import dead_code
 from core.graph.passes.fusion import fusion
 
-PASSES = (common_subexpressions, batch_norm, dead_code, constants, fusion)
+PASSES = (copies, common_subexpressions, batch_norm, dead_code, constants, fusion)
 
 
 def optimize(graph: Graph) -> Graph:

@@ -19,6 +19,7 @@ from core.graph.memory import Sharing, fresh
 from core.graph.passes.batch_norm import batch_norm
 from core.graph.passes.common_subexpressions import common_subexpressions
 from core.graph.passes.constants import constants
+from core.graph.passes.copies import copies
 from core.graph.passes.dead_code import dead_code
 from core.graph.passes.fusion import fusion
 from core.graph.trace import Untraceable, trace
@@ -132,6 +133,31 @@ def test_common_subexpressions_leave_chance_and_the_callers_arrays():
     assert names(common_subexpressions(graph)).count("_dropout") == 2
     graph = traced(lambda x: [mx.nd.exp(x), mx.nd.exp(x)], array(3))
     assert names(common_subexpressions(graph)).count("exp") == 2
+
+
+def test_copies():
+    def function(x):
+        with autograd.predict_mode():
+            y = mx.nd.Dropout(mx.nd.exp(x)).copy()
+        return mx.nd.relu(y.astype("float32")) + y, x.copy()
+
+    graph = traced(function, x := array(3))
+    assert names(copies(graph)) == ["exp", "relu", "broadcast_add", "_copy"]  # the last one is the caller's
+    for a, b in zip(evaluate(copies(graph), x), function(x), strict=True):
+        np.testing.assert_array_equal(a, b.asnumpy())
+
+
+def test_copies_of_what_is_written_stay():
+    total = mx.nd.zeros((3,))
+
+    def step(x):
+        before = total.copy()
+        total[:] = total + x
+        return before * 2
+
+    block = nn.HybridLambda(lambda F, x: step(x))
+    block.hybridize()
+    assert block(mx.nd.ones((3,))).asnumpy()[0] == 0 and block(mx.nd.ones((3,))).asnumpy()[0] == 2
 
 
 def test_constants():
