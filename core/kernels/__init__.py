@@ -29,6 +29,9 @@ ROOMS = (
 # wherever these networks use them; most of those of regions and boxes are not written yet.
 ON_CPU_ONLY = ("linalg", "vision", "boxes")
 _forced: str | None = None
+_virtual = 0  # how many threads are inside `without_memory`
+_direct = True  # whether CPU tensors may go to the CPU wing without a further look: nothing is forced, no thread traces
+_lock = threading.Lock()
 _deterministic = False
 _watch = threading.local()  # `calls`: while `observe` runs, the kernels that were called
 
@@ -54,10 +57,12 @@ def using(wing: str) -> Iterator[None]:
     if wing not in WINGS:
         raise ValueError(f"unknown kernel wing {wing!r}; accepted are {', '.join(WINGS)}")
     before, _forced = _forced, wing
+    _decide()
     try:
         yield
     finally:
         _forced = before
+        _decide()
 
 
 def observe(function: Callable) -> tuple[object, list[tuple]]:
@@ -74,12 +79,22 @@ def observe(function: Callable) -> tuple[object, list[tuple]]:
 @contextlib.contextmanager
 def without_memory() -> Iterator[None]:
     """Sends kernels on tensors without memory to `core.kernels.meta`, which is faster than ATen's own way."""
-    global _forced
-    before, _forced = _forced, "meta"
+    global _virtual
+    with _lock:
+        _virtual += 1
+    _decide()
     try:
         yield
     finally:
-        _forced = before
+        with _lock:
+            _virtual -= 1
+        _decide()
+
+
+def _decide() -> None:
+    global _direct
+    with _lock:
+        _direct = _forced is None and not _virtual
 
 
 def kernel(room: str, function: str, device: torch.device) -> Callable:
@@ -181,12 +196,12 @@ def _dispatcher(room: str, function: str) -> Callable:
         return cpu(*args, **kwargs)
 
     def fast(first, *args, **kwargs):
-        if _forced is None and type(first) is torch.Tensor and not first.is_cuda:
+        if _direct and type(first) is torch.Tensor and not first.is_cuda:
             return cpu(first, *args, **kwargs)
         return dispatch(first, *args, **kwargs)
 
     def fast_pointwise(formula, tensors, attrs, dtype):
-        if _forced is None and not tensors[0].is_cuda:
+        if _direct and not tensors[0].is_cuda:
             return cpu(formula, tensors, attrs, dtype)
         return dispatch(formula, tensors, attrs, dtype)
 
@@ -207,7 +222,7 @@ def pointwise_of_one_type(formula, refuse: Callable, refused: str | None = None)
 
     def run(tensors, kind, attrs):
         values = [attrs[n] for n in names] if names else ()
-        if _forced is None and not tensors[0].is_cuda:
+        if _direct and not tensors[0].is_cuda:
             function = made.get(kind)
             if function is None:
                 function = made[kind] = compile_for(formula, kind)

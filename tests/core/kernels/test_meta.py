@@ -115,3 +115,12 @@ def test_broadcast():
         assert meta.broadcast(shapes) == tuple(torch.broadcast_shapes(*shapes))
     with pytest.raises(RuntimeError, match="broadcast"):
         meta.broadcast([(3,), (4,)])
+
+
+def test_threads_come_and_go_in_any_order():
+    first, second = kernels.without_memory(), kernels.without_memory()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    second.__exit__(None, None, None)
+    assert kernels._direct and kernels.wing() is None
