@@ -28,6 +28,8 @@ _KEEP_BATCH = frozenset(
     "FullyConnected Convolution SliceChannel Activation LeakyReLU Dropout BatchNorm _mul_scalar _plus_scalar _minus_scalar "
     "_rminus_scalar _div_scalar sigmoid tanh relu".split()
 )
+# Inputs that hold numbers of elements or places of them, in a dtype of their own.
+_COUNTS = frozenset("length sequence_length data_lengths label_lengths index indices".split())
 BY_NUMBER = {number: name for name, (number, _) in DTYPES.items() if number is not None}
 # Results whose dtype is not that of the first input.
 _OWN_DTYPE = {"shape_array": "int64", "size_array": "int64", "argmax_channel": "float32"}
@@ -144,7 +146,7 @@ def types(entries: list[Entry], given: dict[str, object]) -> tuple[dict[str, str
             results[id(node)] = known[node.name]
             continue
         found = [known[p.name] if p.op is None else results[id(p)] for p, _ in node.inputs]
-        first = next((t for t in found if t is not None), None)
+        first = _first_dtype(node, found)
         for slot, (parent, _) in zip(node.slots, node.inputs, strict=True):
             if parent.op is None and known[parent.name] is None and first is not None:
                 known[parent.name] = _variable_dtype(node, slot, first)
@@ -181,7 +183,7 @@ def _sweep(
         found = [known[p.name] if p.op is None else s for (p, _), s in zip(node.inputs, found, strict=True)]
         if any(s is None for s in found):
             continue
-        dtype = next((t for t in (_dtype(types, values, e) for e in node.inputs) if t is not None), "float32")
+        dtype = _first_dtype(node, [_dtype(types, values, e) for e in node.inputs]) or "float32"
         arrays = []
         for slot, (parent, k), shape in zip(node.slots, node.inputs, found, strict=True):
             if parent.op is None:
@@ -283,8 +285,16 @@ def _agree(before: Shape, after: Shape) -> bool:
     return len(before) == len(after) and all(b in (0, a) for b, a in zip(before, after, strict=True))
 
 
+def _first_dtype(node: Node, found: list) -> str | None:
+    """The dtype of the first input that has one; counts and places say nothing of what they count."""
+    counted = [None if slot in _COUNTS else t for slot, t in zip(node.slots, found, strict=True)]
+    return next((t for t in counted if t is not None), None)
+
+
 def _variable_dtype(node: Node, slot: str, first: str) -> str:
     """The dtype of a variable in place `slot` of an operator whose first known input is of dtype `first`."""
+    if slot == "length":
+        return "int32"
     if node.op.name == "Embedding" and slot == "weight":
         return node.parsed["dtype"]
     # Batch normalisation keeps its parameters in float32 where the data are float16.

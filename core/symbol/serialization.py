@@ -21,6 +21,9 @@ def dumps(entries: list[Entry]) -> str:
 
 
 def _rows(entries: list[Entry]) -> dict:
+    from core.symbol.portable import portable  # which makes symbols, that are saved here
+
+    entries = portable(entries)
     nodes = order(entries)
     place = {id(node): i for i, node in enumerate(nodes)}
     rows, pointers = [], [0]

@@ -316,7 +316,7 @@ class Symbol:
         return self * -1.0
 
     def __abs__(self):
-        return _call("abs", self)
+        return call("abs", self)
 
     def __bool__(self):
         raise NotImplementedForSymbol("a symbol has no truth value: it has no values yet")
@@ -327,18 +327,18 @@ class Symbol:
         """The same elements in another shape."""
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = tuple(shape[0])
-        return _call("reshape", self, shape=tuple(kwargs.pop("shape", shape)), **kwargs)
+        return call("reshape", self, shape=tuple(kwargs.pop("shape", shape)), **kwargs)
 
     def transpose(self, *axes, **kwargs) -> Symbol:
         """The array with its axes in another order."""
         if len(axes) == 1 and isinstance(axes[0], (tuple, list)):
             axes = axes[0]
         axes = tuple(kwargs.pop("axes", axes))
-        return _call("transpose", self, **({"axes": axes} if axes else {}), **kwargs)
+        return call("transpose", self, **({"axes": axes} if axes else {}), **kwargs)
 
     def astype(self, dtype, **kwargs) -> Symbol:
         """The array converted to `dtype`."""
-        return _call("cast", self, dtype=dtype, **kwargs)
+        return call("cast", self, dtype=dtype, **kwargs)
 
     def as_nd_ndarray(self) -> Symbol:
         """The symbol itself."""
@@ -457,7 +457,8 @@ def _number(value):
     return value
 
 
-def _call(name: str, symbol: Symbol, *args, **kwargs) -> Symbol:
+def call(name: str, symbol: Symbol, *args, **kwargs) -> Symbol:
+    """The operator `name` of a symbol, of the same class."""
     return front(TABLE[name], name, type(symbol))(symbol, *args, **kwargs)
 
 
@@ -466,7 +467,7 @@ def _install_operators() -> None:
 
     for name in (*METHODS, "broadcast_to", "broadcast_like"):
         if name not in Symbol.__dict__:
-            install_methods(Symbol, {name: functools.partial(_call, name)})
+            install_methods(Symbol, {name: functools.partial(call, name)})
     for name in ("asnumpy", "asscalar", "wait_to_read", "copy", "as_in_context", "detach", "backward"):
 
         def refuse(self, *args, _name=name, **kwargs):

@@ -60,7 +60,11 @@ CASES = {
         for k in ("leaky", "prelu", "elu", "selu", "gelu")
     },
     "softmax": (sym.softmax(x, axis=1, temperature=2.0), {"x": IMAGE}),
-    "softmax_length": (sym.softmax(x, y, use_length=True, axis=-1), {"x": (2, 3, 5), "y": (2, 3)}, "lengths"),
+    "softmax_length": (
+        sym.softmax(x, sym.Cast(y, dtype="int32"), use_length=True, axis=-1),
+        {"x": (2, 3, 5), "y": (2, 3)},
+        "lengths",
+    ),
     "softmin": (sym.softmin(x), {"x": ROWS}),
     "log_softmax": (sym.log_softmax(x, axis=1), {"x": IMAGE}),
     "softmax_output": (sym.SoftmaxOutput(x), {"x": ROWS}),

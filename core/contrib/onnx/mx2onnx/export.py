@@ -263,6 +263,7 @@ class _Conversion:
             g.values[name] = self.arrays[node.name]
         elif node.name in self.shapes:
             g.known[name] = self.found[id(node), 0]
+            g.probes[name] = self._probes(node, 0)
         elif id(node) not in self.labels:
             raise MXNetError(f"variable {node.name!r} is neither among params nor an input with a shape")
         return [name]
@@ -275,6 +276,7 @@ class _Conversion:
         if all(n in g.values for n in given) and not node.op.rng and not node.subgraphs:
             return self._folded(node, given)
         g.outputs = [self.found.get((id(node), k)) for k in range(count)]
+        g.output_probes = self._probes(node, 0) if g.outputs[0] is not None else None
         if g.outputs[0] is None:
             raise g.refuse("its shape does not follow from those of the inputs")
         inputs = given if node.op.variadic else self._by_slot(node, given)
@@ -289,9 +291,14 @@ class _Conversion:
         for k, name in enumerate(made):
             if g.outputs[k] is not None and name not in g.values:
                 g.known[name] = g.outputs[k]
+                g.probes[name] = self._probes(node, k)
         if self.verbose:
             print(f"{g.where} -> {', '.join(made)}: {g.outputs[0]}")
         return made
+
+    def _probes(self, node: Node, k: int) -> tuple:
+        place = id(node), k
+        return self.base[place][0], (self.second or self.base)[place][0]
 
     def _by_slot(self, node: Node, given: list[str]) -> list:
         by_slot = dict(zip(node.slots, given, strict=True))

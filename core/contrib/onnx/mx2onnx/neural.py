@@ -259,11 +259,8 @@ def softmax_activation(g, a, data):
     if a.mode == "channel":
         return g.add("Softmax", data, axis=1)
     flat = g.add("Flatten", data, axis=1)
-    return (
-        g.reshaped(g.add("Softmax", flat, axis=1), (None, None), g.shape(data))
-        if g.rank(data) > 2
-        else g.add("Softmax", flat, axis=1)
-    )
+    made = g.add("Softmax", flat, axis=1)
+    return made if g.rank(data) == 2 else g.add("Reshape", made, g.add("Shape", data))
 
 
 @converts("SoftmaxOutput")
@@ -273,7 +270,7 @@ def softmax_output(g, a, data, label=None):
     if a.preserve_shape:
         return g.add("Softmax", data, axis=-1)
     made = g.add("Softmax", g.add("Flatten", data, axis=1), axis=1)
-    return g.reshaped(made, (None, None), g.shape(data))
+    return g.add("Reshape", made, g.add("Shape", data))
 
 
 @converts("LogisticRegressionOutput")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from types import SimpleNamespace
 
@@ -42,6 +43,9 @@ class Builder:
         self._taken: set[Name] = set()
         self.where, self.hint = "", ""  # the node that is converted: for messages, for names
         self.outputs: list[tuple[Extents, str]] = []  # what it gives
+        # Shapes under two sizes of the inputs: of tensors of the original graph, and of the node's first output.
+        self.probes: dict[Name, tuple] = {}
+        self.output_probes: tuple | None = None
 
     # ------------------------------------------------------------------ what conversions ask
 
@@ -121,16 +125,31 @@ class Builder:
         return self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
     def reshaped(self, name: Name, before: Extents, after: Extents) -> Name:
-        """The tensor in another shape, of which any number of extents may be dynamic where they are those of the input."""
+        """The tensor in another shape; of its dynamic extents all but one must be those of the input, or merge its first."""
         if tuple(before) == tuple(after) and None not in after:
             return name
         target = [-1 if n is None else n for n in after]
-        for axis, n in enumerate(after):
-            if target.count(-1) > 1 and n is None and axis < len(before) and before[axis] is None:
-                target[axis] = 0  # as it is in the input
+        if target.count(-1) > 1:
+            old, new = self._measured(name, before), self._measured(None, after)
+            for axis in range(min(len(old), len(new))):
+                if target[axis] == -1 and old[axis] == new[axis] and target.count(-1) > 1:
+                    target[axis] = 0  # as it is in the input
+            merged = [k for k in range(2, len(old) + 1) if _product(old[:k]) == new[0]]
+            if target.count(-1) > 1 and target[0] == -1 and merged:
+                name = self.add("Flatten", name, axis=merged[0])
+                target[0] = 0
         if target.count(-1) > 1:
             raise self.refuse(f"{before} cannot be brought into {after}: more than one extent follows from the input")
         return self.add("Reshape", name, np.array(target, np.int64))
+
+    def _measured(self, name: Name | None, shape: Extents) -> list[tuple]:
+        """The extents under two sizes of the inputs, by which those that are always equal are known."""
+        probes = (
+            self.probes.get(name) if name is not None else self.output_probes if shape is self.outputs[0][0] else None
+        )
+        if probes is None or len(probes[0]) != len(shape):
+            return [(n, n) if n is not None else (None, object()) for n in shape]  # equal to nothing
+        return list(zip(*probes))
 
     def fresh(self, hint: str) -> Name:
         """A name that no tensor has."""
@@ -140,6 +159,10 @@ class Builder:
             name = f"{hint}_{count}"
         self._taken.add(name)
         return name
+
+
+def _product(extents: list[tuple]) -> tuple:
+    return tuple(math.prod(e) if None not in e else None for e in zip(*extents))
 
 
 def axes_of(axis, rank: int) -> list[int]:

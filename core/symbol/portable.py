@@ -1,0 +1,59 @@
+"""Graphs for files: operators of this project alone become expressions over operators that MXNet 1.9.1 has."""
+
+from __future__ import annotations
+
+from core.attribute import AttrScope
+from core.name import NameManager, Prefix
+from core.symbol import graph
+from core.symbol.graph import Entry
+from core.symbol.symbol import Symbol, call
+
+
+def portable(entries: list[Entry]) -> list[Entry]:
+    """The same outputs, computed by operators that MXNet 1.9.1 reads."""
+    nodes = graph.order(entries)
+    if not any(node.op is not None and node.op.name in EXPRESSIONS for node in nodes):
+        return entries
+    made: dict[int, list[Entry]] = {}
+    for node in nodes:
+        inputs = [made[id(parent)][k] for parent, k in node.inputs]
+        if node.op is None or node.op.name not in EXPRESSIONS:
+            # A variable stays the one that it is.
+            twin = node if node.op is None else node.with_inputs(inputs)
+            made[id(node)] = [(twin, k) for k in range(node.outputs)]
+            continue
+        symbols = node.arguments([Symbol([entry]) for entry in inputs])
+        hidden = {key: text for key, text in node.attrs.items() if key.startswith("__")}
+        with NameManager(), Prefix(f"{node.name}_"), AttrScope(**hidden):
+            result = EXPRESSIONS[node.op.name](*symbols, **node.parsed)
+        result._entries[0][0].name = node.name
+        made[id(node)] = result._entries
+    return [made[id(node)][k] for node, k in entries]
+
+
+def _attention(query, key, value, length=None, *, scale=None, causal=False, dropout=0.0, p=None) -> Symbol:
+    """Scores, a softmax over as many keys as count for each query, and the product with the values."""
+    rate = dropout if p is None else p
+    scaled = call("_contrib_div_sqrt_dim", query) if scale is None else query * scale
+    flat = [call("Reshape", x, shape=(-3, 0, 0)) for x in (scaled, key, value)]
+    scores = call("batch_dot", flat[0], flat[1], transpose_b=True)
+    counts = []
+    if length is not None or causal:
+        # (batch, heads, queries), of whatever values
+        places = call("Reshape", call("slice_axis", query, axis=3, begin=0, end=1), shape=(0, 0, -3))
+        if length is not None:
+            counts.append(call("broadcast_like", call("Reshape", length, shape=(-1, 1, 1)), places))
+        if causal:
+            seen = call("_contrib_arange_like", query, start=1.0, axis=2)
+            seen = call("broadcast_like", call("Reshape", seen, shape=(1, 1, -1)), places)
+            counts.append(call("Cast", seen, dtype="int32"))
+        counts = [call("Reshape", call("Cast", c, dtype="int32"), shape=(-3, 0)) for c in counts]
+        if len(counts) == 2:
+            counts = [call("broadcast_minimum", *counts)]
+    weights = call("softmax", scores, *counts, axis=-1, use_length=bool(counts))
+    if rate:
+        weights = call("Dropout", weights, p=rate)
+    return call("reshape_like", call("batch_dot", weights, flat[2]), query)
+
+
+EXPRESSIONS = {"_attention": _attention, "_dropout_attention": _attention}
