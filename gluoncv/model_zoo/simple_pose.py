@@ -80,7 +80,7 @@ class MobilePose(HybridBlock):
             self.features = sequence(*parts, prefix=None)
             last = nn.Conv2D(num_joints, 1, use_bias=False, weight_initializer=initializer.Normal(0.001))
             first = nn.Conv2D(256, 1, use_bias=False)
-            self.upsampling = sequence(first, DUC(512, 2), DUC(256, 2), DUC(128, 2), last, prefix=None)
+            self.upsampling = sequence(first, *(DUC(width, 2, **norm) for width in (512, 256, 128)), last, prefix=None)
 
     def hybrid_forward(self, F, x):
         return self.upsampling(self.features(x))

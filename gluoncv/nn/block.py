@@ -23,10 +23,10 @@ class Consensus(HybridBlock):
 class DUC(HybridBlock):
     """A 3x3 convolution to `planes` channels whose places become `upscale_factor` times as many in both directions."""
 
-    def __init__(self, planes, upscale_factor=2, **kwargs):
+    def __init__(self, planes, upscale_factor=2, norm_layer=BatchNormCudnnOff, norm_kwargs=None, **kwargs):
         super().__init__(**kwargs)
         self.conv = nn.Conv2D(planes, 3, padding=1, use_bias=False)
-        self.bn = BatchNormCudnnOff()
+        self.bn = norm_layer(**(norm_kwargs or {}))
         self.relu = nn.Activation("relu")
         self.pixel_shuffle = PixelShuffle2D(upscale_factor)
 
