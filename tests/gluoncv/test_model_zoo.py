@@ -19,7 +19,9 @@ SAMPLE = (
     "cifar_resnet20_v[12]|mobilenetv3_small|resnet18_v1b|se_resnet18_v2|googlenet|shufflenet_v[12]|dla34|nasnet_4_1056|"
     "resnest14|cifar_residualattentionnet56|hrnet_w18_small_v1_s|fcn_resnet50_ade|"
     "mobile_pose_mobilenetv3_small|monodepth2_resnet18_posenet_kitti_mono_640x192|inceptionv1_kinetics400|"
-    "slowfast_4x16_resnet50_custom"
+    "slowfast_4x16_resnet50_custom|"
+    "ssd_300_mobilenet0.25_custom|yolo3_mobilenet0.25_custom|center_net_mobilenetv3_small_duc_voc|siamrpn_alexnet_v2_otb15|"
+    "custom_mask_rcnn_fpn"
 )
 NORMALISED = (
     "resnet18_v1 resnet18_v2 resnet18_v1b se_resnet18_v1 densenet121 inceptionv3 vgg11_bn mobilenet0.25 mobilenetv2_0.25 "
