@@ -41,6 +41,8 @@ flatten = ravel
 
 def transpose(a, axes=None):
     """The axes in another order, reversed by default."""
+    if axes is not None and len({x % a.ndim for x in axes if -a.ndim <= x < a.ndim}) < len(tuple(axes)) <= a.ndim:
+        raise ValueError(f"transpose: an axis is repeated or out of range in {axes}")
     return F.transpose(a, axes=() if axes is None else tuple(axes))
 
 

@@ -13,6 +13,7 @@ from core.ndarray.ndarray import NDArray
 from core.numpy.manipulation import _into, ravel
 from core.numpy.multiarray import array, as_array, ndarray
 from core.ops.registry import F
+from core.ops.shape import normal_axis
 
 
 def _given(**attrs) -> dict:
@@ -205,7 +206,7 @@ def bincount(x, weights=None, minlength=0):
 def diff(a, n=1, axis=-1, prepend=None, append=None):
     """Differences of neighbours along an axis, n times."""
     for _ in range(n):
-        axis = axis % a.ndim
+        axis = normal_axis(axis, a.ndim, "diff")
         lead = (slice(None),) * axis
         a = a[(*lead, slice(1, None))] - a[(*lead, slice(None, -1))]
     return a

@@ -1,7 +1,8 @@
 """Pointwise operators of the `np` face where they differ from `nd`: types are promoted, truth values are bool.
 
-Two floats give the wider one for + - * (other operations need one type), a float with an integer the float, two
-integers the wider one for + and * only. Integer division gives float32. A number does not change an array's type.
+For + - * % and powers two floats give the wider one, a float with an integer the float; two integers give the wider one
+for + and * only. All other operations, comparisons too, need operands of one type. Integer division gives float32. A
+number does not change an array's type.
 """
 
 from core import kernels
@@ -82,18 +83,34 @@ def _strict_rule(name):
     return rule
 
 
+def _equal_rule(without=()):
+    """A rule for operations of operands of one type, which is none of `without`."""
+
+    def named(name):
+        def rule(a, b):
+            if a != b or a in without:
+                raise _mixed(name, a, b)
+            return a, a
+
+        return rule
+
+    return named
+
+
 def _truth_rule(name):
     def rule(a, b):
-        if a != b and (a in FLOATS) != (b in FLOATS):
+        if a != b:
             raise _mixed(name, a, b)
-        return promoted(name, a, b), "bool"
+        return a, "bool"
 
     return rule
 
 
+_INTEGERS = ("bool", "uint8", "int8", "int32", "int64")
 RULES = {
     "add": _sum_rule, "mul": _sum_rule, "sub": _difference_rule, "div": _quotient_rule, "mod": _strict_rule,
-    "power": _strict_rule, "maximum": _strict_rule, "minimum": _strict_rule, "hypot": _strict_rule,
+    "power": _strict_rule, "maximum": _equal_rule(("bool",)), "minimum": _equal_rule(("bool",)),
+    "hypot": _equal_rule(_INTEGERS),
 }  # fmt: skip
 NP_NAMES = {"add": "add", "sub": "subtract", "mul": "multiply", "div": "true_divide", "mod": "mod", "power": "power",
             "maximum": "maximum", "minimum": "minimum", "hypot": "hypot"}  # fmt: skip
@@ -156,29 +173,8 @@ for _name, _np_name in NP_TRUTH.items():
     enter(f"_npi_{_np_name}", COMPARISONS[_name][0], _truth_rule, differentiable=False)
     enter_scalar(f"_npi_{_np_name}_scalar", COMPARISONS[_name][0], differentiable=False, truth=True)
 
-_INTEGERS = ("bool", "uint8", "int8", "int32", "int64")
-
-
-def _integer_rule(name):
-    def rule(a, b):
-        if a not in _INTEGERS or b not in _INTEGERS:
-            raise MXNetError(f"{name}: integers or booleans are needed, given {a} and {b}")
-        kind = promoted(name, a, b)
-        return kind, kind
-
-    return rule
-
-
-def _same_rule(name):
-    def rule(a, b):
-        kind = promoted(name, a, b)
-        return kind, kind
-
-    return rule
-
-
 for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "lcm", "gcd", "left_shift", "right_shift"):
-    enter(f"_npi_{_name}", getattr(f, _name), _integer_rule, differentiable=False)
+    enter(f"_npi_{_name}", getattr(f, _name), _equal_rule(FLOATS), differentiable=False)
     enter_scalar(f"_npi_{_name}_scalar", getattr(f, _name), differentiable=False)
 for _np_name, _function in {
     "copysign": f.copysign,
@@ -188,7 +184,7 @@ for _np_name, _function in {
     "fmin": f.fmin,
     "fmod": f.fmod,
 }.items():
-    enter(f"_npi_{_np_name}", _function, _same_rule)
+    enter(f"_npi_{_np_name}", _function, _equal_rule(_INTEGERS if _np_name == "arctan2" else ("bool",)))
     enter_scalar(f"_npi_{_np_name}_scalar", _function)
     if _np_name in ("copysign", "arctan2", "ldexp", "fmod"):
         enter_scalar(f"_npi_r{_np_name}_scalar", lambda x, s, _f=_function: _f(s, x))

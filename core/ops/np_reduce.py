@@ -121,6 +121,8 @@ def _enter_place(name):
     kernel = getattr(K, name)
 
     def places(data, *, axis: OptInt = None, keepdims: Bool = False):
+        if kernels.dtype_name(data) == "bool":
+            raise MXNetError(f"{name}: arrays of bool are not accepted; convert with astype")
         if axis is None:
             place = kernel(kernels.shape.reshape(data, (data.numel(),)), 0, False)
             return place.reshape((1,) * data.dim()) if keepdims else place

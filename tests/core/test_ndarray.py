@@ -247,3 +247,39 @@ def test_out_is_written_in_place():
     assert view.asnumpy().tolist() == [[1, 2]]
     with pytest.raises(mx.MXNetError, match="shape"):
         nd.sqrt(x, out=nd.zeros(3))
+
+
+def test_inputs_that_do_not_fit_the_attributes_are_refused():
+    x, w, b = nd.ones((2, 3)), nd.ones((4, 3)), nd.ones((4,))
+    image, kernel = nd.ones((1, 3, 5, 5)), nd.ones((4, 3, 3, 3))
+    for call in (
+        lambda: nd.FullyConnected(x, w, b, num_hidden=5),
+        lambda: nd.FullyConnected(x, w, num_hidden=4),
+        lambda: nd.FullyConnected(x, w, b),
+        lambda: nd.Convolution(image, kernel, kernel=(3, 3), num_filter=4),
+        lambda: nd.Convolution(image, kernel, kernel=(3, 3), num_filter=5, no_bias=True),
+        lambda: nd.Embedding(nd.array([1]), w, input_dim=5, output_dim=3),
+        lambda: nd.Pooling(image, kernel=(3, 3), pad=(3, 3)),
+        lambda: nd.softmax(x, nd.ones((2,)), use_length=True),
+        lambda: nd.softmax(x, use_length=True),
+        lambda: nd.slice_axis(x, axis=1, begin=2, end=1),
+        lambda: nd.slice_axis(x, axis=1, begin=0, end=9),
+        lambda: nd.tile(x, reps=(0, 1)),
+        lambda: nd.where(nd.ones((2, 1)), x, x),
+        lambda: nd.argmax(nd.ones((2,), dtype="bool")),
+        lambda: nd.random.randint(0, 5, shape=(2,), dtype="float32"),
+        lambda: nd.random.normal(0, -1, shape=2),
+        lambda: nd.ones((2,), dtype="bool") + nd.ones((2,), dtype="bool"),
+        lambda: nd.zeros((0, 3)),
+    ):
+        with pytest.raises(mx.MXNetError):
+            call()
+
+
+def test_group_norm_gives_its_statistics():
+    x = nd.array(numbers((2, 4, 3)))
+    y, mean, deviation = nd.GroupNorm(x, nd.ones((2,)), nd.zeros((2,)), num_groups=2, output_mean_var=True)
+    grouped = x.asnumpy().reshape(2, 2, -1)
+    onp.testing.assert_allclose(mean.asnumpy(), grouped.mean(2), atol=1e-6)
+    onp.testing.assert_allclose(deviation.asnumpy(), onp.sqrt(grouped.var(2) + 1e-5), rtol=1e-5)
+    onp.testing.assert_allclose(y.asnumpy().reshape(2, 2, -1).mean(2), 0, atol=1e-6)

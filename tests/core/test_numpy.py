@@ -115,3 +115,20 @@ def test_reshape_codes_of_npx():
 def test_missing_functions_are_named():
     with pytest.raises(AttributeError, match="concatenate"):
         _ = np.concatenat
+
+
+@pytest.mark.parametrize("name", ["equal", "less", "maximum", "arctan2", "copysign"])
+def test_operations_that_need_operands_of_one_type(name):
+    x, y = np.ones((2,), dtype="float32"), np.ones((2,), dtype="float64")
+    with pytest.raises(mx.MXNetError, match="do not go together"):
+        getattr(np, name)(x, y)
+    assert getattr(np, name)(x, x).dtype in (onp.float32, onp.bool_)
+
+
+def test_axes_that_repeat_or_are_not_there():
+    x = np.ones((2, 3))
+    with pytest.raises(ValueError):
+        np.transpose(x, (0, 0))
+    for call in (lambda: np.diff(x, axis=5), lambda: np.cumsum(x, axis=-1), lambda: np.rot90(x, axes=(1, 1))):
+        with pytest.raises(mx.MXNetError):
+            call()

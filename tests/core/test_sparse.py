@@ -161,3 +161,30 @@ def test_iterators_of_sparse_rows(tmp_path):
     batch = next(mx.io.LibSVMIter(str(tmp_path / "x"), (4,), 3))
     assert batch.data[0].stype == "csr"
     np.testing.assert_array_equal(batch.data[0].asnumpy(), DENSE)
+
+
+def test_functions_of_nd_keep_the_storage_type_that_mxnet_keeps():
+    x = mx.nd.array([[0, 2], [0, 0], [3, 0]])
+    y = mx.nd.array([[1, 2], [3, 4], [5, 6]])
+    csr, rows = x.tostype("csr"), x.tostype("row_sparse")
+    for result, stype in [
+        (mx.nd.square(rows), "row_sparse"),
+        (mx.nd.elemwise_add(csr, csr), "csr"),
+        (mx.nd.elemwise_mul(rows, y), "row_sparse"),
+        (mx.nd.broadcast_mul(csr, y[:1]), "csr"),
+        (mx.nd.slice(csr, begin=(0,), end=(2,)), "csr"),
+        (mx.nd.dot(csr, y, transpose_a=True), "row_sparse"),
+        (mx.nd.exp(csr), "default"),
+        (mx.nd.add_n(rows, rows), "row_sparse"),
+    ]:
+        assert result.stype == stype
+    assert (mx.nd.dot(csr, y, transpose_a=True).asnumpy() == x.asnumpy().T @ y.asnumpy()).all()
+
+
+def test_gradient_of_a_sparse_array_is_stored_like_it():
+    x = mx.nd.array([[0, 2], [0, 0], [3, 0]]).tostype("row_sparse")
+    x.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.square(x)
+    y.backward()
+    assert x.grad.stype == "row_sparse" and (x.grad.asnumpy() == 2 * x.asnumpy()).all()
