@@ -8,7 +8,8 @@ The way of a block, one module a station:
 - `plan`: the graph as a flat list of kernel calls, written out as one Python function for the forward part and one for
   the backward part.
 - `compiled`: plans by signature, and the one node that a call leaves on the tape.
-- `explain`: the plan as a table.
+- `memory`: which values share memory, and when it may be written to. `capture`: CUDA graphs. `explain`: the plan as a table.
+- `symbols`: a trace as a symbol, for files.
 
 The representation (`ir`) is small:
 
