@@ -184,3 +184,8 @@ def _wrap(func, shape, array):
             return func(*args, **kwargs)
 
     return run
+
+
+def makedirs(d: str) -> None:
+    """Makes a folder with those above it, unless it is there."""
+    os.makedirs(os.path.expanduser(d), exist_ok=True)

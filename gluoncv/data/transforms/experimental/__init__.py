@@ -1,0 +1,3 @@
+"""Augmentations of detectors."""
+
+from gluoncv.data.transforms.experimental import bbox, image

@@ -1,0 +1,3 @@
+"""What networks were trained and tested with."""
+
+from gluoncv.data.transforms.presets import imagenet, rcnn, segmentation, ssd, yolo

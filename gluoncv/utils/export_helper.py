@@ -1,0 +1,61 @@
+"""Networks as files, with the preparation of their input inside."""
+
+from __future__ import annotations
+
+from core import cpu, nd
+from gluon.block import HybridBlock
+from gluon.nn import HybridSequential
+
+__all__ = ["export_block"]
+
+
+class _Preprocess(HybridBlock):
+    """From pictures (N, H, W, 3) of 0 to 255 to normalised (N, 3, H, W)."""
+
+    def __init__(self, mean=(123.675, 116.28, 103.53), scale=(58.395, 57.12, 57.375)):
+        super().__init__()
+        with self.name_scope():
+            self.init_mean = self.params.get_constant("init_mean", nd.array(mean).reshape((1, 3, 1, 1)))
+            self.init_scale = self.params.get_constant("init_scale", nd.array(scale).reshape((1, 3, 1, 1)))
+
+    def hybrid_forward(self, F, x, init_mean, init_scale):
+        x = F.transpose(x, axes=(0, 3, 1, 2))
+        return F.broadcast_div(F.broadcast_minus(x, init_mean), init_scale)
+
+
+def export_block(path, block, data_shape=None, epoch=0, preprocess=True, layout="HWC", ctx=None):
+    """Writes `<path>-symbol.json` and `<path>-<epoch>.params` of a network for inference elsewhere.
+
+    data_shape: that of the input without the batch, in `layout` ("HWC" or "CHW"); by default sizes that are usual are tried.
+    preprocess: True for pictures of bytes in RGB that are normalised by ImageNet's statistics, or a block; only with "HWC".
+    ValueError for other layouts, and where no size fits.
+    """
+    ctx = ctx or cpu()
+    if layout not in ("HWC", "CHW"):
+        raise ValueError(f"layout is HWC or CHW, given {layout!r}")
+    if preprocess:
+        if layout == "CHW":
+            raise ValueError("preprocess takes pictures of the layout HWC")
+        preparation = _Preprocess() if preprocess is True else preprocess
+        preparation.initialize(ctx=ctx)
+        wrapped = HybridSequential(prefix=block.prefix)
+        wrapped.add(preparation, block)
+    else:
+        wrapped = block
+    wrapped.hybridize()
+    shapes = (
+        [data_shape]
+        if data_shape is not None
+        else [(side, side, 3) for side in (224, 256, 299, 300, 320, 416, 512, 600)]
+    )
+    if data_shape is None and layout == "CHW":
+        shapes = [(3, h, w) for h, w, _ in shapes]
+    error = None
+    for shape in shapes:
+        try:
+            wrapped(nd.zeros((1, *shape), ctx=ctx))
+        except (ValueError, RuntimeError) as wrong:
+            error = wrong
+            continue
+        return wrapped.export(path, epoch)
+    raise ValueError(f"none of the shapes {shapes} fits the network; give data_shape") from error

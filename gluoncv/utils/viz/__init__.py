@@ -1,0 +1,7 @@
+"""Pictures with what networks found in them, drawn with matplotlib."""
+
+from gluoncv.utils.viz.bbox import cv_plot_bbox, plot_bbox
+from gluoncv.utils.viz.image import cv_plot_image, plot_image
+from gluoncv.utils.viz.keypoints import plot_keypoints
+from gluoncv.utils.viz.mask import expand_mask, plot_mask
+from gluoncv.utils.viz.segmentation import DeNormalize, get_color_pallete
