@@ -66,7 +66,8 @@ class SymbolBlock(HybridBlock):
         _, ctx = _operators_for(x, args)
         values = dict(zip(self._input_names, given, strict=True))
         if ctx is None:
-            return self._symbol(**values)
+            graphs = list(self._symbol(**values))
+            return graphs[0] if len(graphs) == 1 else graphs
         kind = type(given[0])
         for name, parameter in self.params.items():
             array = parameter.data(ctx)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core import autograd, nd
-from gluon import nn
+from gluon import SymbolBlock, nn
 from gluoncv import loss, model_zoo
 from gluoncv.model_zoo.center_net import CenterNetTargetGenerator
 from gluoncv.model_zoo.rcnn import RCNNTargetGenerator, RCNNTargetSampler
@@ -266,3 +266,17 @@ def test_expanded_layers_start_well():
         (found,) = [p for name, p in parameters.items() if name.endswith(f"expand_{ending}")]
         assert (found.data().asnumpy() == value).all()
     assert isinstance(net.class_predictors, nn.HybridSequential)
+
+
+@pytest.mark.parametrize("name", ["center_net_mobilenetv3_small_duc_voc", "custom_faster_rcnn_fpn"])
+def test_detectors_are_exported(name, tmp_path):
+    """What an export computes is what the network computed."""
+    settings = {"classes": ["a", "b"], "rpn_test_post_nms": 8} if name.startswith("custom") else {}
+    net, x = model_zoo.get_model(name, pretrained_base=False, **settings), nd.random.normal(shape=(1, 3, 64, 64))
+    net.initialize()
+    want = [part.asnumpy() for part in net(x)]
+    net.hybridize()
+    net(x)
+    files = net.export(str(tmp_path / "net"))
+    for got, other in zip(SymbolBlock.imports(files[0], ["data"], files[1])(x), want, strict=True):
+        np.testing.assert_allclose(got.asnumpy(), other, rtol=1e-3, atol=1e-3)

@@ -170,8 +170,8 @@ class _PixelShuffle(HybridBlock):
         *outer, last = self._factors
         split = (-4, -1, last)
         x = F.reshape(x, shape=(0, *split, *(0,) * n))
-        for factor in reversed(outer):
-            x = F.reshape(x, shape=(0, -4, -1, factor, *(0,) * (len(x.shape) - 2)))
+        for done, factor in enumerate(reversed(outer), 1):
+            x = F.reshape(x, shape=(0, -4, -1, factor, *(0,) * (done + n)))
         order = [0, 1]
         for i in range(n):
             order += [2 + n + i, 2 + i]
