@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from core import autograd, symbol
 from core import ndarray as nd
-from core import symbol
 from core.dtypes import dtype_type
 from core.graph.symbols import symbols
 from core.symbol import graph
@@ -79,7 +79,8 @@ class SymbolBlock(HybridBlock):
         """Tells the shapes of parameters that are not known from those of the inputs."""
         shapes = {name: x.shape for name, x in zip(self._input_names, _leaves(args), strict=True)}
         known = {name: p.shape for name, p in self.params.items() if p.shape and all(n > 0 for n in p.shape)}
-        arguments, _, states = self._symbol.infer_shape_partial(**shapes, **known)
+        with autograd.untraced():
+            arguments, _, states = self._symbol.infer_shape_partial(**shapes, **known)
         names = [*self._symbol.list_arguments(), *self._symbol.list_auxiliary_states()]
         for name, shape in zip(names, [*arguments, *states], strict=True):
             if shape and name in self.params:

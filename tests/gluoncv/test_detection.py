@@ -260,6 +260,8 @@ def test_classes_that_are_not_there():
 
 def test_expanded_layers_start_well():
     net = small_ssd()
+    # Shapes are found out while the network is traced.
+    net.hybridize()
     net(nd.zeros((1, 3, 64, 64)))
     parameters = net.features.collect_params()
     for ending, value in (("bn0_gamma", 1), ("bn0_moving_var", 1), ("bn0_beta", 0), ("bn0_moving_mean", 0)):
