@@ -1,0 +1,656 @@
+"""What `scripts/benchmarks/kernels.py` measures: kernels and shapes as tables, each beside PyTorch's way to the same.
+
+A case is the same function twice, ours and PyTorch's, over the same inputs. PyTorch's in float64 is the truth too,
+except where a case brings its own: where PyTorch computes something else, or nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch.nn import functional as tf
+
+from core import kernels
+from core.kernels import formula as fx
+from core.kernels import shape
+
+aten = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class Bar:
+    """`least` is what the speed has to reach, as a share of that `of` which: "torch" or "floor" (of the hardware)."""
+
+    of: str
+    least: float
+    each: bool = True  # every case, or the geometric mean of the family
+
+
+# Faster is a share above 1.
+BARS = {
+    "matmul": Bar("torch", 0.95),
+    "linear with bias and gelu": Bar("torch", 1.0),
+    "convolution": Bar("torch", 0.95, each=False),
+    "depthwise convolution": Bar("torch", 1.0),
+    "pointwise": Bar("floor", 0.90),
+    "layer norm": Bar("floor", 0.90),
+    "batch norm": Bar("floor", 0.90),
+    "softmax": Bar("floor", 0.90),
+    "cross-entropy": Bar("floor", 0.90),
+    "dropout": Bar("floor", 0.90),
+    "embedding gradient": Bar("floor", 0.90),
+    "reduction": Bar("floor", 0.90),
+    "transpose": Bar("floor", 0.90),
+    "optimizer": Bar("floor", 0.90),
+    "attention": Bar("torch", 0.95),
+    "lstm": Bar("torch", 0.8),
+    "detection": Bar("torch", 1.0),
+    "deterministic": Bar("torch", 1 / 1.2),
+}
+
+
+@dataclass
+class Case:
+    """`ours` and `theirs` take the inputs that `make` draws and return a tensor or a tuple of them.
+
+    truth: the same from inputs in float64, where `theirs` is not. flops: multiplications and additions, counted
+    singly; 0 where memory decides. reread: how often the inputs have to be read from memory, for the floor.
+    """
+
+    family: str
+    name: str
+    make: Callable[[], tuple]
+    ours: Callable
+    theirs: Callable | None
+    truth: Callable | None = None
+    flops: float = 0
+    reread: int = 1
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Where tensors live, their type, and whether extents are cut to what an interpreter can do."""
+
+    device: str
+    dtype: torch.dtype
+    tiny: bool
+
+    def extent(self, full: int, tiny: int) -> int:
+        return min(full, tiny) if self.tiny else full
+
+    def draw(self, *shape: int, scale: float = 1.0, dtype: torch.dtype | None = None) -> torch.Tensor:
+        return (torch.randn(shape, device=self.device) * scale).to(dtype or self.dtype)
+
+    def below(self, n: int, *shape: int) -> torch.Tensor:
+        return torch.randint(0, n, shape, device=self.device)
+
+
+def cases(lab: Lab) -> Iterator[Case]:
+    """All of them; inputs are drawn when a case is run."""
+    for family in (
+        products, convolutions, depthwise, pointwise, norms, softmaxes, dropouts, embeddings, reductions, transposes,
+        optimizers, attentions, recurrent, detection, deterministic,
+    ):  # fmt: skip
+        yield from family(lab)
+
+
+# ---------------------------------------------------------------- matrix products
+
+# (name, batch, M, N, K): cubes; BERT-base at 4096 tokens: projections, both layers of the feed-forward part, and the
+# products of attention for 32 sequences of 128 tokens in 12 heads of 64.
+PRODUCTS = [
+    ("4096 cubed", 0, 4096, 4096, 4096),
+    ("8192 cubed", 0, 8192, 8192, 8192),
+    ("BERT projection", 0, 4096, 768, 768),
+    ("BERT feed-forward 1", 0, 4096, 3072, 768),
+    ("BERT feed-forward 2", 0, 4096, 768, 3072),
+    ("BERT scores, batched", 384, 128, 128, 64),
+    ("BERT values, batched", 384, 128, 64, 128),
+]
+
+
+def products(lab: Lab) -> Iterator[Case]:
+    for (name, batch, m, n, k), ta, tb in itertools.product(PRODUCTS, (False, True), (False, True)):
+        batch, m, n, k = lab.extent(batch, 2), lab.extent(m, 33), lab.extent(n, 17), lab.extent(k, 19)
+        lead = (batch,) if batch else ()
+
+        def make(lead=lead, m=m, n=n, k=k, ta=ta, tb=tb):
+            a = lab.draw(*lead, *((k, m) if ta else (m, k)))
+            return a, lab.draw(*lead, *((n, k) if tb else (k, n)))
+
+        yield Case(
+            "matmul",
+            f"{name}, {'T' if ta else 'N'}{'T' if tb else 'N'}",
+            make,
+            lambda a, b, ta=ta, tb=tb: kernels.matmul.matmul(a, b, ta, tb),
+            lambda a, b, ta=ta, tb=tb: torch.matmul(a.mT if ta else a, b.mT if tb else b),
+            flops=2 * max(batch, 1) * m * n * k,
+        )
+    for name, batch, m, n, k in PRODUCTS:
+        if not batch:
+            m, n, k = lab.extent(m, 33), lab.extent(n, 17), lab.extent(k, 19)
+            yield Case(
+                "linear with bias and gelu",
+                name,
+                lambda m=m, n=n, k=k: (lab.draw(m, k), lab.draw(n, k, scale=k**-0.5), lab.draw(n)),
+                lambda x, w, b: kernels.matmul.linear(x, w, b, "gelu"),
+                lambda x, w, b: tf.gelu(tf.linear(x, w, b)),
+                flops=2 * m * n * k,
+            )
+
+
+# ---------------------------------------------------------------- convolutions
+
+BATCH = 64
+# The convolutions of ResNet-50 (He et al., 2015, table 1) with the stride in the 3x3 ones, for pictures of 224:
+# (times in the network, inputs, outputs, kernel, stride, height of the input).
+RESNET50 = [
+    (1, 3, 64, 7, 2, 224),
+    (1, 64, 64, 1, 1, 56), (3, 64, 64, 3, 1, 56), (4, 64, 256, 1, 1, 56), (2, 256, 64, 1, 1, 56),
+    (1, 256, 128, 1, 1, 56), (1, 128, 128, 3, 2, 56), (4, 128, 512, 1, 1, 28), (1, 256, 512, 1, 2, 56),
+    (3, 512, 128, 1, 1, 28), (3, 128, 128, 3, 1, 28),
+    (1, 512, 256, 1, 1, 28), (1, 256, 256, 3, 2, 28), (6, 256, 1024, 1, 1, 14), (1, 512, 1024, 1, 2, 28),
+    (5, 1024, 256, 1, 1, 14), (5, 256, 256, 3, 1, 14),
+    (1, 1024, 512, 1, 1, 14), (1, 512, 512, 3, 2, 14), (3, 512, 2048, 1, 1, 7), (1, 1024, 2048, 1, 2, 14),
+    (2, 2048, 512, 1, 1, 7), (2, 512, 512, 3, 1, 7),
+]  # fmt: skip
+# The depthwise ones of MobileNet (Howard et al., 2017, table 1): (times, channels, stride, height of the input).
+MOBILENET = [
+    (1, 32, 1, 112), (1, 64, 2, 112), (1, 128, 1, 56), (1, 128, 2, 56), (1, 256, 1, 28), (1, 256, 2, 28),
+    (5, 512, 1, 14), (1, 512, 2, 14), (1, 1024, 1, 7),
+]  # fmt: skip
+
+
+def convolutions(lab: Lab) -> Iterator[Case]:
+    for _, inputs, outputs, kernel, stride, size in RESNET50:
+        yield from convolution(lab, "convolution", inputs, outputs, kernel, stride, size, 1)
+
+
+def depthwise(lab: Lab) -> Iterator[Case]:
+    for _, channels, stride, size in MOBILENET:
+        yield from convolution(lab, "depthwise convolution", channels, channels, 3, stride, size, channels)
+
+
+def convolution(lab, family, inputs, outputs, kernel, stride, size, groups) -> Iterator[Case]:
+    name = f"{inputs}>{outputs} {kernel}x{kernel}/{stride} at {size}"
+    batch, size = lab.extent(BATCH, 1), lab.extent(size, 7)
+    inputs, outputs, groups = lab.extent(inputs, 6), lab.extent(outputs, 6), lab.extent(groups, 6)
+    out = (size + 2 * (kernel // 2) - kernel) // stride + 1
+    x_shape, w_shape = (batch, inputs, size, size), (outputs, inputs // groups, kernel, kernel)
+    strides, dilate, pad = (stride,) * 2, (1, 1), (kernel // 2,) * 2
+    flops = 2 * batch * outputs * out**2 * (inputs // groups) * kernel**2
+
+    def picture(channels, size):
+        return lab.draw(batch, channels, size, size).to(memory_format=torch.channels_last)
+
+    def weight():
+        return lab.draw(*w_shape).to(memory_format=torch.channels_last)
+
+    def gradient(dy, x, w, mask):
+        options = (None, strides, pad, dilate, False, (0, 0), groups, mask)
+        return next(g for g in aten.convolution_backward(dy, x, w, *options) if g is not None)
+
+    def empty(like, shape):
+        """The operand whose values a gradient does not read."""
+        return torch.empty(shape, dtype=like.dtype, device=like.device, memory_format=torch.channels_last)
+
+    yield Case(
+        family,
+        f"forward {name}",
+        lambda: (picture(inputs, size), weight()),
+        lambda x, w: kernels.conv.conv(x, w, None, strides, dilate, pad, groups),
+        lambda x, w: tf.conv2d(x, w, None, strides, pad, dilate, groups),
+        flops=flops,
+    )
+    yield Case(
+        family,
+        f"data gradient {name}",
+        lambda: (picture(outputs, out), weight()),
+        lambda dy, w: kernels.conv.conv_data_grad(dy, w, x_shape, strides, dilate, pad, groups),
+        lambda dy, w: gradient(dy, empty(dy, x_shape), w, (True, False, False)),
+        flops=flops,
+    )
+    yield Case(
+        family,
+        f"weight gradient {name}",
+        lambda: (picture(outputs, out), picture(inputs, size)),
+        lambda dy, x: kernels.conv.conv_weight_grad(dy, x, w_shape, strides, dilate, pad, groups),
+        lambda dy, x: gradient(dy, x, empty(dy, w_shape), (False, True, False)),
+        flops=flops,
+    )
+
+
+# ---------------------------------------------------------------- what memory decides
+
+BYTES = 256 << 20
+
+
+def table(lab: Lab, columns: int = 1024) -> tuple[int, int]:
+    """(rows, columns) of 256 MB."""
+    if lab.tiny:
+        return 13, min(columns, 70)
+    return BYTES // lab.dtype.itemsize // columns, columns
+
+
+def pointwise(lab: Lab) -> Iterator[Case]:
+    rows, columns = table(lab)
+
+    def whole():
+        return lab.draw(rows, columns)
+
+    def chain(name, formula, theirs, make):
+        formula = fx.Formula.of(formula, name=name.replace(" ", "_"))
+
+        def ours(*operands):
+            return kernels.pointwise.pointwise(formula, operands, (), operands[0].dtype)
+
+        return Case("pointwise", name, make, ours, theirs)
+
+    yield chain("add", lambda x, y: x + y, torch.add, lambda: (whole(), whole()))
+    yield chain(
+        "bias and gelu",
+        lambda x, b: (x + b) * 0.5 * (1 + fx.erf((x + b) * 0.5**0.5)),
+        lambda x, b: tf.gelu(x + b),
+        lambda: (whole(), lab.draw(1, columns)),
+    )
+    yield chain(
+        "gated sum",
+        lambda x, y, z: fx.sigmoid(x) * fx.tanh(y) + z,
+        lambda x, y, z: torch.sigmoid(x) * torch.tanh(y) + z,
+        lambda: (whole(), whole(), whole()),
+    )
+
+
+def norms(lab: Lab) -> Iterator[Case]:
+    rows, columns = table(lab, 768)
+    yield Case(
+        "layer norm",
+        "forward",
+        lambda: (lab.draw(rows, columns), lab.draw(columns), lab.draw(columns)),
+        lambda x, g, b: kernels.norm.layer_norm(x, g, b, 1, 1e-5)[0],
+        lambda x, g, b: tf.layer_norm(x, (columns,), g, b, 1e-5),
+    )
+
+    def with_moments(x, dy, gamma, axes, eps=1e-5):
+        var, mean = torch.var_mean(x.float(), axes, correction=0, keepdim=len(axes) == 1)
+        return dy, x, gamma, mean, (var + eps).rsqrt()
+
+    yield Case(
+        "layer norm",
+        "gradient",
+        lambda: with_moments(lab.draw(rows, columns), lab.draw(rows, columns), lab.draw(columns), (1,)),
+        lambda dy, x, g, mean, rstd: kernels.norm.layer_norm_grad(dy, x, g, mean, rstd, 1),
+        lambda dy, x, g, mean, rstd: aten.native_layer_norm_backward(
+            dy, x, (columns,), mean, rstd, g, torch.zeros_like(g), [True] * 3
+        ),
+    )
+    # 64 pictures of 56 x 56, as wide as 256 MB allow.
+    size = lab.extent(56, 5)
+    channels = 6 if lab.tiny else BYTES // lab.dtype.itemsize // (BATCH * size * size)
+    batch = lab.extent(BATCH, 2)
+
+    def picture():
+        return lab.draw(batch, channels, size, size).to(memory_format=torch.channels_last)
+
+    def scale():
+        return lab.draw(channels, dtype=torch.float32)
+
+    yield Case(
+        "batch norm",
+        "forward",
+        lambda: (picture(), scale(), scale()),
+        lambda x, g, b: kernels.norm.batch_norm(x, g, b, 1, 1e-5)[0],
+        lambda x, g, b: tf.batch_norm(x, None, None, g, b, True, 0.1, 1e-5),
+        reread=2,
+    )
+    yield Case(
+        "batch norm",
+        "gradient",
+        lambda: with_moments(picture(), picture(), scale(), (0, 2, 3)),
+        lambda dy, x, g, mean, rstd: kernels.norm.batch_norm_grad(dy, x, g, mean, rstd, 1),
+        lambda dy, x, g, mean, rstd: aten.native_batch_norm_backward(
+            dy, x, g, None, None, mean, rstd, True, 1e-5, [True] * 3
+        ),
+        reread=2,
+    )
+
+
+def softmaxes(lab: Lab) -> Iterator[Case]:
+    rows, columns = table(lab)
+    yield Case(
+        "softmax",
+        "forward",
+        lambda: (lab.draw(rows, columns),),
+        lambda x: kernels.softmax.softmax(x, 1),
+        lambda x: torch.softmax(x, 1),
+    )
+    yield Case(
+        "softmax",
+        "gradient",
+        lambda: (lab.draw(rows, columns), torch.softmax(lab.draw(rows, columns), 1)),
+        lambda dy, y: kernels.softmax.softmax_grad(dy, y, 1),
+        lambda dy, y: aten._softmax_backward_data(dy, y, 1, y.dtype),
+    )
+    for classes in (1000, 30522):  # ImageNet's, and the word pieces of BERT
+
+        def make(classes=classes):
+            rows, columns = table(lab, classes)
+            return lab.draw(rows, columns), lab.below(columns, rows), lab.draw(rows)
+
+        def ours(x, label, head):
+            return kernels.softmax.cross_entropy(x, label, 1), kernels.softmax.cross_entropy_grad(head, x, label, 1)
+
+        def theirs(x, label, head):
+            return with_gradients(lambda x: tf.cross_entropy(x, label, reduction="none"), head, x)
+
+        yield Case("cross-entropy", f"forward and gradient, {classes} classes", make, ours, theirs, reread=2)
+
+
+def dropouts(lab: Lab) -> Iterator[Case]:
+    rows, columns = table(lab)
+    share, key = 0.1, 7
+
+    def kept(x):
+        """What the kernel keeps is its own choice, of which only the number is a matter of right and wrong."""
+        mask = kernels.random.dropout(torch.ones_like(x), share, key) > 0
+        deviation = abs(float(mask.double().mean()) - (1 - share))
+        if deviation > 5 * math.sqrt(share * (1 - share) / mask.numel()):
+            raise SystemExit(f"dropout of {share} changes the share of kept elements by {deviation}")
+        return torch.where(mask, x / (1 - share), 0)
+
+    yield Case(
+        "dropout",
+        "forward",
+        lambda: (lab.draw(rows, columns),),
+        lambda x: kernels.random.dropout(x, share, key),
+        lambda x: tf.dropout(x, share),
+        truth=kept,
+    )
+
+
+def embeddings(lab: Lab) -> Iterator[Case]:
+    rows, columns = table(lab, 768)
+    words = lab.extent(30522, 11)
+
+    yield Case(
+        "embedding gradient",
+        f"{words} words of {columns}",
+        lambda: (lab.draw(rows, columns), lab.below(words, rows)),
+        lambda dy, at: kernels.index.embedding_grad(dy, at, (words, columns)),
+        lambda dy, at: aten.embedding_dense_backward(dy, at, words, -1, False),
+    )
+
+
+def reductions(lab: Lab) -> Iterator[Case]:
+    rows, columns = table(lab)
+    R = kernels.reduce
+    for name, ours, theirs in [
+        ("sum", lambda x: R.sum(x, (0, 1), False), lambda x: x.sum()),
+        ("sum of rows", lambda x: R.sum(x, (1,), False), lambda x: x.sum(1)),
+        ("sum of columns", lambda x: R.sum(x, (0,), False), lambda x: x.sum(0)),
+        ("maximum of rows", lambda x: R.max(x, (1,), False), lambda x: x.amax(1)),
+        ("place of the maximum of rows", lambda x: R.argmax(x, 1, False), lambda x: x.argmax(1)),
+        ("mean and variance of columns", lambda x: R.moments(x, (0,), False),
+         lambda x: torch.var_mean(x, 0, correction=0)[::-1]),
+        ("norm", lambda x: R.norm(x, 2, (0, 1), False), lambda x: torch.linalg.vector_norm(x)),
+    ]:  # fmt: skip
+        yield Case("reduction", name, lambda: (lab.draw(rows, columns),), ours, theirs)
+
+
+def transposes(lab: Lab) -> Iterator[Case]:
+    rows, columns = table(lab)
+    heads, size = lab.extent(12, 3), lab.extent(64, 5)
+    sequences = 2 if lab.tiny else BYTES // lab.dtype.itemsize // (128 * heads * size)
+    for name, extents, axes in [
+        ("matrix", (rows, columns), (1, 0)),
+        ("heads before tokens", (sequences, lab.extent(128, 4), heads, size), (0, 2, 1, 3)),
+        ("channels last", (sequences, heads * size, lab.extent(8, 3), lab.extent(16, 2)), (0, 2, 3, 1)),
+    ]:
+        yield Case(
+            "transpose",
+            name,
+            lambda extents=extents: (lab.draw(*extents),),
+            lambda x, axes=axes: shape.permute(x, axes),
+            lambda x, axes=axes: x.permute(axes).contiguous(),
+        )
+
+
+def optimizers(lab: Lab) -> Iterator[Case]:
+    """Weights of 256 MB in float32, updated in place; PyTorch's fused updates differ in what a step divides by."""
+    n = lab.extent(BYTES // 4, 1300)
+
+    def weights(states):
+        parts = [lab.draw(n, dtype=torch.float32) for _ in range(2 + states)]
+        return *parts[:-1], parts[-1].abs() if states else parts[-1]
+
+    def momentum(w, g, mom):
+        kernels.optimizer.sgd_momentum_(w, g, mom, 0.1, momentum=0.9, wd=1e-4)
+        return w, mom
+
+    def true_momentum(w, g, mom):
+        mom = 0.9 * mom - 0.1 * (g + 1e-4 * w)
+        return w + mom, mom
+
+    def torch_momentum(w, g, mom):
+        torch._fused_sgd_([w], [g], [mom], weight_decay=1e-4, momentum=0.9, lr=0.1, dampening=0.0, nesterov=False,
+                          maximize=False, is_first_step=False)  # fmt: skip
+
+    def adam(w, g, mean, var):
+        kernels.optimizer.adam_(w, g, mean, var, 0.1)
+        return w, mean, var
+
+    def true_adam(w, g, mean, var):
+        mean, var = 0.9 * mean + 0.1 * g, 0.999 * var + 0.001 * g * g
+        return w - 0.1 * mean / (var.sqrt() + 1e-8), mean, var
+
+    step = torch.ones((), device=lab.device)
+
+    def torch_adam(w, g, mean, var):
+        torch._fused_adam_([w], [g], [mean], [var], [], [step], lr=0.1, beta1=0.9, beta2=0.999, weight_decay=0.0,
+                           eps=1e-8, amsgrad=False, maximize=False)  # fmt: skip
+
+    yield Case("optimizer", "momentum", lambda: weights(1), momentum, torch_momentum, true_momentum)
+    yield Case("optimizer", "adam", lambda: weights(2), adam, torch_adam, true_adam)
+
+
+# ---------------------------------------------------------------- attention and recurrent layers
+
+# (name, batch, heads, length, size of a head, causal)
+ATTENTION = [
+    ("BERT-base, 128", 32, 12, 128, 64, False),
+    ("BERT-base, 512", 32, 12, 512, 64, False),
+    ("GPT-2 117M, 1024", 8, 12, 1024, 64, True),
+    ("GPT-2 345M, 1024", 8, 16, 1024, 64, True),
+]
+
+
+def attentions(lab: Lab) -> Iterator[Case]:
+    for name, batch, heads, length, size, causal in ATTENTION:
+        extents = lab.extent(batch, 2), lab.extent(heads, 2), lab.extent(length, 19), lab.extent(size, 16)
+        how = (extents[-1] ** -0.5, causal, None, 0.0, None)
+
+        def forward(q, k, v, how=how):
+            return kernels.attention.attention(q, k, v, *how)[0]
+
+        def both(do, q, k, v, how=how):
+            o, lse = kernels.attention.attention(q, k, v, *how)
+            return o, *kernels.attention.attention_grad(do, q, k, v, o, lse, *how)
+
+        def theirs(q, k, v, causal=causal):
+            return tf.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+        def their_both(do, q, k, v, theirs=theirs):
+            return with_gradients(theirs, do, q, k, v)
+
+        def make(count, extents=extents):
+            return tuple(lab.draw(*extents) for _ in range(count))
+
+        product = 2 * math.prod(extents) * extents[2] // (2 if causal else 1)
+        yield Case("attention", f"forward {name}", lambda make=make: make(3), forward, theirs, flops=2 * product)
+        yield Case(
+            "attention",
+            f"forward and gradient {name}",
+            lambda make=make: make(4),
+            both,
+            their_both,
+            flops=7 * product,
+        )
+
+
+def recurrent(lab: Lab) -> Iterator[Case]:
+    for hidden in (650, 1024):
+        name = f"forward and gradient, hidden {hidden}, batch 64, length 35"
+        hidden, batch, steps = lab.extent(hidden, 5), lab.extent(64, 2), lab.extent(35, 3)
+        sizes = [4 * hidden * hidden] * 2 + [4 * hidden] * 2
+        how = dict(mode="lstm", hidden=hidden, layers=1, bidirectional=False, dropout=0.0, key=1, training=True)
+
+        def make(hidden=hidden, batch=batch, steps=steps, sizes=sizes):
+            states = (lab.draw(1, batch, hidden) for _ in range(2))
+            sequence = (steps, batch, hidden)
+            return lab.draw(*sequence), lab.draw(*sequence), lab.draw(sum(sizes), scale=hidden**-0.5), *states
+
+        def ours(dy, x, params, h0, c0, how=how):
+            y, _, _, reserve = kernels.rnn.rnn(x, params, h0, c0, **how)
+            return y, *kernels.rnn.rnn_grad(dy, None, None, x, params, h0, c0, y, reserve, **how)[:2]
+
+        def theirs(dy, x, params, h0, c0, sizes=sizes, hidden=hidden):
+            parts = params.split(sizes)
+            weights = [p.view(-1, hidden) if p.numel() > 4 * hidden else p for p in parts]
+
+            def layer(x, *weights):
+                return torch.lstm(x, (h0, c0), weights, True, 1, 0.0, True, False, False)[0]
+
+            y, dx, *gradients = with_gradients(layer, dy, x, *weights)
+            return y, dx, torch.cat([g.flatten() for g in gradients])
+
+        yield Case("lstm", name, make, ours, theirs, flops=3 * 2 * 2 * steps * batch * 4 * hidden * hidden)
+
+
+# ---------------------------------------------------------------- detection
+
+
+def detection(lab: Lab) -> Iterator[Case]:
+    """Suppression of 6000 proposals, regions of a batch of 2 with 512 each, 8732 anchors against 32 boxes."""
+    vision = importlib.import_module("torchvision.ops") if importlib.util.find_spec("torchvision") else None
+    count, channels, regions = lab.extent(6000, 40), lab.extent(256, 6), lab.extent(1024, 6)
+
+    def boxes(n, extent=600.0):
+        corner = torch.rand(n, 2, device=lab.device) * extent
+        return torch.cat([corner, corner + 1 + torch.rand(n, 2, device=lab.device) * extent / 4], 1)
+
+    def detections():
+        scores = torch.randperm(count, device=lab.device)[:, None] / count + 0.01
+        return (torch.cat([torch.zeros_like(scores), scores, boxes(count)], 1)[None],)
+
+    def suppress(data):
+        return kernels.boxes.suppress(data, 0.7, 0.0, -1, 2, 1, 0, -1, True, False, False)[0]
+
+    yield Case(
+        "detection",
+        "non-maximum suppression",
+        detections,
+        suppress,
+        vision and (lambda data: vision.nms(data[0, :, 2:], data[0, :, 1], 0.7)),
+        truth=greedy_suppression,
+    )
+
+    def features():
+        image = (torch.arange(regions, device=lab.device) % 2)[:, None]
+        height, width = lab.extent(50, 12), lab.extent(76, 13)
+        data = lab.draw(2, channels, height, width, dtype=torch.float32)
+        return data, torch.cat([image, boxes(regions, 16.0 * height * 0.8)], 1)
+
+    how = ((7, 7), 1 / 16, 2, False)
+    yield Case(
+        "detection",
+        "region pooling (ROIAlign)",
+        features,
+        lambda data, rois: kernels.vision.roi_align(data, rois, *how, False),
+        vision and (lambda data, rois: vision.roi_align(data, rois, *how)),
+        truth=lambda data, rois: reference("vision").roi_align(data, rois, *how, False),
+    )
+
+    def pairs():
+        return boxes(lab.extent(8732, 50)), boxes(lab.extent(32, 5))
+
+    def matched(anchors, truth):
+        return kernels.boxes.match(kernels.boxes.overlaps(anchors, truth, False)[None], 0.1, False, -1)
+
+    yield Case(
+        "detection",
+        "box matching",
+        pairs,
+        matched,
+        vision and (lambda anchors, truth: vision.box_iou(anchors, truth).max(1)),
+        truth=greedy_match,
+    )
+
+
+def greedy_suppression(data):
+    """The rule box by box: the best that is left stays, and what overlaps it by more than 0.7 goes."""
+    rows = data[0].cpu()
+    rows = rows[rows[:, 1].argsort(descending=True)]
+    kept = []
+    while len(rows):
+        kept.append(rows[0])
+        rows = rows[1:][intersection_over_union(rows[:1, 2:], rows[1:, 2:])[0] <= 0.7]
+    out = torch.full(data.shape[1:], -1.0, dtype=data.dtype)
+    out[: len(kept)] = torch.stack(kept)
+    return out[None].to(data.device)
+
+
+def greedy_match(anchors, truth):
+    """The rule pair by pair: the best of what is left, while it overlaps by more than 0.1."""
+    scores = intersection_over_union(anchors.cpu(), truth.cpu())
+    rows, columns = (torch.full((1, n), -1.0, dtype=scores.dtype) for n in scores.shape)
+    while (best := scores.max()) > 0.1:
+        row, column = divmod(int((scores == best).flatten().nonzero()[0]), scores.shape[1])
+        rows[0, row], columns[0, column] = column, row
+        scores[row], scores[:, column] = -1, -1
+    return rows.to(anchors.device), columns.to(anchors.device)
+
+
+def intersection_over_union(a, b):
+    """(n, m) of corners a (n, 4) and b (m, 4)."""
+    low, high = torch.maximum(a[:, None, :2], b[:, :2]), torch.minimum(a[:, None, 2:], b[:, 2:])
+    shared = (high - low).clamp(min=0).prod(-1)
+    return shared / ((a[:, 2:] - a[:, :2]).prod(-1)[:, None] + (b[:, 2:] - b[:, :2]).prod(-1) - shared)
+
+
+def reference(room: str):
+    """Kernels of the CPU wing, which ATen's operators or the tests' formulas vouch for."""
+    return importlib.import_module(f"core.kernels.cpu.{room}")
+
+
+# ---------------------------------------------------------------- without atomics
+
+
+def deterministic(lab: Lab) -> Iterator[Case]:
+    """Gradients that add by atomics, in the mode that does not, against our own usual mode."""
+    for case in embeddings(lab):
+
+        def repeatable(*inputs, usual=case.ours):
+            before = kernels.set_deterministic(True)
+            try:
+                return usual(*inputs)
+            finally:
+                kernels.set_deterministic(before)
+
+        name = f"{case.family}, {case.name}, over our usual mode"
+        yield Case("deterministic", name, case.make, repeatable, case.ours, truth=case.theirs)
+
+
+# ---------------------------------------------------------------- PyTorch's gradients
+
+
+def with_gradients(function: Callable, head: torch.Tensor, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """`function(*inputs)` and its gradients with respect to each of the inputs."""
+    leaves = [x.detach().requires_grad_() for x in inputs]
+    y = function(*leaves)
+    return y.detach(), *torch.autograd.grad(y, leaves, head)

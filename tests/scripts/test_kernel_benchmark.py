@@ -1,0 +1,75 @@
+"""The program that times kernels: what it says without a GPU, a few cases in the interpreter, and its arithmetic."""
+
+import argparse
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from scripts.benchmarks import kernels as benchmark
+from scripts.benchmarks.kernel_cases import BARS, MOBILENET, RESNET50, Bar, Case, Lab, cases
+
+ROOT = Path(__file__).resolve().parents[2]
+ARGS = argparse.Namespace(dtype="float32", tf32=False)
+
+
+def program(*arguments: str) -> subprocess.CompletedProcess:
+    """The program in its own process: Triton has to be imported with the interpreter."""
+    command = [sys.executable, ROOT / "scripts/benchmarks/kernels.py", *arguments]
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+
+
+def test_says_that_there_is_no_gpu():
+    result = program()
+    assert result.returncode == 2
+    assert "no CUDA device" in result.stdout and "--dry-run" in result.stdout
+
+
+@pytest.mark.parametrize("case", ["matmul: BERT projection, TN", "softmax: forward", "optimizer: adam", "non-maximum"])
+def test_case_in_the_interpreter(case):
+    result = program("--dry-run", "--dtype", "float32", "--only", case)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "nothing is timed" in result.stdout
+
+
+def test_every_family_has_a_bar():
+    named = [(case.family, case.name) for case in cases(Lab("cpu", torch.float32, tiny=True))]
+    assert len(set(named)) == len(named)
+    assert {family for family, _ in named} == set(BARS)
+
+
+def test_tables_hold_the_published_networks():
+    """ResNet-50 has 53 convolutions of 23.45 million weights, MobileNet 13 depthwise ones of 44 640."""
+    assert sum(times for times, *_ in RESNET50) == 53
+    assert sum(times * i * o * k * k for times, i, o, k, _, _ in RESNET50) == 23_454_912
+    assert sum(times for times, *_ in MOBILENET) == 13
+    assert sum(times * channels * 9 for times, channels, _, _ in MOBILENET) == 44_640
+
+
+def test_a_wrong_kernel_is_found():
+    x = torch.ones(10)
+    right = Case("f", "right", lambda: (x,), lambda x: x * 2, lambda x: x + x)
+    wrong = Case("f", "wrong", lambda: (x,), lambda x: x * 2.001, lambda x: x + x)
+    nothing = Case("f", "NaN", lambda: (x,), lambda x: x * math.nan, lambda x: x + x)
+    assert benchmark.check(right, (x,), ARGS) == (0.0, "yes")
+    assert benchmark.check(wrong, (x,), ARGS)[1] == benchmark.check(nothing, (x,), ARGS)[1] == "no"
+    short = Case("f", "short", lambda: (x,), lambda x: x[1:], lambda x: x)
+    with pytest.raises(SystemExit, match=r"\(9,\), not \(10,\)"):
+        benchmark.check(short, (x,), ARGS)
+
+
+def test_verdicts():
+    rows = [{"family": "f", "case": name, "of torch": share} for name, share in [("a", 0.5), ("b", 2.0)]]
+    each, mean = (
+        benchmark.verdict("f", Bar("torch", 0.95), rows),
+        benchmark.verdict("f", Bar("torch", 0.95, False), rows),
+    )
+    assert (each["met"], each["worst"], each["at"]) == ("no", 0.5, "a")
+    assert mean["met"] == "yes" and mean["geometric mean"] == pytest.approx(1.0)
+    alone = benchmark.verdict("f", Bar("torch", 1.0), [{"family": "f", "case": "a", "of torch": math.nan}])
+    assert alone["met"] == "not measured"
