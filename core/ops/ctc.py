@@ -22,6 +22,12 @@ def ctc_loss(
     ends at its first 0 (blank "first", class 0) or -1 (blank "last", class C - 1). The loss is 0 where the labels need
     more steps than there are.
     """
+    if _name(data) in ("float16", "bfloat16"):  # their range does not hold IMPOSSIBLE, nor float16 every class exactly
+        wide = F.CTCLoss(
+            F.Cast(data, dtype="float32"), label, data_lengths, label_lengths, use_data_lengths=use_data_lengths,
+            use_label_lengths=use_label_lengths, blank_label=blank_label,
+        )  # fmt: skip
+        return _like(wide, data)
     steps, batch, classes = data.shape
     if use_label_lengths and label_lengths is None:  # without data lengths the label lengths are the third input
         data_lengths, label_lengths = None, data_lengths
