@@ -47,6 +47,8 @@ def batch_norm(
 @gradient(batch_norm)
 def _(head, data, gamma, moving_mean, moving_var, out1, out2, attrs, needs):
     fused = {"axis": attrs.axis, "eps": attrs.eps}
+    if attrs.fix_gamma:  # a constant, for second derivatives too
+        gamma = F.ones_like(gamma)
     if attrs.training and not attrs.use_global_stats:
         F._batch_norm_update(moving_mean, moving_var, out1, out2, momentum=attrs.momentum, eps=attrs.eps)
         grads = F._batch_norm_grad(head, data, gamma, out1, out2, **fused)

@@ -163,8 +163,9 @@ def _rsqrt(eps: float) -> float:
 
 
 def _cast(t: Tensor | None, x: Tensor) -> Tensor | None:
-    """`t` in the dtype of the statistics of `x`: what ATen's mixed-precision kernels accept."""
-    return None if t is None else t.to(_stat_dtype(x))
+    """`t` in the dtype of the statistics of `x`, which ATen's mixed-precision kernels accept, and without steps, which
+    its backward kernels overlook."""
+    return None if t is None else t.to(_stat_dtype(x)).contiguous()
 
 
 def _affine(x: Tensor, gamma: Tensor | None, beta: Tensor | None, size: int) -> tuple[Tensor | None, Tensor | None]:
