@@ -442,7 +442,9 @@ class HybridBlock(Block):
         from gluon.symbol_block import rewritten
 
         if not self._called_with:
-            raise MXNetError("the block's inputs are not known: call hybridize(), then the block on arrays, before this")
+            raise MXNetError(
+                "the block's inputs are not known: call hybridize(), then the block on arrays, before this"
+            )
         return rewritten(self, self._called_with, rewrite, ctx)
 
     def infer_shape(self, *args):
