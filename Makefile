@@ -52,6 +52,7 @@ report: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python scripts/benchmarks/import_time.py
 	$(BIN)/python scripts/benchmarks/train_step.py
+	$(BIN)/python scripts/benchmarks/operators.py
 
 reference: $(STAMP)
 	$(BIN)/python $(REFERENCE)/check.py all -j 2

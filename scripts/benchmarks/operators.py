@@ -104,7 +104,7 @@ def cases() -> list[Case]:
         Case("slice_axis", lambda x: nd.slice_axis(x, axis=1, begin=1, end=9), lambda x: x[:, 1:9].contiguous()),
         Case("concat", lambda x, y: nd.concat(x, y, dim=1), lambda x, y: torch.cat([x, y], 1), two),
         Case("stack", lambda x, y: nd.stack(x, y), lambda x, y: torch.stack([x, y]), two),
-        Case("split", lambda x: nd.split(x, 2)[0], lambda x: x.chunk(2, 1)[0].contiguous()),
+        Case("split", lambda x: nd.split(x, 2)[0], lambda x: torch.split_copy(x, x.shape[1] // 2, 1)[0]),
         Case("tile", lambda x: nd.tile(x, (1, 2)), lambda x: x.repeat(1, 2)),
         Case("broadcast_to", lambda x: x.broadcast_to((4, *x.shape[1:])), lambda x: x.expand(4, *x.shape[1:]).contiguous(), lambda r, c: [(1, r, c)]),
         Case("take", lambda x, i: nd.take(x, i), lambda x, i: tf.embedding(i.long(), x), lambda r, c: [(c, r), (r,)], labels=True),
@@ -159,19 +159,22 @@ def main() -> None:
 
 def measure(size: str, backward: bool, args: argparse.Namespace) -> list[dict]:
     """A row an operator: microseconds of both, and the ratio."""
+    import torch
+
     rows = []
     for case in cases():
         if (args.only and args.only not in case.name) or (backward and not case.differentiable):
             continue
         ours, theirs = calls(case, *SIZES[size], backward)
-        burst = burst_of(theirs)
         ratios, mine, others = [], [], []
-        for call in (ours, theirs):
-            seconds(call, burst)
-        for _ in range(args.rounds):
-            mine.append(seconds(ours, burst))
-            others.append(seconds(theirs, burst))
-            ratios.append(mine[-1] / others[-1])
+        with torch.set_grad_enabled(backward):
+            burst = burst_of(theirs)
+            for call in (ours, theirs):
+                seconds(call, burst)
+            for _ in range(args.rounds):
+                mine.append(seconds(ours, burst))
+                others.append(seconds(theirs, burst))
+                ratios.append(mine[-1] / others[-1])
         rows.append(
             {
                 "size": size,
@@ -203,11 +206,7 @@ def calls(case: Case, rows: int, columns: int, backward: bool) -> tuple[Callable
         with torch.no_grad():
             assert_equal(case.ours(*arrays), case.torch(*tensors), case.name)
 
-        def theirs():
-            with torch.no_grad():
-                case.torch(*tensors)
-
-        return (lambda: case.ours(*arrays)), theirs
+        return (lambda: case.ours(*arrays)), (lambda: case.torch(*tensors))
 
     for array, tensor in zip(arrays[:floats], tensors[:floats], strict=True):
         array.attach_grad()
