@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from scripts.common.record import Record
+from pathlib import Path
+
+from scripts.common.record import LOGS, Record
 
 
-def report(name: str, title: str, rows: list[dict]) -> None:
+def report(name: str, title: str, rows: list[dict], folder: Path = LOGS) -> None:
     """A table of `rows` (the same keys in each) with machine, versions and commit; the log and the JSON."""
-    record = Record("benchmarks", name)
+    record = Record("benchmarks", name, folder=folder)
     record.begin()
     record.say(title)
     cells = [list(rows[0])] + [[f"{v:.3f}" if isinstance(v, float) else str(v) for v in row.values()] for row in rows]

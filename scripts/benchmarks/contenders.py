@@ -1,0 +1,74 @@
+"""Contenders of a benchmark: processes that take turns of a few steps, so that all of them see the same machine.
+
+Nothing here needs this project: an interpreter that has only the original MXNet runs it too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+
+
+class Contender:
+    """A process that makes so many steps when asked, and waits in between; it runs `script --contender *arguments`."""
+
+    def __init__(self, python: str, script: str, arguments: list[str], environment: dict[str, str] | None = None):
+        self.name = " ".join(arguments)
+        self.process = subprocess.Popen(
+            [python, script, "--contender", *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | (environment or {}),
+        )  # fmt: skip
+
+    def steps(self, count: int) -> dict:
+        """What `serve` answers for so many steps."""
+        self.process.stdin.write(f"{count}\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise SystemExit(f"{self.name} ended with status {self.process.wait()}")
+        return json.loads(answer)
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.wait(timeout=60)
+
+
+def take_turns(contenders: dict[str, Contender], rounds: int, steps: int) -> dict[str, list[dict]]:
+    """The answers of each contender, `rounds` of them; then all are closed."""
+    turns = {name: [] for name in contenders}
+    order = list(contenders)
+    for _ in range(rounds):
+        for name in order:
+            turns[name].append(contenders[name].steps(steps))
+        order.append(order.pop(0))  # nobody always comes after the same neighbour
+    for contender in contenders.values():
+        contender.close()
+    return turns
+
+
+def serve(step, parameters: int) -> None:
+    """Inside a contender: answers each line "count" on stdin with the measurements of that many steps.
+
+    {"seconds": of each step, "processor": seconds of all threads a step, "faults": page faults a step,
+    "peak": the most kB that the process ever held, "parameters": as given}
+    """
+    for line in sys.stdin:
+        count, seconds = int(line), []
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        for _ in range(count):
+            start = time.perf_counter()
+            step()
+            seconds.append(time.perf_counter() - start)
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        answer = {
+            "seconds": seconds,
+            "processor": (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / count,
+            "faults": (after.ru_minflt - before.ru_minflt) / count,
+            "peak": after.ru_maxrss,
+            "parameters": parameters,
+        }
+        print(json.dumps(answer), flush=True)

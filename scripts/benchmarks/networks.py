@@ -1,0 +1,266 @@
+"""Times whole networks on the CPU, inference and training steps, against PyTorch and the original MXNet.
+
+Each contender runs in its own process; the processes take turns of a few steps, so that all of them see the same
+machine. The yardstick of a case is the fastest of PyTorch eager, PyTorch channels-last (of pictures), torch.compile
+and MXNet 1.9.1; the bar says how much of its time our hybridized network may take. MXTEST_MXNET_PYTHON names an
+interpreter with the original MXNet, if there is one. With --dtype bfloat16 inference is timed after `net.cast`, and
+the yardstick is our own hybridized network in float32. Memory is the most that the process held resident, what it
+took to build (and, for torch.compile, to compile) the network included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import statistics
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from scripts.benchmarks.contenders import Contender, serve, take_turns
+
+OURS, HYBRIDIZED, FLOAT32 = "ours", "ours, hybridized", "ours, hybridized, float32"
+TORCH, CHANNELS_LAST, COMPILED, ORIGINAL = "PyTorch", "PyTorch, channels-last", "torch.compile", "MXNet 1.9.1"
+TURN = 0.3  # seconds that the slowest contender takes for a turn, if a step is shorter
+SGD = ("sgd", {"learning_rate": 0.01, "momentum": 0.9})
+ADAM = ("adam", {"learning_rate": 1e-4})
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network and what is done with it: pictures or words of `shape`; training, if there is an optimizer."""
+
+    network: str
+    shape: tuple
+    batch: int
+    classes: int
+    words: int = 0
+    optimizer: tuple = ()
+    bfloat16_bar: float | None = None  # of the time in float32
+
+    def __str__(self) -> str:
+        return f"{self.work} {self.network} batch {self.batch}"
+
+    @property
+    def work(self) -> str:
+        return "training" if self.optimizer else "inference"
+
+    @property
+    def bar(self) -> float:
+        return 0.95 if self.words or self.optimizer else 0.85
+
+    def arrays(self):
+        """The inputs and the labels, NumPy."""
+        import numpy as np
+
+        numbers = np.random.RandomState(0)
+        if not self.words:
+            inputs = [numbers.standard_normal(self.shape).astype("float32")]
+        else:
+            inputs = [numbers.randint(0, self.words, self.shape).astype("int32")]
+        if self.network == "BERT-base":
+            inputs.append(np.zeros(self.shape, "int32"))
+        labels = self.shape if self.network == "LSTM LM" else self.batch
+        return inputs, numbers.randint(0, self.classes, labels).astype("int32")
+
+
+CASES = {
+    str(case): case
+    for case in (
+        Case("ResNet-50 v1", (1, 3, 224, 224), 1, 1000, bfloat16_bar=1 / 2.5),
+        Case("ResNet-50 v1", (8, 3, 224, 224), 8, 1000, bfloat16_bar=1 / 2.5),
+        Case("MobileNet 1.0", (8, 3, 224, 224), 8, 1000),
+        Case("BERT-base", (8, 128), 8, 2, words=30522, bfloat16_bar=1 / 3),
+        Case("LeNet", (64, 1, 28, 28), 64, 10, optimizer=SGD),
+        Case("CIFAR ResNet-20", (64, 3, 32, 32), 64, 10, optimizer=SGD),
+        Case("textCNN", (50, 56), 50, 2, words=18000, optimizer=ADAM),
+        Case("LSTM LM", (35, 20), 20, 10000, words=10000, optimizer=SGD),
+        Case("BERT-base", (4, 128), 4, 2, words=30522, optimizer=ADAM),
+    )
+}
+
+
+def main(argv: list[str] | None = None) -> list[dict]:
+    args = parse_args(argv)
+    if args.contender:
+        contender, case, dtype = args.contender
+        build = torch_step if contender in (TORCH, CHANNELS_LAST, COMPILED) else gluon_step
+        serve(*build(contender, CASES[case], dtype))
+        return []
+    cases = [case for name, case in CASES.items() if re.search(args.only, name)]
+    if args.dtype != "float32":
+        cases = [case for case in cases if not case.optimizer]
+    if not cases:
+        raise SystemExit(f"--only {args.only} fits none of: {', '.join(CASES)}")
+    os.environ["OMP_NUM_THREADS"] = str(args.threads)
+    skipped = missing(args.dtype)
+    for contender, reason in skipped.items():
+        print(f"{contender} is skipped: {reason}")
+    from core.files.atomic import write_bytes
+    from scripts.benchmarks.bars import svg
+    from scripts.benchmarks.table import report
+
+    rows = [row for case in cases for row in compare(case, args.dtype, args.rounds, skipped)]
+    name = "networks" if args.dtype == "float32" else f"networks_{args.dtype}"
+    report(name, f"networks, {args.dtype}, {args.threads} threads, medians", rows, args.log_dir)
+    bars = [
+        (f"{row['pass']} {row['network']}", row["contender"], row["over yardstick"], row["bar"] or None) for row in rows
+    ]
+    write_bytes(args.log_dir / "benchmarks" / f"{name}.svg", svg("time over the yardstick's", bars).encode())
+    return rows
+
+
+def missing(dtype: str) -> dict[str, str]:
+    """Which contenders cannot take part in any case, and why."""
+    reasons = {}
+    compiler = os.environ.get("CXX", "g++")  # as torch.compile chooses it
+    if not shutil.which(compiler):
+        reasons[COMPILED] = f"it needs a C++ compiler, and there is no {compiler} (CXX names another)"
+    if dtype != "float32":
+        reasons[ORIGINAL] = f"its layers have no {dtype} on a CPU"
+    elif not os.environ.get("MXTEST_MXNET_PYTHON"):
+        reasons[ORIGINAL] = "MXTEST_MXNET_PYTHON names no interpreter"
+    return reasons
+
+
+def compare(case: Case, dtype: str, rounds: int, skipped: dict[str, str]) -> list[dict]:
+    """Rows of the table for one case."""
+    names = [OURS, HYBRIDIZED, TORCH, CHANNELS_LAST, COMPILED, ORIGINAL]
+    if case.words:
+        names.remove(CHANNELS_LAST)
+    if case.network == "BERT-base":
+        names.remove(ORIGINAL)  # its toolkit has the network, its own layers do not
+    if dtype != "float32":
+        names.append(FLOAT32)
+    contenders = {}
+    for name in names:
+        if name not in skipped:
+            python = os.environ["MXTEST_MXNET_PYTHON"] if name == ORIGINAL else sys.executable
+            contenders[name] = Contender(python, __file__, [name, str(case), "float32" if name == FLOAT32 else dtype])
+    slowest = 0.0
+    for name, contender in contenders.items():
+        contender.steps(2)  # compiles, plans, takes memory
+        warm = contender.steps(1)
+        slowest = max(slowest, *warm["seconds"])
+        print(f"{case}: {name} is ready", file=sys.stderr)
+    turns = take_turns(contenders, rounds, min(max(round(TURN / slowest), 1), 10))
+
+    sizes = {name: answers[0]["parameters"] for name, answers in turns.items()}
+    if len(set(sizes.values())) > 1:
+        raise SystemExit(f"{case}: the contenders are not the same network, they have parameters: {sizes}")
+    median = {name: statistics.median(s for a in answers for s in a["seconds"]) for name, answers in turns.items()}
+    yardstick = median[FLOAT32] if FLOAT32 in median else min(median[n] for n in median if n not in (OURS, HYBRIDIZED))
+    bar = case.bar if dtype == "float32" else case.bfloat16_bar
+    return [
+        {
+            "network": f"{case.network}, batch {case.batch}",
+            "pass": case.work,
+            "contender": name,
+            "ms": 1000 * median[name],
+            "over yardstick": median[name] / yardstick,
+            "bar": (bar or "") if name == HYBRIDIZED else "",
+            "peak MB": round(answers[-1]["peak"] / 1024),
+            "page faults a step": round(statistics.median(answer["faults"] for answer in answers)),
+        }
+        for name, answers in turns.items()
+    ]
+
+
+# ---------------------------------------------------------------- inside a contender
+
+
+def gluon_step(contender: str, case: Case, dtype: str):
+    """The step of this project or of the original, and the number of parameters."""
+    if contender == ORIGINAL:
+        import mxnet as mx
+        from mxnet import gluon
+    else:
+        import core as mx
+        import gluon
+    from scripts.benchmarks.networks_gluon import build
+
+    net = build(case.network, gluon, case.words)
+    net.initialize(mx.init.Xavier())
+    inputs, labels = case.arrays()
+    inputs, labels = [mx.nd.array(x, dtype=x.dtype) for x in inputs], mx.nd.array(labels)
+    net(*inputs)  # finds out the shapes
+    if dtype != "float32":
+        net.cast(dtype)
+        inputs = [x if case.words else x.astype(dtype) for x in inputs]
+    if contender != OURS:
+        net.hybridize(static_alloc=True, static_shape=True)
+
+    def infer():
+        net(*inputs)
+        mx.nd.waitall()
+
+    def train():
+        with mx.autograd.record():
+            loss = loss_function(last(net(*inputs)), labels)
+        loss.backward()
+        trainer.step(loss.size)
+        mx.nd.waitall()
+
+    if case.optimizer:
+        loss_function = gluon.loss.SoftmaxCrossEntropyLoss()
+        trainer = gluon.Trainer(net.collect_params(), *case.optimizer)
+    trained = [p for p in net.collect_params().values() if p.grad_req != "null"]
+    return train if case.optimizer else infer, sum(p.data().size for p in trained)
+
+
+def torch_step(contender: str, case: Case, dtype: str):
+    """The same step in PyTorch, as its tutorials write it, and the number of parameters."""
+    import torch
+
+    from scripts.benchmarks.networks_torch import build
+
+    net = build(case.network, case.words).to(getattr(torch, dtype)).train(bool(case.optimizer))
+    inputs, labels = case.arrays()
+    inputs, labels = [torch.from_numpy(x) for x in inputs], torch.from_numpy(labels).long()
+    if not case.words:
+        inputs = [x.to(getattr(torch, dtype)) for x in inputs]
+    if contender == CHANNELS_LAST:
+        net, inputs = net.to(memory_format=torch.channels_last), [inputs[0].to(memory_format=torch.channels_last)]
+    run = torch.compile(net) if contender == COMPILED else net
+
+    @torch.inference_mode()
+    def infer():
+        run(*inputs)
+
+    def train():
+        optimizer.zero_grad()
+        scores = last(run(*inputs))
+        loss_function(scores.flatten(0, -2), labels.flatten()).backward()
+        optimizer.step()
+
+    if case.optimizer:
+        loss_function = torch.nn.CrossEntropyLoss()
+        name, options = case.optimizer
+        options = {{"learning_rate": "lr"}.get(key, key): value for key, value in options.items()}
+        optimizer = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[name](net.parameters(), **options)
+    return train if case.optimizer else infer, sum(p.numel() for p in net.parameters())
+
+
+def last(outputs):
+    """The scores: a network's only output, or the last of several."""
+    return outputs[-1] if isinstance(outputs, (tuple, list)) else outputs
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="REGEX", help="cases such as 'inference ResNet-50 v1 batch 1'")
+    parser.add_argument("--threads", type=int, default=2, help="threads of each contender (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=20, help="turns of each contender (default: %(default)s)")
+    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
+    logs = Path(__file__).resolve().parents[2] / "logs"
+    parser.add_argument("--log-dir", type=Path, default=logs, help="folder of the table, JSON and chart")
+    parser.add_argument("--contender", nargs=3, metavar=("KIND", "CASE", "DTYPE"), help=argparse.SUPPRESS)
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""The networks of the benchmarks as PyTorch's tutorials and torchvision write them, with Gluon's parameters."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+
+def build(name: str, words: int) -> nn.Module:
+    """The network of that name; `words`: the size of the vocabulary, where it reads words."""
+    return {
+        "ResNet-50 v1": resnet50,
+        "MobileNet 1.0": mobilenet,
+        "LeNet": lenet,
+        "CIFAR ResNet-20": lambda: cifar_resnet(blocks=3),
+        "textCNN": lambda: TextCNN(words),
+        "LSTM LM": lambda: LanguageModel(words),
+        "BERT-base": lambda: BERT(words),
+    }[name]()
+
+
+def lenet() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2, 2),
+        nn.Conv2d(20, 50, 5), nn.ReLU(), nn.MaxPool2d(2, 2),
+        nn.Flatten(), nn.Linear(800, 500), nn.ReLU(), nn.Linear(500, 10),
+    )  # fmt: skip
+
+
+class Residual(nn.Module):
+    """relu(body(x) + shortcut(x)); `project` puts a convolution with normalization on the shortcut."""
+
+    def __init__(self, body: list, project: bool, inputs: int, outputs: int, stride: int):
+        super().__init__()
+        self.body = nn.Sequential(*body)
+        self.shortcut = nn.Sequential(*(normalized(inputs, outputs, 1, stride) if project else ()))
+
+    def forward(self, x):
+        return torch.relu(self.body(x) + self.shortcut(x))
+
+
+def normalized(inputs: int, outputs: int, kernel: int, stride: int = 1, **options) -> list:
+    """A convolution that keeps the size but for its stride, and its batch normalization."""
+    options = {"padding": kernel // 2, "bias": False, **options}
+    return [nn.Conv2d(inputs, outputs, kernel, stride, **options), nn.BatchNorm2d(outputs)]
+
+
+def cifar_resnet(blocks: int) -> nn.Module:
+    layers, inputs = [*normalized(3, 16, 3), nn.ReLU()], 16
+    for channels in (16, 32, 64):
+        for _ in range(blocks):
+            stride = 1 if channels == inputs else 2
+            body = [*normalized(inputs, channels, 3, stride), nn.ReLU(), *normalized(channels, channels, 3)]
+            layers.append(Residual(body, stride > 1, inputs, channels, stride))
+            inputs = channels
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
+
+
+def resnet50() -> nn.Module:
+    """Version 1 as Gluon has it: the stride in the first convolution of a block, biases in those of 1 x 1."""
+    layers, inputs = [*normalized(3, 64, 7, 2), nn.ReLU(), nn.MaxPool2d(3, 2, 1)], 64
+    for group, (blocks, outputs) in enumerate(zip((3, 4, 6, 3), (256, 512, 1024, 2048))):
+        for index in range(blocks):
+            stride, inner = 2 if group and not index else 1, outputs // 4
+            body = [
+                *normalized(inputs, inner, 1, stride, bias=True), nn.ReLU(),
+                *normalized(inner, inner, 3), nn.ReLU(), *normalized(inner, outputs, 1, bias=True),
+            ]  # fmt: skip
+            layers.append(Residual(body, not index, inputs, outputs, stride))
+            inputs = outputs
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
+
+
+def mobilenet() -> nn.Module:
+    layers, inputs = [*normalized(3, 32, 3, 2), nn.ReLU()], 32
+    outputs = [64, 128, 128, 256, 256, *[512] * 6, 1024, 1024]
+    strides = [1, 2, 1, 2, 1, 2, *[1] * 5, 2, 1]
+    for channels, stride in zip(outputs, strides):
+        layers += [*normalized(inputs, inputs, 3, stride, groups=inputs), nn.ReLU()]
+        layers += [*normalized(inputs, channels, 1), nn.ReLU()]
+        inputs = channels
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(1024, 1000))
+
+
+class TextCNN(nn.Module):
+    def __init__(self, words: int):
+        super().__init__()
+        self.embedding = nn.Embedding(words, 300)
+        self.windows = nn.ModuleList(nn.Conv1d(300, 100, width) for width in (3, 4, 5))
+        self.output = nn.Sequential(nn.Dropout(0.5), nn.Linear(300, 2))
+
+    def forward(self, x):
+        x = self.embedding(x).transpose(1, 2)
+        return self.output(torch.cat([torch.relu(window(x)).amax(dim=2) for window in self.windows], dim=1))
+
+
+class LanguageModel(nn.Module):
+    def __init__(self, words: int):
+        super().__init__()
+        self.embedding = nn.Sequential(nn.Embedding(words, 650), nn.Dropout(0.5))
+        self.lstm = nn.LSTM(650, 650, 2, dropout=0.5)
+        self.output = nn.Sequential(nn.Dropout(0.5), nn.Linear(650, words))
+
+    def forward(self, x):
+        return self.output(self.lstm(self.embedding(x))[0])
+
+
+class BERT(nn.Module):
+    """Sequence (N, length, 768), pooled (N, 768) and scores (N, 2)."""
+
+    def __init__(self, words: int):
+        super().__init__()
+        self.words, self.types = nn.Embedding(words, 768), nn.Embedding(2, 768)
+        self.positions = nn.Parameter(torch.randn(512, 768) * 0.02)
+        self.normalize = nn.Sequential(nn.Dropout(0.1), nn.LayerNorm(768, eps=1e-12))
+        layer = nn.TransformerEncoderLayer(768, 12, 3072, 0.1, "gelu", 1e-12, batch_first=True)
+        layer.dropout.p = 0.0  # BERT has none inside its position-wise network
+        self.encoder = nn.TransformerEncoder(layer, 12)
+        self.pooler = nn.Sequential(nn.Linear(768, 768), nn.Tanh())
+        self.classifier = nn.Linear(768, 2)
+
+    def forward(self, words, types):
+        x = self.words(words) + self.types(types) + self.positions[: words.shape[1]]
+        sequence = self.encoder(self.normalize(x))
+        pooled = self.pooler(sequence[:, 0])
+        return sequence, pooled, self.classifier(pooled)

@@ -1,0 +1,77 @@
+"""The benchmark of whole networks: its two cheapest cases, and the same networks on both sides."""
+
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as tree
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts" / "benchmarks" / "networks.py"
+
+
+def run(*arguments, timeout=120, **environment):
+    environment = {k: v for k, v in os.environ.items() if k != "MXTEST_MXNET_PYTHON"} | environment
+    return subprocess.run(
+        [sys.executable, SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, env=environment
+    )
+
+
+def test_two_cases_are_timed_and_drawn(tmp_path):
+    result = run(
+        "--only", "LeNet|textCNN", "--rounds", 1, "--threads", 1, "--log-dir", tmp_path, CXX="/no/compiler"
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert "torch.compile is skipped: it needs a C++ compiler, and there is no /no/compiler" in result.stdout
+    assert "MXNet 1.9.1 is skipped: MXTEST_MXNET_PYTHON names no interpreter" in result.stdout
+    rows = json.loads((tmp_path / "benchmarks" / "networks.json").read_text())["rows"]
+    assert [(row["network"], row["contender"]) for row in rows] == [
+        ("LeNet, batch 64", "ours"),
+        ("LeNet, batch 64", "ours, hybridized"),
+        ("LeNet, batch 64", "PyTorch"),
+        ("LeNet, batch 64", "PyTorch, channels-last"),
+        ("textCNN, batch 50", "ours"),
+        ("textCNN, batch 50", "ours, hybridized"),
+        ("textCNN, batch 50", "PyTorch"),
+    ]
+    for network in ("LeNet, batch 64", "textCNN, batch 50"):
+        yardsticks = [row for row in rows if row["network"] == network and row["contender"].startswith("PyTorch")]
+        assert min(row["over yardstick"] for row in yardsticks) == 1.0
+        fastest = min(row["ms"] for row in yardsticks)
+        for row in rows:
+            if row["network"] == network:
+                assert row["over yardstick"] == pytest.approx(row["ms"] / fastest)
+                assert row["bar"] == (0.95 if row["contender"] == "ours, hybridized" else "")
+                assert row["peak MB"] > 50
+    picture = tree.parse(tmp_path / "benchmarks" / "networks.svg").getroot()
+    assert len([e for e in picture.iter() if e.tag.endswith("rect")]) == 1 + len(rows)
+
+
+def test_a_pattern_that_fits_no_case_is_refused(tmp_path):
+    result = run("--only", "VGG", "--log-dir", tmp_path)
+    assert result.returncode and "inference ResNet-50 v1 batch 1" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["ResNet-50 v1", "MobileNet 1.0", "CIFAR ResNet-20", "LSTM LM"])
+def test_both_sides_are_the_same_network(name):
+    """The same shapes of parameters, but for the form of an LSTM's gates, which count the same."""
+    from math import prod
+
+    import core as mx
+    import gluon
+    from scripts.benchmarks import networks_gluon, networks_torch
+    from scripts.benchmarks.networks import CASES
+
+    case = next(case for case in CASES.values() if case.network == name)
+    net = networks_gluon.build(name, gluon, case.words)
+    net.initialize()
+    (x,), _ = case.arrays()
+    small = x[:1, :, :64, :64] if x.ndim == 4 else x[:3, :2]
+    net(mx.nd.array(small, dtype=small.dtype))
+    ours = [p.shape for p in net.collect_params().values() if p.grad_req != "null"]
+    theirs = [tuple(p.shape) for p in networks_torch.build(name, case.words).parameters()]
+    assert sorted(map(prod, ours)) == sorted(map(prod, theirs))
