@@ -131,7 +131,7 @@ _install_infix(ndarray, _NP_INFIX)
 
 # method -> function of the np namespace that it is
 _METHODS = (
-    "all any argmax argmin argsort clip cumsum diagonal dot expand_dims flatten max mean min nonzero prod ravel repeat round "
+    "all any argmax argmin argsort cumsum diagonal dot expand_dims flatten max mean min nonzero prod ravel repeat round "
     "squeeze std sum swapaxes take tile trace transpose var split broadcast_to sigmoid"
 ).split()
 
@@ -158,6 +158,16 @@ def _sort(self, axis=-1, kind=None, order=None):
 
 
 ndarray.sort = _sort
+
+
+def _clip(self, min=None, max=None, out=None):
+    """The array limited to [min, max]; None leaves a side open."""
+    from core import numpy
+
+    return numpy.clip(self, min, max, out=out)
+
+
+ndarray.clip = _clip
 
 
 def _transpose(self, *axes):

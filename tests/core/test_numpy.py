@@ -132,3 +132,10 @@ def test_axes_that_repeat_or_are_not_there():
     for call in (lambda: np.diff(x, axis=5), lambda: np.cumsum(x, axis=-1), lambda: np.rot90(x, axes=(1, 1))):
         with pytest.raises(mx.MXNetError):
             call()
+
+
+def test_bounds_of_the_method_clip_are_called_min_and_max():
+    x = np.array([-1.0, 0.5, 2.0])
+    assert x.clip(min=0).asnumpy().tolist() == [0, 0.5, 2]
+    assert x.clip(max=1).asnumpy().tolist() == [-1, 0.5, 1]
+    assert x.clip(0, 1).asnumpy().tolist() == [0, 0.5, 1]
