@@ -17,19 +17,28 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 os.environ.pop("TRITON_INTERPRET", None)
 
 from core.kernels.triton.aot import ARCHITECTURES, SHARED_LIMIT, AotCase, Resources, compile_case, rooms
+from scripts.benchmarks.table import report
 
 
 def main() -> int:
     arguments = parse()
-    failures = 0
+    failures, summaries = 0, []
     for room, cases in rooms().items():
         if arguments.room and room not in arguments.room:
             continue
         for arch in arguments.arch:
-            for case in spread([case for case in cases if case.since <= arch], arguments.at_most):
-                row = inspect(room, case, arch)
-                failures += bool(row["wrong"])
-                print(json.dumps(row) if arguments.json else table_row(row), flush=True)
+            there = [case for case in cases if case.since <= arch]
+            rows = []
+            for case in spread(there, arguments.at_most):
+                rows.append(inspect(room, case, arch))
+                print(json.dumps(rows[-1]) if arguments.json else table_row(rows[-1]), flush=True)
+            failures += sum(bool(row["wrong"]) for row in rows)
+            if rows:
+                summaries.append(summary(room, arch, rows, len(there)))
+    if arguments.log:
+        report(
+            "kernel_resources", "what compiled kernels take: most registers and bytes of any configuration", summaries
+        )
     return int(failures > 0)
 
 
@@ -40,6 +49,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--at-most", type=int, help="cases of a room for each architecture, evenly spread (default: all)"
     )
+    parser.add_argument("--log", action="store_true", help="keep a row a room and architecture in logs/benchmarks/")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     return parser.parse_args()
 
@@ -68,6 +78,19 @@ def judge(case: AotCase, taken: Resources, arch: int) -> list[str]:
     if case.tensor_core and not taken.tensor_core:
         wrong.append("uses no tensor cores")
     return wrong
+
+
+def summary(room: str, arch: int, rows: list[dict], cases: int) -> dict:
+    """The extremes of a room on one architecture, and how many of its cases were compiled at all."""
+    return {
+        "room": room,
+        "architecture": f"sm_{arch}",
+        "compiled": len(rows),
+        "of": cases,
+        **{name: max(row.get(name) or 0 for row in rows) for name in ("registers", "spills", "shared")},
+        "shared limit": SHARED_LIMIT[arch],
+        "wrong": "; ".join(f"{row['case']}: {', '.join(row['wrong'])}" for row in rows if row["wrong"]) or "none",
+    }
 
 
 def table_row(row: dict) -> str:
