@@ -180,7 +180,7 @@ def dry_run(chosen: list, args: argparse.Namespace) -> int:
         f"kernels in Triton's interpreter at tiny shapes, {args.dtype}: error relative to float64, nothing is timed; "
         "these shapes say nothing of speed"
     )
-    show(("kernels_dry_run", title, list(families.values())), args)
+    show((f"kernels_dry_run_{args.dtype}", title, list(families.values())), args)
     return int(any(row["wrong"] for row in families.values()))
 
 
