@@ -307,6 +307,28 @@ def np_qr(a):
     return K.qr(a)
 
 
+@gradient(np_qr)
+def _(head, head1, a, out, out1):
+    """Walter and Lehmann, 2010; the columns of a wide matrix beyond the square are Q times theirs of R."""
+    rows, columns = a.shape[-2:]
+    if rows >= columns:
+        return [_tall_qr_grad(head, head1, out, out1)]
+    axis = a.ndim - 1
+
+    def parts(x):
+        return F.slice_axis(x, axis=axis, begin=0, end=rows), F.slice_axis(x, axis=axis, begin=rows, end=columns)
+
+    (first, rest), beyond = parts(head1), parts(a)[1]
+    square = _tall_qr_grad(head + F._matmul(beyond, rest, transpose_b=True), first, out, parts(out1)[0])
+    return [F.Concat(square, F._matmul(out, rest), dim=axis)]
+
+
+def _tall_qr_grad(dq, dr, q, r):
+    inner = F._matmul(r, dr, transpose_b=True) - F._matmul(dq, q, transpose_a=True)
+    symmetric = F._triangle(inner) + transposed(F._triangle(inner, offset=-1))
+    return F._triangular_solve(r, dq + F._matmul(q, symmetric), lower=False, transpose=True, rightside=True)
+
+
 @operator("_npi_svd", outputs=3)
 def np_svd(a):
     """U, singular values and V with a = U diag(s) V."""
