@@ -2,7 +2,7 @@
 
 from core import kernels
 from core.ops.attributes import Bool, Float, Int, OptFloat
-from core.ops.registry import F, composite, gradient, operator
+from core.ops.registry import F, composite, gradient, once, operator
 
 K = kernels.attention
 
@@ -63,6 +63,9 @@ def _attention_grad(
     """Gradients of the fused attention in query, key and value."""
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     return K.attention_grad(head, query, key_, value, out, lse, scale, causal, length, dropout, key)
+
+
+once(_attention_grad, "_attention")
 
 
 def _heads(x, heads, parts):

@@ -6,7 +6,7 @@ import warnings
 from core import kernels
 from core.kernels.rnn_parameters import GATES
 from core.ops.attributes import Bool, Choice, Float, Int, OptFloat, OptInt
-from core.ops.registry import F, composite, gradient, infer, operator
+from core.ops.registry import F, composite, gradient, infer, once, operator
 
 MODES = tuple(GATES)
 
@@ -43,6 +43,9 @@ def _rnn_grad(
         bidirectional, p, key, True,
     )  # fmt: skip
     return tuple(g for g in grads if g is not None)
+
+
+once(_rnn_grad, "RNN")
 
 
 def _shown(attrs):

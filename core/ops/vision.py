@@ -6,7 +6,7 @@ from core import kernels
 from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.ops.attributes import Bool, Choice, Float, Int, OptBool, OptFloat, Shape
-from core.ops.registry import F, composite, gradient, operator
+from core.ops.registry import F, composite, gradient, once, operator
 
 K = kernels.vision
 
@@ -148,6 +148,9 @@ def _(head, data, grid):
 def _bilinear_sampler_grad(head, data, grid):
     """Gradients of the bilinear sampler with respect to data and grid."""
     return K.bilinear_sample_grad(head, data, grid)
+
+
+once(_bilinear_sampler_grad, "BilinearSampler")
 
 
 @composite("GridGenerator")
