@@ -10,6 +10,7 @@ import torch
 
 import core.mxnet  # noqa: F401  (every family of operators is in the table)
 from core import autograd, random
+from core.base import MXNetError
 from core.context import cpu
 from core.ndarray import NDArray
 from core.ops.registry import TABLE
@@ -35,6 +36,7 @@ EXEMPT = {
     **{n: _QUANTIZED for n in NAMES if "quantize" in n},
     "_sample_multinomial": _RANDOM,
     "_copyto": "the identity, between devices",
+    **dict.fromkeys(("_max_pool_gather", "_roi_pooling_gather"), "differentiated in third derivatives alone"),
     "_dropout_again": "the mask of a draw that was made before; differentiated within Dropout",
 }  # fmt: skip
 WITHIN = {  # parts of gradients: differentiated in the second derivatives of these
@@ -43,27 +45,27 @@ WITHIN = {  # parts of gradients: differentiated in the second derivatives of th
     "_group_norm_grad": "_group_norm",
     "_layer_norm_grad": "LayerNorm",
     "_log_softmax_grad": "_log_softmax",
-    "_max_pool_gather": "_max_pool",
     "_max_pool_grad": "_max_pool",
     "_rnn": "RNN",
     "_roi_align_grad": "_contrib_ROIAlign",
-    "_roi_pooling_gather": "ROIPooling",
     "_roi_pooling_grad": "ROIPooling",
     "_rotated_roi_align_grad": "_contrib_RROIAlign",
 }
-_KERNEL = "the gradient is a kernel that has no gradient of its own"
+_KERNEL = "the gradient is a kernel that has no gradient of its own: asking for it is an error"
+EXEMPT |= dict.fromkeys(("_attention_grad", "_bilinear_sampler_grad", "_rnn_grad"), _KERNEL)
 ONCE = {  # differentiable once
     "RNN": _KERNEL,
     "BilinearSampler": _KERNEL,
     "SpatialTransformer": _KERNEL,
     "_attention": _KERNEL,
     "_dropout_attention": _KERNEL,
-    "digamma": "its second derivative is no function of the formula language",
+    "digamma": "its second derivative is no function of the formula language, and comes out as zero",
 }
 WIDE = {  # not of float16 and bfloat16, or not of float16
     **dict.fromkeys(
         ("_linalg_det", "_linalg_gelqf", "_linalg_inverse", "_linalg_potrf", "_linalg_potri", "_linalg_slogdet", "_linalg_syevd",
-         "_linalg_trsm", "_npi_solve", "_npi_svd", "_triangular_solve"), (torch.float16, torch.bfloat16)),
+         "_linalg_trsm", "_npi_qr",
+        "_npi_solve", "_npi_svd", "_triangular_solve"), (torch.float16, torch.bfloat16)),
     **dict.fromkeys(("_npi_matmul", "sort"), (torch.float16,)),
 }  # fmt: skip
 SWEPT = [n for n in NAMES if samples(TABLE[n]) and n not in EXEMPT]
@@ -90,9 +92,33 @@ def test_second_derivatives_are_the_central_differences(name):
     op = TABLE[name]
     for sample in samples(op):
         point = Point(op, sample)
-        found = point.second()
+        found, of_heads = point.second()
         for k, direction, g in zip(point.moved, point.directions, found, strict=True):
             close(inner(g, direction), point.slope(point.first, k, direction), point.describe(k))
+        if of_heads:  # in which gradients are linear
+            generator = np.random.default_rng(6)
+            point.heads = [generator.standard_normal(h.shape) for h in point.heads]
+            along = sum(inner(g, point.heads[i]) for i, g in of_heads.items())
+            close(along, point.first(point.tensors()), f"{name} {sample.attrs}: gradient of the heads")
+
+
+@pytest.mark.parametrize("name", [n for n, reason in ONCE.items() if reason is _KERNEL])
+def test_second_derivatives_that_are_missing_are_errors(name):
+    op = TABLE[name]
+    with pytest.raises(MXNetError, match="no second derivative"):
+        Point(op, samples(op)[0]).second()
+
+
+@pytest.mark.parametrize("part", WITHIN)
+def test_parts_of_gradients_are_differentiated_within_others(part):
+    op = TABLE[WITHIN[part]]
+    entries = [g._entry for sample in samples(op) for g, _ in Point(op, sample).firsts()[2]]
+    reached, waiting = set(), [e[0] for e in entries if isinstance(e, tuple)]
+    while waiting:
+        node = waiting.pop()
+        reached.add(node.op.name)
+        waiting += [p[0] for p in node.parents if isinstance(p, tuple)]
+    assert part in reached
 
 
 def strided(tensor):
@@ -168,22 +194,19 @@ class Point:
         return sum(inner(r._data, h) for r, h in zip(results, self.heads, strict=True) if r._data.is_floating_point())
 
     def recorded(self, tensors):
-        """(moved arrays, outputs on the tape, their heads)."""
+        """(moved arrays, outputs on the tape, their heads, and the numbers of these)."""
         arrays = wrap(tensors)
         moved = [arrays[k] for k in self.moved]
         for x in moved:
             x.attach_grad()
         with autograd.record(train_mode=self.sample.training):
             results = self.outputs(arrays)
-        pairs = [
-            (r, wrap([torch.tensor(h).to(r._data.dtype)])[0])
-            for r, h in zip(results, self.heads, strict=True)
-            if r._entry is not None
-        ]
-        return moved, [r for r, _ in pairs], [h for _, h in pairs]
+        taped = [i for i, r in enumerate(results) if r._entry is not None]
+        heads = wrap([torch.tensor(self.heads[i]).to(results[i]._data.dtype) for i in taped])
+        return moved, [results[i] for i in taped], heads, taped
 
     def gradients(self, tensors):
-        moved, results, heads = self.recorded(tensors)
+        moved, results, heads, _ = self.recorded(tensors)
         if not results:
             return [torch.zeros_like(x._data) for x in moved]
         return [g._data for g in autograd.grad(results, moved, heads, train_mode=self.sample.training)]
@@ -192,19 +215,30 @@ class Point:
         """The gradients weighted by the directions: what the second derivative is the derivative of."""
         return sum(inner(g, d) for g, d in zip(self.gradients(tensors), self.directions, strict=True))
 
-    def second(self):
-        moved, results, heads = self.recorded(self.tensors())
-        nothing = [torch.zeros_like(x._data) for x in moved]
+    def firsts(self):
+        """(moved arrays, heads by number, (gradient on the tape, direction) of each)."""
+        moved, results, heads, taped = self.recorded(self.tensors())
         if not results:
-            return nothing
+            return moved, {}, []
+        for h in heads:
+            h.attach_grad()
         how = {"train_mode": self.sample.training}
-        with autograd.record(train_mode=self.sample.training):
-            firsts = autograd.grad(results, moved, heads, create_graph=True, **how)
-        live = [(g, d) for g, d in zip(firsts, self.directions, strict=True) if g._entry is not None]
+        with autograd.record(**how):
+            found = autograd.grad(results, moved, heads, create_graph=True, **how)
+            # One array may be the gradient of two operands, and as a head it would count once: hence the products.
+            live = [(g * 1.0, d) for g, d in zip(found, self.directions, strict=True) if g._entry is not None]
+        return moved, dict(zip(taped, heads, strict=True)), live
+
+    def second(self):
+        """(gradients of the moved arrays, those of the heads by number) of what `first` computes."""
+        moved, heads, live = self.firsts()
         if not live:
-            return nothing
+            return [torch.zeros_like(x._data) for x in moved], {}
         weights = wrap([torch.tensor(d) for _, d in live])
-        return [g._data for g in autograd.grad([g for g, _ in live], moved, weights, **how)]
+        variables = [*moved, *heads.values()]
+        found = autograd.grad([g for g, _ in live], variables, weights, train_mode=self.sample.training)
+        found = [g._data for g in found]
+        return found[: len(moved)], dict(zip(heads, found[len(moved) :], strict=True))
 
     def slope(self, function, k, direction) -> float:
         """The difference quotient of `function` along a direction of operand k."""
