@@ -37,7 +37,7 @@ class TextClassifier:
 
     def __init__(self, bert, vocab, *, labels: list[str], max_len: int, shapes: dict, dropout: float = 0.0):
         self.labels, self.vocab = labels, vocab
-        self.description = {"labels": labels, "max_len": max_len, "shapes": shapes}
+        self.description = {"labels": labels, "max_len": max_len, "shapes": shapes, "dropout": dropout}
         self.net = nlp.model.BERTClassifier(bert, num_classes=len(labels) or 1, dropout=dropout)
         tokenizer = nlp.data.BERTTokenizer(vocab)
         self._transforms = [
