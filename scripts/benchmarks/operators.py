@@ -2,7 +2,7 @@
 
 Small operands hold 1 KB, where what is timed is the cost of dispatching an operator; large ones 10 MB, where it is the
 kernel. The two libraries take turns, call by call or in short bursts, so that both see the same machine; the figure is
-the median of the ratios of neighbouring turns. Below each table stand the geometric mean and the worst.
+the median of the ratios of neighbouring turns. Each operator is printed; the log holds the geometric means and the worst.
 """
 
 from __future__ import annotations
@@ -149,12 +149,13 @@ def main() -> None:
                     "of": worst,
                 }
             )
-    if not args.only:
-        report("operators_each", f"each operator over PyTorch, {args.threads} threads", rows)
-        report("operators", f"eager operators over PyTorch, {args.threads} threads", summary)
-    else:
-        for row in rows + summary:
+    for row in rows:
+        print("  ".join(f"{v:.3f}" if isinstance(v, float) else f"{v}" for v in row.values()))
+    if args.only:
+        for row in summary:
             print("  ".join(f"{v:.3f}" if isinstance(v, float) else f"{v}" for v in row.values()))
+    else:
+        report("operators", f"eager operators over PyTorch, {args.threads} threads", summary)
 
 
 def measure(size: str, backward: bool, args: argparse.Namespace) -> list[dict]:
