@@ -53,6 +53,7 @@ bench: $(STAMP)
 	$(BIN)/python scripts/benchmarks/import_time.py
 	$(BIN)/python scripts/benchmarks/train_step.py
 	$(BIN)/python scripts/benchmarks/operators.py
+	$(BIN)/python scripts/benchmarks/networks.py
 
 reference: $(STAMP)
 	$(BIN)/python $(REFERENCE)/check.py all -j 2
