@@ -18,7 +18,7 @@ def get_model(name, pretrained=False, root=None, ctx=None, **kwargs):
     """A network by its name, in any case of letters; ValueError, with the name most like it, for others.
 
     pretrained: True for the published weights, which are kept under `root`; 8 or more digits of their SHA-1 for a version of
-    them; or a file, a folder or a URL of weights, MXNet's or a state_dict of torchvision or timm. ctx: the device or devices that
+    them; or a file, a folder or a URL of weights, MXNet's or a state_dict of PyTorch. ctx: the device or devices that
     the weights are loaded to. Further keywords go to the network's class.
     """
     builder = MODELS.get(name.lower())

@@ -1,4 +1,4 @@
-"""Weights of torchvision's and timm's networks, in `.safetensors` or `.pth` files, for the networks here.
+"""Weights of the networks of PyTorch's vision library and of timm, in `.safetensors` or `.pth` files, for the networks here.
 
 state_dict.json says which layer there is which here, for each class of networks. In it `{n}` stands for any number, `{a*n+b}` for
 one from which `n` follows, `{a*n+b:c}` for that with n below c; a negative number counts from the end. A value is a name there,
@@ -33,10 +33,10 @@ def is_state_dict(path):
 
 
 def load_state_dict(net, source, ctx=None):
-    """Gives a network the weights of the same network of torchvision or timm.
+    """Gives a network the weights of the same network of PyTorch's vision library or timm.
 
     source: a file, which is read without executing any of it, or a dictionary of NumPy arrays. Parameters are converted to
-    float32. Statistics that MXNet does not keep and torchvision's auxiliary classifiers are left out. MXNetError for networks
+    float32. Statistics that MXNet does not keep and auxiliary classifiers are left out. MXNetError for networks
     that have no map of names, for parameters that are missing, have another shape, or have no place.
     """
     where = "the dictionary" if isinstance(source, dict) else os.fspath(source)
