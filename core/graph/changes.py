@@ -5,10 +5,12 @@ from __future__ import annotations
 
 class Changes:
     """`count` grows whenever some parameter gets another array, dtype, place or request for gradients, `values` whenever
-    an optimizer writes new values, which kernels of a GPU do without the tensor's noticing it."""
+    an optimizer writes new values, which kernels of a GPU do without the tensor's noticing it, `rules` whenever operators
+    begin to act otherwise, as under mixed precision."""
 
     count = 0
     values = 0
+    rules = 0
 
 
 def arrays_changed() -> None:
@@ -19,3 +21,8 @@ def arrays_changed() -> None:
 def values_changed() -> None:
     """Tells compiled blocks that an optimizer has written to parameters."""
     Changes.values += 1
+
+
+def rules_changed() -> None:
+    """Tells compiled blocks that what they traced is computed in another way now."""
+    Changes.rules += 1

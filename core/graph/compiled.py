@@ -40,7 +40,7 @@ class Compiled:
     def __call__(self, *args, variant=None):
         """The function's results; `variant` is whatever else they depend on."""
         leaves: list[NDArray] = []
-        key = (*_signature(args, leaves, state.recording), state.recording, state.training, kernels.wing(), variant)
+        key = (*_signature(args, leaves, state.recording), *_circumstances(), variant)
         if self._seen != Changes.count:
             self._look_again()
         plan = self._plans.get(key)
@@ -53,7 +53,7 @@ class Compiled:
     def plan(self, *args, variant=None):
         """The plan of a call with these arguments, made if there is none yet."""
         leaves: list[NDArray] = []
-        key = (*_signature(args, leaves, state.recording), state.recording, state.training, kernels.wing(), variant)
+        key = (*_signature(args, leaves, state.recording), *_circumstances(), variant)
         self._look_again()
         return self._plans.get(key) or self._plan(key, args)
 
@@ -245,6 +245,11 @@ def run_node(node: Node, values: dict[Value, NDArray]) -> None:
         found = imperative.create(node.op, attrs, node.ctx, node.outputs[0].kind)
     found = found if isinstance(found, (list, tuple)) else [found]
     values.update(zip(node.outputs, found))
+
+
+def _circumstances() -> tuple:
+    """What a plan depends on besides its arguments."""
+    return state.recording, state.training, kernels.wing(), Changes.rules
 
 
 def _signature(args: Sequence, leaves: list[NDArray], recording: bool) -> list:

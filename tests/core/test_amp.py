@@ -46,7 +46,12 @@ def train(net, scaled):
     return losses, trainer
 
 exact, _ = train(network(), False)
+before = nn.Dense(4)  # compiled without mixed precision, and compiled again under it
+before.initialize()
+before.hybridize()
+assert before(mx.nd.ones((2, 3))).dtype == np.float32
 amp.init(TARGET)
+assert before(mx.nd.ones((2, 3))).dtype.__name__ == TARGET
 x = mx.nd.ones((2, 3))
 w = mx.nd.ones((4, 3))
 assert str(mx.nd.FullyConnected(x, w, no_bias=True, num_hidden=4).dtype.__name__) == TARGET

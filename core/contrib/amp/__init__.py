@@ -1,6 +1,6 @@
 """Automatic mixed precision: matrix products in float16 or bfloat16, what needs range or precision in float32.
 
-    amp.init("bfloat16")                # before networks are made
+    amp.init("bfloat16")
     amp.init_trainer(trainer)           # float16: gradients are scaled so that they do not vanish
     with autograd.record():
         with amp.scale_loss(loss, trainer) as scaled:
@@ -18,7 +18,7 @@ import json
 from functools import cache
 from importlib.resources import files
 
-from core import dtypes
+from core import dtypes, graph
 from core.base import MXNetError
 from core.contrib.amp.convert import convert_hybrid_block, convert_model, convert_symbol
 from core.contrib.amp.loss_scaler import LossScaler
@@ -49,6 +49,7 @@ def init(target_dtype="float16", target_precision_ops=None, conditional_fp32_ops
     for name, rule in rules.items():
         op = TABLE[name]
         op.cast_inputs, op.simple = _caster(rule), False
+    graph.rules_changed()
     _target = target
 
 
