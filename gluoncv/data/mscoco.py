@@ -108,37 +108,24 @@ class COCODetection(_COCO):
         img, label = image.imread(self._items[idx], 1), np.array(self._labels[idx])
         return (img, label) if self._transform is None else self._transform(img, label)
 
-    def _wanted(self, obj):
-        small = obj["area"] < self._min_object_area
-        return not (small or obj.get("ignore", 0) == 1 or (obj.get("iscrowd", 0) and not self._use_crowd))
+    def _objects(self, entry, coco):
+        """(annotation, [left, top, right, bottom, class]) of the objects that count."""
+        for obj in coco.loadAnns(coco.getAnnIds(imgIds=[entry["id"]], iscrowd=None)):
+            small = obj["area"] < self._min_object_area
+            if small or obj.get("ignore", 0) == 1 or (obj.get("iscrowd", 0) and not self._use_crowd):
+                continue
+            box = self._box(obj, entry)
+            if box is not None:
+                yield obj, [*box, self.json_id_to_contiguous[obj["category_id"]]]
 
     def _add(self, picture, entry, coco):
-        rows = []
-        for obj in coco.loadAnns(coco.getAnnIds(imgIds=[entry["id"]], iscrowd=None)):
-            box = self._box(obj, entry) if self._wanted(obj) else None
-            if box is not None:
-                rows.append([*box, self.json_id_to_contiguous[obj["category_id"]]])
+        rows = [row for _, row in self._objects(entry, coco)]
         if rows or not self._skip_empty:
             self._keep(picture, entry, rows or [[-1] * 5])
 
 
-class COCOInstance(_COCO):
+class COCOInstance(COCODetection):
     """Pictures with boxes and polygons: (picture, boxes (M, 5), a list of lists of polygons)."""
-
-    def __init__(
-        self,
-        root=_ROOT,
-        splits=("instances_val2017",),
-        transform=None,
-        min_object_area=0,
-        skip_empty=True,
-        use_crowd=True,
-    ):
-        self._transform, self._skip_empty = transform, skip_empty
-        self._min_object_area, self._use_crowd = min_object_area, use_crowd
-        super().__init__(root, splits)
-
-    _wanted = COCODetection._wanted
 
     def __getitem__(self, idx):
         img = image.imread(self._items[idx], 1)
@@ -148,14 +135,12 @@ class COCOInstance(_COCO):
 
     def _add(self, picture, entry, coco):
         rows, shapes = [], []
-        for obj in coco.loadAnns(coco.getAnnIds(imgIds=[entry["id"]], iscrowd=None)):
-            box = self._box(obj, entry) if self._wanted(obj) else None
-            if box is None or not isinstance(obj["segmentation"], list):  # groups are bit masks, not polygons
-                continue
-            polygons = [np.asarray(p).reshape(-1, 2).astype("float32") for p in obj["segmentation"] if len(p) >= 6]
-            if polygons:
-                rows.append([*box, self.json_id_to_contiguous[obj["category_id"]]])
-                shapes.append(polygons)
+        for obj, row in self._objects(entry, coco):
+            if isinstance(obj["segmentation"], list):  # groups are bit masks, not polygons
+                polygons = [np.asarray(p).reshape(-1, 2).astype("float32") for p in obj["segmentation"] if len(p) >= 6]
+                if polygons:
+                    rows.append(row)
+                    shapes.append(polygons)
         if rows or not self._skip_empty:
             self._keep(picture, entry, (rows or [[-1] * 5], shapes))
 

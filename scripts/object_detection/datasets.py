@@ -1,4 +1,4 @@
-"""Pictures with boxes for training detectors: rendered ones, PASCAL VOC folders, COCO files.
+"""Pictures with boxes for training detectors: rendered ones, and those of gluoncv.data.
 
 A data set gives (picture, boxes): uint8 (H, W, 3) in RGB, and float32 (M, 6) of left, top, right, bottom in pixels, class,
 and whether the box is difficult.
@@ -6,13 +6,7 @@ and whether the box is difficult.
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ET
-from pathlib import Path
-
 import numpy as np
-
-from core import image
-from gluoncv.data.classes import COCO, VOC
 
 SHAPES = ("disk", "square", "triangle")
 
@@ -55,60 +49,17 @@ def _render(random, size):
     return picture, np.array(boxes, "float32")
 
 
-class VOCFolder:
-    """A folder of PASCAL VOC (VOC2007, VOC2012): the pictures that ImageSets/Main/`split`.txt names."""
+class Plain:
+    """A detection data set of gluoncv.data as this module's data sets are: NumPy pictures, and six numbers a box."""
 
-    classes = VOC
-
-    def __init__(self, root: Path, splits: list[tuple[str, str]]):
-        self._items = []
-        for year, split in splits:
-            folder = Path(root) / f"VOC{year}"
-            names = (folder / "ImageSets" / "Main" / f"{split}.txt").read_text().split()
-            self._items += [
-                (folder / "JPEGImages" / f"{name}.jpg", folder / "Annotations" / f"{name}.xml") for name in names
-            ]
+    def __init__(self, data_set):
+        self._data_set, self.classes = data_set, data_set.classes
 
     def __len__(self):
-        return len(self._items)
+        return len(self._data_set)
 
     def __getitem__(self, index):
-        picture, annotation = self._items[index]
-        rows = []
-        for entry in ET.parse(annotation).getroot().iter("object"):
-            corners = [float(entry.find("bndbox").find(tag).text) - 1 for tag in ("xmin", "ymin", "xmax", "ymax")]
-            difficult = entry.findtext("difficult", "0")
-            rows.append([*corners, self.classes.index(entry.find("name").text.strip().lower()), float(difficult)])
-        return image.imread(str(picture)).asnumpy(), np.array(rows, "float32").reshape(-1, 6)
-
-
-class COCOFile:
-    """The pictures of a COCO annotation file that have boxes of objects that are not crowds, by rising number."""
-
-    classes = COCO
-
-    def __init__(self, annotations: Path, pictures: Path):
-        from pycocotools.coco import COCO as Annotations
-
-        self.coco = Annotations(str(annotations))
-        self._pictures = Path(pictures)
-        numbers = {entry["name"]: entry["id"] for entry in self.coco.loadCats(self.coco.getCatIds())}
-        self.contiguous_id_to_json = {i: numbers[name] for i, name in enumerate(self.classes) if name in numbers}
-        self._labels = {number: i for i, number in self.contiguous_id_to_json.items()}
-        self._items = [number for number in sorted(self.coco.getImgIds()) if len(self._boxes(number))]
-
-    def _boxes(self, number):
-        rows = []
-        for entry in self.coco.loadAnns(self.coco.getAnnIds(imgIds=number, iscrowd=0)):
-            left, top, width, height = entry["bbox"]
-            if width > 1 and height > 1 and entry["category_id"] in self._labels:
-                rows.append([left, top, left + width - 1, top + height - 1, self._labels[entry["category_id"]], 0])
-        return np.array(rows, "float32").reshape(-1, 6)
-
-    def __len__(self):
-        return len(self._items)
-
-    def __getitem__(self, index):
-        number = self._items[index]
-        entry = self.coco.loadImgs(number)[0]
-        return image.imread(str(self._pictures / entry["file_name"])).asnumpy(), self._boxes(number)
+        picture, label = self._data_set[index]
+        boxes = np.zeros((len(label), 6), "float32")
+        boxes[:, : label.shape[1]] = label
+        return picture.asnumpy(), boxes[boxes[:, 4] >= 0]

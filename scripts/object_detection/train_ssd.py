@@ -24,12 +24,13 @@ from core import autograd, image, nd
 from gluon import Trainer
 from gluon.data import DataLoader
 from gluoncv import model_zoo
+from gluoncv.data import COCODetection, VOCDetection
 from gluoncv.loss import SSDMultiBoxLoss
 from gluoncv.model_zoo.ssd.target import SSDTargetGenerator
 from gluoncv.utils.metrics import COCODetectionMetric, VOC07MApMetric, VOCMApMetric
 from scripts.common.environment import checksums
 from scripts.common.run import Run, add_run_arguments
-from scripts.object_detection.datasets import COCOFile, Rendered, VOCFolder
+from scripts.object_detection.datasets import Plain, Rendered
 
 MEAN, DEVIATION = np.array([0.485, 0.456, 0.406], "float32"), np.array([0.229, 0.224, 0.225], "float32")
 
@@ -128,15 +129,17 @@ def datasets(args):
         pictures = Rendered(args.num_samples, args.data_shape)
         return pictures, pictures, VOCMApMetric(class_names=pictures.classes)
     if args.dataset == "voc":
-        test = VOCFolder(root, [("2007", "test")])
-        train = VOCFolder(root, [("2007", "trainval"), ("2012", "trainval")])
-        return train, test, VOC07MApMetric(class_names=test.classes)
-    train, test = (
-        COCOFile(root / "annotations" / f"instances_{split}.json", root / split) for split in args.coco_splits
-    )
+        test, train = (
+            VOCDetection(root, splits) for splits in ([(2007, "test")], [(2007, "trainval"), (2012, "trainval")])
+        )
+        return Plain(train), Plain(test), VOC07MApMetric(class_names=test.classes)
+    train, test = (f"instances_{split}" for split in args.coco_splits)
+    train = COCODetection(root, train, use_crowd=False)
+    # The metric counts on every picture, those without objects too.
+    test = COCODetection(root, test, use_crowd=False, skip_empty=False)
     shape = (args.data_shape, args.data_shape)
     found = args.log_dir / "object_detection" / f"{args.run}.detections"
-    return train, test, COCODetectionMetric(test, found, use_time=False, cleanup=True, data_shape=shape)
+    return Plain(train), Plain(test), COCODetectionMetric(test, found, use_time=False, cleanup=True, data_shape=shape)
 
 
 def data_files(args):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scripts.object_detection import train_ssd
-from scripts.object_detection.datasets import COCOFile, Rendered
+from scripts.object_detection.datasets import Plain, Rendered
 
 SMALL = "--dataset rendered --network mobilenet0.25 --data-shape 48 --num-samples 4 --batch-size 2 --lr-decay-epoch 9".split()
 
@@ -33,12 +33,18 @@ def test_batches_are_resized_mirrored_and_padded():
 
 def test_coco_boxes(data):
     pytest.importorskip("pycocotools")
-    folder = data / "tiny_coco"
-    pictures = COCOFile(folder / "annotations" / "instances_train2017.json", folder / "train2017")
-    picture, boxes = pictures[0]
-    assert picture.shape[2] == 3
-    assert (boxes[:, 2] <= picture.shape[1]).all()
-    assert set(boxes[:, 4]) <= set(pictures.contiguous_id_to_json)
+    args = train_ssd.parse_args(["--dataset", "coco", "--dataset-root", str(data / "tiny_coco"), "--data-shape", "64"])
+    args.coco_splits = ("train2017", "train2017")
+    train, test, metric = train_ssd.datasets(args)
+    assert isinstance(train, Plain) and (len(train), len(test)) == (49, 50) and len(metric._img_ids) == 50
+    for pictures in (train, test):
+        for picture, boxes in (pictures[k] for k in range(len(pictures))):
+            assert (
+                boxes.shape[1] == 6
+                and (boxes[:, 2] < picture.shape[1]).all()
+                and (boxes[:, 3] < picture.shape[0]).all()
+            )
+            assert set(boxes[:, 4]) <= set(metric.dataset.contiguous_id_to_json)
 
 
 def test_a_run_and_its_resumption(tmp_path):
