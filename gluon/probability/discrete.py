@@ -176,8 +176,8 @@ class Categorical(WithLogit):
     def log_prob(self, value):
         """Shape of `value` and of the batch, broadcast together."""
         logs = npx.log_softmax(self.logit, axis=-1) if "logit" in self.__dict__ else self.logit
-        shape = np.broadcast_to(self._checked(value), (logs[..., 0] + 0 * value).shape)
-        return npx.pick(np.broadcast_to(logs, (*shape.shape, self.num_events)), shape)
+        shape = (logs[..., 0] + 0 * value).shape
+        return npx.pick(np.broadcast_to(logs, (*shape, self.num_events)), np.broadcast_to(self._checked(value), shape))
 
     def enumerate_support(self):
         values = np.arange(self.num_events).reshape((-1, *(1,) * len(self.batch_shape)))

@@ -117,9 +117,7 @@ class ValidationHandler(TrainBegin, BatchEnd, EpochEnd):
 
     def _evaluate(self, estimator, count, period):
         if period and count % period == 0:
-            self.eval_fn(
-                val_data=self.val_data, batch_axis=estimator.batch_axis, event_handlers=self.event_handlers
-            )  # fmt: skip
+            self.eval_fn(val_data=self.val_data, batch_axis=estimator.batch_axis, event_handlers=self.event_handlers)
 
 
 class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, BatchEnd):
