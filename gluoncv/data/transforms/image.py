@@ -67,42 +67,52 @@ def random_pca_lighting(src, alphastd, eigval=None, eigvec=None):
 
 
 def random_expand(src, max_ratio=4, fill=0, keep_ratio=True):
-    """The picture at a random place of a larger one of colour `fill`; gives it and (x, y, width, height) of the old one."""
+    """The picture at a random place of a larger one of colour `fill`; gives it and (x, y, new width, new height)."""
     if max_ratio <= 1:
         return src, (0, 0, src.shape[1], src.shape[0])
-    h, w, channels = src.shape
+    h, w = src.shape[:2]
     ratio_x = random.uniform(1, max_ratio)
     ratio_y = ratio_x if keep_ratio else random.uniform(1, max_ratio)
     new_h, new_w = int(h * ratio_y), int(w * ratio_x)
     y, x = random.randint(0, new_h - h), random.randint(0, new_w - w)
-    out = np.empty((new_h, new_w, channels), dtype=np.dtype(src.dtype))
-    out[:] = np.asarray(fill, dtype=out.dtype)
-    out[y : y + h, x : x + w] = src.asnumpy()
-    return nd.array(out, ctx=src.context, dtype=src.dtype), (x, y, w, h)
+    return _placed(src, (new_w, new_h), (x, y), fill), (x, y, new_w, new_h)
 
 
 def random_flip(src, px=0, py=0, copy=False):
     """The picture mirrored left-right with probability `px` and up-down with `py`; gives it and (flipped x, flipped y)."""
-    flip_x, flip_y = np.random.choice([False, True], p=[1 - px, px]), np.random.choice([False, True], p=[1 - py, py])
+    flip_y, flip_x = (bool(np.random.choice([False, True], p=[1 - p, p])) for p in (py, px))
     if flip_y:
         src = nd.flip(src, axis=0)
     if flip_x:
         src = nd.flip(src, axis=1)
-    return (src.copy() if copy else src), (bool(flip_x), bool(flip_y))
+    return (src.copy() if copy else src), (flip_x, flip_y)
 
 
 def resize_contain(src, size, fill=0):
-    """The picture as large as fits into `size` = (width, height), in the middle; gives it and (x, y, width, height) of it."""
-    h, w, channels = src.shape
+    """The picture in the middle of one of `size` = (width, height), smaller where it does not fit.
+
+    Gives it and (x, y, width, height) of the old one.
+    """
+    h, w = src.shape[:2]
     out_w, out_h = size
-    scale = min(out_h / h, out_w / w)
+    scale = min(out_h / h, out_w / w, 1)
     new_w, new_h = int(w * scale), int(h * scale)
-    src = imresize(src, new_w, new_h)
-    y, x = (out_h - new_h) // 2, (out_w - new_w) // 2
-    out = np.empty((out_h, out_w, channels), dtype=np.dtype(src.dtype))
-    out[:] = np.asarray(fill, dtype=out.dtype)
-    out[y : y + new_h, x : x + new_w] = src.asnumpy()
-    return nd.array(out, ctx=src.context, dtype=src.dtype), (x, y, new_w, new_h)
+    if scale < 1:
+        src = image.imresize(src, new_w, new_h)
+    x, y = (out_w - new_w) // 2, (out_h - new_h) // 2
+    return _placed(src, size, (x, y), fill), (x, y, new_w, new_h)
+
+
+def _placed(src, size, place, fill):
+    """A picture of `size` = (width, height) in the colour `fill`, with `src` at `place` = (x, y)."""
+    (width, height), (x, y), (h, w, channels) = size, place, src.shape
+    fill = np.asarray(fill)
+    if fill.size not in (1, channels):
+        raise ValueError(f"fill is one number or {channels}, given {fill.size}")
+    out = np.empty((height, width, channels), dtype=np.dtype(src.dtype))
+    out[:] = fill.astype(out.dtype)
+    out[y : y + h, x : x + w] = src.asnumpy()
+    return nd.array(out, ctx=src.context, dtype=src.dtype)
 
 
 def ten_crop(src, size):

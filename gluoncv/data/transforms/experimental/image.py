@@ -8,7 +8,7 @@ import numpy as np
 
 from core import nd
 
-__all__ = ["random_color_distort"]
+__all__ = ["np_random_color_distort", "random_color_distort"]
 
 # From RGB to the lightness and chroma of NTSC television (YIQ), and back.
 _YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]])
@@ -24,20 +24,53 @@ def random_color_distort(
         return np.random.uniform(0, 1) > 0.5
 
     def contrast(x):
-        return x * random.uniform(contrast_low, contrast_high) if coin() else x
+        return x * np.random.uniform(contrast_low, contrast_high) if coin() else x
 
     x = src.astype("float32")
     if coin():
-        x = x + random.uniform(-brightness_delta, brightness_delta)
+        x = x + np.random.uniform(-brightness_delta, brightness_delta)
     early = np.random.randint(0, 2)
     if early:
         x = contrast(x)
     if coin():  # towards or away from grey
-        amount = random.uniform(saturation_low, saturation_high)
+        amount = np.random.uniform(saturation_low, saturation_high)
         grey = (x * nd.array([[[0.299, 0.587, 0.114]]], ctx=x.context)).sum(axis=2, keepdims=True)
         x = nd.broadcast_add(x * amount, grey * (1 - amount))
     if coin():  # chroma turned by an angle
-        angle = random.uniform(-hue_delta, hue_delta) / 180 * np.pi
+        angle = (
+            random.uniform(-hue_delta, hue_delta) * np.pi
+        )  # published networks were trained with half turns, not degrees
         turn = np.array([[1, 0, 0], [0, np.cos(angle), -np.sin(angle)], [0, np.sin(angle), np.cos(angle)]])
         x = nd.dot(x, nd.array((_RGB @ turn @ _YIQ).T, ctx=x.context))
     return x if early else contrast(x)
+
+
+# Principal components of COCO's colours, in the order blue, green, red
+_EIG_VAL = np.array([0.2141788, 0.01817699, 0.00341571], dtype="float32")
+_EIG_VEC = np.array(
+    [[-0.58752847, -0.69563484, 0.41340352], [-0.5832747, 0.00994535, -0.81221408], [-0.56089297, 0.71832671, 0.41158938]],
+    dtype="float32",
+)  # fmt: skip
+_data_rng = np.random.RandomState()
+
+
+def np_random_color_distort(image, data_rng=None, eig_val=None, eig_vec=None, var=0.4, alphastd=0.1):
+    """Brightness, contrast and saturation of a float32 picture (H, W, 3) of 0 to 1, blue first, changed in place.
+
+    By up to `var`, in a random order, and noise of deviation `alphastd` along the colours' principal components (Zhou et al.,
+    2019). data_rng: a `numpy.random.RandomState`, by default one of its own.
+    """
+    rng = _data_rng if data_rng is None else data_rng
+    eig_val, eig_vec = _EIG_VAL if eig_val is None else eig_val, _EIG_VEC if eig_vec is None else eig_vec
+    grey = image @ np.array([0.114, 0.587, 0.299], dtype="float32")
+    mean = grey.mean()
+
+    def blend(amount, other):
+        image[...] = image * amount + other * (1 - amount)
+
+    steps = [lambda a: blend(a, 0), lambda a: blend(a, mean), lambda a: blend(a, grey[:, :, None])]
+    random.shuffle(steps)
+    for step in steps:
+        step(1.0 + rng.uniform(low=-var, high=var))
+    image += np.dot(eig_vec, eig_val * rng.normal(scale=alphastd, size=(3,)))
+    return image

@@ -11,12 +11,12 @@ from gluoncv.data.transforms.presets.common import MEAN, STD
 __all__ = ["YOLO3DefaultTrainTransform", "YOLO3DefaultValTransform", "load_test", "transform_test"]
 
 
-def transform_test(imgs, short=416, max_size=1024, stride=32, mean=MEAN, std=STD):
+def transform_test(imgs, short=416, max_size=1024, stride=1, mean=MEAN, std=STD):
     """(input, picture) of pictures whose sides become multiples of `stride`, see `common.transform_test`."""
     return common.transform_test(imgs, short, max_size, mean, std, mult_base=stride)
 
 
-def load_test(filenames, short=416, max_size=1024, stride=32, mean=MEAN, std=STD):
+def load_test(filenames, short=416, max_size=1024, stride=1, mean=MEAN, std=STD):
     """`transform_test` of the pictures in files."""
     return transform_test(common.load(filenames), short, max_size, stride, mean, std)
 
