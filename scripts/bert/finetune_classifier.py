@@ -23,6 +23,7 @@ from gluon.loss import L2Loss, SoftmaxCrossEntropyLoss
 from scripts.bert.text_classifier import TextClassifier, named_bert, published_bert
 from scripts.common.environment import checksums
 from scripts.common.packaged import checkpoint_folder
+from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.run import ROOT, Run, add_run_arguments
 
 TASKS = ("MRPC", "QQP", "QNLI", "RTE", "STS-B", "CoLA", "MNLI", "WNLI", "SST", "XNLI", "ChnSentiCorp")
@@ -32,6 +33,7 @@ MODELS = ("bert_12_768_12", "bert_24_1024_16")
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    use_dtype(args.dtype)
     task = nlp.data.get_task(args.task_name)
     files = [*args.data_dir.glob("stsa.binary.*"), args.data_dir / "trees" / "train.txt"] if args.data_dir else []
     run = Run("bert", args, data=checksums(sorted(f for f in files if f.exists())))
@@ -179,6 +181,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--max_len", type=int, default=128, help="word pieces of a text (default: %(default)s)")
     parser.add_argument("--hybridize", action="store_true", help="compile the network")
+    add_dtype_argument(parser)
     parser.add_argument("--samples", type=int, help="use only the first so many of each part")
     parser.add_argument("--gpu", type=int, help="train on this GPU (default: CPU)")
     add_run_arguments(parser, run="", seed=2)

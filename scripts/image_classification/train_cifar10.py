@@ -17,7 +17,6 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
-from core.contrib import amp
 from gluon import Trainer
 from gluon.data import DataLoader
 from gluon.data.vision import CIFAR10, transforms
@@ -25,6 +24,7 @@ from gluon.loss import SoftmaxCrossEntropyLoss
 from gluoncv.model_zoo import get_model
 from scripts.common.classify import test, train_epoch
 from scripts.common.environment import checksums
+from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.run import Run, add_run_arguments
 
 CLASSES = 10
@@ -45,8 +45,7 @@ PUBLISHED = {  # GluonCV's model zoo, original pixels, 200 epochs and more
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     context = mx.gpu(0) if args.num_gpus else mx.cpu()
-    if args.dtype != "float32":
-        amp.init(target_dtype=args.dtype)
+    use_dtype(args.dtype)
     run = Run("image_classification", args, data=checksums(sorted(p for p in args.data_dir.iterdir() if p.is_file())))
     train_set, test_set = CIFAR10(str(args.data_dir), train=True), CIFAR10(str(args.data_dir), train=False)
     if args.samples:
@@ -137,12 +136,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--mixup-alpha", type=float, default=1.0, help="parameter of the blend's Beta distribution")
     parser.add_argument("--mixup-off-epoch", type=int, default=0, help="last epochs without blends")
     parser.add_argument("--mode", choices=("imperative", "hybrid"), default="imperative", help="hybrid: compile")
-    parser.add_argument(
-        "--dtype",
-        choices=("float32", "bfloat16"),
-        default="float32",
-        help="bfloat16: automatic mixed precision, the weights stay float32",
-    )
+    add_dtype_argument(parser)
     parser.add_argument("--num-gpus", type=int, choices=(0, 1), default=0, help="train on the first GPU")
     parser.add_argument("-j", "--num-data-workers", type=int, default=0, help="loading processes (default: 0)")
     parser.add_argument("--samples", type=int, help="use only the first so many pictures of each part")
