@@ -18,23 +18,24 @@ class Executor:
     """A symbol over arrays, made by `Symbol.bind` and `Symbol.simple_bind`.
 
     arg_arrays, grad_arrays, aux_arrays: lists in the order of `list_arguments` and `list_auxiliary_states`;
-    arg_dict, grad_dict, aux_dict: the same by name. outputs: those of the last `forward`.
+    arg_dict, grad_dict, aux_dict: the same by name; of several arguments of one name, which only lists can fill, the
+    later ones get numbers. outputs: those of the last `forward`, before it zeros.
     """
 
     def __init__(self, symbol, ctx, args, args_grad=None, grad_req="write", aux_states=None):
-        self._symbol = symbol
-        self._ctx = ctx or current_context()
         names, states = symbol.list_arguments(), symbol.list_auxiliary_states()
         if len(set(names)) != len(names):
-            double = sorted({n for n in names if names.count(n) > 1})
-            raise ValueError(f"several arguments are called {', '.join(double)}: give them names of their own to bind")
+            symbol = type(symbol)(graph.distinct(symbol._entries))
+            names = symbol.list_arguments()
+        self._symbol = symbol
+        self._ctx = ctx or current_context()
         self.arg_dict = _by_name("args", names, args, required=True)
         self.aux_dict = _by_name("aux_states", states, aux_states, required=True)
         self.grad_dict = _by_name("args_grad", names, args_grad, required=False)
         self._grad_req = _requests(names, grad_req)
         shapes = {name: array.shape for name, array in (self.arg_dict | self.aux_dict).items()}
         self._entries = infer.closed(symbol._entries, shapes)
-        self.outputs: list[NDArray] = []
+        self._outputs: list[NDArray] | None = None
         self._recorded: list[NDArray] | None = None
         self._watch: Watch | None = None
 
@@ -49,6 +50,17 @@ class Executor:
     @property
     def aux_arrays(self) -> list:
         return [self.aux_dict[name] for name in self._symbol.list_auxiliary_states()]
+
+    @property
+    def outputs(self) -> list:
+        if self._outputs is None:
+            arrays = self.arg_dict | self.aux_dict
+            shapes = {name: array.shape for name, array in arrays.items()}
+            found = infer.arrays(self._entries, shapes, {n: dtype_name(a.dtype) for n, a in arrays.items()})
+            self._outputs = [
+                zeros(found[id(node), k][0], self._ctx, found[id(node), k][1]) for node, k in self._entries
+            ]
+        return self._outputs
 
     @property
     def output_dict(self) -> dict:
@@ -76,11 +88,14 @@ class Executor:
         with autograd.record(is_train) if recorded or is_train else autograd.pause():
             outputs = graph.run(self._entries, values, self._ctx, NDArray, watch and watch.forward)
         self._recorded = outputs if recorded or is_train else None
-        self.outputs = [output.detach() for output in outputs]
-        return self.outputs
+        self._outputs = [output.detach() for output in outputs]
+        return self._outputs
 
     def backward(self, out_grads=None, is_train: bool = True) -> None:
-        """Puts the gradients of the outputs into `grad_arrays`; `out_grads`: gradients that come in, ones by default."""
+        """Puts the gradients of the outputs into `grad_arrays`; `out_grads`: gradients that come in, ones by default.
+
+        They are converted to the dtypes of the outputs.
+        """
         if self._recorded is None:
             raise MXNetError("backward needs a forward before it, with arrays for gradients bound")
         if out_grads is None or isinstance(out_grads, NDArray):
@@ -89,7 +104,11 @@ class Executor:
             out_grads = [out_grads[name] for name in self._symbol.list_outputs()]
         if len(out_grads) != len(self._recorded):
             raise ValueError(f"{len(out_grads)} gradients for {len(self._recorded)} outputs")
-        pairs = [(o, g) for o, g in zip(self._recorded, out_grads, strict=True) if o._entry is not None]
+        pairs = [
+            (o, g if g is None or g.dtype == o.dtype else g.astype(o.dtype))
+            for o, g in zip(self._recorded, out_grads, strict=True)
+            if o._entry is not None
+        ]
         if pairs:
             if self._watch is not None and self._watch.active():
                 self._watch.backward([o for o, _ in pairs], [g for _, g in pairs], is_train)

@@ -253,11 +253,18 @@ def sync_batch_norm(
     data, gamma, beta, moving_mean, moving_var, *, eps: Float = 1e-3, momentum: Float = 0.9, fix_gamma: Bool = True,
     use_global_stats: Bool = False, output_mean_var: Bool = False, ndev: Int = 1, key: Str = "",
 ):  # fmt: skip
-    """BatchNorm over the second axis; the statistics are those of the batch that this process sees."""
-    return F.BatchNorm(
+    """BatchNorm over the second axis; the statistics are those of the batch that this process sees.
+
+    Outputs: result, mean, variance (BatchNorm itself gives 1 / sqrt(variance + eps)).
+    """
+    outputs = F.BatchNorm(
         data, gamma, beta, moving_mean, moving_var, eps=eps, momentum=momentum, fix_gamma=fix_gamma,
         use_global_stats=use_global_stats, output_mean_var=output_mean_var,
     )  # fmt: skip
+    if not output_mean_var:
+        return outputs
+    out, mean, rstd = outputs
+    return [out, mean, 1 / F.square(rstd) - eps]
 
 
 @composite(

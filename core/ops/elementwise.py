@@ -4,6 +4,7 @@ import math
 
 from core import kernels
 from core.base import MXNetError
+from core.dtypes import dtype_name
 from core.kernels import formula as f
 from core.kernels.formula import Formula, fabs, where
 from core.ops.attributes import Bool, Choice, DType, Float, Scalar
@@ -235,7 +236,8 @@ def leaky(
     data, gamma=None, *, act_type: Choice("leaky", "prelu", "elu", "selu", "gelu", "rrelu") = "leaky",
     slope: Float = 0.25, lower_bound: Float = 0.125, upper_bound: Float = 0.334, training,
 ):  # fmt: skip
-    """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, or one for each channel (axis 1).
+    """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, one for each channel (axis 1),
+    or one for each place along the first axes.
 
     "rrelu" draws the slope of each element uniformly within the bounds in training, and takes their mean otherwise;
     it gives the slopes, too, as a second array (zeros where none were drawn).
@@ -253,7 +255,10 @@ def leaky(
             return [F._mean_rrelu(data, slope=(lower_bound + upper_bound) / 2), F.zeros_like(data)]
         slopes = F._random_uniform_like(data, low=lower_bound, high=upper_bound)
         return [F.relu(data) - F.relu(-data) * slopes, slopes]
-    slopes = F.Reshape(gamma, shape=(1, -1, *(1,) * (len(data.shape) - 2))) if len(data.shape) > 1 else gamma
+    slopes = gamma
+    if len(gamma.shape) < len(data.shape):
+        lead = (1, -1) if len(gamma.shape) == 1 else gamma.shape
+        slopes = F.Reshape(gamma, shape=(*lead, *(1,) * (len(data.shape) - len(lead))))
     return F.relu(data) - F.broadcast_mul(F.relu(-data), slopes)
 
 
@@ -383,12 +388,29 @@ def _whole(scalar: float) -> int:
     return int(scalar)
 
 
+def _flat_on_integers(op):
+    """The remainder of integers jumps and does nothing else: its gradient is zero."""
+    rule = op.rule
+
+    def guarded(head, values, shapes, attrs, needs):
+        if "int" in dtype_name(head.dtype):
+            return [None] * len(needs)
+        return rule(head, values, shapes, attrs, needs)
+
+    op.rule = guarded
+
+
 for _name, (_function, _broadcast, _elementwise, _scalar, _reverse) in BINARY.items():
-    _enter_binary(_broadcast, _function, True, False)
-    _enter_binary(_elementwise, _function, True, True)
-    _enter_scalar(_scalar, _function, True)
+    _entered = [
+        _enter_binary(_broadcast, _function, True, False),
+        _enter_binary(_elementwise, _function, True, True),
+        _enter_scalar(_scalar, _function, True),
+    ]
     if _reverse:
-        _enter_scalar(_reverse, lambda x, s, _function=_function: _function(s, x), True)
+        _entered.append(_enter_scalar(_reverse, lambda x, s, _function=_function: _function(s, x), True))
+    if _name == "mod":
+        for _op in _entered:
+            _flat_on_integers(_op)
 for _name, (_function, _elementwise) in COMPARISONS.items():
     _enter_binary((f"broadcast_{_name}",), _function, False, False)
     _enter_binary((_elementwise, _elementwise.title()), _function, False, True)

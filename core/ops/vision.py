@@ -6,7 +6,7 @@ from core import kernels
 from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.ops.attributes import Bool, Choice, Float, Int, OptBool, OptFloat, Shape
-from core.ops.registry import F, composite, gradient, once, operator
+from core.ops.registry import F, composite, gradient, infer, once, operator
 
 K = kernels.vision
 
@@ -349,6 +349,13 @@ def up_sampling(
     if len(grown) == 1:
         return grown[0]
     return F.add_n(*grown) if multi_input_mode == "sum" else F.Concat(*grown, dim=1)
+
+
+@infer(up_sampling)
+def _(shapes, attrs):
+    if attrs["sample_type"] == "bilinear" and "arg1" in shapes:
+        size = 2 * attrs["scale"] - attrs["scale"] % 2
+        shapes["arg1"] = (attrs["num_filter"], 1, size, size)
 
 
 @composite("Crop")

@@ -47,6 +47,8 @@ def compose(op: Operator, called: str, symbols, attrs: dict, kind: type, name=No
     if op.variadic:
         texts["num_args"] = str(len(symbols))
         entries = [_single(op, "data", symbol) for symbol in symbols]
+        if op.name == "UpSampling" and parsed["sample_type"] == "bilinear" and len(entries) == 1:
+            entries.append((_variable(op, name, "weight", texts), 0))
         slots = [f"arg{i}" for i in range(len(entries))]
     else:
         slots = input_names(op, parsed, symbols)

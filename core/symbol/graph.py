@@ -161,6 +161,23 @@ def copy(entries: Iterable[Entry], replace: dict[int, Entry] | None = None) -> l
     return [moved(e) for e in entries]
 
 
+def distinct(entries: Iterable[Entry]) -> list[Entry]:
+    """The same graph with a number after the names that earlier variables have."""
+    entries = list(entries)
+    variables = [node for node in order(entries) if node.op is None]
+    taken, replace = {node.name for node in variables}, {}
+    seen: set[str] = set()
+    for node in variables:
+        name, count = node.name, 0
+        while name in seen or (count and name in taken):
+            count += 1
+            name = f"{node.name}_{count}"
+        seen.add(name)
+        if name != node.name:
+            replace[id(node)] = (Node(None, name, dict(node.attrs)), 0)
+    return copy(entries, replace)
+
+
 def run(entries: Sequence[Entry], values: dict[str, object], ctx, kind: type, watch: Callable | None = None) -> list:
     """The entries' arrays, by applying the operators to `values` (arrays by variable) in order.
 

@@ -6,6 +6,7 @@ result that differ are unknown too. Backwards, a few operators tell extents of t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from core.base import MXNetError
@@ -118,7 +119,11 @@ def _backward(node: Node, of: Callable, refine: Callable) -> None:
             result = next((of((node, k)) for k in range(node.outputs) if of((node, k)) is not None), None)
         if result is None:
             return
-    if kind == "FullyConnected" and data is not None:
+    if kind == "Reshape" and data is not None and data.count(UNKNOWN) == 1 and UNKNOWN not in result:
+        elements, beside = math.prod(result), math.prod(n for n in data if n != UNKNOWN)
+        if beside and elements % beside == 0:
+            refine(node.inputs[0], tuple(elements // beside if n == UNKNOWN else n for n in data))
+    elif kind == "FullyConnected" and data is not None:
         rows = 1 if attrs["flatten"] else len(data) - 1
         refine(node.inputs[0], (*result[:rows], *(UNKNOWN,) * (len(data) - rows)))
     elif kind == "Convolution" and attrs["layout"] in (None, "NCW", "NCHW", "NCDHW"):

@@ -141,3 +141,20 @@ def test_backward_after_a_forward_for_inference():
     executor.backward([mx.nd.array([1.0, 10.0])])
     np.testing.assert_array_equal(grads[0].asnumpy(), [5, 70])
     np.testing.assert_array_equal(grads[1].asnumpy(), [2, 30])
+
+
+@pytest.mark.parametrize(
+    "given, shape, reverse, target",
+    [((0, 3, 5, 5), (0, -1), False, (2, 75)), ((2, 3, 0, 5), (0, 0, -1), True, (3, 5, 10)), ((64, 0), (-4, 16, -1, -2), False, (16, 4, 7))],
+)  # fmt: skip
+def test_a_reshape_tells_the_one_extent_that_is_missing(given, shape, reverse, target):
+    out = mx.sym.elemwise_add(mx.sym.var("x").reshape(shape, reverse=reverse), mx.sym.ones(shape=target))
+    (found,), (result,), _ = out.infer_shape(x=given)
+    assert result == target and 0 not in found and np.prod(found) == np.prod(target)
+
+
+def test_bilinear_upsampling_makes_its_filter():
+    up = mx.sym.UpSampling(mx.sym.var("data"), scale=3, sample_type="bilinear", num_filter=2, name="up")
+    assert up.list_arguments() == ["data", "up_weight"]
+    assert up.infer_shape(data=(1, 2, 4, 5))[0] == [(1, 2, 4, 5), (2, 1, 5, 5)]
+    assert up.infer_shape(data=(1, 2, 4, 5))[1] == [(1, 2, 12, 15)]

@@ -1,0 +1,45 @@
+"""The executor: what it shows before it runs, arguments of one name, gradients that come in."""
+
+import numpy as np
+import pytest
+
+import core as mx
+
+
+def test_outputs_are_there_before_the_first_pass():
+    parts = mx.sym.SliceChannel(mx.sym.var("x"), num_outputs=3, axis=1)
+    executor = parts.simple_bind(mx.cpu(), x=(2, 6))
+    assert [o.shape for o in executor.outputs] == [(2, 2)] * 3
+    cast = mx.sym.Cast(mx.sym.var("x", dtype="int32"), dtype="float16").simple_bind(mx.cpu(), x=(2, 2))
+    assert cast.outputs[0].dtype == np.float16 and not cast.outputs[0].asnumpy().any()
+    assert list(cast.output_dict) == cast._symbol.list_outputs()
+
+
+def test_arguments_of_one_name_are_bound_in_order():
+    first, second = mx.sym.var("x"), mx.sym.var("x")
+    product = first * mx.sym.square(second)
+    grads = [mx.nd.zeros((1,)), mx.nd.zeros((1,))]
+    executor = product.bind(mx.cpu(), args=[mx.nd.array([2]), mx.nd.array([3])], args_grad=grads)
+    assert executor.forward(is_train=True)[0].asscalar() == 18
+    executor.backward()
+    assert [g.asscalar() for g in grads] == [9, 12]
+
+
+def test_heads_take_the_dtype_of_the_output():
+    x = mx.sym.var("x", dtype="float64")
+    executor = mx.sym.dot(x, x).simple_bind(mx.cpu(), x=(2, 2))
+    executor.forward(is_train=True, x=np.eye(2))
+    executor.backward([mx.nd.ones((2, 2))])
+    assert executor.grad_dict["x"].dtype == np.float64
+    np.testing.assert_array_equal(executor.grad_dict["x"].asnumpy(), np.full((2, 2), 2.0))
+
+
+@pytest.mark.parametrize("name", ["broadcast_mod", "_mod"])
+def test_remainders_of_integers_have_no_gradient(name):
+    a, b = (mx.sym.Cast(mx.sym.var(n), dtype="int32") for n in "ab")
+    op = getattr(mx.sym, name, None) or getattr(mx.sym._internal, name)
+    grads = [mx.nd.ones((3,)), mx.nd.ones((3,))]
+    executor = op(a, b).bind(mx.cpu(), args=[mx.nd.array([5, 6, 7]), mx.nd.array([3, 3, 3])], args_grad=grads)
+    assert executor.forward(is_train=True)[0].asnumpy().tolist() == [2, 0, 1]
+    executor.backward([mx.nd.ones((3,))])
+    assert not any(g.asnumpy().any() for g in grads)
