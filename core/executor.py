@@ -25,6 +25,9 @@ class Executor:
     def __init__(self, symbol, ctx, args, args_grad=None, grad_req="write", aux_states=None):
         names, states = symbol.list_arguments(), symbol.list_auxiliary_states()
         if len(set(names)) != len(names):
+            if isinstance(args, dict):
+                double = sorted({n for n in names if names.count(n) > 1})
+                raise ValueError(f"several arguments are called {', '.join(double)}: bind them with a list")
             symbol = type(symbol)(graph.distinct(symbol._entries))
             names = symbol.list_arguments()
         self._symbol = symbol
@@ -94,10 +97,10 @@ class Executor:
     def backward(self, out_grads=None, is_train: bool = True) -> None:
         """Puts the gradients of the outputs into `grad_arrays`; `out_grads`: gradients that come in, ones by default.
 
-        They are converted to the dtypes of the outputs.
+        They are converted to the dtypes of the outputs. Without a forward pass since the last one, it runs one first.
         """
         if self._recorded is None:
-            raise MXNetError("backward needs a forward before it, with arrays for gradients bound")
+            self.forward(is_train)
         if out_grads is None or isinstance(out_grads, NDArray):
             out_grads = [out_grads] * len(self._recorded) if out_grads is None else [out_grads]
         elif isinstance(out_grads, dict):

@@ -230,8 +230,21 @@ def apply(node: Node, inputs: Sequence, make: Callable) -> Sequence:
 
 
 def is_open(node: Node) -> bool:
-    """Whether a node makes an array with an extent of 0, which in MXNet says: find out. First states are so."""
-    return node.op is not None and not node.inputs and 0 in node.parsed.get("shape", ())
+    """Whether a node makes an array with an extent of 0, which in MXNet says: find out. First states are so.
+
+    A range that infers its end is so too.
+    """
+    if node.op is None or node.inputs:
+        return False
+    return 0 in node.parsed.get("shape", ()) or (node.parsed.get("infer_range", False) and node.parsed["stop"] is None)
+
+
+def fitted(node: Node, shape: tuple[int, ...]) -> dict:
+    """The attributes with which an open node makes an array of this shape."""
+    if "infer_range" not in node.parsed:
+        return {**node.parsed, "shape": shape}
+    start, step, repeat = (node.parsed[key] for key in ("start", "step", "repeat"))
+    return {**node.parsed, "stop": start + step * -(-shape[0] // repeat)}
 
 
 def _closed(node: Node, inputs: Sequence, make: Callable) -> list:
@@ -240,7 +253,7 @@ def _closed(node: Node, inputs: Sequence, make: Callable) -> list:
     shapes.update((slot, x.shape) for slot, x in zip(node.slots, inputs, strict=True))
     node.op.infer(shapes, node.parsed)
     return [
-        make(parent.op, {**parent.parsed, "shape": shapes[slot]}) if is_open(parent) else x
+        make(parent.op, fitted(parent, shapes[slot])) if is_open(parent) else x
         for slot, (parent, _), x in zip(node.slots, node.inputs, inputs, strict=True)
     ]
 

@@ -126,7 +126,7 @@ def closed(entries: list[Entry], given: dict[str, Shape]) -> list[Entry]:
     for node in opened:
         if id(node) in values and 0 not in values[id(node)][0].shape:
             shape = values[id(node)][0].shape
-            replace[id(node)] = (Node(node.op, node.name, node.attrs, given={**node.parsed, "shape": shape}), 0)
+            replace[id(node)] = (Node(node.op, node.name, node.attrs, given=graph.fitted(node, shape)), 0)
     return graph.copy(entries, replace)
 
 

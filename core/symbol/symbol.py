@@ -280,10 +280,14 @@ class Symbol:
 
     def simple_bind(self, ctx=None, grad_req="write", type_dict=None, stype_dict=None, group2ctx=None, shared_arg_names=None,
                     shared_exec=None, shared_buffer=None, **kwargs):  # fmt: skip
-        """An `Executor` with arrays of zeros of its own, whose shapes follow from those in `kwargs`."""
+        """An `Executor` with arrays of zeros of its own, whose shapes follow from those in `kwargs`.
+
+        Keywords that are no shapes (tuples, lists) are passed over, as MXNet does.
+        """
         from core.executor import allocate
 
-        return allocate(self, ctx, grad_req, type_dict, kwargs, group2ctx)
+        shapes = {name: shape for name, shape in kwargs.items() if isinstance(shape, (tuple, list))}
+        return allocate(self, ctx, grad_req, type_dict, shapes, group2ctx)
 
     _simple_bind = simple_bind
 

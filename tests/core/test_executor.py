@@ -43,3 +43,17 @@ def test_remainders_of_integers_have_no_gradient(name):
     assert executor.forward(is_train=True)[0].asnumpy().tolist() == [2, 0, 1]
     executor.backward([mx.nd.ones((3,))])
     assert not any(g.asnumpy().any() for g in grads)
+
+
+def test_a_range_finds_its_end_in_what_it_is_added_to():
+    for repeat, expected in ((1, [1, 3, 5, 7, 9, 11]), (2, [1, 1, 3, 3, 5, 5])):
+        steps = mx.sym.arange(start=1, stop=None, step=2, repeat=repeat, infer_range=True)
+        executor = mx.sym.elemwise_add(steps, mx.sym.zeros(shape=[6])).bind(mx.cpu(), args={})
+        assert executor.forward()[0].asnumpy().tolist() == expected
+
+
+def test_simple_bind_takes_shapes_alone():
+    executor = mx.sym.take(mx.sym.var("a"), mx.sym.var("i"), axis=1).simple_bind(
+        mx.cpu(), a=(2, 3), i=(2,), axis=1, mode="wrap"
+    )
+    assert executor.outputs[0].shape == (2, 2)
