@@ -60,6 +60,7 @@ class Parameter:
         self._array = None  # the array, where there is only one: what layers read in every call
         self._data = None
         self._grad = None
+        self._master = None  # all rows of a sparse parameter, of which `_data` holds those that were asked for last
         self._ctx_list = None
         self._deferred_init = ()  # (initializer, contexts, initializer of the model, values or None)
         self._trainer = None
@@ -185,6 +186,8 @@ class Parameter:
 
     def _placeholder(self, ctx):
         """The array on `ctx`, or what stands for it while its shape is not known."""
+        if self._stype != "default":
+            raise self._not_dense()
         if self._data is not None:
             return self._on(self._data, ctx)
         if self._deferred_init:
@@ -222,8 +225,12 @@ class Parameter:
 
     def _init_impl(self, values, contexts):
         self._ctx_list = list(contexts)
-        if is_np_array():
-            values = values.as_np_ndarray()
+        if self._stype != "default":
+            values = self._master = self._stored(values).copyto(self._ctx_list[0])
+        elif is_np_array():
+            values = values.tostype("default").as_np_ndarray()
+        else:
+            values = values.tostype("default")
         self._set_arrays(self._laid_out([values.copyto(ctx) for ctx in self._ctx_list]))
         if self._trainer is not None:
             self._trainer._initialized(self)
@@ -233,7 +240,10 @@ class Parameter:
         if self._grad_req == "null":
             self._grad = None
             return
-        self._grad = self._laid_out([array.zeros_like() for array in self._data])
+        if self._grad_stype == "default":
+            self._grad = self._laid_out([array.tostype("default").zeros_like() for array in self._data])
+        else:
+            self._grad = [nd.zeros(a.shape, a.context, a.dtype, stype=self._grad_stype) for a in self._data]
         self._mark()
 
     def _laid_out(self, arrays):
@@ -263,7 +273,7 @@ class Parameter:
         if array is not None and (ctx is None or ctx == self._ctx_list[0]):
             return array
         if self._stype != "default":
-            raise RuntimeError(f"parameter {self.name!r} has storage type {self._stype}: use row_sparse_data(row_id)")
+            raise self._not_dense()
         if self._data is None and self._deferred_init and _placeholders.active:
             return nd.Deferred(self)
         return self._on(self._data, ctx)
@@ -271,18 +281,16 @@ class Parameter:
     def list_data(self):
         """The arrays on all contexts."""
         if self._stype != "default":
-            raise RuntimeError(
-                f"parameter {self.name!r} has storage type {self._stype}: use list_row_sparse_data(row_id)"
-            )
+            raise self._not_dense()
         return self._on(self._data, list)
 
     def row_sparse_data(self, row_id):
-        """The array of a `row_sparse` parameter on the context of `row_id`, with at least these rows up to date."""
-        return self._on(self._check_row_sparse(row_id), row_id.context)
+        """The array of a `row_sparse` parameter on the context of `row_id`, with these rows; it needs a Trainer."""
+        return self._with_rows(row_id, row_id.context)
 
     def list_row_sparse_data(self, row_id):
         """`row_sparse_data` on all contexts."""
-        return self._on(self._check_row_sparse(row_id), list)
+        return self._with_rows(row_id, list)
 
     def grad(self, ctx=None):
         """The gradient on `ctx`."""
@@ -305,8 +313,8 @@ class Parameter:
         self.shape = data.shape
         if self._data is not None:
             with autograd.pause():
-                for array in self._data:
-                    array[:] = data
+                for array in self._copies():
+                    array[:] = data if self._stype == "default" else self._stored(data)
             if self._trainer is not None:
                 self._trainer._reset_kvstore()
         elif self._deferred_init:
@@ -337,6 +345,8 @@ class Parameter:
         if self._data is None:
             return
         with autograd.pause():
+            if self._master is not None:
+                self._master = self._master.astype(dtype)
             self._set_arrays([array.astype(dtype) for array in self._data])
             if self._grad is not None:
                 self._grad = [gradient.astype(dtype) for gradient in self._grad]
@@ -359,7 +369,9 @@ class Parameter:
         return self._var
 
     def _reduce(self):
-        """The mean over contexts, on the CPU."""
+        """The mean over contexts, on the CPU; all rows of a sparse parameter."""
+        if self._master is not None:
+            return self._master.copyto(cpu())
         arrays = [array.as_in_context(cpu()) for array in self._on(self._data, list)]
         return arrays[0].detach() if len(arrays) == 1 else sum(arrays[1:], arrays[0]) / len(arrays)
 
@@ -394,12 +406,35 @@ class Parameter:
             raise RuntimeError(f"parameter {self.name!r} has no gradient, because its grad_req is 'null'")
         return self._grad
 
-    def _check_row_sparse(self, row_id):
+    def _with_rows(self, row_id, ctx):
+        """The array on `ctx`, or (list) all arrays, after they got the rows `row_id` of the whole parameter."""
         if self._stype != "row_sparse":
             raise RuntimeError(f"parameter {self.name!r} has storage type {self._stype}: use data()")
         if not isinstance(row_id, nd.NDArray):
             raise TypeError(f"row_id is an array, got {type(row_id).__name__}")
-        return self._data
+        if self._trainer is None:
+            raise RuntimeError(f"the rows of parameter {self.name!r} are kept by a Trainer, but it belongs to none yet")
+        found = self._on(self._data, ctx)
+        rows = nd.sparse.retain(self._master, row_id)
+        for array in found if ctx is list else [found]:
+            rows.copyto(array)
+        return found
+
+    def _copies(self):
+        """All arrays that hold values."""
+        return self._data if self._master is None else [self._master, *self._data]
+
+    def _stored(self, values):
+        """Values in the storage type of the parameter; a row_sparse one begins with all rows."""
+        if self._stype == "row_sparse" and values.stype == "default":
+            return nd.sparse.row_sparse_array((values, np.arange(len(values))), values.shape, values.context)
+        return values.tostype(self._stype)
+
+    def _not_dense(self):
+        return RuntimeError(
+            f"parameter {self.name!r} has storage type {self._stype}: row_sparse_data(row_id) and list_row_sparse_data(row_id) "
+            "give rows of it, while data(), and blocks that expect a dense array, cannot be used"
+        )
 
 
 class Constant(Parameter):

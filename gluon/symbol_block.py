@@ -8,6 +8,7 @@ from core import autograd, symbol
 from core import ndarray as nd
 from core.dtypes import dtype_type
 from core.graph.symbols import symbols
+from core.ops.storage_types import NUMBERS
 from core.symbol import graph
 from core.symbol.infer import BY_NUMBER
 from gluon.block import HybridBlock, _leaves, _operators_for
@@ -36,6 +37,9 @@ class SymbolBlock(HybridBlock):
         self._input_names = [variable.name for variable in inputs]
         states = set(outputs.list_auxiliary_states())
         shapes = {n.name: n.attrs for n in graph.order(outputs._entries) if n.op is None}
+        for name, attrs in shapes.items():
+            if attrs.get("__storage_type__") == str(NUMBERS["row_sparse"]):
+                raise AssertionError(f"a SymbolBlock has dense parameters, but the variable {name!r} is row_sparse")
         for name in outputs.list_inputs():
             if name not in self._input_names:
                 options = {"grad_req": "null"} if name in states else {}

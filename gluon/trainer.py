@@ -164,9 +164,12 @@ class Trainer:
         for i, param in enumerate(self._params):
             if param._grad is None:
                 continue
-            for rows, array, gradient in zip(updates, param._data, param._grad):
+            for k, (array, gradient) in enumerate(zip(param._data, param._grad)):
                 if array._entry.fresh:
-                    rows.append((i, gradient, array))
+                    if param._master is None:
+                        updates[k].append((i, gradient, array))
+                    elif k == 0:  # the contexts of a sparse parameter fetch their rows from one place
+                        updates[0].append((i, gradient, param._master))
                     array._entry.fresh = False
         for updater, rows in zip(self._updaters, updates):
             if rows:
@@ -254,9 +257,9 @@ class Trainer:
     def _initialized(self, param):
         """A parameter got its first values: all processes take those of process 0."""
         if self._custom is not None:
-            self._custom.broadcast(self._param2idx[param.name], param._data[0].copy(), param._data)
+            self._custom.broadcast(self._param2idx[param.name], param._data[0].copy(), param._copies())
         elif self._processes is not None:
-            self._processes.share(param._data)
+            self._processes.share(param._copies())
 
     def _check_contexts(self):
         contexts = None

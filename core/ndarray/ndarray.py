@@ -12,6 +12,7 @@ from core.context import Context, cpu, current_context
 from core.dtypes import dtype_name, dtype_type
 from core.ndarray import indexing
 from core.ops.registry import TABLE, F, Operator
+from core.ops.storage_types import NUMBERS as _STORAGE_TYPE_STR_TO_ID  # noqa: F401  MXNet's name, which programs import
 
 state = autograd.state
 apply = imperative.apply

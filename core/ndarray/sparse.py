@@ -17,7 +17,7 @@ from core.context import Context, current_context
 from core.dtypes import dtype_name
 from core.ndarray.ndarray import NDArray
 from core.ndarray.ndarray import array as dense_array
-from core.ops.registry import TABLE
+from core.ops.registry import TABLE, F
 from core.ops.storage_types import KEEPS_ZERO, ROW_UPDATES, keeps_zero, result_stype
 
 STYPES = ("default", "csr", "row_sparse")
@@ -45,8 +45,7 @@ class BaseSparseNDArray(NDArray):
     @property
     def _data(self):
         """The dense values, made anew for the operator that asks."""
-        values = storage.from_numpy(self._dense(), dtype_name(self.dtype), self._ctx, copy=False)
-        return values
+        return storage.from_numpy(self._dense(), dtype_name(self.dtype), self._ctx, copy=False)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -130,7 +129,9 @@ class BaseSparseNDArray(NDArray):
     def __setitem__(self, key, value):
         if not (isinstance(key, slice) and key == slice(None)):
             raise ValueError(f"only x[:] = value is possible for a {self.stype} array, not {key!r}")
-        if isinstance(value, numbers.Number):
+        if isinstance(value, numbers.Number) and value == 0:
+            value = self.zeros_like()
+        elif isinstance(value, numbers.Number):
             value = dense_array(onp.full(self._shape, value), self._ctx, self.dtype)
         elif not isinstance(value, NDArray):
             value = dense_array(onp.asarray(value), self._ctx, self.dtype)
@@ -271,9 +272,21 @@ class RowSparseNDArray(BaseSparseNDArray):
     __slots__ = ()
     stype = "row_sparse"
 
+    @property
+    def _data(self):
+        """The dense values, made anew for the operator that asks."""
+        dense = zeros("default", self._shape, self._ctx, self.dtype)
+        _set_rows(dense, self.indices, self.data)
+        return dense._data
+
     def retain(self, indices):
         """The array with only the given rows left."""
         return retain(self, indices)
+
+    def __add__(self, other):
+        if isinstance(other, RowSparseNDArray) and other._shape == self._shape and not autograd.is_recording():
+            return _merged(self, other)
+        return add(self, other)
 
     def __getitem__(self, key):
         if isinstance(key, slice) and key == slice(None):
@@ -399,8 +412,7 @@ def cast_storage(data: NDArray, stype: str) -> NDArray:
         raise MXNetError(f"cannot cast storage type {data.stype} to {stype!r}; accepted are {', '.join(STYPES)}")
     if stype == "default":
         return NDArray._wrap(data._data, data._ctx)
-    make = csr_matrix if stype == "csr" else row_sparse_array
-    return make(data, ctx=data._ctx, dtype=data.dtype)
+    return csr_matrix(data, ctx=data._ctx, dtype=data.dtype) if stype == "csr" else _occupied_rows(data)
 
 
 # ---------------------------------------------------------------- operators
@@ -428,10 +440,9 @@ def divide(lhs, rhs):
 
 def retain(data: RowSparseNDArray, indices) -> RowSparseNDArray:
     """The row-sparse array with only the given rows left."""
-    wanted = onp.asarray(_plain(indices)).astype(onp.int64)
-    kept = onp.flatnonzero(onp.isin(data.indices.asnumpy(), wanted))
-    parts = (data.data.asnumpy()[kept], data.indices.asnumpy()[kept])
-    return _row_sparse(parts, data.shape, data._ctx, dtype_name(data.dtype))
+    there = data.indices.asnumpy()
+    kept = onp.flatnonzero(onp.isin(there, onp.asarray(_plain(indices)).astype(onp.int64)))
+    return _of_rows(_rows_of(data.data, _index(kept, data._ctx)), there[kept], data)
 
 
 sparse_retain = _sparse_retain = retain
@@ -458,6 +469,19 @@ def adagrad_update(
     for array_, values in ((target, whole), (history, sums)):
         array_[:] = dense_array(values, array_._ctx, values.dtype)
     return target
+
+
+def lookup_gradient(head: NDArray, data: NDArray, shape: tuple[int, ...]) -> NDArray:
+    """The gradient of a lookup of rows by number (`Embedding`) with respect to the array of this shape.
+
+    Row-sparse with the rows that `data` names; dense where a graph is traced or recorded, which has no sparse values."""
+    if autograd.is_recording() or autograd.state.tracer is not None or type(head) is not NDArray:
+        return F._embedding_grad(head, data, shape=shape)
+    named = onp.clip(data.asnumpy().astype(onp.int64), 0, shape[0] - 1)
+    stored, places = onp.unique(named, return_inverse=True)
+    where = _index(places.reshape(named.shape), head._ctx)
+    rows = F._embedding_grad(head, where, shape=(len(stored), *shape[1:]))
+    return RowSparseNDArray._of((rows, _index(stored, head._ctx)), shape, head._ctx)
 
 
 def getnnz(data: CSRNDArray, axis: int | None = None) -> NDArray:
@@ -512,18 +536,60 @@ def _update_rows(op, inputs: list, attrs: dict, out):
     weight, gradient, *states = inputs
     if gradient.stype != "row_sparse" or (ROW_UPDATES[op.name] and not attrs.get("lazy_update", True)):
         return imperative.apply(op, inputs, attrs, NDArray, out)
-    rows = gradient.indices.asnumpy()
-    whole = [array.asnumpy() for array in (weight, *states)]
-    parts = [dense_array(values[rows], weight._ctx, values.dtype) for values in whole]
+    target = weight if out is None else out
+    if target is not weight:
+        weight.copyto(target)
+    rows = gradient.indices
     if len(rows):
+        parts = [_rows_of(array_, rows) for array_ in (weight, *states)]
         changed = imperative.apply(op, [parts[0], gradient.data, *parts[1:]], attrs, NDArray)
         changed = changed[0] if isinstance(changed, (list, tuple)) else changed
-        for values, part in zip(whole, (changed, *parts[1:])):
-            values[rows] = part.asnumpy()
-    target = weight if out is None else out
-    for array_, values in zip((target, *states), whole):
-        array_[:] = dense_array(values, array_._ctx, values.dtype)
+        for array_, part in zip((target, *states), (changed, *parts[1:])):
+            _set_rows(array_, rows, part)
     return target
+
+
+def _rows_of(array_: NDArray, rows: NDArray) -> NDArray:
+    """Rows by their numbers, as a dense array; those that a row-sparse array does not store are zero."""
+    with autograd.pause(train_mode=autograd.is_training()):
+        if not len(rows):
+            return zeros("default", (0, *array_.shape[1:]), array_._ctx, array_.dtype)
+        return imperative.apply(TABLE["take"], [array_, rows], TABLE["take"].parse({}), NDArray)
+
+
+def _set_rows(array_: NDArray, rows: NDArray, values: NDArray) -> None:
+    """Writes rows by their numbers."""
+    if array_.stype == "row_sparse":
+        dense = array_.tostype("default")
+        _set_rows(dense, rows, values)
+        stored = onp.union1d(array_.indices.asnumpy(), rows.asnumpy())
+        array_._assign(_of_rows(_rows_of(dense, _index(stored, array_._ctx)), stored, array_))
+    elif len(rows):
+        with autograd.pause(train_mode=autograd.is_training()):
+            array_[rows] = values
+
+
+def _merged(lhs: RowSparseNDArray, rhs: RowSparseNDArray) -> RowSparseNDArray:
+    """The sum, with all rows that either stores."""
+    numbers_, places = onp.unique(onp.concatenate([lhs.indices.asnumpy(), rhs.indices.asnumpy()]), return_inverse=True)
+    rows = zeros("default", (len(numbers_), *lhs.shape[1:]), lhs._ctx, lhs.dtype)
+    first, second = (_index(part, lhs._ctx) for part in onp.split(places, [len(lhs.indices)]))
+    _set_rows(rows, first, lhs.data)
+    _set_rows(rows, second, _rows_of(rows, second) + rhs.data)
+    return _of_rows(rows, numbers_, lhs)
+
+
+def _occupied_rows(data: NDArray) -> RowSparseNDArray:
+    """A dense array with the rows stored that are not all zero."""
+    rows = onp.arange(len(data))
+    if data.size:
+        with autograd.pause(train_mode=autograd.is_training()):
+            rows = onp.flatnonzero((data.detach().reshape((len(data), -1)) != 0).max(axis=1).asnumpy())
+    return _of_rows(_rows_of(data.detach(), _index(rows, data._ctx)), rows, data)
+
+
+def _of_rows(rows: NDArray, numbers_: onp.ndarray, like: NDArray) -> RowSparseNDArray:
+    return RowSparseNDArray._of((rows, _index(numbers_, like._ctx)), like.shape, like._ctx)
 
 
 def _infix(array_op: str, scalar_op: str, lhs, rhs):

@@ -550,6 +550,10 @@ def embedding(data, weight, *, input_dim: Int, output_dim: Int, dtype: DType = "
 
 @gradient(embedding)
 def _(head, data, weight_shape, attrs, needs):
+    if attrs.sparse_grad:
+        from core.ndarray.sparse import lookup_gradient
+
+        return [None, lookup_gradient(head, data, weight_shape)]
     return [None, F._embedding_grad(head, data, shape=weight_shape)]
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# The numbers of storage types in symbol files (`__storage_type__`).
+NUMBERS = {"undefined": -1, "default": 0, "row_sparse": 1, "csr": 2}
+
 # Operators of one array that leave zeros alone, so that they act on the stored values.
 KEEPS_ZERO = frozenset(
     {

@@ -14,6 +14,7 @@ from core.attribute import AttrScope
 from core.base import MXNetError, nearest
 from core.dtypes import DTYPES, dtype_name, dtype_type
 from core.files.atomic import replacing
+from core.ops import storage_types
 from core.ops.registry import TABLE, Operator
 from core.symbol import graph, infer, serialization
 from core.symbol.compose import compose, front, given_of, text_of
@@ -366,7 +367,7 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
     given = {
         "shape": shape if shape is None else (shape,) if isinstance(shape, int) else tuple(shape), "lr_mult": lr_mult, "wd_mult": wd_mult,
         "dtype": dtype if dtype is None else DTYPES[dtype_name(dtype)][0], "init": init,
-        "storage_type": None if stype is None else _STORAGE[stype],
+        "storage_type": None if stype is None else storage_types.NUMBERS[stype],
         "profiler_scope": profiler_scope,
     }  # fmt: skip
     texts |= {f"__{key}__": text_of(value) for key, value in given.items() if value is not None}
@@ -407,7 +408,6 @@ def load_json(json_str: str) -> Symbol:
 
 # ----------------------------------------------------------------------------------------------
 
-_STORAGE = {"default": 0, "row_sparse": 1, "csr": 2}
 
 # method: (array operator, its hint, scalar operator, its hint, operator for number OP symbol, its hint)
 _INFIX = {
