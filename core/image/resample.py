@@ -63,13 +63,14 @@ def border(image: np.ndarray, top: int, bottom: int, left: int, right: int, kind
 def warp(
     image: np.ndarray, linear, shift, width: int, height: int, interp: int = LINEAR, fill: float = 0
 ) -> np.ndarray:
-    """The uint8 image under `place -> linear @ place + shift` (places are x, y), `fill` where nothing lands.
+    """The uint8 or float32 image under `place -> linear @ place + shift` (places are x, y), `fill` where nothing lands.
 
     Places are rounded to 1/32 of a pixel, as `cv::warpAffine` does.
     """
     if interp == AREA:
         interp = LINEAR
-    inverse = np.linalg.inv(np.asarray(linear, np.float64))
+    (a, b), (c, d) = np.asarray(linear, np.float64)
+    inverse = np.array([[d, -b], [-c, a]]) * (1 / (a * d - b * c))
     origin = -inverse @ np.asarray(shift, np.float64)
     x, y = np.arange(width), np.arange(height)
     half = 512 if interp == NEAREST else 16
@@ -88,14 +89,14 @@ def warp(
         for j in range(column_weights.shape[-1]):
             weight = (row_weights[..., i] * column_weights[..., j])[..., None]
             total += _pixels_at(image, row + first + i, column + first + j, fill) * weight
-    return np.clip(np.floor(total + np.float32(0.5)), 0, 255).astype(np.uint8)
+    return np.clip(np.floor(total + np.float32(0.5)), 0, 255).astype(np.uint8) if image.dtype == np.uint8 else total
 
 
 def _pixels_at(image: np.ndarray, row: np.ndarray, column: np.ndarray, fill: float) -> np.ndarray:
     rows, columns = image.shape[:2]
     inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
     pixels = image[np.clip(row, 0, rows - 1), np.clip(column, 0, columns - 1)]
-    return np.where(inside[..., None], pixels, np.uint8(fill))
+    return np.where(inside[..., None], pixels, image.dtype.type(fill))
 
 
 def _separable(image: np.ndarray, across: tuple, down: tuple, interp: int) -> np.ndarray:
