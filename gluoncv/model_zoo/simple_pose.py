@@ -1,5 +1,7 @@
 """Networks for pose estimation: heat maps of joints from transposed convolutions (Xiao et al., 2018) or shuffled pixels."""
 
+import numpy as np
+
 from core import initializer
 from gluon import nn
 from gluon.block import HybridBlock
@@ -84,6 +86,34 @@ class MobilePose(HybridBlock):
 
     def hybrid_forward(self, F, x):
         return self.upsampling(self.features(x))
+
+
+class SimplePoseGaussianTargetGenerator:
+    """Heat maps (J, H, W) with a Gaussian of deviation `sigma` at each visible joint, and weights (J, 1, 1), float32 NumPy.
+
+    image_size, heatmap_size: (width, height). Called with joints (J, 3, 2) in pixels. Joints whose Gaussian is outside weigh 0.
+    """
+
+    def __init__(self, num_joints, image_size, heatmap_size, sigma=2):
+        self._num_joints, self._sigma, self._size = num_joints, sigma, tuple(heatmap_size)
+        self._stride = np.array(image_size) / np.array(heatmap_size)
+
+    def __call__(self, joints_3d):
+        width, height = self._size
+        weight = np.array(joints_3d[:, 0, 1], "float32")
+        target = np.zeros((self._num_joints, height, width), "float32")
+        reach = int(self._sigma * 3)
+        line = np.arange(-reach, reach + 1, dtype="float32")
+        gaussian = np.exp(-(line**2 + line[:, None] ** 2) / (2 * self._sigma**2))
+        for k, heat in enumerate(target):
+            x, y = (int(v) for v in joints_3d[k, :2, 0] / self._stride + 0.5)
+            left, top, right, bottom = x - reach, y - reach, x + reach + 1, y + reach + 1
+            if left >= width or top >= height or right < 0 or bottom < 0:
+                weight[k] = 0
+            elif weight[k] > 0.5:
+                x0, y0, x1, y1 = max(0, left), max(0, top), min(right, width), min(bottom, height)
+                heat[y0:y1, x0:x1] = gaussian[y0 - top : y1 - top, x0 - left : x1 - left]
+        return target, weight.reshape(-1, 1, 1)
 
 
 def _pose(prefix, network, base_name):

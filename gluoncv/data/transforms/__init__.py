@@ -1,3 +1,3 @@
 """Transformations of pictures, boxes and masks, and those that networks were trained with (`presets`)."""
 
-from gluoncv.data.transforms import bbox, experimental, image, mask, presets
+from gluoncv.data.transforms import bbox, block, experimental, image, mask, pose, presets, track, video

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["affine_transform", "crop", "flip", "resize", "translate"]
+from gluoncv.data.transforms.affine import affine_transform, get_3rd_point, get_affine_transform
+from gluoncv.data.transforms.affine import get_dir as get_rot_dir
+
+__all__ = [
+    "affine_transform", "crop", "flip", "get_3rd_point", "get_affine_transform", "get_rot_dir", "resize", "translate",
+]  # fmt: skip
 
 
 def crop(bbox, crop_box=None, allow_outside_center=True):
@@ -54,8 +59,3 @@ def translate(bbox, x_offset=0, y_offset=0):
     bbox = bbox.copy()
     bbox[:, :4] += np.array([x_offset, y_offset] * 2)
     return bbox
-
-
-def affine_transform(pt, t):
-    """A point (x, y) under an affine map (2, 3)."""
-    return (np.asarray(t) @ np.array([pt[0], pt[1], 1.0]))[:2]

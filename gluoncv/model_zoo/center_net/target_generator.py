@@ -9,7 +9,7 @@ from gluon.block import Block
 class CenterNetTargetGenerator(Block):
     """Heat maps (num_class, H, W), and sizes, their mask, offsets, their mask, all (2, H, W), of x before y.
 
-    Called with corners (M, 4), in places of the maps, and classes (M,), both arrays of NumPy, of one picture.
+    Called with corners (M, 4), in places of the maps, and classes (M,) or (M, 1), both arrays of NumPy, of one picture.
     """
 
     def __init__(self, num_class, output_width, output_height):
@@ -20,7 +20,7 @@ class CenterNetTargetGenerator(Block):
         size = (self._output_height, self._output_width)
         heatmap = np.zeros((self._num_class, *size), "float32")
         sizes, offsets, mask = (np.zeros((2, *size), "float32") for _ in range(3))
-        for box, label in zip(gt_boxes, gt_ids, strict=True):
+        for box, label in zip(gt_boxes, np.ravel(gt_ids), strict=True):
             extent = np.asarray(box[2:4]) - np.asarray(box[:2])
             if (extent <= 0).any():
                 continue

@@ -1,3 +1,3 @@
 """What networks were trained and tested with."""
 
-from gluoncv.data.transforms.presets import imagenet, rcnn, segmentation, ssd, yolo
+from gluoncv.data.transforms.presets import alpha_pose, center_net, imagenet, rcnn, segmentation, simple_pose, ssd, yolo
