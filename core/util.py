@@ -7,6 +7,7 @@ import os
 import threading
 
 from core.context import gpu_memory_info, num_gpus
+from core.dtypes import dtype_name
 
 
 class _State(threading.local):
@@ -117,10 +118,17 @@ def np_ufunc_legal_option(key, value) -> bool:
         "where": lambda v: True,
         "casting": lambda v: v in ("no", "equiv", "safe", "same_kind", "unsafe"),
         "order": lambda v: isinstance(v, str),
-        "dtype": lambda v: v is None or isinstance(v, (str, type)),
+        "dtype": _is_dtype,
         "subok": lambda v: isinstance(v, bool),
     }
     return key in options and options[key](value)
+
+
+def _is_dtype(value) -> bool:
+    try:
+        return value is None or bool(dtype_name(value))
+    except TypeError:
+        return False
 
 
 _UFUNC_DEFAULTS = {"where": True, "casting": "same_kind", "order": "K", "dtype": None, "subok": True}
@@ -129,16 +137,24 @@ _UFUNC_DEFAULTS = {"where": True, "casting": "same_kind", "order": "K", "dtype":
 def _with_ufunc_arguments(func):
     @functools.wraps(func)
     def run(*args, out=None, **kwargs):
-        for key, value in kwargs.items():
-            if key not in _UFUNC_DEFAULTS:
-                raise TypeError(f"{key!r} is no argument of {func.__name__}")
-            if value != _UFUNC_DEFAULTS[key]:
-                legal = "is not implemented" if np_ufunc_legal_option(key, value) else "is not valid"
-                error = NotImplementedError if np_ufunc_legal_option(key, value) else TypeError
-                raise error(f"{func.__name__}: {key}={value!r} {legal}")
+        check_ufunc_arguments(func.__name__, kwargs)
         return func(*args, out=out)
 
     return run
+
+
+def check_ufunc_arguments(name: str, given: dict) -> None:
+    """NotImplementedError for arguments of NumPy's universal functions at other than their defaults.
+
+    TypeError for names and values that NumPy does not know either.
+    """
+    for key, value in given.items():
+        if key not in _UFUNC_DEFAULTS:
+            raise TypeError(f"{key!r} is no argument of {name}; accepted are out, {', '.join(_UFUNC_DEFAULTS)}")
+        if value != _UFUNC_DEFAULTS[key]:
+            if not np_ufunc_legal_option(key, value):
+                raise TypeError(f"{name}: {key}={value!r} is not valid")
+            raise NotImplementedError(f"{name}: {key}={value!r} is not implemented")
 
 
 def get_gpu_count() -> int:

@@ -19,7 +19,7 @@ int8, int16, int32, int64, uint8, uint16, uint32, uint64 = (
     onp.int8, onp.int16, onp.int32, onp.int64, onp.uint8, onp.uint16, onp.uint32, onp.uint64,
 )  # fmt: skip
 bool_, dtype, finfo, iinfo = onp.bool_, onp.dtype, onp.finfo, onp.iinfo
-_SUBMODULES = ("linalg", "random")
+_SUBMODULES = ("linalg", "random", "_internal")
 
 
 def __getattr__(name: str):

@@ -8,12 +8,15 @@ import numpy as onp
 
 from core import imperative
 from core.ndarray.ndarray import NDArray, binary
-from core.numpy.fallback import *  # noqa: F403 - this module is the namespace
+from core.numpy.array_api import *  # noqa: F403 - this module is the namespace
+from core.numpy.array_api import ALIASES
+from core.numpy.fallback import *  # noqa: F403
 from core.numpy.manipulation import *  # noqa: F403
 from core.numpy.multiarray import array, as_array, create, empty, ndarray
 from core.numpy.products import *  # noqa: F403
 from core.numpy.statistics import *  # noqa: F403
 from core.ops.registry import TABLE, F
+from core.util import check_ufunc_arguments
 
 
 def _shape(shape):
@@ -105,6 +108,7 @@ def _binary_function(name: str, array_op: str, reverse: str | None = None):
     scalar_op = array_op + "_scalar"
 
     def function(x1, x2, out=None, **kwargs):
+        check_ufunc_arguments(name, kwargs)
         if not isinstance(x1, NDArray) and not isinstance(x2, NDArray):
             return getattr(onp, name)(x1, x2)
         result = binary(x1, x2, TABLE[array_op], TABLE[scalar_op], TABLE[reverse or scalar_op])
@@ -160,6 +164,7 @@ UNARY = {
 
 def _unary_function(name: str, op_name: str):
     def function(x, out=None, **kwargs):
+        check_ufunc_arguments(name, kwargs)
         if not isinstance(x, NDArray):
             if isinstance(x, numbers.Number):
                 return getattr(onp, name)(x)
@@ -240,3 +245,6 @@ def floor_divide(x1, x2, out=None):
 def divmod(x1, x2):
     """Quotient rounded down and remainder."""
     return floor_divide(x1, x2), mod(x1, x2)
+
+
+globals().update({_alias: globals()[_name] for _alias, _name in ALIASES.items()})

@@ -9,8 +9,12 @@ import numpy as onp
 
 from core.base import MXNetError
 from core.dtypes import dtype_name
+from core.numpy import array_api
+from core.numpy import manipulation as _arrays
 from core.numpy.manipulation import expand_dims, moveaxis, squeeze
 from core.numpy.multiarray import array, as_array
+from core.numpy.products import cross as _cross
+from core.numpy.products import outer as _outer
 from core.numpy.products import tensordot
 from core.ops import linalg as _table
 from core.ops.registry import F
@@ -106,13 +110,15 @@ def eigvals(a):
     return eig(a)[0]
 
 
-def pinv(a, rcond=1e-15, hermitian=False):
-    """The pseudo-inverse."""
+def pinv(a, rtol=1e-15, hermitian=False, rcond=None):
+    """The pseudo-inverse; singular values below rtol (also: rcond) times the largest are zero."""
+    rcond = rtol if rcond is None else rcond
     return array(onp.linalg.pinv(a.asnumpy(), rcond), dtype=a.dtype, ctx=a._ctx)
 
 
-def matrix_rank(M, tol=None, hermitian=False):
+def matrix_rank(M, tol=None, hermitian=False, rtol=None):
     """The rank of matrices."""
+    tol = tol if rtol is None else rtol
     return array(onp.asarray(onp.linalg.matrix_rank(M.asnumpy(), tol)), dtype="int64", ctx=M._ctx)
 
 
@@ -149,7 +155,7 @@ def matrix_power(a, n):
 def norm(x, ord=None, axis=None, keepdims=False):
     """Norms of vectors and matrices, as NumPy defines them."""
     if ord in ("inf", "-inf"):
-        raise MXNetError("np.linalg.norm: infinite orders are given as np.inf")
+        ord = float(ord)
     if axis is None:
         if ord is None:
             flat = F._reshape_to(x, shape=(x.size,))
@@ -174,6 +180,54 @@ def norm(x, ord=None, axis=None, keepdims=False):
     else:
         raise MXNetError(f"np.linalg.norm: order {ord!r} is no norm of matrices")
     return expand_dims(result, tuple(sorted((first, second)))) if keepdims else result
+
+
+def cond(x, p=None):
+    """The condition number: the norm (by default the largest singular value) times that of the inverse."""
+    if p in (None, 2, -2):
+        values = svdvals(x)
+        largest, smallest = values[..., 0], values[..., -1]
+        return smallest / largest if p == -2 else largest / smallest
+    return norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
+
+
+def svdvals(a):
+    """Singular values in descending order."""
+    return svd(a)[1]
+
+
+def matrix_norm(x, ord="fro", axis=(-2, -1), keepdims=False):
+    """Norms of matrices."""
+    return norm(x, ord, axis, keepdims)
+
+
+def vector_norm(x, ord=None, axis=None, keepdims=False):
+    """Norms of vectors along an axis, along several, or of all elements."""
+    axes = tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, numbers.Integral) else tuple(axis)
+    return _lp(x, 2 if ord is None else float(ord), axes, keepdims)
+
+
+def cross(a, b, axis=-1):
+    """The cross product of vectors of three elements."""
+    return _cross(a, b, axis=axis)
+
+
+def outer(a, b):
+    """The products of each element of a vector with each one of another."""
+    return _outer(a, b)
+
+
+def diagonal(a, offset=0):
+    """A diagonal of the last two axes, as the last axis."""
+    return _arrays.diagonal(a, offset, -2, -1)
+
+
+def trace(a, offset=0):
+    """The sum of a diagonal of the last two axes."""
+    return _arrays.trace(a, offset, -2, -1)
+
+
+matrix_transpose, vecdot = array_api.matrix_transpose, array_api.vecdot
 
 
 def _lp(x, p, axis, keepdims):

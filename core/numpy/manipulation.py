@@ -11,7 +11,7 @@ import numpy as onp
 
 from core.base import MXNetError
 from core.dtypes import dtype_name
-from core.numpy.multiarray import array, as_array, ndarray
+from core.numpy.multiarray import array, as_array, create, ndarray
 from core.ops.registry import F
 from core.ops.shape import normal_axis
 
@@ -41,9 +41,10 @@ flatten = ravel
 
 def transpose(a, axes=None):
     """The axes in another order, reversed by default."""
-    if axes is not None and len({x % a.ndim for x in axes if -a.ndim <= x < a.ndim}) < len(tuple(axes)) <= a.ndim:
-        raise ValueError(f"transpose: an axis is repeated or out of range in {axes}")
-    return F.transpose(a, axes=() if axes is None else tuple(axes))
+    axes = () if axes is None else tuple(axes)
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"transpose: an axis is repeated in {axes}")
+    return F.transpose(a, axes=axes)
 
 
 def swapaxes(a, axis1, axis2):
@@ -80,6 +81,8 @@ def expand_dims(a, axis):
 
 def squeeze(x, axis=None):
     """Axes of length 1 taken away."""
+    if x.ndim == 0 and axis in (0, -1):  # as NumPy has it
+        axis = None
     axes = tuple(i for i, n in enumerate(x.shape) if n == 1) if axis is None else _axes(axis, x.ndim, "squeeze")
     for i in axes:
         if x.shape[i] != 1:
@@ -88,8 +91,13 @@ def squeeze(x, axis=None):
 
 
 def broadcast_to(array, shape):
-    """The array repeated along axes of length 1 to `shape`."""
+    """The array (or number) repeated along axes of length 1 to `shape`; -2 keeps a length."""
     shape = (shape,) if isinstance(shape, numbers.Integral) else tuple(shape)
+    if isinstance(array, numbers.Number):
+        return create("_full", None, shape=shape, value=array, dtype="float32")
+    if -2 in shape and len(shape) >= array.ndim:
+        own = (1,) * (len(shape) - array.ndim) + array.shape
+        shape = tuple(own[i] if n == -2 else n for i, n in enumerate(shape))
     try:
         fits = onp.broadcast_shapes(array.shape, shape) == shape
     except ValueError:

@@ -24,6 +24,12 @@ from core.util import (
 )  # fmt: skip
 
 _SUBMODULES = ("random", "image")
+# Operators that the table has under names of layers.
+_CONTRIB = {
+    "deformable_convolution": "DeformableConvolution",
+    "modulated_deformable_convolution": "ModulatedDeformableConvolution",
+    "sync_batch_norm": "SyncBatchNorm",
+}
 _FILES = ("load", "save", "savez")
 
 
@@ -35,7 +41,7 @@ def __getattr__(name: str):
     functions = importlib.import_module("core.numpy_extension.functions")
     value = getattr(functions, name, None)
     if value is None or name.startswith("_"):
-        op = TABLE.get(f"_npx_{name}") or TABLE.get(name)
+        op = TABLE.get(f"_npx_{name}") or TABLE.get(name) or TABLE.get(f"_contrib_{_CONTRIB.get(name, name)}")
         if op is None or name.startswith("_"):
             raise UnknownName("npx", name, __dir__)
         value = front(op, ndarray)

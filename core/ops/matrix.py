@@ -150,7 +150,10 @@ def np_matmul(a, b):
     if a.shape[-1] != b.shape[-2]:
         raise MXNetError(f"matmul: shapes {a.shape} and {b.shape} do not fit")
     if a.ndim > 2 and b.ndim > 2 and a.shape[:-2] != b.shape[:-2]:
-        lead = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        try:
+            lead = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        except ValueError:
+            raise MXNetError(f"matmul: the leading axes of {a.shape} and {b.shape} do not broadcast") from None
         a, b = (F._broadcast_from(x, shape=lead + x.shape[-2:]) for x in (a, b))
     y = F._matmul(a, b)
     if row or column:

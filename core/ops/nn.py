@@ -433,6 +433,27 @@ def log_softmax(
     return _typed(F._log_softmax(_prepared(data, temperature, axis), axis=axis), dtype)
 
 
+def _of_mask(data, mask, temperature, axis):
+    """Where the mask holds, in the shape of the data, and the data, very low where it does not."""
+    keep = F._npi_not_equal_scalar(F._broadcast_from(mask, shape=data.shape), scalar=0)
+    low = F.full_like(data, fill_value=-6e4 if dtype_name(data.dtype) == "float16" else -1e30)
+    return keep, F._npi_where(keep, _prepared(data, temperature, axis), low)
+
+
+@composite("_npx_masked_softmax")
+def masked_softmax(data, mask, *, axis: Int = -1, temperature: OptFloat = 1.0, normalize: Bool = True):
+    """The softmax of the places where the mask holds; 0 elsewhere, and where it holds nowhere along the axis."""
+    keep, data = _of_mask(data, mask, temperature, axis)
+    return F._npi_multiply(F._softmax(data, axis=axis), F.Cast(keep, dtype=data.dtype))
+
+
+@composite("_npx_masked_log_softmax")
+def masked_log_softmax(data, mask, *, axis: Int = -1, temperature: OptFloat = 1.0, normalize: Bool = True):
+    """The logarithm of `masked_softmax`."""
+    keep, data = _of_mask(data, mask, temperature, axis)
+    return F._npi_where(keep, F._log_softmax(data, axis=axis), F.full_like(data, fill_value=-math.inf))
+
+
 def _plain(op):
     def rule(inputs, attrs):
         bare = (inputs[-1] is inputs[0] or inputs[-1] is None) and not attrs["use_length"]

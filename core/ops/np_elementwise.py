@@ -176,6 +176,8 @@ for _name, _np_name in NP_TRUTH.items():
 for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "lcm", "gcd", "left_shift", "right_shift"):
     enter(f"_npi_{_name}", getattr(f, _name), _equal_rule(FLOATS), differentiable=False)
     enter_scalar(f"_npi_{_name}_scalar", getattr(f, _name), differentiable=False)
+for _name, _function in {"left_shift": f.left_shift, "right_shift": f.right_shift}.items():
+    enter_scalar(f"_npi_r{_name}_scalar", lambda x, s, _f=_function: _f(s, x), differentiable=False)
 for _np_name, _function in {
     "copysign": f.copysign,
     "arctan2": f.atan2,
@@ -183,6 +185,7 @@ for _np_name, _function in {
     "fmax": f.fmax,
     "fmin": f.fmin,
     "fmod": f.fmod,
+    "logaddexp": lambda x, y: f.maximum(x, y) + f.log1p(f.exp(-f.fabs(x - y))),
 }.items():
     enter(f"_npi_{_np_name}", _function, _equal_rule(_INTEGERS if _np_name == "arctan2" else ("bool",)))
     enter_scalar(f"_npi_{_np_name}_scalar", _function)

@@ -1,9 +1,12 @@
 """Reductions of the `np` face: results may have no axes, means of integers are float32."""
 
+import math
+
 from core import kernels
 from core.base import MXNetError
 from core.dtypes import FLOATS
 from core.ops.attributes import Axis, Bool, Int, OptDType, OptInt
+from core.ops.np_elementwise import promoted
 from core.ops.reduce import kept_shape
 from core.ops.registry import F, gradient, operator
 from core.ops.shape import normal_axes, normal_axis
@@ -23,15 +26,23 @@ def _spread(value, shape, attrs):
     return F._reshape_to(value, shape=kept_shape(shape, _axes(attrs.axis, len(shape), "reduction")))
 
 
+def _reduced(kernel, a, axes, keepdims, dtype):
+    """The reduction in the wider one of the types of `a` and of the result, as `dtype` (None: that of `a`)."""
+    kind = kernels.dtype_name(a)
+    if dtype is None or dtype == kind:
+        return kernel(a, axes, keepdims)
+    if kind in FLOATS and promoted("reduction", kind, dtype) == kind:
+        return kernels.cast(kernel(a, axes, keepdims), dtype)
+    return kernel(kernels.cast(a, dtype), axes, keepdims)
+
+
 def _enter(name):
     kernel = getattr(K, name)
 
     def reduction(a, *, axis: Axis = None, dtype: OptDType = None, keepdims: Bool = False):
         if kernels.dtype_name(a) == "bool":
             a = kernels.cast(a, "int64")
-        if dtype is not None:
-            a = kernels.cast(a, dtype)
-        return kernel(a, _axes(axis, a.dim(), name), keepdims)
+        return _reduced(kernel, a, _axes(axis, a.dim(), name), keepdims, dtype)
 
     reduction.__doc__ = f"The {name} over the given axes (all by default)."
     return operator(f"_np_{name}", aliases=(f"_npi_{name}",))(reduction)
@@ -46,18 +57,23 @@ def _(head, a_shape, a_dtype, attrs):
 
 
 @gradient(prod)
-def _(head, a, out, a_shape, attrs):
-    head, out = _spread(head, a_shape, attrs), _spread(out, a_shape, attrs)
+def _(head, a, out, a_shape, a_dtype, attrs):
+    head, out = (_spread(F.Cast(x, dtype=a_dtype), a_shape, attrs) for x in (head, out))
     return [F.broadcast_div(F.broadcast_mul(head, out), a)]
 
 
 @operator("_npi_mean")
 def mean(a, *, axis: Axis = None, dtype: OptDType = None, keepdims: Bool = False):
     """The mean over the given axes; of integers as float32."""
-    kind = kernels.dtype_name(a)
-    if dtype is not None or kind not in FLOATS:
-        a = kernels.cast(a, dtype or "float32")
-    return K.mean(a, _axes(axis, a.dim(), "mean"), keepdims)
+    axes = _axes(axis, a.dim(), "mean")
+    if kernels.dtype_name(a) in FLOATS:
+        return _reduced(K.mean, a, axes, keepdims, dtype)
+    a = kernels.cast(a, dtype or "float32")
+    if dtype is None or dtype in FLOATS:
+        return K.mean(a, axes, keepdims)
+    total = K.sum(a, axes, keepdims)  # wraps in the narrow type, as MXNet's and NumPy's do
+    count = math.prod(a.shape[i] for i in axes)
+    return kernels.cast(F._div_scalar.forward(kernels.cast(total, "float64"), scalar=count or 1), dtype)
 
 
 @gradient(mean)
@@ -65,8 +81,8 @@ def _(head, a_shape, attrs, a_dtype):
     count = 1
     for axis in _axes(attrs.axis, len(a_shape), "mean"):
         count *= a_shape[axis]
-    grad = F._broadcast_from(_spread(head * (1.0 / max(count, 1)), a_shape, attrs), shape=a_shape)
-    return [grad.astype(a_dtype, copy=False)]
+    head = head.astype(a_dtype, copy=False) * (1.0 / max(count, 1))
+    return [F._broadcast_from(_spread(head, a_shape, attrs), shape=a_shape)]
 
 
 def _enter_extremum(name):

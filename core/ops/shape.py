@@ -369,7 +369,8 @@ def _(head, attrs, data_shape):
 def _slice_key(begin, end, step, ndim, name):
     if len(begin) != len(end) or len(begin) > ndim:
         raise MXNetError(f"{name}: begin {begin} and end {end} do not fit an array of {ndim} axes")
-    steps = tuple(step) + (None,) * (len(begin) - len(step))
+    steps = () if tuple(step) == (None,) else tuple(step)  # no step at all
+    steps += (None,) * (len(begin) - len(steps))
     if any(s == 0 for s in steps):
         raise MXNetError(f"{name}: a step cannot be 0")
     return tuple(slice(b, e, s) for b, e, s in zip(begin, end, steps, strict=True))
@@ -520,8 +521,8 @@ for _op in (split, split_v2):
 @operator("tile")
 def tile(data, *, reps: Shape):
     """The whole array repeated along each axis."""
-    if any(r < 1 for r in reps):
-        raise MXNetError(f"tile: reps {reps} does not fit; numbers above 0 are accepted")
+    if any(r < 0 for r in reps):
+        raise MXNetError(f"tile: reps {reps} does not fit; numbers from 0 are accepted")
     return K.tile(data, reps)
 
 

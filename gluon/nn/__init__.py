@@ -1,5 +1,7 @@
 """Layers."""
 
+import importlib
+
 from gluon.block import Block, HybridBlock
 from gluon.nn.activations import ELU, GELU, SELU, Activation, LeakyReLU, PReLU, SiLU, Swish
 from gluon.nn.basic_layers import Dense, Dropout, Embedding, Flatten, HybridLambda, Identity, Lambda
@@ -28,3 +30,20 @@ from gluon.nn.pool_layers import (
     MaxPool2D,
     MaxPool3D,
 )
+
+# Layers that MXNet 2 moved here: name -> module, imported on first use, because they build on this one.
+_MOVED = {
+    "DeformableConvolution": "gluon.contrib.cnn",
+    "ModulatedDeformableConvolution": "gluon.contrib.cnn",
+    "PixelShuffle1D": "gluon.contrib.nn",
+    "PixelShuffle2D": "gluon.contrib.nn",
+    "PixelShuffle3D": "gluon.contrib.nn",
+    "SymbolBlock": "gluon.symbol_block",
+    "SyncBatchNorm": "gluon.contrib.nn",
+}
+
+
+def __getattr__(name: str):
+    if name not in _MOVED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_MOVED[name]), name)

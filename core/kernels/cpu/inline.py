@@ -66,7 +66,7 @@ def inline(
             function, place = short, None if convert else operands[0][0]
         name = f"f_{target}"
         arguments = ", ".join([variable for variable, _, _ in operands] + [_literal(a) for a in attrs])
-        return [f"{target} = {name}({arguments}){convert}"], {name: function}, [], place
+        return [f"{target} = {name}({arguments}){convert}"], {name: function, **SCOPE}, [], place
     return _steps(formula, operands, attrs, result, convert, target)
 
 
