@@ -44,7 +44,7 @@ LAZY = ("triton", "matplotlib", "PIL", "sentencepiece", "scipy", "sklearn", "onn
 
 # Rooms of core.kernels.ON_CPU_ONLY: what has no kernel in them is computed on the CPU with a warning. The list only
 # shrinks.
-ON_CPU_ONLY = {"linalg", "vision", "boxes"}
+ON_CPU_ONLY = {"linalg", "vision"}
 
 # Import names of the distributions in the extras, where they differ.
 IMPORT_NAMES = {"pillow": "PIL", "scikit-learn": "sklearn", "opencv-python": "cv2"}

@@ -26,8 +26,8 @@ ROOMS = (
     "vision", "boxes",
 )  # fmt: skip
 # Rooms that may lack Triton kernels, and then compute on the CPU: LAPACK's factorisations are sequential, and small
-# wherever these networks use them; most of those of regions and boxes are not written yet.
-ON_CPU_ONLY = ("linalg", "vision", "boxes")
+# wherever these networks use them; most of those of regions are not written yet.
+ON_CPU_ONLY = ("linalg", "vision")
 _forced: str | None = None
 _virtual = 0  # how many threads are inside `without_memory`
 _direct = True  # whether CPU tensors may go to the CPU wing without a further look: nothing is forced, no thread traces
