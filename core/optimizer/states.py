@@ -83,5 +83,7 @@ def _schedule(instance, like):
     if not (isinstance(klass, type) and issubclass(klass, lr_scheduler.LRScheduler)):
         raise MXNetError(f"the states hold a learning rate schedule {name!r}, which is not known")
     made = klass.__new__(klass)
+    if type(like) is klass:  # what files do not keep, such as the parts of a sequence of schedules
+        made.__dict__.update(like.__dict__)
     made.__dict__.update(instance.attributes)
     return made

@@ -37,6 +37,8 @@ from scripts.common.spread import show
 # Arguments that may change when a run goes on: they do not touch the numbers of an epoch.
 FREE = {
     "resume",
+    "log_interval",
+    "save_interval",
     "output",
     "input",
     "validation",
@@ -50,24 +52,54 @@ FREE = {
 }
 
 
-def add_run_arguments(parser: argparse.ArgumentParser, run: str, *, seed: int = 0) -> None:
-    """Adds --seed, --resume, --run, --save-dir and --log-dir, which every training program has."""
+def add_run_arguments(parser: argparse.ArgumentParser, run: str, *names: str, seed: int = 0) -> None:
+    """Adds --seed, --resume, --run (under further `names`, too), --save-dir and --log-dir, which every training program has."""
     parser.add_argument("--seed", type=int, default=seed, help="seed of everything random (default: %(default)s)")
-    parser.add_argument("--resume", action="store_true", help="go on after the last finished epoch, if there is one")
-    parser.add_argument("--run", default=run, help="name of the run's log files (default: %(default)s)")
+    parser.add_argument(
+        "--resume",
+        nargs="?",
+        const=True,
+        default=False,
+        metavar="PARAMS",
+        help="go on after the last finished epoch, if there is one; with a file: begin with its parameters",
+    )
+    parser.add_argument(
+        "--run",
+        *names,
+        dest="run",
+        type=lambda name: name.removesuffix(".log"),
+        default=run,
+        help="name of the run's log files (default: %(default)s)",
+    )
     parser.add_argument("--save-dir", type=Path, help="folder of the checkpoints (default: checkpoints/<task>/<run>)")
     parser.add_argument("--log-dir", type=Path, default=LOGS, help="folder of the logs (default: logs)")
+
+
+def add_interval_arguments(parser: argparse.ArgumentParser, *names: str, save: int = 10, log: int = 0) -> None:
+    """Adds --log-interval and, under `names`, how often parameters are kept."""
+    parser.add_argument(
+        *(names or ("--save-interval",)),
+        dest="save_interval",
+        type=int,
+        default=save,
+        metavar="N",
+        help="keep the parameters of every N-th epoch besides the best (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--log-interval", type=int, default=log, metavar="N", help="batches between lines in the log (default: none)"
+    )
 
 
 class Run:
     """The record, the checkpoints and the progress bars of one training run.
 
     Make it before anything random happens: it seeds every generator from `args.seed`. `args` needs what
-    `add_run_arguments` adds. `data` are the checksums of what the run reads.
+    `add_run_arguments` adds. `data` are the checksums of what the run reads. `best`: the metric whose highest value
+    marks the parameters to keep as `<run>-best.params` beside the checkpoints.
     """
 
-    def __init__(self, task: str, args: argparse.Namespace, *, data: dict[str, str]):
-        self.args = args
+    def __init__(self, task: str, args: argparse.Namespace, *, data: dict[str, str], best: str = ""):
+        self.args, self._best = args, best
         self.record = Record(task, args.run, seed=args.seed, data=data, folder=args.log_dir)
         self.folder = args.save_dir or ROOT / "checkpoints" / task / args.run
         self._done: int | None = None
@@ -92,6 +124,8 @@ class Run:
             self._done = self._begin()
         if first <= self._done <= count:
             self._restore(latest(self.folder), net, trainer)
+        elif isinstance(self.args.resume, str):
+            net.load_parameters(self.args.resume)
         for epoch in range(max(first, self._done + 1), count + 1):
             self._epoch_started = time.perf_counter()
             yield epoch
@@ -138,12 +172,22 @@ class Run:
         trainer.save_states(str(unfinished / "trainer.states"))
         state = {"epoch": epoch, "record": self.record.state(), "processes": processes.count()}
         write_bytes(unfinished / "state.json", json.dumps(state).encode())
+        self._keep(epoch, net)
         os.replace(unfinished, final)
         self._forget_checkpoints(but=final)
 
+    def _keep(self, epoch: int, net) -> None:
+        """Parameters for later use: those of every so many epochs, and the best so far."""
+        every = getattr(self.args, "save_interval", 0)
+        if every and epoch % every == 0:
+            net.save_parameters(str(self.folder / f"{self.args.run}-{epoch:04d}.params"))
+        values = [row[self._best] for row in self.record.facts["epochs"] if self._best in row]
+        if values and self._best in self.record.facts["epochs"][-1] and values[-1] > max(values[:-1], default=-1.0):
+            net.save_parameters(str(self.folder / f"{self.args.run}-best.params"))
+
     def _begin(self) -> int:
         """Begins the record, or goes on with that of the checkpoint; how many epochs are done."""
-        checkpoint = latest(self.folder) if self.args.resume else None
+        checkpoint = latest(self.folder) if self.args.resume is True else None
         if not checkpoint:
             self._forget_checkpoints()
             self.record.put(arguments=self._arguments(), epochs=[])

@@ -1,0 +1,42 @@
+"""What recipes of training have in common: learning rates by update, and the decay of weights."""
+
+from __future__ import annotations
+
+import argparse
+
+from gluoncv.utils import LRScheduler, LRSequential
+
+
+def add_schedule_arguments(parser: argparse.ArgumentParser, decay: str, modes=("step", "cosine", "poly")) -> None:
+    """Adds --lr-mode, --lr-decay, --lr-decay-epoch, --lr-decay-period, --warmup-lr and --warmup-epochs."""
+    add = parser.add_argument
+    add("--lr-mode", choices=modes, default=modes[0], help="how the rate falls (default: %(default)s)")
+    add("--lr-decay", type=float, default=0.1, help="factor of a step (default: %(default)s)")
+    add("--lr-decay-epoch", default=decay, metavar="E,E", help="epochs of the steps (default: %(default)s)")
+    add("--lr-decay-period", type=int, default=0, metavar="N", help="epochs between steps, instead of a list")
+    add("--warmup-lr", type=float, default=0.0, help="rate at which the warm-up begins (default: %(default)s)")
+    add("--warmup-epochs", type=int, default=0, help="epochs in which the rate rises (default: %(default)s)")
+
+
+def schedule(args: argparse.Namespace, epochs: int, updates: int, power: float = 2) -> LRSequential:
+    """The learning rate by update, of `epochs` with so many updates each: a linear warm-up, then what --lr-mode says."""
+    if args.lr_decay_period > 0:
+        steps = range(args.lr_decay_period, epochs, args.lr_decay_period)
+    else:
+        steps = [int(epoch) for epoch in args.lr_decay_epoch.split(",")]
+    warmup, rest = args.warmup_epochs, epochs - args.warmup_epochs
+    return LRSequential(
+        [
+            LRScheduler("linear", args.warmup_lr, args.lr, nepochs=warmup, iters_per_epoch=updates),
+            LRScheduler(
+                args.lr_mode, args.lr, 0, nepochs=rest, iters_per_epoch=updates, power=power,
+                step_epoch=[step - warmup for step in steps], step_factor=args.lr_decay,
+            ),
+        ]
+    )  # fmt: skip
+
+
+def decay_weights_only(net) -> None:
+    """Takes weight decay from biases and from the scales and shifts of normalisation (Jia et al., 2018)."""
+    for parameter in net.collect_params(".*beta|.*gamma|.*bias").values():
+        parameter.wd_mult = 0.0

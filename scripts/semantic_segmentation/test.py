@@ -1,0 +1,73 @@
+"""Tests a segmentation network at several scales, or draws what it finds.
+
+    python scripts/semantic_segmentation/test.py --model-zoo deeplab_resnet101_voc --pretrained --dataset-root VOCdevkit --eval
+    python scripts/semantic_segmentation/test.py --model fcn --backbone resnet50 --aux --resume best.params --save-dir drawn
+
+`--eval` prints the share of pixels that are right and the mean intersection over union of the part `--mode`; scores are summed
+over six scales and mirror images as in the published figures, or with `--single-scale` taken from the picture as it is. Without
+`--eval` every picture's map of classes is drawn in the palette of PASCAL VOC.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from core import nd
+from gluoncv.model_zoo.segbase import MultiEvalModel, SegEvalModel
+from gluoncv.utils.metrics import SegmentationMetric
+from gluoncv.utils.viz import get_color_pallete
+from scripts.common.devices import add_count_argument, contexts
+from scripts.semantic_segmentation.datasets import data_set
+from scripts.semantic_segmentation.train import NORMALISE, add_network_arguments, network
+
+
+def main(argv: list[str] | None = None) -> dict[str, float] | None:
+    args = parse_args(argv)
+    (device,) = contexts(args)
+    pictures = data_set(args, args.mode, "testval" if args.eval else "test", NORMALISE)
+    net = network(args, [device])
+    if args.resume:
+        net.load_parameters(args.resume, ctx=device)
+    if args.single_scale:
+        scores = SegEvalModel(net, use_predict=True)
+    else:
+        many = MultiEvalModel(net, pictures.num_class, [device])
+        scores = lambda batch: many(batch[0])  # noqa: E731 - one picture in, the batch of one out, as above
+    count = min(len(pictures), args.samples or len(pictures))
+    if args.eval:
+        metric = SegmentationMetric(pictures.num_class)
+        for k in range(count):
+            picture, truth = pictures[k]
+            metric.update(truth.expand_dims(0), scores(picture.expand_dims(0).as_in_context(device)))
+        accuracy, overlap = metric.get()
+        print(f"{count} pictures: pixAcc {accuracy:.4f}  mIoU {overlap:.4f}")
+        return {"pixAcc": float(accuracy), "mIoU": float(overlap)}
+    args.save_dir.mkdir(parents=True, exist_ok=True)
+    for k in range(count):
+        found = scores(pictures[k].expand_dims(0).as_in_context(device))
+        classes = nd.argmax(found, axis=1)[0] + pictures.pred_offset
+        get_color_pallete(classes, args.dataset).save(args.save_dir / f"{k:05d}.png")
+    print(f"{count} maps of classes in {args.save_dir}")
+    return None
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add_network_arguments(parser)
+    add("--resume", help="file of parameters")
+    add("--mode", default="val", help="part of the data set (default: %(default)s)")
+    add("--eval", action="store_true", help="compare with the truth")
+    add("--single-scale", action="store_true", help="one look at each picture")
+    add("--samples", type=int, help="use only the first so many pictures")
+    add("--save-dir", type=Path, default=Path("segmentations"), help="folder of the drawn maps (default: %(default)s)")
+    add_count_argument(parser, "--ngpus")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()
