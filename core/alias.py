@@ -6,42 +6,33 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import sys
+import types
 
 import core
 
 _ROOMS = {"mxnet": "core", "mxnet.gluon": "gluon"}
 
-
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `mxnet.a.b` as the module that `core.a.b` (or `gluon...`) is."""
-
-    def find_spec(self, fullname, path=None, target=None):
-        if fullname == "mxnet" or fullname.startswith("mxnet."):
-            return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
-        return None
-
-    def create_module(self, spec):
-        return _resolve(spec.name)
-
-    def exec_module(self, module):
-        return None
-
-
-def _resolve(fullname: str):
-    """The module behind an `mxnet...` name; ModuleNotFoundError names what is missing."""
-    if fullname in _ROOMS:
-        return importlib.import_module(_ROOMS[fullname])
-    parent, _, name = fullname.rpartition(".")
-    owner = _resolve(parent)
-    found = getattr(owner, name, None)
-    if isinstance(found, type(sys)):
-        return found
-    try:
-        return importlib.import_module(f"{owner.__name__}.{name}")
-    except ModuleNotFoundError as error:
-        if error.name != f"{owner.__name__}.{name}":
-            raise
-        raise ModuleNotFoundError(f"{fullname} is not part of this project", name=fullname) from None
+# Modules of MXNet that are cut another way here: what each holds -> where ours is looked for, in this order.
+_CUTS = {
+    "core.contrib.amp.amp": ["core.contrib.amp"],
+    "core.contrib.nd": ["core.ndarray.contrib"],
+    "core.contrib.ndarray": ["core.ndarray.contrib"],
+    "core.contrib.sym": ["core.symbol.contrib"],
+    "core.contrib.symbol": ["core.symbol.contrib"],
+    "core.image.image": ["core.image.functions", "core.image"],
+    "core.io.io": ["core.io"],
+    "core.kvstore.kvstore_server": ["core.kvstore"],
+    "core.ndarray.ndarray": ["core.ndarray.ndarray", "core.ndarray"],
+    "core.numpy.multiarray": ["core.numpy.multiarray", "core.numpy"],
+    "core.optimizer.optimizer": ["core.optimizer.optimizer", "core.optimizer"],
+    "core.rnn.io": ["core.rnn"],
+    "core.rnn.rnn": ["core.rnn"],
+    "core.rnn.rnn_cell": ["core.rnn"],
+    "core.symbol.symbol": ["core.symbol.symbol", "core.symbol"],
+    "gluon.block": ["gluon.block", "gluon.symbol_block"],
+    "gluon.nn.basic_layers": ["gluon.nn.basic_layers", "gluon.nn"],
+    "gluon.nn.conv_layers": ["gluon.nn.conv_layers", "gluon.nn"],
+}
 
 
 def install_as_mxnet() -> None:
@@ -56,3 +47,66 @@ def install_as_mxnet() -> None:
         raise ImportError("another package named mxnet is imported already; call install_as_mxnet() before")
     sys.meta_path.insert(0, _Finder())
     sys.modules["mxnet"] = core
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds `mxnet.a.b` as the module that `core.a.b` (or `gluon...`) is; and what MXNet cuts another way.
+
+    `from mxnet.image import image` asks for the module by the name of our package: core.image.image.
+    """
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname == "mxnet" or fullname.startswith("mxnet.") or (fullname in _CUTS and not _is_own(fullname)):
+            return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        return None
+
+    def create_module(self, spec):
+        return _resolve(spec.name)
+
+    def exec_module(self, module):
+        return None
+
+
+class _Cut(types.ModuleType):
+    """A module of MXNet whose contents lie in several modules of ours."""
+
+    def __init__(self, name: str, homes: list[str]):
+        super().__init__(name)
+        self._homes = homes
+
+    def __getattr__(self, name: str):
+        if not (name.startswith("__") and name.endswith("__")):
+            for home in map(importlib.import_module, self._homes):
+                if hasattr(home, name):
+                    return getattr(home, name)
+        raise AttributeError(f"{self.__name__} has no {name!r}")
+
+    def __dir__(self):
+        return sorted({name for home in self._homes for name in dir(importlib.import_module(home))})
+
+
+def _is_own(fullname: str) -> bool:
+    return fullname in _CUTS[fullname]
+
+
+def _resolve(fullname: str):
+    """The module behind an `mxnet...` name; ModuleNotFoundError names what is missing."""
+    if fullname in _ROOMS:
+        return importlib.import_module(_ROOMS[fullname])
+    parent, _, name = fullname.rpartition(".")
+    owner = _resolve(parent) if fullname not in _CUTS else importlib.import_module(parent)
+    place = f"{owner.__name__}.{name}"
+    if place in _CUTS:
+        homes = _CUTS[place]
+        return importlib.import_module(homes[0]) if len(homes) == 1 else _Cut(fullname, homes)
+    found = getattr(owner, name, None)
+    if isinstance(found, types.ModuleType):
+        return found
+    try:
+        if place == fullname:
+            raise ModuleNotFoundError(name=place)
+        return importlib.import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name != place:
+            raise
+        raise ModuleNotFoundError(f"{fullname} is not part of this project", name=fullname) from None

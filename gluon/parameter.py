@@ -34,6 +34,7 @@ class Parameter:
     """
 
     _channels_last = False  # whether the elements lie in the order that convolutions like
+    _ctx_map = None  # MXNet's index of contexts, which subclasses copy with the arrays
     _scoped = False  # whether a ParameterDict made it, hence whether its name has the prefix of a block
 
     def __init__(
@@ -57,7 +58,7 @@ class Parameter:
         self.lr_mult = lr_mult
         self.wd_mult = wd_mult
         self.init = init
-        self._array = None  # the array, where there is only one: what layers read in every call
+        self._array = None  # the array, where there is one and `data` gives it: what layers read in every call
         self._data = None
         self._grad = None
         self._master = None  # all rows of a sparse parameter, of which `_data` holds those that were asked for last
@@ -182,17 +183,21 @@ class Parameter:
         """The array that `data()` gives, or None while there is none."""
         if self._array is not None or self._data is None:
             return self._array
-        return self._on(self._data, None)
+        return self._seen(None)
 
     def _placeholder(self, ctx):
         """The array on `ctx`, or what stands for it while its shape is not known."""
         if self._stype != "default":
             raise self._not_dense()
         if self._data is not None:
-            return self._on(self._data, ctx)
+            return self._seen(ctx)
         if self._deferred_init:
             return nd.Deferred(self)
         raise self._not_ready()
+
+    def _seen(self, ctx):
+        """What layers compute with: the array on `ctx`, or what a subclass makes of it in `data`."""
+        return self._check_and_get(self._data, ctx) if type(self).data is Parameter.data else self.data(ctx)
 
     def _load_init(self, data, ctx=None, cast_dtype=False, dtype_source="current"):
         """Takes values from a file. dtype_source: whether casting follows the parameter or the file ("saved")."""
@@ -259,7 +264,8 @@ class Parameter:
     def _set_arrays(self, arrays):
         graph.arrays_changed()
         self._data = arrays
-        self._array = arrays[0] if len(arrays) == 1 and self._stype == "default" else None
+        plain = len(arrays) == 1 and self._stype == "default" and type(self).data is Parameter.data
+        self._array = arrays[0] if plain else None
 
     def _set_trainer(self, trainer):
         if self._stype != "default" and self._trainer and trainer and self._trainer is not trainer:
@@ -276,13 +282,13 @@ class Parameter:
             raise self._not_dense()
         if self._data is None and self._deferred_init and _placeholders.active:
             return nd.Deferred(self)
-        return self._on(self._data, ctx)
+        return self._check_and_get(self._data, ctx)
 
     def list_data(self):
         """The arrays on all contexts."""
         if self._stype != "default":
             raise self._not_dense()
-        return self._on(self._data, list)
+        return self._check_and_get(self._data, list)
 
     def row_sparse_data(self, row_id):
         """The array of a `row_sparse` parameter on the context of `row_id`, with these rows; it needs a Trainer."""
@@ -294,11 +300,11 @@ class Parameter:
 
     def grad(self, ctx=None):
         """The gradient on `ctx`."""
-        return self._on(self._check_grad(), ctx)
+        return self._check_and_get(self._check_grad(), ctx)
 
     def list_grad(self):
         """The gradients on all contexts."""
-        return self._on(self._check_grad(), list)
+        return self._check_and_get(self._check_grad(), list)
 
     def list_ctx(self):
         """The contexts where the parameter is, or will be once its shape is known."""
@@ -372,10 +378,10 @@ class Parameter:
         """The mean over contexts, on the CPU; all rows of a sparse parameter."""
         if self._master is not None:
             return self._master.copyto(cpu())
-        arrays = [array.as_in_context(cpu()) for array in self._on(self._data, list)]
+        arrays = [array.as_in_context(cpu()) for array in self._check_and_get(self._data, list)]
         return arrays[0].detach() if len(arrays) == 1 else sum(arrays[1:], arrays[0]) / len(arrays)
 
-    def _on(self, arrays, ctx):
+    def _check_and_get(self, arrays, ctx):
         if arrays is None:
             raise self._not_ready()
         if ctx is list:
@@ -414,7 +420,7 @@ class Parameter:
             raise TypeError(f"row_id is an array, got {type(row_id).__name__}")
         if self._trainer is None:
             raise RuntimeError(f"the rows of parameter {self.name!r} are kept by a Trainer, but it belongs to none yet")
-        found = self._on(self._data, ctx)
+        found = self._check_and_get(self._data, ctx)
         rows = nd.sparse.retain(self._master, row_id)
         for array in found if ctx is list else [found]:
             rows.copyto(array)

@@ -190,12 +190,12 @@ def random_rotate(src, angle_limits: tuple[float, float], zoom_in: bool = False,
     return imrotate(src, angles, zoom_in, zoom_out)
 
 
-def interpolation(interp: int, sizes: tuple[int, int, int, int] | None = None) -> int:
+def _get_interp_method(interp: int, sizes: tuple[int, ...] = ()) -> int:
     """One of 0..4 for 0..10; `sizes` = (old height, old width, new height, new width) decide for 9."""
     if interp == ANY:
         return random.randint(0, 4)
     if interp == AUTO:
-        if sizes is None:
+        if not sizes:
             return resample.CUBIC
         old_h, old_w, new_h, new_w = sizes
         if new_h > old_h and new_w > old_w:
@@ -209,7 +209,7 @@ def interpolation(interp: int, sizes: tuple[int, int, int, int] | None = None) -
 def _resized(pixels: np.ndarray, w: int, h: int, interp: int) -> np.ndarray:
     if pixels.ndim == 4:
         return np.stack([_resized(one, w, h, interp) for one in pixels])
-    return resample.resize(pixels, w, h, interpolation(interp, (*pixels.shape[:2], h, w)))
+    return resample.resize(pixels, w, h, _get_interp_method(interp, (*pixels.shape[:2], h, w)))
 
 
 def _rotated(image: np.ndarray, angle: float, zoom_in: bool, zoom_out: bool) -> np.ndarray:

@@ -16,7 +16,7 @@ from core.base import MXNetError
 from core.files.params import read_params
 from core.image import resample
 from core.image.augment import EIGENVALUES, EIGENVECTORS, brighter, contrasted, saturated
-from core.image.functions import interpolation
+from core.image.functions import _get_interp_method
 
 UNBOUNDED = 1e10
 
@@ -76,7 +76,7 @@ class Normalisation:
         """The number of the interpolation between two (height, width)."""
         if self.inter_method == 10:
             return int(rng.integers(5))
-        return interpolation(self.inter_method, (*old, *new))
+        return _get_interp_method(self.inter_method, (*old, *new))
 
 
 @dataclass(frozen=True)

@@ -12,36 +12,40 @@ from core.ndarray.sparse import getnnz
 from core.ops.registry import TABLE
 
 
-def _multi_lamb(master: bool):
-    """One step of LAMB for several weights at once; the kinds of arrays come as lists."""
-
-    def update(weights, grads, mean, var, *rest, out=None, num_tensors=0, **kwargs):
-        kinds = (weights, grads, mean, var, *rest[:master])
-        step_count, lrs, wds = rest[master:]
-        op = TABLE[f"_multi_{'mp_' if master else ''}lamb_update"]
-        arrays = [array for group in zip(*kinds, strict=True) for array in group]
-        given = {"learning_rates": lrs, "wds": wds, "step_count": tuple(step_count), "num_tensors": len(weights)}
-        results = op(*arrays, **given, **kwargs)
-        results = results if isinstance(results, list) else [results]
-        return results if out is None else assign(op, out, results)
-
-    return update
+def multi_lamb_update(weights, grads, mean, var, step_count, lrs, wds, out=None, num_tensors=0, **kwargs):
+    """One step of LAMB for several weights at once; the kinds of arrays come as lists, as do rates and decays."""
+    given = {"learning_rates": lrs, "wds": wds, "step_count": tuple(step_count), "num_tensors": len(weights)}
+    return _multi("_multi_lamb_update", (weights, grads, mean, var), (), out, **given, **_without_name(kwargs))
 
 
-def _multi_adamw(master: bool):
-    """One step of AdamW for several weights at once; the kinds of arrays come as lists."""
+def multi_mp_lamb_update(weights, grads, mean, var, weights32, step_count, lrs, wds, out=None, num_tensors=0, **kwargs):
+    """`multi_lamb_update` of half-precision weights with float32 master weights."""
+    given = {"learning_rates": lrs, "wds": wds, "step_count": tuple(step_count), "num_tensors": len(weights)}
+    kinds = weights, grads, mean, var, weights32
+    return _multi("_multi_mp_lamb_update", kinds, (), out, **given, **_without_name(kwargs))
 
-    def update(weights, grads, mean, var, *rest, out=None, name=None, size=0, **kwargs):
-        kinds = (weights, grads, mean, var, *rest[:master])
-        rescale_grad, lrs, wds, etas = rest[master:]
-        rescale_grad = _as_array(rescale_grad, weights[0])
-        op = TABLE[f"_multi_{'mp_' if master else ''}adamw_update"]
-        arrays = [array for group in zip(*kinds, strict=True) for array in group]
-        results = op(*arrays, rescale_grad, lrs=lrs, wds=wds, etas=etas, num_weights=size or len(weights), **kwargs)
-        results = results if isinstance(results, list) else [results]
-        return results if out is None else assign(op, out, results)
 
-    return update
+def multi_adamw_update(weights, grads, mean, var, rescale_grad, lrs, wds, etas, out=None, size=0, **kwargs):
+    """One step of AdamW for several weights at once; the kinds of arrays come as lists. rescale_grad: as `adamw_update`."""
+    given = {"lrs": lrs, "wds": wds, "etas": etas, "num_weights": size or len(weights)}
+    shared = (_as_array(rescale_grad, weights[0]),)
+    return _multi("_multi_adamw_update", (weights, grads, mean, var), shared, out, **given, **_without_name(kwargs))
+
+
+def multi_mp_adamw_update(
+    weights, grads, mean, var, weights32, rescale_grad, lrs, wds, etas, out=None, size=0, **kwargs
+):
+    """`multi_adamw_update` of half-precision weights with float32 master weights."""
+    given = {"lrs": lrs, "wds": wds, "etas": etas, "num_weights": size or len(weights)}
+    shared, kinds = (_as_array(rescale_grad, weights[0]),), (weights, grads, mean, var, weights32)
+    return _multi("_multi_mp_adamw_update", kinds, shared, out, **given, **_without_name(kwargs))
+
+
+def _multi(name: str, kinds, shared, out, **attrs):
+    """The operator of that name on the arrays of each weight in turn, and then those that all share."""
+    results = TABLE[name](*(array for group in zip(*kinds, strict=True) for array in group), *shared, **attrs)
+    results = results if isinstance(results, list) else [results]
+    return results if out is None else assign(TABLE[name], out, results)
 
 
 def adamw_update(weight, grad, mean, var, rescale_grad, lr, eta, **kwargs):
@@ -80,9 +84,6 @@ def rand_zipfian(true_classes, num_sampled: int, range_max: int, ctx=None):
 
     return drawn, expected(true_classes.as_in_context(drawn.context)), expected(drawn)
 
-
-multi_adamw_update, multi_mp_adamw_update = _multi_adamw(False), _multi_adamw(True)
-multi_lamb_update, multi_mp_lamb_update = _multi_lamb(False), _multi_lamb(True)
 
 __getattr__ = lookup(("_contrib_",), "nd.contrib")
 __dir__ = listing(("_contrib_",))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import types
+
 import numpy as np
 
 from core.attribute import AttrScope
@@ -94,10 +96,11 @@ def text_of(value) -> str:
     return str(value)
 
 
-class Namespace:
-    """`sym.contrib` and its like: the operators whose names begin with one of `prefixes`."""
+class Namespace(types.ModuleType):
+    """`sym.contrib` and its like, a module: the operators whose names begin with one of `prefixes`."""
 
     def __init__(self, name: str, prefixes: tuple[str, ...], kind: type):
+        super().__init__(f"core.symbol.{name}", self.__doc__)
         self._name, self._prefixes, self._kind = name, prefixes, kind
 
     def __getattr__(self, name: str):

@@ -7,17 +7,21 @@ import concurrent.futures
 import itertools
 import weakref
 from collections.abc import Callable, Iterator
+from multiprocessing.reduction import ForkingPickler  # noqa: F401
 from typing import Any
 
 import numpy as np
 
 from core import ndarray as nd
-from core.context import Context, cpu_pinned, num_gpus
+from core.context import cpu_pinned
 from gluon.data import arrays
 from gluon.data.dataset import ArrayDataset
+from gluon.data.pool_iter import PoolIter as _MultiWorkerIter  # noqa: F401
+from gluon.data.pool_iter import in_context as _as_in_context
 from gluon.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from gluon.data.workers import WorkerError, WorkerPool
 
+# ForkingPickler, _MultiWorkerIter, _as_in_context: what the loaders of GluonCV and GluonNLP take from here.
 __all__ = ["DataLoader", "default_batchify_fn", "default_mp_batchify_fn"]
 
 
@@ -72,7 +76,7 @@ class DataLoader:
         self._dataset = dataset
         self._batch_sampler = _batch_sampler(dataset, batch_size, shuffle, sampler, last_batch, batch_sampler)
         self._num_workers = max(0, num_workers)
-        self._pinned = cpu_pinned(pin_device_id) if pin_memory else None
+        self._pin_memory, self._pin_device_id = pin_memory, pin_device_id
         self._prefetch = max(1, 2 * self._num_workers if prefetch is None else prefetch)
         self._thread_pool = thread_pool
         self._timeout = timeout
@@ -104,9 +108,10 @@ class DataLoader:
         elif self._thread_pool:
             batches = _ThreadedIter(self)
         else:
-            batches = _MultiWorkerIter(self)
-        if self._pinned is not None:
-            batches = (_as_in_context(batch, self._pinned) for batch in batches)
+            batches = _ProcessIter(self)
+        if self._pin_memory:
+            pinned = cpu_pinned(self._pin_device_id)
+            batches = (_as_in_context(batch, pinned) for batch in batches)
         return _then_refresh(batches, weakref.ref(self)) if self._auto_reload else iter(batches)
 
     def _make(self, indices) -> Any:
@@ -135,7 +140,7 @@ def default_mp_batchify_fn(data: list) -> Any:
     return default_batchify_fn(data)
 
 
-class _MultiWorkerIter:
+class _ProcessIter:
     """Batches from worker processes, in order."""
 
     def __init__(self, loader: DataLoader):
@@ -223,14 +228,3 @@ def _batch_sampler(dataset, batch_size, shuffle, sampler, last_batch, batch_samp
     elif shuffle:
         raise ValueError("shuffle must not be specified if sampler is specified")
     return BatchSampler(sampler, batch_size, last_batch or "keep")
-
-
-def _as_in_context(data: Any, ctx: Context) -> Any:
-    """The arrays in nested lists and tuples moved to `ctx`; anything else as it is."""
-    if isinstance(data, nd.NDArray):
-        if ctx.device_type == "cpu_pinned" and not num_gpus():
-            return type(data)._wrap(data._data, ctx)  # all memory is alike
-        return data.as_in_context(ctx)
-    if isinstance(data, list | tuple):
-        return [_as_in_context(item, ctx) for item in data]
-    return data

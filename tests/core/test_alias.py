@@ -62,3 +62,34 @@ def test_every_missing_name_says_where_it_is_missing(tmp_path, root):
     assert len(answers) == len(lines)
     for answer, expected in zip(answers, lines.values()):
         assert expected in answer
+
+
+PLACES = """
+import mxnet as mx
+from mxnet.contrib.amp import amp
+from mxnet.gluon.block import SymbolBlock
+from mxnet.gluon.data.dataloader import DataLoader, ForkingPickler, _as_in_context, _MultiWorkerIter
+from mxnet.gluon.nn.basic_layers import BatchNorm, HybridSequential
+from mxnet.gluon.nn.conv_layers import Conv2D, MaxPool2D
+from mxnet.image.image import ImageIter, _get_interp_method, imresize
+from mxnet.image import image
+from mxnet.io import io
+from mxnet.ndarray.ndarray import NDArray, ones
+from mxnet.optimizer.optimizer import Adam, Optimizer
+from mxnet.rnn.rnn_cell import LSTMCell
+from mxnet.symbol.contrib import SyncBatchNorm
+from mxnet.symbol.symbol import Symbol, Variable
+
+assert amp.init is mx.contrib.amp.init and io.NDArrayIter is mx.io.NDArrayIter
+assert image.imresize is mx.image.imresize and Adam is mx.optimizer.Adam and ones is mx.nd.ones
+assert isinstance(SyncBatchNorm(Variable("x"), key="k"), Symbol)
+try:
+    from mxnet.gluon.nn.basic_layers import Sparkle
+except ImportError as error:
+    print("Sparkle" in str(error))
+"""
+
+
+def test_modules_of_mxnet_hold_what_they_hold_there(tmp_path, root):
+    result = run(tmp_path, root, PLACES)
+    assert result.stdout == "True\n", result.stderr

@@ -85,3 +85,23 @@ def test_a_lazy_optimizer_leaves_rows_without_gradient_alone():
         found[lazy] = weight.asnumpy()[:, 0]
     np.testing.assert_allclose(found[True], [1 - 0.11, 1 - 0.11], rtol=1e-6)
     np.testing.assert_allclose(found[False], [1 - 0.11 - 0.099 - 0.0089, 0.99 - 0.009 - 0.1099], rtol=1e-6)
+
+
+def test_several_weights_in_one_step_of_adamw_or_lamb():
+    rng = np.random.RandomState(0)
+    arrays = [[mx.nd.array(rng.rand(3)) for _ in range(2)] for _ in range(4)]
+    weights, grads, mean, var = arrays
+    expected = [w.copy() for w in weights]
+    for k in range(2):
+        state = mean[k].copy(), var[k].copy()
+        mx.nd.contrib.adamw_update(expected[k], grads[k], *state, 0.5, lr=1, eta=0.1, wd=0.01, out=expected[k])
+    mx.nd.contrib.multi_adamw_update(
+        weights, grads, mean, var, out=weights, size=2, lrs=[1, 1], wds=[0.01] * 2, etas=[0.1] * 2, rescale_grad=0.5
+    )
+    for got, want in zip(weights, expected):
+        np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), rtol=1e-6)
+    before = [w.asnumpy() for w in weights]
+    mx.nd.contrib.multi_lamb_update(
+        weights, grads, mean, var, step_count=[1, 1], lrs=[0.1] * 2, wds=[0.0] * 2, out=weights
+    )
+    assert all((w.asnumpy() < b).all() for w, b in zip(weights, before))

@@ -255,3 +255,26 @@ def test_blocks_of_symbols():
     assert {"a", "b", "c_i2h_weight", "c_h2h_bias"} <= set(mx.sym.Group(outputs).list_arguments())
     layer = gluon.rnn.GRU(4, input_size=3, prefix="g_")
     assert layer(mx.sym.var("x")).list_arguments()[:2] == ["x", "g_l0_i2h_weight"]
+
+
+class _Doubled(gluon.Parameter):
+    """A parameter that layers see another way than it is stored; GluonNLP's weight dropout is such a class."""
+
+    def data(self, ctx=None):
+        return self._check_and_get(self._data, ctx) * 2
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("hybridized", [True, False])
+def test_layers_compute_with_what_a_parameter_gives_as_its_data(known, hybridized):
+    net = nn.Dense(2, in_units=3 if known else 0, use_bias=False)
+    weight = _Doubled(net.weight.name, shape=net.weight.shape, init="ones", allow_deferred_init=True)
+    net._reg_params["weight"] = net.params._params[weight.name] = weight
+    net.initialize()
+    net.hybridize(hybridized)
+    for _ in range(2):
+        with autograd.record():
+            out = net(nd.ones((1, 3)))
+        out.backward()
+    assert out.asnumpy().tolist() == [[6, 6]]
+    assert weight.grad().asnumpy().tolist() == [[2, 2, 2], [2, 2, 2]]

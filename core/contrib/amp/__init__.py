@@ -122,6 +122,12 @@ def list_loss_output_functions(target_dtype="float16") -> list[str]:
     return list(_listed(target_dtype)["loss"])
 
 
+def __getattr__(name: str):
+    if name == "_amp_initialized":  # programs ask this of MXNet's amp
+        return _target is not None
+    raise AttributeError(f"mx.contrib.amp has no {name!r}")
+
+
 # ------------------------------------------------------------------ rules
 
 

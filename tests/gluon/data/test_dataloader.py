@@ -2,7 +2,10 @@
 
 import functools
 import gc
+import io
+import multiprocessing
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -18,7 +21,7 @@ from core import random as mx_random
 from core.base import MXNetError
 from core.context import cpu, cpu_pinned
 from gluon.data import ArrayDataset, BatchSampler, DataLoader, Dataset, SequentialSampler, SimpleDataset, batchify
-from gluon.data.dataloader import default_batchify_fn
+from gluon.data.dataloader import ForkingPickler, _MultiWorkerIter, default_batchify_fn
 from gluon.data.workers import WorkerError
 
 # (workers, thread_pool)
@@ -408,3 +411,29 @@ def test_pickled_transforms_keep_their_functions():
     assert [b.asnumpy().tolist() for b in DataLoader(SimpleDataset([1, 2]).transform(times), 2, num_workers=1)] == [
         [3, 6]
     ]
+
+
+class _EveryOther(_MultiWorkerIter):
+    """As the loaders of GluonCV do: other tasks for the same pool."""
+
+    def _push_next(self):
+        indices = next(self._iter, None)
+        if indices is not None:
+            batch = self._worker_pool.apply_async(self._worker_fn, (indices, self._batchify_fn))
+            self._data_buffer[self._sent_idx] = batch
+            self._sent_idx += 1
+
+
+def _pickled_batch(indices, batchify):
+    buffer = io.BytesIO()
+    ForkingPickler(buffer, pickle.HIGHEST_PROTOCOL).dump(batchify([nd.ones((2,)) * i for i in indices]))
+    return buffer.getvalue()
+
+
+def test_a_loader_of_a_program_draws_batches_from_a_pool_of_its_own():
+    sampler = BatchSampler(SequentialSampler(5), 2)
+    with multiprocessing.Pool(1) as pool:
+        batches = _EveryOther(pool, default_batchify_fn, sampler, worker_fn=_pickled_batch, prefetch=2, pin_memory=True)
+        got = list(batches)
+    assert len(batches) == 3 and [b.asnumpy()[:, 0].tolist() for b in got] == [[0, 1], [2, 3], [4]]
+    assert got[0].context == cpu_pinned(0)
