@@ -1,3 +1,6 @@
 """GluonCV: networks for pictures and films."""
 
 from gluoncv import data, loss, model_zoo, nn, utils
+
+# The original whose names and behaviour these are.
+__version__ = "0.10.5"

@@ -12,10 +12,12 @@ __all__ = [
     "ICNetLoss",
     "MaskedL1Loss",
     "MixSoftmaxCrossEntropyLoss",
+    "MixSoftmaxCrossEntropyOHEMLoss",
     "SSDMultiBoxLoss",
     "SegmentationMultiLosses",
     "SiamRPNLoss",
     "SoftmaxCrossEntropyLoss",
+    "SoftmaxCrossEntropyOHEMLoss",
     "YOLOV3Loss",
 ]
 
@@ -215,10 +217,7 @@ class SoftmaxCrossEntropyLoss(Loss):
         return self._entropy(F, pred, label)
 
     def _entropy(self, F, pred, label):
-        probability = F.SoftmaxOutput(
-            pred, F.cast(label, dtype="float32"), ignore_label=self._ignore_label, multi_output=self._sparse_label,
-            use_ignore=True, normalization="valid" if self._size_average else "null",
-        )  # fmt: skip
+        probability = self._softmax(F, pred, label)
         if self._sparse_label:
             loss = -F.pick(F.log(probability), label, axis=1, keepdims=True)
         else:
@@ -226,6 +225,31 @@ class SoftmaxCrossEntropyLoss(Loss):
             loss = -F.sum(F.log(probability) * label, axis=-1, keepdims=True)
         loss = F.where(F.expand_dims(label, axis=1) == self._ignore_label, F.zeros_like(loss), loss)
         return F.mean(loss, axis=self._batch_axis, exclude=True)
+
+    def _softmax(self, F, pred, label):
+        """Probabilities, with the gradient of all places that count."""
+        return F.SoftmaxOutput(
+            pred, F.cast(label, dtype="float32"), ignore_label=self._ignore_label, multi_output=self._sparse_label,
+            use_ignore=True, normalization="valid" if self._size_average else "null",
+        )  # fmt: skip
+
+
+class SoftmaxCrossEntropyOHEMLoss(SoftmaxCrossEntropyLoss):
+    """`SoftmaxCrossEntropyLoss` whose gradient comes from hard places alone (Shrivastava et al., 2016).
+
+    Hard are those whose class has a probability of 0.6 at most, and the 256 of the batch with the least.
+    """
+
+    THRESH, MIN_KEEP = 0.6, 256
+
+    def _softmax(self, F, pred, label):
+        label = F.cast(label, dtype="float32")
+        right = F.pick(F.softmax(F.stop_gradient(pred), axis=1), label, axis=1)
+        right = F.where(label == self._ignore_label, F.ones_like(right) * 2, right)
+        flat = F.reshape(right, shape=(-1,))
+        rank = F.reshape_like(F.argsort(F.argsort(flat)), right)
+        hard = (right <= self.THRESH) + (rank < self.MIN_KEEP) > 0
+        return super()._softmax(F, pred, F.where(hard, label, F.ones_like(label) * self._ignore_label))
 
 
 class SegmentationMultiLosses(SoftmaxCrossEntropyLoss):
@@ -258,6 +282,19 @@ class MixSoftmaxCrossEntropyLoss(SoftmaxCrossEntropyLoss):
         if not self.mixup:
             return self._entropy(F, pred, label)
         return share * self._entropy(F, pred, label) + (1 - share) * self._entropy(F, pred, other)
+
+
+class MixSoftmaxCrossEntropyOHEMLoss(SoftmaxCrossEntropyOHEMLoss):
+    """The loss of a prediction and, with `aux`, `aux_weight` times that of a second one."""
+
+    def __init__(self, aux=True, aux_weight=0.2, ignore_label=-1, **kwargs):
+        super().__init__(ignore_label=ignore_label, **kwargs)
+        self.aux, self.aux_weight = aux, aux_weight
+
+    def hybrid_forward(self, F, pred, *inputs):
+        *second, label = inputs
+        loss = self._entropy(F, pred, label)
+        return loss + self.aux_weight * self._entropy(F, *second, label) if self.aux else loss
 
 
 class ICNetLoss(SoftmaxCrossEntropyLoss):

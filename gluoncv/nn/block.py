@@ -3,6 +3,7 @@
 from gluon import nn
 from gluon.block import HybridBlock
 from gluon.contrib.nn import PixelShuffle2D
+from gluon.nn import Identity as Identity
 
 
 class BatchNormCudnnOff(nn.BatchNorm):

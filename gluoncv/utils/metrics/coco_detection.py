@@ -1,16 +1,12 @@
 """Average precision of detections, as COCO measures it (Lin et al., 2014)."""
 
 import contextlib
-import io
-import json
 import os
-import time
-import warnings
 
 import numpy as np
 
-from core.files.atomic import write_bytes
 from core.metric import EvalMetric
+from gluoncv.utils.metrics import coco
 from gluoncv.utils.metrics.pictures import pictures
 
 
@@ -36,8 +32,7 @@ class COCODetectionMetric(EvalMetric):
         if post_affine is not None and data_shape is None:
             raise AssertionError("post_affine needs data_shape")
         self._data_shape, self._post_affine = data_shape, post_affine
-        stamp = time.strftime("_%Y_%m_%d_%H_%M_%S") if use_time else ""
-        self._filename = os.path.abspath(os.path.expanduser(os.fspath(save_prefix)) + stamp + ".json")
+        self._filename = coco.results_path(save_prefix, use_time)
 
     def __del__(self):
         if getattr(self, "_cleanup", False):
@@ -82,35 +77,13 @@ class COCODetectionMetric(EvalMetric):
 
     def get(self):
         """(names, texts): a summary, the figure of each class, and the mean."""
-        evaluation = self._evaluate()
+        found = coco.evaluation(self.dataset.coco, self._results, "bbox", self._filename, self._current_id)
         # Overlaps x recalls x classes x sizes of objects x numbers of detections: all sizes, 100 detections.
-        precision = evaluation.eval["precision"][:, :, :, 0, 2]
-        summary = io.StringIO()
-        with contextlib.redirect_stdout(summary):
-            evaluation.summarize()
-        names, values = ["~~~~ Summary metrics ~~~~\n"], [summary.getvalue().strip()]
+        precision = found.eval["precision"][:, :, :, 0, 2]
+        names, values = ["~~~~ Summary metrics ~~~~\n"], [coco.summary(found)]
         for i, name in enumerate(self.dataset.classes):
             names.append(name)
-            values.append(_per_cent(precision[:, :, i]))
+            values.append(coco.per_cent(precision[:, :, i]))
         names.append("~~~~ MeanAP @ IoU=[0.50,0.95] ~~~~\n")
-        values.append(_per_cent(precision))
+        values.append(coco.per_cent(precision))
         return names, values
-
-    def _evaluate(self):
-        from pycocotools.cocoeval import COCOeval
-
-        if self._current_id != len(self._img_ids):
-            warnings.warn(f"{self._current_id} of {len(self._img_ids)} pictures were given", stacklevel=3)
-        # pycocotools needs one detection at least.
-        nothing = {"image_id": self._img_ids[0], "category_id": 0, "bbox": [0, 0, 0, 0], "score": 0}
-        write_bytes(self._filename, json.dumps(self._results or [nothing]).encode())
-        with contextlib.redirect_stdout(io.StringIO()):
-            evaluation = COCOeval(self.dataset.coco, self.dataset.coco.loadRes(self._filename), "bbox")
-            evaluation.evaluate()
-            evaluation.accumulate()
-        return evaluation
-
-
-def _per_cent(precision):
-    counted = precision[precision > -1]
-    return f"{100 * counted.mean():.1f}" if counted.size else "nan"

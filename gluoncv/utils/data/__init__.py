@@ -1,0 +1,3 @@
+"""Preparation of data sets."""
+
+from gluoncv.utils.data import tracking

@@ -1,0 +1,123 @@
+"""Folders, archives, and packages that only some need."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+from core.util import makedirs
+
+__all__ = [
+    "PathTree", "import_try_install", "makedirs", "temporary_filename", "try_import", "try_import_colorama",
+    "try_import_cv2", "try_import_dali", "try_import_decord", "try_import_gdfDownloader", "try_import_html5lib",
+    "try_import_mmcv", "try_import_munkres", "try_import_rarfile", "try_import_skimage", "untar", "unzip",
+]  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------- packages
+
+
+def try_import(package, message=None, fromlist=None):
+    """The package, as `import` gives it; ImportError with `message` where it is absent."""
+    try:
+        return __import__(package, fromlist=fromlist or ())
+    except ImportError as error:
+        raise ImportError(message or str(error)) from error
+
+
+def _importer(package, distribution):
+    def import_it():
+        return try_import(package, f"{package} is required, you can install it by `pip install {distribution}`")
+
+    import_it.__name__ = import_it.__qualname__ = f"try_import_{package}"
+    import_it.__doc__ = f"The package {package}; ImportError that says how to install it where it is absent."
+    return import_it
+
+
+try_import_cv2 = _importer("cv2", "opencv-python")
+try_import_munkres = _importer("munkres", "munkres")
+try_import_colorama = _importer("colorama", "colorama")
+try_import_decord = _importer("decord", "decord")
+try_import_mmcv = _importer("mmcv", "mmcv")
+try_import_rarfile = _importer("rarfile", "rarfile")
+try_import_html5lib = _importer("html5lib", "html5lib")
+try_import_gdfDownloader = _importer("googleDriveFileDownloader", "googleDriveFileDownloader")
+try_import_skimage = _importer("skimage", "scikit-image")
+
+
+def try_import_dali():
+    """NVIDIA DALI, with `Pipeline`; ImportError where it is absent."""
+    dali = try_import(
+        "nvidia.dali", "DALI is required, see NVIDIA's instructions", fromlist=["pipeline", "ops", "types"]
+    )
+    dali.Pipeline = dali.pipeline.Pipeline
+    return dali
+
+
+def import_try_install(package, extern_url=None):
+    """The package, installed by pip for this user first where it is absent, from `extern_url` if given."""
+    try:
+        return __import__(package)
+    except ImportError:
+        subprocess.run([sys.executable, "-m", "pip", "install", "--user", extern_url or package], check=True)
+        importlib.invalidate_caches()
+        return __import__(package)
+
+
+# ---------------------------------------------------------------------------------------------- archives and folders
+
+
+def unzip(zip_file_path, root="./", strict=False):
+    """Unpacks a zip file below `root`, unless its last file is there already (always with `strict`); gives its folder."""
+    with zipfile.ZipFile(zip_file_path) as archive:
+        return _unpacked(archive.namelist(), archive.extractall, root, strict)
+
+
+def untar(tar_file_path, root="./", strict=False):
+    """`unzip` of a .tar.gz file; its files stay below `root`, whatever they are called."""
+    with tarfile.open(tar_file_path, "r:gz") as archive:
+        return _unpacked(archive.getnames(), lambda where: archive.extractall(where, filter="data"), root, strict)
+
+
+def _unpacked(names, extract, root, strict):
+    root = os.path.expanduser(root)
+    if strict or not os.path.exists(os.path.join(root, names[-1])):
+        extract(root)
+    return os.path.join(root, os.path.commonpath(names))
+
+
+@contextlib.contextmanager
+def temporary_filename(suffix=None):
+    """A context with the name of an empty file, which is removed at the end."""
+    handle, name = tempfile.mkstemp(suffix=suffix)
+    os.close(handle)
+    try:
+        yield name
+    finally:
+        os.unlink(name)
+
+
+class PathTree:
+    """`str()` of it is a drawing of the folder `root` and what is below, `max_depth` levels deep."""
+
+    def __init__(self, root, max_depth=1):
+        self._lines = [f"{Path(root).name}/", *_branches(Path(root), max_depth)]
+
+    def __str__(self):
+        return "\n".join(self._lines)
+
+
+def _branches(folder, depth, indent=""):
+    entries = sorted(folder.iterdir(), key=lambda path: str(path).lower())
+    for entry in entries:
+        last = entry is entries[-1]
+        yield f"{indent}{'└──' if last else '├──'} {entry.name}{'/' if entry.is_dir() else ''}"
+        if entry.is_dir() and depth > 1:
+            yield from _branches(entry, depth - 1, indent + ("    " if last else "│   "))
