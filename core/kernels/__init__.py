@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.util
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -25,9 +24,9 @@ ROOMS = (
     "attention", "conv", "index", "linalg", "matmul", "norm", "optimizer", "pointwise", "pool", "random", "reduce", "rnn", "softmax", "sort",
     "vision", "boxes",
 )  # fmt: skip
-# Rooms that may lack Triton kernels, and then compute on the CPU: LAPACK's factorisations are sequential, and small
-# wherever these networks use them; most of those of regions are not written yet.
-ON_CPU_ONLY = ("linalg", "vision")
+# All that has no Triton kernel, and is computed on the CPU for arrays on a GPU, with a warning for each function:
+# factorisations and triangular systems, which are sequential, and small wherever these networks use them.
+ON_CPU_ONLY = ("linalg",)
 _forced: str | None = None
 _virtual = 0  # how many threads are inside `without_memory`
 _direct = True  # whether CPU tensors may go to the CPU wing without a further look: nothing is forced, no thread traces
@@ -166,12 +165,10 @@ def _dispatcher(room: str, function: str) -> Callable:
     def gpu() -> Callable:
         nonlocal triton
         if triton is None:
-            name = f"core.kernels.triton.{room}"
-            lacking = room in ON_CPU_ONLY
-            module = None if lacking and importlib.util.find_spec(name) is None else importlib.import_module(name)
-            triton = getattr(module, function, None) if lacking else getattr(module, function)
-            if triton is None:
+            if room in ON_CPU_ONLY:
                 triton = _through_the_cpu(room, cpu)
+            else:
+                triton = getattr(importlib.import_module(f"core.kernels.triton.{room}"), function)
         return triton
 
     def dispatch(*args, **kwargs):
@@ -249,17 +246,16 @@ def pointwise_of_one_type(formula, refuse: Callable, refused: str | None = None)
     return {1: one, 2: two}.get(count, many)
 
 
-_warned = False
+_warned: set[Callable] = set()
 
 
 def _through_the_cpu(room: str, function: Callable) -> Callable:
     """A kernel for GPU tensors that computes on the CPU; warns once a process."""
 
     def run(*args, **kwargs):
-        global _warned
         device = next(a.device for a in args if isinstance(a, torch.Tensor))
-        if device.type != "cpu" and not _warned:
-            _warned = True
+        if device.type != "cpu" and function not in _warned:
+            _warned.add(function)
             warnings.warn(
                 f"{function.__name__} runs on the CPU, for core.kernels.{room} has no GPU kernel for it; keep such arrays on mx.cpu() to "
                 "save the copies and this warning",

@@ -196,7 +196,7 @@ def propose(
     scores (batch, 2 KINDS, height, width), deltas (batch, 4 KINDS, height, width). HALVES: half sizes of the anchors.
     """
     image, at, inside = block_of(height * width, BLOCK)
-    area = height.to(tl.int64) * width
+    area = tl.cast(height, tl.int64) * width
     real_height, real_width = load(info_ptr, image * 3, True), load(info_ptr, image * 3 + 1, True)
     smallest = load(info_ptr, image * 3 + 2, True) * least
     row, column = at // width, at % width

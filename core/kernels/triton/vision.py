@@ -1,7 +1,7 @@
-"""Pooling of regions (Triton wing); what this room lacks is computed on the CPU.
+"""Pooling of regions and sampling of images at fractional places (Triton wing).
 
-Feature maps are read as (N, H, W, C): a program does one cell of one region for a block of channels, so that every
-sample reads four runs of memory. Floor: four runs of channels a sample, most of which the cache holds, and the result.
+Feature maps of regions are read as (N, H, W, C), images as (N, C, H, W); results are (N, C, H, W). Kernels and their
+floors: `_regions` and `_resampling`. Gradients of regions and of sampled data are added by atomics (`_order_free`).
 """
 
 from __future__ import annotations
@@ -10,13 +10,9 @@ import math
 
 import torch
 import triton
-import triton.language as tl
 
-from core import kernels
-from core.kernels.cpu import vision as reference
-from core.kernels.triton.aot import AotCase
-
-BLOCK = 256  # channels of a program
+from core.kernels.triton import _regions, _resampling, reduce
+from core.kernels.triton._order_free import begin, finish
 
 
 def roi_align(data, rois, pooled, scale, ratio, aligned, by_position):
@@ -26,128 +22,222 @@ def roi_align(data, rois, pooled, scale, ratio, aligned, by_position):
     ratio: samples a cell on each axis, ceil(length of the cell) with 0 or less. aligned: half a pixel is taken off.
     by_position: each cell reads its own share of the channels.
     """
-    channels = data.shape[1] // (math.prod(pooled) if by_position else 1)
-    rows = data.movedim(1, -1).contiguous()
-    y = torch.zeros((rois.shape[0], *pooled, channels), dtype=data.dtype, device=data.device)
-    _launch(rows, rois, y, data.shape, scale, ratio, aligned, by_position, False)
-    return y.movedim(-1, 1).contiguous()
+    return _align(data, rois, pooled, scale, ratio, aligned, by_position)
 
 
 def roi_align_grad(dy, rois, pooled, scale, ratio, aligned, by_position, data_shape):
-    """Gradient of `roi_align` with respect to data of shape `data_shape`.
+    """Gradient of `roi_align` with respect to data of shape `data_shape`."""
+    return _align_grad(dy, rois, scale, ratio, aligned, by_position, data_shape)
 
-    Regions overlap, so their shares are added by atomics; where results must repeat to the last bit, the CPU adds.
+
+def rotated_roi_align(data, rois, pooled, scale, ratio):
+    """As `roi_align` for rois (regions, 6): image, centre x, centre y, width, height, degrees against the clock."""
+    return _align(data, rois, pooled, scale, ratio, False, False)
+
+
+def rotated_roi_align_grad(dy, rois, pooled, scale, ratio, data_shape):
+    """Gradient of `rotated_roi_align` with respect to data of shape `data_shape`."""
+    return _align_grad(dy, rois, scale, ratio, False, False, data_shape)
+
+
+def roi_pool(data, rois, pooled, scale):
+    """Maxima over the cells of regions (regions, C, *pooled) and their places in (N, H, W), int64, -1 where empty.
+
+    rois (regions, 5): image, left, top, right, bottom, the last two inside of the region.
     """
-    if kernels.deterministic():
-        options = (pooled, scale, ratio, aligned, by_position, data_shape)
-        return reference.roi_align_grad(dy.cpu(), rois.cpu(), *options).to(dy.device)
+    batch, channels, height, width = data.shape
+    y = torch.zeros((rois.shape[0], *pooled, channels), dtype=data.dtype, device=data.device)
+    at = torch.full(y.shape, -1, dtype=torch.int64, device=data.device)
+    if y.numel() and data.numel():
+        grid, block = _over_cells(y)
+        _regions.maxima[grid](
+            _by_place(data),
+            rois.contiguous(),
+            y,
+            at,
+            batch,
+            height,
+            width,
+            channels,
+            *pooled,
+            float(scale),
+            BLOCK=block,
+        )
+    return _by_channel(y), _by_channel(at)
+
+
+def roi_pool_grad(dy, places, data_shape):
+    """Gradient of `roi_pool` with respect to data: what came back, added up at the places of the maxima."""
+    batch, channels, height, width = data_shape
+    sums = begin((batch, height, width, channels), dy, 1)
+    if dy.numel() and sums.memory.numel():
+        _regions.spread_maxima[_flat(dy, _regions.BLOCK)](
+            _by_place(dy), _by_place(places), sums.memory, sums.scale, dy.numel(), channels, EXACT=sums.exact,
+            BLOCK=_regions.BLOCK,
+        )  # fmt: skip
+    return _by_channel(finish(sums, dy.dtype))
+
+
+def roi_pool_gather(x, places):
+    """The elements of x (N, C, H, W) that `roi_pool` chose: the adjoint of `roi_pool_grad`."""
+    at = _by_place(places)
+    y = torch.zeros(at.shape, dtype=x.dtype, device=x.device)
+    if y.numel() and x.numel():
+        _regions.gather_maxima[_flat(y, _regions.BLOCK)](
+            _by_place(x), at, y, y.numel(), x.shape[1], BLOCK=_regions.BLOCK
+        )
+    return _by_channel(y)
+
+
+def bilinear_sample(data, grid):
+    """data (N, C, H, W) at grid (N, 2, H', W') of x and y, -1 and 1 being the outermost centres; zeros outside."""
+    batch, channels, height, width = data.shape
+    y = torch.empty((batch, channels, *grid.shape[2:]), dtype=data.dtype, device=data.device)
+    if y.numel():
+        _resampling.sample[_flat(y)](
+            data.contiguous(), grid.contiguous(), y, y.numel(), channels, height, width, math.prod(grid.shape[2:]),
+            BLOCK=_resampling.BLOCK,
+        )  # fmt: skip
+    return y
+
+
+def bilinear_sample_grad(dy, data, grid):
+    """Gradients of `bilinear_sample` with respect to data and grid."""
+    channels, height, width = data.shape[1:]
+    dy, grid, places = dy.contiguous(), grid.contiguous(), math.prod(grid.shape[2:])
+    sums, dgrid = begin(data.shape, dy, 4), torch.zeros_like(grid)
+    if dy.numel():
+        sizes = channels, height, width, places
+        _resampling.sample_grad_data[_flat(dy)](
+            dy, grid, sums.memory, sums.scale, dy.numel(), *sizes, EXACT=sums.exact, BLOCK=_resampling.BLOCK
+        )
+        total = grid.numel() // 2
+        _resampling.sample_grad_grid[(triton.cdiv(total, _resampling.BLOCK),)](
+            dy, data.contiguous(), grid, dgrid, total, *sizes, BLOCK=_resampling.BLOCK
+        )
+    return finish(sums, data.dtype), dgrid
+
+
+def resize_bilinear(x, size, align_corners):
+    """x (N, C, H, W) in another size; align_corners: the outermost centres stay where they are."""
+    y = torch.empty((*x.shape[:2], *size), dtype=x.dtype, device=x.device)
+    if y.numel():
+        _resampling.resize[_flat(y)](
+            x.contiguous(), y, y.numel(), *x.shape[2:], *size, CORNERS=bool(align_corners), BLOCK=_resampling.BLOCK
+        )
+    return y
+
+
+def resize_bilinear_grad(dy, x_shape, align_corners):
+    """Gradient of `resize_bilinear` with respect to x of shape `x_shape`."""
+    dx, sizes = torch.empty(x_shape, dtype=dy.dtype, device=dy.device), (*x_shape[2:], *dy.shape[2:])
+    if dx.numel():
+        # An element is read from less than two elements' width, and rounding may begin a place early.
+        readers = (2 * triton.cdiv(to, max(n - 1, 1)) + 2 for n, to in zip(x_shape[2:], dy.shape[2:], strict=True))
+        _resampling.resize_grad[_flat(dx)](
+            dy.contiguous(), dx, dx.numel(), *sizes, *readers, CORNERS=bool(align_corners), BLOCK=_resampling.BLOCK
+        )
+    return dx
+
+
+def adaptive_avg_pool(x, size):
+    """Means of size[0] x size[1] cells that cover x (N, C, H, W) evenly, overlapping where they do not divide it."""
+    if tuple(size) == (1, 1):
+        return reduce.mean(x, (2, 3), True)
+    return _adaptive(x, (*x.shape[:2], *size), False)
+
+
+def adaptive_avg_pool_grad(dy, x_shape):
+    """Gradient of `adaptive_avg_pool` with respect to x of shape `x_shape`."""
+    return _adaptive(dy, x_shape, True)
+
+
+def columns(x, kernel, stride, dilate, pad):
+    """What the windows of a convolution see: (N, C places of the kernel, windows) of x (N, C, H, W)."""
+    batch, channels, *size = x.shape
+    out = _windows(size, kernel, stride, dilate, pad)
+    y = torch.empty((batch, channels * math.prod(kernel), math.prod(out)), dtype=x.dtype, device=x.device)
+    if y.numel():
+        _resampling.columns[_flat(y)](
+            x.contiguous(), y, y.numel(), *size, *out, KERNEL=tuple(kernel), STRIDE=tuple(stride), DILATE=tuple(dilate),
+            PAD=tuple(pad), BLOCK=_resampling.BLOCK,
+        )  # fmt: skip
+    return y
+
+
+def columns_grad(dy, size, kernel, stride, dilate, pad):
+    """Columns added up where `columns` took them from: (N, C, *size)."""
+    shape = (dy.shape[0], dy.shape[1] // math.prod(kernel), *size)
+    dx = torch.empty(shape, dtype=dy.dtype, device=dy.device)
+    if dx.numel():
+        out = _windows(size, kernel, stride, dilate, pad)
+        _resampling.columns_grad[_flat(dx)](
+            dy.contiguous(), dx, dx.numel(), *size, *out, KERNEL=tuple(kernel), STRIDE=tuple(stride),
+            DILATE=tuple(dilate), PAD=tuple(pad), BLOCK=_resampling.BLOCK,
+        )  # fmt: skip
+    return dx
+
+
+# ------------------------------------------------------------ launching
+
+
+def _align(data, rois, pooled, scale, ratio, aligned, by_position):
+    channels = data.shape[1] // (math.prod(pooled) if by_position else 1)
+    y = torch.zeros((rois.shape[0], *pooled, channels), dtype=data.dtype, device=data.device)
+    _launch_align(_by_place(data), rois, y, data.shape, scale, ratio, aligned, by_position, None)
+    return _by_channel(y)
+
+
+def _align_grad(dy, rois, scale, ratio, aligned, by_position, data_shape):
     batch, channels, *size = data_shape
-    kind = torch.float64 if dy.dtype is torch.float64 else torch.float32
-    dx = torch.zeros((batch, *size, channels), dtype=kind, device=dy.device)
-    _launch(dx, rois, dy.movedim(1, -1).contiguous(), data_shape, scale, ratio, aligned, by_position, True)
-    return dx.movedim(-1, 1).contiguous().to(dy.dtype)
+    sums = begin((batch, *size, channels), dy, 4)
+    _launch_align(sums.memory, rois, _by_place(dy), data_shape, scale, ratio, aligned, by_position, sums)
+    return _by_channel(finish(sums, dy.dtype))
 
 
-def _launch(rows, rois, y, data_shape, scale, ratio, aligned, by_position, backward):
-    """Both directions: `rows` are the feature map or its gradient, `y` the cells or their gradient."""
-    regions, height, width, channels = y.shape
+def _launch_align(rows, rois, y, data_shape, scale, ratio, aligned, by_position, sums):
+    """Both directions: `rows` are the feature map or its gradient's `sums`, `y` the cells or their gradient."""
     if not y.numel() or not rows.numel():
         return
-    block = min(BLOCK, triton.next_power_of_2(channels))
-    grid = (regions * height * width * triton.cdiv(channels, block),)
-    _align[grid](
-        rows, rois.contiguous(), y, data_shape[0], data_shape[2], data_shape[3], channels, height, width, float(scale),
-        max(int(ratio), 0), COLUMNS=rois.shape[1], ALIGNED=bool(aligned), BY_POSITION=bool(by_position),
-        BACKWARD=backward, BLOCK=block,
+    grid, block = _over_cells(y)
+    _regions.align[grid](
+        rows, rois.contiguous(), y, y if sums is None else sums.scale, data_shape[0], *data_shape[2:], y.shape[3],
+        *y.shape[1:3], float(scale), max(int(ratio), 0), COLUMNS=rois.shape[1], ALIGNED=bool(aligned),
+        BY_POSITION=bool(by_position), BACKWARD=sums is not None, EXACT=sums is not None and sums.exact, BLOCK=block,
     )  # fmt: skip
 
 
-@triton.jit
-def _align(
-    x_ptr, rois_ptr, y_ptr, batch, height, width, channels, rows, columns, scale, ratio,
-    COLUMNS: tl.constexpr, ALIGNED: tl.constexpr, BY_POSITION: tl.constexpr, BACKWARD: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    across = tl.cdiv(channels, BLOCK)
-    bin = (tl.program_id(0) // across).to(tl.int64)
-    channel = tl.program_id(0) % across * BLOCK + tl.arange(0, BLOCK)
-    cell = bin % (rows * columns)
-    roi_ptr = rois_ptr + bin // (rows * columns) * COLUMNS
-    image = tl.full((), 0, tl.int64)
-    if COLUMNS == 5:
-        image = tl.load(roi_ptr).to(tl.int64)
-    start_x, size_x, samples_x = _cell(roi_ptr + COLUMNS - 4, cell % columns, columns, scale, ratio, ALIGNED)
-    start_y, size_y, samples_y = _cell(roi_ptr + COLUMNS - 3, cell // columns, rows, scale, ratio, ALIGNED)
-    count = (samples_x * samples_y).to(tl.float32)
-    inside = channel < channels
-    known = tl.where((image >= 0) & (image < batch), 1.0 / tl.maximum(count, 1.0), 0.0)
-    image = tl.minimum(tl.maximum(image, 0), batch - 1)
-    # Without `by_position` a row of the map holds the channels alone, else each one's values for all cells.
-    stride, shift = 1, 0
-    if BY_POSITION:
-        stride, shift = rows * columns, cell
-    x_ptr += image * height * width * channels * stride + channel * stride + shift
-    y_ptr += bin * channels + channel
-    total = tl.zeros((BLOCK,), tl.float32)
-    if x_ptr.dtype.element_ty == tl.float64:
-        total = total.to(tl.float64)
-    if BACKWARD:
-        total = tl.load(y_ptr, mask=inside, other=0.0).to(total.dtype)
-    for a in range(samples_y):
-        y = start_y + (a + 0.5) * size_y / samples_y
-        top, bottom, down = _neighbours(y, height)
-        share_y = tl.where((y >= -1.0) & (y <= height), known, 0.0)
-        for b in range(samples_x):
-            x = start_x + (b + 0.5) * size_x / samples_x
-            left, end, right = _neighbours(x, width)
-            share = tl.where((x >= -1.0) & (x <= width), share_y, 0.0)
-            run = channels * stride
-            corners = (
-                ((top * width + left) * run, (1.0 - down) * (1.0 - right) * share),
-                ((top * width + end) * run, (1.0 - down) * right * share),
-                ((bottom * width + left) * run, down * (1.0 - right) * share),
-                ((bottom * width + end) * run, down * right * share),
-            )
-            for i in tl.static_range(4):
-                if BACKWARD:
-                    tl.atomic_add(x_ptr + corners[i][0], total * corners[i][1], mask=inside, sem="relaxed")
-                else:
-                    total += tl.load(x_ptr + corners[i][0], mask=inside, other=0.0).to(total.dtype) * corners[i][1]
-    if not BACKWARD:
-        tl.store(y_ptr, total, mask=inside)
+def _adaptive(x, shape, backward):
+    y = torch.empty(shape, dtype=x.dtype, device=x.device)
+    if y.numel():
+        windows = (triton.cdiv(n, to) + 1 for n, to in zip(x.shape[2:], shape[2:], strict=True))
+        _resampling.adaptive_mean[_flat(y)](
+            x.contiguous(), y, y.numel(), *x.shape[2:], *shape[2:], *windows, BACKWARD=backward, BLOCK=_resampling.BLOCK
+        )
+    return y
 
 
-@triton.jit
-def _cell(low_ptr, place, cells, scale, ratio, ALIGNED: tl.constexpr):
-    """Start and length of a cell on one axis, and its number of samples."""
-    low = tl.load(low_ptr).to(tl.float32) * scale
-    extent = tl.load(low_ptr + 2).to(tl.float32) * scale - low
-    if ALIGNED:
-        low -= 0.5
-    else:
-        extent = tl.maximum(extent, 1.0)
-    size = extent / cells
-    samples = tl.where(ratio > 0, ratio, tl.ceil(size).to(tl.int32))
-    return low + place.to(tl.float32) * size, size, samples
+def _windows(size, kernel, stride, dilate, pad):
+    return [
+        (n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, d, p in zip(size, kernel, stride, dilate, pad, strict=True)
+    ]
 
 
-@triton.jit
-def _neighbours(x, n):
-    """The places before and after x, which is moved inside, and how far x is from the first one."""
-    x = tl.minimum(tl.maximum(x, 0.0), n - 1.0)
-    low = tl.floor(x)
-    first = low.to(tl.int64)
-    return first, tl.minimum(first + 1, n - 1), x - low
+def _by_place(t):
+    """(N, C, H, W) as a contiguous (N, H, W, C)."""
+    return t.movedim(1, -1).contiguous()
 
 
-_TYPES = {
-    "rois_ptr": "*fp32", "y_ptr": "*fp32", "batch": "i32", "height": "i32", "width": "i32", "channels": "i32:16",
-    "rows": "i32", "columns": "i32", "scale": "fp32", "ratio": "i32",
-}  # fmt: skip
-AOT = [
-    AotCase(
-        _align,
-        {"x_ptr": "*fp32", **_TYPES},
-        {"COLUMNS": 5, "ALIGNED": False, "BY_POSITION": False, "BACKWARD": backward, "BLOCK": BLOCK},
-    )
-    for backward in (False, True)
-]
+def _by_channel(t):
+    return t.movedim(-1, 1).contiguous()
+
+
+def _over_cells(y):
+    """Programs, and channels of each, of a launch over y (regions, rows, columns, channels)."""
+    channels = y.shape[-1]
+    block = min(_regions.BLOCK, triton.next_power_of_2(channels))
+    return (y.numel() // channels * triton.cdiv(channels, block),), block
+
+
+def _flat(t, block=_resampling.BLOCK):
+    return (triton.cdiv(t.numel(), block),)
