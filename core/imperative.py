@@ -11,6 +11,7 @@ from core.ops import storage_types
 from core.ops.registry import NULL, Operator
 
 state = autograd.state
+_new = object.__new__
 
 
 class NeedsShape(Exception):
@@ -27,7 +28,12 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
         inputs = tracer.twins(inputs)
     elif op.simple and out is None:  # the common case, kept short: one result, nothing hidden
         try:
-            result = kind._wrap(op.forward(*[None if x is None else x._data for x in inputs], **attrs), inputs[0]._ctx)
+            if len(inputs) == 1:
+                tensor = op.forward(inputs[0]._data, **attrs)
+            else:
+                tensor = op.forward(*[None if x is None else x._data for x in inputs], **attrs)
+            result = _new(kind._dense_kind)
+            result._data, result._ctx, result._entry = tensor, inputs[0]._ctx, None
         except (NeedsShape, AttributeError, RuntimeError, IndexError, ValueError, TypeError):
             pass  # the long way says what is wrong
         else:
@@ -238,7 +244,8 @@ def _make_front(op: Operator, kind: type):
     if creates:
         body = f"_create(_op, _parse({', '.join(attrs)}), ctx, _kind, out)"
     else:
-        body = f"_apply(_op, {gather}, _parse({', '.join(attrs)}), _kind, out)"
+        parsed = f"_parse({', '.join(attrs)})" if attrs else "{}"
+        body = f"_apply(_op, {gather}, {parsed}, _kind, out)"
     code = [
         f"def {_identifier(op.name)}({parameters}):",
         "    if kwargs:",

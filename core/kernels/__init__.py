@@ -214,36 +214,41 @@ def pointwise_of_one_type(formula, refuse: Callable, refused: str | None = None)
     """
     no = None if refused is None else storage.TORCH[refused]
     names, count = formula.attrs, len(formula.inputs)
-    general, compile_for = Room("pointwise").pointwise, importlib.import_module("core.kernels.cpu.pointwise")._compiled
+    general, typed = Room("pointwise").pointwise, importlib.import_module("core.kernels.cpu.pointwise").typed
     made: dict[torch.dtype, Callable] = {}
 
     def run(tensors, kind, attrs):
         values = [attrs[n] for n in names] if names else ()
         if _direct and not tensors[0].is_cuda:
-            function = made.get(kind)
-            if function is None:
-                function = made[kind] = compile_for(formula, kind)
-            y = function(*tensors, *values)
-            return y if y.dtype is kind else y.to(kind)
+            return (made.get(kind) or make(kind, *tensors, *values))(*tensors, *values)
         return general(formula, tensors, values, kind)
 
-    def one(x, **attrs):
-        return run((x,), x.dtype, attrs)
+    def make(kind, *operands):
+        function = made[kind] = typed(formula, kind, operands)
+        return function
 
-    def two(a, b, **attrs):
+    def one(x):
+        kind = x.dtype
+        if _direct and not x.is_cuda:
+            return (made.get(kind) or make(kind, x))(x)
+        return general(formula, (x,), (), kind)
+
+    def two(a, b):
         kind = a.dtype
         if kind is not b.dtype or kind is no:
             refuse((a, b))
-        return run((a, b), kind, attrs)
+        if _direct and not a.is_cuda:
+            return (made.get(kind) or make(kind, a, b))(a, b)
+        return general(formula, (a, b), (), kind)
 
     def many(*tensors, **attrs):
         kind = tensors[0].dtype
         for t in tensors:
-            if t.dtype is not kind:
+            if t.dtype is not kind or (no is not None and kind is no):
                 refuse(tensors)
         return run(tensors, kind, attrs)
 
-    return {1: one, 2: two}.get(count, many)
+    return many if names else {1: one, 2: two}.get(count, many)
 
 
 _warned: set[Callable] = set()

@@ -106,6 +106,11 @@ def stack(tensors: Sequence[Tensor], axis: int) -> Tensor:
     return torch.stack(list(tensors), axis)
 
 
+def split(x: Tensor, lengths: Sequence[int], axis: int) -> tuple[Tensor, ...]:
+    """Consecutive parts along an axis, each in new memory; `lengths` add up to its length."""
+    return tuple(torch.split_with_sizes_copy(x, list(lengths), axis))
+
+
 def flip(x: Tensor, axes: Sequence[int]) -> Tensor:
     return x.flip(tuple(axes))
 

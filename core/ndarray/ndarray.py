@@ -34,9 +34,14 @@ class NDArray:
     def __init__(self, data: NDArray):
         self._data, self._ctx, self._entry = data._data, data._ctx, None
 
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "_dense_kind" not in cls.__dict__ and cls.__base__._dense_kind is cls.__base__:
+            cls._dense_kind = cls  # the class of what operators make of such arrays
+
     @classmethod
     def _wrap(cls, tensor, ctx: Context) -> NDArray:
-        array = cls.__new__(cls)
+        array = object.__new__(cls._dense_kind)
         array._data, array._ctx, array._entry = tensor, ctx, None
         return array
 
@@ -430,6 +435,8 @@ def _method(name: str):
     return call
 
 
+NDArray._dense_kind = NDArray
+
 for _name in METHODS:
     if _name not in NDArray.__dict__:
         setattr(NDArray, _name, _method(_name))
@@ -454,7 +461,7 @@ class Deferred(NDArray):
 
     __slots__ = ("_parameter",)
     _is_placeholder = True
-    _wrap = NDArray._wrap  # results are arrays, not placeholders
+    _dense_kind = NDArray  # results are arrays, not placeholders
 
     def __init__(self, parameter):
         self._parameter = parameter

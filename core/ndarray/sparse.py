@@ -27,16 +27,13 @@ class BaseSparseNDArray(NDArray):
     """What both kinds share. `data` and the index arrays are the stored parts; `asnumpy()` fills in the zeros."""
 
     __slots__ = ("_parts", "_shape")
+    _dense_kind = NDArray  # what an operator computes of the dense values is dense
 
     @classmethod
     def _of(cls, parts: tuple[NDArray, ...], shape: tuple[int, ...], ctx: Context):
         array = cls.__new__(cls)
         array._parts, array._shape, array._ctx, array._entry = parts, tuple(int(n) for n in shape), ctx, None
         return array
-
-    @classmethod
-    def _wrap(cls, tensor, ctx: Context) -> NDArray:
-        return NDArray._wrap(tensor, ctx)  # what an operator computes of the dense values is dense
 
     @classmethod
     def _apply_operator(cls, op, inputs: list, attrs: dict, out=None):

@@ -62,6 +62,8 @@ def pick(data, index, *, axis: OptInt = -1, keepdims: Bool = False, mode: Choice
 def _pick_place(shape, axis, index):
     axis = normal_axis(axis, len(shape), "pick")
     rest = shape[:axis] + shape[axis + 1 :]
+    if index.shape == rest:
+        return axis, index
     if math.prod(index.shape) != math.prod(rest):
         raise MXNetError(
             f"pick: an index of shape {tuple(index.shape)} does not fit data of shape {shape} along axis {axis}"

@@ -7,7 +7,7 @@ from numpy import broadcast_shapes
 from core import kernels
 from core.base import MXNetError
 from core.dtypes import FLOATS
-from core.ops.attributes import Any_, Bool, Int
+from core.ops.attributes import Bool, Int, OptStr
 from core.ops.registry import F, composite, gradient, infer, operator
 from core.ops.shape import expect_shape
 
@@ -16,7 +16,12 @@ K = kernels.matmul
 
 def _need_floats(name, *tensors):
     """MXNetError unless all operands are of one floating-point type."""
-    if all(t.dtype is tensors[0].dtype for t in tensors) and tensors[0].dtype.is_floating_point:
+    kind = tensors[0].dtype
+    if (
+        kind is tensors[-1].dtype
+        and kind.is_floating_point
+        and (len(tensors) == 2 or len({t.dtype for t in tensors}) == 1)
+    ):
         return
     kinds = [kernels.dtype_name(t) for t in tensors]
     if kinds[0] not in FLOATS or len(set(kinds)) > 1:
@@ -82,7 +87,7 @@ def _drop_batch(grad, shape):
 
 
 @operator("batch_dot")
-def batch_dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: Any_ = None):
+def batch_dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: OptStr = None):
     """Products of matrices, one for each place of the leading axes, which must agree."""
     if lhs.dim() < 3 or lhs.dim() != rhs.dim() or lhs.shape[:-2] != rhs.shape[:-2]:
         raise MXNetError(f"batch_dot: shapes {tuple(lhs.shape)} and {tuple(rhs.shape)} do not fit")
@@ -93,7 +98,7 @@ batch_dot.rule, batch_dot.reads = matmul.rule, matmul.reads
 
 
 @operator("dot")
-def dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: Any_ = None):
+def dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: OptStr = None):
     """The product over the last axis of lhs and the first of rhs."""
     _need_floats("dot", lhs, rhs)
     if lhs.dim() == rhs.dim() == 2:

@@ -305,19 +305,15 @@ def pooling(
         if pool_type == "lp":
             return F.sum(F.abs(data) ** p_value, axis=axes, keepdims=True) ** (1.0 / p_value)
         return getattr(F, {"max": "max", "avg": "mean", "sum": "sum"}[pool_type])(data, axis=axes, keepdims=True)
-    if pooling_convention == "same" and n != 1:
-        raise MXNetError(f"Pooling: the convention 'same' is for data of one axis of space, given shape {data.shape}")
+    if pool_type in ("max", "avg"):
+        primitive, windows = _window_pool(
+            tuple(space), kernel, pool_type, pooling_convention, stride, pad, count_include_pad
+        )
+        return primitive(data, **windows)
     if len(kernel) != n:
         raise MXNetError(f"Pooling: kernel {kernel} needs {n} numbers for data of shape {data.shape}")
     stride, pad = _spread(stride, n, 1), _spread(pad, n, 0)
-    if pool_type in ("max", "avg") and any(p >= k for p, k in zip(pad, kernel, strict=True)):
-        raise MXNetError(f"Pooling: pad {pad} is not smaller than the kernel {kernel}")
     pads = _pads(space, kernel, stride, pad, pooling_convention)
-    if pool_type == "max":
-        return F._max_pool(data, kernel=kernel, stride=stride, pad=pads)
-    include = True if count_include_pad is None else count_include_pad
-    if pool_type == "avg":
-        return F._avg_pool(data, kernel=kernel, stride=stride, pad=pads, count_include_pad=include)
     padded = F._pad(data, mode="constant", pad_width=(0, 0, 0, 0, *(v for pair in pads for v in pair)))
     cells = math.prod(kernel)
     if pool_type == "lp":
@@ -325,6 +321,33 @@ def pooling(
     none = ((0, 0),) * n
     total = F._avg_pool(padded, kernel=kernel, stride=stride, pad=none, count_include_pad=True) * float(cells)
     return total ** (1.0 / p_value) if pool_type == "lp" and p_value != 1 else total
+
+
+@shortcut(pooling)
+def _(inputs, attrs):
+    if attrs["pool_type"] in ("sum", "lp") or attrs["global_pool"] or _channels_last(attrs["layout"]):
+        return None
+    return _window_pool(inputs[0].shape[2:], *(attrs[name] for name in _WINDOW))
+
+
+_WINDOW = ("kernel", "pool_type", "pooling_convention", "stride", "pad", "count_include_pad")
+
+
+@functools.lru_cache(4096)
+def _window_pool(space, kernel, pool_type, convention, stride, pad, include):
+    """The primitive that takes maxima or means over windows of a `space`, and its attributes."""
+    n = len(space)
+    if convention == "same" and n != 1:
+        raise MXNetError(f"Pooling: the convention 'same' is for data of one axis of space, given space {space}")
+    if len(kernel) != n:
+        raise MXNetError(f"Pooling: kernel {kernel} needs {n} numbers for data of space {space}")
+    stride, pad = _spread(stride, n, 1), _spread(pad, n, 0)
+    if any(p >= k for p, k in zip(pad, kernel, strict=True)):
+        raise MXNetError(f"Pooling: pad {pad} is not smaller than the kernel {kernel}")
+    windows = {"kernel": kernel, "stride": stride, "pad": _pads(space, kernel, stride, pad, convention)}
+    if pool_type == "max":
+        return F._max_pool, windows
+    return F._avg_pool, {**windows, "count_include_pad": include is None or include}
 
 
 @composite("Pooling_v1")

@@ -41,7 +41,8 @@ def batch_norm(
     if training and not use_global_stats:
         return K.batch_norm(data, gamma, beta, axis, eps)
     y = K.batch_norm_inference(data, gamma, beta, moving_mean, moving_var, axis, eps)
-    return y, kernels.shape.clone(moving_mean), F._rstd.forward(moving_var, eps=eps)
+    mean = kernels.shape.clone(moving_mean)
+    return y, mean, F._rstd.forward(moving_var, eps=eps) if output_mean_var else mean
 
 
 @gradient(batch_norm)

@@ -98,18 +98,18 @@ def reshaped(shape: tuple[int, ...], wanted: tuple[int, ...], reverse: bool = Fa
 @operator("Reshape", aliases=("reshape",))
 def reshape(data, *, shape: Shape = (), reverse: Bool = False, target_shape: Shape = (), keep_highest: Bool = False):
     """The same elements in another shape (0, -1, -2, -3, -4: see MXNet's reshape)."""
+    now = data.shape
     if not shape and target_shape:
-        head = tuple(data.shape[:1]) if keep_highest else ()
+        head = tuple(now[:1]) if keep_highest else ()
         shape = head + tuple(-1 if n == 0 else n for n in target_shape[len(head) :])
-    return K.reshape(
-        data, reshaped(tuple(data.shape), shape, reverse) if shape or data.numel() == 1 else tuple(data.shape)
-    )
+    return K.reshape(data, reshaped(now, shape, reverse) if shape or data.numel() == 1 else now)
 
 
 @operator("Flatten", aliases=("flatten", "_npx_batch_flatten"))
 def flatten(data):
     """All axes but the first one merged."""
-    return K.reshape(data, (data.shape[0], math.prod(data.shape[1:])))
+    shape = data.shape
+    return K.reshape(data, shape if len(shape) == 2 else (shape[0], math.prod(shape[1:])))
 
 
 @operator("reshape_like")
@@ -478,12 +478,8 @@ def split(data, *, num_outputs: Int, axis: Int = 1, squeeze_axis: Bool = False):
 
 
 def _split(data, bounds, axis, squeeze_axis):
-    lead = (slice(None),) * axis
-    parts = []
-    for a, b in pairwise(bounds):
-        part = K.clone(K.take_part(data, (*lead, slice(a, b))))
-        parts.append(K.reshape(part, (*part.shape[:axis], *part.shape[axis + 1 :])) if squeeze_axis else part)
-    return tuple(parts)
+    parts = K.split(data, [b - a for a, b in pairwise(bounds)], axis)
+    return tuple(K.reshape(p, (*p.shape[:axis], *p.shape[axis + 1 :])) for p in parts) if squeeze_axis else parts
 
 
 @operator(

@@ -21,6 +21,10 @@ def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = 
         a = a.mT
     if transpose_b:
         b = b.mT
+    if a.dim() == b.dim() == 2:
+        return torch.mm(a, b)
+    if a.dim() == b.dim() == 3 and a.shape[0] == b.shape[0]:
+        return torch.bmm(a, b)
     return torch.matmul(a, b)
 
 

@@ -35,13 +35,27 @@ FAST: dict[str, Callable] = {
     "elu": lambda x, slope: aten.elu.default(x, slope),
     "elu_grad0": lambda head, x, out, slope: aten.elu_backward.default(head, slope, 1, 1, True, out),
     "square": torch.square,
+    "clip": torch.clamp,
 }
+COMPARISONS = {"eq": torch.eq, "ne": torch.ne, "lt": torch.lt, "le": torch.le, "gt": torch.gt, "ge": torch.ge}
 
 
 def pointwise(formula: Formula, tensors: Sequence[torch.Tensor], attrs: Sequence[float], dtype: torch.dtype):
     """`formula` applied to broadcast `tensors`, with `attrs` in the formula's order; the result has `dtype`."""
     result = _compiled(formula, tensors[0].dtype)(*tensors, *attrs)
     return result if result.dtype is dtype else result.to(dtype)
+
+
+def typed(formula: Formula, dtype: torch.dtype, operands: Sequence) -> Callable:
+    """The function of (operands..., attributes...) that computes `formula` for operands, and a result, of `dtype`."""
+    function = _compiled(formula, dtype)
+    if function(*operands).dtype is dtype:
+        return function
+    compare = COMPARISONS.get(formula.root.op)
+    if compare is not None and all(a.op == "input" for a in formula.root.args):  # written in its type at once
+        first, second = (a.args[0] for a in formula.root.args)
+        return lambda *x: compare(x[first], x[second], out=x[first].new_empty(0))
+    return lambda *x: function(*x).to(dtype)
 
 
 def _compiled(formula: Formula, dtype: torch.dtype) -> Callable:
