@@ -48,6 +48,8 @@ FREE = {
     "num_workers",
     "num_data_workers",
     "data_dir",
+    "rec_train",
+    "rec_val",
     "output_dir",
 }
 

@@ -12,8 +12,6 @@ import argparse
 import sys
 from pathlib import Path
 
-import numpy as np
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
@@ -24,6 +22,7 @@ from gluon.loss import SoftmaxCrossEntropyLoss
 from gluoncv.model_zoo import get_model
 from scripts.common.classify import test, train_epoch
 from scripts.common.environment import checksums
+from scripts.common.pictures import mixup
 from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.run import Run, add_run_arguments
 
@@ -82,7 +81,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         batches = run.progress(train_batches, f"epoch {epoch}")
         if mixed:
             loss = SoftmaxCrossEntropyLoss(sparse_label=False)
-            metrics = train_epoch(net, mixup(batches, args.mixup_alpha), trainer, loss, context)
+            metrics = train_epoch(net, mixup(batches, args.mixup_alpha, CLASSES), trainer, loss, context)
             del metrics["train_accuracy"]  # of mixed pictures, which have two labels
         else:
             metrics = train_epoch(net, batches, trainer, SoftmaxCrossEntropyLoss(), context)
@@ -103,18 +102,6 @@ def schedule(args: argparse.Namespace, updates: int) -> mx.lr_scheduler.LRSchedu
         epochs = [int(epoch) for epoch in args.lr_decay_epoch.split(",")]
     steps = [epoch * updates for epoch in epochs]
     return mx.lr_scheduler.MultiFactorScheduler(steps, factor=args.lr_decay, base_lr=args.lr, **warmup)
-
-
-def mixup(batches, alpha: float):
-    """Batches of pictures, each blended with another of its batch, and of labels as shares (Zhang et al., 2018)."""
-    for data, label in batches:
-        share = float(np.random.beta(alpha, alpha))
-        order = mx.nd.array(np.random.permutation(data.shape[0]), dtype="int32")
-        labels = mx.nd.one_hot(label, CLASSES)
-        yield (
-            share * data + (1 - share) * data.take(order),
-            share * labels + (1 - share) * labels.take(order),
-        )
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:

@@ -20,9 +20,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import core as mx
 from gluon import nn
 from gluon.data import DataLoader
-from gluon.data.vision import CIFAR10, ImageFolderDataset, ImageListDataset, ImageRecordDataset, transforms
+from gluon.data.vision import transforms
 from gluoncv.model_zoo import get_model
 from scripts.common.environment import checksums
+from scripts.common.pictures import data_set
 from scripts.common.record import LOGS, Record
 
 IMAGENET = transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
@@ -64,18 +65,6 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
             arguments={"model": args.model}, epochs=[], final={k: right[k] for k in right}, published=args.published
         )
     return found | {"right": right["top1"], "count": count}
-
-
-def data_set(folder: Path):
-    """The pictures with their classes that `folder` holds."""
-    if (folder / "val.rec").exists():
-        return ImageRecordDataset(str(folder / "val.rec"))
-    lists = sorted(folder.glob("*.lst"))
-    if lists:
-        return ImageListDataset(str(folder), lists[0].name)
-    if (folder / "val").is_dir():
-        return ImageFolderDataset(str(folder / "val"))
-    return CIFAR10(str(folder), train=False)
 
 
 def preprocessing(args: argparse.Namespace) -> transforms.Compose:

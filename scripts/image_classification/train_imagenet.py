@@ -1,0 +1,245 @@
+"""Trains a network of the model zoo on ImageNet, with the refinements of "Bag of Tricks" (He et al., 2019).
+
+    python scripts/image_classification/train_imagenet.py --data-dir imagenet --model resnet50_v1b --mode hybrid \\
+        --batch-size 128 --num-gpus 8 --num-epochs 120 --lr 0.4 --lr-mode cosine --warmup-epochs 5 --no-wd --last-gamma \\
+        --label-smoothing --mixup --dtype bfloat16
+    python scripts/image_classification/train_imagenet.py --use-rec --rec-train train.rec --rec-val val.rec --model mobilenet1.0
+    python scripts/image_classification/train_imagenet.py --data-dir imagenet --model resnet18_v1b --teacher resnet152_v1d
+
+`--data-dir` holds train.rec and val.rec, folders train and val with one folder a class, a list of pictures (`*.lst`), or the
+files of CIFAR-10. The batch size is that of one device. `--resume` goes on after the last finished epoch with everything;
+`--resume-params` and `--resume-states` begin with given files after `--resume-epoch` epochs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from math import ceil
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import core as mx
+from core import autograd, nd
+from gluon import Trainer
+from gluon.data import DataLoader
+from gluon.data.vision import ImageRecordDataset, transforms
+from gluon.loss import SoftmaxCrossEntropyLoss
+from gluoncv.loss import DistillationSoftmaxCrossEntropyLoss
+from gluoncv.model_zoo import get_model
+from gluoncv.nn import GroupNorm
+from scripts.common.devices import add_count_argument, contexts, settle, spread
+from scripts.common.environment import checksums
+from scripts.common.means import Means
+from scripts.common.pictures import data_set, mixup, shares
+from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
+from scripts.common.recipe import add_schedule_arguments, decay_weights_only, schedule
+from scripts.common.run import Run, add_interval_arguments, add_run_arguments
+
+SMOOTHING = 0.1
+
+
+def main(argv: list[str] | None = None) -> dict[str, float]:
+    args = parse_args(argv)
+    devices = contexts(args)
+    use_dtype(args.dtype)
+    run = Run("image_classification", args, data=data_files(args), best="top1")
+    train_set, val_set = pictures(args, "train"), pictures(args, "val")
+    classes = args.num_classes or len(getattr(train_set, "synsets", ())) or 1000
+    batch_size = args.batch_size * len(devices)
+    loading = {"num_workers": args.num_data_workers}
+    train_batches = DataLoader(
+        train_set.transform_first(augmentation(args)), batch_size, shuffle=True, last_batch="discard", **loading
+    )
+    val_batches = DataLoader(val_set.transform_first(preprocessing(args)), batch_size, **loading)
+
+    net = network(args, classes, devices)
+    teacher = None
+    if args.teacher:
+        teacher = get_model(args.teacher, pretrained=args.teacher_params or True, ctx=devices)
+        teacher.hybridize(args.mode == "hybrid")
+    if args.no_wd:
+        decay_weights_only(net)
+    updates = max(args.num_training_samples // batch_size if args.num_training_samples else len(train_batches), 1)
+    optimizer = {
+        "lr_scheduler": schedule(args, args.num_epochs, updates),
+        "wd": args.wd,
+        "momentum": args.momentum,
+        "begin_num_update": args.resume_epoch * updates,
+    }
+    trainer = Trainer(net.collect_params(), "nag", optimizer)
+    watch_overflow(trainer, args.dtype)
+    if args.resume_params:
+        net.load_parameters(args.resume_params, ctx=devices)
+    if args.resume_states:
+        trainer.load_states(args.resume_states)
+
+    for epoch in run.epochs(args.num_epochs, net, trainer, first=args.resume_epoch + 1):
+        mixed = args.mixup and epoch <= args.num_epochs - args.mixup_off_epoch
+        soft = mixed or args.label_smoothing
+        smoothing = SMOOTHING if args.label_smoothing else 0.0
+        loss = loss_function(args, sparse_label=not soft)
+        means, accuracy = Means(run, args.log_interval), mx.metric.Accuracy()
+        batches = run.progress(train_batches, f"epoch {epoch}")
+        if mixed:
+            batches = mixup(batches, args.mixup_alpha, classes, smoothing)
+        for data, label in batches:
+            if soft and not mixed:
+                label = shares(label, classes, smoothing)
+            pieces = list(zip(spread(data, devices), spread(label, devices), strict=True))
+            taught = [() if teacher is None else (wisdom(teacher, x, args.temperature),) for x, _ in pieces]
+            with autograd.record():
+                outputs = [net(x) for x, _ in pieces]
+                losses = [loss(out, y, *more) for out, (_, y), more in zip(outputs, pieces, taught, strict=True)]
+                backward(losses, trainer, args.dtype)
+            trainer.step(data.shape[0])
+            means.add(loss=losses)
+            if not soft:
+                accuracy.update([y for _, y in pieces], outputs)
+        row = means.row() | ({} if soft else {"train_top1": accuracy.get()[1]})
+        run.epoch_done(epoch, row | test(net, val_batches, devices), samples=len(train_set))
+    return run.finish("top1", "top5", published=args.published)
+
+
+def test(net, batches, devices) -> dict[str, float]:
+    """Shares of pictures whose class is the likeliest, and among the five likeliest."""
+    top1, top5 = mx.metric.Accuracy(), mx.metric.TopKAccuracy(5)
+    for data, label in batches:
+        labels, outputs = spread(label.reshape((-1,)), devices), [net(x) for x in spread(data, devices)]
+        top1.update(labels, outputs)
+        top5.update(labels, outputs)
+    return {"top1": top1.get()[1], "top5": top5.get()[1]}
+
+
+def wisdom(teacher, x, temperature: float):
+    """What the teacher says of pictures, as shares of classes."""
+    return nd.softmax(teacher(x) / temperature)
+
+
+def loss_function(args, sparse_label: bool):
+    """The loss of (output, label), of (output, label, the teacher's shares) where there is one."""
+    if args.teacher:
+        return DistillationSoftmaxCrossEntropyLoss(
+            temperature=args.temperature, hard_weight=args.hard_weight, sparse_label=sparse_label
+        )
+    return SoftmaxCrossEntropyLoss(sparse_label=sparse_label)
+
+
+def network(args, classes: int, devices):
+    """The network of the zoo, to begin with."""
+    options = {"batch_norm": True} if args.batch_norm and args.model.startswith("vgg") else {}
+    options |= {"use_se": True} if args.use_se and args.model.startswith("resnext") else {}
+    options |= {"last_gamma": True} if args.last_gamma else {}
+    options |= {"norm_layer": GroupNorm} if args.use_gn else {}
+    if args.use_pretrained:
+        net = get_model(args.model, pretrained=True, ctx=devices, **options)
+    else:
+        net = get_model(args.model, classes=classes, **options)
+    settle(net, devices, mx.init.MSRAPrelu())
+    if args.mode == "hybrid":
+        net.hybridize(static_alloc=True, static_shape=True)
+    return net
+
+
+# ---------------------------------------------------------------------------------------------- pictures
+
+
+def pictures(args, part: str):
+    """The pictures of `part` with their classes."""
+    if args.use_rec:
+        return ImageRecordDataset(str(getattr(args, f"rec_{part}")))
+    found = data_set(args.data_dir, part)
+    return found.take(args.samples) if args.samples else found
+
+
+def data_files(args) -> dict[str, str]:
+    """Checksums of what says which pictures there are."""
+    if args.use_rec:
+        return checksums([args.rec_train.with_suffix(".idx"), args.rec_val.with_suffix(".idx")])
+    return checksums(sorted(p for p in args.data_dir.iterdir() if p.suffix in (".idx", ".lst", ".gz", ".bin")))
+
+
+def augmentation(args) -> transforms.Compose:
+    """A random crop of random size and shape, mirrored, with random colours."""
+    return transforms.Compose(
+        [
+            transforms.RandomResizedCrop(args.input_size),
+            transforms.RandomFlipLeftRight(),
+            transforms.RandomColorJitter(brightness=0.4, contrast=0.4, saturation=0.4),
+            transforms.RandomLighting(0.1),
+            *normalisation(args),
+        ]
+    )
+
+
+def preprocessing(args) -> transforms.Compose:
+    """The middle of a picture whose short side is resized to the input's over --crop-ratio."""
+    resize = transforms.Resize(ceil(args.input_size / args.crop_ratio), keep_ratio=True)
+    return transforms.Compose([resize, transforms.CenterCrop(args.input_size), *normalisation(args)])
+
+
+def normalisation(args) -> list:
+    mean, deviation = ([value / 255 for value in values] for values in (args.rgb_mean, args.rgb_std))
+    return [transforms.ToTensor(), transforms.Normalize(mean, deviation)]
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--data-dir", type=Path, default=Path("imagenet"), help="folder with the pictures (default: %(default)s)")
+    add("--data-backend", choices=("mxnet",), default="mxnet", help="who decodes and augments (default: %(default)s)")
+    add("--use-rec", action="store_true", help="read --rec-train and --rec-val")
+    for part in ("train", "val"):
+        add(f"--rec-{part}", type=Path, help=f"record file (default: {part}.rec in --data-dir)")
+        add(f"--rec-{part}-idx", type=Path, help="its index, beside it (default: the same name with .idx)")
+    add("--num-training-samples", type=int, help="pictures in an epoch of the schedule (default: all)")
+    add("--num-classes", type=int, help="number of classes (default: that of the folders, or 1000)")
+    add("--samples", type=int, help="use only the first so many pictures of each part")
+    add("--batch-size", type=int, default=32, help="pictures in a batch of a device (default: %(default)s)")
+    add("-j", "--num-data-workers", type=int, default=0, help="loading processes (default: %(default)s)")
+    add("--num-epochs", type=int, default=120, help="passes over the data (default: %(default)s)")
+    add("--lr", type=float, default=0.1, help="highest learning rate (default: %(default)s)")
+    add("--momentum", type=float, default=0.9, help="Nesterov momentum (default: %(default)s)")
+    add("--wd", type=float, default=1e-4, help="weight decay (default: %(default)s)")
+    add_schedule_arguments(parser, "40,60")
+    add("--last-gamma", action="store_true", help="residual blocks begin as the identity: their last scale is 0")
+    add("--no-wd", action="store_true", help="no weight decay of biases and of normalisation")
+    add("--mode", choices=("imperative", "hybrid"), default="imperative", help="hybrid: compile the network")
+    add("--model", required=True, help="name in the model zoo")
+    add("--input-size", type=int, default=224, help="sides of the crop (default: %(default)s)")
+    add("--crop-ratio", type=float, default=0.875, help="crop over short side, in the test (default: %(default)s)")
+    add("--use-pretrained", action="store_true", help="begin with the published weights")
+    add("--use_se", "--use-se", action="store_true", help="squeeze and excitation in a ResNeXt")
+    add("--batch-norm", action="store_true", help="batch normalisation in a VGG")
+    add("--use-gn", action="store_true", help="group normalisation in place of batch normalisation")
+    add("--mixup", action="store_true", help="train on blends of two pictures")
+    add("--mixup-alpha", type=float, default=0.2, help="parameter of the blend's Beta distribution (default: 0.2)")
+    add("--mixup-off-epoch", type=int, default=0, help="last epochs without blends (default: %(default)s)")
+    add("--label-smoothing", action="store_true", help=f"{SMOOTHING} of a label is spread over all classes")
+    add("--teacher", help="name of a network whose answers are learned, too")
+    add("--teacher-params", help="its weights: file, folder or URL (default: the published ones)")
+    add("--temperature", type=float, default=20, help="what scores are divided by for that (default: %(default)s)")
+    add("--hard-weight", type=float, default=0.5, help="share of the true labels in the loss (default: %(default)s)")
+    add("--resume-epoch", type=int, default=0, help="epochs that --resume-params has had")
+    add("--resume-params", help="file of parameters to begin with")
+    add("--resume-states", help="file of the optimizer's states to begin with")
+    add("--rgb-mean", type=float, nargs=3, default=[123.68, 116.779, 103.939], help="mean of each channel")
+    add("--rgb-std", type=float, nargs=3, default=[58.393, 57.12, 57.375], help="deviation of each channel")
+    add("--published", default="", help="what others reached, for the log")
+    add_count_argument(parser)
+    add_dtype_argument(parser, float16=True)
+    add_interval_arguments(parser, "--save-frequency")
+    add_run_arguments(parser, "imagenet", "--logging-file")
+    args = parser.parse_args(argv)
+    for part in ("train", "val"):
+        file = getattr(args, f"rec_{part}") or args.data_dir / f"{part}.rec"
+        setattr(args, f"rec_{part}", file)
+        index = vars(args).pop(f"rec_{part}_idx")
+        if index not in (None, file.with_suffix(".idx")):
+            parser.error(f"--rec-{part}-idx is the file beside the records, {file.with_suffix('.idx')}, given {index}")
+    return args
+
+
+if __name__ == "__main__":
+    main()
