@@ -113,10 +113,16 @@ def lower(node: Node) -> Step:
                 function = kernels.formula_kernel(formula, dtype, operands[0].meta.dtype, device)
                 whole = formula, operands, values, dtype
                 return Step(f"pointwise {formula.name}", function, [*operands, *values], {}, node, whole)
-            return Step(f"{room}.{name}", kernels.kernel(room, name, device), arguments, keywords, node)
+            return Step(_title(f"{room}.{name}", node), kernels.kernel(room, name, device), arguments, keywords, node)
     if _only_reshapes(node, result, called):
         return Step(op.name, kernels.shape.reshape, (node.inputs[0], tuple(result.shape)), {}, node)
     return Step(op.name, op.forward, node.inputs, dict(attrs), node)
+
+
+def _title(kernel: str, node: Node) -> str:
+    """The name of a kernel with its epilogue, if it has one."""
+    added = "residual" in node.op.inputs and len(node.inputs) > node.op.inputs.index("residual")
+    return " ".join([kernel, *["+ residual"] * added, *filter(None, [node.attrs.get("activation")])])
 
 
 def _only_reshapes(node: Node, result, called: list) -> bool:

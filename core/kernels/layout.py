@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-_CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
+CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
 def memory_format(t: Tensor) -> torch.memory_format:
@@ -13,7 +13,7 @@ def memory_format(t: Tensor) -> torch.memory_format:
 
     Where the sizes allow both readings (one spatial place), the strides say which one was meant.
     """
-    layout = _CHANNELS_LAST.get(t.ndim)
+    layout = CHANNELS_LAST.get(t.ndim)
     if layout is not None and t.stride(-1) == t.shape[1] > 1 and t.is_contiguous(memory_format=layout):
         return layout
     return torch.contiguous_format

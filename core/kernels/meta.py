@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from core.kernels.layout import memory_format
+from core.kernels.layout import CHANNELS_LAST, memory_format
 
 KERNELS: dict[str, object] = {}
 
@@ -79,14 +79,22 @@ def _windows(sizes, kernel, stride, dilate, pads):
 
 
 @_enter("conv")
-def conv(x, w, b, stride, dilate, pad, groups):
+def conv(x, w, b, stride, dilate, pad, groups, activation=None, residual=None):
     _fits(x.dim() == w.dim() == len(stride) + 2 and x.dtype is w.dtype, "a convolution", x, w)
     _fits(
         x.shape[1] == w.shape[1] * groups and (b is None or b.shape == w.shape[:1]), "channels of a convolution", x, w
     )
     out = _windows(x.shape[2:], w.shape[2:], stride, dilate, [(p, p) for p in pad])
     _fits(all(n > 0 for n in out), "the kernel of a convolution is larger than its data", x, w)
-    return _empty((x.shape[0], w.shape[0], *out), x.dtype, w if memory_format(x) is torch.contiguous_format else x)
+    y = _empty((x.shape[0], w.shape[0], *out), x.dtype, w if memory_format(x) is torch.contiguous_format else x)
+    _fits(residual is None or residual.shape == y.shape, "what is added to a convolution", y, residual)
+    return y
+
+
+@_enter("conv")
+def pack(w, x_shape, stride, dilate, pad, groups):
+    layout = CHANNELS_LAST.get(w.dim(), torch.contiguous_format)
+    return torch.empty(w.shape, dtype=w.dtype, device="meta", memory_format=layout)
 
 
 @_enter("conv")
@@ -209,7 +217,14 @@ def matmul(a, b, transpose_a=False, transpose_b=False):
 def linear(x, w, b=None, activation=None, residual=None):
     _fits(w.dim() == 2 and x.dim() > 0 and x.shape[-1] == w.shape[1] and x.dtype is w.dtype, "a linear layer", x, w)
     _fits(b is None or tuple(b.shape) == (w.shape[0],), "the bias of a linear layer", w, w if b is None else b)
-    return _empty((*x.shape[:-1], w.shape[0]), x.dtype)
+    y = _empty((*x.shape[:-1], w.shape[0]), x.dtype)
+    _fits(residual is None or residual.shape == y.shape, "what is added to a linear layer", y, residual)
+    return y
+
+
+@_enter("matmul")
+def pack(w, rows):  # noqa: F811 - the one of another room
+    return _empty(w.shape, w.dtype)
 
 
 def _same(name):

@@ -1,7 +1,11 @@
 """Operators that the passes of the graph compiler put into graphs; no face shows them."""
 
 from core import kernels
+from core.kernels.epilogue import ACTIVATIONS
+from core.ops.attributes import Choice, Int, Optional, Shape
 from core.ops.registry import operator
+
+Ending = Optional(Choice(*filter(None, ACTIVATIONS)))
 
 
 @operator("_plan_ones_", mutates=("gamma",))
@@ -9,3 +13,38 @@ def _ones_(gamma):
     """Sets gamma to 1, as batch normalisation with fix_gamma does to its parameter."""
     kernels.shape.fill_(gamma.data, 1)  # as in core.ops.norm
     return gamma
+
+
+@operator("_plan_conv")
+def _conv(
+    data,
+    weight,
+    bias=None,
+    residual=None,
+    *,
+    stride: Shape,
+    dilate: Shape,
+    pad: Shape,
+    groups: Int,
+    activation: Ending = None,
+):
+    """activation(`_conv` + residual); the weight may be packed."""
+    return kernels.conv.conv(data, weight, bias, stride, dilate, pad, groups, activation, residual)
+
+
+@operator("_plan_conv_weight")
+def _conv_weight(weight, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int):
+    """The weight of a convolution, packed for data of `shape`."""
+    return kernels.conv.pack(weight, shape, stride, dilate, pad, groups)
+
+
+@operator("_plan_linear")
+def _linear(data, weight, bias=None, residual=None, *, activation: Ending = None):
+    """activation(data weight^T + bias + residual) along the last axis; the weight may be packed."""
+    return kernels.matmul.linear(data, weight, bias, activation, residual)
+
+
+@operator("_plan_linear_weight")
+def _linear_weight(weight, *, rows: Int):
+    """The weight of a linear layer, packed for data of so many rows."""
+    return kernels.matmul.pack(weight, rows)

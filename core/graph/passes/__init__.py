@@ -8,9 +8,11 @@ from core.graph.passes.common_subexpressions import common_subexpressions
 from core.graph.passes.constants import constants
 from core.graph.passes.copies import copies
 from core.graph.passes.dead_code import dead_code
+from core.graph.passes.epilogues import epilogues
 from core.graph.passes.fusion import fusion
+from core.graph.passes.packing import packing
 
-PASSES = (copies, common_subexpressions, batch_norm, dead_code, constants, fusion)
+PASSES = (copies, common_subexpressions, batch_norm, epilogues, dead_code, constants, packing, fusion)
 
 
 def optimize(graph: Graph) -> Graph:

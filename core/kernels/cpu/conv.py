@@ -10,17 +10,42 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from core.kernels.layout import memory_format
+from core.kernels.cpu._onednn import finish, onednn, packs
+from core.kernels.epilogue import check_activation
+from core.kernels.layout import CHANNELS_LAST, memory_format
 
 aten = torch.ops.aten
 Ints = tuple[int, ...]
 
 
-def conv(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
-    """Cross-correlation of x with w, plus b (O,) where given."""
-    if not x.shape[1]:
-        return _without_channels(x, w, b, stride, dilate, pad)
-    return torch.convolution(x, w, b, stride, pad, dilate, False, (0,) * len(stride), groups)
+def conv(
+    x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int,
+    activation: str | None = None, residual: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """activation(cross-correlation of x with w + b + residual); b (O,) and residual (N, O, *out) where given.
+
+    `activation` is None, "relu", "gelu", "sigmoid" or "tanh"; w may be what `pack` made of it.
+    """
+    check_activation("conv", activation)
+    if w.is_mkldnn:
+        how = pad, stride, dilate, groups
+        if residual is None:
+            return onednn._convolution_pointwise.default(x, w, b, *how, activation or "none", [], "none")
+        if activation in (None, "relu") and groups == 1:  # ATen fuses no other sums
+            return onednn._convolution_pointwise.binary(x, residual, w, b, *how, "add", 1, activation, [], None)
+        y = onednn._convolution_pointwise.default(x, w, b, *how, "none", [], "none")
+    elif not x.shape[1]:
+        y = _without_channels(x, w, b, stride, dilate, pad)
+    else:
+        y = torch.convolution(x, w, b, stride, pad, dilate, False, (0,) * len(stride), groups)
+    return finish(y, residual, activation)
+
+
+def pack(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
+    """The weight in the order in which `conv` reads it fastest for x of this shape; for `conv` alone."""
+    if packs(w) and all(x_shape) and w.ndim in CHANNELS_LAST:
+        return onednn._reorder_convolution_weight(w, pad, stride, dilate, groups, x_shape)
+    return w.contiguous(memory_format=CHANNELS_LAST.get(w.ndim, torch.contiguous_format))
 
 
 def conv_data_grad(dy: Tensor, w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:

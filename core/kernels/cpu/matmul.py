@@ -1,11 +1,12 @@
-"""Matrix products on the CPU: ATen calls MKL (float32, float64) and oneDNN (float16, bfloat16)."""
+"""Matrix products on the CPU: ATen calls MKL (float32, float64) and oneDNN (float16, bfloat16, packed weights)."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from core.base import MXNetError
+from core.kernels.cpu._onednn import finish, onednn, packs
+from core.kernels.epilogue import check_activation
 
 aten = torch.ops.aten
 
@@ -31,16 +32,16 @@ def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = 
 def linear(x: Tensor, w: Tensor, b: Tensor | None = None, activation: str | None = None, residual=None) -> Tensor:
     """activation(x w^T + b + residual); `activation` is None, "relu", "gelu", "sigmoid" or "tanh".
 
-    Shapes: x (..., K), w (N, K), b (N,), residual and result (..., N).
+    Shapes: x (..., K), w (N, K) or what `pack` made of it, b (N,), residual and result (..., N).
     """
-    if activation not in _ACTIVATIONS:
-        raise MXNetError(f"linear: unknown activation {activation!r}; accepted are {', '.join(map(str, _ACTIVATIONS))}")
-    y = aten.linear.default(x, w, b)
+    check_activation("linear", activation)
+    if not w.is_mkldnn:
+        return finish(aten.linear.default(x, w, b), residual, activation)
     if residual is not None:
-        y.add_(residual)
-    if activation is not None:
-        _ACTIVATIONS[activation](y)
-    return y
+        return finish(onednn._linear_pointwise.binary(x, residual, w, b, "add"), None, activation)
+    return onednn._linear_pointwise.default(x, w, b, activation or "none", [], "none")
 
 
-_ACTIVATIONS = {None: None, "relu": aten.relu_, "gelu": aten.gelu_, "sigmoid": aten.sigmoid_, "tanh": aten.tanh_}
+def pack(w: Tensor, rows: int) -> Tensor:
+    """The weight w (N, K) in the order in which `linear` reads it fastest for x of so many rows; for `linear` alone."""
+    return onednn._reorder_linear_weight(w, rows) if packs(w) and rows else w.contiguous()

@@ -26,13 +26,16 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from core.kernels.epilogue import check_activation
 from core.kernels.triton import matmul as products
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.autotune import Config, choose, processors, shape_class
 from core.kernels.triton.places import channels_last, empty, reach, three, unravel3
 from core.kernels.triton.tiles import (
     accumulator,
+    activate,
     add_partials,
+    ends,
     in_triton,
     multiply_add,
     or_else,
@@ -45,18 +48,31 @@ from core.kernels.triton.tiles import (
 Ints = tuple[int, ...]
 
 
-def conv(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
-    """Cross-correlation of x with w, plus b (O,) where given."""
+def conv(
+    x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int,
+    activation: str | None = None, residual: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """activation(cross-correlation of x with w + b + residual); b (O,) and residual (N, O, *out) where given.
+
+    `activation` is None, "relu", "gelu", "sigmoid" or "tanh"; w may be what `pack` made of it.
+    """
+    check_activation("conv", activation)
     how = _Geometry.of(w.shape, stride, dilate, pad, groups)
     x, w = channels_last(x), channels_last(w)
+    residual = None if residual is None else channels_last(residual)
     y = empty((x.shape[0], *how.out(x.shape[1:-1]), w.shape[0]), x)
     if how.pointwise:
-        y = products.linear(x, w.view(w.shape[0], w.shape[-1]), b)
+        y = products.linear(x, w.view(w.shape[0], w.shape[-1]), b, activation, residual)
     elif how.depthwise:
-        _launch_depthwise(y, x, w, b, how, backward=False)
+        _launch_depthwise(y, x, w, how, False, b, residual, activation)
     else:
-        _launch_gather(y, x, w, b, how, backward=False)
+        _launch_gather(y, x, w, how, False, b, residual, activation)
     return y.movedim(-1, 1)
+
+
+def pack(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
+    """The weight in the order in which `conv` reads it fastest for x of this shape; for `conv` alone."""
+    return channels_last(w).movedim(-1, 1)
 
 
 def conv_data_grad(dy: Tensor, w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
@@ -67,9 +83,9 @@ def conv_data_grad(dy: Tensor, w: Tensor, x_shape: Ints, stride: Ints, dilate: I
     if how.pointwise:
         dx = products.matmul(dy, w.view(w.shape[0], w.shape[-1]))
     elif how.depthwise:
-        _launch_depthwise(dx, dy, w, None, how, backward=True)
+        _launch_depthwise(dx, dy, w, how, backward=True)
     else:
-        _launch_gather(dx, dy, w, None, how, backward=True)
+        _launch_gather(dx, dy, w, how, backward=True)
     return dx.movedim(-1, 1)
 
 
@@ -177,7 +193,9 @@ class _Geometry(NamedTuple):
         return {"KERNEL": self.kernel, "STRIDE": self.stride, "DILATE": self.dilate, "PAD": self.pad}
 
 
-def _launch_gather(target: Tensor, source: Tensor, w: Tensor, bias: Tensor | None, how: _Geometry, backward: bool):
+def _launch_gather(
+    target: Tensor, source: Tensor, w: Tensor, how: _Geometry, backward: bool, bias=None, residual=None, activation=None
+):  # fmt: skip
     """Fills target (N, *places, channels) from source, of the same kind: y from x, or (`backward`) dx from dy."""
     if not target.numel():
         return
@@ -194,15 +212,16 @@ def _launch_gather(target: Tensor, source: Tensor, w: Tensor, bias: Tensor | Non
         tiles = math.prod(phases) * how.groups * triton.cdiv(rows, block_m) * triton.cdiv(made, block_n)
         splits, k_each = split_along(whole_taps * read, block_k, tiles, processors(target.device))
         partials = partials_of(splits, target)
+        last = (bias, residual, activation) if splits == 1 else (None, None, None)  # partial sums are finished later
         _gather_gemm[(tiles * splits,)](
-            source, w, or_else(bias, w), target if partials is None else partials, rows, *places, *reached,
+            source, w, or_else(bias, w), or_else(residual, w), target if partials is None else partials, rows,
+            *places, *reached,
             made, read, how.groups, stride_made, stride_read, c, splits, k_each, target.numel(),
-            **how.constexprs(), PHASES=phases, BACKWARD=backward, HAS_BIAS=bias is not None and splits == 1,
-            UNIFORM=read % block_k == 0, ACCUMULATOR=in_triton(accumulator(target.dtype)),
+            **how.constexprs(), **ends(*last), PHASES=phases, BACKWARD=backward, UNIFORM=read % block_k == 0, ACCUMULATOR=in_triton(accumulator(target.dtype)),
             PRECISION=precision(target.dtype), **config.launch_options(),
         )  # fmt: skip
         if splits > 1:
-            add_partials(partials, target, bias)
+            add_partials(partials, target, bias, residual, activation)
 
     key = (target.dtype, backward, *how.constexprs().values(), how.groups, *shape_class(rows, made, read))
     configs = [config for config in _configs(GATHER_CONFIGS, target.dtype) if read % config["BLOCK_K"] == 0]
@@ -232,7 +251,9 @@ def _launch_weight(dw: Tensor, dy: Tensor, x: Tensor, how: _Geometry) -> None:
     run(choose("conv_weight", key, _configs(WEIGHT_CONFIGS, dw.dtype), run))
 
 
-def _launch_depthwise(target: Tensor, source: Tensor, w: Tensor, bias: Tensor | None, how: _Geometry, backward: bool):
+def _launch_depthwise(
+    target: Tensor, source: Tensor, w: Tensor, how: _Geometry, backward: bool, bias=None, residual=None, activation=None
+):  # fmt: skip
     if not target.numel():
         return
     rows, channels = math.prod(target.shape[:-1]), target.shape[-1]
@@ -240,9 +261,10 @@ def _launch_depthwise(target: Tensor, source: Tensor, w: Tensor, bias: Tensor | 
     def run(config: Config) -> None:
         grid = (triton.cdiv(rows, config["BLOCK_R"]), triton.cdiv(channels, config["BLOCK_C"]))
         _depthwise[grid](
-            source, w, or_else(bias, w), target, rows, *three(target.shape[1:-1], 1), *three(source.shape[1:-1], 1),
-            channels, **how.constexprs(), MULTIPLIER=how.channels[0], BACKWARD=backward, HAS_BIAS=bias is not None,
-            ACCUMULATOR=in_triton(accumulator(target.dtype)), **config.launch_options(),
+            source, w, or_else(bias, w), or_else(residual, w), target, rows, *three(target.shape[1:-1], 1),
+            *three(source.shape[1:-1], 1), channels, **how.constexprs(), **ends(bias, residual, activation),
+            MULTIPLIER=how.channels[0], BACKWARD=backward, ACCUMULATOR=in_triton(accumulator(target.dtype)),
+            **config.launch_options(),
         )  # fmt: skip
 
     key = (target.dtype, backward, *how.constexprs().values(), *shape_class(rows, channels))
@@ -279,11 +301,11 @@ def _configs(table: dict[int, list[Config]], dtype: torch.dtype) -> list[Config]
 
 @triton.jit
 def _gather_gemm(
-    source, w, bias, target, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w,
+    source, w, bias, residual, target, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w,
     made, read, groups, stride_made, stride_read, stride_tap, splits, k_each, size,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr, PHASES: tl.constexpr,
-    BACKWARD: tl.constexpr, HAS_BIAS: tl.constexpr, UNIFORM: tl.constexpr,
-    ACCUMULATOR: tl.constexpr, PRECISION: tl.constexpr,
+    BACKWARD: tl.constexpr, UNIFORM: tl.constexpr, HAS_BIAS: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
+    ACTIVATION: tl.constexpr, ACCUMULATOR: tl.constexpr, PRECISION: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     tiles = tl.cdiv(rows, BLOCK_M) * tl.cdiv(made, BLOCK_N)
@@ -351,9 +373,12 @@ def _gather_gemm(
         at = ((image * places_d + d) * places_h + h) * places_w + v
     else:
         valid = at < rows
-    target += split.to(tl.int64) * size + group * made
-    to = at.to(tl.int64)[:, None] * (groups * made) + columns[None, :]
-    tl.store(target + to, sums.to(target.dtype.element_ty), mask=valid[:, None] & (columns < made)[None, :])
+    to = at.to(tl.int64)[:, None] * (groups * made) + group * made + columns[None, :]
+    mask = valid[:, None] & (columns < made)[None, :]
+    if HAS_RESIDUAL:
+        sums += tl.load(residual + to, mask=mask, other=0).to(ACCUMULATOR)
+    target += split.to(tl.int64) * size
+    tl.store(target + to, activate(sums, ACTIVATION).to(target.dtype.element_ty), mask=mask)
 
 
 @triton.jit
@@ -407,10 +432,10 @@ def _weight_gemm(
 
 @triton.jit
 def _depthwise(
-    source, w, bias, target, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w, channels,
+    source, w, bias, residual, target, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w, channels,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr,
-    MULTIPLIER: tl.constexpr, BACKWARD: tl.constexpr, HAS_BIAS: tl.constexpr, ACCUMULATOR: tl.constexpr,
-    BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+    MULTIPLIER: tl.constexpr, BACKWARD: tl.constexpr, HAS_BIAS: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
+    ACTIVATION: tl.constexpr, ACCUMULATOR: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
     at = tl.program_id(0) * BLOCK_R + tl.arange(0, BLOCK_R)
     channel = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)
@@ -438,7 +463,9 @@ def _depthwise(
         sums += tl.load(bias + channel, mask=channel < channels, other=0).to(ACCUMULATOR)[None, :]
     to = at.to(tl.int64)[:, None] * channels + channel[None, :]
     mask = (at < rows)[:, None] & (channel < channels)[None, :]
-    tl.store(target + to, sums.to(target.dtype.element_ty), mask=mask)
+    if HAS_RESIDUAL:
+        sums += tl.load(residual + to, mask=mask, other=0).to(ACCUMULATOR)
+    tl.store(target + to, activate(sums, ACTIVATION).to(target.dtype.element_ty), mask=mask)
 
 
 @triton.jit
@@ -475,17 +502,20 @@ def _depthwise_weight(
 _EXTENTS = {f"{name}_{axis}": "i32" for name in ("places", "reached") for axis in "dhw"}
 _LAYER = {"KERNEL": (1, 3, 3), "STRIDE": (1, 1, 1), "DILATE": (1, 1, 1), "PAD": (0, 1, 1)}
 _STRIDED = {**_LAYER, "STRIDE": (1, 2, 2)}
+_PLAIN = {"HAS_BIAS": False, "HAS_RESIDUAL": False, "ACTIVATION": None}
+_FUSED = {"HAS_BIAS": True, "HAS_RESIDUAL": True, "ACTIVATION": "relu"}
 
 
 def _aot_gather(kind: str, config: Config, layer: dict, backward: bool = False, uniform: bool = True) -> AotCase:
-    signature = {name: f"*{kind}" for name in ("source", "w", "bias", "target")} | {"rows": "i32", **_EXTENTS}
+    pointers = ("source", "w", "bias", "residual", "target")
+    signature = {name: f"*{kind}" for name in pointers} | {"rows": "i32", **_EXTENTS}
     by_channel = "i32:16" if uniform else "i32"
     signature |= {"made": by_channel, "read": by_channel, "stride_tap": by_channel, "k_each": "i32:16"}
     signature |= {"groups": "i32", "splits": "i32", "size": by_channel}
     fast, slow = ("stride_made", "stride_read") if backward else ("stride_read", "stride_made")
     constexprs = {
         fast: 1, **layer, "PHASES": layer["STRIDE"] if backward else (1, 1, 1), "BACKWARD": backward,
-        "HAS_BIAS": not backward, "UNIFORM": uniform, **_aot_numbers(kind), **config.constexprs,
+        **(_PLAIN if backward else _FUSED), "UNIFORM": uniform, **_aot_numbers(kind), **config.constexprs,
     }  # fmt: skip
     signature[slow] = by_channel
     return AotCase(_gather_gemm, signature, constexprs, config.num_warps, config.num_stages, kind != "i32")
@@ -532,7 +562,7 @@ AOT = [
     _aot_weight("fp32", WEIGHT_CONFIGS[4][0], uniform=False),
     _aot_weight("fp64", WEIGHT_CONFIGS[8][0], uniform=False),
     *(
-        _aot_depthwise(_depthwise, config, ("source", "w", "bias", "target"), {"BACKWARD": False, "HAS_BIAS": True})
+        _aot_depthwise(_depthwise, config, ("source", "w", "bias", "residual", "target"), {"BACKWARD": False, **_FUSED})
         for config in DEPTHWISE_CONFIGS
     ),
     *(_aot_depthwise(_depthwise_weight, config, ("dy", "x", "dw"), {}) for config in DEPTHWISE_CONFIGS),

@@ -25,12 +25,14 @@ from torch import Tensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from core.base import MXNetError
+from core.kernels.epilogue import check_activation
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.autotune import Config, capability, choose, processors, shape_class
 from core.kernels.triton.tiles import (
     accumulator,
     activate,
     add_partials,
+    ends,
     in_triton,
     multiply_add,
     or_else,
@@ -39,8 +41,6 @@ from core.kernels.triton.tiles import (
     split_along,
     tile_of,
 )  # fmt: skip
-
-ACTIVATIONS = (None, "relu", "gelu", "sigmoid", "tanh")
 
 
 def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
@@ -66,13 +66,17 @@ def linear(x: Tensor, w: Tensor, b: Tensor | None = None, activation: str | None
 
     Shapes: x (..., K), w (N, K), b (N,), residual and result (..., N).
     """
-    if activation not in ACTIVATIONS:
-        raise MXNetError(f"linear: unknown activation {activation!r}; accepted are {', '.join(map(str, ACTIVATIONS))}")
+    check_activation("linear", activation)
     shape, rows = (*x.shape[:-1], w.shape[0]), math.prod(x.shape[:-1])
     if residual is not None:
         residual = residual.expand(shape).reshape(rows, w.shape[0]).contiguous()
     x = x.reshape(rows, x.shape[-1])
     return _gemm(_as_batch(x), _as_batch(w.T), b, residual, activation).view(shape)
+
+
+def pack(w: Tensor, rows: int) -> Tensor:
+    """The weight w (N, K) in the order in which `linear` reads it fastest for x of so many rows; for `linear` alone."""
+    return w.contiguous()
 
 
 # ---------------------------------------------------------------- configurations
@@ -170,8 +174,8 @@ def _launch_tma(config: Config, a, b, out, bias, residual, activation) -> None:
     described_out = _descriptor(out[0], half)
     partials = partials_of(splits, out)
     programs = min(tiles * splits, processors(a.device))
-    epilogue = bias, residual, activation
-    last = _epilogue(*(epilogue if splits == 1 else (None, None, None)))
+    end = bias, residual, activation
+    last = ends(*(end if splits == 1 else (None, None, None)))
     _gemm_tma[(programs,)](
         described_a, described_b, described_out,
         described_out if residual is None else _descriptor(residual, half),
@@ -180,7 +184,7 @@ def _launch_tma(config: Config, a, b, out, bias, residual, activation) -> None:
         PRECISION=precision(a.dtype), **config.launch_options(),
     )  # fmt: skip
     if splits > 1:
-        add_partials(partials, out, *epilogue)
+        add_partials(partials, out, *end)
 
 
 def _launch_pointers(config: Config, a, b, out, bias, residual, activation) -> None:
@@ -188,8 +192,8 @@ def _launch_pointers(config: Config, a, b, out, bias, residual, activation) -> N
     tiles = batch * triton.cdiv(m, config["BLOCK_M"]) * triton.cdiv(n, config["BLOCK_N"])
     splits, k_each = split_along(k, config["BLOCK_K"], tiles, processors(a.device))
     partials = partials_of(splits, out)
-    epilogue = bias, residual, activation
-    last = _epilogue(*(epilogue if splits == 1 else (None, None, None)))
+    end = bias, residual, activation
+    last = ends(*(end if splits == 1 else (None, None, None)))
     _gemm_pointers[(tiles * splits,)](
         a, b, or_else(bias, out), or_else(residual, out), out if partials is None else partials, m, n, k,
         _batch_stride(a), a.stride(1), a.stride(2), _batch_stride(b), b.stride(1), b.stride(2), batch, splits, k_each,
@@ -197,11 +201,7 @@ def _launch_pointers(config: Config, a, b, out, bias, residual, activation) -> N
         PRECISION=precision(a.dtype), **config.launch_options(),
     )  # fmt: skip
     if splits > 1:
-        add_partials(partials, out, *epilogue)
-
-
-def _epilogue(bias, residual, activation) -> dict:
-    return {"HAS_BIAS": bias is not None, "HAS_RESIDUAL": residual is not None, "ACTIVATION": activation}
+        add_partials(partials, out, *end)
 
 
 def _stored_columns(config: Config) -> int:

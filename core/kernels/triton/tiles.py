@@ -56,12 +56,17 @@ def partials_of(splits: int, out: Tensor) -> Tensor | None:
     return torch.empty((splits, *out.shape), dtype=accumulator(out.dtype), device=out.device)
 
 
+def ends(bias, residual, activation: str | None) -> dict:
+    """The parameters of a kernel that say what comes after the product."""
+    return {"HAS_BIAS": bias is not None, "HAS_RESIDUAL": residual is not None, "ACTIVATION": activation}
+
+
 def add_partials(partials: Tensor, out: Tensor, bias=None, residual=None, activation: str | None = None) -> Tensor:
     """out = activation(sum of partials over axis 0 + bias + residual), added in a fixed order.
 
     partials (S, *shape) of the accumulating dtype, out (*shape), bias of the last axis; all contiguous.
     """
-    options = {"ACTIVATION": activation, "HAS_BIAS": bias is not None, "HAS_RESIDUAL": residual is not None}
+    options = ends(bias, residual, activation)
     grid = (triton.cdiv(out.numel(), _ADD_BLOCK),)
     _add_partials[grid](
         partials, or_else(bias, out), or_else(residual, out), out, partials.shape[0], out.numel(), out.shape[-1],

@@ -3,9 +3,11 @@
 import pytest
 import torch
 
+from core.base import MXNetError
 from core.kernels.cpu import conv as room
 from core.kernels.layout import memory_format
 from tests.core.kernels import naive
+from tests.core.kernels.test_matmul import ACTIVATIONS
 
 LIMITS = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 1e-2}
 # x, w, stride, dilate, pad, groups
@@ -44,6 +46,26 @@ def test_conv_and_gradients(case, channels_last, dtype):
     assert_close(room.conv_bias_grad(dy), dy.double().sum((0, *range(2, dy.ndim))), dtype)
     if channels_last and x.ndim == 4 and min(x_shape[1], w_shape[0]) > 1:
         assert memory_format(y) == memory_format(got) == memory_format(x)
+
+
+@pytest.mark.parametrize("dtype", LIMITS, ids=str)
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("packed", [False, True])
+def test_epilogue(case, packed, dtype):
+    x_shape, w_shape, *how = CASES[case]
+    x, w, b = tensors(dtype, x_shape, w_shape, (w_shape[0],))
+    plain = naive.conv(x.double(), w.double(), b.double(), *how)
+    r = tensors(dtype, plain.shape)[0]
+    weight = room.pack(w, x_shape, *how) if packed else w
+    for activation, finish in ACTIVATIONS.items():
+        for added in (None, r):
+            expected = finish(plain if added is None else plain + r.double().numpy())
+            assert_close(room.conv(x, weight, b, *how, activation, added), expected, dtype)
+
+
+def test_conv_names_the_activations_it_knows():
+    with pytest.raises(MXNetError, match=r"'swish'.*relu"):
+        room.conv(torch.ones(1, 2, 3, 3), torch.ones(3, 2, 1, 1), None, (1, 1), (1, 1), (0, 0), 1, "swish")
 
 
 @pytest.mark.parametrize("n, c", [(0, 3), (2, 0)])

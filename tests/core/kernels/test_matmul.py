@@ -44,10 +44,12 @@ def test_empty_and_single(m, n, k):
 @pytest.mark.parametrize("dtype", LIMITS, ids=str)
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("bias, residual", [(False, False), (True, False), (False, True), (True, True)])
-def test_linear(dtype, activation, bias, residual):
+@pytest.mark.parametrize("packed", [False, True])
+def test_linear(dtype, activation, bias, residual, packed):
     torch.manual_seed(0)
     x, w, b, r = (torch.randn(s, dtype=torch.float64).to(dtype) for s in ((2, 3, 13), (7, 13), (7,), (2, 3, 7)))
-    got = room.linear(x, w, b if bias else None, activation, r if residual else None)
+    weight = room.pack(w, 6) if packed else w
+    got = room.linear(x, weight, b if bias else None, activation, r if residual else None)
     y = x.double().numpy() @ w.double().numpy().T
     y = y + b.double().numpy() * bias + r.double().numpy() * residual
     assert got.dtype == dtype

@@ -22,7 +22,8 @@ def t(*shape, dtype=F32, last=False):
 X, W, C = t(2, 4, 6, 6), t(6, 4, 3, 3), t(4)
 HOW = (2, 2), (1, 1), (1, 1), 1
 SAMPLES = {
-    "conv.conv": [(X, W, t(6), *HOW), (t(2, 4, 6, 6, last=True), W, None, *HOW), (X, t(4, 1, 3, 3), None, *HOW[:3], 4)],
+    "conv.conv": [(X, W, t(6), *HOW), (t(2, 4, 6, 6, last=True), W, None, *HOW), (X, t(4, 1, 3, 3), None, *HOW[:3], 4), (X, W, None, *HOW, "relu", t(2, 6, 3, 3))],
+    "conv.pack": [(W, (2, 4, 6, 6), *HOW)],
     "conv.conv_data_grad": [(t(2, 6, 3, 3), W, (2, 4, 6, 6), *HOW)],
     "conv.conv_weight_grad": [(t(2, 6, 3, 3), X, (6, 4, 3, 3), *HOW)],
     "conv.conv_bias_grad": [(t(2, 6, 3, 3),)],
@@ -40,6 +41,7 @@ SAMPLES = {
     "norm.group_norm_grad": [(X, X, C, t(2, 2), t(2, 2), 2)],
     "matmul.matmul": [(t(2, 3, 4), t(2, 4, 5)), (t(4, 3), t(5, 4), True, True), (t(2, 3, 4), t(4, 5))],
     "matmul.linear": [(t(2, 3, 4), t(5, 4), t(5)), (t(2, 4, dtype=torch.bfloat16), t(5, 4, dtype=torch.bfloat16))],
+    "matmul.pack": [(t(5, 4), 3)],
     "softmax.softmax": [(X, 1)],
     "softmax.log_softmax": [(X, 3)],
     "softmax.softmax_grad": [(X, X, 1)],

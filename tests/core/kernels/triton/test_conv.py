@@ -8,6 +8,7 @@ from core.kernels.triton import conv as room
 from core.kernels.triton import tiles
 from tests.core.kernels import naive
 from tests.core.kernels.test_conv import CASES as COMMON
+from tests.core.kernels.test_matmul import ACTIVATIONS
 
 LIMITS = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 1e-2}
 # x, w, stride, dilate, pad, groups
@@ -40,6 +41,25 @@ def test_split_sums(case, device, monkeypatch):
     monkeypatch.setattr(room, "processors", lambda device: 50)
     monkeypatch.setattr(tiles, "_MINIMAL_STEPS", 1)
     check(CASES[case], torch.float32, device)
+
+
+@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize("case", ONE_OF_A_KIND)
+def test_epilogue(case, split, device, monkeypatch):
+    if split:
+        monkeypatch.setattr(room, "processors", lambda device: 50)
+        monkeypatch.setattr(tiles, "_MINIMAL_STEPS", 1)
+    x_shape, w_shape, *how = CASES[case]
+    x, w, b = tensors(torch.float32, device, x_shape, w_shape, (w_shape[0],))
+    plain = naive.conv(exact(x), exact(w), exact(b), *how)
+    r = tensors(torch.float32, device, tuple(plain.shape))[0]
+    got = room.conv(x, room.pack(w, x_shape, *how), b, *how, "relu", r)
+    assert_close(got, np.maximum(plain + exact(r), 0), torch.float32)
+    assert_close(
+        room.conv(x, w, None, *how, "gelu"),
+        ACTIVATIONS["gelu"](plain - np.asarray(exact(b)).reshape(-1, 1, 1)),
+        torch.float32,
+    )
 
 
 def test_strides(device):

@@ -1,0 +1,44 @@
+"""Packing: weights that stay the same from call to call are brought into the order in which their kernel reads them, once."""
+
+from __future__ import annotations
+
+from math import prod
+
+from core.graph.ir import Graph, Node, apply, written
+from core.ops.registry import F
+
+
+def packing(graph: Graph) -> Graph:
+    """The graph with packed weights for those products (`epilogues`) whose weights are constant or made early.
+
+    Packing belongs to the early part, which runs again when a parameter changes.
+    """
+    fixed = set(graph.held) - written(graph.nodes) - {target for target, _ in graph.writes}
+    packed: dict[tuple, Node] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        weight = node.inputs[1] if node.op in (F._plan_conv, F._plan_linear) else None
+        if weight is not None and (weight in fixed or (weight.source is not None and weight.source.early)):
+            how = _how(node)
+            pack = packed.get((weight, *how.values()))
+            if pack is None:
+                op = F._plan_conv_weight if node.op is F._plan_conv else F._plan_linear_weight
+                pack = packed[weight, *how.values()] = apply(op, [weight], how, weight)
+                pack.early = True
+            data, _, *rest = node.inputs
+            outputs = node.outputs
+            node = Node(node.op, node.attrs, [data, pack.outputs[0], *rest], node.ctx, node.single)
+            node.outputs = outputs
+            for v in outputs:
+                v.source = node
+        nodes.append(node)
+    early = [node for node in nodes if node.early]
+    return graph.like([*early, *packed.values(), *(node for node in nodes if not node.early)])
+
+
+def _how(node: Node) -> dict:
+    """What the order depends on besides the weight."""
+    shape: tuple[int, ...] = node.inputs[0].shape
+    if node.op is F._plan_linear:
+        return {"rows": prod(shape[:-1])}
+    return {"shape": shape, **{name: node.attrs[name] for name in ("stride", "dilate", "pad", "groups")}}
