@@ -7,18 +7,24 @@ from math import prod
 from core.graph.ir import Graph, Node, apply, written
 from core.ops.registry import F
 
+SMALL = (
+    2**20
+)  # multiplications of a product that is done in microseconds: packing gains nothing, and changes last digits
+
 
 def packing(graph: Graph) -> Graph:
     """The graph with packed weights for those products (`epilogues`) whose weights are constant or made early.
 
-    Packing belongs to the early part, which runs again when a parameter changes.
+    Packing belongs to the early part, which runs again when a parameter changes. Small products stay as they are, bit
+    for bit what they are without a plan.
     """
     fixed = set(graph.held) - written(graph.nodes) - {target for target, _ in graph.writes}
     packed: dict[tuple, Node] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
         weight = node.inputs[1] if node.op in (F._plan_conv, F._plan_linear) else None
-        if weight is not None and (weight in fixed or (weight.source is not None and weight.source.early)):
+        constant = weight in fixed or (weight is not None and weight.source is not None and weight.source.early)
+        if constant and prod(node.outputs[0].shape) * prod(weight.shape[1:]) >= SMALL:
             how = _how(node)
             pack = packed.get((weight, *how.values()))
             if pack is None:

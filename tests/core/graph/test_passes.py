@@ -233,8 +233,8 @@ class Residual(gluon.HybridBlock):
 
     def __init__(self):
         super().__init__()
-        self.left, self.right = nn.Conv2D(4, 3, padding=1, in_channels=3), nn.Conv2D(4, 1, groups=1, in_channels=3)
-        self.output = nn.Dense(5, in_units=4 * 6 * 6)
+        self.left, self.right = nn.Conv2D(16, 3, padding=1, in_channels=16), nn.Conv2D(16, 1, in_channels=16)
+        self.output = nn.Dense(16, in_units=16 * 32 * 32)
 
     def hybrid_forward(self, F, x):
         y = F.relu(self.left(x) + F.tanh(self.right(x)))
@@ -244,7 +244,7 @@ class Residual(gluon.HybridBlock):
 def test_epilogues_and_packing():
     net = Residual()
     net.initialize()
-    x, parameters = array(2, 3, 6, 6), [p.data() for p in net.collect_params().values()]
+    x, parameters = array(4, 16, 32, 32), [p.data() for p in net.collect_params().values()]
     eager = [y.asnumpy() for y in net(x)]
     graph = epilogues(traced(net, x, parameters=parameters))
     assert names(graph) == ["_plan_conv", "_plan_conv", "_reshape_to", "_plan_linear"]
@@ -254,6 +254,8 @@ def test_epilogues_and_packing():
 
     packed = packing(graph)
     assert names(packed, early=True) == ["_plan_conv_weight"] * 2 + ["_plan_linear_weight"]
+    small = epilogues(traced(net.left, x[:1, :, :4, :4], parameters=parameters))
+    assert not names(packing(small), early=True)
     net.hybridize()
     for scale in (1, 2):  # weights are packed anew when parameters change
         for p in net.collect_params().values():
