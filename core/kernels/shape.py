@@ -26,6 +26,11 @@ def reshape(x: Tensor, shape: Sequence[int]) -> Tensor:
     return x.reshape(shape)
 
 
+def expand_dims(x: Tensor, axis: int) -> Tensor:
+    """A view with a new axis of length 1 before `axis`."""
+    return x.unsqueeze(axis)
+
+
 def permute(x: Tensor, axes: Sequence[int]) -> Tensor:
     """The axes in another order, in new row-major memory."""
     return x.permute(tuple(axes)).contiguous()

@@ -277,15 +277,15 @@ class NDArray:
 
     # ------------------------------------------------------------------ shapes that share memory
 
-    def reshape(self, *shape, **kwargs):
+    def reshape(self, *shape, reverse=False, **named):
         """The same elements in another shape; 0, -1, -2, -3, -4 have MXNet's meanings."""
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
-            shape = tuple(shape[0])
-        shape = tuple(kwargs.pop("shape", shape))
-        reverse = kwargs.pop("reverse", False)
-        if kwargs:
-            raise TypeError(f"reshape takes shape and reverse, given {', '.join(kwargs)}")
-        return F.Reshape(self, shape=shape, reverse=reverse)
+            (shape,) = shape
+        if named:
+            shape = named.pop("shape", shape)
+            if named:
+                raise TypeError(f"reshape takes shape and reverse, given {', '.join(named)}")
+        return _reshape(self, tuple(shape), reverse)
 
     def broadcast_to(self, shape):
         """The array repeated along axes of length 1 to `shape`."""
@@ -427,14 +427,21 @@ METHODS = (
 
 
 def _method(name: str):
+    fronts = {}  # of the kinds of arrays met so far
+
     def call(self, *args, **kwargs):
-        return imperative.front(TABLE[name], type(self))(self, *args, **kwargs)
+        kind = type(self)
+        front = fronts.get(kind)
+        if front is None:
+            front = fronts[kind] = imperative.front(TABLE[name], kind)
+        return front(self, *args, **kwargs)
 
     call.__name__ = name
     call.__doc__ = f"The operator `{name}` of this array."
     return call
 
 
+_reshape = _method("Reshape")
 NDArray._dense_kind = NDArray
 
 for _name in METHODS:

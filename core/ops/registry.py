@@ -99,11 +99,7 @@ class Operator:
 
     def __call__(self, *inputs, out=None, **attrs):
         """Applies the operator to values; the result has the kind (nd, np, symbol) of the first one."""
-        owner = None
-        for x in inputs:
-            if x is not None:
-                owner = type(x)
-                break
+        owner = next((x for x in inputs if x is not None), None) if not inputs or inputs[0] is None else inputs[0]
         if owner is None:
             raise TypeError(f"{self.name} needs at least one array; none was given")
         return owner._apply_operator(self, list(inputs), self.parse_named(**attrs), out)

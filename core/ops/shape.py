@@ -144,8 +144,7 @@ def _reshape_to(data, *, shape: Shape):
 @operator("expand_dims")
 def expand_dims(data, *, axis: Int):
     """A new axis of length 1 before `axis`."""
-    at = normal_axis(axis, data.dim() + 1, "expand_dims")
-    return K.reshape(data, (*data.shape[:at], 1, *data.shape[at:]))
+    return K.expand_dims(data, normal_axis(axis, data.dim() + 1, "expand_dims"))
 
 
 @operator("squeeze")
