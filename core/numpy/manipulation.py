@@ -180,7 +180,9 @@ def tile(A, reps):
     """The whole array repeated along each axis."""
     reps = (reps,) if isinstance(reps, numbers.Integral) else tuple(reps)
     n = builtins.max(A.ndim, len(reps))
-    return F.tile(F._reshape_to(A, shape=(1,) * (n - A.ndim) + A.shape), reps=(1,) * (n - len(reps)) + reps)
+    wide, reps = F._reshape_to(A, shape=(1,) * (n - A.ndim) + A.shape), (1,) * (n - len(reps)) + reps
+    wide = wide[tuple(slice(None) if r else slice(0) for r in reps)] if 0 in reps else wide
+    return F.tile(wide, reps=tuple(r or 1 for r in reps))
 
 
 def repeat(a, repeats, axis=None):

@@ -516,8 +516,8 @@ for _op in (split, split_v2):
 @operator("tile")
 def tile(data, *, reps: Shape):
     """The whole array repeated along each axis."""
-    if any(r < 0 for r in reps):
-        raise MXNetError(f"tile: reps {reps} does not fit; numbers from 0 are accepted")
+    if any(r < 1 for r in reps):
+        raise MXNetError(f"tile: reps {reps} does not fit; numbers from 1 are accepted")
     return K.tile(data, reps)
 
 
