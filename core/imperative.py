@@ -144,11 +144,15 @@ def assign(op: Operator, out, result):
         return out
     result = result[0] if isinstance(result, (list, tuple)) else result
     if out._data is not None and out.dtype != result.dtype:
-        raise MXNetError(
+        raise OutputType(
             f"{op.name} gives {result.dtype.__name__}, out is of {out.dtype.__name__}; convert with astype"
         )
     write(out, result)
     return out
+
+
+class OutputType(MXNetError, TypeError):
+    """The array given as `out` is of another type than the result."""
 
 
 def write(target, source) -> None:

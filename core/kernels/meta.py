@@ -46,7 +46,7 @@ def joined(tensors, axis: int) -> Tensor:
     shape = list(first.shape)
     shape[axis] = sum(t.shape[axis] for t in rest)
     kinds = {t.dtype for t in rest}
-    dtype = first.dtype if len(kinds) == 1 else torch.cat([torch.empty(1, dtype=t.dtype) for t in rest]).dtype
+    dtype = first.dtype if len(kinds) < 2 else torch.cat([torch.empty(1, dtype=t.dtype) for t in rest]).dtype
     return _empty(shape, dtype, first)
 
 

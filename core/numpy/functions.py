@@ -67,12 +67,17 @@ def empty_like(prototype, dtype=None, order="C", subok=False, shape=None):
 
 
 def arange(start, stop=None, step=1, dtype=None, ctx=None, device=None):
-    """start, start + step, ... below stop; float32 unless given."""
+    """start, start + step, ... below stop (none where the step leads away from it); float32 unless given."""
+    first, last = (0, start) if stop is None else (start, stop)
+    if (last - first) * (step or 1) <= 0:
+        return zeros((0,), dtype, ctx=ctx, device=device)
     return create("_arange", ctx or device, start=start, stop=stop, step=step or 1, dtype=dtype or "float32")
 
 
 def eye(N, M=None, k=0, dtype="float32", ctx=None, device=None, **kwargs):
     """Ones on diagonal k of an N x M matrix."""
+    if M == 0:  # the operator takes 0 for N
+        return zeros((N, 0), dtype, ctx=ctx, device=device)
     return create("_eye", ctx or device, N=N, M=M or 0, k=k, dtype=dtype or "float32")
 
 
@@ -191,6 +196,8 @@ def clip(a, a_min=None, a_max=None, out=None):
     """The array limited to [a_min, a_max]; None leaves a side open."""
     if a_min is None and a_max is None:
         raise ValueError("clip: at least one of a_min and a_max is needed")
+    if not isinstance(a, NDArray):
+        return onp.clip(a, a_min, a_max)
     bounds = {"a_min": -onp.inf if a_min is None else a_min, "a_max": onp.inf if a_max is None else a_max}
     if "int" in a.dtype.__name__:  # infinities have no place in an integer type
         info = onp.iinfo(a.dtype)
@@ -209,13 +216,17 @@ round = round_ = around
 
 
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None, **kwargs):
-    """NaN and infinities replaced by numbers."""
+    """NaN and infinities replaced by numbers; without `copy` in the array itself."""
     info = onp.finfo(x.dtype) if "float" in x.dtype.__name__ else None
     if info is None:
-        return x.copy()
+        return x.copy() if copy else x
     high = float(info.max) if posinf is None else posinf
     low = float(info.min) if neginf is None else neginf
-    return F._npi_nan_to_num(x, nan=nan, posinf=high, neginf=low)
+    result = F._npi_nan_to_num(x, nan=nan, posinf=high, neginf=low)
+    if copy:
+        return result
+    imperative.write(x, result)
+    return x
 
 
 def signbit(x, out=None):

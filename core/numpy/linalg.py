@@ -29,6 +29,11 @@ def _square(name, a):
         raise MXNetError(f"np.linalg.{name}: float32 or float64 is needed, given {dtype_name(a.dtype)}")
 
 
+def _with_fractions(a):
+    """Integers as float32."""
+    return F.Cast(a, dtype="float32") if "int" in dtype_name(a.dtype) else a
+
+
 def inv(a):
     """The inverse of square matrices."""
     _square("inv", a)
@@ -66,7 +71,7 @@ def tensorsolve(a, b, axes=None):
     """x with tensordot(a, x, x.ndim) = b."""
     if axes is not None:
         a = moveaxis(a, axes, tuple(range(a.ndim - len(axes), a.ndim)))
-    rest = a.shape[b.ndim :]
+    rest = a.shape[-(a.ndim - b.ndim) :]
     x = solve(F._reshape_to(a, shape=(b.size, math.prod(rest))), b.reshape(-1))
     return F._reshape_to(x, shape=rest)
 
@@ -89,6 +94,7 @@ def svd(a):
 
 def eigh(a, UPLO="L"):
     """Eigenvalues in ascending order and eigenvectors (columns) of symmetric matrices."""
+    a = _with_fractions(a)
     _square("eigh", a)
     a = a if UPLO == "L" else _table.transposed(a)
     return F._npi_eigh(a)
@@ -101,6 +107,7 @@ def eigvalsh(a, UPLO="L"):
 
 def eig(a):
     """Eigenvalues and eigenvectors (columns) of matrices whose eigenvalues are real."""
+    a = _with_fractions(a)
     _square("eig", a)
     return F._npi_eig(a)
 

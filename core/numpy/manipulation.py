@@ -212,6 +212,8 @@ def pad(x, pad_width, mode="constant", **kwargs):
     """
     if not isinstance(pad_width, tuple):
         raise TypeError(f"pad: pad_width is a tuple of (before, after) for each axis, given {pad_width!r}")
+    if x.ndim == 1 and len(pad_width) == 2 and all(isinstance(p, numbers.Integral) for p in pad_width):
+        pad_width = (pad_width,)
     widths = [tuple(p) if isinstance(p, (tuple, list)) else (p,) for p in pad_width]
     if len(widths) < x.ndim or any(len(p) != 2 for p in widths):
         raise MXNetError(f"pad: (before, after) is needed for each of {x.ndim} axes, given {pad_width}")
@@ -381,7 +383,7 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
     """The diagonal of the plane of two axes, as the last axis."""
     first, second = _axes((axis1, axis2), a.ndim, "diagonal")
     if first == second:
-        raise ValueError("axis1 and axis2 are the same")
+        raise MXNetError(f"diagonal: two different axes are needed, given {axis1} and {axis2}")
     a = moveaxis(a, (first, second), (-2, -1))
     rows, columns = a.shape[-2:]
     places = [r * columns + r + offset for r in range(rows) if 0 <= r + offset < columns]
@@ -475,10 +477,12 @@ def insert(arr, obj, values, axis=None):
     if not isinstance(values, ndarray) and (arr.ndim > 1 or not isinstance(obj, numbers.Integral)):
         raise MXNetError(f"insert: values for {arr.ndim} axes or several places are an np array, given {values!r}")
     values = as_array(values, arr).astype(arr.dtype)
-    single = isinstance(obj, numbers.Integral)
-    if single and 0 < values.ndim < arr.ndim:
-        values = F.expand_dims(values, axis=axis) if values.ndim == arr.ndim - 1 else values
-    width = len(places) if not single else values.shape[axis] if values.ndim == arr.ndim else 1
+    single, width = len(places) == 1, len(places)
+    if single:  # all of the values go to the one place, however many they are
+        if values.ndim < arr.ndim:
+            values = F._reshape_to(values, shape=(1,) * (arr.ndim - values.ndim) + values.shape)
+        values = moveaxis(values, 0, axis) if isinstance(obj, numbers.Integral) else values
+        width = values.shape[axis]
     block = broadcast_to(values, (*arr.shape[:axis], width, *arr.shape[axis + 1 :]))
     places = [p + n if p < 0 else p for p in places]
     if single:
@@ -534,8 +538,9 @@ def unravel_index(indices, shape, order="C"):
 
 
 def shares_memory(a, b, max_work=None):
-    """Whether two arrays have memory in common."""
-    return a._data.untyped_storage().data_ptr() == b._data.untyped_storage().data_ptr()
+    """Whether two arrays have memory in common. (Views are contiguous: other parts are copies.)"""
+    first, second = ((x._data.data_ptr(), x._data.data_ptr() + x.size * x._data.element_size()) for x in (a, b))
+    return bool(a.size and b.size) and first[0] < second[1] and second[0] < first[1]
 
 
 may_share_memory = shares_memory

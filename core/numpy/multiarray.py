@@ -49,6 +49,18 @@ class ndarray(NDArray):
     def __rmatmul__(self, other):
         return F._npi_matmul(other, self)
 
+    def __lshift__(self, other):
+        return _shifted("left", self, other)
+
+    def __rshift__(self, other):
+        return _shifted("right", self, other)
+
+    def __rlshift__(self, other):
+        return _shifted("left", other, self)
+
+    def __rrshift__(self, other):
+        return _shifted("right", other, self)
+
     def __hash__(self):
         return id(self) >> 4
 
@@ -108,6 +120,12 @@ class ndarray(NDArray):
         return F._npi_reshape(self, newshape=shape)
 
     reshape_view = reshape
+
+
+def _shifted(way: str, x1, x2):
+    from core import numpy
+
+    return getattr(numpy, f"bitwise_{way}_shift")(x1, x2)
 
 
 _NP_INFIX = {

@@ -58,12 +58,20 @@ def kron(a, b):
 
 
 def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
-    """The cross product of vectors of three elements."""
+    """The cross product of vectors of two or three elements; of two of two elements the third one of the result."""
     if axis is not None:
         axisa = axisb = axisc = axis
     from core.numpy.manipulation import moveaxis, stack
 
     a, b = moveaxis(a, axisa, 0), moveaxis(b, axisb, 0)
+    if not {a.shape[0], b.shape[0]} <= {2, 3}:
+        raise MXNetError(f"cross: vectors of two or three elements are needed, given {a.shape[0]} and {b.shape[0]}")
+    if a.shape[0] == b.shape[0] == 2:
+        return a[0] * b[1] - a[1] * b[0]
+    if a.shape[0] == 2:
+        return stack([a[1] * b[2], -(a[0] * b[2]), a[0] * b[1] - a[1] * b[0]], axis=axisc)
+    if b.shape[0] == 2:
+        return stack([-(a[2] * b[1]), a[2] * b[0], a[0] * b[1] - a[1] * b[0]], axis=axisc)
     return stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]], axis=axisc)
 
 
@@ -170,7 +178,7 @@ def _pair(ta, a, tb, b, kept: set):
         for letter, n in zip(t, x.shape, strict=True):
             if size.get(letter, 1) not in (1, n) and n != 1:
                 raise ValueError(f"einsum: {letter!r} has lengths {size[letter]} and {n}")
-            size[letter] = max(n, size.get(letter, 1))
+            size[letter] = n if size.get(letter, 1) == 1 else size[letter]
     a = F._broadcast_from(a, shape=tuple(size[c] for c in ta)) if a.shape != tuple(size[c] for c in ta) else a
     b = F._broadcast_from(b, shape=tuple(size[c] for c in tb)) if b.shape != tuple(size[c] for c in tb) else b
     lengths = [math.prod(size[c] for c in group) for group in (batch, rows, common, columns)]

@@ -34,6 +34,28 @@ def _shape_of(size, *parameters):
     return _size(size) if size is not None else onp.broadcast_shapes(*shapes)
 
 
+def _where(holds, parameter, words: str):
+    """A parameter of which `holds` is true; ValueError with `words` otherwise (of an array, when its values are read)."""
+    if isinstance(parameter, NDArray):
+        return parameter * F.Cast(F._npx_constraint_check(holds(parameter), msg=words), dtype=parameter.dtype)
+    if not onp.all(holds(parameter)):
+        raise ValueError(f"{words}, given {parameter}")
+    return parameter
+
+
+def _not_negative(name: str, parameter):
+    return _where(lambda v: v >= 0, parameter, f"{name} has to be 0 or more")
+
+
+def _positive(name: str, parameter):
+    return _where(lambda v: v > 0, parameter, f"{name} has to be above 0")
+
+
+def _number(parameter):
+    """A parameter; an array of one element without axes, so that it fits every size."""
+    return F._reshape_to(parameter, shape=()) if isinstance(parameter, NDArray) and parameter.size == 1 else parameter
+
+
 def _written(out, result):
     if out is None:
         return result
@@ -57,6 +79,7 @@ def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, device=None, out
 
 def lognormal(mean=0.0, sigma=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
     """Numbers whose logarithm is normal."""
+    sigma = _not_negative("sigma", sigma)
     return _written(out, F.exp(normal(mean, sigma, size, dtype, ctx, device)))
 
 
@@ -87,14 +110,16 @@ def randint(low, high=None, size=None, dtype=None, ctx=None, device=None, out=No
 
 def exponential(scale=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
     """Numbers of an exponential distribution with mean scale."""
+    scale = _not_negative("scale", scale)
     return _written(out, _standard("exponential", _shape_of(size, scale), dtype, ctx, device, lam=1.0) * scale)
 
 
 def gamma(shape, scale=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
     """Numbers of a gamma distribution."""
+    shape, scale = _positive("shape", shape), _positive("scale", scale)
     if isinstance(shape, NDArray):
         op = TABLE["_sample_gamma"]
-        full = F._broadcast_from(shape, shape=_shape_of(size, shape, scale))
+        full = F._broadcast_from(shape if size is None else _number(shape), shape=_shape_of(size, shape, scale))
         drawn = imperative.apply(op, [full, F.ones_like(full)], op.parse({}), ndarray)
     else:
         drawn = _standard("gamma", _shape_of(size, scale), dtype, ctx, device, alpha=shape, beta=1.0)
@@ -109,9 +134,8 @@ def beta(a, b, size=None, dtype=None, ctx=None, device=None):
 
 def f(dfnum, dfden, size=None, ctx=None, device=None):
     """Numbers of an F distribution."""
-    return (chisquare(dfnum, size, ctx=ctx, device=device) / dfnum) / (
-        chisquare(dfden, size, ctx=ctx, device=device) / dfden
-    )
+    top, bottom = (chisquare(df, size, ctx=ctx, device=device) / _number(df) for df in (dfnum, dfden))
+    return top / bottom
 
 
 def chisquare(df, size=None, dtype=None, ctx=None, device=None):
@@ -148,21 +172,25 @@ def laplace(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, device=None, ou
 
 def rayleigh(scale=1.0, size=None, ctx=None, device=None, out=None):
     """Numbers of a Rayleigh distribution."""
+    scale = _not_negative("scale", scale)
     return _written(out, F.sqrt(_standard("exponential", _shape_of(size, scale), None, ctx, device, lam=0.5)) * scale)
 
 
 def weibull(a, size=None, ctx=None, device=None, out=None):
     """Numbers of a Weibull distribution with shape a."""
+    a = _positive("a", a)
     return _written(out, _standard("exponential", _shape_of(size, a), None, ctx, device, lam=1.0) ** (1.0 / a))
 
 
 def pareto(a, size=None, ctx=None, device=None, out=None):
     """Numbers of a Pareto distribution (of the second kind) with shape a."""
+    a = _positive("a", a)
     return _written(out, F.expm1(_standard("exponential", _shape_of(size, a), None, ctx, device, lam=1.0) / a))
 
 
 def power(a, size=None, ctx=None, device=None, out=None):
     """Numbers in [0, 1] with density a x^(a - 1)."""
+    a = _positive("a", a)
     return _written(out, _open_unit(size, ctx, device, a) ** (1.0 / a))
 
 
@@ -179,7 +207,10 @@ def bernoulli(prob=None, logit=None, size=None, dtype=None, ctx=None, device=Non
     """1 with a probability, or with the sigmoid of a logit, else 0."""
     if (prob is None) == (logit is None):
         raise ValueError("bernoulli: either prob or logit is given")
-    if prob is None:
+    if prob is not None:
+        prob = _where(lambda v: v >= 0, prob, "prob has to be between 0 and 1")
+        prob = _where(lambda v: v <= 1, prob, "prob has to be between 0 and 1")
+    else:
         prob = F.sigmoid(logit) if isinstance(logit, NDArray) else 1.0 / (1.0 + onp.exp(-logit))
     draws = uniform(0.0, 1.0, _shape_of(size, prob), None, ctx, device)
     return _written(out, F.Cast(draws < prob, dtype=dtype or "float32"))
@@ -247,12 +278,21 @@ def shuffle(x) -> None:
 
 
 def multivariate_normal(mean, cov, size=None, check_valid=None, tol=None):
-    """Numbers of a normal distribution with a covariance matrix."""
+    """Numbers of normal distributions with covariance matrices: size + (mean.shape against cov.shape[:-1])."""
     from core.numpy.linalg import cholesky
 
-    shape = _size(size)
-    noise = normal(0.0, 1.0, (*shape, *mean.shape, 1), ctx=mean._ctx)
-    return F._reshape_to(F._npi_matmul(cholesky(cov), noise), shape=(*shape, *mean.shape)) + mean
+    batch = onp.broadcast_shapes(mean.shape, cov.shape[:-1])
+    noise = normal(0.0, 1.0, (*_size(size), *batch, 1), dtype=mean.dtype, ctx=mean._ctx)
+    spread = F._npi_matmul(cholesky(cov), noise)
+    return F._reshape_to(spread, shape=(*_size(size), *batch)) + mean
+
+
+def geometric(p, size=None, dtype=None, ctx=None, device=None):
+    """How many trials of probability p it takes to succeed, as float32 unless given."""
+    p = _where(lambda v: (v > 0) * (v <= 1), p, "p has to be above 0 and at most 1")
+    log = F.log(1.0 - p) if isinstance(p, NDArray) else onp.log1p(-p)
+    waits = _standard("exponential", _shape_of(size, p), None, ctx, device, lam=1.0) / -log
+    return F.Cast(F.floor(waits) + 1.0, dtype=dtype or "float32")
 
 
 def seed(seed, ctx="all") -> None:

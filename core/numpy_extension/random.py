@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from core.numpy.random import _shape_of, _size, bernoulli, normal, uniform
-from core.random import seed
+from core.numpy_extension.functions import seed
+from core.ops.registry import F
 
 
 def uniform_n(low=0.0, high=1.0, batch_shape=None, dtype=None, ctx=None):
@@ -16,4 +17,12 @@ def normal_n(loc=0.0, scale=1.0, batch_shape=None, dtype=None, ctx=None):
     return normal(loc, scale, _size(batch_shape) + _shape_of(None, loc, scale), dtype, ctx)
 
 
-__all__ = ["bernoulli", "normal_n", "seed", "uniform_n"]
+def categorical(data, shape=None, get_prob=False, dtype="int32", ctx=None):
+    """Draws from the distributions in the last axis of `data` (batch, classes): batch + shape numbers of classes.
+
+    With get_prob also the logarithms of their probabilities.
+    """
+    return F._sample_multinomial(data, shape=_size(shape), get_prob=get_prob, dtype=dtype or "int32")
+
+
+__all__ = ["bernoulli", "categorical", "normal_n", "seed", "uniform_n"]

@@ -316,7 +316,8 @@ def _(head, head1, a, out, out1):
     axis = a.ndim - 1
 
     def parts(x):
-        return F.slice_axis(x, axis=axis, begin=0, end=rows), F.slice_axis(x, axis=axis, begin=rows, end=columns)
+        lead = (slice(None),) * axis
+        return F._slice_view(x, key=(*lead, slice(0, rows))), F._slice_view(x, key=(*lead, slice(rows, columns)))
 
     (first, rest), beyond = parts(head1), parts(a)[1]
     square = _tall_qr_grad(head + F._matmul(beyond, rest, transpose_b=True), first, out, parts(out1)[0])

@@ -5,6 +5,8 @@ for + and * only. All other operations, comparisons too, need operands of one ty
 number does not change an array's type.
 """
 
+import numpy
+
 from core import kernels
 from core.base import MXNetError
 from core.dtypes import FLOATS
@@ -64,6 +66,16 @@ def _difference_rule(name):
     return rule
 
 
+def _power_rule(name):
+    def rule(a, b):
+        kind = promoted(name, a, b)
+        if kind == "bool":
+            raise _mixed(name, a, b)
+        return kind, kind
+
+    return rule
+
+
 def _quotient_rule(name):
     def rule(a, b):
         kind = promoted(name, a, b, integers=False, floats=False)
@@ -98,10 +110,14 @@ def _equal_rule(without=()):
 
 
 def _truth_rule(name):
+    """Truth values are found in the type that holds the values of both, by NumPy's rules."""
+
     def rule(a, b):
-        if a != b:
-            raise _mixed(name, a, b)
-        return a, "bool"
+        if a == b:
+            return a, "bool"
+        if "bfloat16" in (a, b):
+            return promoted(name, a, b), "bool"
+        return numpy.promote_types(a, b).name, "bool"
 
     return rule
 
@@ -109,7 +125,7 @@ def _truth_rule(name):
 _INTEGERS = ("bool", "uint8", "int8", "int32", "int64")
 RULES = {
     "add": _sum_rule, "mul": _sum_rule, "sub": _difference_rule, "div": _quotient_rule, "mod": _strict_rule,
-    "power": _strict_rule, "maximum": _equal_rule(("bool",)), "minimum": _equal_rule(("bool",)),
+    "power": _power_rule, "maximum": _equal_rule(("bool",)), "minimum": _equal_rule(("bool",)),
     "hypot": _equal_rule(_INTEGERS),
 }  # fmt: skip
 NP_NAMES = {"add": "add", "sub": "subtract", "mul": "multiply", "div": "true_divide", "mod": "mod", "power": "power",

@@ -142,6 +142,8 @@ def _enter_place(name):
         if axis is None:
             place = kernel(kernels.shape.reshape(data, (data.numel(),)), 0, False)
             return place.reshape((1,) * data.dim()) if keepdims else place
+        if data.dim() == 0 and axis in (0, -1):
+            return kernel(kernels.shape.reshape(data, (1,)), 0, False)
         return kernel(data, normal_axis(axis, data.dim(), name), keepdims)
 
     places.__doc__ = f"The index of the {name[3:]}imum, as int64."

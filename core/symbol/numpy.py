@@ -6,9 +6,11 @@ import numbers
 
 import numpy as onp
 
+from core import numpy
 from core.base import nearest
 from core.ops.registry import TABLE
 from core.symbol.compose import front
+from core.symbol.numpy_functions import function
 from core.symbol.symbol import Symbol, install_infix, install_methods
 
 pi, e, inf, nan, newaxis = onp.pi, onp.e, onp.inf, onp.nan, None
@@ -78,18 +80,37 @@ class _Symbol(Symbol):
 
 def __getattr__(name: str):
     for prefix in ("_npi_", "_np_"):
-        if prefix + name in TABLE:
+        if prefix + name in TABLE and name not in _ANOTHER:
             value = front(TABLE[prefix + name], prefix + name, _Symbol)
             break
     else:
         from core.numpy.functions import UNARY
 
         op = UNARY.get(name) or _SAME.get(name)
-        if op is None:
-            raise AttributeError(f"sym.np has no function {name!r}.{nearest(name, __dir__())}")
-        value = front(TABLE[op], op, _Symbol)
+        value = _of_numpy(name) if op is None else front(TABLE[op], op, _Symbol)
     globals()[name] = value
     return value
+
+
+def _of_numpy(name: str):
+    """What `np` has under a name, over symbols; AttributeError where it has nothing."""
+    if name in ("linalg", "random"):
+        return _Namespace(name)
+    if name.startswith("_") or not callable(getattr(numpy, name.partition(".")[0], None)):
+        raise AttributeError(f"sym.np has no function {name!r}.{nearest(name, __dir__())}")
+    return function(name, _Symbol)
+
+
+class _Namespace:
+    """`sym.np.linalg` and `sym.np.random`."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getattr__(self, name: str):
+        if name.startswith("_") or not callable(getattr(getattr(numpy, self._name), name, None)):
+            raise AttributeError(f"sym.np.{self._name} has no function {name!r}")
+        return function(f"{self._name}.{name}", _Symbol)
 
 
 def __dir__():
@@ -169,11 +190,8 @@ def take(a, indices, axis=None, mode="clip", **kwargs) -> _Symbol:
     return _call("take", a, indices, axis=axis, mode=mode)
 
 
-def dot(a, b, **kwargs) -> _Symbol:
-    """Product over the last axis of a and the first of b that matrices share."""
-    return _call("_npi_matmul", a, b)
-
-
+# operators of the table that have other arguments than NumPy's function of that name
+_ANOTHER = frozenset({"around", "svd", "qr", "eig", "eigh", "solve", "nan_to_num"})
 # NumPy's name -> operator of the table with the same arguments
 _SAME = {
     "expand_dims": "expand_dims", "squeeze": "squeeze", "tile": "tile", "repeat": "repeat", "clip": "clip",
@@ -206,10 +224,11 @@ install_infix(
     },
 )
 _Symbol.__hash__ = Symbol.__hash__
-install_methods(
-    _Symbol, {name: globals()[name] for name in ("take", "swapaxes", "transpose", "broadcast_to", "dot", "split")}
-)
+install_methods(_Symbol, {name: globals()[name] for name in ("take", "swapaxes", "transpose", "broadcast_to", "split")})
 install_methods(
     _Symbol,
-    {n: __getattr__(n) for n in ("sum", "mean", "max", "min", "prod", "std", "var", "argmax", "argmin", "all", "any")},
+    {
+        n: __getattr__(n)
+        for n in ("sum", "mean", "max", "min", "prod", "std", "var", "argmax", "argmin", "all", "any", "dot")
+    },
 )

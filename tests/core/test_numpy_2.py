@@ -152,3 +152,85 @@ def test_internal_assignment_by_a_mask_that_lies_over_later_axes():
     assert x.asnumpy().sum() == 2 * 2 * 4 * 5
     np._internal.boolean_mask_assign_tensor(x, mask, np.ones((2, 1, 4)), start_axis=1, out=x)
     assert x.asnumpy().sum() == 16
+
+
+def test_comparisons_of_different_types_compare_the_values():
+    i, x = np.array([1, 2, 3], dtype="int32"), np.array([1.5, 2.0, 2.5])
+    assert (i < x).asnumpy().tolist() == [True, False, False]
+    assert np.equal(i, x.astype("float16")).asnumpy().tolist() == [False, True, False]
+    assert np.power(i, np.array([2, 2, 2], dtype="int8")).asnumpy().tolist() == [1, 4, 9]
+    assert (i << 1).asnumpy().tolist() == [2, 4, 6]
+
+
+def test_where_keeps_float64_under_a_condition_of_half_precision():
+    values = onp.random.RandomState(0).rand(4)
+    chosen = np.where(np.array([1, 0, 1, 0], dtype="float16"), np.array(values), np.array(-values))
+    assert (chosen.asnumpy() == values * [1, -1, 1, -1]).all()
+
+
+@pytest.mark.parametrize("a, b", [((2,), (3,)), ((5, 3), (5, 2)), ((2, 2), (2, 2)), ((3, 1, 2), (1, 4, 2))])
+def test_cross_of_vectors_of_two_elements(a, b):
+    x, y = onp.random.RandomState(0).rand(*a), onp.random.RandomState(1).rand(*b)
+    wide = [onp.pad(v, [(0, 0)] * (v.ndim - 1) + [(0, 3 - v.shape[-1])]) for v in (x, y)]
+    want = onp.cross(*wide)
+    want = want[..., 2] if a[-1] == b[-1] == 2 else want
+    onp.testing.assert_allclose(np.cross(np.array(x), np.array(y)).asnumpy(), want)
+    if want.ndim == 2:
+        moved = np.cross(np.array(x.T), np.array(y), axisa=0, axisc=0).asnumpy()
+        onp.testing.assert_allclose(moved if a[-1] == b[-1] == 2 else moved.T, want)
+
+
+def test_samplers_refuse_parameters_out_of_range():
+    for call in (
+        lambda: np.random.exponential(-1), lambda: np.random.rayleigh(-1), lambda: np.random.lognormal(0, -1),
+        lambda: np.random.gamma(0, 1), lambda: np.random.gamma(1, np.array(-1.0)), lambda: np.random.weibull(0),
+        lambda: np.random.geometric(0), lambda: npx.random.bernoulli(prob=np.array([0.5, 1.5])).asnumpy(),
+    ):  # fmt: skip
+        with pytest.raises(ValueError):
+            call()
+
+
+def test_samplers_take_batches():
+    assert npx.random.categorical(np.ones((2, 3, 4)) / 4, shape=(5,)).shape == (2, 3, 5)
+    mean, cov = np.array([0.1, 10.0]), np.array([[1.0, 0.0], [0.0, 10.0]])
+    batch = np.broadcast_to(mean, (3, 2)), np.broadcast_to(cov, (4, 3, 2, 2))
+    assert np.random.multivariate_normal(*batch, size=(2, 0)).shape == (2, 0, 4, 3, 2)
+    waits = np.random.geometric(0.25, size=(20000,)).asnumpy()
+    assert waits.min() == 1 and abs(waits.mean() - 4) < 5 * onp.sqrt(12 / 20000)
+
+
+def test_functions_as_numpy_has_them_at_the_edges():
+    assert np.arange(1, -10, 4).shape == (0,) and np.eye(4, 0).shape == (4, 0)
+    assert np.argmax(np.array(3.0), axis=-1).asnumpy() == 0
+    assert np.concatenate([np.ones((0, 0))] * 2, axis=None).shape == (0,)
+    assert np.einsum("ij,jk", np.ones((5, 0)), np.ones((0, 4))).asnumpy().tolist() == [[0.0] * 4] * 5
+    a = onp.arange(6.0).reshape(3, 2)
+    for place, values, axis in ((1, [[7.0, 8.0, 9.0]], 1), (0, [7.0], 0), (2, [[7.0], [8.0], [9.0]], 1)):
+        want = onp.insert(a, place, values, axis)
+        assert (np.insert(np.array(a), place, np.array(values), axis).asnumpy() == want).all()
+    assert np.pad(np.ones(6), (2, 3)).shape == (11,)
+    x = np.array([onp.nan, 1.0])
+    assert np.nan_to_num(x, copy=False) is x and x.asnumpy().tolist() == [0, 1]
+    with pytest.raises(TypeError):
+        np.isnan(x, out=np.ones(2))
+    y = np.zeros((5, 4))
+    assert np.shares_memory(y[1:3], y[2:4]) and not np.shares_memory(y[:2], y[2:])
+    assert np.linalg.eigvalsh(np.array([[2, 0], [0, 3]], dtype="int32")).asnumpy().tolist() == [2, 3]
+
+
+def test_functions_over_symbols_find_shapes_when_they_run():
+    from core.test_utils import check_numeric_gradient
+
+    rng = onp.random.RandomState(0)
+    a, b = mx.sym.Variable("a").as_np_ndarray(), mx.sym.Variable("b").as_np_ndarray()
+    x, y = (mx.nd.array(rng.rand(2, 3)), mx.nd.array(rng.rand(3, 2)))
+    for symbol in (mx.sym.np.tensordot(a, b, [[1], [0]]), mx.sym.np.kron(a, b), mx.sym.np.roll(a, 1, axis=0) + a,
+                   mx.sym.np.dot(a, b)):  # fmt: skip
+        names = symbol.list_arguments()
+        check_numeric_gradient(symbol.as_nd_ndarray(), [x, y][: len(names)], rtol=1e-2, atol=1e-3)
+    again = mx.sym.load_json(mx.sym.np.vdot(a, b.T).tojson())
+    out = again.bind(mx.cpu(), {"a": x.as_np_ndarray(), "b": y.as_np_ndarray()}).forward()[0]
+    onp.testing.assert_allclose(out.asnumpy(), onp.vdot(x.asnumpy(), y.asnumpy().T), rtol=1e-6)
+    assert len(mx.sym.np.linalg.slogdet(a)) == 2 and len(mx.sym.np.hsplit(a, 3)) == 3
+    with pytest.raises(AttributeError):
+        mx.sym.np.no_such_function  # noqa: B018 - the name is looked up

@@ -67,7 +67,7 @@ def _compiled(formula: Formula, dtype: torch.dtype) -> Callable:
 def _compile(formula: Formula, variant: str) -> Callable:
     fast = FAST.get(formula.name)
     if fast is None:
-        scope = {"torch": torch, "aten": aten}
+        scope = {"torch": torch, "aten": aten, "HALF": HALF}
         exec(_source(formula, upcast=variant == "torch half"), scope)
         fast = scope["formula"]
     formula.compiled[variant] = fast
@@ -85,7 +85,7 @@ def _source(formula: Formula, upcast: bool = False) -> str:
     lines = []
     arguments = [f"x{i}" for i in range(len(formula.inputs))] + [f"attr_{a}" for a in formula.attrs]
     if upcast and len(steps) > 1:
-        lines += [f"    x{i} = x{i}.float()" for i in range(len(formula.inputs))]
+        lines += [f"    x{i} = x{i}.float() if x{i}.dtype in HALF else x{i}" for i in range(len(formula.inputs))]
     for node in order:
         if node.op == "input":
             names[id(node)] = f"x{node.args[0]}"
