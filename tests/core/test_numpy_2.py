@@ -175,7 +175,7 @@ def test_cross_of_vectors_of_two_elements(a, b):
     want = onp.cross(*wide)
     want = want[..., 2] if a[-1] == b[-1] == 2 else want
     onp.testing.assert_allclose(np.cross(np.array(x), np.array(y)).asnumpy(), want)
-    if want.ndim == 2:
+    if x.ndim == 2:
         moved = np.cross(np.array(x.T), np.array(y), axisa=0, axisc=0).asnumpy()
         onp.testing.assert_allclose(moved if a[-1] == b[-1] == 2 else moved.T, want)
 
