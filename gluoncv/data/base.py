@@ -5,6 +5,20 @@ from __future__ import annotations
 import os
 
 from gluon.data.dataset import Dataset
+from gluon.store import home
+
+# Where data sets are unless told otherwise
+DATASETS = os.path.join(home(), "datasets")
+
+
+class ClassProperty:
+    """A property of a class, as a decorator of a function of it."""
+
+    def __init__(self, fget):
+        self.fget = fget
+
+    def __get__(self, owner_self, owner_cls):
+        return self.fget(owner_cls)
 
 
 class VisionDataset(Dataset):
@@ -27,3 +41,22 @@ class VisionDataset(Dataset):
     def num_class(self):
         """The number of classes."""
         return len(self.classes)
+
+
+class KeyPointDataset(VisionDataset):
+    """A data set of joints; those with more to say override the properties."""
+
+    @property
+    def num_joints(self):
+        """Joints of an object."""
+        return 0
+
+    @property
+    def joint_pairs(self):
+        """Pairs of left and right joints, which swap in a mirrored picture."""
+        return []
+
+    @property
+    def parent_joints(self):
+        """The joint that each hangs on, by number, where there is one."""
+        return {}

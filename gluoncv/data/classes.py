@@ -1,18 +1,35 @@
-"""The classes of detection data sets, in the order of their numbers."""
+"""The classes of data sets, in the order of their numbers."""
 
-# PASCAL VOC 2007 and 2012 (Everingham et al., 2010)
-VOC = (
-    "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog",
-    "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor",
-)  # fmt: skip
-# COCO 2017 (Lin et al., 2014)
-COCO = (
-    "person", "bicycle", "car", "motorcycle", "airplane", "bus", "train", "truck", "boat", "traffic light",
-    "fire hydrant", "stop sign", "parking meter", "bench", "bird", "cat", "dog", "horse", "sheep", "cow", "elephant",
-    "bear", "zebra", "giraffe", "backpack", "umbrella", "handbag", "tie", "suitcase", "frisbee", "skis", "snowboard",
-    "sports ball", "kite", "baseball bat", "baseball glove", "skateboard", "surfboard", "tennis racket", "bottle",
-    "wine glass", "cup", "fork", "knife", "spoon", "bowl", "banana", "apple", "sandwich", "orange", "broccoli",
-    "carrot", "hot dog", "pizza", "donut", "cake", "chair", "couch", "potted plant", "bed", "dining table", "toilet",
-    "tv", "laptop", "mouse", "remote", "keyboard", "cell phone", "microwave", "oven", "toaster", "sink",
-    "refrigerator", "book", "clock", "vase", "scissors", "teddy bear", "hair drier", "toothbrush",
-)  # fmt: skip
+import json
+from functools import cache
+from pathlib import Path
+
+# The names and where they are from: PASCAL VOC (Everingham et al., 2010), COCO 2017 (Lin et al., 2014), ImageNet (Russakovsky
+# et al., 2015), ADE20K (Zhou et al., 2017), Cityscapes (Cordts et al., 2016), LV-MHP-v1 (Li et al., 2017), VisDrone (Zhu et
+# al., 2018), UCF101 (Soomro et al., 2012), HMDB51 (Kuehne et al., 2011), Kinetics (Kay et al., 2017), Something-Something
+# (Goyal et al., 2017).
+_FILE = Path(__file__).with_suffix(".json")
+
+
+def names(key) -> tuple[str, ...]:
+    """The classes of the data set that `classes.json` has under `key`; KeyError for others."""
+    return _all()[key]
+
+
+class Attributes:
+    """Classes of a data set as a list `classes`, and their number `num_class`; subclasses say which by `KEY`."""
+
+    KEY = ""
+
+    def __init__(self):
+        self.classes = list(names(self.KEY))
+        self.num_class = len(self.classes)
+
+
+@cache
+def _all():
+    with open(_FILE, encoding="utf-8") as file:
+        return {key: tuple(value) for key, value in json.load(file).items()}
+
+
+VOC, COCO = names("pascal_voc_detection"), names("coco")

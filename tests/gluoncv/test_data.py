@@ -85,7 +85,7 @@ def test_segmentation(data, tmp_path):
         source = data / "demo" / "voc_segmentation" / name
         (folder / "JPEGImages" / f"{name}.jpg").write_bytes(source.with_suffix(".jpg").read_bytes())
         (folder / "SegmentationClass" / f"{name}.png").write_bytes(source.with_suffix(".png").read_bytes())
-    (folder / "ImageSets/Segmentation/train.txt").write_text("\n".join(names))
+    (folder / "ImageSets/Segmentation/trainval.txt").write_text("\n".join(names))
     whole = VOCSegmentation(str(tmp_path), mode="testval")
     assert len(whole) == 6 and whole.num_class == 21
     for img, mask in (whole[k] for k in range(6)):
@@ -96,7 +96,7 @@ def test_segmentation(data, tmp_path):
         assert img.shape == (96, 96, 3) and mask.shape == (96, 96)
     pictures, masks = ms_batchify_fn([whole[0], whole[1]])
     assert len(pictures) == len(masks) == 2
-    with pytest.raises(ValueError, match="train, val or test"):
+    with pytest.raises(RuntimeError, match="train, val or test"):
         VOCSegmentation(str(tmp_path), split="all")
 
 

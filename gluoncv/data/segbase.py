@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import warnings
 
 import numpy as np
 
@@ -13,11 +15,11 @@ __all__ = ["SegmentationDataset", "ms_batchify_fn"]
 
 
 class SegmentationDataset(VisionDataset):
-    """Base: subclasses fill in `images` and `masks`, lists of files.
+    """Base: subclasses fill in `images` and `masks`, lists of files, and may change how masks are read.
 
     mode: "train" crops `crop_size` pixels at random after scaling to 0.5 to 2 times `base_size`, mirrors and blurs; "val" takes the
-    middle; "testval" leaves all as it is; "test" has no masks. By default the split's name. transform: of the picture. A sample is
-    (picture, classes (H, W) int32 with -1 for what does not count).
+    middle; "testval" leaves all as it is; "test" gives (picture, name of its file). By default the split's name. transform: of
+    the picture. A sample is (float32 picture (H, W, 3) of 0 to 255, classes (H, W) int32 with -1 for what does not count).
     """
 
     NUM_CLASS = 0
@@ -37,9 +39,8 @@ class SegmentationDataset(VisionDataset):
 
         img = Image.open(self.images[index]).convert("RGB")
         if self.mode == "test":
-            img = self._img_transform(img)
-            return img if self.transform is None else self.transform(img)
-        mask = Image.open(self.masks[index])
+            return self._transformed(self._img_transform(img)), os.path.basename(self.images[index])
+        img, mask = self._sized(img, self._mask(index))
         if self.mode == "train":
             img, mask = self._sync_transform(img, mask)
         elif self.mode == "val":
@@ -48,7 +49,20 @@ class SegmentationDataset(VisionDataset):
             img, mask = self._img_transform(img), self._mask_transform(mask)
         else:
             raise RuntimeError(f"the mode is train, val, testval or test, given {self.mode!r}")
-        return (img if self.transform is None else self.transform(img)), mask
+        return self._transformed(img), mask
+
+    def _mask(self, index):
+        """The Pillow picture of classes."""
+        from PIL import Image
+
+        return Image.open(self.masks[index])
+
+    def _sized(self, img, mask):
+        """Pillow pictures at the size from which crops are taken."""
+        return img, mask
+
+    def _transformed(self, img):
+        return img if self.transform is None else self.transform(img)
 
     @property
     def num_class(self):
@@ -91,12 +105,23 @@ class SegmentationDataset(VisionDataset):
         return self._img_transform(img), self._mask_transform(mask)
 
     def _img_transform(self, img):
-        return nd.array(np.array(img), dtype="uint8")
+        return nd.array(np.array(img))
 
     def _mask_transform(self, mask):
-        classes = np.array(mask).astype("int32")
-        classes[classes == 255] = -1
-        return nd.array(classes, dtype="int32")
+        return nd.array(np.array(mask), dtype="int32")
+
+
+def paired(paths):
+    """(pictures, masks) of pairs of paths; pictures without a mask are left out, with a warning. OSError for none at all."""
+    pairs = []
+    for image, mask in paths:
+        if os.path.isfile(mask):
+            pairs.append((image, mask))
+        else:
+            warnings.warn(f"{image} is left out, as its mask {mask} is not there", stacklevel=3)
+    if not pairs:
+        raise OSError("there are no pictures with masks in the folder of the data set")
+    return [list(part) for part in zip(*pairs)]
 
 
 def ms_batchify_fn(data):

@@ -1,0 +1,3 @@
+"""HMDB51."""
+
+from gluoncv.data.hmdb51.classification import HMDB51

@@ -1,0 +1,3 @@
+"""ImageNet."""
+
+from gluoncv.data.imagenet.classification import ImageNet

@@ -1,0 +1,3 @@
+"""Kinetics 400."""
+
+from gluoncv.data.kinetics400.classification import Kinetics400

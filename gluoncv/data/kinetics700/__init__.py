@@ -1,0 +1,3 @@
+"""Kinetics 700."""
+
+from gluoncv.data.kinetics700.classification import Kinetics700

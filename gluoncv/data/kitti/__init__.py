@@ -1,0 +1,3 @@
+"""KITTI."""
+
+from gluoncv.data.kitti.kitti_dataset import KITTIOdomDataset, KITTIRAWDataset

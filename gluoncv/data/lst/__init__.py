@@ -1,0 +1,3 @@
+"""Lists of pictures."""
+
+from gluoncv.data.lst.detection import LstDetection

@@ -1,0 +1,32 @@
+"""Detection data in the lists that im2rec reads."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from core import image
+from gluon.data.dataset import Dataset
+from gluoncv.data.recordio.detection import detection_label
+
+
+class LstDetection(Dataset):
+    """Pictures and boxes of a `.lst` file, whose paths start from `root`."""
+
+    def __init__(self, filename, root="", flag=1, coord_normalized=True):
+        self._flag, self._coord_normalized = flag, coord_normalized
+        self._items, self._labels = [], []
+        with open(filename, encoding="utf-8") as file:
+            for line in filter(None, map(str.strip, file)):
+                _, *label, path = line.split("\t")
+                self._items.append(os.path.join(os.path.expanduser(root), path))
+                self._labels.append(np.array(label, dtype="float32"))
+
+    def __len__(self):
+        return len(self._items)
+
+    def __getitem__(self, idx):
+        img = image.imread(self._items[idx], self._flag)
+        sides = img.shape[:2] if self._coord_normalized else (None, None)
+        return img, detection_label(self._labels[idx], *sides)

@@ -1,0 +1,3 @@
+"""Blends."""
+
+from gluoncv.data.mixup.detection import MixupDetection

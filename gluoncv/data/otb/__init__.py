@@ -1,0 +1,3 @@
+"""Benchmarks of trackers."""
+
+from gluoncv.data.otb.tracking import OTBTracking

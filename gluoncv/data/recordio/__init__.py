@@ -1,0 +1,3 @@
+"""Record files."""
+
+from gluoncv.data.recordio.detection import RecordFileDetection

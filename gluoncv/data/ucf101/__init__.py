@@ -1,0 +1,3 @@
+"""UCF101."""
+
+from gluoncv.data.ucf101.classification import UCF101

@@ -1,0 +1,3 @@
+"""Films of classes."""
+
+from gluoncv.data.video_custom.classification import VideoClsCustom

@@ -1,0 +1,3 @@
+"""VisDrone."""
+
+from gluoncv.data.visdrone.detection import VisDroneDetection
