@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from core import nd
+from gluon.data import Dataset
 from scripts.common.shapes import SHAPES, render
 
 
@@ -25,6 +27,20 @@ class Rendered:
 
     def __getitem__(self, index):
         return self._items[index]
+
+
+class Arrays(Dataset):
+    """One of this module's data sets as those of gluoncv.data are."""
+
+    def __init__(self, data_set):
+        self._data_set, self.classes = data_set, data_set.classes
+
+    def __len__(self):
+        return len(self._data_set)
+
+    def __getitem__(self, index):
+        picture, boxes = self._data_set[index]
+        return nd.array(picture, dtype="uint8"), boxes.copy()
 
 
 class Plain:

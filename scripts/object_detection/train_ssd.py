@@ -24,13 +24,11 @@ from core import autograd, image, nd
 from gluon import Trainer
 from gluon.data import DataLoader
 from gluoncv import model_zoo
-from gluoncv.data import COCODetection, VOCDetection
 from gluoncv.loss import SSDMultiBoxLoss
 from gluoncv.model_zoo.ssd.target import SSDTargetGenerator
-from gluoncv.utils.metrics import COCODetectionMetric, VOC07MApMetric, VOCMApMetric
-from scripts.common.environment import checksums
 from scripts.common.run import Run, add_run_arguments
-from scripts.object_detection.datasets import Plain, Rendered
+from scripts.object_detection.datasets import Plain
+from scripts.object_detection.detection import data_files, datasets, epochs_of, mean_average_precision
 
 MEAN, DEVIATION = np.array([0.485, 0.456, 0.406], "float32"), np.array([0.229, 0.224, 0.225], "float32")
 
@@ -39,8 +37,9 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     context = mx.gpu(0) if args.cuda else mx.cpu()
     run = Run("object_detection", args, data=data_files(args))
-    train_set, test_set, metric = datasets(args)
     size = args.data_shape
+    train_set, test_set, metric = datasets(args, (size, size))
+    train_set, test_set = Plain(train_set), Plain(test_set)
     collate = Batch(size)
     train_batches = DataLoader(
         train_set, args.batch_size, shuffle=True, last_batch="rollover", batchify_fn=Batch(size, flip=True),
@@ -89,10 +88,7 @@ def validate(net, batches, metric, context) -> float:
         labels, scores, boxes = net(data.as_in_context(context))
         boxes = nd.clip(boxes, 0, data.shape[2])
         metric.update(boxes, labels, scores, truth[:, :, :4], truth[:, :, 4:5], truth[:, :, 5:6])
-    _, value = metric.get()
-    if isinstance(metric, COCODetectionMetric):
-        return float(value[-1]) / 100
-    return value[-1] if isinstance(value, list) else value
+    return mean_average_precision(metric)
 
 
 class Batch:
@@ -120,37 +116,6 @@ class Batch:
             boxes[:, [0, 2]] = self.size - 1 - boxes[:, [2, 0]]
         picture = (picture.astype("float32") / 255 - MEAN) / DEVIATION
         return np.ascontiguousarray(picture.transpose(2, 0, 1)), boxes
-
-
-def datasets(args):
-    """(data set to train on, to test on, metric)"""
-    root = Path(args.dataset_root)
-    if args.dataset == "rendered":
-        pictures = Rendered(args.num_samples, args.data_shape)
-        return pictures, pictures, VOCMApMetric(class_names=pictures.classes)
-    if args.dataset == "voc":
-        test, train = (
-            VOCDetection(root, splits) for splits in ([(2007, "test")], [(2007, "trainval"), (2012, "trainval")])
-        )
-        return Plain(train), Plain(test), VOC07MApMetric(class_names=test.classes)
-    train, test = (f"instances_{split}" for split in args.coco_splits)
-    train = COCODetection(root, train, use_crowd=False)
-    # The metric counts on every picture, those without objects too.
-    test = COCODetection(root, test, use_crowd=False, skip_empty=False)
-    shape = (args.data_shape, args.data_shape)
-    found = args.log_dir / "object_detection" / f"{args.run}.detections"
-    return Plain(train), Plain(test), COCODetectionMetric(test, found, use_time=False, cleanup=True, data_shape=shape)
-
-
-def data_files(args):
-    """Checksums of what says which pictures there are."""
-    if args.dataset == "rendered":
-        return {}
-    if args.dataset == "voc":
-        return checksums(sorted(Path(args.dataset_root).glob("VOC20*/ImageSets/Main/*.txt")))
-    return checksums(
-        [Path(args.dataset_root) / "annotations" / f"instances_{split}.json" for split in args.coco_splits]
-    )
 
 
 def detector(args, classes, context):
@@ -188,7 +153,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--dataset", choices=("voc", "coco", "rendered"), default="voc", help="data set (default: %(default)s)")
     add("--dataset-root", default=".", help="folder of the data set (default: %(default)s)")
     add("--coco-splits", nargs=2, default=["train2017", "val2017"], metavar=("TRAIN", "TEST"), help="parts of coco")
-    add("--num-samples", type=int, default=32, help="rendered pictures (default: %(default)s)")
+    add("--num-samples", type=int, default=-1, help="use only so many pictures (default: all, 32 rendered ones)")
     add("-j", "--num-workers", type=int, default=0, help="loading processes (default: %(default)s)")
     add("--cuda", action="store_true", help="train on the first GPU")
     add("--epochs", type=int, default=240, help="passes over the data (default: %(default)s)")
@@ -196,7 +161,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--lr-decay", type=float, default=0.1, help="what the rate is multiplied with (default: %(default)s)")
     add(
         "--lr-decay-epoch",
-        type=_epochs,
+        type=epochs_of,
         default=[160, 200],
         metavar="E,E",
         help="after which epochs (default: 160,200)",
@@ -214,10 +179,6 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     if args.network.endswith("atrous") and args.syncbn:
         parser.error("VGG has no normalisation: leave --syncbn out")
     return args
-
-
-def _epochs(text):
-    return [int(epoch) for epoch in text.split(",")]
 
 
 if __name__ == "__main__":

@@ -5,7 +5,17 @@ import json
 import numpy as np
 import pytest
 
-from scripts.object_detection import train_ssd
+import core as mx
+from scripts.object_detection import (
+    eval_center_net,
+    eval_faster_rcnn,
+    eval_ssd,
+    eval_yolo,
+    train_center_net,
+    train_faster_rcnn,
+    train_ssd,
+    train_yolo3,
+)
 from scripts.object_detection.datasets import Plain, Rendered
 
 SMALL = "--dataset rendered --network mobilenet0.25 --data-shape 48 --num-samples 4 --batch-size 2 --lr-decay-epoch 9".split()
@@ -35,8 +45,9 @@ def test_coco_boxes(data):
     pytest.importorskip("pycocotools")
     args = train_ssd.parse_args(["--dataset", "coco", "--dataset-root", str(data / "tiny_coco"), "--data-shape", "64"])
     args.coco_splits = ("train2017", "train2017")
-    train, test, metric = train_ssd.datasets(args)
-    assert isinstance(train, Plain) and (len(train), len(test)) == (49, 50) and len(metric._img_ids) == 50
+    train, test, metric = train_ssd.datasets(args, (64, 64))
+    train, test = Plain(train), Plain(test)
+    assert (len(train), len(test)) == (49, 50) and len(metric._img_ids) == 50
     for pictures in (train, test):
         for picture, boxes in (pictures[k] for k in range(len(pictures))):
             assert (
@@ -55,3 +66,58 @@ def test_a_run_and_its_resumption(tmp_path):
     assert np.isfinite([row["class_loss"] for row in first["epochs"]]).all()
     again = train_ssd.main([*SMALL, "--epochs", "2", "--resume", *where])
     assert again == whole
+
+
+RENDERED = "--dataset rendered --num-samples 4 --batch-size 2 --data-shape 64".split()
+SHORT = [*RENDERED, "--val-interval", "3", "--no-pretrained-base", "--lr", "0.0005"]
+YOLO = [
+    train_yolo3.main,
+    *SHORT,
+    *"--network mobilenet0.25 --no-random-shape --mixup --no-mixup-epochs 1 --label-smooth".split(),
+]
+
+
+@pytest.mark.parametrize("program, what", [(YOLO, "object_loss"), ([train_center_net.main, *SHORT], "heatmap_loss")])
+def test_losses_fall_and_runs_resume(programs, program, what):
+    whole = programs(*program, "--epochs", 3, into="whole")
+    record = programs.record("whole")
+    losses = [row[what] for row in record["epochs"]]
+    assert losses[-1] < losses[0] and 0 <= whole["mAP"] <= 1
+    programs.interrupted(*program, "--epochs", 3, rows=2, into="twice")
+    assert programs(*program, "--epochs", 3, "--resume", into="twice") == whole
+    assert programs.record("twice") == record
+
+
+@pytest.mark.parametrize(
+    "program, train, network",
+    [(eval_ssd, train_ssd.detector, "mobilenet0.25"), (eval_yolo, train_yolo3.network, "mobilenet0.25"),
+     (eval_center_net, train_center_net.network, "resnet18_v1b")],
+)  # fmt: skip
+def test_saved_weights_are_evaluated(tmp_path, program, train, network):
+    args = train_yolo3.parse_args([*SHORT, "--network", network])
+    args.pretrained, args.pretrained_base, args.syncbn = None, False, False
+    net = train(args, ("disk", "square", "triangle"), mx.cpu() if program is eval_ssd else [mx.cpu()])
+    net(mx.nd.zeros((1, 3, 64, 64)))
+    net.save_parameters(str(tmp_path / "net.params"))
+    given = [*RENDERED, "--network", network, "--pretrained", str(tmp_path / "net.params")]
+    found = program.main([*given, "--save-prefix", "found", "--log-dir", str(tmp_path)])
+    assert 0 <= found["mAP"] <= 1
+    assert json.loads((tmp_path / "object_detection" / "found.json").read_text())["final"] == found
+
+
+REGIONS = """--dataset rendered --num-samples 2 --batch-size 2 --network resnet18_v1b --image-short 64 --image-max-size 64
+    --anchor-base-size 8 --num-fpn-filters 8 --rpn-channel 8 --num_box_head_dense_filters 16 --rcnn-num-samples 16
+    --rpn-train-post-nms 32 --rpn-test-post-nms 16 --anchor-alloc-size 16,16""".split()
+
+
+def test_faster_rcnn_learns_resumes_and_is_evaluated(programs, tmp_path):
+    program = [train_faster_rcnn.main, *REGIONS, *"--lr 0.02 --val-interval 2 --no-pretrained-base --epochs 2".split()]
+    whole = programs(*program, into="whole")
+    record = programs.record("whole")
+    first, second = record["epochs"]
+    assert second["rpn_class_loss"] < first["rpn_class_loss"] and second["class_loss"] < first["class_loss"]
+    programs.interrupted(*program, rows=2, into="twice")
+    assert programs(*program, "--resume", into="twice") == whole
+    assert programs.record("twice") == record
+    (saved,) = (tmp_path / "whole").rglob("faster_rcnn-0002.params")
+    assert eval_faster_rcnn.main([*REGIONS, "--pretrained", str(saved)]) == whole

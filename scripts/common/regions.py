@@ -1,0 +1,226 @@
+"""Training of detectors that look at regions: what Faster R-CNN and Mask R-CNN share."""
+
+from __future__ import annotations
+
+import argparse
+
+import core as mx
+from core import autograd, nd
+from gluon import Trainer, nn
+from gluon.contrib.nn import SyncBatchNorm
+from gluon.data import DataLoader
+from gluon.loss import HuberLoss, SigmoidBinaryCrossEntropyLoss, SoftmaxCrossEntropyLoss
+from gluoncv.data import batchify
+from gluoncv.data.transforms.presets import rcnn as presets
+from gluoncv.model_zoo import get_model
+from scripts.common.devices import settle
+from scripts.common.means import Means
+from scripts.common.precision import backward, watch_overflow
+from scripts.common.run import Run
+
+
+def numbers(text: str) -> list[float]:
+    """Numbers with commas between."""
+    return [float(part) if "." in part else int(part) for part in text.split(",")]
+
+
+# Flags of a network of one's own: (flag, type, default, argument of the network, what it is)
+CUSTOM = (
+    ("--num-fpn-filters", int, 256, "num_fpn_filters", "channels of the pyramid"),
+    ("--num-box-head-conv", int, 4, "num_box_head_conv", "convolutions on regions"),
+    ("--num-box-head-conv-filters", int, 256, "num_box_head_conv_filters", "their channels"),
+    ("--num_box_head_dense_filters", int, 1024, "num_box_head_dense_filters", "units of the dense layers on regions"),
+    ("--image-short", numbers, [800], "short", "short side of pictures; of several one is drawn"),
+    ("--image-max-size", int, 1333, "max_size", "longest side of pictures"),
+    ("--nms-thresh", float, 0.5, "nms_thresh", "overlap above which the lesser of two boxes is dropped"),
+    ("--nms-topk", int, -1, "nms_topk", "boxes that compete, -1 for all"),
+    ("--post-nms", int, -1, "post_nms", "boxes that are given, -1 for all"),
+    ("--roi-mode", str, "align", "roi_mode", "align or pool"),
+    ("--roi-size", numbers, [7, 7], "roi_size", "height and width of regions"),
+    ("--strides", numbers, [4, 8, 16, 32, 64], "strides", "pixels of a place of each map"),
+    ("--clip", float, 4.14, "clip", "highest logarithm of a size"),
+    ("--rpn-channel", int, 256, "rpn_channel", "channels of the region proposals"),
+    ("--anchor-base-size", int, 16, "base_size", "pixels of an anchor of scale 1"),
+    ("--anchor-aspect-ratio", numbers, [0.5, 1, 2], "ratios", "aspects of anchors"),
+    ("--anchor-scales", numbers, [2, 4, 8, 16, 32], "scales", "scale of each map's anchors"),
+    ("--anchor-alloc-size", numbers, [384, 384], "alloc_size", "largest map"),
+    ("--rpn-nms-thresh", float, 0.7, "rpn_nms_thresh", "overlap above which the lesser of two proposals is dropped"),
+    ("--rpn-train-pre-nms", int, 12000, "rpn_train_pre_nms", "proposals that compete in training"),
+    ("--rpn-train-post-nms", int, 2000, "rpn_train_post_nms", "proposals that are given in training"),
+    ("--rpn-test-pre-nms", int, 6000, "rpn_test_pre_nms", "proposals that compete in tests"),
+    ("--rpn-test-post-nms", int, 1000, "rpn_test_post_nms", "proposals that are given in tests"),
+    ("--rpn-min-size", int, 1, "rpn_min_size", "smallest side of a proposal"),
+    ("--rcnn-num-samples", int, 512, "num_sample", "regions of a picture in training"),
+    ("--rcnn-pos-iou-thresh", float, 0.5, "pos_iou_thresh", "overlap from which on a region is positive"),
+    ("--rcnn-pos-ratio", float, 0.25, "pos_ratio", "share of positive regions at most"),
+    ("--max-num-gt", int, 100, "max_num_gt", "boxes of a picture at most"),
+)
+MASKS = (
+    ("--target-roi-scale", int, 2, "target_roi_scale", "size of masks over that of regions"),
+    ("--num-mask-head-convs", int, 4, "num_fcn_convs", "convolutions before masks"),
+)
+# By data set: epochs, learning rate for one picture a batch, weight decay, epochs of the steps, batches of warm-up.
+DEFAULTS = {
+    "voc": (20, 0.001, 5e-4, "14,20", 0),
+    "coco": (26, 0.00125, 1e-4, "17,23", 1000),
+    "rendered": (20, 0.001, 1e-4, "14,20", 0),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser, masks: bool = False) -> None:
+    """Adds what says how the network looks and how it learns; --network and --batch-size too."""
+    add_network_arguments(parser, masks)
+    add = parser.add_argument
+    add("--network", default="resnet50_v1b", help="name of the body (default: %(default)s)")
+    add("--batch-size", type=int, default=1, help="pictures in a batch of all devices (default: %(default)s)")
+    add("--epochs", type=int, help="passes over the data (default: 20 for voc, 26 for coco)")
+    add("--start-epoch", type=int, default=0, help="epochs that --resume PARAMS has had")
+    add("--lr", type=float, help="highest learning rate (default: 0.001 for voc, 0.00125 a picture for coco)")
+    add("--lr-decay", type=float, default=0.1, help="factor of a step (default: %(default)s)")
+    add("--lr-decay-epoch", help="epochs of the steps (default: 14,20 for voc, 17,23 for coco)")
+    add("--lr-warmup", type=int, help="batches in which the rate rises (default: 0 for voc, 1000 for coco)")
+    add("--lr-warmup-factor", type=float, default=1 / 3, help="where it begins (default: a third)")
+    add("--momentum", type=float, default=0.9, help="momentum of SGD (default: %(default)s)")
+    add("--wd", type=float, help="weight decay (default: 0.0005 for voc, 0.0001 for coco)")
+    add("--clip-gradient", type=float, default=-1.0, help="largest element of a gradient (default: no limit)")
+    add("--rpn-smoothl1-rho", type=float, default=1 / 9, help="where the loss of proposals becomes linear")
+    add("--rcnn-smoothl1-rho", type=float, default=1.0, help="where the loss of boxes becomes linear")
+    add("--val-interval", type=int, default=1, help="epochs from test to test (default: %(default)s)")
+    add("--no-pretrained-base", action="store_true", help="begin with random numbers instead of published weights")
+
+
+def add_network_arguments(parser: argparse.ArgumentParser, masks: bool = False) -> None:
+    """Adds what says how the network looks, but for --network, its body."""
+    add = parser.add_argument
+    add("--use-fpn", action="store_true", help="a network of the zoo on a pyramid of maps")
+    add("--norm-layer", choices=("bn", "syncbn"), help="syncbn: normalisation is trained, over all devices")
+    add("--custom-model", action="store_true", help="a network on a pyramid as the flags below say")
+    add("--hybridize", action="store_true", help="compile the network")
+    add("--static-alloc", action="store_true", help="compiled networks keep their memory")
+    for flag, kind, default, _, what in CUSTOM + (MASKS if masks else ()):
+        add(flag, type=kind, default=default, help=f"{what} (default: %(default)s)")
+
+
+def settle_arguments(args: argparse.Namespace) -> None:
+    """Fills in what depends on the data set."""
+    epochs, lr, wd, steps, warmup = DEFAULTS[args.dataset]
+    args.epochs = args.epochs or epochs
+    args.lr = args.lr or lr * (args.batch_size if args.dataset == "coco" else 1)
+    args.wd = wd if args.wd is None else args.wd
+    args.lr_decay_epoch = args.lr_decay_epoch or steps
+    args.lr_warmup = warmup if args.lr_warmup is None else args.lr_warmup
+
+
+def network(args, prefix: str, classes, devices):
+    """The network of the zoo called `prefix`_[fpn_][syncbn_]BODY_DATASET, or one as the flags say."""
+    share = {"per_device_batch_size": max(args.batch_size // len(devices), 1)}
+    base = {"pretrained_base": not args.no_pretrained_base}
+    if args.custom_model:
+        flags = CUSTOM + (MASKS if prefix.startswith("mask") else ())
+        options = {name: getattr(args, flag[2:].replace("-", "_")) for flag, _, _, name, _ in flags}
+        options["short"] = options["short"][0] if len(options["short"]) == 1 else tuple(options["short"])
+        # Maps from a quarter of the picture on, each half as large as the one before.
+        levels = {"min_stage": 2, "max_stage": 1 + len(options["strides"])}
+        norm = {"norm_layer": SyncBatchNorm if args.norm_layer == "syncbn" else nn.BatchNorm}
+        net = get_model(
+            f"custom_{prefix}_fpn", classes=classes, base_network_name=args.network, **base, **norm, **levels, **share, **options
+        )  # fmt: skip
+    else:
+        net = get_model(f"{prefix_of(args, prefix)}_{args.network}_{args.dataset}", **base, **share)
+    settle(net, devices)
+    if args.hybridize:
+        net.hybridize(static_alloc=args.static_alloc)
+    return net
+
+
+def prefix_of(args, prefix: str) -> str:
+    """How names of the zoo begin: `prefix`, and what the flags add."""
+    return prefix + ("_fpn" if args.use_fpn else "") + ("_syncbn" if args.norm_layer == "syncbn" else "")
+
+
+class Losses:
+    """The losses of a batch of one device; Huber's of boxes, cross-entropies of objects, classes and masks."""
+
+    def __init__(self, net, args, masks: bool):
+        self._net, self._masks = net, masks
+        self._binary, self._classes = SigmoidBinaryCrossEntropyLoss(from_sigmoid=False), SoftmaxCrossEntropyLoss()
+        self._proposals, self._boxes = HuberLoss(rho=args.rpn_smoothl1_rho), HuberLoss(rho=args.rcnn_smoothl1_rho)
+
+    def __call__(self, data, truth, objects, offsets, offset_masks, masks=None) -> dict[str, nd.NDArray]:
+        """Each loss (B,), so that the sum over the batch is B times the mean over what counts in it.
+
+        data (B, 3, H, W), truth (B, M, 5 or more), targets of proposals (B, A), (B, A, 4) and (B, A, 4); masks (B, M, H, W).
+        """
+        cls_pred, box_pred, *rest = self._net(data, truth[:, :, :4], truth[:, :, 4:5])
+        mask_pred = rest.pop(0) if self._masks else None
+        rois, _, matches, rpn_score, rpn_box, _, cls_targets, box_targets, box_masks, indices = rest
+        with autograd.pause():
+            anchors, regions = ((x >= 0).sum() for x in (objects, cls_targets))
+        found = {
+            "rpn_class_loss": _mean(self._binary(rpn_score.squeeze(axis=-1), objects, objects >= 0), objects, anchors),
+            "rpn_box_loss": _mean(self._proposals(rpn_box, offsets, offset_masks), rpn_box, anchors),
+            "class_loss": _mean(
+                self._classes(cls_pred, cls_targets, cls_targets.expand_dims(-1) >= 0), cls_targets, regions
+            ),
+            "box_loss": _mean(self._boxes(box_pred, box_targets, box_masks), box_pred, regions),
+        }
+        if self._masks:
+            with autograd.pause():
+                count = indices.shape[0]
+                own = [nd.stack(*(x[k].take(indices[k]) for k in range(count))) for x in (rois, matches, cls_targets)]
+                mask_targets, mask_counts = self._net.mask_target(own[0], masks, own[1], own[2])
+                pixels = nd.maximum(mask_counts.sum(), 1)
+            found["mask_loss"] = _mean(self._binary(mask_pred, mask_targets, mask_counts), mask_targets, pixels)
+        return found
+
+
+def _mean(loss, over, count):
+    """A loss that is a mean over all elements of `over`, as one over `count` of them."""
+    return loss * (over.size / count)
+
+
+def train(args, run: Run, net, pictures, devices, test, masks: bool = False):
+    """Trains `net` on `pictures`; `test()` gives the metrics of an epoch."""
+    kind = "MaskRCNN" if masks else "FasterRCNN"
+    transform = getattr(presets, f"{kind}DefaultTrainTransform")(
+        net.short, net.max_size, net, ashape=net.ashape, multi_stage=net.num_stages > 1
+    )
+    batches = DataLoader(
+        pictures.transform(transform), args.batch_size, shuffle=True, last_batch="rollover", num_workers=args.num_workers,
+        batchify_fn=getattr(batchify, f"{kind}TrainBatchify")(net, num_shards=len(devices)),
+    )  # fmt: skip
+    steps = [int(epoch) * len(batches) for epoch in args.lr_decay_epoch.split(",")]
+    schedule = mx.lr_scheduler.MultiFactorScheduler(
+        steps, args.lr_decay, base_lr=args.lr, warmup_steps=max(args.lr_warmup, 0),
+        warmup_begin_lr=args.lr * args.lr_warmup_factor,
+    )  # fmt: skip
+    optimizer = {
+        "lr_scheduler": schedule,
+        "wd": args.wd,
+        "momentum": args.momentum,
+        "begin_num_update": args.start_epoch * len(batches),
+        **({"clip_gradient": args.clip_gradient} if args.clip_gradient > 0 else {}),
+    }
+    trainer = Trainer(net.collect_train_params(), "sgd", optimizer)
+    watch_overflow(trainer, args.dtype)
+    losses = Losses(net, args, masks)
+
+    for epoch in run.epochs(args.epochs, net, trainer, first=args.start_epoch + 1):
+        means = Means(run, args.log_interval)
+        for batch in run.progress(batches, f"epoch {epoch}"):
+            # Of one device pictures, boxes and masks are arrays, the targets lists in any case.
+            parts = [part if isinstance(part, (list, tuple)) else [part] for part in batch]
+            if masks:
+                parts.append(parts.pop(2))
+            with autograd.record():
+                found = [
+                    losses(*(x.as_in_context(device) for x in given))
+                    for device, *given in zip(devices, *parts, strict=True)
+                ]
+                backward([sum(loss.sum() for loss in own.values()) for own in found], trainer, args.dtype)
+            trainer.step(args.batch_size)
+            means.add(**{name: [own[name] for own in found] for name in found[0]})
+        row = means.row()
+        if epoch % args.val_interval == 0 or epoch == args.epochs:
+            row |= test()
+        run.epoch_done(epoch, row, samples=len(pictures))

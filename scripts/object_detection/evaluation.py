@@ -1,0 +1,75 @@
+"""Tests of trained detectors: what the programs eval_ssd.py, eval_yolo.py, eval_center_net.py and eval_faster_rcnn.py share."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from core import autograd
+from gluoncv.model_zoo import get_model
+from scripts.common.devices import contexts
+from scripts.common.record import LOGS, Record
+from scripts.object_detection.detection import add_data_arguments, data_files, datasets, test_loader, validate
+
+
+def arguments(
+    description: str, prefix: str, network: str, size: int | None, batch_size: int
+) -> argparse.ArgumentParser:
+    """The flags of all of them; `size` is None for detectors that keep a picture's aspect."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--network", default=network, help="name of the body (default: %(default)s)")
+    if size is not None:
+        add("--data-shape", type=int, default=size, help="pixels of the pictures (default: %(default)s)")
+    add("--batch-size", type=int, default=batch_size, help="pictures in a batch (default: %(default)s)")
+    add("--pretrained", help="file of weights (default: the published ones)")
+    add("--save-prefix", "--run", dest="run", default="", help="name of log files (default: no log)")
+    add("--log-dir", type=Path, default=LOGS, help="folder of the logs (default: logs)")
+    add_data_arguments(parser)
+    # What the training programs' `network` looks at besides.
+    parser.set_defaults(prefix=prefix, syncbn=False, no_pretrained_base=True, pretrained_base=False)
+    return parser
+
+
+def detector(args, make: Callable, classes, devices):
+    """The published network, or what `make(args, classes, devices)` gives with the weights of --pretrained."""
+    if not args.pretrained:
+        published = f"{args.prefix}_{args.network}_{args.dataset}"
+        net = get_model(published, pretrained=True)
+        net.collect_params().reset_ctx(devices)
+        return net
+    path, args.pretrained = args.pretrained, None
+    net = make(args, classes, devices)
+    net.load_parameters(path, ctx=devices)
+    return net
+
+
+def evaluate(
+    args, make: Callable, transform, post_affine=None, prepare: Callable = lambda net: None
+) -> dict[str, float]:
+    """The mean average precision on the data set's test part, in pictures of one size."""
+    devices = contexts(args)
+    size = args.data_shape
+    _, test_set, metric = datasets(args, (size, size), post_affine)
+    net = detector(args, make, test_set.classes, devices)
+    prepare(net)
+    with autograd.predict_mode():
+        value = validate(net, test_loader(test_set, transform(size, size), args), metric, devices)
+    return report(args, len(test_set), metric, value)
+
+
+def report(args, count: int, metric, value: float) -> dict[str, float]:
+    """Prints each class and the mean, and writes the record where --save-prefix asks for one."""
+    names, values = metric.get()
+    pairs = zip(names, values, strict=True) if isinstance(names, list) else [(names, values)]
+    lines = [f"{name}: {figure}" for name, figure in pairs] + [f"{count} pictures: mAP {value:.4f}"]
+    if not args.run:
+        print("\n".join(lines))
+        return {"mAP": value}
+    record = Record("object_detection", args.run, data=data_files(args), folder=args.log_dir)
+    record.begin()
+    for line in lines:
+        record.say(line)
+    record.put(epochs=[], final={"mAP": value})
+    return {"mAP": value}

@@ -1,0 +1,137 @@
+"""Trains YOLOv3 (Redmon and Farhadi, 2018), on inputs of changing size.
+
+    python scripts/object_detection/train_yolo3.py --dataset voc --dataset-root VOCdevkit --network darknet53 --mixup --gpus 0
+    python scripts/object_detection/train_yolo3.py --dataset rendered --network mobilenet0.25 --data-shape 96 \\
+        --no-random-shape --no-pretrained-base
+
+Data sets as for train_ssd.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import numpy as np
+
+from core import autograd
+from gluon import Trainer
+from gluon.contrib.nn import SyncBatchNorm
+from gluon.data import DataLoader
+from gluoncv.data import MixupDetection, RandomTransformDataLoader
+from gluoncv.data.batchify import Pad, Stack, Tuple
+from gluoncv.data.transforms.presets.yolo import YOLO3DefaultTrainTransform, YOLO3DefaultValTransform
+from gluoncv.model_zoo import get_model
+from scripts.common.devices import contexts, settle, spread
+from scripts.common.means import Means
+from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
+from scripts.common.recipe import add_schedule_arguments, decay_weights_only, schedule
+from scripts.common.run import Run, add_run_arguments
+from scripts.object_detection.detection import (
+    add_data_arguments,
+    add_training_arguments,
+    data_files,
+    datasets,
+    test_loader,
+    validate,
+)  # fmt: skip
+
+LOSSES = ("object_loss", "center_loss", "scale_loss", "class_loss")
+SIZES = [32 * k for k in range(10, 20)]
+
+
+def main(argv: list[str] | None = None) -> dict[str, float]:
+    args = parse_args(argv)
+    devices = contexts(args)
+    use_dtype(args.dtype)
+    run = Run("object_detection", args, data=data_files(args), best="mAP")
+    size = args.data_shape
+    train_set, test_set, metric = datasets(args, (size, size))
+    net = network(args, train_set.classes, devices)
+    net._target_generator._label_smooth = args.label_smooth
+    if args.mixup:
+        train_set = MixupDetection(train_set)
+    train_batches = train_loader(net, train_set, args)
+    test_batches = test_loader(test_set, YOLO3DefaultValTransform(size, size), args)
+    if args.no_wd:
+        decay_weights_only(net)
+    updates = len(train_batches)
+    optimizer = {
+        "lr_scheduler": schedule(args, args.epochs, updates),
+        "wd": args.wd,
+        "momentum": args.momentum,
+        "begin_num_update": args.start_epoch * updates,
+    }
+    trainer = Trainer(net.collect_params(), "sgd", optimizer)
+    watch_overflow(trainer, args.dtype)
+
+    for epoch in run.epochs(args.epochs, net, trainer, first=args.start_epoch + 1):
+        if args.mixup:
+            blend = (np.random.beta, 1.5, 1.5) if epoch <= args.epochs - args.no_mixup_epochs else ()
+            train_set.set_mixup(*blend)
+        means = Means(run, args.log_interval)
+        for batch in run.progress(train_batches, f"epoch {epoch}"):
+            data, *targets, truth = [spread(part, devices) for part in batch]
+            with autograd.record():
+                parts = [net(x, boxes, *rest) for x, boxes, *rest in zip(data, truth, *targets, strict=True)]
+                backward([sum(losses) for losses in parts], trainer, args.dtype)
+            trainer.step(batch[0].shape[0])
+            means.add(**{name: list(losses) for name, losses in zip(LOSSES, zip(*parts, strict=True), strict=True)})
+        row = means.row()
+        if epoch % args.val_interval == 0 or epoch == args.epochs:
+            net.set_nms(nms_thresh=0.45, nms_topk=400)
+            row["mAP"] = validate(net, test_batches, metric, devices)
+        run.epoch_done(epoch, row, samples=len(train_set))
+    return run.finish("mAP")
+
+
+def network(args, classes, devices):
+    """The network of the zoo, with classes of one's own where the data set has them."""
+    own = {"classes": classes} if args.dataset == "rendered" else {}
+    norm = {"norm_layer": SyncBatchNorm, "norm_kwargs": {"num_devices": len(devices)}} if args.syncbn else {}
+    name = f"yolo3_{args.network}_{'custom' if own else args.dataset}"
+    net = get_model(name, pretrained_base=not args.no_pretrained_base, **own, **norm)
+    settle(net, devices)
+    return net
+
+
+def train_loader(net, pictures, args) -> DataLoader:
+    """Batches of inputs, five targets and boxes; every ten batches of another size, unless --no-random-shape."""
+    loading = {
+        "batch_size": args.batch_size,
+        "shuffle": True,
+        "last_batch": "rollover",
+        "batchify_fn": Tuple(*[Stack() for _ in range(6)], Pad(axis=0, pad_val=-1)),
+        "num_workers": args.num_workers,
+    }
+    sizes = [args.data_shape] if args.no_random_shape else SIZES
+    transforms = [YOLO3DefaultTrainTransform(size, size, net, mixup=args.mixup) for size in sizes]
+    if args.no_random_shape:
+        return DataLoader(pictures.transform(transforms[0]), **loading)
+    return RandomTransformDataLoader(transforms, pictures, interval=10, **loading)
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--network", default="darknet53", help="name of the body (default: %(default)s)")
+    add("--data-shape", type=int, default=416, help="pixels of the pictures of the test (default: %(default)s)")
+    add("--syncbn", action="store_true", help="normalise over all devices")
+    add("--no-random-shape", action="store_true", help="train on pictures of --data-shape, not of changing size")
+    add("--no-wd", action="store_true", help="no weight decay of biases and of normalisation")
+    add("--mixup", action="store_true", help="train on blends of two pictures")
+    add("--no-mixup-epochs", type=int, default=20, help="last epochs without blends (default: %(default)s)")
+    add("--label-smooth", action="store_true", help="smooth the classes")
+    add_data_arguments(parser)
+    add_training_arguments(parser, epochs=200, batch_size=64, lr=0.001, wd=0.0005)
+    add_schedule_arguments(parser, "160,180")
+    add_dtype_argument(parser, float16=True)
+    add_run_arguments(parser, "yolo3", "--save-prefix", seed=233)
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()
