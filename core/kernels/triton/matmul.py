@@ -67,11 +67,16 @@ def linear(x: Tensor, w: Tensor, b: Tensor | None = None, activation: str | None
     Shapes: x (..., K), w (N, K), b (N,), residual and result (..., N).
     """
     check_activation("linear", activation)
+    return _linear(x, w, b, activation, residual, x.dtype)
+
+
+def _linear(x: Tensor, w: Tensor, b: Tensor | None, activation: str | None, residual, dtype: torch.dtype) -> Tensor:
+    """`linear` with a result, and perhaps a residual, of type `dtype`: what recurrences keep wider than their operands."""
     shape, rows = (*x.shape[:-1], w.shape[0]), math.prod(x.shape[:-1])
     if residual is not None:
         residual = residual.expand(shape).reshape(rows, w.shape[0]).contiguous()
     x = x.reshape(rows, x.shape[-1])
-    return _gemm(_as_batch(x), _as_batch(w.T), b, residual, activation).view(shape)
+    return _gemm(_as_batch(x), _as_batch(w.T), b, residual, activation, dtype).view(shape)
 
 
 def pack(w: Tensor, rows: int) -> Tensor:
@@ -115,19 +120,23 @@ INTEGER_CONFIGS = [_tiles(16, 16, 16, 4, 2)]
 # ---------------------------------------------------------------- launchers
 
 
-def _gemm(a: Tensor, b: Tensor, bias=None, residual=None, activation: str | None = None) -> Tensor:
-    """a (B or 1, M, K) times b (B or 1, K, N) as a contiguous (B, M, N); residual is a contiguous (M, N)."""
+def _gemm(a: Tensor, b: Tensor, bias=None, residual=None, activation: str | None = None, dtype=None) -> Tensor:
+    """a (B or 1, M, K) times b (B or 1, K, N) as a contiguous (B, M, N) of type `dtype`, by default that of a.
+
+    residual is a contiguous (M, N).
+    """
+    dtype = a.dtype if dtype is None else dtype
     if a.dtype != b.dtype:
         raise MXNetError(f"matmul: operands have dtypes {a.dtype} and {b.dtype}; they must be equal")
     if a.shape[2] != b.shape[1]:
         raise MXNetError(f"matmul: inner extents differ: {a.shape[2]} and {b.shape[1]}")
     (_, m, k), n = a.shape, b.shape[2]
     if not min(a.shape[0], b.shape[0], m, n):
-        return torch.empty((min(a.shape[0], b.shape[0]), m, n), dtype=a.dtype, device=a.device)
+        return torch.empty((min(a.shape[0], b.shape[0]), m, n), dtype=dtype, device=a.device)
     odd = not (_aligned(a) and _aligned(b)) and a.is_floating_point()
     if odd and n % 16 + k % 16 + m % 16 and m * n * k >= _WORTH_COPIES and a.element_size() <= 4:
-        return _gemm_padded(a, b, bias, residual, activation)
-    out = torch.empty((max(a.shape[0], b.shape[0]), m, n), dtype=a.dtype, device=a.device)
+        return _gemm_padded(a, b, bias, residual, activation, dtype)
+    out = torch.empty((max(a.shape[0], b.shape[0]), m, n), dtype=dtype, device=a.device)
     described = (a, b, out) if residual is None else (a, b, out, residual[None])
     tma = capability(a.device) >= 90 and all(map(_describable, described))
     launch = _launch_tma if tma else _launch_pointers
@@ -139,18 +148,18 @@ def _gemm(a: Tensor, b: Tensor, bias=None, residual=None, activation: str | None
     def run(config: Config) -> None:
         launch(config, a, b, out, bias, residual, activation)
 
-    key = (a.dtype, tma, odd, a.stride(2) == 1, b.stride(2) == 1, *shape_class(*out.shape, a.shape[2]))
+    key = (a.dtype, dtype, tma, odd, a.stride(2) == 1, b.stride(2) == 1, *shape_class(*out.shape, a.shape[2]))
     run(choose("matmul", key, configs, run))
     return out
 
 
-def _gemm_padded(a, b, bias, residual, activation) -> Tensor:
+def _gemm_padded(a, b, bias, residual, activation, dtype) -> Tensor:
     """The product of operands whose extents were rounded up to multiples of 16 with zeros: copies, then full speed."""
     (_, m, k), n = a.shape, b.shape[2]
     wide_m, wide_n, wide_k = (triton.cdiv(extent, 16) * 16 for extent in (m, n, k))
     bias = None if bias is None else _padded(bias[None, None], 1, wide_n)[0, 0]
     residual = None if residual is None else _padded(residual[None], wide_m, wide_n)[0]
-    out = _gemm(_padded(a, wide_m, wide_k), _padded(b, wide_k, wide_n), bias, residual, activation)
+    out = _gemm(_padded(a, wide_m, wide_k), _padded(b, wide_k, wide_n), bias, residual, activation, dtype)
     return out[:, :m, :n].contiguous()
 
 
@@ -332,13 +341,14 @@ _FUSED = {"HAS_BIAS": True, "HAS_RESIDUAL": True, "ACTIVATION": "gelu"}
 _FORWARD, _GRADIENTS = (False, True), ((False, False), (True, False))
 
 
-def _aot_tma(kind: str, config: Config, transposed=_FORWARD, last=_PLAIN) -> AotCase:
+def _aot_tma(kind: str, config: Config, transposed=_FORWARD, last=_PLAIN, result: str | None = None) -> AotCase:
     m, n, k = (config[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
     blocks = {
         "a": (k, m) if transposed[0] else (m, k), "b": (n, k) if transposed[1] else (k, n),
         "out": (m, _stored_columns(config)), "residual": (m, _stored_columns(config)),
     }  # fmt: skip
-    signature = {name: f"tensordesc<{kind}[{rows}, {columns}]>" for name, (rows, columns) in blocks.items()}
+    kinds = {"a": kind, "b": kind, "out": result or kind, "residual": result or kind}
+    signature = {name: f"tensordesc<{kinds[name]}[{rows}, {columns}]>" for name, (rows, columns) in blocks.items()}
     signature |= {"bias": f"*{kind}", "partials": "*fp32", **_SIZES, "splits": "i32", "k_each": "i32:16"}
     constexprs = {
         "TRANSPOSED_A": transposed[0], "TRANSPOSED_B": transposed[1], "PARTIAL": False, **last,
@@ -364,6 +374,7 @@ def _aot_pointers(kind: str, config: Config, last=_PLAIN, aligned: bool = True) 
 
 AOT = [
     *(_aot_tma("fp16", config, last=_FUSED) for config in TMA_CONFIGS[2]),
+    *(_aot_tma("fp16", config, last=_FUSED, result="fp32") for config in TMA_CONFIGS[2]),
     *(_aot_tma("fp16", config, transposed) for transposed in _GRADIENTS for config in TMA_CONFIGS[2]),
     *(_aot_tma("fp32", config, transposed) for transposed in (_FORWARD, *_GRADIENTS) for config in TMA_CONFIGS[4]),
     *(_aot_pointers("fp16", config, _FUSED) for config in POINTER_CONFIGS[2]),

@@ -2,7 +2,8 @@
 
 The input of all steps is projected by one matrix product. A step is the product with the hidden state, to which the
 projected input is added, and one kernel for the gates; backward likewise, and the weight gradients are products over
-all steps at the end. Cell states are kept in float32 for half types. Floor of a sequence: the recurrent weights once a
+all steps at the end. For half types everything that a step hands to the next but the operands of products (the
+hidden state forward, the gradients of the gates backward) stays in float32. Floor of a sequence: the recurrent weights once a
 step (L2 cache holds them up to about 50 MB on Hopper), the operations of the products, and for the gates the bytes of
 their inputs and outputs. Gate equations: Hochreiter and Schmidhuber, 1997 (order i, f, g, o); Cho et al., 2014, with
 the reset gate applied after the recurrent product (order r, z, n), as in cuDNN and MXNet.
@@ -18,7 +19,7 @@ from core.kernels.rnn_layers import Cell, Wing, previous, run, run_grad
 from core.kernels.triton import reduce
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.functions import sigmoid, tanh
-from core.kernels.triton.matmul import linear, matmul
+from core.kernels.triton.matmul import _linear, linear, matmul
 from core.kernels.triton.random import dropout as _dropout
 
 _BLOCK = 512
@@ -59,12 +60,13 @@ def _input_gradient(di, weight, total):
 
 def _plain_forward(activation):
     def forward(x, w, h, c, out, order):
-        gates = linear(x, w.i2h, w.i2h_bias)
+        inputs = _linear(x, w.i2h, w.i2h_bias, None, None, _wide(x))
+        outputs = torch.empty(inputs.shape, dtype=x.dtype, device=x.device)
         for t in order:
-            h = linear(h, w.h2h, w.h2h_bias, activation, gates[t])
+            h = linear(h, w.h2h, w.h2h_bias, activation, inputs[t])
             out[t] = h
-            gates[t] = h
-        return (gates,), None
+            outputs[t] = h
+        return (outputs,), None
 
     return forward
 
@@ -75,17 +77,17 @@ def _plain_backward(kernel):
         dh = _sum(dh, last_head)
         for t in reversed(order):
             kernel[_grid(dh)](dh, outputs[t], d[t], dh.numel(), BLOCK=_BLOCK)
-            dh = linear(d[t], w.h2h.t(), residual=heads[t])
+            dh = _linear(d[t], w.h2h.t(), None, None, heads[t], dh.dtype)
         return d, d, dh, None
 
     return backward
 
 
 def _lstm_forward(x, w, h, c, out, order):
-    gates = linear(x, w.i2h, w.i2h_bias)
-    cells = torch.empty((*x.shape[:2], h.shape[1]), dtype=_cell_dtype(x), device=x.device)
+    gates = _linear(x, w.i2h, w.i2h_bias, None, None, _wide(x))
+    cells = torch.empty((*x.shape[:2], h.shape[1]), dtype=gates.dtype, device=x.device)
     for t in order:
-        gates[t] = linear(h, w.h2h, w.h2h_bias, residual=gates[t])
+        gates[t] = _linear(h, w.h2h, w.h2h_bias, None, gates[t], gates.dtype)
         h, c_new = out[t], cells[t]
         _lstm_step[_grid(c)](gates[t], c, c_new, h, c.numel(), c.shape[1], h.stride(0), BLOCK=_BLOCK)
         c = c_new
@@ -95,43 +97,46 @@ def _lstm_forward(x, w, h, c, out, order):
 def _lstm_backward(heads, last_head, dh, dc, saved, before, w, c0, order):
     gates, cells = saved
     cells_before = previous(cells, c0.to(cells.dtype), order)
-    d, dc, dh = torch.empty_like(gates), dc.to(cells.dtype), _sum(dh, last_head)
+    d, dc = torch.empty(gates.shape, dtype=dh.dtype, device=dh.device), dc.to(cells.dtype)
+    dh = _sum(dh, last_head)
     for t in reversed(order):
         _lstm_step_back[_grid(dh)](
             dh, dc, gates[t], cells[t], cells_before[t], d[t], dh.numel(), dh.shape[1], BLOCK=_BLOCK
         )
-        dh = linear(d[t], w.h2h.t(), residual=heads[t])
+        dh = _linear(d[t], w.h2h.t(), None, None, heads[t], dh.dtype)
     return d, d, dh, dc
 
 
 def _gru_forward(x, w, h, c, out, order):
-    gates = linear(x, w.i2h, w.i2h_bias)
-    recurrent = torch.empty((*x.shape[:2], h.shape[1]), dtype=x.dtype, device=x.device)
+    gates = _linear(x, w.i2h, w.i2h_bias, None, None, _wide(x))
+    recurrent = torch.empty((*x.shape[:2], h.shape[1]), dtype=gates.dtype, device=x.device)
+    wide = h.to(gates.dtype, copy=True)  # the hidden state, in place; products read it in `out`
     for t in order:
-        state = linear(h, w.h2h, w.h2h_bias)
-        _gru_step[_grid(h)](
-            gates[t], state, h, recurrent[t], out[t], h.numel(), h.shape[1], h.stride(0), out.stride(1), BLOCK=_BLOCK
-        )
+        state = _linear(h, w.h2h, w.h2h_bias, None, None, gates.dtype)
         h = out[t]
+        _gru_step[_grid(wide)](
+            gates[t], state, wide, recurrent[t], h, wide.numel(), wide.shape[1], h.stride(0), BLOCK=_BLOCK
+        )
     return (gates, recurrent), None
 
 
 def _gru_backward(heads, last_head, dh, dc, saved, before, w, c0, order):
     gates, recurrent = saved
-    d, d_state, dh = torch.empty_like(gates), torch.empty_like(gates), _sum(dh, last_head)
+    d = torch.empty(gates.shape, dtype=dh.dtype, device=dh.device)
+    d_state, dh = torch.empty_like(d), _sum(dh, last_head)
     for t in reversed(order):
         kept = torch.empty_like(dh)
         _gru_step_back[_grid(dh)](
             dh, gates[t], recurrent[t], before[t], heads[t], d[t], d_state[t], kept, dh.numel(), dh.shape[1],
             BLOCK=_BLOCK,
         )  # fmt: skip
-        dh = linear(d_state[t], w.h2h.t(), residual=kept)
+        dh = _linear(d_state[t], w.h2h.t(), None, None, kept, dh.dtype)
     return d, d_state, dh, None
 
 
 def _sum(a, b):
-    """a + b; both (N, H), `a` contiguous."""
-    y, b = torch.empty_like(a), b.contiguous()
+    """a + b, in float32 for half types; both (N, H), `a` contiguous."""
+    y, b = torch.empty(a.shape, dtype=_wide(a), device=a.device), b.contiguous()
     _add[_grid(a)](a, b, y, a.numel(), BLOCK=_BLOCK)
     return y
 
@@ -140,7 +145,7 @@ def _grid(x):
     return (triton.cdiv(x.numel(), _BLOCK),)
 
 
-def _cell_dtype(x):
+def _wide(x):
     return torch.float64 if x.dtype is torch.float64 else torch.float32
 
 
@@ -214,11 +219,8 @@ def _lstm_step_back(dh_ptr, dc_ptr, gates_ptr, c_ptr, c_before_ptr, d_ptr, total
 
 
 @triton.jit
-def _gru_step(
-    gates_ptr, state_ptr, h_ptr, recurrent_ptr, h_new_ptr, total, hidden, h_stride, h_new_stride,
-    BLOCK: tl.constexpr,
-):  # fmt: skip
-    """Activates the gates in place, keeps the recurrent part of the candidate, writes the new hidden state."""
+def _gru_step(gates_ptr, state_ptr, wide_ptr, recurrent_ptr, h_ptr, total, hidden, h_stride, BLOCK: tl.constexpr):
+    """Activates gates and moves the wide hidden state on in place, keeps the recurrent part of the candidate."""
     at, inside = _span(total, BLOCK)
     row, column = at // hidden, at % hidden
     gate = row * (3 * hidden) + column
@@ -226,12 +228,14 @@ def _gru_step(
     z = sigmoid(_load(gates_ptr, gate + hidden, inside) + _load(state_ptr, gate + hidden, inside))
     recurrent = _load(state_ptr, gate + 2 * hidden, inside)
     n = tanh(_load(gates_ptr, gate + 2 * hidden, inside) + r * recurrent)
-    h = _load(h_ptr, row * h_stride + column, inside)
+    h = _load(wide_ptr, at, inside)
+    h = n + z * (h - n)
     tl.store(gates_ptr + gate, r, inside)
     tl.store(gates_ptr + gate + hidden, z, inside)
     tl.store(gates_ptr + gate + 2 * hidden, n, inside)
     tl.store(recurrent_ptr + at, recurrent, inside)
-    tl.store(h_new_ptr + row * h_new_stride + column, n + z * (h - n), inside)
+    tl.store(wide_ptr + at, h, inside)
+    tl.store(h_ptr + row * h_stride + column, h, inside)
 
 
 @triton.jit
@@ -265,11 +269,25 @@ _CELLS = {
 _WING = Wing(_CELLS, _weight_gradients, _input_gradient, _dropout)
 
 
+# What steps hand to each other in float32, whatever the type of the network.
+_WIDE = {
+    "c_ptr",
+    "c_new_ptr",
+    "c_before_ptr",
+    "dc_ptr",
+    "dh_ptr",
+    "gates_ptr",
+    "state_ptr",
+    "wide_ptr",
+    "recurrent_ptr",
+    "kept_ptr",
+}
+
+
 def _case(kernel, kind):
-    cells = {"c_ptr", "c_new_ptr", "c_before_ptr", "dc_ptr"} if kernel in (_lstm_step, _lstm_step_back) else set()
-    types = {name: "i32" for name in ("total", "hidden", "h_stride", "h_new_stride")}
+    types = dict.fromkeys(("total", "hidden", "h_stride"), "i32")
     signature = {
-        name: types.get(name, "*fp32" if name in cells else f"*{kind}") for name in kernel.arg_names if name != "BLOCK"
+        name: types.get(name, "*fp32" if name in _WIDE else f"*{kind}") for name in kernel.arg_names if name != "BLOCK"
     }
     return AotCase(kernel, signature, {"BLOCK": _BLOCK})
 
