@@ -1,8 +1,11 @@
 """Deformable convolutions: convolutions that read the data at shifted places between its elements."""
 
+from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Bool, Int, OptStr, Shape
-from core.ops.registry import F, composite, infer
+from core.ops.registry import F, composite, decompose, gradient, infer, operator
+
+K = kernels.deformable
 
 
 @composite("_contrib_DeformableConvolution")
@@ -17,7 +20,7 @@ def deformable_convolution(
     Places outside of the data count as 0; beyond the centres of the last row and column the data goes on unchanged.
     """
     window = _window(kernel, stride, dilate, pad)
-    columns = _columns(data, offset, None, window, num_deformable_group)
+    columns = F._deformable_columns(data, offset, None, **window, groups=num_deformable_group)
     return _product(columns, weight, None if no_bias else bias, num_filter, num_group, offset)
 
 
@@ -32,7 +35,7 @@ def modulated_deformable_convolution(
     The data is surrounded by zeros, into which it fades within one row or column.
     """
     window = _window(kernel, stride, dilate, pad)
-    columns = _columns(data, offset, mask, window, num_deformable_group)
+    columns = F._deformable_columns(data, offset, mask, **window, groups=num_deformable_group)
     return _product(columns, weight, None if no_bias else bias, num_filter, num_group, offset)
 
 
@@ -49,11 +52,48 @@ for _op in (deformable_convolution, modulated_deformable_convolution):
 def _window(kernel, stride, dilate, pad):
     if len(kernel) != 2:
         raise MXNetError(f"deformable convolutions have two spatial dimensions, got kernel={kernel}")
-    return kernel, stride or (1, 1), dilate or (1, 1), pad or (0, 0)
+    return {"kernel": kernel, "stride": stride or (1, 1), "dilate": dilate or (1, 1), "pad": pad or (0, 0)}
+
+
+# ---------------------------------------------------------------------------------------------- columns
+
+
+@operator("_deformable_columns")
+def _deformable_columns(
+    data, offset, mask=None, *, kernel: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int
+):  # fmt: skip
+    """What the kernel sees: (N, C, places of the kernel, places of the output)."""
+    return K.columns(data, offset, mask, kernel, stride, dilate, pad, groups)
+
+
+@gradient(_deformable_columns)
+def _(head, data, offset, mask, attrs):
+    ddata, doffset, dmask = F._deformable_columns_grad(head, data, offset, mask, **vars(attrs))
+    return [ddata, doffset, None if mask is None else dmask]
+
+
+@operator("_deformable_columns_grad", outputs=3)
+def _deformable_columns_grad(
+    head, data, offset, mask=None, *, kernel: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int
+):  # fmt: skip
+    """Gradients of the columns with respect to data, offset and mask."""
+    return K.columns_grad(head, data, offset, mask, kernel, stride, dilate, pad, groups)
+
+
+@decompose(_deformable_columns_grad)
+def _(head, data, offset, mask=None, *, kernel, stride, dilate, pad, groups):
+    from core.autograd import gradients_through  # the tape imports the table
+
+    operands = [x for x in (data, offset, mask) if x is not None]
+
+    def columns(data, offset, mask=None):
+        return _columns(data, offset, mask, (kernel, stride, dilate, pad), groups)
+
+    return gradients_through(columns, operands, [head], [True] * len(operands))
 
 
 def _columns(data, offset, mask, window, groups):
-    """What the kernel sees: (N, C, places of the kernel, places of the output)."""
+    """The columns as an expression over other operators, which second derivatives differentiate."""
     batch, channels, *size = data.shape
     kernel, places = window[0], offset.shape[2] * offset.shape[3]
     spots = kernel[0] * kernel[1]

@@ -375,6 +375,8 @@ GIVEN: dict[str, list[Sample]] = {
     "im2col": [S((1, 2, 4, 5), kernel=(2, 2), stride=(2, 1), pad=(1, 0))],
     "col2im": [S((1, 8, 12), output_size=(4, 5), kernel=(2, 2), stride=(2, 1), pad=(1, 0))],
     "_contrib_DeformableConvolution": [S((1, 2, 5, 5), Draw((1, 8, 4, 4), 0.1, 0.4), (2, 2, 2, 2), (2,), kernel=(2, 2), num_filter=2)],
+    "_deformable_columns": [S((1, 2, 5, 5), Draw((1, 16, 4, 4), 0.1, 0.4), None, kernel=(2, 2), stride=(1, 1), dilate=(1, 1),
+                              pad=(0, 0), groups=2)],
     "_contrib_ModulatedDeformableConvolution": [
         S((1, 2, 5, 5), Draw((1, 8, 4, 4), 0.1, 0.4), (1, 4, 4, 4), (2, 2, 2, 2), (2,), kernel=(2, 2), num_filter=2)],
     "_contrib_fft": [S((2, 4))],
