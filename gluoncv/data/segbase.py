@@ -39,7 +39,7 @@ class SegmentationDataset(VisionDataset):
 
         img = Image.open(self.images[index]).convert("RGB")
         if self.mode == "test":
-            return self._transformed(self._img_transform(img)), os.path.basename(self.images[index])
+            return self._transformed(self._img_transform(img)), self._name(index)
         img, mask = self._sized(img, self._mask(index))
         if self.mode == "train":
             img, mask = self._sync_transform(img, mask)
@@ -50,6 +50,9 @@ class SegmentationDataset(VisionDataset):
         else:
             raise RuntimeError(f"the mode is train, val, testval or test, given {self.mode!r}")
         return self._transformed(img), mask
+
+    def _name(self, index):
+        return os.path.basename(self.images[index])
 
     def _mask(self, index):
         """The Pillow picture of classes."""

@@ -89,6 +89,9 @@ class Rendered(SegmentationDataset):
             self.images.append(_png(picture))
             self.masks.append(_png(classes))
 
+    def _name(self, index):
+        return f"{index}.png"
+
 
 def _png(pixels: np.ndarray) -> io.BytesIO:
     from PIL import Image

@@ -48,7 +48,8 @@ def main(argv: list[str] | None = None) -> dict[str, float] | None:
         return {"pixAcc": float(accuracy), "mIoU": float(overlap)}
     args.save_dir.mkdir(parents=True, exist_ok=True)
     for k in range(count):
-        found = scores(pictures[k].expand_dims(0).as_in_context(device))
+        picture, _ = pictures[k]
+        found = scores(picture.expand_dims(0).as_in_context(device))
         classes = nd.argmax(found, axis=1)[0] + pictures.pred_offset
         get_color_pallete(classes, args.dataset).save(args.save_dir / f"{k:05d}.png")
     print(f"{count} maps of classes in {args.save_dir}")
