@@ -16,6 +16,18 @@ def packs(w: Tensor) -> bool:
     return w.device.type == "cpu" and w.numel() > 0 and w.dtype in _types()
 
 
+def reorders(x: Tensor, w: Tensor) -> bool:
+    """Whether oneDNN multiplies x by a matrix faster than MKL although it reorders the matrix first.
+
+    In float32, given enough rows: MKL leaves some processors' vector units idle (measured on an EPYC 9004: 1.1 times as
+    fast for the layers of BERT, 1.4 times for the gradients of 10,000 outputs).
+    """
+    if x.dtype is not torch.float32 or x.numel() < 4096 or w.dtype is not torch.float32 or x.device.type != "cpu":
+        return False
+    rows = x.numel() // x.shape[-1]
+    return rows >= 64 and min(w.shape) >= 16 and rows * w.numel() >= 2**22 and torch.float32 in _types()
+
+
 def finish(y: Tensor, residual: Tensor | None, activation: str | None) -> Tensor:
     """activation(y + residual), in the memory of y."""
     if residual is not None:

@@ -1,11 +1,11 @@
-"""Matrix products on the CPU: ATen calls MKL (float32, float64) and oneDNN (float16, bfloat16, packed weights)."""
+"""Matrix products on the CPU: ATen calls MKL, or oneDNN for 16-bit types, packed weights and large float32 matrices."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from core.kernels.cpu._onednn import finish, onednn, packs
+from core.kernels.cpu._onednn import finish, onednn, packs, reorders
 from core.kernels.epilogue import check_activation
 
 aten = torch.ops.aten
@@ -22,6 +22,8 @@ def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = 
         a = a.mT
     if transpose_b:
         b = b.mT
+    if b.dim() == 2 and reorders(a, b):
+        return onednn._linear_pointwise.default(a, b.mT, None, "none", [], "none")
     if a.dim() == b.dim() == 2:
         return torch.mm(a, b)
     if a.dim() == b.dim() == 3 and a.shape[0] == b.shape[0]:
@@ -35,7 +37,7 @@ def linear(x: Tensor, w: Tensor, b: Tensor | None = None, activation: str | None
     Shapes: x (..., K), w (N, K) or what `pack` made of it, b (N,), residual and result (..., N).
     """
     check_activation("linear", activation)
-    if not w.is_mkldnn:
+    if not w.is_mkldnn and not reorders(x, w):
         return finish(aten.linear.default(x, w, b), residual, activation)
     if residual is not None:
         return finish(onednn._linear_pointwise.binary(x, residual, w, b, "add"), None, activation)

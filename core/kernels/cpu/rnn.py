@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import torch
 
+from core.kernels.cpu._onednn import onednn as _onednn
+from core.kernels.cpu._onednn import packs as _packs
+from core.kernels.cpu.matmul import linear as _product
 from core.kernels.cpu.random import dropout as _dropout
 from core.kernels.rnn_layers import Cell, Wing, previous, run, run_grad
 
 _sigmoid_slope, _tanh_slope = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
-_ONEDNN = torch.backends.mkldnn.is_available()
 # Elements of a matrix from which oneDNN is worth its overhead (with 20 rows: even at 1 << 17, a third faster at 1 << 20).
 _PACKED = 1 << 18
 
@@ -59,20 +61,10 @@ def _input_gradient(di, weight, total):
     return dx if total is None else dx.add_(total)
 
 
-def _product(x, weight, bias=None):
-    """x weight^T + bias over all steps.
-
-    oneDNN took 0.7 to 0.8 of the time of MKL for these shapes (700 rows, 650 by 2600, a processor of AMD).
-    """
-    if _ONEDNN and weight.dtype is torch.float32 and weight.numel() >= _PACKED:
-        return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
-    return torch.mm(x, weight.t()) if bias is None else torch.addmm(bias, x, weight.t())
-
-
 def _stepper(weight, batch):
     """The product of every step as a function (x, addend) -> addend + x weight^T, which may overwrite `addend`."""
-    if _ONEDNN and weight.dtype is torch.float32 and weight.numel() >= _PACKED:
-        linear, packed = torch.ops.mkldnn._linear_pointwise, torch.ops.mkldnn._reorder_linear_weight(weight, batch)
+    if weight.dtype is torch.float32 and weight.numel() >= _PACKED and _packs(weight):
+        linear, packed = _onednn._linear_pointwise, _onednn._reorder_linear_weight(weight, batch)
         return lambda x, addend: linear.binary(x, addend, packed, None, "add")
     matrix = weight.t()
     return lambda x, addend: addend.addmm_(x, matrix)
