@@ -23,9 +23,9 @@ class NotSupportedError(MXNetError, NotImplementedError):
     """Something that the original offers and this implementation does not (yet)."""
 
 
-def py_str(text: bytes) -> str:
-    """Text from the bytes that MXNet's library gave."""
-    return text.decode("utf-8")
+def py_str(text: bytes | str) -> str:
+    """Text from the bytes that MXNet's library gave; here it is text already."""
+    return text if isinstance(text, str) else text.decode("utf-8")
 
 
 def data_dir() -> str:

@@ -40,6 +40,7 @@ class Executor:
         self._entries = infer.closed(symbol._entries, shapes)
         self._outputs: list[NDArray] | None = None
         self._recorded: list[NDArray] | None = None
+        self._leaves: list[autograd.Leaf] = []
         self._watch: Watch | None = None
 
     @property
@@ -82,11 +83,12 @@ class Executor:
             self.arg_dict[name][:] = value
         # Their own places on the tape, so that what the caller records with the same arrays is left alone.
         values = {name: array.detach() for name, array in (self.arg_dict | self.aux_dict).items()}
-        recorded = False
+        self._leaves = []
         for name, grad in self.grad_dict.items():
             if grad is not None and self._grad_req[name] != "null":
                 autograd.mark_variables(values[name], grad, self._grad_req[name])
-                recorded = True
+                self._leaves.append(values[name]._entry)
+        recorded = bool(self._leaves)
         watch = self._watch if self._watch is not None and self._watch.active() else None
         with autograd.record(is_train) if recorded or is_train else autograd.pause():
             outputs = graph.run(self._entries, values, self._ctx, NDArray, watch and watch.forward)
@@ -117,6 +119,9 @@ class Executor:
                 self._watch.backward([o for o, _ in pairs], [g for _, g in pairs], is_train)
             autograd.backward([o for o, _ in pairs], [g for _, g in pairs], train_mode=is_train)
         self._recorded = None
+        for leaf in self._leaves:  # what nothing depends on has the gradient zero
+            if not leaf.fresh and leaf.req == "write":
+                leaf.grad[:] = 0
 
     def set_monitor_callback(self, callback, monitor_all: bool = False, active=lambda: True) -> None:
         """Calls `callback(name, array)` with the outputs and gradients of every operator, and with `monitor_all` its inputs.
@@ -183,6 +188,10 @@ class Executor:
         return other
 
 
+# Operators whose inputs MXNet has no names for.
+_PLAIN = frozenset({"Activation", "softmax", "log_softmax", "softmin", "SoftmaxActivation"})
+
+
 class Watch:
     """Shows a callback what the operators of an executor compute."""
 
@@ -193,8 +202,11 @@ class Watch:
     def forward(self, node, inputs, outputs) -> None:
         self._seen[id(node)] = (node, inputs)
         if self._inputs_too:
-            for slot, array in zip(node.slots, inputs, strict=True):
-                self._callback(f"{node.name}_{slot}", array.detach())
+            plain = node.op.formula is not None or node.op.name in _PLAIN
+            for k, (slot, (parent, _), array) in enumerate(zip(node.slots, node.inputs, inputs, strict=True)):
+                if parent.op is None:
+                    self._callback(parent.name, array.detach())
+                self._callback(f"{node.name}_input{k}" if plain else f"{node.name}_{slot}", array.detach())
         for k, array in enumerate(outputs[: node.outputs]):
             self._callback(node.output_name(k), array.detach())
 

@@ -6,7 +6,7 @@ import threading
 
 from core import autograd, storage
 from core.base import MXNetError, nearest
-from core.context import Context
+from core.context import Context, current_context
 from core.ndarray.ndarray import NDArray
 
 _registered: dict[str, type[CustomOpProp]] = {}
@@ -47,6 +47,14 @@ class CustomOpProp:
     def infer_type(self, in_type):
         """(types of inputs, of outputs, of auxiliary states); that of the first input by default."""
         return in_type, [in_type[0]] * len(self.list_outputs()), [in_type[0]] * len(self.list_auxiliary_states())
+
+    def infer_storage_type(self, in_stype):
+        """(storage of inputs, of outputs, of auxiliary states): dense, unless a prop says otherwise."""
+        return in_stype, ["default"] * len(self.list_outputs()), ["default"] * len(self.list_auxiliary_states())
+
+    def infer_storage_type_backward(self, ograd_stype, in_stype, out_stype, igrad_stype, aux_stype):
+        """The same lists for the backward pass; the fourth, of the gradients of the inputs, counts."""
+        return ograd_stype, in_stype, out_stype, ["default"] * len(igrad_stype), aux_stype
 
     def list_arguments(self):
         """Names of the inputs."""
@@ -130,25 +138,44 @@ class _Application(autograd.Function):
 
     def forward(self, *arrays):
         inputs, aux = list(arrays[: self._count]), list(arrays[self._count :])
-        kind, ctx = type(inputs[0]), inputs[0].context
+        kind = next((type(x) for x in inputs if x.stype == "default"), NDArray)
+        ctx = inputs[0].context if inputs else current_context()
         _, shapes, _ = shapes_of(self._prop, [list(x.shape) for x in inputs])
         _, types, *_ = self._prop.infer_type([x.dtype for x in inputs])
-        if storage.is_meta(inputs[0]._data):  # shapes alone are asked for
+        _, stypes, *_ = self._prop.infer_storage_type([x.stype for x in inputs])
+        if inputs and inputs[0].stype == "default" and storage.is_meta(inputs[0]._data):  # shapes alone are asked for
             outputs = [kind._wrap(storage.meta(tuple(s), t), ctx) for s, t in zip(shapes, types, strict=True)]
             return outputs if len(outputs) > 1 else outputs[0]
-        outputs = [_zeros(kind, shape, dtype, ctx) for shape, dtype in zip(shapes, types, strict=True)]
+        outputs = [_zeros(kind, *what, ctx) for what in zip(shapes, types, stypes, strict=True)]
         self._op = self._prop.create_operator(ctx, [x.shape for x in inputs], [x.dtype for x in inputs])
-        self._op.forward(autograd.is_training(), ["write"] * len(outputs), inputs, outputs, aux)
+        self._run(self._op.forward, autograd.is_training(), ["write"] * len(outputs), inputs, outputs, aux)
         self._inputs, self._outputs, self._aux = inputs, outputs, aux
         return outputs if len(outputs) > 1 else outputs[0]
 
     def backward(self, *heads):
-        grads = [_zeros(type(x), x.shape, x.dtype, x.context) for x in self._inputs]
-        self._op.backward(["write"] * len(grads), list(heads), self._inputs, self._outputs, grads, self._aux)
+        stypes = [[x.stype for x in arrays] for arrays in (heads, self._inputs, self._outputs, self._inputs, self._aux)]
+        stypes = self._prop.infer_storage_type_backward(*stypes)[3]
+        kind = next((type(x) for x in self._inputs if x.stype == "default"), NDArray)
+        grads = [_zeros(kind, x.shape, x.dtype, s, x.context) for x, s in zip(self._inputs, stypes, strict=True)]
+        requests = ["write"] * len(grads)
+        self._run(self._op.backward, requests, list(heads), self._inputs, self._outputs, grads, self._aux)
         return [*grads, *[None] * len(self._aux)]
 
+    def _run(self, method, *arguments) -> None:
+        try:
+            method(*arguments)
+        except MXNetError:
+            raise
+        except Exception as error:  # whatever the user's program raises
+            text = f"{type(error).__name__}: {error}"
+            raise MXNetError(f"custom operator {self._type!r} failed in {method.__name__}: {text}") from error
 
-def _zeros(kind: type, shape, dtype, ctx: Context) -> NDArray:
+
+def _zeros(kind: type, shape, dtype, stype: str, ctx: Context) -> NDArray:
+    if stype != "default":
+        from core.ndarray import sparse
+
+        return sparse.zeros(stype, tuple(shape), ctx, dtype)
     return kind._wrap(storage.zeros(tuple(shape), dtype, ctx), ctx)
 
 

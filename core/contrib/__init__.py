@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import importlib
 
+_FACES = {"nd": "ndarray", "ndarray": "ndarray", "sym": "symbol", "symbol": "symbol"}
+
 
 def __getattr__(name: str):
+    if name in _FACES:  # the operators of `nd.contrib` and `sym.contrib` under their older names
+        return importlib.import_module(f"core.{_FACES[name]}").contrib
     try:
         return importlib.import_module(f"{__name__}.{name}")
     except ModuleNotFoundError as error:

@@ -401,15 +401,21 @@ def empty(stype: str, shape, ctx: Context | None = None, dtype=None):
     return zeros(stype, shape, ctx, dtype)
 
 
-def cast_storage(data: NDArray, stype: str) -> NDArray:
-    """The array in another storage type."""
+def cast_storage(data: NDArray, stype: str, out=None, name=None) -> NDArray:
+    """The array in another storage type; it keeps its place on the tape."""
+    if out is not None:
+        return data.tostype(stype).copyto(out)
     if stype == data.stype:
         return data
     if stype not in STYPES or {stype, data.stype} == {"csr", "row_sparse"}:
         raise MXNetError(f"cannot cast storage type {data.stype} to {stype!r}; accepted are {', '.join(STYPES)}")
     if stype == "default":
-        return NDArray._wrap(data._data, data._ctx)
-    return csr_matrix(data, ctx=data._ctx, dtype=data.dtype) if stype == "csr" else _occupied_rows(data)
+        result = NDArray._wrap(data._data, data._ctx)
+    else:
+        result = csr_matrix(data, ctx=data._ctx, dtype=data.dtype) if stype == "csr" else _occupied_rows(data)
+    if autograd.is_recording():
+        result._entry = data._entry
+    return result
 
 
 # ---------------------------------------------------------------- operators

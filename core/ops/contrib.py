@@ -28,6 +28,8 @@ def arange_like(data, *, start: Float = 0.0, step: Float = 1.0, repeat: Int = 1,
 @composite("_contrib_index_array")
 def index_array(data, *, axes: OptShape = None):
     """The coordinates of each element, int64: data.shape + (number of axes); `axes` picks some of them."""
+    if not data.ndim:  # a scalar has no coordinates
+        return F.Cast(F.slice(F.Reshape(data, shape=(1,)), begin=(0,), end=(0,)), dtype="int64")
     grids = []
     for axis in range(data.ndim) if axes is None else axes:
         axis %= data.ndim

@@ -48,6 +48,9 @@ def ctc_loss(
     blanks = F.zeros_like(label) + float(blank)
     extended = F.Reshape(F.stack(blanks, label, axis=2), shape=(batch, 2 * places))
     extended = F.Concat(extended, F.slice_axis(blanks, axis=1, begin=0, end=1), dim=1)
+    last = _like(data_lengths, data) if use_data_lengths else None
+    if last is not None:  # what comes after the end may be anything, nan too
+        data = F.SequenceMask(data, last, use_sequence_length=True)
     logs = F.swapaxes(F.log_softmax(data, axis=-1), dim1=0, dim2=1)
     chosen = F.swapaxes(F.one_hot(extended, depth=classes, dtype=_name(data)), dim1=1, dim2=2)
     logs = F.batch_dot(logs, chosen)  # (N, T, 2 L + 1)
@@ -56,7 +59,6 @@ def ctc_loss(
     alpha = _step(logs, 0)
     start = F._lesser_scalar(F.Reshape(F._arange_like(alpha, length=2 * places + 1), shape=(1, -1)), scalar=2.0)
     alpha = F.where(F.broadcast_like(start, alpha), alpha, F.zeros_like(alpha) + IMPOSSIBLE)
-    last = _like(data_lengths, data) if use_data_lengths else None
     for t in range(1, steps):
         by_jump = F.broadcast_add(_moved(alpha, 2), jumps) if places else _moved(alpha, 2)
         new = _log_sum(alpha, _moved(alpha, 1), by_jump) + _step(logs, t)

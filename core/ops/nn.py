@@ -312,7 +312,7 @@ def pooling(
         return primitive(data, **windows)
     if len(kernel) != n:
         raise MXNetError(f"Pooling: kernel {kernel} needs {n} numbers for data of shape {data.shape}")
-    stride, pad = _spread(stride, n, 1), _spread(pad, n, 0)
+    stride, pad = _spread(stride, n, 1), _spread(pad, n, 0)[:n]  # MXNet reads as many as there are axes
     pads = _pads(space, kernel, stride, pad, pooling_convention)
     padded = F._pad(data, mode="constant", pad_width=(0, 0, 0, 0, *(v for pair in pads for v in pair)))
     cells = math.prod(kernel)
@@ -341,7 +341,7 @@ def _window_pool(space, kernel, pool_type, convention, stride, pad, include):
         raise MXNetError(f"Pooling: the convention 'same' is for data of one axis of space, given space {space}")
     if len(kernel) != n:
         raise MXNetError(f"Pooling: kernel {kernel} needs {n} numbers for data of space {space}")
-    stride, pad = _spread(stride, n, 1), _spread(pad, n, 0)
+    stride, pad = _spread(stride, n, 1), _spread(pad, n, 0)[:n]  # MXNet reads as many as there are axes
     if any(p >= k for p, k in zip(pad, kernel, strict=True)):
         raise MXNetError(f"Pooling: pad {pad} is not smaller than the kernel {kernel}")
     windows = {"kernel": kernel, "stride": stride, "pad": _pads(space, kernel, stride, pad, convention)}

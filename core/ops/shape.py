@@ -9,6 +9,7 @@ from core import kernels, storage
 from core.base import MXNetError
 from core.ops.attributes import Any_, Axis, Bool, Choice, DType, Float, Int, OpenShape, OptInt, OptShape, Scalar, Shape
 from core.ops.registry import F, composite, gradient, operator
+from core.util import is_np_shape
 
 K = kernels.shape
 
@@ -230,8 +231,8 @@ def depth_to_space(data, *, block_size: Int):
     """Blocks of channels laid out in space: (N, C b^2, H, W) to (N, C, H b, W b)."""
     n, c, h, w = data.shape
     b = block_size
-    if b < 1 or c % (b * b):
-        raise MXNetError(f"depth_to_space: {c} channels do not divide by the square of the block size {b}")
+    if b < 1 or c % (b * b) or not data.numel():
+        raise MXNetError(f"depth_to_space: {c} channels of {h} x {w} do not divide by the square of the block size {b}")
     x = K.permute(K.reshape(data, (n, b, b, c // (b * b), h, w)), (0, 3, 4, 1, 5, 2))
     return K.reshape(x, (n, c // (b * b), h * b, w * b))
 
@@ -241,8 +242,8 @@ def space_to_depth(data, *, block_size: Int):
     """Blocks of space laid out in channels: (N, C, H b, W b) to (N, C b^2, H, W)."""
     n, c, h, w = data.shape
     b = block_size
-    if b < 1 or h % b or w % b:
-        raise MXNetError(f"space_to_depth: {h} x {w} does not divide by the block size {b}")
+    if b < 1 or h % b or w % b or not data.numel():
+        raise MXNetError(f"space_to_depth: {c} channels of {h} x {w} do not divide by the block size {b}")
     x = K.permute(K.reshape(data, (n, c, h // b, b, w // b, b)), (0, 3, 5, 1, 2, 4))
     return K.reshape(x, (n, c * b * b, h // b, w // b))
 
@@ -379,6 +380,8 @@ def _slice_key(begin, end, step, ndim, name):
 def slice_(data, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
     """The part from begin to end (exclusive) with a step an axis; None is open."""
     part = K.take_part(data, _slice_key(begin, end, step, data.dim(), "slice"))
+    if not part.numel() and data.numel() and not is_np_shape():
+        raise MXNetError(f"slice: nothing lies from {begin} to {end} in steps of {step or 1} of {tuple(data.shape)}")
     return part.clone() if part.data_ptr() == data.data_ptr() and not part.is_meta else part
 
 
@@ -483,7 +486,6 @@ def _split(data, bounds, axis, squeeze_axis):
 
 @operator(
     "_split_v2",
-    aliases=("split_v2",),
     outputs=lambda attrs: attrs["sections"] or len(attrs["indices"]) + (attrs["indices"][:1] != (0,)),
 )
 def split_v2(data, *, indices: Shape = (), axis: Int = 1, squeeze_axis: Bool = False, sections: Int = 0):

@@ -10,13 +10,16 @@ from core.ops.registry import TABLE
 from core.symbol.compose import Namespace, front
 from core.symbol.functions import (
     arange,
+    eye,
     full,
+    histogram,
     hypot,
     maximum,
     minimum,
     ones,
     pow,
     power,
+    split_v2,
     zeros,
 )  # fmt: skip
 from core.symbol.symbol import Group, NotImplementedForSymbol, Symbol, load, load_json, var

@@ -28,6 +28,29 @@ def arange(start, stop=None, step=1.0, repeat=1, infer_range=False, name=None, d
     return _internal("_arange", **given, name=name, dtype=dtype or "float32")
 
 
+def eye(N, M=0, k=0, dtype=None, **kwargs) -> Symbol:
+    """Ones on diagonal k of an N x M matrix (M = 0: square)."""
+    return _internal("_eye", N=N, M=M, k=k, dtype=dtype or "float32", **kwargs)
+
+
+def histogram(a, bins=10, range=None, **kwargs) -> Symbol:
+    """Numbers of elements between edges, and the edges: `bins` (a symbol), or `bins` equal parts of `range`."""
+    if isinstance(bins, Symbol):
+        return _internal("_histogram", a, bins, **kwargs)
+    if range is None:
+        raise ValueError("histogram of a symbol needs the range of the bins: its values are not known yet")
+    return _internal("_histogram", a, bin_cnt=bins, range=tuple(range), **kwargs)
+
+
+def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False) -> Symbol:
+    """Parts along an axis: a number of equal ones, or cut at the given places."""
+    if isinstance(indices_or_sections, int):
+        return _internal("_split_v2", ary, sections=indices_or_sections, axis=axis, squeeze_axis=squeeze_axis)
+    places = tuple(indices_or_sections)
+    places = places if places[:1] == (0,) else (0, *places)
+    return _internal("_split_v2", ary, indices=places, axis=axis, squeeze_axis=squeeze_axis)
+
+
 def maximum(left, right):
     """The larger of each two elements, of symbols and numbers."""
     return _either("_maximum", "_maximum_scalar", "_maximum_scalar", max, left, right)

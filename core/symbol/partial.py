@@ -74,10 +74,13 @@ def _forward(node: Node, inputs: tuple, outputs: Callable) -> list:
             results.append(outputs(node, filled))
         except (MXNetError, RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError):
             return []  # the operator does not work on these numbers, which says nothing of others
-    return [
+    found = [
         tuple(n if n == m else UNKNOWN for n, m in zip(a, b)) if len(a) == len(b) else None
         for a, b in zip(*results, strict=True)
     ]
+    if node.op.name in ("slice", "slice_axis"):  # bounds are cut to an extent that may be smaller than any tried
+        found = [tuple(UNKNOWN if n == UNKNOWN else m for n, m in zip(inputs[0], found[0]))]
+    return found
 
 
 def _parameters(node: Node, found: list) -> list:

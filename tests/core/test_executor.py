@@ -57,3 +57,32 @@ def test_simple_bind_takes_shapes_alone():
         mx.cpu(), a=(2, 3), i=(2,), axis=1, mode="wrap"
     )
     assert executor.outputs[0].shape == (2, 2)
+
+
+def test_a_monitor_of_everything_sees_variables_and_inputs():
+    net = mx.sym.Activation(
+        mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=1, name="fc"), act_type="relu", name="act"
+    )
+    executor, seen = net.simple_bind(mx.cpu(), grad_req="null", x=(1, 2)), []
+    executor.set_monitor_callback(lambda name, array: seen.append(mx.base.py_str(name)), monitor_all=True)
+    executor.forward()
+    names = "x fc_data fc_weight fc_weight fc_bias fc_bias fc_output act_input0 act_output"
+    assert seen == names.split()
+
+
+def test_what_nothing_depends_on_has_gradient_zero():
+    like = mx.sym.contrib.BilinearResize2D(mx.sym.var("x"), mx.sym.var("like"), mode="like")
+    grads = {"x": mx.nd.ones((1, 1, 2, 2)), "like": mx.nd.ones((1, 1, 4, 4))}
+    executor = like.bind(mx.cpu(), {name: g.copy() for name, g in grads.items()}, grads)
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((1, 1, 4, 4)))
+    assert not grads["like"].asnumpy().any() and grads["x"].asnumpy().all()
+
+
+def test_functions_of_symbols_that_are_more_than_an_operator():
+    x = mx.nd.array([[1, 2, 3], [4, 5, 6]])
+    counts = mx.sym.histogram(mx.sym.var("x"), bins=2, range=(1, 6)).bind(mx.cpu(), {"x": x}).forward()[0]
+    assert counts.asnumpy().tolist() == [3, 3]
+    parts = mx.sym.split_v2(mx.sym.var("x"), (1,), axis=1).bind(mx.cpu(), {"x": x}).forward()
+    assert [p.shape for p in parts] == [(2, 1), (2, 2)]
+    assert mx.sym.eye(2, k=1).bind(mx.cpu(), {}).forward()[0].asnumpy().tolist() == [[0, 1], [0, 0]]

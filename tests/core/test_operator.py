@@ -95,3 +95,62 @@ def test_operators_of_the_first_kind_act_like_the_built_in_one():
         found.append((out, executor.grad_dict["data"].asnumpy()))
     for mine, expected in zip(*found):
         onp.testing.assert_allclose(mine, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_sparse_storage_comes_with_the_prop():
+    class Squared(mx.operator.CustomOp):
+        def forward(self, is_train, req, in_data, out_data, aux):
+            assert out_data[0].stype == "csr"
+            self.assign(out_data[0], req[0], in_data[0] * in_data[0])
+
+        def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+            assert in_grad[0].stype == "csr"
+            self.assign(in_grad[0], req[0], 2 * in_data[0] * out_grad[0])
+
+    @mx.operator.register("test_squared_csr")
+    class SquaredProp(mx.operator.CustomOpProp):
+        def infer_storage_type(self, in_stype):
+            return ["csr"], ["csr"], []
+
+        def infer_storage_type_backward(self, ograd_stype, in_stype, out_stype, igrad_stype, aux_stype):
+            return ["default"], ["csr"], ["csr"], ["csr"], []
+
+        def create_operator(self, ctx, shapes, dtypes):
+            return Squared()
+
+    x = mx.nd.array([[1, 0, -3]]).tostype("csr")
+    x.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.Custom(x, op_type="test_squared_csr") * mx.nd.array([[1, 2, 3]])
+    y.backward()
+    assert y.asnumpy().tolist() == [[1, 0, 27]] and x.grad.asnumpy().tolist() == [[2, 0, -18]]
+
+
+def test_no_inputs_and_errors_of_users():
+    class Ones(mx.operator.CustomOp):
+        def forward(self, is_train, req, in_data, out_data, aux):
+            self.assign(out_data[0], req[0], 1 / self.scale)
+
+    @mx.operator.register("test_no_inputs")
+    class OnesProp(mx.operator.CustomOpProp):
+        def __init__(self, length, scale):
+            super().__init__()
+            self.length, self.scale = int(length), float(scale)
+
+        def list_arguments(self):
+            return []
+
+        def infer_shape(self, in_shape):
+            return [], [(self.length,)], []
+
+        def infer_type(self, in_type):
+            return [], [onp.float32], []
+
+        def create_operator(self, ctx, shapes, dtypes):
+            op = Ones()
+            op.scale = self.scale
+            return op
+
+    assert mx.nd.Custom(length=3, scale=2, op_type="test_no_inputs").asnumpy().tolist() == [0.5] * 3
+    with pytest.raises(mx.MXNetError, match="'test_no_inputs' failed in forward: ZeroDivisionError"):
+        mx.nd.Custom(length=3, scale=0, op_type="test_no_inputs")

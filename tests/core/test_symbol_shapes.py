@@ -158,3 +158,13 @@ def test_bilinear_upsampling_makes_its_filter():
     assert up.list_arguments() == ["data", "up_weight"]
     assert up.infer_shape(data=(1, 2, 4, 5))[0] == [(1, 2, 4, 5), (2, 1, 5, 5)]
     assert up.infer_shape(data=(1, 2, 4, 5))[1] == [(1, 2, 12, 15)]
+
+
+def test_slices_of_unknown_extents_are_unknown():
+    data = mx.sym.var("data", shape=(0, 20))
+    assert mx.sym.slice(data, begin=(None, 3), end=(5, 10)).infer_shape_partial()[1] == [(0, 7)]
+    assert mx.sym.slice_axis(mx.sym.var("d", shape=(10, 0)), axis=1, begin=0, end=5).infer_shape_partial()[1] == [
+        (10, 0)
+    ]
+    with pytest.raises(mx.MXNetError, match="nothing lies"):
+        mx.nd.slice(mx.nd.arange(4), begin=(2,), end=(2,))

@@ -89,7 +89,7 @@ def split(net, attrs, x, sizes=None):
         made = sym.SliceChannel(net.symbol(x), num_outputs=net.outputs, axis=axis)
         return [made[i] for i in range(net.outputs)]
     ends = np.cumsum(sizes)[:-1]
-    made = sym.split_v2(net.symbol(x), indices=(0, *map(int, ends)), axis=axis)
+    made = sym.split_v2(net.symbol(x), (0, *map(int, ends)), axis=axis)
     return [made[i] for i in range(len(sizes))]
 
 
