@@ -24,7 +24,7 @@ __version__ = "1.9.1"
 
 # Modules by their own names, then by the short ones that programs use.
 _OWN = (
-    "attribute autograd base callback context contrib engine error executor executor_manager image initializer io kvstore "
+    "attribute autograd base callback context contrib device engine error executor executor_manager image initializer io kvstore "
     "libinfo library log lr_scheduler metric model module monitor name ndarray numpy numpy_extension onnx operator optimizer "
     "profiler random recordio registry rnn rtc runtime storage symbol test_utils util visualization"
 ).split()
@@ -41,6 +41,7 @@ _MODULES = {
 # values -> the modules that hold them
 _VALUES = {
     "AttrScope": "core.attribute", "install_as_mxnet": "core.alias", "Executor": "core.executor",
+    "Device": "core.device", "current_device": "core.device",
     **dict.fromkeys("is_np_array is_np_shape np_array np_shape set_np_shape use_np use_np_array use_np_shape".split(), "core.util"),
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 import warnings
 
@@ -10,6 +11,7 @@ from core import autograd, graph
 from core import ndarray as nd
 from core.base import MXNetError, nearest
 from core.context import current_context
+from core.files.atomic import replacing
 from core.imperative import front
 from core.name import NameManager, Prefix
 from core.ops.registry import TABLE
@@ -95,6 +97,7 @@ class Block:
         """All parameters of the block and its children, or those whose full names match the regular expression."""
         self._warn_of_hidden_blocks()
         found = ParameterDict(self._params.prefix)
+        found._by_structure = self._collect_params_with_prefix
         found.update(self._params.select(select) if select else self._params)
         for child in self._children.values():
             found.update(child.collect_params(select))
@@ -119,14 +122,21 @@ class Block:
         fn(self)
         return self
 
-    def initialize(self, init=None, ctx=None, verbose=False, force_reinit=False):
-        """Initialises all parameters, by default uniformly on [-0.07, 0.07] where they have no initializer."""
-        self.collect_params().initialize(init, ctx, verbose, force_reinit)
+    def initialize(self, init=None, ctx=None, verbose=False, force_reinit=False, device=None):
+        """Initialises all parameters, by default uniformly on [-0.07, 0.07] where they have no initializer.
+
+        ctx, or device as MXNet 2 calls it: where they are to be, a context or a list of several.
+        """
+        self.collect_params().initialize(init, device if ctx is None else ctx, verbose, force_reinit)
 
     def reset_ctx(self, ctx):
         """Moves all parameters to other contexts."""
         for parameter in self.collect_params().values():
             parameter.reset_ctx(ctx)
+
+    def reset_device(self, device):
+        """`reset_ctx` as MXNet 2 calls it."""
+        self.reset_ctx(device)
 
     def zero_grad(self):
         """Sets the gradients of all parameters to 0."""
@@ -147,8 +157,12 @@ class Block:
 
     def share_parameters(self, shared):
         """Uses the given parameters (by structural name, or as `collect_params` gives them) in place of its own."""
-        prefix = shared.prefix if isinstance(shared, ParameterDict) else ""
-        by_name = {name.removeprefix(prefix): parameter for name, parameter in shared.items()}
+        collected = getattr(shared, "_by_structure", None)
+        if collected is not None:
+            by_name = collected()
+        else:
+            prefix = shared.prefix if isinstance(shared, ParameterDict) else ""
+            by_name = {name.removeprefix(prefix): parameter for name, parameter in shared.items()}
         for name in self._collect_params_with_prefix():
             if name in by_name:
                 *path, attribute = name.split(".")
@@ -189,12 +203,14 @@ class Block:
         ignore_extra=False,
         cast_dtype=False,
         dtype_source="current",
+        device=None,
     ):
         """Reads a file of `save_parameters`, `ParameterDict.save` or `export`, and initialises what it finds.
 
         AssertionError names a parameter that is missing in the file, or whose shape or dtype differs; ValueError one that
         the block does not have. cast_dtype converts: to the parameter's dtype, or to the file's (dtype_source="saved").
         """
+        ctx = device if ctx is None else ctx
         arrays = nd.load(filename)
         parameters = self._collect_params_with_prefix()
         if not arrays and not parameters:
@@ -235,6 +251,39 @@ class Block:
         found._params = self._collect_params_with_prefix()
         found.load_dict(param_dict, ctx, allow_missing, ignore_extra, "", None, cast_dtype, dtype_source)
 
+    def save(self, prefix):
+        """Writes `PREFIX-model.json`, the names that blocks have in their parents, and `PREFIX-model.params`.
+
+        For `load` into a network that is built by the same program with other names of children.
+        """
+        with replacing(f"{prefix}-model.json") as file:
+            file.write(json.dumps(self._structure()).encode())
+        self.save_parameters(f"{prefix}-model.params")
+
+    def load(self, prefix):
+        """Reads what `save` wrote for a network of the same structure, and gives its blocks the names that they had.
+
+        ValueError where the structure differs.
+        """
+        with open(f"{prefix}-model.json", "rb") as file:
+            self._take_structure(json.load(file))
+        self.load_parameters(f"{prefix}-model.params")
+
+    def _structure(self):
+        children = {name: child._structure() for name, child in self._children.items()}
+        return {"class": type(self).__name__, "children": children}
+
+    def _take_structure(self, saved):
+        kinds = [part["class"] for part in saved["children"].values()]
+        if saved["class"] != type(self).__name__ or kinds != [type(c).__name__ for c in self._children.values()]:
+            raise ValueError(
+                f"the file holds a {saved['class']} of {kinds}, which is no {type(self).__name__} of "
+                f"{[type(c).__name__ for c in self._children.values()]}"
+            )
+        self._children = dict(zip(saved["children"], self._children.values()))
+        for name, child in self._children.items():
+            child._take_structure(saved["children"][name])
+
     def save_params(self, filename):
         """Writes the parameters by full name; `save_parameters` took its place."""
         warnings.warn("save_params is deprecated: use save_parameters", DeprecationWarning, stacklevel=2)
@@ -267,6 +316,11 @@ class Block:
     def register_forward_hook(self, hook):
         """Calls `hook(block, inputs, outputs)` after each forward pass; gives a handle with `detach()`."""
         return HookHandle(self._forward_hooks, hook)
+
+    def register_op_hook(self, callback, monitor_all=False):
+        """Registers a hook on the operators of all hybridized blocks inside (see `HybridBlock.register_op_hook`)."""
+        for child in self._children.values():
+            child.register_op_hook(callback, monitor_all)
 
     def summary(self, *inputs):
         """Prints a table of the layers with output shapes and numbers of parameters, by running `inputs` through."""
@@ -316,6 +370,8 @@ class HybridBlock(Block):
     _compiled = None
     # What a call depends on besides its arguments; compiled blocks keep a plan for each value.
     _variant = None
+    # (callback, whether it sees inputs too) of `register_op_hook`.
+    _op_hook = None
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -418,6 +474,21 @@ class HybridBlock(Block):
         super()._register_parameter(name, parameter)
         self._compiled = None
 
+    def register_op_hook(self, callback, monitor_all=False):
+        """Calls `callback(name, operator, array)` with what each operator of a hybridized call gives, one after the other.
+
+        monitor_all: also with what each one gets. For this the operators are applied once more after the call.
+        """
+        self._op_hook = callback, monitor_all
+        super().register_op_hook(callback, monitor_all)
+
+    def infer_type(self, *args):
+        """Tells the dtypes of parameters that are not initialised yet from those of inputs."""
+        dtypes = {array.dtype for array in _leaves(args)}
+        for parameter in self.collect_params().values() if len(dtypes) == 1 else ():
+            if parameter._data is None:
+                parameter.cast(next(iter(dtypes)))
+
     def optimize_for(self, x, *args, backend=None, clear=False, partition_if_dynamic=True, **kwargs):
         """Hybridizes the block and compiles it for these inputs; `backend` and its options choose nothing here."""
         if not self._active or clear:
@@ -473,7 +544,10 @@ class HybridBlock(Block):
     def _call_cached_op(self, x, args):
         """Runs the compiled `hybrid_forward`."""
         compiled = self._compiled or self._compile(self._run_anew, (x, *args))
-        return compiled(x, *args, variant=self._variant)
+        out = compiled(x, *args, variant=self._variant)
+        if self._op_hook is not None:
+            self._show_operators((x, *args))
+        return out
 
     def _call_compiled(self, args):
         """A call of a hybridized block that defines `forward`."""
@@ -481,9 +555,16 @@ class HybridBlock(Block):
             hook(self, args)
         compiled = self._compiled or self._compile(self._forward_anew, args)
         out = compiled(*args, variant=self._variant)
+        if self._op_hook is not None:
+            self._show_operators(args)
         for hook in tuple(self._forward_hooks.values()):
             hook(self, args, out)
         return out
+
+    def _show_operators(self, args):
+        from gluon.symbol_block import show_operators
+
+        show_operators(self, args, *self._op_hook)
 
     def plan_of(self, *args):
         """The plan of a hybridized block for inputs like these (see `core.graph.explain`)."""
@@ -534,10 +615,15 @@ class HookHandle:
 
     _ids = itertools.count()
 
-    def __init__(self, hooks, hook):
-        self._hooks = hooks
+    def __init__(self, hooks=None, hook=None):
+        if hooks is not None:
+            self.attach(hooks, hook)
+
+    def attach(self, hooks_dict, hook):
+        """Registers a hook in a dictionary of hooks."""
+        self._hooks = hooks_dict
         self._id = next(HookHandle._ids)
-        hooks[self._id] = hook
+        hooks_dict[self._id] = hook
 
     def detach(self):
         """Takes the hook away."""
@@ -548,6 +634,14 @@ class HookHandle:
 
     def __exit__(self, *_):
         self.detach()
+
+
+def __getattr__(name):
+    if name == "SymbolBlock":  # which is made of what this module holds
+        from gluon.symbol_block import SymbolBlock
+
+        return SymbolBlock
+    raise AttributeError(f"module 'gluon.block' has no attribute {name!r}")
 
 
 class _BlockScope:

@@ -126,10 +126,10 @@ class Parameter:
             self._init_grad()
 
     # ------------------------------------------------------------------ initialisation
-    def initialize(self, init=None, ctx=None, default_init=None, force_reinit=False):
+    def initialize(self, init=None, ctx=None, default_init=None, force_reinit=False, device=None):
         """Fills the parameter on the given context(s), or remembers to do so when its shape gets known.
 
-        init takes precedence over the parameter's own `init`, and that over `default_init`.
+        init takes precedence over the parameter's own `init`, and that over `default_init`. device: as `ctx`.
         """
         if self._data is not None and not force_reinit:
             warnings.warn(
@@ -141,7 +141,7 @@ class Parameter:
         default_init = initializer.Uniform() if default_init is None else default_init
         if init is None:
             init = default_init if self.init is None else self.init
-        self._deferred_init = (init, _contexts(ctx), default_init, None)
+        self._deferred_init = (init, _contexts(device if ctx is None else ctx), default_init, None)
         if _known(self._shape):
             self._finish_deferred_init()
         elif not self._allow_deferred_init:
@@ -314,6 +314,8 @@ class Parameter:
             return self._deferred_init[1]
         raise RuntimeError(f"parameter {self.name!r} has not been initialized")
 
+    list_device = list_ctx
+
     def set_data(self, data):
         """Sets the values on all contexts."""
         self.shape = data.shape
@@ -344,6 +346,10 @@ class Parameter:
             self._deferred_init = (init, contexts, default_init, values)
         else:
             raise ValueError(f"parameter {self.name!r} has not been initialized, so it is on no context to leave")
+
+    def reset_device(self, device):
+        """`reset_ctx` as MXNet 2 calls it."""
+        self.reset_ctx(device)
 
     def cast(self, dtype):
         """Converts the values and the gradients to another dtype."""
@@ -444,9 +450,14 @@ class Parameter:
 
 
 class Constant(Parameter):
-    """A parameter that holds a fixed value and has no gradient; it is saved and loaded with the others."""
+    """A parameter that holds a fixed value and has no gradient; it is saved and loaded with the others.
 
-    def __init__(self, name, value):
+    Made of a name and a value, or, as in MXNet 2, of the value alone.
+    """
+
+    def __init__(self, name, value=None):
+        if value is None:
+            name, value = "const", name
         if not isinstance(value, nd.NDArray):
             value = nd.array(value)
         self.value = value
@@ -493,6 +504,7 @@ class ParameterDict:
         self._prefix = prefix
         self._params: dict[str, Parameter] = {}
         self._shared = shared
+        self._by_structure = None  # gives the parameters by structural name, where a block collected them
 
     def __repr__(self):
         lines = "".join(f"  {str(p).replace(chr(10), chr(10) + '  ')}\n" for p in self.values())

@@ -148,6 +148,38 @@ def described(block: HybridBlock, inputs=(True,)) -> tuple[symbol.Symbol, dict]:
     return _traced(block) if _styled_forward(block) else (trace(block, inputs), {})
 
 
+def show_operators(block: HybridBlock, args, callback, inputs_too: bool) -> None:
+    """Runs a hybridized block operator by operator, and shows what each one gives (and gets).
+
+    Names are those of an exported file, or `node_0`, ... for `np` arrays. Running statistics stay as they are.
+    """
+    out, values = described(block, block._called_with)
+    given = list(_leaves(args))
+    ctx, kind = given[0].context, type(given[0])
+    values.update(zip(["data"] if len(given) == 1 else [f"data{i}" for i in range(len(given))], given))
+    states = set(out.list_auxiliary_states())
+    for name, parameter in block.collect_params().items():
+        array = parameter.data(ctx)
+        values[name] = array.copy() if name in states else array
+    count = 0
+
+    def watch(node, inputs, outputs):
+        nonlocal count
+        name = f"node_{count}" if kind._zero_dim else node.name
+        count += 1
+        for k, (slot, array) in enumerate(zip(node.slots, inputs, strict=True)) if inputs_too else ():
+            callback(f"{name}_input{k}" if node.op.name in _UNNAMED_INPUTS else f"{name}_{slot}", node.op.name, array)
+        for k, array in enumerate(outputs[: node.outputs]):
+            callback(name + node.output_name(k).removeprefix(node.name), node.op.name, array)
+
+    with autograd.pause(train_mode=autograd.is_training()):
+        graph.run(out._entries, values, ctx, kind, watch)
+
+
+# Operators whose inputs MXNet's monitors number.
+_UNNAMED_INPUTS = frozenset({"Activation"})
+
+
 def _styled_forward(block: HybridBlock) -> bool:
     """Whether the block or one inside defines `forward` on arrays, which symbols cannot be passed through."""
     own = block._defines_forward and not isinstance(block, SymbolBlock)

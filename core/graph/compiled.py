@@ -35,6 +35,7 @@ class Compiled:
         self._seen, self._arrays = -1, []
         self._example: tuple = ()
         self._met: set[tuple] = set()
+        self._nesting: list | None = None
         self._lock = threading.RLock()
 
     def __call__(self, *args, variant=None):
@@ -69,6 +70,7 @@ class Compiled:
 
     def _plan(self, key: tuple, args: tuple):
         with self._lock:
+            self._check(args)
             if key not in self._plans:
                 if len(self._plans) >= PATIENCE and key not in self._met:
                     self._met = {key, *self._met} if len(self._met) < LIMIT else {key}
@@ -80,6 +82,23 @@ class Compiled:
                 self._seen, self._arrays = Changes.count, _marks(self._parameters())
                 self._plans[key] = made
             return self._plans[key]
+
+    def _check(self, args: tuple) -> None:
+        """ValueError unless there are arrays, of one device, nested as in the first call; None may follow or be left out."""
+        nesting, places = _nesting(args), set()
+        _collect_places(args, places)
+        if len(places) != 1:
+            raise ValueError(
+                "a hybridized block needs arrays of one context, given "
+                + (" and ".join(sorted(map(str, places))) or "no array at all")
+            )
+        if self._nesting is None:
+            self._nesting = nesting
+        elif nesting != self._nesting:
+            raise ValueError(
+                f"a hybridized block is called with arrays nested as in the first call, {self._nesting}, given {nesting}; call "
+                "hybridize() again to begin anew"
+            )
 
     def _make(self, args: tuple):
         parameters = self._parameters()
@@ -108,6 +127,7 @@ class Plan:
 
     def __init__(self, traced: Traced, flags: dict | None = None):
         self._traced = traced.graph
+        self.inline_limit = (flags or {}).get("inline_limit", 2)
         graph = self.graph = optimize(traced.graph)
         self._sharing = sharing_of(graph)
         self.early = early_part(graph, self._sharing) if any(node.early for node in graph.nodes) else None
@@ -269,6 +289,32 @@ def _signature(args: Sequence, leaves: list[NDArray], recording: bool) -> list:
         else:
             key.append((type(x), x))
     return key
+
+
+def _nesting(values: Sequence) -> list:
+    """How arrays (True) are nested, with None for one that is left out; ValueError for anything else."""
+    found = []
+    for x in values:
+        if isinstance(x, (list, tuple)):
+            found.append(_nesting(x))
+        elif x is None or isinstance(x, NDArray):
+            found.append(None if x is None else True)
+        else:
+            raise ValueError(
+                f"a hybridized block takes arrays, None, and lists of them, given {type(x).__name__} ({x!r}); keep other "
+                "values in attributes of the block, or call hybridize(active=False)"
+            )
+    while found and found[-1] is None:
+        found.pop()
+    return found
+
+
+def _collect_places(values: Sequence, places: set) -> None:
+    for x in values:
+        if isinstance(x, (list, tuple)):
+            _collect_places(x, places)
+        elif x is not None:
+            places.add(x._ctx)
 
 
 def _without_memory(args: Sequence):

@@ -297,13 +297,16 @@ def _line_of_user() -> str | None:
 
 
 def symbol_of_tape(x: NDArray):
-    """The recorded computation of an array as a Symbol; arrays from outside are variables `var0`, `var1`, ..."""
+    """The recorded computation of an array as a Symbol; arrays from outside are variables `var0`, `var1`, ...
+
+    A call of a compiled block with more operators than its `inline_limit` is one node, `_CachedOp`.
+    """
     from core import symbol
     from core.symbol.graph import Node as SymbolNode
 
     if type(x._entry) is not tuple:
         raise MXNetError("the array is not the result of a recorded computation")
-    made: dict[int, object] = {}
+    made: dict[object, list[tuple]] = {}
     variables: dict[object, tuple] = {}
 
     def variable(leaf):
@@ -311,18 +314,43 @@ def symbol_of_tape(x: NDArray):
         name = f"var{len(variables)}"
         return variables.setdefault(name if leaf is None else id(leaf), symbol.var(name)._entries[0])
 
+    def entry(place):
+        """What an array with this place on the tape is in the graph."""
+        return made[place[0]][place[1]] if type(place) is tuple else variable(place)
+
+    def applied(op, inputs, attrs):
+        count[0] += 1
+        return SymbolNode(op, f"{op.name.lower().lstrip('_')}{count[0]}", {}, inputs, _declared(op, attrs))
+
+    count = [-1]
     for node in reversed(autograd._order([x._entry[0]], {})):
-        if node.op is None or node.op.user_rule is not None:
-            raise MXNetError("the computation holds a compiled block or a function of the user, which are no operators")
-        entries = []
-        for parent, shape in zip(node.parents, node.shapes, strict=True):
-            if shape is None:
-                continue
-            entries.append((made[id(parent[0])], parent[1]) if type(parent) is tuple else variable(parent))
-        made[id(node)] = SymbolNode(
-            node.op, f"{node.op.name.lower().lstrip('_')}{len(made)}", {}, entries, _declared(node.op, node.attrs)
-        )
-    return symbol.Symbol([(made[id(x._entry[0])], x._entry[1])])
+        if node.op is None:
+            made[node] = _compiled_entries(node, entry, applied)
+        elif node.op.user_rule is not None:
+            raise MXNetError("the computation holds a function of the user, which is no operator")
+        else:
+            inputs = [entry(p) for p, shape in zip(node.parents, node.shapes, strict=True) if shape is not None]
+            whole = applied(node.op, inputs, node.attrs)
+            made[node] = [(whole, k) for k in range(len(node.outputs))]
+    return symbol.Symbol([entry(x._entry)])
+
+
+def _compiled_entries(node, entry: Callable, applied: Callable) -> list[tuple]:
+    """What a call of a compiled block gives, in the graph: its operators where they are few, or one node for all."""
+    graph = node._plan._traced
+    own = [n for n in graph.nodes if not n.backward]
+    inside = {value: entry(array._entry) for value, array in zip(graph.inputs, node._leaves, strict=True)}
+    inside.update((value, entry(array._entry)) for value, array in zip(graph.held, graph.arrays, strict=True))
+    if len(own) > node._plan.inline_limit:
+        whole = applied(_CACHED_OP, list(inside.values()), {})
+        return [(whole, k) for k in range(len(graph.outputs))]
+    for n in own:
+        made = applied(n.op, [inside[v] for v in n.inputs if v is not None], n.attrs)
+        inside.update((value, (made, k)) for k, value in enumerate(n.outputs))
+    return [inside[value] for value in graph.outputs]
+
+
+_CACHED_OP = Operator("_CachedOp", lambda *data: None)
 
 
 def _declared(op: Operator, attrs: dict) -> dict:

@@ -26,7 +26,7 @@ _ONE_SHAPE = frozenset(
 # Operators whose result has the batch, along the first axis, of their first input.
 _KEEP_BATCH = frozenset(
     "FullyConnected Convolution SliceChannel Activation LeakyReLU Dropout BatchNorm _mul_scalar _plus_scalar _minus_scalar "
-    "_rminus_scalar _div_scalar sigmoid tanh relu".split()
+    "_rminus_scalar _div_scalar sigmoid tanh relu elemwise_mul ones_like".split()
 )
 # Inputs that hold numbers of elements or places of them, in a dtype of their own.
 _COUNTS = frozenset("length sequence_length data_lengths label_lengths index indices".split())

@@ -86,6 +86,7 @@ from core.test_utils.data import (
 from core.test_utils.environment import (
     EnvManager,
     default_context,
+    default_device,
     discard_stderr,
     environment,
     get_cuda_compute_capability,

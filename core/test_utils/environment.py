@@ -24,6 +24,9 @@ def set_default_context(ctx: Context) -> None:
     Context._state.current = ctx
 
 
+default_device, set_default_device = default_context, set_default_context  # as MXNet 2 calls them
+
+
 def list_gpus() -> range:
     """The numbers of the GPUs."""
     return range(num_gpus())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 
 from core import ndarray as nd
@@ -144,18 +146,33 @@ class Lambda(Block):
 
 
 class HybridLambda(HybridBlock):
-    """A function of (F, arrays...), or the operator of a name, as a hybrid block."""
+    """A function of (F, arrays...), or the operator of a name, as a hybrid block.
+
+    On `np` arrays a function that takes as many arguments as there are arrays gets them alone, as in MXNet 2.
+    """
 
     def __init__(self, function, prefix=None):
         super().__init__(prefix=prefix)
         self._func_name = _name_of(function, nd)
         self._function = (lambda F, *args: getattr(F, function)(*args)) if isinstance(function, str) else function
+        self._arguments = _positional(self._function)
 
     def hybrid_forward(self, F, x, *args):
+        if self._arguments == 1 + len(args) and getattr(x, "_zero_dim", False):
+            return self._function(x, *args)
         return self._function(F, x, *args)
 
     def __repr__(self):
         return f"{type(self).__name__}({self._func_name})"
+
+
+def _positional(function):
+    """The number of arguments that a function takes by place, without `*args`; None where it is not known."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # written in C
+        return None
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in parameters)
 
 
 def _name_of(function, operators):

@@ -79,7 +79,7 @@ class RecurrentCell(Block):
             return F.Activation(inputs, act_type=activation, **kwargs)
         if isinstance(activation, LeakyReLU):
             return F.LeakyReLU(inputs, act_type="leaky", slope=activation._alpha, **kwargs)
-        return activation(inputs, **kwargs)
+        return activation(inputs)
 
     def _check_unmodified(self):
         if self._modified:
@@ -176,7 +176,7 @@ class RNNCell(_GatedCell):
 
     def hybrid_forward(self, F, inputs, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias):
         i2h, h2h = self._projections(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
-        output = self._get_activation(F, i2h + h2h, self._activation)
+        output = self._get_activation(F, i2h + h2h, self._activation, name=f"t{self._counter}_out")
         return output, [output]
 
     def __repr__(self):
@@ -230,7 +230,8 @@ class LSTMCell(_GatedCell):
         candidate = self._get_activation(F, gates[2], activation)
         out_gate = self._get_activation(F, gates[3], gate)
         cell = forget_gate * states[1] + in_gate * candidate
-        hidden = out_gate * self._get_activation(F, cell, activation)
+        squashed = self._get_activation(F, cell, activation)
+        hidden = F.elemwise_mul(out_gate, squashed, name=f"t{self._counter}_out")
         return hidden, [hidden, cell]
 
 
@@ -252,6 +253,8 @@ class GRUCell(_GatedCell):
         input_size=0,
         prefix=None,
         params=None,
+        activation="tanh",
+        recurrent_activation="sigmoid",
     ):
         super().__init__(
             hidden_size,
@@ -263,6 +266,8 @@ class GRUCell(_GatedCell):
             prefix,
             params,
         )
+        self._activation = activation
+        self._recurrent_activation = recurrent_activation
 
     def _alias(self):
         return "gru"
@@ -271,10 +276,10 @@ class GRUCell(_GatedCell):
         i2h, h2h = self._projections(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         i2h_reset, i2h_update, i2h_new = F.SliceChannel(i2h, num_outputs=3)
         h2h_reset, h2h_update, h2h_new = F.SliceChannel(h2h, num_outputs=3)
-        reset = F.sigmoid(i2h_reset + h2h_reset)
-        update = F.sigmoid(i2h_update + h2h_update)
-        candidate = F.tanh(i2h_new + reset * h2h_new)
-        output = (1 - update) * candidate + update * states[0]
+        reset = self._get_activation(F, i2h_reset + h2h_reset, self._recurrent_activation)
+        update = self._get_activation(F, i2h_update + h2h_update, self._recurrent_activation)
+        candidate = self._get_activation(F, i2h_new + reset * h2h_new, self._activation)
+        output = F.elemwise_add((1 - update) * candidate, update * states[0], name=f"t{self._counter}_out")
         return output, [output]
 
 
@@ -412,9 +417,10 @@ class BidirectionalCell(HybridRecurrentCell):
         if merge_outputs is None:
             merge_outputs = not isinstance(forward, (list, tuple))
         if merge_outputs:
-            outputs = F.concat(forward, F.stack(*backward, axis=axis), dim=2)
+            outputs = F.concat(forward, F.stack(*backward, axis=axis), dim=2, name=f"{self._output_prefix}out")
         else:
-            outputs = [F.concat(f, b, dim=1) for f, b in zip(forward, backward)]
+            pairs = enumerate(zip(forward, backward))
+            outputs = [F.concat(f, b, dim=1, name=f"{self._output_prefix}t{i}") for i, (f, b) in pairs]
         if valid_length is not None:
             outputs = _mask_sequence_variable_length(F, outputs, length, valid_length, axis, merge_outputs)
         return outputs, left_states + right_states

@@ -1,4 +1,4 @@
-"""Samplers that MXNet 1.x kept under `gluon.contrib.data`."""
+"""Samplers and text that MXNet 1.x kept under `gluon.contrib.data`."""
 
-from gluon.contrib.data import sampler
+from gluon.contrib.data import sampler, text
 from gluon.contrib.data.sampler import IntervalSampler

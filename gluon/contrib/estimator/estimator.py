@@ -28,7 +28,7 @@ from gluon.data import DataLoader
 from gluon.loss import Loss, SoftmaxCrossEntropyLoss
 from gluon.trainer import Trainer
 
-EVENTS = (TrainBegin, EpochBegin, BatchBegin, BatchEnd, EpochEnd, TrainEnd)
+EVENTS = (TrainBegin, EpochBegin, BatchBegin, BatchEnd, EpochEnd, TrainEnd)  # in the order of `_categorize_handlers`
 
 
 class Estimator:
@@ -47,6 +47,7 @@ class Estimator:
         val_loss=None, batch_processor=None,
     ):  # fmt: skip
         self.net, self.loss = net, _checked_loss(loss)
+        self.max_epoch = self.max_batch = None
         self._train_metrics = check_metrics(train_metrics) or self._default_metrics()
         for metric in self._train_metrics:
             metric.name = f"training {metric.name}"
@@ -84,44 +85,54 @@ class Estimator:
         if bool(epochs) == bool(batches):
             raise ValueError(f"fit takes exactly one of epochs and batches, given epochs={epochs}, batches={batches}")
         self.max_epoch, self.max_batch, self.batch_axis = epochs, batches, batch_axis
-        defaults = [
-            StoppingHandler(epochs, batches),
-            GradientUpdateHandler(),
-            MetricHandler(self.train_metrics),
-            *([ValidationHandler(val_data, self.evaluate)] if val_data else []),
-            LoggingHandler(metrics=self.train_metrics),
-        ]
-        events = self._events(event_handlers, defaults, self.train_metrics + self.val_metrics)
+        handlers = self._prepare_default_handlers(val_data, event_handlers)
+        train_begin, epoch_begin, batch_begin, batch_end, epoch_end, train_end = self._categorize_handlers(handlers)
 
-        _all(events[TrainBegin], "train_begin", self)
+        _all(train_begin, "train_begin", self)
         ended = False
         while not ended:
-            _all(events[EpochBegin], "epoch_begin", self)
+            _all(epoch_begin, "epoch_begin", self)
             for batch in train_data:
-                _all(events[BatchBegin], "batch_begin", self, batch=batch)
+                _all(batch_begin, "batch_begin", self, batch=batch)
                 _, label, pred, loss = self.batch_processor.fit_batch(self, batch, batch_axis)
-                if _all(events[BatchEnd], "batch_end", self, batch=batch, pred=pred, label=label, loss=loss):
+                if _all(batch_end, "batch_end", self, batch=batch, pred=pred, label=label, loss=loss):
                     break
-            ended = _all(events[EpochEnd], "epoch_end", self)
-        _all(events[TrainEnd], "train_end", self)
+            ended = _all(epoch_end, "epoch_end", self)
+        _all(train_end, "train_end", self)
 
     def evaluate(self, val_data, batch_axis=0, event_handlers=None):
         """Measures `val_metrics` on a `DataLoader`."""
         _check_data(val_data)
         for metric in self.val_metrics:
             metric.reset()
-        defaults = [MetricHandler(self.val_metrics), LoggingHandler(metrics=self.val_metrics)]
-        events = self._events(event_handlers, defaults, self.val_metrics)
+        handlers = self._prepare_default_validation_handlers(event_handlers)
+        _, epoch_begin, batch_begin, batch_end, epoch_end, _ = self._categorize_handlers(handlers)
 
-        _all(events[EpochBegin], "epoch_begin", self)
+        _all(epoch_begin, "epoch_begin", self)
         for batch in val_data:
-            _all(events[BatchBegin], "batch_begin", self, batch=batch)
+            _all(batch_begin, "batch_begin", self, batch=batch)
             _, label, pred, loss = self.batch_processor.evaluate_batch(self, batch, batch_axis)
-            _all(events[BatchEnd], "batch_end", self, batch=batch, pred=pred, label=label, loss=loss)
-        _all(events[EpochEnd], "epoch_end", self)
+            _all(batch_end, "batch_end", self, batch=batch, pred=pred, label=label, loss=loss)
+        _all(epoch_end, "epoch_end", self)
 
-    def _events(self, handlers, defaults, known):
-        """The handlers of each event, in order; a default is left out where one of its class is given."""
+    def _prepare_default_handlers(self, val_data, event_handlers):
+        """The handlers of `fit`, in order."""
+        defaults = [
+            StoppingHandler(self.max_epoch, self.max_batch),
+            GradientUpdateHandler(),
+            MetricHandler(self.train_metrics),
+            *([ValidationHandler(val_data, self.evaluate)] if val_data else []),
+            LoggingHandler(metrics=self.train_metrics),
+        ]
+        return self._with_defaults(event_handlers, defaults, self.train_metrics + self.val_metrics)
+
+    def _prepare_default_validation_handlers(self, event_handlers):
+        """The handlers of `evaluate`, in order."""
+        defaults = [MetricHandler(self.val_metrics), LoggingHandler(metrics=self.val_metrics)]
+        return self._with_defaults(event_handlers, defaults, self.val_metrics)
+
+    def _with_defaults(self, handlers, defaults, known):
+        """Handlers and defaults in order; a default is left out where one of its class is given."""
         given = check_event_handlers(handlers)
         handlers = given + [
             d for d in defaults if type(d) is StoppingHandler or not any(isinstance(h, type(d)) for h in given)
@@ -134,7 +145,11 @@ class Estimator:
                         "estimator.val_metrics; take the metrics from there"
                     )
         handlers.sort(key=lambda handler: getattr(handler, "priority", 0))
-        return {event: [h for h in handlers if isinstance(h, event)] for event in EVENTS}
+        return handlers
+
+    def _categorize_handlers(self, event_handlers):
+        """Those of the handlers that there are for each event."""
+        return tuple([h for h in event_handlers if isinstance(h, event)] for event in EVENTS)
 
     def _default_metrics(self):
         metrics = [Accuracy()] if isinstance(self.loss, SoftmaxCrossEntropyLoss) else []
@@ -147,14 +162,14 @@ class Estimator:
             self.net.initialize(ctx=self.context, **options)
         elif initializer:
             warnings.warn(
-                "the network is initialized already, so the initializer is not used; "
+                "Network already fully initialized, so the initializer is not used; "
                 "net.initialize(init=..., force_reinit=True) begins anew",
                 stacklevel=3,
             )
 
     def _checked_trainer(self, trainer):
         if trainer is None:
-            warnings.warn("no trainer given: SGD with a learning rate of 0.001 is used", stacklevel=3)
+            warnings.warn("No trainer specified: SGD with a learning rate of 0.001 is used", stacklevel=3)
             return Trainer(self.net.collect_params(), "sgd", {"learning_rate": 0.001})
         if not isinstance(trainer, Trainer):
             raise ValueError(f"trainer is to be a gluon.Trainer, given {type(trainer).__name__}")

@@ -92,8 +92,9 @@ class _ConvCell(HybridRecurrentCell):
 
     def _convolve(self, F, inputs, hidden, i2h_weight, h2h_weight, i2h_bias, h2h_bias):
         """What all gates take from the input and from the hidden state, before they are split."""
-        i2h = F.Convolution(inputs, i2h_weight, i2h_bias, **self._i2h)
-        return i2h, F.Convolution(hidden, h2h_weight, h2h_bias, **self._h2h)
+        name = f"t{self._counter}_"
+        i2h = F.Convolution(inputs, i2h_weight, i2h_bias, name=name + "i2h", **self._i2h)
+        return i2h, F.Convolution(hidden, h2h_weight, h2h_bias, name=name + "h2h", **self._h2h)
 
     def _split(self, F, gates):
         return F.SliceChannel(gates, num_outputs=self._gates, axis=self._conv_layout.find("C"))
@@ -111,7 +112,7 @@ class _ConvRNNCell(_ConvCell):
 
     def hybrid_forward(self, F, inputs, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias):
         i2h, h2h = self._convolve(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
-        output = self._get_activation(F, i2h + h2h, self._activation)
+        output = self._get_activation(F, i2h + h2h, self._activation, name=f"t{self._counter}_out")
         return output, [output]
 
 
@@ -127,7 +128,8 @@ class _ConvLSTMCell(_ConvCell):
         in_gate, forget_gate, candidate, out_gate = self._split(F, i2h + h2h)
         candidate = self._get_activation(F, candidate, self._activation)
         cell = F.sigmoid(forget_gate) * states[1] + F.sigmoid(in_gate) * candidate
-        output = F.sigmoid(out_gate) * self._get_activation(F, cell, self._activation)
+        squashed = self._get_activation(F, cell, self._activation)
+        output = F.elemwise_mul(F.sigmoid(out_gate), squashed, name=f"t{self._counter}_out")
         return output, [output, cell]
 
 
@@ -144,7 +146,7 @@ class _ConvGRUCell(_ConvCell):
         reset = F.sigmoid(i2h_reset + h2h_reset)
         update = F.sigmoid(i2h_update + h2h_update)
         candidate = self._get_activation(F, i2h_new + reset * h2h_new, self._activation)
-        output = (1.0 - update) * candidate + update * states[0]
+        output = F.elemwise_add((1.0 - update) * candidate, update * states[0], name=f"t{self._counter}_out")
         return output, [output]
 
 

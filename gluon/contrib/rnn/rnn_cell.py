@@ -115,14 +115,16 @@ class LSTMPCell(HybridRecurrentCell):
 
     def hybrid_forward(self, F, inputs, states, i2h_weight, h2h_weight, h2r_weight, i2h_bias, h2h_bias):
         rows = 4 * self._hidden_size
-        i2h = F.FullyConnected(inputs, i2h_weight, i2h_bias, num_hidden=rows)
-        h2h = F.FullyConnected(states[0], h2h_weight, h2h_bias, num_hidden=rows)
+        name = f"t{self._counter}_"
+        i2h = F.FullyConnected(inputs, i2h_weight, i2h_bias, num_hidden=rows, name=name + "i2h")
+        h2h = F.FullyConnected(states[0], h2h_weight, h2h_bias, num_hidden=rows, name=name + "h2h")
         in_gate, forget_gate, candidate, out_gate = F.SliceChannel(i2h + h2h, num_outputs=4)
         cell = F.sigmoid(forget_gate) * states[1] + F.sigmoid(in_gate) * F.tanh(candidate)
         if self._cell_clip is not None:
             cell = F.clip(cell, -self._cell_clip, self._cell_clip)
         hidden = F.sigmoid(out_gate) * F.tanh(cell)
-        output = F.FullyConnected(hidden, h2r_weight, num_hidden=self._projection_size, no_bias=True)
+        size = self._projection_size
+        output = F.FullyConnected(hidden, h2r_weight, num_hidden=size, no_bias=True, name=name + "out")
         if self._projection_clip is not None:
             output = F.clip(output, -self._projection_clip, self._projection_clip)
         return output, [output, cell]

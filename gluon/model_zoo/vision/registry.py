@@ -24,10 +24,10 @@ def get_model(name, **kwargs):
 def model(name: str, make: Callable[..., HybridBlock]) -> Callable[..., HybridBlock]:
     """Enters a model and gives its builder; `make(**kwargs)` gives the network without weights."""
 
-    def build(pretrained=False, ctx=None, root=None, **kwargs):
+    def build(pretrained=False, ctx=None, root=None, device=None, **kwargs):
         net = make(**kwargs)
         if pretrained:
-            net.load_parameters(get_model_file(name, root), ctx=ctx)
+            net.load_parameters(get_model_file(name, root), ctx=ctx, device=device)
         return net
 
     build.__name__ = build.__qualname__ = name
