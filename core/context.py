@@ -72,6 +72,14 @@ class Context:
     def __deepcopy__(self, memo):
         return Context(self)
 
+    class _Current:
+        """The default context, read from the class: an old name of `current_context()`."""
+
+        def __get__(self, _, __):
+            return current_context()
+
+    default_ctx = _Current()
+
     def empty_cache(self) -> None:
         """Gives the cached memory of a GPU back to the driver."""
         storage.empty_cache()

@@ -27,7 +27,7 @@ class Trainer:
     keywords, or an `Optimizer`. kvstore: how gradients are summed. "local", "device" and None (or a store of such a
     type) sum those of the contexts of this process; "dist_sync", "dist_device_sync" those of all processes, which
     `torchrun` or `scripts/launch.py` start: then parameters begin with the values of process 0, and sums are on their way
-    while the backward pass computes further gradients; after it, `Parameter.grad()` is the sum. A store of another class
+    while the backward pass computes further gradients; `Parameter.grad()` is that of this process until `step`. A store of another class
     (`KVStoreBase`) is asked to `broadcast` and to `pushpull`. compression_params: `{"type": "2bit", "threshold": 0.5}`, for
     "dist" types. update_on_kvstore: kept for programs written for MXNet; each context updates its own copy in any case, and
     it only forbids `update` and `allreduce_grads`. As there, None stands for True with several contexts or processes, unless

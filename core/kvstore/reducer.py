@@ -14,21 +14,44 @@ class Bucket:
     """
 
     def __init__(self, leaves: list, flat=None):
-        self.leaves, self.flat = leaves, flat
+        self.leaves, self._flat, self._sums = leaves, flat, None
+
+    def tensors(self) -> list:
+        """What holds the gradients."""
+        return [leaf.grad._data for leaf in self.leaves] if self._flat is None else [self._flat]
+
+    def versions(self) -> list[int]:
+        """Numbers that change when something is written to the gradients."""
+        return [tensor._version for tensor in self.tensors()]
+
+    def send(self) -> list:
+        """Begins to sum copies of the gradients; what to wait for."""
+        tensors = self.tensors()
+        if self._sums is None or any(s.shape != t.shape for s, t in zip(self._sums, tensors)):
+            self._sums = [tensor.clone() for tensor in tensors]
+        else:
+            for copy, tensor in zip(self._sums, tensors):
+                copy.copy_(tensor)
+        return [communication.all_reduce(copy) for copy in self._sums]
+
+    def take(self) -> None:
+        """The gradients become the sums of the copies that were sent last."""
+        for tensor, copy in zip(self.tensors(), self._sums):
+            tensor.copy_(copy)
 
 
 class Reducer:
-    """The hook (`core.autograd.Leaf.hook`) of arrays whose gradients are to be sums over processes.
+    """The hook (`core.autograd.Leaf.hook`) of arrays whose gradients are to be summed over processes.
 
-    Buckets leave in their order, which is the same in all processes, as soon as all their gradients are there; the
-    last ones to be computed come last. `finish`, at the end of the pass, waits for them. What a pass did not reach
-    follows in `complete`, before the update.
+    Copies of buckets leave in their order, which is the same in all processes, as soon as all their gradients are there;
+    the last ones to be computed come last. `finish`, at the end of the pass, waits for them. The gradients themselves
+    stay those of this process until `complete`, before the update, puts the sums in their place. There it also sums
+    what no pass reached, and what was written to since (clipped gradients).
     """
 
     def __init__(self, buckets: list[Bucket]):
         self._buckets = buckets
         self._place = {id(leaf): i for i, bucket in enumerate(buckets) for leaf in bucket.leaves}
-        self._summed: set[int] = set()  # ids of the leaves whose gradients are sums already
         self._pending: list = []
         self.begin()
         for bucket in buckets:
@@ -48,14 +71,14 @@ class Reducer:
     def begin(self) -> None:
         """A backward pass begins."""
         self._missing = [len(bucket.leaves) for bucket in self._buckets]
-        self._next = 0
+        self._next = 0  # how many buckets have been sent in this pass
+        self._versions: list[list[int]] = []
 
     def ready(self, leaf) -> None:
         """The gradient of an array is there."""
-        self._summed.discard(id(leaf))
         self._missing[self._place[id(leaf)]] -= 1
         while self._next < len(self._buckets) and not self._missing[self._next]:
-            self._send(self._buckets[self._next])
+            self._pending += self._buckets[self._next].send()
             self._next += 1
 
     def finish(self) -> None:
@@ -63,24 +86,25 @@ class Reducer:
         for pending in self._pending:
             pending.wait()
         self._pending = []
+        self._versions = [bucket.versions() for bucket in self._buckets[: self._next]]
 
     # ------------------------------------------------------------------ before the update
 
     def complete(self) -> None:
         """All gradients are sums from here on."""
-        for bucket in self._buckets:
-            left = [leaf for leaf in bucket.leaves if id(leaf) not in self._summed]
-            if len(left) == len(bucket.leaves):
-                self._send(bucket)
-            else:
-                self._send(Bucket(left))
-        self.finish()
-        self._summed.clear()
-
-    def _send(self, bucket: Bucket) -> None:
-        tensors = [leaf.grad._data for leaf in bucket.leaves] if bucket.flat is None else [bucket.flat]
-        self._pending += [communication.all_reduce(tensor) for tensor in tensors]
-        self._summed.update(map(id, bucket.leaves))
+        sent = [
+            k < len(self._versions) and bucket.versions() == self._versions[k] for k, bucket in enumerate(self._buckets)
+        ]
+        for bucket, there in zip(self._buckets, sent):
+            if not there:
+                self._pending += [communication.all_reduce(tensor) for tensor in bucket.tensors()]
+        for pending in self._pending:
+            pending.wait()
+        for bucket, there in zip(self._buckets, sent):
+            if there:
+                bucket.take()
+        self._pending = []
+        self.begin()
 
 
 def cut(rows: list[tuple], flat=None) -> list[Bucket]:

@@ -200,9 +200,10 @@ class Run:
         self._refuse_other_arguments(facts["arguments"])
         if facts["data"] != self.record.facts["data"]:
             raise SystemExit(f"the checkpoint in {self.folder} was made from other data: their SHA-256 differ")
-        if state["processes"] != processes.count():
+        count = state.get("processes", 1)  # runs of one process did not always say so
+        if count != processes.count():
             raise SystemExit(
-                f"the checkpoint in {self.folder} was made by {state['processes']} processes, now there are {processes.count()}: "
+                f"the checkpoint in {self.folder} was made by {count} processes, now there are {processes.count()}: "
                 "start as many, or give another --save-dir"
             )
         self.record.restore(state["record"])

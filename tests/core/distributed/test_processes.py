@@ -101,3 +101,35 @@ def test_gradients_leave_before_the_backward_pass_is_over(monkeypatch):
     assert [n for n in sent if n != "wait"] == sizes and sent[-1] == "wait"
     flat.complete()  # nothing is left to do
     assert len([n for n in sent if n != "wait"]) == 6
+
+
+def test_gradients_stay_those_of_the_process_until_the_step(monkeypatch):
+    """What is done to them in between, such as clipping, counts."""
+    from core.kvstore import reducer
+
+    class Nothing:
+        def wait(self):
+            pass
+
+    monkeypatch.setattr(communication, "all_reduce", lambda tensor: (tensor.mul_(2), Nothing())[1])
+    net, trainer = worker.train(None, seed=0)
+    hook = reducer.Reducer([b for arena in trainer._arenas for b in reducer.cut(*arena.gradients())])
+    weight = net[0].weight
+
+    def backward():
+        with worker.mx.autograd.record():
+            out = net(worker.mx.nd.ones((2, 6))).sum()
+        out.backward()
+        return weight.grad().asnumpy()
+
+    own = backward()
+    hook.complete()
+    np.testing.assert_array_equal(weight.grad().asnumpy(), 2 * own)
+    np.testing.assert_array_equal(backward(), own)
+    weight.grad()[:] = weight.grad() * 0.5
+    hook.complete()
+    np.testing.assert_array_equal(weight.grad().asnumpy(), own)
+    backward()
+    np.testing.assert_array_equal(backward(), own)
+    hook.complete()
+    np.testing.assert_array_equal(weight.grad().asnumpy(), 2 * own)
