@@ -183,20 +183,28 @@ class SiamRPNLoss(HybridBlock):
         self.b, self.loc_c, self.cls_c = batch_size, 10, 5
 
     def hybrid_forward(self, F, cls_pred, loc_pred, label_cls, pos_index, neg_index, label_loc, label_loc_weight):
-        offsets = F.reshape(loc_pred, shape=(self.b, 4, -1, self.h, self.w))
-        error = F.reshape(F.sum(F.abs(offsets - label_loc), axis=1), shape=(self.b, -1, self.h, self.w))
-        loc_loss = F.sum(error * label_loc_weight) / self.b
-        scores = F.reshape(cls_pred, shape=(self.b, 2, self.loc_c // 2, self.h, self.h))
-        scores = F.reshape(F.transpose(scores, axes=(0, 2, 3, 4, 1)), shape=(-1, 2))
-        labels = F.reshape(label_cls, shape=(-1,))
-        cls_loss = sum(self._class_loss(F, scores, labels, index) * 0.5 for index in (pos_index, neg_index))
-        return cls_loss, loc_loss
+        loc_loss = self.weight_l1_loss(F, loc_pred, label_loc, label_loc_weight)
+        return self.cross_entropy_loss(F, cls_pred, label_cls, pos_index, neg_index), loc_loss
 
-    def _class_loss(self, F, scores, labels, index):
-        if len(index) == 0:
+    def weight_l1_loss(self, F, pred_loc, label_loc, loss_weight):
+        """The weighted sum of differences, an instance."""
+        offsets = F.reshape(pred_loc, shape=(self.b, 4, -1, self.h, self.w))
+        error = F.reshape(F.sum(F.abs(offsets - label_loc), axis=1), shape=(self.b, -1, self.h, self.w))
+        return F.sum(error * loss_weight) / self.b
+
+    def cross_entropy_loss(self, F, pred, label, pos_index, neg_index):
+        """Half the loss of positive, half that of negative anchors."""
+        scores = F.reshape(pred, shape=(self.b, 2, self.loc_c // 2, self.h, self.h))
+        scores = F.reshape(F.transpose(scores, axes=(0, 2, 3, 4, 1)), shape=(-1, 2))
+        label = F.reshape(label, shape=(-1,))
+        return sum(self.get_cls_loss(F, scores, label, index) * 0.5 for index in (pos_index, neg_index))
+
+    def get_cls_loss(self, F, pred, label, select):
+        """The mean loss of some anchors, 0 for none."""
+        if len(select) == 0:
             return 0
-        index = F.reshape(index, shape=(-1,))
-        return F.mean(self.conf_loss(F.take(scores, index), F.take(labels, index)))
+        select = F.reshape(select, shape=(-1,))
+        return F.mean(self.conf_loss(F.take(pred, select), F.take(label, select)))
 
 
 # ---------------------------------------------------------------------------------------------- segmentation

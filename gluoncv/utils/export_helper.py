@@ -8,6 +8,8 @@ from gluon.nn import HybridSequential
 
 __all__ = ["export_block"]
 
+LAYOUTS = ("HWC", "CHW", "THWC", "CTHW")
+
 
 class _Preprocess(HybridBlock):
     """From pictures (N, H, W, 3) of 0 to 255 to normalised (N, 3, H, W)."""
@@ -26,20 +28,25 @@ class _Preprocess(HybridBlock):
 def export_block(path, block, data_shape=None, epoch=0, preprocess=True, layout="HWC", ctx=None):
     """Writes `<path>-symbol.json` and `<path>-<epoch>.params` of a network for inference elsewhere.
 
-    data_shape: that of the input without the batch, in `layout` ("HWC" or "CHW"); by default sizes that are usual are tried.
-    preprocess: True for pictures of bytes in RGB that are normalised by ImageNet's statistics, or a block; only with "HWC".
-    ValueError for other layouts, and where no size fits.
+    data_shape: that of the input without the batch, in `layout` ("HWC" or "CHW", with T before them, or after C, for films); by
+    default sizes of pictures that are usual are tried. preprocess: True for pictures of bytes in RGB that are normalised by
+    ImageNet's statistics, only with "HWC"; or a block; or None, for "CHW" and "CTHW".
+    ValueError for other layouts, and where no size fits; TypeError for another `preprocess`.
     """
-    ctx = ctx or cpu()
-    if layout not in ("HWC", "CHW"):
-        raise ValueError(f"layout is HWC or CHW, given {layout!r}")
+    ctx, layout = ctx or cpu(), layout.upper()
+    if layout not in LAYOUTS or (data_shape is None and "T" in layout):
+        raise ValueError(f"layout is one of {', '.join(LAYOUTS)}, those of films with data_shape; given {layout!r}")
     if preprocess:
-        if layout == "CHW":
-            raise ValueError("preprocess takes pictures of the layout HWC")
+        if preprocess is True and layout != "HWC":
+            raise ValueError(f"preprocess=True takes pictures of the layout HWC, given {layout}")
         preparation = _Preprocess() if preprocess is True else preprocess
+        if not isinstance(preparation, HybridBlock):
+            raise TypeError(f"preprocess is True, None or a HybridBlock, given {type(preprocess).__name__}")
         preparation.initialize(ctx=ctx)
         wrapped = HybridSequential(prefix=block.prefix)
         wrapped.add(preparation, block)
+    elif not layout.startswith("C"):
+        raise ValueError(f"without preprocess the layout is CHW or CTHW, given {layout}")
     else:
         wrapped = block
     wrapped.hybridize()

@@ -52,7 +52,7 @@ class LRScheduler(Base):
     """
 
     def __init__(
-        self, mode, base_lr=0, target_lr=0, niters=0, nepochs=0, iters_per_epoch=0, offset=0, power=2, step_iter=None,
+        self, mode, base_lr=0.1, target_lr=0, niters=0, nepochs=0, iters_per_epoch=0, offset=0, power=2, step_iter=None,
         step_epoch=None, step_factor=0.1, baselr=None, targetlr=None,
     ):  # fmt: skip
         super().__init__()
@@ -66,7 +66,8 @@ class LRScheduler(Base):
         if mode == "constant":
             self.target_lr = self.base_lr
         self.niters = nepochs * iters_per_epoch or niters
-        self.step = step_iter if step_iter is not None else [s * iters_per_epoch for s in step_epoch or ()]
+        by_epoch = nepochs * iters_per_epoch > 0 and step_epoch is not None
+        self.step = [epoch * iters_per_epoch for epoch in step_epoch] if by_epoch else step_iter or ()
         self.offset, self.power, self.step_factor = offset, power, step_factor
         self.learning_rate = 0
 

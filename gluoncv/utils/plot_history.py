@@ -7,7 +7,7 @@ class TrainingHistory:
     """Values by epoch for each of `labels`; `plot` draws them with matplotlib."""
 
     def __init__(self, labels):
-        self.l = len(labels)
+        self.l, self.labels = len(labels), labels
         self.history = {label: [] for label in labels}
         self.epochs = 0
 

@@ -102,6 +102,7 @@ def test_learning_rates():
     assert [step(u) for u in (0, 9, 10, 29, 30, 99)] == pytest.approx([1, 1, 0.1, 0.1, 0.01, 0.01])
     both = LRSequential([LRScheduler("linear", 0, 1.0, niters=5), LRScheduler("cosine", 1.0, 0, niters=10)])
     assert [both(u) for u in (0, 4, 5, 14, 50)] == pytest.approx([0, 1, 1, 0, 0])
+    assert LRScheduler("step", nepochs=4, iters_per_epoch=5, step_iter=[1], step_epoch=[2])(9) == 0.1
     with pytest.raises(ValueError, match="mode is one of"):
         LRScheduler("exp")
 
@@ -147,6 +148,18 @@ def test_drawings(tmp_path):
     assert (shaded[40:] == picture().asnumpy()[40:]).all() and (shaded[:40] != picture().asnumpy()[:40]).any()
     palette = viz.get_color_pallete(np.array([[0, 1], [15, -1]]))
     assert palette.convert("RGB").getpixel((0, 1)) == (192, 128, 128) and palette.getpixel((1, 1)) == 255
+    assert viz.get_color_pallete(np.array([[0, 18]]), "citys").convert("RGB").getpixel((0, 0)) == (128, 64, 128)
+    joints, sure = np.full((1, 17, 2), 20.0), mx.nd.ones((1, 17, 1))
+    joints[0, 1] = 60
+    found = mx.nd.array([[[0], [1]]]), mx.nd.array(BOXES[None, :, :4]), mx.nd.array([[[0.9], [0.9]]])
+    axes = viz.plot_keypoints(picture(), joints, sure, *found)
+    assert len(axes.patches) == 1 and len(axes.lines) == 16
+    drawn = viz.cv_plot_keypoints(picture(), joints, sure, *found, scale=2.0)
+    assert drawn.shape == (160, 200, 3) and (drawn[80, 80] != drawn[78, 84]).any()
+    order = viz.expand_mask(np.ones((2, 4, 4)), BOXES[:, :4], (100, 80), np.array([0.9, 0.2]), sortby="area")
+    assert order[0].shape == (1, 80, 100) and order[1].tolist() == [1]
+    assert (viz.cv_merge_two_images(drawn, drawn, size=(20, 30)).shape) == (20, 30, 3)
+    assert viz.cv_plot_image(picture(), title_txt_list=["a"], title_txt_corner=(5, 20)).shape == (80, 100, 3)
     history = TrainingHistory(["training", "validation"])
     history.update([0.1, 0.2])
     history.update([0.05, 0.1])
@@ -168,3 +181,12 @@ def test_an_exported_network_prepares_its_input(tmp_path):
     loaded = SymbolBlock.imports(str(tmp_path / "net-symbol.json"), ["data"], str(tmp_path / "net-0000.params"))
     got = loaded(src.expand_dims(0).astype("float32"))
     np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), rtol=1e-3, atol=1e-4)
+
+    film = nn.Conv3D(2, 3, in_channels=3)
+    film.initialize()
+    export_block(str(tmp_path / "film"), film, (3, 4, 8, 8), layout="CTHW", preprocess=None)
+    assert (tmp_path / "film-0000.params").exists()
+    with pytest.raises(ValueError, match="layout is CHW or CTHW"):
+        export_block(str(tmp_path / "film"), film, (4, 8, 8, 3), layout="THWC", preprocess=None)
+    with pytest.raises(TypeError, match="HybridBlock"):
+        export_block(str(tmp_path / "film"), film, preprocess=3)

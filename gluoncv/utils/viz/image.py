@@ -24,17 +24,23 @@ def plot_image(img, ax=None, reverse_rgb=False):
 
 
 def cv_plot_image(
-    img, scale=1, upperleft_txt=None, upperleft_txt_corner=(10, 100), left_txt_list=None, canvas_name="demo"
-):
-    """The picture as bytes, with texts at its left; it is given back, and no window is opened."""
+    img, scale=1, upperleft_txt=None, upperleft_txt_corner=(10, 100), left_txt_list=None, left_txt_corner=(10, 150),
+    title_txt_list=None, title_txt_corner=(500, 50), canvas_name="demo",
+):  # fmt: skip
+    """The picture as bytes, with texts; it is given back, and no window is opened (`canvas_name` means nothing)."""
     from PIL import Image, ImageDraw
 
     picture = Image.fromarray(as_numpy(img).astype(np.uint8))
     if scale != 1:
-        picture = picture.resize((round(picture.width * scale), round(picture.height * scale)))
+        picture = picture.resize((int(picture.width * scale), int(picture.height * scale)))
     draw = ImageDraw.Draw(picture)
-    if upperleft_txt:
-        draw.text(upperleft_txt_corner, upperleft_txt, fill=(0, 255, 0))
-    for k, text in enumerate(left_txt_list or ()):
-        draw.text((10, 150 + 50 * k), text, fill=(0, 255, 0))
+    texts = [(upperleft_txt, upperleft_txt_corner)]
+    texts += [(text, (left_txt_corner[0], left_txt_corner[1] + 30 * k)) for k, text in enumerate(left_txt_list or ())]
+    texts += [
+        (text, (title_txt_corner[0] + 100 * k, title_txt_corner[1] + 50 * k))
+        for k, text in enumerate(title_txt_list or ())
+    ]
+    for text, (x, y) in texts:
+        if text:
+            draw.text((x, y), text, fill=(255, 255, 255), anchor="ls")
     return np.array(picture)

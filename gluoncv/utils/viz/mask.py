@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import colorsys
-
 import numpy as np
 
+from core.image import resample
 from gluoncv.data.transforms.mask import fill
 from gluoncv.utils.viz.image import as_numpy
 
@@ -13,25 +12,39 @@ from gluoncv.utils.viz.image import as_numpy
 def expand_mask(masks, bboxes, im_shape, scores=None, thresh=0.5, scale=1.0, sortby=None):
     """Masks in their boxes at the size `im_shape` = (width, height), those of scores of at least `thresh`.
 
-    Gives (masks (N, height, width), their places in the input); sortby: None, or "area" for large ones first.
+    Gives (masks (N, height, width), places in the order of `sortby`): None, or "area", "xmin", "ymin", "xmax" or "ymax", the
+    greatest first. The masks stay in their order, as colours are what the second one is for. scale: of the boxes.
     """
     masks, bboxes = as_numpy(masks), as_numpy(bboxes) * scale
-    order = np.arange(len(masks))
-    if sortby is not None:
-        sides = bboxes[:, 2:4] - bboxes[:, :2]
-        order = np.argsort(-(sides[:, 0] * sides[:, 1]))
-    if scores is not None:
-        order = order[as_numpy(scores).reshape(-1)[order] >= thresh]
-    width, height = im_shape
-    return fill(masks[order], bboxes[order], (width, height)), order
+    scores = None if scores is None else as_numpy(scores).ravel()
+    for name, values in (("boxes", bboxes), ("scores", scores)):
+        if values is not None and len(values) != len(masks):
+            raise ValueError(f"there are {len(masks)} masks, but {len(values)} {name}")
+    valid = np.arange(len(masks)) if scores is None else np.flatnonzero(scores >= thresh)
+    return fill(masks[valid], bboxes[valid], im_shape), _order(bboxes, sortby)[valid]
 
 
 def plot_mask(img, masks, alpha=0.5):
-    """The picture (H, W, 3) with each mask (H, W) in a colour of its own; given back as bytes."""
-    picture = as_numpy(img).astype("float32").copy()
-    masks = as_numpy(masks)
-    for k, mask in enumerate(masks):
-        color = 255 * np.array(colorsys.hsv_to_rgb(k / max(len(masks), 1), 0.9, 0.9))
-        inside = mask > 0
-        picture[inside] = picture[inside] * (1 - alpha) + color * alpha
+    """The picture (H, W, 3) as bytes with each mask (N, H, W) in a colour of its own, drawn by `numpy.random`."""
+    picture = as_numpy(img)
+    for mask in as_numpy(masks):
+        color = np.random.random(3) * 255
+        picture = np.where((mask > 0)[:, :, None], picture * (1 - alpha) + color * alpha, picture)
     return picture.astype("uint8")
+
+
+def cv_merge_two_images(img1, img2, alpha=0.5, size=None):
+    """1 - `alpha` of a picture (H, W, 3) of bytes and `alpha` of another one, at `size` = (height, width) if given."""
+    blend = as_numpy(img1) * (1.0 - alpha) + as_numpy(img2) * alpha
+    merged = np.clip(np.rint(blend), 0, 255).astype("uint8")
+    return merged if size is None else resample.resize(merged, int(size[1]), int(size[0]))
+
+
+def _order(bboxes, sortby):
+    if sortby is None:
+        return np.arange(len(bboxes))
+    left, top, right, bottom = bboxes[:, :4].T
+    keys = {"area": (right - left) * (bottom - top), "xmin": left, "ymin": top, "xmax": right, "ymax": bottom}
+    if sortby not in keys:
+        raise ValueError(f"sortby is one of {', '.join(keys)}, given {sortby!r}")
+    return np.argsort(-keys[sortby])
