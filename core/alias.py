@@ -61,10 +61,12 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return None
 
     def create_module(self, spec):
-        return _resolve(spec.name)
+        module = _resolve(spec.name)
+        spec.loader_state = module.__spec__
+        return module
 
     def exec_module(self, module):
-        return None
+        module.__spec__ = module.__spec__.loader_state  # its own: by it resources beside the module are found
 
 
 class _Cut(types.ModuleType):

@@ -23,6 +23,14 @@ class NotSupportedError(MXNetError, NotImplementedError):
     """Something that the original offers and this implementation does not (yet)."""
 
 
+class NotImplementedForSymbol(MXNetError):
+    """Something that needs values, which a symbol does not have."""
+
+
+class NotSupportedForSparseNDArray(MXNetError):
+    """Something that a sparse array cannot do."""
+
+
 def py_str(text: bytes | str) -> str:
     """Text from the bytes that MXNet's library gave; here it is text already."""
     return text if isinstance(text, str) else text.decode("utf-8")

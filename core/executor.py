@@ -28,7 +28,7 @@ class Executor:
             if isinstance(args, dict):
                 double = sorted({n for n in names if names.count(n) > 1})
                 raise ValueError(f"several arguments are called {', '.join(double)}: bind them with a list")
-            symbol = type(symbol)(graph.distinct(symbol._entries))
+            symbol = symbol._with_distinct_variables()
             names = symbol.list_arguments()
         self._symbol = symbol
         self._ctx = ctx or current_context()
@@ -41,6 +41,7 @@ class Executor:
         self._outputs: list[NDArray] | None = None
         self._recorded: list[NDArray] | None = None
         self._leaves: list[autograd.Leaf] = []
+        self._lender: Executor | None = None
         self._watch: Watch | None = None
 
     @property
@@ -94,6 +95,10 @@ class Executor:
             outputs = graph.run(self._entries, values, self._ctx, NDArray, watch and watch.forward)
         self._recorded = outputs if recorded or is_train else None
         self._outputs = [output.detach() for output in outputs]
+        if self._lender is not None:
+            for mine, theirs in zip(self._outputs, self._lender.outputs, strict=True):
+                if mine.dtype == theirs.dtype and mine.size <= theirs.size:
+                    _part(theirs, mine.shape)[:] = mine
         return self._outputs
 
     def backward(self, out_grads=None, is_train: bool = True) -> None:
@@ -164,7 +169,9 @@ class Executor:
                     raise ValueError(f"there is no {what} {name!r}.{nearest(name, own)}")
 
     def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs) -> Executor:
-        """An executor for other input shapes that shares all arrays whose shapes stay; the others are zeros.
+        """An executor for other input shapes that shares the arrays of this one; those that grow are new, and zeros.
+
+        What it computes is written over the outputs of this one too, as far as they reach: in MXNet they share memory.
 
         AssertionError where an array not named in `kwargs` changes, unless `partial_shaping`; or grows, unless `allow_up_sizing`.
         """
@@ -185,6 +192,9 @@ class Executor:
                     raise AssertionError(
                         f"{name!r} grows from {array.shape} to {new[name].shape}; allow_up_sizing=True allows it"
                     )
+                if new[name].size <= array.size:
+                    new[name] = _part(array, new[name].shape)
+        other._lender = self
         return other
 
 
@@ -258,6 +268,11 @@ def _most_alive(nodes: list, entries: list, sizes: dict[int, int]) -> int:
         most = max(most, alive)
         alive -= sum(sizes.get(id(p), 0) for p in {id(p): p for p, _ in node.inputs}.values() if last[id(p)] == i)
     return most
+
+
+def _part(array: NDArray, shape: tuple[int, ...]) -> NDArray:
+    """The first elements of an array as one of `shape`, in the same memory."""
+    return array.reshape((-1,))[: math.prod(shape)].reshape(shape)
 
 
 def _by_name(what: str, names: list[str], given, required: bool) -> dict:

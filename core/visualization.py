@@ -72,7 +72,10 @@ def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None
     names = [n.name for n in nodes]
     if len(set(names)) != len(names):
         double = sorted({n for n in names if names.count(n) > 1})
-        warnings.warn(f"several nodes share a name and are drawn as one: {', '.join(double)}", stacklevel=2)
+        warnings.warn(
+            f"There are multiple variables with the same name in your graph, drawn as one: {', '.join(double)}",
+            stacklevel=2,
+        )
     style = {"shape": "box", "fixedsize": "true", "width": "1.3", "height": "0.8034", "style": "filled"}
     style |= node_attrs or {}
     picture = graphviz.Digraph(name=title, format=save_format)

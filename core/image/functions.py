@@ -95,7 +95,7 @@ def random_crop(src, size: tuple[int, int], interp: int = 2):
     Returns the image and (x0, y0, width, height) of the window.
     """
     h, w = src.shape[-3:-1]
-    new_w, new_h = scale_down((w, h), size)
+    new_w, new_h = _window((w, h), size)
     x0, y0 = random.randint(0, w - new_w), random.randint(0, h - new_h)
     return fixed_crop(src, x0, y0, new_w, new_h, size, interp), (x0, y0, new_w, new_h)
 
@@ -104,7 +104,7 @@ def random_crop(src, size: tuple[int, int], interp: int = 2):
 def center_crop(src, size: tuple[int, int], interp: int = 2):
     """As `random_crop`, in the middle."""
     h, w = src.shape[-3:-1]
-    new_w, new_h = scale_down((w, h), size)
+    new_w, new_h = _window((w, h), size)
     x0, y0 = (w - new_w) // 2, (h - new_h) // 2
     return fixed_crop(src, x0, y0, new_w, new_h, size, interp), (x0, y0, new_w, new_h)
 
@@ -134,8 +134,6 @@ def random_size_crop(src, size: tuple[int, int], area, ratio: tuple[float, float
 def scale_down(src_size: tuple[int, int], size: tuple[int, int]) -> tuple[int, int]:
     """The largest (width, height) of `size`'s aspect, at most `size`, that fits into `src_size`."""
     (sw, sh), (w, h) = src_size, size
-    if min(w, h) < 1:
-        raise MXNetError(f"a window of width {w} and height {h} holds no pixel")
     if sh < h:
         w, h = w * sh / h, sh
     if sw < w:
@@ -188,6 +186,13 @@ def random_rotate(src, angle_limits: tuple[float, float], zoom_in: bool = False,
         return imrotate(src, random.uniform(*angle_limits), zoom_in, zoom_out)
     angles = [random.uniform(*angle_limits) for _ in range(src.shape[0])]
     return imrotate(src, angles, zoom_in, zoom_out)
+
+
+def _window(src_size: tuple[int, int], size: tuple[int, int]) -> tuple[int, int]:
+    """`scale_down` of a window that holds at least a pixel; MXNetError for others."""
+    if min(size) < 1:
+        raise MXNetError(f"a window of width {size[0]} and height {size[1]} holds no pixel")
+    return scale_down(src_size, size)
 
 
 def _get_interp_method(interp: int, sizes: tuple[int, ...] = ()) -> int:

@@ -124,7 +124,7 @@ class LibSVMIter(TableIter):
 class MNISTIter(TableIter):
     """Batches of the MNIST files: images / 256 as float32, (batch, 1, height, width) or `flat` (batch, pixels).
 
-    What does not fill a batch is left out. `shuffle` (by `seed`) draws an order for each pass; `num_parts`,
+    What does not fill a batch is left out. `shuffle` (by `seed`) draws one order, that of all passes; `num_parts`,
     `part_index`: this iterator's share. Raises MXNetError for files that are damaged or do not belong together.
     """
 
@@ -150,8 +150,10 @@ class MNISTIter(TableIter):
         share = slice(len(images) * part_index // num_parts, len(images) * (part_index + 1) // num_parts)
         images, labels = images[share], labels[share]
         images = images.reshape(len(images), -1) if flat else images[:, None]
-        rng = np.random.default_rng(seed) if shuffle else None
-        rounds = Rounds(len(images), batch_size, False, rng, drop=True)
+        if shuffle:
+            order = np.random.default_rng(seed).permutation(len(images))
+            images, labels = images[order], labels[order]
+        rounds = Rounds(len(images), batch_size, False, None, drop=True)
         super().__init__(_Scaled(images), labels.astype(np.float32), rounds, data_name, label_name)
 
 

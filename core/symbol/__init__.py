@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 
 from core import ops
-from core.base import UnknownName
+from core.base import NotImplementedForSymbol, UnknownName
 from core.ops.registry import TABLE
 from core.symbol.compose import Namespace, front
 from core.symbol.functions import (
@@ -14,6 +14,7 @@ from core.symbol.functions import (
     full,
     histogram,
     hypot,
+    linspace,
     maximum,
     minimum,
     ones,
@@ -22,7 +23,7 @@ from core.symbol.functions import (
     split_v2,
     zeros,
 )  # fmt: skip
-from core.symbol.symbol import Group, NotImplementedForSymbol, Symbol, load, load_json, var
+from core.symbol.symbol import Group, Symbol, load, load_json, var
 
 Variable = var
 fromjson = load_json
@@ -64,6 +65,7 @@ def __dir__():
 
 
 __all__ = [
-    "Group", "NotImplementedForSymbol", "Symbol", "Variable", "arange", "fromjson", "full", "hypot", "load", "load_json",
-    "maximum", "minimum", "ones", "pow", "power", "var", "zeros",
+    "Group", "NotImplementedForSymbol", "Symbol", "Variable", "arange", "eye", "fromjson", "full", "histogram", "hypot", "linspace",
+    "load", "load_json",
+    "maximum", "minimum", "ones", "pow", "power", "split_v2", "var", "zeros",
 ]  # fmt: skip

@@ -28,6 +28,12 @@ def arange(start, stop=None, step=1.0, repeat=1, infer_range=False, name=None, d
     return _internal("_arange", **given, name=name, dtype=dtype or "float32")
 
 
+def linspace(start, stop, num, endpoint=True, name=None, dtype=None) -> Symbol:
+    """`num` numbers evenly spaced from start to stop, which belongs to them where `endpoint` says so."""
+    given = {"start": start, "stop": stop, "num": num, "endpoint": endpoint}
+    return _internal("_linspace", **given, name=name, dtype=dtype or "float32")
+
+
 def eye(N, M=0, k=0, dtype=None, **kwargs) -> Symbol:
     """Ones on diagonal k of an N x M matrix (M = 0: square)."""
     return _internal("_eye", N=N, M=M, k=k, dtype=dtype or "float32", **kwargs)

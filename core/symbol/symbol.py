@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 
 from core.attribute import AttrScope
-from core.base import MXNetError, nearest
+from core.base import MXNetError, NotImplementedForSymbol, nearest
 from core.dtypes import DTYPES, dtype_name, dtype_type
 from core.files.atomic import replacing
 from core.ops import storage_types
@@ -20,10 +20,6 @@ from core.symbol import graph, infer, serialization
 from core.symbol.compose import compose, front, given_of, text_of
 from core.symbol.graph import HIDDEN, Entry, Node
 from core.util import is_np_shape
-
-
-class NotImplementedForSymbol(MXNetError):
-    """Something that needs values, which a symbol does not have."""
 
 
 class Symbol:
@@ -97,6 +93,12 @@ class Symbol:
     def get_internals(self) -> Symbol:
         """All outputs of all nodes as one group."""
         return Symbol([(node, k) for node in graph.order(self._entries) for k in range(node.outputs)])
+
+    def split_v2(self, indices_or_sections, axis=0, squeeze_axis=False) -> Symbol:
+        """Parts along an axis, one output each: equal ones, or cut at indices."""
+        from core.symbol.functions import split_v2
+
+        return split_v2(self, indices_or_sections, axis, squeeze_axis)
 
     def get_children(self) -> Symbol | None:
         """The inputs of the node (of all nodes of a group), None for a variable."""
@@ -172,6 +174,11 @@ class Symbol:
 
     # ------------------------------------------------------------------ shapes and dtypes
 
+    def _with_distinct_variables(self) -> Symbol:
+        """The symbol itself, or one whose variables have numbers after names that earlier ones have."""
+        names = [*self.list_arguments(), *self.list_auxiliary_states()]
+        return self if len(set(names)) == len(names) else type(self)(graph.distinct(self._entries))
+
     def infer_shape(self, *args, **kwargs):
         """(shapes of arguments, of outputs, of auxiliary states), from those of some arguments by position or name.
 
@@ -198,6 +205,7 @@ class Symbol:
 
         Under `np_shape` these are None and -1.
         """
+        self = self._with_distinct_variables()
         variables, outputs = infer.partial_shapes(self._entries, self._given("shape", args, kwargs, tuple))
         empty = None if is_np_shape() else ()
 
@@ -220,6 +228,7 @@ class Symbol:
 
     def infer_type_partial(self, *args, **kwargs):
         """Like `infer_type`, with None for dtypes that are not known."""
+        self = self._with_distinct_variables()
         variables, outputs = infer.types(self._entries, self._given("dtype", args, kwargs, lambda dtype: dtype))
 
         def show(name):

@@ -80,6 +80,7 @@ from mxnet.rnn.rnn_cell import LSTMCell
 from mxnet.symbol.contrib import SyncBatchNorm
 from mxnet.symbol.symbol import Symbol, Variable
 
+assert amp.list_fp32_ops() and mx.contrib.amp.lists.symbol_fp16.FP16_FUNCS  # which a file beside the module holds
 assert amp.init is mx.contrib.amp.init and io.NDArrayIter is mx.io.NDArrayIter
 assert image.imresize is mx.image.imresize and Adam is mx.optimizer.Adam and ones is mx.nd.ones
 assert isinstance(SyncBatchNorm(Variable("x"), key="k"), Symbol)

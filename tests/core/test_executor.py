@@ -86,3 +86,27 @@ def test_functions_of_symbols_that_are_more_than_an_operator():
     parts = mx.sym.split_v2(mx.sym.var("x"), (1,), axis=1).bind(mx.cpu(), {"x": x}).forward()
     assert [p.shape for p in parts] == [(2, 1), (2, 2)]
     assert mx.sym.eye(2, k=1).bind(mx.cpu(), {}).forward()[0].asnumpy().tolist() == [[0, 1], [0, 0]]
+
+
+def test_a_reshaped_executor_shares_memory():
+    dense = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=4, name="f")
+    whole = dense.simple_bind(mx.cpu(), x=(5, 4), grad_req="null")
+    for array, value in zip(whole.arg_arrays, (1, 1, 0)):
+        array[:] = value
+    part = whole.reshape(x=(3, 4))
+    assert (part.forward()[0].asnumpy() == 4).all()
+    assert (whole.outputs[0].asnumpy()[:3] == 4).all()
+    longer = whole.reshape(allow_up_sizing=True, x=(6, 4))
+    longer.arg_arrays[0][:] = 0
+    assert (whole.arg_arrays[0].asnumpy() == 1).all() and (longer.arg_arrays[1].asnumpy() == 1).all()
+
+
+def test_variables_of_one_name_have_shapes_of_their_own():
+    net = mx.sym.FullyConnected(mx.sym.var("data"), name="f", num_hidden=3)
+    net = mx.sym.FullyConnected(net, name="f", num_hidden=2)
+    arguments, outputs, _ = net.infer_shape(data=(5, 4))
+    assert arguments == [(5, 4), (3, 4), (3,), (2, 3), (2,)] and outputs == [(5, 2)]
+
+
+def test_numbers_evenly_spaced_as_a_symbol():
+    np.testing.assert_allclose(mx.sym.linspace(0, 1, 5).eval()[0].asnumpy(), np.linspace(0, 1, 5))

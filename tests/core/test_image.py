@@ -333,3 +333,9 @@ def test_det_iter(tmp_path):
 def test_malformed_labels_are_refused(label):
     with pytest.raises(MXNetError, match="detection label"):
         detection.parse_label(label)
+
+
+def test_a_window_of_no_pixels_is_scaled_but_not_cut():
+    assert mx.image.scale_down((300, 400), (0, 0)) == (0, 0)
+    with pytest.raises(mx.MXNetError, match="no pixel"):
+        mx.image.center_crop(mx.nd.zeros((4, 4, 3)), (0, 0))

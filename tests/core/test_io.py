@@ -309,3 +309,15 @@ def test_unknown_arguments_are_named_with_the_nearest(folder):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         mx.io.ImageRecordIter(str(folder / "x.rec"), (3, 6, 6), 2, verbose=False)
+
+
+def test_mnist_is_shuffled_once(tmp_path):
+    for name, array in (("images", np.zeros((40, 1, 1), np.uint8)), ("labels", np.arange(40, dtype=np.uint8))):
+        head = struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape)
+        (tmp_path / name).write_bytes(head + array.tobytes())
+    batches = mx.io.MNISTIter(str(tmp_path / "images"), str(tmp_path / "labels"), batch_size=20, shuffle=True, seed=1)
+    passes = []
+    for _ in range(2):
+        passes.append([label for batch in batches for label in batch.label[0].asnumpy().tolist()])
+        batches.reset()
+    assert passes[0] == passes[1] != sorted(passes[0]) == list(range(40))

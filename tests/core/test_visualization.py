@@ -69,3 +69,11 @@ def test_what_cannot_be_drawn_is_refused(network):
         mx.viz.print_summary("network")
     with pytest.raises(mx.MXNetError, match="do not follow"):
         mx.viz.print_summary(network, shape={})
+
+
+def test_layers_of_one_name_are_drawn_with_a_warning():
+    pytest.importorskip("graphviz")
+    net = mx.sym.FullyConnected(mx.sym.var("data"), name="f", num_hidden=3)
+    net = mx.sym.FullyConnected(net, name="f", num_hidden=2)
+    with pytest.warns(UserWarning, match="multiple variables with the same name in your graph.* f"):
+        mx.viz.plot_network(net, shape={"data": (5, 4)})

@@ -14,6 +14,7 @@ named run in the type of their inputs. Parameters stay float32 and are converted
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 from functools import cache
 from importlib.resources import files
@@ -125,6 +126,8 @@ def list_loss_output_functions(target_dtype="float16") -> list[str]:
 def __getattr__(name: str):
     if name == "_amp_initialized":  # programs ask this of MXNet's amp
         return _target is not None
+    if name == "lists":
+        return importlib.import_module("core.contrib.amp.lists")
     raise AttributeError(f"mx.contrib.amp has no {name!r}")
 
 
