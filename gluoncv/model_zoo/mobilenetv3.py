@@ -50,19 +50,19 @@ CONFIGURATIONS = {
         576,
     ),
 }
-POOLED = 1280
 
 
 class MobileNetV3(Classifier):
     """Input (batch, 3, 224, 224), output (batch, classes).
 
     units, last: a configuration. multiplier: scales all channels before pooling, rounded up to multiples of 8.
-    final_drop: share dropped before the last layer.
+    final_drop: share dropped before the last layer. pooled, pooled_bias: channels of the convolution after pooling, and
+    whether it has a bias, as it has in other libraries.
     """
 
     def __init__(
         self, units, last, multiplier=1.0, classes=1000, norm_layer=nn.BatchNorm, norm_kwargs=None, final_drop=0.0,
-        **kwargs,
+        pooled=1280, pooled_bias=False, **kwargs,
     ):  # fmt: skip
         super().__init__(**kwargs)
         norm = {"norm_layer": norm_layer, "norm_kwargs": norm_kwargs}
@@ -75,12 +75,12 @@ class MobileNetV3(Classifier):
                 self.features.add(_Unit(before, wide, after, kernel, act, use_se, stride, **norm))
                 before = after
             self._add_conv(_multiple_of_8(last * multiplier), 1, 1, **norm)
-            self.features.add(nn.GlobalAvgPool2D(), nn.Conv2D(POOLED, 1, use_bias=False), HardSwish())
+            self.features.add(nn.GlobalAvgPool2D(), nn.Conv2D(pooled, 1, use_bias=pooled_bias), HardSwish())
             if final_drop > 0:
                 self.features.add(nn.Dropout(final_drop))
             self.output = nn.HybridSequential(prefix="output_")
             with self.output.name_scope():
-                self.output.add(nn.Conv2D(classes, 1, in_channels=POOLED, prefix="fc_"), nn.Flatten())
+                self.output.add(nn.Conv2D(classes, 1, in_channels=pooled, prefix="fc_"), nn.Flatten())
 
     def _add_conv(self, channels, kernel, stride, norm_layer, norm_kwargs):
         self.features.add(nn.Conv2D(channels, kernel, stride, kernel // 2, use_bias=False))

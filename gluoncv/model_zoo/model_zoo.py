@@ -8,6 +8,8 @@ from collections.abc import Callable
 from core.base import nearest
 from gluon.block import Block
 from gluon.model_zoo.vision.registry import MODELS as GLUON_MODELS
+from gluoncv.data.classes import names
+from gluoncv.data.imagenet.classification import ImageNet1kAttr
 from gluoncv.model_zoo.model_store import has_published_weights, weights_file
 from gluoncv.model_zoo.state_dict import is_state_dict, keywords, load_state_dict
 
@@ -64,10 +66,12 @@ def builder(
         if path is not None and is_state_dict(path):
             net = make(**{**keywords(name, path), **kwargs})
             load_state_dict(net, path, ctx)
-            return net
-        net = make(**kwargs)
+        else:
+            net = make(**kwargs)
+            if path is not None:
+                net.load_parameters(path, ctx=ctx, allow_missing=lenient, ignore_extra=lenient)
         if path is not None:
-            net.load_parameters(path, ctx=ctx, allow_missing=lenient, ignore_extra=lenient)
+            _name_classes(net, name)
         return net
 
     return _named(build, name)
@@ -98,6 +102,29 @@ def by_identifier(identifier, module):
         if name.replace(".", "_") == identifier:
             return build
     raise AttributeError(f"module {module!r} has no attribute {identifier!r}")
+
+
+# Endings of names of networks that were trained on films -> the data set
+FILMS = {f"_{name}": name for name in ("kinetics400", "kinetics700", "ucf101", "hmdb51")} | {
+    "_sthsthv2": "somethingsomethingv2"
+}
+
+
+def _name_classes(net, name):
+    """Gives a classifier with trained weights the names of its classes, `net.classes`, if it has as many as their data set.
+
+    Those of ImageNet's 1,000 classes have `synset` and `classes_long` too.
+    """
+    if hasattr(net, "classes"):
+        return
+    count = list(net.collect_params().values())[-1].shape[0]
+    films = next((data for ending, data in FILMS.items() if name.endswith(ending)), None)
+    if films is not None and count == len(names(films)):
+        net.classes = list(names(films))
+    elif films is None and count == 1000:
+        for attribute, value in vars(ImageNet1kAttr()).items():
+            if attribute != "num_class":
+                setattr(net, attribute, value)
 
 
 def _named(build, name):

@@ -62,8 +62,8 @@ def load_state_dict(net, source, ctx=None):
 
 
 def keywords(name, path):
-    """Further keywords with which a network takes the weights of a file: MobileNetV2 has a bias there that it lacks here."""
-    for pattern, (key, settings) in _table()["keywords"].items():
+    """Further keywords with which a network takes the weights of a file: MobileNets have a bias there that they lack here."""
+    for pattern, key, settings in _table()["keywords"]:
         if re.fullmatch(pattern, name) and any(re.fullmatch(key, other) for other in _arrays(path)):
             return settings
     return {}

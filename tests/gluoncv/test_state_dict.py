@@ -145,6 +145,67 @@ def mobilenet(timm):
     return forward
 
 
+# Kernel, expanded channels, channels, whether channels are weighed, whether the activation is the hard swish, stride; by stage
+LARGE = (
+    ((3, 16, 16, 0, 0, 1),), ((3, 64, 24, 0, 0, 2), (3, 72, 24, 0, 0, 1)),
+    ((5, 72, 40, 1, 0, 2), (5, 120, 40, 1, 0, 1), (5, 120, 40, 1, 0, 1)),
+    ((3, 240, 80, 0, 1, 2), (3, 200, 80, 0, 1, 1), (3, 184, 80, 0, 1, 1), (3, 184, 80, 0, 1, 1)),
+    ((3, 480, 112, 1, 1, 1), (3, 672, 112, 1, 1, 1)), ((5, 672, 160, 1, 1, 2), (5, 960, 160, 1, 1, 1), (5, 960, 160, 1, 1, 1)),
+)  # fmt: skip
+SMALL = (
+    ((3, 16, 16, 1, 0, 2),), ((3, 72, 24, 0, 0, 2), (3, 88, 24, 0, 0, 1)),
+    ((5, 96, 40, 1, 1, 2), (5, 240, 40, 1, 1, 1), (5, 240, 40, 1, 1, 1)), ((5, 120, 48, 1, 1, 1), (5, 144, 48, 1, 1, 1)),
+    ((5, 288, 96, 1, 1, 2), (5, 576, 96, 1, 1, 1), (5, 576, 96, 1, 1, 1)),
+)  # fmt: skip
+
+
+def mobilenet_v3(stages, last, pooled, timm):
+    def forward(w, x):
+        def layer(conv, norm, x, channels, *args, act=None, **kwargs):
+            x = w.norm(norm, w.conv(conv, x, channels, *args, **kwargs))
+            return act(x) if act else x
+
+        def swish(x):
+            return x * torch.clamp(x + 3, 0, 6) / 6
+
+        def weighed(reduce, expand, x):
+            y = torch.relu(w.conv(reduce, x.mean((2, 3), True), -(-(x.shape[1] // 4) // 8) * 8, bias=True))
+            return x * torch.clamp(w.conv(expand, y, x.shape[1], bias=True) + 3, 0, 6) / 6
+
+        x, index = (
+            layer(*(("conv_stem", "bn1") if timm else ("features.0.0", "features.0.1")), x, 16, 3, 2, act=swish),
+            0,
+        )
+        for s, stage in enumerate(stages):
+            for k, (kernel, wide, channels, se, hard, stride) in enumerate(stage):
+                index, act = index + 1, swish if hard else torch.relu
+                if timm:
+                    name = f"blocks.{s}.{k}"
+                    parts = (
+                        "conv_dw bn1 conv_pw bn2" if wide == x.shape[1] else "conv_pw bn1 conv_dw bn2 conv_pwl bn3"
+                    ).split()
+                    se_names = [f"{name}.se.conv_reduce", f"{name}.se.conv_expand"]
+                else:
+                    name, first = f"features.{index}.block", int(wide != x.shape[1])
+                    places = [0] * first + [first, first + 1 + se]
+                    parts = [f"{place}.{j}" for place in places for j in (0, 1)]
+                    se_names = [f"{name}.{first + 1}.fc1", f"{name}.{first + 1}.fc2"]
+                parts = [f"{name}.{part}" for part in parts]
+                y = layer(*parts[:2], x, wide, act=act) if wide != x.shape[1] else x
+                y = layer(*parts[-4:-2], y, wide, kernel, stride, groups=wide, act=act)
+                y = layer(*parts[-2:], weighed(*se_names, y) if se else y, channels)
+                x = x + y if stride == 1 and x.shape[1] == channels else y
+        names = (f"blocks.{len(stages)}.0.conv", f"blocks.{len(stages)}.0.bn1") if timm else (
+            f"features.{index + 1}.0", f"features.{index + 1}.1",
+        )  # fmt: skip
+        x = layer(*names, x, last, act=swish).mean((2, 3), True)
+        if timm:
+            return w.dense("classifier", swish(w.conv("conv_head", x, pooled, bias=True)).flatten(1), 1000)
+        return w.dense("classifier.3", swish(w.dense("classifier.0", x.flatten(1), pooled)), 1000)
+
+    return forward
+
+
 def inception(w, x):
     def layer(name, x, channels, kernel=1, stride=1, padding=None):
         return torch.relu(w.norm(f"{name}.bn", w.conv(f"{name}.conv", x, channels, kernel, stride, padding)))
@@ -195,6 +256,10 @@ NETWORKS = {
     "vgg11_bn": (vgg(True), 224, 1e-5),
     "mobilenetv2_1.0": (mobilenet(timm=False), 64, 1e-5),
     "mobilenetv2_1.0 of timm": (mobilenet(timm=True), 64, 1e-5),
+    "mobilenetv3_large": (mobilenet_v3(LARGE, 960, 1280, timm=False), 64, 1e-3),
+    "mobilenetv3_small": (mobilenet_v3(SMALL, 576, 1024, timm=False), 64, 1e-3),
+    "mobilenetv3_large of timm": (mobilenet_v3(LARGE, 960, 1280, timm=True), 64, 1e-5),
+    "mobilenetv3_small of timm": (mobilenet_v3(SMALL, 576, 1024, timm=True), 64, 1e-5),
     "inceptionv3": (inception, 299, 1e-3),
 }
 
@@ -216,6 +281,7 @@ def test_networks_give_what_torch_gives(kind, tmp_path):
     net = model_zoo.get_model(kind.split()[0], pretrained=path)
     got = net(nd.array(x)).asnumpy()
     assert np.abs(want).max() > 0.01
+    assert (net.classes[0], net.synset[-1], len(net.classes_long)) == ("tench", "n15075141", 1000)
     np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-4 * np.abs(want).max())
 
 
