@@ -3,9 +3,12 @@
 Comparisons are written as operators, which give numbers for `nd` and `np` arrays alike.
 """
 
+from core import kernels
 from core.base import MXNetError
-from core.ops.attributes import Bool, Choice
-from core.ops.registry import F, composite, infer
+from core.ops.attributes import Bool, Choice, Int
+from core.ops.registry import F, composite, decompose, gradient, infer, operator
+
+K = kernels.ctc
 
 # Stands for the logarithm of 0: sums of it do not overflow, and no difference of it is nan.
 IMPOSSIBLE = -1e30
@@ -28,19 +31,58 @@ def ctc_loss(
             use_label_lengths=use_label_lengths, blank_label=blank_label,
         )  # fmt: skip
         return _like(wide, data)
-    steps, batch, classes = data.shape
     if use_label_lengths and label_lengths is None:  # without data lengths the label lengths are the third input
         data_lengths, label_lengths = None, data_lengths
     if (use_data_lengths and data_lengths is None) or (use_label_lengths and label_lengths is None):
         raise MXNetError("CTCLoss: lengths are asked for, but not given")
-    places = label.shape[1]
     label = _like(label, data)
     if use_label_lengths:
         count = _like(label_lengths, data)
     else:
         count = _leading(label, 0.0 if blank_label == "first" else -1.0)
-    blank = 0 if blank_label == "first" else classes - 1
+    last = _like(data_lengths, data) if use_data_lengths else None
+    return F._ctc_loss(data, label, count, last, blank=0 if blank_label == "first" else data.shape[2] - 1)
 
+
+@infer(ctc_loss)
+def _(shapes, attrs):
+    if shapes["data"] is not None:
+        batch = (shapes["data"][1],)
+        for name, used in (("data_lengths", "use_data_lengths"), ("label_lengths", "use_label_lengths")):
+            if attrs[used]:
+                shapes[name] = batch
+
+
+# ---------------------------------------------------------------------------------------------- the loss
+
+
+@operator("_ctc_loss")
+def _ctc_loss(data, label, count, last=None, *, blank: Int):
+    """The loss (N,) of scores data (T, N, C) for the first `count` (N,) of label (N, L), over `last` (N,) steps."""
+    return K.loss(data, label, count, last, blank)
+
+
+@gradient(_ctc_loss)
+def _(head, data, label, count, last, attrs):
+    return [F._ctc_loss_grad(head, data, label, count, last, blank=attrs.blank), None, None, None]
+
+
+@operator("_ctc_loss_grad")
+def _ctc_loss_grad(head, data, label, count, last=None, *, blank: Int):
+    """Gradient of the loss with respect to data."""
+    return K.loss_grad(head, data, label, count, last, blank)
+
+
+@decompose(_ctc_loss_grad)
+def _(head, data, label, count, last=None, *, blank):
+    from core.autograd import gradients_through  # the tape imports the table
+
+    return gradients_through(lambda x: _expression(x, label, count, last, blank), [data], [head], [True])
+
+
+def _expression(data, label, count, last, blank):
+    """The loss as an expression over other operators, which second derivatives differentiate."""
+    (steps, batch, classes), places = data.shape, label.shape[1]
     # Labels with blanks between them: place s of 2 L + 1 holds a label where s is odd.
     position = F.Reshape(_like(F._arange_like(label, length=places), data), shape=(1, -1))
     used = F.broadcast_lesser(position, F.Reshape(count, shape=(-1, 1)))
@@ -76,15 +118,6 @@ def ctc_loss(
     needed = count + repeated
     enough = F._lesser_equal_scalar(needed, scalar=steps) if last is None else F.broadcast_lesser_equal(needed, last)
     return F.where(enough, loss, F.zeros_like(loss))
-
-
-@infer(ctc_loss)
-def _(shapes, attrs):
-    if shapes["data"] is not None:
-        batch = (shapes["data"][1],)
-        for name, used in (("data_lengths", "use_data_lengths"), ("label_lengths", "use_label_lengths")):
-            if attrs[used]:
-                shapes[name] = batch
 
 
 def _like(x, data):

@@ -333,6 +333,8 @@ GIVEN: dict[str, list[Sample]] = {
     "softmax_cross_entropy": [S((2, 3), _ints(2, 0))],
     "_cross_entropy": [S((2, 3), _ints(2, 0)), S((2, 3, 2), _ints([2, 0], [1, 1]), axis=1)],
     "_cross_entropy_grad": [S((2,), (2, 3), _ints(2, 0))],
+    "_ctc_loss": [S((4, 2, 3), _ints([1, 2], [2, 0]), _ints(2, 1), None, blank=0),
+                  S((4, 2, 3), _ints([1, 0], [0, 0]), _ints(2, 2), _ints(3, 4), blank=2)],
     "CTCLoss": [S((4, 2, 3), _ints([1, 2], [2, 2])), S((4, 2, 3), _ints([1, 0], [0, 1]), None, _ints(1, 2), use_label_lengths=True, blank_label="last")],
     "Dropout": [S((4, 5), p=0.4), S((4, 5), p=0.4, training=False), S((4, 5), p=0.4, axes=(0,))],
     "_dropout": [S((4, 5), p=0.4), S((4, 5), p=0.4, axes=(1,))],

@@ -42,6 +42,7 @@ EXEMPT = {
 WITHIN = {  # parts of gradients: differentiated in the second derivatives of these
     "_batch_norm_grad": "BatchNorm",
     "_batch_norm_inference_grad": "BatchNorm",
+    "_ctc_loss_grad": "CTCLoss",
     "_deformable_columns_grad": "_contrib_DeformableConvolution",
     "_group_norm_grad": "_group_norm",
     "_layer_norm_grad": "LayerNorm",
@@ -66,7 +67,7 @@ WIDE = {  # not of float16 and bfloat16, or not of float16
     **dict.fromkeys(
         ("_linalg_det", "_linalg_gelqf", "_linalg_inverse", "_linalg_potrf", "_linalg_potri", "_linalg_slogdet", "_linalg_syevd",
          "_linalg_trsm", "_npi_qr",
-        "_npi_solve", "_npi_svd", "_triangular_solve"), (torch.float16, torch.bfloat16)),
+        "_npi_solve", "_npi_svd", "_triangular_solve", "_ctc_loss"), (torch.float16, torch.bfloat16)),
     **dict.fromkeys(("_npi_matmul", "sort"), (torch.float16,)),
 }  # fmt: skip
 SWEPT = [n for n in NAMES if samples(TABLE[n]) and n not in EXEMPT]

@@ -1,0 +1,38 @@
+"""Connectionist temporal classification (Graves et al., 2006), through ATen (CPU wing)."""
+
+from __future__ import annotations
+
+import torch
+
+aten = torch.ops.aten
+
+
+def loss(data, label, counts, lengths, blank):
+    """-log of the probability of each label sequence (N,); 0 where it needs more steps than there are.
+
+    data (T, N, C), float32 or float64: scores, of which the softmax is taken here. label (N, L): classes, of which the
+    first counts (N,) are read. lengths (N,): steps of each sequence; None: all.
+    """
+    if data.is_meta:
+        return data.new_empty(data.shape[1])
+    return _forward(data, label, counts, lengths, blank)[0]
+
+
+def loss_grad(dy, data, label, counts, lengths, blank):
+    """Gradient of `loss` with respect to data."""
+    if data.is_meta:
+        return torch.empty_like(data)
+    losses, alpha, logs, given = _forward(data, label, counts, lengths, blank)
+    dlogs = aten._ctc_loss_backward(dy, logs, *given, losses, alpha, blank, True)
+    return aten._log_softmax_backward_data(dlogs, logs, 2, data.dtype)
+
+
+def _forward(data, label, counts, lengths, blank):
+    logs = torch.log_softmax(data, 2)
+    steps, batch, _ = data.shape
+    lengths = torch.full((batch,), steps, dtype=torch.int64) if lengths is None else lengths.to(torch.int64)
+    # ATen reads memory at what it is given, without a look.
+    label, counts = label.to(torch.int64).clamp(0, data.shape[2] - 1), counts.to(torch.int64).clamp(0, label.shape[1])
+    given = label, lengths.clamp(1, steps), counts
+    losses, alpha = aten._ctc_loss(logs, *given, blank, True)
+    return torch.where(losses.isinf(), 0, losses), alpha, logs, given

@@ -1,0 +1,195 @@
+"""Connectionist temporal classification (Graves et al., 2006; Triton wing).
+
+One program walks through the steps of a sequence: its lanes are the places of the labels with blanks between them, and
+neighbours meet in memory. A second walk, from the end, leaves in its place how probable each place is at each step,
+given the labels; what a class of the scores receives is then gathered by a kernel of its own. Floor: the chain of
+steps, each a trip to the cache and back, and for the gradient one read of the scores and one write.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from core.kernels.triton import reduce
+from core.kernels.triton._overlap import load
+from core.kernels.triton.aot import AotCase
+
+_BLOCK = 256
+_IMPOSSIBLE = tl.constexpr(-1e30)  # stands for the logarithm of 0: no difference of it is nan
+
+
+def loss(data, label, counts, lengths, blank):
+    """-log of the probability of each label sequence (N,); 0 where it needs more steps than there are.
+
+    data (T, N, C), float32 or float64: scores, of which the softmax is taken here. label (N, L): classes, of which the
+    first counts (N,) are read. lengths (N,): steps of each sequence; None: all.
+    """
+    return _forward(data.contiguous(), label, counts, lengths, blank)[0]
+
+
+def loss_grad(dy, data, label, counts, lengths, blank):
+    """Gradient of `loss` with respect to data."""
+    data = data.contiguous()
+    losses, alpha, totals, given = _forward(data, label, counts, lengths, blank)
+    dx, (steps, batch, classes) = torch.empty_like(data), data.shape
+    if dx.numel():
+        label, counts, lengths = given
+        states = alpha.shape[2]
+        beta = torch.empty((batch, 2, states), dtype=alpha.dtype, device=alpha.device)
+        rest = steps, batch, classes, label.shape[1], blank
+        options = {"LENGTHS": lengths is not counts, "STATES": states}
+        _backward[(batch,)](data, totals, label, counts, lengths, losses, alpha, beta, *rest, **options)
+        _gather[(steps * batch * triton.cdiv(classes, _BLOCK),)](
+            dy.contiguous(), data, totals, label, counts, lengths, losses, alpha, dx, *rest, **options, BLOCK=_BLOCK
+        )
+    return dx
+
+
+def _forward(data, label, counts, lengths, blank):
+    """(losses, alpha (N, T, states), logarithms of the sums that make probabilities (T, N), (label, counts, lengths))."""
+    steps, batch, classes = data.shape
+    label, counts = label.contiguous(), counts.contiguous()
+    lengths = counts if lengths is None else lengths.contiguous()
+    totals = reduce.logsumexp(data, (2,), False)
+    states = max(2, triton.next_power_of_2(2 * label.shape[1] + 1))
+    alpha = torch.empty((batch, steps, states), dtype=data.dtype, device=data.device)
+    losses = torch.zeros(batch, dtype=data.dtype, device=data.device)
+    if data.numel():
+        _walk[(batch,)](
+            data, totals, label, counts, lengths, losses, alpha, steps, batch, classes, label.shape[1], blank,
+            LENGTHS=lengths is not counts, STATES=states,
+        )  # fmt: skip
+    return losses, alpha, totals, (label, counts, lengths)
+
+
+# ------------------------------------------------------------ device code
+
+
+@triton.jit
+def _walk(
+    data_ptr, totals_ptr, label_ptr, counts_ptr, lengths_ptr, losses_ptr, alpha_ptr, steps, batch, classes, places,
+    blank, LENGTHS: tl.constexpr, STATES: tl.constexpr,
+):  # fmt: skip
+    n = tl.program_id(0).to(tl.int64)
+    count, length = _extents(counts_ptr, lengths_ptr, n, steps, places, LENGTHS)
+    state = tl.arange(0, STATES)
+    kind, jumps, _ = _states(label_ptr, n, state, count, places, classes, blank)
+    known = state < 2 * count + 1
+    alpha_ptr += n * steps * STATES
+    alpha = tl.where(known & (state < 2), _log(data_ptr, totals_ptr, 0, n, batch, classes, kind, known), _IMPOSSIBLE)
+    tl.store(alpha_ptr + state, alpha)
+    for t in range(1, length):
+        tl.debug_barrier()  # lanes read what others wrote
+        one = tl.load(alpha_ptr + state - 1, state >= 1, _IMPOSSIBLE)
+        two = tl.load(alpha_ptr + state - 2, jumps, _IMPOSSIBLE)
+        here = _log(data_ptr, totals_ptr, t, n, batch, classes, kind, known)
+        alpha = tl.where(known, tl.maximum(_log_sum(alpha, one, two) + here, _IMPOSSIBLE), _IMPOSSIBLE)
+        alpha_ptr += STATES
+        tl.store(alpha_ptr + state, alpha)
+    last = tl.where((state == 2 * count) | (state == 2 * count - 1), alpha, _IMPOSSIBLE)
+    highest = tl.max(last, 0)
+    loss = -(highest + tl.log(tl.sum(tl.exp(last - highest), 0)))
+    tl.store(losses_ptr + n, tl.where(highest > 0.5 * _IMPOSSIBLE, loss, 0.0))
+
+
+@triton.jit
+def _backward(
+    data_ptr, totals_ptr, label_ptr, counts_ptr, lengths_ptr, losses_ptr, alpha_ptr, beta_ptr, steps, batch, classes,
+    places, blank, LENGTHS: tl.constexpr, STATES: tl.constexpr,
+):  # fmt: skip
+    """Turns alpha into the probabilities of the states at each step, given the labels."""
+    n = tl.program_id(0).to(tl.int64)
+    count, length = _extents(counts_ptr, lengths_ptr, n, steps, places, LENGTHS)
+    state = tl.arange(0, STATES)
+    kind, _, leaps = _states(label_ptr, n, state, count, places, classes, blank)
+    known = state < 2 * count + 1
+    loss = tl.load(losses_ptr + n)
+    beta_ptr += n * 2 * STATES
+    alpha_ptr += (n * steps + length - 1) * STATES
+    ends = known & (state >= 2 * count - 1)
+    beta = tl.where(ends, _log(data_ptr, totals_ptr, length - 1, n, batch, classes, kind, known), _IMPOSSIBLE)
+    for back in range(0, length):
+        t = length - 1 - back
+        here = _log(data_ptr, totals_ptr, t, n, batch, classes, kind, known)
+        if back > 0:
+            tl.debug_barrier()  # lanes read what others wrote
+            before_ptr = beta_ptr + (back + 1) % 2 * STATES
+            one = tl.load(before_ptr + state + 1, state + 1 < STATES, _IMPOSSIBLE)
+            two = tl.load(before_ptr + state + 2, leaps, _IMPOSSIBLE)
+            beta = tl.where(known, tl.maximum(_log_sum(beta, one, two) + here, _IMPOSSIBLE), _IMPOSSIBLE)
+        tl.store(beta_ptr + back % 2 * STATES + state, beta)
+        alpha = tl.load(alpha_ptr + state)
+        tl.store(alpha_ptr + state, tl.exp(tl.minimum(alpha + beta - here + loss, 0.0)))
+        alpha_ptr -= STATES
+
+
+@triton.jit
+def _gather(
+    dy_ptr, data_ptr, totals_ptr, label_ptr, counts_ptr, lengths_ptr, losses_ptr, share_ptr, dx_ptr, steps, batch,
+    classes, places, blank, LENGTHS: tl.constexpr, STATES: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """dy (probability of a class - that of it given the labels), for a block of classes at a step of a sequence."""
+    across = tl.cdiv(classes, BLOCK)
+    kind = tl.program_id(0) % across * BLOCK + tl.arange(0, BLOCK)
+    row = (tl.program_id(0) // across).to(tl.int64)
+    n, t = row % batch, row // batch
+    count, length = _extents(counts_ptr, lengths_ptr, n, steps, places, LENGTHS)
+    # A loss of exactly 0 is that of labels that do not fit, or has no gradient either.
+    live = tl.where((t < length) & (tl.load(losses_ptr + n) != 0), load(dy_ptr, n, True), 0.0)
+    score = load(data_ptr, row * classes + kind, kind < classes)
+    dx = tl.exp(score - load(totals_ptr, row, True))
+    share_ptr += (n * steps + t) * STATES
+    for place in range(count):
+        wanted = tl.load(label_ptr + n * places + place).to(tl.int32)
+        dx -= tl.where(kind == wanted, tl.load(share_ptr + 2 * place + 1), 0.0)
+    for place in range(count + 1):
+        dx -= tl.where(kind == blank, tl.load(share_ptr + 2 * place), 0.0)
+    tl.store(dx_ptr + row * classes + kind, tl.where(live != 0, live * dx, 0.0), kind < classes)
+
+
+@triton.jit
+def _extents(counts_ptr, lengths_ptr, n, steps, places, LENGTHS: tl.constexpr):
+    """Labels and steps of a sequence."""
+    count = tl.minimum(tl.maximum(tl.load(counts_ptr + n).to(tl.int32), 0), places)
+    if LENGTHS:
+        return count, tl.minimum(tl.maximum(tl.load(lengths_ptr + n).to(tl.int32), 1), steps)
+    else:
+        return count, steps + 0 * count
+
+
+@triton.jit
+def _states(label_ptr, n, state, count, places, classes, blank):
+    """Class of each state, and whether paths may skip the state before it, or behind it: between different labels."""
+    place = state // 2
+    odd = state % 2 == 1
+    label = tl.load(label_ptr + n * places + place, odd & (place < count), 0).to(tl.int32)
+    before = tl.load(label_ptr + n * places + place - 1, odd & (place >= 1) & (place < count), 0).to(tl.int32)
+    behind = tl.load(label_ptr + n * places + place + 1, odd & (place + 1 < count), 0).to(tl.int32)
+    jumps = odd & (place >= 1) & (place < count) & (label != before)
+    label = tl.minimum(tl.maximum(label, 0), classes - 1)
+    return tl.where(odd, label, blank), jumps, odd & (place + 1 < count) & (label != behind)
+
+
+@triton.jit
+def _log(data_ptr, totals_ptr, t, n, batch, classes, kind, known):
+    """Logarithms of the probabilities of classes at a step of sequence n."""
+    row = n + tl.cast(t, tl.int64) * batch
+    return load(data_ptr, row * classes + kind, known) - load(totals_ptr, row, True)
+
+
+@triton.jit
+def _log_sum(a, b, c):
+    highest = tl.maximum(tl.maximum(a, b), c)
+    return highest + tl.log(tl.exp(a - highest) + tl.exp(b - highest) + tl.exp(c - highest))
+
+
+def _case(kernel, **constexprs):
+    numbers = ("steps", "batch", "classes", "places", "blank")
+    constexprs |= {"LENGTHS": True, "STATES": 128}
+    signature = {name: "i32" if name in numbers else "*fp32" for name in kernel.arg_names if name not in constexprs}
+    return AotCase(kernel, signature, constexprs)
+
+
+AOT = [_case(_walk), _case(_backward), _case(_gather, BLOCK=_BLOCK)]
