@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import warnings
 from collections.abc import Iterator
 
@@ -18,6 +19,7 @@ from core.util import is_np_array
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict"]
 
 STYPES = ("default", "row_sparse", "csr")
+_initialising = threading.RLock()
 
 
 class DeferredInitializationError(MXNetError):
@@ -150,15 +152,17 @@ class Parameter:
 
     def _finish_deferred_init(self):
         """Initialises now; ValueError while the shape is not known."""
-        if not self._deferred_init:
-            return
+        with _initialising:  # threads that call a network for several contexts may come here at once
+            if self._deferred_init:
+                self._initialise_now()
+
+    def _initialise_now(self):
         init, contexts, default_init, values = self._deferred_init
         if not _known(self._shape):
             raise ValueError(
                 f"parameter {self.name!r} cannot be initialized: its shape is {self._shape}. Give the layer "
                 "in_units, in_channels, ... or pass a batch through the network"
             )
-        self._deferred_init = ()
         with autograd.pause(), autograd.untraced():
             if values is None:
                 values = nd.zeros(self._shape, ctx=cpu(), dtype=self._dtype)
@@ -170,6 +174,7 @@ class Parameter:
                 else:
                     initializer.create(init)._init_weight(initializer.InitDesc(self.name), values)
             self._init_impl(values, contexts)
+        self._deferred_init = ()
 
     def _finish_deferred_init_with(self, shape):
         """Initialises with a shape that an operator worked out, and gives the array."""
@@ -189,10 +194,12 @@ class Parameter:
         """The array on `ctx`, or what stands for it while its shape is not known."""
         if self._stype != "default":
             raise self._not_dense()
+        if self._deferred_init:
+            with _initialising:
+                if self._deferred_init:
+                    return nd.Deferred(self)
         if self._data is not None:
             return self._seen(ctx)
-        if self._deferred_init:
-            return nd.Deferred(self)
         raise self._not_ready()
 
     def _seen(self, ctx):

@@ -233,15 +233,6 @@ def test_seeds_repeat_initial_values():
     np.testing.assert_array_equal(*values)
 
 
-def test_sync_batch_norm_tells_what_it_cannot_do():
-    net = gluon.contrib.nn.SyncBatchNorm(num_devices=4)
-    net.initialize()
-    x = nd.random.normal(shape=(2, 3, 4, 4))
-    assert net(x).shape == x.shape
-    with pytest.raises(mx.MXNetError, match="trains in 4 processes"), autograd.record():
-        net(x)
-
-
 def test_blocks_of_symbols():
     net = nn.HybridSequential(prefix="net_")
     with net.name_scope():
