@@ -61,8 +61,9 @@ class LRScheduler(Base):
         if mode == "step" and step_iter is None and step_epoch is None:
             raise ValueError("the mode step needs step_iter or step_epoch")
         self.mode = mode
-        self.base_lr = base_lr if baselr is None else baselr
-        self.target_lr = target_lr if targetlr is None else targetlr
+        # The old names mean something only where the new ones say nothing.
+        self.base_lr = baselr if baselr is not None and base_lr == 0.1 else base_lr
+        self.target_lr = targetlr if targetlr is not None and target_lr == 0 else target_lr
         if mode == "constant":
             self.target_lr = self.base_lr
         self.niters = nepochs * iters_per_epoch or niters

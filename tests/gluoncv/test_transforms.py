@@ -65,6 +65,25 @@ def test_sizes():
         image.ten_crop(src, (300, 20))
 
 
+def test_arrays_of_either_face():
+    src = mx.np.array(picture().asnumpy(), dtype="uint8")
+    for change in (
+        lambda x: image.random_expand(x, fill=3)[0],
+        lambda x: image.random_flip(x, 1, 1)[0],
+        lambda x: image.resize_contain(x, (60, 60))[0],
+        lambda x: image.ten_crop(x, (30, 20)),
+        lambda x: image.random_pca_lighting(x.astype("float32"), 0.1),
+        experimental.image.random_color_distort,
+    ):
+        results = []
+        for x in (src, src.as_nd_ndarray()):
+            random.seed(1)
+            np.random.seed(1)
+            results.append(change(x))
+            assert isinstance(results[-1], type(x))
+        assert (results[0].asnumpy() == results[1].asnumpy()).all()
+
+
 def test_random_crops_keep_what_they_promise():
     for _ in range(50):
         kept, (x, y, w, h) = experimental.bbox.random_crop_with_constraints(BOXES, (100, 80))
@@ -103,6 +122,7 @@ def test_learning_rates():
     both = LRSequential([LRScheduler("linear", 0, 1.0, niters=5), LRScheduler("cosine", 1.0, 0, niters=10)])
     assert [both(u) for u in (0, 4, 5, 14, 50)] == pytest.approx([0, 1, 1, 0, 0])
     assert LRScheduler("step", nepochs=4, iters_per_epoch=5, step_iter=[1], step_epoch=[2])(9) == 0.1
+    assert LRScheduler("linear", base_lr=1, target_lr=2, niters=9, baselr=0, targetlr=1)(0) == 1
     with pytest.raises(ValueError, match="mode is one of"):
         LRScheduler("exp")
 

@@ -1,4 +1,4 @@
-"""Geometry and colour of pictures (`mx.nd` arrays of shape (height, width, 3)) for training recipes."""
+"""Geometry and colour of pictures (`mx.nd` or `mx.np` arrays of shape (height, width, 3)) for training recipes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import random
 
 import numpy as np
 
-from core import image, nd
+from core import image
+from core.image.arrays import like, pixels_of
 
 __all__ = [
     "imresize", "random_expand", "random_flip", "random_pca_lighting", "resize_contain", "resize_long", "resize_short_within",
@@ -63,7 +64,7 @@ def random_pca_lighting(src, alphastd, eigval=None, eigvec=None):
     if eigvec is None:
         eigvec = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]])
     alpha = np.random.normal(0, alphastd, size=(3,))
-    return src + nd.array(np.dot(eigvec * alpha, eigval), ctx=src.context, dtype=src.dtype)
+    return like(pixels_of(src) + np.dot(eigvec * alpha, eigval).astype(np.dtype(src.dtype)), src)
 
 
 def random_expand(src, max_ratio=4, fill=0, keep_ratio=True):
@@ -82,9 +83,9 @@ def random_flip(src, px=0, py=0, copy=False):
     """The picture mirrored left-right with probability `px` and up-down with `py`; gives it and (flipped x, flipped y)."""
     flip_y, flip_x = (bool(np.random.choice([False, True], p=[1 - p, p])) for p in (py, px))
     if flip_y:
-        src = nd.flip(src, axis=0)
+        src = src[::-1]
     if flip_x:
-        src = nd.flip(src, axis=1)
+        src = src[:, ::-1]
     return (src.copy() if copy else src), (flip_x, flip_y)
 
 
@@ -111,8 +112,8 @@ def _placed(src, size, place, fill):
         raise ValueError(f"fill is one number or {channels}, given {fill.size}")
     out = np.empty((height, width, channels), dtype=np.dtype(src.dtype))
     out[:] = fill.astype(out.dtype)
-    out[y : y + h, x : x + w] = src.asnumpy()
-    return nd.array(out, ctx=src.context, dtype=src.dtype)
+    out[y : y + h, x : x + w] = pixels_of(src)
+    return like(out, src)
 
 
 def ten_crop(src, size):
@@ -123,5 +124,6 @@ def ten_crop(src, size):
         raise ValueError(f"crops of {size} do not fit into a picture of {(w, h)}")
     right, bottom, middle_x, middle_y = w - out_w, h - out_h, (w - out_w) // 2, (h - out_h) // 2
     corners = [(middle_x, middle_y), (0, 0), (0, bottom), (right, 0), (right, bottom)]
-    crops = [src[y : y + out_h, x : x + out_w] for x, y in corners]
-    return nd.stack(*crops, *(nd.flip(crop, axis=1) for crop in crops))
+    pixels = pixels_of(src)
+    crops = np.stack([pixels[y : y + out_h, x : x + out_w] for x, y in corners])
+    return like(np.concatenate([crops, crops[:, :, ::-1]]), src)

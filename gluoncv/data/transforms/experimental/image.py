@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from core import nd
+from core.image.arrays import like, pixels_of
 
 __all__ = ["np_random_color_distort", "random_color_distort"]
 
@@ -26,7 +26,7 @@ def random_color_distort(
     def contrast(x):
         return x * np.random.uniform(contrast_low, contrast_high) if coin() else x
 
-    x = src.astype("float32")
+    x = pixels_of(src).astype("float32")
     if coin():
         x = x + np.random.uniform(-brightness_delta, brightness_delta)
     early = np.random.randint(0, 2)
@@ -34,15 +34,15 @@ def random_color_distort(
         x = contrast(x)
     if coin():  # towards or away from grey
         amount = np.random.uniform(saturation_low, saturation_high)
-        grey = (x * nd.array([[[0.299, 0.587, 0.114]]], ctx=x.context)).sum(axis=2, keepdims=True)
-        x = nd.broadcast_add(x * amount, grey * (1 - amount))
+        grey = (x * _YIQ[0].astype("float32")).sum(axis=2, keepdims=True)
+        x = x * amount + grey * (1 - amount)
     if coin():  # chroma turned by an angle
         angle = (
             random.uniform(-hue_delta, hue_delta) * np.pi
         )  # published networks were trained with half turns, not degrees
         turn = np.array([[1, 0, 0], [0, np.cos(angle), -np.sin(angle)], [0, np.sin(angle), np.cos(angle)]])
-        x = nd.dot(x, nd.array((_RGB @ turn @ _YIQ).T, ctx=x.context))
-    return x if early else contrast(x)
+        x = x @ (_RGB @ turn @ _YIQ).T.astype("float32")
+    return like(x if early else contrast(x), src)
 
 
 # Principal components of COCO's colours, in the order blue, green, red
