@@ -3,8 +3,9 @@
 Each contender runs in its own process; the processes take turns of a few steps, so that all of them see the same
 machine. The yardstick of a case is the fastest of PyTorch eager, PyTorch channels-last (of pictures), torch.compile
 and MXNet 1.9.1; the bar says how much of its time our hybridized network may take. MXTEST_MXNET_PYTHON names an
-interpreter with the original MXNet, if there is one. With --dtype bfloat16 inference is timed after `net.cast`, and
-the yardstick is our own hybridized network in float32. Memory is the most that the process held resident, what it
+interpreter with the original MXNet, if there is one. In bfloat16 inference is timed after `net.cast` and training under
+mixed precision (`amp`, `torch.autocast`); the yardstick is our own hybridized network in float32, and PyTorch in
+float32 takes part, to show what it gains. `--dtype both --rounds 6` times everything. Memory is the most that the process held resident, what it
 took to build (and, for torch.compile, to compile) the network included.
 """
 
@@ -23,8 +24,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from scripts.benchmarks.contenders import Contender, serve, take_turns
 
-OURS, HYBRIDIZED, FLOAT32 = "ours", "ours, hybridized", "ours, hybridized, float32"
+OURS, HYBRIDIZED = "ours", "ours, hybridized"
 TORCH, CHANNELS_LAST, COMPILED, ORIGINAL = "PyTorch", "PyTorch, channels-last", "torch.compile", "MXNet 1.9.1"
+IN_FLOAT32 = ", float32"  # behind the name of a contender that does not change its type
+FLOAT32 = HYBRIDIZED + IN_FLOAT32
 TURN = 0.3  # seconds that the slowest contender takes for a turn, if a step is shorter
 SGD = ("sgd", {"learning_rate": 0.01, "momentum": 0.9})
 ADAM = ("adam", {"learning_rate": 1e-4})
@@ -79,7 +82,7 @@ CASES = {
         Case("CIFAR ResNet-20", (64, 3, 32, 32), 64, 10, optimizer=SGD),
         Case("textCNN", (50, 56), 50, 2, words=18000, optimizer=ADAM),
         Case("LSTM LM", (35, 20), 20, 10000, words=10000, optimizer=SGD),
-        Case("BERT-base", (4, 128), 4, 2, words=30522, optimizer=ADAM),
+        Case("BERT-base", (4, 128), 4, 2, words=30522, optimizer=ADAM, bfloat16_bar=1 / 2),
     )
 }
 
@@ -88,41 +91,46 @@ def main(argv: list[str] | None = None) -> list[dict]:
     args = parse_args(argv)
     if args.contender:
         contender, case, dtype = args.contender
+        contender = contender.removesuffix(IN_FLOAT32)
         build = torch_step if contender in (TORCH, CHANNELS_LAST, COMPILED) else gluon_step
         serve(*build(contender, CASES[case], dtype))
         return []
-    cases = [case for name, case in CASES.items() if re.search(args.only, name)]
-    if args.dtype != "float32":
-        cases = [case for case in cases if not case.optimizer]
-    if not cases:
-        raise SystemExit(f"--only {args.only} fits none of: {', '.join(CASES)}")
     os.environ["OMP_NUM_THREADS"] = str(args.threads)
-    skipped = missing(args.dtype)
-    for contender, reason in skipped.items():
-        print(f"{contender} is skipped: {reason}")
     from core.files.atomic import write_bytes
     from scripts.benchmarks.bars import svg
     from scripts.benchmarks.table import report
 
-    rows = [row for case in cases for row in compare(case, args.dtype, args.rounds, skipped)]
-    name = "networks" if args.dtype == "float32" else f"networks_{args.dtype}"
-    report(name, f"networks, {args.dtype}, {args.threads} threads, medians", rows, args.log_dir)
-    bars = [
-        (f"{row['pass']} {row['network']}", row["contender"], row["over yardstick"], row["bar"] or None) for row in rows
-    ]
-    write_bytes(args.log_dir / "benchmarks" / f"{name}.svg", svg("time over the yardstick's", bars).encode())
-    return rows
+    every = []
+    for dtype in ("float32", "bfloat16") if args.dtype == "both" else (args.dtype,):
+        cases = [case for name, case in CASES.items() if re.search(args.only, name)]
+        if dtype != "float32":
+            cases = [case for case in cases if case.bfloat16_bar]
+        if not cases:
+            raise SystemExit(f"--only {args.only} fits none of: {', '.join(CASES)}")
+        skipped = missing(dtype)
+        for contender, reason in skipped.items():
+            print(f"{contender} is skipped: {reason}")
+        rows = [row for case in cases for row in compare(case, dtype, args.rounds, skipped)]
+        name = "networks" if dtype == "float32" else f"networks_{dtype}"
+        report(name, f"networks, {dtype}, {args.threads} threads, medians", rows, args.log_dir)
+        bars = [(f"{r['pass']} {r['network']}", r["contender"], r["over yardstick"], r["bar"] or None) for r in rows]
+        write_bytes(args.log_dir / "benchmarks" / f"{name}.svg", svg("time over the yardstick's", bars).encode())
+        every += rows
+    return every
 
 
 def missing(dtype: str) -> dict[str, str]:
     """Which contenders cannot take part in any case, and why."""
+    if dtype != "float32":
+        return {
+            ORIGINAL: f"its layers have no {dtype} on a CPU",
+            COMPILED: f"in {dtype} the yardstick is our own network",
+        }
     reasons = {}
     compiler = os.environ.get("CXX", "g++")  # as torch.compile chooses it
     if not shutil.which(compiler):
         reasons[COMPILED] = f"it needs a C++ compiler, and there is no {compiler} (CXX names another)"
-    if dtype != "float32":
-        reasons[ORIGINAL] = f"its layers have no {dtype} on a CPU"
-    elif not os.environ.get("MXTEST_MXNET_PYTHON"):
+    if not os.environ.get("MXTEST_MXNET_PYTHON"):
         reasons[ORIGINAL] = "MXTEST_MXNET_PYTHON names no interpreter"
     return reasons
 
@@ -135,12 +143,13 @@ def compare(case: Case, dtype: str, rounds: int, skipped: dict[str, str]) -> lis
     if case.network == "BERT-base":
         names.remove(ORIGINAL)  # its toolkit has the network, its own layers do not
     if dtype != "float32":
-        names.append(FLOAT32)
+        names += [FLOAT32, TORCH + IN_FLOAT32]
     contenders = {}
     for name in names:
         if name not in skipped:
             python = os.environ["MXTEST_MXNET_PYTHON"] if name == ORIGINAL else sys.executable
-            contenders[name] = Contender(python, __file__, [name, str(case), "float32" if name == FLOAT32 else dtype])
+            kind = "float32" if name.endswith(IN_FLOAT32) else dtype
+            contenders[name] = Contender(python, __file__, [name, str(case), kind])
     slowest = 0.0
     for name, contender in contenders.items():
         contender.steps(2)  # compiles, plans, takes memory
@@ -188,7 +197,9 @@ def gluon_step(contender: str, case: Case, dtype: str):
     inputs, labels = case.arrays()
     inputs, labels = [mx.nd.array(x, dtype=x.dtype) for x in inputs], mx.nd.array(labels)
     net(*inputs)  # finds out the shapes
-    if dtype != "float32":
+    if dtype != "float32" and case.optimizer:
+        mx.contrib.amp.init(dtype)
+    elif dtype != "float32":
         net.cast(dtype)
         inputs = [x if case.words else x.astype(dtype) for x in inputs]
     if contender != OURS:
@@ -218,10 +229,12 @@ def torch_step(contender: str, case: Case, dtype: str):
 
     from scripts.benchmarks.networks_torch import build
 
-    net = build(case.network, case.words).to(getattr(torch, dtype)).train(bool(case.optimizer))
+    net = build(case.network, case.words).train(bool(case.optimizer))
     inputs, labels = case.arrays()
     inputs, labels = [torch.from_numpy(x) for x in inputs], torch.from_numpy(labels).long()
-    if not case.words:
+    if not case.optimizer:
+        net.to(getattr(torch, dtype))
+    if not (case.optimizer or case.words):
         inputs = [x.to(getattr(torch, dtype)) for x in inputs]
     if contender == CHANNELS_LAST:
         net, inputs = net.to(memory_format=torch.channels_last), [inputs[0].to(memory_format=torch.channels_last)]
@@ -233,7 +246,8 @@ def torch_step(contender: str, case: Case, dtype: str):
 
     def train():
         optimizer.zero_grad()
-        scores = last(run(*inputs))
+        with torch.autocast("cpu", torch.bfloat16, enabled=dtype != "float32"):
+            scores = last(run(*inputs)).float()
         loss_function(scores.flatten(0, -2), labels.flatten()).backward()
         optimizer.step()
 
@@ -255,7 +269,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="REGEX", help="cases such as 'inference ResNet-50 v1 batch 1'")
     parser.add_argument("--threads", type=int, default=2, help="threads of each contender (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=20, help="turns of each contender (default: %(default)s)")
-    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
+    parser.add_argument("--dtype", choices=("float32", "bfloat16", "both"), default="float32")
     logs = Path(__file__).resolve().parents[2] / "logs"
     parser.add_argument("--log-dir", type=Path, default=logs, help="folder of the table, JSON and chart")
     parser.add_argument("--contender", nargs=3, metavar=("KIND", "CASE", "DTYPE"), help=argparse.SUPPRESS)

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "benchmarks" / "networks.py"
 
 
-def run(*arguments, timeout=120, **environment):
+def run(*arguments, timeout=300, **environment):
     environment = {k: v for k, v in os.environ.items() if k != "MXTEST_MXNET_PYTHON"} | environment
     return subprocess.run(
         [sys.executable, SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, env=environment
