@@ -11,6 +11,7 @@ from core.base import MXNetError, nearest
 from core.context import current_context
 from core.dtypes import dtype_name
 from core.ndarray import NDArray, zeros
+from core.ops import storage_types
 from core.symbol import graph, infer
 
 
@@ -232,10 +233,13 @@ class Watch:
                 self._callback(name, found[id(array)] if id(array) in found else array.zeros_like())
 
 
-def allocate(symbol, ctx, grad_req, type_dict, shapes: dict, group2ctx: dict | None = None) -> Executor:
+def allocate(
+    symbol, ctx, grad_req, type_dict, shapes: dict, group2ctx: dict | None = None, stype_dict: dict | None = None
+) -> Executor:
     """An executor with arrays of zeros; MXNetError where the shapes do not follow from those given.
 
-    group2ctx: contexts of the variables by their attribute `ctx_group`.
+    group2ctx: contexts of the variables by their attribute `ctx_group`. stype_dict: storage types by variable, before
+    those that the variables were made with.
     """
     ctx = ctx or current_context()
     names, states = symbol.list_arguments(), symbol.list_auxiliary_states()
@@ -248,14 +252,35 @@ def allocate(symbol, ctx, grad_req, type_dict, shapes: dict, group2ctx: dict | N
     requests = _requests(names, grad_req)
     groups = {name: attrs.get("__ctx_group__") for name, attrs in symbol.attr_dict().items()}
     place = {n: (group2ctx or {}).get(groups.get(n), ctx) for n in (*names, *states)}
+    stypes = storage_types.of_variables(symbol.attr_dict()) | (stype_dict or {})
     args = {
-        n: zeros(s, place[n], dtype_name(t or "float32")) for n, s, t in zip(names, arg_shapes, arg_types, strict=True)
+        n: zeros(s, place[n], dtype_name(t or "float32"), stypes.get(n))
+        for n, s, t in zip(names, arg_shapes, arg_types, strict=True)
     }
     aux = {
         n: zeros(s, place[n], dtype_name(t or "float32")) for n, s, t in zip(states, aux_shapes, aux_types, strict=True)
     }
-    grads = {n: a.zeros_like() for n, a in args.items() if requests[n] != "null"}
+    by_rows = _row_sparse_gradients(symbol._entries, stypes)
+    grads = {
+        n: zeros(a.shape, place[n], a.dtype, "row_sparse" if n in by_rows else None)
+        for n, a in args.items()
+        if requests[n] != "null"
+    }
     return Executor(symbol, ctx, args, grads, requests, aux)
+
+
+def _row_sparse_gradients(entries: list, stypes: dict) -> set[str]:
+    """Variables whose gradients MXNet stores by rows: looked-up weights, and what a CSR matrix is multiplied with."""
+    found = set()
+    for node in graph.order(entries):
+        parents = [parent.name if parent.op is None else None for parent, _ in node.inputs]
+        if node.op is None or len(parents) < 2 or parents[1] is None:
+            continue
+        looked_up = node.op.name == "_contrib_SparseEmbedding" or node.parsed.get("sparse_grad", False)
+        by_matrix = node.op.name == "dot" and stypes.get(parents[0]) == "csr" and not node.parsed["transpose_a"]
+        if looked_up or by_matrix:
+            found.add(parents[1])
+    return found
 
 
 def _most_alive(nodes: list, entries: list, sizes: dict[int, int]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core import autograd, random
+from core import autograd, random, storage
 from core.base import MXNetError
 from core.context import current_context
 from core.ops import storage_types
@@ -261,7 +261,7 @@ def _make_front(op: Operator, kind: type):
         "_op": op,
         "_kind": kind,
         "_parse": op.parse_positional,
-        "_apply": _apply_stored if op.name in storage_types.NAMES else apply,
+        "_apply": apply_stored if op.name in storage_types.NAMES else apply,
         "_create": create,
         "_gather": _gather,
         "_refuse": _refuse,
@@ -273,12 +273,15 @@ def _make_front(op: Operator, kind: type):
     return function
 
 
-def _apply_stored(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
-    """`apply` for operators that may keep sparse arrays sparse."""
+def apply_stored(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
+    """`apply` for operators that may keep sparse arrays sparse, or make them."""
     for x in inputs:
         if getattr(x, "stype", "default") != "default":
             return type(x)._apply_operator(op, inputs, attrs, out)
-    return apply(op, inputs, attrs, kind, out)
+    result = apply(op, inputs, attrs, kind, out)
+    if op.name == "cast_storage" and out is None and hasattr(result, "_data") and not storage.is_meta(result._data):
+        return result.tostype(attrs["stype"])
+    return result
 
 
 def _gather(data: tuple) -> list:

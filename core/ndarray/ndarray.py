@@ -505,6 +505,8 @@ def array(source, ctx: Context | None = None, dtype=None, kind: type = NDArray):
     """
     ctx = ctx or (source._ctx if isinstance(source, NDArray) else current_context())
     if isinstance(source, NDArray):
+        if source.stype != "default":
+            return source.copyto(ctx) if dtype is None else source.astype(dtype).copyto(ctx)
         return kind._wrap(storage.copy_to(source._data, dtype or source.dtype, ctx), ctx)
     if not isinstance(source, onp.ndarray):
         try:

@@ -441,8 +441,12 @@ def divide(lhs, rhs):
     return _infix("elemwise_div", "_div_scalar", lhs, rhs)
 
 
-def retain(data: RowSparseNDArray, indices) -> RowSparseNDArray:
+def retain(data: RowSparseNDArray, indices, out=None, name=None) -> RowSparseNDArray:
     """The row-sparse array with only the given rows left."""
+    if out is not None:
+        return retain(data, indices).copyto(out)
+    if autograd.is_recording() and data._entry is not None:
+        return apply(TABLE["_sparse_retain"], [data, indices], {})
     there = data.indices.asnumpy()
     kept = onp.flatnonzero(onp.isin(there, onp.asarray(_plain(indices)).astype(onp.int64)))
     return _of_rows(_rows_of(data.data, _index(kept, data._ctx)), there[kept], data)

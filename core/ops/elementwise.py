@@ -449,6 +449,11 @@ def where_(condition, x, y):
     return F._where(condition, x, y)
 
 
+@infer(where_)
+def _(shapes, attrs):
+    shapes["x"], shapes["y"] = shapes["x"] or shapes["y"], shapes["y"] or shapes["x"]
+
+
 def _same_type(name, a, b, condition="float32"):
     if condition == "bool":
         raise MXNetError(f"{name}: a condition of bool is not accepted by nd; convert with astype")

@@ -394,6 +394,21 @@ def _(head, data_shape, attrs):
     ]
 
 
+@composite("_slice_assign", aliases=("_crop_assign",))
+def slice_assign(lhs, rhs, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
+    """lhs with rhs in the place that `slice` would read."""
+    key = _slice_key(begin, end, step, len(lhs.shape), "slice_assign")
+    mask = F._put_part(F.ones_like(rhs), key=key, shape=lhs.shape)
+    return F.where(mask, F._put_part(rhs, key=key, shape=lhs.shape), lhs)
+
+
+@composite("_slice_assign_scalar", aliases=("_crop_assign_scalar",))
+def slice_assign_scalar(data, *, scalar: Scalar = 0, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
+    """The data with a number in the place that `slice` would read."""
+    part = F.slice(data, begin=begin, end=end, step=step)
+    return F._slice_assign(data, F.full_like(part, fill_value=scalar), begin=begin, end=end, step=step)
+
+
 @operator("slice_axis")
 def slice_axis(data, *, axis: Int, begin: Int, end: OptInt):
     """The part from begin to end (exclusive, None: to the last) of one axis."""

@@ -10,13 +10,15 @@ KEEPS_ZERO = frozenset(
     {
         "abs", "sign", "negative", "square", "sqrt", "cbrt", "sin", "tan", "arcsin", "arctan", "sinh", "tanh", "arcsinh",
         "arctanh", "expm1", "log1p", "relu", "rint", "ceil", "floor", "trunc", "fix", "round", "degrees", "radians",
-        "_mul_scalar", "_div_scalar", "zeros_like", "_copy", "clip",
+        "_mul_scalar", "_div_scalar", "zeros_like", "_copy", "clip", "_contrib_quadratic", "_scatter_plus_scalar",
+        "_scatter_minus_scalar",
     }
 )  # fmt: skip
 # Operators that keep the storage type which all their inputs have, and for which types they do.
 SAME_STYPE = {
     "elemwise_add": ({"csr"}, {"row_sparse"}), "elemwise_sub": ({"csr"}, {"row_sparse"}), "add_n": ({"row_sparse"},),
-    "Concat": ({"csr"},),
+    "Concat": ({"csr"},), "_maximum": ({"csr"}, {"row_sparse"}), "_minimum": ({"csr"}, {"row_sparse"}),
+    "_hypot": ({"csr"}, {"row_sparse"}),
 }  # fmt: skip
 FIRST_CSR = frozenset({"slice", "broadcast_mul", "broadcast_div"})
 # Optimizer steps that change the rows of a row-sparse gradient alone; the value says whether only if `lazy_update`.
@@ -26,16 +28,34 @@ ROW_UPDATES = {
 
 
 # Operators whose result may be stored otherwise than as a dense array.
-NAMES = frozenset({*KEEPS_ZERO, *SAME_STYPE, *FIRST_CSR, *ROW_UPDATES, "dot", "elemwise_mul"})
+NAMES = frozenset({*KEEPS_ZERO, *SAME_STYPE, *FIRST_CSR, *ROW_UPDATES, "dot", "elemwise_mul", "cast_storage", "_sparse_retain",
+                   "square_sum", "_scatter_elemwise_div"})  # fmt: skip
+
+
+def of_variables(attrs: dict[str, dict]) -> dict[str, str]:
+    """The storage types that variables were made with, from their attributes by name."""
+    names = {str(number): name for name, number in NUMBERS.items()}
+    given = {name: a.get("__storage_type__") for name, a in attrs.items()}
+    return {name: names[number] for name, number in given.items() if number in names}
 
 
 def keeps_zero(name: str, attrs: dict) -> bool:
+    if name == "_contrib_quadratic":
+        return not attrs["c"]
     return name != "clip" or attrs["a_min"] <= 0 <= attrs["a_max"]
 
 
 def result_stype(name: str, stypes: list, attrs: dict) -> str:
     """The storage type that MXNet gives (the tables in the documentation of `mx.nd.sparse`)."""
     sparse = {stype for stype in stypes if stype != "default"}
+    if name == "cast_storage":
+        return attrs["stype"]
+    if name == "square_sum":
+        return (
+            "row_sparse" if stypes == ["row_sparse"] and attrs["keepdims"] and attrs["axis"] in (1, (1,)) else "default"
+        )
+    if name in ("_sparse_retain", "_scatter_elemwise_div"):
+        return stypes[0]
     if name == "dot":
         if attrs.get("forward_stype"):
             return attrs["forward_stype"]

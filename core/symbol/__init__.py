@@ -30,7 +30,7 @@ fromjson = load_json
 
 _NAMESPACES = {
     "contrib": ("_contrib_",), "linalg": ("_linalg_",), "image": ("_image_",), "random": ("_random_", "_sample_"),
-    "op": ("",), "_internal": ("",), "sparse": ("",),
+    "op": ("",), "_internal": ("",), "sparse": ("_sparse_", ""),
 }  # fmt: skip
 
 

@@ -297,7 +297,7 @@ class Symbol:
         from core.executor import allocate
 
         shapes = {name: shape for name, shape in kwargs.items() if isinstance(shape, (tuple, list))}
-        return allocate(self, ctx, grad_req, type_dict, shapes, group2ctx)
+        return allocate(self, ctx, grad_req, type_dict, shapes, group2ctx, stype_dict)
 
     _simple_bind = simple_bind
 

@@ -110,3 +110,26 @@ def test_variables_of_one_name_have_shapes_of_their_own():
 
 def test_numbers_evenly_spaced_as_a_symbol():
     np.testing.assert_allclose(mx.sym.linspace(0, 1, 5).eval()[0].asnumpy(), np.linspace(0, 1, 5))
+
+
+def test_storage_types_of_bound_arrays_and_gradients():
+    out = mx.sym.sparse.dot(mx.sym.var("x", stype="csr"), mx.sym.var("w"))
+    executor = out.simple_bind(mx.cpu(), {"x": "null", "w": "write"}, x=(2, 3), w=(3, 1))
+    assert executor.arg_dict["x"].stype == "csr" and executor.grad_dict["w"].stype == "row_sparse"
+    looked_up = mx.sym.contrib.SparseEmbedding(mx.sym.var("i"), input_dim=5, output_dim=2, name="e")
+    executor = looked_up.simple_bind(mx.cpu(), {"i": "null", "e_weight": "write"}, i=(2,))
+    executor.forward(is_train=True, i=np.array([3, 1]))
+    executor.backward(mx.nd.ones((2, 2)))
+    assert executor.grad_dict["e_weight"].indices.asnumpy().tolist() == [1, 3]
+
+
+@pytest.mark.parametrize(("before", "after"), [("default", "csr"), ("csr", "default"), ("default", "row_sparse")])
+def test_storage_is_cast_inside_a_graph(before, after):
+    x = mx.nd.array([[0, 1], [2, 0]]).tostype(before)
+    executor = mx.sym.cast_storage(mx.sym.var("x", stype=before), stype=after).bind(
+        mx.cpu(), {"x": x}, [mx.nd.zeros((2, 2))]
+    )
+    out = executor.forward(is_train=True)[0]
+    assert out.stype == after and out.asnumpy().tolist() == [[0, 1], [2, 0]]
+    executor.backward(mx.nd.array([[1, 2], [3, 4]]))
+    assert executor.grad_dict["x"].asnumpy().tolist() == [[1, 2], [3, 4]]

@@ -188,3 +188,25 @@ def test_gradient_of_a_sparse_array_is_stored_like_it():
         y = mx.nd.square(x)
     y.backward()
     assert x.grad.stype == "row_sparse" and (x.grad.asnumpy() == 2 * x.asnumpy()).all()
+
+
+def test_operators_of_what_is_stored():
+    rows = mx.nd.sparse.row_sparse_array(([[2.0, 4.0]], [1]), shape=(3, 2))
+    assert mx.nd._internal._scatter_plus_scalar(rows, scalar=1).asnumpy().tolist() == [[0, 0], [3, 5], [0, 0]]
+    quotient = mx.nd._internal._scatter_elemwise_div(rows, mx.nd.array([[0, 0], [2, 2], [0, 0]]))
+    assert quotient.stype == "row_sparse" and quotient.asnumpy().tolist() == [[0, 0], [1, 2], [0, 0]]
+    assert mx.nd._internal._square_sum(rows, axis=1, keepdims=True).stype == "row_sparse"
+    assert mx.sym.sparse.retain(mx.sym.var("x"), mx.sym.var("i")).eval(
+        mx.cpu(), x=mx.nd.ones((3, 1)), i=mx.nd.array([2])
+    )[0].asnumpy().tolist() == [[0], [0], [1]]  # fmt: skip
+    matrix = mx.nd.array([[0, 3]]).tostype("csr")
+    assert mx.nd.contrib.quadratic(matrix, a=1, b=1).stype == "csr"
+    assert mx.nd.array(matrix).stype == "csr"
+
+
+def test_parts_of_dense_arrays_are_replaced():
+    x = mx.nd.ones((2, 3))
+    mx.nd._internal._crop_assign(x, mx.nd.zeros((1, 2)), begin=(0, 1), end=(1, 3), out=x)
+    assert x.asnumpy().tolist() == [[1, 0, 0], [1, 1, 1]]
+    part = mx.nd._internal._slice_assign_scalar(x, scalar=7, begin=(None, 0), end=(None, 1))
+    assert part.asnumpy().tolist() == [[7, 0, 0], [7, 1, 1]]

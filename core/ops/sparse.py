@@ -1,0 +1,58 @@
+"""Operators whose meaning is in how their operands are stored; on dense values they are these expressions."""
+
+from core import kernels
+from core.dtypes import dtype_name
+from core.ops.attributes import Bool, Choice, DType, Float, Int
+from core.ops.registry import F, composite, gradient, infer, operator, pointwise
+
+
+@operator("cast_storage")
+def cast_storage(data, *, stype: Choice("default", "csr", "row_sparse")):
+    """The same values, stored in another way."""
+    return kernels.shape.clone(data)
+
+
+@gradient(cast_storage)
+def _(head):
+    return [head]
+
+
+@composite("_sparse_retain")
+def retain(data, indices):
+    """The rows that are named; the others are zero."""
+    rows = data.shape[0]
+    kept = F.Reshape(F.sum(F.one_hot(indices, depth=rows), axis=0), shape=(-1, *(1,) * (len(data.shape) - 1)))
+    kept = F.Cast(F._greater_scalar(kept, scalar=0.0), dtype=dtype_name(data.dtype))
+    return F.broadcast_mul(data, kept)
+
+
+@pointwise("_scatter_plus_scalar", dtype="first")
+def scatter_plus_scalar(data, *, scalar: Float):
+    """A number added to what is stored."""
+    return data + scalar
+
+
+@pointwise("_scatter_minus_scalar", dtype="first")
+def scatter_minus_scalar(data, *, scalar: Float):
+    """A number taken from what is stored."""
+    return data - scalar
+
+
+@composite("_scatter_elemwise_div")
+def scatter_elemwise_div(lhs, rhs):
+    """The quotient where lhs is stored."""
+    stored = F._not_equal_scalar(lhs, scalar=0.0)
+    return F.where(stored, lhs / F.where(stored, rhs, F.ones_like(rhs)), F.zeros_like(lhs))
+
+
+@composite("_contrib_SparseEmbedding")
+def sparse_embedding(
+    data, weight, *, input_dim: Int, output_dim: Int, dtype: DType = "float32", deterministic: Bool = False
+):
+    """Embedding whose weight has a row-sparse gradient."""
+    return F.Embedding(data, weight, input_dim=input_dim, output_dim=output_dim, dtype=dtype, sparse_grad=True)
+
+
+@infer(sparse_embedding)
+def _(shapes, attrs):
+    shapes["weight"] = (attrs["input_dim"], attrs["output_dim"])
