@@ -404,7 +404,8 @@ class Parameter:
                 return arrays[0]
             ctx = current_context()
         for array, place in zip(arrays, self._ctx_list):
-            if place == ctx:
+            # Pinned and shared memory is the host's, as MXNet sees it too.
+            if place.device_id == ctx.device_id and (place.device_type == "gpu") == (ctx.device_type == "gpu"):
                 return array
         raise RuntimeError(f"parameter {self.name!r} is not on context {ctx}, but on {self._ctx_list}")
 

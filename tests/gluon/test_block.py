@@ -269,3 +269,14 @@ def test_layers_compute_with_what_a_parameter_gives_as_its_data(known, hybridize
         out.backward()
     assert out.asnumpy().tolist() == [[6, 6]]
     assert weight.grad().asnumpy().tolist() == [[2, 2, 2], [2, 2, 2]]
+
+
+@pytest.mark.parametrize("kind", ["cpu_shared", "cpu_pinned"])
+def test_batches_in_other_memory_of_the_host_meet_its_parameters(kind):
+    net = nn.Dense(2, in_units=3)
+    net.initialize(init="ones")
+    assert net.weight.data(mx.Context(kind, 0)) is net.weight.data()
+    block = gluon.SymbolBlock(net(mx.sym.var("x")), mx.sym.var("x"), params=net.collect_params())
+    assert block(nd.ones((1, 3), ctx=mx.Context(kind, 0))).asnumpy().tolist() == [[3, 3]]
+    with pytest.raises(RuntimeError, match="not on context"):
+        net.weight.data(mx.cpu(1))
