@@ -4,7 +4,9 @@ The way of a block, one module a station:
 
 - `trace`: its Python runs once a signature on arrays without memory; every primitive operator that is applied on the
   way, and in the gradient rules on the way back, becomes a node.
-- `passes`: functions from graph to graph. `passes.PASSES` is their order.
+- `passes`: functions from graph to graph. `passes.PASSES` is their order. In prediction `batch_norm` folds normalisation
+  into convolutions, `epilogues` sums and activations into the products before them, and `packing` brings constant weights
+  into the order of the kernel; convolutions with packed weights give channels-last results, which the kernels behind keep.
 - `plan`: the graph as a flat list of kernel calls, written out as one Python function for the forward part and one for
   the backward part.
 - `compiled`: plans by signature, and the one node that a call leaves on the tape.

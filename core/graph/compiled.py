@@ -19,6 +19,7 @@ from core.ndarray.ndarray import NDArray
 
 state = autograd.state
 LIMIT = 256  # plans that one block keeps; the oldest goes first
+MOST_PREPARED = 2**31  # bytes of packed weights that the plans of one block keep: there is one set for each signature
 PATIENCE = 16  # plans after which a signature is compiled only when it comes for the second time: images of all sizes
 
 
@@ -36,6 +37,7 @@ class Compiled:
         self._example: tuple = ()
         self._met: set[tuple] = set()
         self._nesting: list | None = None
+        self._holding: list[Plan] = []
         self._lock = threading.RLock()
 
     def __call__(self, *args, variant=None):
@@ -110,7 +112,14 @@ class Compiled:
         except Untraceable as reason:
             return reason
         traced.graph.mark_parameters(parameters)
-        return Plan(traced, self.flags)
+        return Plan(traced, self.flags, self._hold)
+
+    def _hold(self, plan: Plan) -> None:
+        """Notes that a plan keeps prepared weights now; those that did so first let theirs go where that is too much."""
+        with self._lock:
+            self._holding = [*(p for p in self._holding if p is not plan), plan]
+            while len(self._holding) > 1 and sum(p.prepared_bytes for p in self._holding) > MOST_PREPARED:
+                self._holding.pop(0).forget()
 
     def _look_again(self) -> None:
         with self._lock:
@@ -119,19 +128,21 @@ class Compiled:
                 a[0] is not b[0] or a[1:] != b[1:] for a, b in zip(marks, self._arrays)
             ):
                 self._plans.clear()
+                self._holding.clear()
             self._seen, self._arrays = Changes.count, marks
 
 
 class Plan:
     """A compiled trace: runs the forward part and, where gradients are wanted, leaves one node on the tape."""
 
-    def __init__(self, traced: Traced, flags: dict | None = None):
-        self._traced = traced.graph
+    def __init__(self, traced: Traced, flags: dict | None = None, hold: Callable[[Plan], None] = lambda plan: None):
+        self._traced, self._hold = traced.graph, hold
         self.inline_limit = (flags or {}).get("inline_limit", 2)
         graph = self.graph = optimize(traced.graph)
         self._sharing = sharing_of(graph)
         self.early = early_part(graph, self._sharing) if any(node.early for node in graph.nodes) else None
         self._watched = sorted({v.index for node in graph.nodes if node.early for v in node.reads() if v.role == HELD})
+        self.prepared_bytes = sum(v.nbytes for v in graph.prepared())
         self._state: tuple = ()
         self._ready: tuple = ()
         self.forward = forward_part(graph, self._sharing)
@@ -172,11 +183,17 @@ class Plan:
         """What the early part gives for these held tensors: made anew when one of them was written to or replaced."""
         tensors = [held[k] for k in self._watched]
         state = Changes.values, [t._version for t in tensors]
-        if not self._ready or state != self._state or not all(map(operator.is_, tensors, self._last)):
-            self._ready = self._run_early(held)
+        ready = self._ready
+        if not ready or state != self._state or not all(map(operator.is_, tensors, self._last)):
+            ready = self._ready = self._run_early(held)
             self._state = Changes.values, [t._version for t in tensors]  # the early part itself may write
             self._last = tensors
-        return self._ready
+            self._hold(self)
+        return ready
+
+    def forget(self) -> None:
+        """Lets go of what the early part gave; the next call makes it anew."""
+        self._ready = ()
 
     def gradients(self, saved: list, heads: list, keys: list[int], retain: bool) -> tuple:
         """Runs the backward part; what is saved stays as it is where the tape is to be retained."""

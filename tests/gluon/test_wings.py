@@ -1,4 +1,4 @@
-"""A training step in both wings of kernels, from the same weights: the same numbers."""
+"""Training steps and a compiled prediction in both wings of kernels, from the same weights: the same numbers."""
 
 import os
 import subprocess
@@ -25,7 +25,9 @@ def train(wing):
                 loss = loss_function(net(x), y)
             loss.backward()
             trainer.step(2)
-    return {name: p.data().asnumpy() for name, p in net._collect_params_with_prefix().items()}
+        net.hybridize()
+        prediction = net(x).asnumpy()
+    return {"prediction": prediction} | {name: p.data().asnumpy() for name, p in net._collect_params_with_prefix().items()}
 
 cpu, triton = train("cpu"), train("triton")
 for name in cpu:
