@@ -28,11 +28,15 @@ def loss_grad(dy, data, label, counts, lengths, blank):
 
 
 def _forward(data, label, counts, lengths, blank):
-    logs = torch.log_softmax(data, 2)
-    steps, batch, _ = data.shape
-    lengths = torch.full((batch,), steps, dtype=torch.int64) if lengths is None else lengths.to(torch.int64)
+    steps, batch, classes = data.shape
     # ATen reads memory at what it is given, without a look.
-    label, counts = label.to(torch.int64).clamp(0, data.shape[2] - 1), counts.to(torch.int64).clamp(0, label.shape[1])
-    given = label, lengths.clamp(1, steps), counts
+    label, counts = label.to(torch.int64).clamp(0, classes - 1), counts.to(torch.int64).clamp(0, label.shape[1])
+    if lengths is None:
+        lengths = torch.full((batch,), steps, dtype=torch.int64)
+    else:
+        lengths = lengths.to(torch.int64).clamp(1, steps)
+        behind = torch.arange(steps).unsqueeze(1) >= lengths  # what comes after the end may be anything, nan too
+        data = data.masked_fill(behind.unsqueeze(2), 0)
+    logs, given = torch.log_softmax(data, 2), (label, lengths, counts)
     losses, alpha = aten._ctc_loss(logs, *given, blank, True)
     return torch.where(losses.isinf(), 0, losses), alpha, logs, given
