@@ -1,0 +1,248 @@
+"""The whole operator table in the Triton wing: torch only moves memory, and the answers are those of the CPU wing.
+
+Each operator is applied to the first of its samples (see `tests.support.samples`) that has elements, in float32 or the
+type that the sample names, and differentiated; those without samples there to one from `MORE`. Parts of gradients are
+reached by what they are parts of. What takes no array (samplers, creation) has no wing to be sent to.
+"""
+
+import importlib
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import core.mxnet  # noqa: F401  (every family of operators is in the table)
+from core import autograd, kernels, random
+from core.context import cpu
+from core.ndarray import NDArray
+from core.ops.registry import TABLE
+from tests.core.kernels.triton.test_memory_only import ALLOWED, Recorder
+from tests.support.samples import Draw, S, draw, samples
+
+INTEGERS = {"bitwise", "shift", "gcd", "lcm"}
+# Copies in another order, of parts, or several times: `core.kernels.shape`, which both wings share.
+REARRANGED = {"flip", "repeat", "split_with_sizes_copy", "tril", "triu"}
+EXCEPTED = {importlib.import_module(f"core.kernels.cpu.{room}").__file__ for room in kernels.ON_CPU_ONLY}
+# Each wing has its own random numbers.
+DRAWN = {
+    "Dropout",
+    "_dropout",
+    "_dropout_again",
+    "_dropout_attention",
+    "_sample_multinomial",
+    "_sample_uniform",
+    "_sample_normal",
+    "_sample_gamma",
+    "_shuffle",
+}
+
+
+def numbers(*v, dtype="float64"):
+    return np.asarray(v, dtype=dtype)
+
+
+UNIT = Draw((2, 3), signed=False)
+THREE = (3,)
+POSITIVE = Draw((3,), signed=False)
+HALF = numbers(1, 2, 3, dtype="float16")
+BOXES = numbers([0, 0, 0.5, 0.5], [0.2, 0.2, 0.9, 0.9], [0.4, 0.1, 0.6, 0.8])
+MORE = {  # operators without a gradient, or with one that is not the derivative
+    "IdentityAttachKLSparseReg": S(UNIT, THREE),
+    **{n: S((3, 2), (3, 2)) for n in ("LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput")},
+    "MakeLoss": S((2, 3)),
+    "make_loss": S((2, 3)),
+    "SVMOutput": S((3, 4), numbers(0, 2, 1)),
+    "SoftmaxOutput": S((3, 4), numbers(0, 2, 1)),
+    "_adamw_update": S(THREE, THREE, THREE, POSITIVE, numbers(1.0), lr=0.1, eta=1.0),
+    "adam_update": S(THREE, THREE, THREE, POSITIVE, lr=0.1),
+    "ftml_update": S(THREE, THREE, POSITIVE, POSITIVE, THREE, lr=0.1, t=1),
+    "ftrl_update": S(THREE, THREE, THREE, POSITIVE, lr=0.1),
+    "nag_mom_update": S(THREE, THREE, THREE, lr=0.1, momentum=0.9),
+    "rmsprop_update": S(THREE, THREE, POSITIVE, lr=0.1),
+    "rmspropalex_update": S(THREE, THREE, Draw((3,), 1, 2, signed=False), THREE, THREE, lr=0.1),
+    "sgd_mom_update": S(THREE, THREE, THREE, lr=0.1, momentum=0.9),
+    "sgd_update": S(THREE, THREE, lr=0.1),
+    "signsgd_update": S(THREE, THREE, lr=0.1),
+    "signum_update": S(THREE, THREE, THREE, lr=0.1),
+    "lamb_update_phase1": S(THREE, THREE, THREE, POSITIVE, t=1, wd=0.1),
+    "lamb_update_phase2": S(THREE, THREE, numbers(1.0), numbers(2.0), lr=0.1),
+    "multi_sgd_update": S(THREE, THREE, (2,), (2,), lrs=(0.1, 0.2), wds=(0, 0), num_weights=2),
+    "multi_sgd_mom_update": S(THREE, THREE, THREE, lrs=(0.1,), wds=(0,), momentum=0.9, num_weights=1),
+    "multi_sum_sq": S(THREE, (2, 2), num_arrays=2),
+    "preloaded_multi_sgd_update": S(THREE, THREE, numbers(0.1), numbers(0.0), num_weights=1),
+    "_contrib_group_adagrad_update": S((3, 2), (3, 2), Draw((3, 1), signed=False), lr=0.1),
+    "all_finite": S(THREE),
+    "multi_all_finite": S(THREE, (2,), num_arrays=2),
+    "_multi_lamb_update": S(
+        THREE, THREE, THREE, POSITIVE, learning_rates=(0.1,), wds=(0,), step_count=(1,), num_tensors=1
+    ),
+    "_multi_adamw_update": S(
+        THREE, THREE, THREE, POSITIVE, numbers(1.0), lrs=(0.1,), wds=(0,), etas=(1.0,), num_weights=1
+    ),
+    "_contrib_MultiBoxPrior": S((1, 2, 2, 3), sizes=(0.5, 0.3), ratios=(1, 2)),
+    "_contrib_MultiBoxTarget": S(
+        BOXES[None], numbers([[1, 0.1, 0.1, 0.5, 0.5], [0, 0.3, 0.3, 0.8, 0.9]]), (1, 3, 3), negative_mining_ratio=2.0
+    ),
+    "_contrib_MultiBoxDetection": S(Draw((1, 3, 3), signed=False), (1, 12), BOXES[None]),
+    "_contrib_MultiProposal": S(
+        Draw((1, 4, 2, 2), signed=False),
+        (1, 8, 2, 2),
+        numbers([32, 32, 1]),
+        rpn_pre_nms_top_n=6,
+        rpn_post_nms_top_n=3,
+        scales=(2,),
+        ratios=(0.5, 1),
+        rpn_min_size=1,
+    ),
+    "_contrib_Proposal": S(
+        Draw((1, 4, 2, 2), signed=False),
+        (1, 8, 2, 2),
+        numbers([32, 32, 1]),
+        rpn_pre_nms_top_n=6,
+        rpn_post_nms_top_n=3,
+        scales=(2,),
+        ratios=(0.5, 1),
+        rpn_min_size=1,
+    ),
+    "_contrib_bipartite_matching": S(Draw((2, 3, 4), signed=False), threshold=0.3),
+    "_contrib_box_decode": S((1, 3, 4), BOXES[None]),
+    "_contrib_box_encode": S(
+        numbers([1, 0, 1]),
+        numbers([0, 1, 1]),
+        BOXES[None],
+        BOXES[None, :2],
+        numbers(0, 0, 0, 0),
+        numbers(0.1, 0.1, 0.2, 0.2),
+    ),
+    "_contrib_box_iou": S(BOXES, BOXES[:2]),
+    "_contrib_box_nms": S(
+        np.concatenate([numbers([0], [1], [0]), numbers([0.9], [0.8], [0.7]), BOXES], 1)[None],
+        overlap_thresh=0.1,
+        id_index=0,
+    ),
+    "_contrib_allclose": S(THREE, THREE),
+    "_contrib_arange_like": S(THREE),
+    "_arange_like": S(THREE, length=3),
+    **{
+        n: S(THREE)
+        for n in (
+            "_contrib_isfinite",
+            "_contrib_isinf",
+            "_contrib_isnan",
+            "_contrib_round_ste",
+            "_contrib_sign_ste",
+            "ones_like",
+            "zeros_like",
+            "shape_array",
+            "size_array",
+        )
+    },
+    "_contrib_gradientmultiplier": S(THREE, scalar=2.0),
+    "_contrib_index_array": S((2, 3)),
+    "full_like": S(THREE, fill_value=2.0),
+    "_contrib_quantize_v2": S((2, 3), out_type="int8"),
+    "_contrib_quantize": S(UNIT, numbers(0.0), numbers(1.0)),
+    "_contrib_dequantize": S(numbers(1, 2, -3, dtype="int8"), numbers(-1.0), numbers(1.0)),
+    "_contrib_requantize": S(numbers(1000, 2000, dtype="int32"), numbers(-1.0), numbers(1.0)),
+    "_histogram": S((2, 3), bin_cnt=4, range=(-1, 1)),
+    "_image_adjust_lighting": S(Draw((4, 4, 3), signed=False), alpha=(0.1, 0.1, 0.1)),
+    "_image_resize": S(Draw((4, 4, 3), signed=False), size=(2, 3)),
+    "_npi_all": S((2, 3)),
+    "_npi_any": S((2, 3)),
+    "_npi_argmax": S((2, 3), axis=1),
+    "_npi_argmin": S((2, 3), axis=1),
+    "argmax": S((2, 3), axis=1),
+    "argmin": S((2, 3), axis=1),
+    "argmax_channel": S((2, 3)),
+    "argsort": S((2, 3)),
+    "_npi_std": S((2, 3), axis=1),
+    "_npi_var": S((2, 3), axis=1),
+    "_npx_nonzero": S(numbers([1, 0, 2], [0, 3, 0])),
+    "_ravel_multi_index": S(numbers([1, 0], [0, 2]), shape=(2, 3)),
+    "_unravel_index": S(numbers(1, 4), shape=(2, 3)),
+    "one_hot": S(numbers(1, 0, 2), depth=3),
+    "_shuffle": S((4, 2)),
+    "_npi_eigh": S(numbers([2, 1], [1, 3])),
+    "_npi_eig": S(numbers([2, 0], [0, 3])),
+    "_sample_uniform": S(numbers(0, 1), numbers(1, 2), shape=(2,)),
+    "_sample_normal": S(numbers(0, 1), numbers(1, 2), shape=(2,)),
+    "_sample_multinomial": S(numbers([0.2, 0.8]), shape=(3,)),
+    "_sample_gamma": S(numbers(1, 2), numbers(1, 2), shape=(2,)),
+    "mp_sgd_update": S(HALF, HALF, THREE, lr=0.1),
+    "mp_sgd_mom_update": S(HALF, HALF, THREE, THREE, lr=0.1, momentum=0.9),
+    "mp_nag_mom_update": S(HALF, HALF, THREE, THREE, lr=0.1, momentum=0.9),
+    "multi_mp_sgd_update": S(HALF, HALF, THREE, lrs=(0.1,), wds=(0,), num_weights=1),
+    "_contrib_quantized_fully_connected": S(
+        numbers([1, 2], [3, 4], dtype="int8"),
+        numbers([1, 2], [3, 4], dtype="int8"),
+        numbers(0.0),
+        numbers(1.0),
+        numbers(0.0),
+        numbers(1.0),
+        num_hidden=2,
+        no_bias=True,
+    ),
+    "_contrib_quantized_flatten": S(numbers([1, 2], [3, 4], dtype="int8"), numbers(0.0), numbers(1.0)),
+}
+
+
+def filled(op):
+    """The first sample without an empty operand."""
+    for sample in samples(op) or ([MORE[op.name]] if op.name in MORE else []):
+        shapes = [getattr(o, "shape", o if isinstance(o, tuple) else ()) for o in sample.operands]
+        if not any(0 in shape for shape in shapes):
+            return sample
+    return None
+
+
+NAMES = [name for name, op in sorted(TABLE.items()) if op.name == name and filled(op) is not None]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_torch_only_moves_memory_and_the_wings_agree(name):
+    op, sample = TABLE[name], filled(TABLE[name])
+    with kernels.using("triton"):
+        called, found = applied(op, sample)
+    assert called <= ALLOWED | REARRANGED, sorted(called - ALLOWED - REARRANGED)
+    if name not in DRAWN:
+        for mine, true in zip(found, applied(op, sample)[1], strict=True):
+            torch.testing.assert_close(mine, true, rtol=1e-4, atol=1e-5, equal_nan=True)
+
+
+class Watcher(Recorder):
+    """Leaves out what the rooms do that have no Triton kernels by decree."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        frame = sys._getframe()
+        while frame is not None and frame.f_code.co_filename not in EXCEPTED:
+            frame = frame.f_back
+        if frame is None:
+            return super().__torch_dispatch__(function, types, args, kwargs)
+        return function(*args, **(kwargs or {}))
+
+
+def applied(op, sample):
+    """(ATen operators called, outputs and gradients)."""
+    random.seed(7)
+    values, moved, _ = draw(op, sample)
+    arrays = [None if v is None else NDArray._wrap(tensor(op, v), cpu()) for v in values]
+    with Watcher() as watcher, autograd.record(train_mode=sample.training):
+        for k in moved:
+            arrays[k].attach_grad()
+        results = op(*arrays, **sample.attrs)
+        results = results if isinstance(results, (list, tuple)) else [results]
+        taped = [r for r in results if r._entry is not None]
+        heads = [NDArray._wrap(torch.full(r.shape, 0.7, dtype=r._data.dtype), cpu()) for r in taped]
+    gradients = []
+    if taped and moved:
+        with watcher:
+            gradients = autograd.grad(taped, [arrays[k] for k in moved], heads, train_mode=sample.training)
+    return watcher.called, [x._data for x in (*results, *gradients)]
+
+
+def tensor(op, value):
+    t = torch.tensor(np.asarray(value))
+    if any(word in op.name for word in INTEGERS):
+        return t.to(torch.int32)
+    return t.float() if t.dtype is torch.float64 else t
