@@ -22,7 +22,7 @@ from core.kernels import shape as shape
 WINGS = ("cpu", "triton")
 ROOMS = (
     "attention", "conv", "index", "linalg", "matmul", "norm", "optimizer", "pointwise", "pool", "random", "reduce", "rnn", "softmax", "sort",
-    "vision", "boxes", "deformable", "ctc",
+    "vision", "boxes", "deformable", "ctc", "correlation",
 )  # fmt: skip
 # All that has no Triton kernel, and is computed on the CPU for arrays on a GPU, with a warning for each function:
 # factorisations and triangular systems, which are sequential, and small wherever these networks use them.

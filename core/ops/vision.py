@@ -6,7 +6,7 @@ from core import kernels
 from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.ops.attributes import Bool, Choice, Float, Int, OptBool, OptFloat, Shape
-from core.ops.registry import F, composite, gradient, infer, once, operator
+from core.ops.registry import F, composite, decompose, gradient, infer, once, operator
 
 K = kernels.vision
 
@@ -210,26 +210,62 @@ def correlation(
     """
     if kernel_size % 2 == 0:
         raise MXNetError(f"Correlation: kernel_size={kernel_size} does not fit; an odd number is accepted")
-    border = max_displacement + kernel_size // 2
-    widths = (0, 0, 0, 0, *[pad_size] * 4)
-    first, second = (F._pad(d, mode="constant", pad_width=widths) if pad_size else d for d in (data1, data2))
-    rows, columns = (-(-(n - 2 * border) // stride1) for n in first.shape[2:])
-    if rows < 1 or columns < 1:
+    if min(_patches(data1.shape, kernel_size, max_displacement, stride1, pad_size)) < 1:
         raise MXNetError(f"Correlation: data {data1.shape} with pad_size={pad_size} has no place for displacements")
-    spans = [(n - 1) * stride1 + kernel_size for n in (rows, columns)]
-    here = _window(first, max_displacement, max_displacement, spans)
-    reach = max_displacement // stride2
-    steps = [s * stride2 for s in range(-reach, reach + 1)]
+    return F._correlation(
+        data1, data2, size=kernel_size, reach=max_displacement, stride=stride1, step=stride2, pad=pad_size,
+        multiply=is_multiply,
+    )  # fmt: skip
+
+
+def _patches(shape, size, reach, stride, pad):
+    """How many patches there are down and across."""
+    return [-(-(n + 2 * pad - 2 * (reach + size // 2)) // stride) for n in shape[2:]]
+
+
+@operator("_correlation")
+def _correlation(data1, data2, *, size: Int, reach: Int, stride: Int, step: Int, pad: Int, multiply: Bool):
+    """Correlation of patches of `size` that begin every `stride` places, displaced by up to `reach` places."""
+    return kernels.correlation.correlate(data1, data2, size, reach, stride, step, pad, multiply)
+
+
+@gradient(_correlation)
+def _(head, data1, data2, attrs):
+    return F._correlation_grad(head, data1, data2, **vars(attrs))
+
+
+@operator("_correlation_grad", outputs=2)
+def _correlation_grad(
+    head, data1, data2, *, size: Int, reach: Int, stride: Int, step: Int, pad: Int, multiply: Bool
+):  # fmt: skip
+    """Gradients of the correlation with respect to both maps."""
+    return kernels.correlation.correlate_grad(head, data1, data2, size, reach, stride, step, pad, multiply)
+
+
+@decompose(_correlation_grad)
+def _(head, data1, data2, **how):
+    from core.autograd import gradients_through  # the tape imports the table
+
+    return gradients_through(lambda a, b: _correlated(a, b, **how), [data1, data2], [head], [True, True])
+
+
+def _correlated(data1, data2, size, reach, stride, step, pad, multiply):
+    """The correlation as an expression over other operators, which second derivatives differentiate."""
+    widths = (0, 0, 0, 0, *[pad] * 4)
+    first, second = (F._pad(d, mode="constant", pad_width=widths) if pad else d for d in (data1, data2))
+    spans = [(n - 1) * stride + size for n in _patches(data1.shape, size, reach, stride, pad)]
+    here = _window(first, reach, reach, spans)
+    steps = [s * step for s in range(-(reach // step), reach // step + 1)]
     channels = []
     for down in steps:
         for right in steps:
-            there = _window(second, max_displacement + down, max_displacement + right, spans)
-            both = here * there if is_multiply else F.where(here >= there, here - there, there - here)
+            there = _window(second, reach + down, reach + right, spans)
+            both = here * there if multiply else F.where(here >= there, here - there, there - here)
             channels.append(F.sum(both, axis=1, keepdims=True))
     y = F.Concat(*channels, dim=1) if len(channels) > 1 else channels[0]
-    if kernel_size > 1 or stride1 > 1:
-        y = F.Pooling(y, kernel=(kernel_size,) * 2, stride=(stride1,) * 2, pool_type="sum")
-    return y / float(kernel_size**2 * data1.shape[1])
+    if size > 1 or stride > 1:
+        y = F.Pooling(y, kernel=(size,) * 2, stride=(stride,) * 2, pool_type="sum")
+    return y / float(size**2 * data1.shape[1])
 
 
 def _window(data, top, left, spans):

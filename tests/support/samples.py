@@ -367,6 +367,7 @@ GIVEN: dict[str, list[Sample]] = {
     "GridGenerator": [S((2, 6), transform_type="affine", target_shape=(3, 4)), S((1, 2, 3, 3), transform_type="warp")],
     "SpatialTransformer": [S((1, 2, 4, 5), Free([[0.7, 0.1, 0.03, -0.1, 0.6, 0.04]]), target_shape=(3, 2), transform_type="affine",
                              sampler_type="bilinear")],
+    "_correlation": [S((1, 2, 5, 6), (1, 2, 5, 6), size=3, reach=2, stride=2, step=2, pad=3, multiply=m) for m in (True, False)],
     "Correlation": [S((1, 2, 5, 5), (1, 2, 5, 5), max_displacement=1, pad_size=1), S((1, 2, 5, 5), (1, 2, 5, 5), max_displacement=1, pad_size=1, is_multiply=False)],
     "_resize_bilinear": [S((1, 2, 3, 4), size=(5, 3), align_corners=a) for a in (True, False)],
     "_resize_bilinear_grad": [S((1, 2, 5, 3), shape=(1, 2, 3, 4), align_corners=True)],

@@ -42,6 +42,7 @@ EXEMPT = {
 WITHIN = {  # parts of gradients: differentiated in the second derivatives of these
     "_batch_norm_grad": "BatchNorm",
     "_batch_norm_inference_grad": "BatchNorm",
+    "_correlation_grad": "Correlation",
     "_ctc_loss_grad": "CTCLoss",
     "_deformable_columns_grad": "_contrib_DeformableConvolution",
     "_group_norm_grad": "_group_norm",
