@@ -7,14 +7,16 @@ class GroupNorm(HybridBlock):
     """Normalises `ngroups` groups of channels of every instance, input (batch, channels, ...).
 
     Parameters: gamma, which is not used unless `scale`, and beta, both (channels,). `gluon.nn.GroupNorm` has those of groups instead.
-    ValueError when the channels, if they are given, cannot be divided into the groups.
+    ValueError when the channels, if they are given, cannot be divided into the groups, and for another `axis` of channels than 1.
     """
 
     def __init__(
-        self, ngroups=32, in_channels=0, epsilon=1e-5, beta_initializer="zeros", gamma_initializer="ones", scale=True,
-        **kwargs,
+        self, ngroups=32, in_channels=0, axis=1, epsilon=1e-5, beta_initializer="zeros", gamma_initializer="ones",
+        scale=True, **kwargs,
     ):  # fmt: skip
         super().__init__(**kwargs)
+        if axis != 1:
+            raise ValueError(f"GroupNorm takes channels along axis 1, given {axis}")
         if in_channels % ngroups:
             raise ValueError(f"{in_channels} channels cannot be divided into {ngroups} groups")
         self.ngroups, self.scale, self._epsilon = ngroups, scale, epsilon

@@ -12,6 +12,8 @@ from gluoncv.data import (
     COCODetection,
     COCOInstance,
     COCOKeyPoints,
+    CustomVOCDetection,
+    CustomVOCDetectionBase,
     LstDetection,
     MixupDetection,
     RecordFileDetection,
@@ -36,8 +38,21 @@ def test_a_folder_of_voc(data, tmp_path):
     text = (tmp_path / "VOCtemplate/VOC2018/Annotations/000001.xml").read_text()
     corners = [float(text.split(f"<{tag}>")[1].split("<")[0]) - 1 for tag in ("xmin", "ymin", "xmax", "ymax")]
     assert label[0, :4].tolist() == corners
-    with pytest.raises(ValueError, match="is none of the classes"):
-        VOCDetection(str(tmp_path / "VOCtemplate"), splits=[(2018, "train")], index_map={"cat": 0})
+    assert VOCDetection(str(tmp_path / "VOCtemplate"), splits=[(2018, "train")], index_map={"cat": 0})[0][1].shape == (
+        0,
+        6,
+    )
+    name = text.split("<name>")[1].split("<")[0].lower()
+    for kind, options in (
+        (CustomVOCDetection, {"generate_classes": True, "splits": [(2018, "train")]}),
+        (CustomVOCDetectionBase, {"classes": [name], "splits": [("VOC2018", "train")]}),
+    ):
+        custom = kind(root=str(tmp_path / "VOCtemplate"), **options)
+        assert name in custom.classes and custom[0][1][0, :4].tolist() == corners
+    (tmp_path / "VOCtemplate/VOC2018/Annotations/000001.xml").write_text(text.replace("<xmin>", "<xmin>9"))
+    with pytest.warns(UserWarning, match="is not in the picture"):
+        VOCDetection(str(tmp_path / "VOCtemplate"), splits=[(2018, "train")])
+    assert not len(custom.__class__(root=str(tmp_path / "VOCtemplate"), **options))
     with pytest.raises(OSError, match="there is no folder"):
         VOCDetection(str(tmp_path / "nowhere"))
 

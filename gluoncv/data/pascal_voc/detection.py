@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -18,7 +19,7 @@ class VOCDetection(VisionDataset):
     """Pictures with boxes: (uint8 (H, W, 3), float (M, 6) of left, top, right, bottom, class, difficult).
 
     splits: (year, split) pairs. index_map: numbers of classes by name, by default in the order of `CLASSES`. preload_label: read
-    all annotations now. ValueError for annotations whose classes or boxes make no sense, with the file's name.
+    all annotations now. Objects of other classes are left out, and those whose box makes no sense, with a warning.
     """
 
     CLASSES = VOC
@@ -33,11 +34,11 @@ class VOCDetection(VisionDataset):
     ):
         super().__init__(root)
         self._splits, self._transform = splits, transform
-        self._items = self._load_items(splits)
         self._anno_path, self._image_path = (
             os.path.join("{}", "Annotations", "{}.xml"),
             os.path.join("{}", "JPEGImages", "{}.jpg"),
         )
+        self._items = self._load_items(splits)
         self.index_map = index_map or {name: k for k, name in enumerate(self.classes)}
         self._label_cache = [self._load_label(k) for k in range(len(self))] if preload_label else None
 
@@ -54,41 +55,44 @@ class VOCDetection(VisionDataset):
 
     def _load_items(self, splits):
         return [
-            (folder, line)
-            for year, name in splits
-            for folder in [os.path.join(self._root, f"VOC{year}")]
-            for line in _listed(folder, name)
+            (folder, name)
+            for part, split in splits
+            for folder in [os.path.join(self._root, self._folder(part))]
+            for name in _listed(folder, split)
         ]
 
-    def _objects(self, root):
-        """The objects of an annotation that count."""
-        return root.iter("object")
+    def _folder(self, part):
+        """The folder below the root that the first half of a split means."""
+        return f"VOC{part}"
 
     def _load_label(self, idx):
         path = self._anno_path.format(*self._items[idx])
+        rows = []
+        for row, makes_sense in self._objects(path):
+            if makes_sense:
+                rows.append(row)
+            else:
+                warnings.warn(f"{path}: the box {tuple(row[:4])} is not in the picture, and left out", stacklevel=2)
+        return np.array(rows, dtype=float).reshape(-1, 6)
+
+    def _objects(self, path):
+        """(row of the label, whether its box makes sense) of the objects of known classes."""
         root = ET.parse(path).getroot()
         size = root.find("size")
         width, height = float(size.find("width").text), float(size.find("height").text)
-        rows = []
-        for entry in self._objects(root):
-            name = _name(entry)
-            if name not in self.index_map:
-                raise ValueError(f"{path}: {name!r} is none of the classes {', '.join(self.index_map)}")
-            left, top, right, bottom = (
-                float(entry.find("bndbox").find(tag).text) - 1 for tag in ("xmin", "ymin", "xmax", "ymax")
-            )
-            if not (0 <= left < right <= width and 0 <= top < bottom <= height):
-                raise ValueError(
-                    f"{path}: the box {(left, top, right, bottom)} is not in a picture of {width} x {height}"
+        for entry in root.iter("object"):
+            if (name := _name(entry)) in self.index_map:
+                left, top, right, bottom = (
+                    float(entry.find("bndbox").find(tag).text) - 1 for tag in ("xmin", "ymin", "xmax", "ymax")
                 )
-            rows.append([left, top, right, bottom, self.index_map[name], float(entry.findtext("difficult", "0"))])
-        return np.array(rows).reshape(-1, 6)
+                row = [left, top, right, bottom, self.index_map[name], float(entry.findtext("difficult", "0"))]
+                yield row, 0 <= left < right <= width and 0 <= top < bottom <= height
 
 
 class CustomVOCDetectionBase(VOCDetection):
     """`VOCDetection` of any classes in any folders: splits are (folder below the root or "", name of the list) pairs.
 
-    classes: by default those of PASCAL VOC. Pictures with a box that makes no sense are left out, and objects of other classes.
+    classes: by default those of PASCAL VOC. Pictures with a box that makes no sense are left out.
     """
 
     def __init__(
@@ -102,7 +106,9 @@ class CustomVOCDetectionBase(VOCDetection):
     ):
         self._classes = tuple(classes or self.CLASSES)
         super().__init__(root, splits, transform, index_map, preload_label=False)
-        self._items = [item for k, item in enumerate(self._items) if self._makes_sense(k)]
+        self._items = [
+            item for item in self._items if all(fine for _, fine in self._objects(self._anno_path.format(*item)))
+        ]
         self._label_cache = [self._load_label(k) for k in range(len(self))] if preload_label else None
 
     @property
@@ -110,38 +116,27 @@ class CustomVOCDetectionBase(VOCDetection):
         """The names of the classes, in the order of their numbers."""
         return self._classes
 
-    def _load_items(self, splits):
-        items = []
-        for subfolder, name in splits:
-            folder = os.path.join(self._root, str(subfolder)) if subfolder else self._root
-            items += [(folder, line) for line in _listed(folder, name)]
-        return items
-
-    def _objects(self, root):
-        return (entry for entry in super()._objects(root) if _name(entry) in self.index_map)
-
-    def _makes_sense(self, idx):
-        try:
-            self._load_label(idx)
-        except ValueError:
-            return False
-        return True
+    def _folder(self, part):
+        return str(part) if part else ""
 
 
-class CustomVOCDetection(CustomVOCDetectionBase):
-    """`CustomVOCDetectionBase`; with `generate_classes` the classes are those that the annotations have, in alphabetical order."""
+class CustomVOCDetection(VOCDetection):
+    """`VOCDetection`; with `generate_classes` of the classes that the annotations have, in alphabetical order."""
 
     def __init__(self, generate_classes=False, **kwargs):
-        if generate_classes:
-            root = os.path.expanduser(kwargs.get("root", _ROOT))
-            found = set()
-            for subfolder, name in kwargs.get("splits", ((2007, "trainval"), (2012, "trainval"))):
-                folder = os.path.join(root, str(subfolder)) if subfolder else root
-                for item in _listed(folder, name):
-                    tree = ET.parse(os.path.join(folder, "Annotations", f"{item}.xml"))
-                    found.update(map(_name, tree.getroot().iter("object")))
-            kwargs["classes"] = tuple(sorted(found))
+        self._generate_classes = generate_classes
         super().__init__(**kwargs)
+
+    @property
+    def classes(self):
+        """The names of the classes, in the order of their numbers."""
+        return self._found if self._generate_classes else super().classes
+
+    def _load_items(self, splits):
+        items = super()._load_items(splits)
+        trees = (ET.parse(self._anno_path.format(*item)) for item in items if self._generate_classes)
+        self._found = tuple(sorted({_name(entry) for tree in trees for entry in tree.getroot().iter("object")}))
+        return items
 
 
 def _listed(folder, name):
