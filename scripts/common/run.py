@@ -48,8 +48,6 @@ FREE = {
     "num_workers",
     "num_data_workers",
     "data_dir",
-    "rec_train",
-    "rec_val",
     "output_dir",
 }
 
@@ -224,8 +222,12 @@ class Run:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _arguments(self) -> dict:
-        """The arguments that decide the numbers, as they look after a round trip through JSON."""
-        return {name: value for name, value in sorted(vars(self.args).items()) if name not in FREE}
+        """The arguments that decide the numbers, as they look after a round trip through JSON.
+
+        Where files lie is left out: the record has their checksums.
+        """
+        given = sorted(vars(self.args).items())
+        return {name: value for name, value in given if name not in FREE and not isinstance(value, Path)}
 
     def _refuse_other_arguments(self, before: dict) -> None:
         now = self._arguments()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from core import nd
-from gluoncv.data import SegmentationDataset, VOCSegmentation
+from gluoncv.data import SegmentationDataset, get_segmentation_dataset
 from gluoncv.model_zoo import segbase
 from scripts.common.environment import checksums
 from scripts.common.shapes import SHAPES, render
@@ -23,7 +23,7 @@ def data_set(args, split: str, mode: str, transform=None) -> SegmentationDataset
         pictures = Folder(args.dataset_root, split, mode, **options)
     else:
         root = {"root": args.dataset_root} if args.dataset_root else {}
-        return VOCSegmentation(split=split, mode=mode, **root, **options)
+        return get_segmentation_dataset(args.dataset, split=split, mode=mode, **root, **options)
     segbase.DATASETS[args.dataset] = (args.dataset, pictures.num_class)
     return pictures
 

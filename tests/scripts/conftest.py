@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from core.name import NameManager
 from scripts.common.record import without_times
 
 
@@ -17,7 +18,9 @@ class Programs:
     def __call__(self, main, *arguments, into: str = "run"):
         """What `main` returns."""
         folder = self.folder / into
-        return main([*map(str, arguments), "--log-dir", str(folder), "--save-dir", str(folder / "checkpoints")])
+        # Names count from 0 as in a process of its own: states of trainers are kept in the order of parameters' names.
+        with NameManager():
+            return main([*map(str, arguments), "--log-dir", str(folder), "--save-dir", str(folder / "checkpoints")])
 
     def record(self, into: str = "run") -> dict:
         """The JSON record without times and the command."""

@@ -1,0 +1,136 @@
+"""Films for recognising actions: flags that say which frames are seen, data sets, transforms, and batches."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from gluon.data import DataLoader
+from gluoncv.data import HMDB51, UCF101, Kinetics400, SomethingSomethingV2, VideoClsCustom
+from gluoncv.data.dataloader import tsn_mp_batchify_fn
+from gluoncv.data.transforms import video
+from gluoncv.model_zoo import get_model
+from scripts.common.devices import add_count_argument, settle
+
+DATASETS = {
+    "custom": VideoClsCustom,
+    "ucf101": UCF101,
+    "hmdb51": HMDB51,
+    "kinetics400": Kinetics400,
+    "somethingsomethingv2": SomethingSomethingV2,
+}
+MEAN, DEVIATION = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+
+
+def add_film_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds what says which frames of a film a network sees, which network it is, and on what it runs."""
+    add = parser.add_argument
+    add("--model", required=True, help="name in the model zoo")
+    add("--num-classes", type=int, help="classes of the network (default: those that its name says)")
+    add("--use-pretrained", action="store_true", help="the published weights")
+    add("--resume-params", help="file of weights")
+    add("--partial-bn", action="store_true", help="all normalisation but the first uses the running statistics")
+    add("--freeze-bn", action="store_true", help="all normalisation uses the running statistics")
+    add("--mode", choices=("imperative", "hybrid"), default="imperative", help="hybrid: compile the network")
+    add("--input-size", type=int, default=224, help="sides of the crop (default: %(default)s)")
+    add("--new-height", type=int, default=0, help="height of frames before the crop, 0 for their own")
+    add("--new-width", type=int, default=0, help="width of frames before the crop, 0 for their own")
+    add("--num-segments", type=int, default=1, help="clips of a film, from equal parts (default: %(default)s)")
+    add("--new-length", type=int, default=1, help="frames of a clip (default: %(default)s)")
+    add("--new-step", type=int, default=1, help="every how many-eth frame a clip has (default: %(default)s)")
+    add("--num-crop", type=int, default=1, help="crops of a frame (default: %(default)s, or what the next two say)")
+    add("--three-crop", action="store_true", help="three crops of each frame, in tests")
+    add("--ten-crop", action="store_true", help="ten crops of each frame, in tests")
+    add("--data-aug", choices=("v1", "v2", "v3", "v4"), default="v1", help="how frames are cropped in training")
+    add("--video-loader", action="store_true", help="films are files, not folders of frames")
+    add("--use-decord", action="store_true", help="such films keep their size unless --data-aug is v1")
+    add("--slowfast", action="store_true", help="clips at two speeds, for SlowFast")
+    add("--slow-temporal-stride", type=int, default=16, help="frames between those of the slow way (default: 16)")
+    add("--fast-temporal-stride", type=int, default=2, help="frames between those of the fast way (default: 2)")
+    add("-j", "--num-data-workers", type=int, default=0, help="loading processes (default: %(default)s)")
+    add("--log-interval", type=int, default=0, metavar="N", help="batches between lines in the log (default: none)")
+    add_count_argument(parser)
+
+
+def crops(args) -> int:
+    """Crops of a frame in tests."""
+    return 10 if args.ten_crop else 3 if args.three_crop else args.num_crop
+
+
+def films(args, root: Path, listed: Path, train: bool = False, test: bool = False):
+    """The films below `root` in the list `listed`; train: clips begin at random; test: as --three-crop and --ten-crop say."""
+    given = {
+        name: getattr(args, name)
+        for name in (
+            "num_segments", "new_length", "new_step", "new_width", "new_height", "video_loader", "use_decord", "slowfast",
+            "slow_temporal_stride", "fast_temporal_stride", "data_aug",
+        )
+    }  # fmt: skip
+    return DATASETS[getattr(args, "dataset", "custom")](
+        root=str(root), setting=str(listed), train=train, test_mode=test, num_crop=crops(args) if test else 1,
+        target_width=args.input_size, target_height=args.input_size,
+        transform=training(args) if train else testing(args, crops(args) if test else 1), **given,
+    )  # fmt: skip
+
+
+def training(args):
+    """From frames to inputs, at random."""
+    size, norm = (args.input_size, args.input_size), {"mean": MEAN, "std": DEVIATION}
+    if args.data_aug in ("v1", "v2"):
+        ratios = [float(ratio) for ratio in args.scale_ratios.split(",")]
+        cut = {"scale_ratios": ratios, "more_fix_crop": args.more_fix_crop, "max_distort": args.max_distort, **norm}
+        if args.data_aug == "v1":
+            return video.VideoGroupTrainTransform(size=size, **cut)
+        return video.VideoGroupTrainTransformV2(size=size, short_side=args.new_height or args.input_size, **cut)
+    if args.data_aug == "v3":  # 256 to 320 pixels for a crop of 224
+        low, high = (round(args.input_size * side / 224) for side in (256, 320))
+        return video.VideoGroupTrainTransformV3(crop_size=size, min_size=low, max_size=high, **norm)
+    return video.VideoGroupTrainTransformV4(size=size, **norm)
+
+
+def testing(args, count: int):
+    """From frames to inputs, `count` of each frame."""
+    if count > 1:
+        cut = {3: video.VideoThreeCrop, 10: video.VideoTenCrop}[count](args.input_size)
+        steps = [cut, video.VideoToTensor(), video.VideoNormalize(MEAN, DEVIATION)]
+        return lambda frames: _through(steps, frames)
+    if args.data_aug == "v1":
+        return video.VideoGroupValTransform(size=args.input_size, mean=MEAN, std=DEVIATION)
+    size = (args.input_size, args.input_size)
+    short = args.new_height or args.input_size
+    return video.VideoGroupValTransformV2(crop_size=size, short_side=short, mean=MEAN, std=DEVIATION)
+
+
+def _through(steps, frames):
+    for step in steps:
+        frames = step(frames)
+    return frames
+
+
+def loader(pictures, batch_size: int, workers: int, train: bool = False) -> DataLoader:
+    """Batches of clips (B clips, 3, [frames,] height, width), those of a film together, and of classes (B,)."""
+    return DataLoader(
+        pictures,
+        batch_size,
+        shuffle=train,
+        last_batch="rollover" if train else "keep",
+        batchify_fn=tsn_mp_batchify_fn,
+        num_workers=workers,
+    )
+
+
+def network(args, devices, test: bool = False, **options):
+    """The network of the zoo, for the clips and crops that the flags say."""
+    options |= {"nclass": args.num_classes} if args.num_classes else {}
+    options |= {"partial_bn": True} if args.partial_bn else {}
+    options |= {"bn_frozen": True} if args.freeze_bn else {}
+    net = get_model(
+        args.model, pretrained=args.use_pretrained, pretrained_base=getattr(args, "use_pretrained_base", False),
+        num_segments=args.num_segments, num_crop=crops(args) if test else 1, **options,
+    )  # fmt: skip
+    settle(net, devices)
+    if args.resume_params:
+        net.load_parameters(args.resume_params, ctx=devices)
+    if args.mode == "hybrid":
+        net.hybridize(static_alloc=True, static_shape=True)
+    return net

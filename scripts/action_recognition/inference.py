@@ -1,0 +1,65 @@
+"""Recognises the actions of films in a list, one film after the other.
+
+    python scripts/action_recognition/inference.py --data-list films.txt --data-dir films --model i3d_resnet50_v1_kinetics400 \\
+        --use-pretrained --new-length 32 --video-loader --save-preds
+
+The list is as for train_recognizer.py. `--save-logits` and `--save-preds` write NAME_logits.npy and NAME_preds.npy to --save-dir.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import numpy as np
+
+from scripts.action_recognition import films
+from scripts.common.devices import contexts
+
+
+def main(argv: list[str] | None = None) -> list[int]:
+    args = parser_of(__doc__, "predictions")
+    args.add_argument("--save-logits", action="store_true", help="write the scores of all classes")
+    args.add_argument("--save-preds", action="store_true", help="write the likeliest class")
+    args = args.parse_args(argv)
+    found = []
+    for name, scores in outputs(args):
+        found.append(int(scores.argmax()))
+        print(f"{name}: class {found[-1]}")
+        for wanted, kind, value in (
+            (args.save_logits, "logits", scores),
+            (args.save_preds, "preds", np.array(found[-1])),
+        ):
+            if wanted:
+                np.save(args.save_dir / f"{args.model}_{name}_{kind}.npy", value)
+    return found
+
+
+def outputs(args, **options) -> Iterator[tuple[str, np.ndarray]]:
+    """The name of each film in the list, and what the network gives for it."""
+    device = contexts(args)[0]
+    args.save_dir.mkdir(parents=True, exist_ok=True)
+    pictures = films.films(args, args.data_dir, args.data_list, test=True)
+    net = films.network(args, [device], test=True, **options)
+    for k in range(len(pictures)):
+        clips, _ = pictures[k]
+        yield Path(pictures.clips[k][0]).stem, net(clips.as_in_context(device)).asnumpy()[0]
+
+
+def parser_of(description: str, folder: str) -> argparse.ArgumentParser:
+    """The flags that this program and feat_extract.py share."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--data-list", type=Path, required=True, help="list of the films")
+    add("--data-dir", type=Path, default=Path("."), help="folder of the films (default: %(default)s)")
+    add("--save-dir", type=Path, default=Path(folder), help="folder of what is written (default: %(default)s)")
+    films.add_film_arguments(parser)
+    return parser
+
+
+if __name__ == "__main__":
+    main()

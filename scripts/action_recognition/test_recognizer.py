@@ -1,0 +1,43 @@
+"""Tests a network that recognises actions: shares of films whose class is the likeliest, and among the five likeliest.
+
+    python scripts/action_recognition/test_recognizer.py --dataset kinetics400 --data-dir frames --val-list val.txt \\
+        --model i3d_resnet50_v1_kinetics400 --use-pretrained --new-length 32 --new-step 2 --num-segments 10 --three-crop
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from scripts.action_recognition import films
+from scripts.action_recognition.train_recognizer import test
+from scripts.common.devices import contexts
+
+
+def main(argv: list[str] | None = None) -> dict[str, float]:
+    args = parse_args(argv)
+    devices = contexts(args)
+    pictures = films.films(args, args.data_dir, args.val_list, test=True)
+    net = films.network(args, devices, test=True)
+    batches = films.loader(pictures, args.batch_size * len(devices), args.num_data_workers)
+    scores = test(net, batches, devices)
+    print(f"{len(pictures)} films: " + "  ".join(f"{name} {value:.4f}" for name, value in scores.items()))
+    return scores
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--dataset", choices=films.DATASETS, default="ucf101", help="data set (default: %(default)s)")
+    add("--data-dir", "--val-data-dir", dest="data_dir", type=Path, required=True, help="folder of the films")
+    add("--val-list", type=Path, required=True, help="list of the films")
+    add("--batch-size", type=int, default=32, help="films in a batch of a device (default: %(default)s)")
+    films.add_film_arguments(parser)
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""Trains a network that recognises actions in films: TSN, C3D, P3D, R2+1D, I3D, SlowFast.
+
+    python scripts/action_recognition/train_recognizer.py --dataset ucf101 --model inceptionv3_ucf101 --num-segments 3 \\
+        --input-size 299 --new-height 340 --new-width 450 --partial-bn --num-epochs 80 --lr-decay-epoch 30,60,80 --num-gpus 4
+    python scripts/action_recognition/train_recognizer.py --dataset custom --data-dir frames --train-list train.txt \\
+        --val-list val.txt --model i3d_resnet50_v1_custom --num-classes 5 --new-length 32 --num-gpus 1
+
+A line of a list is "path below the folder, number of frames, class"; the path is a folder with img_00001.jpg and so on, or with
+--video-loader a film, which needs PyAV. The batch size is that of one device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import core as mx
+from core import autograd
+from gluon import Trainer
+from gluon.loss import SoftmaxCrossEntropyLoss
+from gluon.utils import clip_global_norm
+from gluoncv.data.base import DATASETS as HOME
+from scripts.action_recognition import films
+from scripts.common.devices import contexts, spread
+from scripts.common.environment import checksums
+from scripts.common.means import Means
+from scripts.common.pictures import shares
+from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
+from scripts.common.recipe import add_schedule_arguments, decay_weights_only, schedule
+from scripts.common.run import Run, add_run_arguments
+
+
+def main(argv: list[str] | None = None) -> dict[str, float]:
+    args = parse_args(argv)
+    devices = contexts(args)
+    use_dtype(args.dtype)
+    run = Run("action_recognition", args, data=checksums([args.train_list, args.val_list]), best="top1")
+    train_set = films.films(args, args.data_dir, args.train_list, train=True)
+    val_set = films.films(args, args.val_data_dir or args.data_dir, args.val_list)
+    batch_size = args.batch_size * len(devices)
+    train_batches = films.loader(train_set, batch_size, args.num_data_workers, train=True)
+    val_batches = films.loader(val_set, batch_size, args.num_data_workers)
+    net = films.network(args, devices)
+    if args.no_wd:
+        decay_weights_only(net)
+    updates = max(len(train_batches) // args.accumulate, 1)
+    optimizer = {
+        "lr_scheduler": schedule(args, args.num_epochs, updates),
+        "wd": args.wd,
+        "momentum": args.momentum,
+        "begin_num_update": args.resume_epoch * updates,
+    }
+    trainer = Trainer(net.collect_params(), "sgd", optimizer, kvstore=args.kvstore)
+    watch_overflow(trainer, args.dtype)
+    if args.resume_states:
+        trainer.load_states(args.resume_states)
+    if args.accumulate > 1:
+        net.collect_params().setattr("grad_req", "add")
+    loss = SoftmaxCrossEntropyLoss(sparse_label=not args.label_smoothing)
+    trained = [p for p in net.collect_params().values() if p.grad_req != "null"]
+
+    for epoch in run.epochs(args.num_epochs, net, trainer, first=args.resume_epoch + 1):
+        means, accuracy = Means(run, args.log_interval), mx.metric.Accuracy()
+        waiting = 0
+        for count, (data, label) in enumerate(run.progress(train_batches, f"epoch {epoch}"), 1):
+            pieces = list(zip(by_film(data, label, devices), spread(label, devices), strict=True))
+            with autograd.record():
+                outputs = [net(x) for x, _ in pieces]
+                targets = [
+                    shares(y, out.shape[1], 0.1) if args.label_smoothing else y for (_, y), out in zip(pieces, outputs)
+                ]
+                losses = [loss(out, y) for out, y in zip(outputs, targets, strict=True)]
+                backward(losses, trainer, args.dtype)
+            waiting += label.shape[0]
+            means.add(loss=losses)
+            accuracy.update([y for _, y in pieces], outputs)
+            if count % args.accumulate and count < len(train_batches):
+                continue
+            if args.clip_grad > 0:
+                for device in devices:
+                    clip_global_norm([p.grad(device) for p in trained], args.clip_grad * waiting)
+            trainer.step(waiting)
+            waiting = 0
+            if args.accumulate > 1:
+                net.collect_params().zero_grad()
+        row = means.row() | {"train_top1": accuracy.get()[1]}
+        if not args.train_only:
+            row |= test(net, val_batches, devices)
+        run.epoch_done(epoch, row, samples=len(train_set))
+    return run.finish(*(["train_top1"] if args.train_only else ["top1", "top5"]), published=args.published)
+
+
+def by_film(data, label, devices) -> list:
+    """The clips of each device's films."""
+    clips = data.shape[0] // label.shape[0]
+    ends = [0]
+    for piece in spread(label, devices):
+        ends.append(ends[-1] + piece.shape[0] * clips)
+    return [data[a:b].as_in_context(c) for a, b, c in zip(ends, ends[1:], devices, strict=False)]
+
+
+def test(net, batches, devices) -> dict[str, float]:
+    """Shares of films whose class is the likeliest, and among the five likeliest."""
+    top1, top5 = mx.metric.Accuracy(), None
+    for data, label in batches:
+        labels, outputs = spread(label, devices), [net(x) for x in by_film(data, label, devices)]
+        top5 = top5 or mx.metric.TopKAccuracy(min(5, outputs[0].shape[1]))
+        top1.update(labels, outputs)
+        top5.update(labels, outputs)
+    return {"top1": top1.get()[1], "top5": top5.get()[1]}
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    home, lists = Path(HOME) / "ucf101" / "rawframes", Path(HOME) / "ucf101" / "ucfTrainTestlist"
+    add("--dataset", choices=films.DATASETS, default="ucf101", help="data set (default: %(default)s)")
+    add("--data-dir", type=Path, default=home, help="folder of the films to train on (default: %(default)s)")
+    add("--val-data-dir", type=Path, help="folder of the films of the test (default: the same)")
+    add("--train-list", type=Path, default=lists / "ucf101_train_rgb_split1.txt", help="films to train on")
+    add("--val-list", type=Path, default=lists / "ucf101_val_rgb_split1.txt", help="films of the test")
+    add("--batch-size", type=int, default=25, help="films in a batch of a device (default: %(default)s)")
+    add("--num-epochs", type=int, default=3, help="passes over the data (default: %(default)s)")
+    add("--lr", type=float, default=0.1, help="highest learning rate (default: %(default)s)")
+    add("--momentum", type=float, default=0.9, help="momentum of SGD (default: %(default)s)")
+    add("--wd", type=float, default=1e-4, help="weight decay (default: %(default)s)")
+    add("--no-wd", action="store_true", help="no weight decay of biases and of normalisation")
+    add("--label-smoothing", action="store_true", help="0.1 of a label is spread over all classes")
+    add("--clip-grad", type=float, default=0, help="largest norm of a film's gradient, 0 for no limit")
+    add("--accumulate", type=int, default=1, help="batches whose gradients are added up for a step (default: 1)")
+    add("--use-pretrained-base", action="store_true", help="begin with the published weights of the body")
+    add("--scale-ratios", default="1.0,0.875,0.75,0.66", help="sides of random crops over the short side")
+    add("--more-fix-crop", action=argparse.BooleanOptionalAction, default=True, help="crops from 13 places, not 5")
+    add("--max-distort", type=int, default=1, help="how far apart in --scale-ratios height and width may be")
+    add("--train-only", action="store_true", help="no tests")
+    add("--kvstore", default="device", help="how gradients of devices are summed (default: %(default)s)")
+    add("--resume-epoch", type=int, default=0, help="epochs that --resume-params has had")
+    add("--resume-states", help="file of the optimizer's states to begin with")
+    add("--save-frequency", dest="save_interval", type=int, default=10, help="keep parameters every N-th epoch")
+    add("--published", default="", help="what others reached, for the log")
+    films.add_film_arguments(parser)
+    add_schedule_arguments(parser, "40,60")
+    add_dtype_argument(parser, float16=True)
+    add_run_arguments(parser, "recognizer", "--logging-file")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""Trains SimplePose (Xiao et al., 2018): a heat map for each joint of a person.
+
+    python scripts/pose_estimation/train_simple_pose.py --data-dir coco --model simple_pose_resnet18_v1b --num-gpus 4 \\
+        --batch-size 32 --num-epochs 140 --lr 0.001 --lr-decay-epoch 90,120 --use-pretrained-base --mode hybrid
+
+`--data-dir` holds COCO: folders of pictures named after the splits, and annotations. The batch size is that of one device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import core as mx
+from core import autograd
+from gluon import Trainer
+from gluon.data import DataLoader
+from gluon.loss import L2Loss
+from gluoncv.data import COCOKeyPoints
+from gluoncv.data.transforms.presets.simple_pose import SimplePoseDefaultTrainTransform
+from gluoncv.model_zoo import get_model
+from gluoncv.utils.metrics import HeatmapAccuracy
+from scripts.common.devices import add_count_argument, contexts, settle, spread
+from scripts.common.environment import checksums
+from scripts.common.means import Means
+from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
+from scripts.common.recipe import add_schedule_arguments, decay_weights_only, schedule
+from scripts.common.run import Run, add_interval_arguments, add_run_arguments
+
+
+def main(argv: list[str] | None = None) -> dict[str, float]:
+    args = parse_args(argv)
+    devices = contexts(args)
+    use_dtype(args.dtype)
+    run = Run("pose_estimation", args, data=data_files(args), best="heatmap_accuracy")
+    persons = COCOKeyPoints(str(args.data_dir), splits=(f"person_keypoints_{args.train_split}",))
+    transform = SimplePoseDefaultTrainTransform(
+        num_joints=persons.num_joints, joint_pairs=persons.joint_pairs, image_size=args.input_size, sigma=args.sigma,
+        heatmap_size=[side // 4 for side in args.input_size], mean=args.mean, std=args.std,
+    )  # fmt: skip
+    taken = persons.take(args.samples).transform(transform)
+    batches = DataLoader(
+        taken,
+        args.batch_size * len(devices),
+        shuffle=True,
+        last_batch="discard",
+        num_workers=args.num_data_workers,
+    )
+
+    options = {"pretrained_base": args.use_pretrained_base, "num_joints": args.num_joints or persons.num_joints}
+    net = get_model(args.model, pretrained=args.use_pretrained, **options)
+    settle(net, devices, mx.init.MSRAPrelu())
+    if args.mode == "hybrid":
+        net.hybridize(static_alloc=True, static_shape=True)
+    if args.no_wd:
+        decay_weights_only(net)
+    optimizer = {
+        "lr_scheduler": schedule(args, args.num_epochs, max(len(batches), 1)),
+        "learning_rate": args.lr,
+        "wd": args.wd,
+    }
+    trainer = Trainer(net.collect_params(), "adam", optimizer)
+    watch_overflow(trainer, args.dtype)
+    loss = L2Loss()
+
+    for epoch in run.epochs(args.num_epochs, net, trainer):
+        means, accuracy = Means(run, args.log_interval), HeatmapAccuracy()
+        for data, maps, weight, _ in run.progress(batches, f"epoch {epoch}"):
+            inputs, labels, weights = (spread(part, devices) for part in (data, maps, weight))
+            with autograd.record():
+                outputs = [net(x) for x in inputs]
+                losses = [loss(out, y, w) for out, y, w in zip(outputs, labels, weights, strict=True)]
+                backward(losses, trainer, args.dtype)
+            trainer.step(data.shape[0])
+            means.add(loss=losses)
+            accuracy.update(labels, outputs)
+        run.epoch_done(epoch, means.row() | {"heatmap_accuracy": accuracy.get()[1]}, samples=len(taken))
+    return run.finish("loss", "heatmap_accuracy")
+
+
+def data_files(args) -> dict[str, str]:
+    """Checksums of what says which persons there are."""
+    return checksums([args.data_dir / "annotations" / f"person_keypoints_{args.train_split}.json"])
+
+
+def add_picture_arguments(parser: argparse.ArgumentParser, split: str) -> None:
+    """Adds what says which pictures there are, and how persons are cut out of them."""
+    add = parser.add_argument
+    add("--data-dir", type=Path, default=Path("coco"), help="folder with COCO (default: %(default)s)")
+    add(
+        f"--{'val' if split.startswith('val') else 'train'}-split",
+        default=split,
+        help="part of COCO (default: %(default)s)",
+    )
+    add("--samples", type=int, help="use only the first so many persons")
+    add("--num-joints", type=int, help="number of joints (default: that of the data set)")
+    add("--input-size", type=_sizes, default=[256, 192], help="height,width of the input (default: 256,192)")
+    add("--mean", type=_numbers, default=[0.485, 0.456, 0.406], help="mean of each channel")
+    add("--std", type=_numbers, default=[0.229, 0.224, 0.225], help="deviation of each channel")
+    add("--batch-size", type=int, default=32, help="persons in a batch of a device (default: %(default)s)")
+    add("-j", "--num-data-workers", type=int, default=0, help="loading processes (default: %(default)s)")
+    add_count_argument(parser)
+
+
+def _sizes(text: str) -> list[int]:
+    sizes = [int(part) for part in text.split(",")]
+    return sizes * 2 if len(sizes) == 1 else sizes
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(part) for part in text.split(",")]
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add_picture_arguments(parser, "train2017")
+    add("--model", default="simple_pose_resnet18_v1b", help="name in the model zoo (default: %(default)s)")
+    add("--sigma", type=float, default=2, help="deviation of the peaks in heat maps (default: %(default)s)")
+    add("--num-epochs", type=int, default=140, help="passes over the data (default: %(default)s)")
+    add("--lr", type=float, default=0.001, help="highest learning rate (default: %(default)s)")
+    add("--wd", type=float, default=0.0, help="weight decay (default: %(default)s)")
+    add("--no-wd", action="store_true", help="no weight decay of biases and of normalisation")
+    add("--mode", choices=("imperative", "hybrid"), default="imperative", help="hybrid: compile the network")
+    add("--use-pretrained", action="store_true", help="begin with the published weights")
+    add("--use-pretrained-base", action="store_true", help="begin with the published weights of the body")
+    add_schedule_arguments(parser, "90,120")
+    add_dtype_argument(parser, float16=True)
+    add_interval_arguments(parser, "--save-frequency", save=1)
+    add_run_arguments(parser, "simple_pose", "--logging-file")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Generators and critics learn side by side on real pictures, and go on after a stop to the same numbers."""
+
+import numpy as np
+
+from core import nd
+from scripts.gan import train_wgan
+from scripts.gan.pictures import save_grid
+
+
+def test_wgan_and_its_resumption(programs, data, tmp_path):
+    given = [
+        "--dataset",
+        "folder",
+        "--dataroot",
+        data / "imagenet_samples" / "images",
+        "--samples",
+        8,
+        "--batchSize",
+        4,
+    ]
+    small = "--imageSize 16 --ngf 4 --ndf 4 --nz 8 --lrD 0.001 --clamp_lower -0.05 --clamp_upper 0.05".split()
+    program = [train_wgan.main, *given, *small, "--niter", 4, "--experiment", tmp_path / "drawn"]
+    whole = programs(*program, into="whole")
+    record = programs.record("whole")
+    # The critic learns to tell real pictures from made ones: its estimate of their distance rises.
+    assert record["epochs"][-1]["distance"] > record["epochs"][0]["distance"]
+    drawn = (tmp_path / "drawn" / "fake_samples_0004.png").read_bytes()
+    programs.interrupted(*program, rows=3, into="twice")
+    assert programs(*program, "--resume", into="twice") == whole
+    assert programs.record("twice") == record
+    assert (tmp_path / "drawn" / "fake_samples_0004.png").read_bytes() == drawn
+
+
+def test_shapes_of_both_kinds_of_networks():
+    for more in ([], ["--mlp_G", "--mlp_D"], ["--n_extra_layers", "1", "--noBN"]):
+        args = train_wgan.parse_args(
+            [
+                "--dataset",
+                "mnist",
+                "--dataroot",
+                ".",
+                "--nc",
+                "1",
+                "--imageSize",
+                "32",
+                "--ngf",
+                "4",
+                "--ndf",
+                "4",
+                *more,
+            ]
+        )
+        made, critic = train_wgan.generator(args), train_wgan.discriminator(args)
+        made.initialize()
+        critic.initialize()
+        pictures = made(nd.random.normal(shape=(2, args.nz, 1, 1)))
+        assert pictures.shape == (2, 1, 32, 32) and critic(pictures).shape == (2, 1)
+
+
+def test_grids(tmp_path):
+    from PIL import Image
+
+    pictures = nd.array(np.stack([np.full((3, 2, 4), value) for value in (-1, 0, 1)]))
+    save_grid(tmp_path / "grid.png", pictures, columns=2)
+    with Image.open(tmp_path / "grid.png") as grid:
+        pixels = np.asarray(grid)
+    assert pixels.shape == (4, 8, 3) and [pixels[0, 0, 0], pixels[0, 4, 0], pixels[2, 0, 0], pixels[2, 4, 0]] == [
+        0,
+        128,
+        255,
+        0,
+    ]
