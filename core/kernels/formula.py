@@ -222,7 +222,7 @@ def _binary(name: str):
 
 UNARY = (
     "abs exp exp2 log log2 log10 log1p expm1 sqrt rsqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
-    "erf erfinv lgamma digamma polygamma1 sigmoid floor ceil rint trunc round_away sign logical_not bitwise_not isnan isinf isfinite"
+    "erf erfinv lgamma digamma polygamma1 polygamma2 sigmoid floor ceil rint trunc round_away sign logical_not bitwise_not isnan isinf isfinite"
 ).split()
 BINARY = (
     "floordiv mod fmod maximum minimum fmax fmin atan2 hypot ldexp copysign eq ne lt le gt ge logical_and logical_or "
@@ -283,6 +283,7 @@ RULES: dict[str, Callable] = {
     "erfinv": lambda g, y, a: (g * (1.0 / TWO_OVER_SQRT_PI) * CONSTRUCTORS["exp"](y * y),),
     "lgamma": lambda g, y, a: (g * CONSTRUCTORS["digamma"](a),),
     "digamma": lambda g, y, a: (g * CONSTRUCTORS["polygamma1"](a),),
+    "polygamma1": lambda g, y, a: (g * CONSTRUCTORS["polygamma2"](a),),
     "sigmoid": lambda g, y, a: (g * y * (1 - y),),
     "mod": lambda g, y, a, b: (g, neg(g * CONSTRUCTORS["floor"](a / b))),
     "fmod": lambda g, y, a, b: (g, neg(g * CONSTRUCTORS["trunc"](a / b))),

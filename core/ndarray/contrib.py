@@ -4,6 +4,7 @@ import math
 
 from core.imperative import assign
 from core.ndarray._namespace import listing, lookup
+from core.ndarray.calibration import calibrate_entropy
 from core.ndarray.control_flow import cond, foreach, while_loop
 from core.ndarray.functions import full
 from core.ndarray.ndarray import NDArray
@@ -88,6 +89,6 @@ def rand_zipfian(true_classes, num_sampled: int, range_max: int, ctx=None):
 __getattr__ = lookup(("_contrib_",), "nd.contrib")
 __dir__ = listing(("_contrib_",))
 __all__ = [
-    "adamw_update", "mp_adamw_update", "cond", "foreach", "getnnz", "multi_adamw_update", "multi_lamb_update", "multi_mp_adamw_update", "multi_mp_lamb_update",
+    "adamw_update", "calibrate_entropy", "mp_adamw_update", "cond", "foreach", "getnnz", "multi_adamw_update", "multi_lamb_update", "multi_mp_adamw_update", "multi_mp_lamb_update",
     "rand_zipfian", "while_loop",
 ]  # fmt: skip

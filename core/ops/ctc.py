@@ -41,6 +41,8 @@ def ctc_loss(
     else:
         count = _leading(label, 0.0 if blank_label == "first" else -1.0)
     last = _like(data_lengths, data) if use_data_lengths else None
+    if last is not None:  # what comes after the end may be anything, nan too
+        data = F.SequenceMask(data, last, use_sequence_length=True)
     return F._ctc_loss(data, label, count, last, blank=0 if blank_label == "first" else data.shape[2] - 1)
 
 
@@ -90,8 +92,6 @@ def _expression(data, label, count, last, blank):
     blanks = F.zeros_like(label) + float(blank)
     extended = F.Reshape(F.stack(blanks, label, axis=2), shape=(batch, 2 * places))
     extended = F.Concat(extended, F.slice_axis(blanks, axis=1, begin=0, end=1), dim=1)
-    if last is not None:  # what comes after the end may be anything, nan too
-        data = F.SequenceMask(data, last, use_sequence_length=True)
     logs = F.swapaxes(F.log_softmax(data, axis=-1), dim1=0, dim2=1)
     chosen = F.swapaxes(F.one_hot(extended, depth=classes, dtype=_name(data)), dim1=1, dim2=2)
     logs = F.batch_dot(logs, chosen)  # (N, T, 2 L + 1)

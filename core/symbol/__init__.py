@@ -29,12 +29,13 @@ Variable = var
 fromjson = load_json
 
 _NAMESPACES = {
-    "contrib": ("_contrib_",), "linalg": ("_linalg_",), "image": ("_image_",), "random": ("_random_", "_sample_"),
+    "contrib": ("_contrib_",), "linalg": ("_linalg_",), "image": ("_image_",),
     "op": ("",), "_internal": ("",), "sparse": ("_sparse_", ""),
 }  # fmt: skip
 
 
-_MODULES = {"np": "numpy", "npx": "numpy_extension", "numpy": "numpy", "numpy_extension": "numpy_extension"}
+_MODULES = {"np": "numpy", "npx": "numpy_extension", "numpy": "numpy", "numpy_extension": "numpy_extension",
+            "random": "random"}  # fmt: skip
 
 
 def __getattr__(name: str):

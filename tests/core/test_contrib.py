@@ -141,3 +141,14 @@ def test_names_of_the_first_automatic_differentiation():
     grads, out = both(x, y)
     assert grads[0].asnumpy().tolist() == [5, 7] and out.asnumpy().tolist() == [10, 21]
     assert contrib.autograd.grad(lambda a: a * a)(x)[0].asnumpy().tolist() == [4, 6]
+
+
+@pytest.mark.parametrize(
+    ("bins", "codes", "width", "threshold", "divergence"),
+    [(301, 31, 4.0, 3.9734218, 0.0024932015), (201, 15, 10.0, 5.124378, 0.016822426)],
+)  # of MXNet 1.9.1
+def test_the_threshold_that_loses_least(bins, codes, width, threshold, divergence):
+    edges = np.linspace(-width, width, bins + 1)
+    counts = np.floor(1000 * np.exp(-np.abs((edges[1:] + edges[:-1]) / 2)))
+    found = mx.nd.contrib.calibrate_entropy(mx.nd.array(counts), mx.nd.array(edges), num_quantized_bins=codes)
+    np.testing.assert_allclose([x.asscalar() for x in found], [threshold, divergence], rtol=1e-3)

@@ -83,3 +83,13 @@ def test_loops():
     assert rows.shape == (5, 1)
     assert i.asscalar() == 3
     assert nd.contrib.cond(nd.array([1]), lambda: 1, lambda: 2) == 1
+
+
+def test_ctc_ignores_what_comes_after_the_end():
+    scores = nd.array(np.concatenate([np.ones((3, 1, 4)), np.full((2, 1, 4), np.nan)]))
+    scores.attach_grad()
+    with autograd.record():
+        loss = nd.CTCLoss(scores, nd.array([[1, 2]]), nd.array([3]), use_data_lengths=True)
+    loss.backward()
+    assert np.isfinite(loss.asscalar()) and np.isfinite(scores.grad.asnumpy()).all()
+    assert scores.grad.asnumpy()[:3].any() and not scores.grad.asnumpy()[3:].any()

@@ -152,8 +152,8 @@ def _call(node: Expr, names: dict[int, str]) -> str:
         for tensor, scalar in ((0, 1), (1, 0)):
             if _is_scalar(node.args[scalar]):
                 return f"torch.clamp({args[tensor]}, {bound}={args[scalar]})"
-    if op == "polygamma1":
-        return f"torch.special.polygamma(1, {args[0]})"
+    if op in ("polygamma1", "polygamma2"):
+        return f"torch.special.polygamma({op[-1]}, {args[0]})"
     if op == "cbrt":
         return f"torch.sign({args[0]}) * torch.abs({args[0]}) ** (1.0 / 3.0)"
     if op == "round_away":

@@ -323,6 +323,32 @@ def polygamma1(x):
 
 
 @triton.jit
+def _tetragamma_positive(x):
+    shift = x * 0
+    y = x
+    for _ in range(8):
+        low = y < 8.0
+        shift = tl.where(low, shift + 2.0 / (y * y * y), shift)
+        y = tl.where(low, y + 1.0, y)
+    r = 1.0 / y
+    z = r * r
+    series = z * (
+        1.0 + r + z * (0.5 - z * (0.16666666666666666 - z * (0.16666666666666666 - z * (0.3 - z * 0.8333333333333334))))
+    )
+    return -series - shift
+
+
+@triton.jit
+def polygamma2(x):
+    """The third derivative of log gamma."""
+    negative = x < 0.5
+    value = _tetragamma_positive(tl.where(negative, 1.0 - x, x))
+    angle = 3.141592653589793 * (x - tl.floor(x))
+    wave = tl.sin(angle)
+    return tl.where(negative, value - 62.01255336059963 * tl.cos(angle) / (wave * wave * wave), value)
+
+
+@triton.jit
 def erfinv(x):
     w = -tl.log((1.0 - x) * (1.0 + x))
     s = w - 2.5

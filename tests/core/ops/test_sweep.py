@@ -62,7 +62,6 @@ ONCE = {  # differentiable once
     "SpatialTransformer": _KERNEL,
     "_attention": _KERNEL,
     "_dropout_attention": _KERNEL,
-    "digamma": "its second derivative is no function of the formula language, and comes out as zero",
 }
 WIDE = {  # not of float16 and bfloat16, or not of float16
     **dict.fromkeys(

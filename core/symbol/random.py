@@ -1,0 +1,80 @@
+"""`sym.random`: samplers. Parameters are numbers or symbols; symbols give `shape` samples for each element."""
+
+from __future__ import annotations
+
+from core.ops.registry import TABLE
+from core.symbol.compose import Namespace, front
+from core.symbol.symbol import Symbol
+
+_OTHERS = Namespace("random", ("_random_", "_sample_"), Symbol)
+
+
+def uniform(low=0, high=1, shape=None, dtype=None, **kwargs) -> Symbol:
+    """Numbers between low and high (exclusive)."""
+    return _sample("uniform", {"low": low, "high": high}, shape, dtype, kwargs)
+
+
+def normal(loc=0, scale=1, shape=None, dtype=None, **kwargs) -> Symbol:
+    """Numbers of a normal distribution with mean loc and standard deviation scale."""
+    return _sample("normal", {"loc": loc, "scale": scale}, shape, dtype, kwargs)
+
+
+def randn(*shape, loc=0, scale=1, dtype=None, **kwargs) -> Symbol:
+    """Numbers of a normal distribution, shape given one by one."""
+    return normal(loc, scale, shape, dtype, **kwargs)
+
+
+def gamma(alpha=1, beta=1, shape=None, dtype=None, **kwargs) -> Symbol:
+    """Numbers of a gamma distribution with shape alpha and scale beta."""
+    return _sample("gamma", {"alpha": alpha, "beta": beta}, shape, dtype, kwargs)
+
+
+def exponential(scale=1, shape=None, dtype=None, **kwargs) -> Symbol:
+    """Numbers of an exponential distribution with mean scale."""
+    return _sample("exponential", {"lam": 1.0 / scale}, shape, dtype, kwargs)
+
+
+def poisson(lam=1, shape=None, dtype=None, **kwargs) -> Symbol:
+    """Numbers of a Poisson distribution with rate lam."""
+    return _sample("poisson", {"lam": lam}, shape, dtype, kwargs)
+
+
+def negative_binomial(k=1, p=1, shape=None, dtype=None, **kwargs) -> Symbol:
+    """Failures before the k-th success of probability p."""
+    return _sample("negative_binomial", {"k": k, "p": p}, shape, dtype, kwargs)
+
+
+def generalized_negative_binomial(mu=1, alpha=1, shape=None, dtype=None, **kwargs) -> Symbol:
+    """A negative binomial distribution by its mean mu and dispersion alpha."""
+    return _sample("generalized_negative_binomial", {"mu": mu, "alpha": alpha}, shape, dtype, kwargs)
+
+
+def multinomial(data, shape=None, get_prob=True, dtype="int32", **kwargs) -> Symbol:
+    """Indices drawn with the probabilities in the last axis of data; with get_prob their logarithms too."""
+    given = {} if shape is None else {"shape": shape}
+    return front(TABLE["_sample_multinomial"], "_sample_multinomial", Symbol)(
+        data, get_prob=get_prob, dtype=dtype, **given, **kwargs
+    )
+
+
+def shuffle(data, **kwargs) -> Symbol:
+    """The data with its rows in random order."""
+    return front(TABLE["_shuffle"], "_shuffle", Symbol)(data, **kwargs)
+
+
+def __getattr__(name: str):
+    return getattr(_OTHERS, name)
+
+
+def __dir__():
+    return sorted({*globals(), *dir(_OTHERS)})
+
+
+def _sample(name: str, parameters: dict, shape, dtype, kwargs: dict) -> Symbol:
+    symbols = [isinstance(value, Symbol) for value in parameters.values()]
+    given = {key: value for key, value in (("shape", shape), ("dtype", dtype)) if value is not None}
+    if not any(symbols):
+        return front(TABLE[f"_random_{name}"], f"_random_{name}", Symbol)(**parameters, **given, **kwargs)
+    if not all(symbols):
+        raise ValueError(f"{name}: parameters are all numbers or all symbols, given {parameters!r}")
+    return front(TABLE[f"_sample_{name}"], f"_sample_{name}", Symbol)(*parameters.values(), **given, **kwargs)
