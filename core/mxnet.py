@@ -14,7 +14,12 @@ def main() -> None:
         raise SystemExit("usage: python -m core.mxnet SCRIPT [ARGS ...]")
     del sys.argv[0]
     script = sys.argv[0]
+    if not sys.flags.safe_path:
+        del sys.path[0]  # the current folder, which `python -m` puts there and `python SCRIPT` does not
     sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if home not in map(os.path.abspath, sys.path):
+        sys.path.append(home)  # after a gluoncv or gluonnlp of the program's own
     install_as_mxnet()
     runpy.run_path(script, run_name="__main__")
 

@@ -1,5 +1,6 @@
 """Programs that say `import mxnet` run on this project."""
 
+import os
 import subprocess
 import sys
 
@@ -20,11 +21,11 @@ print(sys.argv[1:], net(nd.ones((2, 4))).asnumpy().tolist())
 MISSING = "import mxnet\nfrom mxnet import sparkles\n"
 
 
-def run(tmp_path, root, text, *arguments):
+def run(tmp_path, root, text, *arguments, **variables):
     script = tmp_path / "program.py"
     script.write_text(text)
     command = [sys.executable, "-m", "core.mxnet", str(script), *arguments]
-    return subprocess.run(command, cwd=root, capture_output=True, text=True)
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, env={**os.environ, **variables})
 
 
 def test_a_program_runs_unmodified(tmp_path, root):
@@ -94,3 +95,12 @@ except ImportError as error:
 def test_modules_of_mxnet_hold_what_they_hold_there(tmp_path, root):
     result = run(tmp_path, root, PLACES)
     assert result.stdout == "True\n", result.stderr
+
+
+def test_a_toolkit_of_the_program_comes_before_ours(tmp_path, root):
+    text = "import gluoncv, gluonnlp\nprint(gluoncv.__doc__, hasattr(gluonnlp, 'Vocab'))"
+    assert run(tmp_path, root, text).stdout.endswith(" True\n")
+    other = tmp_path / "other" / "gluoncv"
+    other.mkdir(parents=True)
+    (other / "__init__.py").write_text("'theirs'")
+    assert run(tmp_path, root, text, PYTHONPATH=str(other.parent)).stdout == "theirs True\n"
