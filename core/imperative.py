@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from core import autograd, random, storage
 from core.base import MXNetError
 from core.context import current_context
+from core.dtypes import dtype_name
 from core.ops import storage_types
 from core.ops.registry import NULL, Operator
 
@@ -145,7 +146,7 @@ def assign(op: Operator, out, result):
     result = result[0] if isinstance(result, (list, tuple)) else result
     if out._data is not None and out.dtype != result.dtype:
         raise OutputType(
-            f"{op.name} gives {result.dtype.__name__}, out is of {out.dtype.__name__}; convert with astype"
+            f"{op.name} gives {dtype_name(result.dtype)}, out is of {dtype_name(out.dtype)}; convert with astype"
         )
     write(out, result)
     return out
@@ -161,7 +162,7 @@ def write(target, source) -> None:
         return
     if state.recording and target._entry is not None:
         raise MXNetError(
-            "in-place operations (+=, x[:] = ..., out=) on an array that autograd tracks are not supported inside record(); "
+            "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd, on arrays that it tracks; "
             "write to a new array, or use autograd.pause()"
         )
     if state.tracer is not None:
@@ -213,7 +214,7 @@ def _not_arrays(op: Operator, inputs: Sequence) -> Exception:
 
 
 def _failed(op: Operator, inputs: Sequence, error: Exception) -> MXNetError:
-    given = ", ".join("None" if x is None else f"{x.dtype.__name__}{x.shape}" for x in inputs)
+    given = ", ".join("None" if x is None else f"{dtype_name(x.dtype)}{x.shape}" for x in inputs)
     return MXNetError(
         f"{op.name} does not fit the arrays {given}: {str(error).splitlines()[0] if str(error) else error!r}"
     )

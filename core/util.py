@@ -13,6 +13,7 @@ from core.dtypes import dtype_name
 class _State(threading.local):
     shape = False
     array = False
+    dtype = False
 
 
 _state = _State()
@@ -38,54 +39,80 @@ def set_np(shape: bool = True, array: bool = True, dtype: bool = False) -> None:
     """Switches NumPy shapes and arrays on."""
     if array and not shape:
         raise ValueError("NumPy arrays need NumPy shapes: set_np(shape=True, array=True)")
-    _state.shape, _state.array = bool(shape), bool(array)
+    _state.shape, _state.array, _state.dtype = bool(shape), bool(array), bool(dtype)
 
 
 def reset_np() -> None:
     """Back to the classic semantics."""
-    _state.shape = _state.array = False
+    _state.shape = _state.array = _state.dtype = False
+
+
+def is_np_default_dtype() -> bool:
+    """Whether `np` makes float64 and int64, as NumPy does, where no type is given, instead of float32."""
+    return _state.dtype
+
+
+def set_np_default_dtype(is_np_default_dtype: bool = True) -> bool:
+    """Switches NumPy's default types; returns what was before."""
+    before, _state.dtype = _state.dtype, bool(is_np_default_dtype)
+    return before
+
+
+def default_float() -> str:
+    """The type of numbers with fractions that `np` makes where none is given."""
+    return "float64" if _state.dtype else "float32"
 
 
 class _Switch:
-    """Scope of NumPy (or classic) semantics."""
+    """Scope of NumPy (or classic) semantics: of shapes, arrays and default types; those not named stay."""
 
-    def __init__(self, shape: bool | None, array: bool | None):
-        self._wanted = shape, array
+    def __init__(self, **wanted: bool):
+        self._wanted = wanted
 
     def __enter__(self):
-        self._before = _state.shape, _state.array
-        shape, array = self._wanted
-        _state.shape = _state.shape if shape is None else shape
-        _state.array = _state.array if array is None else array
+        self._before = dict(shape=_state.shape, array=_state.array, dtype=_state.dtype)
+        for name, value in self._wanted.items():
+            setattr(_state, name, value)
         return self
 
     def __exit__(self, *_):
-        _state.shape, _state.array = self._before
+        for name, value in self._before.items():
+            setattr(_state, name, value)
 
 
 def np_shape(active: bool = True) -> _Switch:
     """Scope of NumPy shapes."""
-    return _Switch(active, None)
+    return _Switch(shape=active)
 
 
 def np_array(active: bool = True) -> _Switch:
     """Scope of NumPy arrays."""
-    return _Switch(None, active)
+    return _Switch(array=active)
+
+
+def np_default_dtype(active: bool = True) -> _Switch:
+    """Scope of NumPy's default types."""
+    return _Switch(dtype=active)
 
 
 def use_np(func):
     """Decorates a function or class: it runs with NumPy semantics."""
-    return _wrap(func, True, True)
+    return _wrap(func, shape=True, array=True)
 
 
 def use_np_shape(func):
     """Decorates a function or class: it runs with NumPy shapes."""
-    return _wrap(func, True, None)
+    return _wrap(func, shape=True)
 
 
 def use_np_array(func):
     """Decorates a function or class: it runs with NumPy arrays."""
-    return _wrap(func, None, True)
+    return _wrap(func, array=True)
+
+
+def use_np_default_dtype(func):
+    """Decorates a function or class: it runs with NumPy's default types."""
+    return _wrap(func, dtype=True)
 
 
 def set_module(module):
@@ -187,16 +214,16 @@ def setenv(name: str, value: str | None) -> None:
         os.environ[name] = value
 
 
-def _wrap(func, shape, array):
+def _wrap(func, **wanted):
     if isinstance(func, type):
         for name, value in list(vars(func).items()):
             if callable(value) and not isinstance(value, type):
-                setattr(func, name, _wrap(value, shape, array))
+                setattr(func, name, _wrap(value, **wanted))
         return func
 
     @functools.wraps(func)
     def run(*args, **kwargs):
-        with _Switch(shape, array):
+        with _Switch(**wanted):
             return func(*args, **kwargs)
 
     return run

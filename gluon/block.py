@@ -14,12 +14,14 @@ from core.context import current_context
 from core.files.atomic import replacing
 from core.imperative import front
 from core.name import NameManager, Prefix
+from core.numpy.multiarray import ndarray as np_ndarray
 from core.ops.registry import TABLE
 from gluon.parameter import DeferredInitializationError, Parameter, ParameterDict, _placeholders
 
 __all__ = ["Block", "HookHandle", "HybridBlock"]
 
 NDArray = nd.NDArray
+_FACES = frozenset({NDArray, np_ndarray})  # classes of arrays of which a block gives one
 
 # Asked first where a block is called: what the call gives in a list, or None for calls of no interest to it.
 route = None
@@ -359,6 +361,13 @@ class Block:
 _OWN_CONTAINERS = frozenset({"_children", "_reg_params", "_forward_hooks", "_forward_pre_hooks"})
 
 
+def _of_one_kind(block, out):
+    """What a call gave; TypeError where arrays of `nd` and of `np` are mixed."""
+    if type(out) in (tuple, list) and len({type(x) for x in out if isinstance(x, NDArray)} & _FACES) > 1:
+        raise TypeError(f"{block.name}: the outputs mix arrays of nd and np; convert with as_np_ndarray()")
+    return out
+
+
 class HybridBlock(Block):
     """A block that can also be traced into a graph.
 
@@ -391,14 +400,14 @@ class HybridBlock(Block):
 
     def __call__(self, *args):
         if not self._defines_forward:
-            return Block.__call__(self, *args)
+            return _of_one_kind(self, Block.__call__(self, *args))
         if route is not None:
             routed = route(self, args)
             if routed is not None:
                 return routed[0]
         if self._active and self._traceable and autograd.state.tracer is None and not _symbolic(args):
             return self._call_compiled(args)
-        return self._call_as_written(*args)
+        return _of_one_kind(self, self._call_as_written(*args))
 
     def _call_as_written(self, *args):
         """A call of a block that defines `forward`, operator by operator."""

@@ -25,7 +25,7 @@ def _enter(room: str):
 
 def broadcast(shapes) -> tuple[int, ...]:
     """The shape that arrays of these shapes have together (torch's own function imports a computer algebra system)."""
-    rank = max(map(len, shapes))
+    rank = max(map(len, shapes), default=0)
     found = [1] * rank
     for shape in shapes:
         for k, n in enumerate(shape, rank - len(shape)):

@@ -8,6 +8,7 @@ import numpy as onp
 
 from core import autograd, imperative, kernels, storage
 from core.base import MXNetError
+from core.dtypes import dtype_name
 from core.ops.registry import TABLE
 
 
@@ -34,10 +35,13 @@ def get(array, key):
 
 def set_(array, key, value) -> None:
     """`array[key] = value`, in place."""
-    if autograd.state.recording and array._entry is not None:
+    if autograd.state.recording and (array._entry is not None or getattr(value, "_entry", None) is not None):
+        if array._entry is None and _is_whole(key) and array.shape == value.shape:
+            imperative.write(array, TABLE["_copy"](value))
+            return
         raise MXNetError(
-            "assigning to an array that autograd tracks is not supported inside record(): gradients would be wrong; "
-            "write before record(), or inside autograd.pause()"
+            "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd, of arrays that it tracks: "
+            "gradients would be wrong; write before record(), or inside autograd.pause()"
         )
     if autograd.state.tracer is not None:
         _set_traced(array, key, value)
@@ -52,7 +56,11 @@ def set_(array, key, value) -> None:
         source = value.item() if isinstance(value, onp.generic) else value
     else:
         source = storage.from_numpy(onp.asarray(value), array.dtype, array._ctx)
-    plain = kernels.shape.without_negative_steps(target.shape, spec, target.device)
+    try:
+        plain = kernels.shape.without_negative_steps(target.shape, spec, target.device)
+    except IndexError:
+        _set_flat(array, key, value)
+        return
     basic, spec = basic and plain is spec, plain
     index = build(spec, [o._data for o in operands])
     try:
@@ -69,6 +77,21 @@ def set_(array, key, value) -> None:
             target[index] = source
     except (RuntimeError, IndexError, ValueError) as error:
         raise imperative_error(array, key, error) from None
+
+
+def _set_flat(array, key, value) -> None:
+    """`array[key] = value` by the places that the key names in the flat array: of negative steps beside index arrays."""
+    key = tuple(
+        item.asnumpy() if hasattr(item, "_data") else item for item in (key if isinstance(key, tuple) else (key,))
+    )
+    places = onp.arange(array.size).reshape(array.shape)[key]
+    if hasattr(value, "_data"):
+        value = value.asnumpy()
+    set_(array.reshape(-1), (places.reshape(-1),), onp.broadcast_to(value, places.shape).reshape(-1))
+
+
+def _is_whole(key) -> bool:
+    return key is Ellipsis or (isinstance(key, slice) and key == slice(None)) or (isinstance(key, tuple) and key == ())
 
 
 def _set_traced(array, key, value) -> None:
@@ -93,7 +116,8 @@ def imperative_error(array, key, error) -> Exception:
 
 
 def parse(array, key) -> tuple[bool, tuple, list]:
-    """(whether basic, the key as plain data, arrays that it holds). Arrays are marked "$" in the plain key."""
+    """(whether basic, the key as plain data, arrays that it holds). Arrays are marked "$" in the plain key,
+    truth values "$1": masks of a new axis of length 1."""
     items = key if isinstance(key, tuple) else (key,)
     spec, operands, basic = [], [], True
     axis = 0
@@ -113,7 +137,8 @@ def parse(array, key) -> tuple[bool, tuple, list]:
             axis += 1
         elif isinstance(item, (bool, onp.bool_)):
             if array._zero_dim:
-                spec += [None, "$"]
+                spec.append("$1")
+                consumed -= 1
                 operands.append(_operand(array, onp.asarray([bool(item)])))
             else:  # nd has no masks: True is the index 1
                 spec.append("$")
@@ -130,14 +155,27 @@ def parse(array, key) -> tuple[bool, tuple, list]:
             axis += 1
         elif hasattr(item, "_data") or isinstance(item, (onp.ndarray, list, tuple, range)):
             operand = item if hasattr(item, "_data") else _operand(array, onp.asarray(item))
-            if not array._zero_dim and operand.dtype is onp.bool_:  # nd has no masks: True and False are 1 and 0
+            if (
+                not array._zero_dim and dtype_name(operand.dtype) == "bool"
+            ):  # nd has no masks: True and False are 1 and 0
                 operand = operand._new(storage.copy_to(operand._data, "int64"), operand._ctx)
             if operand.ndim == 0 and not array._zero_dim:
                 operand = operand.reshape((1,))
+            basic = False
+            if dtype_name(operand.dtype) == "bool":
+                if operand.ndim == 0:  # as the number True or False: a new axis of one place or none
+                    spec.append("$1")
+                    operands.append(operand.reshape((1,)))
+                    consumed -= 1
+                    continue
+                elif operand.shape != shape[axis : axis + operand.ndim]:
+                    raise IndexError(f"a mask of shape {operand.shape} does not lie over {shape} from axis {axis} on")
+                else:
+                    axis += operand.ndim
+            else:
+                axis += 1
             spec.append("$")
             operands.append(operand)
-            axis += operand.ndim if operand.dtype is onp.bool_ else 1
-            basic = False
         else:
             raise ValueError(f"an index is an int, a slice, None, ..., or an integer or boolean array; given {item!r}")
     if axis > ndim:
@@ -154,6 +192,7 @@ def build(spec: tuple, tensors: list) -> tuple:
             index.append(item)
         elif isinstance(item, str):
             t = next(rest)
+            t = t.reshape(()) if item == "$1" else t
             index.append(t if t.dtype == storage.TORCH["bool"] else t.to(storage.TORCH["int64"]))
         else:
             index.append(item)
@@ -182,7 +221,7 @@ def _expand_masks(spec: tuple, operands: list) -> tuple[tuple, list]:
     """Boolean masks as the integer arrays of their true places."""
     rest, new_spec, new_operands = iter(operands), [], []
     for item in spec:
-        if item != "$" or not isinstance(item, str):
+        if not isinstance(item, str):
             new_spec.append(item)
             continue
         operand = next(rest)
@@ -191,6 +230,6 @@ def _expand_masks(spec: tuple, operands: list) -> tuple[tuple, list]:
             new_operands.append(operand)
             continue
         for places in operand._data.nonzero(as_tuple=True):
-            new_spec.append("$")
+            new_spec.append(item)
             new_operands.append(operand._new(places, operand._ctx))
     return tuple(new_spec), new_operands

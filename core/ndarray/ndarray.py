@@ -404,7 +404,7 @@ def _install_infix(cls: type, table: dict) -> None:
                 result = binary(self, other, a, s, r)
                 if result.dtype != self.dtype:
                     raise MXNetError(
-                        f"the result is {result.dtype.__name__} and has no place in an array of {self.dtype.__name__}"
+                        f"the result is {dtype_name(result.dtype)} and has no place in an array of {dtype_name(self.dtype)}"
                     )
                 imperative.write(self, result)
                 return self

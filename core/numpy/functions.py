@@ -7,6 +7,7 @@ import numbers
 import numpy as onp
 
 from core import imperative
+from core.dtypes import dtype_name
 from core.ndarray.ndarray import NDArray, binary
 from core.numpy.array_api import *  # noqa: F403 - this module is the namespace
 from core.numpy.array_api import ALIASES
@@ -16,7 +17,7 @@ from core.numpy.multiarray import array, as_array, create, empty, ndarray
 from core.numpy.products import *  # noqa: F403
 from core.numpy.statistics import *  # noqa: F403
 from core.ops.registry import TABLE, F
-from core.util import check_ufunc_arguments
+from core.util import check_ufunc_arguments, default_float, is_np_default_dtype
 
 
 def _shape(shape):
@@ -26,14 +27,14 @@ def _shape(shape):
 # ---------------------------------------------------------------------------------------------- creation
 
 
-def zeros(shape, dtype="float32", order="C", ctx=None, device=None):
+def zeros(shape, dtype=None, order="C", ctx=None, device=None):
     """Zeros."""
-    return create("_zeros", ctx or device, shape=_shape(shape), dtype=dtype or "float32")
+    return create("_zeros", ctx or device, shape=_shape(shape), dtype=dtype or default_float())
 
 
-def ones(shape, dtype="float32", order="C", ctx=None, device=None):
+def ones(shape, dtype=None, order="C", ctx=None, device=None):
     """Ones."""
-    return create("_ones", ctx or device, shape=_shape(shape), dtype=dtype or "float32")
+    return create("_ones", ctx or device, shape=_shape(shape), dtype=dtype or default_float())
 
 
 def full(shape, fill_value, dtype=None, order="C", ctx=None, device=None, out=None):
@@ -42,7 +43,7 @@ def full(shape, fill_value, dtype=None, order="C", ctx=None, device=None, out=No
         filled = F._broadcast_from(as_array(fill_value), shape=_shape(shape))
         return filled if dtype is None else filled.astype(dtype)
     if dtype is None:
-        dtype = "bool" if isinstance(fill_value, (bool, onp.bool_)) else "float32"
+        dtype = "bool" if isinstance(fill_value, (bool, onp.bool_)) else default_float()
     return create("_full", ctx or device, shape=_shape(shape), value=fill_value, dtype=dtype)
 
 
@@ -71,17 +72,19 @@ def arange(start, stop=None, step=1, dtype=None, ctx=None, device=None):
     first, last = (0, start) if stop is None else (start, stop)
     if (last - first) * (step or 1) <= 0:
         return zeros((0,), dtype, ctx=ctx, device=device)
-    return create("_arange", ctx or device, start=start, stop=stop, step=step or 1, dtype=dtype or "float32")
+    if dtype is None and is_np_default_dtype():
+        dtype = onp.arange(start, stop, step or 1).dtype
+    return create("_arange", ctx or device, start=start, stop=stop, step=step or 1, dtype=dtype or default_float())
 
 
-def eye(N, M=None, k=0, dtype="float32", ctx=None, device=None, **kwargs):
+def eye(N, M=None, k=0, dtype=None, ctx=None, device=None, **kwargs):
     """Ones on diagonal k of an N x M matrix."""
     if M == 0:  # the operator takes 0 for N
         return zeros((N, 0), dtype, ctx=ctx, device=device)
-    return create("_eye", ctx or device, N=N, M=M or 0, k=k, dtype=dtype or "float32")
+    return create("_eye", ctx or device, N=N, M=M or 0, k=k, dtype=dtype or default_float())
 
 
-def identity(n, dtype="float32", ctx=None, device=None):
+def identity(n, dtype=None, ctx=None, device=None):
     """The identity matrix."""
     return eye(n, dtype=dtype, ctx=ctx or device)
 
@@ -89,7 +92,7 @@ def identity(n, dtype="float32", ctx=None, device=None):
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, ctx=None, device=None):
     """`num` numbers evenly spaced from start to stop, and with retstep the step."""
     values = create(
-        "_linspace", ctx or device, start=start, stop=stop, num=num, endpoint=endpoint, dtype=dtype or "float32"
+        "_linspace", ctx or device, start=start, stop=stop, num=num, endpoint=endpoint, dtype=dtype or default_float()
     )
     if not retstep:
         return values
@@ -100,7 +103,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0, ctx=None, device=None):
     """`num` numbers evenly spaced on a logarithmic scale."""
     exponents = onp.linspace(start, stop, num, endpoint)
-    return array(onp.power(base, exponents), dtype=dtype or "float32", ctx=ctx or device)
+    return array(onp.power(base, exponents), dtype=dtype or default_float(), ctx=ctx or device)
 
 
 asarray = array
@@ -199,7 +202,7 @@ def clip(a, a_min=None, a_max=None, out=None):
     if not isinstance(a, NDArray):
         return onp.clip(a, a_min, a_max)
     bounds = {"a_min": -onp.inf if a_min is None else a_min, "a_max": onp.inf if a_max is None else a_max}
-    if "int" in a.dtype.__name__:  # infinities have no place in an integer type
+    if "int" in dtype_name(a.dtype):  # infinities have no place in an integer type
         info = onp.iinfo(a.dtype)
         bounds = {"a_min": info.min if a_min is None else a_min, "a_max": info.max if a_max is None else a_max}
     return imperative.apply(TABLE["clip"], [a], TABLE["clip"].parse(bounds), ndarray, out)
@@ -217,7 +220,7 @@ round = round_ = around
 
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None, **kwargs):
     """NaN and infinities replaced by numbers; without `copy` in the array itself."""
-    info = onp.finfo(x.dtype) if "float" in x.dtype.__name__ else None
+    info = onp.finfo(x.dtype) if "float" in dtype_name(x.dtype) else None
     if info is None:
         return x.copy() if copy else x
     high = float(info.max) if posinf is None else posinf

@@ -14,6 +14,7 @@ from core.dtypes import dtype_name
 from core.numpy.multiarray import array, as_array, create, ndarray
 from core.ops.registry import F
 from core.ops.shape import normal_axis
+from core.util import default_float
 
 
 def _axes(axis, ndim: int, name: str) -> tuple[int, ...]:
@@ -94,7 +95,7 @@ def broadcast_to(array, shape):
     """The array (or number) repeated along axes of length 1 to `shape`; -2 keeps a length."""
     shape = (shape,) if isinstance(shape, numbers.Integral) else tuple(shape)
     if isinstance(array, numbers.Number):
-        return create("_full", None, shape=shape, value=array, dtype="float32")
+        return create("_full", None, shape=shape, value=array, dtype=default_float())
     if -2 in shape and len(shape) >= array.ndim:
         own = (1,) * (len(shape) - array.ndim) + array.shape
         shape = tuple(own[i] if n == -2 else n for i, n in enumerate(shape))
@@ -430,9 +431,9 @@ def triu(m, k=0):
     return _triangle(m, lambda ones: onp.triu(ones, k))
 
 
-def tri(N, M=None, k=0, dtype="float32", ctx=None):
+def tri(N, M=None, k=0, dtype=None, ctx=None):
     """Ones on and below diagonal k."""
-    return array(onp.tri(N, M, k), dtype=dtype, ctx=ctx)
+    return array(onp.tri(N, M, k), dtype=dtype or default_float(), ctx=ctx)
 
 
 def _places(name: str, obj, n: int) -> list[int]:
@@ -539,8 +540,19 @@ def unravel_index(indices, shape, order="C"):
 
 def shares_memory(a, b, max_work=None):
     """Whether two arrays have memory in common. (Views are contiguous: other parts are copies.)"""
-    first, second = ((x._data.data_ptr(), x._data.data_ptr() + x.size * x._data.element_size()) for x in (a, b))
+    first, second = _bytes(a), _bytes(b)
     return bool(a.size and b.size) and first[0] < second[1] and second[0] < first[1]
 
 
 may_share_memory = shares_memory
+
+
+def _bytes(x) -> tuple[int, int]:
+    """Where the memory of an array of `np` or of NumPy begins and ends."""
+    if isinstance(x, onp.ndarray):
+        start = x.__array_interface__["data"][0]
+        ends = [(n - 1) * step for n, step in zip(x.shape, x.strides, strict=True)]
+        return start + builtins.sum(e for e in ends if e < 0), start + builtins.sum(
+            e for e in ends if e > 0
+        ) + x.itemsize
+    return x._data.data_ptr(), x._data.data_ptr() + x.size * x._data.element_size()

@@ -8,10 +8,14 @@ import numpy as onp
 
 from core import imperative, storage
 from core.context import Context, current_context
-from core.dtypes import dtype_name
+from core.dtypes import DTYPES, bfloat16, dtype_name
 from core.ndarray.ndarray import NDArray, _install_infix
 from core.ndarray.ndarray import array as _array
+from core.numpy.protocol import array_function, array_ufunc
 from core.ops.registry import TABLE, F
+from core.util import default_float, is_np_default_dtype
+
+_DTYPES = {name: kind if kind is bfloat16 else onp.dtype(kind) for name, (_, kind) in DTYPES.items()}
 
 
 class ndarray(NDArray):
@@ -19,6 +23,12 @@ class ndarray(NDArray):
 
     __slots__ = ()
     _zero_dim = True
+    __array_function__, __array_ufunc__ = array_function, array_ufunc
+
+    @property
+    def dtype(self) -> onp.dtype | type:
+        """The element type, as NumPy's dtype (or `bfloat16`)."""
+        return _DTYPES[storage.NAMES[self._data.dtype]]
 
     def __repr__(self):
         text = onp.array2string(self.asnumpy(), separator=", ", prefix="array(")
@@ -31,6 +41,9 @@ class ndarray(NDArray):
     def __str__(self):
         text = str(self.asnumpy())
         return text if self._ctx.device_type == "cpu" else f"{text} @{self._ctx}"
+
+    def __format__(self, spec):
+        return format(self.item(), spec) if self.ndim == 0 else super().__format__(spec)
 
     def __len__(self):
         if self.ndim == 0:
@@ -104,10 +117,12 @@ class ndarray(NDArray):
 
     def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
         """The array converted to `dtype`; without `copy` itself where it has that type."""
-        return super().astype("float32" if dtype is None else dtype, copy)
+        return super().astype(default_float() if dtype is None else dtype, copy)
 
     def copy(self, order="C"):
         """A copy in new memory."""
+        if order != "C":
+            raise NotImplementedError(f"copy: only order='C' is supported, given {order!r}")
         return F._copy(self)
 
     def reshape(self, *args, **kwargs):
@@ -204,6 +219,8 @@ def array(object, dtype=None, ctx: Context | None = None, device=None) -> ndarra
     """An array with a copy of the values. A NumPy array keeps its type (float64 too), numbers become float32."""
     if dtype is None and isinstance(object, (onp.ndarray, onp.generic, NDArray)):
         dtype = object.dtype
+    elif dtype is None and is_np_default_dtype():
+        dtype = "float64"
     if isinstance(object, onp.generic):
         object = onp.asarray(object)
     return _array(object, ctx or device, dtype, ndarray)
@@ -224,8 +241,10 @@ def as_array(value, like: ndarray | None = None) -> ndarray:
     return array(value, ctx=like._ctx if like is not None else None)
 
 
-def empty(shape, dtype="float32", order="C", ctx=None, device=None) -> ndarray:
+def empty(shape, dtype=None, order="C", ctx=None, device=None) -> ndarray:
     """An array whose values are not set."""
+    if order != "C":
+        raise NotImplementedError(f"empty: only order='C' is supported, given {order!r}")
     ctx = ctx or device or current_context()
     shape = (shape,) if isinstance(shape, numbers.Integral) else tuple(shape)
-    return ndarray._wrap(storage.empty(shape, dtype or "float32", ctx), ctx)
+    return ndarray._wrap(storage.empty(shape, dtype or default_float(), ctx), ctx)

@@ -10,6 +10,7 @@ from core import imperative
 from core.ndarray.ndarray import NDArray
 from core.numpy.multiarray import array, ndarray
 from core.ops.registry import TABLE, F
+from core.util import default_float
 
 
 def _size(size) -> tuple[int, ...]:
@@ -23,7 +24,7 @@ def _standard(name: str, size, dtype, ctx, device, **parameters) -> ndarray:
     op = TABLE[f"_random_{name}"]
     shape = _size(size)
     drawn = imperative.create(
-        op, op.parse({**parameters, "shape": shape or (1,), "dtype": dtype or "float32"}), ctx or device, ndarray
+        op, op.parse({**parameters, "shape": shape or (1,), "dtype": dtype or default_float()}), ctx or device, ndarray
     )
     return drawn if shape else F._reshape_to(drawn, shape=())
 
@@ -224,19 +225,19 @@ def binomial(n: int, p=0.5, size=None, dtype=None, ctx=None, device=None):
 
 
 def multinomial(n, pvals, size=None, ctx=None, device=None):
-    """Counts of n draws from a categorical distribution."""
-    values = pvals.asnumpy() if isinstance(pvals, NDArray) else onp.asarray(pvals)
-    shape = _size(size)
+    """Counts of n draws from a categorical distribution, as int64: size + (classes,)."""
+    values = pvals.asnumpy() if isinstance(pvals, NDArray) else onp.asarray(pvals, dtype="float32")
+    shape = (*_size(size), len(values))
+    if 0 in shape:
+        return array(onp.zeros(shape), dtype="int64", ctx=ctx or device)
     rows = array(
-        onp.broadcast_to(values, (int(onp.prod(shape, dtype=int)), len(values))), dtype="float32", ctx=ctx or device
+        onp.broadcast_to(values, (int(onp.prod(shape[:-1], dtype=int)), len(values))),
+        dtype="float32",
+        ctx=ctx or device,
     )
-    draws = F._multinomial(rows, count=max(n, 1), dtype="int64").asnumpy()[:, :n]
-    counts = (
-        onp.stack([onp.bincount(row, minlength=len(values)) for row in draws])
-        if len(draws)
-        else onp.zeros((0, len(values)))
-    )
-    return array(counts.reshape(*shape, len(values)), dtype="int64", ctx=ctx or device)
+    draws = F._multinomial(rows, count=max(n, 1), dtype="int64").asnumpy().reshape(len(rows), -1)[:, :n]
+    counts = onp.stack([onp.bincount(row, minlength=len(values)) for row in draws])
+    return array(counts.reshape(shape), dtype="int64", ctx=ctx or device)
 
 
 def categorical(n, pvals, size=None, ctx=None):

@@ -14,6 +14,7 @@ from core.numpy.manipulation import _into, ravel
 from core.numpy.multiarray import array, as_array, ndarray
 from core.ops.registry import F
 from core.ops.shape import normal_axis
+from core.util import default_float
 
 
 def _given(**attrs) -> dict:
@@ -254,8 +255,8 @@ def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
 
 
 def _window(name: str):
-    def function(M, dtype="float32", ctx=None):
-        return array(getattr(onp, name)(M), dtype=dtype or "float32", ctx=ctx)
+    def function(M, dtype=None, ctx=None):
+        return array(getattr(onp, name)(M), dtype=dtype or default_float(), ctx=ctx)
 
     function.__name__ = name
     function.__doc__ = f"The {name} window of M points."

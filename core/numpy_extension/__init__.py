@@ -6,23 +6,26 @@ import importlib
 
 from core import ops  # the table must be full before functions are looked up in it
 from core.base import UnknownName
-from core.context import cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
+from core.context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from core.imperative import front
 from core.numpy.multiarray import ndarray
 from core.ops.registry import TABLE
 from core.util import (
     is_np_array,
+    is_np_default_dtype,
     is_np_shape,
     np_array,
     np_shape,
     reset_np,
     set_np,
+    set_np_default_dtype,
     set_np_shape,
     use_np,
     use_np_array,
     use_np_shape,
 )  # fmt: skip
 
+Device, current_device = Context, current_context
 _SUBMODULES = ("random", "image")
 # Operators that the table has under names of layers.
 _CONTRIB = {
@@ -54,6 +57,6 @@ def __dir__():
 
 
 __all__ = [
-    "cpu", "cpu_pinned", "current_context", "gpu", "gpu_memory_info", "is_np_array", "is_np_shape", "ndarray", "np_array",
-    "np_shape", "num_gpus", "ops", "reset_np", "set_np", "set_np_shape", "use_np", "use_np_array", "use_np_shape",
+    "Device", "cpu", "cpu_pinned", "current_context", "current_device", "gpu", "gpu_memory_info", "is_np_array", "is_np_default_dtype", "is_np_shape", "ndarray", "np_array",
+    "np_shape", "num_gpus", "ops", "reset_np", "set_np", "set_np_default_dtype", "set_np_shape", "use_np", "use_np_array", "use_np_shape",
 ]  # fmt: skip

@@ -14,7 +14,16 @@ from core.files.reader import Reader
 from core.numpy.multiarray import ndarray
 
 ZIP_MAGIC, EMPTY_ZIP_MAGIC = b"PK\x03\x04", b"PK\x05\x06"
-save = serialization.save
+NPY_MAGIC = b"\x93NUMPY"
+
+
+def save(file: str | os.PathLike, arr) -> None:
+    """Writes an array, a list or a dictionary of arrays, atomically; a single array to `*.npy` in NumPy's format."""
+    if isinstance(arr, ndarray) and os.fspath(file).endswith(".npy"):
+        with replacing(file) as stream:
+            onp.save(stream, arr.asnumpy())
+    else:
+        serialization.save(file, arr)
 
 
 def savez(file: str | os.PathLike, *args, **kwargs) -> None:
@@ -26,19 +35,26 @@ def savez(file: str | os.PathLike, *args, **kwargs) -> None:
         onp.savez(stream, **{name: array.asnumpy() for name, array in {**named, **kwargs}.items()})
 
 
-def load(file: str | os.PathLike) -> list | dict:
-    """The arrays of a file written by `save` (a list, or a dictionary by name) or `savez` (a dictionary).
+def load(file: str | os.PathLike) -> ndarray | list | dict:
+    """The arrays of a file written by `save` (an array of a `.npy` file, a list, or a dictionary by name) or `savez` (a dictionary).
 
     Raises MXNetError for a file that cannot be opened or is damaged.
     """
     with Reader.open(file) as reader:
-        packed = reader.remaining >= len(ZIP_MAGIC) and reader.bytes(len(ZIP_MAGIC)) in (ZIP_MAGIC, EMPTY_ZIP_MAGIC)
-    if not packed:
+        start = reader.bytes(min(reader.remaining, len(NPY_MAGIC)))
+    if start == NPY_MAGIC:
+        try:
+            return _array(onp.load(file, allow_pickle=False))
+        except (ValueError, OSError, EOFError) as error:
+            raise MXNetError(f"{os.fspath(file)!r}: damaged .npy file: {error}") from error
+    if start[: len(ZIP_MAGIC)] not in (ZIP_MAGIC, EMPTY_ZIP_MAGIC):
         return serialization.load(file, ndarray)
     try:
         with onp.load(file, allow_pickle=False) as content:
-            return {
-                name: serialization.from_record(serialization.Record.of(content[name]), ndarray) for name in content
-            }
+            return {name: _array(content[name]) for name in content}
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
         raise MXNetError(f"{os.fspath(file)!r}: damaged .npz file: {error}") from error
+
+
+def _array(values: onp.ndarray) -> ndarray:
+    return serialization.from_record(serialization.Record.of(values), ndarray)

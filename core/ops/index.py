@@ -145,9 +145,25 @@ def _gather_part(data, *indices, key: Any_, zero_dim: Bool = False):
 @operator("_scatter_part_add")
 def _scatter_part_add(head, *indices, key: Any_, shape: Shape):
     """Zeros of `shape` with the head added at an advanced index."""
+    key, turned = _forwards(key, shape)
     base = head.new_zeros(shape)
     view, index = _advanced(base, key, indices)
-    return K.index_put_add(base, view, index, head)
+    added = K.index_put_add(base, view, index, head)
+    return kernels.shape.flip(added, turned) if turned else added
+
+
+def _forwards(key, shape):
+    """A key without negative steps, and the axes that lie the other way round for it: those have no view to add to."""
+    taken = sum(k is not None and k is not Ellipsis and k != "$1" for k in key)
+    out, turned, axis = [], [], 0
+    for k in key:
+        if isinstance(k, slice) and k.step is not None and k.step < 0:
+            start, stop, step = k.indices(shape[axis])
+            k = slice(shape[axis] - 1 - start, shape[axis] - 1 - stop, -step)
+            turned.append(axis)
+        out.append(k)
+        axis += len(shape) - taken if k is Ellipsis else k is not None and k != "$1"
+    return tuple(out), tuple(turned)
 
 
 @gradient(_gather_part)
@@ -164,7 +180,7 @@ def _(head1, indices, head_shape, attrs):
 def _advanced(data, key, indices):
     """A view that basic indexing gives, and one index tensor (or None) for each of its axes."""
     rest = iter(indices)
-    consumed = sum(1 for k in key if k is not None and k is not Ellipsis)
+    consumed = sum(k is not None and k is not Ellipsis and k != "$1" for k in key)
     basic, arrays, axis = [], [], 0
     expanded = []
     for k in key:
@@ -173,7 +189,10 @@ def _advanced(data, key, indices):
         else:
             expanded.append(k)
     for k in expanded:
-        if isinstance(k, str):
+        if k == "$1":
+            basic.append(None)
+            arrays.append(next(rest))
+        elif isinstance(k, str):
             basic.append(slice(None))
             n = data.shape[axis]
             arrays.append(K.wrapped_negative(next(rest), n))

@@ -6,7 +6,7 @@ from numpy import broadcast_shapes
 
 from core import kernels
 from core.base import MXNetError
-from core.dtypes import FLOATS
+from core.dtypes import FLOATS, dtype_name
 from core.ops.attributes import Bool, Int, OptStr
 from core.ops.registry import F, composite, gradient, infer, operator
 from core.ops.shape import expect_shape
@@ -145,8 +145,8 @@ def np_matmul(a, b):
     if a.ndim == 0 or b.ndim == 0:
         raise MXNetError("matmul: operands need at least one axis")
     for x in (a, b):
-        if "float" not in x.dtype.__name__ or x.dtype.__name__ == "float16":
-            raise MXNetError(f"matmul: products need float32 or float64, given {x.dtype.__name__}")
+        if "float" not in dtype_name(x.dtype) or dtype_name(x.dtype) == "float16":
+            raise MXNetError(f"matmul: products need float32 or float64, given {dtype_name(x.dtype)}")
     row, column = a.ndim == 1, b.ndim == 1
     if row:
         a = F.expand_dims(a, axis=0)

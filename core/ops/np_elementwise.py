@@ -15,6 +15,7 @@ from core.kernels.formula import Expr, Formula
 from core.ops.attributes import Float, Scalar
 from core.ops.elementwise import BINARY, COMPARISONS
 from core.ops.registry import Operator, make_pointwise, pointwise, register
+from core.util import default_float
 
 _ORDER = {
     "bool": 0,
@@ -79,7 +80,7 @@ def _power_rule(name):
 def _quotient_rule(name):
     def rule(a, b):
         kind = promoted(name, a, b, integers=False, floats=False)
-        kind = kind if kind in FLOATS else "float32"
+        kind = kind if kind in FLOATS else default_float()
         return kind, kind
 
     return rule
@@ -170,7 +171,7 @@ def enter_scalar(name, function, differentiable=True, truth=False, division=Fals
         if truth:
             return kernel(formula, (data,), (scalar,), kernels.torch_dtype("bool"))
         if division and kind not in FLOATS:
-            data = kernels.cast(data, "float32")
+            data = kernels.cast(data, default_float())
         elif kind == "bool":
             data = kernels.cast(data, "int64")
         return kernel(formula, (data,), (scalar,), data.dtype)

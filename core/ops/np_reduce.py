@@ -10,6 +10,7 @@ from core.ops.np_elementwise import promoted
 from core.ops.reduce import kept_shape
 from core.ops.registry import F, gradient, operator
 from core.ops.shape import normal_axes, normal_axis
+from core.util import default_float
 
 K = kernels.reduce
 
@@ -68,7 +69,7 @@ def mean(a, *, axis: Axis = None, dtype: OptDType = None, keepdims: Bool = False
     axes = _axes(axis, a.dim(), "mean")
     if kernels.dtype_name(a) in FLOATS:
         return _reduced(K.mean, a, axes, keepdims, dtype)
-    a = kernels.cast(a, dtype or "float32")
+    a = kernels.cast(a, dtype or default_float())
     if dtype is None or dtype in FLOATS:
         return K.mean(a, axes, keepdims)
     total = K.sum(a, axes, keepdims)  # wraps in the narrow type, as MXNet's and NumPy's do

@@ -115,6 +115,6 @@ from core.test_utils.symbols import (
     numeric_grad,
     simple_forward,
 )
-from core.util import getenv, setenv, use_np
+from core.util import getenv, setenv, use_np, use_np_default_dtype
 
 __all__ = [name for name in dir() if not name.startswith("_")]

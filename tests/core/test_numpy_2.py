@@ -234,3 +234,89 @@ def test_functions_over_symbols_find_shapes_when_they_run():
     assert len(mx.sym.np.linalg.slogdet(a)) == 2 and len(mx.sym.np.hsplit(a, 3)) == 3
     with pytest.raises(AttributeError):
         mx.sym.np.no_such_function  # noqa: B018 - the name is looked up
+
+
+def test_numpy_answers_with_arrays_of_np():
+    x, y = np.array([[1.0, 2.0], [3.0, 4.0]]), onp.array([[5.0, 6.0], [7.0, 8.0]], dtype="float32")
+    for made in (onp.concatenate([x, x]), onp.linalg.inv(x), onp.exp(x), onp.add(x, y), y + x, onp.einsum("ij->ji", x)):
+        assert type(made) is np.ndarray
+    onp.testing.assert_allclose(onp.linalg.inv(x).asnumpy(), onp.linalg.inv(x.asnumpy()), rtol=1e-5)
+    y += x
+    assert type(y) is onp.ndarray and y[0, 0] == 6
+    x.attach_grad()
+    with mx.autograd.record():
+        onp.sum(onp.square(x)).backward()
+    assert (x.grad.asnumpy() == 2 * x.asnumpy()).all()
+    z = npx.from_numpy(y)
+    assert onp.shares_memory(y, z) and not onp.shares_memory(y, x)
+
+
+def test_types_are_numpys_and_the_default_ones_can_be_numpys_too():
+    assert np.ones(2).dtype == "float32" and isinstance(np.ones(2).dtype, onp.dtype)
+
+    @mx.util.use_np_default_dtype
+    def made():
+        numbers = np.array([1, 2], dtype="int32")
+        return [
+            np.array([1, 2]),
+            np.ones(2),
+            np.linspace(0, 1, 3),
+            np.random.normal(size=2),
+            numbers / 2,
+            numbers.mean(),
+        ]
+
+    assert {a.dtype.name for a in made()} == {"float64"} and np.ones(2).dtype == "float32"
+
+
+def test_writing_what_is_tracked_while_recording_is_an_error():
+    x, y = np.zeros((4, 3)), np.ones((2, 3))
+    y.attach_grad()
+    with mx.autograd.record():
+        with pytest.raises(MXNetError, match="Inplace operations"):
+            x[1:3] = y * 2
+        z = np.zeros((2, 3))
+        z[:] = y * 2
+        (z * 3).backward()
+    assert (y.grad.asnumpy() == 6).all()
+
+
+def test_gradients_of_reversed_slices_beside_index_arrays():
+    x = np.array(onp.arange(24.0).reshape(2, 3, 4))
+    x.attach_grad()
+    weights = onp.arange(8.0).reshape(2, 4)
+    with mx.autograd.record():
+        (x[:, [1, 1], ::-1][0] * np.array(weights, dtype="float64")).sum().backward()
+    want = onp.zeros((2, 3, 4))
+    want[0, 1] = weights.sum(0)[::-1]
+    assert (x.grad.asnumpy() == want).all()
+    x[1, [2], ::-1] = np.array([1.0, 2.0, 3.0, 4.0])
+    assert x[1, 2].asnumpy().tolist() == [4, 3, 2, 1]
+
+
+def test_masks_have_the_shape_of_what_they_lie_over():
+    x = np.ones((3, 2))
+    assert x[np.array(True, dtype="bool")].shape == x[True].shape == (1, 3, 2) and x[False].shape == (0, 3, 2)
+    for mask in ([True], [False] * 4):
+        with pytest.raises(IndexError):
+            x[np.array(mask, dtype="bool")]
+
+
+def test_powers_of_numbers_have_gradients_in_plans():
+    x = np.array([1.0, 2.0])
+    x.attach_grad()
+    with mx.autograd.record():
+        Of(lambda F, x: 1.5**x)(x).backward()
+    onp.testing.assert_allclose(x.grad.asnumpy(), onp.log(1.5) * 1.5 ** x.asnumpy(), rtol=1e-6)
+
+
+def test_npy_files(tmp_path):
+    x = np.array([[1, 2], [3, 4]], dtype="int32")
+    npx.save(str(tmp_path / "x.npy"), x)
+    assert (onp.load(tmp_path / "x.npy") == x.asnumpy()).all()
+    assert npx.load(str(tmp_path / "x.npy")).dtype == "int32"
+
+
+def test_blocks_give_arrays_of_one_kind():
+    with pytest.raises(TypeError):
+        Of(lambda F, x: (x, x.as_nd_ndarray()), hybrid=False)(np.ones(2))
