@@ -108,6 +108,14 @@ def test_deterministic_sums_repeat_and_keep_what_is_small(device):
     assert results == {float(torch.tensor(6.001))}
 
 
+def test_places_beyond_two_to_the_31(device):
+    side, far = 2**15, 2**31 + 2**15 + 1  # in the third of three images
+    data = torch.zeros(3, 1, side, side, dtype=torch.uint8, device=device)
+    data.view(-1)[far] = 7
+    places = torch.tensor([far, 0, -1], device=device).view(1, 1, 1, 3)
+    assert vision.roi_pool_gather(data, places).flatten().tolist() == [7, 0, 0]
+
+
 DATA, REGIONS, GRID = numbers(2, 4, 3, 3), torch.tensor(ROIS[:2]), numbers(2, 2, 2, 2)
 PLACES = torch.zeros(2, 4, 1, 1, dtype=torch.int64)
 SMALL = DATA[:, :, :1, :1].contiguous()
