@@ -3,7 +3,7 @@
 import numpy as np
 
 from core import nd
-from scripts.gan import train_wgan
+from scripts.gan import demo_cycle_gan, train_cgan, train_wgan
 from scripts.gan.pictures import save_grid
 
 
@@ -70,3 +70,25 @@ def test_grids(tmp_path):
         255,
         0,
     ]
+
+
+def test_cycle_gan_its_resumption_and_the_demo(programs, data, tmp_path):
+    pictures = sorted((data / "imagenet_samples" / "images").glob("*"))[:6]
+    for k, path in enumerate(pictures):
+        folder = tmp_path / "root" / ("trainA" if k % 2 else "trainB")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{k}.jpg").write_bytes(path.read_bytes())
+    nets = "--which_model_netG resnet_6blocks --ngf 4".split()
+    given = ["--dataroot", tmp_path / "root", "--loadSize", 20, "--fineSize", 16, "--ndf", 4, "--n_layers_D", 1, *nets]
+    length = ["--which_model_netD", "n_layers", "--niter", 2, "--niter_decay", 2, "--pool_size", 2, "--lr", 0.002]
+    program = [train_cgan.main, *given, *length, "--experiment", tmp_path / "drawn"]
+    whole = programs(*program, into="whole")
+    record = programs.record("whole")
+    assert record["epochs"][-1]["cycle_loss"] < record["epochs"][0]["cycle_loss"]
+    programs.interrupted(*program, rows=3, into="twice")
+    assert programs(*program, "--resume", into="twice") == whole
+    assert programs.record("twice") == record
+    (saved,) = (tmp_path / "whole").rglob("net.params")
+    shown = ["--images", str(pictures[0]), "--pretrained", str(saved), "--loadSize", "16", "--save-dir", str(tmp_path)]
+    (file,) = demo_cycle_gan.main([*shown, *nets])
+    assert file.exists()

@@ -1,0 +1,56 @@
+"""Turns pictures into another kind with a generator of CycleGAN.
+
+python scripts/gan/demo_cycle_gan.py --images horse.jpg --pretrained checkpoints/gan/cycle_gan/epoch-0200/net.params --to B
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import core as mx
+from core import image
+from gluon.data.vision import transforms
+from scripts.common.several import Networks
+from scripts.gan.cycle_gan import GENERATORS, generator
+from scripts.gan.pictures import save_grid
+
+
+def main(argv: list[str] | None = None) -> list[Path]:
+    args = parse_args(argv)
+    device = mx.gpu(args.gpu_id) if args.gpu_id >= 0 else mx.cpu()
+    net = generator(args.which_model_netG, args.output_nc, args.ngf, not args.no_dropout)
+    Networks(**{f"to_{args.to}": net}).load_parameters(args.pretrained, ctx=device, ignore_extra=True)
+    steps = transforms.Compose(
+        [transforms.Resize(args.loadSize), transforms.ToTensor(), transforms.Normalize(0.5, 0.5)]
+    )
+    written = []
+    for path in args.images:
+        x = steps(image.imread(str(path), 1)).expand_dims(0).as_in_context(device)
+        written.append(args.save_dir / f"{path.stem}.png")
+        save_grid(written[-1], net(x))
+        print(f"{path} -> {written[-1]}")
+    return written
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--images", type=Path, nargs="+", required=True, help="pictures")
+    add("--pretrained", required=True, help="file of weights that train_cgan.py has kept")
+    add("--to", choices=("A", "B"), default="B", help="the kind to make (default: %(default)s)")
+    add("--loadSize", type=int, default=256, help="sides of the pictures (default: %(default)s)")
+    add("--output_nc", type=int, default=3, help="channels of made pictures (default: %(default)s)")
+    add("--ngf", type=int, default=64, help="channels of the generator's outer maps (default: %(default)s)")
+    add("--which_model_netG", choices=GENERATORS, default="resnet_9blocks", help="generator (default: %(default)s)")
+    add("--no_dropout", action=argparse.BooleanOptionalAction, default=True, help="no dropout in the generator")
+    add("--gpu_id", type=int, default=-1, help="number of a GPU (default: none, the CPU)")
+    add("--save-dir", type=Path, default=Path("turned"), help="folder of the pictures (default: %(default)s)")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""Trains CycleGAN (Zhu et al., 2017): two generators that turn pictures of kind A into kind B and back, without pairs.
+
+    python scripts/gan/train_cgan.py --dataroot horse2zebra --gpu_ids 0
+
+The folder holds folders trainA and trainB with pictures. After every epoch a few of both kinds, turned and turned back, are
+drawn to --experiment. The pool of earlier made pictures, which the discriminators see too, begins empty in every epoch, so
+that a resumed run repeats.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import core as mx
+from core import autograd, nd
+from gluon import Trainer
+from gluon.data import DataLoader, Dataset
+from gluon.data.vision import transforms
+from gluon.loss import L1Loss, L2Loss
+from gluoncv.utils import LRScheduler, LRSequential
+from scripts.common.means import Means
+from scripts.common.run import Run, add_run_arguments
+from scripts.common.several import Networks, Trainers
+from scripts.gan.cycle_gan import GENERATORS, discriminator, generator
+from scripts.gan.pictures import Folder, save_grid
+
+
+def main(argv: list[str] | None = None) -> dict[str, float]:
+    args = parse_args(argv)
+    device = mx.gpu(int(args.gpu_ids)) if args.gpu_ids else mx.cpu()
+    run = Run("gan", args, data={})
+    pictures = Unpaired(*(Folder(args.dataroot / f"train{kind}", augmentation(args)) for kind in "AB"))
+    batches = DataLoader(
+        pictures, args.batchSize, shuffle=True, last_batch="discard", num_workers=args.workers
+    )  # fmt: skip
+    layers = args.n_layers_D if args.which_model_netD == "n_layers" else 3
+    makers = {
+        f"to_{kind}": generator(args.which_model_netG, args.output_nc, args.ngf, not args.no_dropout) for kind in "BA"
+    }
+    judges = {f"judge_{kind}": discriminator(args.ndf, layers) for kind in "AB"}
+    nets = Networks(**makers, **judges)
+    nets.initialize(mx.init.Normal(0.02), ctx=device)
+    trainers = {}
+    for name, members in (("generators", makers), ("discriminators", judges)):
+        parameters = [p for net in members.values() for p in net.collect_params().values()]
+        optimizer = {"beta1": args.beta1, "learning_rate": args.lr, "lr_scheduler": schedule(args, len(batches))}
+        trainers[name] = Trainer(parameters, "adam", optimizer)
+
+    for epoch in run.epochs(args.niter + args.niter_decay, nets, Trainers(**trainers), first=args.epoch_count):
+        means, pools = Means(run, args.log_interval), [Pool(args.pool_size) for _ in "AB"]
+        for a, b in run.progress(batches, f"epoch {epoch}"):
+            a, b = a.as_in_context(device), b.as_in_context(device)
+            losses, made_a, made_b = teach_generators(args, nets, a, b, trainers["generators"])
+            judged = teach_discriminators(nets, a, b, pools[0](made_a), pools[1](made_b), trainers["discriminators"])
+            means.add(**losses, discriminator_loss=judged)
+        run.epoch_done(epoch, means.row(), samples=len(pictures))
+        shown = [a, nets.to_B(a), nets.to_A(nets.to_B(a)), b, nets.to_A(b), nets.to_B(nets.to_A(b))]
+        save_grid(args.experiment / f"turned_{epoch:04d}.png", nd.concat(*(x[:1] for x in shown), dim=0), columns=3)
+    return run.finish("cycle_loss", "generator_loss", "discriminator_loss")
+
+
+def teach_generators(args, nets, a, b, trainer):
+    """A step of both generators: (losses, made A, made B)."""
+    near, same = L2Loss(), L1Loss()
+    with autograd.record():
+        made_b, made_a = nets.to_B(a), nets.to_A(b)
+        believed = [judge(made) for judge, made in ((nets.judge_B, made_b), (nets.judge_A, made_a))]
+        fooled = sum(near(score, nd.ones_like(score)) * 2 for score in believed)  # L2Loss has a half
+        cycle = args.lambda_A * same(nets.to_A(made_b), a) + args.lambda_B * same(nets.to_B(made_a), b)
+        total = fooled + cycle
+        if args.lambda_idt > 0:
+            kept = args.lambda_B * same(nets.to_B(b), b) + args.lambda_A * same(nets.to_A(a), a)
+            total = total + args.lambda_idt * kept
+    total.backward()
+    trainer.step(a.shape[0])
+    return {"generator_loss": fooled, "cycle_loss": cycle}, made_a.detach(), made_b.detach()
+
+
+def teach_discriminators(nets, a, b, made_a, made_b, trainer) -> nd.NDArray:
+    """A step of both discriminators; their loss."""
+    near = L2Loss()
+    with autograd.record():
+        loss = 0
+        for judge, real, made in ((nets.judge_A, a, made_a), (nets.judge_B, b, made_b)):
+            yes, no = judge(real), judge(made)
+            loss = loss + near(yes, nd.ones_like(yes)) + near(no, nd.zeros_like(no))
+    loss.backward()
+    trainer.step(a.shape[0])
+    return loss
+
+
+def schedule(args, updates: int) -> LRSequential:
+    """A constant rate for --niter epochs, then a straight line to zero."""
+    return LRSequential(
+        [
+            LRScheduler("constant", args.lr, nepochs=args.niter, iters_per_epoch=updates),
+            LRScheduler("linear", args.lr, 0, nepochs=args.niter_decay, iters_per_epoch=updates),
+        ]
+    )
+
+
+class Pool:
+    """Earlier made pictures, of which every other one takes the place of a new one (Shrivastava et al., 2017)."""
+
+    def __init__(self, size: int):
+        self._size, self._pictures = size, []
+
+    def __call__(self, made: nd.NDArray) -> nd.NDArray:
+        if not self._size:
+            return made
+        given = []
+        for picture in made:
+            if len(self._pictures) < self._size:
+                self._pictures.append(picture)
+            elif random.random() > 0.5:
+                place = random.randrange(self._size)
+                picture, self._pictures[place] = self._pictures[place], picture
+            given.append(picture)
+        return nd.stack(*given)
+
+
+class Unpaired(Dataset):
+    """A picture of A, and a random one of B; as long as the longer of the two."""
+
+    def __init__(self, a: Folder, b: Folder):
+        self._a, self._b = a, b
+
+    def __len__(self):
+        return max(len(self._a), len(self._b))
+
+    def __getitem__(self, index):
+        return self._a[index % len(self._a)], self._b[random.randrange(len(self._b))]
+
+
+def augmentation(args) -> transforms.Compose:
+    """A random crop of --fineSize of the picture at --loadSize, mirrored, between -1 and 1."""
+    return transforms.Compose(
+        [
+            transforms.Resize(args.loadSize),
+            transforms.RandomCrop(args.fineSize),
+            transforms.RandomFlipLeftRight(),
+            transforms.ToTensor(),
+            transforms.Normalize(0.5, 0.5),
+        ]
+    )
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--dataroot", type=Path, required=True, help="folder with the folders trainA and trainB")
+    add("--batchSize", type=int, default=1, help="pictures of each kind in a batch (default: %(default)s)")
+    add("--loadSize", type=int, default=286, help="sides of pictures before the crop (default: %(default)s)")
+    add("--fineSize", type=int, default=256, help="sides of the crop, a multiple of 4 (default: %(default)s)")
+    add("--output_nc", type=int, default=3, help="channels of made pictures (default: %(default)s)")
+    add("--ngf", type=int, default=64, help="channels of the generators' outer maps (default: %(default)s)")
+    add("--ndf", type=int, default=64, help="channels of the discriminators' first maps (default: %(default)s)")
+    add("--which_model_netG", choices=GENERATORS, default="resnet_9blocks", help="generators (default: %(default)s)")
+    add("--which_model_netD", choices=("basic", "n_layers"), default="basic", help="n_layers: see --n_layers_D")
+    add("--n_layers_D", type=int, default=3, help="convolutions that halve the size (default: %(default)s)")
+    add("--gpu_ids", default="", help="number of a GPU (default: none, the CPU)")
+    add("--no_dropout", action=argparse.BooleanOptionalAction, default=True, help="no dropout in the generators")
+    add("--epoch_count", type=int, default=1, help="number of the first epoch, after --resume PARAMS (default: 1)")
+    add("--lambda_A", type=float, default=10.0, help="weight of A's cycle (default: %(default)s)")
+    add("--lambda_B", type=float, default=10.0, help="weight of B's cycle (default: %(default)s)")
+    add(
+        "--lambda_idt",
+        type=float,
+        default=0.5,
+        help="weight of leaving pictures as they are, over those (default: 0.5)",
+    )
+    add("--beta1", type=float, default=0.5, help="of Adam (default: %(default)s)")
+    add("--lr", type=float, default=2e-4, help="learning rate (default: %(default)s)")
+    add("--pool_size", type=int, default=50, help="earlier made pictures that are kept (default: %(default)s)")
+    add("--workers", type=int, default=0, help="loading processes (default: %(default)s)")
+    add("--niter", type=int, default=100, help="epochs at the full rate (default: %(default)s)")
+    add("--niter_decay", type=int, default=100, help="epochs in which it falls to zero (default: %(default)s)")
+    add("--experiment", type=Path, default=Path("samples"), help="folder of drawn samples (default: %(default)s)")
+    add("--log-interval", type=int, default=0, metavar="N", help="batches between lines in the log (default: none)")
+    add_run_arguments(parser, "cycle_gan", seed=233)
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()
