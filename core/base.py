@@ -36,9 +36,14 @@ def py_str(text: bytes | str) -> str:
     return text if isinstance(text, str) else text.decode("utf-8")
 
 
+def data_dir_default() -> str:
+    """The folder of downloaded files where MXNET_HOME does not name another one: ~/.mxnet."""
+    return os.path.join(os.path.expanduser("~"), ".mxnet")
+
+
 def data_dir() -> str:
     """The folder of downloaded files: MXNET_HOME, or ~/.mxnet."""
-    return os.environ.get("MXNET_HOME") or os.path.join(os.path.expanduser("~"), ".mxnet")
+    return os.environ.get("MXNET_HOME") or data_dir_default()
 
 
 def nearest(word: str, words: Iterable[str]) -> str:

@@ -28,6 +28,11 @@ _KEEP_BATCH = frozenset(
     "FullyConnected Convolution SliceChannel Activation LeakyReLU Dropout BatchNorm _mul_scalar _plus_scalar _minus_scalar "
     "_rminus_scalar _div_scalar sigmoid tanh relu elemwise_mul ones_like".split()
 )
+# Operators of one input whose shape is that of their result.
+_KEEP_SHAPE = frozenset(
+    "Cast amp_cast BlockGrad _copy negative abs square sqrt exp log sigmoid tanh relu _mul_scalar _plus_scalar _minus_scalar "
+    "_rminus_scalar _div_scalar".split()
+)
 # Inputs that hold numbers of elements or places of them, in a dtype of their own.
 _COUNTS = frozenset("length sequence_length data_lengths label_lengths index indices".split())
 BY_NUMBER = {number: name for name, (number, _) in DTYPES.items() if number is not None}
@@ -197,13 +202,26 @@ def _sweep(
 
 
 def _ask_back(node: Node, known: dict, values: dict[int, list], wanted: dict) -> bool:
-    """Tells first states the batch size of what is computed from them, through operators that keep it."""
+    """Tells first states the batch size of what is computed from them, through operators that keep it.
+
+    And parameters their shapes, through operators that keep those.
+    """
     parent = node.inputs[0][0] if node.inputs else None
-    if id(node) not in wanted or node.op.name not in _KEEP_BATCH or id(parent) in values or id(parent) in wanted:
+    if id(node) not in wanted or parent is None or id(parent) in values or id(parent) in wanted:
         return False
-    batch = wanted[id(node)][0]
+    shape = wanted[id(node)]
+    if node.op.name in _KEEP_SHAPE and None not in shape:
+        if parent.op is not None and not graph.is_open(parent):
+            wanted[id(parent)] = shape
+            return True
+        if parent.op is None and known[parent.name] is None and _partial_shape(parent) == (-1,):  # nothing was said
+            known[parent.name] = shape
+            return True
+    if node.op.name not in _KEEP_BATCH:
+        return False
+    batch = shape[0]
     if parent.op is not None and not graph.is_open(parent):
-        wanted[id(parent)] = (batch,)
+        wanted[id(parent)] = (batch, None)  # the rest is not known
         return True
     first, *rest = _partial_shape(parent) or (-1,)
     if first != 0 or 0 in rest:

@@ -134,3 +134,28 @@ def test_a_converted_block_keeps_its_parameters():
     mixed = amp.convert_hybrid_block(net, "bfloat16", ctx=mx.cpu())
     assert np.abs(mixed(x).astype("float32").asnumpy() - exact.asnumpy()).max() < 0.05
     assert set(mixed.collect_params()) == set(net.collect_params())
+
+
+def test_a_converted_bucketing_module_serves_every_length():
+    def generate(length):
+        mean = mx.sym.mean(mx.sym.var("data"), axis=1, keepdims=True)
+        dense = mx.sym.FullyConnected(mean, num_hidden=4, name="f")
+        return mx.sym.SoftmaxOutput(dense, name="softmax"), ("data",), ("softmax_label",)
+
+    def outputs(module, length):
+        shapes = {"provide_data": [("data", (2, length))], "provide_label": [("softmax_label", (2,))]}
+        arrays = [mx.nd.arange(2 * length).reshape((2, length)) / 10], [mx.nd.zeros((2,))]
+        module.forward(mx.io.DataBatch(*arrays, bucket_key=length, **shapes), is_train=False)
+        return module.get_outputs()[0].astype("float32").asnumpy()
+
+    module = mx.mod.BucketingModule(generate, default_bucket_key=10)
+    module.bind([("data", (2, 10))], [("softmax_label", (2,))], for_training=False)
+    module.init_params(mx.init.Normal(1))
+    outputs(module, 5)
+    converted = amp.convert_bucketing_module(module, "bfloat16")
+    converted.bind([("data", (2, 10))], [("softmax_label", (2,))], for_training=False)
+    for length in (10, 5, 7):
+        np.testing.assert_allclose(outputs(converted, length), outputs(module, length), atol=0.02)
+        assert "amp_cast" in converted.symbol.tojson()
+    with pytest.raises(TypeError, match="BucketingModule"):
+        amp.convert_bucketing_module(generate(3)[0])

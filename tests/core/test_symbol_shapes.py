@@ -168,3 +168,11 @@ def test_slices_of_unknown_extents_are_unknown():
     ]
     with pytest.raises(mx.MXNetError, match="nothing lies"):
         mx.nd.slice(mx.nd.arange(4), begin=(2,), end=(2,))
+
+
+def test_parameters_behind_operators_that_keep_shapes_are_found_out():
+    weight = mx.sym.abs(mx.sym.Cast(mx.sym.var("w"), dtype="float32")) * 2
+    dense = mx.sym.FullyConnected(mx.sym.var("x"), weight, num_hidden=3, name="f")
+    arguments, outputs, _ = dense.infer_shape(x=(2, 5))
+    assert dict(zip(dense.list_arguments(), arguments)) == {"x": (2, 5), "w": (3, 5), "f_bias": (3,)}
+    assert outputs == [(2, 3)]

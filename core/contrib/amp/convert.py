@@ -73,6 +73,32 @@ def convert_model(
     return converted, arguments, dict(aux_params)
 
 
+def convert_bucketing_module(
+    bucketing_mod, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
+    excluded_sym_names=None, cast_optional_params=False,
+):  # fmt: skip
+    """A `BucketingModule` in mixed precision with the parameters and settings of an initialised one; see `convert_model`."""
+    from core.module import BucketingModule
+
+    if not isinstance(bucketing_mod, BucketingModule):
+        raise TypeError(f"convert_bucketing_module takes a BucketingModule, given {type(bucketing_mod).__name__}")
+    if not bucketing_mod.params_initialized:
+        raise MXNetError("convert_bucketing_module takes a module with parameters: call init_params() before")
+    operators = (target_dtype, target_dtype_ops, fp32_ops, conditional_fp32_ops, excluded_sym_names)
+
+    def generate(key):
+        symbol, *names = bucketing_mod._call_sym_gen(key)
+        return convert_symbol(symbol, *operators), *names
+
+    default = bucketing_mod._default_bucket_key
+    symbol = bucketing_mod._call_sym_gen(default)[0]
+    _, arguments, states = convert_model(
+        symbol, *bucketing_mod.get_params(), *operators, cast_optional_params=cast_optional_params
+    )
+    symbols = {key: generate(key)[0] for key in bucketing_mod._buckets}
+    return BucketingModule.load_dict(symbols, generate, default, arguments, states, **bucketing_mod._settings)
+
+
 def convert_hybrid_block(
     block, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None, excluded_sym_names=None,
     ctx=None, cast_optional_params=False,
