@@ -223,6 +223,12 @@ class NDArray:
             return self
         return F.Cast(self, dtype=dtype)
 
+    def split_v2(self, indices_or_sections, axis: int = 0, squeeze_axis: bool = False):
+        """Parts along an axis: equal ones, or cut at indices."""
+        from core.ndarray.functions import split_v2
+
+        return split_v2(self, indices_or_sections, axis, squeeze_axis)
+
     def tostype(self, stype: str):
         """The array in another storage type: default, csr or row_sparse."""
         if stype == "default":
@@ -421,7 +427,7 @@ METHODS = (
     "abs arccos arccosh arcsin arcsinh arctan arctanh argmax argmax_channel argmin argsort broadcast_axes cbrt ceil clip cos cosh "
     "degrees depth_to_space diag dot exp expand_dims expm1 fix flatten flip floor log log10 log1p log2 log_softmax max mean min nanprod "
     "nansum norm one_hot ones_like pad pick prod radians rcbrt reciprocal relu repeat reshape_like rint round rsqrt shape_array sigmoid "
-    "sign sin sinh size_array slice slice_axis slice_like softmax softmin sort space_to_depth split split_v2 sqrt square squeeze sum "
+    "sign sin sinh size_array slice slice_axis slice_like softmax softmin sort space_to_depth split sqrt square squeeze sum "
     "swapaxes take tan tanh tile topk transpose trunc zeros_like"
 ).split()
 

@@ -85,6 +85,7 @@ def test_functions_of_symbols_that_are_more_than_an_operator():
     assert counts.asnumpy().tolist() == [3, 3]
     parts = mx.sym.split_v2(mx.sym.var("x"), (1,), axis=1).bind(mx.cpu(), {"x": x}).forward()
     assert [p.shape for p in parts] == [(2, 1), (2, 2)]
+    assert [p.shape for p in x.split_v2((1,), axis=1)] == [(2, 1), (2, 2)] and len(x.split_v2(2)) == 2
     assert mx.sym.eye(2, k=1).bind(mx.cpu(), {}).forward()[0].asnumpy().tolist() == [[0, 1], [0, 0]]
 
 
