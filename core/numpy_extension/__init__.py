@@ -34,6 +34,7 @@ _CONTRIB = {
     "sync_batch_norm": "SyncBatchNorm",
 }
 _FILES = ("load", "save", "savez")
+_CONTROL_FLOW = ("cond", "foreach", "while_loop")
 
 
 def __getattr__(name: str):
@@ -41,6 +42,8 @@ def __getattr__(name: str):
         return importlib.import_module(f"core.numpy_extension.{name}")
     if name in _FILES:
         return getattr(importlib.import_module("core.numpy_extension.files"), name)
+    if name in _CONTROL_FLOW:
+        return getattr(importlib.import_module("core.numpy_extension.control_flow"), name)
     functions = importlib.import_module("core.numpy_extension.functions")
     value = getattr(functions, name, None)
     if value is None or name.startswith("_"):
@@ -53,7 +56,7 @@ def __getattr__(name: str):
 
 
 def __dir__():
-    return sorted({n for n in {*globals(), *TABLE, *_SUBMODULES} if not n.startswith("_")})
+    return sorted({n for n in {*globals(), *TABLE, *_SUBMODULES, *_CONTROL_FLOW} if not n.startswith("_")})
 
 
 __all__ = [

@@ -181,3 +181,22 @@ def test_wikitext_2(data):
     # The figures of MXNet's own test.
     assert (len(found), len(found.vocabulary), len(found.frequencies)) == (6974, 14143, 14142)
     assert found.frequencies["English"] == 32
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_loops_and_branches_over_np_arrays(hybrid):
+    class Program(gluon.HybridBlock):
+        def forward(self, rows, state):
+            sums, last = mx.npx.foreach(lambda row, s: (row + s[0], [s[0] + row]), rows, [state])
+            doubled, (count,) = mx.npx.while_loop(lambda i: i < 3, lambda i: (2 * i, (i + 1,)), (state[:1],), 5)
+            pick = mx.npx.cond(lambda i: i > 2, lambda i: i * 10, lambda i: -i, count)
+            return sums, last, doubled, pick
+
+    net = Program()
+    if hybrid:
+        net.hybridize()
+    for _ in range(2):
+        sums, last, doubled, pick = net(mx.np.array([[1.0, 2], [3, 4]]), mx.np.array([1.0, 1]))
+        assert sums.asnumpy().tolist() == [[2, 3], [5, 7]] and last[0].asnumpy().tolist() == [5, 7]
+        assert doubled.asnumpy().ravel().tolist() == [2, 4, 0, 0, 0] and pick.asnumpy().tolist() == [30]
+        assert type(sums) is type(pick) is mx.np.ndarray

@@ -101,13 +101,17 @@ def watch() -> None:
 
 
 def _route(block, args):
-    """The result of a call that has to do with several contexts, in a list; None for any other."""
-    if threading.current_thread() is not threading.main_thread() or not autograd.is_training():
+    """The result of a call by the main thread in training, in a list; None for any other, and for calls inside such a call."""
+    if _lane.inside or threading.current_thread() is not threading.main_thread() or not autograd.is_training():
         return None
     arrays = [x for x in blocks._leaves(args) if isinstance(x, NDArray)]
     awaited = [x for x in arrays if isinstance(x, Awaited)]
     if not arrays or not (awaited or _meets(block)):
-        return None
+        _lane.inside = True  # blocks inside are not looked through once more
+        try:
+            return [block(*args)]
+        finally:
+            _lane.inside = False
     for lane in _lanes.values():
         lane.give_up_if_forgotten()
     place = (awaited or arrays)[0]._ctx
@@ -203,7 +207,7 @@ class _Lane:
 
 
 class _Current(threading.local):
-    lane = None
+    lane, inside = None, False
 
     def get(self):
         return self.lane
