@@ -11,8 +11,9 @@ from core.graph.passes.dead_code import dead_code
 from core.graph.passes.epilogues import epilogues
 from core.graph.passes.fusion import fusion
 from core.graph.passes.packing import packing
+from core.graph.passes.recompute import recompute
 
-PASSES = (copies, common_subexpressions, batch_norm, epilogues, dead_code, constants, packing, fusion)
+PASSES = (copies, common_subexpressions, batch_norm, epilogues, dead_code, constants, packing, recompute, fusion)
 
 
 def optimize(graph: Graph) -> Graph:

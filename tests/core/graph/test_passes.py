@@ -25,6 +25,7 @@ from core.graph.passes.dead_code import dead_code
 from core.graph.passes.epilogues import epilogues
 from core.graph.passes.fusion import fusion
 from core.graph.passes.packing import packing
+from core.graph.passes.recompute import recompute
 from core.graph.trace import Untraceable, trace
 from gluon import nn
 
@@ -279,6 +280,35 @@ def test_packed_weights_of_many_shapes_are_let_go(monkeypatch):
     assert [bool(plan._ready) for plan in plans] == [False, True, True]
     np.testing.assert_array_equal(net(images[0])[0].asnumpy(), first[0])
     assert [bool(plan._ready) for plan in plans] == [True, False, True]
+
+
+def test_recompute():
+    first, second, x = nn.Dense(128, in_units=8), nn.Dense(2, in_units=128), array(256, 8)
+    for block in (first, second):
+        block.initialize()
+
+    def function(x):
+        return second(mx.nd.LeakyReLU(first(x), act_type="gelu"))
+
+    parameters = [p.data() for block in (first, second) for p in block.collect_params().values()]
+    graph = dead_code(traced(function, x, record=True, parameters=parameters))
+    shorter = recompute(graph)
+    assert "gelu" in names(shorter, backward=True) and "gelu" not in names(graph, backward=True)
+
+    def held(g):
+        return sum(v.nbytes for v in g.saved() if v.source is not None)
+
+    assert held(shorter) == held(graph) - 256 * 128 * 4
+    gradients = []
+    for step in (function, recomputed := gluon.nn.HybridLambda(lambda F, x: function(x))):
+        if step is recomputed:
+            step.hybridize()
+        with autograd.record():
+            loss = step(x).sum()
+        loss.backward()
+        gradients.append([p.grad.asnumpy() for p in parameters])
+    for eager, again in zip(*gradients, strict=True):
+        np.testing.assert_array_equal(again, eager)
 
 
 def test_epilogues_flatten():
