@@ -228,11 +228,11 @@ class TripletLoss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
         self._margin = margin
 
-    def hybrid_forward(self, F, pred, positive, negative):
+    def hybrid_forward(self, F, pred, positive, negative, sample_weight=None):
         positive, negative = _reshape_like(F, positive, pred), _reshape_like(F, negative, pred)
         distances = F.square(positive - pred) - F.square(negative - pred)
         loss = F.relu(F.sum(distances, axis=self._batch_axis, exclude=True) + self._margin)
-        return _apply_weighting(F, loss, self._weight, None)
+        return _apply_weighting(F, loss, self._weight, sample_weight)
 
 
 class PoissonNLLLoss(Loss):

@@ -166,6 +166,7 @@ class Parameter:
         with autograd.pause(), autograd.untraced():
             if values is None:
                 values = nd.zeros(self._shape, ctx=cpu(), dtype=self._dtype)
+                values = values.as_np_ndarray() if is_np_array() else values  # initializers of users meet their face
                 if not isinstance(init, (str, initializer.Initializer)):
                     init(initializer.InitDesc(self.name), values)  # Mixed, Load or a function decide by the name
                 elif isinstance(default_init, initializer.Initializer):

@@ -341,6 +341,8 @@ def binary(lhs, rhs, array_op: Operator, scalar_op: Operator, reverse_op: Operat
     if isinstance(rhs, NDArray):
         if isinstance(lhs, NDArray):
             if lhs._zero_dim is not rhs._zero_dim:
+                if type(lhs) is Deferred or type(rhs) is Deferred:  # the operator finds out its shape
+                    return apply(array_op, [lhs, rhs], {}, type(rhs if type(lhs) is Deferred else lhs))
                 raise TypeError("nd and np arrays do not mix; convert with as_np_ndarray() or as_nd_ndarray()")
             return apply(array_op, [lhs, rhs], {}, type(lhs))
         if isinstance(lhs, (numbers.Number, onp.bool_)):

@@ -92,3 +92,19 @@ def test_metrics_take_np_arrays():
     metric = mx.metric.Accuracy()
     metric.update(np.array([0, 1]), np.array([[0.9, 0.1], [0.8, 0.2]]))
     assert metric.get() == ("accuracy", 0.5)
+
+
+def test_initializers_of_users_get_arrays_of_np():
+    class Sparse(mx.init.Initializer):
+        def _init_weight(self, name, data):
+            data[:] = mx.np.random.uniform(-10, 10, data.shape)
+            data *= mx.np.abs(data) >= 5
+
+    mx.npx.set_np()
+    try:
+        net = nn.Dense(4, in_units=50)
+        net.initialize(Sparse())
+        values = net.weight.data()
+        assert type(values) is mx.np.ndarray and ((mx.np.abs(values) >= 5) + (values == 0)).asnumpy().all()
+    finally:
+        mx.npx.reset_np()
