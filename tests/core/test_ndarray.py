@@ -283,3 +283,9 @@ def test_group_norm_gives_its_statistics():
     onp.testing.assert_allclose(mean.asnumpy(), grouped.mean(2), atol=1e-6)
     onp.testing.assert_allclose(deviation.asnumpy(), onp.sqrt(grouped.var(2) + 1e-5), rtol=1e-5)
     onp.testing.assert_allclose(y.asnumpy().reshape(2, 2, -1).mean(2), 0, atol=1e-6)
+
+
+def test_the_hypotenuse_of_integers_is_cut_to_an_integer():
+    a, b = (mx.nd.array(v, dtype="int32") for v in ([3, 5, 1], [4, 12, 1]))
+    found = mx.nd.broadcast_hypot(a, b)
+    assert found.dtype == onp.int32 and found.asnumpy().tolist() == [5, 13, 1]

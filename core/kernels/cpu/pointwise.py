@@ -169,6 +169,8 @@ def _call(node: Expr, names: dict[int, str]) -> str:
                 f"torch.as_tensor({a}, dtype={other}.dtype, device={other}.device)" if _is_scalar(n) else a
                 for a, n in zip(args, node.args, strict=True)
             ]
+        if op == "hypot":  # ATen's is for fractions; the result takes the formula's type in the end
+            args = [f"({a} if {a}.is_floating_point() else {a}.double())" for a in args]
     elif all(_is_scalar(n) for n in node.args):
         args = [f"torch.as_tensor({a}, dtype=x0.dtype, device=x0.device)" for a in args]
     return f"{RENAMED.get(op, 'torch.' + op)}({', '.join(args)})"
