@@ -19,7 +19,7 @@ from core.ops.registry import TABLE, Operator
 from core.symbol import graph, infer, serialization
 from core.symbol.compose import compose, front, given_of, text_of
 from core.symbol.graph import HIDDEN, Entry, Node
-from core.util import is_np_shape
+from core.util import is_np_array, is_np_shape
 
 
 class Symbol:
@@ -59,7 +59,12 @@ class Symbol:
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index):
-        """An output by number, by name as in `list_outputs`, or several by a slice."""
+        """An output by number, by name as in `list_outputs`, or several by a slice.
+
+        Under NumPy semantics slices, None, Ellipsis and tuples of a symbol of one output are parts of its array.
+        """
+        if is_np_array() and len(self._entries) == 1 and not isinstance(index, (str, numbers.Integral)):
+            return self.as_np_ndarray()[index].as_nd_ndarray()
         if isinstance(index, str):
             names = self.list_outputs()
             if names.count(index) != 1:

@@ -108,3 +108,22 @@ def test_initializers_of_users_get_arrays_of_np():
         assert type(values) is mx.np.ndarray and ((mx.np.abs(values) >= 5) + (values == 0)).asnumpy().all()
     finally:
         mx.npx.reset_np()
+
+
+def test_sliced_inputs_are_exported(tmp_path):
+    class Part(gluon.HybridBlock):
+        def hybrid_forward(self, F, x):
+            return x[:][1:3, 2, :2]
+
+    mx.npx.set_np()
+    try:
+        net, x = Part(), mx.np.arange(60).reshape(4, 5, 3)
+        net.hybridize()
+        want = net(x).asnumpy()
+        net.export(str(tmp_path / "part"))
+        again = gluon.SymbolBlock.imports(
+            str(tmp_path / "part-symbol.json"), ["data"], str(tmp_path / "part-0000.params")
+        )
+        assert (want == x.asnumpy()[1:3, 2, :2]).all() and (again(x).asnumpy() == want).all()
+    finally:
+        mx.npx.reset_np()
