@@ -15,6 +15,8 @@ from core.kernels.triton.aot import AotCase
 from core.kernels.triton.functions import round_away
 
 BLOCK = 256  # channels of a program
+# Of `align`, by the columns of its regions: with two channels a thread rotated ones would spill registers.
+WARPS = {4: 4, 5: 4, 6: 8}
 
 
 @triton.jit
@@ -177,9 +179,8 @@ def _case(kernel, **constexprs):
     }  # fmt: skip
     if constexprs.get("EXACT"):
         given["x_ptr"] = "*i64"
-    return AotCase(
-        kernel, {name: given.get(name, "*fp32") for name in kernel.arg_names if name not in constexprs}, constexprs
-    )
+    signature = {name: given.get(name, "*fp32") for name in kernel.arg_names if name not in constexprs}
+    return AotCase(kernel, signature, constexprs, num_warps=WARPS[constexprs.get("COLUMNS", 4)])
 
 
 AOT = [

@@ -204,6 +204,7 @@ def _launch_align(rows, rois, y, data_shape, scale, ratio, aligned, by_position,
         rows, rois.contiguous(), y, y if sums is None else sums.scale, data_shape[0], *data_shape[2:], y.shape[3],
         *y.shape[1:3], float(scale), max(int(ratio), 0), COLUMNS=rois.shape[1], ALIGNED=bool(aligned),
         BY_POSITION=bool(by_position), BACKWARD=sums is not None, EXACT=sums is not None and sums.exact, BLOCK=block,
+        num_warps=_regions.WARPS[rois.shape[1]],
     )  # fmt: skip
 
 
