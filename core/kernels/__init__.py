@@ -214,7 +214,7 @@ def pointwise_of_one_type(formula, refuse: Callable, refused: str | None = None)
     """
     no = None if refused is None else storage.TORCH[refused]
     names, count = formula.attrs, len(formula.inputs)
-    general, typed = Room("pointwise").pointwise, importlib.import_module("core.kernels.cpu.pointwise").typed
+    general, typed = Room("pointwise").pointwise, importlib.import_module("core.kernels.cpu.pointwise")._typed
     made: dict[torch.dtype, Callable] = {}
 
     def run(tensors, kind, attrs):

@@ -46,7 +46,7 @@ def pointwise(formula: Formula, tensors: Sequence[torch.Tensor], attrs: Sequence
     return result if result.dtype is dtype else result.to(dtype)
 
 
-def typed(formula: Formula, dtype: torch.dtype, operands: Sequence) -> Callable:
+def _typed(formula: Formula, dtype: torch.dtype, operands: Sequence) -> Callable:
     """The function of (operands..., attributes...) that computes `formula` for operands, and a result, of `dtype`."""
     function = _compiled(formula, dtype)
     if function(*operands).dtype is dtype:
