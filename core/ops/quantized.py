@@ -4,10 +4,14 @@ Codes come with the two ends of the range that they stand for, as arrays of one 
 about 0, uint8 codes start at 0. Sums of products are int32 codes of the range that 2^31 - 1 stands for.
 """
 
+import math
+
+import numpy as np
+
 from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.ops.attributes import Bool, Choice, DType, Float, Int, OptBool, OptFloat, OptInt, OptStr, Shape
-from core.ops.registry import F, composite, infer
+from core.ops.registry import F, composite, infer, takes
 
 # What oneDNN, whose results are the reference, takes as the largest code when it scales by a known range.
 WIDE = {"int8": 127.5, "uint8": 255.5}
@@ -211,6 +215,100 @@ def quantized_embedding(
     return [F.Cast(rows, dtype=dtype_name(weight.dtype)), F._copy(min_weight), F._copy(max_weight)]
 
 
+@composite(
+    "_sg_mkldnn_conv", mutates=("moving_mean", "moving_var"), outputs=lambda attrs: 3 if attrs["quantized"] else 1
+)
+def fused_conv(
+    data, weight, bias=None, gamma=None, beta=None, moving_mean=None, moving_var=None, addend=None, data_min=None,
+    data_max=None, addend_min=None, addend_max=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (),
+    pad: Shape = (), num_filter: Int, num_group: Int = 1, no_bias: Bool = False, layout: OptStr = None,
+    eps: Float = 1e-3, fix_gamma: Bool = True, with_bn: Bool = False, with_act: Bool = False, with_sum: Bool = False,
+    with_postsum_act: Bool = False, quantized: Bool = False, min_calib_range: OptFloat = None,
+    max_calib_range: OptFloat = None,
+):  # fmt: skip
+    """A convolution, BatchNorm, sum and rectifier as one, for inference: what MXNet's quantization makes of them.
+
+    Weights and statistics are float32. Of codes and their range (`quantized`) it gives codes of the calibrated range,
+    uint8 behind a rectifier, and that range; otherwise numbers of numbers.
+    """
+    if with_bn:
+        exact = F.Cast(F.ones_like(gamma) if fix_gamma else gamma, dtype="float64")
+        factor = F.Cast(exact / F.sqrt(F.Cast(moving_var, dtype="float64") + eps), dtype="float32")
+        bias = beta - factor * moving_mean if bias is None else beta + factor * (bias - moving_mean)
+        weight = F.broadcast_mul(weight, F.Reshape(factor, shape=(-1,) + (1,) * (weight.ndim - 1)))
+    how = {"kernel": kernel, "stride": stride, "dilate": dilate, "pad": pad, "num_filter": num_filter}
+    how |= {"num_group": num_group, "layout": layout, "no_bias": bias is None}
+    rectified = with_postsum_act or (with_act and not with_sum)
+    if not quantized:
+        y = F.Convolution(data, weight, bias, **how)
+        y = F.broadcast_add(F.relu(y) if with_act else y, addend) if with_sum else y
+        return F.relu(y) if rectified else y
+    if min_calib_range is None or max_calib_range is None:
+        raise MXNetError("_sg_mkldnn_conv: of codes, min_calib_range and max_calib_range are needed")
+
+    by_channel = (1, -1) + (1,) * len(kernel)
+    data_scale = _spread(_over(WIDE[dtype_name(data.dtype)], _reach(data_min, data_max)), data)
+    largest = F.max(F.abs(weight), axis=tuple(range(1, weight.ndim)), keepdims=True)
+    scales = _over(WIDE["int8"], largest)
+    y = F.Convolution(
+        _real(data), _real(_codes(F.broadcast_mul(weight, scales), "int8")), None, **{**how, "no_bias": True}
+    )
+    scales = F.Reshape(scales, shape=by_channel)
+    if bias is not None:
+        bias = F.Reshape(bias, shape=by_channel)
+        y = F.broadcast_add(y, _whole(F.broadcast_mul(scales, data_scale) * bias))
+    low, high = (F.zeros_like(data_min) + end for end in (min_calib_range, max_calib_range))
+    kind = "uint8" if rectified else "int8"
+    scale = float(np.float32(WIDE[kind]) / np.float32(max(abs(min_calib_range), abs(max_calib_range))))
+    y = F.broadcast_mul(y, F.broadcast_div(_over(scale, data_scale), scales))
+    if with_sum:
+        meaning = _over(scale, _over(WIDE[dtype_name(addend.dtype)], _reach(addend_min, addend_max)))
+        y = F.broadcast_add(y, F.broadcast_mul(_real(addend), _spread(meaning, addend)))
+        if dtype_name(addend.dtype) == "int8":  # written over the addend, in its type
+            y = F.clip(y, a_min=LIMITS["int8"][0], a_max=LIMITS["int8"][1])
+    return [_codes(F.relu(y) if rectified else y, kind), low, high]
+
+
+@takes(fused_conv)
+def _(attrs):
+    names = {
+        "bias": not attrs["no_bias"],
+        **dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), attrs["with_bn"]),
+        "addend": attrs["with_sum"],
+        **dict.fromkeys(("data_min", "data_max"), attrs["quantized"]),
+        **dict.fromkeys(("addend_min", "addend_max"), attrs["quantized"] and attrs["with_sum"]),
+    }
+    return [name for name in fused_conv.inputs if names.get(name, True)]
+
+
+@infer(fused_conv)
+def _(shapes, attrs):
+    channels = shapes["data"][1] // attrs["num_group"]
+    shapes["weight"] = (attrs["num_filter"], channels, *attrs["kernel"])
+    for name in ("bias", "gamma", "beta", "moving_mean", "moving_var"):
+        shapes[name] = (attrs["num_filter"],)
+
+
+@composite("_sg_mkldnn_fully_connected")
+def fused_fully_connected(
+    data, weight, bias=None, *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True,
+    act_type: Choice("relu", "sigmoid", "softrelu", "softsign", "tanh") = "relu", with_eltwise: Bool = False,
+    quantized: Bool = False,
+):  # fmt: skip
+    """A fully connected layer of numbers and the activation behind it as one, for inference."""
+    if quantized:
+        raise MXNetError("_sg_mkldnn_fully_connected of codes is not there; quantize with 'FullyConnected' left out")
+    y = F.FullyConnected(data, weight, bias, num_hidden=num_hidden, no_bias=no_bias, flatten=flatten)
+    return F.Activation(y, act_type=act_type) if with_eltwise else y
+
+
+@infer(fused_fully_connected)
+def _(shapes, attrs):
+    shape = shapes["data"]
+    shapes["weight"] = (attrs["num_hidden"], math.prod(shape[1:]) if attrs["flatten"] else shape[-1])
+    shapes["bias"] = (attrs["num_hidden"],)
+
+
 def _unpack(name: str, rest: tuple, no_bias: bool) -> list:
     """[bias or None, then the ends of the ranges]."""
     wanted = 4 if no_bias else 7
@@ -261,12 +359,21 @@ def _range(kind, reach, low, high):
     return (F.negative(reach), F._bridge(reach)) if kind == "int8" else (F._bridge(low), F._bridge(high))
 
 
+def _over(number: float, x):
+    """number / x, rounded once, where a scalar operator may multiply by the reciprocal."""
+    return F.broadcast_div(F.zeros_like(x) + number, x)
+
+
 def _codes(scaled, kind):
     low, high = LIMITS[kind]
-    # Halves go to the even neighbour.
-    whole = F.floor(scaled + 0.5)
-    odd = (whole - scaled == 0.5) * (F._mod_scalar(whole, scalar=2.0) == 1.0)
-    return F.Cast(F.clip(whole - odd, a_min=low, a_max=high), dtype=kind)
+    return F.Cast(F.clip(_whole(scaled), a_min=low, a_max=high), dtype=kind)
+
+
+def _whole(scaled):
+    """The nearest whole numbers; halves go to the even neighbour."""
+    whole = F.floor(scaled)
+    rest = scaled - whole
+    return whole + (rest > 0.5) + (rest == 0.5) * (F._mod_scalar(whole, scalar=2.0) == 1.0)
 
 
 def _spread(number, data):

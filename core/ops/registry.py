@@ -70,6 +70,7 @@ class Operator:
         self.count_heads = callable(outputs) or outputs > 1  # the rule sees several heads, zeros where none came
         self._kept: tuple | None = None
         self.reads: list[tuple[str, int]] = []
+        self.takes: Callable | None = None  # of a symbol: names of the inputs that it has under some attributes
         self.infer: Callable | None = None  # fills in the shapes of parameters: infer(shapes, attrs)
         self._fronts: dict[type, Callable] = {}
         hidden = {"key"} if rng else set()
@@ -287,6 +288,16 @@ def infer(op: Operator) -> Callable[[Callable], Callable]:
 
     def enter(rule):
         op.infer = rule
+        return rule
+
+    return enter
+
+
+def takes(op: Operator) -> Callable[[Callable], Callable]:
+    """Says which inputs a symbol of the operator has, where attributes decide: `rule(attrs)` gives their names."""
+
+    def enter(rule):
+        op.takes = rule
         return rule
 
     return enter

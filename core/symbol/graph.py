@@ -104,6 +104,8 @@ def input_names(op: Operator, attrs: dict, given: Iterable[str] = (), count: int
     """The inputs that an operator has under these attributes; optional ones of other names if they are `given`."""
     if op.variadic:
         return [f"arg{i}" for i in range(count)]
+    if op.takes is not None:
+        return op.takes(attrs)
     wanted = {
         "bias": not attrs.get("no_bias", False),
         "gamma": attrs.get("act_type", "prelu") == "prelu",

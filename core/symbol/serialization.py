@@ -12,6 +12,7 @@ from core.symbol.compose import variable_texts
 from core.symbol.graph import HIDDEN, Entry, Node, hidden, order
 
 VERSION = 10901
+FUSED = ("_sg_mkldnn_conv", "_sg_mkldnn_fully_connected")  # a layer with what follows it, whose parts are a subgraph
 MOST_OUTPUTS = 1 << 16  # of a node: no network has more, and a damaged file must not ask for memory
 
 
@@ -105,6 +106,8 @@ def _node(row: dict, before: list[Node], where: str) -> Node:
     inputs = [_entry(before, place) for place in row["inputs"]]
     _move_to_inputs(texts, op.inputs, inputs)
     subgraphs = [_entries(sub, f"{where}, subgraph {i}") for i, sub in enumerate(row.get("subgraphs") or [])]
+    if kind in FUSED and subgraphs:
+        texts, subgraphs = {**_parts(kind, subgraphs), **_of_today(texts)}, []
     node = Node(op, name, texts, inputs, subgraphs=subgraphs)
     if not 0 < op.count(node.parsed) <= MOST_OUTPUTS:
         raise MXNetError(f"{kind} has {op.count(node.parsed)} outputs; 1 to {MOST_OUTPUTS} are accepted")
@@ -117,6 +120,20 @@ def _node(row: dict, before: list[Node], where: str) -> Node:
     if len(node.slots) != len(node.inputs):
         raise MXNetError(f"{kind} takes {', '.join(node.slots) or 'nothing'}; {len(node.inputs)} inputs are given")
     return node
+
+
+def _parts(kind: str, subgraphs: list[list[Entry]]) -> dict[str, str]:
+    """The attributes of the layers that a fused node's subgraph holds."""
+    texts: dict[str, str] = {}
+    for node in order(subgraphs[0]):
+        if node.op is not None:
+            texts |= {key: text for key, text in node.attrs.items() if key in registry.get(kind).attrs}
+    return texts
+
+
+def _of_today(texts: dict[str, str]) -> dict[str, str]:
+    """Attributes of fused nodes in the words of MXNet 1.9; before 1.6 they spoke of rectifiers."""
+    return {key.replace("relu", "act"): text for key, text in texts.items()}
 
 
 def _operator(kind: str, texts: dict[str, str]) -> registry.Operator:

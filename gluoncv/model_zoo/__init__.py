@@ -14,6 +14,7 @@ from gluon.model_zoo.vision import (
     ResNetV2,
     SqueezeNet,
 )
+from gluoncv.model_zoo import quantized
 from gluoncv.model_zoo.action_recognition import (
     C3D,
     P3D,

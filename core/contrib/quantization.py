@@ -1,0 +1,153 @@
+"""Networks of eight-bit codes: which layers of a symbol compute on codes, and the ranges that the codes stand for.
+
+A convolution becomes one node with the BatchNorm, the sum and the rectifier behind it; pooling and concatenation of codes
+stay codes; everything else computes on numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from core.base import MXNetError
+from core.ops.registry import TABLE
+from core.symbol.graph import Entry, Node, order
+from core.symbol.symbol import Symbol
+
+Range = tuple[float, float]
+
+
+def quantize_symbol(symbol: Symbol, excluded: Iterable[str] = ()) -> Symbol:
+    """The symbol with its convolutions on codes; `ranged` then says which ranges the codes stand for.
+
+    excluded: names of nodes, or of operators, that stay on numbers.
+    """
+    return _Quantizer(symbol, frozenset(excluded)).result()
+
+
+def ranged(symbol: Symbol, inputs: Sequence[Range | None], layers: Sequence[Range]) -> Symbol:
+    """A symbol that `quantize_symbol` made, with the ranges of what is turned into codes and of what its layers give.
+
+    Both lists follow the order of the nodes; None: the range of the values that come.
+    """
+    nodes = order(symbol._entries)
+    for name, ranges in (("_contrib_quantize_v2", inputs), ("_sg_mkldnn_conv", layers)):
+        found = [node for node in nodes if node.op is not None and node.op.name == name]
+        if len(found) != len(ranges):
+            raise MXNetError(f"the symbol has {len(found)} nodes {name}, {len(ranges)} ranges are given")
+        for node, limits in zip(found, ranges, strict=True):
+            if limits is not None:
+                low, high = limits
+                node.attrs |= {"min_calib_range": repr(low), "max_calib_range": repr(high)}
+                node.parsed = {**node.parsed, "min_calib_range": low, "max_calib_range": high}
+    return symbol
+
+
+class _Quantizer:
+    """Goes over a symbol once, from its inputs on, and makes each value as numbers, as codes, or as both on demand."""
+
+    def __init__(self, symbol: Symbol, excluded: frozenset[str]):
+        self.heads, self.excluded = symbol._entries, excluded
+        self.nodes = order(self.heads)
+        self.readers: dict[tuple[int, int], list[Node]] = {}
+        for node in self.nodes:
+            for parent, k in node.inputs:
+                self.readers.setdefault((id(parent), k), []).append(node)
+        for node, k in self.heads:
+            self.readers.setdefault((id(node), k), []).append(None)
+        self.numbers: dict[tuple[int, int], Entry] = {}
+        self.codes: dict[tuple[int, int], list[Entry]] = {}  # codes, and the two ends of their range
+
+    def result(self) -> Symbol:
+        chains = self._chains()
+        inside = {id(part) for chain in chains.values() for part in chain}
+        for node in self.nodes:
+            if id(node) in chains:
+                self._convolution(chains[id(node)])
+            elif id(node) not in inside:
+                self._other(node)
+        return Symbol([self._as_numbers(entry) for entry in self.heads])
+
+    def _chains(self) -> dict[int, list[Node]]:
+        """By the id of its last node: a convolution, and what can be one node with it."""
+        chains: dict[int, list[Node]] = {}
+        taken: set[int] = set()
+        for node in self.nodes:
+            if not self._wanted(node, "Convolution"):
+                continue
+            chain = [node]
+            for kinds in (("BatchNorm",), ("elemwise_add", "_plus"), ("Activation", "relu")):
+                after = self._only_reader(chain[-1])
+                if after is None or id(after) in taken or after.op.name not in kinds:
+                    continue
+                if after.op.name == "Activation" and after.parsed["act_type"] != "relu":
+                    continue
+                chain.append(after)
+            taken |= {id(part) for part in chain}
+            chains[id(chain[-1])] = chain
+        return chains
+
+    def _only_reader(self, node: Node) -> Node | None:
+        readers = self.readers.get((id(node), 0), [])
+        return readers[0] if len(readers) == 1 else None
+
+    def _wanted(self, node: Node, kind: str) -> bool:
+        return node.op is not None and node.op.name == kind and not {kind, node.name} & self.excluded
+
+    def _convolution(self, chain: list[Node]) -> None:
+        conv, parts = chain[0], {part.op.name: part for part in chain}
+        batch_norm = parts.get("BatchNorm")
+        add = next((part for part in chain if part.op.name in ("elemwise_add", "_plus")), None)
+        rectified = chain[-1].op.name in ("Activation", "relu")
+        data, *data_ends = self._as_codes(conv.inputs[0])
+        inputs = [data, *(self._as_numbers(entry) for entry in conv.inputs[1:])]
+        if batch_norm is not None:
+            inputs += [self._as_numbers(entry) for entry in batch_norm.inputs[1:]]
+        if add is None:
+            inputs += data_ends
+        else:
+            before = chain[chain.index(add) - 1]
+            other = next(entry for entry in add.inputs if entry != (before, 0))
+            addend, *ends = self._as_codes(other)
+            inputs += [addend, *data_ends, *ends]
+        op = TABLE["_sg_mkldnn_conv"]
+        texts = {key: text for part in chain for key, text in part.attrs.items() if key in op.attrs}
+        texts |= {"quantized": "True", "with_bn": str(batch_norm is not None), "with_sum": str(add is not None)}
+        texts |= {"with_act": str(rectified and add is None), "with_postsum_act": str(rectified and add is not None)}
+        node = Node(op, f"quantized_{conv.name}", texts, inputs)
+        self.codes[id(chain[-1]), 0] = [(node, k) for k in range(3)]
+
+    def _other(self, node: Node) -> None:
+        if node.op is None:
+            self.numbers[id(node), 0] = node, 0
+            return
+        known = [self.codes.get((id(parent), k)) for parent, k in node.inputs]
+        if self._wanted(node, "Pooling") and known[0] and node.parsed["pool_type"] in ("max", "avg"):
+            self._as_layer_of_codes(node, "_contrib_quantized_pooling", known[0])
+        elif self._wanted(node, "Concat") and all(known):
+            ends = [end for codes in known for end in codes[1:]]
+            self._as_layer_of_codes(node, "_contrib_quantized_concat", [codes[0] for codes in known] + ends)
+        else:
+            twin = node.with_inputs([self._as_numbers(entry) for entry in node.inputs])
+            for k in range(node.op.count(node.parsed)):
+                self.numbers[id(node), k] = twin, k
+
+    def _as_layer_of_codes(self, node: Node, name: str, inputs: list[Entry]) -> None:
+        op = TABLE[name]
+        texts = {key: text for key, text in node.attrs.items() if key in op.attrs}
+        made = Node(op, f"quantized_{node.name}", texts, inputs)
+        self.codes[id(node), 0] = [(made, k) for k in range(3)]
+
+    def _as_codes(self, entry: Entry) -> list[Entry]:
+        place = id(entry[0]), entry[1]
+        if place not in self.codes:
+            name = f"{entry[0].output_name(entry[1])}_quantize"
+            node = Node(TABLE["_contrib_quantize_v2"], name, {"out_type": "auto"}, [self._as_numbers(entry)])
+            self.codes[place] = [(node, k) for k in range(3)]
+        return self.codes[place]
+
+    def _as_numbers(self, entry: Entry) -> Entry:
+        place = id(entry[0]), entry[1]
+        if place not in self.numbers:
+            name = f"{entry[0].output_name(entry[1])}_dequantize"
+            self.numbers[place] = Node(TABLE["_contrib_dequantize"], name, {}, self.codes[place]), 0
+        return self.numbers[place]
