@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 
-from core import autograd, symbol
+from core import autograd, initializer, symbol
 from core import ndarray as nd
+from core.base import MXNetError
 from core.dtypes import dtype_type
 from core.graph.symbols import symbols
 from core.ops.storage_types import NUMBERS
@@ -206,7 +208,10 @@ def _declared(attrs: dict[str, str]) -> dict:
     """Keywords of a parameter from the attributes of its variable."""
     declared = {key: float(attrs[f"__{key}__"]) for key in ("lr_mult", "wd_mult") if f"__{key}__" in attrs}
     if "__init__" in attrs:
-        declared["init"] = attrs["__init__"]
+        # Those of constants name a value that only the process knew that made the symbol.
+        with contextlib.suppress(MXNetError):
+            initializer.create(attrs["__init__"])
+            declared["init"] = attrs["__init__"]
     if "__dtype__" in attrs:
         declared["dtype"] = dtype_type(BY_NUMBER[int(attrs["__dtype__"])])
     if "__shape__" in attrs:

@@ -6,6 +6,7 @@ stay codes; everything else computes on numbers.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Sequence
 
 from core.base import MXNetError
@@ -14,6 +15,13 @@ from core.symbol.graph import Entry, Node, order
 from core.symbol.symbol import Symbol
 
 Range = tuple[float, float]
+WITH_RANGES = ("_contrib_quantize_v2", "_sg_mkldnn_conv")  # operators whose nodes have a calibrated range
+
+
+def __getattr__(name: str):
+    if name != "quantize_net":
+        raise AttributeError(f"mx.contrib.quantization has no {name!r}; quantize_net and quantize_symbol are offered")
+    return getattr(importlib.import_module("gluon.contrib.quantization"), name)
 
 
 def quantize_symbol(symbol: Symbol, excluded: Iterable[str] = ()) -> Symbol:
@@ -21,7 +29,7 @@ def quantize_symbol(symbol: Symbol, excluded: Iterable[str] = ()) -> Symbol:
 
     excluded: names of nodes, or of operators, that stay on numbers.
     """
-    return _Quantizer(symbol, frozenset(excluded)).result()
+    return Quantizer(symbol, frozenset(excluded)).result()
 
 
 def ranged(symbol: Symbol, inputs: Sequence[Range | None], layers: Sequence[Range]) -> Symbol:
@@ -30,7 +38,7 @@ def ranged(symbol: Symbol, inputs: Sequence[Range | None], layers: Sequence[Rang
     Both lists follow the order of the nodes; None: the range of the values that come.
     """
     nodes = order(symbol._entries)
-    for name, ranges in (("_contrib_quantize_v2", inputs), ("_sg_mkldnn_conv", layers)):
+    for name, ranges in zip(WITH_RANGES, (inputs, layers), strict=True):
         found = [node for node in nodes if node.op is not None and node.op.name == name]
         if len(found) != len(ranges):
             raise MXNetError(f"the symbol has {len(found)} nodes {name}, {len(ranges)} ranges are given")
@@ -42,7 +50,7 @@ def ranged(symbol: Symbol, inputs: Sequence[Range | None], layers: Sequence[Rang
     return symbol
 
 
-class _Quantizer:
+class Quantizer:
     """Goes over a symbol once, from its inputs on, and makes each value as numbers, as codes, or as both on demand."""
 
     def __init__(self, symbol: Symbol, excluded: frozenset[str]):
@@ -56,6 +64,7 @@ class _Quantizer:
             self.readers.setdefault((id(node), k), []).append(None)
         self.numbers: dict[tuple[int, int], Entry] = {}
         self.codes: dict[tuple[int, int], list[Entry]] = {}  # codes, and the two ends of their range
+        self.stands_for: dict[int, Entry] = {}  # by the id of a node that has a range: what its codes stand for
 
     def result(self) -> Symbol:
         chains = self._chains()
@@ -115,6 +124,7 @@ class _Quantizer:
         texts |= {"with_act": str(rectified and add is None), "with_postsum_act": str(rectified and add is not None)}
         node = Node(op, f"quantized_{conv.name}", texts, inputs)
         self.codes[id(chain[-1]), 0] = [(node, k) for k in range(3)]
+        self.stands_for[id(node)] = chain[-1], 0
 
     def _other(self, node: Node) -> None:
         if node.op is None:
@@ -143,6 +153,7 @@ class _Quantizer:
             name = f"{entry[0].output_name(entry[1])}_quantize"
             node = Node(TABLE["_contrib_quantize_v2"], name, {"out_type": "auto"}, [self._as_numbers(entry)])
             self.codes[place] = [(node, k) for k in range(3)]
+            self.stands_for[id(node)] = entry
         return self.codes[place]
 
     def _as_numbers(self, entry: Entry) -> Entry:

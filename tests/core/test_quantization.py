@@ -56,6 +56,22 @@ def test_codes_stand_for_the_numbers_of_the_network():
     assert 0 < difference < 0.02 * onp.abs(expected).max()
 
 
+def test_ranges_are_found_on_data():
+    mx.random.seed(1)
+    net = Residual()
+    net.initialize(mx.init.Xavier())
+    batches = [nd.random.uniform(-1, 1, (4, 3, 9, 9)) for _ in range(3)]
+    expected = net(batches[0]).asnumpy()
+    codes = mx.contrib.quantization.quantize_net(net, calib_data=batches)
+    assert 0 < onp.abs(codes(batches[0]).asnumpy() - expected).max() < 0.02 * onp.abs(expected).max()
+    kept = mx.contrib.quantization.quantize_net(net, calib_data=batches, exclude_operators=["Convolution"])
+    onp.testing.assert_allclose(kept(batches[0]).asnumpy(), expected, rtol=1e-5, atol=1e-6)
+    with pytest.raises(mx.MXNetError, match="calib_data is empty"):
+        mx.contrib.quantization.quantize_net(net, calib_data=[])
+    with pytest.raises(mx.MXNetError, match="'naive'.*given is 'entropy'"):
+        mx.contrib.quantization.quantize_net(net, calib_data=batches, calib_mode="entropy")
+
+
 def test_layers_that_are_excluded_stay_on_numbers():
     net = Residual()
     codes = quantize_symbol(net(mx.sym.var("data")), ["Pooling"])
@@ -91,3 +107,11 @@ def test_a_fused_node_of_a_file_has_its_attributes_in_a_subgraph():
     plain = nd.Convolution(values["data"], values["weight"], kernel=(3, 3), num_filter=2, no_bias=True, pad=(1, 1))
     plain = nd.BatchNorm(plain, *(values[n] for n in names[2:]), eps=0.01, fix_gamma=False)
     onp.testing.assert_allclose(got.asnumpy(), nd.relu(plain).asnumpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_a_constant_of_another_process_does_not_stop_initialisation():
+    shift = mx.sym.var("shift_weight", init="Constant_shift_140197381553736", shape=(3,))
+    block = SymbolBlock(mx.sym.broadcast_add(mx.sym.var("data"), shift), mx.sym.var("data"))
+    block.initialize()
+    block.collect_params()["shift_weight"].set_data(nd.array([1, 2, 3]))
+    assert block(nd.zeros((1, 3))).asnumpy().tolist() == [[1, 2, 3]]
