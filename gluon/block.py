@@ -302,7 +302,7 @@ class Block:
     # ------------------------------------------------------------------ calls
     def __call__(self, *args):
         if route is not None:
-            routed = route(self, args)
+            routed = route(Block.__call__, self, args)
             if routed is not None:
                 return routed[0]
         if self._forward_pre_hooks:
@@ -402,7 +402,7 @@ class HybridBlock(Block):
         if not self._defines_forward:
             return _of_one_kind(self, Block.__call__(self, *args))
         if route is not None:
-            routed = route(self, args)
+            routed = route(HybridBlock.__call__, self, args)
             if routed is not None:
                 return routed[0]
         if self._active and self._traceable and autograd.state.tracer is None and not _symbolic(args):

@@ -233,7 +233,7 @@ def fused_conv(
     """
     if with_bn:
         exact = F.Cast(F.ones_like(gamma) if fix_gamma else gamma, dtype="float64")
-        factor = F.Cast(exact / F.sqrt(F.Cast(moving_var, dtype="float64") + eps), dtype="float32")
+        factor = F.Cast(exact / F.sqrt(F.Cast(moving_var, dtype="float64") + eps), dtype=dtype_name(weight.dtype))
         bias = beta - factor * moving_mean if bias is None else beta + factor * (bias - moving_mean)
         weight = F.broadcast_mul(weight, F.Reshape(factor, shape=(-1,) + (1,) * (weight.ndim - 1)))
     how = {"kernel": kernel, "stride": stride, "dilate": dilate, "pad": pad, "num_filter": num_filter}

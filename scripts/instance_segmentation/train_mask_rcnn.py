@@ -73,9 +73,9 @@ def precisions(metric) -> list[float]:
 def datasets(args, folder: Path):
     """(data set to train on, to test on, metric)"""
     train, test = (f"instances_{split}" for split in args.coco_splits)
-    train = COCOInstance(args.dataset_root, train, skip_empty=True, use_crowd=False)
+    train = COCOInstance(args.dataset_root, train, skip_empty=True)
     # The metric counts on every picture, those without objects too.
-    test = COCOInstance(args.dataset_root, test, skip_empty=False, use_crowd=False)
+    test = COCOInstance(args.dataset_root, test, skip_empty=False)
     prefix = folder / "instance_segmentation" / f"{args.run}.masks"
     return train, test, COCOInstanceMetric(test, prefix, use_time=False, cleanup=not getattr(args, "save_json", False))
 

@@ -68,7 +68,7 @@ def test_ranges_are_found_on_data():
     onp.testing.assert_allclose(kept(batches[0]).asnumpy(), expected, rtol=1e-5, atol=1e-6)
     with pytest.raises(mx.MXNetError, match="calib_data is empty"):
         mx.contrib.quantization.quantize_net(net, calib_data=[])
-    with pytest.raises(mx.MXNetError, match="'naive'.*given is 'entropy'"):
+    with pytest.raises(mx.MXNetError, match=r"'naive'.*given is 'entropy'"):
         mx.contrib.quantization.quantize_net(net, calib_data=batches, calib_mode="entropy")
 
 

@@ -312,6 +312,8 @@ GIVEN: dict[str, list[Sample]] = {
     "_dropout_attention": [S((2, 1, 3, 4), (2, 1, 3, 4), (2, 1, 3, 4), p=0.4)],
     # layers
     "Convolution": CONVOLUTION,
+    "_sg_mkldnn_conv": [S((1, 2, 4, 4), (3, 2, 2, 2), (3,), None, None, None, None, (1, 3, 3, 3), kernel=(2, 2), num_filter=3, with_sum=True)],
+    "_sg_mkldnn_fully_connected": [S((2, 3), (4, 3), (4,), num_hidden=4, with_eltwise=True, act_type="sigmoid")],
     "Deconvolution": [S((1, 4, 3, 4), (4, 2, 3, 2), (4,), kernel=(3, 2), num_filter=4, num_group=2, stride=(2, 1), pad=(1, 0),
                         adj=(1, 0), no_bias=False), S((2, 2, 4), (2, 3, 2), kernel=(2,), num_filter=3, dilate=(2,))],
     "_conv": [S((2, 4, 5, 6), (6, 2, 2, 2), (6,), **_SPREAD)],

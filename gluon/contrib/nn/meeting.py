@@ -8,6 +8,7 @@ Threads take turns: at any time one of them runs.
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
 from collections.abc import Callable
@@ -100,8 +101,8 @@ def watch() -> None:
     blocks.route = _route
 
 
-def _route(block, args):
-    """The result of a call by the main thread in training, in a list; None for any other, and for calls inside such a call."""
+def _route(call, block, args):
+    """The result of call(block, *args) by the main thread in training, in a list; None elsewhere, and inside such a call."""
     if _lane.inside or threading.current_thread() is not threading.main_thread() or not autograd.is_training():
         return None
     arrays = [x for x in blocks._leaves(args) if isinstance(x, NDArray)]
@@ -109,14 +110,14 @@ def _route(block, args):
     if not arrays or not (awaited or _meets(block)):
         _lane.inside = True  # blocks inside are not looked through once more
         try:
-            return [block(*args)]
+            return [call(block, *args)]
         finally:
             _lane.inside = False
     for lane in _lanes.values():
         lane.give_up_if_forgotten()
     place = (awaited or arrays)[0]._ctx
     lane = _lanes.setdefault(place, _Lane(place))
-    call = _Call(block, args)
+    call = _Call(functools.partial(call, block), args)
     lane.calls.append(call)
     while any([lane.go_on() for lane in _lanes.values()]):
         pass
@@ -137,8 +138,8 @@ def _meets(block) -> bool:
 class _Call:
     """A call of a block, with the circumstances in which it was made."""
 
-    def __init__(self, block, args):
-        self._block, self._args = block, args
+    def __init__(self, function, args):
+        self._function, self._args = function, args
         self._circumstances = autograd.is_recording(), is_np_shape(), is_np_array(), current_context()
         self.over, self.result, self.error, self.awaited = False, None, None, lambda: None
 
@@ -146,7 +147,7 @@ class _Call:
         recording, shape, array, context = self._circumstances
         try:
             with autograd._Scope(recording, True), np_shape(shape), np_array(array), context:
-                self.result = self._block(*self._args)
+                self.result = self._function(*self._args)
         except BaseException as error:
             self.error = error
         self.over = True
