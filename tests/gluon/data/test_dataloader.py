@@ -360,7 +360,7 @@ def test_ctrl_c_ends_everything_with_one_traceback():
     program, workers = run(0.2, "pass")  # a pass long enough to be interrupted on a busy machine
     assert len(workers) == 2
     os.killpg(program.pid, signal.SIGINT)
-    _, errors = program.communicate(timeout=20)
+    _, errors = program.communicate(timeout=60)
     assert program.returncode == -signal.SIGINT
     assert errors.count("Traceback") == 1 and errors.rstrip().endswith("KeyboardInterrupt")
     assert gone(workers, 5)
@@ -375,7 +375,7 @@ def test_workers_do_not_outlive_a_killed_parent():
 
 def test_leaving_the_program_in_the_middle_of_a_pass():
     program, workers = run(0.01, "sys.exit(4)")
-    _, errors = program.communicate(timeout=20)
+    _, errors = program.communicate(timeout=60)
     assert program.returncode == 4 and errors == ""
     assert gone(workers, 5)
 
