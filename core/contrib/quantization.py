@@ -18,10 +18,13 @@ Range = tuple[float, float]
 WITH_RANGES = ("_contrib_quantize_v2", "_sg_mkldnn_conv")  # operators whose nodes have a calibrated range
 
 
+_HOMES = {"quantize_net": "gluon.contrib.quantization"}  # what takes blocks
+
+
 def __getattr__(name: str):
-    if name != "quantize_net":
+    if name not in _HOMES:
         raise AttributeError(f"mx.contrib.quantization has no {name!r}; quantize_net and quantize_symbol are offered")
-    return getattr(importlib.import_module("gluon.contrib.quantization"), name)
+    return getattr(importlib.import_module(_HOMES[name]), name)
 
 
 def quantize_symbol(symbol: Symbol, excluded: Iterable[str] = ()) -> Symbol:
