@@ -26,7 +26,7 @@ TOP = float(2**31 - 1)
 def quantize(data, min_range, max_range, *, out_type: Out = "uint8"):
     """Codes of data in the range of two one-element arrays, and the range that the codes stand for."""
     reach = _reach(min_range, max_range)
-    codes = _codes(F.broadcast_mul(data, _spread(EXACT[out_type] / reach, data)), out_type)
+    codes = _codes(F.broadcast_mul(data, _spread(_over(EXACT[out_type], reach), data)), out_type)
     return [codes, *_range(out_type, reach, min_range, max_range)]
 
 
@@ -39,7 +39,7 @@ def quantize_v2(
     if out_type == "auto":
         out_type = "uint8" if min_calib_range is not None and min_calib_range >= 0 else "int8"
     reach = _reach(low, high)
-    codes = _codes(F.broadcast_mul(data, _spread(WIDE[out_type] / reach, data)), out_type)
+    codes = _codes(F.broadcast_mul(data, _spread(_over(WIDE[out_type], reach), data)), out_type)
     return [codes, *_range(out_type, reach, low, high)]
 
 

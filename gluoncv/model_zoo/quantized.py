@@ -18,6 +18,7 @@ NETWORKS: dict[str, dict] = json.loads(Path(__file__).with_suffix(".json").read_
 # sequence of layers counted for itself.
 NAMES = [
     (r"^(fcn0|pspnet0|deeplabv30)_fcnhead(\d)_", r"\1__fcnhead\2_hybridsequential0_"),
+    (r"^pspnet0_psphead0_", "pspnet0__psphead0_"),
     (r"^pspnet0_pyramidpooling0_(conv|batchnorm)(\d)_", r"pspnet0__pyramidpooling0_hybridsequential\2_\g<1>0_"),
     (r"^deeplabv30_deeplabhead0_hybridconcurrent0_(conv|batchnorm)(\d)_", r"deeplabv30__deeplabhead0_hybridsequential\2_\g<1>0_"),
     (r"^deeplabv30_deeplabhead0_(conv|batchnorm)0_", r"deeplabv30__deeplabhead0_hybridsequential5_\g<1>0_"),
