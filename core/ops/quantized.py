@@ -263,7 +263,9 @@ def fused_conv(
     y = F.broadcast_mul(y, F.broadcast_div(_over(scale, data_scale), scales))
     if with_sum:
         meaning = _over(scale, _over(WIDE[dtype_name(addend.dtype)], _reach(addend_min, addend_max)))
-        y = F.broadcast_add(y, F.broadcast_mul(_real(addend), _spread(meaning, addend)))
+        # Multiplied and added with one rounding, as by one instruction.
+        exact = F.broadcast_mul(F.Cast(addend, dtype="float64"), _spread(F.Cast(meaning, dtype="float64"), addend))
+        y = F.Cast(F.broadcast_add(F.Cast(y, dtype="float64"), exact), dtype="float32")
         if dtype_name(addend.dtype) == "int8":  # written over the addend, in its type
             y = F.clip(y, a_min=LIMITS["int8"][0], a_max=LIMITS["int8"][1])
     return [_codes(F.relu(y) if rectified else y, kind), low, high]
