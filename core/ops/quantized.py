@@ -26,7 +26,7 @@ TOP = float(2**31 - 1)
 def quantize(data, min_range, max_range, *, out_type: Out = "uint8"):
     """Codes of data in the range of two one-element arrays, and the range that the codes stand for."""
     reach = _reach(min_range, max_range)
-    codes = _codes(F.broadcast_mul(data, _spread(_over(EXACT[out_type], reach), data)), out_type)
+    codes = _codes(F.broadcast_mul(data, _spread(EXACT[out_type] / reach, data)), out_type)
     return [codes, *_range(out_type, reach, min_range, max_range)]
 
 
@@ -39,7 +39,7 @@ def quantize_v2(
     if out_type == "auto":
         out_type = "uint8" if min_calib_range is not None and min_calib_range >= 0 else "int8"
     reach = _reach(low, high)
-    codes = _codes(F.broadcast_mul(data, _spread(_over(WIDE[out_type], reach), data)), out_type)
+    codes = _codes(F.broadcast_mul(data, _spread(WIDE[out_type] / reach, data)), out_type)
     return [codes, *_range(out_type, reach, low, high)]
 
 
@@ -247,9 +247,9 @@ def fused_conv(
         raise MXNetError("_sg_mkldnn_conv: of codes, min_calib_range and max_calib_range are needed")
 
     by_channel = (1, -1) + (1,) * len(kernel)
-    data_scale = _spread(_over(WIDE[dtype_name(data.dtype)], _reach(data_min, data_max)), data)
+    data_scale = _spread(WIDE[dtype_name(data.dtype)] / _reach(data_min, data_max), data)
     largest = F.max(F.abs(weight), axis=tuple(range(1, weight.ndim)), keepdims=True)
-    scales = _over(WIDE["int8"], largest)
+    scales = WIDE["int8"] / largest
     y = F.Convolution(
         _real(data), _real(_codes(F.broadcast_mul(weight, scales), "int8")), None, **{**how, "no_bias": True}
     )
@@ -260,9 +260,9 @@ def fused_conv(
     low, high = (F.zeros_like(data_min) + end for end in (min_calib_range, max_calib_range))
     kind = "uint8" if rectified else "int8"
     scale = float(np.float32(WIDE[kind]) / np.float32(max(abs(min_calib_range), abs(max_calib_range))))
-    y = F.broadcast_mul(y, F.broadcast_div(_over(scale, data_scale), scales))
+    y = F.broadcast_mul(y, F.broadcast_div(scale / data_scale, scales))
     if with_sum:
-        meaning = _over(scale, _over(WIDE[dtype_name(addend.dtype)], _reach(addend_min, addend_max)))
+        meaning = scale / (WIDE[dtype_name(addend.dtype)] / _reach(addend_min, addend_max))
         # Multiplied and added with one rounding, as by one instruction.
         exact = F.broadcast_mul(F.Cast(addend, dtype="float64"), _spread(F.Cast(meaning, dtype="float64"), addend))
         y = F.Cast(F.broadcast_add(F.Cast(y, dtype="float64"), exact), dtype="float32")
@@ -359,11 +359,6 @@ def _reach(low, high):
 
 def _range(kind, reach, low, high):
     return (F.negative(reach), F._bridge(reach)) if kind == "int8" else (F._bridge(low), F._bridge(high))
-
-
-def _over(number: float, x):
-    """number / x, rounded once, where a scalar operator may multiply by the reciprocal."""
-    return F.broadcast_div(F.zeros_like(x) + number, x)
 
 
 def _codes(scaled, kind):

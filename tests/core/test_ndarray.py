@@ -229,6 +229,11 @@ def test_numbers_take_the_type_of_the_array():
     assert (nd.array([7], dtype="int32") / 2).asnumpy().tolist() == [3]
 
 
+def test_a_number_over_an_array_is_rounded_once():
+    x = onp.random.default_rng(0).uniform(0.1, 9, 1000).astype("float32")
+    onp.testing.assert_array_equal((127.5 / nd.array(x)).asnumpy(), onp.float32(127.5) / x)
+
+
 def test_wrong_attributes_are_named_with_the_nearest_right_one():
     with pytest.raises(mx.MXNetError, match=r"Convolution.*'kernal'.*'kernel'"):
         nd.Convolution(nd.zeros((1, 1, 3, 3)), kernal=(3, 3))

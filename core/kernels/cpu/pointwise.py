@@ -132,6 +132,9 @@ def _call(node: Expr, names: dict[int, str]) -> str:
     op = node.op
     args = [names[id(a)] if isinstance(a, Expr) else repr(a) for a in node.args]
     # ATen multiplies a boolean like a number and keeps the other operand's dtype, which is what a formula means
+    if op == "div" and _is_scalar(node.args[0]) and not _is_scalar(node.args[1]) and node.args[0].args != (1,):
+        # `number / tensor` multiplies by the reciprocal, which rounds twice; only that of 1 is the quotient itself.
+        return f"torch.div(torch.as_tensor({args[0]}, dtype=torch.float64), {args[1]})"
     if op in INFIX:
         return f"{args[0]} {INFIX[op]} {args[1]}"
     if op == "neg":
