@@ -1,167 +1,198 @@
-"""Networks of eight-bit codes: which layers of a symbol compute on codes, and the ranges that the codes stand for.
+"""Networks of eight-bit codes: `quantize_model` for symbols, `quantize_net` for hybrid blocks, and the parts of both.
 
-A convolution becomes one node with the BatchNorm, the sum and the rectifier behind it; pooling and concatenation of codes
-stay codes; everything else computes on numbers.
+The weights stay numbers in the parameters; a layer on codes makes codes of them itself, one range an output channel.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 
-from core.base import MXNetError
-from core.ops.registry import TABLE
-from core.symbol.graph import Entry, Node, order
-from core.symbol.symbol import Symbol
+import numpy as np
 
-Range = tuple[float, float]
-WITH_RANGES = ("_contrib_quantize_v2", "_sg_mkldnn_conv")  # operators whose nodes have a calibrated range
+from core import ndarray
+from core.context import Context, cpu
+from core.contrib.quantizer import Range, calibrated, outputs_on_codes, quantize_symbol
+from core.executor import Executor
+from core.io import DataIter
+from core.ndarray import NDArray
+from core.symbol.symbol import Symbol, load
 
-
-_HOMES = {"quantize_net": "gluon.contrib.quantization"}  # what takes blocks
+_HOMES = dict.fromkeys(("quantize_net", "quantize_net_v2"), "gluon.contrib.quantization")  # what takes blocks
+DTYPES = ("int8", "uint8", "auto")
+GRANULARITIES = ("tensor-wise", "channel-wise")
+MODES = ("none", "naive", "entropy", "customize")
 
 
 def __getattr__(name: str):
     if name not in _HOMES:
-        raise AttributeError(f"mx.contrib.quantization has no {name!r}; quantize_net and quantize_symbol are offered")
+        raise AttributeError(f"mx.contrib.quantization has no {name!r}; it offers {', '.join([*__all__, *_HOMES])}")
     return getattr(importlib.import_module(_HOMES[name]), name)
 
 
-def quantize_symbol(symbol: Symbol, excluded: Iterable[str] = ()) -> Symbol:
-    """The symbol with its convolutions on codes; `ranged` then says which ranges the codes stand for.
+__all__ = ["calib_graph", "quantize_graph", "quantize_model", "quantize_model_mkldnn"]
 
-    excluded: names of nodes, or of operators, that stay on numbers.
+
+def quantize_model(
+    sym, arg_params, aux_params, data_names=("data",), label_names=("softmax_label",), ctx=None, excluded_sym_names=None,
+    excluded_op_names=None, calib_mode="entropy", calib_data=None, num_calib_examples=None, quantized_dtype="int8",
+    quantize_mode="smart", quantize_granularity="tensor-wise", logger=None,
+):  # fmt: skip
+    """(symbol on codes, arg_params, aux_params) of a network.
+
+    sym and the parameters: objects or file names. calib_mode: where the ranges of codes come from: "none": at each call from
+    the values; "naive": least and largest value over `calib_data`, a DataIter; "entropy": the cut that loses least
+    information on it. After `num_calib_examples` samples it is enough. excluded_sym_names, excluded_op_names: layers and
+    operators that stay on numbers. quantized_dtype: int8, uint8 or auto, what the inputs of layers become. quantize_mode
+    and quantize_granularity are accepted: weights have a range for each channel. ValueError for other arguments.
     """
-    return Quantizer(symbol, frozenset(excluded)).result()
+    if calib_mode == "customize":
+        raise ValueError("quantize_model takes the calib_mode 'none', 'naive' or 'entropy', given 'customize'")
+    sym = load(sym) if isinstance(sym, str) else sym
+    arg_params, aux_params = _parameters(arg_params), _parameters(aux_params)
+    codes, _, _, collector = quantize_graph(
+        sym, arg_params, aux_params, ctx, excluded_sym_names, excluded_op_names, calib_mode, quantized_dtype,
+        quantize_mode, quantize_granularity, logger=logger,
+    )  # fmt: skip
+    if collector is None:
+        return codes, arg_params, aux_params
+    if not isinstance(calib_data, DataIter):
+        raise ValueError(f"calib_mode {calib_mode!r} takes calib_data, a DataIter, given {type(calib_data).__name__}")
+    batches = (dict(zip(data_names, batch.data, strict=True)) for batch in calib_data)
+    collect(sym, arg_params, aux_params, batches, collector, ctx, num_calib_examples)
+    return calib_graph(codes, arg_params, aux_params, collector, calib_mode, quantized_dtype, logger)
 
 
-def ranged(symbol: Symbol, inputs: Sequence[Range | None], layers: Sequence[Range]) -> Symbol:
-    """A symbol that `quantize_symbol` made, with the ranges of what is turned into codes and of what its layers give.
+def quantize_model_mkldnn(sym, arg_params, aux_params, *args, **kwargs):
+    """`quantize_model`, under the name of the backend that MXNet fuses layers for."""
+    return quantize_model(sym, arg_params, aux_params, *args, **kwargs)
 
-    Both lists follow the order of the nodes; None: the range of the values that come.
+
+def quantize_graph(
+    sym, arg_params, aux_params, ctx=None, excluded_sym_names=None, excluded_op_names=None, calib_mode="entropy",
+    quantized_dtype="int8", quantize_mode="full", quantize_granularity="tensor-wise", LayerOutputCollector=None,
+    logger=None,
+):  # fmt: skip
+    """(symbol on codes, arg_params, aux_params, collector) without ranges yet; arguments as of `quantize_model`.
+
+    `collector.collect(name, array)` is for `Executor.set_monitor_callback(..., monitor_all=True)` of the original network;
+    `calib_graph` takes the ranges over. With calib_mode "customize" it is `LayerOutputCollector`, which has `collect`
+    and then `min_max_dict`; None with "none".
     """
-    nodes = order(symbol._entries)
-    for name, ranges in zip(WITH_RANGES, (inputs, layers), strict=True):
-        found = [node for node in nodes if node.op is not None and node.op.name == name]
-        if len(found) != len(ranges):
-            raise MXNetError(f"the symbol has {len(found)} nodes {name}, {len(ranges)} ranges are given")
-        for node, limits in zip(found, ranges, strict=True):
-            if limits is not None:
-                low, high = limits
-                node.attrs |= {"min_calib_range": repr(low), "max_calib_range": repr(high)}
-                node.parsed = {**node.parsed, "min_calib_range": low, "max_calib_range": high}
-    return symbol
+    _check("quantized_dtype", quantized_dtype, DTYPES)
+    _check("quantize_granularity", quantize_granularity, GRANULARITIES)
+    calib_mode = calib_mode or "none"
+    _check("calib_mode", calib_mode, MODES)
+    excluded = [_names("excluded_sym_names", excluded_sym_names), _names("excluded_op_names", excluded_op_names)]
+    codes = quantize_symbol(sym, excluded[0] + excluded[1], quantized_dtype)
+    wanted = outputs_on_codes(codes)
+    if logger:
+        logger.info("%d outputs of the network stand on codes", len(wanted))
+    if calib_mode == "customize" and LayerOutputCollector is None:
+        raise ValueError("calib_mode 'customize' takes a LayerOutputCollector")
+    collectors = {"none": lambda: None, "naive": lambda: Extremes(wanted), "entropy": lambda: Histograms(wanted)}
+    return codes, arg_params, aux_params, collectors.get(calib_mode, lambda: LayerOutputCollector)()
 
 
-class Quantizer:
-    """Goes over a symbol once, from its inputs on, and makes each value as numbers, as codes, or as both on demand."""
+def calib_graph(qsym, arg_params, aux_params, collector, calib_mode="entropy", quantized_dtype="int8", logger=None):
+    """(symbol on codes, arg_params, aux_params) with the ranges that a collector found."""
+    _check("calib_mode", calib_mode, MODES[1:])
+    if calib_mode == "entropy":
+        found = {name: threshold(*h, quantized_dtype) for name, h in collector.hist_dict.items()}
+    else:
+        found = {name: tuple(float(end) for end in ends) for name, ends in collector.min_max_dict.items()}
+    for name, (low, high) in found.items():
+        if logger:
+            logger.debug("%s: range %g to %g", name, low, high)
+    return calibrated(qsym, found), arg_params, aux_params
 
-    def __init__(self, symbol: Symbol, excluded: frozenset[str]):
-        self.heads, self.excluded = symbol._entries, excluded
-        self.nodes = order(self.heads)
-        self.readers: dict[tuple[int, int], list[Node]] = {}
-        for node in self.nodes:
-            for parent, k in node.inputs:
-                self.readers.setdefault((id(parent), k), []).append(node)
-        for node, k in self.heads:
-            self.readers.setdefault((id(node), k), []).append(None)
-        self.numbers: dict[tuple[int, int], Entry] = {}
-        self.codes: dict[tuple[int, int], list[Entry]] = {}  # codes, and the two ends of their range
-        self.stands_for: dict[int, Entry] = {}  # by the id of a node that has a range: what its codes stand for
 
-    def result(self) -> Symbol:
-        chains = self._chains()
-        inside = {id(part) for chain in chains.values() for part in chain}
-        for node in self.nodes:
-            if id(node) in chains:
-                self._convolution(chains[id(node)])
-            elif id(node) not in inside:
-                self._other(node)
-        return Symbol([self._as_numbers(entry) for entry in self.heads])
+class Extremes:
+    """Collects the least and the largest value of outputs: `min_max_dict` by name."""
 
-    def _chains(self) -> dict[int, list[Node]]:
-        """By the id of its last node: a convolution, and what can be one node with it."""
-        chains: dict[int, list[Node]] = {}
-        taken: set[int] = set()
-        for node in self.nodes:
-            if not self._wanted(node, "Convolution"):
-                continue
-            chain = [node]
-            for kinds in (("BatchNorm",), ("elemwise_add", "_plus"), ("Activation", "relu")):
-                after = self._only_reader(chain[-1])
-                if after is None or id(after) in taken or after.op.name not in kinds:
-                    continue
-                if after.op.name == "Activation" and after.parsed["act_type"] != "relu":
-                    continue
-                chain.append(after)
-            taken |= {id(part) for part in chain}
-            chains[id(chain[-1])] = chain
-        return chains
+    def __init__(self, include_layer: Iterable[str]):
+        self.include_layer, self.min_max_dict = frozenset(include_layer), {}
 
-    def _only_reader(self, node: Node) -> Node | None:
-        readers = self.readers.get((id(node), 0), [])
-        return readers[0] if len(readers) == 1 else None
+    def collect(self, name: str, array: NDArray) -> None:
+        if name in self.include_layer:
+            low, high = array.min().asscalar(), array.max().asscalar()
+            before = self.min_max_dict.get(name, (low, high))
+            self.min_max_dict[name] = min(low, before[0]), max(high, before[1])
 
-    def _wanted(self, node: Node, kind: str) -> bool:
-        return node.op is not None and node.op.name == kind and not {kind, node.name} & self.excluded
 
-    def _convolution(self, chain: list[Node]) -> None:
-        conv, parts = chain[0], {part.op.name: part for part in chain}
-        batch_norm = parts.get("BatchNorm")
-        add = next((part for part in chain if part.op.name in ("elemwise_add", "_plus")), None)
-        rectified = chain[-1].op.name in ("Activation", "relu")
-        data, *data_ends = self._as_codes(conv.inputs[0])
-        inputs = [data, *(self._as_numbers(entry) for entry in conv.inputs[1:])]
-        if batch_norm is not None:
-            inputs += [self._as_numbers(entry) for entry in batch_norm.inputs[1:]]
-        if add is None:
-            inputs += data_ends
-        else:
-            before = chain[chain.index(add) - 1]
-            other = next(entry for entry in add.inputs if entry != (before, 0))
-            addend, *ends = self._as_codes(other)
-            inputs += [addend, *data_ends, *ends]
-        op = TABLE["_sg_mkldnn_conv"]
-        texts = {key: text for part in chain for key, text in part.attrs.items() if key in op.attrs}
-        texts |= {"quantized": "True", "with_bn": str(batch_norm is not None), "with_sum": str(add is not None)}
-        texts |= {"with_act": str(rectified and add is None), "with_postsum_act": str(rectified and add is not None)}
-        node = Node(op, f"quantized_{conv.name}", texts, inputs)
-        self.codes[id(chain[-1]), 0] = [(node, k) for k in range(3)]
-        self.stands_for[id(node)] = chain[-1], 0
+class Histograms:
+    """Collects how often values of outputs occur: `hist_dict` by name, (counts, edges, least, largest, reach)."""
 
-    def _other(self, node: Node) -> None:
-        if node.op is None:
-            self.numbers[id(node), 0] = node, 0
+    def __init__(self, include_layer: Iterable[str], num_bins: int = 8001):
+        self.include_layer, self.num_bins, self.hist_dict = frozenset(include_layer), num_bins, {}
+
+    def collect(self, name: str, array: NDArray) -> None:
+        if name not in self.include_layer:
             return
-        known = [self.codes.get((id(parent), k)) for parent, k in node.inputs]
-        if self._wanted(node, "Pooling") and known[0] and node.parsed["pool_type"] in ("max", "avg"):
-            self._as_layer_of_codes(node, "_contrib_quantized_pooling", known[0])
-        elif self._wanted(node, "Concat") and all(known):
-            ends = [end for codes in known for end in codes[1:]]
-            self._as_layer_of_codes(node, "_contrib_quantized_concat", [codes[0] for codes in known] + ends)
+        values = array.asnumpy()
+        low, high = values.min(), values.max()
+        reach = max(abs(low), abs(high))
+        if name not in self.hist_dict:
+            counts, edges = np.histogram(values, bins=self.num_bins, range=(-reach, reach))
         else:
-            twin = node.with_inputs([self._as_numbers(entry) for entry in node.inputs])
-            for k in range(node.op.count(node.parsed)):
-                self.numbers[id(node), k] = twin, k
+            before, edges, least, largest, known = self.hist_dict[name]
+            low, high = min(low, least), max(high, largest)
+            more = 0  # bins of the known width on each side
+            if reach > known:
+                width = 2 * known / len(before)
+                more = int((reach - known) // width + 1)
+                known += more * width
+            counts, edges = np.histogram(values, bins=len(before) + 2 * more, range=(-known, known))
+            counts[more : more + len(before)] += before
+            reach = known
+        self.hist_dict[name] = counts, edges, low, high, reach
 
-    def _as_layer_of_codes(self, node: Node, name: str, inputs: list[Entry]) -> None:
-        op = TABLE[name]
-        texts = {key: text for key, text in node.attrs.items() if key in op.attrs}
-        made = Node(op, f"quantized_{node.name}", texts, inputs)
-        self.codes[id(node), 0] = [(made, k) for k in range(3)]
 
-    def _as_codes(self, entry: Entry) -> list[Entry]:
-        place = id(entry[0]), entry[1]
-        if place not in self.codes:
-            name = f"{entry[0].output_name(entry[1])}_quantize"
-            node = Node(TABLE["_contrib_quantize_v2"], name, {"out_type": "auto"}, [self._as_numbers(entry)])
-            self.codes[place] = [(node, k) for k in range(3)]
-            self.stands_for[id(node)] = entry
-        return self.codes[place]
+def threshold(counts, edges, low: float, high: float, reach: float, quantized_dtype: str) -> Range:
+    """The range whose codes lose least information on a histogram; from 0 on where nothing lies below."""
+    upward = low >= 0 and quantized_dtype in ("auto", "uint8")
+    bins = 511 if upward else 255  # half of the bins of values from 0 on are empty
+    cut, _ = ndarray.contrib.calibrate_entropy(ndarray.array(counts), ndarray.array(edges), num_quantized_bins=bins)
+    cut = float(cut.asscalar())
+    return (0.0 if upward else -cut), cut
 
-    def _as_numbers(self, entry: Entry) -> Entry:
-        place = id(entry[0]), entry[1]
-        if place not in self.numbers:
-            name = f"{entry[0].output_name(entry[1])}_dequantize"
-            self.numbers[place] = Node(TABLE["_contrib_dequantize"], name, {}, self.codes[place]), 0
-        return self.numbers[place]
+
+def collect(sym: Symbol, arg_params, aux_params, batches: Iterator[dict], collector, ctx, enough: int | None) -> None:
+    """Shows a collector every output of a network over batches, {name of an input: array}, of at least `enough` samples."""
+    if ctx is not None and not isinstance(ctx, Context):
+        raise ValueError(f"ranges are found on one context, given {ctx!r}")
+    executor, seen = None, 0
+    for batch in batches:
+        if executor is None:
+            executor = _executor(sym, arg_params, aux_params, batch, ctx)
+            executor.set_monitor_callback(collector.collect, monitor_all=True)
+        executor.forward(is_train=False, **batch)
+        seen += len(next(iter(batch.values())))
+        if enough is not None and seen >= enough:
+            break
+    if executor is None:
+        raise ValueError("calib_data is empty: at least one batch is needed to find ranges")
+
+
+def _executor(sym: Symbol, arg_params, aux_params, batch: dict, ctx) -> Executor:
+    executor = sym.simple_bind(ctx or cpu(), grad_req="null", **{name: array.shape for name, array in batch.items()})
+    executor.copy_params_from(arg_params, aux_params, allow_extra_params=True)
+    return executor
+
+
+def _parameters(given) -> dict[str, NDArray]:
+    """Parameters, or those of a file without the words arg and aux in front of their names."""
+    if not isinstance(given, str):
+        return given
+    return {name.partition(":")[2] or name: array for name, array in ndarray.load(given).items()}
+
+
+def _names(what: str, given) -> list[str]:
+    if given is not None and not isinstance(given, list):
+        raise ValueError(f"{what} is a list of names, given {type(given).__name__}")
+    return given or []
+
+
+def _check(what: str, given, accepted: tuple[str, ...]) -> None:
+    if given not in accepted:
+        raise ValueError(f"unknown {what} {given!r}; {', '.join(accepted)} are accepted")

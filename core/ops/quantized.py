@@ -228,8 +228,8 @@ def fused_conv(
 ):  # fmt: skip
     """A convolution, BatchNorm, sum and rectifier as one, for inference: what MXNet's quantization makes of them.
 
-    Weights and statistics are float32. Of codes and their range (`quantized`) it gives codes of the calibrated range,
-    uint8 behind a rectifier, and that range; otherwise numbers of numbers.
+    Weights and statistics are float32. Of codes and their range (`quantized`) it gives codes of the calibrated range, or of
+    that of the values, uint8 behind a rectifier, and that range; otherwise numbers of numbers.
     """
     if with_bn:
         exact = F.Cast(F.ones_like(gamma) if fix_gamma else gamma, dtype="float64")
@@ -243,8 +243,6 @@ def fused_conv(
         y = F.Convolution(data, weight, bias, **how)
         y = F.broadcast_add(F.relu(y) if with_act else y, addend) if with_sum else y
         return F.relu(y) if rectified else y
-    if min_calib_range is None or max_calib_range is None:
-        raise MXNetError("_sg_mkldnn_conv: of codes, min_calib_range and max_calib_range are needed")
 
     by_channel = (1, -1) + (1,) * len(kernel)
     data_scale = _spread(WIDE[dtype_name(data.dtype)] / _reach(data_min, data_max), data)
@@ -257,8 +255,13 @@ def fused_conv(
     if bias is not None:
         bias = F.Reshape(bias, shape=by_channel)
         y = F.broadcast_add(y, _whole(F.broadcast_mul(scales, data_scale) * bias))
-    low, high = (F.zeros_like(data_min) + end for end in (min_calib_range, max_calib_range))
     kind = "uint8" if rectified else "int8"
+    if min_calib_range is None or max_calib_range is None:
+        y = F.broadcast_div(y, scales * data_scale)
+        if with_sum:
+            y = F.broadcast_add(y, _meaning(addend, _reach(addend_min, addend_max)))
+        return F._contrib_quantize_v2(F.relu(y) if rectified else y, out_type=kind)
+    low, high = (F.zeros_like(data_min) + end for end in (min_calib_range, max_calib_range))
     scale = float(np.float32(WIDE[kind]) / np.float32(max(abs(min_calib_range), abs(max_calib_range))))
     y = F.broadcast_mul(y, F.broadcast_div(scale / data_scale, scales))
     if with_sum:
@@ -293,15 +296,33 @@ def _(shapes, attrs):
 
 @composite("_sg_mkldnn_fully_connected")
 def fused_fully_connected(
-    data, weight, bias=None, *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True,
+    data, weight, bias=None, data_min=None, data_max=None, *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True,
     act_type: Choice("relu", "sigmoid", "softrelu", "softsign", "tanh") = "relu", with_eltwise: Bool = False,
-    quantized: Bool = False,
+    quantized: Bool = False, enable_float_output: Bool = False,
 ):  # fmt: skip
-    """A fully connected layer of numbers and the activation behind it as one, for inference."""
+    """A fully connected layer and the activation behind it as one, for inference: numbers of numbers, or of codes.
+
+    Weights are float32. Of codes and their range (`quantized`, with `enable_float_output`), the weights of each output
+    become int8 codes.
+    """
+    how = {"num_hidden": num_hidden, "flatten": flatten}
     if quantized:
-        raise MXNetError("_sg_mkldnn_fully_connected of codes is not there; quantize with 'FullyConnected' left out")
-    y = F.FullyConnected(data, weight, bias, num_hidden=num_hidden, no_bias=no_bias, flatten=flatten)
+        if not enable_float_output:
+            raise MXNetError("_sg_mkldnn_fully_connected: of codes it gives numbers; enable_float_output=True says so")
+        scales = WIDE["int8"] / F.max(F.abs(weight), axis=1)
+        codes = _codes(F.broadcast_mul(weight, F.expand_dims(scales, axis=1)), "int8")
+        y = F.FullyConnected(_real(data), _real(codes), None, no_bias=True, **how)
+        y = F.broadcast_div(y, scales * (WIDE[dtype_name(data.dtype)] / _reach(data_min, data_max)))
+        y = y if bias is None else F.broadcast_add(y, bias)
+    else:
+        y = F.FullyConnected(data, weight, bias, no_bias=no_bias, **how)
     return F.Activation(y, act_type=act_type) if with_eltwise else y
+
+
+@takes(fused_fully_connected)
+def _(attrs):
+    names = {"bias": not attrs["no_bias"], **dict.fromkeys(("data_min", "data_max"), attrs["quantized"])}
+    return [name for name in fused_fully_connected.inputs if names.get(name, True)]
 
 
 @infer(fused_fully_connected)

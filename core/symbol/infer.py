@@ -315,7 +315,7 @@ def _variable_dtype(node: Node, slot: str, first: str) -> str:
         return "int32"
     if node.op.name == "Embedding" and slot == "weight":
         return node.parsed["dtype"]
-    if node.op.name == "_sg_mkldnn_conv":  # of codes too it takes weights in numbers
+    if node.op.name in ("_sg_mkldnn_conv", "_sg_mkldnn_fully_connected"):  # of codes too they take weights in numbers
         return "float32"
     # Batch normalisation keeps its parameters in float32 where the data are float16.
     return "float32" if node.op.name == "BatchNorm" and slot != "data" and first == "float16" else first

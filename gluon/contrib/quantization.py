@@ -1,58 +1,85 @@
 """Hybrid blocks on codes of eight bits, with ranges found on data."""
 
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from itertools import chain
+
 from core import symbol
-from core.base import MXNetError
-from core.contrib.quantization import WITH_RANGES, Quantizer, Range, ranged
+from core.context import Context
+from core.contrib.quantization import calib_graph, collect, quantize_graph
+from core.io import DataIter
+from core.ndarray import NDArray
 from core.symbol.graph import order
 from gluon.symbol_block import SymbolBlock
 
 
+def quantize_net_v2(
+    network, quantized_dtype="auto", quantize_mode="full", quantize_granularity="tensor-wise", exclude_layers=None,
+    exclude_layers_match=None, exclude_operators=None, calib_data=None, data_shapes=None, calib_mode="none",
+    num_calib_examples=None, ctx=None, LayerOutputCollector=None, logger=None,
+):  # fmt: skip
+    """A SymbolBlock that computes what the hybrid block `network` does, its layers with weights on codes of eight bits.
+
+    calib_data: a DataIter, or batches: the input, or (inputs..., labels...); the ranges of codes are found on it as
+    calib_mode says, see `mx.contrib.quantization.quantize_graph`. data_shapes: (name, shape) of the inputs, where a
+    network that was not called yet takes several. exclude_layers: names of layers that stay on numbers;
+    exclude_layers_match: parts of such names; exclude_operators: names of operators. ValueError for other arguments.
+    """
+    names = _input_names(network, data_shapes)
+    inputs = [symbol.var(name) for name in names]
+    outputs = network(*inputs)
+    outputs = symbol.Group(outputs) if isinstance(outputs, (list, tuple)) else outputs
+    excluded = list(exclude_layers or ())
+    for part in exclude_layers_match or ():
+        excluded += [node.name for node in order(outputs._entries) if part in node.name]
+    ctx = ctx[0] if isinstance(ctx, (list, tuple)) and len(ctx) == 1 else ctx
+    codes, _, _, collector = quantize_graph(
+        outputs, {}, {}, ctx, excluded, list(exclude_operators or ()), calib_mode, quantized_dtype, quantize_mode,
+        quantize_granularity, LayerOutputCollector, logger,
+    )  # fmt: skip
+    if collector is not None:
+        if calib_data is None:
+            raise ValueError(f"calib_mode {calib_mode!r} takes calib_data, batches of the network's inputs")
+        batches = _batches(calib_data, names, ctx)
+        first = next(batches, None)
+        if first is None:
+            raise ValueError("calib_data is empty: at least one batch is needed to find ranges")
+        network(*first.values())  # parameters whose shapes were open have them now
+        parameters = {p.name: p.data(ctx) for p in network.collect_params().values()}
+        collect(outputs, parameters, parameters, chain([first], batches), collector, ctx, num_calib_examples)
+        codes = calib_graph(codes, {}, {}, collector, calib_mode, quantized_dtype, logger)[0]
+    return SymbolBlock(codes, inputs, network.collect_params())
+
+
 def quantize_net(
     network, quantized_dtype="auto", quantize_mode="full", exclude_layers=None, exclude_layers_match=None,
-    exclude_operators=None, calib_data=None, data_shapes=None, calib_mode="naive", num_calib_examples=None, ctx=None,
+    exclude_operators=None, calib_data=None, data_shapes=None, calib_mode="none", num_calib_examples=None, ctx=None,
     logger=None,
 ):  # fmt: skip
-    """A SymbolBlock that computes what the hybrid block `network` does, its convolutions on codes of eight bits.
-
-    calib_data: batches, of the input or (input, label...); the ranges of codes are those of the values in them
-    (calib_mode "naive"). num_calib_examples: after so many samples it is enough. exclude_layers: names of layers that stay on
-    numbers; exclude_layers_match: parts of such names; exclude_operators: names of operators. quantized_dtype is "auto":
-    uint8 behind rectifiers, int8 elsewhere.
-    """
-    if calib_mode != "naive" or calib_data is None:
-        raise MXNetError(f"quantize_net calibrates with calib_data and calib_mode 'naive'; given is {calib_mode!r}")
-    if quantized_dtype != "auto":
-        raise MXNetError(f"quantize_net takes the quantized_dtype 'auto', given {quantized_dtype!r}")
-    data = symbol.var("data")
-    outputs = network(data)
-    outputs = symbol.Group(outputs) if isinstance(outputs, (list, tuple)) else outputs
-    excluded = {*(exclude_layers or ()), *(exclude_operators or ())}
-    for part in exclude_layers_match or ():
-        excluded |= {node.name for node in order(outputs._entries) if part in node.name}
-    quantizer = Quantizer(outputs, frozenset(excluded))
-    codes = quantizer.result()
-    nodes = [node for node in order(codes._entries) if id(node) in quantizer.stands_for]
-    values = SymbolBlock(
-        symbol.Symbol([quantizer.stands_for[id(node)] for node in nodes]), data, network.collect_params()
-    )
-    ranges = _ranges(values, calib_data, num_calib_examples, ctx)
-    by_node = {id(node): limits for node, limits in zip(nodes, ranges, strict=True)}
-    kinds = {name: [by_node[id(n)] for n in nodes if n.op.name == name] for name in WITH_RANGES}
-    return SymbolBlock(ranged(codes, *kinds.values()), data, network.collect_params())
+    """`quantize_net_v2` with the arguments of MXNet 1.6."""
+    return quantize_net_v2(
+        network, quantized_dtype, quantize_mode, "tensor-wise", exclude_layers, exclude_layers_match, exclude_operators,
+        calib_data, data_shapes, calib_mode, num_calib_examples, ctx, None, logger,
+    )  # fmt: skip
 
 
-def _ranges(block, batches, enough: int | None, ctx) -> list[Range]:
-    """The least and the largest of each output of a block over batches."""
-    ranges, seen = None, 0
-    for batch in batches:
-        x = batch[0] if isinstance(batch, (list, tuple)) else batch
-        x = x if ctx is None else x.as_in_context(ctx[0] if isinstance(ctx, (list, tuple)) else ctx)
-        found = block(x)
-        found = [(v.min().asscalar(), v.max().asscalar()) for v in (found if isinstance(found, list) else [found])]
-        ranges = [(float(min(a[0], b[0])), float(max(a[1], b[1]))) for a, b in zip(ranges or found, found, strict=True)]
-        seen += len(x)
-        if enough is not None and seen >= enough:
-            break
-    if ranges is None:
-        raise MXNetError("calib_data is empty: at least one batch is needed to find ranges")
-    return ranges
+def _input_names(network, data_shapes) -> list[str]:
+    """data, or data0, data1, ... for as many inputs as `data_shapes` or the network's `hybrid_forward` tell."""
+    count = len(data_shapes or ())
+    if not count and hasattr(network, "hybrid_forward"):
+        taken = list(inspect.signature(network.hybrid_forward).parameters.values())[1:]
+        plain = [p for p in taken if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty]
+        count = len([p for p in plain if p.name not in network._reg_params])
+    return ["data"] if count <= 1 else [f"data{k}" for k in range(count)]
+
+
+def _batches(calib_data, names: list[str], ctx: Context | None) -> Iterator[dict[str, NDArray]]:
+    if isinstance(calib_data, DataIter):
+        calib_data.reset()
+    for batch in calib_data:
+        if isinstance(calib_data, DataIter):
+            batch = batch.data
+        arrays = list(batch) if isinstance(batch, (list, tuple)) else [batch]
+        yield {name: array.as_in_context(ctx or array.context) for name, array in zip(names, arrays)}

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from core import symbol
-from core.contrib.quantization import quantize_symbol, ranged
+from core.contrib.quantizer import quantize_symbol, ranged
 from core.name import NameManager
 from core.symbol.graph import order
 from gluon import SymbolBlock
@@ -38,7 +38,8 @@ def _quantized(name: str):
             )
             outputs = net(symbol.var("data"))
         outputs = symbol.Group(outputs) if isinstance(outputs, (list, tuple)) else outputs
-        outputs = ranged(quantize_symbol(outputs, row["excluded"]), row["inputs"], row["layers"])
+        codes = quantize_symbol(outputs, ["FullyConnected", *row["excluded"]])
+        outputs = ranged(codes, row["inputs"], row["layers"])
         for node in order(outputs._entries):
             if node.op is None:
                 node.name = _renamed(node.name)

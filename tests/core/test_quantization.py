@@ -7,7 +7,7 @@ import pytest
 
 import core as mx
 from core import nd
-from core.contrib.quantization import quantize_symbol, ranged
+from core.contrib.quantizer import quantize_symbol, ranged
 from core.symbol.graph import order
 from gluon import SymbolBlock, nn
 
@@ -56,25 +56,109 @@ def test_codes_stand_for_the_numbers_of_the_network():
     assert 0 < difference < 0.02 * onp.abs(expected).max()
 
 
-def test_ranges_are_found_on_data():
-    mx.random.seed(1)
+def _trained_like(seed):
+    """A network with running statistics that are not 0 and 1, batches, and what it makes of the first."""
+    mx.random.seed(seed)
     net = Residual()
     net.initialize(mx.init.Xavier())
     batches = [nd.random.uniform(-1, 1, (4, 3, 9, 9)) for _ in range(3)]
-    expected = net(batches[0]).asnumpy()
-    codes = mx.contrib.quantization.quantize_net(net, calib_data=batches)
-    assert 0 < onp.abs(codes(batches[0]).asnumpy() - expected).max() < 0.02 * onp.abs(expected).max()
-    kept = mx.contrib.quantization.quantize_net(net, calib_data=batches, exclude_operators=["Convolution"])
+    with mx.autograd.record():
+        net(batches[1])
+    return net, batches, net(batches[0]).asnumpy()
+
+
+@pytest.mark.parametrize(
+    ("mode", "dtype"), [("none", "auto"), ("none", "int8"), ("naive", "auto"), ("naive", "int8"), ("entropy", "auto")]
+)
+def test_blocks_on_codes_give_nearly_the_same_numbers(mode, dtype):
+    net, batches, expected = _trained_like(1)
+    codes = mx.contrib.quantization.quantize_net_v2(net, quantized_dtype=dtype, calib_data=batches, calib_mode=mode)
+    found = codes(batches[0]).asnumpy()
+    # Three layers and a mean, each rounded to one in 127 or 255; values beyond the entropy threshold are cut off.
+    assert 0 < onp.abs(found - expected).max() < (0.1 if mode == "entropy" else 0.04) * onp.abs(expected).max()
+    kept = mx.contrib.quantization.quantize_net(
+        net, calib_data=batches, calib_mode="naive", exclude_operators=["Convolution", "FullyConnected"]
+    )
     onp.testing.assert_allclose(kept(batches[0]).asnumpy(), expected, rtol=1e-5, atol=1e-6)
-    with pytest.raises(mx.MXNetError, match="calib_data is empty"):
-        mx.contrib.quantization.quantize_net(net, calib_data=[])
-    with pytest.raises(mx.MXNetError, match=r"'naive'.*given is 'entropy'"):
-        mx.contrib.quantization.quantize_net(net, calib_data=batches, calib_mode="entropy")
+
+
+def test_symbols_on_codes_by_an_iterator_and_by_a_monitor(tmp_path):
+    """quantize_model, and quantize_graph with calib_graph, find the same ranges; files give the same symbol back."""
+    net, batches, expected = _trained_like(2)
+    net.hybridize()
+    net(batches[0])
+    net.export(str(tmp_path / "net"))
+    sym, args, states = mx.model.load_checkpoint(str(tmp_path / "net"), 0)
+    data = mx.io.NDArrayIter(nd.concat(*batches, dim=0), batch_size=4)
+    how = {"ctx": mx.cpu(), "calib_mode": "naive", "quantized_dtype": "auto"}
+    codes, args_, states_ = mx.contrib.quantization.quantize_model(
+        sym, args, states, calib_data=data, label_names=None, **how
+    )
+    codes.save(str(tmp_path / "codes-symbol.json"))
+    bound = mx.sym.load(str(tmp_path / "codes-symbol.json")).simple_bind(mx.cpu(), grad_req="null", data=(4, 3, 9, 9))
+    bound.copy_params_from(args_, states_)
+    found = bound.forward(data=batches[0])[0].asnumpy()
+    assert 0 < onp.abs(found - expected).max() < 0.04 * onp.abs(expected).max()
+
+    codes, _, _, collector = mx.contrib.quantization.quantize_graph(sym, args, states, **how)
+    plain = sym.simple_bind(mx.cpu(), grad_req="null", data=(4, 3, 9, 9))
+    plain.copy_params_from(args, states)
+    plain.set_monitor_callback(collector.collect, monitor_all=True)
+    for batch in batches:
+        plain.forward(data=batch)
+    codes = mx.contrib.quantization.calib_graph(codes, args, states, collector, calib_mode="naive")[0]
+    again = codes.simple_bind(mx.cpu(), grad_req="null", data=(4, 3, 9, 9))
+    again.copy_params_from(args, states)
+    onp.testing.assert_array_equal(again.forward(data=batches[0])[0].asnumpy(), found)
+
+
+def test_a_collector_of_the_users_own_decides_the_ranges():
+    class Wide:
+        def __init__(self):
+            self.min_max_dict = {}
+
+        def collect(self, name, array):
+            reach = 100 * abs(array).max().asscalar()
+            self.min_max_dict[name] = -reach, reach
+
+    net, batches, expected = _trained_like(3)
+    codes = mx.contrib.quantization.quantize_net_v2(
+        net, calib_data=batches, calib_mode="customize", LayerOutputCollector=Wide()
+    )
+    assert onp.abs(codes(batches[0]).asnumpy() - expected).max() > 0.1 * onp.abs(expected).max()
+
+
+def test_histograms_grow_with_the_values_and_lose_none():
+    histogram = mx.contrib.quantization.Histograms(["x"], num_bins=11)
+    for values in ([0.5, -1.0], [3.0], [-0.2, 0.2]):
+        histogram.collect("x", nd.array(values))
+        histogram.collect("y", nd.array(values))
+    counts, edges, low, high, reach = histogram.hist_dict["x"]
+    assert list(histogram.hist_dict) == ["x"] and counts.sum() == 5 and len(edges) == len(counts) + 1
+    assert (low, high) == (-1.0, 3.0) and reach >= 3.0 and len(counts) % 2 == 1
+
+
+def test_what_quantization_does_not_take_is_said():
+    net, batches, _ = _trained_like(4)
+    quantization = mx.contrib.quantization
+    sym = net(mx.sym.var("data"))
+    with pytest.raises(ValueError, match="calib_data is empty"):
+        quantization.quantize_net(net, calib_data=[], calib_mode="naive")
+    with pytest.raises(ValueError, match="unknown calib_mode 'best'; none, naive, entropy, customize are accepted"):
+        quantization.quantize_net(net, calib_data=batches, calib_mode="best")
+    with pytest.raises(ValueError, match="unknown quantized_dtype 'int4'"):
+        quantization.quantize_model(sym, {}, {}, quantized_dtype="int4")
+    with pytest.raises(ValueError, match="a DataIter, given list"):
+        quantization.quantize_model(sym, {}, {}, calib_data=batches)
+    with pytest.raises(ValueError, match="excluded_sym_names is a list of names, given str"):
+        quantization.quantize_model(sym, {}, {}, excluded_sym_names="conv0")
+    with pytest.raises(AttributeError, match="has no 'quantise'; it offers"):
+        getattr(quantization, "quantise")  # noqa: B009
 
 
 def test_layers_that_are_excluded_stay_on_numbers():
     net = Residual()
-    codes = quantize_symbol(net(mx.sym.var("data")), ["Pooling"])
+    codes = quantize_symbol(net(mx.sym.var("data")), ["Pooling", "FullyConnected"])
     kinds = [n.op.name for n in order(codes._entries) if n.op is not None]
     assert "Pooling" in kinds and "_contrib_quantized_pooling" not in kinds
     with pytest.raises(mx.MXNetError, match="2 nodes _sg_mkldnn_conv, 1 ranges"):

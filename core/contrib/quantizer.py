@@ -1,0 +1,202 @@
+"""The pass that puts layers of a symbol on eight-bit codes, and the ranges that the codes stand for.
+
+A convolution becomes one node with the BatchNorm, the sum and the rectifier behind it, a fully connected layer one with its
+rectifier; pooling, flattening and concatenation of codes stay codes; everything else computes on numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from core.base import MXNetError
+from core.ops.registry import TABLE
+from core.symbol.graph import Entry, Node, order
+from core.symbol.symbol import Symbol
+
+Range = tuple[float, float]
+WITH_RANGES = ("_contrib_quantize_v2", "_sg_mkldnn_conv")  # operators whose nodes have a calibrated range
+
+
+def quantize_symbol(symbol: Symbol, excluded: Iterable[str] = (), dtype: str = "auto") -> Symbol:
+    """The symbol with its convolutions and fully connected layers on codes, without ranges yet.
+
+    excluded: names of nodes, or of operators, that stay on numbers. dtype: what numbers become, int8, uint8, or auto:
+    uint8 where the range starts at 0.
+    """
+    return Quantizer(symbol, frozenset(excluded), dtype).result()
+
+
+def calibrated(symbol: Symbol, ranges: Mapping[str, Range]) -> Symbol:
+    """A copy of a symbol that `quantize_symbol` made, with ranges by the name of the output that the codes stand for."""
+    symbol = symbol.__copy__()
+    for node in _nodes_with_ranges(symbol):
+        if stands_for(node) in ranges:
+            _set_range(node, *ranges[stands_for(node)])
+    return symbol
+
+
+def ranged(symbol: Symbol, inputs: Sequence[Range | None], layers: Sequence[Range]) -> Symbol:
+    """A copy of a symbol that `quantize_symbol` made, with the ranges of what is turned into codes and of what its layers give.
+
+    Both lists follow the order of the nodes; None: the range of the values that come.
+    """
+    symbol = symbol.__copy__()
+    for name, ranges in zip(WITH_RANGES, (inputs, layers), strict=True):
+        found = [node for node in _nodes_with_ranges(symbol) if node.op.name == name]
+        if len(found) != len(ranges):
+            raise MXNetError(f"the symbol has {len(found)} nodes {name}, {len(ranges)} ranges are given")
+        for node, limits in zip(found, ranges, strict=True):
+            if limits is not None:
+                _set_range(node, *limits)
+    return symbol
+
+
+def outputs_on_codes(symbol: Symbol) -> list[str]:
+    """The outputs of the original symbol whose ranges a symbol that `quantize_symbol` made takes."""
+    return [stands_for(node) for node in _nodes_with_ranges(symbol)]
+
+
+def stands_for(node: Node) -> str:
+    """The output of the original symbol that the codes of a node with a range stand for."""
+    if node.op.name == "_contrib_quantize_v2":
+        return node.name.removesuffix("_quantize")
+    return f"{node.name.removeprefix('quantized_')}_output"
+
+
+def _nodes_with_ranges(symbol: Symbol) -> list[Node]:
+    return [node for node in order(symbol._entries) if node.op is not None and node.op.name in WITH_RANGES]
+
+
+def _set_range(node: Node, low: float, high: float) -> None:
+    node.attrs |= {"min_calib_range": repr(low), "max_calib_range": repr(high)}
+    node.parsed = {**node.parsed, "min_calib_range": low, "max_calib_range": high}
+
+
+RECTIFIERS = ("Activation", "relu")
+# What can be one node with a layer, in this order.
+FOLLOWERS = {"Convolution": (("BatchNorm",), ("elemwise_add", "_plus"), RECTIFIERS), "FullyConnected": (RECTIFIERS,)}
+
+
+class Quantizer:
+    """Goes over a symbol once, from its inputs on, and makes each value as numbers, as codes, or as both on demand."""
+
+    def __init__(self, symbol: Symbol, excluded: frozenset[str], dtype: str):
+        self.heads, self.excluded, self.dtype = symbol._entries, excluded, dtype
+        self.nodes = order(self.heads)
+        self.readers: dict[tuple[int, int], list[Node]] = {}
+        for node in self.nodes:
+            for parent, k in node.inputs:
+                self.readers.setdefault((id(parent), k), []).append(node)
+        for node, k in self.heads:
+            self.readers.setdefault((id(node), k), []).append(None)
+        self.numbers: dict[tuple[int, int], Entry] = {}
+        self.codes: dict[tuple[int, int], list[Entry]] = {}  # codes, and the two ends of their range
+
+    def result(self) -> Symbol:
+        chains = self._chains()
+        inside = {id(part) for chain in chains.values() for part in chain}
+        for node in self.nodes:
+            if id(node) in chains:
+                chain = chains[id(node)]
+                make = self._convolution if chain[0].op.name == "Convolution" else self._fully_connected
+                make(chain)
+            elif id(node) not in inside:
+                self._other(node)
+        return Symbol([self._as_numbers(entry) for entry in self.heads])
+
+    def _chains(self) -> dict[int, list[Node]]:
+        """By the id of its last node: a layer with weights, and what can be one node with it."""
+        chains: dict[int, list[Node]] = {}
+        taken: set[int] = set()
+        for node in self.nodes:
+            followers = next((kinds for kind, kinds in FOLLOWERS.items() if self._wanted(node, kind)), None)
+            if followers is None:
+                continue
+            chain = [node]
+            for kinds in followers:
+                after = self._only_reader(chain[-1])
+                if after is None or id(after) in taken or after.op.name not in kinds:
+                    continue
+                if after.op.name == "Activation" and after.parsed["act_type"] != "relu":
+                    continue
+                chain.append(after)
+            taken |= {id(part) for part in chain}
+            chains[id(chain[-1])] = chain
+        return chains
+
+    def _only_reader(self, node: Node) -> Node | None:
+        readers = self.readers.get((id(node), 0), [])
+        return readers[0] if len(readers) == 1 else None
+
+    def _wanted(self, node: Node, kind: str) -> bool:
+        return node.op is not None and node.op.name == kind and not {kind, node.name} & self.excluded
+
+    def _convolution(self, chain: list[Node]) -> None:
+        conv, parts = chain[0], {part.op.name: part for part in chain}
+        batch_norm = parts.get("BatchNorm")
+        add = next((part for part in chain if part.op.name in ("elemwise_add", "_plus")), None)
+        rectified = chain[-1].op.name in RECTIFIERS
+        data, *data_ends = self._as_codes(conv.inputs[0])
+        inputs = [data, *(self._as_numbers(entry) for entry in conv.inputs[1:])]
+        if batch_norm is not None:
+            inputs += [self._as_numbers(entry) for entry in batch_norm.inputs[1:]]
+        if add is None:
+            inputs += data_ends
+        else:
+            before = chain[chain.index(add) - 1]
+            other = next(entry for entry in add.inputs if entry != (before, 0))
+            addend, *ends = self._as_codes(other)
+            inputs += [addend, *data_ends, *ends]
+        op = TABLE["_sg_mkldnn_conv"]
+        texts = {key: text for part in chain for key, text in part.attrs.items() if key in op.attrs}
+        texts |= {"quantized": "True", "with_bn": str(batch_norm is not None), "with_sum": str(add is not None)}
+        texts |= {"with_act": str(rectified and add is None), "with_postsum_act": str(rectified and add is not None)}
+        node = Node(op, f"quantized_{chain[-1].name}", texts, inputs)
+        self.codes[id(chain[-1]), 0] = [(node, k) for k in range(3)]
+
+    def _fully_connected(self, chain: list[Node]) -> None:
+        layer = chain[0]
+        data, *ends = self._as_codes(layer.inputs[0])
+        op = TABLE["_sg_mkldnn_fully_connected"]
+        texts = {key: text for key, text in layer.attrs.items() if key in op.attrs}
+        texts |= {"quantized": "True", "enable_float_output": "True", "with_eltwise": str(len(chain) > 1)}
+        inputs = [data, *(self._as_numbers(entry) for entry in layer.inputs[1:]), *ends]
+        self.numbers[id(chain[-1]), 0] = Node(op, f"quantized_{chain[-1].name}", texts, inputs), 0
+
+    def _other(self, node: Node) -> None:
+        if node.op is None:
+            self.numbers[id(node), 0] = node, 0
+            return
+        known = [self.codes.get((id(parent), k)) for parent, k in node.inputs]
+        if self._wanted(node, "Pooling") and known[0] and node.parsed["pool_type"] in ("max", "avg"):
+            self._as_layer_of_codes(node, "_contrib_quantized_pooling", known[0])
+        elif self._wanted(node, "Flatten") and known[0]:
+            self._as_layer_of_codes(node, "_contrib_quantized_flatten", known[0])
+        elif self._wanted(node, "Concat") and all(known):
+            ends = [end for codes in known for end in codes[1:]]
+            self._as_layer_of_codes(node, "_contrib_quantized_concat", [codes[0] for codes in known] + ends)
+        else:
+            twin = node.with_inputs([self._as_numbers(entry) for entry in node.inputs])
+            for k in range(node.op.count(node.parsed)):
+                self.numbers[id(node), k] = twin, k
+
+    def _as_layer_of_codes(self, node: Node, name: str, inputs: list[Entry]) -> None:
+        op = TABLE[name]
+        texts = {key: text for key, text in node.attrs.items() if key in op.attrs}
+        made = Node(op, f"quantized_{node.name}", texts, inputs)
+        self.codes[id(node), 0] = [(made, k) for k in range(3)]
+
+    def _as_codes(self, entry: Entry) -> list[Entry]:
+        place = id(entry[0]), entry[1]
+        if place not in self.codes:
+            name = f"{entry[0].output_name(entry[1])}_quantize"
+            node = Node(TABLE["_contrib_quantize_v2"], name, {"out_type": self.dtype}, [self._as_numbers(entry)])
+            self.codes[place] = [(node, k) for k in range(3)]
+        return self.codes[place]
+
+    def _as_numbers(self, entry: Entry) -> Entry:
+        place = id(entry[0]), entry[1]
+        if place not in self.numbers:
+            name = f"{entry[0].output_name(entry[1])}_dequantize"
+            self.numbers[place] = Node(TABLE["_contrib_dequantize"], name, {}, self.codes[place]), 0
+        return self.numbers[place]
