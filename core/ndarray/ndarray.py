@@ -284,14 +284,18 @@ class NDArray:
     # ------------------------------------------------------------------ shapes that share memory
 
     def reshape(self, *shape, reverse=False, **named):
-        """The same elements in another shape; 0, -1, -2, -3, -4 have MXNet's meanings."""
+        """The same elements in another shape; 0, -1, -2, -3, -4 have MXNet's meanings. ValueError where -1 leaves a rest,
+        which the operator `nd.reshape` drops."""
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             (shape,) = shape
         if named:
             shape = named.pop("shape", shape)
             if named:
                 raise TypeError(f"reshape takes shape and reverse, given {', '.join(named)}")
-        return _reshape(self, tuple(shape), reverse)
+        out = _reshape(self, tuple(shape), reverse)
+        if -1 in shape and out.size != self.size:
+            raise ValueError(f"reshape: {self.size} elements of shape {self.shape} do not fill the shape {tuple(shape)}")
+        return out
 
     def broadcast_to(self, shape):
         """The array repeated along axes of length 1 to `shape`."""

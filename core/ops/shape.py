@@ -40,8 +40,9 @@ def expect_shape(name: str, what: str, array, shape: tuple[int, ...]) -> None:
 
 @functools.lru_cache(4096)
 def reshaped(shape: tuple[int, ...], wanted: tuple[int, ...], reverse: bool = False) -> tuple[int, ...]:
-    """The shape that MXNet's reshape codes stand for: 0 copies an axis, -1 takes what is left, -2 copies all that
-    remain, -3 merges two axes, -4 splits one into the two that follow."""
+    """The shape that MXNet's reshape codes stand for: 0 copies an axis, -1 takes as often what is left as it fits (the
+    shape may then hold fewer elements), -2 copies all that remain, -3 merges two axes, -4 splits one into the two that
+    follow."""
     if reverse:
         codes = list(wanted)[::-1]
         for k in range(len(codes) - 2):  # -4 stands behind its two lengths when read from the right
@@ -83,16 +84,16 @@ def reshaped(shape: tuple[int, ...], wanted: tuple[int, ...], reverse: bool = Fa
                 )
             k += 1
     except IndexError:
-        raise MXNetError(f"reshape: {wanted} asks for more axes than the shape {shape} has") from None
+        raise MXNetError(f"reshape: {wanted} asks for more axes than the shape {tuple(shape)} has") from None
     size, known = math.prod(shape), math.prod(n for n in out if n != -1)
     if out.count(-1) > 1:
         raise MXNetError(f"reshape: only one length may be -1, given {wanted}")
     if -1 in out:
-        if known == 0 or size % known:
-            raise MXNetError(f"reshape: cannot bring the shape {shape} into {wanted}")
+        if known == 0 or size < known and size:
+            raise MXNetError(f"reshape: cannot bring the shape {tuple(shape)} into {wanted}")
         out[out.index(-1)] = size // known
     elif known != size:
-        raise MXNetError(f"reshape: cannot bring the shape {shape} of {size} elements into {wanted}")
+        raise MXNetError(f"reshape: cannot bring the shape {tuple(shape)} of {size} elements into {wanted}")
     return tuple(out)
 
 
@@ -103,7 +104,10 @@ def reshape(data, *, shape: Shape = (), reverse: Bool = False, target_shape: Sha
     if not shape and target_shape:
         head = tuple(now[:1]) if keep_highest else ()
         shape = head + tuple(-1 if n == 0 else n for n in target_shape[len(head) :])
-    return K.reshape(data, reshaped(now, shape, reverse) if shape or data.numel() == 1 else now)
+    after = reshaped(now, shape, reverse) if shape or data.numel() == 1 else now
+    if -1 in shape and (size := math.prod(after)) != data.numel():  # networks leave out a group that is not full
+        data = K.take_part(K.reshape(data, (-1,)), (slice(0, size),))
+    return K.reshape(data, after)
 
 
 @operator("Flatten", aliases=("flatten", "_npx_batch_flatten"))

@@ -7,7 +7,8 @@ import numpy as onp
 import pytest
 
 import core as mx
-from core import nd
+from core import nd, sym
+from core.base import MXNetError
 
 DTYPES = ["float16", "float32", "float64", "int8", "int32", "int64", "uint8", "bool"]
 
@@ -294,3 +295,14 @@ def test_the_hypotenuse_of_integers_is_cut_to_an_integer():
     a, b = (mx.nd.array(v, dtype="int32") for v in ([3, 5, 1], [4, 12, 1]))
     found = mx.nd.broadcast_hypot(a, b)
     assert found.dtype == onp.int32 and found.asnumpy().tolist() == [5, 13, 1]
+
+
+def test_reshape_with_a_rest_drops_it_as_an_operator_and_refuses_as_a_method():
+    x = nd.arange(7)
+    assert nd.reshape(x, shape=(-1, 3)).asnumpy().tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert sym.Reshape(sym.var("x"), shape=(2, 2, -1)).infer_shape(x=(7,))[1] == [(2, 2, 1)]
+    for shape in [(-1, 8), (2, 3)]:
+        with pytest.raises(MXNetError, match="cannot bring"):
+            nd.reshape(x, shape=shape)
+    with pytest.raises(ValueError, match="do not fill"):
+        x.reshape((-1, 3))
