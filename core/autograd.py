@@ -369,8 +369,7 @@ def _finish(sums: _Sums, leaf: Leaf) -> None:
     """Stores the gradient of a marked array, once, and tells its hook."""
     if sums.reached.pop(id(leaf), None) is None:
         return
-    found = sums.leaves.pop(id(leaf), None)
-    _store(leaf, None if found is None else found[1])
+    _store(leaf, sums.leaves.pop(id(leaf), None))
     if leaf.hook is not None:
         leaf.hook.ready(leaf)
 
@@ -511,22 +510,22 @@ def _restore_output(node: Node, k: int):
     return restored
 
 
-def _store(leaf: Leaf, value) -> None:
-    """Puts a finished gradient (None: zero) where the user reads it."""
+def _store(leaf: Leaf, found: tuple | None) -> None:
+    """Puts a finished gradient, the last of `found` (None: zero), where the user reads it."""
     if leaf.grad is None:
         return
     if leaf.grad.stype != "default":
-        leaf.grad._receive(value, leaf.req)
+        leaf.grad._receive(None if found is None else found[1], leaf.req)
         leaf.fresh = True
         return
     target = leaf.grad._data
-    if value is None:
+    if found is None:
         if leaf.req == "write":
             target.zero_()
     elif leaf.req == "add":
-        target.add_(value._data)
-    else:
-        target.copy_(value._data)
+        target.add_(found[1]._data)
+    elif not storage.take_over(target, found):
+        target.copy_(found[1]._data)
     leaf.fresh = True
 
 
