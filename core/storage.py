@@ -151,17 +151,29 @@ def same_memory(a: Tensor, b: Tensor) -> bool:
 
 
 def take_over(target: Tensor, holder: tuple) -> bool:
-    """Gives `target` the memory of the last array in `holder` in the place of its own, if that is as good as a copy; whether it is.
+    """Makes the values of the last array in `holder` those of `target` without a copy, if that goes unseen; whether it did.
 
-    It is where the array hangs on `holder` alone and nothing else looks into either memory, be it a view or a NumPy array:
-    for all that still hold `target` itself, it is as if it had been written to.
+    Memory that hangs on `holder` alone becomes the target's: for all that hold `target` itself it is as if it had been
+    written to. Memory that others use as well is shared until one of them writes. Not where a view of `target` is left, or
+    another library looks into either memory.
     """
-    if target.nbytes < _WORTH_ASKING or sys.getrefcount(holder[-1]) > 2 or sys.getrefcount(holder[-1]._data) > 2:
-        return False  # 2: the holder and the question itself
+    if target.nbytes < _WORTH_ASKING:
+        return False
+    alone = sys.getrefcount(holder[-1]) == 2 and sys.getrefcount(holder[-1]._data) == 2  # the holder, and the question
     source = holder[-1]._data
     alike = source.dtype is target.dtype and source.device == target.device and source.shape == target.shape
-    if not (alike and source.stride() == target.stride() and _is_sole(source) and _is_sole(target)):
+    if not (
+        alike
+        and source.stride() == target.stride()
+        and target._base is None
+        and _is_plain(source)
+        and _is_plain(target)
+    ):
         return False
+    if not alone or source._base is not None:
+        if source.device.type != "cpu":  # Triton's kernels do not say which memory they write to
+            return False
+        source = torch._lazy_clone(source)
     target.set_(source)
     return True
 
@@ -169,12 +181,15 @@ def take_over(target: Tensor, holder: tuple) -> bool:
 _WORTH_ASKING = 1 << 16  # bytes; fewer are copied in less time than it takes to find out
 
 
-def _is_sole(tensor: Tensor) -> bool:
-    """Whether a tensor has a block of torch's memory, which it fills, for itself. Not where another library holds it."""
-    memory = tensor.untyped_storage()
-    users = torch._C._storage_Use_Count(memory._cdata)
-    private = memory.resizable() and not (tensor.device.type == "cpu" and memory.is_shared())
-    return private and tensor._use_count() == 1 and users == 2 and memory.nbytes() == tensor.nbytes  # 2: and `memory`
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether a tensor fills a block of torch's memory, and but for what it is a view of, nothing else leads there."""
+    memory, base = tensor.untyped_storage(), tensor._base
+    if not memory.resizable() or (tensor.device.type == "cpu" and memory.is_shared()):
+        return False  # of another library, or another process
+    viewed = base is not None
+    users = torch._C._storage_Use_Count(memory._cdata) - 1  # but for `memory`
+    single = tensor._use_count() == 1 and (not viewed or base._use_count() == 2)
+    return single and users == 1 + viewed and memory.nbytes() == tensor.nbytes
 
 
 def is_dense(tensor: Tensor) -> bool:

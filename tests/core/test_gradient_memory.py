@@ -74,6 +74,20 @@ def test_a_head_that_the_user_holds_is_not_taken(x):
         equal(x.grad, values)
         x.grad[:] = 0
         equal(head, values)
+        differentiate(function, x, head=head)
+        head += 1
+        equal(x.grad, values)
+        values = head.asnumpy()
+
+
+def test_a_head_that_others_look_into_is_copied(x):
+    head = nd.ones(SHAPE)
+    row, shown = head[0:2], np.from_dlpack(head)
+    differentiate(lambda x: x + 1, x, head=head)
+    row[:] = 4
+    equal(x.grad, 1)
+    x.grad[:] = 5
+    np.testing.assert_array_equal(shown[1:3, 0], [4, 1])
 
 
 def test_an_operand_that_is_its_own_gradient_is_not_taken(x):
@@ -91,6 +105,9 @@ def test_two_arrays_never_share_one_gradient(x):
     differentiate(lambda x, y: x + y, x, y)
     x.grad[:] = 9
     equal(y.grad, 1)
+    y.grad[0:3] = 8
+    equal(x.grad, 9)
+    equal(y.grad[3:], 1)
 
 
 def test_added_gradients_stay_in_their_memory():
