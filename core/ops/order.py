@@ -21,7 +21,7 @@ def _flat(data, axis, name):
 @operator("sort")
 def sort(data, *, axis: OptInt = -1, is_ascend: Bool = True):
     """The elements in order along an axis (None: of the flat data)."""
-    return K.sort(*_flat(data, axis, "sort"), not is_ascend)[0]
+    return K.sort_values(*_flat(data, axis, "sort"), not is_ascend)
 
 
 @gradient(sort)

@@ -9,12 +9,11 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from core.kernels.cpu.pointwise import FAST, HALF, _call, _compiled, _is_scalar, _literal
+from core.kernels.cpu.pointwise import _SCOPE, FAST, HALF, _call, _compiled, _is_scalar, _literal, _lowered
 from core.kernels.formula import Expr, Formula, postorder
 from core.kernels.meta import broadcast
 
 aten = torch.ops.aten
-SCOPE = {"torch": torch, "aten": aten}  # what the lines may name
 
 # formula name -> what computes it into the memory of its first operand
 FAST_IN_PLACE: dict[str, Callable] = {
@@ -66,12 +65,13 @@ def inline(
             function, place = short, None if convert else operands[0][0]
         name = f"f_{target}"
         arguments = ", ".join([variable for variable, _, _ in operands] + [_literal(a) for a in attrs])
-        return [f"{target} = {name}({arguments}){convert}"], {name: function, **SCOPE}, [], place
+        return [f"{target} = {name}({arguments}){convert}"], {name: function, **_SCOPE}, [], place
     return _steps(formula, operands, attrs, result, convert, target)
 
 
 def _steps(formula, operands, attrs, result, convert, target):
-    order = postorder([formula.root])
+    outcome = _lowered(formula.root)
+    order = postorder([outcome])
     last = {id(a): node for node in order for a in node.args if isinstance(a, Expr)}
     names: dict[int, str] = {}
     tensors: dict[str, object] = {}  # numbers too
@@ -92,7 +92,7 @@ def _steps(formula, operands, attrs, result, convert, target):
             text = _call(node, names)
             shapes = [tensors[names[id(a)]] for a in node.args if isinstance(a, Expr) and names[id(a)] in tensors]
             single = {name: _one(t) for name, t in tensors.items()}
-            found = eval(text, dict(SCOPE), {**single, "x0": _one(operands[0][1])})  # the text is our own
+            found = eval(text, dict(_SCOPE), {**single, "x0": _one(operands[0][1])})  # the text is our own
             if isinstance(found, torch.Tensor):
                 found = _like(found, broadcast([t.shape for t in shapes if isinstance(t, torch.Tensor)]))
             text = text.replace("x0.", f"{operands[0][0]}.")
@@ -108,8 +108,8 @@ def _steps(formula, operands, attrs, result, convert, target):
             origin[name] = None if place is None else origin.get(place, place)
             names[id(node)] = name
             tensors[name], free[name] = found, isinstance(found, torch.Tensor)
-    root = names[id(formula.root)]
-    if formula.root.op in ("const", "attr"):
+    root = names[id(outcome)]
+    if outcome.op in ("const", "attr"):
         root = f"torch.full_like({operands[0][0]}, {root})"
     place = None if convert else origin.get(root)
     if made and root == made[-1]:
@@ -118,7 +118,7 @@ def _steps(formula, operands, attrs, result, convert, target):
         root = target
     if root != target or convert:
         lines.append(f"{target} = {root}{convert}")
-    return lines, SCOPE, made, place
+    return lines, _SCOPE, made, place
 
 
 def _place(node: Expr, names, tensors, free, last, result) -> str | None:

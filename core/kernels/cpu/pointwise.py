@@ -13,6 +13,7 @@ from core.kernels.formula import Expr, Formula, postorder
 
 aten = torch.ops.aten
 HALF = (torch.float16, torch.bfloat16)
+FULL = (torch.float32, torch.float64)
 
 # formula name -> function of (operands..., attributes...) in the formula's order
 FAST: dict[str, Callable] = {
@@ -36,6 +37,7 @@ FAST: dict[str, Callable] = {
     "elu_grad0": lambda head, x, out, slope: aten.elu_backward.default(head, slope, 1, 1, True, out),
     "square": torch.square,
     "clip": torch.clamp,
+    "clip_grad0": lambda head, data, high, low: _only_where(torch.eq, data, data.clamp(low, high), head),
 }
 COMPARISONS = {"eq": torch.eq, "ne": torch.ne, "lt": torch.lt, "le": torch.le, "gt": torch.gt, "ge": torch.ge}
 
@@ -58,6 +60,20 @@ def _typed(formula: Formula, dtype: torch.dtype, operands: Sequence) -> Callable
     return lambda *x: function(*x).to(dtype)
 
 
+def _only_where(compare: Callable, a, b, x: torch.Tensor) -> torch.Tensor:
+    """`x` where `compare(a, b)`, else 0: by vectors, where `torch.where` takes a branch an element."""
+    if x.dtype not in FULL or x.is_meta:
+        return torch.where(compare(a, b), x, 0)
+    return aten.threshold_backward.default(x, compare(a, b, out=x.new_empty(0)), 0)
+
+
+def _only_elsewhere(compare: Callable, a, b, x: torch.Tensor) -> torch.Tensor:
+    """0 where `compare(a, b)`, else `x`."""
+    if x.dtype not in FULL or x.is_meta:
+        return torch.where(compare(a, b), 0, x)
+    return aten.threshold_backward.default(x, compare(a, b, out=x.new_empty(0)).neg_(), -0.5)
+
+
 def _compiled(formula: Formula, dtype: torch.dtype) -> Callable:
     """The function of (operands..., attributes...) that computes `formula` for a first operand of `dtype`."""
     variant = "torch half" if dtype in HALF else "torch"
@@ -67,7 +83,7 @@ def _compiled(formula: Formula, dtype: torch.dtype) -> Callable:
 def _compile(formula: Formula, variant: str) -> Callable:
     fast = FAST.get(formula.name)
     if fast is None:
-        scope = {"torch": torch, "aten": aten, "HALF": HALF}
+        scope = {**_SCOPE, "HALF": HALF}
         exec(_source(formula, upcast=variant == "torch half"), scope)
         fast = scope["formula"]
     formula.compiled[variant] = fast
@@ -79,7 +95,8 @@ def _source(formula: Formula, upcast: bool = False) -> str:
 
     With `upcast` half-precision operands are widened first, so that a chain of several steps rounds once.
     """
-    order = postorder([formula.root])
+    root = _lowered(formula.root)
+    order = postorder([root])
     steps = [n for n in order if n.op not in ("input", "attr", "const")]
     names: dict[int, str] = {}
     lines = []
@@ -97,8 +114,8 @@ def _source(formula: Formula, upcast: bool = False) -> str:
             name = f"t{len(names)}"
             lines.append(f"    {name} = {_call(node, names)}")
             names[id(node)] = name
-    result = names[id(formula.root)]
-    if formula.root.op in ("const", "attr"):
+    result = names[id(root)]
+    if root.op in ("const", "attr"):
         result = f"torch.full_like(x0, {result})"
     return "\n".join([f"def formula({', '.join(arguments)}):", *lines, f"    return {result}"])
 
@@ -111,6 +128,12 @@ def _literal(value) -> str:
     )
 
 
+_SCOPE = {
+    "torch": torch,
+    "aten": aten,
+    "_only_where": _only_where,
+    "_only_elsewhere": _only_elsewhere,
+}  # of such sources
 INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
     "ge": ">=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<", "right_shift": ">>",
@@ -125,6 +148,33 @@ def _is_scalar(node: Expr) -> bool:
     return node.op in ("const", "attr") or (
         node.op not in ("input",) and all(_is_scalar(a) for a in node.args if isinstance(a, Expr)) and bool(node.args)
     )
+
+
+def _lowered(root: Expr) -> Expr:
+    """The expression with the steps that the CPU takes in a way of its own, instead of a choice between two operands."""
+    made: dict[int, Expr] = {}
+    for node in postorder([root]):
+        args = [made[id(a)] if isinstance(a, Expr) else a for a in node.args]
+        made[id(node)] = _chosen(*args) if node.op == "where" else Expr(node.op, *args)
+    return made[id(root)]
+
+
+def _chosen(condition: Expr, a: Expr, b: Expr) -> Expr:
+    if condition.op not in COMPARISONS or _is_scalar(condition.args[0]) or (_is_scalar(a) and _is_scalar(b)):
+        return Expr("where", condition, a, b)
+    if _is_zero(b):
+        return Expr("_only_where", condition.op, *condition.args, a)
+    if _is_zero(a) and condition.op in ("eq", "ne"):
+        return Expr("_only_where", "ne" if condition.op == "eq" else "eq", *condition.args, b)
+    if _is_zero(a):  # the opposite of `<` is not `>=`, for NaN is neither
+        return Expr("_only_elsewhere", condition.op, *condition.args, b)
+    if condition.op == "ne" and _is_zero(condition.args[1]):  # a conversion takes a quarter of a comparison's time
+        condition = Expr("cast", condition.args[0], "bool")
+    return Expr("where", condition, a, b)
+
+
+def _is_zero(node: Expr) -> bool:
+    return node.op == "const" and node.args[0] == 0
 
 
 def _call(node: Expr, names: dict[int, str]) -> str:
@@ -148,6 +198,8 @@ def _call(node: Expr, names: dict[int, str]) -> str:
         if _is_scalar(condition):
             return f"({args[1]} if {args[0]} else {args[2]})"
         return f"torch.where({args[0]}, {args[1]}, {args[2]})"
+    if op in ("_only_where", "_only_elsewhere"):
+        return f"{op}(torch.{node.args[0]}, {', '.join(args[1:])})"
     if op == "cast":
         return f"{args[0]}.to(torch.{node.args[1]})"
     if op in ("maximum", "minimum", "fmax", "fmin"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 aten = torch.ops.aten
@@ -14,16 +15,32 @@ _SMALL_INTEGERS = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32
 
 def sort(x, axis, descending):
     """Sorted `x` along `axis` and the int64 indices that sort it (stable; NaN counts as largest)."""
+    if _suits_numpy(x) and (x.dtype in _KEY_BITS or x.dtype in _SMALL_INTEGERS):
+        keys = torch.from_numpy(np.sort(_keys(x, axis, descending).numpy(), axis))
+        indices = _places(keys.flip(axis) if descending else keys, descending)
+        return x.gather(axis, indices), indices
     return torch.sort(x, dim=axis, descending=descending, stable=True)
+
+
+def sort_values(x, axis, descending):
+    """Sorted `x` along `axis`; of equal elements, -0 and 0 among them, any may come first."""
+    if not _suits_numpy(x) or x.dtype is torch.bfloat16:
+        return sort(x, axis, descending)[0]
+    values = torch.from_numpy(np.sort(x.contiguous().numpy(), axis))
+    return values.flip(axis) if descending else values
 
 
 def topk(x, k, axis, largest):
     """The `k` largest (or smallest) of `x` along `axis` in order, and their int64 indices."""
-    if k * _SELECT_SHARE <= x.shape[axis] and k:
-        values, indices = torch.topk(x, k, axis, largest, True)
+    if k * _SELECT_SHARE <= x.shape[axis] and k and k < x.shape[axis]:
         if x.is_meta:
-            return values, indices
-        if _no_choice(x, values, axis):
+            return torch.topk(x, k, axis, largest, True)
+        values, indices = torch.topk(x, k + 1, axis, largest, True)  # one more shows whether there was a choice
+        first, second, indices = values.narrow(axis, 0, k), values.narrow(axis, 1, k), indices.narrow(axis, 0, k)
+        ordered = first > second if largest else first < second  # false for NaN too
+        if bool(ordered.all()):
+            return first.contiguous(), indices.contiguous()
+        if bool(ordered.select(axis, k - 1).all()):
             # The right elements, and of equal ones in any order.
             indices = indices.sort(axis).values
             values, order = sort(x.gather(axis, indices), axis, largest)
@@ -49,22 +66,29 @@ def unique(x, axis=None):
     return values, first, inverse, counts
 
 
-def _no_choice(x, values, axis):
-    """Whether no element outside the selection equals the last one inside; not where that is NaN."""
-    last = values.narrow(axis, values.shape[axis] - 1, 1)
-    return bool(((x == last).sum(axis) == (values == last).sum(axis)).all()) and not bool((last != last).any())
+def _suits_numpy(x):
+    """Whether NumPy, which sorts by vectors but on one thread, is ahead of ATen, which goes from element to element on all."""
+    return x.numel() >= 1 << 12 and not x.is_meta and torch.get_num_threads() <= 4
 
 
 def _topk_of_keys(x, k, axis, largest):
-    """One int64 key holds the value (order-preserving, upper half) and the index, so no two keys tie."""
+    indices = _places(torch.topk(_keys(x, axis, largest), k, axis, largest, True).values, largest)
+    return x.gather(axis, indices), indices
+
+
+def _keys(x, axis, descending):
+    """One int64 holds the value (order-preserving, upper half) and the index, so no two keys tie, and of equal values the first
+    comes first in the given direction."""
     n = x.shape[axis]
     place = torch.arange(n, device=x.device)
-    place = (0x7FFFFFFF - place if largest else place).reshape((n,) + (1,) * (x.dim() - 1 - axis))
-    keys = _ordered(x).to(torch.int64).mul_(1 << 32).add_(place)
-    keys = torch.topk(keys, k, axis, largest, True).values
-    indices = keys.bitwise_and_(0xFFFFFFFF)
-    indices = 0x7FFFFFFF - indices if largest else indices
-    return x.gather(axis, indices), indices
+    place = (0x7FFFFFFF - place if descending else place).reshape((n,) + (1,) * (x.dim() - 1 - axis))
+    return _ordered(x).to(torch.int64).mul_(1 << 32).add_(place)
+
+
+def _places(keys, descending):
+    """The indices that keys hold."""
+    indices = keys.bitwise_and(0xFFFFFFFF)
+    return 0x7FFFFFFF - indices if descending else indices
 
 
 def _ordered(x):

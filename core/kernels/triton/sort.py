@@ -28,6 +28,11 @@ def sort(x, axis, descending):
     return _finish(rows, order, rows.shape[-1], axis)
 
 
+def sort_values(x, axis, descending):
+    """Sorted `x` along `axis`."""
+    return sort(x, axis, descending)[0]
+
+
 def topk(x, k, axis, largest):
     """The `k` largest (or smallest) of `x` along `axis` in order, and their int64 indices."""
     rows = x.movedim(axis, -1).contiguous()

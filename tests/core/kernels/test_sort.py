@@ -41,6 +41,7 @@ def test_sort_and_topk_are_stable(dtype, descending, axis):
     order = stable_order(x, axis, descending)
     values, indices = sort.sort(x, axis, descending)
     assert (indices.numpy() == order).all() and (values == x.gather(axis, torch.from_numpy(order))).all()
+    assert (sort.sort_values(x, axis, descending) == values).all()
     for k in (1, 5, 40, 60):
         values, indices = sort.topk(x, k, axis, descending)
         first = np.take(order, range(k), axis)
@@ -54,6 +55,18 @@ def test_topk_of_values_that_hardly_tie(dtype, largest):
     order = stable_order(x, 1, largest)[:, :30]
     values, indices = sort.topk(x, 30, 1, largest)
     assert (indices.numpy() == order).all() and (values == x.gather(1, torch.from_numpy(order.copy()))).all()
+
+
+@pytest.mark.parametrize("size", [500, 5000])
+@pytest.mark.parametrize("descending", [True, False])
+def test_small_and_large_rows_have_one_order(size, descending):
+    x = numbers(torch.float32, 1, size)
+    x[0, ::7] = float("nan")
+    expected, order = torch.sort(x, dim=1, descending=descending, stable=True)
+    values, indices = sort.sort(x, 1, descending)
+    assert (indices == order).all()
+    for found in (values, sort.sort_values(x, 1, descending)):
+        np.testing.assert_array_equal(found.numpy(), expected.numpy())
 
 
 @pytest.mark.parametrize("k", [2, 20])
