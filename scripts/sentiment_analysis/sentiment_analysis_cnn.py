@@ -23,6 +23,7 @@ from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.common.classify import test, train_epoch
 from scripts.common.environment import checksums
 from scripts.common.packaged import checkpoint_folder
+from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.run import Run, add_run_arguments
 from scripts.sentiment_analysis import process_data
 from scripts.sentiment_analysis.vectors import word_vectors
@@ -42,6 +43,7 @@ MODES = ("rand", "static", "non-static", "multichannel")
 
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
+    use_dtype(args.dtype)
     context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
     folder = args.data_dir / process_data.DATA_SETS[args.data_name][1]
     run = Run("sentiment_analysis", args, data=checksums(sorted(f for f in folder.rglob("*") if f.is_file())))
@@ -172,6 +174,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, help="seeds or folds (default: 5 seeds, 10 folds)")
     parser.add_argument("--samples", type=int, help="use only the first so many of each part")
     parser.add_argument("--gpu", type=int, help="train on this GPU (default: CPU)")
+    add_dtype_argument(parser)
     add_run_arguments(parser, run="")
     args = parser.parse_args(argv)
     args.run = args.run or f"{args.data_name}_{args.model_mode}".lower().replace("-", "_")
