@@ -1,4 +1,4 @@
-"""Where files are kept."""
+"""Where files are kept, and the error of arguments that are not accepted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import os
 
 from gluon.store import home as get_home_dir
 
-__all__ = ["get_home_dir", "kept_in"]
+__all__ = ["InvalidArgument", "get_home_dir", "kept_in"]
+
+
+class InvalidArgument(ValueError, AssertionError):
+    """A value that is not accepted, where GluonNLP asserts: programs that expect its AssertionError go on working."""
 
 
 def kept_in(root: str | None, *names: str) -> str:

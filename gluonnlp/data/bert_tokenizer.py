@@ -9,6 +9,8 @@ import unicodedata
 
 import numpy as np
 
+from ..base import InvalidArgument
+
 __all__ = ["BERTBasicTokenizer", "BERTTokenizer", "BERTSPTokenizer", "BERTSentenceTransform"]
 
 
@@ -170,7 +172,7 @@ class BERTSentenceTransform:
 
     def __call__(self, line):
         if self._pair and len(line) != 2:
-            raise ValueError(f"Two texts are expected (pair=True), not {len(line)}.")
+            raise InvalidArgument(f"Two texts are expected (pair=True), not {len(line)}.")
         first = self._tokenizer(line[0])
         second = self._tokenizer(line[1]) if self._pair else []
         if second:

@@ -10,6 +10,7 @@ from functools import partial
 
 from gluon.data.dataloader import default_batchify_fn
 
+from ..base import InvalidArgument
 from .stream import _PathDataset
 
 __all__ = ["DatasetLoader"]
@@ -49,17 +50,17 @@ class DatasetLoader:
         num_max_dataset_cached=0,
     ):
         if dataset_fn is None or batch_sampler_fn is None:
-            raise ValueError("DatasetLoader needs dataset_fn and batch_sampler_fn.")
+            raise InvalidArgument("DatasetLoader needs dataset_fn and batch_sampler_fn.")
         if min(num_dataset_workers, num_batch_workers) < 0:
-            raise ValueError("The numbers of workers must be 0 or more.")
+            raise InvalidArgument("The numbers of workers must be 0 or more.")
         if num_batch_workers > 0 and num_dataset_workers == 0:
-            raise ValueError("num_batch_workers > 0 needs num_dataset_workers > 0.")
+            raise InvalidArgument("num_batch_workers > 0 needs num_dataset_workers > 0.")
         if num_dataset_workers > 0 and num_batch_workers == 0:
             warnings.warn("DatasetLoader: without num_batch_workers everything runs in this process.", stacklevel=2)
         if circle_length < 1:
-            raise ValueError(f"circle_length must be 1 or more, not {circle_length}.")
+            raise InvalidArgument(f"circle_length must be 1 or more, not {circle_length}.")
         if dataset_cached and num_max_dataset_cached < 1:
-            raise ValueError("dataset_cached needs num_max_dataset_cached > 0.")
+            raise InvalidArgument("dataset_cached needs num_max_dataset_cached > 0.")
         self._files = _PathDataset(file_patterns)
         self._file_sampler = file_sampler
         self._dataset_fn = partial(dataset_fn, **(dataset_params or {}))

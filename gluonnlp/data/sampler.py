@@ -9,6 +9,7 @@ import numpy as np
 from gluon.data import Sampler, SplitSampler
 
 from .._constants import INT_TYPES
+from ..base import InvalidArgument
 
 __all__ = [
     "ConstWidthBucket",
@@ -79,7 +80,7 @@ class SortedSampler(Sampler):
 
     def __init__(self, sort_keys, reverse=True):
         if not len(sort_keys):
-            raise ValueError("There is nothing to sort: sort_keys is empty.")
+            raise InvalidArgument("There is nothing to sort: sort_keys is empty.")
         self._sorted_ids = sorted(range(len(sort_keys)), key=lambda i: sort_keys[i], reverse=reverse)
 
     def __iter__(self):
@@ -119,7 +120,7 @@ class FixedBucketSampler(Sampler):
         bucket_scheme=None,
     ):
         if not len(lengths):
-            raise ValueError("There are no samples: lengths is empty.")
+            raise InvalidArgument("There are no samples: lengths is empty.")
         if batch_size <= 0:
             raise ValueError(f"batch_size must be above 0, not {batch_size}.")
         if ratio < 0:
@@ -222,7 +223,7 @@ class SortedBucketSampler(Sampler):
 
     def __init__(self, sort_keys, batch_size, mult=100, reverse=True, shuffle=False):
         if not len(sort_keys):
-            raise ValueError("There is nothing to sort: sort_keys is empty.")
+            raise InvalidArgument("There is nothing to sort: sort_keys is empty.")
         if batch_size <= 0:
             raise ValueError(f"batch_size must be above 0, not {batch_size}.")
         if mult < 1:

@@ -18,6 +18,8 @@ from core import random as core_random
 from core.base import MXNetError
 from gluon.data import RandomSampler, Sampler, SequentialSampler, SimpleDataset
 
+from ..base import InvalidArgument
+
 __all__ = ["DataStream", "SimpleDataStream", "DatasetStream", "SimpleDatasetStream", "PrefetchingStream"]
 
 
@@ -109,9 +111,9 @@ class PrefetchingStream(DataStream):
 
     def __init__(self, stream, num_prefetch=1, worker_type="thread"):
         if num_prefetch < 1:
-            raise ValueError(f"num_prefetch must be 1 or more, not {num_prefetch}.")
+            raise InvalidArgument(f"num_prefetch must be 1 or more, not {num_prefetch}.")
         if worker_type.lower() not in ("thread", "process"):
-            raise ValueError(f"worker_type is 'thread' or 'process', not {worker_type!r}.")
+            raise InvalidArgument(f"worker_type is 'thread' or 'process', not {worker_type!r}.")
         self._stream = stream
         self._num_prefetch = num_prefetch
         self._in_process = worker_type.lower() == "process"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.base import nearest
 
-from ..base import kept_in
+from ..base import InvalidArgument, kept_in
 from .transforms import BERTTokenizer, GPT2BPETokenizer
 from .utils import _load_pretrained_sentencepiece_tokenizer
 
@@ -48,7 +48,7 @@ def get_tokenizer(model_name, dataset_name, vocab=None, root=None, **kwargs):
     name = f"{model_name}_{dataset_name}".lower()
     if name in _WORD_PIECES:
         if vocab is None:
-            raise ValueError(f"The tokenizer of {name} needs its vocabulary: get_tokenizer(..., vocab=vocab).")
+            raise InvalidArgument(f"The tokenizer of {name} needs its vocabulary: get_tokenizer(..., vocab=vocab).")
         return BERTTokenizer(vocab, **{"lower": _WORD_PIECES[name], **kwargs})
     if name in _BYTE_PAIRS:
         return GPT2BPETokenizer(root=kept_in(root, "data"))

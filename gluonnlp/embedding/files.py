@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..base import InvalidArgument
+
 __all__ = ["Vectors", "read_text", "read_word2vec_binary", "read_zip", "write_zip"]
 
 
@@ -26,7 +28,7 @@ def read_text(path, delimiter=" ", encoding="utf8") -> Vectors:
     """A token and its numbers a line, as GloVe, word2vec and fastText write them.
 
     A first line with one number is a header and is skipped, as are lines that cannot be decoded
-    and tokens that occurred before (with a warning).  ValueError for lines of another length.
+    and tokens that occurred before (with a warning).  InvalidArgument for lines of another length.
     """
     tokens, known, numbers, width = [], set(), array.array("f"), None
     with open(path, "rb") as file:
@@ -37,14 +39,14 @@ def read_text(path, delimiter=" ", encoding="utf8") -> Vectors:
                 warnings.warn(f"{path}, line {number}: not {encoding}, skipped.")
                 continue
             if not fields:
-                raise ValueError(f"{path}, line {number}: a token and its numbers expected, found {line[:50]!r}.")
+                raise InvalidArgument(f"{path}, line {number}: a token and its numbers expected, found {line[:50]!r}.")
             values = [float(f) for f in fields]
             if token in known:
                 warnings.warn(f"{path}, line {number}: token {token!r} occurred before, skipped.")
             elif number == 0 and len(values) == 1:
                 warnings.warn(f"{path}: first line looks like a header, skipped.")
             elif width not in (None, len(values)):
-                raise ValueError(f"{path}, line {number}: {len(values)} numbers for {token!r}, {width} expected.")
+                raise InvalidArgument(f"{path}, line {number}: {len(values)} numbers for {token!r}, {width} expected.")
             else:
                 width = len(values)
                 numbers.extend(values)
@@ -94,7 +96,10 @@ def read_word2vec_binary(path, encoding="utf8") -> Vectors:
 
 
 def write_zip(path, vectors: Vectors, unknown_token, compress=True) -> None:
-    """Writes `idx_to_token`, `idx_to_vec` and `unknown_token` (empty for none) to an `.npz` file."""
+    """Writes `idx_to_token`, `idx_to_vec` and `unknown_token` (empty for none) to an `.npz` file.
+
+    `nameless` has the rows of the token None, which such an array of strings cannot hold.
+    """
     path = os.fspath(path)
     path = path if path.endswith(".npz") else path + ".npz"
     save = np.savez_compressed if compress else np.savez
@@ -103,6 +108,7 @@ def write_zip(path, vectors: Vectors, unknown_token, compress=True) -> None:
             file,
             unknown_token=np.array(unknown_token or ""),
             idx_to_token=np.array(vectors.tokens, dtype="U"),
+            nameless=np.array([i for i, token in enumerate(vectors.tokens) if token is None], dtype="int64"),
             idx_to_vec=vectors.values,
         )
         file.flush()
@@ -121,6 +127,8 @@ def read_zip(path) -> tuple[Vectors, str | None]:
         unknown = unknown.tobytes().decode() if unknown.dtype.kind == "S" else str(unknown)
         tokens = _array(archive, "idx_to_token").tolist()
         values = _array(archive, "idx_to_vec")
+        for row in _array(archive, "nameless").tolist() if "nameless.npy" in archive.namelist() else ():
+            tokens[row] = None
     if values.ndim != 2 or len(tokens) != len(values):
         raise ValueError(f"{path}: {len(tokens)} tokens, but vectors of shape {values.shape}.")
     return Vectors(tokens, values.astype("float32", copy=False)), unknown if unknown not in ("", "None") else None

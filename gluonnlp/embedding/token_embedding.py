@@ -11,7 +11,7 @@ import numpy as np
 from core import nd
 
 from .. import _constants as C
-from ..base import kept_in
+from ..base import InvalidArgument, kept_in
 from ..data.utils import DefaultLookupDict
 from ..published import File, fetch, table
 from ..registry import Registry
@@ -142,13 +142,13 @@ class TokenEmbedding:
         """
         tokens = list(tokens) if isinstance(tokens, (list, tuple)) else [tokens]
         if not isinstance(new_embedding, nd.NDArray):
-            raise TypeError(f"New vectors are an NDArray, not a {type(new_embedding).__name__}.")
+            raise InvalidArgument(f"New vectors are an NDArray, not a {type(new_embedding).__name__}.")
         vectors = new_embedding.asnumpy()
         if vectors.ndim == 1 and len(tokens) == 1:
             vectors = vectors[None]
         values = self._values_for(tokens, vectors.shape[-1])
         if vectors.shape != (len(tokens), values.shape[1]):
-            raise ValueError(
+            raise InvalidArgument(
                 f"{len(tokens)} token(s) need vectors of shape {(len(tokens), values.shape[1])}, not {vectors.shape}."
             )
         self._add_missing(tokens)
@@ -165,7 +165,7 @@ class TokenEmbedding:
         if self._idx_to_vec is not None:
             return self._idx_to_vec.asnumpy()
         if not self._allow_extend and not all(t in self for t in tokens):
-            raise ValueError("This embedding has no vectors yet; set the vector of its unknown token first.")
+            raise InvalidArgument("This embedding has no vectors yet; set the vector of its unknown token first.")
         rows = len(self._idx_to_token)
         return self._init_unknown_vec((rows, width)).asnumpy() if rows else np.empty((0, width), "float32")
 
@@ -195,6 +195,28 @@ class TokenEmbedding:
         return TokenEmbedding(
             unknown_token, None, idx_to_token=vectors.tokens, idx_to_vec=nd.array(vectors.values), **kwargs
         )
+
+    # What classes call that users derive for tables of their own, published as {source: (file, SHA-1)}.
+
+    @classmethod
+    def _check_source(cls, source_file_hash, source):
+        """KeyError where the class has no such source."""
+        if source not in source_file_hash:
+            known = ", ".join(source_file_hash)
+            raise KeyError(f"Embedding {cls.__name__.lower()} has no source {source!r}. Its sources are: {known}")
+
+    @classmethod
+    def _get_file_path(cls, source_file_hash, embedding_root, source) -> str:
+        """The file of a source below `embedding_root`, downloaded when it is not there yet."""
+        (file, sha1), name = source_file_hash[source], cls.__name__.lower()
+        published = File(file, sha1, f"gluon/embeddings/{name}/{file}", sha1)
+        return fetch(published, os.path.join(kept_in(embedding_root, "embedding"), name))
+
+    @staticmethod
+    def _load_embedding(pretrained_file_path, elem_delim, unknown_token, init_unknown_vec, encoding="utf8"):
+        """Tokens, vectors and unknown token of a file, as the constructor takes them."""
+        vectors = _read(pretrained_file_path, elem_delim, unknown_token, init_unknown_vec, encoding)
+        return vectors.tokens, nd.array(vectors.values), unknown_token
 
     def serialize(self, file_path, compress=True):
         """Writes tokens and vectors to an `.npz` file; an `unknown_lookup` is left out."""
@@ -249,17 +271,12 @@ class _Published(TokenEmbedding):
 
     @classmethod
     def _fetch(cls, source, root, file_column, sha1_column) -> str:
-        name = cls.__name__.lower()
-        sources = _sources(name)
-        if source not in sources:
-            raise KeyError(f"Embedding {name} has no source {source!r}. Its sources are: {', '.join(sources)}")
-        file, sha1 = sources[source][file_column], sources[source][sha1_column]
-        if file is None:
-            with_it = ", ".join(s for s in sources if sources[s][file_column])
+        files = {name: (row[file_column], row[sha1_column]) for name, row in _sources(cls.__name__.lower()).items()}
+        cls._check_source(files, source)
+        if files[source][0] is None:
+            with_it = ", ".join(name for name, (file, _) in files.items() if file)
             raise KeyError(f"No n-gram vectors were published for {source!r}. They were for: {with_it}")
-        return fetch(
-            File(file, sha1, f"gluon/embeddings/{name}/{file}", sha1), os.path.join(kept_in(root, "embedding"), name)
-        )
+        return cls._get_file_path(files, root, source)
 
 
 @register
@@ -323,7 +340,7 @@ def _read(path, delimiter, unknown_token, init_unknown_vec, encoding) -> Vectors
     """The table in a file, its row 0 the unknown token's unless that is None."""
     path = os.path.expanduser(path)
     if not os.path.isfile(path):
-        raise ValueError(f"{path} is not a file.")
+        raise InvalidArgument(f"{path} is not a file.")
     if not path.endswith(".npz"):
         return _with_unknown(read_text(path, delimiter, encoding), unknown_token, init_unknown_vec)
     (tokens, values), stored = read_zip(path)

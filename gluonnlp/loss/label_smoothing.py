@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from gluon import HybridBlock
 
+from ..base import InvalidArgument
+
 __all__ = ["LabelSmoothing"]
 
 
@@ -25,7 +27,7 @@ class LabelSmoothing(HybridBlock):
     def hybrid_forward(self, F, inputs, units=None):
         units = self._units if units is None else units
         if units is None:
-            raise ValueError("LabelSmoothing needs units, the number of classes, here or when it is built.")
+            raise InvalidArgument("LabelSmoothing needs units, the number of classes, here or when it is built.")
         if self._sparse_label:
             inputs = F.one_hot(inputs, depth=units)
         return (1 - self._epsilon) * inputs + self._epsilon / units

@@ -1,7 +1,5 @@
 """Networks for text, and how sequences are drawn from them."""
 
-import sys
-
 from . import (
     adaptive,
     attention_cell,
@@ -30,6 +28,7 @@ from . import (
     transformer,
     transformer_xl,
     translation,
+    utils,
     weight_drop,
     xlnet,
 )
@@ -120,9 +119,6 @@ __all__ = [
     *xlnet.__all__,
     *registry.builders(),
 ]
-
-# Where GluonNLP has apply_weight_drop.
-utils = sys.modules[f"{__name__}.utils"] = weight_drop
 
 # bert_12_768_12(...) and the like.
 globals().update(registry.builders())

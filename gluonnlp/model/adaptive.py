@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from gluon import HybridBlock, nn
 
+from ..base import InvalidArgument
+
 __all__ = ["AdaptiveEmbedding", "AdaptiveLogSoftmaxWithLoss", "ProjectedEmbedding", "ProjectedLogSoftmaxWithLoss"]
 
 
@@ -99,7 +101,7 @@ class _LogSoftmax(HybridBlock):
         if len(tie_projections) != len(clusters):
             raise ValueError(f"tie_projections says it for {len(tie_projections)} of {len(clusters)} clusters")
         if params is None and (tie_embeddings or any(tie_projections)):
-            raise AssertionError("parameters can only be tied to those given as params")
+            raise InvalidArgument("parameters can only be tied to those given as params")
         self._names = []
         self._clusters = clusters
         with self.name_scope():

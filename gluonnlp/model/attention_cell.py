@@ -12,6 +12,7 @@ from core.dtypes import dtype_name
 from core.initializer import Constant
 from gluon import HybridBlock, nn
 
+from ..base import InvalidArgument
 from .block import L2Normalization
 
 __all__ = ["AttentionCell", "DotProductAttentionCell", "MLPAttentionCell", "MultiHeadAttentionCell"]
@@ -110,7 +111,7 @@ class DotProductAttentionCell(AttentionCell):
     ):
         super().__init__(prefix=prefix, params=params)
         if luong_style and units is None:
-            raise AssertionError("luong_style projects the query, and needs units, the width of the key")
+            raise InvalidArgument("luong_style projects the query, and needs units, the width of the key")
         self._units = units
         self._scaled = scaled
         options = {
@@ -161,7 +162,7 @@ class MultiHeadAttentionCell(AttentionCell):
         widths = {"query": query_units, "key": key_units, "value": value_units}
         for name, units in widths.items():
             if units % num_heads:
-                raise ValueError(f"{name}_units must be a multiple of num_heads, {num_heads}, got {units}")
+                raise InvalidArgument(f"{name}_units must be a multiple of num_heads, {num_heads}, got {units}")
         self._num_heads = num_heads
         self._base_cell = base_cell
         with self.name_scope():

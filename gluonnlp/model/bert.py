@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.initializer import Normal
 from gluon import HybridBlock, nn
 
+from ..base import InvalidArgument
 from ..vocab import BERTVocab, Vocab
 from .attention_cell import fused_attention
 from .block import GELU
@@ -51,7 +52,7 @@ class BERTModel(HybridBlock):
     ):
         super().__init__(prefix=prefix, params=params)
         if use_classifier and not use_pooler:
-            raise AssertionError("use_classifier needs use_pooler: the classifier reads what is pooled")
+            raise InvalidArgument("use_classifier needs use_pooler: the classifier reads what is pooled")
         with self.name_scope():
             self.encoder = encoder
             self.word_embed = word_embed or _embedding(vocab_size, embed_size, embed_initializer, "word_embed_")
@@ -284,7 +285,7 @@ class DotProductSelfAttentionCell(HybridBlock):
     ):
         super().__init__(prefix=prefix, params=params)
         if units % num_heads:
-            raise ValueError(f"units must be a multiple of num_heads, {num_heads}, got {units}")
+            raise InvalidArgument(f"units must be a multiple of num_heads, {num_heads}, got {units}")
         self._num_heads = num_heads
         with self.name_scope():
             self.dropout_layer = nn.Dropout(dropout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gluon import HybridBlock, rnn
 
+from ..base import InvalidArgument
 from .lstmpcellwithclip import LSTMPCellWithClip
 
 __all__ = ["BiLMEncoder"]
@@ -45,7 +46,7 @@ class BiLMEncoder(HybridBlock):
         projection = {"proj_size": proj_size, "cell_clip": cell_clip, "proj_clip": proj_clip}
         given = [name for name, value in projection.items() if value is not None]
         if mode != "lstmpc" and given:
-            raise AssertionError(f"{', '.join(given)} belong to mode 'lstmpc', got mode {mode!r}")
+            raise InvalidArgument(f"{', '.join(given)} belong to mode 'lstmpc', got mode {mode!r}")
         self._num_layers = num_layers
 
         def layers():

@@ -6,6 +6,7 @@ from core import nd
 from core.initializer import LSTMBias
 from gluon import HybridBlock, nn, rnn
 
+from ..base import InvalidArgument
 from .attention_cell import make_attention_cell
 from .seq2seq_encoder_decoder import Seq2SeqDecoder, Seq2SeqEncoder, Seq2SeqOneStepDecoder
 
@@ -42,7 +43,7 @@ class GNMTEncoder(Seq2SeqEncoder):
     ):
         super().__init__(prefix=prefix, params=params)
         if num_bi_layers > num_layers:
-            raise AssertionError(f"num_bi_layers is at most num_layers, {num_layers}, got {num_bi_layers}")
+            raise InvalidArgument(f"num_bi_layers is at most num_layers, {num_layers}, got {num_bi_layers}")
         self._num_bi_layers = num_bi_layers
         self._use_residual = use_residual
         cell = _cell(cell_type)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.initializer import Normal
 from gluon import HybridBlock, nn
 
+from ..base import InvalidArgument
 from ..vocab import Vocab
 from .attention_cell import DotProductAttentionCell, fused_attention
 from .block import GELU
@@ -98,7 +99,7 @@ class GPT2SelfAttentionLayer(HybridBlock):
     ):
         super().__init__(prefix=prefix, params=params)
         if units % num_heads:
-            raise AssertionError(f"units must be a multiple of num_heads, {num_heads}, got {units}")
+            raise InvalidArgument(f"units must be a multiple of num_heads, {num_heads}, got {units}")
         self._num_heads = num_heads
         self._dropout = dropout
         options = {

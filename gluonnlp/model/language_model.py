@@ -15,15 +15,15 @@ __all__ = ["AWDRNN", "BigRNN", "StandardRNN"]
 class AWDRNN(train.AWDRNN):
     __doc__ = train.AWDRNN.__doc__
 
-    def forward(self, inputs, begin_state=None):
-        return self.run(inputs, begin_state)[:2]
+    def hybrid_forward(self, F, inputs, begin_state=None):
+        return self.run(F, inputs, begin_state)[:2]
 
 
 class StandardRNN(train.StandardRNN):
     __doc__ = train.StandardRNN.__doc__
 
-    def forward(self, inputs, begin_state=None):
-        return self.run(inputs, begin_state)[:2]
+    def hybrid_forward(self, F, inputs, begin_state=None):
+        return self.run(F, inputs, begin_state)[:2]
 
 
 class BigRNN(train.language_model.ProjectedRNN):

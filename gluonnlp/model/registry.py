@@ -9,7 +9,7 @@ import warnings
 from core.base import nearest
 from gluon.model_zoo.model_store import get_model_file
 
-from ..base import kept_in
+from ..base import InvalidArgument, kept_in
 from ..data.utils import _load_pretrained_vocab
 from ..published import table
 from . import bert, elmo, gpt2, language_model, translation, xlnet
@@ -49,21 +49,32 @@ def get_model(name, dataset_name=None, pretrained=False, ctx=None, root=None, hp
     }
     changed = settings.keys() & kwargs.keys() - family.FREE
     if changed and not hparam_allow_override:
-        raise AssertionError(
+        raise InvalidArgument(
             f"{', '.join(sorted(changed))} of {name!r} cannot be overridden without hparam_allow_override=True"
         )
     vocabularies = _vocabularies(family, name, dataset_name, given, root)
     if pretrained:
-        path = _weights(name, dataset_name, root)
+        _weights(name, dataset_name, root)  # before a network is built in vain
     net = family.build(name, *vocabularies, {**settings, **kwargs})
     if pretrained:
-        net.load_parameters(path, ctx=ctx, **lenient)
+        load_published(net, name, dataset_name, root, ctx, **lenient)
     return net, *vocabularies, *passed
 
 
+def load_published(net, model_name, dataset_name, root, ctx, ignore_extra=False, allow_missing=False):
+    """Reads the published weights of `model_name` for `dataset_name` into `net`; MXNetError where they are not to be had."""
+    path = _weights(model_name, dataset_name, root)
+    net.load_parameters(path, ctx=ctx, ignore_extra=ignore_extra, allow_missing=allow_missing)
+
+
 def builders():
-    """A function for each name that `get_model` takes."""
-    return {name: _builder(name) for family in FAMILIES for name in family.CONFIGURATIONS}
+    """A function for each name that `get_model` takes; the module of the network gets it, too."""
+    made = {}
+    for family in FAMILIES:
+        functions = {name: _builder(name) for name in family.CONFIGURATIONS}
+        vars(family).update(functions)
+        made.update(functions)
+    return made
 
 
 def family_of(name):
@@ -91,7 +102,7 @@ def _vocabularies(family, name, dataset_name, given, root):
     if dataset_name is None:
         missing = [k for k, vocab in given.items() if vocab is None]
         if missing:
-            raise AssertionError(
+            raise InvalidArgument(
                 f"{name!r} needs {' and '.join(missing)}, the vocabulary of its texts, or dataset_name"
             )
         return list(given.values())

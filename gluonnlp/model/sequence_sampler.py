@@ -11,6 +11,7 @@ from core import nd
 from gluon import HybridBlock
 
 from .._constants import LARGE_NEGATIVE_FLOAT
+from ..base import InvalidArgument
 
 __all__ = ["BeamSearchScorer", "BeamSearchSampler", "HybridBeamSearchSampler", "SequenceSampler"]
 
@@ -99,9 +100,9 @@ class HybridBeamSearchSampler(HybridBlock):
         _check(beam_size, eos_id)
         known = getattr(decoder, "_vocab_size", None)
         if vocab_size is None and known is None:
-            raise ValueError("HybridBeamSearchSampler needs vocab_size, or a decoder with _vocab_size.")
+            raise InvalidArgument("HybridBeamSearchSampler needs vocab_size, or a decoder with _vocab_size.")
         if None not in (vocab_size, known) and vocab_size != known:
-            raise ValueError(f"vocab_size={vocab_size}, but the decoder has {known} words.")
+            raise InvalidArgument(f"vocab_size={vocab_size}, but the decoder has {known} words.")
         self._vocab_size = vocab_size or known
         self._batch_size = batch_size
         self._beam_size = beam_size
@@ -234,9 +235,9 @@ class _Beams:
 
 def _check(beam_size, eos_id):
     if beam_size < 1:
-        raise ValueError(f"beam_size must be larger than 0, not {beam_size}.")
+        raise InvalidArgument(f"beam_size must be larger than 0, not {beam_size}.")
     if eos_id < 0:
-        raise ValueError(f"eos_id is the index of a word, 0 or more, not {eos_id}.")
+        raise InvalidArgument(f"eos_id is the index of a word, 0 or more, not {eos_id}.")
 
 
 def _state_info(decoder, batch_size):
@@ -256,7 +257,9 @@ def _expand_to_beam_size(data, beam_size, batch_size, state_info=None):
         if array is None:
             return None
         if isinstance(array, nd.NDArray) and array.shape[axis] != batch_size:
-            raise ValueError(f"States of shape {array.shape} do not have the batch size {batch_size} on axis {axis}.")
+            raise InvalidArgument(
+                f"States of shape {array.shape} do not have the batch size {batch_size} on axis {axis}."
+            )
         return array.repeat(repeats=beam_size, axis=axis)
 
     return _map_states(expand, data, state_info)

@@ -10,6 +10,7 @@ import numpy as np
 from core import nd
 from gluon import HybridBlock, nn
 
+from ..base import InvalidArgument
 from .attention_cell import make_attention_cell
 from .block import GELU
 from .seq2seq_encoder_decoder import Seq2SeqDecoder, Seq2SeqOneStepDecoder
@@ -53,7 +54,7 @@ class _Transformer(HybridBlock):
     ):
         super().__init__(prefix=prefix, params=params)
         if units % num_heads:
-            raise AssertionError(f"units must be a multiple of num_heads, {num_heads}, got {units}")
+            raise InvalidArgument(f"units must be a multiple of num_heads, {num_heads}, got {units}")
         self._units = units
         self._max_length = max_length
         self._scale_embed = scale_embed

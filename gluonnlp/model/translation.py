@@ -8,6 +8,7 @@ from core import nd
 from core.initializer import Uniform
 from gluon import Block, nn
 
+from ..base import InvalidArgument
 from .sequence_sampler import BeamSearchSampler, BeamSearchScorer
 from .transformer import get_transformer_encoder_decoder, transformer_en_de_hparams
 
@@ -52,7 +53,7 @@ class NMTModel(Block):
 
         def embedding(side, vocab):
             if embed_size is None:
-                raise AssertionError(f"NMTModel needs embed_size, or {side}_embed")
+                raise InvalidArgument(f"NMTModel needs embed_size, or {side}_embed")
             layers = nn.HybridSequential(prefix=side + "_embed_")
             with layers.name_scope():
                 layers.add(nn.Embedding(len(vocab), embed_size, weight_initializer=embed_initializer))

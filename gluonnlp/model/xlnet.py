@@ -5,6 +5,7 @@ from __future__ import annotations
 from core import nd
 from gluon import Block, HybridBlock, loss, nn
 
+from ..base import InvalidArgument
 from ..vocab import Vocab
 from .transformer_xl import (
     PositionalEmbedding,
@@ -69,7 +70,7 @@ class _XLNet(HybridBlock):
     ):
         super().__init__(prefix=prefix, params=params)
         if units % num_heads:
-            raise AssertionError(f"units must be a multiple of num_heads, {num_heads}, got {units}")
+            raise InvalidArgument(f"units must be a multiple of num_heads, {num_heads}, got {units}")
         self._units = units
         self._clamp_len = clamp_len
         with self.name_scope():

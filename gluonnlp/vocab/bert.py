@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 
+from ..base import InvalidArgument
 from .vocab import Vocab
 
 __all__ = ["BERTVocab"]
@@ -86,7 +87,7 @@ class BERTVocab(Vocab):
                 return given
             piece = pieces[own[name]]
             if given and given != piece:
-                raise ValueError(f"{name} is {piece!r} in {path}, not {given!r}.")
+                raise InvalidArgument(f"{name} is {piece!r} in {path}, not {given!r}.")
             return piece
 
         return cls(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..base import InvalidArgument
 from ..registry import Registry
 
 __all__ = [
@@ -82,7 +83,7 @@ class NGramHashes(SubwordFunction):
 
     def __init__(self, num_subwords, ngrams=(3, 4, 5, 6), special_tokens=None):
         if isinstance(special_tokens, str):
-            raise ValueError(f"special_tokens is a set of tokens, not the string {special_tokens!r}.")
+            raise InvalidArgument(f"special_tokens is a set of tokens, not the string {special_tokens!r}.")
         self.num_subwords = num_subwords
         self.ngrams = ngrams
         self.special_tokens = set() if special_tokens is None else special_tokens

@@ -9,6 +9,7 @@ from collections.abc import Hashable
 from core import nd
 
 from .. import _constants as C
+from ..base import InvalidArgument
 from ..data.utils import DefaultLookupDict
 from ..embedding import TokenEmbedding
 
@@ -47,7 +48,7 @@ class Vocab:
         **kwargs,
     ):
         if min_freq < 1:
-            raise ValueError(f"min_freq must be 1 or more, not {min_freq}.")
+            raise InvalidArgument(f"min_freq must be 1 or more, not {min_freq}.")
         special = dict(kwargs)
         for name, by_position, by_name in (
             ("padding_token", deprecated_padding_token, padding_token),
@@ -72,11 +73,11 @@ class Vocab:
         first = declared + list(reserved_tokens or [])
         if reserved_tokens is not None:
             if unknown_token and unknown_token in first:
-                raise ValueError(
+                raise InvalidArgument(
                     f"reserved_tokens and special tokens may not hold the unknown token {unknown_token!r}."
                 )
             if len(set(first)) != len(first):
-                raise ValueError(f"reserved_tokens {reserved_tokens} repeats a reserved or special token.")
+                raise InvalidArgument(f"reserved_tokens {reserved_tokens} repeats a reserved or special token.")
         self._unknown_token = unknown_token
         self._reserved_tokens = first or None
         self._idx_to_token = ([unknown_token] if unknown_token else []) + first
@@ -99,7 +100,7 @@ class Vocab:
         self._identifiers_to_tokens = special
         for name, token in special.items():
             if token is not None and token not in self:
-                raise ValueError(f"{name}={token!r} is not part of the vocabulary.")
+                raise InvalidArgument(f"{name}={token!r} is not part of the vocabulary.")
             if name.startswith("_"):
                 raise ValueError(f"{name!r} starts with an underscore: such names are internal.")
             if hasattr(self, name):
@@ -191,11 +192,13 @@ class Vocab:
             return
         for e in embeddings:
             if not isinstance(e, TokenEmbedding):
-                raise TypeError(f"set_embedding takes TokenEmbedding objects, not {type(e).__name__}.")
+                raise InvalidArgument(f"set_embedding takes TokenEmbedding objects, not {type(e).__name__}.")
             if e.idx_to_vec is None:
-                raise ValueError("An embedding without vectors cannot be attached; set emb[emb.unknown_token] first.")
+                raise InvalidArgument(
+                    "An embedding without vectors cannot be attached; set emb[emb.unknown_token] first."
+                )
         if len({bool(e.unknown_token) for e in embeddings}) > 1:
-            raise ValueError("Either all or none of the embeddings must have an unknown token.")
+            raise InvalidArgument("Either all or none of the embeddings must have an unknown token.")
         # Row 0 is each embedding's own first row: there sits the unknown vector.
         rest = self._idx_to_token[1:]
         parts = [nd.concat(e.idx_to_vec[0:1], e[rest], dim=0) if rest else e.idx_to_vec[0:1] for e in embeddings]
@@ -236,7 +239,7 @@ class Vocab:
         for name in cls._once_top_level:
             if name in content:
                 if name in special:
-                    raise ValueError(f"Invalid vocabulary: {name} is given twice.")
+                    raise InvalidArgument(f"Invalid vocabulary: {name} is given twice.")
                 special[name] = content[name]
         declared = set(special.values()) | {content.get("unknown_token")}
         reserved = content.get("reserved_tokens")

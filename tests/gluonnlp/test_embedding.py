@@ -1,5 +1,6 @@
 """Files of word vectors as other programs write them, and what a loader must refuse."""
 
+import hashlib
 import pickle
 import struct
 import zipfile
@@ -206,3 +207,40 @@ def test_fasttext_model_gives_unseen_words_the_mean_of_their_ngrams(tmp_path):
     assert "a" in plain and "c" not in plain
     with pytest.raises(KeyError, match="c"):
         plain["c"]
+
+
+def test_wrong_vectors_raise_what_gluonnlp_asserts():
+    """Programs catch GluonNLP's AssertionError; the message says what is wrong."""
+    embedding = nlp.embedding.TokenEmbedding(allow_extend=True)
+    for vectors in (nd.zeros((1, 5)), nd.zeros((5,))):
+        with pytest.raises(AssertionError, match=r"\(2, 5\)"):
+            embedding[["hello", "world"]] = vectors
+    with pytest.raises(AssertionError, match="without vectors"):
+        nlp.Vocab({"a": 1}).set_embedding(nlp.embedding.TokenEmbedding())
+
+
+def test_no_token_is_a_token(tmp_path):
+    embedding = nlp.embedding.TokenEmbedding(None, allow_extend=True, idx_to_token=["None"], idx_to_vec=nd.ones((1, 2)))
+    embedding[None] = nd.array([3, 4])
+    embedding.serialize(tmp_path / "vectors.npz")
+    assert nlp.embedding.TokenEmbedding.deserialize(tmp_path / "vectors.npz") == embedding
+
+
+def test_embeddings_of_users(tmp_path):
+    """A class that loads a published file as GluonNLP's own do."""
+
+    @nlp.embedding.register
+    class OfMine(nlp.embedding.TokenEmbedding):
+        sources = {"small": ("small.vec", hashlib.sha1(b"Hello 1 2\n").hexdigest())}
+
+        def __init__(self, source="small", embedding_root=None):
+            self._check_source(self.sources, source)
+            path = self._get_file_path(self.sources, embedding_root, source)
+            tokens, vectors, unknown = self._load_embedding(path, " ", "<unk>", nd.zeros)
+            super().__init__(unknown, None, idx_to_token=tokens, idx_to_vec=vectors)
+
+    (tmp_path / "ofmine").mkdir()
+    (tmp_path / "ofmine" / "small.vec").write_bytes(b"Hello 1 2\n")
+    assert nlp.embedding.create("ofmine", embedding_root=str(tmp_path))["Hello"].asnumpy().tolist() == [1, 2]
+    with pytest.raises(KeyError, match="small"):
+        nlp.embedding.create("ofmine", source="large")

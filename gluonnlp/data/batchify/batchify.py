@@ -9,6 +9,8 @@ import numpy as np
 
 from core import nd
 
+from ...base import InvalidArgument
+
 __all__ = ["Stack", "Pad", "Tuple", "List", "NamedTuple", "Dict"]
 
 
@@ -43,7 +45,7 @@ class Pad:
 
     def __init__(self, axis=0, pad_val=None, ret_length=False, dtype=None, round_to=None):
         if not isinstance(axis, int):
-            raise TypeError(f"axis must be an integer, not {axis!r}.")
+            raise InvalidArgument(f"axis must be an integer, not {axis!r}.")
         if pad_val is None:
             warnings.warn("Pad: pad_val is not given; 0 is used. Is that the index of the padding token?", stacklevel=2)
         self._axis = axis
@@ -73,7 +75,9 @@ class Pad:
         shape[self._axis] = longest
         # Without a dtype the batch is filled in that of the padding value, then becomes float32:
         # an integer padding value truncates, as it always did.
-        batch = np.full((len(data), *shape), self._pad_val, dtype=dtype)
+        fill = np.asarray(self._pad_val)
+        fill = fill if dtype is None else fill.astype(dtype)  # -1 among uint8 is 255
+        batch = np.full((len(data), *shape), fill, dtype=dtype)
         for row, sample, length in zip(batch, data, lengths, strict=True):
             if length:
                 place = [slice(None)] * row.ndim
@@ -89,17 +93,19 @@ class Tuple:
     def __init__(self, fn, *args):
         if isinstance(fn, (list, tuple)):
             if args:
-                raise ValueError("Tuple takes functions, or one list of functions, not both.")
+                raise InvalidArgument("Tuple takes functions, or one list of functions, not both.")
             self._fn = tuple(fn)
         else:
             self._fn = (fn, *args)
         for f in self._fn:
             if not callable(f):
-                raise TypeError(f"Tuple takes functions, not {f!r}.")
+                raise InvalidArgument(f"Tuple takes functions, not {f!r}.")
 
     def __call__(self, data):
         if len(data[0]) != len(self._fn):
-            raise ValueError(f"Samples have {len(data[0])} fields, but there are {len(self._fn)} batchify functions.")
+            raise InvalidArgument(
+                f"Samples have {len(data[0])} fields, but there are {len(self._fn)} batchify functions."
+            )
         return tuple(f([sample[i] for sample in data]) for i, f in enumerate(self._fn))
 
 

@@ -6,6 +6,8 @@ import unicodedata
 
 import numpy as np
 
+from ...base import InvalidArgument
+
 __all__ = ["convert_index", "lcs_match"]
 
 
@@ -21,7 +23,7 @@ def convert_index(index_map, pos, M=None, is_start=True):
     before = next((index_map[i] for i in range(pos, -1, -1) if index_map[i] is not None), None)
     after = next((index_map[i] for i in range(pos, len(index_map)) if index_map[i] is not None), None)
     if before is None and after is None:
-        raise ValueError("convert_index: no position of index_map is known.")
+        raise InvalidArgument("convert_index: no position of index_map is known.")
     if before is None:
         if after < 1:
             return after

@@ -50,7 +50,7 @@ class CacheCell(Block):
         return super().__call__(inputs, target, next_word_history, cache_history, begin_state)
 
     def forward(self, inputs, target, next_word_history, cache_history, begin_state=None):
-        scores, states, encoded, _ = self.lm_model.run(inputs, begin_state)
+        scores, states, encoded, _ = self.lm_model.run(nd, inputs, begin_state)
         probabilities = nd.softmax(scores.reshape((-1, self._vocab_size)))
         now = encoded[-1].reshape((-3, -2))
         target = target.reshape((-1,))

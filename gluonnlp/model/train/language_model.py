@@ -14,7 +14,9 @@ from core.initializer import Uniform
 from gluon import Block, HybridBlock, nn, rnn
 from gluon.contrib.nn import SparseEmbedding
 from gluon.contrib.rnn import LSTMPCell
+from gluon.parameter import ParameterDict
 
+from ...base import InvalidArgument
 from ...utils.parallel import Parallelizable
 from ..sampled_block import ISDense, SparseISDense
 from ..weight_drop import apply_weight_drop
@@ -29,7 +31,7 @@ LAYERS = {
 }
 
 
-class _RNNLanguageModel(Block):
+class _RNNLanguageModel(HybridBlock):
     """Embedding, recurrent layers, and a decoder that may share the embedding's weight."""
 
     def __init__(self, mode, vocab_size, embed_size, hidden_size, num_layers, dropout, tie_weights, **kwargs):
@@ -49,20 +51,32 @@ class _RNNLanguageModel(Block):
             self.decoder = nn.HybridSequential()
             with self.decoder.name_scope():
                 shared = self.embedding[0].params if tie_weights else None
+                if shared is not None and kwargs.get("params") is not None:
+                    # The bias is not the embedding's, but another network has it that gives its parameters.
+                    shared = ParameterDict(shared.prefix)
+                    shared.update(kwargs["params"])
                 self.decoder.add(nn.Dense(vocab_size, flatten=False, params=shared))
 
     def begin_state(self, *args, **kwargs):
         """Initial states, as those of the recurrent layers."""
         return self.encoder.begin_state(*args, **kwargs)
 
-    def forward(self, inputs, begin_state=None):
-        return self.run(inputs, begin_state)
+    def state_info(self, *args, **kwargs):
+        """Shapes and layouts of the states, as those of the recurrent layers."""
+        return self.encoder.state_info(*args, **kwargs)
 
-    def run(self, inputs, begin_state=None):
+    def __call__(self, inputs, begin_state=None):
+        return super().__call__(inputs, begin_state)
+
+    def hybrid_forward(self, F, inputs, begin_state=None):
+        return self.run(F, inputs, begin_state)
+
+    def run(self, F, inputs, begin_state=None):
         """Scores, new states, and the outputs of the layers before and after dropout."""
-        if begin_state is None:
-            begin_state = self.begin_state(batch_size=inputs.shape[1], ctx=inputs.context)
-        return self._run(inputs, begin_state)
+        if not begin_state:
+            zeros = {"batch_size": inputs.shape[1], "ctx": inputs.context} if F is nd else {"func": F.zeros}
+            begin_state = self.begin_state(**zeros)
+        return self._read(F, inputs, begin_state)
 
 
 class StandardRNN(_RNNLanguageModel):
@@ -74,7 +88,7 @@ class StandardRNN(_RNNLanguageModel):
 
     def __init__(self, mode, vocab_size, embed_size, hidden_size, num_layers, dropout=0.5, tie_weights=False, **kwargs):
         if tie_weights and embed_size != hidden_size:
-            raise AssertionError(
+            raise InvalidArgument(
                 f"tied weights need embed_size and hidden_size to be equal, got {embed_size} and {hidden_size}"
             )
         super().__init__(mode, vocab_size, embed_size, hidden_size, num_layers, dropout, tie_weights, **kwargs)
@@ -88,13 +102,11 @@ class StandardRNN(_RNNLanguageModel):
         return embedding
 
     def _encoder(self):
-        return LAYERS[self._mode](
-            self._hidden_size, self._num_layers, dropout=self._dropout, input_size=self._embed_size
-        )
+        return recurrent_layer(self._mode, self._num_layers, self._embed_size, self._hidden_size, self._dropout)
 
-    def _run(self, inputs, begin_state):
+    def _read(self, F, inputs, begin_state):
         encoded, state = self.encoder(self.embedding(inputs), begin_state)
-        dropped = _drop_steps_alike(encoded, self._dropout)
+        dropped = _drop_steps_alike(F, encoded, self._dropout)
         return self.decoder(dropped), state, [encoded], []
 
 
@@ -143,9 +155,7 @@ class AWDRNN(_RNNLanguageModel):
             for i in range(self._num_layers):
                 last = i == self._num_layers - 1
                 units = self._embed_size if last and self._tie_weights else self._hidden_size
-                layer = LAYERS[self._mode](units, 1, input_size=width)
-                apply_weight_drop(layer, ".*h2h_weight", self._weight_drop)
-                encoder.add(layer)
+                encoder.add(recurrent_layer(self._mode, 1, width, units, 0, self._weight_drop))
                 width = units
         return encoder
 
@@ -153,7 +163,11 @@ class AWDRNN(_RNNLanguageModel):
         """A list of the initial states of each layer."""
         return [layer.begin_state(*args, **kwargs) for layer in self.encoder]
 
-    def _run(self, inputs, begin_state):
+    def state_info(self, *args, **kwargs):
+        """A list of the shapes and layouts of the states of each layer."""
+        return [layer.state_info(*args, **kwargs) for layer in self.encoder]
+
+    def _read(self, F, inputs, begin_state):
         encoded = self.embedding(inputs)
         states, raw, dropped = [], [], []
         for i, (layer, state) in enumerate(zip(self.encoder, begin_state, strict=True)):
@@ -161,7 +175,7 @@ class AWDRNN(_RNNLanguageModel):
             states.append(state)
             raw.append(encoded)
             last = i == self._num_layers - 1
-            encoded = _drop_steps_alike(encoded, self._dropout if last else self._drop_h)
+            encoded = _drop_steps_alike(F, encoded, self._dropout if last else self._drop_h)
             if last or self._drop_h:
                 dropped.append(encoded)
         return self.decoder(encoded), states, raw, dropped
@@ -221,7 +235,7 @@ class BigRNN(ProjectedRNN):
         **kwargs,
     ):
         if sparse_weight and not sparse_grad:
-            raise AssertionError("sparse weights have sparse gradients: sparse_weight=True needs sparse_grad=True")
+            raise InvalidArgument("sparse weights have sparse gradients: sparse_weight=True needs sparse_grad=True")
 
         if sparse_weight:
             embedding = functools.partial(SparseEmbedding, vocab_size, embed_size)
@@ -264,6 +278,13 @@ class ParallelBigRNN(Parallelizable):
         return states, loss
 
 
-def _drop_steps_alike(x, rate):
+def recurrent_layer(mode, num_layers, input_size, hidden_size, dropout, weight_dropout=0):
+    """Layers of the kind `mode` with dropout between them and of their recurrent weights."""
+    layer = LAYERS[mode](hidden_size, num_layers, dropout=dropout, input_size=input_size)
+    apply_weight_drop(layer, ".*h2h_weight", weight_dropout)
+    return layer
+
+
+def _drop_steps_alike(F, x, rate):
     """Dropout with one mask for all steps of a sequence."""
-    return nd.Dropout(x, p=rate, axes=(0,)) if rate else x
+    return F.Dropout(x, p=rate, axes=(0,)) if rate else x

@@ -277,7 +277,7 @@ def test_cache_prefers_what_followed_similar_states():
     words = np.random.RandomState(0).randint(0, 9, (8, 1))
     inputs, target = nd.array(words[:-1]), nd.array(words[1:])
     got = net(inputs, target, None, None, net.begin_state(batch_size=1))[0].asnumpy()
-    scores, _, encoded, _ = lm.run(inputs)
+    scores, _, encoded, _ = lm.run(nd, inputs)
     p = np.exp(scores.asnumpy()[:, 0].astype("float64"))
     p /= p.sum(-1, keepdims=True)
     h = encoded[-1].asnumpy()[:, 0].astype("float64")
@@ -368,3 +368,27 @@ def test_answers_need_no_head():
     sequence = bert(words, nd.zeros((2, 6)), length).asnumpy().astype("float64")
     weight, bias = (p.data().asnumpy() for p in net.span_classifier.collect_params().values())
     np.testing.assert_allclose(got, sequence @ weight.T + bias, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("module", [nlp.model, nlp.model.train])
+@pytest.mark.parametrize(
+    "network, settings", [("AWDRNN", ("gru", 20, 6, 8, 2)), ("StandardRNN", ("lstm", 20, 6, 6, 2, 0.5, True))]
+)
+def test_language_models_hybridize_and_share_parameters(module, network, settings):
+    class_ = getattr(module, network)
+    net = class_(*settings)
+    other = class_(*settings, params=net.collect_params())  # the decoder's bias, too
+    net.initialize()
+    words = nd.arange(12).reshape((4, 3))
+    states = net.begin_state(batch_size=3)
+    expected = other(words, states)
+    net.hybridize()
+    got = net(words, states)
+    assert len(got) == len(expected)
+    np.testing.assert_allclose(got[0].asnumpy(), expected[0].asnumpy(), rtol=1e-5, atol=1e-6)
+    for a, b in zip(_flat(got[1]), _flat(expected[1]), strict=True):
+        np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+def _flat(states):
+    return [array for s in states for array in _flat(s)] if isinstance(states, (list, tuple)) else [states]
