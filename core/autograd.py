@@ -8,7 +8,7 @@ heads, calls the gradient rules of the operator table and lets go of what a node
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from core import storage
 from core.base import MXNetError
@@ -319,6 +319,7 @@ def _run(heads, head_grads, retain_graph, train_mode, create_graph, wanted=(), s
     with _Scope(create_graph, train_mode):
         nodes = _order(roots, sums.reached)
         waiting = _uses(nodes, sums) if store else None
+        alone = _read_once(nodes, sums) if store else ()
         for node in nodes:
             heads_of = sums.nodes.pop(id(node), None)
             if heads_of is None:
@@ -330,7 +331,10 @@ def _run(heads, head_grads, retain_graph, train_mode, create_graph, wanted=(), s
                     sums.wanted[id(node), k] = h
             if stop and any((id(node), k) in targets for k in range(len(heads_of))):
                 continue
-            grads = _apply_rule(node, heads_of) if type(node) is Node else node.apply_rule(heads_of, retain_graph)
+            if type(node) is Node:
+                grads = _apply_rule(node, heads_of)
+            else:
+                grads = node.apply_rule(heads_of, retain_graph, _early(node, sums, alone))
             if not retain_graph:
                 node.saved_inputs = node.saved_outputs = node.reserve = None
             for parent, g in zip(node.parents, grads, strict=False):
@@ -354,6 +358,30 @@ def _uses(nodes: Sequence[Node], sums: _Sums) -> dict[int, int]:
             if type(parent) is Leaf and parent.hook is not None:
                 counts[id(parent)] = counts.get(id(parent), 0) + 1
     return counts
+
+
+def _read_once(nodes: Sequence[Node], sums: _Sums) -> set[int]:
+    """Marked arrays that one compiled block alone reads, so that what it finds is the whole gradient; by id."""
+    if all(type(node) is Node for node in nodes):
+        return set()
+    counts: dict[int, int] = dict.fromkeys(sums.leaves, 1)
+    for node in nodes:
+        for parent in node.parents:
+            if type(parent) is Leaf:
+                counts[id(parent)] = counts.get(id(parent), 0) + 1
+    return {key for key, count in counts.items() if count == 1}
+
+
+def _early(node, sums: _Sums, alone) -> Callable:
+    """What a compiled block calls as soon as the gradient of its k-th parent is there for the taking."""
+
+    def finish(k: int, take: Callable) -> None:
+        leaf = node.parents[k]
+        if id(leaf) in alone:
+            sums.leaves[id(leaf)] = leaf, take(k)
+            _finish(sums, leaf)
+
+    return finish
 
 
 def _done(node: Node, waiting: dict[int, int], sums: _Sums) -> None:

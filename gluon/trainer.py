@@ -18,6 +18,9 @@ __all__ = ["Trainer"]
 
 # Parameters whose arrays are exchanged again and again (two trainers share them) are updated one by one.
 MAX_REBUILDS = 3
+# Elements from which a parameter of the CPU gains nothing in an arena: outside of it the array that the backward pass makes
+# for its gradient becomes the gradient without being copied.
+LARGE = 1 << 16
 
 
 class Trainer:
@@ -63,7 +66,8 @@ class Trainer:
         self._init_optimizer(optimizer, optimizer_params or {})
         self._scale = self._optimizer.rescale_grad
         self._arenas: list[Arena] | None = None
-        self._arena_rows: list = []  # (parameter, its array, its gradient) when the arenas were made
+        self._large: list = []  # (index, gradient, array) of those that are in no arena for their size
+        self._arena_rows: list = []  # (parameter, its array, its gradient) of all when the arenas were made
         self._rebuilds = 0
 
     # ------------------------------------------------------------------ settings
@@ -180,18 +184,20 @@ class Trainer:
         """Updates all parameters in flat arrays; False, and nothing done, where they do not fit into any."""
         if self._arenas is None or not self._arenas_intact():
             self._build_arenas()
-        if not self._arenas:
+        if not self._arena_rows:
             return False
         for arena in self._arenas:
             if not arena.update():
-                self._arenas = []
+                self._arenas, self._arena_rows = [], []
                 return False
+        if self._large:
+            self._updaters[0](*map(list, zip(*self._large)))
         for _, array, _ in self._arena_rows:
             array._entry.fresh = False
         return True
 
     def _arenas_intact(self):
-        if not self._arenas:
+        if not self._arena_rows:
             return self._rebuilds >= MAX_REBUILDS
         rows = self._arena_rows
         trained = sum(param._grad is not None for param in self._params)
@@ -202,17 +208,21 @@ class Trainer:
         )
 
     def _build_arenas(self):
-        self._arenas, self._arena_rows = [], []
+        self._arenas, self._arena_rows, self._large = [], [], []
         self._rebuilds += 1
-        optimizer, updater, groups = self._optimizer, self._updaters[0], {}
+        optimizer, updater, rows, groups = self._optimizer, self._updaters[0], [], {}
         for i, param in enumerate(self._params):
             if param._grad is None:
                 continue
             array, gradient = param._array, param._grad[0]
             if self._rebuilds > MAX_REBUILDS or array is None or not Arena.fits(optimizer, array, gradient):
                 return
-            self._arena_rows.append((param, array, gradient))
-            groups.setdefault(array.dtype, []).append((i, array, gradient))
+            rows.append((param, array, gradient))
+            if self._processes is None and array.context.device_type == "cpu" and array.size >= LARGE:
+                self._large.append((i, gradient, array))
+            else:
+                groups.setdefault(array.dtype, []).append((i, array, gradient))
+        self._arena_rows = rows
         self._arenas = [Arena(updater, rows) for rows in groups.values()]
 
     # ------------------------------------------------------------------ files

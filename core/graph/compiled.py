@@ -195,14 +195,17 @@ class Plan:
         """Lets go of what the early part gave; the next call makes it anew."""
         self._ready = ()
 
-    def gradients(self, saved: list, heads: list, keys: list[int], retain: bool) -> tuple:
-        """Runs the backward part; what is saved stays as it is where the tape is to be retained."""
+    def gradients(self, saved: list, heads: list, keys: list[int], retain: bool, found: list, store: Callable) -> None:
+        """Runs the backward part; what is saved stays as it is where the tape is to be retained.
+
+        found: gets the gradients; store(k): called as soon as the k-th is there, may take it out."""
         keys = [*keys, *(random.next_key(d.ctx) for d in self.backward.draws)]
         if not retain:
-            return self._run_backward(saved, heads, keys)
+            self._run_backward(saved, heads, keys, found, store)
+            return
         if self._retaining is None:
             self._retaining = backward_part(self.graph, self._sharing, retain=True)
-        return storage.on_device(self._ctx, self._retaining.run)(list(saved), heads, keys)
+        storage.on_device(self._ctx, self._retaining.run)(list(saved), heads, keys, found, store)
 
     def source_of(self, k: int, leaves: list[NDArray]) -> NDArray:
         """The array from outside that output `k` is."""
@@ -243,8 +246,11 @@ class _Node(autograd.Node):
         self.saved_inputs, self.saved_outputs, self.reserve = saved, None, None
         self._versions = [saved[k]._version for k in plan.guarded]
 
-    def apply_rule(self, heads: list, retain: bool) -> list:
-        """Gradients with respect to the parents; called by the tape."""
+    def apply_rule(self, heads: list, retain: bool, finish: Callable) -> list:
+        """Gradients with respect to the parents, None for those that are stored or zero; called by the tape.
+
+        finish(k, take): stores `take(k)`, the gradient of the k-th parent, if that is the whole of it. `heads` are let go.
+        """
         plan, saved = self._plan, self.saved_inputs
         if saved is None:
             raise MXNetError(
@@ -256,19 +262,26 @@ class _Node(autograd.Node):
                     "an input or a parameter of a hybridized block was changed in place after it was used, but its value is "
                     "needed for the gradient; write to a copy, or outside of record() after backward()"
                 )
-        values = plan.graph.heads
-        given = []
-        for k, value in zip(plan._heads, values):
-            if heads[k] is None:
-                heads[k] = autograd.zeros_head(value.kind, _zeros_like(value), value.ctx)
-            given.append(heads[k])
+        given = [
+            autograd.zeros_head(v.kind, _zeros_like(v), v.ctx) if heads[k] is None else heads[k]
+            for k, v in zip(plan._heads, plan.graph.heads)
+        ]
         if state.recording or state.tracer is not None:
             inputs, expression = plan.again(self._leaves, self._keys)
             with autograd._Scope(None, plan.training):
                 return autograd.gradients_through(expression, inputs, given, [p is not None for p in self.parents])
-        found = plan.gradients(saved, [h._data for h in given], self._keys, retain)
-        tracked = plan.graph.tracked
-        return [None if t is None else v.kind._wrap(t, v.ctx) for v, t in zip(tracked, found)]
+        found: list = [None] * len(plan.graph.tracked)
+
+        def array(k):
+            value, tensor = plan.graph.tracked[k], found[k]
+            found[k] = None
+            return None if tensor is None else value.kind._wrap(tensor, value.ctx)
+
+        tensors = [h._data for h in given]
+        del given
+        heads.clear()
+        plan.gradients(saved, tensors, self._keys, retain, found, lambda k: finish(k, array))
+        return [array(k) for k in range(len(found))]
 
 
 def run_node(node: Node, values: dict[Value, NDArray]) -> None:

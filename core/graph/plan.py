@@ -70,18 +70,18 @@ def forward_part(graph: Graph, sharing: Sharing) -> Part:
 
 
 def backward_part(graph: Graph, sharing: Sharing, retain: bool = False) -> Part:
-    """`run(saved, heads, keys)` gives the gradients of the tracked values, None where they are zero.
+    """`run(saved, heads, keys, found, store)` puts the gradients of the tracked values into `found`, where they are not zero.
 
-    keys: those of the forward part and then its own. saved: a list, which it empties, so that what is read for the last
-    time is let go, and whose memory it takes for its own results, unless it is to `retain` it.
+    keys: those of the forward part and then its own. saved, heads: lists, which it empties, so that what is read for the
+    last time is let go; it takes the memory of what is saved for its own results, unless it is to `retain` it.
+    store(k): called as soon as `found[k]` is there, which nothing else holds by then.
     """
     writer = _Writer(graph, sharing, graph.saved() if retain else graph.prepared())
-    writer.unpack("saved", graph.saved())
-    writer.line("saved.clear()")
-    writer.unpack("heads", graph.heads)
-    writer.body([node for node in graph.nodes if node.backward], [v for v in graph.gradients if v is not None])
-    writer.line(f"return {writer.tuple(graph.gradients)}")
-    return Part(writer, "backward", "saved, heads, keys", [d for d in graph.draws if d.backward])
+    for source, values in (("saved", graph.saved()), ("heads", graph.heads)):
+        writer.unpack(source, values)
+        writer.line(f"{source}.clear()")
+    writer.body([node for node in graph.nodes if node.backward], [], graph.gradients)
+    return Part(writer, "backward", "saved, heads, keys, found, store", [d for d in graph.draws if d.backward])
 
 
 def sharing_of(graph: Graph) -> Sharing:
@@ -164,9 +164,13 @@ class _Writer:
                 self._names[v] = f"{prefix}{k}"
             self.line(f"{self.tuple(values)} = {source}")
 
-    def body(self, nodes: list[Node], kept: Sequence[Value]) -> None:
-        """The calls, each followed by the release of what it was the last to read."""
-        keep = set(kept)
+    def body(self, nodes: list[Node], kept: Sequence[Value], found: Sequence[Value | None] = ()) -> None:
+        """The calls, each followed by the release of what it was the last to read; what is `found` is stored before."""
+        results: dict[Value, list[int]] = {}
+        for k, v in enumerate(found):
+            if v is not None:
+                results.setdefault(v, []).append(k)
+        keep = {*kept, *results}
         last = {v: node for node in nodes for v in node.reads()}
         in_place: dict[Value, Value] = {}
         for node in nodes:
@@ -180,7 +184,20 @@ class _Writer:
                 self._call(step, wanted)
             if gone:
                 self.line(f"del {', '.join(gone)}")
+            for v in dict.fromkeys((*node.reads(), *node.outputs)):
+                if v in results and last.get(v, node) is node:
+                    self._store(v, results.pop(v))
+        for v, places in results.items():
+            self._store(v, places)
         self.buffers = buffers(nodes, self._sharing, self._places, in_place)
+
+    def _store(self, value: Value, places: list[int]) -> None:
+        """Hands a finished gradient over; one of several tracked values stays where all of them find it."""
+        name = self.name(value)
+        self.line(f"{' = '.join(f'found[{k}]' for k in places)} = {name}")
+        self.line(f"del {name}")
+        if len(places) == 1:
+            self.line(f"store({places[0]})")
 
     def _is_free(self, value: Value, node: Node) -> bool:
         """Whether a node that reads `value` may write to its memory."""

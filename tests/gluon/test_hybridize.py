@@ -7,7 +7,7 @@ import pytest
 
 import core as mx
 import gluon
-from core import autograd
+from core import autograd, graph
 from gluon import nn, rnn
 
 RNG = np.random.default_rng(0)
@@ -455,6 +455,31 @@ def test_gradients_that_add_up():
             y = net(x) + net(x)
         y.backward()
     np.testing.assert_array_equal(net.weight.grad().asnumpy(), np.full((2, 2), 6.0))
+
+
+def test_gradients_are_stored_as_soon_as_they_are_known(monkeypatch):
+    net = nn.HybridSequential()
+    net.add(nn.Dense(3, in_units=3), nn.Dense(3, in_units=3))
+    net.initialize()
+    net.hybridize()
+    stored, done = [], []
+    node = graph.Compiled.__call__.__globals__["_Node"]
+    store, rule = autograd._store, node.apply_rule
+    monkeypatch.setattr(autograd, "_store", lambda leaf, *found: (stored.append(leaf), store(leaf, *found)))
+    monkeypatch.setattr(node, "apply_rule", lambda *args: (rule(*args), done.append(len(stored)))[0])
+    x, scale = mx.nd.ones((2, 3)), net[0].weight.data()
+    with autograd.record():
+        y = net(x)
+    y.backward()
+    leaves = [p.data()._entry for p in (net[1].weight, net[1].bias, net[0].weight, net[0].bias)]
+    assert done == [4] and {id(leaf) for leaf in stored[:2]} == {id(leaf) for leaf in leaves[:2]}
+    first = {name: p.grad().asnumpy() for name, p in net.collect_params().items()}
+    with autograd.record():  # somebody else reads a weight too
+        y = net(x) + (scale * 2).sum()
+    y.backward()
+    for name, p in net.collect_params().items():
+        # The sum has 6 elements, each of which adds twice the weight.
+        np.testing.assert_allclose(p.grad().asnumpy(), first[name] + 12 * (p is net[0].weight), rtol=1e-6)
 
 
 def test_hooks_and_partial_hybridization():

@@ -64,6 +64,19 @@ def test_arenas_change_nothing(name, monkeypatch):
     same(*results)
 
 
+@pytest.mark.parametrize("name", ["sgd", "adam"])
+def test_large_parameters_outside_of_arenas_change_nothing(name, monkeypatch):
+    results = []
+    for large in (20, 1 << 30):
+        monkeypatch.setattr("gluon.trainer.LARGE", large)
+        net = network()
+        net[0].weight.lr_mult = 2.0
+        trainer = gluon.Trainer(net.collect_params(), name, dict(OPTIMIZERS[name]))
+        results.append(train(net, trainer, batches(4)))
+        assert trainer._arenas and bool(trainer._large) == (large == 20)
+    same(*results)
+
+
 def test_two_contexts_are_one_large_batch():
     contexts = [mx.cpu(0), mx.cpu(1)]
     whole, split = network(), network(contexts)
