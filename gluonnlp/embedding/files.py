@@ -98,17 +98,18 @@ def read_word2vec_binary(path, encoding="utf8") -> Vectors:
 def write_zip(path, vectors: Vectors, unknown_token, compress=True) -> None:
     """Writes `idx_to_token`, `idx_to_vec` and `unknown_token` (empty for none) to an `.npz` file.
 
-    `nameless` has the rows of the token None, which such an array of strings cannot hold.
+    The token None, which an array of strings cannot hold, is in `nameless`, the list of its rows.
     """
     path = os.fspath(path)
     path = path if path.endswith(".npz") else path + ".npz"
     save = np.savez_compressed if compress else np.savez
+    nameless = [i for i, token in enumerate(vectors.tokens) if token is None]
     with tempfile.NamedTemporaryFile(dir=os.path.dirname(path) or ".", delete=False) as file:
         save(
             file,
             unknown_token=np.array(unknown_token or ""),
             idx_to_token=np.array(vectors.tokens, dtype="U"),
-            nameless=np.array([i for i, token in enumerate(vectors.tokens) if token is None], dtype="int64"),
+            **({"nameless": np.array(nameless)} if nameless else {}),
             idx_to_vec=vectors.values,
         )
         file.flush()
