@@ -74,8 +74,9 @@ def _pixels(image, flag: int) -> np.ndarray:
     if flag == GRAY and image.mode not in ("L", "1", "I", "F"):
         return _luma(np.asarray(image if image.mode == "RGB" else image.convert("RGB")), image.format)
     wanted = {GRAY: "L", COLOUR: "RGB"}.get(flag) or _stored_mode(image)
-    pixels = np.asarray(image if image.mode == wanted else image.convert(wanted))
-    return pixels[:, :, None] if pixels.ndim == 2 else pixels
+    image = image if image.mode == wanted else image.convert(wanted)
+    # np.asarray(image) could only be read, and would be copied once more by whoever wants to write.
+    return np.frombuffer(bytearray(image.tobytes()), np.uint8).reshape(image.height, image.width, -1)
 
 
 def _luma(rgb: np.ndarray, name: str) -> np.ndarray:

@@ -7,6 +7,7 @@ images use OpenCV's fixed-point arithmetic (weights in 1/2048), other dtypes flo
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -34,8 +35,7 @@ def resize(image: np.ndarray, width: int, height: int, interp: int = LINEAR) -> 
     halved = (rows, columns) == (2 * height, 2 * width)
     if (interp == AREA and rows >= height and columns >= width) or (interp == LINEAR and halved):
         return _area(image, width, height)
-    taps = _area_enlarged_taps if interp == AREA else TAPS[interp]
-    return _separable(image, taps(columns, width, True), taps(rows, height, False), interp)
+    return _separable(image, width, height, interp)
 
 
 def border(image: np.ndarray, top: int, bottom: int, left: int, right: int, kind: int = 0, values=0.0) -> np.ndarray:
@@ -99,39 +99,53 @@ def _pixels_at(image: np.ndarray, row: np.ndarray, column: np.ndarray, fill: flo
     return np.where(inside[..., None], pixels, image.dtype.type(fill))
 
 
-def _separable(image: np.ndarray, across: tuple, down: tuple, interp: int) -> np.ndarray:
-    """Weighted sums along the columns, then the rows. `across`, `down`: places and weights, both (outputs, taps)."""
+def _separable(image: np.ndarray, width: int, height: int, interp: int) -> np.ndarray:
+    """Weighted sums along the columns, then the rows."""
+    rows, columns = image.shape[:2]
     if image.dtype != np.uint8:
-        places, weights = across
-        wide = _weighted(image.astype(np.float32, copy=False), places, weights, axis=1)
-        return _saturated(_weighted(wide, *down, axis=0), image.dtype)
-    scale = 1 << WEIGHT_BITS
-    integers = [np.rint(weights * np.float32(scale)).astype(np.int32) for _, weights in (across, down)]
+        wide = _weighted(image.astype(np.float32, copy=False), *TAPS[interp](columns, width, True), axis=1)
+        return _saturated(_weighted(wide, *TAPS[interp](rows, height, False), axis=0), image.dtype)
+    across, down = _integer_taps(interp, columns, width, True), _integer_taps(interp, rows, height, False)
     if interp in (LINEAR, AREA):
-        return _two_taps_each(image, across[0], integers[0], down[0], integers[1])
-    wide = _weighted(image, across[0], integers[0], axis=1, dtype=np.int32)
-    total = _weighted(wide, down[0], integers[1], axis=0, dtype=np.int32)
+        return _two_taps_each(image, *across, *down)
+    wide = _weighted(image, *across, axis=1, dtype=np.int32)
+    total = _weighted(wide, *down, axis=0, dtype=np.int32)
     result = np.clip((total + (1 << 2 * WEIGHT_BITS - 1)) >> 2 * WEIGHT_BITS, 0, 255).astype(np.uint8)
     if interp == CUBIC:
-        _round_as_vectors(result, wide, down[0], integers[1])
+        _round_as_vectors(result, wide, *down)
     return result
 
 
+@functools.lru_cache(maxsize=1024)
+def _integer_taps(interp: int, source: int, target: int, across: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Places and weights in 1/2048; kept, because the sizes of pictures and windows come again."""
+    places, weights = TAPS[interp](source, target, across)
+    return places, np.rint(weights * np.float32(1 << WEIGHT_BITS)).astype(np.int32)
+
+
 def _two_taps_each(image: np.ndarray, columns, column_weights, rows, row_weights) -> np.ndarray:
-    """The uint8 image as a weighted sum of two columns, then of two rows: the usual resize, so written for speed."""
+    """The uint8 image as a weighted sum of two columns, then of two rows: the usual resize, so written for speed.
+
+    Numbers are kept in 16 bits wherever they fit, and arrays are used again: memory is what takes the time.
+    """
     channels = image.shape[2]
     # Three bytes travel as four: gathering words is ten times as fast as gathering bytes in threes.
     pixels = _in_words(image) if channels == 3 else image
-    left, right = (pixels.take(columns[:, k], 1, mode="clip").reshape(len(image), -1) for k in (0, 1))
-    left, right = left.view(np.uint8), right.view(np.uint8)
+    left, right = (
+        pixels.take(columns[:, k], 1, mode="clip").reshape(len(image), -1).view(np.uint8).astype(np.int16)
+        for k in (0, 1)
+    )
     lanes = left.shape[1] // len(columns)
-    # (2048 - w) left + w right, over 16: the first product is a multiple of 16, so only the second is cut off.
-    wide = np.subtract(right, left, dtype=np.int16) * np.repeat(column_weights[:, 1], lanes)
-    wide >>= 4
-    wide += left.astype(np.int16) << (WEIGHT_BITS - 4)
-    upper, lower = (wide.take(rows[:, k], 0) for k in (0, 1))
-    upper *= row_weights[:, :1]
-    lower *= row_weights[:, 1:]
+    # (2048 - w) left + w right, over 16 and rounded down, is 128 left + w' (right - left) + (w" (right - left)) // 16
+    # with w = 16 w' + w": nothing in it leaves 16 bits.
+    weights = np.repeat(column_weights[:, 1].astype(np.int16), lanes)
+    right -= left
+    left <<= WEIGHT_BITS - 4
+    left += right * (weights >> 4)
+    right *= weights & 15
+    right >>= 4
+    left += right
+    upper, lower = (left.take(rows[:, k], 0) * row_weights[:, k : k + 1] for k in (0, 1))
     upper >>= 16
     lower >>= 16
     upper += lower
@@ -276,6 +290,6 @@ def _saturated(values: np.ndarray, dtype) -> np.ndarray:
     return np.clip(np.rint(values), limits.min, limits.max).astype(dtype)
 
 
-TAPS = {LINEAR: _linear_taps, CUBIC: _cubic_taps, LANCZOS4: _lanczos_taps}
+TAPS = {LINEAR: _linear_taps, CUBIC: _cubic_taps, AREA: _area_enlarged_taps, LANCZOS4: _lanczos_taps}
 # Weights by the fraction between two places, and the first place relative to the lower one.
 WEIGHTS = {LINEAR: (_linear_weights, 0), CUBIC: (_cubic_weights, -1), LANCZOS4: (_lanczos_weights, -3)}

@@ -6,14 +6,14 @@
 2. JPEG files of FOLDER (searched recursively), decoded, randomly cropped and resized to 224 x 224, flipped, and
    normalised: images a second; PyTorch's side does the same with Pillow and NumPy.
 
-A ratio below 1 in part 1, above 1 in part 2, is in our favour. Medians of the rounds.
+Both sides take turns; medians of the rounds, and of their ratios, go to logs/benchmarks/data_loader.log. A ratio below 1
+in part 1, above 1 in part 2, is in our favour.
 """
 
 import argparse
 import io
 import math
 import random
-import statistics
 import sys
 import time
 from pathlib import Path
@@ -27,6 +27,7 @@ import torch.utils.data
 from core import image
 from gluon.data import ArrayDataset, DataLoader, SimpleDataset
 from gluon.data.vision import transforms
+from scripts.benchmarks.table import report
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -38,30 +39,26 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    for workers in (0, options.workers):
-        memory(workers, options.rounds)
+    rows = [memory(workers, shuffle, options.rounds) for workers in (0, options.workers) for shuffle in (False, True)]
     if options.images:
-        pictures(options.images, options.workers, options.rounds)
+        rows.append(pictures(options.images, options.workers, options.rounds))
+    report("data_loader", f"loading data, median of {options.rounds} rounds, ratio of those of each round", rows)
 
 
-def memory(workers: int, rounds: int) -> None:
+def memory(workers: int, shuffle: bool, rounds: int) -> dict:
     data = np.random.default_rng(0).standard_normal((64 * 200, 3, 32, 32), dtype=np.float32)
     labels = np.arange(len(data))
     tensors = torch.utils.data.TensorDataset(torch.from_numpy(data), torch.from_numpy(labels))
-    for shuffle in (False, True):
-        ours, theirs = alternate(
-            DataLoader(ArrayDataset(data, labels), 64, shuffle=shuffle, num_workers=workers),
-            torch.utils.data.DataLoader(tensors, 64, shuffle=shuffle, num_workers=workers),
-            rounds,
-        )
-        print(
-            f"in memory, {workers} workers, shuffle={shuffle}: {ours / 200 * 1e3:.3f} ms a batch, "
-            f"torch {theirs / 200 * 1e3:.3f} ms, ratio {ours / theirs:.2f}",
-            flush=True,
-        )
+    ours, theirs = alternate(
+        DataLoader(ArrayDataset(data, labels), 64, shuffle=shuffle, num_workers=workers),
+        torch.utils.data.DataLoader(tensors, 64, shuffle=shuffle, num_workers=workers),
+        rounds,
+    )
+    what = f"64 x 3 x 32 x 32 in memory{', shuffled' if shuffle else ''}, {workers} workers"
+    return row(what, "ms a batch", ours / 200 * 1e3, theirs / 200 * 1e3)
 
 
-def pictures(folder: Path, workers: int, rounds: int) -> None:
+def pictures(folder: Path, workers: int, rounds: int) -> dict:
     files = [path.read_bytes() for path in sorted(folder.rglob("*")) if path.suffix.lower() in (".jpg", ".jpeg")]
     files *= max(1, 640 // len(files))
     transform = transforms.Compose(
@@ -77,10 +74,18 @@ def pictures(folder: Path, workers: int, rounds: int) -> None:
         torch.utils.data.DataLoader(WithPillow(files), 64, num_workers=workers),
         rounds,
     )
-    print(
-        f"JPEG to 224 x 224, {workers} workers: {len(files) / ours:.0f} images/s, torch with Pillow "
-        f"{len(files) / theirs:.0f} images/s, ratio {theirs / ours:.2f}"
-    )
+    return row(f"JPEG to 224 x 224, {workers} workers", "images/s", len(files) / ours, len(files) / theirs)
+
+
+def row(what: str, unit: str, ours: np.ndarray, theirs: np.ndarray) -> dict:
+    """A line of the table; `ours`, `theirs`: a number a round."""
+    return {
+        "what": what,
+        "unit": unit,
+        "gluon": float(np.median(ours)),
+        "torch": float(np.median(theirs)),
+        "gluon/torch": float(np.median(ours / theirs)),
+    }
 
 
 class Decoded:
@@ -121,8 +126,8 @@ def window(width: int, height: int) -> tuple[int, int, int, int]:
     return 0, 0, width, height
 
 
-def alternate(ours, theirs, rounds: int) -> tuple[float, float]:
-    """Median seconds of a pass over each, after one pass to warm up."""
+def alternate(ours, theirs, rounds: int) -> tuple[np.ndarray, np.ndarray]:
+    """Seconds of passes over each, `rounds` of them after one to warm up."""
     times: tuple[list[float], list[float]] = ([], [])
     for round_ in range(rounds + 1):
         for loader, taken in zip((ours, theirs), times):
@@ -131,7 +136,7 @@ def alternate(ours, theirs, rounds: int) -> tuple[float, float]:
                 pass
             if round_:
                 taken.append(time.perf_counter() - begin)
-    return statistics.median(times[0]), statistics.median(times[1])
+    return np.array(times[0]), np.array(times[1])
 
 
 if __name__ == "__main__":

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType
 
 import numpy as np
 
 from core import image
+from core.autograd import state
+from core.context import cpu
+from core.ndarray import NDArray
+from core.random import next_key
 from gluon.block import Block, HybridBlock
 from gluon.data import arrays
 from gluon.nn import HybridSequential, Sequential
@@ -46,6 +50,9 @@ __all__ = [
     "ToTensor",
 ]
 
+# A key below this one, of keys in 0..2^63, mirrors: as the operators of random flips decide.
+HALF = 1 << 62
+
 
 class Compose(Sequential):
     """Transforms one after another; neighbours that can be hybridized are compiled together by `hybridize()`."""
@@ -59,6 +66,26 @@ class Compose(Sequential):
                 joined.add(*group)
                 group = [joined]
             self.add(*group)
+
+    def forward(self, x, *args):
+        """A picture in this machine's memory is an array of NumPy's from transform to transform, where they know how."""
+        if args or state.recording or state.tracer is not None:
+            return super().forward(x, *args)
+        pixels, own, kind = None, False, None
+        for transform in _each(self._children.values()):
+            rule = None if transform._forward_hooks or transform._forward_pre_hooks else _rule(transform)
+            if rule is not None and pixels is None and _in_memory(x):
+                pixels, own, kind = arrays.view(x), False, None if isinstance(x, np.ndarray) else type(x)
+            given, result = pixels, None
+            if rule is not None and pixels is not None and pixels.ndim == 3:
+                result = rule(transform, pixels, own)
+            if result is not None:
+                pixels, own = result, own or not np.may_share_memory(result, given)
+                continue
+            if pixels is not None:
+                x, pixels = _given_back(pixels, own, kind), None
+            x = transform(x)
+        return x if pixels is None else _given_back(pixels, own, kind)
 
 
 class HybridCompose(HybridSequential):
@@ -79,6 +106,32 @@ class _Pixels:
         return super().__call__(arrays.wrap(x) if isinstance(x, np.ndarray) else x, *args)
 
 
+def _each(transforms: Iterable[Block]) -> Iterator[Block]:
+    """The transforms, those of plain groups one by one."""
+    for transform in transforms:
+        if type(transform) is HybridSequential and not (
+            transform._active or transform._forward_hooks or transform._forward_pre_hooks
+        ):
+            yield from _each(transform._children.values())
+        else:
+            yield transform
+
+
+def _rule(transform: Block) -> Callable | None:
+    """`_on_pixels` if the very class of the transform defines it: a subclass may compute something else."""
+    return None if getattr(transform, "_active", False) else type(transform).__dict__.get("_on_pixels")
+
+
+def _in_memory(x) -> bool:
+    if isinstance(x, np.ndarray):
+        return x.dtype.kind in "biuf"
+    return isinstance(x, NDArray) and x.stype == "default" and x.ctx.device_type == "cpu" and x.dtype != "bfloat16"
+
+
+def _given_back(pixels: np.ndarray, own: bool, kind: type | None):
+    return arrays.wrap(pixels if own else pixels.copy("K"), kind)
+
+
 class Cast(_Pixels, HybridBlock):
     """Values as another dtype."""
 
@@ -96,6 +149,11 @@ class ToTensor(_Pixels, HybridBlock):
     def hybrid_forward(self, F, x):
         return _operators(F).to_tensor(x)
 
+    def _on_pixels(self, pixels: np.ndarray, own: bool) -> np.ndarray:
+        planes = pixels.transpose(2, 0, 1).astype(np.float32, order="C")
+        planes /= np.float32(255)
+        return planes
+
 
 class Normalize(_Pixels, HybridBlock):
     """(x - mean) / std by channel, for (channels, height, width) or a batch; `mean`, `std`: one number or many."""
@@ -107,6 +165,15 @@ class Normalize(_Pixels, HybridBlock):
 
     def hybrid_forward(self, F, x):
         return _operators(F).normalize(x, self._mean, self._std)
+
+    def _on_pixels(self, pixels: np.ndarray, own: bool) -> np.ndarray | None:
+        mean, std = (np.array(v, np.float64).reshape(-1, 1, 1) for v in (self._mean, self._std))
+        channels = len(pixels)
+        if pixels.dtype != np.float32 or channels not in (1, 3) or not {len(mean), len(std)} <= {1, channels}:
+            return None
+        pixels = np.subtract(pixels, mean.astype(np.float32), out=pixels if own else None)
+        pixels /= std.astype(np.float32)
+        return pixels
 
 
 class Resize(_Pixels, HybridBlock):
@@ -159,6 +226,9 @@ class CenterCrop(_Pixels, Block):
     def forward(self, x):
         return image.center_crop(x, self._size, self._interpolation)[0]
 
+    def _on_pixels(self, pixels: np.ndarray, own: bool) -> np.ndarray:
+        return self.forward(pixels)
+
 
 class RandomCrop(_Pixels, Block):
     """A window of `size` = (width, height) anywhere, after adding `pad` pixels of `pad_value` to every edge.
@@ -183,6 +253,9 @@ class RandomCrop(_Pixels, Block):
         if self._pad:
             x = image.copyMakeBorder(x, *self._pad, values=self._border(x.shape[-1]))
         return image.random_crop(x, self._size, self._interpolation)[0]
+
+    def _on_pixels(self, pixels: np.ndarray, own: bool) -> np.ndarray:
+        return self.forward(pixels)
 
     def _border(self, channels: int) -> tuple:
         return self._pad_value * channels if len(self._pad_value) == 1 else self._pad_value
@@ -209,6 +282,9 @@ class RandomResizedCrop(_Pixels, Block):
 
     def forward(self, x):
         return image.random_size_crop(x, self._size, self._scale, self._ratio, self._interpolation)[0]
+
+    def _on_pixels(self, pixels: np.ndarray, own: bool) -> np.ndarray:
+        return self.forward(pixels)
 
 
 class Rotate(_Pixels, Block):
@@ -258,12 +334,18 @@ class RandomFlipLeftRight(_Pixels, HybridBlock):
     def hybrid_forward(self, F, x):
         return _operators(F).random_flip_left_right(x)
 
+    def _on_pixels(self, pixels: np.ndarray, own: bool) -> np.ndarray:
+        return pixels[:, ::-1] if next_key(cpu()) < HALF else pixels
+
 
 class RandomFlipTopBottom(_Pixels, HybridBlock):
     """Turns the image upside down, as a mirror on the floor does, with probability 1/2."""
 
     def hybrid_forward(self, F, x):
         return _operators(F).random_flip_top_bottom(x)
+
+    def _on_pixels(self, pixels: np.ndarray, own: bool) -> np.ndarray:
+        return pixels[::-1] if next_key(cpu()) < HALF else pixels
 
 
 class RandomBrightness(_Pixels, HybridBlock):

@@ -37,6 +37,57 @@ def test_compose_as_for_imagenet():
     np.testing.assert_allclose(out.asnumpy(), expected, rtol=1e-5, atol=1e-6)
 
 
+class Louder(T.Normalize):
+    def hybrid_forward(self, F, x):
+        return 100 * super().hybrid_forward(F, x)
+
+
+CHAINS = {
+    "the usual": lambda: [
+        T.RandomResizedCrop(6), T.RandomFlipLeftRight(), T.RandomFlipTopBottom(), T.ToTensor(), T.Normalize(MEAN, 0.3)
+    ],
+    "no resize": lambda: [T.CenterCrop((17, 12)), T.ToTensor()],
+    "view": lambda: [T.RandomFlipLeftRight()],
+    "colours between": lambda: [T.RandomCrop(8, pad=2), T.RandomColorJitter(0.2, 0.2), T.RandomFlipLeftRight(), T.ToTensor()],
+    "floats": lambda: [T.Cast("float32"), T.RandomFlipLeftRight(), T.Normalize((1.0,), (2.0,))],
+    "subclass": lambda: [T.ToTensor(), Louder(MEAN, 0.3)],
+}  # fmt: skip
+MEAN = (0.4, 0.5, 0.6)
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("make", [image, np_array], ids=["nd", "np"])
+def test_transforms_in_a_row_give_the_bits_that_they_give_one_by_one(chain, make):
+    transforms = CHAINS[chain]()
+    composed = T.Compose(transforms)
+    for seed in range(4):
+        source = make(PIXELS) if make is image else np_array(PIXELS, dtype="uint8")
+        if chain == "floats":
+            source = source.astype("float32").transpose((2, 0, 1))
+        before, expected = source.asnumpy(), source
+        random.seed(seed), mx_random.seed(seed)
+        for transform in transforms:
+            expected = transform(expected)
+        random.seed(seed), mx_random.seed(seed)
+        out = composed(source)
+        assert type(out) is type(expected) and out.dtype == expected.dtype
+        np.testing.assert_array_equal(out.asnumpy(), expected.asnumpy())
+        out[:] = 0
+        np.testing.assert_array_equal(source.asnumpy(), before)
+
+
+def test_transforms_in_a_row_call_their_hooks():
+    seen = []
+    transforms = [T.CenterCrop(6), T.ToTensor(), T.Normalize(0.5, 0.5)]
+    transforms[1].register_forward_hook(lambda block, inputs, out: seen.append(out.shape))
+    composed = T.Compose(transforms)
+    expected = T.Normalize(0.5, 0.5)(T.ToTensor()(T.CenterCrop(6)(image())))
+    np.testing.assert_array_equal(composed(image()).asnumpy(), expected.asnumpy())
+    assert seen == [(3, 6, 6)]
+    composed.hybridize()
+    np.testing.assert_allclose(composed(image()).asnumpy(), expected.asnumpy(), rtol=1e-6)
+
+
 def test_numpy_images_are_accepted():
     for transform in (T.ToTensor(), T.Resize(5), T.CenterCrop(4), T.RandomResizedCrop(4), T.Cast("float16")):
         assert isinstance(transform(PIXELS), nd.NDArray)
