@@ -216,14 +216,14 @@ logical_or = _either_side("logical_or", "broadcast_logical_or", "_logical_or_sca
 logical_xor = _either_side("logical_xor", "broadcast_logical_xor", "_logical_xor_scalar", None)
 
 
-def histogram(a: NDArray, bins=10, range=None) -> tuple[NDArray, NDArray]:
+def histogram(a: NDArray, bins=10, range=None) -> list[NDArray]:
     """Numbers of elements of `a` between edges, and the edges: `bins` (an array), or `bins` equal parts of `range`.
 
     Without `range` that of the values is used, and the numbers come as float32.
     """
     if isinstance(bins, NDArray):
-        return tuple(F._histogram(a, bins))
+        return F._histogram(a, bins)
     if range is None:
         counts, edges = onp.histogram(a.asnumpy(), bins=bins)
         return array(counts), array(edges)
-    return tuple(F._histogram(a, bin_cnt=bins, range=tuple(range)))
+    return F._histogram(a, bin_cnt=bins, range=tuple(range))

@@ -299,11 +299,16 @@ class NDArray:
 
     def broadcast_to(self, shape):
         """The array repeated along axes of length 1 to `shape`."""
-        return F.broadcast_to(self, shape=shape)
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        lead = len(shape) - self.ndim
+        if lead < 0 or any(m != n and (m != 1 or n < 0) for m, n in zip(self.shape, shape[lead:], strict=True) if n):
+            raise ValueError(f"an array of shape {self.shape} cannot be repeated to the shape {shape}")
+        source = self if not lead else F._reshape_to(self, shape=(1,) * lead + self.shape)
+        return F.broadcast_to(source, shape=shape)
 
     def broadcast_like(self, other):
         """The array repeated along axes of length 1 to the shape of `other`."""
-        return F.broadcast_like(self, other)
+        return self.broadcast_to(other.shape)
 
     # ------------------------------------------------------------------ arithmetic
 

@@ -7,6 +7,7 @@ import numbers
 import numpy as onp
 
 from core import imperative
+from core.base import MXNetError
 from core.ndarray.ndarray import NDArray
 from core.numpy.multiarray import array, ndarray
 from core.ops.registry import TABLE, F
@@ -73,6 +74,7 @@ def uniform(low=0.0, high=1.0, size=None, dtype=None, ctx=None, device=None, out
 
 def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
     """Numbers of a normal distribution; differentiable in loc and scale."""
+    scale = _not_negative("scale", scale)
     unit = _standard("normal", _shape_of(size, loc, scale), dtype, ctx, device)
     plain = not isinstance(loc, NDArray) and not isinstance(scale, NDArray) and (loc, scale) == (0.0, 1.0)
     return _written(out, unit if plain else unit * scale + loc)
@@ -80,7 +82,6 @@ def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, device=None, out
 
 def lognormal(mean=0.0, sigma=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
     """Numbers whose logarithm is normal."""
-    sigma = _not_negative("sigma", sigma)
     return _written(out, F.exp(normal(mean, sigma, size, dtype, ctx, device)))
 
 
@@ -151,6 +152,7 @@ def _open_unit(size, ctx, device, *parameters):
 
 def gumbel(loc=0.0, scale=1.0, size=None, ctx=None, device=None, out=None):
     """Numbers of a Gumbel distribution."""
+    scale = _not_negative("scale", scale)
     return _written(
         out,
         F.negative(F.log(_standard("exponential", _shape_of(size, loc, scale), None, ctx, device, lam=1.0))) * scale
@@ -160,12 +162,14 @@ def gumbel(loc=0.0, scale=1.0, size=None, ctx=None, device=None, out=None):
 
 def logistic(loc=0.0, scale=1.0, size=None, ctx=None, device=None, out=None):
     """Numbers of a logistic distribution."""
+    scale = _not_negative("scale", scale)
     u = _open_unit(size, ctx, device, loc, scale) * (1.0 - 1e-7)
     return _written(out, F.log(u / (1.0 - u)) * scale + loc)
 
 
 def laplace(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
     """Numbers of a Laplace distribution."""
+    scale = _not_negative("scale", scale)
     shape = _shape_of(size, loc, scale)
     a, b = (_standard("exponential", shape, dtype, ctx, device, lam=1.0) for _ in range(2))
     return _written(out, (a - b) * scale + loc)
@@ -225,8 +229,10 @@ def binomial(n: int, p=0.5, size=None, dtype=None, ctx=None, device=None):
 
 
 def multinomial(n, pvals, size=None, ctx=None, device=None):
-    """Counts of n draws from a categorical distribution, as int64: size + (classes,)."""
+    """Counts of n draws from a categorical distribution, as int64: size + (classes,); MXNetError for a sum above 1."""
     values = pvals.asnumpy() if isinstance(pvals, NDArray) else onp.asarray(pvals, dtype="float32")
+    if values[:-1].sum() > 1.0 + 1e-6:
+        raise MXNetError(f"multinomial: the probabilities but the last sum to {values[:-1].sum()}, which is above 1")
     shape = (*_size(size), len(values))
     if 0 in shape:
         return array(onp.zeros(shape), dtype="int64", ctx=ctx or device)

@@ -156,6 +156,23 @@ class DTypeType(Attribute):
             raise ValueError(str(error)) from None
 
 
+class FewDTypes(Attribute):
+    """The name of one of a few element types; "None" leaves it to the operator."""
+
+    hint = "str | type | None"
+
+    def __init__(self, *options: str):
+        self.options = options
+
+    def parse(self, value):
+        if value is None or (isinstance(value, str) and value in ("None", "")):
+            return None
+        name = DType.parse(value)
+        if name not in self.options:
+            raise ValueError(f"one of {', '.join(self.options)} is accepted")
+        return name
+
+
 class Choice(Attribute):
     """One of a fixed set of strings."""
 

@@ -174,6 +174,8 @@ def isfinite(data):
 @composite("_contrib_allclose")
 def allclose(a, b, *, rtol: Float = 1e-5, atol: Float = 1e-8, equal_nan: Bool = True):
     """1 (uint8, a scalar) if |a - b| <= atol + rtol |b| everywhere; equal infinities, and nans, are close."""
+    if "int" in _name(a):
+        a, b = F.Cast(a, dtype="float64"), F.Cast(b, dtype="float64")
     close = (F.abs(a - b) <= F.abs(b) * rtol + atol) * (F.abs(b) != INF) + (a == b)
     if equal_nan:
         close = close + (a != a) * (b != b)

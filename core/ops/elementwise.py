@@ -205,10 +205,27 @@ def hard_sigmoid(data, *, alpha: Float = 0.2, beta: Float = 0.5):
     return f.minimum(f.maximum(alpha * data + beta, 0), 1)
 
 
-@pointwise("clip", derivative=lambda data, y, a_min, a_max: where(data >= a_min, where(data <= a_max, 1, 0), 0))
+@pointwise("_clip", derivative=lambda data, y, a_min, a_max: where(data >= a_min, where(data <= a_max, 1, 0), 0))
+def _clip(data, *, a_min: Float, a_max: Float):
+    """The data limited to [a_min, a_max], a_min <= a_max; the gradient passes at both bounds."""
+    return f.minimum(f.maximum(data, a_min), a_max)
+
+
+@pointwise("_clip_crossed", differentiable=False)
+def _clip_crossed(data, *, a_min: Float, a_max: Float):
+    """What MXNet makes of bounds that cross: a_max above a_max, a_min elsewhere."""
+    return where(data > a_max, a_max, a_min)
+
+
+@composite("clip")
 def clip(data, *, a_min: Float, a_max: Float):
     """The data limited to [a_min, a_max]; the gradient passes at both bounds."""
-    return f.minimum(f.maximum(data, a_min), a_max)
+    return (F._clip_crossed if a_min > a_max else F._clip)(data, a_min=a_min, a_max=a_max)
+
+
+@shortcut(clip)
+def _(_, attrs):
+    return TABLE["_clip_crossed" if attrs["a_min"] > attrs["a_max"] else "_clip"], attrs
 
 
 @pointwise("smooth_l1")

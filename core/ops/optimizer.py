@@ -1,7 +1,5 @@
 """Update operators of the optimizers. States are changed in place; the new weight is the result (usually `out=weight`)."""
 
-import functools
-
 from core import kernels
 from core.kernels import formula as f
 from core.ops.attributes import Any_, Bool, Float, Floats, Int
@@ -64,8 +62,7 @@ def _annotations(attributes: str, ignored: str) -> tuple[dict, dict]:
 
 def _enter(name: str, kernel: str, states: str, attributes: str, ignored: str, master: bool) -> None:
     update = getattr(K, kernel)
-    if kernel == "nag_" and not master:
-        update = functools.partial(update, in_place=False)
+    overwrites = kernel == "nag_" and not master  # its momentum is other where the weight is overwritten
     table, renamed = _annotations(attributes, ignored)
     inputs = [
         "weight",
@@ -78,6 +75,8 @@ def _enter(name: str, kernel: str, states: str, attributes: str, ignored: str, m
     def forward(*arrays, **attrs):
         weight = COPY(arrays[0])
         given = {renamed[k]: v for k, v in attrs.items() if k in renamed}
+        if overwrites:
+            given["in_place"] = attrs.get("in_place", False)
         states_of = arrays[2 : count - master]
         if master:
             update(weight, arrays[1], *states_of, w32=arrays[-1], **given)
@@ -93,7 +92,7 @@ def _enter(name: str, kernel: str, states: str, attributes: str, ignored: str, m
     op = operator(name, mutates=inputs[2:])(scope["entry"])
     for attr, (kind, _) in table.items():
         op.attrs[attr] = (kind, op.attrs[attr][1])
-    op.forward = forward
+    op.forward, op.overwrites = forward, overwrites
 
 
 def _parameter(name: str, default) -> str:

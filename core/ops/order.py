@@ -2,11 +2,12 @@
 
 from core import kernels
 from core.base import MXNetError
-from core.ops.attributes import Bool, Choice, DType, Int, OptInt, Shape
+from core.ops.attributes import Bool, Choice, FewDTypes, Int, OptInt, Shape
 from core.ops.registry import F, gradient, operator
 from core.ops.shape import normal_axis
 
 K = kernels.sort
+Index = FewDTypes("float16", "float32", "float64", "int32", "int64", "uint8")
 
 
 def _flat(data, axis, name):
@@ -33,7 +34,7 @@ def _(head, data, data_shape, attrs):
 
 
 @operator("argsort")
-def argsort(data, *, axis: OptInt = -1, is_ascend: Bool = True, dtype: DType = "float32"):
+def argsort(data, *, axis: OptInt = -1, is_ascend: Bool = True, dtype: Index = "float32"):
     """The indices that sort the data along an axis."""
     return kernels.cast(K.sort(*_flat(data, axis, "argsort"), not is_ascend)[1], dtype)
 
@@ -41,7 +42,7 @@ def argsort(data, *, axis: OptInt = -1, is_ascend: Bool = True, dtype: DType = "
 @operator("topk", outputs=lambda attrs: 2 if attrs["ret_typ"] == "both" else 1)
 def topk(
     data, *, axis: OptInt = -1, k: Int = 1, ret_typ: Choice("value", "indices", "mask", "both") = "indices",
-    is_ascend: Bool = False, dtype: DType = "float32",
+    is_ascend: Bool = False, dtype: Index = "float32",
 ):  # fmt: skip
     """The k largest (smallest with is_ascend) elements along an axis: values, indices, both, or a mask; k=0 means all."""
     flat, at = _flat(data, axis, "topk")

@@ -4,31 +4,53 @@ import math
 
 from core import kernels, storage
 from core.base import MXNetError
-from core.ops.attributes import Bool, DType, Float, Int, OptDType, Shape
+from core.ops.attributes import Bool, DType, FewDTypes, Float, Int, Shape
 from core.ops.registry import F, composite, operator
 
 K = kernels.random
+Real = FewDTypes("float16", "float32", "float64", "bfloat16")
+Whole = FewDTypes("int32", "int64")
+
+POSITIVE = (lambda v: v > 0, "above 0")
+NOT_NEGATIVE = (lambda v: v >= 0, "0 or more")
+PROBABILITY = (lambda v: 0 < v <= 1, "above 0 and at most 1")
+ANY = (lambda v: True, "")
 
 
 def _kind(dtype, default="float32"):
     return kernels.torch_dtype(default if dtype in (None, "None") else dtype)
 
 
-def _enter(name, sampler, parameters, integer=False):
-    """`_random_NAME(params, shape, dtype)`, `_sample_NAME(arrays, shape)` and `_random_NAME_like(data)`."""
-    values = ", ".join(f"{p}: Float = {default}" for p, default in parameters)
-    names = [p for p, _ in parameters]
+def _enter(name, sampler, parameters):
+    """`_random_NAME(params, shape, dtype)`, `_sample_NAME(arrays, shape)` and `_random_NAME_like(data)`.
+
+    Parameters: (name, default, (what holds of fixed values, in words)); the type of the default is theirs.
+    """
+    values = ", ".join(
+        f"{p}: {'Int' if isinstance(default, int) else 'Float'} = {default}" for p, default, _ in parameters
+    )
+    names = [p for p, _, _ in parameters]
     given = ", ".join(names)
+
+    def check(*fixed):
+        for (parameter, _, (holds, words)), value in zip(parameters, fixed, strict=True):
+            if not holds(value):
+                raise MXNetError(f"random {name}: {parameter} has to be {words}, given {value}")
+        if name == "uniform" and not fixed[0] <= fixed[1]:
+            raise MXNetError(f"random uniform: low {fixed[0]} is not at most high {fixed[1]}")
+
     source = f'''
-def draw(*, {values}, shape: Shape = (), dtype: OptDType = None, ctx=None, key=None):
+def draw(*, {values}, shape: Shape = (), dtype: Real = None, ctx=None, key=None):
     """Samples of the {name} distribution with fixed parameters."""
+    check({given})
     return sampler(shape or (1,), {given}, _kind(dtype), storage.device(ctx), key)
 
 def like(data, *, {values}, key=None):
     """Samples of the {name} distribution in the shape of the data."""
+    check({given})
     return sampler(tuple(data.shape), {given}, data.dtype, data.device, key)
 
-def sample(data, {", ".join(n + "_" for n in names[1:])}{"," if names[1:] else ""} *, shape: Shape = (), dtype: OptDType = None, key=None):
+def sample(data, {", ".join(n + "_" for n in names[1:])}{"," if names[1:] else ""} *, shape: Shape = (), dtype: Real = None, key=None):
     """Samples of the {name} distribution, `shape` of them for each element of the parameter arrays."""
     arrays = [data, {", ".join(n + "_" for n in names[1:])}]
     full = tuple(data.shape) + shape
@@ -36,8 +58,8 @@ def sample(data, {", ".join(n + "_" for n in names[1:])}{"," if names[1:] else "
     return sampler(full, *wide, _kind(dtype, kernels.dtype_name(data) if data.is_floating_point() else "float32"), data.device, key)
 '''
     scope = {
-        "Float": Float, "Shape": Shape, "OptDType": OptDType, "sampler": sampler, "_kind": _kind, "storage": storage,
-        "kernels": kernels,
+        "Float": Float, "Int": Int, "Shape": Shape, "Real": Real, "sampler": sampler, "_kind": _kind, "storage": storage,
+        "kernels": kernels, "check": check,
     }  # fmt: skip
     exec(source, scope)
     short = (name,) if name in ("uniform", "normal") else ()
@@ -46,21 +68,25 @@ def sample(data, {", ".join(n + "_" for n in names[1:])}{"," if names[1:] else "
     operator(f"_sample_{name}", aliases=(f"sample_{name}",), rng=True)(scope["sample"])
 
 
-_enter("uniform", K.uniform, [("low", 0.0), ("high", 1.0)])
-_enter("normal", K.normal, [("loc", 0.0), ("scale", 1.0)])
-_enter("gamma", K.gamma, [("alpha", 1.0), ("beta", 1.0)])
-_enter("exponential", lambda shape, lam, *rest: K.exponential(shape, 1.0 / lam, *rest), [("lam", 1.0)])
-_enter("poisson", K.poisson, [("lam", 1.0)])
-_enter("negative_binomial", K.negative_binomial, [("k", 1), ("p", 1.0)])
-_enter("generalized_negative_binomial", K.generalized_negative_binomial, [("mu", 1.0), ("alpha", 1.0)])
+_enter("uniform", K.uniform, [("low", 0.0, ANY), ("high", 1.0, ANY)])
+_enter("normal", K.normal, [("loc", 0.0, ANY), ("scale", 1.0, POSITIVE)])
+_enter("gamma", K.gamma, [("alpha", 1.0, POSITIVE), ("beta", 1.0, POSITIVE)])
+_enter("exponential", lambda shape, lam, *rest: K.exponential(shape, 1.0 / lam, *rest), [("lam", 1.0, POSITIVE)])
+_enter("poisson", K.poisson, [("lam", 1.0, NOT_NEGATIVE)])
+_enter("negative_binomial", K.negative_binomial, [("k", 1, NOT_NEGATIVE), ("p", 1.0, PROBABILITY)])
+_enter(
+    "generalized_negative_binomial",
+    K.generalized_negative_binomial,
+    [("mu", 1.0, NOT_NEGATIVE), ("alpha", 1.0, NOT_NEGATIVE)],
+)
 
 
 @operator("_random_randint", aliases=("random_randint",), rng=True)
-def randint(*, low: Int, high: Int, shape: Shape = (), dtype: DType = "int32", ctx=None, key=None):
+def randint(*, low: Int, high: Int, shape: Shape = (), dtype: Whole = None, ctx=None, key=None):
     """Integers from low to high (exclusive)."""
     if low >= high:
         raise MXNetError(f"randint: low {low} is not below high {high}")
-    return K.randint(shape or (1,), low, high, kernels.torch_dtype(dtype), storage.device(ctx), key)
+    return K.randint(shape or (1,), low, high, _kind(dtype, "int32"), storage.device(ctx), key)
 
 
 @operator("_random_bernoulli", rng=True)

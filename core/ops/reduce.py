@@ -159,8 +159,8 @@ argmin = _enter_place("argmin")
 
 @operator("argmax_channel")
 def argmax_channel(data):
-    """The index of the maximum along axis 1, as float32."""
-    return kernels.cast(K.argmax(data, 1, False), "float32")
+    """The index of the maximum along axis 1, in the data's type."""
+    return kernels.cast(K.argmax(data, 1, False), kernels.dtype_name(data))
 
 
 @operator("cumsum", aliases=("_np_cumsum",))

@@ -9,7 +9,6 @@ from core import kernels, storage
 from core.base import MXNetError
 from core.ops.attributes import Any_, Axis, Bool, Choice, DType, Float, Int, OpenShape, OptInt, OptShape, Scalar, Shape
 from core.ops.registry import F, composite, gradient, operator
-from core.util import is_np_shape
 
 K = kernels.shape
 
@@ -384,8 +383,6 @@ def _slice_key(begin, end, step, ndim, name):
 def slice_(data, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
     """The part from begin to end (exclusive) with a step an axis; None is open."""
     part = K.take_part(data, _slice_key(begin, end, step, data.dim(), "slice"))
-    if not part.numel() and data.numel() and not is_np_shape():
-        raise MXNetError(f"slice: nothing lies from {begin} to {end} in steps of {step or 1} of {tuple(data.shape)}")
     return part.clone() if part.data_ptr() == data.data_ptr() and not part.is_meta else part
 
 
@@ -456,8 +453,15 @@ def _(head, data_shape, shape_like_shape, attrs):
 
 @operator("Concat", aliases=("concat", "_rnn_param_concat"))
 def concat(*data, dim: Int = 1):
-    """Arrays joined along an existing axis."""
+    """Arrays of one type joined along an existing axis."""
+    _of_one_type("concat", data)
     return K.concat(data, normal_axis(dim, data[0].dim(), "concat"))
+
+
+def _of_one_type(name, data):
+    if any(x.dtype != data[0].dtype for x in data):
+        given = ", ".join(kernels.dtype_name(x) for x in data)
+        raise MXNetError(f"{name}: arrays of one dtype are joined, given {given}; convert with astype")
 
 
 @gradient(concat)
@@ -476,7 +480,8 @@ def _parts(head, lengths, axis):
 
 @operator("stack")
 def stack(*data, axis: Int = 0):
-    """Arrays of one shape joined along a new axis."""
+    """Arrays of one shape and type joined along a new axis."""
+    _of_one_type("stack", data)
     return K.stack(data, normal_axis(axis, data[0].dim() + 1, "stack"))
 
 

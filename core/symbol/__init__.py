@@ -46,13 +46,10 @@ def __getattr__(name: str):
     elif name in _NAMESPACES:
         value = Namespace(name, _NAMESPACES[name], Symbol)
         if name == "contrib":
-            from core.symbol import control_flow
+            from core.symbol import control_flow, random
 
-            value.foreach, value.while_loop, value.cond = (
-                control_flow.foreach,
-                control_flow.while_loop,
-                control_flow.cond,
-            )
+            for function in (control_flow.foreach, control_flow.while_loop, control_flow.cond, random.rand_zipfian):
+                setattr(value, function.__name__, function)
     elif name in TABLE and not name.startswith("__"):
         value = front(TABLE[name], name, Symbol)
     else:

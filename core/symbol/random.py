@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+from core.ndarray.random import numbers_only
 from core.ops.registry import TABLE
 from core.symbol.compose import Namespace, front
 from core.symbol.symbol import Symbol
@@ -62,6 +65,22 @@ def shuffle(data, **kwargs) -> Symbol:
     return front(TABLE["_shuffle"], "_shuffle", Symbol)(data, **kwargs)
 
 
+def rand_zipfian(true_classes, num_sampled: int, range_max: int):
+    """Classes drawn with P(k) = log((k + 2) / (k + 1)) / log(range_max + 1), and the counts expected of true and drawn ones.
+
+    Three symbols, as of `nd.contrib.rand_zipfian`.
+    """
+    scale = math.log(range_max + 1)
+    drawn = uniform(0, scale, shape=(num_sampled,), dtype="float64").exp() - 1
+    drawn = drawn.astype("int64") % range_max
+
+    def expected(classes):
+        classes = classes.astype("float64")
+        return ((classes + 2.0) / (classes + 1.0)).log() / scale * num_sampled
+
+    return drawn, expected(true_classes), expected(drawn)
+
+
 def __getattr__(name: str):
     return getattr(_OTHERS, name)
 
@@ -74,6 +93,7 @@ def _sample(name: str, parameters: dict, shape, dtype, kwargs: dict) -> Symbol:
     symbols = [isinstance(value, Symbol) for value in parameters.values()]
     given = {key: value for key, value in (("shape", shape), ("dtype", dtype)) if value is not None}
     if not any(symbols):
+        numbers_only(name, parameters)
         return front(TABLE[f"_random_{name}"], f"_random_{name}", Symbol)(**parameters, **given, **kwargs)
     if not all(symbols):
         raise ValueError(f"{name}: parameters are all numbers or all symbols, given {parameters!r}")

@@ -1,0 +1,88 @@
+"""What operators do at and past the bounds of their arguments, as MXNet 1.9.1 answers."""
+
+import numpy as np
+import pytest
+
+import core as mx
+from core import nd
+from core.base import MXNetError
+
+BAD = [
+    ("uniform", (1, 0)), ("normal", (0, 0)), ("normal", (0, -1)), ("gamma", (0, 1)), ("gamma", (1, -1)),
+    ("exponential", (-1,)), ("poisson", (-1,)), ("negative_binomial", (-1, 0.5)), ("negative_binomial", (3, -0.5)),
+    ("generalized_negative_binomial", (-1, 1)), ("generalized_negative_binomial", (1, -1)), ("randint", (5, 3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "parameters"), BAD)
+def test_samplers_refuse(name, parameters):
+    with pytest.raises(MXNetError):
+        getattr(nd.random, name)(*parameters)
+    drawn = getattr(mx.sym.random, name)(*parameters, shape=(2,))  # a symbol says it when it runs
+    with pytest.raises(MXNetError):
+        drawn.eval(ctx=mx.cpu())
+
+
+def test_types_of_samples():
+    with pytest.raises(MXNetError, match="float16, float32"):
+        mx.sym.random.poisson(1, dtype="int32")
+    with pytest.raises(MXNetError, match="int32, int64"):
+        mx.sym.random.randint(0, 3, dtype="uint8")
+    with pytest.raises(ValueError, match="number or an array"):
+        nd.random.uniform("a", 1)
+
+
+def test_np_samplers_refuse():
+    for call in (mx.np.random.normal, mx.np.random.gumbel, mx.np.random.logistic):
+        with pytest.raises(ValueError, match="scale"):
+            call(0, -1)
+    with pytest.raises(MXNetError):
+        mx.np.random.multinomial(10, [0.2, 0.9, 0.1])
+
+
+def test_zipfian_symbol():
+    drawn, expected_true, expected_drawn = mx.sym.contrib.rand_zipfian(mx.sym.var("c"), 50, 100)
+    mx.random.seed(3)
+    values = mx.sym.Group([drawn, expected_true, expected_drawn]).eval(c=nd.array([0.0, 3.0]))
+    assert values[0].dtype == np.int64 and values[0].shape == (50,) and values[0].min().asscalar() >= 0
+    np.testing.assert_allclose(values[1].asnumpy(), np.log([2, 5 / 4]) / np.log(101) * 50)
+    drawn = values[0].asnumpy()
+    np.testing.assert_allclose(values[2].asnumpy(), np.log((drawn + 2) / (drawn + 1)) / np.log(101) * 50)
+
+
+def test_clip_with_bounds_that_cross():
+    x = nd.array([-2, -0.5, 0, 0.5, 2])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = nd.clip(x, 1, -1)
+    y.backward()
+    np.testing.assert_array_equal(y.asnumpy(), [1, -1, -1, -1, -1])
+    np.testing.assert_array_equal(x.grad.asnumpy(), 0)
+
+
+def test_nag_momentum_where_the_weight_is_overwritten():
+    arrays = [nd.array(v) for v in ([1.0, 2.0], [0.5, -0.5], [0.1, 0.2])]
+    weight, grad, mom = arrays
+    given = {"lr": 0.1, "momentum": 0.9, "wd": 0.5}
+    apart = nd.nag_mom_update(weight.copy(), grad, (other := mom.copy()), **given)
+    nd.nag_mom_update(weight, grad, mom, out=weight, **given)
+    np.testing.assert_allclose(weight.asnumpy(), apart.asnumpy(), rtol=1e-6)
+    start = np.array([0.1, 0.2])
+    gradient = np.array([0.5, -0.5])
+    np.testing.assert_allclose(other.asnumpy(), 0.9 * start - 0.1 * (gradient + 0.5 * np.array([1.0, 2.0])), rtol=1e-5)
+    np.testing.assert_allclose(mom.asnumpy(), 0.9 * start - 0.1 * (gradient + 0.5 * weight.asnumpy()), rtol=1e-5)
+
+
+def test_joined_arrays_have_one_type():
+    for join in (nd.concat, nd.stack):
+        with pytest.raises(MXNetError, match="float32, int32"):
+            join(nd.ones((2, 2)), nd.ones((2, 2), dtype="int32"))
+
+
+def test_empty_slices_and_repeated_vectors():
+    assert nd.slice(nd.ones((2, 3)), begin=(1,), end=(1,)).shape == (0, 3)
+    np.testing.assert_array_equal(nd.array([1, 2]).broadcast_to((3, 2)).asnumpy(), [[1, 2]] * 3)
+    assert nd.ones((2,)).broadcast_like(nd.ones((3, 2))).shape == (3, 2)
+    with pytest.raises(ValueError):
+        nd.ones((2, 1)).broadcast_to((2,))
+    assert nd.argmax_channel(nd.ones((2, 3), dtype="float16")).dtype == np.float16
