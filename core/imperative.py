@@ -19,6 +19,9 @@ class NeedsShape(Exception):
     """Raised by a placeholder for a parameter whose shape is not known yet (see `ndarray.Deferred`)."""
 
 
+_Unfit = NeedsShape, AttributeError, RuntimeError, IndexError, ValueError, TypeError
+
+
 def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
     """`op` on arrays: a single array of class `kind`, or a list where the operator shows several outputs.
 
@@ -35,7 +38,7 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
                 tensor = op.forward(*[None if x is None else x._data for x in inputs], **attrs)
             result = _new(kind._dense_kind)
             result._data, result._ctx, result._entry = tensor, inputs[0]._ctx, None
-        except (NeedsShape, AttributeError, RuntimeError, IndexError, ValueError, TypeError):
+        except _Unfit:
             pass  # the long way says what is wrong
         else:
             if state.recording:
@@ -226,15 +229,18 @@ def _failed(op: Operator, inputs: Sequence, error: Exception) -> MXNetError:
 # Functions for users, generated from the table
 
 
-def front(op: Operator, kind: type):
-    """The function `nd.NAME` / `np.NAME` of an operator: inputs, then attributes, then `out` and `name`."""
+def front(op: Operator, kind: type | None):
+    """The function `nd.NAME` / `np.NAME` of an operator: inputs, then attributes, then `out` and `name`.
+
+    kind: the class of the results; None: that of the first input, as a method of arrays wants it.
+    """
     made = op._fronts.get(kind)
     if made is None:
         made = op._fronts[kind] = _make_front(op, kind)
     return made
 
 
-def _make_front(op: Operator, kind: type):
+def _make_front(op: Operator, kind: type | None):
     inputs, attrs = op.inputs, list(op.attrs)
     creates = not inputs
     if op.variadic:
@@ -252,13 +258,22 @@ def _make_front(op: Operator, kind: type):
         body = f"_create(_op, _parse({', '.join(attrs)}), ctx, _kind, out)"
     else:
         parsed = f"_parse({', '.join(attrs)})" if attrs else "{}"
-        body = f"_apply(_op, {gather}, {parsed}, _kind, out)"
-    code = [
-        f"def {_identifier(op.name)}({parameters}):",
-        "    if kwargs:",
-        "        _refuse(_op, kwargs)",
-        f"    return {body}",
-    ]
+        kind_of = "_kind" if kind is not None else f"type({inputs[0]})"
+        body = f"_apply(_op, {gather}, {parsed}, {kind_of}, out)"
+    code = [f"def {_identifier(op.name)}({parameters}):", "    if kwargs:", "        _refuse(_op, kwargs)"]
+    if op.simple and len(inputs) == 1 and not op.variadic and op.name not in storage_types.NAMES:
+        # `apply` for what is neither recorded nor traced, without the way there
+        code += [
+            "    if out is None and _op.simple and _state.tracer is None and not _state.recording:",
+            "        try:",
+            f"            tensor = _op.forward({inputs[0]}._data{', **' + parsed if attrs else ''})",
+            f"            result = _new({kind_of}._dense_kind)",
+            f"            result._data, result._ctx, result._entry = tensor, {inputs[0]}._ctx, None",
+            "            return result",
+            "        except _Unfit:",
+            "            pass",
+        ]
+    code.append(f"    return {body}")
     scope = {
         "_NULL": NULL,
         "_op": op,
@@ -268,6 +283,9 @@ def _make_front(op: Operator, kind: type):
         "_create": create,
         "_gather": _gather,
         "_refuse": _refuse,
+        "_state": state,
+        "_new": _new,
+        "_Unfit": _Unfit,
     }
     exec("\n".join(code), scope)
     function = scope[_identifier(op.name)]

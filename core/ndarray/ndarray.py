@@ -16,6 +16,7 @@ from core.ops.storage_types import NUMBERS as _STORAGE_TYPE_STR_TO_ID  # noqa: F
 
 state = autograd.state
 apply = imperative.apply
+_new = object.__new__
 
 
 class NDArray:
@@ -276,6 +277,13 @@ class NDArray:
     # ------------------------------------------------------------------ indexing
 
     def __getitem__(self, key):
+        if (type(key) is slice or type(key) is int) and _is_free(self):
+            try:
+                part = self._data[key]
+                if part.dim() and part.is_contiguous():
+                    return _shared(self, part)
+            except (RuntimeError, TypeError, ValueError, IndexError):
+                pass
         return indexing.get(self, key)
 
     def __setitem__(self, key, value):
@@ -292,9 +300,17 @@ class NDArray:
             shape = named.pop("shape", shape)
             if named:
                 raise TypeError(f"reshape takes shape and reverse, given {', '.join(named)}")
+        if not reverse and _is_free(self):
+            try:
+                if 0 not in shape:  # the codes below -1 are errors here
+                    return _shared(self, self._data.reshape(shape))
+            except (RuntimeError, TypeError, ValueError):
+                pass  # the operator says what is wrong
         out = _reshape(self, tuple(shape), reverse)
         if -1 in shape and out.size != self.size:
-            raise ValueError(f"reshape: {self.size} elements of shape {self.shape} do not fill the shape {tuple(shape)}")
+            raise ValueError(
+                f"reshape: {self.size} elements of shape {self.shape} do not fill the shape {tuple(shape)}"
+            )
         return out
 
     def broadcast_to(self, shape):
@@ -335,6 +351,18 @@ def _rebuild(kind, given):
     array = kind.__new__(kind)
     array.__setstate__(given)
     return array
+
+
+def _is_free(array: NDArray) -> bool:
+    """Whether a view of the array is nobody's business but the caller's: no tape and no graph hears of it."""
+    return state.tracer is None and not array._is_placeholder and (not state.recording or array._entry is None)
+
+
+def _shared(array: NDArray, tensor) -> NDArray:
+    """An array over `tensor`, a view of the array's own."""
+    view = _new(array._dense_kind)
+    view._data, view._ctx, view._entry = tensor, array._ctx, None
+    return view
 
 
 def _viewed(array: NDArray, kind: type) -> NDArray:
@@ -444,18 +472,8 @@ METHODS = (
 
 
 def _method(name: str):
-    fronts = {}  # of the kinds of arrays met so far
-
-    def call(self, *args, **kwargs):
-        kind = type(self)
-        front = fronts.get(kind)
-        if front is None:
-            front = fronts[kind] = imperative.front(TABLE[name], kind)
-        return front(self, *args, **kwargs)
-
-    call.__name__ = name
-    call.__doc__ = f"The operator `{name}` of this array."
-    return call
+    """The operator called `name` of the first input."""
+    return imperative.front(TABLE[name], None)
 
 
 _reshape = _method("Reshape")

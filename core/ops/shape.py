@@ -88,7 +88,7 @@ def reshaped(shape: tuple[int, ...], wanted: tuple[int, ...], reverse: bool = Fa
     if out.count(-1) > 1:
         raise MXNetError(f"reshape: only one length may be -1, given {wanted}")
     if -1 in out:
-        if known == 0 or size < known and size:
+        if known == 0 or (size < known and size):
             raise MXNetError(f"reshape: cannot bring the shape {tuple(shape)} into {wanted}")
         out[out.index(-1)] = size // known
     elif known != size:
@@ -112,8 +112,10 @@ def reshape(data, *, shape: Shape = (), reverse: Bool = False, target_shape: Sha
 @operator("Flatten", aliases=("flatten", "_npx_batch_flatten"))
 def flatten(data):
     """All axes but the first one merged."""
+    if data.dim() == 2:
+        return K.alias(data)
     shape = data.shape
-    return K.reshape(data, shape if len(shape) == 2 else (shape[0], math.prod(shape[1:])))
+    return K.reshape(data, (shape[0], math.prod(shape[1:])))
 
 
 @operator("reshape_like")

@@ -21,6 +21,8 @@ def sum(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | N
     dtype = dtype or x.dtype
     if not axes:
         return _copy(x, dtype)
+    if len(axes) == x.dim() and not keepdims:  # the shorter call
+        return torch.sum(x, dtype=dtype)
     return torch.sum(x, axes, keepdim=keepdims, dtype=dtype)
 
 
