@@ -53,7 +53,7 @@ def main(argv: list[str] | None = None) -> list[dict]:
                 "share": share,
             }
         )
-    report("text_loading", f"{args.batches} batches each", rows, args.log_dir)
+    report("text_loading", f"training on text, waiting for batches, {args.batches} batches each", rows, args.log_dir)
     return rows
 
 
