@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import torch
 
-from core.kernels.rnn_parameters import unpack
+from core.kernels.rnn_parameters import Weights, unpack
 
 
 class Cell(NamedTuple):
@@ -27,7 +27,7 @@ class Cell(NamedTuple):
 
 
 class Wing(NamedTuple):
-    """`weight_gradients(views, d_i2h, d_h2h, x, previous)` fills the views; `input_gradient(d_i2h, weights, sum)` is
+    """`weight_gradients(d_i2h, d_h2h, x, previous)` gives `Weights` of gradients; `input_gradient(d_i2h, weights, sum)` is
     the gradient of x, to which `sum` (None or another such gradient) is added."""
 
     cells: dict[str, Cell]
@@ -66,15 +66,19 @@ def run_grad(
     wing, dy, dhn, dcn, x, params, h0, c0, y, reserve, mode, hidden, layers, bidirectional, dropout, key, training
 ):
     """The function `rnn_grad` of a wing."""
-    dparams, dh0 = torch.empty_like(params), torch.empty_like(h0)
+    flat = isinstance(params, torch.Tensor)
+    dparams, dh0 = torch.empty_like(params) if flat else list(map(torch.empty_like, params)), torch.empty_like(h0)
     dc0 = torch.empty_like(c0) if mode == "lstm" else None
     if x.is_meta:
         return torch.empty_like(x), dparams, dh0, dc0
-    weights, gradients = (unpack(p, mode, x.shape[2], hidden, layers, bidirectional) for p in (params, dparams))
+    weights = unpack(params, mode, x.shape[2], hidden, layers, bidirectional)
+    gradients = unpack(dparams, mode, x.shape[2], hidden, layers, bidirectional) if flat else list(weights)
     h0, c0 = h0.contiguous(), None if c0 is None else c0.contiguous()
     cell, keep, directions, steps = wing.cells[mode], list(reserve), 2 if bidirectional else 1, x.shape[0]
     if steps == 0:
-        return torch.empty_like(x), dparams.zero_(), _copy(dhn, h0), dc0 if dc0 is None else _copy(dcn, c0)
+        for gradient in [dparams] if flat else dparams:
+            gradient.zero_()
+        return torch.empty_like(x), dparams, _copy(dhn, h0), dc0 if dc0 is None else _copy(dcn, c0)
     dy = torch.zeros_like(y) if dy is None else dy
     for layer in reversed(range(layers)):
         y, x, dx = keep.pop(), keep.pop(), None
@@ -91,11 +95,23 @@ def run_grad(
             )  # fmt: skip
             if lstm:
                 dc0[i] = dc
-            wing.weight_gradients(gradients[i], d_i2h, d_h2h, x, before)
+            found = wing.weight_gradients(d_i2h, d_h2h, x, before)
+            if flat:
+                for part, gradient in zip(gradients[i], found, strict=True):
+                    part.copy_(gradient)
+            else:
+                gradients[i] = found
+            del found
             dx = wing.input_gradient(d_i2h, weights[i].i2h, dx)
         if layer:
             dy = wing.dropout(dx, dropout, _key(key, layer)) if training and dropout > 0 else dx
-    return dx, dparams, dh0, dc0
+    return dx, dparams if flat else _parts(gradients), dh0, dc0
+
+
+def _parts(gradients: list[Weights]) -> list:
+    """The parts of the flat vector, each in memory of its own: a bias of both projections has but one gradient."""
+    matrices = [matrix.reshape(-1) for g in gradients for matrix in (g.i2h, g.h2h)]
+    return matrices + [bias for g in gradients for bias in (g.i2h_bias, g.h2h_bias.clone())]
 
 
 def previous(y, first, order):

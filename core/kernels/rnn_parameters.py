@@ -20,8 +20,8 @@ class Weights(NamedTuple):
     h2h_bias: torch.Tensor
 
 
-def unpack(params, mode, inputs, hidden, layers, bidirectional):
-    """The flat parameter vector as a list of `Weights`, by layer and then direction.
+def sizes(inputs, mode, hidden, layers, bidirectional):
+    """Lengths of the parts of the flat parameter vector.
 
     First the i2h and h2h weights of every layer and direction, then all their biases in the same order (MXNet, cuDNN).
     """
@@ -34,10 +34,17 @@ def unpack(params, mode, inputs, hidden, layers, bidirectional):
         for _ in range(directions)
         for width in (directions * hidden if layer else inputs, hidden)
     ]
-    sizes = [rows * width for width in widths] + [rows] * len(widths)
-    if params.numel() != sum(sizes):
-        raise MXNetError(f"rnn: the parameters of this network are {sum(sizes)} numbers, given are {params.numel()}")
-    parts = params.reshape(-1).split(sizes)
-    matrices = [part.view(rows, width) for part, width in zip(parts, widths)]
-    biases = parts[len(widths) :]
-    return [Weights(*matrices[i : i + 2], *biases[i : i + 2]) for i in range(0, len(widths), 2)]
+    return [rows * width for width in widths] + [rows] * len(widths)
+
+
+def unpack(params, mode, inputs, hidden, layers, bidirectional):
+    """The flat parameter vector, or its parts, as a list of `Weights`, by layer and then direction."""
+    wanted = sizes(inputs, mode, hidden, layers, bidirectional)
+    given = [params.numel()] if isinstance(params, torch.Tensor) else [p.numel() for p in params]
+    if sum(given) != sum(wanted):
+        raise MXNetError(f"rnn: the parameters of this network are {sum(wanted)} numbers, given are {sum(given)}")
+    parts = params.reshape(-1).split(wanted) if isinstance(params, torch.Tensor) else params
+    half, rows = len(wanted) // 2, GATES[mode] * hidden
+    matrices = [part.view(rows, -1) for part in parts[:half]]
+    biases = parts[half:]
+    return [Weights(*matrices[i : i + 2], *biases[i : i + 2]) for i in range(0, half, 2)]

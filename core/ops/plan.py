@@ -2,7 +2,8 @@
 
 from core import kernels
 from core.kernels.epilogue import ACTIVATIONS
-from core.ops.attributes import Choice, Int, Optional, Shape
+from core.kernels.rnn_parameters import GATES
+from core.ops.attributes import Bool, Choice, Float, Int, Optional, Shape
 from core.ops.registry import operator
 
 Ending = Optional(Choice(*filter(None, ACTIVATIONS)))
@@ -48,3 +49,28 @@ def _linear(data, weight, bias=None, residual=None, *, activation: Ending = None
 def _linear_weight(weight, *, rows: Int):
     """The weight of a linear layer, packed for data of so many rows."""
     return kernels.matmul.pack(weight, rows)
+
+
+@operator("_plan_rnn", train=True, rng=True, reserves=True)
+def _recurrent(
+    data, state, state_cell, *parameters, state_size: Int, num_layers: Int, mode: Choice(*GATES), bidirectional: Bool,
+    p: Float, training, key,
+):  # fmt: skip
+    """`_rnn` with the parts of its parameters, each a vector."""
+    y, hn, cn, reserve = kernels.rnn.rnn(
+        data, parameters, state, state_cell, mode, state_size, num_layers, bidirectional, p, key, training
+    )
+    return ((y, hn) if cn is None else (y, hn, cn)), reserve
+
+
+@operator("_plan_rnn_grad")
+def _recurrent_grad(
+    head, head_state, head_cell, data, state, state_cell, out, *parameters, reserve, state_size: Int, num_layers: Int,
+    mode: Choice(*GATES), bidirectional: Bool, p: Float, key,
+):  # fmt: skip
+    """Gradients of `_plan_rnn` in data, states and the parts of the parameters."""
+    dx, dparameters, dh0, dc0 = kernels.rnn.rnn_grad(
+        head, head_state, head_cell, data, parameters, state, state_cell, out, reserve, mode, state_size, num_layers,
+        bidirectional, p, key, True,
+    )  # fmt: skip
+    return (dx, dh0, *(() if dc0 is None else (dc0,)), *dparameters)

@@ -12,8 +12,11 @@ from core.graph.passes.epilogues import epilogues
 from core.graph.passes.fusion import fusion
 from core.graph.passes.packing import packing
 from core.graph.passes.recompute import recompute
+from core.graph.passes.recurrent import recurrent
 
-PASSES = (copies, common_subexpressions, batch_norm, epilogues, dead_code, constants, packing, recompute, fusion)
+PASSES = (
+    copies, common_subexpressions, batch_norm, epilogues, recurrent, dead_code, constants, packing, recompute, fusion,
+)  # fmt: skip
 
 
 def optimize(graph: Graph) -> Graph:

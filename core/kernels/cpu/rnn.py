@@ -17,6 +17,7 @@ from core.kernels.cpu._onednn import packs as _packs
 from core.kernels.cpu.matmul import linear as _product
 from core.kernels.cpu.random import dropout as _dropout
 from core.kernels.rnn_layers import Cell, Wing, previous, run, run_grad
+from core.kernels.rnn_parameters import Weights
 
 _sigmoid_slope, _tanh_slope = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
 # Elements of a matrix from which oneDNN is worth its overhead (with 20 rows: even at 1 << 17, a third faster at 1 << 20).
@@ -27,7 +28,7 @@ def rnn(x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, tr
     """Runs a recurrent network.
 
     x (T, N, I); params flat: for each layer and direction the i2h (G H, I) and h2h (G H, H) weights, then in the same
-    order all i2h and h2h biases; h0 and, for "lstm", c0 (layers * directions, N, H). `dropout` acts on the input of
+    order all i2h and h2h biases; or a list of these, each flat, as their gradients are then; h0 and, for "lstm", c0 (layers * directions, N, H). `dropout` acts on the input of
     every layer but the first while `training`, with masks from `key`. Returns y (T, N, directions * H), hn, cn (None
     but for "lstm") and `reserve`, the tensors that `rnn_grad` needs.
     """
@@ -44,16 +45,16 @@ def _project(x, weight, bias):
     return _product(x.flatten(0, 1), weight, bias).view(*x.shape[:2], -1)
 
 
-def _weight_gradients(gradient, di, dh_gates, x, before):
-    """Fills the views of one layer and direction; `dh_gates` is `di` where both projections share a gradient."""
+def _weight_gradients(di, dh_gates, x, before):
+    """Those of one layer and direction; `dh_gates` is `di` where both projections share a gradient."""
     inputs, states = di.flatten(0, 1).t(), dh_gates.flatten(0, 1).t()
-    gradient.i2h.copy_(_product(inputs, x.flatten(0, 1).t()))
-    gradient.h2h.copy_(_product(states, before.flatten(0, 1).t()))
-    torch.sum(inputs, 1, out=gradient.i2h_bias)
-    if dh_gates is di:
-        gradient.h2h_bias.copy_(gradient.i2h_bias)
-    else:
-        torch.sum(states, 1, out=gradient.h2h_bias)
+    i2h_bias = inputs.sum(1)
+    return Weights(
+        _product(inputs, x.flatten(0, 1).t()),
+        _product(states, before.flatten(0, 1).t()),
+        i2h_bias,
+        i2h_bias if dh_gates is di else states.sum(1),
+    )
 
 
 def _input_gradient(di, weight, total):

@@ -16,6 +16,7 @@ import triton
 import triton.language as tl
 
 from core.kernels.rnn_layers import Cell, Wing, previous, run, run_grad
+from core.kernels.rnn_parameters import Weights
 from core.kernels.triton import reduce
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.functions import sigmoid, tanh
@@ -45,13 +46,16 @@ def rnn_grad(dy, dhn, dcn, x, params, h0, c0, y, reserve, mode, hidden, layers, 
 # ------------------------------------------------------------ launching
 
 
-def _weight_gradients(gradient, di, dh_gates, x, before):
-    """Fills the views of one layer and direction; `dh_gates` is `di` where both projections share a gradient."""
+def _weight_gradients(di, dh_gates, x, before):
+    """Those of one layer and direction; `dh_gates` is `di` where both projections share a gradient."""
     inputs, states = di.flatten(0, 1), dh_gates.flatten(0, 1)
-    gradient.i2h.copy_(matmul(inputs, x.flatten(0, 1), transpose_a=True))
-    gradient.h2h.copy_(matmul(states, before.flatten(0, 1), transpose_a=True))
-    gradient.i2h_bias.copy_(reduce.sum(inputs, (0,), False))
-    gradient.h2h_bias.copy_(gradient.i2h_bias if dh_gates is di else reduce.sum(states, (0,), False))
+    i2h_bias = reduce.sum(inputs, (0,), False)
+    return Weights(
+        matmul(inputs, x.flatten(0, 1), transpose_a=True),
+        matmul(states, before.flatten(0, 1), transpose_a=True),
+        i2h_bias,
+        i2h_bias if dh_gates is di else reduce.sum(states, (0,), False),
+    )
 
 
 def _input_gradient(di, weight, total):

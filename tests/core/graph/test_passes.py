@@ -26,8 +26,9 @@ from core.graph.passes.epilogues import epilogues
 from core.graph.passes.fusion import fusion
 from core.graph.passes.packing import packing
 from core.graph.passes.recompute import recompute
+from core.graph.passes.recurrent import recurrent
 from core.graph.trace import Untraceable, trace
-from gluon import nn
+from gluon import nn, rnn
 
 RNG = np.random.default_rng(1)
 
@@ -309,6 +310,41 @@ def test_recompute():
         gradients.append([p.grad.asnumpy() for p in parameters])
     for eager, again in zip(*gradients, strict=True):
         np.testing.assert_array_equal(again, eager)
+
+
+@pytest.mark.parametrize(
+    "layer, hidden",
+    [
+        (rnn.LSTM, {"num_layers": 2, "dropout": 0.5}),
+        (rnn.GRU, {"bidirectional": True}),
+        (rnn.RNN, {"num_layers": 2, "bidirectional": True}),
+    ],
+)
+@pytest.mark.parametrize("record", [False, True])
+def test_recurrent_layers_read_their_parameters_where_they_are(layer, hidden, record):
+    net = layer(3, input_size=2, **hidden)
+    net.initialize()
+    x = array(4, 2, 2)
+    with autograd.record() if record else autograd.predict_mode():
+        net(x)  # parameters take part in the trace from here on
+    graph = dead_code(copies(traced(net, x, record=record)))
+    shorter = dead_code(recurrent(graph))
+    assert "Concat" in names(graph) and "Concat" not in names(shorter)
+    assert "_slice_view" not in names(shorter, backward=True)
+    results, head = [], array(4, 2, 3 * net._dir)
+    for hybrid in (False, True):
+        if hybrid:
+            net.hybridize()
+        mx.random.seed(1)
+        if record:
+            with autograd.record():
+                y = net(x)
+            y.backward(head)
+            results.append([y, *(p.grad().copy() for p in net.collect_params().values())])
+        else:
+            results.append([net(x)])
+    for eager, compiled in zip(*results, strict=True):
+        np.testing.assert_allclose(compiled.asnumpy(), eager.asnumpy(), rtol=1e-6, atol=1e-7)
 
 
 def test_epilogues_flatten():
