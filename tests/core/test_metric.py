@@ -5,7 +5,6 @@ import pytest
 
 import core as mx
 from core import nd
-from gluon import metric as mx2
 
 sklearn = pytest.importorskip("sklearn.metrics")
 NUMBERS = np.random.RandomState(0)
@@ -28,7 +27,6 @@ def test_micro_averages_are_those_of_all_instances():
     assert run(mx.metric.F1(average="micro")) == pytest.approx(sklearn.f1_score(labels, chosen))
     assert run(mx.metric.MCC(average="micro")) == pytest.approx(sklearn.matthews_corrcoef(labels, chosen))
     assert run(mx.metric.PCC()) == pytest.approx(sklearn.matthews_corrcoef(labels, chosen))
-    assert run(mx2.Fbeta(beta=2)) == pytest.approx(sklearn.fbeta_score(labels, chosen, beta=2))
 
 
 def test_many_classes():
