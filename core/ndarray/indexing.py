@@ -52,6 +52,8 @@ def set_(array, key, value) -> None:
         source = value._data
         if source.device != target.device:
             source = source.to(target.device)
+        elif source.untyped_storage().data_ptr() == target.untyped_storage().data_ptr():
+            source = source.clone()  # a part of the array that is written to
     elif isinstance(value, (numbers.Number, onp.generic)):
         source = value.item() if isinstance(value, onp.generic) else value
     else:
@@ -63,6 +65,10 @@ def set_(array, key, value) -> None:
         return
     basic, spec = basic and plain is spec, plain
     index = build(spec, [o._data for o in operands])
+    if any(o.ndim for o in operands):  # beside index arrays a number is one too, and may part them
+        index = tuple(
+            operands[0]._data.new_full((1,), i, dtype=storage.TORCH["int64"]) if type(i) is int else i for i in index
+        )
     try:
         if storage.is_tensor(source):
             source = source.to(target.dtype)

@@ -86,3 +86,26 @@ def test_empty_slices_and_repeated_vectors():
     with pytest.raises(ValueError):
         nd.ones((2, 1)).broadcast_to((2,))
     assert nd.argmax_channel(nd.ones((2, 3), dtype="float16")).dtype == np.float16
+
+
+@pytest.mark.parametrize("face", [mx.np, nd])
+def test_parts_written_to_their_own_array(face):
+    x = face.array(np.arange(12).reshape(3, 4), dtype="float32")
+    x[1:] = x[:2]
+    np.testing.assert_array_equal(x.asnumpy(), [[0, 1, 2, 3], [0, 1, 2, 3], [4, 5, 6, 7]])
+    x[[0, 2]] = x[1]
+    x[::-1] = x[0]
+    np.testing.assert_array_equal(x.asnumpy(), [[0, 1, 2, 3]] * 3)
+
+
+@pytest.mark.parametrize("face", [mx.np, nd])
+def test_numbers_beside_index_arrays(face):
+    start = np.arange(24).reshape(2, 3, 4).astype("float32")
+    for key in ((0, slice(None), [1, 0]), (0, None, [0, 1]), ([0, 1], 2), (slice(None), 1, [0, 1])):
+        x, expected = face.array(start, dtype="float32"), start.copy()
+        np.testing.assert_array_equal(x[key].asnumpy(), expected[key])
+        x[key] += 2
+        x[key] = x[key] * 3
+        expected[key] += 2
+        expected[key] *= 3
+        np.testing.assert_array_equal(x.asnumpy(), expected)
