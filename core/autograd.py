@@ -65,9 +65,9 @@ def is_training() -> bool:
     return state.training
 
 
-def set_recording(is_record: bool) -> bool:
+def set_recording(is_recording: bool) -> bool:
     """Switches recording; returns what it was before."""
-    before, state.recording = state.recording, bool(is_record)
+    before, state.recording = state.recording, bool(is_recording)
     return before
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 
 from core import autograd, random, storage
@@ -252,7 +253,11 @@ def _make_front(op: Operator, kind: type | None):
     clash = [a for a in attrs if a in inputs]
     if clash:
         raise ValueError(f"{op.name}: {clash} are both inputs and attributes")
-    extra = [f"{a}=_NULL" for a in attrs] + (["ctx=None"] if creates and "ctx" not in attrs else [])
+    extra = [f"{a}=_NULL" for a in attrs]
+    if creates and "ctx" not in attrs:  # where the function has it
+        order = list(inspect.signature(op.function).parameters)
+        before = order[: order.index("ctx")] if "ctx" in order else order
+        extra.insert(sum(a in before for a in attrs), "ctx=None")
     parameters = ", ".join([*head, *extra, "out=None", "name=None", "**kwargs"])
     if creates:
         body = f"_create(_op, _parse({', '.join(attrs)}), ctx, _kind, out)"

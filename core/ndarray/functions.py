@@ -74,20 +74,23 @@ def eye(N, M=0, k=0, ctx=None, dtype="float32") -> NDArray:
     return imperative.create(op, op.parse({"N": N, "M": M, "k": k, "dtype": dtype}), ctx, NDArray)
 
 
-def from_numpy(ndarray: onp.ndarray, zero_copy: bool = True) -> NDArray:
-    """An array over the memory of a NumPy array, which then must be contiguous; a copy without `zero_copy`."""
+def from_numpy(ndarray: onp.ndarray, zero_copy: bool = True, array_cls: type = NDArray) -> NDArray:
+    """An array over the memory of a NumPy array, which then must be contiguous; a copy without `zero_copy`.
+
+    array_cls: the kind of the array, of nd or of np.
+    """
     if not zero_copy:
-        return array(ndarray, dtype=ndarray.dtype)
+        return array(ndarray, dtype=ndarray.dtype, kind=array_cls)
     if not ndarray.flags["C_CONTIGUOUS"]:
         raise ValueError("only contiguous NumPy arrays can share their memory; pass zero_copy=False")
     tensor = storage.from_numpy(ndarray, copy=False)
     ndarray.flags["WRITEABLE"] = False
-    return NDArray._wrap(tensor, Context("cpu", 0))
+    return array_cls._wrap(tensor, Context("cpu", 0))
 
 
-def from_dlpack(source) -> NDArray:
+def from_dlpack(dlpack) -> NDArray:
     """An array over memory that another library offers by the DLPack protocol."""
-    tensor = storage.from_dlpack(source)
+    tensor = storage.from_dlpack(dlpack)
     ctx = Context("gpu", tensor.device.index) if tensor.is_cuda else Context("cpu", 0)
     return NDArray._wrap(tensor, ctx)
 
@@ -200,7 +203,7 @@ subtract = _either_side("subtract", "broadcast_sub", "_minus_scalar", "_rminus_s
 multiply = _either_side("multiply", "broadcast_mul", "_mul_scalar", None)
 divide = true_divide = _either_side("divide", "broadcast_div", "_div_scalar", "_rdiv_scalar")
 modulo = _either_side("modulo", "broadcast_mod", "_mod_scalar", "_rmod_scalar")
-power = _either_side("power", "broadcast_power", "_power_scalar", "_rpower_scalar")
+_power = _either_side("power", "broadcast_power", "_power_scalar", "_rpower_scalar")
 maximum = _either_side("maximum", "broadcast_maximum", "_maximum_scalar", None)
 minimum = _either_side("minimum", "broadcast_minimum", "_minimum_scalar", None)
 equal = _either_side("equal", "broadcast_equal", "_equal_scalar", None)
@@ -214,6 +217,11 @@ lesser_equal = _either_side("lesser_equal", "broadcast_lesser_equal", "_lesser_e
 logical_and = _either_side("logical_and", "broadcast_logical_and", "_logical_and_scalar", None)
 logical_or = _either_side("logical_or", "broadcast_logical_or", "_logical_or_scalar", None)
 logical_xor = _either_side("logical_xor", "broadcast_logical_xor", "_logical_xor_scalar", None)
+
+
+def power(base, exp):
+    """`base` to the power `exp`, arrays broadcast against each other or an array and a number."""
+    return _power(base, exp)
 
 
 def histogram(a: NDArray, bins=10, range=None) -> list[NDArray]:

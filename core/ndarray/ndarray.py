@@ -533,26 +533,26 @@ class Deferred(NDArray):
             self._parameter._finish_deferred_init_with(shape)
 
 
-def array(source, ctx: Context | None = None, dtype=None, kind: type = NDArray):
-    """An array with a copy of the values of `source` (nested lists, numbers, NumPy or other arrays).
+def array(source_array, ctx: Context | None = None, dtype=None, kind: type = NDArray):
+    """An array with a copy of the values of `source_array` (nested lists, numbers, NumPy or other arrays).
 
-    dtype: float32 unless given or unless `source` is an NDArray.
+    dtype: float32 unless given or unless `source_array` is an NDArray.
     """
-    ctx = ctx or (source._ctx if isinstance(source, NDArray) else current_context())
-    if isinstance(source, NDArray):
-        if source.stype != "default":
-            return source.copyto(ctx) if dtype is None else source.astype(dtype).copyto(ctx)
-        return kind._wrap(storage.copy_to(source._data, dtype or source.dtype, ctx), ctx)
-    if not isinstance(source, onp.ndarray):
+    ctx = ctx or (source_array._ctx if isinstance(source_array, NDArray) else current_context())
+    if isinstance(source_array, NDArray):
+        if source_array.stype != "default":
+            return source_array.copyto(ctx) if dtype is None else source_array.astype(dtype).copyto(ctx)
+        return kind._wrap(storage.copy_to(source_array._data, dtype or source_array.dtype, ctx), ctx)
+    if not isinstance(source_array, onp.ndarray):
         try:
-            source = onp.array(_plain(source), dtype=None)
+            source_array = onp.array(_plain(source_array), dtype=None)
         except ValueError as error:
             raise TypeError(f"the source is no array: {error}") from None
-        if source.dtype == object:
+        if source_array.dtype == object:
             raise TypeError("the source is no array: its rows differ in length or hold something other than numbers")
         if dtype is None:
             dtype = "float32"
-    return kind._wrap(storage.from_numpy(source, dtype or "float32", ctx), ctx)
+    return kind._wrap(storage.from_numpy(source_array, dtype or "float32", ctx), ctx)
 
 
 def _plain(source):

@@ -87,11 +87,11 @@ def bernoulli(prob=0.5, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     return imperative.create(op, op.parse(given), ctx, NDArray, out)
 
 
-def multinomial(data, shape=None, get_prob=False, dtype="int32", **kwargs):
+def multinomial(data, shape=None, get_prob=False, out=None, dtype="int32", **kwargs):
     """Draws from categorical distributions, the rows of data; with get_prob also their log probabilities."""
     if not isinstance(data, NDArray):
         raise MXNetError(f"multinomial: the probabilities are to be an array, given {type(data).__name__}")
-    return F._sample_multinomial(data, shape=() if shape is None else shape, get_prob=get_prob, dtype=dtype)
+    return F._sample_multinomial(data, shape=() if shape is None else shape, get_prob=get_prob, dtype=dtype, out=out)
 
 
 def shuffle(data, **kwargs):

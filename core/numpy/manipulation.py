@@ -80,15 +80,15 @@ def expand_dims(a, axis):
     return F.expand_dims(a, axis=axis)
 
 
-def squeeze(x, axis=None):
+def squeeze(a, axis=None, out=None):
     """Axes of length 1 taken away."""
-    if x.ndim == 0 and axis in (0, -1):  # as NumPy has it
+    if a.ndim == 0 and axis in (0, -1):  # as NumPy has it
         axis = None
-    axes = tuple(i for i, n in enumerate(x.shape) if n == 1) if axis is None else _axes(axis, x.ndim, "squeeze")
+    axes = tuple(i for i, n in enumerate(a.shape) if n == 1) if axis is None else _axes(axis, a.ndim, "squeeze")
     for i in axes:
-        if x.shape[i] != 1:
-            raise ValueError(f"cannot take away axis {i}: its length is {x.shape[i]}, not 1")
-    return F._copy(F._reshape_to(x, shape=tuple(n for i, n in enumerate(x.shape) if i not in axes)))
+        if a.shape[i] != 1:
+            raise ValueError(f"cannot take away axis {i}: its length is {a.shape[i]}, not 1")
+    return _into(out, F._copy(F._reshape_to(a, shape=tuple(n for i, n in enumerate(a.shape) if i not in axes))))
 
 
 def broadcast_to(array, shape):
@@ -132,11 +132,9 @@ atleast_2d = _at_least(2, lambda s: (1, *s) if s else (1, 1))
 atleast_3d = _at_least(3, lambda s: {0: (1, 1, 1), 1: (1, *s, 1), 2: (*s, 1)}[len(s)])
 
 
-def flip(m, axis=None):
+def flip(m, axis=None, out=None):
     """The elements in reverse order along axes (all by default)."""
-    if m.ndim == 0:
-        return m.copy()
-    return F.reverse(m, axis=_axes(axis, m.ndim, "flip"))
+    return _into(out, m.copy() if m.ndim == 0 else F.reverse(m, axis=_axes(axis, m.ndim, "flip")))
 
 
 def flipud(m):

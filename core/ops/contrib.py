@@ -93,10 +93,7 @@ def boolean_mask(data, index, *, axis: Int = 0):
         raise MXNetError(f"boolean_mask: axis={axis} does not fit; 0 is accepted")
     if index.shape != data.shape[:1]:
         raise MXNetError(f"boolean_mask: an index of shape {index.shape} does not fit data of shape {data.shape}")
-    places = F._npx_nonzero(index)
-    if not places.shape[0]:
-        raise MXNetError("boolean_mask: no element of the index is set, so the result would be empty")
-    return F.take(data, F.Reshape(places, shape=(-1,)), axis=0)
+    return F.take(data, F._reshape_to(F._npx_nonzero(index), shape=(-1,)), axis=0)
 
 
 @operator("_contrib_index_copy")

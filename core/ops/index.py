@@ -217,9 +217,9 @@ def _advanced(data, key, indices):
 
 
 @operator("_npx_nonzero")
-def nonzero(data):
+def nonzero(a):
     """The indices of the elements that are not zero, a row each, as int64."""
-    return K.nonzero(data)
+    return K.nonzero(a)
 
 
 # ---------------------------------------------------------------------------------------------- sequences
@@ -229,9 +229,8 @@ def _mask(data, length, axis):
     """1 where the place along `axis` (0 or 1) is inside the sequence of its batch."""
     n = data.shape[axis]
     steps = F._arange_like(data, length=n)
-    inside = F.broadcast_lesser(
-        F._reshape_to(steps, shape=(n, 1)), F._reshape_to(F.Cast(length, dtype=steps.dtype), shape=(1, -1))
-    )
+    length = F.trunc(F.Cast(length, dtype=steps.dtype))
+    inside = F.broadcast_lesser(F._reshape_to(steps, shape=(n, 1)), F._reshape_to(length, shape=(1, -1)))
     if axis == 1:
         inside = F.transpose(inside)
     return F._reshape_to(inside, shape=(*inside.shape, *(1,) * (data.ndim - 2)))

@@ -67,7 +67,7 @@ def _enter(name: str, kernel: str, states: str, attributes: str, ignored: str, m
     inputs = [
         "weight",
         "grad",
-        *(f"{s}_state" if s in ("g",) else s for s in states.split()),
+        *states.split(),
         *(["weight32"] if master else []),
     ]
     count = len(inputs)

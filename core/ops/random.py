@@ -31,6 +31,7 @@ def _enter(name, sampler, parameters):
     )
     names = [p for p, _, _ in parameters]
     given = ", ".join(names)
+    arrays = ["mu", "sigma"] if name == "normal" else names  # MXNet's words for them
 
     def check(*fixed):
         for (parameter, _, (holds, words)), value in zip(parameters, fixed, strict=True):
@@ -40,7 +41,7 @@ def _enter(name, sampler, parameters):
             raise MXNetError(f"random uniform: low {fixed[0]} is not at most high {fixed[1]}")
 
     source = f'''
-def draw(*, {values}, shape: Shape = (), dtype: Real = None, ctx=None, key=None):
+def draw(*, {values}, shape: Shape = (), ctx=None, dtype: Real = None, key=None):
     """Samples of the {name} distribution with fixed parameters."""
     check({given})
     return sampler(shape or (1,), {given}, _kind(dtype), storage.device(ctx), key)
@@ -50,12 +51,12 @@ def like(data, *, {values}, key=None):
     check({given})
     return sampler(tuple(data.shape), {given}, data.dtype, data.device, key)
 
-def sample(data, {", ".join(n + "_" for n in names[1:])}{"," if names[1:] else ""} *, shape: Shape = (), dtype: Real = None, key=None):
+def sample({", ".join(arrays)}, *, shape: Shape = (), dtype: Real = None, key=None):
     """Samples of the {name} distribution, `shape` of them for each element of the parameter arrays."""
-    arrays = [data, {", ".join(n + "_" for n in names[1:])}]
-    full = tuple(data.shape) + shape
+    first, arrays = {arrays[0]}, [{", ".join(arrays)}]
+    full = tuple(first.shape) + shape
     wide = [kernels.shape.expand(a.reshape(tuple(a.shape) + (1,) * len(shape)), full) for a in arrays]
-    return sampler(full, *wide, _kind(dtype, kernels.dtype_name(data) if data.is_floating_point() else "float32"), data.device, key)
+    return sampler(full, *wide, _kind(dtype, kernels.dtype_name(first) if first.is_floating_point() else "float32"), first.device, key)
 '''
     scope = {
         "Float": Float, "Int": Int, "Shape": Shape, "Real": Real, "sampler": sampler, "_kind": _kind, "storage": storage,
@@ -82,7 +83,7 @@ _enter(
 
 
 @operator("_random_randint", aliases=("random_randint",), rng=True)
-def randint(*, low: Int, high: Int, shape: Shape = (), dtype: Whole = None, ctx=None, key=None):
+def randint(*, low: Int, high: Int, shape: Shape = (), ctx=None, dtype: Whole = None, key=None):
     """Integers from low to high (exclusive)."""
     if low >= high:
         raise MXNetError(f"randint: low {low} is not below high {high}")

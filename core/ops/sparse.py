@@ -47,7 +47,14 @@ def scatter_elemwise_div(lhs, rhs):
 
 @composite("_contrib_SparseEmbedding")
 def sparse_embedding(
-    data, weight, *, input_dim: Int, output_dim: Int, dtype: DType = "float32", deterministic: Bool = False
+    data,
+    weight,
+    *,
+    input_dim: Int,
+    output_dim: Int,
+    dtype: DType = "float32",
+    sparse_grad: Bool = True,
+    deterministic: Bool = False,
 ):
     """Embedding whose weight has a row-sparse gradient."""
     return F.Embedding(data, weight, input_dim=input_dim, output_dim=output_dim, dtype=dtype, sparse_grad=True)

@@ -109,3 +109,29 @@ def test_numbers_beside_index_arrays(face):
         expected[key] += 2
         expected[key] *= 3
         np.testing.assert_array_equal(x.asnumpy(), expected)
+
+
+def test_sequences_of_fractional_length_and_masks_of_nothing():
+    x = nd.ones((3, 2))
+    masked = nd.SequenceMask(x, nd.array([1.9, 2]), use_sequence_length=True)
+    np.testing.assert_array_equal(masked.asnumpy(), [[1, 1], [0, 1], [0, 0]])
+    assert nd.contrib.boolean_mask(x, nd.zeros((3,))).shape == (0, 2)
+
+
+def test_arguments_by_mxnets_names_and_places():
+    low, high = nd.zeros((2,)), nd.ones((2,))
+    assert nd.sample_uniform(low=low, high=high, shape=3).shape == (2, 3)
+    assert nd.sample_normal(mu=low, sigma=high).shape == nd.sample_gamma(alpha=high, beta=high).shape == (2,)
+    assert nd.sample_poisson(lam=high, shape=(2, 2)).shape == (2, 2, 2)
+    assert nd.random_uniform(0, 1, (2, 3), mx.cpu(), "float64").dtype == np.float64
+    np.testing.assert_array_equal(nd.power(base=nd.array([2, 3]), exp=2).asnumpy(), [4, 9])
+    np.testing.assert_array_equal(nd.array(source_array=[1, 2]).asnumpy(), [1, 2])
+    assert type(nd.from_numpy(np.ones(2, "float32"), array_cls=mx.np.ndarray)) is mx.np.ndarray
+    drawn = nd.zeros((4,), dtype="int32")
+    nd.random.multinomial(nd.array([0, 1.0]), 4, False, drawn)
+    np.testing.assert_array_equal(drawn.asnumpy(), 1)
+    state = [nd.ones((2,)) for _ in range(5)]
+    nd.rmspropalex_update(weight=state[0], grad=state[1], n=state[2], g=state[3], delta=state[4], lr=0.1)
+    back = mx.np.zeros((2, 1))
+    assert mx.np.flip(mx.np.array([[1.0], [2.0]]), 0, back) is back and back[0, 0] == 2
+    assert mx.np.squeeze(a=back).shape == (2,)
