@@ -14,13 +14,14 @@ from core.ops.registry import NULL, Operator
 
 state = autograd.state
 _new = object.__new__
+_MISFITS = (RuntimeError, IndexError, ValueError, TypeError, ZeroDivisionError)  # of a kernel that cannot do it
 
 
 class NeedsShape(Exception):
     """Raised by a placeholder for a parameter whose shape is not known yet (see `ndarray.Deferred`)."""
 
 
-_Unfit = NeedsShape, AttributeError, RuntimeError, IndexError, ValueError, TypeError
+_Unfit = NeedsShape, AttributeError, *_MISFITS
 
 
 def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
@@ -64,10 +65,13 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
                 return apply(target[0], inputs[:1], target[1], kind)
         if op.infer is not None and any(getattr(x, "_is_placeholder", False) for x in inputs):
             _materialise(op, inputs, attrs)
-        if tracer is None:
-            result = op.function(*inputs, **_context_attrs(op, attrs, inputs))
-        else:
-            result = tracer.composite(op, inputs, attrs, _context_attrs(op, attrs, inputs))
+        try:
+            if tracer is None:
+                result = op.function(*inputs, **_context_attrs(op, attrs, inputs))
+            else:
+                result = tracer.composite(op, inputs, attrs, _context_attrs(op, attrs, inputs))
+        except ZeroDivisionError as error:
+            raise _failed(op, inputs, error) from error
         return result if out is None else assign(op, out, result)
     try:
         tensors = [None if x is None else x._data for x in inputs]
@@ -92,7 +96,7 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
         attrs = {**attrs, "in_place": out is inputs[0]}
     try:
         results = op.forward(*tensors, **attrs)
-    except (RuntimeError, IndexError, ValueError, TypeError) as error:
+    except _MISFITS as error:
         if isinstance(error, MXNetError):
             raise
         if tracer is not None:
@@ -107,7 +111,7 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
     outputs = [kind._wrap(t, ctx) for t in results]
     if tracer is not None:
         reserve = tracer.record(op, inputs, attrs, outputs, reserve, single)
-    if state.recording:
+    if state.recording and outputs:
         for x in inputs:
             if x is not None and x._entry is not None:
                 autograd.attach(op, attrs, inputs, outputs, reserve)

@@ -3,6 +3,7 @@
 from core import kernels
 from core.ops.attributes import Bool, Float, Int, OptFloat
 from core.ops.registry import F, composite, gradient, once, operator
+from core.ops.shape import expect_shape
 
 K = kernels.attention
 
@@ -15,8 +16,18 @@ def attention(
 
     query, key, value (B, H, L, D); length (B,): how many keys count; scale: 1 / sqrt(D) unless given.
     """
+    _expect_heads(query, key_, value, length)
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     return K.attention(query, key_, value, scale, causal, length, dropout, key)
+
+
+def _expect_heads(query, key, value, length):
+    """MXNetError where shapes do not fit, for kernels read memory at what they are given, without a look."""
+    expect_shape("attention", "a value", value, tuple(key.shape))
+    batch, heads, _, width = query.shape
+    expect_shape("attention", "a key", key, (batch, heads, key.shape[2], width))
+    if length is not None:
+        expect_shape("attention", "an array of lengths", length, (batch,))
 
 
 @gradient(attention)

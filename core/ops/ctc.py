@@ -7,6 +7,7 @@ from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Bool, Choice, Int
 from core.ops.registry import F, composite, decompose, gradient, infer, operator
+from core.ops.shape import expect_shape
 
 K = kernels.ctc
 
@@ -61,6 +62,11 @@ def _(shapes, attrs):
 @operator("_ctc_loss")
 def _ctc_loss(data, label, count, last=None, *, blank: Int):
     """The loss (N,) of scores data (T, N, C) for the first `count` (N,) of label (N, L), over `last` (N,) steps."""
+    batch = data.shape[1]
+    expect_shape("CTCLoss", "a label", label, (batch, label.shape[1]))
+    for lengths in (count, last):
+        if lengths is not None:
+            expect_shape("CTCLoss", "an array of lengths", lengths, (batch,))
     return K.loss(data, label, count, last, blank)
 
 
@@ -85,6 +91,7 @@ def _(head, data, label, count, last=None, *, blank):
 def _expression(data, label, count, last, blank):
     """The loss as an expression over other operators, which second derivatives differentiate."""
     (steps, batch, classes), places = data.shape, label.shape[1]
+    count = F._minimum_scalar(count, scalar=places)
     # Labels with blanks between them: place s of 2 L + 1 holds a label where s is odd.
     position = F.Reshape(_like(F._arange_like(label, length=places), data), shape=(1, -1))
     used = F.broadcast_lesser(position, F.Reshape(count, shape=(-1, 1)))
@@ -131,11 +138,11 @@ def _name(data):
 
 def _leading(label, end):
     """How many places of each row come before the first `end`."""
-    alive, count = None, None
+    alive, count = None, F.sum(F.zeros_like(label), axis=1)
     for j in range(label.shape[1]):
         here = F._not_equal_scalar(F.Reshape(F.slice_axis(label, axis=1, begin=j, end=j + 1), shape=(-1,)), scalar=end)
         alive = here if alive is None else alive * here
-        count = alive if count is None else count + alive
+        count = count + alive
     return count
 
 

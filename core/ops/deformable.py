@@ -63,6 +63,10 @@ def _deformable_columns(
     data, offset, mask=None, *, kernel: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int
 ):  # fmt: skip
     """What the kernel sees: (N, C, places of the kernel, places of the output)."""
+    if min(data.shape[2:]) < 1 or data.shape[1] % groups:
+        raise MXNetError(
+            f"deformable convolution: data of shape {tuple(data.shape)} does not fit {groups} groups of offsets"
+        )
     return K.columns(data, offset, mask, kernel, stride, dilate, pad, groups)
 
 
@@ -97,7 +101,7 @@ def _columns(data, offset, mask, window, groups):
     batch, channels, *size = data.shape
     kernel, places = window[0], offset.shape[2] * offset.shape[3]
     spots = kernel[0] * kernel[1]
-    shifts = F.Reshape(offset, shape=(batch * groups, spots, 2, places))
+    shifts = F._reshape_to(offset, shape=(batch * groups, spots, 2, places))
     coordinates = [_coordinates(data, shifts, axis, window, offset.shape[2:]) for axis in (0, 1)]
 
     inside, fading = None, mask is not None
@@ -114,7 +118,7 @@ def _columns(data, offset, mask, window, groups):
         part = x - low
         corners.append([(low, 1 - part), (low + 1, part)])
 
-    image = F.Reshape(data, shape=(batch * groups, channels // groups, size[0] * size[1]))
+    image = F._reshape_to(data, shape=(batch * groups, channels // groups, size[0] * size[1]))
     columns = None
     for row, row_weight in corners[0]:
         for column, column_weight in corners[1]:
@@ -123,12 +127,12 @@ def _columns(data, offset, mask, window, groups):
             for place, extent in ((row, size[0]), (column, size[1])):
                 weight = weight * F._greater_equal_scalar(place, scalar=0.0)
                 weight = weight * F._lesser_equal_scalar(place, scalar=extent - 1)
-            weight = F.Reshape(weight, shape=(batch * groups, 1, spots * places))
+            weight = F._reshape_to(weight, shape=(batch * groups, 1, spots * places))
             term = F.broadcast_mul(value, weight)
             columns = term if columns is None else columns + term
     if mask is not None:
-        columns = F.broadcast_mul(columns, F.Reshape(mask, shape=(batch * groups, 1, spots * places)))
-    return F.Reshape(columns, shape=(batch, channels, spots, places))
+        columns = F.broadcast_mul(columns, F._reshape_to(mask, shape=(batch * groups, 1, spots * places)))
+    return F._reshape_to(columns, shape=(batch, channels, spots, places))
 
 
 def _coordinates(data, shifts, axis, window, output):
@@ -145,14 +149,16 @@ def _coordinates(data, shifts, axis, window, output):
     fixed = F.broadcast_add(
         F.Reshape(within * dilate, shape=(1, -1, 1)), F.Reshape(start * stride - pad, shape=(1, 1, -1))
     )
-    return F.broadcast_add(F.Reshape(like, shape=(0, 0, -1)), fixed)
+    return F.broadcast_add(F._reshape_to(like, shape=(*like.shape[:2], like.shape[3])), fixed)
 
 
 def _picked(image, row, column, size):
     """Elements of each channel at (row, column), which are moved into the image where they lie outside."""
     row = F.clip(row, a_min=0.0, a_max=float(size[0] - 1))
     column = F.clip(column, a_min=0.0, a_max=float(size[1] - 1))
-    index = F.Reshape(F.BlockGrad(row * float(size[1]) + column), shape=(image.shape[0], 1, -1))
+    index = F._reshape_to(
+        F.BlockGrad(row * float(size[1]) + column), shape=(image.shape[0], 1, row.shape[1] * row.shape[2])
+    )
     index = F.Cast(F.broadcast_axis(index, axis=1, size=image.shape[1]), dtype="int64")
     return F._gather_along(image, index, axis=2)
 
@@ -164,15 +170,15 @@ def _product(columns, weight, bias, filters, groups, offset):
     for g in range(groups):
         part = channels // groups
         seen = F.slice_axis(columns, axis=1, begin=g * part, end=(g + 1) * part) if groups > 1 else columns
-        seen = F.swapaxes(F.Reshape(seen, shape=(batch, part * spots, places)), dim1=1, dim2=2)
+        seen = F.swapaxes(F._reshape_to(seen, shape=(batch, part * spots, places)), dim1=1, dim2=2)
         rows = filters // groups
         own = F.slice_axis(weight, axis=0, begin=g * rows, end=(g + 1) * rows) if groups > 1 else weight
-        own = F.Reshape(own, shape=(rows, part * spots))
+        own = F._reshape_to(own, shape=(rows, part * spots))
         outputs.append(F.FullyConnected(seen, own, num_hidden=rows, no_bias=True, flatten=False))
     y = outputs[0] if groups == 1 else F.Concat(*outputs, dim=2)
     if bias is not None:
         y = F.broadcast_add(y, F.Reshape(bias, shape=(1, 1, -1)))
-    return F.Reshape(F.swapaxes(y, dim1=1, dim2=2), shape=(batch, filters, *offset.shape[2:]))
+    return F._reshape_to(F.swapaxes(y, dim1=1, dim2=2), shape=(batch, filters, *offset.shape[2:]))
 
 
 def _name(data):

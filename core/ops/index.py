@@ -113,6 +113,8 @@ def _(head, indices, data_shape):
 @operator("scatter_nd")
 def scatter_nd(data, indices, *, shape: Shape):
     """Zeros of `shape` with slices of data at the columns of indices."""
+    if not indices.shape[0]:
+        raise MXNetError("scatter_nd: indices (M, ...) name one axis or more, given none")
     return K.scatter_nd(data, indices, shape)
 
 

@@ -255,6 +255,8 @@ def _(head1, A):
 @operator(**_names("gelqf"), outputs=2)
 def gelqf(A):
     """Q with orthonormal rows and a lower triangular L with A = L Q."""
+    if A.ndim < 2 or A.shape[-2] > A.shape[-1]:
+        raise MXNetError(f"linalg.gelqf: no more rows than columns are accepted, given the shape {tuple(A.shape)}")
     return K.lq(A)
 
 

@@ -36,6 +36,11 @@ def _window(attrs) -> dict:
     for name, values in (("stride", attrs.stride), ("dilate", attrs.dilate), ("pad", attrs.pad)):
         if values and len(values) != n:
             raise MXNetError(f"{name}={values} needs {n} numbers, as kernel={attrs.kernel} has")
+    if min((1, *attrs.kernel, *attrs.stride, *attrs.dilate, attrs.num_group)) < 1 or min((0, *attrs.pad)) < 0:
+        raise MXNetError(
+            "kernel, stride, dilate and num_group are from 1 on and pad from 0, given "
+            f"{attrs.kernel}, {attrs.stride}, {attrs.dilate}, {attrs.num_group} and {attrs.pad}"
+        )
     return {
         "stride": _spread(attrs.stride, n, 1),
         "dilate": _spread(attrs.dilate, n, 1),
@@ -190,6 +195,11 @@ def deconvolution(
         s * (m - 1) + (k - 1) * d + 1 - 2 * p + a
         for s, m, k, d, p, a in zip(how["stride"], space, kernel, how["dilate"], how["pad"], adj, strict=True)
     )
+    if min((*shape, *space), default=1) < 1:
+        raise MXNetError(f"Deconvolution: data of shape {tuple(data.shape)} has no result under pad={pad}")
+    if num_filter % num_group:
+        raise MXNetError(f"Deconvolution: {num_filter} filters do not divide into {num_group} groups")
+    expect_shape("Deconvolution", "a weight", weight, (data.shape[1], num_filter // num_group, *kernel))
     y = F._conv_data_grad(data, weight, shape=(data.shape[0], num_filter, *shape), **how)
     if no_bias or bias is None:
         return y
@@ -342,6 +352,8 @@ def _window_pool(space, kernel, pool_type, convention, stride, pad, include):
     if len(kernel) != n:
         raise MXNetError(f"Pooling: kernel {kernel} needs {n} numbers for data of space {space}")
     stride, pad = _spread(stride, n, 1), _spread(pad, n, 0)[:n]  # MXNet reads as many as there are axes
+    if min((1, *kernel, *stride)) < 1:
+        raise MXNetError(f"Pooling: kernel and stride are from 1 on, given {kernel} and {stride}")
     if any(p >= k for p, k in zip(pad, kernel, strict=True)):
         raise MXNetError(f"Pooling: pad {pad} is not smaller than the kernel {kernel}")
     windows = {"kernel": kernel, "stride": stride, "pad": _pads(space, kernel, stride, pad, convention)}
@@ -412,7 +424,9 @@ def _(head, out, *, axis):
 @operator("_masked_softmax")
 def _masked_softmax(data, length, *, axis: Int):
     """The softmax of the first `length` places; 0 elsewhere."""
-    return kernels.softmax.masked_softmax(data, length, axis % data.dim())
+    axis %= data.dim()
+    expect_shape("softmax", "an array of lengths", length, (*data.shape[:axis], *data.shape[axis + 1 :]))
+    return kernels.softmax.masked_softmax(data, length, axis)
 
 
 @gradient(_masked_softmax)
@@ -516,7 +530,9 @@ def _(head, out):
 @operator("_cross_entropy")
 def _cross_entropy(data, label, *, axis: Int = -1):
     """-log softmax(data) at the label, one loss a row."""
-    return kernels.softmax.cross_entropy(data, label, axis % data.dim())
+    axis %= data.dim()
+    expect_shape("cross entropy", "a label", label, (*data.shape[:axis], *data.shape[axis + 1 :]))
+    return kernels.softmax.cross_entropy(data, label, axis)
 
 
 @gradient(_cross_entropy)

@@ -1,10 +1,13 @@
 """Normalisation layers."""
 
+import math
+
 from core import kernels
 from core.base import MXNetError
 from core.kernels.formula import rsqrt
 from core.ops.attributes import Bool, Float, Int, OptFloat
 from core.ops.registry import F, composite, decompose, gradient, infer, operator, pointwise
+from core.ops.shape import expect_shape
 
 K = kernels.norm
 
@@ -35,6 +38,10 @@ def batch_norm(
     sets gamma to 1.
     """
     axis %= data.dim()
+    channels = data.shape[axis]
+    for name, parameter in (("gamma", gamma), ("beta", beta), ("mean", moving_mean), ("variance", moving_var)):
+        if parameter.shape != (channels,):  # kernels read memory at what they are given, without a look
+            expect_shape("BatchNorm", f"a {name}", parameter, (channels,))
     if fix_gamma:
         # `data` counts its changes by itself: in an arena gamma is next to weights that the tape holds, which stay.
         kernels.shape.fill_(gamma.data, 1)
@@ -171,6 +178,8 @@ def _(head, data, gamma, mean, rstd, *, axis, eps):
 @operator("_group_norm", outputs=3, visible=1)
 def _group_norm(data, gamma, beta, *, num_groups: Int, eps: Float):
     """Group normalisation with gamma and beta of one element a channel."""
+    if num_groups < 1:
+        raise MXNetError(f"group normalisation: {num_groups} groups do not fit; one or more are accepted")
     return K.group_norm(data, gamma, beta, num_groups, eps)
 
 
@@ -187,8 +196,8 @@ def _group_norm_grad(head, data, gamma, mean, rstd, *, num_groups: Int, eps: Flo
 
 @decompose(_group_norm_grad)
 def _(head, data, gamma, mean, rstd, *, num_groups, eps):
-    n, c = data.shape[:2]
-    grouped = (n, num_groups, c // num_groups, -1)
+    n, c, *space = data.shape
+    grouped = (n, num_groups, c // num_groups, math.prod(space))
     head, x = F._reshape_to(head, shape=grouped), F._reshape_to(data, shape=grouped)
     wide = F._broadcast_from(
         F._reshape_to(gamma, shape=(1, num_groups, c // num_groups, 1)), shape=(1, *x.shape[1:3], 1)
@@ -222,8 +231,9 @@ def group_norm(data, gamma, beta, *, num_groups: Int = 1, eps: Float = 1e-5, out
     y = F._group_norm(data, per_channel(gamma), per_channel(beta), num_groups=num_groups, eps=eps)
     if not output_mean_var:
         return y
-    mean, var = F._moments(F._reshape_to(data, shape=(n, num_groups, -1)), axes=(2,))
-    return [y, mean, F.sqrt(var + eps)]
+    groups = F._reshape_to(data, shape=(n, num_groups, math.prod(data.shape[1:]) // num_groups))
+    mean, var = F._moments(groups, axes=(2,))
+    return [y, F.BlockGrad(mean), F.BlockGrad(F.sqrt(var + eps))]  # MXNet differentiates the result alone
 
 
 @infer(group_norm)
@@ -251,7 +261,7 @@ def lrn(data, *, alpha: Float = 1e-4, beta: Float = 0.75, knorm: Float = 2.0, ns
         mode="constant",
         pad_width=(0, 0, 0, 0, half, half, *(0,) * (2 * (data.ndim - 2))),
     )
-    flat = F._reshape_to(padded, shape=(data.shape[0], 1, data.shape[1] + 2 * half, -1))
+    flat = F._reshape_to(padded, shape=(data.shape[0], 1, data.shape[1] + 2 * half, math.prod(data.shape[2:])))
     none = ((0, 0), (0, 0))
     total = F._avg_pool(flat, kernel=(nsize, 1), stride=(1, 1), pad=none, count_include_pad=True)
     return data * (F._reshape_to(total, shape=data.shape) * alpha + knorm) ** -beta

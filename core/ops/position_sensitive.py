@@ -44,6 +44,8 @@ def deformable_ps_roi_pooling(
     part_size: pooled_size unless given. Samples further than half an element outside do not count.
     """
     image, begins, lengths = _regions("DeformablePSROIPooling", data, rois, spatial_scale, output_dim, group_size)
+    if trans is None and not no_trans:
+        raise MXNetError("DeformablePSROIPooling: the input trans is missing; without one, no_trans=True is needed")
     classes = 1 if no_trans else trans.shape[1] // 2
     if output_dim % classes:
         raise MXNetError(f"DeformablePSROIPooling: {output_dim} channels cannot be shared among {classes} classes")

@@ -69,10 +69,14 @@ def sample({", ".join(arrays)}, *, shape: Shape = (), dtype: Real = None, key=No
     operator(f"_sample_{name}", aliases=(f"sample_{name}",), rng=True)(scope["sample"])
 
 
+def _inverse(rate):
+    return 1.0 / rate if isinstance(rate, float) else F.reciprocal.forward(rate)
+
+
 _enter("uniform", K.uniform, [("low", 0.0, ANY), ("high", 1.0, ANY)])
 _enter("normal", K.normal, [("loc", 0.0, ANY), ("scale", 1.0, POSITIVE)])
 _enter("gamma", K.gamma, [("alpha", 1.0, POSITIVE), ("beta", 1.0, POSITIVE)])
-_enter("exponential", lambda shape, lam, *rest: K.exponential(shape, 1.0 / lam, *rest), [("lam", 1.0, POSITIVE)])
+_enter("exponential", lambda shape, lam, *rest: K.exponential(shape, _inverse(lam), *rest), [("lam", 1.0, POSITIVE)])
 _enter("poisson", K.poisson, [("lam", 1.0, NOT_NEGATIVE)])
 _enter("negative_binomial", K.negative_binomial, [("k", 1, NOT_NEGATIVE), ("p", 1.0, PROBABILITY)])
 _enter(

@@ -133,7 +133,7 @@ def reshape_like(
     lb, le = part(lhs, lhs_begin, lhs_end)
     rb, re = part(rhs, rhs_begin, rhs_end)
     shape = tuple(lhs.shape[:lb]) + tuple(rhs.shape[rb:re]) + tuple(lhs.shape[le:])
-    return K.reshape(lhs, reshaped(tuple(lhs.shape), shape))
+    return K.reshape(lhs, shape)
 
 
 @gradient(reshape_like)
@@ -401,6 +401,8 @@ def _(head, data_shape, attrs):
 def slice_assign(lhs, rhs, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
     """lhs with rhs in the place that `slice` would read."""
     key = _slice_key(begin, end, step, len(lhs.shape), "slice_assign")
+    place = (len(range(*part.indices(n))) for part, n in zip(key, lhs.shape))
+    expect_shape("_slice_assign", "a part", rhs, (*place, *lhs.shape[len(key) :]))
     mask = F._put_part(F.ones_like(rhs), key=key, shape=lhs.shape)
     return F.where(mask, F._put_part(rhs, key=key, shape=lhs.shape), lhs)
 

@@ -7,6 +7,7 @@ from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.ops.attributes import Bool, Choice, Float, Int, OptBool, OptFloat, Shape
 from core.ops.registry import F, composite, decompose, gradient, infer, once, operator
+from core.ops.shape import expect_shape
 
 K = kernels.vision
 
@@ -113,7 +114,7 @@ def _(head1, rois, attrs):
 
 
 def _check_regions(name, data, rois, widths, pooled):
-    if data.dim() != 4:
+    if data.dim() != 4 or min(data.shape[2:]) < 1:
         raise MXNetError(f"{name} takes data (batch, channels, height, width), given the shape {tuple(data.shape)}")
     if rois.dim() != 2 or rois.shape[1] not in widths:
         accepted = " or ".join(map(str, widths))
@@ -210,6 +211,11 @@ def correlation(
     """
     if kernel_size % 2 == 0:
         raise MXNetError(f"Correlation: kernel_size={kernel_size} does not fit; an odd number is accepted")
+    expect_shape("Correlation", "data2", data2, tuple(data1.shape))
+    if min(stride1, stride2) < 1 or pad_size < 0:
+        raise MXNetError(
+            f"Correlation: strides are from 1 on and pad_size from 0, given {stride1}, {stride2}, {pad_size}"
+        )
     if min(_patches(data1.shape, kernel_size, max_displacement, stride1, pad_size)) < 1:
         raise MXNetError(f"Correlation: data {data1.shape} with pad_size={pad_size} has no place for displacements")
     return F._correlation(
@@ -290,6 +296,8 @@ def bilinear_resize(
     """
     size = data.shape[2:]
     if mode == "like":
+        if like is None:
+            raise MXNetError("BilinearResize2D: mode='like' needs the input like, whose size is taken")
         target = like.shape[2:]
     elif mode.startswith("to_"):
         _, parity, direction = mode.split("_")

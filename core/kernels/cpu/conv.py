@@ -7,6 +7,8 @@ one entry a spatial axis. Channels-last operands give channels-last results.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -34,7 +36,7 @@ def conv(
         if activation in (None, "relu") and groups == 1:  # ATen fuses no other sums
             return onednn._convolution_pointwise.binary(x, residual, w, b, *how, "add", 1, activation, [], None)
         y = onednn._convolution_pointwise.default(x, w, b, *how, "none", [], "none")
-    elif not x.shape[1]:
+    elif not x.shape[1] or not w.shape[0]:
         y = _without_channels(x, w, b, stride, dilate, pad)
     else:
         y = torch.convolution(x, w, b, stride, pad, dilate, False, (0,) * len(stride), groups)
@@ -50,6 +52,8 @@ def pack(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups
 
 def conv_data_grad(dy: Tensor, w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
     """Gradient of `conv` by x, of shape `x_shape`; also the forward pass of a transposed convolution."""
+    if not dy.numel() or not w.numel() or not math.prod(x_shape):
+        return dy.new_zeros(x_shape)
     # ATen reads no value of x here, only its shape and layout: the pages of this tensor are never touched.
     x = torch.empty(x_shape, dtype=dy.dtype, device=dy.device, memory_format=memory_format(dy))
     return _backward(dy, x, w, stride, dilate, pad, groups, (True, False, False))[0]
@@ -59,6 +63,8 @@ def conv_weight_grad(
     dy: Tensor, x: Tensor, w_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int
 ) -> Tensor:
     """Gradient of `conv` by w, of shape `w_shape`."""
+    if not dy.numel() or not x.numel() or not math.prod(w_shape):
+        return dy.new_zeros(w_shape)
     w = torch.empty(w_shape, dtype=dy.dtype, device=dy.device, memory_format=memory_format(dy))
     return _backward(dy, x, w, stride, dilate, pad, groups, (False, True, False))[1]
 
@@ -75,7 +81,7 @@ def _backward(dy, x, w, stride, dilate, pad, groups, wanted):
 
 
 def _without_channels(x, w, b, stride, dilate, pad):
-    """The sum over no channels, to which ATen gives a wrong shape."""
+    """The sum over no channels, to which ATen gives a wrong shape, or no sums."""
     out = [
         (size + 2 * p - d * (k - 1) - 1) // s + 1
         for size, k, s, d, p in zip(x.shape[2:], w.shape[2:], stride, dilate, pad, strict=True)

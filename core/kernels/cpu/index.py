@@ -145,7 +145,10 @@ def _rows(indices, shape):
     indices = _long(indices)
     depth = indices.shape[0]
     places = torch.zeros(indices.shape[1:], dtype=torch.int64, device=indices.device)
-    for index, size in zip(indices.unbind(0), shape):
+    for axis, (index, size) in enumerate(zip(indices.unbind(0), shape)):
+        index = torch.where(index < 0, index + size, index)
+        if not index.is_meta and index.numel() and (index.amin() < 0 or index.amax() >= size):
+            raise IndexError(f"an index is out of bounds for axis {axis} with size {size}")
         places = places * size + index
     return places.reshape(-1), math.prod(shape[:depth]), math.prod(shape[depth:])
 

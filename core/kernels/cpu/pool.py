@@ -33,7 +33,7 @@ def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads) -> tuple[Tensor, 
     plan = _plan(tuple(x.shape[2:]), kernel, stride, pad)
     if not x.numel() or not math.prod(plan.out):
         shape = (*x.shape[:2], *plan.out)
-        return x.new_empty(shape), torch.empty(shape, dtype=torch.int64, device=x.device)
+        return x.new_full(shape, _lowest(x.dtype)), torch.full(shape, -1, dtype=torch.int64, device=x.device)
     if plan.padded is None:
         return _squeeze(
             _aten(len(kernel), "max_pool{}d_with_indices")(
@@ -48,7 +48,7 @@ def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads) -> tuple[Tensor, 
 def max_pool_grad(dy: Tensor, argmax: Tensor, x_shape: Ints, kernel: Ints, stride: Ints, pad: Pads) -> Tensor:
     """Gradient of `max_pool`: each dy (N, C, *out) is added at its position in a zero array of shape `x_shape`."""
     plan = _plan(tuple(x_shape[2:]), kernel, stride, pad)
-    if not dy.numel():
+    if not dy.numel() or not math.prod(x_shape):
         return dy.new_zeros(x_shape)
     if plan.padded is not None:
         return _scatter(dy, argmax, x_shape)
@@ -77,7 +77,7 @@ def avg_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, count_include_pad
     """
     plan = _plan(tuple(x.shape[2:]), kernel, stride, pad)
     if not x.numel() or not math.prod(plan.out):
-        return x.new_empty((*x.shape[:2], *plan.out))
+        return x.new_zeros((*x.shape[:2], *plan.out))
     wide = _averaged_in(x.dtype, len(kernel))
     if wide != x.dtype:
         return avg_pool(x.to(wide), kernel, stride, pad, count_include_pad).to(x.dtype)
@@ -93,7 +93,7 @@ def avg_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, count_include_pad
 def avg_pool_grad(dy: Tensor, x_shape: Ints, kernel: Ints, stride: Ints, pad: Pads, count_include_pad: bool) -> Tensor:
     """Gradient of `avg_pool`: dy (N, C, *out) spread over its windows in an array of shape `x_shape`."""
     plan = _plan(tuple(x_shape[2:]), kernel, stride, pad)
-    if not dy.numel():
+    if not dy.numel() or not math.prod(x_shape):
         return dy.new_zeros(x_shape)
     wide = _averaged_in(dy.dtype, len(kernel))
     if wide != dy.dtype:

@@ -100,11 +100,15 @@ def bilinear_sample_grad(dy, data, grid):
 
 def resize_bilinear(x, size, align_corners):
     """x (N, C, H, W) in another size; align_corners: the outermost centres stay where they are."""
+    if not x.numel():
+        return x.new_zeros((*x.shape[:2], *size))
     return aten.upsample_bilinear2d(x, list(size), align_corners, None, None).contiguous()
 
 
 def resize_bilinear_grad(dy, x_shape, align_corners):
     """Gradient of `resize_bilinear` with respect to x of shape `x_shape`."""
+    if not dy.numel() or not math.prod(x_shape):
+        return dy.new_zeros(x_shape)
     return aten.upsample_bilinear2d_backward(
         dy, list(dy.shape[2:]), list(x_shape), align_corners, None, None
     ).contiguous()
@@ -117,6 +121,8 @@ def adaptive_avg_pool(x, size):
 
 def adaptive_avg_pool_grad(dy, x_shape):
     """Gradient of `adaptive_avg_pool` with respect to x of shape `x_shape`."""
+    if not dy.numel() or not math.prod(x_shape):
+        return dy.new_zeros(x_shape)
     return aten._adaptive_avg_pool2d_backward(dy, dy.new_empty(x_shape)).contiguous()
 
 

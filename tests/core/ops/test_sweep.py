@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-import core.mxnet  # noqa: F401  (every family of operators is in the table)
+import core.mxnet
+import core.symbol.numpy_functions  # noqa: F401  (every function of np)
 from core import autograd, random
 from core.base import MXNetError
 from core.context import cpu
