@@ -87,7 +87,7 @@ POSITIVE = {  # formulas that are defined, or differentiable, for positive opera
     "_npi_power_scalar", "_npi_rpower_scalar",
 }  # fmt: skip
 BEYOND_ONE = {"arccosh"}
-ATTRS = {"clip": {"a_min": -0.5, "a_max": 0.5}, "_npi_nan_to_num": {"nan": 0.0, "posinf": 1.0, "neginf": -1.0}}
+ATTRS = {"_clip": {"a_min": -0.5, "a_max": 0.5}, "_npi_nan_to_num": {"nan": 0.0, "posinf": 1.0, "neginf": -1.0}}
 SHAPES = [(2, 3), (1,), (2, 1, 3), (0, 3)]
 BROADCAST = [((2, 3), (1, 3)), ((2, 1), (1, 3)), ((1,), (1,)), ((2, 0), (1, 1)), ((2, 1, 3), (1, 4, 1))]
 
@@ -241,6 +241,7 @@ GIVEN: dict[str, list[Sample]] = {
     "khatri_rao": [S((2, 3), (4, 3)), S((2, 1), (1, 1), (3, 1))],
     "_identity_with_attr_like_rhs": [S((2, 3), (2, 3))],
     # choices
+    "clip": [S(shape, a_min=low, a_max=high) for shape in ((2, 3), (1,), (0, 3)) for low, high in ((-0.5, 0.5), (0.3, 0.7), (0.5, -0.5))],
     "where": [S(_MASK, (2, 3), (2, 3)), S(_ints(1, 0), (2, 3), (2, 3))],
     "_where": [S(_MASK, (2, 3), (2, 3))],
     "_npi_where": [S(_MASK, (2, 3), (2, 3)), S(_MASK, (1, 3), (2, 1))],

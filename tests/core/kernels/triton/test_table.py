@@ -237,6 +237,7 @@ UNRECORDED = {
     "_bilinear_sampler_grad": _PART + "BilinearSampler",
     "_rnn_grad": _PART + "RNN",
     "_dropout_again": _PART + "Dropout",
+    **dict.fromkeys(("_plan_rnn", "_plan_rnn_grad"), "RNN on vectors of its parameters, by the same kernels"),
     **dict.fromkeys(("_foreach", "_while_loop", "_cond", "_gradient", "_np_function"), _GRAPH),
     **dict.fromkeys(("_arange", "_eye", "_full", "_linspace", "_ones", "_zeros"), _EMPTY),
     **dict.fromkeys([f"_random_{n}" for n in ("bernoulli", "exponential", "gamma", "generalized_negative_binomial",
