@@ -275,7 +275,7 @@ def _make_front(op: Operator, kind: type | None):
         code += [
             "    if out is None and _op.simple and _state.tracer is None and not _state.recording:",
             "        try:",
-            f"            tensor = _op.forward({inputs[0]}._data{', **' + parsed if attrs else ''})",
+            f"            tensor = _op.forward({inputs[0]}._data{', **' + parsed.replace('_parse', '_known') if attrs else ''})",
             f"            result = _new({kind_of}._dense_kind)",
             f"            result._data, result._ctx, result._entry = tensor, {inputs[0]}._ctx, None",
             "            return result",
@@ -288,6 +288,7 @@ def _make_front(op: Operator, kind: type | None):
         "_op": op,
         "_kind": kind,
         "_parse": op.parse_positional,
+        "_known": getattr(op.parse_positional, "memory", op.parse_positional),
         "_apply": apply_stored if op.name in storage_types.NAMES else apply,
         "_create": create,
         "_gather": _gather,

@@ -55,6 +55,11 @@ def take_part(x: Tensor, key: tuple) -> Tensor:
     return part if part.is_contiguous() else part.contiguous()
 
 
+def copy_part(x: Tensor, axis: int, first: int, length: int) -> Tensor:
+    """`length` places of an axis from `first` on, in new memory."""
+    return x.narrow(axis, first, length).clone(memory_format=torch.contiguous_format)
+
+
 def put_part(value: Tensor, key: tuple, shape: Sequence[int]) -> Tensor:
     """Zeros of `shape` with `value` at the basic index `key`: the adjoint of `take_part`."""
     plain, flips = _without_negative_steps(key, shape)

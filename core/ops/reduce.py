@@ -179,7 +179,7 @@ def cumsum(a, *, axis: OptInt = None, dtype: OptDType = None):
 def _(head, a_shape, a_dtype, attrs):
     axis = 0 if attrs.axis is None else attrs.axis
     back = F.reverse(F.cumsum(F.reverse(head, axis=axis), axis=axis), axis=axis)
-    return [F._reshape_to(back, shape=a_shape).astype(a_dtype)]
+    return [F._reshape_to(back, shape=a_shape).astype(a_dtype, copy=False)]
 
 
 @operator("_moments", aliases=("moments",), outputs=2)

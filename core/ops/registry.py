@@ -153,6 +153,7 @@ class Operator:
             except TypeError:  # a list among the values; or one that does not fit, which is said once more
                 return function(*values, **named)
 
+        remembered.memory = memory  # for callers that go another way after a TypeError
         return remembered
 
     def kept(self, count: int) -> tuple[Sequence[int], Sequence[int], bool]:

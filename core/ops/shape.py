@@ -417,11 +417,12 @@ def slice_assign_scalar(data, *, scalar: Scalar = 0, begin: OpenShape, end: Open
 @operator("slice_axis")
 def slice_axis(data, *, axis: Int, begin: Int, end: OptInt):
     """The part from begin to end (exclusive, None: to the last) of one axis."""
-    n = data.shape[normal_axis(axis, data.dim(), "slice_axis")]
+    axis = normal_axis(axis, data.dim(), "slice_axis")
+    n = data.shape[axis]
     first, last = begin + n if begin < 0 else begin, n if end is None else end + n if end < 0 else end
     if not (0 <= first < last <= n or (first == 0 and last == n)):
         raise MXNetError(f"slice_axis: from {begin} to {end} is no part of an axis of length {n}")
-    return K.clone(K.take_part(data, _axis_key(axis, begin, end, data.dim())))
+    return K.copy_part(data, axis, first, last - first)
 
 
 def _axis_key(axis, begin, end, ndim):

@@ -112,12 +112,12 @@ def moments(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> tuple[Tensor, T
 
 def argmax(x: Tensor, axis: int, keepdims: bool) -> Tensor:
     """int64 index of the first largest element along `axis`; of the first NaN where there is one."""
-    return _argextremum(torch.max, "argmax", x, axis, keepdims)
+    return _argextremum(torch.argmax, torch.max, "argmax", x, axis, keepdims)
 
 
 def argmin(x: Tensor, axis: int, keepdims: bool) -> Tensor:
     """int64 index of the first smallest element along `axis`; of the first NaN where there is one."""
-    return _argextremum(torch.min, "argmin", x, axis, keepdims)
+    return _argextremum(torch.argmin, torch.min, "argmin", x, axis, keepdims)
 
 
 def cumsum(x: Tensor, axis: int, dtype: torch.dtype | None = None) -> Tensor:
@@ -150,10 +150,11 @@ def _extremum(reduction, name: str, x: Tensor, axes: tuple[int, ...], keepdims: 
     return reduction(x, axes, keepdim=keepdims)
 
 
-def _argextremum(reduction, name: str, x: Tensor, axis: int, keepdims: bool) -> Tensor:
+def _argextremum(places, reduction, name: str, x: Tensor, axis: int, keepdims: bool) -> Tensor:
     _need_elements(name, x, (axis,))
-    # Across the last axis as fast as torch.argmax, across others two and a half times.
-    return reduction(x, axis, keepdim=keepdims).indices
+    if axis == x.dim() - 1 and x.dtype is not torch.bool:
+        return places(x, axis, keepdims)
+    return reduction(x, axis, keepdim=keepdims).indices  # across other axes two and a half times as fast
 
 
 def _need_elements(name: str, x: Tensor, axes: tuple[int, ...]) -> None:
