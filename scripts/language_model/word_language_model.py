@@ -23,6 +23,7 @@ from core import autograd
 from gluon import Trainer
 from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.common.environment import checksums
+from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.run import Run, add_run_arguments
 
 EOS = "<eos>"
@@ -30,6 +31,7 @@ EOS = "<eos>"
 
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
+    use_dtype(args.dtype)
     context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
     parts, files = corpora(args.data_dir, args.dataset)
     run = Run("language_model", args, data=checksums(files))
@@ -143,6 +145,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--min_freq", type=int, default=1, help="of words in the vocabulary (default: %(default)s)")
     parser.add_argument("--words", type=int, help="use only the first so many words of each part")
     parser.add_argument("--gpu", type=int, help="train on this GPU (default: CPU)")
+    add_dtype_argument(parser)
     add_run_arguments(parser, run="")
     args = parser.parse_args(argv)
     args.run = args.run or f"{'awd_' if args.weight_dropout else ''}{args.model}_{args.dataset}".replace("-", "_")
