@@ -49,6 +49,11 @@ class GPT2BPETokenizer(_GPT2BPE):
         self._ranks = {merge: rank for rank, merge in enumerate(merges)}
         self._cache = {}
 
+    @property
+    def merges(self) -> list[tuple[str, str]]:
+        """The pairs of subwords that are joined, those to be joined first in front."""
+        return list(self._ranks)
+
     @classmethod
     def from_file(cls, path):
         """The tokenizer of a `tokenizer.json` (of byte-level pairs: ValueError for others) or of a `merges.txt`."""

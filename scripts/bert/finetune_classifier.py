@@ -1,4 +1,4 @@
-"""Fine-tunes a BERT on a task of sentences or pairs of sentences (GLUE and its relatives).
+"""Fine-tunes a BERT or RoBERTa on a task of sentences or pairs of sentences (GLUE and its relatives).
 
     python scripts/bert/finetune_classifier.py --task_name SST --data-dir ../shared/data/sst \\
         --checkpoint all-minilm-l6-v2 --batch_size 32 --lr 5e-5 --epochs 3
@@ -27,7 +27,7 @@ from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.run import ROOT, Run, add_run_arguments
 
 TASKS = ("MRPC", "QQP", "QNLI", "RTE", "STS-B", "CoLA", "MNLI", "WNLI", "SST", "XNLI", "ChnSentiCorp")
-MODELS = ("bert_12_768_12", "bert_24_1024_16")
+MODELS = ("bert_12_768_12", "bert_24_1024_16", "roberta_12_768_12", "roberta_24_1024_16")
 
 
 def main(argv: list[str] | None = None) -> dict:
@@ -101,8 +101,9 @@ def evaluate(classifier: TextClassifier, part: str, samples: list, metrics, batc
 
 def start(args: argparse.Namespace, labels: list[str], context) -> TextClassifier:
     """The classifier before training: with the weights of a checkpoint, of a file, or random ones."""
+    merges = None
     if args.checkpoint:
-        bert, vocab, shapes = published_bert(checkpoint_folder(args.checkpoint), args.bert_model, context)
+        bert, vocab, shapes, merges = published_bert(checkpoint_folder(args.checkpoint), args.bert_model, context)
     else:
         vocab = nlp.data.BERTTokenizer.from_file(args.vocab).vocab
         shapes = {"bert_model": args.bert_model, "dropout": args.dropout}
@@ -110,7 +111,9 @@ def start(args: argparse.Namespace, labels: list[str], context) -> TextClassifie
         bert.initialize(mx.init.Normal(0.02), ctx=context)
         if args.pretrained_bert_parameters:
             bert.load_parameters(args.pretrained_bert_parameters, ctx=context, ignore_extra=True)
-    classifier = TextClassifier(bert, vocab, labels=labels, max_len=args.max_len, shapes=shapes, dropout=args.dropout)
+    classifier = TextClassifier(
+        bert, vocab, labels=labels, max_len=args.max_len, shapes=shapes, dropout=args.dropout, merges=merges
+    )
     classifier.net.classifier.initialize(mx.init.Normal(0.02), ctx=context)
     if args.hybridize:
         classifier.net.hybridize(static_alloc=True)
@@ -161,7 +164,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--bert_model", choices=MODELS, default=MODELS[0], help="shapes (default: %(default)s)")
     parser.add_argument(
-        "--checkpoint", help="a BERT's folder of config.json, vocab.txt and model.safetensors, or its name"
+        "--checkpoint", help="a folder of config.json, model.safetensors and vocab.txt or tokenizer.json, or its name"
     )
     parser.add_argument("--pretrained_bert_parameters", help="a .params file for --bert_model")
     parser.add_argument("--vocab", help="vocab.txt of --bert_model, where there is no --checkpoint")
@@ -189,6 +192,8 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     args.run = args.run or f"{args.checkpoint or args.bert_model}_{args.task_name}".lower().replace("-", "_")
     if not (args.checkpoint or args.vocab):
         parser.error("give --checkpoint, or --vocab with --bert_model")
+    if args.bert_model.startswith("roberta") and not args.checkpoint:
+        parser.error("a RoBERTa needs --checkpoint, which has its byte pairs")
     if args.data_dir and args.task_name != "SST":
         parser.error("--data-dir is for --task_name SST; the other tasks are downloaded")
     return args

@@ -1,4 +1,4 @@
-"""A BERT with a classifier, together with what it takes to use it: its vocabulary, its labels, its settings.
+"""A BERT or RoBERTa with a classifier, together with what it takes to use it: its vocabulary, its labels, its settings.
 
 On disk it is a folder: `net.params`, `vocab.json`, `model.json`.
 """
@@ -31,24 +31,32 @@ SETTINGS = {
 class TextClassifier:
     """The network, and how texts become its inputs.
 
-    bert: a BERTModel with a pooler and no other head. labels: their names in the order of the scores; empty for a
-    regression, which has one score. shapes: what `load` needs to build the same `bert`, see `named_bert`.
+    bert: a BERTModel with a pooler and no other head, or a RoBERTaModel without. labels: their names in the order of the
+    scores; empty for a regression, which has one score. shapes: what `load` needs to build the same `bert`, see
+    `named_bert`. merges: those of the byte pairs that a RoBERTa reads, "a b"; None: word pieces.
     """
 
-    def __init__(self, bert, vocab, *, labels: list[str], max_len: int, shapes: dict, dropout: float = 0.0):
+    def __init__(self, bert, vocab, *, labels, max_len: int, shapes: dict, dropout: float = 0.0, merges=None):
         self.labels, self.vocab = labels, vocab
         self.description = {"labels": labels, "max_len": max_len, "shapes": shapes, "dropout": dropout}
-        self.net = nlp.model.BERTClassifier(bert, num_classes=len(labels) or 1, dropout=dropout)
-        tokenizer = nlp.data.BERTTokenizer(vocab)
+        self._has_segments = not isinstance(bert, nlp.model.RoBERTaModel)
+        head = nlp.model.BERTClassifier if self._has_segments else nlp.model.RoBERTaClassifier
+        self.net = head(bert, num_classes=len(labels) or 1, dropout=dropout)
+        if merges is None:
+            tokenizer = nlp.data.BERTTokenizer(vocab)
+        else:
+            self.description["merges"] = merges
+            tokenizer = nlp.data.GPT2BPETokenizer(merges=[tuple(merge.split(" ")) for merge in merges])
         self._transforms = [
-            nlp.data.BERTSentenceTransform(tokenizer, max_len, pad=False, pair=pair) for pair in (False, True)
+            nlp.data.BERTSentenceTransform(tokenizer, max_len, vocab, pad=False, pair=pair) for pair in (False, True)
         ]
 
     @classmethod
     def load(cls, folder: Path, ctx: mx.Context) -> TextClassifier:
         """The classifier that `save` wrote."""
         description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-        vocab = nlp.vocab.BERTVocab.from_json((folder / "vocab.json").read_text(encoding="utf-8"))
+        class_ = nlp.Vocab if "merges" in description else nlp.vocab.BERTVocab
+        vocab = class_.from_json((folder / "vocab.json").read_text(encoding="utf-8"))
         classifier = cls(named_bert(vocab, **description["shapes"]), vocab, **description)
         classifier.net.load_parameters(str(folder / "net.params"), ctx=ctx)
         return classifier
@@ -79,19 +87,30 @@ class TextClassifier:
     def scores(self, batch, context: mx.Context):
         """The scores (batch, labels) of a batch's tokens, lengths and segments."""
         tokens, lengths, segments = (field.as_in_context(context) for field in batch)
-        return self.net(tokens, segments, lengths)
+        return self.net(tokens, segments, lengths) if self._has_segments else self.net(tokens, lengths)
 
 
-def named_bert(vocab, bert_model: str, **settings) -> nlp.model.BERTModel:
+def named_bert(vocab, bert_model: str, **settings):
     """The network called `bert_model`, but for the given settings, such as `num_layers=6`."""
-    heads = {"use_pooler": True, "use_decoder": False, "use_classifier": False}
+    heads = _heads(bert_model)
     return nlp.model.get_model(bert_model, vocab=vocab, hparam_allow_override=True, **heads, **settings)[0]
 
 
-def published_bert(folder: Path, bert_model: str, context: mx.Context) -> tuple[nlp.model.BERTModel, nlp.Vocab, dict]:
-    """The network and the vocabulary in a folder of Hugging Face, and what makes `named_bert` build the same."""
-    heads = {"use_pooler": True, "use_decoder": False, "use_classifier": False}
-    bert, vocab, _ = nlp.model.load_huggingface(str(folder), ctx=context, **heads)
+def published_bert(folder: Path, bert_model: str, context: mx.Context) -> tuple:
+    """The network and the vocabulary in a folder of Hugging Face, what makes `named_bert` build the same, and the merges."""
+    bert, vocab, tokenizer = nlp.model.load_huggingface(str(folder), ctx=context, **_heads(bert_model))
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    shapes = {ours: config[theirs] for ours, theirs in SETTINGS.items()} | {"embed_size": config["hidden_size"]}
-    return bert, vocab, {"bert_model": bert_model} | shapes
+    shapes = {ours: config[theirs] for ours, theirs in SETTINGS.items() if theirs in config}
+    shapes["embed_size"] = config["hidden_size"]
+    merges = None
+    if isinstance(bert, nlp.model.RoBERTaModel):
+        shapes.pop("token_type_vocab_size", None)
+        shapes["max_length"] = bert.encoder._max_length  # the first positions there are for padding
+        merges = [" ".join(merge) for merge in tokenizer.merges]
+    return bert, vocab, {"bert_model": bert_model} | shapes, merges
+
+
+def _heads(bert_model: str) -> dict[str, bool]:
+    if bert_model.startswith("roberta"):
+        return {"use_decoder": False}
+    return {"use_pooler": True, "use_decoder": False, "use_classifier": False}

@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 import core as mx
+import gluonnlp as nlp
+from gluon import Trainer
 from gluonnlp.data import BERTTokenizer
 from scripts.bert import finetune_classifier, predict
 from scripts.bert.text_classifier import TextClassifier, named_bert
+
+SMALL = {"num_layers": 1, "units": 16, "embed_size": 16, "hidden_size": 32, "num_heads": 2, "max_length": 32}
 
 
 @pytest.fixture
@@ -66,6 +70,28 @@ def test_a_regression_has_a_score_and_no_label(vocab, tmp_path):
     assert description["shapes"]["num_layers"] == 1
 
 
+def test_a_roberta_learns_and_is_read_again(tmp_path):
+    words = nlp.Vocab(dict.fromkeys([*"abdglno", "go", "od", "bad", "Ġ"], 1), bos_token="<s>", eos_token="</s>")
+    shapes = {"bert_model": "roberta_12_768_12", **SMALL}
+    settings = {"labels": ["bad", "good"], "max_len": 16, "shapes": shapes, "merges": ["g o", "o d", "b a", "ba d"]}
+    classifier = TextClassifier(named_bert(words, **shapes), words, **settings)
+    classifier.net.initialize(mx.init.Normal(0.5))
+    texts = [("good",), ("bad",), ("go od",), ("a bad",)]
+    samples = [(*fields, i % 2) for i, fields in enumerate(classifier.inputs(texts))]
+    trainer = Trainer(classifier.net.collect_params(), "adam", {"learning_rate": 0.01}, update_on_kvstore=False)
+    losses = [
+        finetune_classifier.train(classifier, classifier.batches(samples, 4, shuffle=True), trainer, 1, mx.cpu())
+        for _ in range(8)
+    ]
+    assert losses[-1] < 0.5 * losses[0]
+    before = predict.predict(classifier, [text for (text,) in texts], 2, mx.cpu())
+    classifier.save(tmp_path / "model")
+    again = TextClassifier.load(tmp_path / "model", mx.cpu())
+    assert [label for label, _ in before] == ["bad", "good"] * 2
+    after = predict.predict(again, [text for (text,) in texts], 2, mx.cpu())
+    np.testing.assert_allclose([p for _, p in after], [p for _, p in before], rtol=1e-5)
+
+
 @pytest.mark.slow
 def test_the_shapes_of_bert_base_train(data, programs, vocab, tmp_path):
     arguments = ["--task_name", "SST", "--data-dir", data / "sst", "--bert_model", "bert_12_768_12", "--vocab", vocab]
@@ -81,8 +107,7 @@ def tiny(data, checkpoint: str) -> list:
 
 def small_classifier(vocab, labels):
     words = BERTTokenizer.from_file(str(vocab)).vocab
-    small = {"num_layers": 1, "units": 16, "embed_size": 16, "hidden_size": 32, "num_heads": 2, "max_length": 32}
-    shapes = {"bert_model": "bert_12_768_12"} | small
+    shapes = {"bert_model": "bert_12_768_12", **SMALL}
     classifier = TextClassifier(named_bert(words, **shapes), words, labels=labels, max_len=32, shapes=shapes)
     classifier.net.initialize(mx.init.Normal(0.5))
     predict.predict(classifier, ["the film"], 1, mx.cpu())  # now the last layer knows its width
