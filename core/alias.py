@@ -21,15 +21,32 @@ _CUTS = {
     "core.contrib.symbol": ["core.symbol.contrib"],
     "core.image.image": ["core.image.functions", "core.image"],
     "core.io.io": ["core.io"],
-    "core.kvstore.kvstore_server": ["core.kvstore"],
+    "core.kvstore.kvstore_server": ["core.kvstore", "core.kvstore.server"],
+    "core.misc": ["core.lr_scheduler"],
+    **{
+        f"core.{face}.gen_{room}": [f"core.{face}.{room}"]
+        for face in ("ndarray", "symbol")
+        for room in ("_internal", "contrib", "image", "linalg", "op", "random", "sparse")
+    },
     "core.ndarray.ndarray": ["core.ndarray.ndarray", "core.ndarray"],
+    "core.ndarray.numpy": ["core.numpy"],
+    "core.ndarray.numpy_extension": ["core.numpy_extension"],
+    "core.ndarray.utils": ["core.ndarray"],
     "core.numpy.multiarray": ["core.numpy.multiarray", "core.numpy"],
+    **{
+        f"core.numpy.{part}": ["core.numpy"]
+        for part in ("_op", "arrayprint", "function_base", "io", "stride_tricks", "utils")
+    },
+    "core.numpy_extension._op": ["core.numpy_extension"],
+    "core.numpy_extension.utils": ["core.numpy_extension", "core.util"],
     "core.optimizer.optimizer": ["core.optimizer.optimizer", "core.optimizer"],
     "core.rnn.io": ["core.rnn"],
     "core.rnn.rnn": ["core.rnn"],
     "core.rnn.rnn_cell": ["core.rnn"],
+    "core.symbol.numpy._symbol": ["core.symbol.numpy", "core.symbol"],
     "core.symbol.symbol": ["core.symbol.symbol", "core.symbol"],
     "gluon.block": ["gluon.block", "gluon.symbol_block"],
+    "gluon.data.vision.transforms.image": ["gluon.data.vision.transforms"],
     "gluon.nn.basic_layers": ["gluon.nn.basic_layers", "gluon.nn"],
     "gluon.nn.conv_layers": ["gluon.nn.conv_layers", "gluon.nn"],
 }
@@ -78,13 +95,24 @@ class _Cut(types.ModuleType):
 
     def __getattr__(self, name: str):
         if not (name.startswith("__") and name.endswith("__")):
-            for home in map(importlib.import_module, self._homes):
+            for home in map(_home, self._homes):
                 if hasattr(home, name):
                     return getattr(home, name)
         raise AttributeError(f"{self.__name__} has no {name!r}")
 
     def __dir__(self):
-        return sorted({name for home in self._homes for name in dir(importlib.import_module(home))})
+        return sorted({name for home in self._homes for name in dir(_home(home))})
+
+
+def _home(place: str):
+    """A module, or what a module holds under a name (`core.symbol.contrib`)."""
+    try:
+        return importlib.import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name != place:
+            raise
+    owner, _, name = place.rpartition(".")
+    return getattr(importlib.import_module(owner), name)
 
 
 def _is_own(fullname: str) -> bool:
@@ -100,7 +128,8 @@ def _resolve(fullname: str):
     place = f"{owner.__name__}.{name}"
     if place in _CUTS:
         homes = _CUTS[place]
-        return importlib.import_module(homes[0]) if len(homes) == 1 else _Cut(fullname, homes)
+        only = _home(homes[0]) if len(homes) == 1 else None
+        return only if isinstance(only, types.ModuleType) else _Cut(fullname, homes)
     found = getattr(owner, name, None)
     if isinstance(found, types.ModuleType):
         return found

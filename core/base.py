@@ -31,9 +31,39 @@ class NotSupportedForSparseNDArray(MXNetError):
     """Something that a sparse array cannot do."""
 
 
-def py_str(text: bytes | str) -> str:
+def py_str(x: bytes | str) -> str:
     """Text from the bytes that MXNet's library gave; here it is text already."""
-    return text if isinstance(text, str) else text.decode("utf-8")
+    return x if isinstance(x, str) else x.decode("utf-8")
+
+
+class classproperty:
+    """A property that is read on the class itself; decorates a class method."""
+
+    def __init__(self, fget: Callable):
+        self._get = fget
+
+    def __get__(self, instance, owner):
+        return self._get.__get__(instance, owner)()
+
+
+def with_metaclass(meta: type, *bases: type) -> type:
+    """A base for classes of the metaclass `meta`; `class C(A, metaclass=meta)` says the same."""
+    return meta("_Base", bases or (object,), {})
+
+
+error_types: dict[str, type] = {}
+
+
+def register_error(func_name: str | type | None = None, cls: type | None = None):
+    """Files an error class under a name, by default its own; also as decorator, with or without the name."""
+    if isinstance(func_name, type):
+        func_name, cls = None, func_name
+
+    def register(klass: type) -> type:
+        error_types[func_name or klass.__name__] = klass
+        return klass
+
+    return register if cls is None else register(cls)
 
 
 def data_dir_default() -> str:

@@ -2,6 +2,21 @@
 
 from __future__ import annotations
 
+from core.base import NotSupportedError
+
+
+class DataParallelExecutorManager:
+    """Refuses: `mx.mod.Module` takes its place, as in MXNet itself since 1.0."""
+
+    def __init__(self, *args, **kwargs):
+        raise NotSupportedError(
+            f"{type(self).__name__} is not offered; mx.mod.Module(symbol, context=[...]) does its work"
+        )
+
+
+class DataParallelExecutorGroup(DataParallelExecutorManager):
+    """Refuses, as `DataParallelExecutorManager`."""
+
 
 def _split_input_slice(batch_size, work_load_list):
     """Slices of a batch in proportion to the work loads; ValueError where one would be empty."""

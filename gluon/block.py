@@ -250,8 +250,10 @@ class Block:
         ignore_extra=False,
         cast_dtype=False,
         dtype_source="current",
+        device=None,
     ):
         """Like `load_parameters`, from a dictionary of arrays by structural name."""
+        ctx = device if ctx is None else ctx
         found = ParameterDict()
         found._params = self._collect_params_with_prefix()
         found.load_dict(param_dict, ctx, allow_missing, ignore_extra, "", None, cast_dtype, dtype_source)

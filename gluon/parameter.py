@@ -281,9 +281,10 @@ class Parameter:
         self._trainer = trainer
 
     # ------------------------------------------------------------------ access
-    def data(self, ctx=None):
-        """The array on `ctx`, by default the only one or that of the current context."""
+    def data(self, ctx=None, device=None):
+        """The array on `ctx` (or `device`), by default the only one or that of the current context."""
         array = self._array
+        ctx = device if ctx is None else ctx
         if array is not None and (ctx is None or ctx == self._ctx_list[0]):
             return array
         if self._stype != "default":
@@ -306,9 +307,9 @@ class Parameter:
         """`row_sparse_data` on all contexts."""
         return self._with_rows(row_id, list)
 
-    def grad(self, ctx=None):
-        """The gradient on `ctx`."""
-        return self._check_and_get(self._check_grad(), ctx)
+    def grad(self, ctx=None, device=None):
+        """The gradient on `ctx` (or `device`)."""
+        return self._check_and_get(self._check_grad(), device if ctx is None else ctx)
 
     def list_grad(self):
         """The gradients on all contexts."""

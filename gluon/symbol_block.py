@@ -51,8 +51,10 @@ class SymbolBlock(HybridBlock):
         self._reg_params = {name[start:]: parameter for name, parameter in self.params.items()}
 
     @staticmethod
-    def imports(symbol_file, input_names, param_file=None, ctx=None, allow_missing=False, ignore_extra=False):
-        """The network that `HybridBlock.export` wrote to a `-symbol.json` and a `.params` file, on `ctx`."""
+    def imports(symbol_file, input_names, param_file=None, ctx=None, allow_missing=False, ignore_extra=False,
+                device=None):  # fmt: skip
+        """The network that `HybridBlock.export` wrote to a `-symbol.json` and a `.params` file, on `ctx` or `device`."""
+        ctx = device if ctx is None else ctx
         names = [input_names] if isinstance(input_names, str) else list(input_names)
         block = SymbolBlock(symbol.load(symbol_file), [symbol.var(name) for name in names])
         parameters = block.collect_params()

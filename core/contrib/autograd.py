@@ -16,6 +16,19 @@ def set_is_training(is_train: bool) -> bool:
     return autograd.set_training(is_train)
 
 
+class TrainingStateScope:
+    """Scope in which recording and the training mode are as `enter_state` says."""
+
+    def __init__(self, enter_state: bool):
+        self._enter_state = enter_state
+
+    def __enter__(self):
+        self._before = set_is_training(self._enter_state)
+
+    def __exit__(self, kind, value, trace):
+        set_is_training(self._before)
+
+
 def train_section():
     """Scope that is recorded, in training mode."""
     return autograd.record()

@@ -22,7 +22,7 @@ from gluon.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialS
 from gluon.data.workers import WorkerError, WorkerPool
 
 # ForkingPickler, _MultiWorkerIter, _as_in_context: what the loaders of GluonCV and GluonNLP take from here.
-__all__ = ["DataLoader", "default_batchify_fn", "default_mp_batchify_fn"]
+__all__ = ["DataLoader", "DataLoaderV1", "default_batchify_fn", "default_mp_batchify_fn"]
 
 
 class DataLoader:
@@ -123,6 +123,10 @@ class DataLoader:
             if isinstance(dataset, nd.NDArray | np.ndarray):
                 return arrays.gather(dataset, indices)
         return self._batchify_fn([dataset[index] for index in indices])
+
+
+# MXNet keeps its first loader under this name; the arguments of both are the same.
+DataLoaderV1 = DataLoader
 
 
 def default_batchify_fn(data: list) -> Any:

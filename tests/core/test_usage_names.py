@@ -3,8 +3,11 @@
 import importlib
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import core as mx
@@ -103,3 +106,79 @@ def test_numpys_host_functions_take_and_give_arrays():
     x.attach_grad()
     with mx.autograd.record(), pytest.raises(ValueError, match="record"):
         mx.np.nanmax(x)
+
+
+MODULES = {
+    "mxnet.contrib.amp.lists.symbol_fp16": "FP16_FUNCS",
+    "mxnet.contrib.ndarray": "boolean_mask",
+    "mxnet.contrib.svrg_optimization.svrg_optimizer": "_SVRGOptimizer",
+    "mxnet.contrib.symbol": "foreach",
+    "mxnet.contrib.tensorboard": "LogMetricsCallback",
+    "mxnet.error": "register",
+    "mxnet.executor_manager": "DataParallelExecutorManager",
+    "mxnet.gluon.data.vision.transforms.image": "ToTensor",
+    "mxnet.kvstore.kvstore_server": "KVStoreServer",
+    "mxnet.misc": "FactorScheduler",
+    "mxnet.ndarray.gen_contrib": "boolean_mask",
+    "mxnet.ndarray.gen_linalg": "gemm2",
+    "mxnet.ndarray.gen_op": "FullyConnected",
+    "mxnet.ndarray.numpy": "zeros",
+    "mxnet.ndarray.numpy.linalg": "norm",
+    "mxnet.ndarray.numpy_extension": "softmax",
+    "mxnet.ndarray.utils": "load",
+    "mxnet.numpy.utils": "pi",
+    "mxnet.numpy_extension.utils": "save",
+    "mxnet.symbol.gen_op": "FullyConnected",
+    "mxnet.symbol.numpy._symbol": "Symbol",
+}
+
+
+def test_modules_that_are_cut_another_way_are_imported():
+    program = "import core, importlib; core.install_as_mxnet()\n" + "".join(
+        f"assert getattr(importlib.import_module({module!r}), {name!r}) is not None, {module!r}\n"
+        for module, name in MODULES.items()
+    )
+    program += """
+from mxnet.contrib.symbol import while_loop
+from mxnet.ndarray.utils import zeros
+import mxnet as mx
+assert zeros is mx.nd.zeros and mx.contrib.symbol.while_loop is while_loop
+try:
+    import mxnet.tvmop
+except ModuleNotFoundError as error:
+    assert "mxnet.tvmop is not part of this project" in str(error)
+for refused in (mx.executor_manager.DataParallelExecutorManager, mx.kvstore.server.KVStoreServer):
+    try:
+        refused(None)
+    except mx.MXNetError as error:
+        assert refused.__name__ in str(error)
+    else:
+        raise AssertionError(refused)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
+
+
+def test_arguments_by_the_names_of_both_versions():
+    x = mx.nd.array(source_array=[1.0, 2.0])
+    assert mx.nd.power(base=x, exp=2).asnumpy().tolist() == [1, 4]
+    assert type(mx.nd.from_numpy(np.ones(2, "float32"), array_cls=mx.np.ndarray)) is mx.np.ndarray
+    assert mx.nd.from_dlpack(dlpack=x).asnumpy().tolist() == [1, 2]
+    dense = mx.gluon.nn.Dense(2, in_units=2)
+    dense.initialize(device=mx.cpu())
+    dense.load_dict({"weight": mx.nd.ones((2, 2)), "bias": mx.nd.zeros(2)}, device=mx.cpu())
+    assert dense.weight.data(device=mx.cpu()).asnumpy().sum() == 4
+    assert dense.weight.grad(device=mx.cpu()).shape == (2, 2)
+    pixels = mx.nd.array(np.arange(12).reshape(2, 2, 3), dtype="uint8")
+    mirrored = mx.gluon.data.vision.transforms.RandomFlipLeftRight(p=1)(pixels)
+    assert (mirrored.asnumpy() == pixels.asnumpy()[:, ::-1]).all()
+
+
+def test_svrg_assigns_full_gradients_and_steps_by_the_others():
+    from core.contrib.svrg_optimization.svrg_optimizer import _SVRGOptimizer
+
+    names = {0: "weight", 1: "weight_full"}
+    chosen = _SVRGOptimizer("sgd", learning_rate=0.5, param_idx2name=names)
+    for index, expected in ((0, 0.0), (1, 2.0)):
+        weight, grad = mx.nd.ones(3), mx.nd.full(3, 2.0)
+        chosen.update(index, weight, grad, chosen.create_state(index, weight))
+        assert weight.asnumpy().tolist() == [expected] * 3

@@ -44,7 +44,7 @@ class Estimator:
 
     def __init__(
         self, net, loss, train_metrics=None, val_metrics=None, initializer=None, trainer=None, context=None, val_net=None,
-        val_loss=None, batch_processor=None,
+        val_loss=None, batch_processor=None, device=None,
     ):  # fmt: skip
         self.net, self.loss = net, _checked_loss(loss)
         self.max_epoch = self.max_batch = None
@@ -60,7 +60,7 @@ class Estimator:
         self.logger = logging.Logger(name="Estimator", level=logging.INFO)
         self.logger.addHandler(logging.StreamHandler(sys.stdout))
 
-        self.context = _checked_context(context)
+        self.context = _checked_context(device if context is None else context)
         self._initialize(initializer)
         self.trainer = self._checked_trainer(trainer)
         self.batch_processor = _checked_processor(batch_processor)

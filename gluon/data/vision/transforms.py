@@ -50,8 +50,8 @@ __all__ = [
     "ToTensor",
 ]
 
-# A key below this one, of keys in 0..2^63, mirrors: as the operators of random flips decide.
-HALF = 1 << 62
+# Of so many keys the share `p` mirrors: as the operators of random flips decide.
+KEYS = 1 << 63
 
 
 class Compose(Sequential):
@@ -329,23 +329,31 @@ class RandomRotation(_Pixels, Block):
 
 
 class RandomFlipLeftRight(_Pixels, HybridBlock):
-    """Mirrors the image with probability 1/2."""
+    """Mirrors the image with probability `p`."""
+
+    def __init__(self, p: float = 0.5):
+        super().__init__()
+        self.p = p
 
     def hybrid_forward(self, F, x):
-        return _operators(F).random_flip_left_right(x)
+        return _operators(F).random_flip_left_right(x, p=self.p)
 
     def _on_pixels(self, pixels: np.ndarray, own: bool) -> np.ndarray:
-        return pixels[:, ::-1] if next_key(cpu()) < HALF else pixels
+        return pixels[:, ::-1] if next_key(cpu()) < self.p * KEYS else pixels
 
 
 class RandomFlipTopBottom(_Pixels, HybridBlock):
-    """Turns the image upside down, as a mirror on the floor does, with probability 1/2."""
+    """Turns the image upside down, as a mirror on the floor does, with probability `p`."""
+
+    def __init__(self, p: float = 0.5):
+        super().__init__()
+        self.p = p
 
     def hybrid_forward(self, F, x):
-        return _operators(F).random_flip_top_bottom(x)
+        return _operators(F).random_flip_top_bottom(x, p=self.p)
 
     def _on_pixels(self, pixels: np.ndarray, own: bool) -> np.ndarray:
-        return pixels[::-1] if next_key(cpu()) < HALF else pixels
+        return pixels[::-1] if next_key(cpu()) < self.p * KEYS else pixels
 
 
 class RandomBrightness(_Pixels, HybridBlock):
