@@ -108,7 +108,7 @@ def lower(node: Node) -> Step:
         except LookupError:
             pass
         else:
-            if room == "pointwise":
+            if (room, name) == ("pointwise", "pointwise"):
                 formula, operands, values, dtype = arguments
                 function = kernels.formula_kernel(formula, dtype, operands[0].meta.dtype, device)
                 whole = formula, operands, values, dtype

@@ -202,7 +202,7 @@ def _dispatcher(room: str, function: str) -> Callable:
             return cpu(formula, tensors, attrs, dtype)
         return dispatch(formula, tensors, attrs, dtype)
 
-    if room == "pointwise":
+    if (room, function) == ("pointwise", "pointwise"):
         return fast_pointwise
     return dispatch if room == "random" else fast
 

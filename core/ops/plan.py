@@ -3,7 +3,7 @@
 from core import kernels
 from core.kernels.epilogue import ACTIVATIONS
 from core.kernels.rnn_parameters import GATES
-from core.ops.attributes import Bool, Choice, Float, Int, Optional, Shape
+from core.ops.attributes import Any_, Bool, Choice, Float, Int, Optional, Shape
 from core.ops.registry import operator
 
 Ending = Optional(Choice(*filter(None, ACTIVATIONS)))
@@ -74,3 +74,10 @@ def _recurrent_grad(
         bidirectional, p, key, True,
     )  # fmt: skip
     return (dx, dh0, *(() if dc0 is None else (dc0,)), *dparameters)
+
+
+@operator("_plan_reduce")
+def _reduce(*data, formula: Any_, combine: Choice("sum", "mean", "max", "min"), axes: Shape, keepdims: Bool):
+    """`combine` over the last axes of a formula of the data; a whole array gives an array of one element."""
+    result = kernels.pointwise.pointwise_reduce(formula, data, combine, axes, keepdims)
+    return result if result.dim() else result.reshape(1)

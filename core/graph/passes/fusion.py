@@ -1,14 +1,20 @@
-"""Pointwise fusion: neighbouring pointwise operators become one formula, hence one kernel."""
+"""Fusion: neighbouring pointwise operators, and the reduction behind them, become one formula, hence one kernel."""
 
 from __future__ import annotations
+
+from math import prod
 
 from core import kernels
 from core.graph.ir import Graph, Node, Value, apply, uses
 from core.kernels.formula import Expr, Formula, inputs_of, lift, postorder, substitute
-from core.ops.registry import Operator, make_pointwise
+from core.ops.reduce import reduction_axes
+from core.ops.registry import F, Operator, make_pointwise
 
 MOST_OPERANDS = 8  # a kernel with more pointers runs out of registers before it saves memory traffic
 MOST_STEPS = 64
+MOST_REDUCED = (
+    2**14
+)  # elements of a row, which one program reduces: longer ones are shared out by the reduction's own kernel
 
 
 def fusion(graph: Graph) -> Graph:
@@ -16,14 +22,21 @@ def fusion(graph: Graph) -> Graph:
 
     On a GPU a pointwise kernel is as fast as the memory that it reads and writes, so every intermediate result that is
     not written is time saved. On the CPU the steps of a plan write in place what fits in a cache, and stay as they are.
-    A node goes into the one node that reads it, of the same shape and dtype, in the same part of the graph.
+    A node goes into the one node that reads it, of the same shape and dtype, in the same part of the graph; a reduction
+    over the last axes takes what it alone reads, and writes its results only.
     """
     if not any(_on_gpu(node) for node in graph.nodes):
         return graph
     counts = uses(graph)
     groups: dict[Node, tuple[Expr, list[Value]]] = {}  # what each pointwise node computes, from which values
     swallowed: set[Node] = set()
+    reductions: dict[Node, Node] = {}  # with the pointwise node that each takes
     for node in graph.nodes:
+        if _reduces_rows(node) and (inner := node.inputs[0].source) in groups and counts[node.inputs[0]] == 1:
+            if inner.backward is node.backward and inner.early is node.early:
+                reductions[node] = inner
+                swallowed.add(inner)
+            continue
         if not _fusible(node):
             continue
         root, operands = _expression(node, node.inputs)
@@ -46,7 +59,13 @@ def fusion(graph: Graph) -> Graph:
     for node in graph.nodes:
         if node in swallowed:
             continue
-        root, operands = groups.get(node, (None, []))
+        root, operands = groups.get(reductions.get(node, node), (None, []))
+        if node in reductions:
+            fused = _reduction(node, _operator(root, len(operands)).formula, operands)
+            fused.early = node.early
+            replace[node.outputs[0]] = fused.outputs[0]
+            nodes.append(fused)
+            continue
         if root is None or operands == [v for v in node.inputs if v is not None]:
             nodes.append(node)
             continue
@@ -68,6 +87,27 @@ def _fusible(node: Node) -> bool:
         return False
     kinds = {v.dtype for v in (*node.inputs, *node.outputs)}
     return len(kinds) == 1 and "float" in kinds.pop() and not any(isinstance(v, Value) for v in node.attrs.values())
+
+
+def _reduces_rows(node: Node) -> bool:
+    """Whether a node reduces short rows: over the last axes of an array of floating-point numbers."""
+    if node.op not in (F.sum, F.mean, F.max, F.min) or not _on_gpu(node):
+        return False
+    data = node.inputs[0]
+    axes = _axes(node)
+    last = axes == tuple(range(len(data.shape) - len(axes), len(data.shape)))
+    exact = data.dtype in ("float32", "float64", "bfloat16") or (data.dtype == "float16" and node.op is not F.mean)
+    return bool(axes) and last and exact and 0 < prod(data.shape[a] for a in axes) <= MOST_REDUCED
+
+
+def _axes(node: Node) -> tuple[int, ...]:
+    return reduction_axes(node.attrs["axis"], node.attrs["exclude"], len(node.inputs[0].shape), node.op.name)
+
+
+def _reduction(node: Node, formula: Formula, operands: list[Value]) -> Node:
+    """A reduction with the formula that makes its operand."""
+    how = {"combine": node.op.name, "axes": _axes(node), "keepdims": node.attrs["keepdims"]}
+    return apply(F._plan_reduce, operands, {"formula": formula, **how}, node.outputs[0], node.backward)
 
 
 def _expression(node: Node, inputs: list[Value]) -> tuple[Expr, list[Value]]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from core.kernels.cpu import reduce
 from core.kernels.formula import Expr, Formula, postorder
 
 aten = torch.ops.aten
@@ -46,6 +47,16 @@ def pointwise(formula: Formula, tensors: Sequence[torch.Tensor], attrs: Sequence
     """`formula` applied to broadcast `tensors`, with `attrs` in the formula's order; the result has `dtype`."""
     result = _compiled(formula, tensors[0].dtype)(*tensors, *attrs)
     return result if result.dtype is dtype else result.to(dtype)
+
+
+def pointwise_reduce(
+    formula: Formula, tensors: Sequence[torch.Tensor], combine: str, axes: Sequence[int], keepdims: bool
+):
+    """`combine` ("sum", "mean", "max" or "min") over the last `axes` of `formula` applied to broadcast `tensors`.
+
+    Results have the dtype of the tensors, floating point and one for all.
+    """
+    return getattr(reduce, combine)(pointwise(formula, tensors, (), tensors[0].dtype), tuple(axes), keepdims)
 
 
 def _typed(formula: Formula, dtype: torch.dtype, operands: Sequence) -> Callable:

@@ -54,6 +54,27 @@ def pointwise(formula: Formula, tensors: Sequence[torch.Tensor], attrs: Sequence
     return out
 
 
+def pointwise_reduce(
+    formula: Formula, tensors: Sequence[torch.Tensor], combine: str, axes: Sequence[int], keepdims: bool
+):
+    """`combine` ("sum", "mean", "max" or "min") over the last `axes` of `formula` applied to broadcast `tensors`.
+
+    Results have the dtype of the tensors, floating point and one for all. One program a row; one read of every operand.
+    """
+    shape = torch.broadcast_shapes(*[t.shape for t in tensors])
+    kept, reduced = shape[: len(shape) - len(axes)], shape[len(shape) - len(axes) :]
+    rows, columns = math.prod(kept), math.prod(reduced)
+    out = torch.empty((*kept, *[1] * len(axes)) if keepdims else kept, dtype=tensors[0].dtype, device=tensors[0].device)
+    if rows == 0:
+        return out
+    operands = [t.expand(shape).reshape(rows, columns) for t in tensors]
+    kernel = _reduce_kernel(formula, _compute_type(formula, [t.dtype for t in tensors]), combine)
+    block = min(triton.next_power_of_2(columns), BLOCK)
+    strides = [s for t in operands for s in t.stride()]
+    kernel[(rows,)](*operands, out, columns, *strides, BLOCK=block, num_warps=WARPS)
+    return out
+
+
 def _layout(tensors: Sequence[torch.Tensor], dtype: torch.dtype):
     """The empty result, the lengths of the merged axes, and the strides of each operand along them."""
     shape = torch.broadcast_shapes(*[t.shape for t in tensors])
@@ -123,6 +144,14 @@ def _kernel(formula: Formula, rank: int, wide: str, truth: bool, large: bool):
     return made
 
 
+def _reduce_kernel(formula: Formula, wide: str, combine: str):
+    key = ("triton", combine, wide)
+    made = formula.compiled.get(key)
+    if made is None:
+        made = formula.compiled[key] = _compile(_reduce_source(formula, wide, combine))
+    return made
+
+
 def _compile(text: str):
     """The kernel of a generated source; triton reads it back through linecache."""
     name = f"<pointwise {hashlib.sha256(text.encode()).hexdigest()[:16]}>"
@@ -163,6 +192,36 @@ def _source(formula: Formula, rank: int, wide: str, truth: bool = False, large: 
     else:
         body.append(f"result = ({result}).to({compute})" if is_truth else f"result = {result}")
     body.append("tl.store(out + place, result.to(out.dtype.element_ty), mask=inside)")
+    return "\n".join(
+        [f"def kernel({', '.join(arguments)}, BLOCK: tl.constexpr):", *("    " + line for line in body), ""]
+    )
+
+
+def _reduce_source(formula: Formula, wide: str, combine: str) -> str:
+    """Python source of the kernel that reduces a formula without attributes over each row of its operands."""
+    n, compute = len(formula.inputs), f"tl.{LANGUAGE[wide]}"
+    arguments = [f"x{i}" for i in range(n)] + ["out", "columns"]
+    arguments += [f"{kind}{i}" for i in range(n) for kind in ("row_stride", "stride")]
+    extremum = combine in ("max", "min")
+    identity = {"max": "float('-inf')", "min": "float('inf')"}.get(combine, "0")
+    loop = ["place = first + tl.arange(0, BLOCK)", "inside = place < columns"]
+    for i in range(n):
+        loop.append(
+            f"v{i} = tl.load(x{i} + row * row_stride{i} + place * stride{i}, mask=inside, other=1).to({compute})"
+        )
+    lines, result, _ = _expression(formula.root, compute, wide)
+    loop += [*lines, f"found = tl.where(inside, ({result}).to({compute}), {identity})"]
+    loop.append(
+        f"total = tl.{combine}imum(total, found, propagate_nan=tl.PropagateNan.ALL)" if extremum else "total += found"
+    )
+    body = ["row = tl.program_id(0).to(tl.int64)", f"total = tl.full([BLOCK], {identity}, {compute})"]
+    body += ["for first in range(0, columns, BLOCK):", *("    " + line for line in loop)]
+    if extremum:  # Triton's own reductions pass over NaN
+        body.append("nan = tl.sum((total != total).to(tl.int32), 0) > 0")
+        body.append(f"result = tl.where(nan, float('nan'), tl.{combine}(total, 0))")
+    else:
+        body.append("result = tl.sum(total, 0)" + (" / columns" if combine == "mean" else ""))
+    body.append("tl.store(out + row, result.to(out.dtype.element_ty))")
     return "\n".join(
         [f"def kernel({', '.join(arguments)}, BLOCK: tl.constexpr):", *("    " + line for line in body), ""]
     )
@@ -266,6 +325,11 @@ def _aot() -> list[AotCase]:
             signature = {f"x{i}": kind for i in range(len(formula.inputs))} | {"out": kind, "count": "i32"}
             signature |= {f"size{a}": "i32" for a in range(1, rank)}
             signature |= {f"stride{i}_{a}": "i32" for i in range(len(formula.inputs)) for a in range(rank)}
+            cases.append(AotCase(kernel, signature, {"BLOCK": BLOCK}, num_warps=WARPS, num_stages=1))
+    for combine in ("sum", "max"):
+        kernel = _reduce_kernel(gelu, "fp32", combine)
+        for kind in ("*fp32", "*bf16"):
+            signature = {"x0": kind, "out": kind, "columns": "i32", "row_stride0": "i32", "stride0": "i32"}
             cases.append(AotCase(kernel, signature, {"BLOCK": BLOCK}, num_warps=WARPS, num_stages=1))
     return cases
 

@@ -436,6 +436,33 @@ def test_fusion(record):
     np.testing.assert_allclose(evaluate(fused, x, y)[0], function(x, y).asnumpy(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("combine", ["sum", "mean", "max", "min"])
+@pytest.mark.parametrize("axis, keepdims", [(-1, True), ((1, 2), False), (None, False)])
+def test_reductions_take_the_formula_before_them(combine, axis, keepdims):
+    def function(x, y):
+        return getattr(mx.nd, combine)(mx.nd.broadcast_mul(mx.nd.tanh(x), y) - 1, axis=axis, keepdims=keepdims)
+
+    x, y = array(2, 3, 4), array(2, 1, 4)
+    with kernels.using("triton"):
+        fused = fusion(traced(function, x, y))
+    assert names(fused) == ["_plan_reduce"]
+    want = function(x, y)
+    assert evaluate(fused, x, y)[0].shape == want.shape == fused.outputs[0].shape
+    np.testing.assert_allclose(evaluate(fused, x, y)[0], want.asnumpy(), rtol=1e-6)
+
+
+def test_reductions_that_stay_by_themselves():
+    def function(x):
+        a = mx.nd.exp(x)
+        return mx.nd.sum(a, axis=0), mx.nd.sum(mx.nd.relu(a) * a, axis=1), mx.nd.sum(a, axis=1)
+
+    with kernels.using("triton"):
+        fused = names(fusion(traced(function, array(3, 4))))
+        long = names(fusion(traced(lambda x: mx.nd.sum(mx.nd.exp(x)), array(1 << 8, 1 << 7))))
+    assert fused.count("sum") == 2 and fused.count("_plan_reduce") == 1  # over columns; of what others read
+    assert long == ["exp", "sum"]
+
+
 def test_fused_kernels_of_the_triton_wing():
     root = Path(__file__).resolve().parents[3]
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": f"{root}:{Path(__file__).parent}"}
@@ -464,6 +491,27 @@ def compare_wings():
             assert any("fused" in step.kernel for step in net.plan_of(x, y).forward.steps)
     for eager, compiled in zip(*results, strict=True):
         np.testing.assert_allclose(compiled, eager, rtol=1e-5, atol=1e-6)
+    compare_reductions()
+
+
+def compare_reductions():
+    """Fused reductions in the Triton wing against float64 NumPy: rows of more than a block, broadcast operands, a NaN."""
+    x, y = RNG.standard_normal((3, 2, 700)).astype("float32"), RNG.standard_normal((1, 2, 1)).astype("float32")
+    with_nan = x.copy()
+    with_nan[1, 0, 5] = np.nan
+    for combine in ("sum", "mean", "max", "min"):
+        for axis in (2, (1, 2)):
+            net = nn.HybridLambda(
+                lambda F, x, y, name=combine, over=axis: getattr(F, name)(F.broadcast_mul(F.exp(x), y) - 1, axis=over)
+            )
+            net.hybridize()
+            with kernels.using("triton"):
+                for data in (x, with_nan):
+                    found = net(mx.nd.array(data), mx.nd.array(y))
+                    want = getattr(np, combine)(np.exp(data.astype("float64")) * y - 1, axis=axis)
+                    np.testing.assert_allclose(found.asnumpy(), want, rtol=1e-5, atol=1e-4)
+                steps = net.plan_of(mx.nd.array(x), mx.nd.array(y)).forward.steps
+                assert len(steps) == 1 and "reduce" in steps[0].kernel, [step.kernel for step in steps]
 
 
 def test_explain(capsys):
