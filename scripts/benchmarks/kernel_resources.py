@@ -1,13 +1,20 @@
-"""Compiles every tuned Triton configuration and prints what it takes: registers, spills, shared memory.
+"""Compiles every tuned Triton configuration and prints what it takes: registers, spills, shared memory, instructions.
 
 Needs no GPU. Exits with 1 if a configuration spills registers, takes more shared memory than the architecture has,
-lacks the tensor-core instructions that it promises, or does not compile.
+lacks the tensor-core or copy instructions that it promises, or does not compile.
+
+All of them take the better part of an hour of one core. With `--kept FILE` each result is added to that file as soon
+as it is there, and what the file has already is not compiled again, as long as kernel, configuration and Triton are
+the same: a run that was killed goes on, and after a change only the changed kernels are compiled.
 """
 
 from __future__ import annotations
 
 import argparse
+import collections
 import dataclasses
+import functools
+import hashlib
 import json
 import os
 import sys
@@ -16,13 +23,16 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 os.environ.pop("TRITON_INTERPRET", None)
 
+import triton
+
 from core.kernels.triton.aot import ARCHITECTURES, SHARED_LIMIT, AotCase, Resources, compile_case, rooms
 from scripts.benchmarks.table import report
 
 
 def main() -> int:
     arguments = parse()
-    failures, summaries = 0, []
+    kept = Kept(arguments.kept)
+    failures, summaries, every = 0, [], []
     for room, cases in rooms().items():
         if arguments.room and room not in arguments.room:
             continue
@@ -30,15 +40,15 @@ def main() -> int:
             there = [case for case in cases if case.since <= arch]
             rows = []
             for case in spread(there, arguments.at_most):
-                rows.append(inspect(room, case, arch))
+                rows.append(inspect(room, case, arch, kept))
                 print(json.dumps(rows[-1]) if arguments.json else table_row(rows[-1]), flush=True)
             failures += sum(bool(row["wrong"]) for row in rows)
+            every += rows
             if rows:
                 summaries.append(summary(room, arch, rows, len(there)))
     if arguments.log:
-        report(
-            "kernel_resources", "what compiled kernels take: most registers and bytes of any configuration", summaries
-        )
+        title = "what compiled kernels take: most registers and bytes of any configuration; instructions expected/found"
+        report("kernel_resources", title, summaries, configurations=every)
     return int(failures > 0)
 
 
@@ -49,7 +59,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--at-most", type=int, help="cases of a room for each architecture, evenly spread (default: all)"
     )
-    parser.add_argument("--log", action="store_true", help="keep a row a room and architecture in logs/benchmarks/")
+    parser.add_argument("--kept", type=Path, help="file of results to go on from and to add to, JSON lines")
+    parser.add_argument("--log", action="store_true", help="keep the results in logs/benchmarks/")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     return parser.parse_args()
 
@@ -59,11 +70,54 @@ def spread(cases: list[AotCase], at_most: int | None) -> list[AotCase]:
     return cases if at_most is None else cases[:: max(1, -(-len(cases) // at_most))]
 
 
-def inspect(room: str, case: AotCase, arch: int) -> dict:
+class Kept:
+    """Results of earlier compilations by what was compiled, in a file of JSON lines; without a file, in none."""
+
+    def __init__(self, path: Path | None):
+        self.path, self.found = path, {}
+        if path and path.exists():
+            rows = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
+            self.found = {row.pop("of"): Resources(**row) for row in rows}
+
+    def resources(self, case: AotCase, arch: int) -> Resources:
+        of = identity(case, arch)
+        if of not in self.found:
+            self.found[of] = compile_case(case, arch)
+            if self.path:
+                with self.path.open("a") as file:  # lines begin with their end, so that half of one spoils no other
+                    file.write("\n" + json.dumps({"of": of, **dataclasses.asdict(self.found[of])}))
+        return self.found[of]
+
+
+def identity(case: AotCase, arch: int) -> str:
+    """Equal for equal work of the compiler: the sources of the kernel and of all that it calls are part of it."""
+    forget_lines()
+    functions = [case.kernel, *(value for value in case.constexprs.values() if hasattr(value, "cache_key"))]
+    work = [str(case), case.signature, arch, triton.__version__, [function.cache_key for function in functions]]
+    return hashlib.sha256(repr(work).encode()).hexdigest()
+
+
+@functools.cache
+def forget_lines() -> None:
+    """Triton's keys of functions hold the lines where they begin, which a comment above them moves."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("core.kernels.triton."):
+            for value in vars(module).values():
+                if isinstance(value, triton.JITFunction):
+                    value.starting_line_number = 0
+
+
+def inspect(room: str, case: AotCase, arch: int, kept: Kept) -> dict:
     """One row of the table; "wrong" lists what the configuration fails at."""
-    row = {"room": room, "arch": arch, "case": str(case), "wrong": []}
+    row = {
+        "room": room,
+        "arch": arch,
+        "case": str(case),
+        "expected": [case.instruction(arch), case.copies],
+        "wrong": [],
+    }
     try:
-        taken = compile_case(case, arch)
+        taken = kept.resources(case, arch)
     except Exception as error:  # the table goes on; the row carries the compiler's words
         return {**row, "wrong": [f"{type(error).__name__}: {error}"[-500:]]}
     return {**row, **dataclasses.asdict(taken), "wrong": judge(case, taken, arch)}
@@ -75,8 +129,9 @@ def judge(case: AotCase, taken: Resources, arch: int) -> list[str]:
         wrong.append(f"spills {taken.spills} bytes")
     if taken.shared > SHARED_LIMIT[arch]:
         wrong.append(f"takes {taken.shared} bytes of shared memory, sm_{arch} has {SHARED_LIMIT[arch]}")
-    if case.tensor_core and not taken.tensor_core:
-        wrong.append("uses no tensor cores")
+    for name, demanded in (("tensor_core", case.instruction(arch)), ("copies", case.copies)):
+        if demanded and getattr(taken, name) != demanded:
+            wrong.append(f"has {getattr(taken, name) or 'nothing'} where {demanded} is expected")
     return wrong
 
 
@@ -87,16 +142,26 @@ def summary(room: str, arch: int, rows: list[dict], cases: int) -> dict:
         "architecture": f"sm_{arch}",
         "compiled": len(rows),
         "of": cases,
-        **{name: max(row.get(name) or 0 for row in rows) for name in ("registers", "spills", "shared")},
+        **{name: max(row.get(name) or 0 for row in rows) for name in ("registers", "spills", "local", "shared")},
         "shared limit": SHARED_LIMIT[arch],
+        "tensor cores": instructions(rows, 0, "tensor_core"),
+        "copies": instructions(rows, 1, "copies"),
         "wrong": "; ".join(f"{row['case']}: {', '.join(row['wrong'])}" for row in rows if row["wrong"]) or "none",
     }
 
 
+def instructions(rows: list[dict], place: int, name: str) -> str:
+    """How many configurations should have each kind of instruction, and how many of those have it: "wgmma 3/3"."""
+    wanted = collections.Counter(row["expected"][place] for row in rows)
+    found = collections.Counter(row["expected"][place] for row in rows if row["expected"][place] == row.get(name))
+    return ", ".join(f"{kind} {count}/{found[kind]}" for kind, count in wanted.items() if kind) or "-"
+
+
 def table_row(row: dict) -> str:
     figures = "".join(f"{row.get(name) or 0:>8}" for name in ("registers", "spills", "shared"))
+    found = f"{row.get('tensor_core') or '-':>8} {row.get('copies') or '-':>9}"
     verdict = "; ".join(row["wrong"]) or "ok"
-    return f"sm_{row['arch']:<4}{figures} {row.get('tensor_core') or '-':>8}  {row['room']}: {row['case']}  {verdict}"
+    return f"sm_{row['arch']:<4}{figures} {found}  {row['room']}: {row['case']}  {verdict}"
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+WIDE = 2**30  # from this many on, numbers of elements are counted in 64 bits: their sums with a block's pass 2**31
+
 
 class Fold(NamedTuple):
     """`x` as a (kept, reduced) matrix: index i of a side lies at (i // n0) * s1 + (i % n0) * s0, see `offset`."""
@@ -38,7 +40,7 @@ class Fold(NamedTuple):
         return {
             "K2": self.k0 != self.kept,
             "R2": self.r0 != self.reduced,
-            "WIDE": max(self.kept, self.reduced) >= 2**30,
+            "WIDE": max(self.kept, self.reduced) >= WIDE,
         }
 
 

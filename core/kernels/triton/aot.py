@@ -30,8 +30,11 @@ class AotCase:
 
     `signature` gives every argument that is no constexpr its type, in order: "*fp16", "fp32", "i32", "i64", or
     "tensordesc<fp16[128, 64]>". Pointers are taken to be 16-byte aligned, as torch allocates them; an integer
-    that is divisible by 16 says so: "i32:16". `tensor_core` demands tensor-core instructions. `since` is the first
-    architecture that the kernel is meant for.
+    that is divisible by 16 says so: "i32:16". `since` is the first architecture that the kernel is meant for.
+
+    `tensor_core` demands tensor-core instructions: "group" the fastest that an architecture has, which from Hopper on
+    are those of four warps, "warp" those of one. `copies` demands a way from global to shared memory, as `Resources`
+    names it.
     """
 
     kernel: object
@@ -39,8 +42,13 @@ class AotCase:
     constexprs: dict[str, object]
     num_warps: int = 4
     num_stages: int = 3
-    tensor_core: bool = False
+    tensor_core: str | None = None
+    copies: str | None = None
     since: int = 80
+
+    def instruction(self, arch: int) -> str | None:
+        """The kind of tensor-core instruction that is demanded for sm_`arch`, as `Resources` names it."""
+        return _FASTEST[arch] if self.tensor_core == "group" else "mma" if self.tensor_core else None
 
     def __str__(self) -> str:
         settings = " ".join(f"{name}={value}" for name, value in self.constexprs.items())
@@ -50,13 +58,17 @@ class AotCase:
 
 @dataclasses.dataclass(frozen=True)
 class Resources:
-    """What a compiled kernel takes: registers a thread, bytes spilled (stores and loads), bytes of shared memory,
-    and the kind of tensor-core instruction in it ("wgmma", "tcgen05", "mma" or None)."""
+    """What a compiled kernel takes: registers a thread, bytes spilled (stores and loads), bytes of local memory and
+    of shared memory, the kind of tensor-core instruction in it ("wgmma", "tcgen05", "mma" or None), and by what way
+    tiles come from global to shared memory ("tma": bulk tensor copies, "cp.async": asynchronous copies, None: through
+    registers, or not at all)."""
 
     registers: int
     spills: int
+    local: int
     shared: int
     tensor_core: str | None
+    copies: str | None
 
 
 def rooms() -> dict[str, list[AotCase]]:
@@ -90,12 +102,21 @@ def compile_case(case: AotCase, arch: int) -> Resources:
     return Resources(
         registers=max(map(int, re.findall(r"Used (\d+) registers", report))),
         spills=sum(map(int, re.findall(r"(\d+) bytes spill", report))),
+        local=max(map(int, re.findall(r"(\d+) bytes stack frame", report)), default=0),
         shared=compiled.metadata.shared,
         tensor_core=next((name for name, mark in _TENSOR_CORE.items() if mark in ptx), None),
+        copies=next((name for name, mark in _COPIES.items() if mark in ptx), None),
     )
 
 
+def tensor_core(rows: int, num_warps: int, kind: str) -> str:
+    """What `AotCase.tensor_core` may demand of products with tiles of `rows` rows: "group" needs 64, and no float64."""
+    return "group" if rows >= 64 and num_warps % 4 == 0 and kind != "fp64" else "warp"
+
+
+_FASTEST = {80: "mma", 90: "wgmma", 100: "tcgen05"}
 _TENSOR_CORE = {"wgmma": "wgmma.mma_async", "tcgen05": "tcgen05.mma", "mma": "mma.sync"}
+_COPIES = {"tma": "cp.async.bulk.tensor", "cp.async": "cp.async.c"}
 
 
 @contextlib.contextmanager

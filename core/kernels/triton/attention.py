@@ -25,7 +25,7 @@ import triton.language as tl
 from torch import Tensor
 
 from core.base import MXNetError
-from core.kernels.triton.aot import AotCase
+from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
 from core.kernels.triton.tiles import accumulator, in_triton, multiply_add, precision
 
@@ -443,7 +443,9 @@ def _aot() -> Iterator[AotCase]:
         for c in configs:
             since = 80 if c is configs[-1] else 90
             values = fixed | c.constexprs
-            yield AotCase(kernel, signature, values, c.num_warps, c.num_stages, tensor_core=size < 8, since=since)
+            demanded = tensor_core(c["BN" if kernel is _keys_kernel else "BM"], c.num_warps, kind[1:])
+            copies = "cp.async" if c.num_stages > 1 else None
+            yield AotCase(kernel, signature, values, c.num_warps, c.num_stages, demanded, copies, since)
 
 
 AOT = list(_aot())

@@ -28,7 +28,8 @@ from torch import Tensor
 
 from core.kernels.epilogue import check_activation
 from core.kernels.triton import matmul as products
-from core.kernels.triton.aot import AotCase
+from core.kernels.triton._fold import WIDE, program
+from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, processors, shape_class
 from core.kernels.triton.places import channels_last, empty, reach, three, unravel3
 from core.kernels.triton.tiles import (
@@ -217,7 +218,8 @@ def _launch_gather(
             source, w, or_else(bias, w), or_else(residual, w), target if partials is None else partials, rows,
             *places, *reached,
             made, read, how.groups, stride_made, stride_read, c, splits, k_each, target.numel(),
-            **how.constexprs(), **ends(*last), PHASES=phases, BACKWARD=backward, UNIFORM=read % block_k == 0, ACCUMULATOR=in_triton(accumulator(target.dtype)),
+            **how.constexprs(), **ends(*last), PHASES=phases, BACKWARD=backward, UNIFORM=read % block_k == 0,
+            WIDE=_wide(target, source, w), ACCUMULATOR=in_triton(accumulator(target.dtype)),
             PRECISION=precision(target.dtype), **config.launch_options(),
         )  # fmt: skip
         if splits > 1:
@@ -242,7 +244,7 @@ def _launch_weight(dw: Tensor, dy: Tensor, x: Tensor, how: _Geometry) -> None:
         _weight_gemm[(tiles * splits,)](
             dy, x, dw if partials is None else partials, rows, *three(dy.shape[1:-1], 1), *three(x.shape[1:-1], 1),
             o, c, how.groups, splits, k_each, dw.numel(), **how.constexprs(), UNIFORM=c % block_n == 0,
-            ACCUMULATOR=in_triton(accumulator(dw.dtype)), PRECISION=precision(dw.dtype), **config.launch_options(),
+            WIDE=_wide(dy, x, dw), ACCUMULATOR=in_triton(accumulator(dw.dtype)), PRECISION=precision(dw.dtype), **config.launch_options(),
         )  # fmt: skip
         if splits > 1:
             add_partials(partials, dw)
@@ -263,7 +265,8 @@ def _launch_depthwise(
         _depthwise[grid](
             source, w, or_else(bias, w), or_else(residual, w), target, rows, *three(target.shape[1:-1], 1),
             *three(source.shape[1:-1], 1), channels, **how.constexprs(), **ends(bias, residual, activation),
-            MULTIPLIER=how.channels[0], BACKWARD=backward, ACCUMULATOR=in_triton(accumulator(target.dtype)),
+            MULTIPLIER=how.channels[0], BACKWARD=backward, WIDE=_wide(target, source, w),
+            ACCUMULATOR=in_triton(accumulator(target.dtype)),
             **config.launch_options(),
         )  # fmt: skip
 
@@ -282,7 +285,7 @@ def _launch_depthwise_weight(dw: Tensor, dy: Tensor, x: Tensor, how: _Geometry) 
         partials = partials_of(splits, dw)
         _depthwise_weight[(tiles * splits,)](
             dy, x, dw if partials is None else partials, rows, *three(dy.shape[1:-1], 1), *three(x.shape[1:-1], 1),
-            channels, each, **how.constexprs(), MULTIPLIER=how.channels[0],
+            channels, each, **how.constexprs(), MULTIPLIER=how.channels[0], WIDE=_wide(dy, x, dw),
             ACCUMULATOR=in_triton(accumulator(dw.dtype)), **config.launch_options(),
         )  # fmt: skip
         if splits > 1:
@@ -290,6 +293,11 @@ def _launch_depthwise_weight(dw: Tensor, dy: Tensor, x: Tensor, how: _Geometry) 
 
     key = (dw.dtype, *how.constexprs().values(), *shape_class(rows, channels))
     run(choose("depthwise_weight", key, DEPTHWISE_CONFIGS, run))
+
+
+def _wide(target: Tensor, source: Tensor, w: Tensor) -> bool:
+    """Whether 32 bits are too few for the places of a pass (channels are counted in 64 always) or for the weights."""
+    return max(t.numel() // max(t.shape[-1], 1) for t in (target, source)) >= WIDE or w.numel() >= WIDE
 
 
 def _configs(table: dict[int, list[Config]], dtype: torch.dtype) -> list[Config]:
@@ -304,12 +312,12 @@ def _gather_gemm(
     source, w, bias, residual, target, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w,
     made, read, groups, stride_made, stride_read, stride_tap, splits, k_each, size,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr, PHASES: tl.constexpr,
-    BACKWARD: tl.constexpr, UNIFORM: tl.constexpr, HAS_BIAS: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
-    ACTIVATION: tl.constexpr, ACCUMULATOR: tl.constexpr, PRECISION: tl.constexpr,
+    BACKWARD: tl.constexpr, UNIFORM: tl.constexpr, WIDE: tl.constexpr, HAS_BIAS: tl.constexpr,
+    HAS_RESIDUAL: tl.constexpr, ACTIVATION: tl.constexpr, ACCUMULATOR: tl.constexpr, PRECISION: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     tiles = tl.cdiv(rows, BLOCK_M) * tl.cdiv(made, BLOCK_N)
-    item = tl.program_id(0)
+    item = program(0, WIDE)
     row, column = tile_of(item % tiles, rows, made, BLOCK_M, BLOCK_N, GROUP)
     item = item // tiles
     group, item = item % groups, item // groups
@@ -385,12 +393,12 @@ def _gather_gemm(
 def _weight_gemm(
     dy, x, dw, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w, o, c, groups, splits, k_each, size,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr,
-    UNIFORM: tl.constexpr, ACCUMULATOR: tl.constexpr, PRECISION: tl.constexpr,
+    UNIFORM: tl.constexpr, WIDE: tl.constexpr, ACCUMULATOR: tl.constexpr, PRECISION: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     width = KERNEL[0] * KERNEL[1] * KERNEL[2] * c
     tiles = tl.cdiv(o, BLOCK_M) * tl.cdiv(width, BLOCK_N)
-    item = tl.program_id(0)
+    item = program(0, WIDE)
     row, column = tile_of(item % tiles, o, width, BLOCK_M, BLOCK_N, GROUP)
     item = item // tiles
     group, split = item % groups, item // groups
@@ -434,10 +442,11 @@ def _weight_gemm(
 def _depthwise(
     source, w, bias, residual, target, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w, channels,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr,
-    MULTIPLIER: tl.constexpr, BACKWARD: tl.constexpr, HAS_BIAS: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
-    ACTIVATION: tl.constexpr, ACCUMULATOR: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+    MULTIPLIER: tl.constexpr, BACKWARD: tl.constexpr, WIDE: tl.constexpr, HAS_BIAS: tl.constexpr,
+    HAS_RESIDUAL: tl.constexpr, ACTIVATION: tl.constexpr, ACCUMULATOR: tl.constexpr,
+    BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
-    at = tl.program_id(0) * BLOCK_R + tl.arange(0, BLOCK_R)
+    at = program(0, WIDE) * BLOCK_R + tl.arange(0, BLOCK_R)
     channel = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)
     image = at // (places_d * places_h * places_w)
     d, h, v = unravel3(at % (places_d * places_h * places_w), places_h, places_w)
@@ -472,10 +481,11 @@ def _depthwise(
 def _depthwise_weight(
     dy, x, dw, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w, channels, each,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr,
-    MULTIPLIER: tl.constexpr, ACCUMULATOR: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+    MULTIPLIER: tl.constexpr, WIDE: tl.constexpr, ACCUMULATOR: tl.constexpr,
+    BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
     TAPS: tl.constexpr = KERNEL[0] * KERNEL[1] * KERNEL[2]
-    item = tl.program_id(0)
+    item = program(0, WIDE)
     tap, item = item % TAPS, item // TAPS
     blocks = tl.cdiv(channels, BLOCK_C)
     channel, split = item % blocks * BLOCK_C + tl.arange(0, BLOCK_C), item // blocks
@@ -500,8 +510,9 @@ def _depthwise_weight(
 # ---------------------------------------------------------------- ahead of time
 
 _EXTENTS = {f"{name}_{axis}": "i32" for name in ("places", "reached") for axis in "dhw"}
-_LAYER = {"KERNEL": (1, 3, 3), "STRIDE": (1, 1, 1), "DILATE": (1, 1, 1), "PAD": (0, 1, 1)}
+_LAYER = {"KERNEL": (1, 3, 3), "STRIDE": (1, 1, 1), "DILATE": (1, 1, 1), "PAD": (0, 1, 1), "WIDE": False}
 _STRIDED = {**_LAYER, "STRIDE": (1, 2, 2)}
+_FAR = {**_LAYER, "WIDE": True}
 _PLAIN = {"HAS_BIAS": False, "HAS_RESIDUAL": False, "ACTIVATION": None}
 _FUSED = {"HAS_BIAS": True, "HAS_RESIDUAL": True, "ACTIVATION": "relu"}
 
@@ -518,7 +529,9 @@ def _aot_gather(kind: str, config: Config, layer: dict, backward: bool = False, 
         **(_PLAIN if backward else _FUSED), "UNIFORM": uniform, **_aot_numbers(kind), **config.constexprs,
     }  # fmt: skip
     signature[slow] = by_channel
-    return AotCase(_gather_gemm, signature, constexprs, config.num_warps, config.num_stages, kind != "i32")
+    demanded = None if kind == "i32" else tensor_core(config["BLOCK_M"], config.num_warps, kind)
+    copies = "cp.async" if uniform else None  # else the taps of neighbours differ, and elements come one by one
+    return AotCase(_gather_gemm, signature, constexprs, config.num_warps, config.num_stages, demanded, copies)
 
 
 def _aot_weight(kind: str, config: Config, uniform: bool = True) -> AotCase:
@@ -527,7 +540,8 @@ def _aot_weight(kind: str, config: Config, uniform: bool = True) -> AotCase:
     signature |= {"o": "i32:16", "c": by_channel, "groups": "i32", "splits": "i32", "k_each": "i32:16"}
     signature["size"] = by_channel
     constexprs = {**_LAYER, "UNIFORM": uniform, **_aot_numbers(kind), **config.constexprs}
-    return AotCase(_weight_gemm, signature, constexprs, config.num_warps, config.num_stages, True)
+    demanded = tensor_core(config["BLOCK_M"], config.num_warps, kind)
+    return AotCase(_weight_gemm, signature, constexprs, config.num_warps, config.num_stages, demanded, "cp.async")
 
 
 def _aot_depthwise(kernel, config: Config, pointers: tuple[str, ...], more: dict) -> AotCase:
@@ -566,4 +580,11 @@ AOT = [
         for config in DEPTHWISE_CONFIGS
     ),
     *(_aot_depthwise(_depthwise_weight, config, ("dy", "x", "dw"), {}) for config in DEPTHWISE_CONFIGS),
+    _aot_gather("fp16", GATHER_CONFIGS[2][0], _FAR),
+    _aot_depthwise(
+        _depthwise,
+        DEPTHWISE_CONFIGS[0],
+        ("source", "w", "bias", "residual", "target"),
+        {"BACKWARD": False, **_FUSED, **_FAR},
+    ),
 ]

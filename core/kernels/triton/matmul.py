@@ -26,7 +26,8 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from core.base import MXNetError
 from core.kernels.epilogue import check_activation
-from core.kernels.triton.aot import AotCase
+from core.kernels.triton._fold import WIDE
+from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, capability, choose, processors, shape_class
 from core.kernels.triton.tiles import (
     accumulator,
@@ -229,6 +230,8 @@ def _describable(t: Tensor) -> bool:
     """Whether a TMA descriptor can describe the one matrix in `t`, either way round."""
     if t.shape[0] != 1 or min(t.shape[1:]) < 2 or not t.is_floating_point() or t.element_size() > 4:
         return False
+    if max(t.shape) >= WIDE:  # its coordinates are of 32 bits
+        return False
     inner, outer = sorted(t.stride()[1:])
     return inner == 1 and outer * t.element_size() % 16 == 0 and t.data_ptr() % 16 == 0
 
@@ -305,22 +308,22 @@ def _gemm_pointers(
     batch, split = (item // tiles) % batches, item // (tiles * batches)
     rows, columns = row * BLOCK_M + tl.arange(0, BLOCK_M), column * BLOCK_N + tl.arange(0, BLOCK_N)
     inner = tl.arange(0, BLOCK_K)
-    start = (split * k_each).to(tl.int64)
-    end = tl.minimum(split * k_each + k_each, k)
+    start = split.to(tl.int64) * k_each
+    length = tl.minimum(k - start, k_each).to(k_each.dtype)
     a += batch.to(tl.int64) * a_batch + start * a_column
     b += batch.to(tl.int64) * b_batch + start * b_row
     a_places = a + rows[:, None].to(tl.int64) * a_row + inner[None, :].to(tl.int64) * a_column
     b_places = b + inner[:, None].to(tl.int64) * b_row + columns[None, :].to(tl.int64) * b_column
     sums = tl.zeros((BLOCK_M, BLOCK_N), ACCUMULATOR)
-    for at in tl.range(split * k_each, end, BLOCK_K):
+    for at in tl.range(0, length, BLOCK_K):
         a_mask, b_mask = (rows < m)[:, None], (columns < n)[None, :]
         if not EVEN_K:
-            a_mask, b_mask = a_mask & (inner < end - at)[None, :], b_mask & (inner < end - at)[:, None]
+            a_mask, b_mask = a_mask & (inner < length - at)[None, :], b_mask & (inner < length - at)[:, None]
         x = tl.load(a_places, mask=a_mask, other=0)
         y = tl.load(b_places, mask=b_mask, other=0)
         sums = multiply_add(x, y, sums, PRECISION)
-        a_places += BLOCK_K * a_column
-        b_places += BLOCK_K * b_row
+        a_places += tl.cast(a_column, tl.int64) * BLOCK_K
+        b_places += tl.cast(b_row, tl.int64) * BLOCK_K
     if HAS_BIAS:
         sums += tl.load(bias + columns, mask=columns < n, other=0).to(ACCUMULATOR)[None, :]
     places = ((split * batches + batch).to(tl.int64) * m + rows[:, None]) * n + columns[None, :]
@@ -354,7 +357,8 @@ def _aot_tma(kind: str, config: Config, transposed=_FORWARD, last=_PLAIN, result
         "TRANSPOSED_A": transposed[0], "TRANSPOSED_B": transposed[1], "PARTIAL": False, **last,
         "PRECISION": "tf32x3" if kind == "fp32" else "ieee", **config.constexprs,
     }  # fmt: skip
-    return AotCase(_gemm_tma, signature, constexprs, config.num_warps, config.num_stages, tensor_core=True, since=90)
+    demanded = tensor_core(m, config.num_warps, kind)
+    return AotCase(_gemm_tma, signature, constexprs, config.num_warps, config.num_stages, demanded, "tma", since=90)
 
 
 def _aot_pointers(kind: str, config: Config, last=_PLAIN, aligned: bool = True) -> AotCase:
@@ -368,8 +372,9 @@ def _aot_pointers(kind: str, config: Config, last=_PLAIN, aligned: bool = True) 
         "ACCUMULATOR": {"fp64": tl.float64, "i32": tl.int64}.get(kind, tl.float32),
         "PRECISION": "tf32x3" if kind == "fp32" else "ieee", **config.constexprs,
     }  # fmt: skip
-    tensor_core = kind in ("fp16", "fp32")
-    return AotCase(_gemm_pointers, signature, constexprs, config.num_warps, config.num_stages, tensor_core)
+    demanded = None if kind == "i32" else tensor_core(config["BLOCK_M"], config.num_warps, kind)
+    copies = "cp.async" if aligned and demanded else None
+    return AotCase(_gemm_pointers, signature, constexprs, config.num_warps, config.num_stages, demanded, copies)
 
 
 AOT = [

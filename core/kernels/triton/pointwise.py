@@ -39,7 +39,8 @@ def pointwise(formula: Formula, tensors: Sequence[torch.Tensor], attrs: Sequence
         return out
     wide = _compute_type(formula, [t.dtype for t in tensors])
     reach = max(sum((n - 1) * abs(s) for n, s in zip(sizes, one, strict=True)) for one in [*strides, (0,) * len(sizes)])
-    kernel = _kernel(formula, len(sizes), wide, dtype is torch.bool, max(count, reach) > INT32_REACH)
+    large = max(count + BLOCK, reach) > INT32_REACH
+    kernel = _kernel(formula, len(sizes), wide, dtype is torch.bool, large)
     scalars = []
     for value in attrs:
         if wide == "fp64":  # a launch passes float32, so a float64 goes as the sum of two

@@ -21,6 +21,7 @@ import triton.language as tl
 from torch import Tensor
 
 from core.base import MXNetError
+from core.kernels.triton._fold import WIDE, program
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.autotune import Config, choose, shape_class
 from core.kernels.triton.places import channels_last, empty, reach, three, unravel3
@@ -31,13 +32,13 @@ Pads = tuple[tuple[int, int], ...]
 
 
 def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads) -> tuple[Tensor, Tensor]:
-    """Maximum of each window, and int32 flat positions of the (first) maxima in the spatial extent of x.
+    """Maximum of each window, and flat positions of the (first) maxima in the spatial extent of x, int32 if they fit.
 
     A window that lies in the padding alone gives the lowest value of the dtype and position -1.
     """
     x = channels_last(x)
     y = empty((x.shape[0], *_out(x.shape[1:-1], kernel, stride, pad), x.shape[-1]), x)
-    argmax = torch.empty_like(y, dtype=torch.int32)
+    argmax = torch.empty_like(y, dtype=torch.int32 if math.prod(x.shape[1:-1]) < 2**31 else torch.int64)
     lowest = -math.inf if x.is_floating_point() else torch.iinfo(x.dtype).min
     _launch(_max_pool, y, (x, y, argmax), x, _windows(kernel, stride, pad), LOWEST=lowest, ACCUMULATOR=_sums(x))
     return y.movedim(-1, 1), argmax.movedim(-1, 1)
@@ -101,10 +102,11 @@ def _launch(kernel, made: Tensor, tensors: tuple[Tensor, ...], read: Tensor, win
         return
     rows, channels = made.numel() // made.shape[-1], made.shape[-1]
     extents = *three(made.shape[1:-1], 1), *three(read.shape[1:-1], 1)
+    wide = max(rows, read.numel() // channels) >= WIDE
 
     def run(config: Config) -> None:
         grid = (triton.cdiv(rows, config["BLOCK_R"]), triton.cdiv(channels, config["BLOCK_C"]))
-        kernel[grid](*tensors, rows, channels, *extents, **windows, **constexprs, **config.launch_options())
+        kernel[grid](*tensors, rows, channels, *extents, **windows, **constexprs, WIDE=wide, **config.launch_options())
 
     key = (made.dtype, *windows.values(), *shape_class(rows, channels))
     run(choose(kernel.__name__, key, CONFIGS, run))
@@ -133,11 +135,11 @@ def _sums(t: Tensor) -> tl.dtype:
 def _max_pool(
     x, y, argmax, rows, channels, places_d, places_h, places_w, reached_d, reached_h, reached_w,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, PAD: tl.constexpr, LOWEST: tl.constexpr, ACCUMULATOR: tl.constexpr,
-    BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+    WIDE: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
-    at, channel, mask, image, d, h, v = _tile(rows, channels, places_d, places_h, places_w, BLOCK_R, BLOCK_C)
+    at, channel, mask, image, d, h, v = _tile(rows, channels, places_d, places_h, places_w, WIDE, BLOCK_R, BLOCK_C)
     best = tl.full((BLOCK_R, BLOCK_C), LOWEST, ACCUMULATOR)
-    where = tl.full((BLOCK_R, BLOCK_C), -1, tl.int32)
+    where = tl.full((BLOCK_R, BLOCK_C), -1, argmax.dtype.element_ty)
     x += image.to(tl.int64)[:, None] * reached_d * reached_h * reached_w * channels + channel[None, :]
     for tap in range(KERNEL[0] * KERNEL[1] * KERNEL[2]):
         tap_d, tap_h, tap_w = unravel3(tap, KERNEL[1], KERNEL[2])
@@ -149,7 +151,7 @@ def _max_pool(
         # Like ATen: the first of equal values, and NaN before all.
         better = inside & ((value > best) | (value != value) | (where < 0))
         best = tl.where(better, value, best)
-        where = tl.where(better, place[:, None], where)
+        where = tl.where(better, place[:, None].to(where.dtype), where)
     to = at.to(tl.int64)[:, None] * channels + channel[None, :]
     tl.store(y + to, best.to(y.dtype.element_ty), mask=mask)
     tl.store(argmax + to, where, mask=mask)
@@ -159,9 +161,9 @@ def _max_pool(
 def _max_pool_grad(
     dy, argmax, dx, rows, channels, places_d, places_h, places_w, reached_d, reached_h, reached_w,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, PAD: tl.constexpr, ACCUMULATOR: tl.constexpr,
-    BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+    WIDE: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
-    at, channel, mask, image, d, h, v = _tile(rows, channels, places_d, places_h, places_w, BLOCK_R, BLOCK_C)
+    at, channel, mask, image, d, h, v = _tile(rows, channels, places_d, places_h, places_w, WIDE, BLOCK_R, BLOCK_C)
     here = (d * places_h + h) * places_w + v
     sums = tl.zeros((BLOCK_R, BLOCK_C), ACCUMULATOR)
     for tap in range(KERNEL[0] * KERNEL[1] * KERNEL[2]):
@@ -189,9 +191,10 @@ def _max_pool_gather(ddx, argmax, y, size, channels, windows, places, BLOCK: tl.
 def _avg_pool(
     x, y, rows, channels, places_d, places_h, places_w, reached_d, reached_h, reached_w,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, PAD: tl.constexpr,
-    INCLUDE_PAD: tl.constexpr, ACCUMULATOR: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+    INCLUDE_PAD: tl.constexpr, ACCUMULATOR: tl.constexpr, WIDE: tl.constexpr,
+    BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
-    at, channel, mask, image, d, h, v = _tile(rows, channels, places_d, places_h, places_w, BLOCK_R, BLOCK_C)
+    at, channel, mask, image, d, h, v = _tile(rows, channels, places_d, places_h, places_w, WIDE, BLOCK_R, BLOCK_C)
     sums = tl.zeros((BLOCK_R, BLOCK_C), ACCUMULATOR)
     for tap in range(KERNEL[0] * KERNEL[1] * KERNEL[2]):
         tap_d, tap_h, tap_w = unravel3(tap, KERNEL[1], KERNEL[2])
@@ -209,9 +212,10 @@ def _avg_pool(
 def _avg_pool_grad(
     dy, dx, rows, channels, places_d, places_h, places_w, reached_d, reached_h, reached_w,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, PAD: tl.constexpr,
-    INCLUDE_PAD: tl.constexpr, ACCUMULATOR: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+    INCLUDE_PAD: tl.constexpr, ACCUMULATOR: tl.constexpr, WIDE: tl.constexpr,
+    BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
-    at, channel, mask, image, d, h, v = _tile(rows, channels, places_d, places_h, places_w, BLOCK_R, BLOCK_C)
+    at, channel, mask, image, d, h, v = _tile(rows, channels, places_d, places_h, places_w, WIDE, BLOCK_R, BLOCK_C)
     sums = tl.zeros((BLOCK_R, BLOCK_C), ACCUMULATOR)
     for tap in range(KERNEL[0] * KERNEL[1] * KERNEL[2]):
         tap_d, tap_h, tap_w = unravel3(tap, KERNEL[1], KERNEL[2])
@@ -228,9 +232,11 @@ def _avg_pool_grad(
 
 
 @triton.jit
-def _tile(rows, channels, places_d, places_h, places_w, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr):
+def _tile(
+    rows, channels, places_d, places_h, places_w, WIDE: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr
+):  # fmt: skip
     """Places (flat, and as image and three coordinates) and channels of this program, and which of them exist."""
-    at = tl.program_id(0) * BLOCK_R + tl.arange(0, BLOCK_R)
+    at = program(0, WIDE) * BLOCK_R + tl.arange(0, BLOCK_R)
     channel = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)
     image = at // (places_d * places_h * places_w)
     d, h, v = unravel3(at % (places_d * places_h * places_w), places_h, places_w)
@@ -266,14 +272,19 @@ _WINDOWS = {"KERNEL": (1, 3, 3), "STRIDE": (1, 2, 2), "PAD": (0, 1, 1)}
 def _aot(kernel, pointers: dict[str, str], config: Config, **constexprs) -> AotCase:
     signature = {**pointers, "rows": "i32", "channels": "i32:16", **_EXTENTS}
     return AotCase(
-        kernel, signature, {**_WINDOWS, **constexprs, **config.constexprs}, config.num_warps, config.num_stages
-    )
+        kernel, signature, {**_WINDOWS, "WIDE": False, **constexprs, **config.constexprs}, config.num_warps,
+        config.num_stages,
+    )  # fmt: skip
 
 
 AOT = [
     *(
         _aot(_max_pool, {"x": "*fp16", "y": "*fp16", "argmax": "*i32"}, config, LOWEST=-math.inf, ACCUMULATOR=tl.float32)
         for config in CONFIGS
+    ),
+    _aot(
+        _max_pool, {"x": "*fp16", "y": "*fp16", "argmax": "*i64"}, CONFIGS[0], LOWEST=-math.inf, ACCUMULATOR=tl.float32,
+        WIDE=True,
     ),
     *(
         _aot(_max_pool_grad, {"dy": "*fp16", "argmax": "*i32", "dx": "*fp16"}, config, ACCUMULATOR=tl.float32)

@@ -15,9 +15,11 @@ import torch
 import triton
 import triton.language as tl
 
+from core.base import MXNetError
 from core.kernels.rnn_layers import Cell, Wing, previous, run, run_grad
 from core.kernels.rnn_parameters import Weights
 from core.kernels.triton import reduce
+from core.kernels.triton._fold import WIDE
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.functions import sigmoid, tanh
 from core.kernels.triton.matmul import _linear, linear, matmul
@@ -146,6 +148,8 @@ def _sum(a, b):
 
 
 def _grid(x):
+    if x.numel() >= WIDE:
+        raise MXNetError(f"rnn: a state of {tuple(x.shape)} was given; it may have up to {WIDE} elements")
     return (triton.cdiv(x.numel(), _BLOCK),)
 
 
@@ -191,7 +195,7 @@ def _tanh_step_back(dh_ptr, y_ptr, d_ptr, total, BLOCK: tl.constexpr):
 def _lstm_step(gates_ptr, c_ptr, c_new_ptr, h_ptr, total, hidden, h_stride, BLOCK: tl.constexpr):
     """Activates the gates in place and writes the new cell and hidden states."""
     at, inside = _span(total, BLOCK)
-    row, column = at // hidden, at % hidden
+    row, column = (at // hidden).to(tl.int64), at % hidden
     gate = row * (4 * hidden) + column
     i = sigmoid(_load(gates_ptr, gate, inside))
     f = sigmoid(_load(gates_ptr, gate + hidden, inside))
@@ -210,7 +214,7 @@ def _lstm_step(gates_ptr, c_ptr, c_new_ptr, h_ptr, total, hidden, h_stride, BLOC
 def _lstm_step_back(dh_ptr, dc_ptr, gates_ptr, c_ptr, c_before_ptr, d_ptr, total, hidden, BLOCK: tl.constexpr):
     """Gradients of the four projections, and of the cell state in place."""
     at, inside = _span(total, BLOCK)
-    gate = at // hidden * (4 * hidden) + at % hidden
+    gate = (at // hidden).to(tl.int64) * (4 * hidden) + at % hidden
     i, f = _load(gates_ptr, gate, inside), _load(gates_ptr, gate + hidden, inside)
     g, o = _load(gates_ptr, gate + 2 * hidden, inside), _load(gates_ptr, gate + 3 * hidden, inside)
     dh, squashed = _load(dh_ptr, at, inside), tanh(_load(c_ptr, at, inside))
@@ -226,7 +230,7 @@ def _lstm_step_back(dh_ptr, dc_ptr, gates_ptr, c_ptr, c_before_ptr, d_ptr, total
 def _gru_step(gates_ptr, state_ptr, wide_ptr, recurrent_ptr, h_ptr, total, hidden, h_stride, BLOCK: tl.constexpr):
     """Activates gates and moves the wide hidden state on in place, keeps the recurrent part of the candidate."""
     at, inside = _span(total, BLOCK)
-    row, column = at // hidden, at % hidden
+    row, column = (at // hidden).to(tl.int64), at % hidden
     gate = row * (3 * hidden) + column
     r = sigmoid(_load(gates_ptr, gate, inside) + _load(state_ptr, gate, inside))
     z = sigmoid(_load(gates_ptr, gate + hidden, inside) + _load(state_ptr, gate + hidden, inside))
@@ -249,7 +253,7 @@ def _gru_step_back(
 ):  # fmt: skip
     """Gradients of the projections of input and state, and what of dh goes on to the step before without them."""
     at, inside = _span(total, BLOCK)
-    gate = at // hidden * (3 * hidden) + at % hidden
+    gate = (at // hidden).to(tl.int64) * (3 * hidden) + at % hidden
     r, z = _load(gates_ptr, gate, inside), _load(gates_ptr, gate + hidden, inside)
     n, dh = _load(gates_ptr, gate + 2 * hidden, inside), _load(dh_ptr, at, inside)
     dn = dh * (1 - z) * (1 - n * n)

@@ -15,10 +15,13 @@ import torch
 import triton
 import triton.language as tl
 
+from core.base import MXNetError
+from core.kernels.triton._fold import WIDE, program
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.rows import TILE, as_bytes, compact, gather_rows
 
 _BLOCK = 4096
+_LONGEST = 2**32  # what the lower half of a key can number
 
 
 def sort(x, axis, descending):
@@ -104,17 +107,19 @@ def _order(x, descending):
 def _sorted_keys(x, before, half, descending):
     """Sorted keys of one half (0: all of a narrow type, 1: lower, 2: upper) of the elements, in the order `before`."""
     rows, n = x.shape
+    if n > _LONGEST:
+        raise MXNetError(f"sort: {n} elements are to be put in order; up to {_LONGEST} can be")
     block = min(_BLOCK, triton.next_power_of_2(n))
     keys = torch.empty((rows, n), dtype=torch.int64, device=x.device)
     _sort_block[(rows * triton.cdiv(n, block),)](
         x, x if before is None else before, keys, n, n,
-        HALF=half, ORDERED=before is not None, DESCENDING=descending, PACKED=False, BLOCK=block, KEEP=block,
-        num_warps=_warps(block),
+        HALF=half, ORDERED=before is not None, DESCENDING=descending, PACKED=False, WIDE=n >= WIDE, BLOCK=block,
+        KEEP=block, num_warps=_warps(block),
     )  # fmt: skip
     run = block
     while run < n:
         merged = torch.empty_like(keys)
-        _merge[(rows * triton.cdiv(n, TILE),)](keys, merged, n, run, TILE=TILE)
+        _merge[(rows * triton.cdiv(n, TILE),)](keys, merged, n, run, WIDE=n >= WIDE, TILE=TILE)
         keys, run = merged, 2 * run
     if before is not None:
         order = torch.empty_like(keys)
@@ -133,7 +138,7 @@ def _selected(x, k, descending):
         keys = torch.empty((rows, blocks * keep), dtype=torch.int64, device=x.device)
         _sort_block[(rows * blocks,)](
             x, x, keys, n, blocks * keep,
-            HALF=0, ORDERED=False, DESCENDING=descending, PACKED=packed, BLOCK=block, KEEP=keep,
+            HALF=0, ORDERED=False, DESCENDING=descending, PACKED=packed, WIDE=n >= WIDE, BLOCK=block, KEEP=keep,
             num_warps=_warps(block),
         )  # fmt: skip
         if blocks == 1:
@@ -175,11 +180,11 @@ def _ordered(x, HALF: tl.constexpr, DESCENDING: tl.constexpr):
 @triton.jit
 def _sort_block(
     x_ptr, before_ptr, keys_ptr, n, width,
-    HALF: tl.constexpr, ORDERED: tl.constexpr, DESCENDING: tl.constexpr, PACKED: tl.constexpr, BLOCK: tl.constexpr,
-    KEEP: tl.constexpr,
+    HALF: tl.constexpr, ORDERED: tl.constexpr, DESCENDING: tl.constexpr, PACKED: tl.constexpr, WIDE: tl.constexpr,
+    BLOCK: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
     blocks = tl.cdiv(n, BLOCK)
-    row, block = (tl.program_id(0) // blocks).to(tl.int64), tl.program_id(0) % blocks
+    row, block = (tl.program_id(0) // blocks).to(tl.int64), program(0, WIDE) % blocks
     at = block * BLOCK + tl.arange(0, BLOCK)
     inside = at < n
     source = at.to(tl.int64)
@@ -194,11 +199,11 @@ def _sort_block(
 
 
 @triton.jit
-def _merge(keys_ptr, merged_ptr, n, run, TILE: tl.constexpr):
+def _merge(keys_ptr, merged_ptr, n, run, WIDE: tl.constexpr, TILE: tl.constexpr):
     """Every key of a run moves on by the number of keys of the sibling run that precede it."""
     across = tl.cdiv(n, TILE)
     row = (tl.program_id(0) // across).to(tl.int64) * n
-    at = tl.program_id(0) % across * TILE + tl.arange(0, TILE)
+    at = program(0, WIDE) % across * TILE + tl.arange(0, TILE)
     inside = at < n
     key = tl.load(keys_ptr + row + at, inside, 0)
     begin = at // run * run
@@ -277,11 +282,11 @@ def _inverse(begin_ptr, order_ptr, inverse_ptr, runs, n, TILE: tl.constexpr):
     tl.store(inverse_ptr + source, low - 1, inside)
 
 
-def _block_case(kind, block, keep, packed=False):
+def _block_case(kind, block, keep, packed=False, wide=False):
     return AotCase(
         _sort_block,
         {"x_ptr": f"*{kind}", "before_ptr": f"*{kind}", "keys_ptr": "*i64", "n": "i32", "width": "i32"},
-        {"HALF": 0, "ORDERED": False, "DESCENDING": True, "PACKED": packed, "BLOCK": block, "KEEP": keep},
+        {"HALF": 0, "ORDERED": False, "DESCENDING": True, "PACKED": packed, "WIDE": wide, "BLOCK": block, "KEEP": keep},
         num_warps=_warps(block),
     )
 
@@ -290,5 +295,11 @@ AOT = [
     _block_case("fp32", _BLOCK, _BLOCK),
     _block_case("fp16", 256, 256),
     _block_case("i64", _BLOCK, 8, packed=True),
-    AotCase(_merge, {"keys_ptr": "*i64", "merged_ptr": "*i64", "n": "i32", "run": "i32"}, {"TILE": TILE}),
+    _block_case("fp32", _BLOCK, _BLOCK, wide=True),
+    *(
+        AotCase(
+            _merge, {"keys_ptr": "*i64", "merged_ptr": "*i64", "n": n, "run": n}, {"WIDE": n == "i64", "TILE": TILE}
+        )
+        for n in ("i32", "i64")
+    ),
 ]

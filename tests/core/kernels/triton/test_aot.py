@@ -1,4 +1,5 @@
-"""Every tuned configuration compiles ahead of time: no spills, shared memory within the limit, tensor cores used.
+"""Every tuned configuration compiles ahead of time: no spills, shared memory within the limit, the instructions of
+tensor cores and of copies that are expected.
 
 The compiler runs in another process, for this one interprets. A few cases of every room are compiled for sm_90, and
 fewer for sm_80 and sm_100; `slow` compiles all for all.
@@ -22,12 +23,17 @@ def test_tuned_configurations_compile_everywhere(root):
     check(root)
 
 
+def test_a_killed_run_goes_on(root, tmp_path):
+    kept = tmp_path / "kept"
+    first = run(root, "--room", "tiles", "--kept", str(kept)).stdout
+    kept.write_text(kept.read_text() + '\n{"of": "0", "regis')
+    before = kept.read_text()
+    assert run(root, "--room", "tiles", "--kept", str(kept)).stdout == first and len(first.splitlines()) == 3
+    assert kept.read_text() == before
+
+
 def check(root, *arguments):
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    script = root / "scripts/benchmarks/kernel_resources.py"
-    result = subprocess.run(
-        [sys.executable, script, "--json", *arguments], capture_output=True, text=True, env=environment, cwd=root
-    )
+    result = run(root, *arguments)
     rows = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
     assert rows, result.stderr[-2000:]
     wrong = [
@@ -35,3 +41,11 @@ def check(root, *arguments):
     ]
     assert not wrong, "\n".join(wrong)
     assert result.returncode == 0, result.stderr[-2000:]
+
+
+def run(root, *arguments):
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    script = root / "scripts/benchmarks/kernel_resources.py"
+    return subprocess.run(
+        [sys.executable, script, "--json", *arguments], capture_output=True, text=True, env=environment, cwd=root
+    )
