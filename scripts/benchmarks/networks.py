@@ -1,4 +1,4 @@
-"""Times whole networks on the CPU, inference and training steps, against PyTorch and the original MXNet.
+"""Times whole networks, inference and training steps, against PyTorch and, on the CPU, the original MXNet.
 
 Each contender runs in its own process; the processes take turns of a few steps, so that all of them see the same
 machine. The yardstick of a case is the fastest of PyTorch eager, PyTorch channels-last (of pictures), torch.compile
@@ -7,6 +7,10 @@ interpreter with the original MXNet, if there is one. In bfloat16 inference is t
 mixed precision (`amp`, `torch.autocast`); the yardstick is our own hybridized network in float32, and PyTorch in
 float32 takes part, to show what it gains. `--dtype both --rounds 6` times everything. Memory is the most that the process held resident, what it
 took to build (and, for torch.compile, to compile) the network included.
+
+With `--device gpu` the cases are those of `GPU_CASES`, in bfloat16 (`--dtype` chooses another), and the yardstick is
+torch.compile, with or without CUDA graphs, or where a case says so PyTorch eager. Without a GPU, `--dry-run` makes a
+step of each of those cases with each contender on the CPU, small, and times nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ import re
 import shutil
 import statistics
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -26,6 +30,7 @@ from scripts.benchmarks.contenders import Contender, serve, take_turns
 
 OURS, HYBRIDIZED = "ours", "ours, hybridized"
 TORCH, CHANNELS_LAST, COMPILED, ORIGINAL = "PyTorch", "PyTorch, channels-last", "torch.compile", "MXNet 1.9.1"
+REPLAYED = "torch.compile, CUDA graphs"
 IN_FLOAT32 = ", float32"  # behind the name of a contender that does not change its type
 FLOAT32 = HYBRIDIZED + IN_FLOAT32
 TURN = 0.3  # seconds that the slowest contender takes for a turn, if a step is shorter
@@ -44,6 +49,7 @@ class Case:
     words: int = 0
     optimizer: tuple = ()
     bfloat16_bar: float | None = None  # of the time in float32
+    gpu_bar: tuple = (1.0, (COMPILED, REPLAYED))  # of the time of the fastest of those
 
     def __str__(self) -> str:
         return f"{self.work} {self.network} batch {self.batch}"
@@ -67,7 +73,7 @@ class Case:
             inputs = [numbers.randint(0, self.words, self.shape).astype("int32")]
         if self.network == "BERT-base":
             inputs.append(np.zeros(self.shape, "int32"))
-        labels = self.shape if self.network == "LSTM LM" else self.batch
+        labels = {"LSTM LM": self.shape, "SSD 300": (self.batch, 8732)}.get(self.network, self.batch)
         return inputs, numbers.randint(0, self.classes, labels).astype("int32")
 
 
@@ -87,21 +93,41 @@ CASES = {
 }
 
 
+GPU_CASES = {
+    str(case): case
+    for case in (
+        Case("ResNet-50 v1", (64, 3, 224, 224), 64, 1000),
+        Case("ResNet-50 v1", (64, 3, 224, 224), 64, 1000, optimizer=SGD),
+        Case("BERT-base, length 128", (32, 128), 32, 2, words=30522, optimizer=ADAM),
+        Case("BERT-base, length 512", (8, 512), 8, 2, words=30522, optimizer=ADAM),
+        Case("SSD 300", (16, 3, 300, 300), 16, 25, optimizer=SGD),  # 21 scores and 4 offsets an anchor
+        Case("textCNN", (50, 56), 50, 2, words=18000, optimizer=ADAM),
+        Case("LeNet", (64, 1, 28, 28), 64, 10, optimizer=SGD, gpu_bar=(1 / 3, (TORCH,))),
+    )
+}
+BY_TORCH = (TORCH, CHANNELS_LAST, COMPILED, REPLAYED)
+
+
 def main(argv: list[str] | None = None) -> list[dict]:
     args = parse_args(argv)
     if args.contender:
-        contender, case, dtype = args.contender
+        contender, case, dtype, device = args.contender
         contender = contender.removesuffix(IN_FLOAT32)
-        build = torch_step if contender in (TORCH, CHANNELS_LAST, COMPILED) else gluon_step
-        serve(*build(contender, CASES[case], dtype))
+        build = torch_step if contender in BY_TORCH else gluon_step
+        serve(*build(contender, (GPU_CASES if device == "gpu" else CASES)[case], dtype, device))
         return []
+    if args.dry_run:
+        return [row for name, case in GPU_CASES.items() if re.search(args.only, name) for row in dry_run(case)]
+    types = ("float32", "bfloat16") if args.dtype == "both" else (args.dtype,)
+    if args.device == "gpu":
+        return [row for dtype in types for row in on_gpu(args, dtype)]
     os.environ["OMP_NUM_THREADS"] = str(args.threads)
     from core.files.atomic import write_bytes
     from scripts.benchmarks.bars import svg
     from scripts.benchmarks.table import report
 
     every = []
-    for dtype in ("float32", "bfloat16") if args.dtype == "both" else (args.dtype,):
+    for dtype in types:
         cases = [case for name, case in CASES.items() if re.search(args.only, name)]
         if dtype != "float32":
             cases = [case for case in cases if case.bfloat16_bar]
@@ -149,7 +175,15 @@ def compare(case: Case, dtype: str, rounds: int, skipped: dict[str, str]) -> lis
         if name not in skipped:
             python = os.environ["MXTEST_MXNET_PYTHON"] if name == ORIGINAL else sys.executable
             kind = "float32" if name.endswith(IN_FLOAT32) else dtype
-            contenders[name] = Contender(python, __file__, [name, str(case), kind])
+            contenders[name] = Contender(python, __file__, [name, str(case), kind, "cpu"])
+    turns = timed(case, contenders, rounds)
+    median = medians(turns)
+    yardstick = median[FLOAT32] if FLOAT32 in median else min(median[n] for n in median if n not in (OURS, HYBRIDIZED))
+    return table(case, turns, median, yardstick, case.bar if dtype == "float32" else case.bfloat16_bar)
+
+
+def timed(case: Case, contenders: dict[str, Contender], rounds: int) -> dict[str, list[dict]]:
+    """What the contenders answer in turn, after they have warmed up."""
     slowest = 0.0
     for name, contender in contenders.items():
         contender.steps(2)  # compiles, plans, takes memory
@@ -161,9 +195,15 @@ def compare(case: Case, dtype: str, rounds: int, skipped: dict[str, str]) -> lis
     sizes = {name: answers[0]["parameters"] for name, answers in turns.items()}
     if len(set(sizes.values())) > 1:
         raise SystemExit(f"{case}: the contenders are not the same network, they have parameters: {sizes}")
-    median = {name: statistics.median(s for a in answers for s in a["seconds"]) for name, answers in turns.items()}
-    yardstick = median[FLOAT32] if FLOAT32 in median else min(median[n] for n in median if n not in (OURS, HYBRIDIZED))
-    bar = case.bar if dtype == "float32" else case.bfloat16_bar
+    return turns
+
+
+def medians(turns: dict[str, list[dict]]) -> dict[str, float]:
+    """Seconds of a step of each contender."""
+    return {name: statistics.median(s for a in answers for s in a["seconds"]) for name, answers in turns.items()}
+
+
+def table(case: Case, turns: dict, median: dict[str, float], yardstick: float, bar: float | None) -> list[dict]:
     return [
         {
             "network": f"{case.network}, batch {case.batch}",
@@ -179,10 +219,48 @@ def compare(case: Case, dtype: str, rounds: int, skipped: dict[str, str]) -> lis
     ]
 
 
+# ---------------------------------------------------------------- on a GPU
+
+
+def on_gpu(args: argparse.Namespace, dtype: str) -> list[dict]:
+    """Times the cases of a GPU and writes their table."""
+    import torch
+
+    from scripts.benchmarks.table import report
+
+    if not torch.cuda.is_available():
+        raise SystemExit("There is no CUDA device here, so nothing can be timed on one. --dry-run makes small steps.")
+    rows = []
+    for case in (case for name, case in GPU_CASES.items() if re.search(args.only, name)):
+        names = [OURS, HYBRIDIZED, *BY_TORCH]
+        if case.words:
+            names.remove(CHANNELS_LAST)
+        contenders = {n: Contender(sys.executable, __file__, [n, str(case), dtype, "gpu"]) for n in names}
+        turns = timed(case, contenders, args.rounds)
+        median, (bar, against) = medians(turns), case.gpu_bar
+        rows += table(case, turns, median, min(median[name] for name in against), bar)
+    title = f"networks on {torch.cuda.get_device_name()}, {dtype}, medians"
+    report(f"networks_gpu_{dtype}", title, rows, args.log_dir)
+    return rows
+
+
+def dry_run(case: Case) -> list[dict]:
+    """A step of a small case with each contender, on the CPU: that the cases can be run, and are the same networks."""
+    shape = (1, *case.shape[1:]) if case.network.startswith("SSD") else (2, *(min(n, 64) for n in case.shape[1:]))
+    small, sizes = replace(case, shape=shape, batch=shape[0]), {}
+    for name in (OURS, HYBRIDIZED, TORCH):
+        step, sizes[name] = (torch_step if name == TORCH else gluon_step)(name, small, "float32", "cpu")
+        step()
+    print(f"{case}: runs, parameters: {sizes}", flush=True)
+    if len(set(sizes.values())) > 1:
+        raise SystemExit(f"{case}: the contenders are not the same network, they have parameters: {sizes}")
+    return [{"network": case.network, "pass": case.work, "contender": name} for name in sizes]
+
+
 # ---------------------------------------------------------------- inside a contender
 
 
-def gluon_step(contender: str, case: Case, dtype: str):
+def gluon_step(contender: str, case: Case, dtype: str, device: str):
     """The step of this project or of the original, and the number of parameters."""
     if contender == ORIGINAL:
         import mxnet as mx
@@ -192,11 +270,12 @@ def gluon_step(contender: str, case: Case, dtype: str):
         import gluon
     from scripts.benchmarks.networks_gluon import build
 
-    net = build(case.network, gluon, case.words)
-    net.initialize(mx.init.Xavier())
+    net, place = build(case.network, gluon, case.words), mx.gpu() if device == "gpu" else mx.cpu()
+    net.initialize(mx.init.Xavier(), ctx=place)
     inputs, labels = case.arrays()
-    inputs, labels = [mx.nd.array(x, dtype=x.dtype) for x in inputs], mx.nd.array(labels)
-    net(*inputs)  # finds out the shapes
+    inputs, labels = [mx.nd.array(x, dtype=x.dtype, ctx=place) for x in inputs], mx.nd.array(labels, ctx=place)
+    with mx.autograd.train_mode() if case.optimizer else mx.autograd.predict_mode():
+        net(*inputs)  # finds out the shapes
     if dtype != "float32" and case.optimizer:
         mx.contrib.amp.init(dtype)
     elif dtype != "float32":
@@ -223,33 +302,42 @@ def gluon_step(contender: str, case: Case, dtype: str):
     return train if case.optimizer else infer, sum(p.data().size for p in trained)
 
 
-def torch_step(contender: str, case: Case, dtype: str):
+def torch_step(contender: str, case: Case, dtype: str, device: str):
     """The same step in PyTorch, as its tutorials write it, and the number of parameters."""
     import torch
 
     from scripts.benchmarks.networks_torch import build
 
-    net = build(case.network, case.words).train(bool(case.optimizer))
+    place = "cuda" if device == "gpu" else "cpu"
+    net = build(case.network, case.words).train(bool(case.optimizer)).to(place)
     inputs, labels = case.arrays()
-    inputs, labels = [torch.from_numpy(x) for x in inputs], torch.from_numpy(labels).long()
+    inputs, labels = [torch.from_numpy(x).to(place) for x in inputs], torch.from_numpy(labels).long().to(place)
     if not case.optimizer:
         net.to(getattr(torch, dtype))
     if not (case.optimizer or case.words):
         inputs = [x.to(getattr(torch, dtype)) for x in inputs]
-    if contender == CHANNELS_LAST:
+    if contender == CHANNELS_LAST or (device == "gpu" and contender != TORCH and not case.words):
         net, inputs = net.to(memory_format=torch.channels_last), [inputs[0].to(memory_format=torch.channels_last)]
-    run = torch.compile(net) if contender == COMPILED else net
+    run = net
+    if contender in (COMPILED, REPLAYED):
+        run = torch.compile(net, mode="reduce-overhead" if contender == REPLAYED else None)
+
+    def wait():
+        if device == "gpu":
+            torch.cuda.synchronize()
 
     @torch.inference_mode()
     def infer():
         run(*inputs)
+        wait()
 
     def train():
         optimizer.zero_grad()
-        with torch.autocast("cpu", torch.bfloat16, enabled=dtype != "float32"):
+        with torch.autocast(place, torch.bfloat16, enabled=dtype != "float32"):
             scores = last(run(*inputs)).float()
         loss_function(scores.flatten(0, -2), labels.flatten()).backward()
         optimizer.step()
+        wait()
 
     if case.optimizer:
         loss_function = torch.nn.CrossEntropyLoss()
@@ -269,11 +357,15 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="REGEX", help="cases such as 'inference ResNet-50 v1 batch 1'")
     parser.add_argument("--threads", type=int, default=2, help="threads of each contender (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=20, help="turns of each contender (default: %(default)s)")
-    parser.add_argument("--dtype", choices=("float32", "bfloat16", "both"), default="float32")
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="default: %(default)s")
+    parser.add_argument("--dry-run", action="store_true", help="a small step of each case for a GPU, on the CPU")
+    parser.add_argument("--dtype", choices=("float32", "bfloat16", "both"), help="default: float32, on a GPU bfloat16")
     logs = Path(__file__).resolve().parents[2] / "logs"
     parser.add_argument("--log-dir", type=Path, default=logs, help="folder of the table, JSON and chart")
-    parser.add_argument("--contender", nargs=3, metavar=("KIND", "CASE", "DTYPE"), help=argparse.SUPPRESS)
-    return parser.parse_args(argv)
+    parser.add_argument("--contender", nargs=4, metavar=("KIND", "CASE", "DTYPE", "DEVICE"), help=argparse.SUPPRESS)
+    args = parser.parse_args(argv)
+    args.dtype = args.dtype or ("bfloat16" if args.device == "gpu" else "float32")
+    return args
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ def build(name: str, gluon, words: int):
         "textCNN": lambda: text_cnn(gluon, words),
         "LSTM LM": lambda: language_model(gluon, words),
         "BERT-base": lambda: bert_base(words),
-    }[name]()
+        "SSD 300": lambda: detector(gluon),
+    }[name.partition(",")[0]]()
 
 
 def cifar_resnet(gluon, blocks: int):
@@ -84,6 +85,23 @@ def language_model(gluon, words: int):
         gluon.nn.Dense(words, flatten=False),
     )
     return net
+
+
+def detector(gluon):
+    """SSD of this project with VGG-16; input (N, 3, 300, 300), output (N, 8732, 25), scores and offsets of each anchor."""
+    from gluoncv.model_zoo import get_model
+
+    class Detector(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            with self.name_scope():
+                self.ssd = get_model("ssd_300_vgg16_atrous_voc", pretrained_base=False)
+
+        def hybrid_forward(self, F, x):
+            scores, offsets, _ = self.ssd(x)
+            return F.concat(scores, offsets, dim=2)
+
+    return Detector()
 
 
 def bert_base(words: int):

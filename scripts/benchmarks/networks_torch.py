@@ -16,7 +16,8 @@ def build(name: str, words: int) -> nn.Module:
         "textCNN": lambda: TextCNN(words),
         "LSTM LM": lambda: LanguageModel(words),
         "BERT-base": lambda: BERT(words),
-    }[name]()
+        "SSD 300": SSD,
+    }[name.partition(",")[0]]()
 
 
 def lenet() -> nn.Module:
@@ -80,6 +81,50 @@ def mobilenet() -> nn.Module:
         layers += [*normalized(inputs, channels, 1), nn.ReLU()]
         inputs = channels
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(1024, 1000))
+
+
+class SSD(nn.Module):
+    """SSD with VGG-16 for pictures of 300 (Liu et al., 2016): (N, 8732, 25), scores and offsets of each anchor."""
+
+    def __init__(self):
+        super().__init__()
+        stages, inputs = [], 3
+        for count, outputs in ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512)):
+            layers = []
+            for _ in range(count):
+                layers += [nn.Conv2d(inputs, outputs, 3, padding=1), nn.ReLU()]
+                inputs = outputs
+            stages.append(nn.Sequential(*layers))
+        dilated = nn.Conv2d(512, 1024, 3, padding=6, dilation=6), nn.ReLU(), nn.Conv2d(1024, 1024, 1), nn.ReLU()
+        self.stages, self.dilated = nn.ModuleList(stages), nn.Sequential(*dilated)
+        self.scale, self.extras = nn.Parameter(torch.full((1, 512, 1, 1), 20.0)), nn.ModuleList()
+        inputs = 1024
+        for outputs, stride in ((512, 2), (256, 2), (256, 1), (256, 1)):
+            narrow = nn.Conv2d(inputs, outputs // 2, 1), nn.ReLU()
+            wide = nn.Conv2d(outputs // 2, outputs, 3, stride, padding=stride - 1), nn.ReLU()
+            self.extras.append(nn.Sequential(*narrow, *wide))
+            inputs = outputs
+        maps = zip((512, 1024, 512, 256, 256, 256), (4, 6, 6, 6, 4, 4), strict=True)
+        self.heads = nn.ModuleList(
+            nn.ModuleList(nn.Conv2d(channels, anchors * width, 3, padding=1) for width in (21, 4))
+            for channels, anchors in maps
+        )
+
+    def forward(self, x):
+        for i, stage in enumerate(self.stages):
+            x = stage(x)
+            if i == 3:
+                maps = [torch.nn.functional.normalize(x, dim=1) * self.scale]
+            if i < 4:
+                x = torch.nn.functional.max_pool2d(x, 2, 2, ceil_mode=True)
+        maps.append(self.dilated(torch.nn.functional.max_pool2d(x, 3, 1, 1)))
+        for extra in self.extras:
+            maps.append(extra(maps[-1]))
+        parts = [
+            torch.cat([h(m).permute(0, 2, 3, 1).reshape(len(m), -1, w) for h, w in zip(heads, (21, 4), strict=True)], 2)
+            for m, heads in zip(maps, self.heads, strict=True)
+        ]
+        return torch.cat(parts, 1)
 
 
 class TextCNN(nn.Module):

@@ -13,14 +13,14 @@ def loss(data, label, counts, lengths, blank):
     data (T, N, C), float32 or float64: scores, of which the softmax is taken here. label (N, L): classes, of which the
     first counts (N,) are read. lengths (N,): steps of each sequence; None: all.
     """
-    if data.is_meta:
+    if data.is_meta or not data.shape[1]:
         return data.new_empty(data.shape[1])
     return _forward(data, label, counts, lengths, blank)[0]
 
 
 def loss_grad(dy, data, label, counts, lengths, blank):
     """Gradient of `loss` with respect to data."""
-    if data.is_meta:
+    if data.is_meta or not data.shape[1]:
         return torch.empty_like(data)
     losses, alpha, logs, given = _forward(data, label, counts, lengths, blank)
     dlogs = aten._ctc_loss_backward(dy, logs, *given, losses, alpha, blank, True)

@@ -42,7 +42,7 @@ def rnn_grad(dy, dhn, dcn, x, params, h0, c0, y, reserve, mode, hidden, layers, 
 
 
 def _project(x, weight, bias):
-    return _product(x.flatten(0, 1), weight, bias).view(*x.shape[:2], -1)
+    return _product(x.flatten(0, 1), weight, bias).view(*x.shape[:2], weight.shape[0])
 
 
 def _weight_gradients(di, dh_gates, x, before):
@@ -58,7 +58,7 @@ def _weight_gradients(di, dh_gates, x, before):
 
 
 def _input_gradient(di, weight, total):
-    dx = _product(di.flatten(0, 1), weight.t()).view(*di.shape[:2], -1)
+    dx = _product(di.flatten(0, 1), weight.t()).view(*di.shape[:2], weight.shape[1])
     return dx if total is None else dx.add_(total)
 
 
