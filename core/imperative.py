@@ -262,13 +262,15 @@ def _make_front(op: Operator, kind: type | None):
         order = list(inspect.signature(op.function).parameters)
         before = order[: order.index("ctx")] if "ctx" in order else order
         extra.insert(sum(a in before for a in attrs), "ctx=None")
-    parameters = ", ".join([*head, *extra, "out=None", "name=None", "**kwargs"])
+    own = [f"{p}=None" for p in ("out", "name") if p not in inputs]  # parts of gradients have inputs of these names
+    out = "out" if "out" not in inputs else "None"
+    parameters = ", ".join([*head, *extra, *own, "**kwargs"])
     if creates:
-        body = f"_create(_op, _parse({', '.join(attrs)}), ctx, _kind, out)"
+        body = f"_create(_op, _parse({', '.join(attrs)}), ctx, _kind, {out})"
     else:
         parsed = f"_parse({', '.join(attrs)})" if attrs else "{}"
         kind_of = "_kind" if kind is not None else f"type({inputs[0]})"
-        body = f"_apply(_op, {gather}, {parsed}, {kind_of}, out)"
+        body = f"_apply(_op, {gather}, {parsed}, {kind_of}, {out})"
     code = [f"def {_identifier(op.name)}({parameters}):", "    if kwargs:", "        _refuse(_op, kwargs)"]
     if op.simple and len(inputs) == 1 and not op.variadic and op.name not in storage_types.NAMES:
         # `apply` for what is neither recorded nor traced, without the way there

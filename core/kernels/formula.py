@@ -232,7 +232,9 @@ PREDICATES = frozenset(
     "eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan isinf isfinite".split()
 )  # these give a boolean
 
-CONSTRUCTORS: dict[str, Callable] = {name: _unary(name) for name in UNARY}
+UNKNOWN = "unknown"  # a derivative that exists and has no formula here: it can be passed on, but not computed
+
+CONSTRUCTORS: dict[str, Callable] = {name: _unary(name) for name in (*UNARY, UNKNOWN)}
 CONSTRUCTORS |= {name: _binary(name) for name in BINARY}
 CONSTRUCTORS |= {"add": add, "sub": sub, "mul": mul, "div": div, "neg": neg, "pow": power, "where": where, "cast": cast}
 globals().update({name: CONSTRUCTORS[name] for name in UNARY + BINARY if name not in ("abs",)})
@@ -284,6 +286,8 @@ RULES: dict[str, Callable] = {
     "lgamma": lambda g, y, a: (g * CONSTRUCTORS["digamma"](a),),
     "digamma": lambda g, y, a: (g * CONSTRUCTORS["polygamma1"](a),),
     "polygamma1": lambda g, y, a: (g * CONSTRUCTORS["polygamma2"](a),),
+    "polygamma2": lambda g, y, a: (g * CONSTRUCTORS[UNKNOWN](a),),
+    UNKNOWN: lambda g, y, a: (g * CONSTRUCTORS[UNKNOWN](a),),
     "sigmoid": lambda g, y, a: (g * y * (1 - y),),
     "mod": lambda g, y, a, b: (g, neg(g * CONSTRUCTORS["floor"](a / b))),
     "fmod": lambda g, y, a, b: (g, neg(g * CONSTRUCTORS["trunc"](a / b))),

@@ -25,7 +25,7 @@ from types import SimpleNamespace
 
 from core import kernels
 from core.base import MXNetError, nearest
-from core.kernels.formula import HEAD, OUT, Expr, Formula
+from core.kernels.formula import HEAD, OUT, UNKNOWN, Expr, Formula, postorder
 from core.ops import attributes
 from core.ops.attributes import Attribute
 
@@ -108,6 +108,9 @@ class Operator:
 
     def parse(self, given: dict) -> dict:
         """Typed attributes from keywords: defaults filled in; errors name operator, attribute and what is accepted."""
+        for name in given:  # first, for a wrong word is why a required one is missing
+            if name not in self.attrs:
+                raise self.unknown(name)
         parsed = {}
         for name, (kind, default) in self.attrs.items():
             value = given.get(name, NULL)
@@ -122,9 +125,6 @@ class Operator:
                 if isinstance(kind, attributes.DTypeType):
                     raise TypeError(f"{self.name}: attribute {name}={value!r} does not fit: {error}") from None
                 raise MXNetError(f"{self.name}: attribute {name}={value!r} does not fit: {error}") from None
-        for name in given:
-            if name not in self.attrs:
-                raise self.unknown(name)
         return parsed
 
     @functools.cached_property
@@ -413,9 +413,21 @@ def make_pointwise(
             return kernel(formula, tensors, [attrs[a] for a in names], kernels.torch_dtype(result))
 
     op.forward = forward
+    if any(node.op == UNKNOWN for node in postorder([formula.root])):
+        op.forward = _unknown(op)
     if differentiable:
         _derive(op, formula)
     return op
+
+
+def _unknown(op: Operator) -> Callable:
+    """The forward rule of a derivative that has no formula."""
+
+    def forward(*tensors, **attrs):
+        origin = op.name.replace("backward_", "").strip("_0123456789")
+        raise MXNetError(f"{origin} cannot be differentiated that often: there is no formula for its next derivative")
+
+    return forward
 
 
 def _derive(op: Operator, formula: Formula) -> None:

@@ -13,6 +13,7 @@ import core.symbol.numpy_functions  # noqa: F401  (every function of np)
 from core import autograd, random
 from core.base import MXNetError
 from core.context import cpu
+from core.kernels import formula
 from core.ndarray import NDArray
 from core.ops.registry import TABLE
 from tests.support.samples import GIVEN, differentiable, draw, samples
@@ -111,6 +112,24 @@ def test_second_derivatives_that_are_missing_are_errors(name):
     op = TABLE[name]
     with pytest.raises(MXNetError, match="no second derivative"):
         Point(op, samples(op)[0]).second()
+
+
+def test_derivatives_without_a_formula_are_errors():
+    x = NDArray._wrap(torch.tensor([1.0], dtype=torch.float64), cpu())
+    x.attach_grad()
+    with autograd.record():
+        y = TABLE["digamma"](x)
+        for _ in range(2):
+            y = autograd.grad(y, [x], create_graph=True)[0]
+        assert abs(float(y._data) + 2.4041138063191886) < 1e-12  # -2 zeta(3)
+        with pytest.raises(MXNetError, match="digamma cannot be differentiated that often"):
+            autograd.grad(y, [x])
+
+
+def test_steps_of_formulas_have_a_derivative_or_are_flat():
+    flat = {"floor", "ceil", "rint", "trunc", "round_away", "sign", "floordiv", "nextafter", *formula.PREDICATES}
+    integers = {"bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "gcd", "lcm"}
+    assert set(formula.CONSTRUCTORS) - set(formula.RULES) == flat | integers
 
 
 @pytest.mark.parametrize("part", WITHIN)
