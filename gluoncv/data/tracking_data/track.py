@@ -210,7 +210,7 @@ class AnchorTarget:
         self.anchor_stride, self.train_search_size = anchor_stride, train_search_size
         self.train_thr_high, self.train_thr_low = train_thr_high, train_thr_low
         self.train_pos_num, self.train_neg_num, self.train_total_num = train_pos_num, train_neg_num, train_total_num
-        self._centers = _anchors(anchor_stride, anchor_ratios, train_search_size // 2, train_output_size)
+        self._centers = anchor_grid(anchor_stride, anchor_ratios, train_search_size // 2, train_output_size)
 
     def __call__(self, target, size, neg=False):
         count = len(self._centers[0])
@@ -251,7 +251,7 @@ def _some(where, most):
     return tuple(part[order[:most]] for part in places), most
 
 
-def _anchors(stride, ratios, center, size, scale=8):
+def anchor_grid(stride, ratios, center, size, scale=8):
     """Centres, widths and heights (4, A, size, size) of anchors around the places of a map, in pixels."""
     widths = [int(np.sqrt(stride * stride / ratio)) for ratio in ratios]
     extents = np.array([(w * scale, int(w * ratio) * scale) for w, ratio in zip(widths, ratios)], "float32")

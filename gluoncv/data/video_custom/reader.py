@@ -28,6 +28,10 @@ class FilmReader:
     def __len__(self):
         return self._count
 
+    def __iter__(self):
+        """The frames (H, W, 3) of bytes, one after the other."""
+        return (frame.to_ndarray(format="rgb24") for frame in self._decoded())
+
     def get_batch(self, numbers) -> list[np.ndarray]:
         """The frames (H, W, 3) of bytes with these numbers, from 0 on, in their order. RuntimeError for those it has not."""
         wanted, found = set(numbers), {}

@@ -1,0 +1,118 @@
+"""Trains SiamRPN (Li et al., 2018): which anchor on a region is the object of a template, and how it is moved to fit.
+
+    python scripts/tracking/train_siamrpn.py --data-dir tracking --num-gpus 4 --batch-size 32 --num-epochs 50 --no-wd
+
+`--data-dir` holds folders of pictures cut to 511 pixels and a JSON of boxes for each source, as `gluoncv.data.TrkDataset` reads
+them. The batch size is that of one device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import numpy as np
+
+import core as mx
+from core import autograd, nd
+from gluon import Trainer
+from gluon.data import DataLoader
+from gluoncv.data.tracking_data.track import TrkDataset
+from gluoncv.loss import SiamRPNLoss
+from gluoncv.model_zoo import get_model
+from scripts.common.devices import add_count_argument, contexts, settle, spread
+from scripts.common.environment import checksums
+from scripts.common.means import Means
+from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
+from scripts.common.recipe import add_schedule_arguments, decay_weights_only, schedule
+from scripts.common.run import Run, add_interval_arguments, add_run_arguments
+
+# Sources -> folder of pictures, boxes, frames that a pair is apart at most, films an epoch
+SOURCES = {
+    "vid": ("vid/crop511", "vid/train.json", 100, 100000),
+    "Youtube_bb": ("Youtube_bb/crop511", "Youtube_bb/train.json", 3, -1),
+    "coco": ("coco/crop511", "coco/train2017.json", 1, -1),
+    "det": ("det/crop511", "det/train.json", 1, -1),
+}
+
+
+def main(argv: list[str] | None = None) -> dict[str, float]:
+    args = parse_args(argv)
+    devices = contexts(args)
+    use_dtype(args.dtype)
+    names = args.sources.split(",")
+    roots, boxes, ranges, used = zip(*(SOURCES[name] for name in names), strict=True)
+    run = Run("tracking", args, data=checksums([args.data_dir / path for path in boxes]))
+    pairs = TrkDataset(
+        str(args.data_dir), names, roots, boxes, ranges, used, videos_per_epoch=args.videos_per_epoch, train_epoch=1
+    )
+    whole = args.batch_size * len(devices)
+    batches = DataLoader(pairs, whole, shuffle=True, last_batch="discard", num_workers=args.num_data_workers)
+
+    net = get_model(args.model, pretrained=args.use_pretrained, bz=args.batch_size, is_train=True)
+    settle(net, devices, mx.init.Xavier())
+    if args.mode == "hybrid":
+        net.hybridize(static_alloc=True, static_shape=True)
+    if args.no_wd:
+        decay_weights_only(net)
+    optimizer = {
+        "lr_scheduler": schedule(args, args.num_epochs, max(len(batches), 1)), "learning_rate": args.lr,
+        "momentum": args.momentum, "wd": args.wd,
+    }  # fmt: skip
+    trainer = Trainer(net.collect_params(), "sgd", optimizer)
+    watch_overflow(trainer, args.dtype)
+    criterion = SiamRPNLoss(args.batch_size)
+
+    for epoch in run.epochs(args.num_epochs, net, trainer):
+        means = Means(run, args.log_interval)
+        for batch in run.progress(batches, f"epoch {epoch}"):
+            parts = zip(*(spread(part, devices) for part in batch[:5]), strict=True)
+            with autograd.record():
+                found = [_losses(net, criterion, *part) for part in parts]
+                losses = [args.cls_weight * cls + args.loc_weight * loc for cls, loc in found]
+                backward(losses, trainer, args.dtype)
+            trainer.step(len(devices))  # both losses are means over the batch of a device
+            cls, loc = (list(part) for part in zip(*found, strict=True))
+            means.add(loss=losses, class_loss=cls, place_loss=loc)
+        run.epoch_done(epoch, means.row(), samples=len(batches) * whole)
+    return run.finish("loss")
+
+
+def _losses(net, criterion, template, region, label, offsets, weights):
+    """(class loss, place loss) of a device's part of a batch."""
+    kinds = label.asnumpy().ravel()
+    positive, negative = (nd.array(np.flatnonzero(kinds == kind), ctx=label.context) for kind in (1, 0))
+    return criterion(*net(template, region), label, positive, negative, offsets, weights)
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--data-dir", type=Path, default=Path("tracking"), help="folder of the sources (default: %(default)s)")
+    add("--sources", default=",".join(SOURCES), help="of %(default)s, with commas (default: all)")
+    add("--videos-per-epoch", type=int, default=600000, help="pairs of an epoch, -1: films (default: %(default)s)")
+    add("--model", default="siamrpn_alexnet_v2_otb15", help="name in the model zoo (default: %(default)s)")
+    add("--use-pretrained", action="store_true", help="begin with the published weights")
+    add("--batch-size", type=int, default=128, help="pairs in a batch of a device (default: %(default)s)")
+    add("-j", "--num-data-workers", type=int, default=0, help="loading processes (default: %(default)s)")
+    add("--num-epochs", type=int, default=50, help="passes over the data (default: %(default)s)")
+    add("--lr", type=float, default=0.005, help="highest learning rate (default: %(default)s)")
+    add("--momentum", type=float, default=0.9, help="momentum (default: %(default)s)")
+    add("--wd", type=float, default=1e-4, help="weight decay (default: %(default)s)")
+    add("--no-wd", action="store_true", help="no weight decay of biases and of normalisation")
+    add("--cls-weight", type=float, default=1.0, help="weight of the loss of classes (default: %(default)s)")
+    add("--loc-weight", type=float, default=1.2, help="weight of the loss of places (default: %(default)s)")
+    add("--mode", choices=("imperative", "hybrid"), default="imperative", help="hybrid: compile the network")
+    add_count_argument(parser)
+    add_schedule_arguments(parser, "20,30,40")
+    add_dtype_argument(parser, float16=True)
+    add_interval_arguments(parser, "--save-frequency", save=1)
+    add_run_arguments(parser, "siamrpn", "--logging-file")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()
