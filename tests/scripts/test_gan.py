@@ -1,9 +1,10 @@
 """Generators and critics learn side by side on real pictures, and go on after a stop to the same numbers."""
 
 import numpy as np
+from PIL import Image
 
 from core import nd
-from scripts.gan import demo_cycle_gan, train_cgan, train_wgan
+from scripts.gan import demo_cycle_gan, demo_srgan, train_cgan, train_srgan, train_wgan
 from scripts.gan.pictures import save_grid
 
 
@@ -92,3 +93,21 @@ def test_cycle_gan_its_resumption_and_the_demo(programs, data, tmp_path):
     shown = ["--images", str(pictures[0]), "--pretrained", str(saved), "--loadSize", "16", "--save-dir", str(tmp_path)]
     (file,) = demo_cycle_gan.main([*shown, *nets])
     assert file.exists()
+
+
+def test_srgan_its_resumption_and_its_demo(programs, data, tmp_path):
+    pictures = data / "imagenet_samples" / "images"
+    small = "--samples 2 --batchSize 2 --fineSize 64 --blocks 1 --width 4 --perceptual-weight 0 --lr_init 0.002".split()
+    epochs = ["--n_epoch_init", 2, "--n_epoch", 2, "--experiment", tmp_path / "drawn"]
+    program = [train_srgan.main, "--dataroot", pictures, *small, *epochs]
+    whole = programs(*program, into="whole")
+    rows = programs.record("whole")["epochs"]
+    assert rows[1]["mse"] < rows[0]["mse"] and np.isfinite(rows[3]["judge_loss"])
+    programs.interrupted(*program, rows=3, into="twice")
+    assert programs(*program, "--resume", into="twice") == whole
+    (saved,) = [path for path in (tmp_path / "whole").rglob("net.params") if "0004" in str(path)]
+    picture = tmp_path / "small.png"
+    Image.fromarray(np.zeros((8, 12, 3), "uint8")).save(picture)
+    net = ["--blocks", "1", "--width", "4", "--pretrained", str(saved), "--save-dir", str(tmp_path / "large")]
+    (drawn,) = demo_srgan.main(["--images", str(picture), *net])
+    assert Image.open(drawn).size == (48, 32)

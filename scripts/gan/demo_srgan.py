@@ -1,0 +1,49 @@
+"""Enlarges pictures to four times their size with a generator of train_srgan.py.
+
+python scripts/gan/demo_srgan.py --images small.png --pretrained checkpoints/gan/srgan/epoch-0100/net.params
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from core import image, nd
+from scripts.common.devices import add_count_argument, contexts
+from scripts.common.several import Networks
+from scripts.gan.pictures import save_grid
+from scripts.gan.srgan import SRGenerator
+
+
+def main(argv: list[str] | None = None) -> list[Path]:
+    args = parse_args(argv)
+    device = contexts(args)[0]
+    net = SRGenerator(args.blocks, args.width)
+    Networks(generator=net).load_parameters(args.pretrained, ctx=device, ignore_extra=True)
+    drawn = []
+    for path in args.images:
+        picture = image.imread(str(path), 1).as_in_context(device).astype("float32")
+        made = net(nd.expand_dims(nd.transpose(picture, (2, 0, 1)), 0) / 127.5 - 1)
+        drawn.append(args.save_dir / f"{path.stem}.png")
+        save_grid(drawn[-1], made)
+        print(f"{path} -> {drawn[-1]}")
+    return drawn
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--images", type=Path, nargs="+", required=True, help="pictures")
+    add("--pretrained", required=True, help="checkpoint of train_srgan.py")
+    add("--blocks", type=int, default=16, help="its residual blocks (default: %(default)s)")
+    add("--width", type=int, default=64, help="its channels (default: %(default)s)")
+    add("--save-dir", type=Path, default=Path("enlarged"), help="folder of the large pictures (default: %(default)s)")
+    add_count_argument(parser)
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()
