@@ -70,6 +70,7 @@ from .sequence_sampler import BeamSearchSampler, BeamSearchScorer, HybridBeamSea
 from .text_classification import FastTextClassificationModel, SentimentNet
 from .text_cnn import TextCNN
 from .transformer import (
+    ParallelTransformer,
     PositionwiseFFN,
     TransformerDecoder,
     TransformerDecoderCell,

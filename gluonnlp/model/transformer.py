@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from core import nd
+from core import autograd, nd
 from gluon import HybridBlock, nn
 
 from ..base import InvalidArgument
+from ..utils.parallel import Parallelizable
 from .attention_cell import make_attention_cell
 from .block import GELU
 from .seq2seq_encoder_decoder import Seq2SeqDecoder, Seq2SeqOneStepDecoder
 
 __all__ = [
+    "ParallelTransformer",
     "PositionwiseFFN",
     "TransformerDecoder",
     "TransformerDecoderCell",
@@ -445,6 +447,30 @@ class PositionwiseFFN(HybridBlock):
         if self._use_residual:
             outputs = outputs + inputs
         return self.layer_norm(outputs)
+
+
+class ParallelTransformer(Parallelizable):
+    """Forward and backward passes of an NMTModel for `gluonnlp.utils.Parallel`.
+
+    Its inputs are (sources, targets, their valid lengths) and the size of the batch on all devices; it gives the loss,
+    over that size and over rescale_loss. label_smoothing: block that smooths the labels; loss_function: a masked loss.
+    """
+
+    def __init__(self, model, label_smoothing, loss_function, rescale_loss):
+        self._model = model
+        self._label_smoothing = label_smoothing
+        self._loss = loss_function
+        self._rescale_loss = rescale_loss
+
+    def forward_backward(self, x):
+        (source, target, source_length, target_length), batch_size = x
+        with autograd.record():
+            scores, _ = self._model(source, target[:, :-1], source_length, target_length - 1)
+            losses = self._loss(scores, self._label_smoothing(target[:, 1:]), target_length - 1)
+            # The loss is the mean over steps, padded ones included: their number makes a sum of it.
+            loss = losses.sum() * (target.shape[1] - 1) / batch_size / self._rescale_loss
+        loss.backward()
+        return loss
 
 
 # Settings of the network that was trained on WMT 2014, and of its training (epsilon, of the smoothed labels).

@@ -392,3 +392,28 @@ def test_language_models_hybridize_and_share_parameters(module, network, setting
 
 def _flat(states):
     return [array for s in states for array in _flat(s)] if isinstance(states, (list, tuple)) else [states]
+
+
+def test_translation_trains_in_parallel():
+    """The loss is that of the pieces that count, over the batch; float64 formula of smoothed cross-entropy."""
+    vocab = nlp.Vocab(nlp.data.count_tokens("abcdef"))
+    parts = nlp.model.transformer.get_transformer_encoder_decoder(
+        num_layers=1, units=8, hidden_size=16, num_heads=2, dropout=0, max_src_length=10, max_tgt_length=10
+    )
+    net = nlp.model.NMTModel(vocab, vocab, *parts, embed_size=8)
+    net.initialize(Uniform(0.5))
+    words, lengths = nd.array([[4, 5, 6, 3, 1], [7, 8, 3, 1, 1]]), nd.array([4, 3])
+    smoothing = nlp.loss.LabelSmoothing(epsilon=0.1, units=len(vocab))
+    job = nlp.model.ParallelTransformer(net, smoothing, nlp.loss.MaskedSoftmaxCELoss(sparse_label=False), 10.0)
+    parallel = nlp.utils.Parallel(1, job)
+    parallel.put(((words, words, lengths, lengths), 6))
+    loss = float(parallel.get().asscalar())
+    scores = net(words, words[:, :-1], lengths, lengths - 1)[0].asnumpy().astype("float64")
+    logarithms = scores - np.log(np.exp(scores).sum(-1, keepdims=True))
+    expected = 0.0
+    for row, length in ((0, 3), (1, 2)):
+        for step in range(length):
+            label = int(words[row, step + 1].asscalar())
+            expected -= 0.9 * logarithms[row, step, label] + 0.1 * logarithms[row, step].mean()
+    assert abs(loss - expected / 60) < 1e-5
+    assert all(float(p.grad().norm().asscalar()) > 0 for p in net.collect_params(".*ffn_1_weight").values())
