@@ -454,6 +454,10 @@ class HybridBlock(Block):
         A compiled block is run once for each signature of its inputs (shapes, dtypes, place, training or not) to see what
         it does, and from then on its operators are called without its Python. What it decides in Python it decides
         once: a branch on the value of an array raises MXNetError with the line.
+
+        static_alloc, static_shape: together they let predictions on a GPU be captured as a CUDA graph, with buffers of
+        its own. Elsewhere they change nothing: memory that a call lets go stays with the process in any case, and the next
+        call takes it again.
         """
         self._active = active
         self._compiled = None
