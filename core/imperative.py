@@ -14,7 +14,7 @@ from core.ops.registry import NULL, Operator
 
 state = autograd.state
 _new = object.__new__
-_MISFITS = (RuntimeError, IndexError, ValueError, TypeError, ZeroDivisionError)  # of a kernel that cannot do it
+_MISFITS = (RuntimeError, IndexError, ValueError, TypeError, ZeroDivisionError, AttributeError)  # of a kernel that cannot do it
 
 
 class NeedsShape(Exception):
@@ -101,6 +101,8 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
             raise
         if tracer is not None:
             tracer.failed(op, error)
+        if isinstance(error, AttributeError) and all(x is not None for x in inputs):
+            raise
         raise _failed(op, inputs, error) from error
     reserve = None
     if op.reserves:

@@ -24,9 +24,12 @@ def _given(**attrs) -> dict:
 def _reduction(name: str, op_name: str, typed: bool = False):
     def function(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
         if initial is not None or where is not None:
-            raise NotImplementedError(f"np.{name}: initial and where are not supported")
+            raise MXNetError(f"np.{name}: initial and where are not supported")
+        a = as_array(a)
+        if a.ndim == 0 and axis in (0, -1):  # as NumPy has it
+            axis = None
         attrs = {"axis": axis, "keepdims": keepdims} | (_given(dtype=dtype) if typed else {})
-        return _into(out, getattr(F, op_name)(as_array(a), **attrs))
+        return _into(out, getattr(F, op_name)(a, **attrs))
 
     def untyped(a, axis=None, out=None, keepdims=False, initial=None, where=None):
         return function(a, axis, None, out, keepdims, initial, where)
@@ -64,6 +67,8 @@ def average(a, axis=None, weights=None, returned=False, out=None):
     a = as_array(a)
     if weights is None:
         result = mean(a, axis)
+        if "int" in dtype_name(a.dtype):  # other than `mean`, MXNet's `average` keeps the type
+            result = result.astype(a.dtype)
         total = F.full_like(result, fill_value=a.size / builtins.max(result.size, 1))
     else:
         weights = as_array(weights, a)
@@ -167,7 +172,7 @@ def histogram(a, bins=10, range=None, normed=None, weights=None, density=None):
         raise NotImplementedError("np.histogram: a number of bins needs a range")
     edges = bins.asnumpy() if isinstance(bins, NDArray) else bins
     counts, edges = onp.histogram(a.asnumpy(), edges, range)
-    return array(counts.astype(onp.int64)), array(edges.astype(onp.float32))
+    return [array(counts.astype(onp.int64)), array(edges, dtype=a.dtype)]
 
 
 def _quantile(a, q, axis, interpolation, keepdims, scale):

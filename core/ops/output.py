@@ -34,10 +34,10 @@ def _(head, label, out, attrs):
         grad = probability - label
         return [F._reshape_to(grad * attrs.grad_scale, shape=shape), None]
     rest = probability.shape[:axis] + probability.shape[axis + 1 :]
-    index = F._reshape_to(label, shape=rest)
+    index = F.trunc(F._reshape_to(label, shape=rest))
     classes = probability.shape[axis]
     hot = F._pick_grad(F.ones_like(F.pick(probability, index, axis=axis)), index, shape=probability.shape, axis=axis)
-    if attrs.smooth_alpha:
+    if attrs.smooth_alpha and not attrs.multi_output:  # MXNet does not smooth labels of several places
         alpha = attrs.smooth_alpha
         hot = hot * (1.0 - alpha - alpha / (classes - 1)) + alpha / (classes - 1)
     grad = probability - hot

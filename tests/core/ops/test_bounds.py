@@ -135,3 +135,35 @@ def test_arguments_by_mxnets_names_and_places():
     back = mx.np.zeros((2, 1))
     assert mx.np.flip(mx.np.array([[1.0], [2.0]]), 0, back) is back and back[0, 0] == 2
     assert mx.np.squeeze(a=back).shape == (2,)
+
+
+def test_labels_of_softmax_output_are_cut_to_integers_and_smoothed_in_rows_only():
+    def gradient(shape, label, **given):
+        x = nd.zeros(shape)
+        x.attach_grad()
+        with mx.autograd.record():
+            y = nd.SoftmaxOutput(x, nd.array(label), **given)
+        y.backward()
+        return x.grad.asnumpy()
+
+    ignored = gradient((2, 2), [1.7, 0.2], use_ignore=True, ignore_label=1)
+    np.testing.assert_allclose(ignored, [[0, 0], [-0.5, 0.5]])
+    smooth = gradient((1, 2, 1), [[1]], multi_output=True, smooth_alpha=0.1)
+    np.testing.assert_allclose(smooth, [[[0.5], [-0.5]]])
+
+
+def test_reductions_of_np():
+    assert mx.np.sum(mx.np.array(3.0), axis=0) == 3 and mx.np.prod(mx.np.array(3.0), axis=-1) == 3
+    with pytest.raises(MXNetError):
+        mx.np.sum(mx.np.array(3.0), axis=1)
+    with pytest.raises(MXNetError, match="initial"):
+        mx.np.max(mx.np.ones(2), initial=1)
+    whole = mx.np.average(mx.np.array([1, 2, 5], dtype="int32"))
+    assert whole == 2 and whole.dtype == np.int32
+    counts, edges = mx.np.histogram(mx.np.array([1, 2], dtype="int32"), 2, (0, 4))
+    assert edges.dtype == np.int32 and counts.tolist() == [1, 1]
+
+
+def test_missing_inputs_are_named():
+    with pytest.raises(MXNetError, match="BatchNorm"):
+        nd.BatchNorm(nd.ones((2, 3)))
