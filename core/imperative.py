@@ -14,14 +14,15 @@ from core.ops.registry import NULL, Operator
 
 state = autograd.state
 _new = object.__new__
-_MISFITS = (RuntimeError, IndexError, ValueError, TypeError, ZeroDivisionError, AttributeError)  # of a kernel that cannot do it
+# of a kernel that cannot do it, or finds None in place of an array
+_MISFITS = (RuntimeError, IndexError, ValueError, TypeError, ZeroDivisionError, AttributeError)
 
 
 class NeedsShape(Exception):
     """Raised by a placeholder for a parameter whose shape is not known yet (see `ndarray.Deferred`)."""
 
 
-_Unfit = NeedsShape, AttributeError, *_MISFITS
+_Unfit = NeedsShape, *_MISFITS
 
 
 def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):

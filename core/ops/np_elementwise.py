@@ -172,8 +172,13 @@ def enter_scalar(name, function, differentiable=True, truth=False, division=Fals
             return kernel(formula, (data,), (scalar,), kernels.torch_dtype("bool"))
         if division and kind not in FLOATS:
             data = kernels.cast(data, default_float())
+        elif kind == "bool" and "bitwise" in name:
+            scalar = bool(scalar)
         elif kind == "bool":
             data = kernels.cast(data, "int64")
+        if name == "_npi_power_scalar" and kind not in FLOATS and scalar < 0:  # integers are cut afterwards
+            real = kernel(formula, (kernels.cast(data, "float64"),), (scalar,), kernels.torch_dtype("float64"))
+            return kernels.cast(real, kernels.dtype_name(data))
         return kernel(formula, (data,), (scalar,), data.dtype)
 
     op.forward = forward

@@ -14,7 +14,10 @@ def softmax_output(
     data, label, *, grad_scale: Float = 1.0, ignore_label: Float = -1.0, multi_output: Bool = False, use_ignore: Bool = False,
     preserve_shape: Bool = False, normalization: _Normal = "null", out_grad: Bool = False, smooth_alpha: Float = 0.0,
 ):  # fmt: skip
-    """The softmax; its gradient is that of the cross entropy with the label."""
+    """The softmax; its gradient is that of the cross entropy with the label.
+
+    out_grad multiplies the gradient by the softmax, as MXNet 1.9 and 2.0 do (they promise the incoming gradient).
+    """
     if multi_output or preserve_shape:
         return kernels.softmax.softmax(data, 1 if multi_output else data.dim() - 1)
     flat = kernels.shape.reshape(data, (data.shape[0], -1))
@@ -22,7 +25,7 @@ def softmax_output(
 
 
 @gradient(softmax_output)
-def _(head, label, out, attrs):
+def _(label, out, attrs):
     shape = out.shape
     if attrs.multi_output:
         axis, probability = 1, out
@@ -58,7 +61,7 @@ def _(head, label, out, attrs):
     if attrs.multi_output and attrs.normalization != "valid":
         grad = grad * (1.0 / max(probability.size // (shape[0] * classes), 1))
     grad = F._reshape_to(grad * attrs.grad_scale, shape=shape)
-    return [grad * head if attrs.out_grad else grad, None]
+    return [grad * out if attrs.out_grad else grad, None]  # by its output, not by the gradient that comes in
 
 
 @infer(softmax_output)

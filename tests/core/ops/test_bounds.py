@@ -167,3 +167,9 @@ def test_reductions_of_np():
 def test_missing_inputs_are_named():
     with pytest.raises(MXNetError, match="BatchNorm"):
         nd.BatchNorm(nd.ones((2, 3)))
+
+
+def test_numbers_beside_arrays_of_bool_and_negative_powers():
+    flags = mx.np.array([True, False], dtype="bool")
+    assert (flags & 1).dtype == np.bool_ and (flags | 2).tolist() == [True, True]
+    assert mx.np.power(mx.np.array([1, 2, -1], dtype="int32"), -1).tolist() == [1, 0, -1]
