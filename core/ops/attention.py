@@ -1,8 +1,10 @@
 """Attention: the fused operator, and MXNet's products of interleaved projections."""
 
 from core import kernels
+from core.base import MXNetError
+from core.dtypes import dtype_name
 from core.ops.attributes import Bool, Float, Int, OptFloat
-from core.ops.registry import F, composite, gradient, once, operator
+from core.ops.registry import F, composite, decompose, gradient, operator
 from core.ops.shape import expect_shape
 
 K = kernels.attention
@@ -76,7 +78,37 @@ def _attention_grad(
     return K.attention_grad(head, query, key_, value, out, lse, scale, causal, length, dropout, key)
 
 
-once(_attention_grad, "_attention")
+@decompose(_attention_grad)
+def _(head, query, key_, value, out, lse, length=None, *, scale, causal, dropout, key):
+    from core.autograd import gradients_through  # the tape imports the table
+
+    if dropout:
+        raise MXNetError("_attention has no second derivative with dropout: use predict mode, or dropout=0")
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    return gradients_through(
+        lambda q, k, v: _expression(q, k, v, length, scale, causal), [query, key_, value], [head], [True] * 3
+    )
+
+
+def _expression(query, key, value, length, scale, causal):
+    """The attention as an expression over other operators, which second derivatives differentiate."""
+    batch, heads, rows, width = query.shape
+    columns, dtype = key.shape[2], dtype_name(query.dtype)
+    query, key, value = (F._reshape_to(x, shape=(batch * heads, *x.shape[2:])) for x in (query, key, value))
+    scores = F.batch_dot(query, key, transpose_b=True) * scale
+    scores = F._reshape_to(scores, shape=(batch, heads, rows, columns))
+    seen = F.ones_like(scores)
+    at = F._reshape_to(F.Cast(F._arange_like(query, length=columns), dtype=dtype), shape=(1, 1, 1, columns))
+    if causal:
+        own = F._reshape_to(F.Cast(F._arange_like(query, length=rows), dtype=dtype), shape=(1, 1, rows, 1))
+        seen = F.broadcast_mul(seen, F.broadcast_lesser_equal(at, own))
+    if length is not None:
+        ends = F._reshape_to(F.Cast(length, dtype=dtype), shape=(batch, 1, 1, 1))
+        seen = F.broadcast_mul(seen, F.broadcast_lesser(at, ends))
+    low = F.full_like(scores, fill_value=-6e4 if dtype == "float16" else -1e30)
+    weights = F._softmax(F.where(seen, scores, low), axis=3) * seen
+    y = F.batch_dot(F._reshape_to(weights, shape=(batch * heads, rows, columns)), value)
+    return F._reshape_to(y, shape=(batch, heads, rows, width))
 
 
 def _heads(x, heads, parts):

@@ -6,7 +6,7 @@ from core import kernels
 from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.ops.attributes import Bool, Choice, Float, Int, OptBool, OptFloat, Shape
-from core.ops.registry import F, composite, decompose, gradient, infer, once, operator
+from core.ops.registry import F, composite, decompose, gradient, infer, operator
 from core.ops.shape import expect_shape
 
 K = kernels.vision
@@ -151,7 +151,27 @@ def _bilinear_sampler_grad(head, data, grid):
     return K.bilinear_sample_grad(head, data, grid)
 
 
-once(_bilinear_sampler_grad, "BilinearSampler")
+@decompose(_bilinear_sampler_grad)
+def _(head, data, grid):
+    from core.autograd import gradients_through  # the tape imports the table
+
+    return gradients_through(_sampled, [data, grid], [head], [True, True])
+
+
+def _sampled(data, grid):
+    """The sampler as an expression over other operators, which second derivatives differentiate: products with hats."""
+    batch, channels, height, width = data.shape
+    places = math.prod(grid.shape[2:])
+    hats = []
+    for axis, extent in enumerate((width, height)):
+        at = F._reshape_to(F.slice_axis(grid, axis=1, begin=axis, end=axis + 1), shape=(batch, places, 1))
+        pixels = F.Cast(F._arange_like(data, length=extent), dtype=dtype_name(data.dtype))
+        away = F.broadcast_sub((at + 1) * (0.5 * (extent - 1)), F._reshape_to(pixels, shape=(1, 1, extent)))
+        hats.append(F.relu(1 - F.abs(away)))
+    seen = F.batch_dot(F._reshape_to(data, shape=(batch, channels * height, width)), hats[0], transpose_b=True)
+    seen = F._reshape_to(seen, shape=(batch, channels, height, places))
+    rows = F._reshape_to(F.swapaxes(hats[1], dim1=1, dim2=2), shape=(batch, 1, height, places))
+    return F._reshape_to(F.sum(F.broadcast_mul(seen, rows), axis=2), shape=(batch, channels, *grid.shape[2:]))
 
 
 @composite("GridGenerator")

@@ -45,6 +45,8 @@ EXEMPT = {
 WITHIN = {  # parts of gradients: differentiated in the second derivatives of these
     "_batch_norm_grad": "BatchNorm",
     "_batch_norm_inference_grad": "BatchNorm",
+    "_attention_grad": "_attention",
+    "_bilinear_sampler_grad": "BilinearSampler",
     "_correlation_grad": "Correlation",
     "_ctc_loss_grad": "CTCLoss",
     "_deformable_columns_grad": "_contrib_DeformableConvolution",
@@ -58,12 +60,9 @@ WITHIN = {  # parts of gradients: differentiated in the second derivatives of th
     "_rotated_roi_align_grad": "_contrib_RROIAlign",
 }
 _KERNEL = "the gradient is a kernel that has no gradient of its own: asking for it is an error"
-EXEMPT |= dict.fromkeys(("_attention_grad", "_bilinear_sampler_grad", "_rnn_grad"), _KERNEL)
+EXEMPT |= {"_rnn_grad": _KERNEL}
 ONCE = {  # differentiable once
     "RNN": _KERNEL,
-    "BilinearSampler": _KERNEL,
-    "SpatialTransformer": _KERNEL,
-    "_attention": _KERNEL,
     "_dropout_attention": _KERNEL,
 }
 WIDE = {  # not of float16 and bfloat16, or not of float16
