@@ -20,7 +20,10 @@ WIDERESNET_PARTS = ("mod1", "mod2", "mod3", "mod4", "mod5", "mod6", "mod7", "poo
 
 
 class DeepLabV3Plus(Segmenter):
-    """On Xception; with `aux` the scores of a second head, too. dilated: features an eighth of the size, not a 32nd."""
+    """On Xception, whatever `backbone` says; with `aux` the scores of a second head, too.
+
+    dilated: features an eighth of the size, not a 32nd.
+    """
 
     def __init__(
         self, nclass, backbone="xception", aux=True, ctx=None, pretrained_base=True, root=None, base_size=576,
@@ -30,7 +33,7 @@ class DeepLabV3Plus(Segmenter):
         norm = {"norm_layer": norm_layer, "norm_kwargs": norm_kwargs}
         stride = 8 if dilated else 32
         with self.name_scope():
-            body = get_model(backbone, pretrained=pretrained_base, root=root, ctx=ctx, output_stride=stride, **norm)
+            body = get_model("xception", pretrained=pretrained_base, root=root, ctx=ctx, output_stride=stride, **norm)
             for part in XCEPTION_PARTS:
                 setattr(self, part, getattr(body, part))
             self.head = self._begin(DeepLabPlusHead(nclass, **norm), ctx, lr_mult=10)

@@ -97,9 +97,12 @@ def custom(name: str, make: Callable[..., Block]) -> Callable[..., Block]:
 
 
 def by_identifier(identifier, module):
-    """The builder of the network whose name is `identifier` with dots in place of some underscores; AttributeError."""
+    """The builder of the network whose name is `identifier` with dots in place of some underscores; AttributeError.
+
+    `get_NAME` is the builder NAME too.
+    """
     for name, build in MODELS.items():
-        if name.replace(".", "_") == identifier:
+        if name.replace(".", "_") == identifier.removeprefix("get_"):
             return build
     raise AttributeError(f"module {module!r} has no attribute {identifier!r}")
 

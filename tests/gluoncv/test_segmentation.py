@@ -71,3 +71,14 @@ def test_any_backbone_and_classes_of_the_data_set():
     net = get_segmentation_model("psp", dataset="ade20k", backbone="resnet34", pretrained_base=False, crop_size=64)
     assert net.nclass == 150 and net.head.block[-1].weight.shape[0] == 150
     assert model_zoo.get_model("fcn_resnet50_voc", pretrained_base=False).nclass == 21
+
+
+def test_deeplab_plus_is_on_xception_whatever_the_backbone():
+    net = model_zoo.DeepLabV3Plus(5, backbone="resnet50", aux=False, pretrained_base=False, height=64, width=96)
+    assert "midflow" in net._children and "auxlayer" not in net._children
+
+
+def test_builders_with_get_before_their_names():
+    assert model_zoo.get_fastscnn_citys is model_zoo.fastscnn_citys
+    assert model_zoo.get_deeplab_resnet101_coco.__name__ == "deeplab_resnet101_coco"
+    assert not hasattr(model_zoo, "get_unet")
