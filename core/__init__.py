@@ -36,6 +36,7 @@ _MODULES = {
     "gluon": "gluon",
     **{name: f"{__name__}.{name}" for name in _OWN},
     **{short: f"{__name__}.{name}" for short, name in _SHORT.items()},
+    "amp": f"{__name__}.contrib.amp",
     "onnx": f"{__name__}.contrib.onnx",
 }
 # values -> the modules that hold them

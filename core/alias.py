@@ -12,6 +12,17 @@ import core
 
 _ROOMS = {"mxnet": "core", "mxnet.gluon": "gluon"}
 
+# A file each in MXNet 2.
+_DISTRIBUTIONS = (
+    "bernoulli beta binomial categorical cauchy chi2 dirichlet exp_family exponential fishersnedecor gamma geometric gumbel "
+    "half_cauchy half_normal independent laplace multinomial multivariate_normal negative_binomial normal "
+    "one_hot_categorical pareto poisson relaxed_bernoulli relaxed_one_hot_categorical studentT transformed_distribution "
+    "uniform weibull"
+).split()
+_OPTIMIZERS = (
+    "adabelief adadelta adamW adamax dcasgd ftml ftrl lamb lans lars nadam nag rmsprop sgld signum utils"
+).split()
+
 # Modules of MXNet that are cut another way here: what each holds -> where ours is looked for, in this order.
 _CUTS = {
     "core.contrib.amp.amp": ["core.contrib.amp"],
@@ -35,10 +46,20 @@ _CUTS = {
     "core.numpy.multiarray": ["core.numpy.multiarray", "core.numpy"],
     **{
         f"core.numpy.{part}": ["core.numpy"]
-        for part in ("_op", "arrayprint", "function_base", "io", "stride_tricks", "utils")
+        for part in (
+            "_op",
+            "arrayprint",
+            "function_base",
+            "io",
+            "set_functions",
+            "stride_tricks",
+            "type_functions",
+            "utils",
+        )
     },
     "core.numpy_extension._op": ["core.numpy_extension"],
     "core.numpy_extension.utils": ["core.numpy_extension", "core.util"],
+    **{f"core.optimizer.{part}": ["core.optimizer"] for part in _OPTIMIZERS},
     "core.optimizer.optimizer": ["core.optimizer.optimizer", "core.optimizer"],
     "core.rnn.io": ["core.rnn"],
     "core.rnn.rnn": ["core.rnn"],
@@ -47,6 +68,9 @@ _CUTS = {
     "core.symbol.symbol": ["core.symbol.symbol", "core.symbol"],
     "gluon.block": ["gluon.block", "gluon.symbol_block"],
     "gluon.data.vision.transforms.image": ["gluon.data.vision.transforms"],
+    "gluon.probability.block": ["gluon.probability.stochastic_block"],
+    "gluon.probability.distributions": ["gluon.probability"],
+    **{f"gluon.probability.{part}": ["gluon.probability"] for part in _DISTRIBUTIONS},
     "gluon.nn.basic_layers": ["gluon.nn.basic_layers", "gluon.nn"],
     "gluon.nn.conv_layers": ["gluon.nn.conv_layers", "gluon.nn"],
 }

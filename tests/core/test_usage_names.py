@@ -109,6 +109,13 @@ def test_numpys_host_functions_take_and_give_arrays():
 
 
 MODULES = {
+    "mxnet.amp": "init",
+    "mxnet.amp.loss_scaler": "LossScaler",
+    "mxnet.gluon.probability.block": "StochasticBlock",
+    "mxnet.gluon.probability.distributions": "Normal",
+    "mxnet.gluon.probability.distributions.gamma": "Gamma",
+    "mxnet.gluon.probability.distributions.divergence": "kl_divergence",
+    "mxnet.optimizer.adamW": "AdamW",
     "mxnet.contrib.amp.lists.symbol_fp16": "FP16_FUNCS",
     "mxnet.contrib.ndarray": "boolean_mask",
     "mxnet.contrib.svrg_optimization.svrg_optimizer": "_SVRGOptimizer",
