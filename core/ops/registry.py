@@ -326,14 +326,6 @@ def decompose(op: Operator) -> Callable[[Callable], Callable]:
     return enter
 
 
-def once(op: Operator, of: str) -> None:
-    """Says that `op`, the gradient of the operator `of`, has none itself: asking for it is an error instead of zero."""
-
-    @gradient(op)
-    def _(attrs):
-        raise MXNetError(f"{of} has no second derivative here: its gradient, {op.name}, cannot be differentiated again")
-
-
 def _source(op: Operator, parameter: str) -> tuple[str, int]:
     """Where the tape finds the parameter of a gradient rule: (kind, position)."""
     if parameter in ("attrs", "needs", "heads", "shapes", "reserve"):

@@ -4,9 +4,10 @@ import math
 import warnings
 
 from core import kernels
+from core.base import MXNetError
 from core.kernels.rnn_parameters import GATES
 from core.ops.attributes import Bool, Choice, Float, Int, OptFloat, OptInt
-from core.ops.registry import F, composite, gradient, infer, once, operator
+from core.ops.registry import F, composite, decompose, gradient, infer, operator
 
 MODES = tuple(GATES)
 
@@ -17,6 +18,8 @@ def _rnn(
     p: Float, training, key,
 ):  # fmt: skip
     """A recurrent network of several layers and directions: output, last state, and for lstm the last cell."""
+    if not data.shape[0]:
+        raise MXNetError(f"RNN: a sequence has one step or more, given data of shape {tuple(data.shape)}")
     y, hn, cn, reserve = kernels.rnn.rnn(
         data, parameters, state, state_cell, mode, state_size, num_layers, bidirectional, p, key, training
     )
@@ -45,7 +48,26 @@ def _rnn_grad(
     return tuple(g for g in grads if g is not None)
 
 
-once(_rnn_grad, "RNN")
+@decompose(_rnn_grad)
+def _(
+    head, head_state, head_cell, data, parameters, state, state_cell, out, *, reserve, state_size, num_layers, mode,
+    bidirectional, p, key,
+):  # fmt: skip
+    from core.autograd import gradients_through  # the tape imports the table
+
+    if p:
+        raise MXNetError("RNN has no second derivative with dropout between layers: use predict mode, or p=0")
+    operands = [x for x in (data, parameters, state, state_cell) if x is not None]
+    heads = [head, head_state, head_cell]
+
+    def network(data, parameters, state, cell=None):
+        directions = 2 if bidirectional else 1
+        results = _stepwise(
+            data, parameters, state, cell, None, state_size, num_layers, directions, mode, 0.0, None, None
+        )
+        return [result for result, h in zip(results, heads, strict=False) if h is not None]
+
+    return gradients_through(network, operands, [h for h in heads if h is not None], [True] * len(operands))
 
 
 def _shown(attrs):
@@ -66,6 +88,8 @@ def rnn(
     lstm_state_clip_min and lstm_state_clip_max bound the cell of an lstm. As in MXNet a GPU alone heeds lengths and
     bounds; on the CPU a warning tells that they are ignored.
     """
+    if min(num_layers, state_size) < 1:
+        raise MXNetError(f"RNN: num_layers and state_size are from 1 on, given {num_layers} and {state_size}")
     p = p if training else 0.0
     clipped = lstm_state_clip_min is not None or lstm_state_clip_max is not None
     if (clipped or use_sequence_length) and getattr(getattr(data, "context", None), "device_type", "gpu") != "gpu":

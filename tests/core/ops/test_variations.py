@@ -35,7 +35,7 @@ EXEMPT = {
     ("_contrib_ROIAlign", "broadcast"): _OUTSIDE,
 }  # fmt: skip
 
-ONCE = {("_attention", "dropout"): "the second derivative with dropout is refused"}
+ONCE = dict.fromkeys((("_attention", "dropout"), ("RNN", "p")), "the second derivative with dropout is refused")
 
 _ONE = "one value is accepted alone"
 _GPU = "channels-last layouts are for GPUs"

@@ -236,7 +236,6 @@ _DRAWS = "draws from nothing: its sampler is recorded with _sample_* and _random
 _HOST = "changes a picture on the host, in NumPy"
 UNRECORDED = {
     **{part: _PART + whole for part, whole in WITHIN.items()},
-    "_rnn_grad": _PART + "RNN",
     "_dropout_again": _PART + "Dropout",
     **dict.fromkeys(("_plan_rnn", "_plan_rnn_grad"), "RNN on vectors of its parameters, by the same kernels"),
     **dict.fromkeys(("_foreach", "_while_loop", "_cond", "_gradient", "_np_function"), _GRAPH),
