@@ -18,6 +18,7 @@ import numpy as np
 from core import image
 from core.autograd import state
 from core.context import cpu
+from core.dtypes import dtype_name
 from core.ndarray import NDArray
 from core.random import next_key
 from gluon.block import Block, HybridBlock
@@ -125,7 +126,8 @@ def _rule(transform: Block) -> Callable | None:
 def _in_memory(x) -> bool:
     if isinstance(x, np.ndarray):
         return x.dtype.kind in "biuf"
-    return isinstance(x, NDArray) and x.stype == "default" and x.ctx.device_type == "cpu" and x.dtype != "bfloat16"
+    plain = isinstance(x, NDArray) and x.stype == "default" and x.ctx.device_type == "cpu"
+    return plain and dtype_name(x.dtype) != "bfloat16"
 
 
 def _given_back(pixels: np.ndarray, own: bool, kind: type | None):

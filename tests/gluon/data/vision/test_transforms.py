@@ -76,6 +76,11 @@ def test_transforms_in_a_row_give_the_bits_that_they_give_one_by_one(chain, make
         np.testing.assert_array_equal(source.asnumpy(), before)
 
 
+def test_transforms_in_a_row_take_what_numpy_has_not():
+    out = T.Compose([T.ToTensor(), T.Normalize(0.5, 2.0)])(image().astype("bfloat16"))
+    np.testing.assert_allclose(out.asnumpy(), (PIXELS.transpose(2, 0, 1) / 255 - 0.5) / 2, atol=2e-3)
+
+
 def test_transforms_in_a_row_call_their_hooks():
     seen = []
     transforms = [T.CenterCrop(6), T.ToTensor(), T.Normalize(0.5, 0.5)]
