@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from core.kernels.cpu._numpy import is_ahead
+
 aten = torch.ops.aten
 
 # Below this share of a row, selecting beats sorting the row.
@@ -15,7 +17,7 @@ _SMALL_INTEGERS = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32
 
 def sort(x, axis, descending):
     """Sorted `x` along `axis` and the int64 indices that sort it (stable; NaN counts as largest)."""
-    if _suits_numpy(x) and (x.dtype in _KEY_BITS or x.dtype in _SMALL_INTEGERS):
+    if is_ahead(x) and (x.dtype in _KEY_BITS or x.dtype in _SMALL_INTEGERS):
         keys = torch.from_numpy(np.sort(_keys(x, axis, descending).numpy(), axis))
         indices = _places(keys.flip(axis) if descending else keys, descending)
         return x.gather(axis, indices), indices
@@ -24,7 +26,7 @@ def sort(x, axis, descending):
 
 def sort_values(x, axis, descending):
     """Sorted `x` along `axis`; of equal elements, -0 and 0 among them, any may come first."""
-    if not _suits_numpy(x) or x.dtype is torch.bfloat16:
+    if not is_ahead(x) or x.dtype is torch.bfloat16:
         return sort(x, axis, descending)[0]
     values = torch.from_numpy(np.sort(x.contiguous().numpy(), axis))
     return values.flip(axis) if descending else values
@@ -64,11 +66,6 @@ def unique(x, axis=None):
     first = torch.full(counts.shape, inverse.numel(), dtype=torch.int64, device=x.device)
     first.scatter_reduce_(0, inverse, torch.arange(inverse.numel(), device=x.device), "amin")
     return values, first, inverse, counts
-
-
-def _suits_numpy(x):
-    """Whether NumPy, which sorts by vectors but on one thread, is ahead of ATen, which goes from element to element on all."""
-    return x.numel() >= 1 << 12 and not x.is_meta and torch.get_num_threads() <= 4
 
 
 def _topk_of_keys(x, k, axis, largest):

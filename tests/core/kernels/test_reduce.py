@@ -130,3 +130,14 @@ def test_shapes_are_inferred_on_meta(name, axes):
     x = draw((2, 3, 4))
     real, meta = (getattr(reduce, name)(t, axes, True) for t in (x, x.to("meta")))
     assert meta.is_meta and meta.shape == real.shape and meta.dtype == real.dtype
+
+
+@pytest.mark.parametrize("shape", [(9000,), (60, 90), (3, 40, 70)])
+@pytest.mark.parametrize("keepdims", [True, False])
+def test_places_in_large_arrays_are_the_first_ones(shape, keepdims):
+    x = torch.from_numpy(np.random.RandomState(0).randint(0, 50, shape)).float()
+    for numbers in (x, x.where(x != 7, torch.tensor(float("nan")))):
+        for name in ("argmax", "argmin"):
+            found = getattr(reduce, name)(numbers, len(shape) - 1, keepdims)
+            expected = getattr(torch, name)(numbers, len(shape) - 1, keepdims)
+            assert found.dtype is torch.int64 and torch.equal(found, expected)
