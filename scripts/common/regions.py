@@ -179,8 +179,8 @@ def _mean(loss, over, count):
     return loss * (over.size / count)
 
 
-def train(args, run: Run, net, pictures, devices, test, masks: bool = False):
-    """Trains `net` on `pictures`; `test()` gives the metrics of an epoch."""
+def train(args, run: Run, net, pictures, devices, test, masks: bool = False, begin=lambda epoch: 1):
+    """Trains `net` on `pictures`; `test()` gives the metrics of an epoch, `begin(epoch)` the weight of its losses."""
     kind = "MaskRCNN" if masks else "FasterRCNN"
     transform = getattr(presets, f"{kind}DefaultTrainTransform")(
         net.short, net.max_size, net, ashape=net.ashape, multi_stage=net.num_stages > 1
@@ -206,7 +206,7 @@ def train(args, run: Run, net, pictures, devices, test, masks: bool = False):
     losses = Losses(net, args, masks)
 
     for epoch in run.epochs(args.epochs, net, trainer, first=args.start_epoch + 1):
-        means = Means(run, args.log_interval)
+        means, weight = Means(run, args.log_interval), begin(epoch)
         for batch in run.progress(batches, f"epoch {epoch}"):
             # Of one device pictures, boxes and masks are arrays, the targets lists in any case.
             parts = [part if isinstance(part, (list, tuple)) else [part] for part in batch]
@@ -217,7 +217,8 @@ def train(args, run: Run, net, pictures, devices, test, masks: bool = False):
                     losses(*(x.as_in_context(device) for x in given))
                     for device, *given in zip(devices, *parts, strict=True)
                 ]
-                backward([sum(loss.sum() for loss in own.values()) for own in found], trainer, args.dtype)
+                sums = [sum(loss.sum() for loss in own.values()) * weight for own in found]
+                backward(sums, trainer, args.dtype)
             trainer.step(args.batch_size)
             means.add(**{name: [own[name] for own in found] for name in found[0]})
         row = means.row()

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from core import nd
+from core import autograd, nd
 from gluon.data import DataLoader
 from gluoncv.data import COCODetection, VOCDetection
 from gluoncv.data.batchify import Pad, Stack, Tuple
 from gluoncv.utils.metrics import COCODetectionMetric, VOC07MApMetric, VOCMApMetric
 from scripts.common.devices import add_list_argument, spread
 from scripts.common.environment import checksums
+from scripts.common.means import Means
+from scripts.common.precision import backward, watch_overflow
 from scripts.common.run import add_interval_arguments
 from scripts.object_detection.datasets import Arrays, Rendered
 
@@ -91,6 +93,34 @@ def test_loader(pictures, transform, args) -> DataLoader:
         batchify_fn=Tuple(Stack(), Pad(pad_val=-1)),
         num_workers=args.num_workers,
     )
+
+
+def train(args, run, net, trainer, batches, devices, losses, test, per_picture: bool, begin=None) -> dict[str, float]:
+    """Trains as long as the flags say, and gives the metrics.
+
+    losses: called with the parts of a batch that one device gets, gives its losses by name. test: gives the mean average
+    precision. per_picture: losses are sums over pictures, else means over what a device has got. begin: called with the
+    number of each epoch.
+    """
+    dtype = getattr(args, "dtype", "float32")
+    watch_overflow(trainer, dtype)
+    for epoch in run.epochs(args.epochs, net, trainer, first=args.start_epoch + 1):
+        if begin is not None:
+            begin(epoch)
+        means, samples = Means(run, args.log_interval), 0
+        for batch in run.progress(batches, f"epoch {epoch}"):
+            with autograd.record():
+                parts = [losses(*part) for part in zip(*(spread(part, devices) for part in batch), strict=True)]
+                backward([sum(own.values()) for own in parts], trainer, dtype)
+            pictures = batch[0].shape[0]
+            trainer.step(pictures if per_picture else len(parts))
+            means.add(**{name: [own[name] for own in parts] for name in parts[0]})
+            samples += pictures
+        row = means.row()
+        if epoch % args.val_interval == 0 or epoch == args.epochs:
+            row["mAP"] = test()
+        run.epoch_done(epoch, row, samples=samples)
+    return run.finish("mAP")
 
 
 def validate(net, batches, metric, devices) -> float:

@@ -16,7 +16,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
-from core import autograd
 from gluon import Trainer
 from gluon.data import DataLoader
 from gluoncv.data.batchify import Stack, Tuple
@@ -27,8 +26,7 @@ from gluoncv.data.transforms.presets.center_net import (
 )  # fmt: skip
 from gluoncv.loss import HeatmapFocalLoss, MaskedL1Loss
 from gluoncv.model_zoo import get_model
-from scripts.common.devices import contexts, settle, spread
-from scripts.common.means import Means
+from scripts.common.devices import contexts, settle
 from scripts.common.recipe import add_schedule_arguments, schedule
 from scripts.common.run import Run, add_run_arguments
 from scripts.object_detection.detection import (
@@ -37,6 +35,7 @@ from scripts.object_detection.detection import (
     data_files,
     datasets,
     test_loader,
+    train,
     validate,
 )  # fmt: skip
 
@@ -66,30 +65,20 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     heatmap_loss = HeatmapFocalLoss(from_logits=True)
     size_loss, offset_loss = MaskedL1Loss(weight=args.wh_weight), MaskedL1Loss(weight=args.center_reg_weight)
 
-    for epoch in run.epochs(args.epochs, net, trainer, first=args.start_epoch + 1):
-        means = Means(run, args.log_interval)
-        for batch in run.progress(train_batches, f"epoch {epoch}"):
-            parts = []
-            with autograd.record():
-                pieces = zip(*(spread(part, devices) for part in batch), strict=True)
-                for x, heat_t, size_t, size_mask, offset_t, offset_mask in pieces:
-                    heat, sizes, offsets = net(x)
-                    parts.append(
-                        {
-                            "heatmap_loss": heatmap_loss(heat, heat_t),
-                            "size_loss": size_loss(sizes, size_t, size_mask),
-                            "offset_loss": offset_loss(offsets, offset_t, offset_mask),
-                        }
-                    )
-                autograd.backward([sum(losses.values()) for losses in parts])
-            trainer.step(len(parts))  # each device's losses are over its own objects
-            means.add(**{name: [losses[name] for losses in parts] for name in parts[0]})
-        row = means.row()
-        if epoch % args.val_interval == 0 or epoch == args.epochs:
-            net.flip_test = args.flip_validation
-            row["mAP"] = validate(net, test_batches, metric, devices)
-        run.epoch_done(epoch, row, samples=len(train_set))
-    return run.finish("mAP")
+    def losses(x, heat_t, size_t, size_mask, offset_t, offset_mask):
+        heat, sizes, offsets = net(x)
+        return {
+            "heatmap_loss": heatmap_loss(heat, heat_t),
+            "size_loss": size_loss(sizes, size_t, size_mask),
+            "offset_loss": offset_loss(offsets, offset_t, offset_mask),
+        }
+
+    def test():
+        net.flip_test = args.flip_validation
+        return validate(net, test_batches, metric, devices)
+
+    # Each device's losses are over its own objects.
+    return train(args, run, net, trainer, train_batches, devices, losses, test, per_picture=False)
 
 
 def network(args, classes, devices):

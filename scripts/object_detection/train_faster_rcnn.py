@@ -16,8 +16,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+import numpy as np
+
 from core import nd
 from gluon.data import DataLoader
+from gluoncv.data import MixupDetection
 from gluoncv.data.batchify import Append, Tuple
 from gluoncv.data.transforms.presets.rcnn import FasterRCNNDefaultValTransform
 from scripts.common import regions
@@ -41,10 +44,19 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     train_set, test_set, metric = datasets(args)
     net = regions.network(args, "faster_rcnn", train_set.classes, devices)
 
+    if args.mixup:
+        train_set = MixupDetection(train_set)
+
     def test():
         return {"mAP": validate(net, test_set, metric, devices, args.num_workers)}
 
-    regions.train(args, run, net, train_set, devices, test)
+    def begin(epoch):
+        blended = args.mixup and epoch <= args.epochs - args.no_mixup_epochs
+        if args.mixup:
+            train_set.set_mixup(*((np.random.uniform, 0.5, 0.5) if blended else ()))
+        return 0.5 if blended else 1  # of a blend in halves each object is half there
+
+    regions.train(args, run, net, train_set, devices, test, begin=begin)
     return run.finish("mAP")
 
 
@@ -72,6 +84,9 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_data_arguments(parser)
     regions.add_arguments(parser)
+    add = parser.add_argument
+    add("--mixup", action="store_true", help="train on blends of two pictures")
+    add("--no-mixup-epochs", type=int, default=20, help="last epochs without blends (default: %(default)s)")
     add_dtype_argument(parser, float16=True)
     add_interval_arguments(parser, save=1)
     add_run_arguments(parser, "faster_rcnn", "--save-prefix", seed=233)

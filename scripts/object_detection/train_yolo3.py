@@ -17,7 +17,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
-from core import autograd
 from gluon import Trainer
 from gluon.contrib.nn import SyncBatchNorm
 from gluon.data import DataLoader
@@ -25,9 +24,8 @@ from gluoncv.data import MixupDetection, RandomTransformDataLoader
 from gluoncv.data.batchify import Pad, Stack, Tuple
 from gluoncv.data.transforms.presets.yolo import YOLO3DefaultTrainTransform, YOLO3DefaultValTransform
 from gluoncv.model_zoo import get_model
-from scripts.common.devices import contexts, settle, spread
-from scripts.common.means import Means
-from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
+from scripts.common.devices import contexts, settle
+from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.recipe import add_schedule_arguments, decay_weights_only, schedule
 from scripts.common.run import Run, add_run_arguments
 from scripts.object_detection.detection import (
@@ -36,6 +34,7 @@ from scripts.object_detection.detection import (
     data_files,
     datasets,
     test_loader,
+    train,
     validate,
 )  # fmt: skip
 
@@ -66,26 +65,21 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         "begin_num_update": args.start_epoch * updates,
     }
     trainer = Trainer(net.collect_params(), "sgd", optimizer)
-    watch_overflow(trainer, args.dtype)
 
-    for epoch in run.epochs(args.epochs, net, trainer, first=args.start_epoch + 1):
+    def losses(x, *targets):
+        *targets, truth = targets
+        return dict(zip(LOSSES, net(x, truth, *targets), strict=True))
+
+    def begin(epoch):
         if args.mixup:
             blend = (np.random.beta, 1.5, 1.5) if epoch <= args.epochs - args.no_mixup_epochs else ()
             train_set.set_mixup(*blend)
-        means = Means(run, args.log_interval)
-        for batch in run.progress(train_batches, f"epoch {epoch}"):
-            data, *targets, truth = [spread(part, devices) for part in batch]
-            with autograd.record():
-                parts = [net(x, boxes, *rest) for x, boxes, *rest in zip(data, truth, *targets, strict=True)]
-                backward([sum(losses) for losses in parts], trainer, args.dtype)
-            trainer.step(batch[0].shape[0])
-            means.add(**{name: list(losses) for name, losses in zip(LOSSES, zip(*parts, strict=True), strict=True)})
-        row = means.row()
-        if epoch % args.val_interval == 0 or epoch == args.epochs:
-            net.set_nms(nms_thresh=0.45, nms_topk=400)
-            row["mAP"] = validate(net, test_batches, metric, devices)
-        run.epoch_done(epoch, row, samples=len(train_set))
-    return run.finish("mAP")
+
+    def test():
+        net.set_nms(nms_thresh=0.45, nms_topk=400)
+        return validate(net, test_batches, metric, devices)
+
+    return train(args, run, net, trainer, train_batches, devices, losses, test, per_picture=True, begin=begin)
 
 
 def network(args, classes, devices):

@@ -111,7 +111,11 @@ REGIONS = """--dataset rendered --num-samples 2 --batch-size 2 --network resnet1
 
 
 def test_faster_rcnn_learns_resumes_and_is_evaluated(programs, tmp_path):
-    program = [train_faster_rcnn.main, *REGIONS, *"--lr 0.02 --val-interval 2 --no-pretrained-base --epochs 2".split()]
+    program = [
+        train_faster_rcnn.main,
+        *REGIONS,
+        *"--lr 0.02 --val-interval 2 --no-pretrained-base --epochs 2 --mixup --no-mixup-epochs 0".split(),
+    ]
     whole = programs(*program, into="whole")
     record = programs.record("whole")
     first, second = record["epochs"]
