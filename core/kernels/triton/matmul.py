@@ -105,14 +105,14 @@ POINTER_CONFIGS = {
         _tiles(64, 64, 32, 4, 4), _tiles(128, 128, 32, 8, 4), _tiles(128, 128, 64, 8, 3), _tiles(128, 64, 64, 4, 3),
         _tiles(64, 128, 64, 4, 3), _tiles(16, 128, 64, 4, 4), _tiles(16, 32, 128, 2, 4),
     ],
-    4: [_tiles(64, 64, 32, 4, 3), _tiles(128, 64, 32, 8, 3), _tiles(16, 64, 64, 4, 3)],
+    4: [_tiles(64, 64, 32, 8, 3), _tiles(128, 64, 32, 8, 3), _tiles(16, 64, 64, 4, 3)],
     8: [_tiles(32, 32, 16, 4, 2), _tiles(64, 64, 16, 8, 2)],
 }  # fmt: skip
 # Where rows are not 16-byte aligned, elements come one at a time through registers.
 ODD_CONFIGS = {
     2: [POINTER_CONFIGS[2][0], _tiles(16, 64, 32, 4, 2)],
     4: [_tiles(64, 32, 32, 4, 3)],
-    8: POINTER_CONFIGS[8][:1],
+    8: [_tiles(32, 32, 16, 8, 2)],
 }
 # Multiplications from which on odd operands are better copied to aligned memory first: about 10 microseconds' worth.
 _WORTH_COPIES = 1 << 28

@@ -1,0 +1,323 @@
+"""Every room beyond 2^31 elements: tensors of several GB, of whose memory only the ends are ever touched.
+
+Memory fresh from the operating system reads as zero and costs nothing until it is written. The first and the last sample
+hold numbers; of launches, and of loops inside kernels, only the first and the last turns are run. What kernels make of
+the two samples is held against the CPU wing in float64, which sees those two alone. The interpreter checks every
+32-bit addition and multiplication for overflow besides.
+"""
+
+import importlib
+import itertools
+import math
+import sys
+
+import numpy as np
+import pytest
+import torch
+import triton.language as tl
+from triton.runtime import interpreter
+
+from core import kernels, ops
+
+pytestmark = pytest.mark.slow
+
+LIMIT = 2**31
+TURNS = 3  # at either end of loops of more than SHORT turns
+SHORT = 64
+LIMITS = {torch.float16: 1e-2, torch.float32: 1e-5}
+FORMULAS = {op.formula.name: op.formula for op in ops.TABLE.values() if op.formula is not None}
+
+
+@pytest.fixture(autouse=True)
+def only_ends(monkeypatch, poison):
+    """Loops of launches and kernels take their first and last turns; memory is not copied back, and fresh or zero."""
+    every = range
+
+    def ends(*bounds):
+        turns = every(*bounds)
+        if len(turns) > SHORT and sys._getframe(1).f_code.co_name in ("__call__", "_new_range"):
+            turns = itertools.chain(turns[:TURNS], turns[-TURNS:])
+        return (turn if turn < LIMIT else wide(turn) for turn in turns)
+
+    empty = torch.empty
+
+    def memory(*size, **how):
+        try:
+            fresh = empty(*size, **how)
+        except RuntimeError as error:
+            pytest.skip(f"this machine does not promise so much memory: {error}")
+        return fresh.zero_() if fresh.numel() < LIMIT // 8 else fresh
+
+    monkeypatch.setattr(interpreter, "range", ends, raising=False)
+    monkeypatch.setattr(interpreter.GridExecutor, "_restore_args_dev", lambda *args: None)
+    monkeypatch.setattr(torch, "zeros", memory)
+    monkeypatch.setattr(torch, "empty", memory)
+    torch.use_deterministic_algorithms(False)
+
+
+def wide(number):
+    """A loop's number as compiled kernels have it: of 64 bits, where the interpreter would pass a Python integer."""
+    return tl.tensor(interpreter.TensorHandle(np.array([number]), tl.int64), tl.int64)
+
+
+def vast(*shape, dtype=torch.float16, last=False, fill=torch.randn):
+    """A tensor of zeros but for its first and last sample; `last`: with the channels last in memory."""
+    order = (shape[0], *shape[2:], shape[1]) if last else shape
+    assert math.prod(order) > LIMIT
+    x = torch.empty(order, dtype=dtype)
+    torch.manual_seed(0)
+    for at in (0, -1):
+        x[at] = fill(order[1:])
+    return x.movedim(-1, 1) if last else x
+
+
+def ends_of(t):
+    return torch.cat([t[:1], t[-1:]])
+
+
+def agree(function, *tensors, dtype=torch.float16):
+    """`function(room, *tensors)` of the Triton wing at the ends, against the CPU wing's of the ends.
+
+    Tensors as long as the first are cut to their ends, inputs and results alike; the others are taken whole.
+    """
+    length = tensors[0].shape[0]
+    cut = [ends_of(t) if t.shape and t.shape[0] == length else t for t in tensors]
+    expected = function(room_of("cpu"), *(t.double() if t.is_floating_point() else t for t in cut))
+    got = function(room_of("triton"), *tensors)
+    for g, e in zip(*(r if isinstance(r, tuple) else (r,) for r in (got, expected)), strict=True):
+        g = (ends_of(g) if g.shape[0] == length else g).double()
+        error = torch.linalg.vector_norm(g - e) / torch.linalg.vector_norm(e.double())
+        assert g.shape == e.shape and e.count_nonzero() and error < LIMITS[dtype], (g, e)
+
+
+def room_of(wing):
+    return lambda name: importlib.import_module(f"core.kernels.{wing}.{name}")
+
+
+ROWS = (2**21 + 3, 1031)
+IMAGES = (143_200_001, 1, 3, 5)  # with one channel there are more than 2^31 places
+DEEPER = (36_000_001, 4, 3, 5)
+
+
+@pytest.mark.parametrize("name, count", [("gelu", 1), ("broadcast_add", 2)])
+def test_pointwise(name, count):
+    agree(
+        lambda room, *x: room("pointwise").pointwise(FORMULAS[name], list(x), [], x[0].dtype),
+        *(vast(*ROWS) for _ in range(count)),
+    )
+
+
+def test_pointwise_of_other_strides():
+    agree(
+        lambda room, x, y: room("pointwise").pointwise(FORMULAS["broadcast_add"], [x.mT, y], [], x.dtype),
+        vast(*ROWS, 1).expand(-1, -1, 2),
+        torch.randn(2, 1, dtype=torch.float16),
+    )
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "logsumexp", "moments"])
+def test_reductions(name):
+    agree(lambda room, x: getattr(room("reduce"), name)(x, (1,), False), vast(*ROWS))
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_indices_of_extrema(name):
+    agree(lambda room, x: getattr(room("reduce"), name)(x, 1, False), vast(*ROWS))
+
+
+def test_sums_of_everything():
+    """In two stages: programs that are left out leave zeros."""
+    agree(lambda room, x: room("reduce").sum(x, (0, 1), True), vast(*ROWS))
+
+
+def test_scans():
+    agree(lambda room, x: room("reduce").cumsum(x, 1), vast(*ROWS))
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_softmax(axis):
+    def run(room, x, dy):
+        y = room("softmax").softmax(x, axis)
+        return y, room("softmax").log_softmax(x, axis), room("softmax").softmax_grad(dy, y, axis)
+
+    agree(run, *(vast(2**20 + 1, 103, 21) for _ in range(2)))
+
+
+def test_cross_entropy():
+    def run(room, x, label, dloss):
+        loss = room("softmax").cross_entropy(x, label, 1)
+        return loss, room("softmax").cross_entropy_grad(dloss, x, label, 1)
+
+    agree(run, vast(*ROWS), torch.arange(ROWS[0]) % ROWS[1], torch.ones(ROWS[0], dtype=torch.float16))
+
+
+def kernels_of(name):
+    return importlib.import_module(f"core.kernels.triton.{name}")
+
+
+CONVOLUTIONS = {
+    "one channel": (IMAGES, (1, 1, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+}
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS)
+def test_convolutions(case):
+    shape, w_shape, *how = CONVOLUTIONS[case]
+    x, w, b = vast(*shape, last=True), *(torch.randn(s, dtype=torch.float16) for s in (w_shape, w_shape[:1]))
+    agree(lambda room, x, w, b: room("conv").conv(x, w, b, *how), x, w, b)
+    dy = torch.empty(shape[0], *shape[2:], w_shape[0], dtype=torch.float16).movedim(-1, 1)
+    dy[[0, -1]] = torch.randn(2, w_shape[0], *shape[2:], dtype=torch.float16)
+    agree(
+        lambda room, dy, x, w: (
+            room("conv").conv_data_grad(dy, w, tuple(x.shape), *how),
+            room("conv").conv_weight_grad(dy, x, w_shape, *how),
+        ),
+        dy, x, w,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [IMAGES, DEEPER])
+def test_pools(shape):
+    how = (3, 3), (2, 2), ((1, 1), (1, 1))
+
+    def run(room, x):
+        y, at = room("pool").max_pool(x, *how)
+        dx = room("pool").max_pool_grad(y, at, tuple(x.shape), *how)
+        mean = room("pool").avg_pool(x, *how, True)
+        return (
+            y, at.to(torch.int64) if len(at) == 2 else at, dx, room("pool").max_pool_gather(dx, at), mean,
+            room("pool").avg_pool_grad(mean, tuple(x.shape), *how, True),
+        )  # fmt: skip
+
+    agree(run, vast(*shape, last=True))
+
+
+def test_attention():
+    def run(room, q, k, v, do):
+        o, lse = room("attention").attention(q, k, v, 0.25, True, None, 0.0, None)
+        return o, *room("attention").attention_grad(do, q, k, v, o, lse, 0.25, True, None, 0.0, None)
+
+    agree(run, *(vast(2**18 + 1, 2, 257, 16)[:, :, :5] for _ in range(4)))
+
+
+@pytest.mark.parametrize("mode, gates", [("lstm", 4), ("gru", 3)])
+def test_gates(mode, gates):
+    """One step of so many samples that their gates lie far apart."""
+    rnn, count, hidden = kernels_of("rnn"), 2**20 + 1, 683 if gates == 4 else 911
+    given = vast(count, gates * hidden, dtype=torch.float32)
+    before = torch.zeros(count, hidden)
+    after, h = torch.empty_like(before), torch.empty_like(before)
+    parts = ends_of(given).double().view(2, gates, hidden).unbind(1)
+    grid = rnn._grid(before)
+    if mode == "lstm":
+        i, f, g, o = parts
+        rnn._lstm_step[grid](given, before, after, h, before.numel(), hidden, hidden, BLOCK=rnn._BLOCK)
+        want = o.sigmoid() * (i.sigmoid() * g.tanh()).tanh()
+    else:
+        state = torch.empty_like(given)  # zeros
+        r, z, n = parts
+        rnn._gru_step[grid](given, state, before, after, h, before.numel(), hidden, hidden, BLOCK=rnn._BLOCK)
+        want = n.tanh() * (1 - z.sigmoid())
+    assert torch.allclose(ends_of(h).double(), want, atol=1e-5)
+
+
+def test_states_of_recurrent_networks_are_limited():
+    with pytest.raises(Exception, match="up to 1073741824 elements"):
+        kernels_of("rnn")._grid(torch.empty(2**20, 2**10, device="meta"))
+
+
+def test_gathers():
+    x, at = vast(*ROWS), torch.tensor([ROWS[0] - 1, 0, ROWS[0] - 1])
+    want = x[at]
+    assert torch.equal(kernels_of("index").take(x, at, 0), want)
+    assert torch.equal(kernels_of("index").gather_nd(x, at[None]), want)
+    picked = kernels_of("index").pick(x, torch.arange(ROWS[0]) % 7 + 1000, 1, False)
+    assert torch.equal(ends_of(picked), x[[0, -1], [1000, (ROWS[0] - 1) % 7 + 1000]])
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_scatters(deterministic):
+    before = kernels.set_deterministic(deterministic)
+    at, dy = torch.tensor([ROWS[0] - 1, 0, ROWS[0] - 1]), torch.randn(3, ROWS[1])
+    try:
+        got = kernels_of("index").embedding_grad(dy, at, ROWS)
+    finally:
+        kernels.set_deterministic(before)
+    assert torch.allclose(ends_of(got), torch.stack([dy[1], dy[0] + dy[2]]))
+    written = kernels_of("index").scatter_nd(dy, at[None], ROWS)
+    assert torch.equal(ends_of(written), torch.stack([dy[1], dy[2]]))
+
+
+def test_one_hot():
+    y = kernels_of("index").one_hot(torch.arange(ROWS[0]) % 9, ROWS[1], 1.0, 0.0, torch.float16)
+    assert ends_of(y).nonzero().tolist() == [[0, 0], [1, (ROWS[0] - 1) % 9]]
+
+
+def test_sequences_are_reversed():
+    x = vast(*ROWS)
+    y = kernels_of("index").sequence_reverse(x, None)
+    assert torch.equal(ends_of(y), ends_of(x).flip(0))
+
+
+def test_boxes_are_decoded():
+    corners = torch.tensor([0.1, 0.2, 0.5, 0.9])
+    anchors = torch.empty(1, 2**26 + 1, 4)
+    data = vast(9, 2**26 + 1, 4, dtype=torch.float32, fill=lambda shape: torch.zeros(()))
+    for t in (anchors, data):
+        t[-1, -1] = t[-1, 0] = corners
+    out = kernels_of("boxes").decode(data, anchors, (0.1, 0.1, 0.2, 0.2), -1, False)
+    want = room_of("cpu")("boxes").decode(corners.double().view(1, 1, 4), corners.double().view(1, 1, 4),
+                                          (0.1, 0.1, 0.2, 0.2), -1, False)  # fmt: skip
+    assert torch.allclose(out[-1, -1].double(), want.view(4), atol=1e-6)
+
+
+def test_overlaps():
+    lhs, rhs = (torch.zeros(n, 4) for n in (2**16 + 3, 2**15 + 5))
+    for t in (lhs, rhs):
+        t[[0, -1]] = torch.rand(2, 4)
+        t[:, 2:] += t[:, :2]
+    out = kernels_of("boxes").overlaps(lhs, rhs, False)
+    for at in (0, -1):
+        want = room_of("cpu")("boxes").overlaps(lhs[at].double(), rhs[at].double(), False)
+        assert abs(out[at, at] - want) < 1e-6
+
+
+@pytest.mark.parametrize("shape", [IMAGES, DEEPER])
+def test_images(shape):
+    def run(room, x):
+        vision, size = room("vision"), tuple(x.shape)
+        y = vision.resize_bilinear(x, (2, 4), True)
+        mean = vision.adaptive_avg_pool(x, (2, 3))
+        return (
+            y, vision.resize_bilinear_grad(y, size, True), mean, vision.adaptive_avg_pool_grad(mean, size),
+            vision.columns(x, (2, 2), (2, 2), (1, 1), (0, 0)),
+        )  # fmt: skip
+
+    agree(run, vast(*shape))
+
+
+def test_samplers():
+    def run(room, x, grid):
+        y = room("vision").bilinear_sample(x, grid)
+        return y, room("vision").bilinear_sample_grad(y, x, grid)[1]
+
+    x = vast(*DEEPER)
+    grid = torch.empty(x.shape[0], 2, 2, 2, dtype=torch.float16)
+    grid[[0, -1]] = (torch.rand(2, 2, 2, 2) * 1.8 - 0.9).half()
+    agree(run, x, grid)
+
+
+def test_deformable_windows():
+    def run(room, x, offset):
+        return room("deformable").columns(x, offset, None, (1, 1), (1, 1), (1, 1), (0, 0), 1)
+
+    x = vast(4_500_001, 32, 3, 5, dtype=torch.float32)
+    offset = torch.empty(x.shape[0], 2, 3, 5)
+    offset[[0, -1]] = torch.rand(2, 2, 3, 5)
+    agree(run, x, offset, dtype=torch.float32)
+
+
+def test_correlation():
+    x = torch.empty(9_600_001, 1, 5, 5)
+    x[[0, -1]] = torch.randn(2, 1, 5, 5)
+    agree(lambda room, a, b: room("correlation").correlate(a, b, 1, 1, 1, 1, 1, True), x, x, dtype=torch.float32)
