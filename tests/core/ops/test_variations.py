@@ -11,7 +11,7 @@ import pytest
 
 from core.base import MXNetError
 from core.ops.registry import TABLE
-from tests.core.ops.test_sweep import NEAR, SWEPT, TWICE, WIDE, Point, close, inner
+from tests.core.ops.test_sweep import SWEPT, TWICE, Point, close, inner
 from tests.support.samples import samples
 from tests.support.variations import KEPT, shape, variations
 
@@ -77,20 +77,6 @@ def test_gradients_of_variations_are_the_central_differences(name):
     rigid = {a for a in TABLE[name].attrs if a not in KEPT and len(met[a]) < 2}
     rigid |= {f"size {n}" for n in (0, 1) if n not in met["sizes"]}
     assert rigid == {what for what, names in RIGID.items() if name in names}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", NEAR, ids=lambda d: str(d).removeprefix("torch."))
-@pytest.mark.parametrize("name", VARIED)
-def test_gradients_of_variations_in_other_types(name, dtype):
-    if dtype in WIDE.get(name, ()):
-        pytest.skip(f"{name} does not take {dtype}")
-    for _, point in points(name, {}):
-        low = [t.to(dtype) if t is not None and t.is_floating_point() else t for t in point.tensors()]
-        exact = point.gradients([t if t is None or t.dtype != dtype else t.double() for t in low])
-        for k, g, e in zip(point.moved, point.gradients(low), exact, strict=True):
-            assert g.dtype == dtype, point.describe(k)
-            assert (g.double() - e).norm() <= NEAR[dtype] * (e.norm() + 1e-3), point.describe(k)
 
 
 def points(name, met):
