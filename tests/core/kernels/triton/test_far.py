@@ -151,6 +151,20 @@ def test_cross_entropy():
     agree(run, vast(*ROWS), torch.arange(ROWS[0]) % ROWS[1], torch.ones(ROWS[0], dtype=torch.float16))
 
 
+@pytest.mark.parametrize("width", [2**26 + 3, 2**26])
+def test_products_of_far_operands(width):
+    """Rows, and steps along the inner axis, that lie far apart: odd and aligned, both ways round."""
+    wide = vast(67, width)
+    part = torch.randn(67, 40, dtype=torch.float16)
+    wide[:, :40] = part
+    near, other = wide[:, :40], torch.randn(67, 40, dtype=torch.float16)
+    for a, b, ta, tb in ((near, other, False, True), (other, near, True, False), (near, other, True, False)):
+        got = kernels_of("matmul").matmul(a, b, ta, tb).double()
+        one, two = (part if t is near else t for t in (a, b))
+        want = (one.mT if ta else one).double() @ (two.mT if tb else two).double()
+        assert torch.linalg.vector_norm(got - want) / torch.linalg.vector_norm(want) < 1e-2
+
+
 def kernels_of(name):
     return importlib.import_module(f"core.kernels.triton.{name}")
 
@@ -257,6 +271,22 @@ def test_sequences_are_reversed():
     x = vast(*ROWS)
     y = kernels_of("index").sequence_reverse(x, None)
     assert torch.equal(ends_of(y), ends_of(x).flip(0))
+
+
+def test_dropout():
+    x = vast(*ROWS, fill=torch.ones)
+    y = ends_of(kernels_of("random").dropout(x, 0.5, 7))
+    assert set(y.unique().tolist()) == {0.0, 2.0} and abs(y.double().mean() - 1) < 0.1
+
+
+def test_updates():
+    n = LIMIT + 3000
+    w, g, mom = (vast(n, dtype=torch.float32, fill=lambda shape: torch.ones(shape)) for _ in range(3))
+    segments = ((0, 1000, 1.0, 1.0), (n - 1000, n, 2.0, 1.0))
+    kernels_of("optimizer").sgd_momentum_(w, g, mom, 0.1, momentum=0.5, segments=segments)
+    assert torch.allclose(ends_of(w), torch.tensor([1 + 0.5 - 0.1, 1 + 0.5 - 0.2]))
+    sums = kernels_of("optimizer").sum_squares(g, segments)
+    assert sums.tolist() == [1.0, 1.0]
 
 
 def test_boxes_are_decoded():
