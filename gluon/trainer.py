@@ -186,10 +186,11 @@ class Trainer:
             self._build_arenas()
         if not self._arena_rows:
             return False
+        if any(len(arena.counts()) > 1 for arena in self._arenas):
+            self._arenas, self._arena_rows = [], []
+            return False
         for arena in self._arenas:
-            if not arena.update():
-                self._arenas, self._arena_rows = [], []
-                return False
+            arena.update()
         if self._large:
             self._updaters[0](*map(list, zip(*self._large)))
         for _, array, _ in self._arena_rows:

@@ -63,16 +63,18 @@ class Arena:
         """([(marked array, its gradient's tensor)] in the order of the flat one, the flat tensor)."""
         return [(w._entry, g) for w, _, _, g in self._views], self._gradient._data
 
-    def update(self):
-        """One update of all parameters. False, and nothing done, where they were updated unequally often before."""
+    def counts(self):
+        """How often its parameters were updated before; `update` needs one count for all of them."""
         optimizer = self._updater.optimizer
         optimizer._set_current_context(self._ctx.device_id)
-        counts, first = optimizer._index_update_count, optimizer.begin_num_update
-        done = {counts.get(i, first) for i in self._indices}
-        if len(done) > 1:
-            return False
-        t = done.pop() + 1
-        counts.update(dict.fromkeys(self._indices, t))
+        return {optimizer._index_update_count.get(i, optimizer.begin_num_update) for i in self._indices}
+
+    def update(self):
+        """One update of all parameters."""
+        optimizer = self._updater.optimizer
+        (done,) = self.counts()
+        t = done + 1
+        optimizer._index_update_count.update(dict.fromkeys(self._indices, t))
         optimizer.num_update = max(optimizer.num_update, t)
         where = {}
         segments = self._current_segments(optimizer)
@@ -82,7 +84,6 @@ class Arena:
             where["w32"] = self._master
         lr = optimizer.learning_rate
         optimizer.step(self._weight, self._gradient, self._state, lr, optimizer.wd, t, **where)
-        return True
 
     def _current_segments(self, optimizer):
         """Parts of equal multipliers, (start, stop, lr_mult, wd_mult); None where all multipliers are 1."""

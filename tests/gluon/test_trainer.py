@@ -252,3 +252,20 @@ def test_what_updates_is_decided_as_in_mxnet(contexts, stype, wanted, expected):
         assert trainer._kvstore is None and not trainer._kv_initialized
     else:
         trainer.allreduce_grads()
+
+
+def test_parameters_of_two_dtypes_are_updated_once_where_one_of_them_has_a_count_of_its_own():
+    """Rows of flat arrays cannot be used where counts differ; that shows before any of them is updated."""
+    parameters = gluon.ParameterDict()
+    for k, dtype in enumerate(("float32", "float32", "float64", "float64")):
+        parameters.get(f"p{k}", shape=(2,), dtype=dtype, init="ones")
+    parameters.initialize()
+    trainer = gluon.Trainer(parameters, "sgd", {"learning_rate": 0.5}, kvstore=None)
+    for step in range(2):
+        with mx.autograd.record():
+            total = sum(p.data().astype("float64").sum() for p in parameters.values())
+        total.backward()
+        trainer.step(1)
+        for p in parameters.values():
+            assert p.data().asnumpy().tolist() == [0.5 - 0.5 * step] * 2
+        trainer._optimizer._index_update_count[3] += 1
