@@ -135,7 +135,8 @@ def _gemm(a: Tensor, b: Tensor, bias=None, residual=None, activation: str | None
     if not min(a.shape[0], b.shape[0], m, n):
         return torch.empty((min(a.shape[0], b.shape[0]), m, n), dtype=dtype, device=a.device)
     odd = not (_aligned(a) and _aligned(b)) and a.is_floating_point()
-    if odd and n % 16 + k % 16 + m % 16 and m * n * k >= _WORTH_COPIES and a.element_size() <= 4:
+    worth = min(m, n) >= 16 and m * n * k >= _WORTH_COPIES  # a shorter side would grow manifold
+    if odd and worth and n % 16 + k % 16 + m % 16 and a.element_size() <= 4:
         return _gemm_padded(a, b, bias, residual, activation, dtype)
     out = torch.empty((max(a.shape[0], b.shape[0]), m, n), dtype=dtype, device=a.device)
     described = (a, b, out) if residual is None else (a, b, out, residual[None])

@@ -24,6 +24,8 @@ pytestmark = pytest.mark.slow
 LIMIT = 2**31
 TURNS = 3  # at either end of loops of more than SHORT turns
 SHORT = 64
+# By rooms, kernels whose loops run over all samples, each turn by itself.
+SUMS = {"conv": "_depthwise_weight", "_layer_norm": "_backward_kernel", "_per_channel": "_sums_kernel"}
 LIMITS = {torch.float16: 1e-2, torch.float32: 1e-5}
 FORMULAS = {op.formula.name: op.formula for op in ops.TABLE.values() if op.formula is not None}
 
@@ -35,7 +37,7 @@ def only_ends(monkeypatch, poison):
 
     def ends(*bounds):
         turns = every(*bounds)
-        if len(turns) > SHORT and sys._getframe(1).f_code.co_name in ("__call__", "_new_range"):
+        if len(turns) > SHORT and sys._getframe(1).f_code.co_name in ("__call__", "_new_range", *SUMS.values()):
             turns = itertools.chain(turns[:TURNS], turns[-TURNS:])
         return (turn if turn < LIMIT else wide(turn) for turn in turns)
 
@@ -48,7 +50,8 @@ def only_ends(monkeypatch, poison):
             pytest.skip(f"this machine does not promise so much memory: {error}")
         return fresh.zero_() if fresh.numel() < LIMIT // 8 else fresh
 
-    monkeypatch.setattr(interpreter, "range", ends, raising=False)
+    for place in (interpreter, *map(kernels_of, SUMS)):
+        monkeypatch.setattr(place, "range", ends, raising=False)
     monkeypatch.setattr(interpreter.GridExecutor, "_restore_args_dev", lambda *args: None)
     monkeypatch.setattr(torch, "zeros", memory)
     monkeypatch.setattr(torch, "empty", memory)
@@ -151,6 +154,88 @@ def test_cross_entropy():
     agree(run, vast(*ROWS), torch.arange(ROWS[0]) % ROWS[1], torch.ones(ROWS[0], dtype=torch.float16))
 
 
+def test_layer_norm():
+    def run(room, x, dy, gamma, beta):
+        y, mean, rstd = room("norm").layer_norm(x, gamma, beta, 1, 1e-5)
+        return y, mean, rstd, *room("norm").layer_norm_grad(dy, x, gamma, mean, rstd, 1)
+
+    agree(run, *(vast(*ROWS) for _ in range(2)), *torch.randn(2, ROWS[1]))
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_batch_norm_of_many_samples(last):
+    def run(room, x, dy, gamma, beta):
+        mean, var = gamma * 0 + 0.5, gamma * 0 + 2.0
+        y = room("norm").batch_norm_inference(x, gamma, beta, mean, var, 1, 1e-5)
+        return y, *room("norm").batch_norm_inference_grad(dy, x, gamma, mean, var, 1, 1e-5)
+
+    agree(run, *(vast(2**20 + 1, 103, 3, 7, last=last) for _ in range(2)), *torch.randn(2, 103))
+
+
+def test_batch_norm_of_many_channels():
+    count, near = LIMIT + 3, [0, 1, -2, -1]
+    x, dy = (torch.empty(3, count, dtype=torch.float16) for _ in range(2))
+    gamma, beta = torch.empty(count), torch.empty(count)
+    results = []
+    for t in (x, dy, gamma, beta):
+        t[..., near] = torch.randn(*t.shape[:-1], 4).to(t.dtype)
+    for room, at in (kernels_of("norm"), slice(None)), (room_of("cpu")("norm"), near):
+        a, b, c, d = (t[..., at] if at is near else t for t in (x, dy, gamma, beta))
+        if at is near:
+            a, b, c, d = (t.double() for t in (a, b, c, d))
+        y, mean, rstd = room.batch_norm(a, c, d, 1, 1e-5)
+        results.append((y, mean, rstd, *room.batch_norm_grad(b, a, c, mean, rstd, 1)))
+    for got, want in zip(*results, strict=True):
+        assert torch.allclose(got[..., near].double(), want, rtol=1e-2, atol=1e-2)
+
+
+def test_group_norm(monkeypatch):
+    """Programs that are left out would make the terms of the first and the last sample: they are given."""
+    n, groups, size = 2**20 + 1, 2, 51
+
+    def terms(view, gamma, sums):
+        given = torch.zeros(2, n * groups)
+        parts = sums.view(2, n, groups, size)[:, [0, -1]] * gamma.view(groups, size)
+        given.view(2, n, groups)[:, [0, -1]] = parts.sum(-1)
+        return given
+
+    def run(room, x, dy, gamma, beta):
+        y, mean, rstd = room("norm").group_norm(x, gamma, beta, groups, 1e-5)
+        return y, mean, rstd, room("norm").group_norm_grad(dy, x, gamma, mean, rstd, groups)[0]
+
+    monkeypatch.setattr(kernels_of("_per_channel"), "group_terms", terms)
+    agree(run, *(vast(n, groups * size, 3, 7, last=True) for _ in range(2)), *torch.randn(2, groups * size))
+
+
+def test_terms_of_groups():
+    room, gamma = kernels_of("_per_channel"), torch.randn(1030)
+    sums = vast(2 * (2**20 + 1), 1030, dtype=torch.float32)
+    view = room.Channels(None, 1, 2**20 + 1, 1030, 1, True, 2)
+    terms = room.group_terms(view, gamma, sums.view(2, -1)).view(-1, 2)
+    assert torch.allclose(ends_of(terms), (ends_of(sums) * gamma).view(2, 2, 515).sum(-1), atol=1e-4)
+
+
+@pytest.mark.parametrize("n", [33, 32])
+def test_products_of_many_rows(n, monkeypatch):
+    """By pointers, and by descriptors (whose coordinates and results go far, too)."""
+    monkeypatch.setattr(kernels_of("matmul"), "_WORTH_COPIES", math.inf)
+    k = 5 if n == 33 else 32
+    a = torch.empty(2**26 + 3, k, dtype=torch.float16)
+    a[[0, -1]] = torch.randn(2, k, dtype=torch.float16)
+    w, b = torch.randn(n, k, dtype=torch.float16), torch.randn(n, dtype=torch.float16)
+    agree(lambda room, a, w, b: room("matmul").linear(a, w, b, "relu"), a, w, b)
+
+
+def test_long_inner_products(monkeypatch):
+    """In as many parts as there are programs, of which the first and the last are run."""
+    matmul = kernels_of("matmul")
+    monkeypatch.setattr(matmul, "processors", lambda device: LIMIT)
+    monkeypatch.setattr(matmul, "add_partials", lambda partials, out, *end: out.copy_(partials.sum(0)))
+    a, b = (vast(2**26 + 3, 33, fill=torch.ones).view(-1) for _ in range(2))
+    a[-33:] = torch.arange(33)
+    assert matmul.matmul(a[None], b[:, None]) == 33 + 32 * 33 / 2
+
+
 @pytest.mark.parametrize("width", [2**26 + 3, 2**26])
 def test_products_of_far_operands(width):
     """Rows, and steps along the inner axis, that lie far apart: odd and aligned, both ways round."""
@@ -171,6 +256,10 @@ def kernels_of(name):
 
 CONVOLUTIONS = {
     "one channel": (IMAGES, (1, 1, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    # So few channels and taps that one tile of a product holds them: the first programs make the first sample whole.
+    "blocks of channels": ((2_300_001, 64, 3, 5), (64, 64, 1, 1), (1, 1), (1, 1), (1, 1), 1),
+    "odd channels": ((7_200_001, 20, 3, 5), (20, 20, 1, 2), (1, 1), (1, 1), (0, 1), 1),
+    "depthwise": (DEEPER, (4, 1, 3, 3), (1, 1), (1, 1), (1, 1), 4),
 }
 
 
@@ -179,8 +268,9 @@ def test_convolutions(case):
     shape, w_shape, *how = CONVOLUTIONS[case]
     x, w, b = vast(*shape, last=True), *(torch.randn(s, dtype=torch.float16) for s in (w_shape, w_shape[:1]))
     agree(lambda room, x, w, b: room("conv").conv(x, w, b, *how), x, w, b)
-    dy = torch.empty(shape[0], *shape[2:], w_shape[0], dtype=torch.float16).movedim(-1, 1)
-    dy[[0, -1]] = torch.randn(2, w_shape[0], *shape[2:], dtype=torch.float16)
+    places = kernels_of("conv")._Geometry.of(w_shape, *how).out(shape[2:])
+    dy = torch.empty(shape[0], *places, w_shape[0], dtype=torch.float16).movedim(-1, 1)
+    dy[[0, -1]] = torch.randn(2, w_shape[0], *places, dtype=torch.float16)
     agree(
         lambda room, dy, x, w: (
             room("conv").conv_data_grad(dy, w, tuple(x.shape), *how),
@@ -273,6 +363,35 @@ def test_sequences_are_reversed():
     assert torch.equal(ends_of(y), ends_of(x).flip(0))
 
 
+@pytest.mark.parametrize("block", [64, 32])
+def test_sorts(block, monkeypatch):
+    """Of rows within a block, and of blocks that are merged."""
+    monkeypatch.setattr(kernels_of("sort"), "_BLOCK", block)
+    agree(
+        lambda room, x: (*room("sort").sort(x, 1, True), *room("sort").topk(x, 3, 1, False)), vast(LIMIT // 61 + 2, 61)
+    )
+
+
+def test_long_rows_are_sorted_with_wide_numbers(monkeypatch):
+    sort = kernels_of("sort")
+    monkeypatch.setattr(sort, "WIDE", 0)
+    monkeypatch.setattr(sort, "_BLOCK", 64)
+    x = torch.randn(2, 300)
+    values, at = sort.sort(x, 1, True)
+    want = torch.sort(x, dim=1, descending=True, stable=True)
+    assert torch.equal(values, want.values) and torch.equal(at, want.indices)
+    with pytest.raises(Exception, match="up to 4294967296 can be"):
+        sort._sorted_keys(torch.empty(1, 2**32 + 1, device="meta"), None, 0, False)
+
+
+def test_random_numbers():
+    x = kernels_of("random").uniform(ROWS, 2.0, 3.0, torch.float16, "cpu", 5)
+    first, last = ends_of(x).double()
+    for row in (first, last):
+        assert row.min() >= 2 and row.max() <= 3 and abs(row.mean() - 2.5) < 0.05
+    assert not torch.equal(first, last)
+
+
 def test_dropout():
     x = vast(*ROWS, fill=torch.ones)
     y = ends_of(kernels_of("random").dropout(x, 0.5, 7))
@@ -337,6 +456,26 @@ def test_samplers():
     agree(run, x, grid)
 
 
+@pytest.mark.parametrize("name, how", [("roi_align", ((1, 3), 1.0, 2, False, False)), ("roi_pool", ((1, 3), 1.0))])
+def test_regions(name, how, monkeypatch):
+    """Of the last image and the first, and of their gradient (which is left with its channels last)."""
+    monkeypatch.setattr(kernels_of("vision"), "_by_channel", lambda t: t.movedim(-1, 1))
+    x, sides = vast(2**21 + 1, 9, 11, 13, dtype=torch.float32, last=True), torch.tensor([[1, 2, 9, 8], [0, 1, 7, 8.0]])
+    results = []
+    for wing, data in (("triton", x), ("cpu", ends_of(x).double())):
+        vision = room_of(wing)("vision")
+        rois = torch.cat([torch.tensor([[data.shape[0] - 1.0], [0.0]]), sides], 1).to(data.dtype)
+        made = getattr(vision, name)(data, rois, *how)
+        if name == "roi_align":
+            results.append((made, ends_of(vision.roi_align_grad(made, rois, *how, tuple(data.shape)))))
+        else:
+            y, at = made
+            dx = vision.roi_pool_grad(y, at, tuple(data.shape))
+            results.append((y, ends_of(dx), vision.roi_pool_gather(data, at)))
+    for got, want in zip(*results, strict=True):
+        assert want.count_nonzero() and torch.allclose(got.double(), want, atol=1e-5)
+
+
 def test_deformable_windows():
     def run(room, x, offset):
         return room("deformable").columns(x, offset, None, (1, 1), (1, 1), (1, 1), (0, 0), 1)
@@ -351,3 +490,25 @@ def test_correlation():
     x = torch.empty(9_600_001, 1, 5, 5)
     x[[0, -1]] = torch.randn(2, 1, 5, 5)
     agree(lambda room, a, b: room("correlation").correlate(a, b, 1, 1, 1, 1, 1, True), x, x, dtype=torch.float32)
+
+
+@pytest.mark.parametrize("classes, places", [(1000, 2), (5, 500)])
+def test_labels_of_sequences(classes, places, monkeypatch):
+    """Of many sequences with far scores, or with far states; what programs that are left out would add up is given."""
+    ctc, steps, batch = kernels_of("ctc"), 3, 720_001
+    assert steps * batch * max(classes, 2 * places) > LIMIT
+    data = torch.empty(steps, batch, classes)
+    data[:, [0, -1]] = torch.randn(steps, 2, classes)
+    label, counts = torch.empty(batch, places, dtype=torch.int32), torch.full((batch,), 2, dtype=torch.int32)
+    label[0, :2], label[-1, :2] = torch.tensor([1, 2]), torch.tensor([3, classes - 1])
+    totals = torch.empty(steps, batch)
+    totals[:, [0, -1]] = data[:, [0, -1]].logsumexp(2)
+    monkeypatch.setattr(ctc.reduce, "logsumexp", lambda *given: totals)
+    near = data[:, [0, -1]].double(), ends_of(label)[:, :2], ends_of(counts), None, 0
+    want = room_of("cpu")("ctc").loss(*near)
+    assert torch.allclose(ends_of(ctc.loss(data, label, counts, None, 0)).double(), want, atol=1e-4)
+    got = ctc.loss_grad(torch.ones(batch), data, label, counts, None, 0)
+    want = room_of("cpu")("ctc").loss_grad(torch.ones(2).double(), *near)
+    done = slice(0, 768), slice(-(classes - 256), None)  # three programs at either end
+    for at, kinds in zip((0, -1), done if classes > 768 else [slice(None)] * 2, strict=True):
+        assert torch.allclose(got[at, at, kinds].double(), want[at, at, kinds], atol=1e-5)

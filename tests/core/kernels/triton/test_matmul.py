@@ -57,14 +57,17 @@ def test_batches(a_shape, b_shape, dtype, device):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
 def test_odd_operands_are_copied_when_that_pays(dtype, device, monkeypatch):
     monkeypatch.setattr(room, "_WORTH_COPIES", 0)
-    x, w, b, r = (tensor(shape, dtype, device) for shape in ((5, 19), (21, 19), (21,), (5, 21)))
+    x, w, b, r = (tensor(shape, dtype, device) for shape in ((17, 19), (21, 19), (21,), (17, 21)))
     got = room.linear(x, w, b, "relu", r)
     assert got.is_contiguous()
     want = np.maximum(exact(x) @ exact(w).T + exact(b) + exact(r), 0)
     assert relative_error(exact(got), want) < LIMITS[dtype]
-    batch = tensor((3, 7, 5), dtype, device)
+    batch = tensor((3, 18, 17), dtype, device)
     got = room.matmul(batch, x)
     assert relative_error(exact(got), exact(batch) @ exact(x)) < LIMITS[dtype]
+    monkeypatch.setattr(room, "_padded", None)  # a row would be copied sixteenfold
+    got = room.matmul(x[:1], w, transpose_b=True)
+    assert relative_error(exact(got), exact(x[:1]) @ exact(w).T) < LIMITS[dtype]
 
 
 def test_strides(device):
