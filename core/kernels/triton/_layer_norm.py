@@ -87,7 +87,8 @@ def _backward_kernel(dy, x, gamma, mean, rstd, dx, shares, m, n, ACC: tl.constex
     i = tl.arange(0, BN)
     with_x = tl.zeros([BM, BN], ACC)
     alone = tl.zeros([BM, BN], ACC)
-    for block in range(tl.program_id(0), tl.cdiv(m, BM), tl.num_programs(0)):
+    blocks = (m - 1) // BM + 1  # `tl.cdiv` would make a sum that passes 2^31 before m does
+    for block in range(tl.program_id(0), blocks, tl.num_programs(0)):
         row = block * BM + tl.arange(0, BM)
         inside = (row < m)[:, None] & (i < n)[None, :]
         place = row.to(tl.int64)[:, None] * n + i[None, :]

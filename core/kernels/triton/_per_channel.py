@@ -220,7 +220,7 @@ def _where(
     rows, columns, c, places, groups, size, LAST: tl.constexpr, GROUPED: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr
 ):  # fmt: skip
     """Offsets of a tile and which exist; indices of its channels and which exist; the same of its statistics."""
-    across = tl.cdiv(columns, BC)
+    across = (columns - 1) // BC + 1  # of columns just below 2^31 `tl.cdiv` would make a sum that passes it
     row = ((tl.program_id(0) // across).to(tl.int64) * BR + tl.arange(0, BR))[:, None]
     column = (tl.program_id(0) % across * BC + tl.arange(0, BC))[None, :]
     inside = (row < rows) & (column < columns)
