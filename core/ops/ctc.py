@@ -91,6 +91,8 @@ def _(head, data, label, count, last=None, *, blank):
 def _expression(data, label, count, last, blank):
     """The loss as an expression over other operators, which second derivatives differentiate."""
     (steps, batch, classes), places = data.shape, label.shape[1]
+    if not batch:
+        return F.sum(data, axis=(0, 2))
     count = F._minimum_scalar(count, scalar=places)
     # Labels with blanks between them: place s of 2 L + 1 holds a label where s is odd.
     position = F.Reshape(_like(F._arange_like(label, length=places), data), shape=(1, -1))
@@ -98,7 +100,8 @@ def _expression(data, label, count, last, blank):
     label = F.where(used, label, F.zeros_like(label))
     blanks = F.zeros_like(label) + float(blank)
     extended = F.Reshape(F.stack(blanks, label, axis=2), shape=(batch, 2 * places))
-    extended = F.Concat(extended, F.slice_axis(blanks, axis=1, begin=0, end=1), dim=1)
+    last_blank = F.expand_dims(_like(F.zeros_like(count), label) + float(blank), axis=1)
+    extended = F.Concat(extended, last_blank, dim=1)
     logs = F.swapaxes(F.log_softmax(data, axis=-1), dim1=0, dim2=1)
     chosen = F.swapaxes(F.one_hot(extended, depth=classes, dtype=_name(data)), dim1=1, dim2=2)
     logs = F.batch_dot(logs, chosen)  # (N, T, 2 L + 1)

@@ -46,11 +46,7 @@ def quantize_v2(
 @composite("_contrib_dequantize")
 def dequantize(data, min_range, max_range, *, out_type: Choice("float32") = "float32"):
     """The numbers that codes of the range stand for."""
-    kind = dtype_name(data.dtype)
-    if kind not in WIDE:
-        raise MXNetError(f"dequantize takes int8 or uint8 codes, given {kind}")
-    reach = _reach(min_range, max_range)
-    return F.broadcast_mul(F.Cast(data, dtype="float32"), _spread(reach / WIDE[kind], F.Cast(data, dtype="float32")))
+    return _meaning(data, _reach(min_range, max_range))
 
 
 @composite("_contrib_requantize", outputs=3)
@@ -245,7 +241,7 @@ def fused_conv(
         return F.relu(y) if rectified else y
 
     by_channel = (1, -1) + (1,) * len(kernel)
-    data_scale = _spread(WIDE[dtype_name(data.dtype)] / _reach(data_min, data_max), data)
+    data_scale = _spread(_wide(data) / _reach(data_min, data_max), data)
     largest = F.max(F.abs(weight), axis=tuple(range(1, weight.ndim)), keepdims=True)
     scales = WIDE["int8"] / largest
     y = F.Convolution(
@@ -265,7 +261,7 @@ def fused_conv(
     scale = float(np.float32(WIDE[kind]) / np.float32(max(abs(min_calib_range), abs(max_calib_range))))
     y = F.broadcast_mul(y, F.broadcast_div(scale / data_scale, scales))
     if with_sum:
-        meaning = scale / (WIDE[dtype_name(addend.dtype)] / _reach(addend_min, addend_max))
+        meaning = scale / (_wide(addend) / _reach(addend_min, addend_max))
         # Multiplied and added with one rounding, as by one instruction.
         exact = F.broadcast_mul(F.Cast(addend, dtype="float64"), _spread(F.Cast(meaning, dtype="float64"), addend))
         y = F.Cast(F.broadcast_add(F.Cast(y, dtype="float64"), exact), dtype="float32")
@@ -312,7 +308,7 @@ def fused_fully_connected(
         scales = WIDE["int8"] / F.max(F.abs(weight), axis=1)
         codes = _codes(F.broadcast_mul(weight, F.expand_dims(scales, axis=1)), "int8")
         y = F.FullyConnected(_real(data), _real(codes), None, no_bias=True, **how)
-        y = F.broadcast_div(y, scales * (WIDE[dtype_name(data.dtype)] / _reach(data_min, data_max)))
+        y = F.broadcast_div(y, scales * (_wide(data) / _reach(data_min, data_max)))
         y = y if bias is None else F.broadcast_add(y, bias)
     else:
         y = F.FullyConnected(data, weight, bias, no_bias=no_bias, **how)
@@ -346,11 +342,16 @@ def _real(x):
 
 def _meaning(x, reach, dtype: str = "float32"):
     """The numbers that codes of a range stand for."""
-    kind = dtype_name(x.dtype)
+    number = F.Cast(reach, dtype=dtype) / _wide(x)
+    return F.broadcast_mul(F.Cast(x, dtype=dtype), _spread(number, x))
+
+
+def _wide(codes) -> float:
+    """The largest code of their type."""
+    kind = dtype_name(codes.dtype)
     if kind not in WIDE:
         raise MXNetError(f"codes are int8 or uint8, given {kind}")
-    number = F.Cast(reach, dtype=dtype) / WIDE[kind]
-    return F.broadcast_mul(F.Cast(x, dtype=dtype), _spread(number, x))
+    return WIDE[kind]
 
 
 def _ends(reach) -> list:

@@ -166,8 +166,7 @@ def test_slices_of_unknown_extents_are_unknown():
     assert mx.sym.slice_axis(mx.sym.var("d", shape=(10, 0)), axis=1, begin=0, end=5).infer_shape_partial()[1] == [
         (10, 0)
     ]
-    with pytest.raises(mx.MXNetError, match="nothing lies"):
-        mx.nd.slice(mx.nd.arange(4), begin=(2,), end=(2,))
+    assert mx.nd.slice(mx.nd.arange(4), begin=(2,), end=(2,)).shape == (0,)
 
 
 def test_parameters_behind_operators_that_keep_shapes_are_found_out():

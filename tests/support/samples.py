@@ -195,7 +195,7 @@ GIVEN: dict[str, list[Sample]] = {
     # places
     "Reshape": [S((2, 3, 4), shape=(4, -1)), S((2, 3, 4), shape=(0, -3)), S((1,), shape=(1, 1)), S((0, 3), shape=(0, 3, 1)), S((2, 6), target_shape=(3, 4))],
     "Flatten": [S((2, 3, 4)), S((1, 5)), S((0, 3, 2))],
-    "reshape_like": [S((2, 6), (3, 4)), S((0, 3), (1, 0)), S((1, 1), (1,)), S((2, 6, 3), (5, 4, 3), lhs_begin=1, lhs_end=2, rhs_begin=1, rhs_end=3)],
+    "reshape_like": [S((2, 6), (3, 4)), S((0, 3), (1, 0)), S((1, 1), (1,)), S((2, 6, 3), (5, 2, 3), lhs_begin=1, lhs_end=2, rhs_begin=1, rhs_end=3)],
     "_reshape_to": [S((2, 3), shape=(3, 2)), S((0, 3), shape=(3, 0))],
     "_npi_reshape": [S((2, 3), newshape=(3, -1)), S((1,), newshape=())],
     "_npx_reshape": [S((2, 3), newshape=(-1,)), S((2, 3, 4), newshape=(-2, -1))],

@@ -33,6 +33,7 @@ EXEMPT = {
     ("SoftmaxActivation", "mode"): _NOT_ITS_OWN,
     ("CTCLoss", "blank_label"): _OUTSIDE,
     ("_contrib_ROIAlign", "broadcast"): _OUTSIDE,
+    ("Reshape", "size 1"): "elements that do not fill the shape are dropped: no gradient, as in MXNet",
 }  # fmt: skip
 
 ONCE = dict.fromkeys((("_attention", "dropout"), ("RNN", "p")), "the second derivative with dropout is refused")
@@ -58,7 +59,7 @@ RIGID = {
     "pad": dict.fromkeys(("_avg_pool", "_max_pool"), _INNER),
     "quantized": dict.fromkeys(("_sg_mkldnn_conv", "_sg_mkldnn_fully_connected"), _CODES),
     **{a: {"_sg_mkldnn_conv": "varied in Convolution and BatchNorm"} for a in ("kernel", "num_group", "with_bn")},
-    "size 0": dict.fromkeys(("CTCLoss", "RNN", "_contrib_DeformablePSROIPooling", "_contrib_PSROIPooling",
+    "size 0": dict.fromkeys(("RNN", "_contrib_DeformablePSROIPooling", "_contrib_PSROIPooling",
                              "_linalg_syevd", "depth_to_space", "space_to_depth"), _EMPTY),
 }  # fmt: skip
 
