@@ -48,7 +48,7 @@ def main() -> int:
                 summaries.append(summary(room, arch, rows, len(there)))
     if arguments.log:
         title = "what compiled kernels take: most registers and bytes of any configuration; instructions expected/found"
-        report("kernel_resources", title, summaries, configurations=every)
+        report("kernel_resources", title, summaries, configurations=[table_row(row) for row in every])
     return int(failures > 0)
 
 

@@ -12,11 +12,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
-from core import image
 from gluon.data.vision import transforms
 from scripts.common.several import Networks
 from scripts.gan.cycle_gan import GENERATORS, generator
-from scripts.gan.pictures import save_grid
+from scripts.gan.pictures import redraw
 
 
 def main(argv: list[str] | None = None) -> list[Path]:
@@ -27,13 +26,7 @@ def main(argv: list[str] | None = None) -> list[Path]:
     steps = transforms.Compose(
         [transforms.Resize(args.loadSize), transforms.ToTensor(), transforms.Normalize(0.5, 0.5)]
     )
-    written = []
-    for path in args.images:
-        x = steps(image.imread(str(path), 1)).expand_dims(0).as_in_context(device)
-        written.append(args.save_dir / f"{path.stem}.png")
-        save_grid(written[-1], net(x))
-        print(f"{path} -> {written[-1]}")
-    return written
+    return redraw(args.images, args.save_dir, lambda x: net(steps(x).expand_dims(0).as_in_context(device)))
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:

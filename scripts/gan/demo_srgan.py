@@ -11,10 +11,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from core import image, nd
+from core import nd
 from scripts.common.devices import add_count_argument, contexts
 from scripts.common.several import Networks
-from scripts.gan.pictures import save_grid
+from scripts.gan.pictures import redraw
 from scripts.gan.srgan import SRGenerator
 
 
@@ -23,14 +23,12 @@ def main(argv: list[str] | None = None) -> list[Path]:
     device = contexts(args)[0]
     net = SRGenerator(args.blocks, args.width)
     Networks(generator=net).load_parameters(args.pretrained, ctx=device, ignore_extra=True)
-    drawn = []
-    for path in args.images:
-        picture = image.imread(str(path), 1).as_in_context(device).astype("float32")
-        made = net(nd.expand_dims(nd.transpose(picture, (2, 0, 1)), 0) / 127.5 - 1)
-        drawn.append(args.save_dir / f"{path.stem}.png")
-        save_grid(drawn[-1], made)
-        print(f"{path} -> {drawn[-1]}")
-    return drawn
+
+    def enlarged(picture):
+        pixels = nd.transpose(picture.as_in_context(device).astype("float32"), (2, 0, 1))
+        return net(nd.expand_dims(pixels, 0) / 127.5 - 1)
+
+    return redraw(args.images, args.save_dir, enlarged)
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:

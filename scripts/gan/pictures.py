@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,16 @@ class Folder(Dataset):
 
     def __getitem__(self, index):
         return self._transform(image.imread(str(self.files[index]), 1))
+
+
+def redraw(images: Iterable[Path], folder: Path, make: Callable) -> list[Path]:
+    """Writes `make(picture)`, one picture between -1 and 1 as (1, C, H, W), of each file as `folder`/STEM.png."""
+    drawn = []
+    for path in images:
+        drawn.append(folder / f"{path.stem}.png")
+        save_grid(drawn[-1], make(image.imread(str(path), 1)))
+        print(f"{path} -> {drawn[-1]}")
+    return drawn
 
 
 def save_grid(path: Path, pictures, columns: int = 8) -> None:
