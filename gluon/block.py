@@ -222,8 +222,10 @@ class Block:
             return
         if not any("." in name for name in arrays) and not set(arrays) <= set(parameters):
             # A file of full names.
-            options = (ctx, allow_missing, ignore_extra, self.prefix, cast_dtype, dtype_source)
-            self.collect_params().load(filename, *options)
+            full = self.collect_params()
+            arrays = _without_prefix(arrays, [name.removeprefix(self.prefix) for name in full])
+            options = (ctx, allow_missing, ignore_extra, self.prefix, filename, cast_dtype, dtype_source)
+            full.load_dict(arrays, *options)
             return
         if not allow_missing:
             loaded = {parameters[name] for name in arrays if name in parameters}
@@ -361,6 +363,19 @@ class Block:
 
 
 _OWN_CONTAINERS = frozenset({"_children", "_reg_params", "_forward_hooks", "_forward_pre_hooks"})
+
+
+def _without_prefix(arrays, names):
+    """Arrays of a file of full names by the `names` that they have in any block of this kind; as they are if none fits.
+
+    `export` writes names with the prefix that the block had, which another instance has not.
+    """
+    if not all(name.startswith(("arg:", "aux:")) for name in arrays):
+        return arrays
+    arrays = {name[4:]: array for name, array in arrays.items()}
+    prefixes = [name.removesuffix(names[0]) for name in arrays if name.endswith(names[0])] if names else []
+    prefix = next((p for p in prefixes if all(p + name in arrays for name in names)), "")
+    return {name.removeprefix(prefix): array for name, array in arrays.items()}
 
 
 def _of_one_kind(block, out):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from math import ceil
 from pathlib import Path
 
@@ -32,27 +33,13 @@ CIFAR = transforms.Normalize([0.4914, 0.4822, 0.4465], [0.2023, 0.1994, 0.2010])
 
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
-    context = mx.gpu(0) if args.num_gpus else mx.cpu()
-    net = get_model(args.model, pretrained=args.pretrained or True, ctx=context)
-    if args.relu6:
-        clip_activations(net.features)
-    net.cast(args.dtype)
-    net.hybridize(static_alloc=True, static_shape=True)
-
-    pictures = data_set(args.data_dir)
-    if args.samples:
-        pictures = pictures.take(args.samples)
-    batches = DataLoader(
-        pictures.transform_first(preprocessing(args)), args.batch_size, num_workers=args.num_data_workers
-    )
-    top1, top5 = mx.metric.Accuracy(), mx.metric.TopKAccuracy(5)
-    for data, label in batches:
-        output = net(data.as_in_context(context).astype(args.dtype))
-        label = label.reshape((-1,)).as_in_context(context)
+    net = get_model(args.model, pretrained=args.pretrained or True, ctx=_context(args))
+    top1, top5, count = mx.metric.Accuracy(), mx.metric.TopKAccuracy(5), 0
+    for label, output in answers(net, args):
         top1.update(label, output)
         top5.update(label, output)
+        count += len(label)
 
-    count = len(pictures)
     found = {"top1": top1.get()[1], "top5": top5.get()[1]}
     right = {name: round(value * count) for name, value in found.items()}
     print(f"{args.model}: {right['top1']} of {count} right, {right['top5']} among the first five")
@@ -65,6 +52,23 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
             arguments={"model": args.model}, epochs=[], final={k: right[k] for k in right}, published=args.published
         )
     return found | {"right": right["top1"], "count": count}
+
+
+def answers(net, args: argparse.Namespace) -> Iterator[tuple[mx.nd.NDArray, mx.nd.NDArray]]:
+    """The labels (B,) and what the network gives (B, classes), batch by batch; `net` is changed as `args` ask."""
+    if args.relu6:
+        clip_activations(net.features)
+    net.cast(args.dtype)
+    net.hybridize(static_alloc=True, static_shape=True)
+    pictures = data_set(args.data_dir)
+    if args.samples:
+        pictures = pictures.take(args.samples)
+    batches = DataLoader(
+        pictures.transform_first(preprocessing(args)), args.batch_size, num_workers=args.num_data_workers
+    )
+    context = _context(args)
+    for data, label in batches:
+        yield label.reshape((-1,)).as_in_context(context), net(data.as_in_context(context).astype(args.dtype))
 
 
 def preprocessing(args: argparse.Namespace) -> transforms.Compose:
@@ -82,6 +86,10 @@ def preprocessing(args: argparse.Namespace) -> transforms.Compose:
     if args.turned:
         steps.append(_Turned())
     return transforms.Compose(steps)
+
+
+def _context(args):
+    return mx.gpu(0) if args.num_gpus else mx.cpu()
 
 
 class _Turned(nn.Block):

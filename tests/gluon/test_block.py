@@ -124,6 +124,23 @@ def test_parameters_survive_a_file(tmp_path, deduplicate):
     fewer.load_parameters(path, ignore_extra=True)
 
 
+def test_exported_files_are_read_by_instances_of_another_prefix(tmp_path):
+    net = small_net(prefix="first_")
+    net.initialize()
+    net.hybridize()
+    x = nd.random.uniform(shape=(2, 3, 6, 6))
+    expected = net(x).asnumpy()
+    net.export(str(tmp_path / "net"))
+    for prefix in ("first_", "second_", ""):
+        other = small_net(prefix=prefix)
+        other.load_parameters(str(tmp_path / "net-0000.params"))
+        np.testing.assert_array_equal(other(x).asnumpy(), expected)
+    bigger = small_net(prefix="third_")
+    bigger.add(nn.Dense(1))
+    with pytest.raises(AssertionError, match="is missing in file"):
+        bigger.load_parameters(str(tmp_path / "net-0000.params"))
+
+
 def test_sharing_by_params():
     first = nn.Dense(4, in_units=3)
     second = nn.Dense(4, in_units=3, params=first.params)

@@ -1,9 +1,9 @@
-"""validate.py counts what MXNet counted with the same weights on the same pictures."""
+"""validate.py and validate_weights.py count what MXNet counted with the same weights on the same pictures."""
 
 import numpy as np
 import pytest
 
-from scripts.image_classification import validate
+from scripts.image_classification import validate, validate_weights
 
 CASES = {
     "cifar_resnet20_v1": ("cifar10", "cifar_resnet20_v1_structural.params", 400, []),
@@ -38,3 +38,13 @@ def test_counts_are_those_of_mxnet(name, data, weights, capsys):
     # One picture may be on the edge between two classes.
     assert abs(found["right"] - right) <= 1 and found["count"] == samples
     assert f"{found['right']} of {samples} right" in capsys.readouterr().out
+
+
+def test_published_weights_answer_as_with_mxnet(data, weights, tmp_path):
+    arguments = ["--weights-dir", weights, "--data-dir", data, "--samples", 16, "--only", "resnet20_v1"]
+    rows = validate_weights.main([str(a) for a in [*arguments, "--log-dir", tmp_path]])
+    assert [row["weights"] for row in rows] == ["cifar_resnet20_v1", "cifar_resnet20_v1_akamaster"]
+    for row in rows:
+        assert row["pictures"] == 16 and row["right"] == row["right, MXNet"] and row["answered otherwise"] == 0
+        assert row["logits apart"] < 1e-4
+    assert (tmp_path / "image_classification" / "published_weights.log").exists()
