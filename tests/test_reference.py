@@ -1,7 +1,7 @@
 """Answers of the original software: the conformance runner over the sections whose rooms exist.
 
-`reference_pending.txt` names the cases that do not pass yet; a case that is not named there must pass, and a case
-that passes must be taken out of the list, so that the list only shrinks. MXTEST_REFERENCE names the folder.
+`reference_pending.txt` names the cases that do not pass, each below the reason; a case that is not named there must pass, and a
+case that passes must be taken out of the list, so that the list only shrinks. MXTEST_REFERENCE names the folder.
 """
 
 import json
@@ -30,7 +30,7 @@ def test_section(section, tmp_path):
     )  # fmt: skip
     cases = {c["id"]: c for c in json.loads(report.read_text())["cases"]}
     assert cases
-    pending = {line for line in PENDING.read_text().split() if line.split("/")[0] == section}
+    pending = {line for line in PENDING.read_text().splitlines() if line.startswith(f"{section}/")}
     failing = {f"{section}/{name}" for name, c in cases.items() if c["status"] not in ("passed", "skipped")}
     broken = sorted(failing - pending)
     details = [f"{name}: {cases[name.partition('/')[2]]['detail'][:200]}" for name in broken]

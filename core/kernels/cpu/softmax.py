@@ -1,11 +1,14 @@
 """Softmax, log-softmax and the cross-entropy loss on the CPU.
 
-`axis` is one non-negative axis; inputs are floating-point; float16 and bfloat16 are computed in float32.
+`axis` is one non-negative axis; inputs are floating-point; float16 and bfloat16 are computed in float32, with one exception
+that MXNet 1.9.1's numbers ask for: softmax and log-softmax of float16 round the sum of a row after each addition, unless the
+environment says MXNET_SAFE_ACCUMULATION=1 (in MXNet, too, the way to sums in float32).
 """
 
 from __future__ import annotations
 
 import math
+import os
 
 import torch
 from torch import Tensor
@@ -15,11 +18,17 @@ aten = torch.ops.aten
 
 def softmax(x: Tensor, axis: int) -> Tensor:
     """exp(x) / sum(exp(x)) along `axis`."""
+    if x.dtype is torch.float16 and not _safe():
+        _, powers, total = _summed_in_half(x, axis)
+        return powers.div_(total).half()
     return torch._softmax(x, axis, False)
 
 
 def log_softmax(x: Tensor, axis: int) -> Tensor:
     """x - log(sum(exp(x))) along `axis`."""
+    if x.dtype is torch.float16 and not _safe():
+        below, _, total = _summed_in_half(x, axis)
+        return below.sub_(total.log_()).half()
     return torch._log_softmax(x, axis, False)
 
 
@@ -41,7 +50,7 @@ def masked_softmax(x: Tensor, length: Tensor, axis: int) -> Tensor:
     steps = torch.arange(x.shape[axis], device=x.device).view(-1, *[1] * (x.ndim - 1 - axis))
     beyond = steps >= length.unsqueeze(axis)
     # A row of length 0 is all -inf and comes out as NaN, which the second fill overwrites.
-    return torch._softmax(x.masked_fill(beyond, -math.inf), axis, False).masked_fill_(beyond, 0)
+    return softmax(x.masked_fill(beyond, -math.inf), axis).masked_fill_(beyond, 0)
 
 
 def cross_entropy(logits: Tensor, label: Tensor, axis: int) -> Tensor:
@@ -62,3 +71,19 @@ def cross_entropy_grad(dloss: Tensor, logits: Tensor, label: Tensor, axis: int) 
 
 def _classes(logits: Tensor, label: Tensor, axis: int) -> Tensor:
     return label.to(torch.int64).clamp(0, max(logits.shape[axis] - 1, 0)).unsqueeze(axis)
+
+
+def _safe() -> bool:
+    return os.environ.get("MXNET_SAFE_ACCUMULATION", "0") not in ("0", "")
+
+
+def _summed_in_half(x: Tensor, axis: int) -> tuple[Tensor, Tensor, Tensor]:
+    """x - max(x), its powers of e and their sums along `axis`, all float32; each sum is rounded to float16 at every step."""
+    if not x.numel():
+        return x.float(), x.float(), x.float().sum(axis, keepdim=True)
+    below = (x - x.amax(axis, keepdim=True)).float()
+    powers = below.exp()
+    total = torch.zeros_like(powers.select(axis, 0))
+    for part in powers.unbind(axis):
+        total = total.add_(part).half().float()
+    return below, powers, total.unsqueeze(axis)

@@ -44,6 +44,22 @@ def test_large_values():
     assert abs(room.log_softmax(x, 1)[0, 0].item() + np.log1p(np.exp(-1))) < 1e-3
 
 
+def test_sums_of_float16_are_rounded_at_every_step(monkeypatch):
+    """As MXNet 1.9.1 does, bit for bit, unless it is told to accumulate safely."""
+    x = draw((4, 300), torch.float16)
+    below = (x.numpy() - x.numpy().max(1, keepdims=True)).astype("float32")
+    total = np.zeros(4, "float16")
+    for column in np.exp(below).T:
+        total = (total.astype("float32") + column).astype("float16")
+    total = total.astype("float32")[:, None]
+    np.testing.assert_array_max_ulp(room.softmax(x, 1).numpy(), (np.exp(below) / total).astype("float16"))
+    np.testing.assert_array_max_ulp(room.log_softmax(x, 1).numpy(), (below - np.log(total)).astype("float16"))
+    ones = torch.zeros((1, 5000), dtype=torch.float16)
+    assert room.softmax(ones, 1)[0, 0].item() == 1 / 2048
+    monkeypatch.setenv("MXNET_SAFE_ACCUMULATION", "1")
+    assert abs(room.softmax(ones, 1)[0, 0].item() - 1 / 5000) < 1e-7
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_masked_softmax(axis):
     x = draw((4, 5, 3), torch.float32)
