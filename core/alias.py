@@ -66,7 +66,6 @@ _CUTS = {
     "core.rnn.rnn_cell": ["core.rnn"],
     "core.symbol.numpy._symbol": ["core.symbol.numpy", "core.symbol"],
     "core.symbol.symbol": ["core.symbol.symbol", "core.symbol"],
-    "gluon.block": ["gluon.block", "gluon.symbol_block"],
     "gluon.data.vision.transforms.image": ["gluon.data.vision.transforms"],
     "gluon.probability.block": ["gluon.probability.stochastic_block"],
     "gluon.probability.distributions": ["gluon.probability"],

@@ -7,9 +7,8 @@ check_core()
 import importlib  # noqa: E402
 
 from gluon import block, loss, nn, parameter, rnn, trainer  # noqa: E402
-from gluon.block import Block, HybridBlock  # noqa: E402
+from gluon.block import Block, HybridBlock, SymbolBlock  # noqa: E402
 from gluon.parameter import Constant, DeferredInitializationError, Parameter, ParameterDict  # noqa: E402
-from gluon.symbol_block import SymbolBlock  # noqa: E402
 from gluon.trainer import Trainer  # noqa: E402
 
 # Imported on first use.

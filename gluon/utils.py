@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from core import ndarray as nd
 from core.context import Context
 from core.ops.registry import F
-from gluon.block import HookHandle, _indent  # noqa: F401 - also a name that toolkits import
-from gluon.parameter import _known as shape_is_known  # noqa: F401
+from gluon.block import HookHandle
+from gluon.block.block import indent as _indent  # noqa: F401 - the name that toolkits import
+from gluon.parameter.parameter import is_known as shape_is_known  # noqa: F401
 from gluon.store import DownloadError, check_sha1, download, replace_file
 from gluon.store import repo_file_url as _get_repo_file_url  # noqa: F401 - the name that toolkits import
 from gluon.store import repo_url as _get_repo_url  # noqa: F401

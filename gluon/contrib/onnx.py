@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core import symbol
 from core.contrib.onnx.onnx2mx import get_model_metadata, import_model
-from gluon.symbol_block import SymbolBlock
+from gluon.block import SymbolBlock
 
 __all__ = ["import_to_gluon"]
 

@@ -12,7 +12,7 @@ from core.contrib.quantization import calib_graph, collect, quantize_graph
 from core.io import DataIter
 from core.ndarray import NDArray
 from core.symbol.graph import order
-from gluon.symbol_block import SymbolBlock
+from gluon.block import SymbolBlock
 
 
 def quantize_net_v2(

@@ -2,7 +2,7 @@
 
 import importlib
 
-from gluon.block import Block, HybridBlock
+from gluon.block import Block, HybridBlock, SymbolBlock
 from gluon.nn.activations import ELU, GELU, SELU, Activation, LeakyReLU, PReLU, SiLU, Swish
 from gluon.nn.basic_layers import Dense, Dropout, Embedding, Flatten, HybridLambda, Identity, Lambda
 from gluon.nn.containers import Concatenate, HybridConcatenate, HybridSequential, Sequential
@@ -38,7 +38,6 @@ _MOVED = {
     "PixelShuffle1D": "gluon.contrib.nn",
     "PixelShuffle2D": "gluon.contrib.nn",
     "PixelShuffle3D": "gluon.contrib.nn",
-    "SymbolBlock": "gluon.symbol_block",
     "SyncBatchNorm": "gluon.contrib.nn",
 }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 
 from core.ndarray import NDArray
-from gluon.block import Block, HybridBlock, _listing
+from gluon.block import Block, HybridBlock
+from gluon.block.block import listing
 
 
 class _Stack:
@@ -17,7 +18,7 @@ class _Stack:
             self.register_child(block)
 
     def __repr__(self):
-        return f"{type(self).__name__}(\n{_listing(self._children.items())}\n)"
+        return f"{type(self).__name__}(\n{listing(self._children.items())}\n)"
 
     def __getitem__(self, key):
         layers = list(self._children.values())[key]

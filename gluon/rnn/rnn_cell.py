@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gluon.block import Block, HybridBlock, _indent, _listing
+from gluon.block import Block, HybridBlock
+from gluon.block.block import indent, listing
 from gluon.nn.activations import LeakyReLU
 from gluon.rnn.sequence import begin_state_for as _get_begin_state
 from gluon.rnn.sequence import format_sequence as _format_sequence
@@ -333,7 +334,7 @@ class _CellStack:
         return len(self._children)
 
     def __repr__(self):
-        return f"{type(self).__name__}(\n{_listing(self._children.items())}\n)"
+        return f"{type(self).__name__}(\n{listing(self._children.items())}\n)"
 
 
 class SequentialRNNCell(_CellStack, RecurrentCell):
@@ -427,7 +428,7 @@ class BidirectionalCell(HybridRecurrentCell):
 
     def __repr__(self):
         left, right = self._children.values()
-        return f"{type(self).__name__}(forward={_indent(left)}, backward={_indent(right)})"
+        return f"{type(self).__name__}(forward={indent(left)}, backward={indent(right)})"
 
 
 def __getattr__(name):

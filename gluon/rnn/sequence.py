@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core import ndarray as nd
 from core.util import is_np_array
-from gluon.block import _operators_for
+from gluon.block.operators import operators_for
 
 NDArray = nd.NDArray
 
@@ -18,7 +18,7 @@ def format_sequence(length, inputs, layout, merge, in_layout=None):
         raise AssertionError("unroll needs inputs")
     axis = layout.find("T")
     in_axis = axis if in_layout is None else in_layout.find("T")
-    operators, ctx = _operators_for(inputs, ())
+    operators, ctx = operators_for(inputs, ())
     if not isinstance(inputs, (list, tuple)):
         batch_size = inputs.shape[layout.find("N")] if ctx is not None else 0
         if merge is False:
@@ -67,7 +67,7 @@ def reverse_steps(sequences, steps, valid_length=None):
     """The arrays of the steps in reverse order; only the first `valid_length` (batch,) of them where it is given."""
     if valid_length is None:
         return list(reversed(sequences))
-    operators, _ = _operators_for(sequences, ())
+    operators, _ = operators_for(sequences, ())
     stacked = operators.stack(*sequences, axis=0)
     turned = operators.SequenceReverse(stacked, valid_length, use_sequence_length=True)
     return split_steps(operators, turned, steps, 0)

@@ -2,8 +2,7 @@
 
 from core import symbol as sym
 from core.initializer import Xavier
-from gluon.block import HybridBlock
-from gluon.symbol_block import SymbolBlock
+from gluon.block import HybridBlock, SymbolBlock
 
 
 class FeatureExtractor(SymbolBlock):

@@ -14,7 +14,7 @@ import warnings
 
 from core.metric import CompositeEvalMetric, EvalMetric
 from core.metric import Loss as LossMetric
-from gluon.symbol_block import described
+from gluon.block.export import described
 
 
 class EventHandler:

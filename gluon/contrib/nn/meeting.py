@@ -18,7 +18,8 @@ from core.base import MXNetError
 from core.context import Context, current_context
 from core.ndarray import NDArray
 from core.util import is_np_array, is_np_shape, np_array, np_shape
-from gluon import block as blocks
+from gluon.block import block as blocks
+from gluon.block.operators import leaves
 
 TIMEOUT = 120  # seconds that a thread waits for the others
 
@@ -105,7 +106,7 @@ def _route(call, block, args):
     """The result of call(block, *args) by the main thread in training, in a list; None elsewhere, and inside such a call."""
     if _lane.inside or threading.current_thread() is not threading.main_thread() or not autograd.is_training():
         return None
-    arrays = [x for x in blocks._leaves(args) if isinstance(x, NDArray)]
+    arrays = [x for x in leaves(args) if isinstance(x, NDArray)]
     awaited = [x for x in arrays if isinstance(x, Awaited)]
     if not arrays or not (awaited or _meets(block)):
         _lane.inside = True  # blocks inside are not looked through once more

@@ -9,14 +9,14 @@ from core import autograd, initializer, symbol
 from core import ndarray as nd
 from core.base import MXNetError
 from core.dtypes import dtype_type
-from core.graph.symbols import symbols
 from core.ops.storage_types import NUMBERS
 from core.symbol import graph
 from core.symbol.infer import BY_NUMBER
-from gluon.block import HybridBlock, _leaves, _operators_for
+from gluon.block.hybrid_block import HybridBlock
+from gluon.block.operators import leaves, operators_for
 from gluon.parameter import ParameterDict
 
-__all__ = ["SymbolBlock", "export", "trace"]
+__all__ = ["SymbolBlock"]
 
 
 class SymbolBlock(HybridBlock):
@@ -66,12 +66,12 @@ class SymbolBlock(HybridBlock):
 
     def forward(self, x, *args):
         """The outputs on arrays, or, given symbols, the graph with these in place of the inputs."""
-        given = list(_leaves((x, *args)))
+        given = list(leaves((x, *args)))
         if len(given) != len(self._input_names):
             raise ValueError(
                 f"the block has {len(self._input_names)} inputs, {', '.join(self._input_names)}; given {len(given)}"
             )
-        _, ctx = _operators_for(x, args)
+        _, ctx = operators_for(x, args)
         values = dict(zip(self._input_names, given, strict=True))
         if ctx is None:
             graphs = list(self._symbol(**values))
@@ -85,7 +85,7 @@ class SymbolBlock(HybridBlock):
 
     def infer_shape(self, *args):
         """Tells the shapes of parameters that are not known from those of the inputs."""
-        shapes = {name: x.shape for name, x in zip(self._input_names, _leaves(args), strict=True)}
+        shapes = {name: x.shape for name, x in zip(self._input_names, leaves(args), strict=True)}
         known = {name: p.shape for name, p in self.params.items() if p.shape and all(n > 0 for n in p.shape)}
         with autograd.untraced():
             arguments, _, states = self._symbol.infer_shape_partial(**shapes, **known)
@@ -96,107 +96,6 @@ class SymbolBlock(HybridBlock):
 
     def __repr__(self):
         return f"SymbolBlock(\n  {self._symbol!r} : {', '.join(self._input_names)}\n)"
-
-
-def trace(block: HybridBlock, inputs=(True,)) -> symbol.Symbol:
-    """The block's computation as a symbol of variables `data`, or `data0`, `data1`, ... where there are several inputs.
-
-    inputs: their nesting, with True for each array and None for an input that is left out.
-    """
-    count = sum(1 for _ in _leaves(inputs))
-    names = iter(["data"] if count == 1 else [f"data{i}" for i in range(count)])
-
-    def variables(values):
-        return [v and (variables(v) if isinstance(v, (list, tuple)) else symbol.var(next(names))) for v in values]
-
-    out = block(*variables(inputs))
-    return symbol.Group(list(_leaves(out))) if isinstance(out, (list, tuple)) else out
-
-
-def export(block: HybridBlock, path: str, epoch: int = 0, inputs=(True,)) -> tuple[str, str]:
-    """Writes `<path>-symbol.json` and `<path>-<epoch>.params`, which `SymbolBlock.imports` reads; gives the two names.
-
-    inputs: as in `trace`. Parameters must be initialised.
-    """
-    out, arguments, states = contents(block, inputs)
-    arrays = {f"arg:{n}": a for n, a in arguments.items()} | {f"aux:{n}": a for n, a in states.items()}
-    symbol_file, params_file = f"{path}-symbol.json", f"{path}-{epoch:04d}.params"
-    out.save(symbol_file)
-    nd.save(params_file, arrays)
-    return symbol_file, params_file
-
-
-def contents(block: HybridBlock, inputs=(True,)) -> tuple[symbol.Symbol, dict, dict]:
-    """The symbol of a block, and its parameters by name: arguments (constants among them) and auxiliary states."""
-    out, constants = described(block, inputs)
-    names, states = set(out.list_inputs()), set(out.list_auxiliary_states())
-    arrays = {name: p._reduce() for name, p in block.collect_params().items() if name in names}
-    arrays.update((name, array.as_nd_ndarray()) for name, array in constants.items())
-    return out, {n: a for n, a in arrays.items() if n not in states}, {n: a for n, a in arrays.items() if n in states}
-
-
-def rewritten(block: HybridBlock, inputs, rewrite, ctx=None) -> SymbolBlock:
-    """A block of what `rewrite(symbol, arguments, states)` gives, on `ctx` (by default where the parameters are)."""
-    out, arguments, states = rewrite(*contents(block, inputs))
-    held = arguments | states
-    made = SymbolBlock(out, [symbol.var(name) for name in out.list_inputs() if name not in held])
-    for name, parameter in made.collect_params().items():
-        parameter._load_init(
-            held[name], ctx or block.collect_params()[name].list_ctx(), cast_dtype=True, dtype_source="saved"
-        )
-    return made
-
-
-def described(block: HybridBlock, inputs=(True,)) -> tuple[symbol.Symbol, dict]:
-    """The symbol of a block, and the arrays of the constants in it; inputs: as in `trace`."""
-    return _traced(block) if _styled_forward(block) else (trace(block, inputs), {})
-
-
-def show_operators(block: HybridBlock, args, callback, inputs_too: bool) -> None:
-    """Runs a hybridized block operator by operator, and shows what each one gives (and gets).
-
-    Names are those of an exported file, or `node_0`, ... for `np` arrays. Running statistics stay as they are.
-    """
-    out, values = described(block, block._called_with)
-    given = list(_leaves(args))
-    ctx, kind = given[0].context, type(given[0])
-    values.update(zip(["data"] if len(given) == 1 else [f"data{i}" for i in range(len(given))], given))
-    states = set(out.list_auxiliary_states())
-    for name, parameter in block.collect_params().items():
-        array = parameter.data(ctx)
-        values[name] = array.copy() if name in states else array
-    count = 0
-
-    def watch(node, inputs, outputs):
-        nonlocal count
-        name = f"node_{count}" if kind._zero_dim else node.name
-        count += 1
-        for k, (slot, array) in enumerate(zip(node.slots, inputs, strict=True)) if inputs_too else ():
-            callback(f"{name}_input{k}" if node.op.name in _UNNAMED_INPUTS else f"{name}_{slot}", node.op.name, array)
-        for k, array in enumerate(outputs[: node.outputs]):
-            callback(name + node.output_name(k).removeprefix(node.name), node.op.name, array)
-
-    with autograd.pause(train_mode=autograd.is_training()):
-        graph.run(out._entries, values, ctx, kind, watch)
-
-
-# Operators whose inputs MXNet's monitors number.
-_UNNAMED_INPUTS = frozenset({"Activation"})
-
-
-def _styled_forward(block: HybridBlock) -> bool:
-    """Whether the block or one inside defines `forward` on arrays, which symbols cannot be passed through."""
-    own = block._defines_forward and not isinstance(block, SymbolBlock)
-    return own or any(_styled_forward(child) for child in block._children.values())
-
-
-def _traced(block: HybridBlock) -> tuple[symbol.Symbol, dict]:
-    """The symbol of the block's last compiled signature, and the arrays of the constants in it."""
-    found = block._compiled.whole().graph
-    count = len(found.inputs)
-    names = ["data"] if count == 1 else [f"data{i}" for i in range(count)]
-    held = {id(a): p.var() for p in block.collect_params().values() if p._data is not None for a in p._data}
-    return symbols(found, names, held)
 
 
 def _shared_start(names: list[str]) -> int:

@@ -1,0 +1,292 @@
+"""Blocks that are traced into graphs, and compiled."""
+
+from __future__ import annotations
+
+from core import autograd, graph
+from core import ndarray as nd
+from core.base import MXNetError
+from core.context import current_context
+from core.numpy.multiarray import ndarray as np_ndarray
+from gluon.block import block as blocks
+from gluon.block.block import Block
+from gluon.block.operators import is_symbolic, leaves, nesting, operators_for
+from gluon.parameter import DeferredInitializationError
+from gluon.parameter.parameter import placeholders
+
+__all__ = ["HybridBlock"]
+
+NDArray = nd.NDArray
+_FACES = frozenset({NDArray, np_ndarray})  # classes of arrays of which a block gives one
+
+
+class HybridBlock(Block):
+    """A block that can also be traced into a graph.
+
+    It defines `hybrid_forward(F, x, ..., **parameters)`, where `F` is the module of operators that fits the inputs and
+    parameters come by their attribute names, or, in the style of MXNet 2, `forward(x, ...)`, which reads
+    `self.weight.data()`. Shapes of parameters that are not known are found out in the first call.
+    """
+
+    # Whether a call computes `forward` as the class defines it, rather than `hybrid_forward`.
+    _defines_forward = False
+    # The nesting of the inputs of the first hybridized call, with True for each array.
+    _called_with = ()
+    # Whether calls depend on nothing that the block keeps from call to call; others are compiled as parts of blocks only.
+    _traceable = True
+    # What compiled calls go through, from the first one on.
+    _compiled = None
+    # What a call depends on besides its arguments; compiled blocks keep a plan for each value.
+    _variant = None
+    # (callback, whether it sees inputs too) of `register_op_hook`.
+    _op_hook = None
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        cls._defines_forward = cls.hybrid_forward is HybridBlock.hybrid_forward
+
+    def __init__(self, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self._active = False
+        self._flags: dict[str, object] = {}
+
+    def __call__(self, *args):
+        if not self._defines_forward:
+            return _of_one_kind(self, Block.__call__(self, *args))
+        if blocks.route is not None:
+            routed = blocks.route(HybridBlock.__call__, self, args)
+            if routed is not None:
+                return routed[0]
+        if self._active and self._traceable and autograd.state.tracer is None and not is_symbolic(args):
+            return self._call_compiled(args)
+        return _of_one_kind(self, self._call_as_written(*args))
+
+    def _call_as_written(self, *args):
+        """A call of a block that defines `forward`, operator by operator."""
+        try:
+            return Block.__call__(self, *args)
+        except DeferredInitializationError:
+            self._finish_shapes(args)
+        with placeholders:
+            return Block.__call__(self, *args)
+
+    def forward(self, x, *args):
+        """Calls `hybrid_forward` with the operators that fit `x` and with this block's parameters on its context."""
+        kind = type(x)
+        if kind is NDArray:
+            operators, ctx = nd, x._ctx
+        else:
+            operators, ctx = operators_for(x, args)
+            if ctx is None:
+                return self._symbolic_forward(operators, x, *args)
+        if self._active and self._traceable and autograd.state.tracer is None:
+            return self._call_cached_op(x, args)
+        return self._run(operators, ctx, x, args)
+
+    def hybrid_forward(self, F, x, *args, **kwargs):
+        """What the block computes, in terms of the operators `F`."""
+        raise NotImplementedError(f"{type(self).__name__} defines neither hybrid_forward nor forward")
+
+    def hybridize(
+        self,
+        active=True,
+        backend=None,
+        clear=True,
+        static_alloc=False,
+        static_shape=False,
+        inline_limit=2,
+        forward_bulk_size=None,
+        backward_bulk_size=None,
+        **kwargs,
+    ):
+        """Switches compiled execution of the block and its children on or off, with MXNet's options.
+
+        A compiled block is run once for each signature of its inputs (shapes, dtypes, place, training or not) to see what
+        it does, and from then on its operators are called without its Python. What it decides in Python it decides
+        once: a branch on the value of an array raises MXNetError with the line.
+
+        static_alloc, static_shape: together they let predictions on a GPU be captured as a CUDA graph, with buffers of
+        its own. Elsewhere they change nothing: memory that a call lets go stays with the process in any case, and the next
+        call takes it again.
+        """
+        self._active = active
+        self._compiled = None
+        self._flags = {
+            "static_alloc": static_alloc,
+            "static_shape": static_shape,
+            "inline_limit": inline_limit,
+            "forward_bulk_size": forward_bulk_size,
+            "backward_bulk_size": backward_bulk_size,
+            "backend": backend,
+            **kwargs,
+        }
+        super().hybridize(
+            active,
+            backend=backend,
+            clear=clear,
+            static_alloc=static_alloc,
+            static_shape=static_shape,
+            inline_limit=inline_limit,
+            forward_bulk_size=forward_bulk_size,
+            backward_bulk_size=backward_bulk_size,
+            **kwargs,
+        )
+
+    def _clear_cached_op(self):
+        """Forgets what was compiled: blocks call it, by this name, when what they compute changes."""
+        self._compiled, self._called_with = None, ()
+
+    def register_child(self, block, name=None):
+        """Makes a `HybridBlock` a child; other blocks cannot be traced and are refused."""
+        if not isinstance(block, HybridBlock):
+            raise ValueError(
+                f"children of a HybridBlock are HybridBlocks, but {name or len(self._children)!r} of "
+                f"{type(self).__name__} is a {type(block).__name__}"
+            )
+        super().register_child(block, name)
+        self._compiled = None
+
+    def _register_parameter(self, name, parameter):
+        super()._register_parameter(name, parameter)
+        self._compiled = None
+
+    def register_op_hook(self, callback, monitor_all=False):
+        """Calls `callback(name, operator, array)` with what each operator of a hybridized call gives, one after the other.
+
+        monitor_all: also with what each one gets. For this the operators are applied once more after the call.
+        """
+        self._op_hook = callback, monitor_all
+        super().register_op_hook(callback, monitor_all)
+
+    def infer_type(self, *args):
+        """Tells the dtypes of parameters that are not initialised yet from those of inputs."""
+        dtypes = {array.dtype for array in leaves(args)}
+        for parameter in self.collect_params().values() if len(dtypes) == 1 else ():
+            if parameter._data is None:
+                parameter.cast(next(iter(dtypes)))
+
+    def optimize_for(self, x, *args, backend=None, clear=False, partition_if_dynamic=True, **kwargs):
+        """Hybridizes the block and compiles it for these inputs; `backend` and its options choose nothing here."""
+        if not self._active or clear:
+            self.hybridize(True, backend=backend, clear=clear, **kwargs)
+        self(x, *args)
+
+    def export(self, path, epoch=0, remove_amp_cast=True):
+        """Writes `<path>-symbol.json` and `<path>-<epoch>.params` for `SymbolBlock.imports`; gives the two names.
+
+        MXNetError unless the block was hybridized and called since, which tells the number of its inputs.
+        """
+        from gluon.block.export import export
+
+        if not self._called_with:
+            raise MXNetError(
+                "export needs to know the inputs: call hybridize(), then the block on arrays, and export after that"
+            )
+        return export(self, path, epoch, self._called_with)
+
+    def _rewritten(self, rewrite, ctx=None):
+        """A `SymbolBlock` of what `rewrite(symbol, arguments, states)` makes of this block."""
+        from gluon.block.export import rewritten
+
+        if not self._called_with:
+            raise MXNetError(
+                "the block's inputs are not known: call hybridize(), then the block on arrays, before this"
+            )
+        return rewritten(self, self._called_with, rewrite, ctx)
+
+    def infer_shape(self, *args):
+        """Tells the shapes of this block's parameters from inputs.
+
+        A block in the style of MXNet 2 may override it to set `self.weight.shape = ...`. Here it runs a forward pass.
+        """
+        with autograd.pause(), placeholders:
+            self(*args)
+
+    def _run(self, operators, ctx, x, args):
+        """`hybrid_forward` on arrays."""
+        values = {}
+        for name, parameter in self._reg_params.items():
+            array = parameter._array
+            if array is None:
+                self._finish_shapes((x, *args))
+                array = parameter._placeholder(ctx)
+            values[name] = array
+        default = current_context()
+        if ctx is default or ctx == default:
+            return self.hybrid_forward(operators, x, *args, **values)
+        with ctx:
+            return self.hybrid_forward(operators, x, *args, **values)
+
+    def _call_cached_op(self, x, args):
+        """Runs the compiled `hybrid_forward`."""
+        compiled = self._compiled or self._compile(self._run_anew, (x, *args))
+        out = compiled(x, *args, variant=self._variant)
+        if self._op_hook is not None:
+            self._show_operators((x, *args))
+        return out
+
+    def _call_compiled(self, args):
+        """A call of a hybridized block that defines `forward`."""
+        for hook in tuple(self._forward_pre_hooks.values()):
+            hook(self, args)
+        compiled = self._compiled or self._compile(self._forward_anew, args)
+        out = compiled(*args, variant=self._variant)
+        if self._op_hook is not None:
+            self._show_operators(args)
+        for hook in tuple(self._forward_hooks.values()):
+            hook(self, args, out)
+        return out
+
+    def _show_operators(self, args):
+        from gluon.block.export import show_operators
+
+        show_operators(self, args, *self._op_hook)
+
+    def plan_of(self, *args):
+        """The plan of a hybridized block for inputs like these (see `core.graph.explain`)."""
+        if not self._active:
+            raise MXNetError(f"{self.name!r} is not hybridized: call hybridize() first")
+        function = self._forward_anew if self._defines_forward else self._run_anew
+        return (self._compiled or self._compile(function, args)).plan(*args, variant=self._variant)
+
+    def _compile(self, function, args):
+        self._called_with = nesting(args)
+        self._compiled = graph.Compiled(function, self._arrays, self._flags)
+        return self._compiled
+
+    def _run_anew(self, x, *args):
+        return self._run(*operators_for(x, args), x, args)
+
+    def _forward_anew(self, *args):
+        try:
+            return self.forward(*args)
+        except DeferredInitializationError:
+            self._finish_shapes(args)
+        with placeholders:
+            return self.forward(*args)
+
+    def _arrays(self):
+        """The arrays of all parameters that have some."""
+        parameters = self.collect_params().values()
+        return [a for p in parameters if p._data is not None and p._stype == "default" for a in p._data]
+
+    def _finish_shapes(self, args):
+        """Initialises deferred parameters by the block's own `infer_shape`, where it has one."""
+        if type(self).infer_shape is HybridBlock.infer_shape:
+            return
+        if any(p._data is None and p._deferred_init for p in self._reg_params.values()):
+            self.infer_shape(*args)
+            for parameter in self._reg_params.values():
+                parameter._finish_deferred_init()
+
+    def _symbolic_forward(self, operators, x, *args):
+        """`hybrid_forward` on symbols, with parameters as variables."""
+        with self.name_scope():
+            variables = {name: parameter.var() for name, parameter in self._reg_params.items()}
+            return self.hybrid_forward(operators, x, *args, **variables)
+
+
+def _of_one_kind(block, out):
+    """What a call gave; TypeError where arrays of `nd` and of `np` are mixed."""
+    if type(out) in (tuple, list) and len({type(x) for x in out if isinstance(x, NDArray)} & _FACES) > 1:
+        raise TypeError(f"{block.name}: the outputs mix arrays of nd and np; convert with as_np_ndarray()")
+    return out

@@ -1,0 +1,73 @@
+"""What `F` is for the inputs of a block, which may be nested in lists."""
+
+from __future__ import annotations
+
+from core import ndarray as nd
+from core.imperative import front
+from core.ops.registry import TABLE
+
+__all__ = ["is_symbolic", "leaves", "nesting", "operators_for"]
+
+NDArray = nd.NDArray
+
+
+def operators_for(x, args):
+    """(operators, context) for inputs among which arrays may be nested; (symbol module, None) for symbols."""
+    for value in leaves((x, *args)):
+        if type(value) is NDArray:
+            return nd, value._ctx
+        if isinstance(value, NDArray):
+            from core.numpy import ndarray
+
+            return _numpy_operators if isinstance(value, ndarray) else nd, value._ctx
+        if hasattr(value, "list_outputs"):
+            from core import symbol
+
+            return symbol, None
+    raise ValueError(f"a HybridBlock needs an array or a Symbol among its inputs, got {type(x).__name__}")
+
+
+def is_symbolic(values):
+    """Whether there are symbols among the inputs."""
+    return any(hasattr(value, "list_outputs") for value in leaves(values))
+
+
+def nesting(values):
+    """The lists that inputs are nested in, with True for each array and None for an input that is left out."""
+    return [None if v is None else nesting(v) if isinstance(v, (list, tuple)) else True for v in values]
+
+
+def leaves(values):
+    """The inputs inside lists, one after the other, without those that are left out."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from leaves(value)
+        elif value is not None:
+            yield value
+
+
+# Functions that make arrays, and the one that takes the truth values that comparisons of np arrays give.
+_NUMPY_OWN = frozenset({"arange", "array", "empty", "eye", "full", "linspace", "ones", "where", "zeros"})
+
+
+class _NumpyOperators:
+    """What `F` is when inputs are `np` arrays: the operators of `nd` with `np` arrays as results, and `np` and `npx`."""
+
+    def __getattr__(self, name):
+        from core import numpy
+
+        if name == "np":
+            value = numpy
+        elif name in _NUMPY_OWN:
+            value = getattr(numpy, name)
+        elif name == "npx":
+            from core import numpy_extension as value
+        elif name in TABLE and not name.startswith("_"):
+            value = front(TABLE[name], numpy.ndarray)
+        else:
+            value = getattr(nd, name)
+        setattr(self, name, value)
+        return value
+
+
+_numpy_operators = _NumpyOperators()

@@ -1,0 +1,214 @@
+"""The parameters of a block by name: made, shared, saved and loaded together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from core import initializer
+from core import ndarray as nd
+from core.base import nearest
+from core.dtypes import dtype_name
+from gluon.parameter.constant import Constant
+from gluon.parameter.parameter import Parameter
+
+__all__ = ["ParameterDict"]
+
+
+class ParameterDict:
+    """Parameters by full name, in order; `get` makes those that are missing.
+
+    prefix: put before the names given to `get`. shared: another dictionary, whose parameters of the same name are used
+    instead of new ones.
+    """
+
+    def __init__(self, prefix="", shared=None):
+        self._prefix = prefix
+        self._params: dict[str, Parameter] = {}
+        self._shared = shared
+        self._by_structure = None  # gives the parameters by structural name, where a block collected them
+
+    def __repr__(self):
+        lines = "".join(f"  {str(p).replace(chr(10), chr(10) + '  ')}\n" for p in self.values())
+        return f"{self._prefix + ' ' if self._prefix else ''}(\n{lines})"
+
+    def __getitem__(self, key) -> Parameter:
+        return self._params[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._params)
+
+    def __len__(self):
+        return len(self._params)
+
+    def __contains__(self, key):
+        return key in self._params
+
+    def items(self):
+        return self._params.items()
+
+    def keys(self):
+        return self._params.keys()
+
+    def values(self):
+        return self._params.values()
+
+    @property
+    def prefix(self):
+        """What names given to `get` are prefixed with."""
+        return self._prefix
+
+    def get(self, name, **kwargs):
+        """The parameter `prefix + name`, made with these keywords if it is new.
+
+        For a parameter that exists the keywords have to agree with it; unknown extents of either shape are filled in.
+        """
+        name = self._prefix + name
+        parameter = self._find(name)
+        if parameter is None:
+            parameter = self._params[name] = Parameter(name, **kwargs)
+            parameter._scoped = True
+            return parameter
+        for key, wanted in kwargs.items():
+            if getattr(parameter, key, None) is None:
+                setattr(parameter, key, wanted)
+            elif not self._agree(parameter, key, wanted):
+                raise AssertionError(
+                    f"parameter {name!r} exists with {key} {getattr(parameter, key)!r}, but {wanted!r} is asked for"
+                )
+        return parameter
+
+    def get_constant(self, name, value=None):
+        """The constant `prefix + name`, made with `value` if it is new; the values have to agree otherwise."""
+        name = self._prefix + name
+        parameter = self._find(name)
+        if parameter is None:
+            if value is None:
+                raise KeyError(f"there is no constant {name!r}; give its value to make it")
+            parameter = self._params[name] = Constant(name, value)
+            parameter._scoped = True
+        elif value is not None:
+            if not isinstance(parameter, Constant):
+                raise AssertionError(f"{name!r} is a parameter, not a constant")
+            value = value.asnumpy() if isinstance(value, nd.NDArray) else np.asarray(value)
+            if parameter.shape != value.shape or not (parameter.value.asnumpy() == value).all():
+                raise AssertionError(f"constant {name!r} exists with another value")
+        return parameter
+
+    def update(self, other):
+        """Takes over the parameters of another dictionary; equal names have to be the same parameter."""
+        for name, parameter in other.items():
+            if self._params.setdefault(name, parameter) is not parameter:
+                raise AssertionError(f"there are two different parameters with the name {name!r}")
+
+    def initialize(self, init=None, ctx=None, verbose=False, force_reinit=False):
+        """Initialises all parameters; `init` applies where a parameter has no initializer of its own."""
+        init = initializer.Uniform() if init is None else init
+        if verbose:
+            init.set_verbosity(verbose=verbose)
+        for parameter in self.values():
+            parameter.initialize(None, ctx, init, force_reinit=force_reinit)
+
+    def zero_grad(self):
+        """Sets all gradients to 0."""
+        for parameter in self.values():
+            parameter.zero_grad()
+
+    def reset_ctx(self, ctx):
+        """Moves all parameters to other contexts."""
+        for parameter in self.values():
+            parameter.reset_ctx(ctx)
+
+    def list_ctx(self):
+        """The contexts that some parameter is on."""
+        return list(dict.fromkeys(ctx for parameter in self.values() for ctx in parameter.list_ctx()))
+
+    def setattr(self, name, value):
+        """Sets an attribute, such as `grad_req` or `lr_mult`, of all parameters."""
+        for parameter in self.values():
+            setattr(parameter, name, value)
+
+    def select(self, pattern):
+        """The parameters whose full names match a regular expression at their beginning."""
+        match = re.compile(pattern).match
+        return {name: parameter for name, parameter in self.items() if match(name)}
+
+    def save(self, filename, strip_prefix=""):
+        """Writes the arrays by name, without `strip_prefix`; ValueError for a name that lacks it."""
+        arrays = {}
+        for parameter in self.values():
+            if not parameter.name.startswith(strip_prefix):
+                raise ValueError(
+                    f"the name of parameter {parameter.name!r} does not begin with the prefix {strip_prefix!r} to strip; "
+                    "blocks with shared parameters are saved with Block.save_parameters"
+                )
+            arrays[parameter.name[len(strip_prefix) :]] = parameter._reduce()
+        nd.save(filename, arrays)
+
+    def load(
+        self,
+        filename,
+        ctx=None,
+        allow_missing=False,
+        ignore_extra=False,
+        restore_prefix="",
+        cast_dtype=False,
+        dtype_source="current",
+    ):
+        """Reads a file that `save` wrote; `restore_prefix` goes before the names in it."""
+        for name in self.keys() if restore_prefix else ():
+            if not name.startswith(restore_prefix):
+                raise AssertionError(f"parameter {name!r} does not begin with the prefix {restore_prefix!r} to restore")
+        arrays = nd.load(filename)
+        options = (ctx, allow_missing, ignore_extra, restore_prefix, filename, cast_dtype, dtype_source)
+        self.load_dict(arrays, *options)
+
+    def load_dict(
+        self,
+        param_dict,
+        ctx=None,
+        allow_missing=False,
+        ignore_extra=False,
+        restore_prefix="",
+        filename=None,
+        cast_dtype=False,
+        dtype_source="current",
+    ):
+        """Takes values from a dictionary of arrays; the `arg:` and `aux:` of exported files do not matter."""
+        rows = param_dict.items() if isinstance(param_dict, dict) else param_dict
+        arrays = {restore_prefix + (k[4:] if k.startswith(("arg:", "aux:")) else k): v for k, v in rows}
+        source = f"file {filename!r}" if filename else "the dictionary"
+        if not allow_missing:
+            for name in self.keys():
+                if name not in arrays:
+                    raise AssertionError(
+                        f"parameter {name[len(restore_prefix) :]!r} is missing in {source}.{nearest(name, arrays)} "
+                        "allow_missing=True leaves it as it is"
+                    )
+        for name, array in arrays.items():
+            if name in self._params:
+                self._params[name]._load_init(array, ctx, cast_dtype=cast_dtype, dtype_source=dtype_source)
+            elif not ignore_extra:
+                raise AssertionError(
+                    f"{source} holds {name[len(restore_prefix) :]!r}, which is no parameter here."
+                    f"{nearest(name, self._params)} ignore_extra=True skips it"
+                )
+
+    def _find(self, name):
+        if name not in self._params and self._shared is not None and name in self._shared._params:
+            self._params[name] = self._shared._params[name]
+        return self._params.get(name)
+
+    @staticmethod
+    def _agree(parameter, key, wanted):
+        existing = getattr(parameter, key)
+        if key == "shape" and wanted is not None and len(wanted) == len(existing):
+            if all(a == b or a in (0, -1) or b in (0, -1) for a, b in zip(wanted, existing)):
+                parameter._shape = tuple(b if a in (0, -1) else a for a, b in zip(wanted, existing))
+                return True
+            return False
+        if key == "dtype":
+            return dtype_name(wanted) == dtype_name(existing)
+        return wanted is None or wanted == existing
