@@ -24,12 +24,13 @@ from gluon.loss import SoftmaxCrossEntropyLoss
 from gluon.utils import clip_global_norm
 from gluoncv.data.base import DATASETS as HOME
 from scripts.action_recognition import films
+from scripts.common.decay import decay_weights_only
 from scripts.common.devices import contexts, spread
 from scripts.common.environment import checksums
 from scripts.common.means import Means
 from scripts.common.pictures import shares
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
-from scripts.common.recipe import add_schedule_arguments, decay_weights_only, schedule
+from scripts.common.recipe import add_schedule_arguments, schedule
 from scripts.common.run import Run, add_run_arguments
 
 

@@ -17,17 +17,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 import gluonnlp as nlp
-from core import autograd, metric
-from gluon import Trainer
 from gluon.loss import L2Loss, SoftmaxCrossEntropyLoss
-from scripts.bert.text_classifier import TextClassifier, named_bert, published_bert
+from scripts.bert.pretrained import add_bert_arguments, check_bert_arguments, pretrained
+from scripts.bert.text_classifier import TextClassifier
+from scripts.bert.tuning import add_tuning_arguments, train, trainer
 from scripts.common.environment import checksums
-from scripts.common.packaged import checkpoint_folder
-from scripts.common.precision import add_dtype_argument, use_dtype
-from scripts.common.run import ROOT, Run, add_run_arguments
+from scripts.common.precision import use_dtype
+from scripts.common.run import Run
 
 TASKS = ("MRPC", "QQP", "QNLI", "RTE", "STS-B", "CoLA", "MNLI", "WNLI", "SST", "XNLI", "ChnSentiCorp")
-MODELS = ("bert_12_768_12", "bert_24_1024_16", "roberta_12_768_12", "roberta_24_1024_16")
 
 
 def main(argv: list[str] | None = None) -> dict:
@@ -35,35 +33,33 @@ def main(argv: list[str] | None = None) -> dict:
     context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
     use_dtype(args.dtype)
     task = nlp.data.get_task(args.task_name)
+    if args.only_inference:
+        return infer(args, task, context)
     files = [*args.data_dir.glob("stsa.binary.*"), args.data_dir / "trees" / "train.txt"] if args.data_dir else []
     run = Run("bert", args, data=checksums(sorted(f for f in files if f.exists())))
     classifier = start(args, task.class_labels or [], context)
-    parts = {
-        name: samples(classifier, texts, task, args.samples)
-        for name, texts in (treebank(args.data_dir, args.phrases) if args.data_dir else downloaded(task)).items()
-    }
+    parts = read(args, classifier, task)
     net = classifier.net
-    for parameter in net.collect_params(".*beta|.*gamma|.*bias").values():
-        parameter.wd_mult = 0.0
-    if args.accumulate > 1:
-        net.collect_params().setattr("grad_req", "add")
-    steps = args.epochs * -(-len(parts["train"]) // (args.batch_size * args.accumulate))
-    warmup = int(args.warmup_ratio * steps)
-    schedule = mx.lr_scheduler.PolyScheduler(steps, base_lr=args.lr, pwr=1, final_lr=0, warmup_steps=warmup)
-    optimizer = {"learning_rate": args.lr, "lr_scheduler": schedule, "epsilon": args.epsilon, "wd": 0.01}
-    trainer = Trainer(net.collect_params(), args.optimizer, optimizer, update_on_kvstore=False)
+    learner = trainer(args, net, len(parts["train"]))
+    loss_function = SoftmaxCrossEntropyLoss() if classifier.labels else L2Loss()
+
+    def loss_of(batch):
+        *inputs, label = batch
+        return loss_function(classifier.scores(inputs, context), label.as_in_context(context)).mean()
 
     dev = [name for name in parts if name.startswith("dev")]
-    for epoch in run.epochs(args.epochs, net, trainer):
-        batches = classifier.batches(parts["train"], args.batch_size, shuffle=True)
-        metrics = {
-            "loss": train(classifier, run.progress(batches, f"epoch {epoch}"), trainer, args.accumulate, context)
-        }
+    for epoch in run.epochs(args.epochs, net, learner):
+        batches = run.progress(classifier.batches(parts["train"], args.batch_size, shuffle=True), f"epoch {epoch}")
+        metrics = {"loss": train(net, batches, loss_of, learner, args.accumulate)}
         for name in dev:
             metrics |= evaluate(classifier, name, parts[name], task.metrics, args.dev_batch_size, context)
         run.epoch_done(epoch, metrics, samples=len(parts["train"]))
-        if best(run.record.facts["epochs"], dev[0])["epoch"] == epoch:
+        last_best = best(run.record.facts["epochs"], dev[0])["epoch"]
+        if last_best == epoch:
             classifier.save(args.output_dir)
+        if args.early_stop and epoch - last_best >= args.early_stop:
+            run.record.say(f"the dev part has not gained for {args.early_stop} epochs")
+            break
     row = best(run.record.facts["epochs"], dev[0])
     final = {name: value for name, value in row.items() if name.startswith("dev")}
     if "test" in parts:
@@ -72,23 +68,21 @@ def main(argv: list[str] | None = None) -> dict:
     return run.finish(**final)
 
 
-def train(classifier: TextClassifier, batches, trainer, accumulate: int, context) -> float:
-    """One pass of training; the mean loss."""
-    mean, loss_function = metric.Loss(), SoftmaxCrossEntropyLoss() if classifier.labels else L2Loss()
-    parameters = [p for p in classifier.net.collect_params().values() if p.grad_req != "null"]
-    count = len(batches)
-    for index, (*inputs, label) in enumerate(batches, 1):
-        with autograd.record():
-            loss = loss_function(classifier.scores(inputs, context), label.as_in_context(context)).mean()
-        loss.backward()
-        mean.update(None, loss)
-        if index % accumulate == 0 or index == count:
-            trainer.allreduce_grads()
-            nlp.utils.clip_grad_global_norm(parameters, 1)
-            trainer.update(accumulate)
-            if accumulate > 1:
-                classifier.net.collect_params().zero_grad()
-    return mean.get()[1]
+def infer(args: argparse.Namespace, task, context) -> dict:
+    """The metrics of the model in --output_dir, without training."""
+    classifier = TextClassifier.load(args.output_dir, context)
+    found = {}
+    for name, part in read(args, classifier, task).items():
+        if name != "train":
+            found |= evaluate(classifier, name, part, task.metrics, args.dev_batch_size, context)
+    print("  ".join(f"{name} {value:.6g}" for name, value in found.items()))
+    return found
+
+
+def read(args: argparse.Namespace, classifier: TextClassifier, task) -> dict[str, list[tuple]]:
+    """The samples of each part of the task."""
+    parts = treebank(args.data_dir, args.phrases) if args.data_dir else downloaded(task)
+    return {name: samples(classifier, texts, task, args.samples) for name, texts in parts.items()}
 
 
 def evaluate(classifier: TextClassifier, part: str, samples: list, metrics, batch_size: int, context) -> dict:
@@ -100,21 +94,12 @@ def evaluate(classifier: TextClassifier, part: str, samples: list, metrics, batc
 
 
 def start(args: argparse.Namespace, labels: list[str], context) -> TextClassifier:
-    """The classifier before training: with the weights of a checkpoint, of a file, or random ones."""
-    merges = None
-    if args.checkpoint:
-        bert, vocab, shapes, merges = published_bert(checkpoint_folder(args.checkpoint), args.bert_model, context)
-    else:
-        vocab = nlp.data.BERTTokenizer.from_file(args.vocab).vocab
-        shapes = {"bert_model": args.bert_model, "dropout": args.dropout}
-        bert = named_bert(vocab, **shapes)
-        bert.initialize(mx.init.Normal(0.02), ctx=context)
-        if args.pretrained_bert_parameters:
-            bert.load_parameters(args.pretrained_bert_parameters, ctx=context, ignore_extra=True)
-    classifier = TextClassifier(
-        bert, vocab, labels=labels, max_len=args.max_len, shapes=shapes, dropout=args.dropout, merges=merges
-    )
+    """The classifier before training."""
+    bert = pretrained(args, context)
+    classifier = TextClassifier(bert, labels=labels, max_len=args.max_len, dropout=args.dropout)
     classifier.net.classifier.initialize(mx.init.Normal(0.02), ctx=context)
+    if args.model_parameters:
+        classifier.net.load_parameters(args.model_parameters, ctx=context)
     if args.hybridize:
         classifier.net.hybridize(static_alloc=True)
     return classifier
@@ -162,38 +147,16 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--phrases", type=int, default=0, help="of SST to train on beside sentences (default: %(default)s)"
     )
-    parser.add_argument("--bert_model", choices=MODELS, default=MODELS[0], help="shapes (default: %(default)s)")
-    parser.add_argument(
-        "--checkpoint", help="a folder of config.json, model.safetensors and vocab.txt or tokenizer.json, or its name"
-    )
-    parser.add_argument("--pretrained_bert_parameters", help="a .params file for --bert_model")
-    parser.add_argument("--vocab", help="vocab.txt of --bert_model, where there is no --checkpoint")
-    parser.add_argument(
-        "--output_dir", type=Path, default=ROOT / "checkpoints" / "bert" / "model", help="of the result"
-    )
-    parser.add_argument("--optimizer", default="bertadam", help="(default: %(default)s)")
-    parser.add_argument("--epochs", type=int, default=3, help="passes over the data (default: %(default)s)")
-    parser.add_argument("--batch_size", type=int, default=32, help="texts in a batch (default: %(default)s)")
     parser.add_argument("--dev_batch_size", type=int, default=64, help="of evaluation (default: %(default)s)")
-    parser.add_argument("--accumulate", type=int, default=1, help="batches for one update (default: %(default)s)")
-    parser.add_argument("--lr", type=float, default=3e-5, help="highest learning rate (default: %(default)s)")
-    parser.add_argument("--warmup_ratio", type=float, default=0.1, help="part of the steps (default: %(default)s)")
-    parser.add_argument("--epsilon", type=float, default=1e-6, help="of the optimizer (default: %(default)s)")
-    parser.add_argument(
-        "--dropout", type=float, default=0.1, help="of new layers, and of --bert_model (default: %(default)s)"
-    )
+    parser.add_argument("--only_inference", action="store_true", help="test the model in --output_dir, train nothing")
+    parser.add_argument("--model_parameters", help="a .params file of the whole network to begin with")
+    parser.add_argument("--early_stop", type=int, help="end after so many epochs without a gain on the dev part")
     parser.add_argument("--max_len", type=int, default=128, help="word pieces of a text (default: %(default)s)")
-    parser.add_argument("--hybridize", action="store_true", help="compile the network")
-    add_dtype_argument(parser)
-    parser.add_argument("--samples", type=int, help="use only the first so many of each part")
-    parser.add_argument("--gpu", type=int, help="train on this GPU (default: CPU)")
-    add_run_arguments(parser, run="", seed=2)
+    add_bert_arguments(parser)
+    add_tuning_arguments(parser, "bert/model", lr=3e-5)
     args = parser.parse_args(argv)
     args.run = args.run or f"{args.checkpoint or args.bert_model}_{args.task_name}".lower().replace("-", "_")
-    if not (args.checkpoint or args.vocab):
-        parser.error("give --checkpoint, or --vocab with --bert_model")
-    if args.bert_model.startswith("roberta") and not args.checkpoint:
-        parser.error("a RoBERTa needs --checkpoint, which has its byte pairs")
+    check_bert_arguments(parser, args)
     if args.data_dir and args.task_name != "SST":
         parser.error("--data-dir is for --task_name SST; the other tasks are downloaded")
     return args

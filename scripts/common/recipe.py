@@ -1,4 +1,4 @@
-"""What recipes of training have in common: learning rates by update, and the decay of weights."""
+"""What recipes of training have in common: learning rates by update."""
 
 from __future__ import annotations
 
@@ -34,9 +34,3 @@ def schedule(args: argparse.Namespace, epochs: int, updates: int, power: float =
             ),
         ]
     )  # fmt: skip
-
-
-def decay_weights_only(net) -> None:
-    """Takes weight decay from biases and from the scales and shifts of normalisation (Jia et al., 2018)."""
-    for parameter in net.collect_params(".*beta|.*gamma|.*bias").values():
-        parameter.wd_mult = 0.0

@@ -29,12 +29,13 @@ from gluon.loss import SoftmaxCrossEntropyLoss
 from gluoncv.loss import DistillationSoftmaxCrossEntropyLoss
 from gluoncv.model_zoo import get_model
 from gluoncv.nn import GroupNorm
+from scripts.common.decay import decay_weights_only
 from scripts.common.devices import add_count_argument, contexts, settle, spread
 from scripts.common.environment import checksums
 from scripts.common.means import Means
 from scripts.common.pictures import data_set, mixup, shares
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
-from scripts.common.recipe import add_schedule_arguments, decay_weights_only, schedule
+from scripts.common.recipe import add_schedule_arguments, schedule
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 
 SMOOTHING = 0.1

@@ -24,9 +24,10 @@ from gluoncv.data import MixupDetection, RandomTransformDataLoader
 from gluoncv.data.batchify import Pad, Stack, Tuple
 from gluoncv.data.transforms.presets.yolo import YOLO3DefaultTrainTransform, YOLO3DefaultValTransform
 from gluoncv.model_zoo import get_model
+from scripts.common.decay import decay_weights_only
 from scripts.common.devices import contexts, settle
 from scripts.common.precision import add_dtype_argument, use_dtype
-from scripts.common.recipe import add_schedule_arguments, decay_weights_only, schedule
+from scripts.common.recipe import add_schedule_arguments, schedule
 from scripts.common.run import Run, add_run_arguments
 from scripts.object_detection.detection import (
     add_data_arguments,

@@ -27,10 +27,10 @@ from gluoncv.model_zoo import get_model
 from gluoncv.model_zoo.segbase import get_segmentation_model
 from gluoncv.utils import LRScheduler, LRSequential
 from gluoncv.utils.metrics import SegmentationMetric
+from scripts.common.decay import decay_weights_only
 from scripts.common.devices import add_count_argument, contexts, settle, spread
 from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
-from scripts.common.recipe import decay_weights_only
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 from scripts.semantic_segmentation.datasets import data_files, data_set
 

@@ -23,11 +23,12 @@ from gluon.data import DataLoader
 from gluoncv.data.tracking_data.track import TrkDataset
 from gluoncv.loss import SiamRPNLoss
 from gluoncv.model_zoo import get_model
+from scripts.common.decay import decay_weights_only
 from scripts.common.devices import add_count_argument, contexts, settle, spread
 from scripts.common.environment import checksums
 from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
-from scripts.common.recipe import add_schedule_arguments, decay_weights_only, schedule
+from scripts.common.recipe import add_schedule_arguments, schedule
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 
 # Sources -> folder of pictures, boxes, frames that a pair is apart at most, films an epoch

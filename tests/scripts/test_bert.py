@@ -8,9 +8,12 @@ import pytest
 import core as mx
 import gluonnlp as nlp
 from gluon import Trainer
+from gluon.loss import SoftmaxCrossEntropyLoss
 from gluonnlp.data import BERTTokenizer
 from scripts.bert import finetune_classifier, predict
-from scripts.bert.text_classifier import TextClassifier, named_bert
+from scripts.bert.pretrained import Pretrained, named_bert
+from scripts.bert.text_classifier import TextClassifier
+from scripts.bert.tuning import train
 
 SMALL = {"num_layers": 1, "units": 16, "embed_size": 16, "hidden_size": 32, "num_heads": 2, "max_length": 32}
 
@@ -72,17 +75,18 @@ def test_a_regression_has_a_score_and_no_label(vocab, tmp_path):
 
 def test_a_roberta_learns_and_is_read_again(tmp_path):
     words = nlp.Vocab(dict.fromkeys([*"abdglno", "go", "od", "bad", "Ġ"], 1), bos_token="<s>", eos_token="</s>")
-    shapes = {"bert_model": "roberta_12_768_12", **SMALL}
-    settings = {"labels": ["bad", "good"], "max_len": 16, "shapes": shapes, "merges": ["g o", "o d", "b a", "ba d"]}
-    classifier = TextClassifier(named_bert(words, **shapes), words, **settings)
+    shapes = {"bert_model": "roberta_12_768_12", **SMALL, "dropout": 0.0}
+    start = Pretrained(named_bert(words, **shapes), words, shapes, merges=["g o", "o d", "b a", "ba d"])
+    classifier = TextClassifier(start, labels=["bad", "good"], max_len=16)
     classifier.net.initialize(mx.init.Normal(0.5))
     texts = [("good",), ("bad",), ("go od",), ("a bad",)]
     samples = [(*fields, i % 2) for i, fields in enumerate(classifier.inputs(texts))]
-    trainer = Trainer(classifier.net.collect_params(), "adam", {"learning_rate": 0.01}, update_on_kvstore=False)
-    losses = [
-        finetune_classifier.train(classifier, classifier.batches(samples, 4, shuffle=True), trainer, 1, mx.cpu())
-        for _ in range(8)
-    ]
+    trainer = Trainer(classifier.net.collect_params(), "adam", {"learning_rate": 0.003}, update_on_kvstore=False)
+
+    def loss_of(batch):
+        return SoftmaxCrossEntropyLoss()(classifier.scores(batch[:-1], mx.cpu()), batch[-1]).mean()
+
+    losses = [train(classifier.net, classifier.batches(samples, 4, shuffle=True), loss_of, trainer) for _ in range(12)]
     assert losses[-1] < 0.5 * losses[0]
     before = predict.predict(classifier, [text for (text,) in texts], 2, mx.cpu())
     classifier.save(tmp_path / "model")
@@ -108,7 +112,8 @@ def tiny(data, checkpoint: str) -> list:
 def small_classifier(vocab, labels):
     words = BERTTokenizer.from_file(str(vocab)).vocab
     shapes = {"bert_model": "bert_12_768_12", **SMALL}
-    classifier = TextClassifier(named_bert(words, **shapes), words, labels=labels, max_len=32, shapes=shapes)
+    start = Pretrained(named_bert(words, **shapes), words, shapes)
+    classifier = TextClassifier(start, labels=labels, max_len=32)
     classifier.net.initialize(mx.init.Normal(0.5))
     predict.predict(classifier, ["the film"], 1, mx.cpu())  # now the last layer knows its width
     return classifier

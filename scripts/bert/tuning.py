@@ -1,0 +1,79 @@
+"""How a network on a BERT learns: the arguments of the programs that tune one, their trainer, and a pass over the data."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import core as mx
+import gluonnlp as nlp
+from core import autograd, metric
+from gluon import Trainer
+from scripts.common.decay import decay_weights_only
+from scripts.common.precision import add_dtype_argument
+from scripts.common.run import ROOT, add_run_arguments
+
+
+def add_tuning_arguments(
+    parser: argparse.ArgumentParser,
+    output: str,
+    *,
+    lr: float,
+    epochs: int = 3,
+    optimizer: str = "bertadam",
+    seed: int = 2,
+) -> None:
+    """Adds what `trainer` and `train` take, --output_dir (`output` below checkpoints) and what every run has."""
+    folder = ROOT / "checkpoints" / output
+    parser.add_argument(
+        "--output_dir", type=Path, default=folder, help="of the result (default: checkpoints/" + output + ")"
+    )
+    parser.add_argument("--optimizer", default=optimizer, help="(default: %(default)s)")
+    parser.add_argument(
+        "--epochs", "--num-epochs", type=int, default=epochs, help="passes over the data (default: %(default)s)"
+    )
+    parser.add_argument("--batch_size", "--batch-size", type=int, default=32, help="samples (default: %(default)s)")
+    parser.add_argument("--accumulate", type=int, default=1, help="batches for one update (default: %(default)s)")
+    parser.add_argument("--lr", "--learning-rate", type=float, default=lr, help="highest rate (default: %(default)s)")
+    parser.add_argument("--wd", type=float, default=0.01, help="weight decay (default: %(default)s)")
+    parser.add_argument(
+        "--warmup_ratio", "--warmup-ratio", type=float, default=0.1, help="part of the steps (default: %(default)s)"
+    )
+    parser.add_argument("--epsilon", type=float, default=1e-6, help="of the optimizer (default: %(default)s)")
+    parser.add_argument("--hybridize", action="store_true", help="compile the network")
+    parser.add_argument("--samples", type=int, help="use only the first so many of each part")
+    parser.add_argument("--gpu", type=int, help="train on this GPU (default: CPU)")
+    add_dtype_argument(parser)
+    add_run_arguments(parser, run="", seed=seed)
+
+
+def trainer(args: argparse.Namespace, net, samples: int) -> Trainer:
+    """The trainer of `net` for `samples` a pass: the rate rises, then falls to zero; only weights decay."""
+    decay_weights_only(net)
+    if args.accumulate > 1:
+        net.collect_params().setattr("grad_req", "add")
+    steps = args.epochs * -(-samples // (args.batch_size * args.accumulate))
+    warmup = int(args.warmup_ratio * steps)
+    schedule = mx.lr_scheduler.PolyScheduler(steps, base_lr=args.lr, pwr=1, final_lr=0, warmup_steps=warmup)
+    optimizer = {"learning_rate": args.lr, "lr_scheduler": schedule, "epsilon": args.epsilon, "wd": args.wd}
+    return Trainer(net.collect_params(), args.optimizer, optimizer, update_on_kvstore=False)
+
+
+def train(net, batches, loss_of: Callable, trainer: Trainer, accumulate: int = 1) -> float:
+    """One pass of training; the mean of `loss_of(batch)`, a scalar. Gradients are cut to the norm 1."""
+    mean = metric.Loss()
+    parameters = [p for p in net.collect_params().values() if p.grad_req != "null"]
+    count = len(batches)
+    for index, batch in enumerate(batches, 1):
+        with autograd.record():
+            loss = loss_of(batch)
+        loss.backward()
+        mean.update(None, loss)
+        if index % accumulate == 0 or index == count:
+            trainer.allreduce_grads()
+            nlp.utils.clip_grad_global_norm(parameters, 1)
+            trainer.update(accumulate)
+            if accumulate > 1:
+                net.collect_params().zero_grad()
+    return mean.get()[1]
