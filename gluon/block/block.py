@@ -269,7 +269,7 @@ class Block:
             self._take_structure(json.load(file))
         self.load_parameters(f"{prefix}-model.params")
 
-    def nesting(self):
+    def _structure(self):
         children = {name: child._structure() for name, child in self._children.items()}
         return {"class": type(self).__name__, "children": children}
 
@@ -354,6 +354,19 @@ class Block:
 
 
 _OWN_CONTAINERS = frozenset({"_children", "_reg_params", "_forward_hooks", "_forward_pre_hooks"})
+
+
+def _without_prefix(arrays, names):
+    """Arrays of a file of full names by the `names` that they have in any block of this kind; as they are if none fits.
+
+    `export` writes names with the prefix that the block had, which another instance has not.
+    """
+    if not all(name.startswith(("arg:", "aux:")) for name in arrays):
+        return arrays
+    arrays = {name[4:]: array for name, array in arrays.items()}
+    prefixes = [name.removesuffix(names[0]) for name in arrays if name.endswith(names[0])] if names else []
+    prefix = next((p for p in prefixes if all(p + name in arrays for name in names)), "")
+    return {name.removeprefix(prefix): array for name, array in arrays.items()}
 
 
 def indent(text, spaces=2):
