@@ -101,10 +101,11 @@ class HybridCompose(HybridSequential):
 
 
 class _Pixels:
-    """Accepts NumPy arrays."""
+    """Accepts NumPy arrays, and passes on what comes with the picture, such as its boxes."""
 
-    def __call__(self, x, *args):
-        return super().__call__(arrays.wrap(x) if isinstance(x, np.ndarray) else x, *args)
+    def __call__(self, x, *others):
+        changed = super().__call__(arrays.wrap(x) if isinstance(x, np.ndarray) else x)
+        return (changed, *others) if others else changed
 
 
 def _each(transforms: Iterable[Block]) -> Iterator[Block]:
