@@ -13,7 +13,9 @@ _MAY_VIEW = frozenset(
     f"core.ops.{name}" for name in "shape np_shape index order contrib vision image boxes linalg".split()
 )
 # But these always copy.
-_COPY = frozenset("Concat stack tile repeat one_hot _embedding_grad _put_part zeros_like ones_like full_like".split())
+_COPY = frozenset(
+    "Concat stack tile repeat one_hot _embedding_grad _put_part _slice_assign _set_places zeros_like ones_like full_like".split()
+)
 
 
 class Sharing:

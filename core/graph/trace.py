@@ -15,6 +15,7 @@ from collections.abc import Callable
 from core import autograd, kernels, storage
 from core.base import MXNetError
 from core.graph.ir import HEAD, HELD, INPUT, NODE, Draw, Graph, Node, Value
+from core.graph.views import Views, replaced
 from core.ndarray.ndarray import NDArray
 from core.ops.registry import F, Operator
 
@@ -81,6 +82,7 @@ class Tracer:
         self._entered: list[tuple[NDArray, Value]] = []  # all of these, with what they were before anything was written
         self._leaves: dict[int, autograd.Leaf] = {}
         self._outputs: dict[tuple, tuple[Slot, NDArray]] = {}
+        self._views = Views()
         self._backward = False
         self._ctx = None
 
@@ -105,8 +107,11 @@ class Tracer:
         for k, array in enumerate(outputs):
             if not array._data.is_meta:
                 array._data = storage.meta_like(array._data)
-            elif id(array._data) in self._values:  # the input as it is, or what a primitive of a composite gave
-                array._data = array._data.view(array._data.shape)
+            else:
+                if not self._backward:
+                    self._views.note(op, inputs, attrs, array)
+                if id(array._data) in self._values:  # the input as it is, or what a primitive of a composite gave
+                    array._data = array._data.view(array._data.shape)
             node.outputs.append(self._made(array._data, array._ctx, type(array), node, k))
         if reserve is not None:
             if type(reserve) is tuple:
@@ -140,9 +145,13 @@ class Tracer:
         if target._data is None:
             target._data = source._data
             return
-        self._twin(target)._data = (
-            source._data if target.dtype == source.dtype else F.Cast(source, dtype=target.dtype)._data
-        )
+        target = self._twin(target)
+        target._data = source._data if target.dtype == source.dtype else F.Cast(source, dtype=target.dtype)._data
+        self._views.written(target)
+
+    def write_part(self, target: NDArray, key: tuple, value: NDArray) -> None:
+        """`target[key] = value` for a basic index and a value in the shape of the part."""
+        self.write(target, replaced(self._twin(target), key, value))
 
     def failed(self, op: Operator, error: Exception) -> None:
         """Tells operators that cannot be run without values from those that are misused."""

@@ -68,6 +68,19 @@ def put_part(value: Tensor, key: tuple, shape: Sequence[int]) -> Tensor:
     return out
 
 
+def set_part(x: Tensor, value: Tensor, key: tuple) -> Tensor:
+    """A copy of `x` with `value` at the basic index `key`."""
+    plain, flips = _without_negative_steps(key, x.shape)
+    out = x.clone(memory_format=torch.contiguous_format)
+    out[plain] = value.flip(flips) if flips else value
+    return out
+
+
+def write_places(view: Tensor, index: tuple, value: Tensor) -> None:
+    """Writes `value` where the index tensors (None: a whole axis) point to in `view`."""
+    view[tuple(slice(None) if i is None else i for i in index)] = value
+
+
 def _without_negative_steps(key: tuple, shape: Sequence[int]) -> tuple[tuple, list[int]]:
     """The key with ascending slices only, and the axes of the result that must be flipped after it."""
     plain, flips, axis, out_axis = [], [], 0, 0

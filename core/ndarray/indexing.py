@@ -101,18 +101,50 @@ def _is_whole(key) -> bool:
 
 
 def _set_traced(array, key, value) -> None:
-    """`array[:] = value` while a block is traced; parts have no place of their own in a graph."""
-    basic, spec, _ = parse(array, key)
-    if not basic or any(item not in (slice(None), Ellipsis) for item in spec):
-        raise MXNetError(
-            f"x[{key!r}] = ... changes a part of an array, which a hybridized block cannot do: build the whole with F.where, "
-            "F.concat, F.slice_assign or F.index_copy, or call hybridize(active=False)"
-        )
-    if isinstance(value, (numbers.Number, onp.generic)):
-        value = TABLE["zeros_like"](array) + value
-    elif not hasattr(value, "_data"):
+    """`array[key] = value` while a block is traced."""
+    basic, spec, operands = parse(array, key)
+    if not hasattr(value, "_data"):
         value = array._new(storage.from_numpy(onp.asarray(value), array.dtype, array._ctx), array._ctx)
-    imperative.write(array, TABLE["_broadcast_from"](value, shape=array.shape) if value.shape != array.shape else value)
+    if value.dtype != array.dtype:
+        value = TABLE["Cast"](value, dtype=array.dtype)
+    if not basic:
+        imperative.write(array, _replaced_places(array, key, spec, operands, value))
+    elif all(item in (slice(None), Ellipsis) for item in spec):
+        imperative.write(array, _fitted(value, array.shape, key))
+    else:
+        part = onp.broadcast_to(0, array.shape)[spec]
+        autograd.state.tracer.write_part(array, spec, _fitted(value, part.shape, key))
+
+
+def _fitted(value, shape: tuple, key):
+    """The value in the shape of the part that it is written to."""
+    while value.ndim > len(shape) and value.shape[0] == 1:
+        value = TABLE["_reshape_to"](value, shape=value.shape[1:])
+    if value.shape == shape:
+        return value
+    try:
+        fits = onp.broadcast_shapes(value.shape, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"cannot write an array of shape {value.shape} to {key!r} of shape {shape}")
+    return TABLE["_broadcast_from"](value, shape=shape)
+
+
+def _replaced_places(array, key, spec: tuple, operands: list, value):
+    """The array with the value where an advanced index points to."""
+    masks = [o for o in operands if storage.NAMES[o._data.dtype] == "bool"]
+    if not masks:
+        return imperative.apply(TABLE["_set_places"], [array, value, *operands], {"key": spec}, type(array))
+    if len(spec) > 1 or value.size != 1:
+        raise MXNetError(
+            f"x[{key!r}] = ... in a hybridized block: a mask takes one number, for the count of its places depends on values. "
+            "Build the array with F.where, or call hybridize(active=False)"
+        )
+    mask = TABLE["Cast"](masks[0], dtype=array.dtype)
+    mask = TABLE["_reshape_to"](mask, shape=(*mask.shape, *(1,) * (array.ndim - mask.ndim)))
+    mask = TABLE["_broadcast_from"](mask, shape=array.shape)
+    return TABLE["where"](mask, _fitted(value, array.shape, key), array)
 
 
 def imperative_error(array, key, error) -> Exception:

@@ -179,6 +179,24 @@ def _(head1, indices, head_shape, attrs):
     return [F._reshape_to(part, shape=head_shape), *[None] * len(indices)]
 
 
+@operator("_set_places")
+def _set_places(data, value, *indices, key: Any_):
+    """The data with the value written at an advanced index; of places that are named twice, one of the values stays."""
+    out = data.clone()
+    kernels.shape.write_places(*_advanced(out, key, indices), value)
+    return out
+
+
+@gradient(_set_places)
+def _(head, value, indices, attrs, value_shape):
+    part = F._gather_part(head, *indices, key=attrs.key)
+    return [
+        F._set_places(head, F.zeros_like(value), *indices, key=attrs.key),
+        F._sum_to(part, shape=value_shape),
+        *[None] * len(indices),
+    ]
+
+
 def _advanced(data, key, indices):
     """A view that basic indexing gives, and one index tensor (or None) for each of its axes."""
     rest = iter(indices)

@@ -397,14 +397,19 @@ def _(head, data_shape, attrs):
     ]
 
 
-@composite("_slice_assign", aliases=("_crop_assign",))
+@operator("_slice_assign", aliases=("_crop_assign",))
 def slice_assign(lhs, rhs, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
     """lhs with rhs in the place that `slice` would read."""
-    key = _slice_key(begin, end, step, len(lhs.shape), "slice_assign")
+    key = _slice_key(begin, end, step, lhs.dim(), "slice_assign")
     place = (len(range(*part.indices(n))) for part, n in zip(key, lhs.shape))
     expect_shape("_slice_assign", "a part", rhs, (*place, *lhs.shape[len(key) :]))
-    mask = F._put_part(F.ones_like(rhs), key=key, shape=lhs.shape)
-    return F.where(mask, F._put_part(rhs, key=key, shape=lhs.shape), lhs)
+    return K.set_part(lhs, rhs, key)
+
+
+@gradient(slice_assign)
+def _(head, attrs):
+    place = {"begin": attrs.begin, "end": attrs.end, "step": attrs.step}
+    return [F._slice_assign_scalar(head, **place), F.slice(head, **place)]
 
 
 @composite("_slice_assign_scalar", aliases=("_crop_assign_scalar",))

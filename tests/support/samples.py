@@ -256,6 +256,7 @@ GIVEN: dict[str, list[Sample]] = {
     "scatter_nd": [S((2,), _ints([0, 2], [1, 3]), shape=(3, 4)), S((1, 4), _ints([-1]), shape=(3, 4)), S((0, 1), np.zeros((1, 0)), shape=(3, 1))],
     "_scatter_nd_add": [S((3,), _ints([0, 2, 0], [1, 3, 1]), shape=(3, 4))],
     "_gather_part": [S((4, 3), _ints(0, 2, 0, dtype="int64"), key=("$",))],
+    "_set_places": [S((4, 3), (2, 3), _ints(0, 2, dtype="int64"), key=("$",))],
     "_scatter_part_add": [S((3, 3), _ints(0, 2, 0, dtype="int64"), key=("$",), shape=(4, 3))],
     "_put_rows": [S((3, 2), _ints(2, -1, 0), shape=(4, 2))],
     "_take_rows": [S((4, 2), _ints(2, -1, 0), shape=(3, 2))],

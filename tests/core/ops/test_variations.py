@@ -53,7 +53,7 @@ RIGID = {
                              "_contrib_ModulatedDeformableConvolution", "_sg_mkldnn_conv"), _GPU),
     "cudnn_tune": dict.fromkeys(("Convolution", "Deconvolution"), _FIXED),
     "forward_stype": dict.fromkeys(("batch_dot", "dot"), _FIXED),
-    "key": dict.fromkeys(("_contrib_SyncBatchNorm", "_gather_part", "_scatter_part_add"), _INNER),
+    "key": dict.fromkeys(("_contrib_SyncBatchNorm", "_gather_part", "_scatter_part_add", "_set_places"), _INNER),
     "groups": {"_conv": _INNER},
     "mode": dict.fromkeys(("_pick_grad", "_take_grad"), _INNER),
     "pad": dict.fromkeys(("_avg_pool", "_max_pool"), _INNER),
