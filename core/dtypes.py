@@ -30,11 +30,13 @@ _BY_TYPE = {kind: name for name, (_, kind) in DTYPES.items()} | {float: "float64
 
 
 def dtype_name(dtype) -> str:
-    """The name of `dtype`: a name, a NumPy dtype or scalar type, `bfloat16`, or float / int / bool.
+    """The name of `dtype`: a name, a NumPy dtype or scalar type, `bfloat16`, float / int / bool, or an array of it.
 
     Raises TypeError for anything else.
     """
     name = _BY_TYPE.get(dtype) if isinstance(dtype, type) else dtype if isinstance(dtype, str) else None
+    if name is None and isinstance(getattr(dtype, "dtype", None), type):
+        return dtype_name(dtype.dtype)
     if name not in DTYPES:
         try:
             name = np.dtype(dtype).name

@@ -274,6 +274,8 @@ def _make_front(op: Operator, kind: type | None):
         parsed = f"_parse({', '.join(attrs)})" if attrs else "{}"
         kind_of = "_kind" if kind is not None else f"type({inputs[0]})"
         body = f"_apply(_op, {gather}, {parsed}, {kind_of}, {out})"
+        if op.formula is None and op.name not in _VIEWS:
+            body = f"_apart({body})" if "out" in inputs else f"{body} if out is not None else _apart({body})"
     code = [f"def {_identifier(op.name)}({parameters}):", "    if kwargs:", "        _refuse(_op, kwargs)"]
     if op.simple and len(inputs) == 1 and not op.variadic and op.name not in storage_types.NAMES:
         # `apply` for what is neither recorded nor traced, without the way there
@@ -281,6 +283,11 @@ def _make_front(op: Operator, kind: type | None):
             "    if out is None and _op.simple and _state.tracer is None and not _state.recording:",
             "        try:",
             f"            tensor = _op.forward({inputs[0]}._data{', **' + parsed.replace('_parse', '_known') if attrs else ''})",
+            *(
+                []
+                if op.formula is not None or op.name in _VIEWS
+                else ["            if _is_view(tensor):", "                tensor = _separate(tensor)"]
+            ),
             f"            result = _new({kind_of}._dense_kind)",
             f"            result._data, result._ctx, result._entry = tensor, {inputs[0]}._ctx, None",
             "            return result",
@@ -295,6 +302,9 @@ def _make_front(op: Operator, kind: type | None):
         "_parse": op.parse_positional,
         "_known": getattr(op.parse_positional, "memory", op.parse_positional),
         "_apply": apply_stored if op.name in storage_types.NAMES else apply,
+        "_apart": apart,
+        "_is_view": storage.is_view,
+        "_separate": storage.apart,
         "_create": create,
         "_gather": _gather,
         "_refuse": _refuse,
@@ -307,6 +317,26 @@ def _make_front(op: Operator, kind: type | None):
     function.__doc__ = op.doc + f"\n\n{op.signature()}"
     function.operator = op
     return function
+
+
+_VIEWS = frozenset({"_slice_view"})  # what shares memory in MXNet too
+
+
+def apart(result, *given):
+    """`result` (or each of a list) as the user gets it: writing to it reaches no other array, and no write to another reaches it.
+
+    Operators inside of others hand views on, which costs nothing. given: the arrays that went in.
+    """
+    if isinstance(result, (list, tuple)):
+        return type(result)([apart(x, *given) for x in result])
+    if state.tracer is not None or getattr(result, "stype", None) != "default" or result._is_placeholder:
+        return result
+    same = any(result is x for x in given)
+    if same or storage.is_view(result._data):
+        alone = type(result)._wrap(storage.apart(result._data), result._ctx)
+        alone._entry = result._entry
+        return alone
+    return result
 
 
 def apply_stored(op: Operator, inputs: list, attrs: dict, kind: type, out=None):

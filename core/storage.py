@@ -178,6 +178,20 @@ def take_over(target: Tensor, holder: tuple) -> bool:
     return True
 
 
+def is_view(tensor: Tensor) -> bool:
+    """Whether a tensor looks into the memory of another one."""
+    return tensor._base is not None
+
+
+def apart(tensor: Tensor) -> Tensor:
+    """The same values where no write to another tensor reaches them: the memory is shared until one of the two is written to."""
+    if tensor.is_meta:
+        return tensor
+    if 0 in tensor.stride() or not tensor.untyped_storage().resizable():  # repeated elements; memory of another library
+        return tensor.clone(memory_format=torch.contiguous_format)
+    return torch._lazy_clone(tensor)
+
+
 _WORTH_ASKING = 1 << 16  # bytes; fewer are copied in less time than it takes to find out
 
 

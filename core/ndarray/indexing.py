@@ -93,7 +93,7 @@ def _set_flat(array, key, value) -> None:
     places = onp.arange(array.size).reshape(array.shape)[key]
     if hasattr(value, "_data"):
         value = value.asnumpy()
-    set_(array.reshape(-1), (places.reshape(-1),), onp.broadcast_to(value, places.shape).reshape(-1))
+    set_(TABLE["Reshape"](array, shape=(-1,)), (places.reshape(-1),), onp.broadcast_to(value, places.shape).reshape(-1))
 
 
 def _is_whole(key) -> bool:

@@ -313,6 +313,20 @@ class NDArray:
             )
         return out
 
+    def expand_dims(self, axis, inplace=False):
+        """The array with a new axis of length 1 at `axis`; with inplace=True in the same memory."""
+        out = F.expand_dims(self, axis=axis)
+        return self.reshape(out.shape) if inplace else imperative.apart(out)
+
+    def squeeze(self, axis=None, inplace=False):
+        """The array without axes of length 1 (all, or those of `axis`); with inplace=True in the same memory."""
+        out = F.squeeze(self, axis=axis)
+        return self.reshape(out.shape) if inplace else imperative.apart(out)
+
+    def flatten(self, inplace=False):
+        """The array as a matrix whose rows are the first axis; with inplace=True in the same memory."""
+        return self.reshape((0, -1)) if inplace else imperative.apart(F.flatten(self))
+
     def broadcast_to(self, shape):
         """The array repeated along axes of length 1 to `shape`."""
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
@@ -320,7 +334,7 @@ class NDArray:
         if lead < 0 or any(m != n and (m != 1 or n < 0) for m, n in zip(self.shape, shape[lead:], strict=True) if n):
             raise ValueError(f"an array of shape {self.shape} cannot be repeated to the shape {shape}")
         source = self if not lead else F._reshape_to(self, shape=(1,) * lead + self.shape)
-        return F.broadcast_to(source, shape=shape)
+        return imperative.apart(F.broadcast_to(source, shape=shape))
 
     def broadcast_like(self, other):
         """The array repeated along axes of length 1 to the shape of `other`."""
@@ -476,7 +490,11 @@ def _method(name: str):
     return imperative.front(TABLE[name], None)
 
 
-_reshape = _method("Reshape")
+def _reshape(array: NDArray, shape: tuple, reverse: bool) -> NDArray:
+    """By the operator itself, whose result shares memory where it can."""
+    return apply(TABLE["Reshape"], [array], TABLE["Reshape"].parse_named(shape=shape, reverse=reverse), type(array))
+
+
 NDArray._dense_kind = NDArray
 
 for _name in METHODS:

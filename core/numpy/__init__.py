@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 
 import numpy as onp
 
 from core import ops  # the table must be full before functions are looked up in it
 from core.base import UnknownName
-from core.imperative import front
+from core.imperative import apart, front
 from core.numpy.multiarray import array, empty, ndarray
 from core.ops.registry import TABLE
 
@@ -20,6 +21,12 @@ int8, int16, int32, int64, uint8, uint16, uint32, uint64 = (
 )  # fmt: skip
 bool_, dtype, finfo, iinfo = onp.bool_, onp.dtype, onp.finfo, onp.iinfo
 _SUBMODULES = ("linalg", "random", "_internal")
+# Functions whose results may be views of what was given, which the user's are not in MXNet.
+_OF_VIEWS = frozenset(
+    "array_split atleast_1d atleast_2d atleast_3d broadcast_to dsplit expand_dims fliplr flipud flatten flip "
+    "hsplit matrix_transpose moveaxis permute_dims ravel repeat reshape resize roll rollaxis rot90 split squeeze swapaxes tile "
+    "transpose unstack vsplit".split()
+)
 
 
 def __getattr__(name: str):
@@ -38,8 +45,19 @@ def __getattr__(name: str):
         if op is None:
             raise UnknownName("np", name, __dir__)
         value = front(op, ndarray)
+    elif name in _OF_VIEWS:
+        value = _apart(value)
     globals()[name] = value
     return value
+
+
+def _apart(function):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        result = function(*args, **kwargs)
+        return result if kwargs.get("out") is not None else apart(result, *args)
+
+    return call
 
 
 def __dir__():

@@ -106,7 +106,10 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0, 
     return array(onp.power(base, exponents), dtype=dtype or default_float(), ctx=ctx or device)
 
 
-asarray = array
+def asarray(obj, dtype=None, order="C", ctx=None, device=None):
+    """The array itself where it has the type and place; otherwise `array`."""
+    same = isinstance(obj, ndarray) and (dtype is None or dtype_name(dtype) == dtype_name(obj.dtype))
+    return obj if same and (ctx or device or obj.context) == obj.context else array(obj, dtype, ctx=ctx or device)
 
 
 # ---------------------------------------------------------------------------------------------- pointwise

@@ -132,7 +132,7 @@ class ndarray(NDArray):
         kwargs.pop("order", None)
         if kwargs:
             raise TypeError(f"reshape takes shape and order, given {', '.join(kwargs)}")
-        return F._npi_reshape(self, newshape=shape)
+        return imperative.apart(F._npi_reshape(self, newshape=shape))
 
     reshape_view = reshape
 

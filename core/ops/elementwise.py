@@ -137,7 +137,7 @@ def _fresh(op):
 @operator("_bridge")
 def _bridge(data):
     """The data itself, under another place on the tape."""
-    return data
+    return kernels.shape.alias(data)
 
 
 @gradient(_bridge)

@@ -19,7 +19,7 @@ ALLOWED = {
     "view", "_unsafe_view", "_reshape_alias", "reshape", "as_strided", "alias", "detach", "permute", "transpose", "t",
     "expand", "squeeze", "unsqueeze", "select", "slice", "narrow", "unbind", "split", "split_with_sizes", "unfold",
     "view_as_real", "movedim", "flatten", "unflatten", "broadcast_to", "lift_fresh", "set_", "resize_",
-    "clone", "copy_", "_to_copy", "contiguous", "cat", "stack", "_local_scalar_dense",
+    "clone", "_lazy_clone", "copy_", "_to_copy", "contiguous", "cat", "stack", "_local_scalar_dense",
 }  # fmt: skip
 
 

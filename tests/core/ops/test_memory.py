@@ -1,0 +1,74 @@
+"""What the user gets from an operator is memory of its own, as in MXNet: no write to it reaches another array."""
+
+import numpy as np
+import pytest
+
+import core as mx
+from core import storage
+from core.context import cpu
+from core.imperative import front
+from core.ndarray import NDArray
+from core.ops.registry import TABLE
+from tests.support.samples import draw, samples
+
+SWEPT = [
+    name
+    for name, op in TABLE.items()
+    if op.formula is None and op.inputs and not op.variadic and not name.startswith("_backward") and samples(op)
+]
+VIEWS = {"_slice_view"}  # basic indexing
+
+
+@pytest.mark.parametrize("name", SWEPT)
+def test_results_share_no_memory_with_operands(name):
+    op = TABLE[name]
+    function = front(op, NDArray)
+    for sample in samples(op):
+        given = [v if v is None else mx.nd.array(v, dtype=np.asarray(v).dtype) for v in draw(op, sample)[0]]
+        attrs = op.parse({**sample.attrs})
+        results = function(*given, **{k: attrs[k] for k in sample.attrs})
+        for r in results if isinstance(results, (list, tuple)) else [results]:
+            shared = [v is not None and r.size and storage.same_memory(r._data, v._data) for v in given]
+            assert not any(shared) or name in VIEWS, sample.attrs
+
+
+def test_identities_and_views_are_copies_once_one_is_written_to():
+    mx.util.reset_np()
+    for function in (mx.nd.Dropout, mx.nd.flatten, mx.nd.SequenceMask, lambda x: x.broadcast_to((2, 3)), mx.nd.squeeze):
+        x = mx.nd.ones((2, 3))
+        y = function(x)
+        y += 1
+        x[0] = 5
+        np.testing.assert_array_equal(x.asnumpy(), [[5, 5, 5], [1, 1, 1]])
+        np.testing.assert_array_equal(y.asnumpy(), 2 * np.ones((2, 3)))
+    repeated = mx.nd.broadcast_to(mx.nd.ones((1, 3)), shape=(2, 3))
+    repeated[0] = 5
+    np.testing.assert_array_equal(repeated.asnumpy(), [[5, 5, 5], [1, 1, 1]])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.reshape(-1), lambda x: mx.np.expand_dims(x, 0), lambda x: mx.np.roll(x, 3, 1), mx.np.atleast_2d,
+        lambda x: mx.np.swapaxes(x, 0, 1), lambda x: mx.np.split(x, 2)[0], lambda x: mx.np.broadcast_to(x, (2, 3)),
+        lambda x: mx.npx.dropout(x), lambda x: x.flatten(), lambda x: mx.np.moveaxis(x, 0, 1), mx.np.ravel,
+    ],
+)  # fmt: skip
+def test_functions_of_np_do_not_return_views(function):
+    x = mx.np.ones((2, 3))
+    function(x)[:] = 0
+    assert float(x.sum()) == 6
+
+
+def test_parts_by_index_and_reshaped_nd_arrays_are_views():
+    x = mx.nd.ones((2, 3))
+    x[0][:] = 2
+    x.reshape((-1,))[5] = 3
+    x.reshape((0, -1))[1, 1] = 4
+    x.detach()[1, 0] = 6
+    np.testing.assert_array_equal(x.asnumpy(), [[2, 2, 2], [6, 4, 3]])
+    y = mx.np.ones((2, 3))
+    y[0][:] = 2
+    mx.np.asarray(y)[1] = 3
+    np.testing.assert_array_equal(y.asnumpy(), [[2, 2, 2], [3, 3, 3]])
+    assert y.context == cpu()
