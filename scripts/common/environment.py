@@ -59,9 +59,10 @@ def threads() -> int:
     return int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
 
 
-def checksums(files: Iterable[Path]) -> dict[str, str]:
-    """SHA-256 of each file, by its name."""
-    return {Path(file).name: hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files}
+def checksums(files: Iterable[Path], root: Path | None = None) -> dict[str, str]:
+    """SHA-256 of each file, by its name, or by its path from `root` on where several files have one name."""
+    names = {file: Path(file).relative_to(root).as_posix() if root else Path(file).name for file in files}
+    return {name: hashlib.sha256(Path(file).read_bytes()).hexdigest() for file, name in names.items()}
 
 
 def now() -> str:

