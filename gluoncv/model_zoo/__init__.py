@@ -60,7 +60,7 @@ from gluoncv.model_zoo.residual_attention import ResidualAttentionModel, cifar_R
 from gluoncv.model_zoo.resnest import ResNeSt
 from gluoncv.model_zoo.resnetv1b import BasicBlockV1b, BottleneckV1b, ResNetV1b
 from gluoncv.model_zoo.resnext import CIFARResNext, ResNext, ResNextBlock, SENet, SENetBlock
-from gluoncv.model_zoo.se_resnet import SEBasicBlockV1, SEBasicBlockV2, SEBottleneckV1, SEBottleneckV2
+from gluoncv.model_zoo.se_resnet import SE_BasicBlockV1, SE_BasicBlockV2, SE_BottleneckV1, SE_BottleneckV2
 from gluoncv.model_zoo.segbase import MultiEvalModel, SegBaseModel, SegEvalModel, get_segmentation_model
 from gluoncv.model_zoo.shufflenet import ShuffleNetV1, ShuffleNetV2
 from gluoncv.model_zoo.siamrpn import SiamRPN, get_Siam_RPN

@@ -76,18 +76,32 @@ class CIFARWideResNet(ResNetV2):
         self.features.add(self._norm())
 
 
-def _cifar_resnet(layers, version):
-    network, block = ((CIFARResNetV1, CIFARBasicBlockV1), (CIFARResNetV2, CIFARBasicBlockV2))[version - 1]
-    counts = (layers - 2) // 6
-    return model(f"cifar_resnet{layers}_v{version}", lambda **kw: network(block, [counts] * 3, CHANNELS, **kw))
+def plain(version, layers, **kwargs):
+    """A network of version 1 or 2 with so many layers; AssertionError unless these are 2 more than a multiple of 6."""
+    network, block = {1: (CIFARResNetV1, CIFARBasicBlockV1), 2: (CIFARResNetV2, CIFARBasicBlockV2)}[version]
+    return network(block, _blocks(layers, 2), CHANNELS, **kwargs)
 
 
-def _wide(layers, factor):
-    counts, channels = (layers - 4) // 6, (CHANNELS[0], *(factor * c for c in CHANNELS[1:]))
-    name = f"cifar_wideresnet{layers}_{factor}"
-    return model(name, lambda **kw: CIFARWideResNet(CIFARWideBlock, [counts] * 3, channels, **kw))
+def wide(layers, factor, **kwargs):
+    """A network with `factor` times the channels; AssertionError unless layers are 4 more than a multiple of 6."""
+    channels = (CHANNELS[0], *(factor * c for c in CHANNELS[1:]))
+    return CIFARWideResNet(CIFARWideBlock, _blocks(layers, 4), channels, **kwargs)
 
 
-cifar_resnet20_v1, cifar_resnet56_v1, cifar_resnet110_v1 = (_cifar_resnet(n, 1) for n in LAYERS)
-cifar_resnet20_v2, cifar_resnet56_v2, cifar_resnet110_v2 = (_cifar_resnet(n, 2) for n in LAYERS)
-cifar_wideresnet16_10, cifar_wideresnet28_10, cifar_wideresnet40_8 = (_wide(*row) for row in WIDE)
+def _blocks(layers, besides):
+    """Blocks of two layers in each of three stages."""
+    count, rest = divmod(layers - besides, 6)
+    if rest:
+        raise AssertionError(f"num_layers is {besides} more than a multiple of 6, got {layers}")
+    return [count] * 3
+
+
+def _enter(layers, version):
+    return model(f"cifar_resnet{layers}_v{version}", partial(plain, version, layers))
+
+
+cifar_resnet20_v1, cifar_resnet56_v1, cifar_resnet110_v1 = (_enter(n, 1) for n in LAYERS)
+cifar_resnet20_v2, cifar_resnet56_v2, cifar_resnet110_v2 = (_enter(n, 2) for n in LAYERS)
+cifar_wideresnet16_10, cifar_wideresnet28_10, cifar_wideresnet40_8 = (
+    model(f"cifar_wideresnet{layers}_{factor}", partial(wide, layers, factor)) for layers, factor in WIDE
+)

@@ -140,8 +140,13 @@ def _multiple_of_8(channels):
     return int(-(-channels // 8) * 8)
 
 
-def _mobilenet(size):
-    return model(f"mobilenetv3_{size}", lambda **kw: MobileNetV3(*CONFIGURATIONS[size], **{"final_drop": 0.2, **kw}))
+def mobilenet_v3(size, **kwargs):
+    """The network "large" or "small", with the dropout that it is trained with; ValueError for others."""
+    if size not in CONFIGURATIONS:
+        raise ValueError(f"there is no MobileNetV3 {size!r}: there are {', '.join(CONFIGURATIONS)}")
+    return MobileNetV3(*CONFIGURATIONS[size], **{"final_drop": 0.2, **kwargs})
 
 
-mobilenet_v3_large, mobilenet_v3_small = (_mobilenet(size) for size in CONFIGURATIONS)
+mobilenet_v3_large, mobilenet_v3_small = (
+    model(f"mobilenetv3_{size}", partial(mobilenet_v3, size)) for size in CONFIGURATIONS
+)

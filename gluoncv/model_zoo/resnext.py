@@ -6,13 +6,15 @@ from gluon.model_zoo.vision.registry import Classifier
 from gluoncv.model_zoo.model_zoo import model
 from gluoncv.model_zoo.se_resnet import SqueezeExcite
 
-# name -> blocks of each stage, groups of the 3x3 convolutions, width of one of them, further keywords of the network
+# number of layers -> blocks of each stage
+BLOCKS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
+# name -> number of layers, groups of the 3x3 convolutions, width of one of them, further keywords of the network
 EXTENDED = {"deep_stem": True, "avg_down": True}
 CONFIGURATIONS = {
-    "resnext50_32x4d": ((3, 4, 6, 3), 32, 4, {}),
-    "resnext101_32x4d": ((3, 4, 23, 3), 32, 4, {}),
-    "resnext101_64x4d": ((3, 4, 23, 3), 64, 4, {}),
-    "resnext101e_64x4d": ((3, 4, 23, 3), 64, 4, EXTENDED),
+    "resnext50_32x4d": (50, 32, 4, {}),
+    "resnext101_32x4d": (101, 32, 4, {}),
+    "resnext101_64x4d": (101, 64, 4, {}),
+    "resnext101e_64x4d": (101, 64, 4, EXTENDED),
 }
 SENETS = {"senet_154": {}, "senet_154e": {"avg_down": True}}
 CIFAR = {"cifar_resnext29_32x4d": (32, 4), "cifar_resnext29_16x64d": (16, 64)}
@@ -152,11 +154,11 @@ class CIFARResNext(_ResNext):
 def _resnext(name, use_se=False):
     layers, cardinality, width, settings = CONFIGURATIONS[name]
     settings = {"use_se": use_se, **settings}
-    return model("se_" * use_se + name, lambda **kw: ResNext(layers, cardinality, width, **{**settings, **kw}))
+    return model("se_" * use_se + name, lambda **kw: ResNext(BLOCKS[layers], cardinality, width, **{**settings, **kw}))
 
 
 def _senet(name):
-    return model(name, lambda **kw: SENet((3, 8, 36, 3), 64, 4, **{**SENETS[name], **kw}))
+    return model(name, lambda **kw: SENet(BLOCKS[152], 64, 4, **{**SENETS[name], **kw}))
 
 
 def _cifar(name):

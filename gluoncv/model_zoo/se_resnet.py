@@ -42,15 +42,15 @@ class _SEBlockV1:
         return F.Activation(self.se(self.body(x)) + shortcut, act_type="relu")
 
 
-class SEBasicBlockV1(_SEBlockV1, BasicBlockV1):
+class SE_BasicBlockV1(_SEBlockV1, BasicBlockV1):
     """Two 3x3 convolutions."""
 
 
-class SEBottleneckV1(_SEBlockV1, BottleneckV1):
+class SE_BottleneckV1(_SEBlockV1, BottleneckV1):
     """A 3x3 convolution between two 1x1 convolutions."""
 
 
-class SEBasicBlockV2(BasicBlockV2):
+class SE_BasicBlockV2(BasicBlockV2):
     """Two 3x3 convolutions, each after normalisation and relu."""
 
     def __init__(self, channels, stride, downsample=False, in_channels=0, **kwargs):
@@ -64,7 +64,7 @@ class SEBasicBlockV2(BasicBlockV2):
         return self.se(self.conv2(x)) + shortcut
 
 
-class SEBottleneckV2(BottleneckV2):
+class SE_BottleneckV2(BottleneckV2):
     """1x1, 3x3 and 1x1 convolutions, each after normalisation and relu."""
 
     def __init__(self, channels, stride, downsample=False, in_channels=0, **kwargs):
@@ -82,7 +82,7 @@ class SEBottleneckV2(BottleneckV2):
 def _se_resnet(version, layers):
     bottleneck, counts, channels = CONFIGURATIONS[layers]
     network = (ResNetV1, ResNetV2)[version - 1]
-    block = ((SEBasicBlockV1, SEBottleneckV1), (SEBasicBlockV2, SEBottleneckV2))[version - 1][bottleneck]
+    block = ((SE_BasicBlockV1, SE_BottleneckV1), (SE_BasicBlockV2, SE_BottleneckV2))[version - 1][bottleneck]
     return model(f"se_resnet{layers}_v{version}", lambda **kw: network(block, counts, channels, **kw))
 
 
