@@ -1,6 +1,8 @@
 """GluonCV: networks for pictures and films."""
 
-from gluoncv import data, loss, model_zoo, nn, utils
+from gluoncv import data, homes, loss, model_zoo, nn, utils
 
 # The original whose names and behaviour these are.
 __version__ = "0.10.5"
+
+homes.install()

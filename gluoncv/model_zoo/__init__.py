@@ -54,6 +54,28 @@ from gluoncv.model_zoo.mobilenetv3 import MobileNetV3
 from gluoncv.model_zoo.model_zoo import by_identifier, get_model, get_model_list, pretrained_model_list
 from gluoncv.model_zoo.monodepthv2 import MonoDepth2, MonoDepth2PoseNet, get_monodepth2, get_monodepth2posenet
 from gluoncv.model_zoo.nasnet import NASNetALarge
+from gluoncv.model_zoo.parametric import (
+    get_cifar_resnet,
+    get_cifar_resnext,
+    get_cifar_wide_resnet,
+    get_darknet,
+    get_densenet,
+    get_dla,
+    get_hrnet,
+    get_mobile_pose,
+    get_mobilenet,
+    get_mobilenet_v2,
+    get_mobilenet_v3,
+    get_nasnet,
+    get_residualAttentionModel,
+    get_resnet,
+    get_resnext,
+    get_se_resnet,
+    get_senet,
+    get_simple_pose_resnet,
+    get_squeezenet,
+    get_vgg,
+)  # fmt: skip
 from gluoncv.model_zoo.pspnet import PSPNet, get_psp
 from gluoncv.model_zoo.rcnn import RCNN, DoubleHeadRCNN, FasterRCNN, MaskRCNN
 from gluoncv.model_zoo.residual_attention import ResidualAttentionModel, cifar_ResidualAttentionModel

@@ -7,7 +7,7 @@ from core import initializer
 from gluon import nn
 from gluon.block import HybridBlock
 from gluon.contrib.nn import PixelShuffle2D, SyncBatchNorm
-from gluoncv.model_zoo.model_zoo import get_model, model
+from gluoncv.model_zoo.model_zoo import get_model, model, with_weights
 from gluoncv.model_zoo.resnetv1b import LAYERS, BottleneckV1b
 from gluoncv.nn import sequence
 
@@ -127,33 +127,28 @@ class AlphaPose(HybridBlock):
 
 
 def get_alphapose(
-    name,
-    num_joints,
-    pretrained_base=True,
-    root=None,
-    ctx=None,
-    num_gpus=None,
-    norm_layer=nn.BatchNorm,
-    norm_kwargs=None,
-):
+    name, dataset, num_joints, pretrained=False, pretrained_base=True, ctx=None, norm_layer=nn.BatchNorm, norm_kwargs=None,
+    root=None, num_gpus=None,
+):  # fmt: skip
     """The network on a residual network, with the weights of that where they fit if `pretrained_base`.
 
-    num_gpus: with several of them, statistics are those of all.
+    pretrained: with the weights published for alpha_pose_NAME_DATASET. num_gpus: with several of them, statistics are
+    those of all.
     """
     norm_kwargs = {"use_global_stats": False, **(norm_kwargs or {})}
     if num_gpus is not None and int(num_gpus) > 1:
         norm_layer, norm_kwargs = SyncBatchNorm, {**norm_kwargs, "num_devices": int(num_gpus)}
     net = AlphaPose(FastSEResNet(name, norm_layer, **norm_kwargs), num_joints, norm_layer, norm_kwargs)
     net.initialize(ctx=ctx)
-    if pretrained_base:
+    if pretrained_base and not pretrained:
         loaded = get_model(name, pretrained=True, root=root, ctx=ctx)._collect_params_with_prefix()
         for key, parameter in net.preact._collect_params_with_prefix().items():
             if key in loaded:
                 parameter.shape = loaded[key].shape
                 parameter.set_data(loaded[key].data())
-    return net
+    return with_weights(net, f"alpha_pose_{name}_{dataset}", pretrained, ctx, root)
 
 
 alpha_pose_resnet101_v1b_coco = model(
-    "alpha_pose_resnet101_v1b_coco", partial(get_alphapose, "resnet101_v1b", COCO_JOINTS), base=True
+    "alpha_pose_resnet101_v1b_coco", partial(get_alphapose, "resnet101_v1b", "coco", COCO_JOINTS), base=True
 )

@@ -128,6 +128,7 @@ class _WideASPP(HybridBlock):
 
 
 get_deeplab_plus = family("deeplabplus", "deeplab", DeepLabV3Plus, "xception")
+get_deeplab_plus_xception_coco = partial(get_deeplab_plus, "coco", "xception")
 get_deeplabv3b_plus = family("deeplabplusv3b", "deeplab_v3b_plus", DeepLabWV3Plus, "wideresnet", "citys")
 get_deeplab_v3b_plus_wideresnet_citys = enter(
     get_deeplabv3b_plus, "deeplab_v3b_plus_wideresnet_citys", "citys", "wideresnet"

@@ -77,6 +77,14 @@ def builder(
     return _named(build, name)
 
 
+def with_weights(net, name, pretrained=False, ctx=None, root=None, lenient=False):
+    """The network, with the weights published for `name`, or those that `pretrained` means, if that is true."""
+    if pretrained:
+        path = weights_file(name, pretrained, root)
+        net.load_parameters(path, ctx=ctx, allow_missing=lenient, ignore_extra=lenient)
+    return net
+
+
 def custom(name: str, make: Callable[..., Block]) -> Callable[..., Block]:
     """Enters a detector for any classes, of the name FAMILY_custom, and gives its builder; `make` as with `base`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 import core as mx
-from core import autograd, nd
+from core import autograd
 from gluon import Trainer, nn
 from gluon.contrib.nn import SyncBatchNorm
 from gluon.data import DataLoader
@@ -13,6 +13,7 @@ from gluon.loss import HuberLoss, SigmoidBinaryCrossEntropyLoss, SoftmaxCrossEnt
 from gluoncv.data import batchify
 from gluoncv.data.transforms.presets import rcnn as presets
 from gluoncv.model_zoo import get_model
+from gluoncv.model_zoo.rcnn.losses import RegionLosses
 from scripts.common.devices import settle
 from scripts.common.means import Means
 from scripts.common.precision import backward, watch_overflow
@@ -138,45 +139,11 @@ def prefix_of(args, prefix: str) -> str:
     return prefix + ("_fpn" if args.use_fpn else "") + ("_syncbn" if args.norm_layer == "syncbn" else "")
 
 
-class Losses:
-    """The losses of a batch of one device; Huber's of boxes, cross-entropies of objects, classes and masks."""
-
-    def __init__(self, net, args, masks: bool):
-        self._net, self._masks = net, masks
-        self._binary, self._classes = SigmoidBinaryCrossEntropyLoss(from_sigmoid=False), SoftmaxCrossEntropyLoss()
-        self._proposals, self._boxes = HuberLoss(rho=args.rpn_smoothl1_rho), HuberLoss(rho=args.rcnn_smoothl1_rho)
-
-    def __call__(self, data, truth, objects, offsets, offset_masks, masks=None) -> dict[str, nd.NDArray]:
-        """Each loss (B,), so that the sum over the batch is B times the mean over what counts in it.
-
-        data (B, 3, H, W), truth (B, M, 5 or more), targets of proposals (B, A), (B, A, 4) and (B, A, 4); masks (B, M, H, W).
-        """
-        cls_pred, box_pred, *rest = self._net(data, truth[:, :, :4], truth[:, :, 4:5])
-        mask_pred = rest.pop(0) if self._masks else None
-        rois, _, matches, rpn_score, rpn_box, _, cls_targets, box_targets, box_masks, indices = rest
-        with autograd.pause():
-            anchors, regions = ((x >= 0).sum() for x in (objects, cls_targets))
-        found = {
-            "rpn_class_loss": _mean(self._binary(rpn_score.squeeze(axis=-1), objects, objects >= 0), objects, anchors),
-            "rpn_box_loss": _mean(self._proposals(rpn_box, offsets, offset_masks), rpn_box, anchors),
-            "class_loss": _mean(
-                self._classes(cls_pred, cls_targets, cls_targets.expand_dims(-1) >= 0), cls_targets, regions
-            ),
-            "box_loss": _mean(self._boxes(box_pred, box_targets, box_masks), box_pred, regions),
-        }
-        if self._masks:
-            with autograd.pause():
-                count = indices.shape[0]
-                own = [nd.stack(*(x[k].take(indices[k]) for k in range(count))) for x in (rois, matches, cls_targets)]
-                mask_targets, mask_counts = self._net.mask_target(own[0], masks, own[1], own[2])
-                pixels = nd.maximum(mask_counts.sum(), 1)
-            found["mask_loss"] = _mean(self._binary(mask_pred, mask_targets, mask_counts), mask_targets, pixels)
-        return found
-
-
-def _mean(loss, over, count):
-    """A loss that is a mean over all elements of `over`, as one over `count` of them."""
-    return loss * (over.size / count)
+def losses_of(net, args, masks: bool) -> RegionLosses:
+    """Huber's loss of boxes, cross-entropies of objects, classes and masks."""
+    binary = SigmoidBinaryCrossEntropyLoss(from_sigmoid=False)
+    boxes = [HuberLoss(rho=rho) for rho in (args.rpn_smoothl1_rho, args.rcnn_smoothl1_rho)]
+    return RegionLosses(net, binary, boxes[0], SoftmaxCrossEntropyLoss(), boxes[1], binary if masks else None)
 
 
 def train(args, run: Run, net, pictures, devices, test, masks: bool = False, begin=lambda epoch: 1):
@@ -203,7 +170,7 @@ def train(args, run: Run, net, pictures, devices, test, masks: bool = False, beg
     }
     trainer = Trainer(net.collect_train_params(), "sgd", optimizer)
     watch_overflow(trainer, args.dtype)
-    losses = Losses(net, args, masks)
+    losses = losses_of(net, args, masks)
 
     for epoch in run.epochs(args.epochs, net, trainer, first=args.start_epoch + 1):
         means, weight = Means(run, args.log_interval), begin(epoch)
@@ -214,13 +181,13 @@ def train(args, run: Run, net, pictures, devices, test, masks: bool = False, beg
                 parts.append(parts.pop(2))
             with autograd.record():
                 found = [
-                    losses(*(x.as_in_context(device) for x in given))
+                    losses(*(x.as_in_context(device) for x in given))[0]
                     for device, *given in zip(devices, *parts, strict=True)
                 ]
                 sums = [sum(loss.sum() for loss in own.values()) * weight for own in found]
                 backward(sums, trainer, args.dtype)
             trainer.step(args.batch_size)
-            means.add(**{name: [own[name] for own in found] for name in found[0]})
+            means.add(**{f"{name}_loss": [own[name] for own in found] for name in found[0]})
         row = means.row()
         if epoch % args.val_interval == 0 or epoch == args.epochs:
             row |= test()

@@ -6,8 +6,7 @@ from gluon import nn
 from gluon.block import HybridBlock
 from gluoncv.data.classes import COCO, VOC
 from gluoncv.model_zoo.center_net.bodies import DeconvDLA, DeconvResnet, DUCMobilenet
-from gluoncv.model_zoo.model_store import get_model_file
-from gluoncv.model_zoo.model_zoo import model
+from gluoncv.model_zoo.model_zoo import model, with_weights
 from gluoncv.model_zoo.reuse import class_map, replace_layer
 from gluoncv.nn.coder import CenterNetDecoder
 
@@ -107,10 +106,15 @@ class CenterNet(HybridBlock):
 
 def get_center_net(name, dataset, pretrained=False, ctx=None, root=None, **kwargs):
     """A detector of its parts (see `CenterNet`), with the weights published for center_net_NAME_DATASET if `pretrained`."""
-    net = CenterNet(**kwargs)
-    if pretrained:
-        net.load_parameters(get_model_file(f"center_net_{name}_{dataset}", root), ctx=ctx)
-    return net
+    return with_weights(CenterNet(**kwargs), f"center_net_{name}_{dataset}", pretrained, ctx, root)
+
+
+def get_base_network(name, **kwargs):
+    """One of the `BODIES`, with `pretrained_base`, `root` and `ctx`; ValueError for others."""
+    if name not in BODIES:
+        raise ValueError(f"there is no body for CenterNet of {name!r}: there are {', '.join(BODIES)}")
+    body, settings = BODIES[name]
+    return body(**settings, **kwargs)
 
 
 def _weight(setup):
@@ -123,12 +127,11 @@ def _last(channels, setup, **kwargs):
 
 
 def _center_net(name, dataset):
-    body, settings = BODIES[name]
     names, topk = DATASETS[dataset]
 
     def make(pretrained_base=True, root=None, ctx=None, classes=names, norm_layer=None, norm_kwargs=None, **kwargs):
         norm = {} if norm_layer is None else {"norm_layer": norm_layer, "norm_kwargs": norm_kwargs}
-        base = body(pretrained_base=pretrained_base, root=root, ctx=ctx, **settings, **norm)
+        base = get_base_network(name, pretrained_base=pretrained_base, root=root, ctx=ctx, **norm)
         heads = {
             "heatmap": {"num_output": len(classes), "bias": -2.19}, "wh": {"num_output": 2}, "reg": {"num_output": 2},
         }  # fmt: skip

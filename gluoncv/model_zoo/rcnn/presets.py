@@ -7,7 +7,7 @@ from core.initializer import Normal
 from gluon import nn
 from gluon.contrib.nn import SyncBatchNorm
 from gluoncv.data.classes import COCO, VOC
-from gluoncv.model_zoo.model_zoo import MODELS, custom, get_model, model
+from gluoncv.model_zoo.model_zoo import MODELS, custom, get_model, model, with_weights
 from gluoncv.model_zoo.rcnn.faster_rcnn import DoubleHeadRCNN, FasterRCNN
 from gluoncv.model_zoo.rcnn.mask_rcnn import MaskRCNN
 from gluoncv.nn.dropblock import set_drop_prob
@@ -74,6 +74,22 @@ MASK_FPN = {
         {**_MASK_SYNC, "roi_size": (14, 14)}, {"convolutions": 1, "use_bias": True, "pool": True},
     ),
 }  # fmt: skip
+
+
+def get_faster_rcnn(name, dataset, pretrained=False, ctx=None, root=None, **kwargs):
+    """A Faster R-CNN of its parts, with the weights published for faster_rcnn_NAME_DATASET if `pretrained`."""
+    return with_weights(FasterRCNN(**kwargs), f"faster_rcnn_{name}_{dataset}", pretrained, ctx, root, lenient=True)
+
+
+def get_doublehead_rcnn(name, dataset, pretrained=False, ctx=None, root=None, **kwargs):
+    """A Double-Head R-CNN of its parts, with the weights published for doublehead_rcnn_NAME_DATASET if `pretrained`."""
+    net = DoubleHeadRCNN(**kwargs)
+    return with_weights(net, f"doublehead_rcnn_{name}_{dataset}", pretrained, ctx, root, lenient=True)
+
+
+def get_mask_rcnn(name, dataset, pretrained=False, ctx=None, root=None, **kwargs):
+    """A Mask R-CNN of its parts, with the weights published for mask_rcnn_NAME_DATASET if `pretrained`."""
+    return with_weights(MaskRCNN(**kwargs), f"mask_rcnn_{name}_{dataset}", pretrained, ctx, root, lenient=True)
 
 
 def _patterns(*others):

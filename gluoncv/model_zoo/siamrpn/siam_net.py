@@ -2,8 +2,7 @@
 
 from gluon import nn
 from gluon.block import HybridBlock
-from gluoncv.model_zoo.model_store import get_model_file
-from gluoncv.model_zoo.model_zoo import model
+from gluoncv.model_zoo.model_zoo import model, with_weights
 
 # channels, kernel, stride, whether it is pooled, whether a relu follows
 ALEXNET = (
@@ -98,10 +97,7 @@ class SiamRPN(HybridBlock):
 
 def get_Siam_RPN(base_name, bz=1, is_train=False, pretrained=False, ctx=None, root=None, **kwargs):
     """A tracker, with the weights published for siamrpn_BASE_NAME if `pretrained`."""
-    net = SiamRPN(bz=bz, is_train=is_train)
-    if pretrained:
-        net.load_parameters(get_model_file(f"siamrpn_{base_name}", root), ctx=ctx)
-    return net
+    return with_weights(SiamRPN(bz=bz, is_train=is_train), f"siamrpn_{base_name}", pretrained, ctx, root)
 
 
-model("siamrpn_alexnet_v2_otb15", SiamRPN)
+siamrpn_alexnet_v2_otb15 = model("siamrpn_alexnet_v2_otb15", SiamRPN)

@@ -1,8 +1,7 @@
 """The single shot detectors by name."""
 
 from gluoncv.data.classes import COCO, VOC
-from gluoncv.model_zoo.model_store import get_model_file
-from gluoncv.model_zoo.model_zoo import custom, model
+from gluoncv.model_zoo.model_zoo import custom, model, with_weights
 from gluoncv.model_zoo.ssd.anchor import LiteAnchorGenerator
 from gluoncv.model_zoo.ssd.resnet_v1b_ssd import resnet34_v1b_ssd
 from gluoncv.model_zoo.ssd.ssd import SSD
@@ -65,9 +64,7 @@ def get_ssd(
         None if callable(features) else name, base_size, features, filters, sizes, ratios, steps, classes=classes,
         pretrained=pretrained_base and not pretrained, ctx=ctx, root=root, **kwargs,
     )  # fmt: skip
-    if pretrained:
-        net.load_parameters(get_model_file(f"ssd_{base_size}_{name}_{dataset}", root), ctx=ctx)
-    return net
+    return with_weights(net, f"ssd_{base_size}_{name}_{dataset}", pretrained, ctx, root)
 
 
 def custom_ssd(

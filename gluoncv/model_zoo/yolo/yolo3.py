@@ -10,8 +10,7 @@ from gluon.block import HybridBlock
 from gluoncv.data.classes import COCO, VOC
 from gluoncv.loss import YOLOV3Loss
 from gluoncv.model_zoo.darknet import convolution
-from gluoncv.model_zoo.model_store import get_model_file
-from gluoncv.model_zoo.model_zoo import custom, get_model, model
+from gluoncv.model_zoo.model_zoo import custom, get_model, model, with_weights
 from gluoncv.model_zoo.reuse import class_map, replace_layer
 from gluoncv.model_zoo.yolo.yolo_target import YOLOV3TargetMerger
 
@@ -213,9 +212,7 @@ def get_yolov3(
 ):
     """A detector of its parts (see `YOLOV3`), with the weights published for yolo3_NAME_DATASET if `pretrained`."""
     net = YOLOV3(stages, filters, anchors, strides, classes=classes, **kwargs)
-    if pretrained:
-        net.load_parameters(get_model_file(f"yolo3_{name}_{dataset}", root), ctx=ctx)
-    return net
+    return with_weights(net, f"yolo3_{name}_{dataset}", pretrained, ctx, root)
 
 
 def custom_yolov3(
