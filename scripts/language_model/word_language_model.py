@@ -5,7 +5,8 @@
 
 The perplexity of a text is exp of the mean loss of a word; words outside of the vocabulary count as one, <unk>. Where
 WikiText-2 has no training part, the first nine tenths of its valid part are trained on and the last tenth is the
-dev part: such perplexities compare with each other, and not with those published for WikiText-2.
+dev part: such perplexities compare with each other, and not with those published for WikiText-2. The model of the best
+epoch is kept in --output_dir, for cache_language_model.py and scripts/text_generation/sequence_sampling.py.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from core import autograd
 from gluon import Trainer
 from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.common.environment import checksums
+from scripts.common.kept import keep
 from scripts.common.precision import add_dtype_argument, use_dtype
-from scripts.common.run import Run, add_run_arguments
-
-EOS = "<eos>"
+from scripts.common.run import ROOT, Run, add_run_arguments
+from scripts.language_model.kept_model import description, network
+from scripts.language_model.text import EOS, add_text_arguments, corpora
 
 
 def main(argv: list[str] | None = None) -> dict:
@@ -43,7 +45,8 @@ def main(argv: list[str] | None = None) -> dict:
         name: nlp.data.batchify.CorpusBPTTBatchify(vocab, args.bptt, size, last_batch="discard")(words)
         for (name, words), size in zip(parts.items(), (args.batch_size, 10, 10), strict=True)
     }
-    net = network(args, len(vocab))
+    settings = description(args)
+    net = network(len(vocab), **settings)
     net.initialize(mx.init.Xavier(), ctx=context)
     schedule = mx.lr_scheduler.CosineScheduler(args.epochs * len(batches["train"]), base_lr=args.lr, final_lr=0)
     optimizer = {"learning_rate": args.lr, "lr_scheduler": schedule, "wd": args.wd}
@@ -53,30 +56,9 @@ def main(argv: list[str] | None = None) -> dict:
         metrics = {"loss": train(net, run.progress(batches["train"], f"epoch {epoch}"), trainer, args, context)}
         metrics["dev_perplexity"] = perplexity(net, batches["dev"], context)
         run.epoch_done(epoch, metrics, samples=len(parts["train"]))
+        if metrics["dev_perplexity"] == min(row["dev_perplexity"] for row in run.record.facts["epochs"]):
+            keep(args.output_dir, net, vocab, settings)
     return run.finish("dev_perplexity", test_perplexity=perplexity(net, batches["test"], context))
-
-
-def corpora(folder: Path, dataset: str) -> tuple[dict[str, list[str]], list[Path]]:
-    """The words of the parts "train", "dev" and "test", with <eos> at the end of each line, and the files read."""
-    folder = folder / dataset
-    if dataset == "sherlockholmes":
-        files = [folder / f"sherlockholmes.{part}.txt" for part in ("train", "valid", "test")]
-    else:
-        files = [folder / f"wiki.{part}.tokens" for part in ("train", "valid", "test")]
-    read = [list(nlp.data.CorpusDataset(str(f), flatten=True, eos=EOS)) for f in files if f.exists()]
-    if len(read) == 2:
-        (text, test), cut = read, len(read[0]) * 9 // 10
-        read = [text[:cut], text[cut:], test]
-    return dict(zip(("train", "dev", "test"), read, strict=True)), [f for f in files if f.exists()]
-
-
-def network(args: argparse.Namespace, words: int):
-    """The model, which also gives what AR and TAR penalise."""
-    sizes = (args.model, words, args.emsize, args.nhid, args.nlayers)
-    if args.weight_dropout:
-        drops = {"drop_h": args.dropout_h, "drop_i": args.dropout_i, "drop_e": args.dropout_e}
-        return nlp.model.train.AWDRNN(*sizes, args.tied, args.dropout, args.weight_dropout, **drops)
-    return nlp.model.train.StandardRNN(*sizes, args.dropout, args.tied)
 
 
 def train(net, batches, trainer, args: argparse.Namespace, context) -> float:
@@ -117,10 +99,7 @@ def _detach(state):
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, required=True, help="folder that holds the folder of the data set")
-    parser.add_argument(
-        "--dataset", choices=("wikitext-2", "sherlockholmes"), default="wikitext-2", help="what to read"
-    )
+    add_text_arguments(parser)
     parser.add_argument(
         "--model", choices=("rnn_relu", "rnn_tanh", "lstm", "gru"), default="lstm", help="kind of cells"
     )
@@ -143,7 +122,12 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--batch_size", type=int, default=20, help="texts side by side (default: %(default)s)")
     parser.add_argument("--bptt", type=int, default=35, help="words that gradients go back (default: %(default)s)")
     parser.add_argument("--min_freq", type=int, default=1, help="of words in the vocabulary (default: %(default)s)")
-    parser.add_argument("--words", type=int, help="use only the first so many words of each part")
+    parser.add_argument(
+        "--output_dir",
+        type=Path,
+        default=ROOT / "checkpoints" / "language_model" / "model",
+        help="of the model of the epoch that does best on the dev part (default: checkpoints/language_model/model)",
+    )
     parser.add_argument("--gpu", type=int, help="train on this GPU (default: CPU)")
     add_dtype_argument(parser)
     add_run_arguments(parser, run="")

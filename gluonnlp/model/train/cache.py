@@ -55,19 +55,24 @@ class CacheCell(Block):
         now = encoded[-1].reshape((-3, -2))
         target = target.reshape((-1,))
         words = nd.one_hot(target, self._vocab_size)
-        start = 0
-        if next_word_history is not None:
-            start = len(next_word_history)
+        start = 0 if next_word_history is None else len(next_word_history)
+        if start:
             words = nd.concat(next_word_history, words, dim=0)
         history = now if cache_history is None else nd.concat(cache_history, now, dim=0)
-        mixed = []
-        for i in range(len(now)):
-            p, end = probabilities[i], start + i
-            # The cache counts once the window has filled up, and passed on by one.
-            if end > self._window:
-                window = slice(end - self._window, end)
-                similarity = nd.softmax(self._theta * nd.dot(history[window], now[i]))
-                p = self._lambdas * nd.dot(similarity, words[window]) + (1 - self._lambdas) * p
-            mixed.append(p)
-        found = nd.pick(nd.stack(*mixed), target)
+        found = nd.pick(probabilities, target)
+        # The cache counts once the window has filled up, and passed on by one.
+        first = max(0, self._window + 1 - start)
+        if first < len(now):
+            cached = self._cached(now[first:], history, words, target[first:], start + first)
+            mixed = self._lambdas * cached + (1 - self._lambdas) * found[first:]
+            found = nd.concat(found[:first], mixed, dim=0) if first else mixed
         return found, words[-self._window :], history[-self._window :], states
+
+    def _cached(self, now, history, words, target, start):
+        """The cache's probabilities of the targets (n,), of which the first is at `start` of the histories."""
+        place = nd.arange(len(history), ctx=now.context).reshape((1, -1))
+        end = nd.arange(start, start + len(now), ctx=now.context).reshape((-1, 1))
+        seen = nd.broadcast_lesser(place, end) * nd.broadcast_greater_equal(place, end - self._window)
+        scores = self._theta * nd.dot(now, history, transpose_b=True)
+        similarity = nd.softmax(nd.where(seen, scores, nd.full(scores.shape, -1e30, ctx=now.context)))
+        return (similarity * nd.take(words, target, axis=1).T).sum(axis=1)
