@@ -9,6 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._overlap import centers, corners, load, load_box, store_box
 from core.kernels.triton._suppression import stays
 from core.kernels.triton.aot import AotCase
@@ -19,7 +20,7 @@ BLOCK = 256
 @triton.jit
 def block_of(n, BLOCK: tl.constexpr):
     """(image, places of a block of its n anchors, whether they exist)."""
-    across = tl.cdiv(n, BLOCK)
+    across = blocks_of(n, BLOCK)
     at = tl.program_id(0) % across * BLOCK + tl.arange(0, BLOCK)
     return (tl.program_id(0) // across).to(tl.int64), at, at < n
 

@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-WIDE = 2**30  # from this many on, numbers of elements are counted in 64 bits: their sums with a block's pass 2**31
+from core.kernels.triton._counting import WIDE
 
 
 class Fold(NamedTuple):
@@ -69,15 +69,6 @@ def offset(i, n0, s1, s0, TWO: tl.constexpr):
         return (i // n0).to(tl.int64) * s1 + (i % n0).to(tl.int64) * s0
     else:
         return i.to(tl.int64) * s0
-
-
-@triton.jit
-def program(axis: tl.constexpr, WIDE: tl.constexpr):
-    """Program index, in 64 bits where indices need them."""
-    if WIDE:
-        return tl.program_id(axis).to(tl.int64)
-    else:
-        return tl.program_id(axis)
 
 
 def _merge(groups: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -14,6 +14,7 @@ import triton.language as tl
 from torch import Tensor
 
 from core.kernels.triton import reduce
+from core.kernels.triton._counting import blocks_of
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.autotune import processors
 from core.kernels.triton.tiles import accumulator, in_triton
@@ -87,7 +88,7 @@ def _backward_kernel(dy, x, gamma, mean, rstd, dx, shares, m, n, ACC: tl.constex
     i = tl.arange(0, BN)
     with_x = tl.zeros([BM, BN], ACC)
     alone = tl.zeros([BM, BN], ACC)
-    blocks = (m - 1) // BM + 1  # `tl.cdiv` would make a sum that passes 2^31 before m does
+    blocks = blocks_of(m, BM)
     for block in range(tl.program_id(0), blocks, tl.num_programs(0)):
         row = block * BM + tl.arange(0, BM)
         inside = (row < m)[:, None] & (i < n)[None, :]

@@ -13,7 +13,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from core.kernels.triton._fold import Fold, offset, program
+from core.kernels.triton._counting import program
+from core.kernels.triton._fold import Fold, offset
 from core.kernels.triton._stages import aot_cases, tiling
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.tiles import accumulator, in_triton

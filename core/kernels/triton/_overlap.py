@@ -8,6 +8,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from core.kernels.triton._counting import blocks_of
 from core.kernels.triton.aot import AotCase
 
 TILE = 64
@@ -84,7 +85,7 @@ def _pairwise(
     lhs_ptr, rhs_ptr, counts_ptr, out_ptr, n, m, width, column,
     COUNTED: tl.constexpr, CENTER: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    tall, across = tl.cdiv(n, TILE), tl.cdiv(m, TILE)
+    tall, across = blocks_of(n, TILE), blocks_of(m, TILE)
     image = (tl.program_id(0) // (tall * across)).to(tl.int64)
     row = tl.program_id(0) // across % tall * TILE + tl.arange(0, TILE)
     place = tl.program_id(0) % across * TILE + tl.arange(0, TILE)

@@ -17,7 +17,8 @@ import triton.language as tl
 from torch import Tensor
 
 from core.kernels.triton import reduce
-from core.kernels.triton._fold import fold, offset, program
+from core.kernels.triton._counting import blocks_of, program
+from core.kernels.triton._fold import fold, offset
 from core.kernels.triton._stages import aot_cases, tiling
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.tiles import accumulator, in_triton
@@ -220,7 +221,7 @@ def _where(
     rows, columns, c, places, groups, size, LAST: tl.constexpr, GROUPED: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr
 ):  # fmt: skip
     """Offsets of a tile and which exist; indices of its channels and which exist; the same of its statistics."""
-    across = (columns - 1) // BC + 1  # of columns just below 2^31 `tl.cdiv` would make a sum that passes it
+    across = blocks_of(columns, BC)
     row = ((tl.program_id(0) // across).to(tl.int64) * BR + tl.arange(0, BR))[:, None]
     column = (tl.program_id(0) % across * BC + tl.arange(0, BC))[None, :]
     inside = (row < rows) & (column < columns)

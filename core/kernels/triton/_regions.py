@@ -10,6 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._order_free import add
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.functions import round_away
@@ -130,7 +131,7 @@ def gather_maxima(x_ptr, places_ptr, y_ptr, total, channels, BLOCK: tl.constexpr
 
 @triton.jit
 def _cell_and_channels(channels, BLOCK: tl.constexpr):
-    across = tl.cdiv(channels, BLOCK)
+    across = blocks_of(channels, BLOCK)
     channel = tl.program_id(0) % across * BLOCK + tl.arange(0, BLOCK)
     return (tl.program_id(0) // across).to(tl.int64), channel, channel < channels
 

@@ -13,6 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._fold import rows
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.rows import as_bytes
@@ -56,7 +57,7 @@ def _scan_kernel(
         base = row * n
     else:
         # Neighbouring rows are neighbours in memory within one run of `inner`.
-        runs = tl.cdiv(inner, BR)
+        runs = blocks_of(inner, BR)
         within = (block % runs) * BR + tl.arange(0, BR)
         valid = within < inner
         row = (block // runs) * inner + within
@@ -71,7 +72,7 @@ def _scan_kernel(
     for first in range(piece * chunk, stop, BN):
         i = first + tl.arange(0, BN)
         inside = valid[:, None] & (i < stop)[None, :]
-        place = base[:, None] + i[None, :] * inner
+        place = base[:, None] + i.to(tl.int64)[None, :] * inner
         v = tl.load(x + place, mask=inside, other=0).to(ACC)
         if PRODUCT:
             v = tl.where(inside, v, 1)

@@ -15,6 +15,7 @@ import torch
 import triton
 import triton.language as tl
 
+from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._overlap import load, load_box, overlap
 from core.kernels.triton.aot import AotCase
 
@@ -69,7 +70,7 @@ def stays(gone_ptr, at, inside):
 
 @triton.jit
 def _pack(alive_ptr, gone_ptr, count, n, words, ALL: tl.constexpr, WORD: tl.constexpr):
-    across = tl.cdiv(words, WORD)
+    across = blocks_of(words, WORD)
     image = (tl.program_id(0) // across).to(tl.int64)
     word = tl.program_id(0) % across * WORD + tl.arange(0, WORD)
     bit = tl.arange(0, WORD)
@@ -87,7 +88,7 @@ def _compare(
     LABELS: tl.constexpr, INCLUSIVE: tl.constexpr, CENTER: tl.constexpr, GROW: tl.constexpr, TILE: tl.constexpr,
     WORD: tl.constexpr,
 ):  # fmt: skip
-    across, tall = tl.cdiv(count, TILE), part // TILE
+    across, tall = blocks_of(count, TILE), part // TILE
     image = (tl.program_id(0) // (across * tall)).to(tl.int64)
     start, line = tl.program_id(0) % across * TILE, tl.program_id(0) // across % tall * TILE
     if start >= first + line:  # bits of boxes before the row are not read

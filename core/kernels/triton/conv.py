@@ -28,7 +28,7 @@ from torch import Tensor
 
 from core.kernels.epilogue import check_activation
 from core.kernels.triton import matmul as products
-from core.kernels.triton._fold import WIDE, program
+from core.kernels.triton._counting import WIDE, blocks_of, program
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, processors, shape_class
 from core.kernels.triton.places import channels_last, empty, reach, three, unravel3
@@ -316,7 +316,7 @@ def _gather_gemm(
     HAS_RESIDUAL: tl.constexpr, ACTIVATION: tl.constexpr, ACCUMULATOR: tl.constexpr, PRECISION: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    tiles = tl.cdiv(rows, BLOCK_M) * tl.cdiv(made, BLOCK_N)
+    tiles = blocks_of(rows, BLOCK_M) * blocks_of(made, BLOCK_N)
     item = program(0, WIDE)
     row, column = tile_of(item % tiles, rows, made, BLOCK_M, BLOCK_N, GROUP)
     item = item // tiles
@@ -325,7 +325,7 @@ def _gather_gemm(
     phase_d, phase_h, phase_w = unravel3(phase, PHASES[1], PHASES[2])
 
     at = row * BLOCK_M + tl.arange(0, BLOCK_M)
-    of_phase = tl.cdiv(places_d, PHASES[0]), tl.cdiv(places_h, PHASES[1]), tl.cdiv(places_w, PHASES[2])
+    of_phase = blocks_of(places_d, PHASES[0]), blocks_of(places_h, PHASES[1]), blocks_of(places_w, PHASES[2])
     image = at // (of_phase[0] * of_phase[1] * of_phase[2])
     d, h, v = unravel3(at % (of_phase[0] * of_phase[1] * of_phase[2]), of_phase[1], of_phase[2])
     d, h, v = d * PHASES[0] + phase_d, h * PHASES[1] + phase_h, v * PHASES[2] + phase_w
@@ -397,7 +397,7 @@ def _weight_gemm(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     width = KERNEL[0] * KERNEL[1] * KERNEL[2] * c
-    tiles = tl.cdiv(o, BLOCK_M) * tl.cdiv(width, BLOCK_N)
+    tiles = blocks_of(o, BLOCK_M) * blocks_of(width, BLOCK_N)
     item = program(0, WIDE)
     row, column = tile_of(item % tiles, o, width, BLOCK_M, BLOCK_N, GROUP)
     item = item // tiles
@@ -487,7 +487,7 @@ def _depthwise_weight(
     TAPS: tl.constexpr = KERNEL[0] * KERNEL[1] * KERNEL[2]
     item = program(0, WIDE)
     tap, item = item % TAPS, item // TAPS
-    blocks = tl.cdiv(channels, BLOCK_C)
+    blocks = blocks_of(channels, BLOCK_C)
     channel, split = item % blocks * BLOCK_C + tl.arange(0, BLOCK_C), item // blocks
     tap_d, tap_h, tap_w = unravel3(tap, KERNEL[1], KERNEL[2])
     sums = tl.zeros((BLOCK_C,), ACCUMULATOR)

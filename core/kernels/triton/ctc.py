@@ -13,6 +13,7 @@ import triton
 import triton.language as tl
 
 from core.kernels.triton import reduce
+from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._overlap import load
 from core.kernels.triton.aot import AotCase
 
@@ -131,7 +132,7 @@ def _gather(
     classes, places, blank, LENGTHS: tl.constexpr, STATES: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """dy (probability of a class - that of it given the labels), for a block of classes at a step of a sequence."""
-    across = tl.cdiv(classes, BLOCK)
+    across = blocks_of(classes, BLOCK)
     kind = tl.program_id(0) % across * BLOCK + tl.arange(0, BLOCK)
     row = (tl.program_id(0) // across).to(tl.int64)
     n, t = row % batch, row // batch

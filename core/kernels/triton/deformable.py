@@ -14,6 +14,7 @@ import torch
 import triton
 import triton.language as tl
 
+from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._order_free import add, begin, finish
 from core.kernels.triton._overlap import load
 from core.kernels.triton.aot import AotCase
@@ -159,7 +160,7 @@ def _grad_places(
 @triton.jit
 def _windows(channels, windows, CHANNELS, KERNEL: tl.constexpr, BLOCK: tl.constexpr):
     """(group of an image, first channel in it, place of the kernel, block of windows) of this program."""
-    across, parts = tl.cdiv(windows, BLOCK), tl.cdiv(channels, CHANNELS)
+    across, parts = blocks_of(windows, BLOCK), blocks_of(channels, CHANNELS)
     window = tl.program_id(0) % across * BLOCK + tl.arange(0, BLOCK)
     rest = tl.program_id(0) // across
     spot, rest = rest % (KERNEL[0] * KERNEL[1]), rest // (KERNEL[0] * KERNEL[1])

@@ -18,6 +18,7 @@ import triton
 import triton.language as tl
 
 from core import kernels
+from core.kernels.triton._counting import blocks_of
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.rows import TILE, as_bytes, compact, gather_rows, grid, tile, tile_of
 from core.kernels.triton.sort import sort
@@ -368,7 +369,7 @@ def _add(dy_ptr, places_ptr, y_ptr, total, count, rows, inner, ROWS: tl.constexp
 
 @triton.jit
 def _add_runs(dy_ptr, runs_ptr, order_ptr, y_ptr, count, rows, inner, INNER: tl.constexpr):
-    across = tl.cdiv(inner, INNER)
+    across = blocks_of(inner, INNER)
     row = (tl.program_id(0) // across).to(tl.int64)
     outer, at = row // count, row % count
     column = tl.program_id(0) % across * INNER + tl.arange(0, INNER)

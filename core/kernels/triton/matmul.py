@@ -26,7 +26,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from core.base import MXNetError
 from core.kernels.epilogue import check_activation
-from core.kernels.triton._fold import WIDE
+from core.kernels.triton._counting import WIDE, blocks_of
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, capability, choose, processors, shape_class
 from core.kernels.triton.tiles import (
@@ -257,7 +257,7 @@ def _gemm_tma(
     HAS_BIAS: tl.constexpr, HAS_RESIDUAL: tl.constexpr, ACTIVATION: tl.constexpr, PRECISION: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    tiles = tl.cdiv(m, BLOCK_M) * tl.cdiv(n, BLOCK_N)
+    tiles = blocks_of(m, BLOCK_M) * blocks_of(n, BLOCK_N)
     for item in tl.range(tl.program_id(0), tiles * splits, tl.num_programs(0), flatten=True):
         split = item // tiles
         row, column = tile_of(item % tiles, m, n, BLOCK_M, BLOCK_N, GROUP)
@@ -303,7 +303,7 @@ def _gemm_pointers(
     ACCUMULATOR: tl.constexpr, PRECISION: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    tiles = tl.cdiv(m, BLOCK_M) * tl.cdiv(n, BLOCK_N)
+    tiles = blocks_of(m, BLOCK_M) * blocks_of(n, BLOCK_N)
     item = tl.program_id(0)
     row, column = tile_of(item % tiles, m, n, BLOCK_M, BLOCK_N, GROUP)
     batch, split = (item // tiles) % batches, item // (tiles * batches)

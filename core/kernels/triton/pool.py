@@ -21,7 +21,7 @@ import triton.language as tl
 from torch import Tensor
 
 from core.base import MXNetError
-from core.kernels.triton._fold import WIDE, program
+from core.kernels.triton._counting import WIDE, program
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.autotune import Config, choose, shape_class
 from core.kernels.triton.places import channels_last, empty, reach, three, unravel3

@@ -15,7 +15,8 @@ import triton.language as tl
 from torch import Tensor
 
 from core.base import MXNetError
-from core.kernels.triton._fold import Fold, fold, offset, program
+from core.kernels.triton._counting import program
+from core.kernels.triton._fold import Fold, fold, offset
 from core.kernels.triton._moments import moments_of
 from core.kernels.triton._scan import scan
 from core.kernels.triton._stages import aot_cases, tiling

@@ -19,7 +19,7 @@ from core.base import MXNetError
 from core.kernels.rnn_layers import Cell, Wing, previous, run, run_grad
 from core.kernels.rnn_parameters import Weights
 from core.kernels.triton import reduce
-from core.kernels.triton._fold import WIDE
+from core.kernels.triton._counting import WIDE
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.functions import sigmoid, tanh
 from core.kernels.triton.matmul import _linear, linear, matmul

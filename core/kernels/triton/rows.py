@@ -9,6 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
+from core.kernels.triton._counting import blocks_of
 from core.kernels.triton.aot import AotCase
 
 TILE = 1024
@@ -58,7 +59,7 @@ def as_bytes(x):
 @triton.jit
 def tile_of(total, inner, ROWS: tl.constexpr, INNER: tl.constexpr):
     """Row numbers (ROWS,), column numbers (1, INNER) and validity (ROWS, INNER) of this program's block."""
-    across = tl.cdiv(inner, INNER)
+    across = blocks_of(inner, INNER)
     row = (tl.program_id(0) // across).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     column = tl.program_id(0) % across * INNER + tl.arange(0, INNER)
     return row, column[None, :], (row < total)[:, None] & (column < inner)[None, :]

@@ -16,6 +16,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._fold import rows
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.tiles import accumulator, in_triton
@@ -93,7 +94,8 @@ def _softmax_kernel(
         _store(y, result, base, valid, 0, limit, n, inner, BN)
     else:
         largest, total = _online(x, base, valid, limit, n, inner, ACC, WHOLE, BR, BN)
-        for first in range(0, n, BN):
+        for block in range(blocks_of(n, BN)):
+            first = block * BN
             v = _load(x, base, valid, first, limit, inner, 0, ACC, BN) - largest[:, None]
             result = v - tl.log(total)[:, None] if LOG else tl.exp(v) / total[:, None]
             _store(y, result, base, valid, first, limit, n, inner, BN)
@@ -114,11 +116,13 @@ def _softmax_grad_kernel(
         _store(dx, result, base, valid, 0, limit, n, inner, BN)
     else:
         lanes = tl.zeros([BR, BN], ACC)
-        for first in range(0, n, BN):
+        for block in range(blocks_of(n, BN)):
+            first = block * BN
             g = _load(dy, base, valid, first, limit, inner, 0, ACC, BN)
             lanes += g if LOG else g * _load(y, base, valid, first, limit, inner, 0, ACC, BN)
         total = tl.sum(lanes, 1)[:, None]
-        for first in range(0, n, BN):
+        for block in range(blocks_of(n, BN)):
+            first = block * BN
             g = _load(dy, base, valid, first, limit, inner, 0, ACC, BN)
             v = _load(y, base, valid, first, limit, inner, 0, ACC, BN)
             result = g - tl.exp(v) * total if LOG else v * (g - total)
@@ -154,7 +158,8 @@ def _cross_entropy_grad_kernel(
         _store(dlogits, result, base, valid, 0, limit, n, inner, BN)
     else:
         largest, total = _online(logits, base, valid, limit, n, inner, ACC, WHOLE, BR, BN)
-        for first in range(0, n, BN):
+        for block in range(blocks_of(n, BN)):
+            first = block * BN
             v = _load(logits, base, valid, first, limit, inner, 0, ACC, BN)
             hit = ((first + tl.arange(0, BN))[None, :] == chosen).to(ACC)
             result = (tl.exp(v - largest[:, None]) / total[:, None] - hit) * scale
@@ -172,7 +177,7 @@ def _rows(count, n, inner, BR: tl.constexpr):
         row = block * BR + tl.arange(0, BR)
         return row, row * n, row < count
     else:
-        runs = tl.cdiv(inner, BR)
+        runs = blocks_of(inner, BR)
         run = block // runs
         within = (block % runs) * BR + tl.arange(0, BR)
         return run * inner + within, run * n * inner + within, within < inner
@@ -208,7 +213,8 @@ def _online(
     else:
         largest = tl.full([BR, BN], float("-inf"), ACC)
         total = tl.zeros([BR, BN], ACC)
-        for first in range(0, n, BN):
+        for block in range(blocks_of(n, BN)):
+            first = block * BN
             v = _load(x, base, valid, first, limit, inner, float("-inf"), ACC, BN)
             raised = tl.maximum(largest, v)
             pivot = tl.where(raised == float("-inf"), 0, raised)

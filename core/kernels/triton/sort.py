@@ -16,7 +16,7 @@ import triton
 import triton.language as tl
 
 from core.base import MXNetError
-from core.kernels.triton._fold import WIDE, program
+from core.kernels.triton._counting import WIDE, blocks_of, program
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.rows import TILE, as_bytes, compact, gather_rows
 
@@ -183,7 +183,7 @@ def _sort_block(
     HALF: tl.constexpr, ORDERED: tl.constexpr, DESCENDING: tl.constexpr, PACKED: tl.constexpr, WIDE: tl.constexpr,
     BLOCK: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
-    blocks = tl.cdiv(n, BLOCK)
+    blocks = blocks_of(n, BLOCK)
     row, block = (tl.program_id(0) // blocks).to(tl.int64), program(0, WIDE) % blocks
     at = block * BLOCK + tl.arange(0, BLOCK)
     inside = at < n
@@ -201,7 +201,7 @@ def _sort_block(
 @triton.jit
 def _merge(keys_ptr, merged_ptr, n, run, WIDE: tl.constexpr, TILE: tl.constexpr):
     """Every key of a run moves on by the number of keys of the sibling run that precede it."""
-    across = tl.cdiv(n, TILE)
+    across = blocks_of(n, TILE)
     row = (tl.program_id(0) // across).to(tl.int64) * n
     at = program(0, WIDE) % across * TILE + tl.arange(0, TILE)
     inside = at < n

@@ -13,6 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from core.kernels.triton._counting import blocks_of
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.autotune import INTERPRETED
 
@@ -87,7 +88,7 @@ _WIDEN = tl.constexpr(INTERPRETED)
 @triton.jit
 def tile_of(tile, m, n, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP: tl.constexpr):
     """Row and column of a tile: columns of GROUP tiles, one after another, share what they read in the L2 cache."""
-    rows, columns = tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N)
+    rows, columns = blocks_of(m, BLOCK_M), blocks_of(n, BLOCK_N)
     first = tile // (GROUP * columns) * GROUP
     height = tl.minimum(rows - first, GROUP)
     within = tile % (GROUP * columns)

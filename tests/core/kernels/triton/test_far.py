@@ -192,6 +192,33 @@ def test_batch_norm_of_many_channels(count):
         assert torch.allclose(got[..., near].double(), want, rtol=1e-2, atol=1e-2)
 
 
+COLUMNS = {
+    "scan": lambda room, x: room("reduce").cumsum(x, 0),
+    "softmax": lambda room, x: room("softmax").softmax(x, 0),
+    "cross-entropy": lambda room, x: room("softmax").cross_entropy(x, torch.zeros(x.shape[1], dtype=torch.int32), 0),
+    "rows": lambda room, x: room("index").take(x, torch.tensor([2]), 0),
+    "sums of rows": lambda room, x: room("index").take_grad(x[1:2], torch.tensor([0]), 0, (1, x.shape[1])),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_rounding_up_of_many_columns(name, monkeypatch):
+    """As many as 32 bits just count: with a block of them, they do not."""
+    monkeypatch.setattr(kernels, "_deterministic", True)
+    near, x = [0, 1, -2, -1], torch.empty(3, LIMIT - 5, dtype=torch.float16)
+    x[:, near] = torch.randn(3, 4).half()
+    got, want = (COLUMNS[name](room_of(wing), t) for wing, t in (("triton", x), ("cpu", x[:, near].double())))
+    assert want.count_nonzero() and torch.allclose(got[..., near].double(), want.double(), rtol=1e-2, atol=1e-2)
+
+
+def test_rounding_up_of_many_rows():
+    """As before, of a product and of a convolution that reads its neighbours."""
+    x, w, b = vast(LIMIT - 5, 3), torch.randn(1, 3, dtype=torch.float16), torch.randn(1, dtype=torch.float16)
+    agree(lambda room, x, w, b: room("matmul").linear(x, w, b), x, w, b)
+    x, w = vast(LIMIT - 5, 2, 1, 1), torch.randn(1, 2, 1, 3, dtype=torch.float16)
+    agree(lambda room, x, w, b: room("conv").conv(x, w, b, (1, 1), (1, 1), (0, 1), 1), x, w, b)
+
+
 def test_group_norm(monkeypatch):
     """Programs that are left out would make the terms of the first and the last sample: they are given."""
     n, groups, size = 2**20 + 1, 2, 51
