@@ -241,16 +241,24 @@ def share_numpy(tensor: Tensor) -> np.ndarray:
     return tensor.numpy()
 
 
-def capture(function):
-    """Captures what `function()` does on the current GPU; gives a function that does it again, and the first result.
+def capture(function, pool=None):
+    """Captures what `function()` does on the current GPU.
 
-    RuntimeError where it waits for the GPU, or does anything else that a CUDA graph cannot hold.
+    Gives a function that does it again, the memory that this takes (`pool` of another capture, which is never replayed
+    in between its own results and their use), and the first result. RuntimeError where `function` waits for the GPU, or
+    does anything else that a CUDA graph cannot hold; other threads may.
     """
     graph = torch.cuda.CUDAGraph()
     torch.cuda.synchronize()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
         result = function()
-    return graph.replay, result
+    return graph.replay, graph.pool(), result
+
+
+def write(target: Tensor, values: Sequence) -> None:
+    """Writes numbers to a tensor, in turn with what the GPU has been told to do but without waiting for it."""
+    source = torch.tensor(values, dtype=target.dtype, pin_memory=target.is_cuda)
+    target.copy_(source, non_blocking=True)
 
 
 def on_device(ctx, function):

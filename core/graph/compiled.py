@@ -148,8 +148,10 @@ class Plan:
         self.forward = forward_part(graph, self._sharing)
         self.training = state.training
         ctx = next((v.ctx for v in (*graph.outputs, *graph.inputs)), None) or current_context()
-        run = Captured(self.forward.run) if capturable(graph, flags or {}) else self.forward.run
-        self._run = storage.on_device(ctx, run)
+        self.backward = backward_part(graph, self._sharing) if graph.heads else None
+        parts = [part for part in (self.forward, self.backward) if part is not None]
+        captured = Captured(graph, *parts) if capturable(graph, parts, flags or {}) else None
+        self._run = storage.on_device(ctx, captured.forward if captured else self.forward.run)
         self._run_early = None if self.early is None else storage.on_device(ctx, self.early.run)
         self._ctx = ctx
         self._arrays = graph.arrays
@@ -158,8 +160,9 @@ class Plan:
         self._plain = self._template if type(self._template) is Slot and not self._template.same else None
         self._tracked = [(v.role == INPUT, v.index) for v in graph.tracked]
         self._heads = [head.index for head in graph.heads]
-        self.backward = backward_part(graph, self._sharing) if graph.heads else None
-        self._run_backward = None if self.backward is None else storage.on_device(ctx, self.backward.run)
+        self._run_backward = None
+        if self.backward is not None:
+            self._run_backward = storage.on_device(ctx, captured.backward if captured else self.backward.run)
         self._retaining: Part | None = None
         moving = written(graph.nodes)
         self.guarded = [k for k, v in enumerate(graph.saved()) if v.source is None and v not in moving]
@@ -172,7 +175,7 @@ class Plan:
         results, saved = self._run([x._data for x in leaves], held, prepared, keys)
         outputs = [kind._wrap(t, ctx) for (kind, ctx), t in zip(self._results, results)]
         if self.backward is not None and state.recording:
-            node = _Node(self, leaves, outputs, list(saved), keys)
+            node = _Node(self, leaves, outputs, saved, keys)
             for k in self._heads:
                 outputs[k]._entry = (node, k)
         if self._plain is not None:

@@ -55,7 +55,7 @@ def early_part(graph: Graph, sharing: Sharing) -> Part:
 
 
 def forward_part(graph: Graph, sharing: Sharing) -> Part:
-    """`run(inputs, held, prepared, keys)` gives (outputs, what the backward part reads) as tuples of tensors."""
+    """`run(inputs, held, prepared, keys)` gives the outputs as a tuple, and a list of what the backward part reads."""
     prepared = graph.prepared()
     writer = _Writer(graph, sharing, prepared)
     writer.unpack("inputs", graph.inputs)
@@ -65,7 +65,7 @@ def forward_part(graph: Graph, sharing: Sharing) -> Part:
     writer.body(nodes, [*graph.outputs, *graph.saved(), *(v for pair in graph.writes for v in pair)])
     for target, value in graph.writes:
         writer.line(f"{writer.name(target)}.copy_({writer.name(value)})")
-    writer.line(f"return {writer.tuple(graph.outputs)}, {writer.tuple(graph.saved())}")
+    writer.line(f"return {writer.tuple(graph.outputs)}, [*{writer.tuple(graph.saved())}]")
     return Part(writer, "forward", "inputs, held, prepared, keys", [d for d in graph.draws if not d.backward])
 
 

@@ -25,8 +25,10 @@ import triton.language as tl
 from torch import Tensor
 
 from core.base import MXNetError
+from core.kernels.triton._counting import blocks_of
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
+from core.kernels.triton.random import number_of
 from core.kernels.triton.tiles import accumulator, in_triton, multiply_add, precision
 
 
@@ -38,7 +40,7 @@ def attention(
     causal: bool,
     length: Tensor | None,
     dropout: float,
-    key: int | None,
+    key: int | Tensor | None,
 ) -> tuple[Tensor, Tensor]:
     """dropout(softmax(scale q k^T)) v; returns (o, lse). `key` numbers the dropout mask (Vaswani et al., 2017)."""
     q, k, v = _checked(q, k, v)
@@ -49,7 +51,7 @@ def attention(
 
     def launch(config: Config) -> None:
         _forward_kernel[(triton.cdiv(q.shape[2], config["BM"]) * q.shape[0] * q.shape[1],)](
-            q, k, v, o, lse, length, key or 0, *_strides(q, k, v), *_sizes(q, k),
+            q, k, v, o, lse, length, 0 if key is None else key, *_strides(q, k, v), *_sizes(q, k),
             **_constexprs(q, scale, causal, dropout), **config.launch_options(),
         )  # fmt: skip
 
@@ -68,7 +70,7 @@ def attention_grad(
     causal: bool,
     length: Tensor | None,
     dropout: float,
-    key: int | None,
+    key: int | Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients (dq, dk, dv) of `attention`, from its inputs, its results and the same `key`."""
     q, k, v = _checked(q, k, v)
@@ -87,12 +89,35 @@ def attention_grad(
 
     def launch_keys(config: Config) -> None:
         _keys_kernel[(triton.cdiv(k.shape[2], config["BN"]) * matrices,)](
-            q, k, v, do, lse, delta, dk, dv, length, key or 0, *arguments, **options, **config.launch_options()
+            q,
+            k,
+            v,
+            do,
+            lse,
+            delta,
+            dk,
+            dv,
+            length,
+            0 if key is None else key,
+            *arguments,
+            **options,
+            **config.launch_options(),
         )
 
     def launch_queries(config: Config) -> None:
         _queries_kernel[(triton.cdiv(q.shape[2], config["BM"]) * matrices,)](
-            q, k, v, do, lse, delta, dq, length, key or 0, *arguments, **options, **config.launch_options()
+            q,
+            k,
+            v,
+            do,
+            lse,
+            delta,
+            dq,
+            length,
+            0 if key is None else key,
+            *arguments,
+            **options,
+            **config.launch_options(),
         )
 
     launch_keys(_choose("attention_grad keys", KEYS, q, k, causal, dropout, launch_keys))
@@ -150,6 +175,7 @@ def _forward_kernel(
     EVEN_D: tl.constexpr, BD: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
     block, sample, head, matrix = _position(heads, lq, BM, CAUSAL)
+    key = number_of(key)
     rows = block * BM + tl.arange(0, BM)
     i = tl.arange(0, BD)
     query = _load_rows(q + sample * q_b + head * q_h, rows, q_l, lq, i, d, False, EVEN_D)
@@ -223,6 +249,7 @@ def _keys_kernel(
 ):  # fmt: skip
     """dk and dv of one block of keys: a loop over the queries that see it. Scores are held transposed."""
     block, sample, head, matrix = _position(heads, lk, BN, False)
+    key = number_of(key)
     columns = block * BN + tl.arange(0, BN)
     i = tl.arange(0, BD)
     q += sample * q_b + head * q_h
@@ -264,6 +291,7 @@ def _queries_kernel(
 ):  # fmt: skip
     """dq of one block of queries: a loop over the keys that it sees."""
     block, sample, head, matrix = _position(heads, lq, BM, CAUSAL)
+    key = number_of(key)
     rows = block * BM + tl.arange(0, BM)
     i = tl.arange(0, BD)
     k += sample * k_b + head * k_h
@@ -295,7 +323,7 @@ def _position(heads, count, BLOCK: tl.constexpr, BACKWARDS: tl.constexpr):
     The blocks of a matrix follow one another, so that they find its other operand in the L2 cache. In a causal kernel
     the last queries see most: BACKWARDS starts them first, so that they do not finish last.
     """
-    blocks = tl.cdiv(count, BLOCK)
+    blocks = blocks_of(count, BLOCK)
     block = tl.program_id(0) % blocks
     if BACKWARDS:
         block = blocks - 1 - block

@@ -3,8 +3,8 @@
 Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) under the key gives four words for
 every counter. The plain samplers turn one counter into four elements; those with rejection give every element its own
 counter and count the attempts. Arithmetic is float32, or float64 for float64 results. Parameters are numbers or
-tensors that broadcast to `shape`. Floor: the bytes of the result (and of parameters that are tensors); gamma and
-Poisson are bound by their arithmetic.
+tensors that broadcast to `shape`, a key is a number or an int64 tensor of one element. Floor: the bytes of the result
+(and of parameters that are tensors); gamma and Poisson are bound by their arithmetic.
 """
 
 from __future__ import annotations
@@ -152,8 +152,18 @@ def _wide_of(dtype):
 
 
 @triton.jit
+def number_of(key):
+    """A key that is a number, or lies in memory, where a captured launch finds another one each time."""
+    if key.dtype.is_ptr():
+        return tl.load(key)
+    else:
+        return key
+
+
+@triton.jit
 def _words(key, counter, attempt, stage):
     """Four random words for one counter of 64 bits, an attempt and a stage."""
+    key = number_of(key)
     low = (counter & 0xFFFFFFFF).to(tl.uint32)
     high = (counter >> 32).to(tl.uint32)
     zero = low * 0

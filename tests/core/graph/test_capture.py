@@ -5,6 +5,8 @@ On a GPU itself this has not been run.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ import core as mx
 from core import storage
 from core.graph import capture
 from core.graph.capture import Captured, capturable
+from core.graph.plan import forward_part, sharing_of
 from core.graph.trace import trace
 
 
@@ -21,7 +24,7 @@ class Gpu:
     def __init__(self):
         self.captures = self.replays = 0
 
-    def capture(self, function):
+    def capture(self, function, pool=None):
         self.captures += 1
         results, rest = function()
 
@@ -30,7 +33,7 @@ class Gpu:
             for target, source in zip(results, function()[0], strict=True):
                 target.copy_(source)
 
-        return replay, (results, rest)
+        return replay, pool, (results, rest)
 
 
 @pytest.fixture
@@ -40,13 +43,19 @@ def gpu(monkeypatch):
     return device
 
 
+def captured(run):
+    """The forward part of a prediction, captured."""
+    graph = SimpleNamespace(outputs=[SimpleNamespace(ctx=mx.cpu())], draws=[], writes=[], nodes=[])
+    return Captured(graph, SimpleNamespace(run=run)).forward
+
+
 def tensor(*values):
     return mx.nd.array(values)._data
 
 
 def test_replays_read_new_inputs_and_give_memory_of_their_own(gpu):
     weight = tensor(10.0, 20.0)
-    run = Captured(lambda inputs, held, prepared, keys: ((inputs[0] * held[0],), ()))
+    run = captured(lambda inputs, held, prepared, keys: ((inputs[0] * held[0],), []))
     results = [run([tensor(k, k)], [weight], (), [])[0][0] for k in (1.0, 2.0, 3.0, 4.0)]
     assert (gpu.captures, gpu.replays) == (1, 2)
     for k, result in enumerate(results, 1):
@@ -57,7 +66,7 @@ def test_replays_read_new_inputs_and_give_memory_of_their_own(gpu):
 
 
 def test_arrays_that_moved_are_captured_anew(gpu):
-    run = Captured(lambda inputs, held, prepared, keys: ((inputs[0] + held[0],), ()))
+    run = captured(lambda inputs, held, prepared, keys: ((inputs[0] + held[0],), []))
     kept = [tensor(float(k)) for k in range(12)]
     for k, weight in enumerate(kept):
         assert float(run([tensor(1.0)], [weight], (), [])[0][0]) == k + 1
@@ -69,21 +78,40 @@ def test_what_cannot_be_captured_is_told(monkeypatch):
         raise RuntimeError("operation not permitted when stream is capturing")
 
     monkeypatch.setattr(storage, "capture", refuse)
-    run = Captured(lambda inputs, held, prepared, keys: ((inputs[0] + 1,), ()))
+    run = captured(lambda inputs, held, prepared, keys: ((inputs[0] + 1,), []))
     run([tensor(1.0)], [], (), []), run([tensor(1.0)], [], (), [])
     with pytest.warns(UserWarning, match="kernel by kernel: operation not permitted"):
         assert float(run([tensor(1.0)], [], (), [])[0][0]) == 2
     assert float(run([tensor(4.0)], [], (), [])[0][0]) == 5
 
 
+STATIC = {"static_alloc": True, "static_shape": True}
+
+
+def on_gpu(function, *shape):
+    """The graph of `function` and its parts, as of arrays on a GPU."""
+    graph = trace(function, (mx.nd.ones(shape),), False).graph
+    parts = [forward_part(graph, sharing_of(graph))]
+    assert not capturable(graph, parts, STATIC)  # on the CPU
+    for v in (*graph.inputs, *graph.held, *graph.outputs):
+        v.ctx = mx.gpu(0)
+    return graph, parts
+
+
 def test_what_may_be_captured():
-    static = {"static_alloc": True, "static_shape": True}
-    graph = trace(mx.nd.relu, (mx.nd.ones((2,)),), False).graph
-    assert not capturable(graph, static)  # on the CPU
-    for v in (*graph.inputs, *graph.outputs):
-        v.ctx = mx.gpu(0)
-    assert capturable(graph, static) and not capturable(graph, {"static_alloc": True})
-    graph = trace(lambda x: mx.nd.Dropout(x, mode="always"), (mx.nd.ones((2,)),), False).graph
-    for v in (*graph.inputs, *graph.outputs):
-        v.ctx = mx.gpu(0)
-    assert not capturable(graph, static)  # the random key would be the same in each replay
+    graph, parts = on_gpu(mx.nd.relu, 2)
+    assert capturable(graph, parts, STATIC) and not capturable(graph, parts, {"static_alloc": True})
+    assert capturable(*on_gpu(lambda x: mx.nd.Dropout(x, mode="always"), 2), STATIC)  # kernels read keys from memory
+    assert not capturable(
+        *on_gpu(mx.nd.image.random_flip_left_right, 2, 2, 3), STATIC
+    )  # a rule that reads its key itself
+
+
+@pytest.mark.parametrize("dropout, may", [(0.0, True), (0.5, False)])
+def test_recurrent_layers_make_keys_of_their_keys(dropout, may):
+    def layers(x):
+        weights, state = mx.nd.zeros((2 * (2 * 4 + 4),)), mx.nd.zeros((2, 1, 2))
+        return mx.nd.RNN(x, weights, state, mode="rnn_tanh", state_size=2, num_layers=2, p=dropout)
+
+    with mx.autograd.train_mode():
+        assert capturable(*on_gpu(layers, 3, 1, 2), STATIC) is may

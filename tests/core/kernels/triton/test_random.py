@@ -87,6 +87,17 @@ def test_dropout_broadcasts_its_mask_along_axes(device):
     assert not random.dropout(torch.ones(4, device=device), 1.0, KEY).any()
 
 
+def test_keys_may_lie_in_memory(device):
+    key = torch.tensor([KEY], device=device)
+    for draw in (
+        lambda key: random.normal((7,), 0.0, 1.0, torch.float32, device, key),
+        lambda key: random.gamma((7,), 0.5, 1.0, torch.float32, device, key),
+        lambda key: random.randint((7,), -5, 9, torch.int32, device, key),
+        lambda key: random.dropout(torch.ones(3, 40, device=device), 0.5, key, (0,)),
+    ):
+        assert torch.equal(draw(key), draw(KEY)) and not torch.equal(draw(key), draw(KEY + 1))
+
+
 _P = torch.full((3, 2), 0.5)
 SAMPLES = [
     lambda: random.uniform((5,), 0.0, 1.0, F, "cpu", 1),

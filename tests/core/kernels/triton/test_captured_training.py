@@ -1,0 +1,197 @@
+"""Training steps that are captured as CUDA graphs, with a stand-in for the GPU that keeps to a graph's contract.
+
+It notes every launch and every copy while a part of a plan is captured, and repeats them, on the same memory, in a
+replay: no Python of the plan runs. What the part computes on the way is spoilt before. On a GPU itself this has not
+been run.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from triton.runtime import interpreter
+
+import core as mx
+import gluon
+from core import autograd, kernels, nd, storage
+from core.graph import capture, compiled
+from gluon import nn
+
+aten = torch.ops.aten
+TAKEN = (aten.empty, aten.empty_like, aten.empty_strided, aten.new_empty, aten.new_empty_strided)
+
+
+class Tape(TorchDispatchMode):
+    """What a captured function did, in order; a replay does it again."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls, self.own = [], []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        result = function(*args, **kwargs)
+        if function._schema.is_mutable:
+            self.calls.append(lambda: function(*args, **kwargs))
+        elif not any(returned.alias_info for returned in function._schema.returns):
+            self.own += [result] if isinstance(result, torch.Tensor) else result
+            if function.overloadpacket not in TAKEN:
+                self.calls.append(lambda: result.copy_(function(*args, **kwargs)))
+        return result
+
+    def launch(self, run):
+        self.calls.append(run)
+
+    def replay(self):
+        for t in self.own:
+            t.fill_(float("nan") if t.is_floating_point() else 77)
+        for call in self.calls:
+            call()
+
+
+class Gpu:
+    def __init__(self):
+        self.tapes, self.replays, self.current = [], 0, None
+
+    def capture(self, function, pool=None):
+        """Nothing is computed while a CUDA graph is captured, so what it wrote to is put back."""
+        tape = self.current = Tape()
+        memory = [(p, p.clone()) for p in self.parameters()]
+        with tape:
+            result = function()
+        self.current = None
+        for target, before in memory:
+            target.copy_(before)
+        self.tapes.append(tape)
+
+        def replay():
+            self.replays += 1
+            tape.replay()
+
+        return replay, pool or len(self.tapes), result
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    device, launch = Gpu(), interpreter.GridExecutor.__call__
+
+    def launched(self, *args, **kwargs):
+        tape = device.current
+        if tape is None:
+            return launch(self, *args, **kwargs)
+        with torch.utils._python_dispatch._disable_current_modes():
+            tape.launch(lambda: launch(self, *args, **kwargs))
+            return launch(self, *args, **kwargs)
+
+    monkeypatch.setattr(interpreter.GridExecutor, "__call__", launched)
+    monkeypatch.setattr(storage, "capture", device.capture)
+    monkeypatch.setattr(
+        compiled, "capturable", lambda graph, parts, flags: all(capture._reads_keys(s) for p in parts for s in p.steps)
+    )
+    with kernels.using("triton"):
+        yield device
+
+
+def network(seed=3):
+    mx.random.seed(seed)
+    net = nn.HybridSequential()
+    net.add(nn.Dense(5, activation="relu", in_units=4), nn.BatchNorm(in_channels=5), nn.Dropout(0.4))
+    net.add(nn.Dense(3, in_units=5))
+    net.initialize(mx.init.Xavier())
+    net.hybridize(static_alloc=True, static_shape=True)
+    return net
+
+
+class Training:
+    """A network, its trainer, and steps on batches that are different each time."""
+
+    def __init__(self, net):
+        self.net, self.trainer = (
+            net,
+            gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1, "momentum": 0.9}),
+        )
+        self.loss = gluon.loss.L2Loss()
+
+    def step(self, number, rows=6):
+        draw = np.random.RandomState(number)
+        x, y = nd.array(draw.standard_normal((rows, 4))), nd.array(draw.standard_normal((rows, 3)))
+        mx.random.seed(100 + number)
+        with autograd.record():
+            out = self.net(x)
+            loss = self.loss(out, y)
+        loss.backward()
+        gradients = [p.grad().asnumpy() for p in self.net.collect_params().values() if p.grad_req != "null"]
+        self.trainer.step(rows)
+        return [out.asnumpy(), *gradients, *(p.data().asnumpy() for p in self.net.collect_params().values())]
+
+
+def uncaptured(steps, **how):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "capturable", lambda *_: False)
+        training = Training(network())
+        return [training.step(k, **how) for k in range(steps)]
+
+
+def same(got, want):
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def tensors_of(net):
+    return lambda: [p.data()._data for p in net.collect_params().values()]
+
+
+def test_replayed_steps_are_those_of_kernels_one_by_one(gpu):
+    """Bit for bit, with new masks in each; other arrays of parameters, and other shapes, are captured anew."""
+    steps = 5
+    want = uncaptured(steps)
+    training = Training(network())
+    gpu.parameters = tensors_of(training.net)
+    for k in range(steps):
+        same(training.step(k), want[k])
+    assert len(gpu.tapes) == 2 and gpu.replays == 2 * (steps - capture.WARM)
+
+
+def test_what_is_lent_to_the_tape_is_not_written_to(gpu):
+    """Of several passes before a backward pass, and of one that is retained, the first alone is a replay."""
+    net, x = network(), nd.array(np.random.RandomState(0).standard_normal((2, 4)))
+    gpu.parameters = tensors_of(net)
+    weight = net[0].weight
+
+    def passes():
+        mx.random.seed(7)
+        with autograd.record():
+            first, second = net(x), net(2 * x)
+        results = [first.asnumpy(), second.asnumpy()]
+        for y in (second, first):
+            y.backward(retain_graph=y is first)
+            results.append(weight.grad().asnumpy())
+        first.backward()
+        return [*results, weight.grad().asnumpy(), first.asnumpy()]
+
+    want = passes()
+    for _ in range(3):
+        same(passes(), want)
+    assert gpu.tapes
+    del gpu.tapes[:]
+
+
+def test_parameters_that_moved_and_other_shapes_are_captured_anew(gpu):
+    net = network()
+    gpu.parameters = tensors_of(net)
+    x, seen = {rows: nd.ones((rows, 4)) for rows in (1, 2)}, []
+
+    def run(rows, times=capture.WARM + 2):
+        for _ in range(times):
+            with autograd.record():
+                y = net(x[rows])
+            y.backward()
+        seen.append(len(gpu.tapes))
+
+    run(2), run(1)
+    moved = net[0].weight.data()
+    moved._data = moved._data.clone()
+    run(2, 1)
+    assert seen == [2, 4, 6]
