@@ -104,9 +104,9 @@ class HybridBlock(Block):
         it does, and from then on its operators are called without its Python. What it decides in Python it decides
         once: a branch on the value of an array raises MXNetError with the line.
 
-        static_alloc, static_shape: together they let predictions on a GPU be captured as a CUDA graph, with buffers of
-        its own. Elsewhere they change nothing: memory that a call lets go stays with the process in any case, and the next
-        call takes it again.
+        static_alloc, static_shape: together they let predictions and training steps on a GPU be captured as CUDA graphs,
+        with buffers of their own. Elsewhere they change nothing: memory that a call lets go stays with the process in any
+        case, and the next call takes it again.
         """
         self._active = active
         self._compiled = None
