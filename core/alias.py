@@ -71,6 +71,7 @@ _CUTS = {
     "gluon.contrib.data.vision.bbox.utils": ["gluon.contrib.data.vision.boxes"],
     "gluon.data.vision.transforms.image": ["gluon.data.vision.transforms"],
     "gluon.probability.block": ["gluon.probability.stochastic_block"],
+    "gluon.probability.stochastic_block.stochastic_block": ["gluon.probability.stochastic_block"],
     "gluon.probability.distributions": ["gluon.probability"],
     **{f"gluon.probability.{part}": ["gluon.probability"] for part in _DISTRIBUTIONS},
     "gluon.nn.basic_layers": ["gluon.nn.basic_layers", "gluon.nn"],

@@ -5,6 +5,11 @@ from __future__ import annotations
 import threading
 
 
+def current() -> AttrScope:
+    """The innermost scope of this thread."""
+    return AttrScope.current()
+
+
 class AttrScope:
     """Gives every symbol made inside the block these attributes; scopes nest, inner values win.
 

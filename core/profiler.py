@@ -13,12 +13,14 @@ operator is waited for, so that its time is its own. A hybridized block is one e
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
 import threading
 import time
 import warnings
+from collections.abc import Iterator
 
 from core import storage
 from core.base import nearest
@@ -36,6 +38,7 @@ _SORTS = {"total": "Total", "avg": "Avg", "min": "Min", "max": "Max", "count": "
 
 class _State(threading.local):
     custom: str | None = None  # the user's operator that is at work
+    scope = ""  # names of the `scope`s that are open, each with a colon behind it
 
 
 _local = _State()
@@ -137,6 +140,19 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
 
 # ----------------------------------------------------------------------------------------------
 # What programs mark themselves
+
+
+@contextlib.contextmanager
+def scope(name: str = "<unk>:", append_mode: bool = True) -> Iterator[str]:
+    """A part of the program under a name, which stands in the trace; `append_mode` puts the names of outer ones before it."""
+    before = _local.scope
+    name = (before if append_mode else "") + name.removesuffix(":") + ":"
+    _local.scope = name
+    try:
+        with _Duration("scope", name.removesuffix(":")):
+            yield name
+    finally:
+        _local.scope = before
 
 
 class Domain:

@@ -6,6 +6,8 @@ import functools
 import os
 import threading
 
+import numpy as onp
+
 from core.context import gpu_memory_info, num_gpus
 from core.dtypes import dtype_name
 
@@ -212,6 +214,47 @@ def setenv(name: str, value: str | None) -> None:
         os.environ.pop(name, None)
     else:
         os.environ[name] = value
+
+
+def default_array(source_array, device=None, dtype=None):
+    """`np.array` where `np` arrays are in use, `nd.array` elsewhere."""
+    if is_np_array():
+        from core.numpy import array
+    else:
+        from core.ndarray import array
+    return array(source_array, ctx=device, dtype=dtype)
+
+
+def numpy_fallback(func):
+    """Decorator: calls a function of NumPy arrays with what `np` arrays hold, and makes `np` arrays of its results."""
+
+    @functools.wraps(func)
+    def run(*args, **kwargs):
+        from core.numpy import array, ndarray
+
+        args, kwargs = _mapped((args, kwargs), lambda x: x.asnumpy() if isinstance(x, ndarray) else x)
+        return _mapped(func(*args, **kwargs), lambda x: array(x, dtype=x.dtype) if isinstance(x, onp.ndarray) else x)
+
+    return run
+
+
+def wrap_ctx_to_device_func(func):
+    """Decorator: a function with a keyword `device` takes it as `ctx` too."""
+
+    @functools.wraps(func)
+    def run(*args, **kwargs):
+        ctx = kwargs.pop("ctx", None)
+        return func(*args, **kwargs) if ctx is None else func(*args, device=ctx, **kwargs)
+
+    return run
+
+
+def _mapped(values, function):
+    if isinstance(values, (list, tuple)):
+        return type(values)(_mapped(value, function) for value in values)
+    if isinstance(values, dict):
+        return {key: _mapped(value, function) for key, value in values.items()}
+    return function(values)
 
 
 def _wrap(func, **wanted):

@@ -27,13 +27,13 @@ def symbols(graph: Graph, inputs: Sequence[str], held: dict[int, Symbol]) -> tup
             name = f"constant{len(constants)}"
             made[value], constants[name] = var(name, shape=array.shape, dtype=array.dtype), array
     for node in graph.nodes:
-        found = _symbol(node, [None if v is None else made[v] for v in node.inputs])
+        found = symbol_of(node, [None if v is None else made[v] for v in node.inputs])
         made.update((v, found[k] if len(found) > 1 else found) for k, v in enumerate(node.outputs[: len(found)]))
     outputs = [made[v] for v in graph.outputs]
     return (outputs[0] if len(outputs) == 1 else Group(outputs)), constants
 
 
-def _symbol(node: Node, inputs: list[Symbol | None]) -> Symbol:
+def symbol_of(node: Node, inputs: list[Symbol | None]) -> Symbol:
     op = node.op
     kind = _Symbol if node.outputs[0].kind._zero_dim else Symbol
     if any(isinstance(v, Value) and v.opaque for v in node.reads()):

@@ -2,7 +2,7 @@
 
 from core.optimizer import contrib, optimizer
 from core.optimizer.adagrad import AdaDelta, AdaGrad, Ftrl, RMSProp
-from core.optimizer.adam import FTML, LAMB, Adam, Adamax, AdamW, Nadam
+from core.optimizer.adam import FTML, LAMB, LANS, AdaBelief, Adam, Adamax, AdamW, Nadam
 from core.optimizer.contrib import GroupAdaGrad
 from core.optimizer.optimizer import Optimizer, Test, create, register
 from core.optimizer.sgd import DCASGD, LARS, LBSGD, NAG, SGD, SGLD, Signum, ccSGD
@@ -12,11 +12,13 @@ __all__ = [
     "DCASGD",
     "FTML",
     "LAMB",
+    "LANS",
     "LARS",
     "LBSGD",
     "NAG",
     "SGD",
     "SGLD",
+    "AdaBelief",
     "AdaDelta",
     "AdaGrad",
     "Adam",

@@ -17,7 +17,7 @@ class AdaGrad(Optimizer):
     def create_state(self, index, weight):
         return zeros_like(weight)
 
-    def step(self, weight, grad, state, lr, wd, t, **where):
+    def _rule(self, weight, grad, state, lr, wd, t, **where):
         w, g, history = weight._data, grad._data, state._data
         kernels.adagrad_(w, g, history, lr, wd, self.float_stable_eps, **self._scaling(), **where)
 
@@ -50,7 +50,7 @@ class RMSProp(Optimizer):
     def create_state(self, index, weight):
         return tuple(zeros_like(weight) for _ in range(3 if self.centered else 1))
 
-    def step(self, weight, grad, state, lr, wd, t, **where):
+    def _rule(self, weight, grad, state, lr, wd, t, **where):
         where.update(self._scaling(), clip_weights=self.clip_weights or None)
         arrays = [weight._data, grad._data, *(s._data for s in state)]
         if self.centered:
@@ -71,7 +71,7 @@ class AdaDelta(Optimizer):
     def create_state(self, index, weight):
         return zeros_like(weight), zeros_like(weight)
 
-    def step(self, weight, grad, state, lr, wd, t, **where):
+    def _rule(self, weight, grad, state, lr, wd, t, **where):
         acc_g, acc_delta = (s._data for s in state)
         w, g = weight._data, grad._data
         kernels.adadelta_(w, g, acc_g, acc_delta, 1.0, wd, self.rho, self.epsilon, **self._scaling(), **where)
@@ -90,7 +90,7 @@ class Ftrl(Optimizer):
     def create_state(self, index, weight):
         return zeros_like(weight), zeros_like(weight)
 
-    def step(self, weight, grad, state, lr, wd, t, **where):
+    def _rule(self, weight, grad, state, lr, wd, t, **where):
         z, n = (s._data for s in state)
         w, g = weight._data, grad._data
         kernels.ftrl_(w, g, z, n, lr, wd, self.lamda1, self.beta, **self._scaling(), **where)

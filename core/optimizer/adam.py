@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from core.kernels import optimizer as kernels
+from core.ops.registry import F
 from core.optimizer.optimizer import Optimizer, register, zeros_like
 
 
@@ -29,7 +30,7 @@ class Adam(_Moments):
         self.epsilon = epsilon
         self.lazy_update = lazy_update
 
-    def step(self, weight, grad, state, lr, wd, t, **where):
+    def _rule(self, weight, grad, state, lr, wd, t, **where):
         mean, var = state
         lr *= math.sqrt(1.0 - self.beta2**t) / (1.0 - self.beta1**t)
         kernels.adam_(
@@ -61,7 +62,7 @@ class AdamW(_Moments):
         self.epsilon = epsilon
         self.correct_bias = correct_bias
 
-    def step(self, weight, grad, state, lr, wd, t, **where):
+    def _rule(self, weight, grad, state, lr, wd, t, **where):
         mean, var = state
         rate = lr
         if self.correct_bias:
@@ -94,7 +95,7 @@ class Adamax(_Moments):
         self.beta1 = beta1
         self.beta2 = beta2
 
-    def step(self, weight, grad, state, lr, wd, t, **where):
+    def _rule(self, weight, grad, state, lr, wd, t, **where):
         mean, norm = state
         lr /= 1.0 - self.beta1**t
         w, g, m, u = weight._data, grad._data, mean._data, norm._data
@@ -116,7 +117,7 @@ class Nadam(_Moments):
         self.schedule_decay = schedule_decay
         self.m_schedule = 1.0
 
-    def step(self, weight, grad, state, lr, wd, t, **where):
+    def _rule(self, weight, grad, state, lr, wd, t, **where):
         mean, var = state
         now, following = (self.beta1 * (1.0 - 0.5 * 0.96 ** (k * self.schedule_decay)) for k in (t, t + 1))
         self.m_schedule *= now
@@ -163,7 +164,7 @@ class LAMB(_Moments):
         self.upper_bound = upper_bound
         self.bias_correction = bias_correction
 
-    def step(self, weight, grad, state, lr, wd, t, w32=None):
+    def _rule(self, weight, grad, state, lr, wd, t, w32=None):
         mean, var = state
         master = weight._data if w32 is None else w32
         update = kernels.lamb_phase1(
@@ -197,7 +198,71 @@ class FTML(Optimizer):
     def create_state(self, index, weight):
         return zeros_like(weight), zeros_like(weight), zeros_like(weight)
 
-    def step(self, weight, grad, state, lr, wd, t, **where):
+    def _rule(self, weight, grad, state, lr, wd, t, **where):
         d, v, z = (s._data for s in state)
         w, g = weight._data, grad._data
         kernels.ftml_(w, g, d, v, z, lr, t, wd, self.beta1, self.beta2, self.epsilon, **self._scaling(), **where)
+
+
+@register
+class AdaBelief(_Moments):
+    """Adam with the variance around the mean in place of the second moment (Zhuang et al., 2020).
+
+    epsilon is added to the variance in every step, and to its root.
+    """
+
+    elementwise = master_in_kernel = False
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, correct_bias=True, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.correct_bias = correct_bias
+
+    def _rule(self, weight, grad, state, lr, wd, t):
+        mean, var = state
+        grad = _clipped(grad * self.rescale_grad + wd * weight, self.clip_gradient)
+        if self.correct_bias:
+            lr *= math.sqrt(1.0 - self.beta2**t) / (1.0 - self.beta1**t)
+        mean[:] = self.beta1 * mean + (1.0 - self.beta1) * grad
+        var[:] = self.beta2 * var + (1.0 - self.beta2) * (grad - mean) ** 2 + self.epsilon
+        weight[:] = weight - lr * mean / (var.sqrt() + self.epsilon)
+
+
+@register
+class LANS(_Moments):
+    """LAMB with normalised gradients and Nesterov's momentum (Zheng et al., 2020)."""
+
+    elementwise = master_in_kernel = False
+
+    def __init__(
+        self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, lower_bound=None, upper_bound=None, **kwargs
+    ):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.lower_bound = lower_bound
+        self.upper_bound = upper_bound
+
+    def _rule(self, weight, grad, state, lr, wd, t):
+        mean, var = state
+        grad = grad * self.rescale_grad
+        grad = _clipped(grad / grad.norm(), self.clip_gradient)
+        mean[:] = self.beta1 * mean + (1.0 - self.beta1) * grad
+        var[:] = self.beta2 * var + (1.0 - self.beta2) * grad**2
+        length = weight.norm()
+        if self.lower_bound or self.upper_bound:
+            length = length.clip(self.lower_bound or 0.0, self.upper_bound or math.inf)
+        root = (var / (1.0 - self.beta2**t)).sqrt() + self.epsilon
+        directions = mean / (1.0 - self.beta1**t) / root + wd * weight, grad / root + wd * weight
+        for direction, share in zip(directions, (self.beta1, 1.0 - self.beta1), strict=True):
+            # A weight of zeros, or one that does not move, has no ratio: its direction stays as it is.
+            ratio = length / direction.norm()
+            ratio = F.where((ratio > 0) * (ratio < math.inf), ratio, ratio.ones_like())
+            weight[:] = weight - lr * share * ratio * direction
+
+
+def _clipped(grad, bound):
+    return grad.clip(-bound, bound) if bound else grad

@@ -47,7 +47,7 @@ class Arena:
         return (
             optimizer.elementwise
             and optimizer.master_in_kernel
-            and kind.update is Optimizer.update
+            and kind._updates_by_rule()
             and kind.update_multi_precision is Optimizer.update_multi_precision
             and weight.stype == gradient.stype == "default"
             and weight.dtype == gradient.dtype
@@ -83,7 +83,7 @@ class Arena:
         if self._master is not None:
             where["w32"] = self._master
         lr = optimizer.learning_rate
-        optimizer.step(self._weight, self._gradient, self._state, lr, optimizer.wd, t, **where)
+        optimizer._rule(self._weight, self._gradient, self._state, lr, optimizer.wd, t, **where)
 
     def _current_segments(self, optimizer):
         """Parts of equal multipliers, (start, stop, lr_mult, wd_mult); None where all multipliers are 1."""

@@ -24,7 +24,7 @@ class GroupAdaGrad(Optimizer):
             raise MXNetError(f"GroupAdaGrad is for matrices, parameter {index!r} has shape {weight.shape}")
         return nd.zeros((weight.shape[0], 1), ctx=weight.context, dtype=weight.dtype)
 
-    def step(self, weight, grad, state, lr, wd, t):
+    def _rule(self, weight, grad, state, lr, wd, t):
         if wd != 0:
             raise MXNetError(f"GroupAdaGrad does not support weight decay, got {wd}")
         kernels.group_adagrad_(weight._data, grad._data, state._data, lr, self.float_stable_eps, **self._scaling())

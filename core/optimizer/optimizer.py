@@ -20,8 +20,10 @@ class Optimizer:
     multi_precision: half-precision weights get a float32 master copy. param_idx2name: names by index; with names, only
     those ending in `_weight` or `_gamma` decay. begin_num_update: where the count of updates starts.
 
-    A subclass gives `create_state` and `step` (the arithmetic, on one array or on a flat one that holds many
-    parameters), or overrides `update` as programs written for MXNet do.
+    aggregate_num: accepted as in MXNet. use_fused_step: whether `update` calls `fused_step` in place of `step`.
+
+    Optimizers of ours give `create_state` and `_rule` (the arithmetic, on one array or on a flat one that holds many
+    parameters). Programs written for MXNet override `update`, or, for MXNet 2, `step` or `fused_step`.
     """
 
     opt_registry: dict[str, type] = {}
@@ -30,7 +32,7 @@ class Optimizer:
     elementwise = True
     # Where the master copy stands in a state: (state, master) or (master, state).
     master_last = False
-    # Whether `step` takes the master copy as `w32`.
+    # Whether `_rule` takes the master copy as `w32`.
     master_in_kernel = True
 
     def __init__(
@@ -45,6 +47,8 @@ class Optimizer:
         begin_num_update=0,
         multi_precision=False,
         param_dict=None,
+        aggregate_num=None,
+        use_fused_step=None,
     ):
         if param_idx2name is not None and not isinstance(param_idx2name, dict):
             raise AssertionError(f"param_idx2name is a dictionary from index to name, got {param_idx2name!r}")
@@ -64,7 +68,8 @@ class Optimizer:
         self._index_update_count = self._all_index_update_counts[0]
         self.clip_gradient = clip_gradient
         self.multi_precision = multi_precision
-        self.aggregate_num = 0
+        self.aggregate_num = aggregate_num or 0
+        self.use_fused_step = bool(use_fused_step)
         self.idx2name = dict(param_idx2name or {})
         self.sym_info = (sym.attr_dict(), sym.list_arguments()) if sym is not None else ()
         self.param_dict = param_dict or {}
@@ -95,17 +100,30 @@ class Optimizer:
         """The state for a weight: None, an array, or a tuple of arrays."""
         return None
 
-    def step(self, weight, grad, state, lr, wd, t, **where):
+    def _rule(self, weight, grad, state, lr, wd, t, **where):
         """Changes `weight` and `state` in place.
 
         `t` is the number of this update, from 1. `where` goes to the kernel: `w32`, the master copy of a half-precision
         weight, and `segments`, the parts (start, stop, lr_mult, wd_mult) of a flat weight.
         """
-        raise NotImplementedError(f"{type(self).__name__} defines neither step nor update")
+        raise NotImplementedError(f"{type(self).__name__} defines none of step, fused_step and update")
 
     def _adapt(self, index, weight, grad, lrs, wds):
         """The rates of a group of parameters, for methods that adapt them to the arrays."""
         return lrs
+
+    def step(self, indices, weights, grads, states):
+        """One update of several parameters, given as lists."""
+        self._update(indices, weights, grads, states)
+
+    def fused_step(self, indices, weights, grads, states):
+        """`step` where `use_fused_step` asks for it; for a subclass that has kernels of its own."""
+        self._update(indices, weights, grads, states)
+
+    @classmethod
+    def _updates_by_rule(cls):
+        """Whether `update` and what it calls are those of this class, hence do what `_rule` says."""
+        return all(getattr(cls, name) is getattr(Optimizer, name) for name in ("update", "step", "fused_step"))
 
     # -------------------------------------------------------------------------- updates
     def create_state_multi_precision(self, index, weight):
@@ -124,14 +142,16 @@ class Optimizer:
 
     def update(self, index, weight, grad, state):
         """One update of a weight (NDArray) by its gradient; lists of these update several parameters."""
-        self._update(index, weight, grad, state)
+        rows = index, weight, grad, state
+        lists = rows if isinstance(index, (list, tuple)) else [[value] for value in rows]
+        (self.fused_step if self.use_fused_step else self.step)(*lists)
 
     def update_multi_precision(self, index, weight, grad, state):
         """`update` for a state from `create_state_multi_precision`."""
         first = weight[0] if isinstance(weight, (list, tuple)) else weight
         if not (self.multi_precision and dtype_name(first.dtype) in HALF):
             self.update(index, weight, grad, state)
-        elif self.master_in_kernel and type(self).update is Optimizer.update:
+        elif self.master_in_kernel and self._updates_by_rule():
             self._update(index, weight, grad, state, master=True)
         else:
             self._update_master(index, weight, grad, state)
@@ -147,19 +167,19 @@ class Optimizer:
                 self._step_sparse(w, g, s, lr, wd, counts[i])
             elif master:
                 s, w32 = s if self.master_last else reversed(s)
-                self.step(w, g, s, lr, wd, counts[i], w32=w32._data)
+                self._rule(w, g, s, lr, wd, counts[i], w32=w32._data)
             else:
-                self.step(w, g, s, lr, wd, counts[i])
+                self._rule(w, g, s, lr, wd, counts[i])
 
     def _step_sparse(self, weight, grad, state, lr, wd, t):
         """A step with a sparse weight or gradient: on the rows of a row_sparse gradient where the optimizer is lazy."""
         dense = weight.tostype("default")
         if grad.stype != "row_sparse" or not getattr(self, "lazy_update", False):
-            self.step(dense, grad.tostype("default"), state, lr, wd, t)
+            self._rule(dense, grad.tostype("default"), state, lr, wd, t)
         elif len(grad.indices):
             rows = grad.indices
             part, parts = dense[rows], _each(lambda array: array[rows], state)
-            self.step(part, grad.data, parts, lr, wd, t)
+            self._rule(part, grad.data, parts, lr, wd, t)
             dense[rows] = part
             _each(lambda array, changed: array.__setitem__(rows, changed), state, parts)
         if dense is not weight:

@@ -20,7 +20,7 @@ class _Momentum(Optimizer):
     def create_state(self, index, weight):
         return zeros_like(weight) if self.momentum != 0.0 else None
 
-    def step(self, weight, grad, state, lr, wd, t, **where):
+    def _rule(self, weight, grad, state, lr, wd, t, **where):
         if state is None:
             kernels.sgd_(weight._data, grad._data, lr, wd, **self._scaling(), **where)
         else:
@@ -54,9 +54,9 @@ class NAG(_Momentum):
         super().__init__(**kwargs)
         self.momentum = momentum
 
-    def step(self, weight, grad, state, lr, wd, t, **where):
+    def _rule(self, weight, grad, state, lr, wd, t, **where):
         if state is None:
-            super().step(weight, grad, state, lr, wd, t, **where)
+            super()._rule(weight, grad, state, lr, wd, t, **where)
         else:
             scaling = self._scaling()
             kernels.nag_(weight._data, grad._data, state._data, lr, wd, self.momentum, **scaling, **where)
@@ -76,7 +76,7 @@ class Signum(_Momentum):
         self.momentum = momentum
         self.wd_lh = wd_lh
 
-    def step(self, weight, grad, state, lr, wd, t, **where):
+    def _rule(self, weight, grad, state, lr, wd, t, **where):
         scaling = self._scaling()
         if state is None:
             kernels.signsgd_(weight._data, grad._data, lr, wd, **scaling, **where)
@@ -89,7 +89,7 @@ class Signum(_Momentum):
 class SGLD(Optimizer):
     """Stochastic gradient Langevin dynamics: half a gradient step plus noise of variance lr (Welling and Teh, 2011)."""
 
-    def step(self, weight, grad, state, lr, wd, t, **where):
+    def _rule(self, weight, grad, state, lr, wd, t, **where):
         noise = nd.random.normal(0, 1, shape=weight.shape, dtype=weight.dtype, ctx=weight.context)
         kernels.sgld_(weight._data, grad._data, noise._data, lr, wd, **self._scaling(), **where)
 
@@ -106,7 +106,7 @@ class DCASGD(Optimizer):
     def create_state(self, index, weight):
         return None if self.momentum == 0.0 else zeros_like(weight), weight.copy()
 
-    def step(self, weight, grad, state, lr, wd, t, **where):
+    def _rule(self, weight, grad, state, lr, wd, t, **where):
         momentum, previous = state
         if momentum is None:
             momentum = zeros_like(previous)
@@ -160,7 +160,7 @@ class LARS(_Momentum):
         rows = zip(plain, weight, grad, lrs, wds)
         return [lr if p else lr * self._trust(w, g, wd) for p, w, g, lr, wd in rows]
 
-    def step(self, weight, grad, state, lr, wd, t, **where):
+    def _rule(self, weight, grad, state, lr, wd, t, **where):
         if state is None:
             kernels.sgd_(weight._data, grad._data, lr, wd, **self._scaling(), **where)
             return
@@ -233,9 +233,9 @@ class LBSGD(_Momentum):
     def _by_layer(self):
         return self.warmup_strategy == "lars"
 
-    def step(self, weight, grad, state, lr, wd, t, **where):
+    def _rule(self, weight, grad, state, lr, wd, t, **where):
         if self._mult is not None:
-            super().step(weight, grad, state, lr * self._mult, wd, t, **where)
+            super()._rule(weight, grad, state, lr * self._mult, wd, t, **where)
 
     def _accumulate(self, index, grad):
         total, count = self.cumgrads.get(index, (None, 0))

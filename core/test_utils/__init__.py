@@ -22,6 +22,7 @@ from core.test_utils.arrays import (
     assign_each,
     assign_each2,
     collapse_sum_like,
+    create_2d_np_tensor,
     create_2d_tensor,
     create_sparse_array,
     create_sparse_array_zd,
@@ -55,6 +56,7 @@ from core.test_utils.compare import (
     checkShapes,
     compare_ndarray_tuple,
     compare_optimizer,
+    compare_optimizer_noise_seeded,
     default_atols,
     default_dtype,
     default_numeric_eps,
@@ -97,6 +99,7 @@ from core.test_utils.environment import (
     list_gpus,
     retry,
     set_default_context,
+    set_default_device,
 )
 from core.test_utils.generators import (
     chi_square_check,

@@ -170,6 +170,11 @@ def create_2d_tensor(rows, columns, dtype=np.int64):
     return nd.broadcast_to(nd.arange(0, rows, dtype=dtype).reshape((rows, 1)), shape=(rows, columns))
 
 
+def create_2d_np_tensor(rows, columns, dtype=np.int64):
+    """`create_2d_tensor` as an `np` array."""
+    return create_2d_tensor(rows, columns, dtype).as_np_ndarray()
+
+
 def create_vector(size, dtype=np.int64):
     """0, 1, ..., size - 1."""
     return nd.arange(0, size, dtype=dtype)

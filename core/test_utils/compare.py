@@ -8,6 +8,7 @@ import numbers
 import numpy as np
 
 from core import ndarray as nd
+from core import random
 from core.context import current_context
 from core.dtypes import dtype_name
 from core.ndarray import NDArray
@@ -194,6 +195,23 @@ def compare_optimizer(opt1, opt2, shape, dtype, w_stype="default", g_stype="defa
     if compare_states:
         compare_ndarray_tuple(states1, states2, rtol, atol)
     compare_ndarray_tuple(first["w"], second["w"], rtol, atol)
+
+
+def compare_optimizer_noise_seeded(opt1, opt2, shapes, dtype, noise_seed, w_stype="default", g_stype="default",
+                                   rtol=1e-4, atol=1e-5, compare_states=True):  # fmt: skip
+    """`compare_optimizer` for optimizers that add noise: both draw it from the same seed."""
+
+    class Seeded:
+        def __init__(self, optimizer):
+            self.create_state_multi_precision = optimizer.create_state_multi_precision
+            self._update = optimizer.update_multi_precision
+
+        def update_multi_precision(self, *rows):
+            random.seed(noise_seed)
+            self._update(*rows)
+
+    for shape in shapes:
+        compare_optimizer(Seeded(opt1), Seeded(opt2), shape, dtype, w_stype, g_stype, rtol, atol, compare_states)
 
 
 def same_symbol_structure(sym1, sym2) -> bool:

@@ -3,7 +3,7 @@
 from gluon import nn
 from gluon.block import HybridBlock
 from gluon.model_zoo.vision import BasicBlockV1, BasicBlockV2, BottleneckV1, BottleneckV2, ResNetV1, ResNetV2
-from gluon.model_zoo.vision.resnet import CONFIGURATIONS
+from gluon.model_zoo.vision.resnet import resnet_spec
 from gluoncv.model_zoo.model_zoo import model
 
 
@@ -79,16 +79,23 @@ class SE_BottleneckV2(BottleneckV2):
         return self.se(self.conv3(x)) + shortcut
 
 
+# of versions 1 and 2
+BLOCKS = (
+    {"basic_block": SE_BasicBlockV1, "bottle_neck": SE_BottleneckV1},
+    {"basic_block": SE_BasicBlockV2, "bottle_neck": SE_BottleneckV2},
+)
+
+
 def _se_resnet(version, layers):
-    bottleneck, counts, channels = CONFIGURATIONS[layers]
+    kind, counts, channels = resnet_spec[layers]
     network = (ResNetV1, ResNetV2)[version - 1]
-    block = ((SE_BasicBlockV1, SE_BottleneckV1), (SE_BasicBlockV2, SE_BottleneckV2))[version - 1][bottleneck]
+    block = BLOCKS[version - 1][kind]
     return model(f"se_resnet{layers}_v{version}", lambda **kw: network(block, counts, channels, **kw))
 
 
 se_resnet18_v1, se_resnet34_v1, se_resnet50_v1, se_resnet101_v1, se_resnet152_v1 = (
-    _se_resnet(1, layers) for layers in CONFIGURATIONS
+    _se_resnet(1, layers) for layers in resnet_spec
 )
 se_resnet18_v2, se_resnet34_v2, se_resnet50_v2, se_resnet101_v2, se_resnet152_v2 = (
-    _se_resnet(2, layers) for layers in CONFIGURATIONS
+    _se_resnet(2, layers) for layers in resnet_spec
 )

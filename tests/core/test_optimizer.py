@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import core as mx
-from core import nd
+import gluon
+from core import autograd, nd
 
 
 def test_names_are_found_and_unknown_ones_get_a_proposal():
@@ -105,3 +106,40 @@ def test_several_weights_in_one_step_of_adamw_or_lamb():
         weights, grads, mean, var, step_count=[1, 1], lrs=[0.1] * 2, wds=[0.0] * 2, out=weights
     )
     assert all((w.asnumpy() < b).all() for w, b in zip(weights, before))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [  # what MXNet 2.0.0 makes of the weight below in three updates
+        ("adabelief", {"wd": 0.1, "learning_rate": 0.1}, [0.6593154, -0.14991175, 1.6524134]),
+        ("lans", {"wd": 0.1, "learning_rate": 0.1, "upper_bound": 1.0}, [0.82820195, -0.34104697, 1.812675]),
+    ],
+)
+def test_optimizers_of_mxnet_2(name, options, expected):
+    optimizer = mx.optimizer.create(name, **options)
+    update = mx.optimizer.get_updater(optimizer)
+    weight = nd.array([1.0, -0.5, 2.0])
+    for k in range(1, 4):
+        update([0], [nd.array([0.5 * k, -1.0, 0.1 * k])], [weight])
+    np.testing.assert_allclose(weight.asnumpy(), expected, rtol=1e-5)
+
+
+def test_steps_in_the_style_of_mxnet_2():
+    class Own(mx.optimizer.Optimizer):
+        def step(self, indices, weights, grads, states):
+            self._update_count(indices)
+            for index, weight, grad in zip(indices, weights, grads, strict=True):
+                weight[:] = weight - self._get_lr(index) * grad
+
+        def fused_step(self, indices, weights, grads, states):
+            weights[0][:] = -1
+
+    for fused, expected in ((False, 0.75), (True, -1.0)):
+        net = gluon.nn.Dense(1, in_units=2, use_bias=False)
+        net.initialize(init="ones")
+        trainer = gluon.Trainer(net.collect_params(), Own(learning_rate=0.5, use_fused_step=fused))
+        with autograd.record():
+            out = net(nd.full((1, 2), 0.5))
+        out.backward()
+        trainer.step(1)
+        np.testing.assert_array_equal(net.weight.data().asnumpy(), np.full((1, 2), expected))

@@ -4,10 +4,10 @@ from functools import partial
 
 from gluon import nn
 from gluon.contrib.nn import HybridConcurrent, Identity
-from gluon.model_zoo.vision.registry import Classifier, model
+from gluon.model_zoo.vision.registry import MODELS, Classifier, model
 
 # number of layers -> (channels of the stem, growth, layers of each block)
-CONFIGURATIONS = {
+densenet_spec = {
     121: (64, 32, (6, 12, 24, 16)),
     161: (96, 48, (6, 12, 36, 24)),
     169: (64, 32, (6, 12, 32, 32)),
@@ -51,6 +51,11 @@ class DenseNet(Classifier):
             self.output = nn.Dense(classes)
 
 
+def get_densenet(num_layers, pretrained=False, ctx=None, root=None, **kwargs):
+    """DenseNet with 121, 161, 169 or 201 layers."""
+    return MODELS[f"densenet{num_layers}"](pretrained, ctx, root, **kwargs)
+
+
 def _layer(growth_rate, bn_size, dropout, norm):
     new = nn.HybridSequential(prefix="")
     new.add(norm(), nn.Activation("relu"))
@@ -72,7 +77,7 @@ def _transition(channels, norm):
 
 
 def _densenet(layers):
-    return model(f"densenet{layers}", lambda **kw: DenseNet(*CONFIGURATIONS[layers], **kw))
+    return model(f"densenet{layers}", lambda **kw: DenseNet(*densenet_spec[layers], **kw))
 
 
-densenet121, densenet161, densenet169, densenet201 = (_densenet(layers) for layers in CONFIGURATIONS)
+densenet121, densenet161, densenet169, densenet201 = (_densenet(layers) for layers in densenet_spec)

@@ -8,13 +8,13 @@ from gluon import nn
 from gluon.block import HybridBlock
 from gluon.model_zoo.vision.registry import MODELS, Classifier, model
 
-# number of layers -> (whether blocks are bottlenecks, blocks of each stage, channels of the stem and of each stage)
-CONFIGURATIONS = {
-    18: (False, (2, 2, 2, 2), (64, 64, 128, 256, 512)),
-    34: (False, (3, 4, 6, 3), (64, 64, 128, 256, 512)),
-    50: (True, (3, 4, 6, 3), (64, 256, 512, 1024, 2048)),
-    101: (True, (3, 4, 23, 3), (64, 256, 512, 1024, 2048)),
-    152: (True, (3, 8, 36, 3), (64, 256, 512, 1024, 2048)),
+# number of layers -> (kind of the blocks, blocks of each stage, channels of the stem and of each stage)
+resnet_spec = {
+    18: ("basic_block", (2, 2, 2, 2), (64, 64, 128, 256, 512)),
+    34: ("basic_block", (3, 4, 6, 3), (64, 64, 128, 256, 512)),
+    50: ("bottle_neck", (3, 4, 6, 3), (64, 256, 512, 1024, 2048)),
+    101: ("bottle_neck", (3, 4, 23, 3), (64, 256, 512, 1024, 2048)),
+    152: ("bottle_neck", (3, 8, 36, 3), (64, 256, 512, 1024, 2048)),
 }
 
 
@@ -168,11 +168,19 @@ class ResNetV2(_ResNet):
         self.features.add(self._norm(), nn.Activation("relu"), nn.GlobalAvgPool2D(), nn.Flatten())
 
 
+# of versions 1 and 2
+resnet_net_versions = (ResNetV1, ResNetV2)
+resnet_block_versions = (
+    {"basic_block": BasicBlockV1, "bottle_neck": BottleneckV1},
+    {"basic_block": BasicBlockV2, "bottle_neck": BottleneckV2},
+)
+
+
 def get_resnet(version, num_layers, pretrained=False, ctx=None, root=None, **kwargs):
     """ResNet of version 1 or 2 with 18, 34, 50, 101 or 152 layers."""
     name = f"resnet{num_layers}_v{version}"
     if name not in MODELS:
-        raise AssertionError(f"there is no {name}: versions are 1 and 2, layers {', '.join(map(str, CONFIGURATIONS))}")
+        raise AssertionError(f"there is no {name}: versions are 1 and 2, layers {', '.join(map(str, resnet_spec))}")
     return MODELS[name](pretrained, ctx, root, **kwargs)
 
 
@@ -185,11 +193,10 @@ def _conv1x1(channels, stride, in_channels):
 
 
 def _resnet(version, layers):
-    bottleneck, counts, channels = CONFIGURATIONS[layers]
-    network = (ResNetV1, ResNetV2)[version - 1]
-    block = ((BasicBlockV1, BottleneckV1), (BasicBlockV2, BottleneckV2))[version - 1][bottleneck]
+    kind, counts, channels = resnet_spec[layers]
+    network, block = resnet_net_versions[version - 1], resnet_block_versions[version - 1][kind]
     return model(f"resnet{layers}_v{version}", lambda **kw: network(block, counts, channels, **kw))
 
 
-resnet18_v1, resnet34_v1, resnet50_v1, resnet101_v1, resnet152_v1 = (_resnet(1, n) for n in CONFIGURATIONS)
-resnet18_v2, resnet34_v2, resnet50_v2, resnet101_v2, resnet152_v2 = (_resnet(2, n) for n in CONFIGURATIONS)
+resnet18_v1, resnet34_v1, resnet50_v1, resnet101_v1, resnet152_v1 = (_resnet(1, n) for n in resnet_spec)
+resnet18_v2, resnet34_v2, resnet50_v2, resnet101_v2, resnet152_v2 = (_resnet(2, n) for n in resnet_spec)

@@ -2,7 +2,7 @@
 
 from gluon import nn
 from gluon.contrib.nn import HybridConcurrent
-from gluon.model_zoo.vision.registry import Classifier, model
+from gluon.model_zoo.vision.registry import MODELS, Classifier, model
 
 # version -> (channels and kernel of the first convolution, the squeezed channels of each fire module; None is a pooling)
 CONFIGURATIONS = {
@@ -29,6 +29,11 @@ class SqueezeNet(Classifier):
             self.features.add(nn.Dropout(0.5))
             self.output = nn.HybridSequential(prefix="")
             self.output.add(nn.Conv2D(classes, kernel_size=1), nn.Activation("relu"), nn.AvgPool2D(13), nn.Flatten())
+
+
+def get_squeezenet(version, pretrained=False, ctx=None, root=None, **kwargs):
+    """SqueezeNet of version "1.0" or "1.1"."""
+    return MODELS[f"squeezenet{version}"](pretrained, ctx, root, **kwargs)
 
 
 def _fire(squeezed):

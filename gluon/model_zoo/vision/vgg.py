@@ -5,8 +5,13 @@ from gluon import nn
 from gluon.model_zoo.vision.registry import MODELS, Classifier, model
 
 FILTERS = (64, 128, 256, 512, 512)
-# number of layers -> convolutions of each size of the image
-CONVOLUTIONS = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}
+# number of layers -> (convolutions of each size of the image, their channels)
+vgg_spec = {
+    11: ((1, 1, 2, 2, 2), FILTERS),
+    13: ((2, 2, 2, 2, 2), FILTERS),
+    16: ((2, 2, 3, 3, 3), FILTERS),
+    19: ((2, 2, 4, 4, 4), FILTERS),
+}
 
 
 class VGG(Classifier):
@@ -45,8 +50,8 @@ def get_vgg(num_layers, pretrained=False, ctx=None, root=None, **kwargs):
 
 def _vgg(layers, batch_norm=False):
     name = f"vgg{layers}{'_bn' if batch_norm else ''}"
-    return model(name, lambda **kw: VGG(CONVOLUTIONS[layers], FILTERS, **{"batch_norm": batch_norm, **kw}))
+    return model(name, lambda **kw: VGG(*vgg_spec[layers], **{"batch_norm": batch_norm, **kw}))
 
 
-vgg11, vgg13, vgg16, vgg19 = (_vgg(layers) for layers in CONVOLUTIONS)
-vgg11_bn, vgg13_bn, vgg16_bn, vgg19_bn = (_vgg(layers, batch_norm=True) for layers in CONVOLUTIONS)
+vgg11, vgg13, vgg16, vgg19 = (_vgg(layers) for layers in vgg_spec)
+vgg11_bn, vgg13_bn, vgg16_bn, vgg19_bn = (_vgg(layers, batch_norm=True) for layers in vgg_spec)

@@ -5,7 +5,7 @@ import numpy as np
 from core.initializer import Constant, Xavier
 from gluon import nn
 from gluon.block import HybridBlock
-from gluon.model_zoo.vision.vgg import CONVOLUTIONS, FILTERS
+from gluon.model_zoo.vision.vgg import vgg_spec
 from gluoncv.model_zoo.model_store import get_model_file
 
 # size of the picture -> (channels, kernel, stride, padding) of the convolutions of each further map
@@ -111,7 +111,7 @@ class VGGAtrousExtractor(VGGAtrousBase):
 
 def get_vgg_atrous_extractor(num_layers, im_size, pretrained=False, ctx=None, root=None, **kwargs):
     """The body of SSD with 11, 13, 16 or 19 layers of VGG for pictures of 300 or 512 pixels."""
-    net = VGGAtrousExtractor(CONVOLUTIONS[num_layers], FILTERS, EXTRAS[im_size], **kwargs)
+    net = VGGAtrousExtractor(*vgg_spec[num_layers], EXTRAS[im_size], **kwargs)
     if pretrained:
         name = f"vgg{num_layers}_atrous{'_bn' if kwargs.get('batch_norm') else ''}"
         net.initialize(ctx=ctx)
