@@ -43,6 +43,8 @@ def test_a_folder_of_voc(data, tmp_path):
         6,
     )
     name = text.split("<name>")[1].split("<")[0].lower()
+    own = type("Own", (VOCDetection,), {"CLASSES": [name]})(str(tmp_path / "VOCtemplate"), splits=[("VOC2018", "train")])
+    assert own.classes == [name] and own[0][1][0].tolist() == [*corners, 0, label[0, 5]]
     for kind, options in (
         (CustomVOCDetection, {"generate_classes": True, "splits": [(2018, "train")]}),
         (CustomVOCDetectionBase, {"classes": [name], "splits": [("VOC2018", "train")]}),
@@ -72,6 +74,8 @@ def test_boxes_of_coco(coco):
     x, y, w, h = want[0]["bbox"]
     np.testing.assert_allclose(label[0, :4], [x, y, x + w - 1, y + h - 1], atol=1)
     assert len(COCODetection(str(coco), "instances_train2017", skip_empty=False)) == 50
+    listed = type("Listed", (COCODetection,), {"CLASSES": list(COCODetection.CLASSES)})
+    assert len(listed(str(coco), "instances_train2017")) == 49
     crowds = sum(a["iscrowd"] for a in raw["annotations"])
     few = COCODetection(str(coco), "instances_train2017", use_crowd=False)
     assert sum(len(label) for label in few._labels) == 470 - crowds

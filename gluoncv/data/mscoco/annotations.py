@@ -30,7 +30,7 @@ class COCOPictures(VisionDataset):
                 raise OSError(f"{type(self).__name__}: there is no file {path}")
             coco = Annotations(path)
             names = tuple(c["name"] for c in coco.loadCats(coco.getCatIds()))
-            if names != self.classes:
+            if names != tuple(self.classes):
                 raise ValueError(f"{path}: the classes are not those of {type(self).__name__}, but {', '.join(names)}")
             self.json_id_to_contiguous = {number: k for k, number in enumerate(coco.getCatIds())}
             self.contiguous_id_to_json = {k: number for number, k in self.json_id_to_contiguous.items()}

@@ -18,7 +18,7 @@ _ROOT = f"{DATASETS}/voc"
 class VOCDetection(VisionDataset):
     """Pictures with boxes: (uint8 (H, W, 3), float (M, 6) of left, top, right, bottom, class, difficult).
 
-    splits: (year, split) pairs. index_map: numbers of classes by name, by default in the order of `CLASSES`. preload_label: read
+    splits: (year, split) pairs, or (folder below the root, split). index_map: numbers of classes by name, by default in the order of `CLASSES`. preload_label: read
     all annotations now. Objects of other classes are left out, and those whose box makes no sense, with a warning.
     """
 
@@ -63,7 +63,7 @@ class VOCDetection(VisionDataset):
 
     def _folder(self, part):
         """The folder below the root that the first half of a split means."""
-        return f"VOC{part}"
+        return f"VOC{part}" if isinstance(part, int) else part
 
     def _load_label(self, idx):
         path = self._anno_path.format(*self._items[idx])
