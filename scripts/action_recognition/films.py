@@ -11,6 +11,7 @@ from gluoncv.data.dataloader import tsn_mp_batchify_fn
 from gluoncv.data.transforms import video
 from gluoncv.model_zoo import get_model
 from scripts.common.devices import add_count_argument, settle
+from scripts.common.recipe import add_mode_argument
 
 DATASETS = {
     "custom": VideoClsCustom,
@@ -31,7 +32,7 @@ def add_film_arguments(parser: argparse.ArgumentParser) -> None:
     add("--resume-params", help="file of weights")
     add("--partial-bn", action="store_true", help="all normalisation but the first uses the running statistics")
     add("--freeze-bn", action="store_true", help="all normalisation uses the running statistics")
-    add("--mode", choices=("imperative", "hybrid"), default="imperative", help="hybrid: compile the network")
+    add_mode_argument(parser)
     add("--input-size", type=int, default=224, help="sides of the crop (default: %(default)s)")
     add("--new-height", type=int, default=0, help="height of frames before the crop, 0 for their own")
     add("--new-width", type=int, default=0, help="width of frames before the crop, 0 for their own")

@@ -30,7 +30,7 @@ from scripts.common.environment import checksums
 from scripts.common.means import Means
 from scripts.common.pictures import shares
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
-from scripts.common.recipe import add_schedule_arguments, schedule
+from scripts.common.recipe import add_optimizer_arguments, add_schedule_arguments, schedule
 from scripts.common.run import Run, add_run_arguments
 
 
@@ -124,11 +124,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--train-list", type=Path, default=lists / "ucf101_train_rgb_split1.txt", help="films to train on")
     add("--val-list", type=Path, default=lists / "ucf101_val_rgb_split1.txt", help="films of the test")
     add("--batch-size", type=int, default=25, help="films in a batch of a device (default: %(default)s)")
-    add("--num-epochs", type=int, default=3, help="passes over the data (default: %(default)s)")
-    add("--lr", type=float, default=0.1, help="highest learning rate (default: %(default)s)")
-    add("--momentum", type=float, default=0.9, help="momentum of SGD (default: %(default)s)")
-    add("--wd", type=float, default=1e-4, help="weight decay (default: %(default)s)")
-    add("--no-wd", action="store_true", help="no weight decay of biases and of normalisation")
+    add_optimizer_arguments(parser, epochs=3, lr=0.1, wd=1e-4, momentum=0.9)
     add("--label-smoothing", action="store_true", help="0.1 of a label is spread over all classes")
     add("--clip-grad", type=float, default=0, help="largest norm of a film's gradient, 0 for no limit")
     add("--accumulate", type=int, default=1, help="batches whose gradients are added up for a step (default: 1)")

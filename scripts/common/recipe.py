@@ -1,10 +1,36 @@
-"""What recipes of training have in common: learning rates by update."""
+"""What recipes of training have in common: how much is loaded, how it is learned, and learning rates by update."""
 
 from __future__ import annotations
 
 import argparse
 
 from gluoncv.utils import LRScheduler, LRSequential
+
+
+def add_batch_arguments(parser: argparse.ArgumentParser, size: int, of: str) -> None:
+    """Adds --batch-size, of one device, and -j."""
+    add = parser.add_argument
+    add("--batch-size", type=int, default=size, help=f"{of} in a batch of a device (default: %(default)s)")
+    add("-j", "--num-data-workers", type=int, default=0, help="loading processes (default: %(default)s)")
+
+
+def add_optimizer_arguments(
+    parser: argparse.ArgumentParser, epochs: int, lr: float, wd: float, momentum: float | None = None
+) -> None:
+    """Adds --num-epochs, --lr, --wd, --no-wd and, where there is one, --momentum."""
+    add = parser.add_argument
+    add("--num-epochs", type=int, default=epochs, help="passes over the data (default: %(default)s)")
+    add("--lr", type=float, default=lr, help="highest learning rate (default: %(default)s)")
+    if momentum is not None:
+        add("--momentum", type=float, default=momentum, help="momentum (default: %(default)s)")
+    add("--wd", type=float, default=wd, help="weight decay (default: %(default)s)")
+    add("--no-wd", action="store_true", help="no weight decay of biases and of normalisation")
+
+
+def add_mode_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds --mode."""
+    modes = ("imperative", "hybrid")
+    parser.add_argument("--mode", choices=modes, default=modes[0], help="hybrid: compile the network")
 
 
 def add_schedule_arguments(parser: argparse.ArgumentParser, decay: str, modes=("step", "cosine", "poly")) -> None:

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 from gluon.data.vision import transforms
+from scripts.common.demo import demo_parser
 from scripts.common.several import Networks
 from scripts.gan.cycle_gan import GENERATORS, generator
 from scripts.gan.pictures import redraw
@@ -30,10 +31,8 @@ def main(argv: list[str] | None = None) -> list[Path]:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = demo_parser(__doc__, "turned", "file of weights that train_cgan.py has kept", needed=True)
     add = parser.add_argument
-    add("--images", type=Path, nargs="+", required=True, help="pictures")
-    add("--pretrained", required=True, help="file of weights that train_cgan.py has kept")
     add("--to", choices=("A", "B"), default="B", help="the kind to make (default: %(default)s)")
     add("--loadSize", type=int, default=256, help="sides of the pictures (default: %(default)s)")
     add("--output_nc", type=int, default=3, help="channels of made pictures (default: %(default)s)")
@@ -41,7 +40,6 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--which_model_netG", choices=GENERATORS, default="resnet_9blocks", help="generator (default: %(default)s)")
     add("--no_dropout", action=argparse.BooleanOptionalAction, default=True, help="no dropout in the generator")
     add("--gpu_id", type=int, default=-1, help="number of a GPU (default: none, the CPU)")
-    add("--save-dir", type=Path, default=Path("turned"), help="folder of the pictures (default: %(default)s)")
     return parser.parse_args(argv)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from core import nd
+from scripts.common.demo import demo_parser
 from scripts.common.devices import add_count_argument, contexts
 from scripts.common.several import Networks
 from scripts.gan.pictures import redraw
@@ -32,13 +33,10 @@ def main(argv: list[str] | None = None) -> list[Path]:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = demo_parser(__doc__, "enlarged", "checkpoint of train_srgan.py", needed=True)
     add = parser.add_argument
-    add("--images", type=Path, nargs="+", required=True, help="pictures")
-    add("--pretrained", required=True, help="checkpoint of train_srgan.py")
     add("--blocks", type=int, default=16, help="its residual blocks (default: %(default)s)")
     add("--width", type=int, default=64, help="its channels (default: %(default)s)")
-    add("--save-dir", type=Path, default=Path("enlarged"), help="folder of the large pictures (default: %(default)s)")
     add_count_argument(parser)
     return parser.parse_args(argv)
 

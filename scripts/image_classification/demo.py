@@ -1,6 +1,6 @@
-"""Names what is in pictures: the five classes that a network finds likeliest.
+"""Names what is in pictures: the five classes that a network finds likeliest, printed and drawn into the pictures.
 
-python scripts/image_classification/demo.py --model mobilenetv2_1.0 --input-pic dog.jpg --classes synset.txt
+python scripts/image_classification/demo.py --model mobilenetv2_1.0 --input-pic dog.jpg --save-dir labelled
 """
 
 from __future__ import annotations
@@ -14,24 +14,40 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from core import image, nd
 from gluoncv.data.transforms.presets.imagenet import transform_eval
 from gluoncv.model_zoo import get_model
+from scripts.common.demo import demo_parser, keep
+
+# Pixels of a line of text
+LINE = 14
 
 
 def main(argv: list[str] | None = None) -> list[list[tuple[str, float]]]:
     args = parse_args(argv)
     net = get_model(args.model, pretrained=args.pretrained or True)
-    names = class_names(args.classes)
+    names = class_names(args.classes) or dict(enumerate(getattr(net, "classes", ())))
     found = []
-    for path in args.input_pic:
-        x = transform_eval(image.imread(str(path)), int(args.input_size / 0.875), args.input_size)
+    for path in args.images:
+        picture = image.imread(str(path))
+        x = transform_eval(picture, int(args.input_size / 0.875), args.input_size)
         if args.turned:
             x = x[:, :, ::-1, ::-1]
         probabilities = nd.softmax(net(x))[0]
         best = nd.topk(probabilities, k=5).asnumpy().astype(int)
         found.append([(names.get(int(k), f"class {k}"), float(probabilities[int(k)].asscalar())) for k in best])
-        print(path)
-        for name, probability in found[-1]:
-            print(f"  {probability:6.1%}  {name}")
+        keep(labelled(picture, found[-1]), path, args.save_dir, found[-1], "6.1%")
     return found
+
+
+def labelled(picture: nd.NDArray, found: list[tuple[str, float]]):
+    """The picture (H, W, 3) as a Pillow picture, with a strip below it on which the classes and their probabilities stand."""
+    from PIL import Image, ImageDraw
+
+    height, width, _ = picture.shape
+    shown = Image.new("RGB", (width, height + LINE * len(found)))
+    shown.paste(Image.fromarray(picture.asnumpy()))
+    draw = ImageDraw.Draw(shown)
+    for k, (name, probability) in enumerate(found):
+        draw.text((4, height + LINE * k + 2), f"{probability:6.1%}  {name}", fill="white")
+    return shown
 
 
 def class_names(path: Path | None) -> dict[int, str]:
@@ -45,15 +61,12 @@ def class_names(path: Path | None) -> dict[int, str]:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", required=True, help="name in the model zoo")
-    parser.add_argument("--input-pic", type=Path, nargs="+", required=True, help="pictures")
-    parser.add_argument(
-        "--pretrained", "--saved-params", help="file, folder or URL of weights (default: the published ones)"
-    )
-    parser.add_argument("--classes", type=Path, help="file with the name of a class on each line")
-    parser.add_argument("--input-size", type=int, default=224, help="sides of the crop (default: %(default)s)")
-    parser.add_argument("--turned", action="store_true", help="turn the pictures by 180 degrees, see validate.py")
+    parser = demo_parser(__doc__, "labelled")
+    add = parser.add_argument
+    add("--model", required=True, help="name in the model zoo")
+    add("--classes", type=Path, help="file with the name of a class on each line (default: those of the network)")
+    add("--input-size", type=int, default=224, help="sides of the crop (default: %(default)s)")
+    add("--turned", action="store_true", help="turn the pictures by 180 degrees, see validate.py")
     return parser.parse_args(argv)
 
 

@@ -35,7 +35,13 @@ from scripts.common.environment import checksums
 from scripts.common.means import Means
 from scripts.common.pictures import data_set, mixup, shares
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
-from scripts.common.recipe import add_schedule_arguments, schedule
+from scripts.common.recipe import (
+    add_batch_arguments,
+    add_mode_argument,
+    add_optimizer_arguments,
+    add_schedule_arguments,
+    schedule,
+)  # fmt: skip
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 
 SMOOTHING = 0.1
@@ -197,16 +203,11 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--num-training-samples", type=int, help="pictures in an epoch of the schedule (default: all)")
     add("--num-classes", type=int, help="number of classes (default: that of the folders, or 1000)")
     add("--samples", type=int, help="use only the first so many pictures of each part")
-    add("--batch-size", type=int, default=32, help="pictures in a batch of a device (default: %(default)s)")
-    add("-j", "--num-data-workers", type=int, default=0, help="loading processes (default: %(default)s)")
-    add("--num-epochs", type=int, default=120, help="passes over the data (default: %(default)s)")
-    add("--lr", type=float, default=0.1, help="highest learning rate (default: %(default)s)")
-    add("--momentum", type=float, default=0.9, help="Nesterov momentum (default: %(default)s)")
-    add("--wd", type=float, default=1e-4, help="weight decay (default: %(default)s)")
+    add_batch_arguments(parser, 32, "pictures")
+    add_optimizer_arguments(parser, epochs=120, lr=0.1, wd=1e-4, momentum=0.9)
     add_schedule_arguments(parser, "40,60")
     add("--last-gamma", action="store_true", help="residual blocks begin as the identity: their last scale is 0")
-    add("--no-wd", action="store_true", help="no weight decay of biases and of normalisation")
-    add("--mode", choices=("imperative", "hybrid"), default="imperative", help="hybrid: compile the network")
+    add_mode_argument(parser)
     add("--model", required=True, help="name in the model zoo")
     add("--input-size", type=int, default=224, help="sides of the crop (default: %(default)s)")
     add("--crop-ratio", type=float, default=0.875, help="crop over short side, in the test (default: %(default)s)")

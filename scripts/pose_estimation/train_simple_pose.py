@@ -28,7 +28,13 @@ from scripts.common.devices import add_count_argument, contexts, settle, spread
 from scripts.common.environment import checksums
 from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
-from scripts.common.recipe import add_schedule_arguments, schedule
+from scripts.common.recipe import (
+    add_batch_arguments,
+    add_mode_argument,
+    add_optimizer_arguments,
+    add_schedule_arguments,
+    schedule,
+)  # fmt: skip
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 
 
@@ -101,8 +107,7 @@ def add_picture_arguments(parser: argparse.ArgumentParser, split: str) -> None:
     add("--input-size", type=_sizes, default=[256, 192], help="height,width of the input (default: 256,192)")
     add("--mean", type=_numbers, default=[0.485, 0.456, 0.406], help="mean of each channel")
     add("--std", type=_numbers, default=[0.229, 0.224, 0.225], help="deviation of each channel")
-    add("--batch-size", type=int, default=32, help="persons in a batch of a device (default: %(default)s)")
-    add("-j", "--num-data-workers", type=int, default=0, help="loading processes (default: %(default)s)")
+    add_batch_arguments(parser, 32, "persons")
     add_count_argument(parser)
 
 
@@ -121,11 +126,8 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add_picture_arguments(parser, "train2017")
     add("--model", default="simple_pose_resnet18_v1b", help="name in the model zoo (default: %(default)s)")
     add("--sigma", type=float, default=2, help="deviation of the peaks in heat maps (default: %(default)s)")
-    add("--num-epochs", type=int, default=140, help="passes over the data (default: %(default)s)")
-    add("--lr", type=float, default=0.001, help="highest learning rate (default: %(default)s)")
-    add("--wd", type=float, default=0.0, help="weight decay (default: %(default)s)")
-    add("--no-wd", action="store_true", help="no weight decay of biases and of normalisation")
-    add("--mode", choices=("imperative", "hybrid"), default="imperative", help="hybrid: compile the network")
+    add_optimizer_arguments(parser, epochs=140, lr=0.001, wd=0.0)
+    add_mode_argument(parser)
     add("--use-pretrained", action="store_true", help="begin with the published weights")
     add("--use-pretrained-base", action="store_true", help="begin with the published weights of the body")
     add_schedule_arguments(parser, "90,120")

@@ -31,6 +31,7 @@ from scripts.common.decay import decay_weights_only
 from scripts.common.devices import add_count_argument, contexts, settle, spread
 from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
+from scripts.common.recipe import add_mode_argument
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 from scripts.semantic_segmentation.datasets import data_files, data_set
 
@@ -176,7 +177,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--momentum", type=float, default=0.9, help="momentum of SGD (default: %(default)s)")
     add("--weight-decay", dest="wd", type=float, default=1e-4, help="weight decay (default: %(default)s)")
     add("--no-wd", action="store_true", help="no weight decay of biases and of normalisation")
-    add("--mode", choices=("imperative", "hybrid"), default="imperative", help="hybrid: compile the network")
+    add_mode_argument(parser)
     add("--kvstore", default="device", help="how gradients of devices are summed (default: %(default)s)")
     add("--eval", action="store_true", help="only test, with the parameters of --resume PARAMS")
     add("--no-val", action="store_true", help="no tests")

@@ -21,6 +21,7 @@ from gluoncv.model_zoo import get_model
 from gluoncv.model_zoo.siamrpn import SiamRPNTracker
 from gluoncv.utils.metrics.tracking import OPEBenchmark
 from scripts.common.devices import add_count_argument, contexts
+from scripts.common.recipe import add_mode_argument
 
 
 def main(argv: list[str] | None = None) -> dict[str, float]:
@@ -73,7 +74,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--results-only", action="store_true", help="judge boxes that are there already")
     add("--video", help="only this film")
     add("--show-video-level", action="store_true", help="print a row for each film")
-    add("--mode", choices=("imperative", "hybrid"), default="imperative", help="hybrid: compile the network")
+    add_mode_argument(parser)
     add_count_argument(parser)
     return parser.parse_args(argv)
 

@@ -28,7 +28,13 @@ from scripts.common.devices import add_count_argument, contexts, settle, spread
 from scripts.common.environment import checksums
 from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
-from scripts.common.recipe import add_schedule_arguments, schedule
+from scripts.common.recipe import (
+    add_batch_arguments,
+    add_mode_argument,
+    add_optimizer_arguments,
+    add_schedule_arguments,
+    schedule,
+)  # fmt: skip
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 
 # Sources -> folder of pictures, boxes, frames that a pair is apart at most, films an epoch
@@ -97,16 +103,11 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--videos-per-epoch", type=int, default=600000, help="pairs of an epoch, -1: films (default: %(default)s)")
     add("--model", default="siamrpn_alexnet_v2_otb15", help="name in the model zoo (default: %(default)s)")
     add("--use-pretrained", action="store_true", help="begin with the published weights")
-    add("--batch-size", type=int, default=128, help="pairs in a batch of a device (default: %(default)s)")
-    add("-j", "--num-data-workers", type=int, default=0, help="loading processes (default: %(default)s)")
-    add("--num-epochs", type=int, default=50, help="passes over the data (default: %(default)s)")
-    add("--lr", type=float, default=0.005, help="highest learning rate (default: %(default)s)")
-    add("--momentum", type=float, default=0.9, help="momentum (default: %(default)s)")
-    add("--wd", type=float, default=1e-4, help="weight decay (default: %(default)s)")
-    add("--no-wd", action="store_true", help="no weight decay of biases and of normalisation")
     add("--cls-weight", type=float, default=1.0, help="weight of the loss of classes (default: %(default)s)")
     add("--loc-weight", type=float, default=1.2, help="weight of the loss of places (default: %(default)s)")
-    add("--mode", choices=("imperative", "hybrid"), default="imperative", help="hybrid: compile the network")
+    add_batch_arguments(parser, 128, "pairs")
+    add_optimizer_arguments(parser, epochs=50, lr=0.005, wd=1e-4, momentum=0.9)
+    add_mode_argument(parser)
     add_count_argument(parser)
     add_schedule_arguments(parser, "20,30,40")
     add_dtype_argument(parser, float16=True)

@@ -1,16 +1,18 @@
 """The demos name what is in real pictures, and draw what a detector finds."""
 
 import numpy as np
+from PIL import Image
 
 from scripts.image_classification import demo as classify
 from scripts.object_detection import demo as detect
 
 
-def test_five_likeliest_classes(data, weights, capsys):
+def test_five_likeliest_classes(data, weights, tmp_path, capsys):
     pictures = sorted((data / "imagenet_samples" / "images").glob("*"))[:3]
     found = classify.main(
         ["--model", "mobilenetv2_1.0", "--pretrained", str(weights / "mobilenetv2_1.0_coral.params"), "--turned"]
         + ["--classes", str(data / "imagenet_samples" / "synset.txt"), "--input-pic", *map(str, pictures)]
+        + ["--save-dir", str(tmp_path)]
     )
     with np.load(weights / "mobilenetv2_1.0_coral.expected.npz") as expected:
         top5 = expected["top5"][:3]
@@ -20,6 +22,12 @@ def test_five_likeliest_classes(data, weights, capsys):
     for five, want in zip(found, top5, strict=True):
         assert five[0][0] == names[want[0]] and len({name for name, _ in five} & {names[k] for k in want}) >= 4
     assert "%" in capsys.readouterr().out
+    for path in pictures:
+        with Image.open(path) as before, Image.open(tmp_path / f"{path.stem}.png") as after:
+            width, height = before.size
+            assert after.size[0] == width and after.size[1] > height
+            written = np.array(after)[height:]
+            assert written.max() == 255 and (written > 0).mean() < 0.5  # letters on black
 
 
 def test_detections_are_drawn(data, tmp_path):
