@@ -43,7 +43,9 @@ def test_a_folder_of_voc(data, tmp_path):
         6,
     )
     name = text.split("<name>")[1].split("<")[0].lower()
-    own = type("Own", (VOCDetection,), {"CLASSES": [name]})(str(tmp_path / "VOCtemplate"), splits=[("VOC2018", "train")])
+    own = type("Own", (VOCDetection,), {"CLASSES": [name]})(
+        str(tmp_path / "VOCtemplate"), splits=[("VOC2018", "train")]
+    )
     assert own.classes == [name] and own[0][1][0].tolist() == [*corners, 0, label[0, 5]]
     for kind, options in (
         (CustomVOCDetection, {"generate_classes": True, "splits": [(2018, "train")]}),

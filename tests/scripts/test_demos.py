@@ -27,7 +27,7 @@ def test_five_likeliest_classes(data, weights, tmp_path, capsys):
             width, height = before.size
             assert after.size[0] == width and after.size[1] > height
             written = np.array(after)[height:]
-            assert written.max() == 255 and (written > 0).mean() < 0.5  # letters on black
+            assert written.max() > 200 and (written > 0).mean() < 0.5  # letters on black
 
 
 def test_detections_are_drawn(data, tmp_path):
