@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import threading
+from core.current import Current
 
 
 def current() -> AttrScope:
     """The innermost scope of this thread."""
-    return AttrScope.current()
+    return AttrScope.current
 
 
-class AttrScope:
-    """Gives every symbol made inside the block these attributes; scopes nest, inner values win.
+class AttrScope(metaclass=Current):
+    """Gives every symbol made inside the block these attributes; scopes nest, inner values win; `current` is the innermost.
 
     Values are strings (ValueError otherwise), for instance `AttrScope(ctx_group="stage1", lr_mult="0.1")`.
     """
-
-    _state = threading.local()
 
     def __init__(self, **kwargs):
         for key, value in kwargs.items():
@@ -26,24 +24,16 @@ class AttrScope:
         self._attr = self._own
         self._before: list[AttrScope] = []
 
-    @classmethod
-    def current(cls) -> AttrScope:
-        """The innermost scope of this thread."""
-        scope = getattr(cls._state, "current", None)
-        if scope is None:
-            scope = cls._state.current = AttrScope()
-        return scope
-
     def get(self, attr: dict | None = None) -> dict[str, str]:
         """The scope's attributes, overridden by those given."""
         return {**self._attr, **(attr or {})}
 
     def __enter__(self):
-        before = AttrScope.current()
+        before = AttrScope.current
         self._before.append(before)
         self._attr = {**before._attr, **self._own}
-        AttrScope._state.current = self
+        AttrScope.current = self
         return self
 
     def __exit__(self, *_):
-        AttrScope._state.current = self._before.pop()
+        AttrScope.current = self._before.pop()

@@ -11,7 +11,20 @@ DEVICE_TYPES = {"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5}
 _NAMES = {number: name for name, number in DEVICE_TYPES.items()}
 
 
-class Context:
+class _Default(type):
+    """What the class `Context` tells of itself."""
+
+    @property
+    def default_ctx(cls):
+        """`current_context()`, which can be assigned."""
+        return current_context()
+
+    @default_ctx.setter
+    def default_ctx(cls, context):
+        Context._state.current = context
+
+
+class Context(metaclass=_Default):
     """A device, such as `Context("gpu", 1)`; as a context manager it is the default one of the block.
 
     Several CPU contexts (`cpu(0)`, `cpu(1)`) name the same memory, but keep arrays apart as on real devices.
@@ -71,14 +84,6 @@ class Context:
 
     def __deepcopy__(self, memo):
         return Context(self)
-
-    class _Current:
-        """The default context, read from the class: an old name of `current_context()`."""
-
-        def __get__(self, _, __):
-            return current_context()
-
-    default_ctx = _Current()
 
     def empty_cache(self) -> None:
         """Gives the cached memory of a GPU back to the driver."""

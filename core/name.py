@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import threading
+from core.current import Current
 
 
-class NameManager:
-    """Counts names by hint; as a context manager it takes the place of the current one."""
-
-    _state = threading.local()
+class NameManager(metaclass=Current):
+    """Counts names by hint; as a context manager it takes the place of the `current` one."""
 
     def __init__(self):
         self._counter: dict[str, int] = {}
         self._before: list[NameManager] = []
-
-    @classmethod
-    def current(cls) -> NameManager:
-        """The manager of this thread."""
-        manager = getattr(cls._state, "current", None)
-        if manager is None:
-            manager = cls._state.current = NameManager()
-        return manager
 
     def get(self, name: str | None, hint: str) -> str:
         """`name`, or the hint with its next number where there is none."""
@@ -31,12 +21,12 @@ class NameManager:
         return f"{hint}{count}"
 
     def __enter__(self):
-        self._before.append(NameManager.current())
-        NameManager._state.current = self
+        self._before.append(NameManager.current)
+        NameManager.current = self
         return self
 
     def __exit__(self, *_):
-        NameManager._state.current = self._before.pop()
+        NameManager.current = self._before.pop()
 
 
 class Prefix(NameManager):

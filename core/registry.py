@@ -48,6 +48,17 @@ def get_alias_func(base_class: type, nickname: str) -> Callable:
     return alias
 
 
+def is_description(what) -> bool:
+    """Whether it is a dictionary of keywords, or JSON, rather than a name."""
+    return isinstance(what, dict) or (isinstance(what, str) and what.startswith(("[", "{")))
+
+
+def name_and_keywords(description: dict | str, nickname: str) -> tuple[str, dict]:
+    """The name and the keywords that a dictionary, or JSON as in `get_create_func`, holds."""
+    found = json.loads(description) if isinstance(description, str) else dict(description)
+    return found if isinstance(found, list) else (found.pop(nickname), found)
+
+
 def get_create_func(base_class: type, nickname: str) -> Callable:
     """A function `create(what, *args, **kwargs)`.
 
@@ -62,14 +73,10 @@ def get_create_func(base_class: type, nickname: str) -> Callable:
             if args or kwargs:
                 raise MXNetError(f"{nickname} is an instance already: no further arguments are accepted")
             return what
-        if isinstance(what, dict):
-            return create(**what)
+        if is_description(what):
+            what, kwargs = name_and_keywords(what, nickname)
         if not isinstance(what, str):
             raise TypeError(f"{nickname} is a name or a {base_class.__name__}, got {what!r}")
-        if what.startswith("["):
-            what, kwargs = json.loads(what)
-        elif what.startswith("{"):
-            return create(**json.loads(what))
         klass = table.get(what.lower())
         if klass is None:
             raise MXNetError(f"no {nickname} is registered as {what!r}.{nearest(what.lower(), table)}")

@@ -33,19 +33,12 @@ def create(metric, *args, **kwargs):
     """A metric from its name, an instance, a function of (label, pred), or a list of these (a composite)."""
     if isinstance(metric, list):
         return CompositeEvalMetric([create(child, *args, **kwargs) for child in metric])
+    if registry.is_description(metric):
+        metric, keywords = registry.name_and_keywords(metric, "metric")
+        return create(metric, **keywords)
     if isinstance(metric, str) and metric.lower() in registry.get_registry(_Second):
         return _create(metric, *args, **kwargs)
     return first.create(metric, *args, **kwargs)
-
-
-class CompositeEvalMetric(first.CompositeEvalMetric):
-    """Several metrics updated together; `get` gives lists of names and values."""
-
-    def __init__(self, metrics=None, name="composite", output_names=None, label_names=None):
-        super().__init__([create(metric) for metric in metrics or []], name, output_names, label_names)
-
-    def add(self, metric):
-        super().add(create(metric))
 
 
 class _Second(EvalMetric):
@@ -55,6 +48,18 @@ class _Second(EvalMetric):
 _register = registry.get_register_func(_Second, "metric")
 _alias = registry.get_alias_func(_Second, "metric")
 _create = registry.get_create_func(_Second, "metric")
+
+
+@_register
+@_alias("composite")
+class CompositeEvalMetric(first.CompositeEvalMetric, _Second):
+    """Several metrics updated together; `get` gives lists of names and values."""
+
+    def __init__(self, metrics=None, name="composite", output_names=None, label_names=None):
+        super().__init__([create(metric) for metric in metrics or []], name, output_names, label_names)
+
+    def add(self, metric):
+        super().add(create(metric))
 
 
 # ------------------------------------------------------------------------------------------- classification

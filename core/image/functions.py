@@ -195,6 +195,10 @@ def _window(src_size: tuple[int, int], size: tuple[int, int]) -> tuple[int, int]
     return scale_down(src_size, size)
 
 
+class UnknownInterpolation(MXNetError, ValueError):
+    """A number that stands for no way to resize."""
+
+
 def _get_interp_method(interp: int, sizes: tuple[int, ...] = ()) -> int:
     """One of 0..4 for 0..10; `sizes` = (old height, old width, new height, new width) decide for 9."""
     if interp == ANY:
@@ -207,7 +211,9 @@ def _get_interp_method(interp: int, sizes: tuple[int, ...] = ()) -> int:
             return resample.CUBIC
         return resample.AREA if new_h < old_h and new_w < old_w else resample.LINEAR
     if interp not in range(5):
-        raise ValueError(f"unknown interpolation {interp}; accepted are 0..4, 9 (by the sizes) and 10 (random)")
+        raise UnknownInterpolation(
+            f"unknown interpolation {interp}; accepted are 0..4, 9 (by the sizes) and 10 (random)"
+        )
     return interp
 
 

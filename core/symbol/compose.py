@@ -43,9 +43,9 @@ def front(op: Operator, called: str, kind: type):
 def compose(op: Operator, called: str, symbols, attrs: dict, kind: type, name=None, attr=None):
     """A symbol for `op` on `symbols` (a dict by input name, or a list for an operator of any number of inputs)."""
     parsed = op.parse(attrs)
-    name = NameManager.current().get(name, called.lower())
+    name = NameManager.current.get(name, called.lower())
     texts = {key: text_of(value) for key, value in attrs.items()}
-    texts.update(hidden(AttrScope.current().get(attr)))
+    texts.update(hidden(AttrScope.current.get(attr)))
     if op.variadic:
         texts["num_args"] = str(len(symbols))
         entries = [_single(op, "data", symbol) for symbol in symbols]

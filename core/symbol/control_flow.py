@@ -309,16 +309,16 @@ class _Cut:
 
 def _node(op_name: str, name: str, inputs: list[Entry], subs: list[_Cut], **attrs) -> list[Symbol]:
     op = TABLE[op_name]
-    name = NameManager.current().get(None if name == op_name.lstrip("_") else name, op_name)
-    texts = graph.hidden(AttrScope.current().get())
+    name = NameManager.current.get(None if name == op_name.lstrip("_") else name, op_name)
+    texts = graph.hidden(AttrScope.current.get())
     texts |= {key: str(value) for key, value in attrs.items()} | {"num_args": str(len(inputs) + len(subs))}
     node = Node(op, name, texts, inputs, subgraphs=[sub.entries for sub in subs])
     return [Symbol([(node, k)]) for k in range(node.outputs)]
 
 
 def _single_node(op_name: str, hint: str, inputs: list[Entry]) -> Entry:
-    name = NameManager.current().get(None, hint)
-    return Node(TABLE[op_name], name, graph.hidden(AttrScope.current().get()), inputs), 0
+    name = NameManager.current.get(None, hint)
+    return Node(TABLE[op_name], name, graph.hidden(AttrScope.current.get()), inputs), 0
 
 
 def _place(entries: list[Entry], entry: Entry) -> int:

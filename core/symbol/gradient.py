@@ -23,7 +23,7 @@ def gradient(symbol: Symbol, wrt: list[str]) -> Symbol:
     sub = graph.copy(symbol._entries)
     inputs = [(node, 0) for node in graph.order(symbol._entries) if node.op is None]
     texts = {"num_outputs": str(len(wrt)), "wrt": str([names.index(name) for name in wrt])}
-    node = Node(TABLE["_gradient"], NameManager.current().get(None, "_gradient"), texts, inputs, subgraphs=[sub])
+    node = Node(TABLE["_gradient"], NameManager.current.get(None, "_gradient"), texts, inputs, subgraphs=[sub])
     return type(symbol)([(node, k) for k in range(len(wrt))])
 
 

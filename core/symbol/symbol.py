@@ -375,7 +375,7 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
     """A variable: an input of the graph or a parameter. Further keywords are attributes of the form `__key__`."""
     if not isinstance(name, str):
         raise TypeError(f"the name of a variable is a string, given {name!r}")
-    texts = graph.hidden(AttrScope.current().get(attr))
+    texts = graph.hidden(AttrScope.current.get(attr))
     if init is not None and not isinstance(init, str):
         init = init.dumps()
     given = {

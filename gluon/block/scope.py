@@ -26,7 +26,7 @@ class BlockScope:
         scope = getattr(BlockScope._current, "value", None)
         if scope is None:
             if prefix is None:
-                prefix = NameManager.current().get(None, hint) + "_"
+                prefix = NameManager.current.get(None, hint) + "_"
             return prefix, ParameterDict(prefix) if params is None else ParameterDict(params.prefix, params)
         if prefix is None:
             count = scope._counter.get(hint, 0)

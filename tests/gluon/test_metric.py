@@ -1,5 +1,6 @@
 """Metrics of MXNet 2 against scikit-learn, and against numbers worked out by hand."""
 
+import json
 import math
 
 import numpy as np
@@ -86,3 +87,10 @@ def test_names_give_the_metrics_of_this_module():
     assert (type(again), again.beta, again.average) == (metric.Fbeta, 3, "macro")
     again = metric.create(**metric.MCC().get_config())
     assert type(again) is metric.MCC and math.isnan(again.get()[1])
+
+
+def test_metrics_are_made_again_from_their_configurations():
+    for made in (metric.create("f1", class_type="multiclass"), metric.create(["acc", "f1"])):
+        again = metric.create(json.dumps(made.get_config()))
+        assert type(again) is type(made) and again.get_config() == made.get_config()
+    assert type(metric.create({"metric": "f1", "average": "micro"})) is metric.F1

@@ -1,0 +1,37 @@
+"""Scopes of names and attributes, and the default context: one of each for every thread."""
+
+import threading
+
+import core as mx
+
+
+def in_a_thread(function):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(function()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_current_instances_are_attributes_of_their_classes():
+    before = mx.AttrScope.current
+    try:
+        mx.AttrScope.current = mx.AttrScope(stage="first")
+        assert mx.sym.var("a").attr("stage") == "first"
+        assert in_a_thread(lambda: mx.AttrScope.current.get()) == {}
+    finally:
+        mx.AttrScope.current = before
+    with mx.name.Prefix("net_") as prefix:
+        assert mx.name.NameManager.current is prefix
+        assert mx.name.NameManager.current.get(None, "fc") == "net_fc0"
+        assert in_a_thread(lambda: mx.name.NameManager.current.get(None, "fc")) == "fc0"
+
+
+def test_the_default_context_can_be_assigned():
+    before = mx.Context.default_ctx
+    try:
+        mx.Context.default_ctx = mx.cpu(3)
+        assert mx.current_context() == mx.cpu(3) == mx.nd.ones((1,)).context
+        assert in_a_thread(lambda: mx.Context.default_ctx) == mx.cpu(0)
+    finally:
+        mx.Context.default_ctx = before
