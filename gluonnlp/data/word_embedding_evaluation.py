@@ -14,9 +14,8 @@ from .dataset import CorpusDataset
 from .hosted import Hosted
 from .registry import register
 
-__all__ = [
-    "WordSimilarityEvaluationDataset",
-    "WordAnalogyEvaluationDataset",
+base_datasets = ["WordSimilarityEvaluationDataset", "WordAnalogyEvaluationDataset"]
+word_similarity_datasets = [
     "WordSim353",
     "MEN",
     "RadinskyMTurk",
@@ -26,9 +25,9 @@ __all__ = [
     "SemEval17Task2",
     "BakerVerb143",
     "YangPowersVerb130",
-    "GoogleAnalogyTestSet",
-    "BiggerAnalogyTestSet",
 ]
+word_analogy_datasets = ["GoogleAnalogyTestSet", "BiggerAnalogyTestSet"]
+__all__ = base_datasets + word_similarity_datasets + word_analogy_datasets
 
 
 class WordSimilarityEvaluationDataset(Hosted, SimpleDataset):

@@ -14,6 +14,7 @@ from . import (
     gpt2,
     highway,
     huggingface,
+    info,
     language_model,
     lstmpcellwithclip,
     natural_language_inference,

@@ -43,13 +43,6 @@ class AttentionCell(HybridBlock):
     def _read(self, F, weights, value):
         return F.batch_dot(weights, value)
 
-    def _masked_softmax(self, F, scores, mask):
-        if mask is None:
-            return F.softmax(scores, axis=-1)
-        least = -1e4 if dtype_name(self._dtype) == "float16" else -1e18
-        weights = F.softmax(F.where(mask, scores, least * F.ones_like(scores)), axis=-1)
-        return F.where(mask, weights, F.zeros_like(weights))
-
 
 class MLPAttentionCell(AttentionCell):
     """Scores v . act(W query + U key + b) (Bahdanau, Cho and Bengio, 2015).
@@ -86,7 +79,7 @@ class MLPAttentionCell(AttentionCell):
         key = F.expand_dims(self._key_mid_layer(key), axis=1)
         scores = self._attention_score(self._act(F.broadcast_add(query, key)))
         scores = F.reshape(scores, shape=(0, 0, 0))
-        return self._dropout_layer(self._masked_softmax(F, scores, mask))
+        return self._dropout_layer(_masked_softmax(F, scores, mask, self._dtype))
 
 
 class DotProductAttentionCell(AttentionCell):
@@ -136,7 +129,7 @@ class DotProductAttentionCell(AttentionCell):
         if self._scaled:
             query = F.contrib.div_sqrt_dim(query)
         scores = F.batch_dot(query, key, transpose_b=True)
-        return self._dropout_layer(self._masked_softmax(F, scores, mask))
+        return self._dropout_layer(_masked_softmax(F, scores, mask, self._dtype))
 
 
 class MultiHeadAttentionCell(AttentionCell):
@@ -236,7 +229,7 @@ _ATTENTION = {
 }
 
 
-def make_attention_cell(cell, units, scaled=True, num_heads=None, use_bias=False, dropout=0.0):
+def make_attention_cell(cell, units=None, scaled=True, num_heads=None, use_bias=False, dropout=0.0):
     """The attention cell that `cell` names; a cell is given back as it is."""
     if not isinstance(cell, str):
         return cell
@@ -250,6 +243,24 @@ def make_attention_cell(cell, units, scaled=True, num_heads=None, use_bias=False
     if class_ is DotProductAttentionCell:
         settings = {**settings, "use_bias": use_bias}
     return class_(units=units, dropout=dropout, **settings)
+
+
+def _apply_mask(F, att_score, mask, dtype):
+    """Scores that are as low as `dtype` allows where the mask is 0."""
+    least = -1e4 if dtype_name(dtype) == "float16" else -1e18
+    return F.where(mask, att_score, least * F.ones_like(att_score))
+
+
+def _masked_softmax(F, att_score, mask, dtype):
+    """Weights that add up to 1 along the last axis, 0 where the mask is; a row without any is all 0."""
+    if mask is None:
+        return F.softmax(att_score, axis=-1)
+    weights = F.softmax(_apply_mask(F, att_score, mask, dtype), axis=-1)
+    return F.where(mask, weights, F.zeros_like(weights))
+
+
+# Programs of GluonNLP take it under this name.
+_get_attention_cell = make_attention_cell
 
 
 class _NormalizedScore(HybridBlock):

@@ -448,3 +448,13 @@ def build(name, vocab, settings):
     encoder = BERTEncoder(units=settings["units"], **{k: v for k, v in settings.items() if k in _OF_ENCODER})
     rest = {k: v for k, v in settings.items() if k not in _OF_ENCODER}
     return CONFIGURATIONS[name][0](encoder, vocab_size=len(vocab), **rest)
+
+
+def get_bert_model(model_name=None, dataset_name=None, vocab=None, pretrained=True, ctx=None, root=None, **kwargs):
+    """`gluonnlp.model.get_model` for the networks of this module, with published weights unless told otherwise."""
+    from .registry import get_model  # which knows this module
+
+    return get_model(model_name, dataset_name, pretrained, ctx, root, vocab=vocab, **kwargs)
+
+
+get_roberta_model = get_bert_model

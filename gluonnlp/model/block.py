@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from gluon import HybridBlock
+from gluon import Block, HybridBlock
 
-__all__ = ["GELU", "L2Normalization"]
+from ..base import InvalidArgument
+
+__all__ = ["GELU", "L2Normalization", "RNNCellLayer"]
 
 
 class GELU(HybridBlock):
@@ -33,3 +35,29 @@ class L2Normalization(HybridBlock):
 
     def hybrid_forward(self, F, x):
         return F.broadcast_div(x, F.norm(x, axis=self._axis, keepdims=True) + self._eps)
+
+
+class RNNCellLayer(Block):
+    """A recurrent cell in the form of a layer: called with inputs in `layout` ("TNC" or "NTC") and states, or None.
+
+    Gives the outputs in that layout, and the new states where states were given. ValueError for states of other shapes.
+    """
+
+    def __init__(self, rnn_cell, layout="TNC", **kwargs):
+        super().__init__(**kwargs)
+        if layout not in ("TNC", "NTC"):
+            raise InvalidArgument(f'layout is "TNC" or "NTC", got {layout!r}')
+        self.cell = rnn_cell
+        self._layout = layout
+
+    def forward(self, inputs, states=None):
+        batch_size, length = (inputs.shape[self._layout.find(axis)] for axis in "NT")
+        given = states
+        if states is None:
+            states = self.cell.begin_state(batch_size, ctx=inputs.context)
+        states = states if isinstance(states, list | tuple) else [states]
+        for state, info in zip(states, self.cell.state_info(batch_size), strict=True):
+            if state.shape != info["shape"]:
+                raise ValueError(f"a state of the shape {info['shape']} is expected, got {state.shape}")
+        outputs, states = self.cell.unroll(length, inputs, list(states), layout=self._layout, merge_outputs=True)
+        return outputs if given is None else (outputs, states)

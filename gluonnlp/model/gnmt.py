@@ -8,7 +8,12 @@ from gluon import HybridBlock, nn, rnn
 
 from ..base import InvalidArgument
 from .attention_cell import make_attention_cell
-from .seq2seq_encoder_decoder import Seq2SeqDecoder, Seq2SeqEncoder, Seq2SeqOneStepDecoder
+from .seq2seq_encoder_decoder import (
+    Seq2SeqDecoder,
+    Seq2SeqEncoder,
+    Seq2SeqOneStepDecoder,
+    _nested_sequence_last,
+)
 
 __all__ = ["GNMTDecoder", "GNMTEncoder", "GNMTOneStepDecoder", "get_gnmt_encoder_decoder"]
 
@@ -46,7 +51,7 @@ class GNMTEncoder(Seq2SeqEncoder):
             raise InvalidArgument(f"num_bi_layers is at most num_layers, {num_layers}, got {num_bi_layers}")
         self._num_bi_layers = num_bi_layers
         self._use_residual = use_residual
-        cell = _cell(cell_type)
+        cell = cell_class(cell_type)
         with self.name_scope():
             self.dropout_layer = nn.Dropout(dropout)
             self.rnn_cells = nn.HybridSequential()
@@ -101,7 +106,7 @@ class _Decoder(HybridBlock):
         super().__init__(prefix=prefix, params=params)
         self._use_residual = use_residual
         self._output_attention = output_attention
-        cell = _cell(cell_type)
+        cell = cell_class(cell_type)
         with self.name_scope():
             self.attention_cell = make_attention_cell(attention_cell, hidden_size)
             self.dropout_layer = nn.Dropout(dropout)
@@ -156,7 +161,7 @@ class GNMTDecoder(_Decoder, Seq2SeqDecoder):
             weights += more
         outputs = nd.stack(*outputs, axis=1)
         if valid_length is not None:
-            states = [*_last(passed, valid_length), *fixed]
+            states = [*_nested_sequence_last(passed, valid_length), *fixed]
             outputs = nd.SequenceMask(outputs, sequence_length=valid_length, use_sequence_length=True, axis=1)
         return outputs, states, [nd.concat(*weights, dim=-2)] if self._output_attention else []
 
@@ -200,16 +205,10 @@ def get_gnmt_encoder_decoder(
     return encoder, decoder, GNMTOneStepDecoder(params=decoder.collect_params(), **settings)
 
 
-def _cell(cell_type):
+def cell_class(cell_type):
+    """What makes a cell of the kind "lstm", "gru", "relu_rnn" or "tanh_rnn"; a class is given back as it is."""
     if not isinstance(cell_type, str):
         return cell_type
     if cell_type not in CELLS:
         raise ValueError(f"cell_type is one of {', '.join(CELLS)}, or a class, got {cell_type!r}")
     return CELLS[cell_type]
-
-
-def _last(steps, valid_length):
-    """The arrays of nested lists, one list for each step, after the last valid step of each sample."""
-    if isinstance(steps[0], (list, tuple)):
-        return [_last(list(parts), valid_length) for parts in zip(*steps, strict=True)]
-    return nd.SequenceLast(nd.stack(*steps, axis=0), sequence_length=valid_length, use_sequence_length=True)

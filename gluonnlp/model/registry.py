@@ -68,11 +68,12 @@ def load_published(net, model_name, dataset_name, root, ctx, ignore_extra=False,
 
 
 def builders():
-    """A function for each name that `get_model` takes; the module of the network gets it, too."""
+    """A function for each name that `get_model` takes; the module of the network gets it, too, and NAME_hparams."""
     made = {}
     for family in FAMILIES:
         functions = {name: _builder(name) for name in family.CONFIGURATIONS}
         vars(family).update(functions)
+        vars(family).update({f"{name}_hparams": settings for name, (_, settings) in family.CONFIGURATIONS.items()})
         made.update(functions)
     return made
 

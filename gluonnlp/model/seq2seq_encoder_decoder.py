@@ -5,6 +5,7 @@ Outputs are (batch, length, units); valid_length is (batch,) or None.
 
 from __future__ import annotations
 
+from core import nd, sym
 from gluon import Block
 
 __all__ = ["Seq2SeqDecoder", "Seq2SeqEncoder", "Seq2SeqOneStepDecoder"]
@@ -27,3 +28,11 @@ class Seq2SeqDecoder(Block):
 
 class Seq2SeqOneStepDecoder(Seq2SeqDecoder):
     """Called with step_input (batch, units) and states; gives step_output (batch, units), new states, additional outputs."""
+
+
+def _nested_sequence_last(data, valid_length):
+    """Of a list of steps, arrays (batch, ...) or lists of them, the last one within the valid length of each sample."""
+    if isinstance(data[0], list | tuple):
+        return [_nested_sequence_last([step[i] for step in data], valid_length) for i in range(len(data[0]))]
+    F = sym if isinstance(data[0], sym.Symbol) else nd
+    return F.SequenceLast(F.stack(*data, axis=0), valid_length, use_sequence_length=True)

@@ -16,7 +16,7 @@ from .adaptive import (
     ProjectedEmbedding,
     ProjectedLogSoftmaxWithLoss,
 )
-from .attention_cell import AttentionCell
+from .attention_cell import AttentionCell, _masked_softmax
 from .transformer import PositionwiseFFN
 
 __all__ = [
@@ -290,7 +290,7 @@ class PositionalEmbeddingMultiHeadAttentionCell(AttentionCell):
         scores = scores * self._scale
         if mask is not None:
             mask = F.broadcast_axis(F.expand_dims(mask, axis=1), axis=1, size=self._num_heads)
-        weights = self._masked_softmax(F, scores, mask)
+        weights = _masked_softmax(F, scores, mask, self._dtype)
         weights = self._dropout_layer(weights)
         flat = (F.reshape(x, shape=(-1, 0, 0), reverse=True) for x in (weights, value))
         read = F.reshape(F.batch_dot(*flat), shape=(-1, self._num_heads, 0, 0), reverse=True)
