@@ -22,7 +22,7 @@ class NeedsShape(Exception):
     """Raised by a placeholder for a parameter whose shape is not known yet (see `ndarray.Deferred`)."""
 
 
-_Unfit = NeedsShape, *_MISFITS
+UNFIT = NeedsShape, *_MISFITS
 
 
 def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
@@ -41,7 +41,7 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
                 tensor = op.forward(*[None if x is None else x._data for x in inputs], **attrs)
             result = _new(kind._dense_kind)
             result._data, result._ctx, result._entry = tensor, inputs[0]._ctx, None
-        except _Unfit:
+        except UNFIT:
             pass  # the long way says what is wrong
         else:
             if state.recording:
@@ -277,22 +277,34 @@ def _make_front(op: Operator, kind: type | None):
         if op.formula is None and op.name not in _VIEWS:
             body = f"_apart({body})" if "out" in inputs else f"{body} if out is not None else _apart({body})"
     code = [f"def {_identifier(op.name)}({parameters}):", "    if kwargs:", "        _refuse(_op, kwargs)"]
-    if op.simple and len(inputs) == 1 and not op.variadic and op.name not in storage_types.NAMES:
+    if op.simple and not creates and op.name not in storage_types.NAMES:
         # `apply` for what is neither recorded nor traced, without the way there
         code += [
             "    if out is None and _op.simple and _state.tracer is None and not _state.recording:",
             "        try:",
-            f"            tensor = _op.forward({inputs[0]}._data{', **' + parsed.replace('_parse', '_known') if attrs else ''})",
+            f"            tensor = _op.forward({_tensors_of(op)}{', **' + parsed.replace('_parse', '_known') if attrs else ''})",
             *(
                 []
                 if op.formula is not None or op.name in _VIEWS
-                else ["            if _is_view(tensor):", "                tensor = _separate(tensor)"]
+                else ["            if tensor._base is not None:", "                tensor = _separate(tensor)"]
             ),
             f"            result = _new({kind_of}._dense_kind)",
-            f"            result._data, result._ctx, result._entry = tensor, {inputs[0]}._ctx, None",
+            f"            result._data, result._ctx, result._entry = tensor, {_first_of(op)}._ctx, None",
             "            return result",
             "        except _Unfit:",
             "            pass",
+        ]
+    elif op.shortcut is not None and not op.variadic:
+        # the primitive that the attributes come down to, at once
+        first = inputs[0]
+        code += [
+            f"    if out is None and _state.tracer is None and _op.cast_inputs is None and hasattr({first}, '_dense_kind'):",
+            "        try:",
+            f"            target = _op.shortcut({gather}, {parsed})",
+            "        except _Unfit:",
+            "            target = None",
+            "        if target is not None:",
+            f"            return _apply(target[0], [{first}], target[1], {kind_of})",
         ]
     code.append(f"    return {body}")
     scope = {
@@ -303,14 +315,13 @@ def _make_front(op: Operator, kind: type | None):
         "_known": getattr(op.parse_positional, "memory", op.parse_positional),
         "_apply": apply_stored if op.name in storage_types.NAMES else apply,
         "_apart": apart,
-        "_is_view": storage.is_view,
         "_separate": storage.apart,
         "_create": create,
         "_gather": _gather,
         "_refuse": _refuse,
         "_state": state,
         "_new": _new,
-        "_Unfit": _Unfit,
+        "_Unfit": UNFIT,
     }
     exec("\n".join(code), scope)
     function = scope[_identifier(op.name)]
@@ -337,6 +348,17 @@ def apart(result, *given):
         alone._entry = result._entry
         return alone
     return result
+
+
+def _tensors_of(op: Operator) -> str:
+    """Source of the arguments that hand the tensors of a function's inputs to a forward rule."""
+    names = op.inputs[:-1] if op.variadic else op.inputs
+    parts = [f"None if {i} is None else {i}._data" if i in op.optional else f"{i}._data" for i in names]
+    return ", ".join([*parts, f"*[x._data for x in {op.inputs[-1]}]"] if op.variadic else parts)
+
+
+def _first_of(op: Operator) -> str:
+    return f"{op.inputs[0]}[0]" if op.variadic and len(op.inputs) == 1 else op.inputs[0]
 
 
 def apply_stored(op: Operator, inputs: list, attrs: dict, kind: type, out=None):

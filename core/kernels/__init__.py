@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import inspect
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -192,19 +193,33 @@ def _dispatcher(room: str, function: str) -> Callable:
                 break
         return cpu(*args, **kwargs)
 
-    def fast(first, *args, **kwargs):
-        if _direct and type(first) is torch.Tensor and not first.is_cuda:
-            return cpu(first, *args, **kwargs)
-        return dispatch(first, *args, **kwargs)
+    return dispatch if room == "random" else _shortened(cpu, dispatch)
 
-    def fast_pointwise(formula, tensors, attrs, dtype):
-        if _direct and not tensors[0].is_cuda:
-            return cpu(formula, tensors, attrs, dtype)
-        return dispatch(formula, tensors, attrs, dtype)
 
-    if (room, function) == ("pointwise", "pointwise"):
-        return fast_pointwise
-    return dispatch if room == "random" else fast
+def _shortened(cpu: Callable, dispatch: Callable) -> Callable:
+    """`dispatch` for tensors of the CPU without the way there, where nothing is forced and no thread traces.
+
+    Its source spells the parameters of the kernel out, for passing on *args takes as long as a small view.
+    """
+    parameters = list(inspect.signature(cpu, follow_wrapped=False).parameters.values())
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    names = [stars.get(p.kind, "") + p.name for p in parameters]
+    heads = [n if p.default is p.empty else f"{n}={p.default!r}" for n, p in zip(names, parameters, strict=True)]
+    passed = [f"{n}={n}" if p.kind is p.KEYWORD_ONLY else n for n, p in zip(names, parameters, strict=True)]
+    first = names[0]
+    if first.startswith("*"):
+        first = f"{first[1:]}[0]"
+    elif "tensors" in names:  # a formula comes before them
+        first = "tensors[0]"
+    source = f"""def make(cpu, dispatch, Tensor):
+    def {cpu.__name__}({", ".join(heads)}):
+        if _direct and type({first}) is Tensor and not {first}.is_cuda:
+            return cpu({", ".join(passed)})
+        return dispatch({", ".join(passed)})
+    return {cpu.__name__}"""
+    scope: dict = {}
+    exec(source, globals(), scope)
+    return scope["make"](cpu, dispatch, torch.Tensor)
 
 
 def pointwise_of_one_type(formula, refuse: Callable, refused: str | None = None) -> Callable:
@@ -218,7 +233,7 @@ def pointwise_of_one_type(formula, refuse: Callable, refused: str | None = None)
     made: dict[torch.dtype, Callable] = {}
 
     def run(tensors, kind, attrs):
-        values = [attrs[n] for n in names] if names else ()
+        values = [attrs[n] for n in names]
         if _direct and not tensors[0].is_cuda:
             return (made.get(kind) or make(kind, *tensors, *values))(*tensors, *values)
         return general(formula, tensors, values, kind)
@@ -241,6 +256,13 @@ def pointwise_of_one_type(formula, refuse: Callable, refused: str | None = None)
             return (made.get(kind) or make(kind, a, b))(a, b)
         return general(formula, (a, b), (), kind)
 
+    def one_with_attributes(x, **attrs):
+        kind = x.dtype
+        values = [attrs[n] for n in names]
+        if _direct and not x.is_cuda:
+            return (made.get(kind) or make(kind, x, *values))(x, *values)
+        return general(formula, (x,), values, kind)
+
     def many(*tensors, **attrs):
         kind = tensors[0].dtype
         for t in tensors:
@@ -248,7 +270,9 @@ def pointwise_of_one_type(formula, refuse: Callable, refused: str | None = None)
                 refuse(tensors)
         return run(tensors, kind, attrs)
 
-    return many if names else {1: one, 2: two}.get(count, many)
+    if count == 1:
+        return one_with_attributes if names else one
+    return two if count == 2 and not names else many
 
 
 _warned: set[Callable] = set()

@@ -166,8 +166,11 @@ def imdecode(str_img, clip_rect=(0, 0, 0, 0), out=None, index=0, channels=3, mea
 
 def _either_side(name: str, array_op: str, scalar_op: str, reverse_op: str | None):
     """A function of two arrays or numbers, as `nd.add(1, x)`."""
+    of_arrays = imperative.front(TABLE[array_op], NDArray)
 
     def function(lhs, rhs):
+        if type(lhs) is NDArray and type(rhs) is NDArray:
+            return of_arrays(lhs, rhs)
         if isinstance(lhs, numbers.Number) and isinstance(rhs, numbers.Number):
             return _PLAIN[name](lhs, rhs)
         if not isinstance(lhs, NDArray) and not isinstance(rhs, NDArray) and hasattr(lhs, "_apply_operator"):

@@ -330,11 +330,12 @@ class NDArray:
     def broadcast_to(self, shape):
         """The array repeated along axes of length 1 to `shape`."""
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        lead = len(shape) - self.ndim
-        if lead < 0 or any(m != n and (m != 1 or n < 0) for m, n in zip(self.shape, shape[lead:], strict=True) if n):
-            raise ValueError(f"an array of shape {self.shape} cannot be repeated to the shape {shape}")
-        source = self if not lead else F._reshape_to(self, shape=(1,) * lead + self.shape)
-        return imperative.apart(F.broadcast_to(source, shape=shape))
+        now = self.shape
+        lead = len(shape) - len(now)
+        if lead < 0 or any(m != n and (m != 1 or n < 0) for m, n in zip(now, shape[lead:], strict=True) if n):
+            raise ValueError(f"an array of shape {now} cannot be repeated to the shape {shape}")
+        source = self if not lead else F._reshape_to(self, shape=(1,) * lead + now)
+        return _broadcast_to(source, shape)
 
     def broadcast_like(self, other):
         """The array repeated along axes of length 1 to the shape of `other`."""
@@ -342,14 +343,8 @@ class NDArray:
 
     # ------------------------------------------------------------------ arithmetic
 
-    def __neg__(self):
-        return F.negative(self)
-
     def __pos__(self):
         return self
-
-    def __abs__(self):
-        return F.abs(self)
 
     def __invert__(self):
         return F.logical_not(self)
@@ -438,6 +433,13 @@ def _install_infix(cls: type, table: dict) -> None:
         reverse_op = TABLE[reverse_name] if reverse_name else None
 
         def infix(self, other, a=array_op, s=scalar_op, r=reverse_op):
+            if type(other) is type(self) and a.simple and state.tracer is None and not state.recording:
+                try:  # `apply`, without the way there
+                    result = _new(self._dense_kind)
+                    result._data, result._ctx, result._entry = a.forward(self._data, other._data), self._ctx, None
+                    return result
+                except imperative.UNFIT:
+                    pass  # the long way says what is wrong
             if other is None and r is None:
                 return NotImplemented
             return binary(self, other, a, s, r)
@@ -495,11 +497,13 @@ def _reshape(array: NDArray, shape: tuple, reverse: bool) -> NDArray:
     return apply(TABLE["Reshape"], [array], TABLE["Reshape"].parse_named(shape=shape, reverse=reverse), type(array))
 
 
+_broadcast_to = _method("broadcast_to")
 NDArray._dense_kind = NDArray
 
 for _name in METHODS:
     if _name not in NDArray.__dict__:
         setattr(NDArray, _name, _method(_name))
+NDArray.__neg__, NDArray.__abs__ = _method("negative"), _method("abs")
 
 
 def _transpose(self, *axes, **kwargs):

@@ -102,7 +102,8 @@ batch_dot.rule, batch_dot.reads = matmul.rule, matmul.reads
 @operator("dot")
 def dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: OptStr = None):
     """The product over the last axis of lhs and the first of rhs."""
-    _need_floats("dot", lhs, rhs)
+    if lhs.dtype is not rhs.dtype or not lhs.dtype.is_floating_point:
+        _need_floats("dot", lhs, rhs)
     if lhs.dim() == rhs.dim() == 2:
         return K.matmul(lhs, rhs, transpose_a, transpose_b)
     a, b = _as_matrices(lhs, rhs, transpose_a, transpose_b, kernels.shape.reshape)

@@ -51,11 +51,11 @@ def topk(
         raise MXNetError(f"topk: k={k} is more than the {n} elements of axis {axis}")
     values, indices = K.topk(flat, k if k > 0 else n, at, not is_ascend)
     if ret_typ == "value":
-        return values
+        return values.contiguous()
     if ret_typ == "indices":
-        return kernels.cast(indices, dtype)
+        return kernels.cast(indices, dtype).contiguous()
     if ret_typ == "both":
-        return values, kernels.cast(indices, dtype)
+        return values.contiguous(), kernels.cast(indices, dtype).contiguous()
     mask = kernels.index.scatter_along_add(kernels.shape.full_like(values, 1), indices, at, tuple(flat.shape))
     return kernels.shape.reshape(mask, tuple(data.shape))
 

@@ -147,7 +147,7 @@ def _enter_place(name):
             shape = (1,) * data.dim() if keepdims else (1,)
             return kernels.cast(index.reshape(shape), kernels.dtype_name(data))
         index = kernel(data, normal_axis(axis, data.dim(), name), keepdims)
-        return at_least_one_axis(kernels.cast(index, kernels.dtype_name(data)))
+        return at_least_one_axis(index.to(data.dtype))
 
     places.__doc__ = f"The index of the {name[3:]}imum along an axis (of the flat data by default), in the data's type."
     return operator(name)(places)

@@ -271,11 +271,16 @@ def broadcast_to(data, *, shape: Shape):
     """Axes of length 1 repeated to `shape`; 0 keeps a length."""
     if len(shape) != data.dim():
         raise MXNetError(f"broadcast_to: the shape {shape} has {len(shape)} axes, the array {data.dim()}")
-    wanted = tuple(m if n == 0 else n for m, n in zip(data.shape, shape, strict=True))
-    for m, n in zip(data.shape, wanted, strict=True):
+    return K.expand(data, _repeated(data.shape, shape))
+
+
+@functools.lru_cache(4096)
+def _repeated(now, shape):
+    wanted = tuple(m if n == 0 else n for m, n in zip(now, shape, strict=True))
+    for m, n in zip(now, wanted, strict=True):
         if m not in (1, n):
-            raise MXNetError(f"broadcast_to: cannot repeat the shape {tuple(data.shape)} to {shape}")
-    return K.expand(data, wanted)
+            raise MXNetError(f"broadcast_to: cannot repeat the shape {tuple(now)} to {shape}")
+    return wanted
 
 
 @operator("broadcast_axis", aliases=("broadcast_axes",))
@@ -469,9 +474,11 @@ def concat(*data, dim: Int = 1):
 
 
 def _of_one_type(name, data):
-    if any(x.dtype != data[0].dtype for x in data):
-        given = ", ".join(kernels.dtype_name(x) for x in data)
-        raise MXNetError(f"{name}: arrays of one dtype are joined, given {given}; convert with astype")
+    kind = data[0].dtype
+    for x in data:
+        if x.dtype is not kind:
+            given = ", ".join(kernels.dtype_name(x) for x in data)
+            raise MXNetError(f"{name}: arrays of one dtype are joined, given {given}; convert with astype")
 
 
 @gradient(concat)

@@ -16,7 +16,7 @@ aten = torch.ops.aten
 
 def clipped(indices, n):
     """Indices as int64 (floats truncated), those out of range moved to 0 or n - 1."""
-    return indices.to(torch.int64).clamp_(0, n - 1) if indices.dtype is not torch.int64 else indices.clamp(0, n - 1)
+    return indices.long().clamp_(0, n - 1) if indices.dtype is not torch.int64 else indices.clamp(0, n - 1)
 
 
 def wrapped(indices, n):
@@ -154,7 +154,7 @@ def _rows(indices, shape):
 
 
 def _long(indices):
-    return indices if indices.dtype is torch.int64 else indices.to(torch.int64)
+    return indices if indices.dtype is torch.int64 else indices.long()
 
 
 def _index(index):

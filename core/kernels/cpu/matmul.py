@@ -22,11 +22,12 @@ def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = 
         a = a.mT
     if transpose_b:
         b = b.mT
-    if b.dim() == 2 and reorders(a, b):
+    axes = b.dim()
+    if axes == 2 and a.numel() >= 4096 and reorders(a, b):
         return onednn._linear_pointwise.default(a, b.mT, None, "none", [], "none")
-    if a.dim() == b.dim() == 2:
+    if axes == 2 and a.dim() == 2:
         return torch.mm(a, b)
-    if a.dim() == b.dim() == 3 and a.shape[0] == b.shape[0]:
+    if axes == 3 and a.dim() == 3 and a.shape[0] == b.shape[0]:
         return torch.bmm(a, b)
     return torch.matmul(a, b)
 

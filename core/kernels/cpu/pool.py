@@ -148,8 +148,9 @@ def _aten_extent(ceil: bool, size: int, kernel: int, stride: int, lo: int, out: 
     return (windows - 1 if (windows - 1) * stride >= size + lo else windows) == out
 
 
+@functools.cache
 def _aten(ndim: int, name: str):
-    return getattr(aten, name.format(max(ndim, 2)))
+    return getattr(aten, name.format(max(ndim, 2))).default
 
 
 def _unsqueeze(t: Tensor) -> Tensor:

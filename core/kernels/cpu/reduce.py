@@ -153,9 +153,10 @@ def _extremum(reduction, name: str, x: Tensor, axes: tuple[int, ...], keepdims: 
 
 
 def _argextremum(places, reduction, name: str, x: Tensor, axis: int, keepdims: bool) -> Tensor:
-    _need_elements(name, x, (axis,))
+    if not x.shape[axis]:
+        _need_elements(name, x, (axis,))
     if axis == x.dim() - 1 and x.dtype is not torch.bool:
-        if x.dtype in (torch.float32, torch.float64) and x.is_contiguous() and is_ahead(x):
+        if is_ahead(x) and x.dtype in (torch.float32, torch.float64) and x.is_contiguous():
             return torch.from_numpy(np.asarray(getattr(np, name)(x.numpy(), axis, keepdims=keepdims)))
         return places(x, axis, keepdims)
     return reduction(x, axis, keepdim=keepdims).indices  # across other axes two and a half times as fast

@@ -33,7 +33,7 @@ def sort_values(x, axis, descending):
 
 
 def topk(x, k, axis, largest):
-    """The `k` largest (or smallest) of `x` along `axis` in order, and their int64 indices."""
+    """The `k` largest (or smallest) of `x` along `axis` in order, and their int64 indices; both may be views."""
     if k * _SELECT_SHARE <= x.shape[axis] and k and k < x.shape[axis]:
         if x.is_meta:
             return torch.topk(x, k, axis, largest, True)
@@ -41,7 +41,7 @@ def topk(x, k, axis, largest):
         first, second, indices = values.narrow(axis, 0, k), values.narrow(axis, 1, k), indices.narrow(axis, 0, k)
         ordered = first > second if largest else first < second  # false for NaN too
         if bool(ordered.all()):
-            return first.contiguous(), indices.contiguous()
+            return first, indices
         if bool(ordered.select(axis, k - 1).all()):
             # The right elements, and of equal ones in any order.
             indices = indices.sort(axis).values
@@ -50,7 +50,7 @@ def topk(x, k, axis, largest):
         if x.dtype in _KEY_BITS or x.dtype in _SMALL_INTEGERS:
             return _topk_of_keys(x, k, axis, largest)
     values, indices = sort(x, axis, largest)
-    return values.narrow(axis, 0, k).contiguous(), indices.narrow(axis, 0, k).contiguous()
+    return values.narrow(axis, 0, k), indices.narrow(axis, 0, k)
 
 
 def unique(x, axis=None):
