@@ -13,7 +13,7 @@ NAMES = (
     "apply_along_axis apply_over_axes argpartition argwhere array_equiv choose compress corrcoef correlate cov digitize extract frexp "
     "histogram2d histogram_bin_edges histogramdd i0 intersect1d isin ix_ lexsort min_scalar_type modf nanargmax nanargmin nancumprod "
     "nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar ndim packbits partition piecewise "
-    "poly polyadd polydiv polyfit polyint polymul polysub promote_types ptp real result_type roots searchsorted select setdiff1d "
+    "poly polyadd polydiv polyfit polyint polymul polysub promote_types ptp real real_if_close result_type roots searchsorted select setdiff1d "
     "setxor1d shape size spacing tril_indices_from trim_zeros union1d unpackbits unwrap vander"
 ).split()
 
@@ -67,7 +67,18 @@ def _back(value, ctx):
     return value
 
 
+def _with_interpolation(function):
+    """NumPy's function of quantiles under the older name of its `method`, too."""
+
+    def call(*args, interpolation=None, **kwargs):
+        return function(*args, **kwargs, **({} if interpolation is None else {"method": interpolation}))
+
+    return call
+
+
 globals().update({_name: on_the_host(getattr(onp, _name), _name) for _name in NAMES})
+nanpercentile = on_the_host(_with_interpolation(onp.nanpercentile), "nanpercentile")
+nanquantile = on_the_host(_with_interpolation(onp.nanquantile), "nanquantile")
 in1d = on_the_host(lambda a, b, *args, **kwargs: onp.isin(onp.ravel(a), b, *args, **kwargs), "in1d")
 msort = on_the_host(lambda a: onp.sort(a, axis=0), "msort")
 trapz = on_the_host(getattr(onp, "trapezoid", None) or onp.trapz, "trapz")

@@ -237,15 +237,15 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None, **kwargs):
 
 def signbit(x, out=None):
     """Whether the sign is negative."""
-    return F._npi_signbit(x)
+    return F._npi_signbit(x) if isinstance(x, NDArray) else onp.signbit(x)
 
 
 def heaviside(x1, x2, out=None):
-    """0 below zero, 1 above, and x2 at zero."""
-    x1, x2 = as_array(x1), as_array(x2)
-    return F._npi_where(
-        x1 == 0, F._broadcast_from(x2, shape=onp.broadcast_shapes(x1.shape, x2.shape)), F.Cast(x1 > 0, dtype=x1.dtype)
-    )
+    """0 below zero, 1 above, x2 at zero, and NaN for NaN."""
+    x1 = as_array(x1)
+    x2 = F.Cast(as_array(x2), dtype=x1.dtype)
+    step = F._npi_where(x1 == x1, F.Cast(x1 > 0, dtype=x1.dtype), x1)
+    return F._npi_where(x1 == 0, F._broadcast_from(x2, shape=onp.broadcast_shapes(x1.shape, x2.shape)), step)
 
 
 def float_power(x1, x2, out=None, **kwargs):
@@ -261,6 +261,7 @@ def floor_divide(x1, x2, out=None):
 
 def divmod(x1, x2):
     """Quotient rounded down and remainder."""
+    x1, x2 = (as_array(v) if isinstance(v, (list, tuple, onp.ndarray)) else v for v in (x1, x2))
     return floor_divide(x1, x2), mod(x1, x2)
 
 

@@ -84,12 +84,12 @@ def tensorinv(a, ind=2):
 
 def qr(a, mode="reduced"):
     """Orthogonal Q and upper triangular R with a = Q R."""
-    return F._npi_qr(a)
+    return tuple(F._npi_qr(a))
 
 
 def svd(a):
     """U, singular values and V with a = U diag(s) V."""
-    return F._npi_svd(a)
+    return tuple(F._npi_svd(a))
 
 
 def eigh(a, UPLO="L"):
@@ -97,7 +97,7 @@ def eigh(a, UPLO="L"):
     a = _with_fractions(a)
     _square("eigh", a)
     a = a if UPLO == "L" else _table.transposed(a)
-    return F._npi_eigh(a)
+    return tuple(F._npi_eigh(a))
 
 
 def eigvalsh(a, UPLO="L"):
@@ -109,7 +109,7 @@ def eig(a):
     """Eigenvalues and eigenvectors (columns) of matrices whose eigenvalues are real."""
     a = _with_fractions(a)
     _square("eig", a)
-    return F._npi_eig(a)
+    return tuple(F._npi_eig(a))
 
 
 def eigvals(a):
@@ -120,7 +120,8 @@ def eigvals(a):
 def pinv(a, rtol=1e-15, hermitian=False, rcond=None):
     """The pseudo-inverse; singular values below rtol (also: rcond) times the largest are zero."""
     rcond = rtol if rcond is None else rcond
-    return array(onp.linalg.pinv(a.asnumpy(), rcond), dtype=a.dtype, ctx=a._ctx)
+    a = _with_fractions(a)
+    return F._npi_pinv(a, F.Cast(as_array(rcond, a), dtype=a.dtype))
 
 
 def matrix_rank(M, tol=None, hermitian=False, rtol=None):

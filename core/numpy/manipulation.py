@@ -190,6 +190,8 @@ def repeat(a, repeats, axis=None):
         return F.repeat(a, repeats=repeats, axis=axis)
     if axis is None:
         a, axis = ravel(a), 0
+    if len(repeats) == 1:
+        return F.repeat(a, repeats=repeats[0], axis=axis)
     places = [i for i, r in enumerate(repeats) for _ in range(r)]
     return F._take_places(a, places=tuple(places), axis=normal_axis(axis, a.ndim, "repeat"))
 
@@ -411,22 +413,21 @@ def trace(a, offset=0, axis1=0, axis2=1, out=None):
     return F._np_sum(diagonal(a, offset, axis1, axis2), axis=-1)
 
 
-def _triangle(m, keep):
-    rows, columns = m.shape[-2:]
-    mask = array(keep(onp.ones((rows, columns), dtype=onp.float32)), ctx=m._ctx).astype(m.dtype)
-    return F.broadcast_mul(m, mask)
+def _triangle(m, name, k):
+    if not getattr(m, "ndim", 0):
+        raise MXNetError(f"{name}: an array of one axis or more is needed, given {m!r}")
+    m = F._broadcast_from(m, shape=(m.shape[0],) * 2) if m.ndim == 1 else m
+    return F._triangle(m, lower=name == "tril", offset=k)
 
 
 def tril(m, k=0):
     """The elements on and below diagonal k; zeros elsewhere."""
-    m = F._broadcast_from(m, shape=(m.shape[0],) * 2) if m.ndim == 1 else m
-    return _triangle(m, lambda ones: onp.tril(ones, k))
+    return _triangle(m, "tril", k)
 
 
 def triu(m, k=0):
     """The elements on and above diagonal k; zeros elsewhere."""
-    m = F._broadcast_from(m, shape=(m.shape[0],) * 2) if m.ndim == 1 else m
-    return _triangle(m, lambda ones: onp.triu(ones, k))
+    return _triangle(m, "triu", k)
 
 
 def tri(N, M=None, k=0, dtype=None, ctx=None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 import numbers
 
 import numpy as onp
@@ -13,7 +14,7 @@ from core.ndarray.ndarray import NDArray
 from core.numpy.manipulation import _into, ravel
 from core.numpy.multiarray import array, as_array, ndarray
 from core.ops.registry import F
-from core.ops.shape import normal_axis
+from core.ops.shape import normal_axes, normal_axis
 from core.util import default_float
 
 
@@ -175,25 +176,57 @@ def histogram(a, bins=10, range=None, normed=None, weights=None, density=None):
     return [array(counts.astype(onp.int64)), array(edges, dtype=a.dtype)]
 
 
+# Between two neighbours in order: the share of the upper one, from the fraction of the place and the lower place.
+_SHARES = {
+    "linear": lambda fraction, lower: fraction,
+    "lower": lambda fraction, lower: 0.0 * fraction,
+    "higher": lambda fraction, lower: onp.ceil(fraction),
+    "midpoint": lambda fraction, lower: 0.5 * onp.ceil(fraction),
+    "nearest": lambda fraction, lower: onp.where(fraction == 0.5, lower % 2, onp.round(fraction)),
+}
+
+
 def _quantile(a, q, axis, interpolation, keepdims, scale):
+    """By sorting, so that gradients reach the elements that the quantiles lie between."""
     a = as_array(a)
-    kind = dtype_name(a.dtype)
-    wide = a if kind in FLOATS else a.astype("float32")
-    values = q.asnumpy() if isinstance(q, NDArray) else onp.asarray(q)
-    result = onp.quantile(
-        wide.asnumpy(), values / scale, axis=axis, method=interpolation or "linear", keepdims=keepdims
+    interpolation = interpolation or "linear"
+    if interpolation not in _SHARES:
+        raise ValueError(f"quantiles: one of {', '.join(_SHARES)} is accepted, given {interpolation!r}")
+    values = (q.asnumpy() if isinstance(q, NDArray) else onp.asarray(q)).astype("float64") / scale
+    if not ((values >= 0) & (values <= 1)).all():
+        raise ValueError(f"quantiles lie between 0 and {scale:g}, given {q}")
+    axes = normal_axes((axis,) if isinstance(axis, numbers.Integral) else axis, a.ndim, "quantile")
+    rest = tuple(i for i in range(a.ndim) if i not in axes)
+    count = math.prod(a.shape[i] for i in axes)
+    if not count:
+        raise ValueError(f"quantiles of no elements, given the shape {a.shape}")
+    wide = a if dtype_name(a.dtype) == "float64" else a.astype("float32")
+    rows = F._reshape_to(F.transpose(wide, axes=rest + axes), shape=(*(a.shape[i] for i in rest), count))
+    rows = F.sort(rows, axis=-1)
+    place = values.reshape(-1) * (count - 1)
+    lower = onp.floor(place)
+    share = array(_SHARES[interpolation](place - lower, lower), dtype=wide.dtype, ctx=a._ctx)
+    below, above = (
+        F._take_places(rows, places=tuple(p.astype(int).tolist()), axis=len(rest)) for p in (lower, onp.ceil(place))
     )
-    return array(onp.asarray(result), dtype="float64" if kind == "float64" else "float32", ctx=a._ctx)
+    step = F.broadcast_mul(F._npi_where(below == above, F.zeros_like(below), above - below), share)
+    last = F.slice_axis(rows, axis=-1, begin=-1, end=None)  # NaN if there is one
+    result = F._npi_where(
+        F._broadcast_from(last == last, shape=below.shape), below + step, F._broadcast_from(last, shape=below.shape)
+    )
+    result = F.transpose(result, axes=(len(rest), *range(len(rest))))
+    kept = tuple(1 if i in axes else n for i, n in enumerate(a.shape)) if keepdims else tuple(a.shape[i] for i in rest)
+    return F._reshape_to(result, shape=values.shape + kept)
 
 
-def percentile(a, q, axis=None, out=None, overwrite_input=None, interpolation="linear", keepdims=False):
-    """The q-th percentiles over the given axes."""
-    return _into(out, _quantile(a, q, axis, interpolation, keepdims, 100.0))
+def percentile(a, q, axis=None, out=None, overwrite_input=None, interpolation="linear", keepdims=False, *, method=None):
+    """The q-th percentiles over the given axes; `method` is NumPy's newer word for `interpolation`."""
+    return _into(out, _quantile(a, q, axis, method or interpolation, keepdims, 100.0))
 
 
-def quantile(a, q, axis=None, out=None, overwrite_input=None, interpolation="linear", keepdims=False):
-    """The q-th quantiles over the given axes."""
-    return _into(out, _quantile(a, q, axis, interpolation, keepdims, 1.0))
+def quantile(a, q, axis=None, out=None, overwrite_input=None, interpolation="linear", keepdims=False, *, method=None):
+    """The q-th quantiles over the given axes; `method` is NumPy's newer word for `interpolation`."""
+    return _into(out, _quantile(a, q, axis, method or interpolation, keepdims, 1.0))
 
 
 def median(a, axis=None, out=None, overwrite_input=None, keepdims=False):
@@ -210,7 +243,14 @@ def bincount(x, weights=None, minlength=0):
 
 
 def diff(a, n=1, axis=-1, prepend=None, append=None):
-    """Differences of neighbours along an axis, n times."""
+    """Differences of neighbours along an axis, n times; `prepend` and `append` are joined to the array before."""
+    from core.numpy.manipulation import broadcast_to, concatenate
+
+    edge = tuple(1 if i == axis % a.ndim else m for i, m in enumerate(a.shape))
+    ends = (None if v is None else as_array(v).astype(a.dtype) for v in (prepend, append))
+    first, last = (v if v is None or v.ndim else broadcast_to(v, edge) for v in ends)
+    if first is not None or last is not None:
+        a = concatenate([v for v in (first, a, last) if v is not None], axis)
     for _ in range(n):
         axis = normal_axis(axis, a.ndim, "diff")
         lead = (slice(None),) * axis
@@ -222,9 +262,8 @@ def ediff1d(ary, to_end=None, to_begin=None):
     """Differences of neighbours of the flat array."""
     from core.numpy.manipulation import concatenate
 
-    flat = ravel(ary)
-    parts = [as_array(v) if v is not None else None for v in (to_begin, to_end)]
-    parts = [None if v is None else ravel(v) for v in parts]
+    flat = ravel(as_array(ary))
+    parts = [None if v is None else ravel(as_array(v).astype(flat.dtype)) for v in (to_begin, to_end)]
     return concatenate([p for p in (parts[0], flat[1:] - flat[:-1], parts[1]) if p is not None])
 
 

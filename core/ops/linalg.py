@@ -332,6 +332,23 @@ def _tall_qr_grad(dq, dr, q, r):
     return F._triangular_solve(r, dq + F._matmul(q, symmetric), lower=False, transpose=True, rightside=True)
 
 
+@operator("_npi_pinv")
+def np_pinv(a, cutoff):
+    """The pseudo-inverse; singular values up to `cutoff` times the largest count as zero."""
+    return K.pinv(a, cutoff)
+
+
+@gradient(np_pinv)
+def _(head, a, out):
+    """Golub and Pereyra, 1973: differentiating pseudo-inverses of constant rank."""
+    p, pt, gt = out, transposed(out), transposed(head)
+    outer = F._matmul(gt, F._matmul(p, pt))  # rows of a that its columns do not reach
+    outer = outer - F._matmul(a, F._matmul(p, outer))
+    inner = F._matmul(F._matmul(pt, p), gt)
+    inner = inner - F._matmul(F._matmul(inner, p), a)
+    return [outer + inner - F._matmul(F._matmul(pt, head), pt), None]
+
+
 @operator("_npi_svd", outputs=3)
 def np_svd(a):
     """U, singular values and V with a = U diag(s) V."""

@@ -320,3 +320,62 @@ def test_npy_files(tmp_path):
 def test_blocks_give_arrays_of_one_kind():
     with pytest.raises(TypeError):
         Of(lambda F, x: (x, x.as_nd_ndarray()), hybrid=False)(np.ones(2))
+
+
+@pytest.mark.parametrize(
+    "function, shape",
+    [
+        (np.linalg.pinv, (3, 5)),
+        (np.linalg.pinv, (5, 3)),
+        (np.linalg.pinv, (2, 3, 3)),
+        (lambda x: np.percentile(x, np.array([20.0, 65.0]), axis=(0, 2)), (3, 4, 2)),
+        (lambda x: np.quantile(x, 0.3, interpolation="midpoint"), (7,)),
+        (lambda x: np.median(x, axis=1, keepdims=True), (3, 4)),
+    ],
+)
+def test_pseudo_inverses_and_quantiles_have_gradients(function, shape):
+    """Against central differences in float64."""
+    start, step = onp.random.RandomState(0).randn(*shape), 1e-6
+    x = np.array(start, dtype="float64")
+    x.attach_grad()
+    with mx.autograd.record():
+        y = function(x)
+    head = onp.random.RandomState(1).randn(*y.shape)
+    y.backward(np.array(head, dtype="float64"))
+    for place in onp.ndindex(*shape):
+        ends = []
+        for side in (step, -step):
+            moved = start.copy()
+            moved[place] += side
+            ends.append((function(np.array(moved, dtype="float64")).asnumpy() * head).sum())
+        assert abs((ends[0] - ends[1]) / (2 * step) - x.grad[place].item()) < 1e-7
+
+
+def test_quantiles_are_numpys():
+    a = onp.random.RandomState(0).randint(0, 5, (4, 5)).astype("float32")
+    for method in ("linear", "lower", "higher", "midpoint", "nearest"):
+        for q in (0, 0.3, 0.5, onp.array([1.0, 0.125])):
+            for axis in (None, 0, (0, 1)):
+                truth = onp.quantile(a, q, axis=axis, method=method, keepdims=True)
+                ours = np.quantile(np.array(a), q, axis=axis, interpolation=method, keepdims=True)
+                onp.testing.assert_allclose(ours.asnumpy(), truth, rtol=1e-6)
+    onp.testing.assert_array_equal(
+        onp.percentile(np.array([[1.0, onp.nan], [0, 2]]), 50, axis=1).asnumpy(), [onp.nan, 1]
+    )
+    with pytest.raises(ValueError):
+        np.percentile(np.array(a), 101)
+
+
+def test_triangles_cut_what_is_infinite_and_ends_are_joined():
+    wide = np.array([[1, onp.inf], [onp.nan, 2]])
+    onp.testing.assert_array_equal(np.triu(wide).asnumpy(), [[1, onp.inf], [0, 2]])
+    onp.testing.assert_array_equal(np.tril(wide, -1).asnumpy(), [[0, 0], [onp.nan, 0]])
+    with pytest.raises(MXNetError):
+        np.tril(10)
+    a = onp.array([[1, 4], [9, 16]], dtype="float32")
+    onp.testing.assert_array_equal(
+        np.diff(np.array(a), prepend=0, append=np.array([[1], [2]])).asnumpy(),
+        onp.diff(a, prepend=0, append=[[1], [2]]),
+    )
+    onp.testing.assert_array_equal(np.repeat(np.array(a), [3], axis=1).asnumpy(), onp.repeat(a, [3], axis=1))
+    assert type(np.linalg.qr(np.array(a))) is tuple and type(np.linalg.svd(np.array(a))) is tuple

@@ -24,6 +24,12 @@ def inverse(a: Tensor) -> Tensor:
     return torch.linalg.inv(a)
 
 
+def pinv(a: Tensor, cutoff: Tensor) -> Tensor:
+    """The pseudo-inverse; singular values up to `cutoff` (of the shape of the leading axes, or of one value) times the
+    largest count as zero."""
+    return torch.linalg.pinv(a, atol=torch.zeros_like(cutoff), rtol=cutoff)
+
+
 def solve(a: Tensor, b: Tensor) -> Tensor:
     """x with a x = b."""
     return torch.linalg.solve(a, b)
