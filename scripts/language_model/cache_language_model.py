@@ -26,21 +26,24 @@ from scripts.language_model.text import add_text_arguments, corpora
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
-    net, vocab = chosen(args, context)
     parts, files = corpora(args.data_dir, args.dataset)
+    record = Record("language_model", args.run, data=checksums(files), folder=args.log_dir) if args.run else None
+    if record:
+        record.begin()
+    net, vocab = chosen(args, context)
     found = {}
     for part in ("dev", "test"):
         words = mx.nd.array(vocab[parts[part][: args.words]], ctx=context).reshape((-1, 1))
         for name, share in (("", 0.0), ("cache_", args.lambdas)):
             cell = nlp.model.train.CacheCell(net, len(vocab), args.window, args.theta, share)
             found[f"{part}_{name}perplexity"] = perplexity(cell, words, args.bptt)
-    if args.run:
-        record = Record("language_model", args.run, data=checksums(files), folder=args.log_dir)
-        record.begin()
+    said = "  ".join(f"{name} {value:.6g}" for name, value in found.items())
+    if record:
         settings = {name: getattr(args, name) for name in ("dataset", "window", "theta", "lambdas", "words")}
         record.put(arguments=settings, epochs=[], final=found, published="")
-        record.say("  ".join(f"{name} {value:.6g}" for name, value in found.items()))
-    print("  ".join(f"{name} {value:.6g}" for name, value in found.items()))
+        record.say(said)
+    else:
+        print(said)
     return found
 
 
