@@ -1,5 +1,7 @@
 """Distributions, transformations and divergences over `np` arrays, and blocks that collect losses (MXNet 2)."""
 
+from functools import cached_property
+
 from gluon.probability import constraint
 from gluon.probability.continuous import (
     Beta,
@@ -19,7 +21,15 @@ from gluon.probability.continuous import (
     Weibull,
 )
 from gluon.probability.discrete import Bernoulli, Binomial, Categorical, Geometric, NegativeBinomial, Poisson
-from gluon.probability.distribution import Distribution, ExponentialFamily
+from gluon.probability.distribution import (
+    Distribution,
+    ExponentialFamily,
+    digamma,
+    gammaln,
+    logit2prob,
+    prob2logit,
+    sum_right_most,
+)
 from gluon.probability.divergence import empirical_kl, kl_divergence, register_kl
 from gluon.probability.multivariate import Dirichlet, Independent, Multinomial, MultivariateNormal, OneHotCategorical
 from gluon.probability.stochastic_block import StochasticBlock, StochasticSequential
@@ -45,6 +55,7 @@ __all__ = [
     "Gumbel", "HalfCauchy", "HalfNormal", "Independent", "Laplace", "Multinomial", "MultivariateNormal", "NegativeBinomial",
     "Normal", "OneHotCategorical", "Pareto", "Poisson", "PowerTransform", "RelaxedBernoulli", "RelaxedOneHotCategorical",
     "SigmoidTransform", "SoftmaxTransform", "StochasticBlock", "StochasticSequential", "StudentT", "TransformBlock",
-    "Transformation", "TransformedDistribution", "Uniform", "Weibull", "biject_to", "constraint", "domain_map", "empirical_kl",
-    "kl_divergence", "register_kl", "transform_to",
+    "Transformation", "TransformedDistribution", "Uniform", "Weibull", "biject_to", "cached_property", "constraint", "digamma",
+    "domain_map", "empirical_kl", "gammaln", "kl_divergence", "logit2prob", "prob2logit", "register_kl", "sum_right_most",
+    "transform_to",
 ]  # fmt: skip

@@ -48,12 +48,15 @@ class _Bounded(Constraint):
 
     def __init__(self, lower_bound=None, upper_bound=None):
         self._lower_bound, self._upper_bound = lower_bound, upper_bound
+
+    @property
+    def text(self):
         parts = []
-        if lower_bound is not None:
-            parts.append(f"{'at least' if self.closed[0] else 'above'} {lower_bound}")
-        if upper_bound is not None:
-            parts.append(f"{'at most' if self.closed[1] else 'below'} {upper_bound}")
-        self.text = ("whole numbers " if self.whole else "") + " and ".join(parts)
+        if self._lower_bound is not None:
+            parts.append(f"{'at least' if self.closed[0] else 'above'} {self._lower_bound}")
+        if self._upper_bound is not None:
+            parts.append(f"{'at most' if self.closed[1] else 'below'} {self._upper_bound}")
+        return ("whole numbers " if self.whole else "") + " and ".join(parts)
 
     def holds(self, value):
         tests = []

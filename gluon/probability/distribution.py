@@ -148,11 +148,21 @@ class WithLogit(Distribution):
 
     def __getattr__(self, name):
         if name == "prob" and "logit" in self.__dict__:
-            return npx.sigmoid(self.logit) if self.binary else npx.softmax(self.logit, axis=-1)
+            return logit2prob(self.logit, self.binary)
         if name == "logit" and "prob" in self.__dict__:
-            prob = np.clip(self.prob, EPS, 1 - EPS)
-            return np.log(prob) - np.log1p(-prob) if self.binary else np.log(prob)
+            return prob2logit(self.prob, self.binary)
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+
+def prob2logit(prob, binary: bool = True):
+    """log(p / (1 - p)), or (not `binary`) log(p), of probabilities kept away from 0 and 1."""
+    prob = np.clip(prob, EPS, 1 - EPS)
+    return np.log(prob) - np.log1p(-prob) if binary else np.log(prob)
+
+
+def logit2prob(logit, binary: bool = True):
+    """The probabilities of logits; if not `binary`, over the last axis."""
+    return npx.sigmoid(logit) if binary else npx.softmax(logit, axis=-1)
 
 
 def sum_right_most(x, ndim: int):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Number
+
 from core import numpy as np
 from core import numpy_extension as npx
 from gluon.block import HybridBlock
@@ -260,6 +262,6 @@ def _(constraint):
 @_onto(sets.Interval, sets.OpenInterval, sets.HalfOpenInterval, sets.UnitInterval)
 def _(constraint):
     low, high = constraint._lower_bound, constraint._upper_bound
-    if (low, high) == (0, 1):
+    if all(isinstance(bound, Number) for bound in (low, high)) and (low, high) == (0, 1):
         return SigmoidTransform()
     return ComposeTransform([SigmoidTransform(), AffineTransform(low, high - low)])

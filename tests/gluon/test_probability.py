@@ -5,6 +5,7 @@ import pytest
 from scipy import integrate, stats
 
 import core as mx
+import gluon
 from core import autograd, np, npx
 from gluon import probability as mgp
 
@@ -302,3 +303,23 @@ def test_blocks_collect_losses(hybrid):
 
     with pytest.raises(ValueError, match="collectLoss"):
         Forgot()(x)
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_maps_onto_sets_with_arrays_as_bounds(hybridize):
+    class Mapped(gluon.HybridBlock):
+        def __init__(self, kind):
+            super().__init__()
+            self._kind = kind
+
+        def forward(self, value, *bounds):
+            constraint = self._kind(*bounds)
+            return constraint.check(mgp.transform_to(constraint)(value))
+
+    low, high = np.random.uniform(0, 1, (2, 2)), np.random.uniform(2, 3, (2, 2))
+    for kind, bounds in ((mgp.constraint.HalfOpenInterval, [low, high]), (mgp.constraint.GreaterThan, [high])):
+        net = Mapped(kind)
+        if hybridize:
+            net.hybridize()
+        out = net(np.random.normal(0, 3, (2, 2)), *bounds)
+        assert bool(((out > bounds[0]) * (out < bounds[-1] if len(bounds) == 2 else 1)).all())
