@@ -91,6 +91,7 @@ def install_as_mxnet() -> None:
         raise ImportError("another package named mxnet is imported already; call install_as_mxnet() before")
     sys.meta_path.insert(0, _Finder())
     sys.modules["mxnet"] = core
+    _widen()
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -106,6 +107,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def create_module(self, spec):
         module = _resolve(spec.name)
+        _widen()
         spec.loader_state = module.__spec__
         return module
 
@@ -144,6 +146,14 @@ def _home(place: str):
 
 def _is_own(fullname: str) -> bool:
     return fullname in _CUTS[fullname]
+
+
+def _widen() -> None:
+    """Lets modules of ours that hold a part of MXNet's of the same name show the rest: `from mxnet.ndarray import ndarray`."""
+    for place, homes in _CUTS.items():
+        module = sys.modules.get(place)
+        if module is not None and len(homes) > 1 and _is_own(place) and not hasattr(module, "__getattr__"):
+            module.__getattr__ = _Cut(place, homes[1:]).__getattr__
 
 
 def _resolve(fullname: str):

@@ -149,6 +149,9 @@ def test_modules_that_are_cut_another_way_are_imported():
 from mxnet.contrib.symbol import while_loop
 from mxnet.ndarray.utils import zeros
 import mxnet as mx
+from mxnet.ndarray import ndarray
+from mxnet.gluon.nn import basic_layers
+assert ndarray.empty is mx.nd.empty and basic_layers.BatchNorm is mx.gluon.nn.BatchNorm
 assert zeros is mx.nd.zeros and mx.contrib.symbol.while_loop is while_loop
 try:
     import mxnet.tvmop
