@@ -140,8 +140,8 @@ class Module(BaseModule):
                     force_init=False, allow_extra=False):  # fmt: skip
         """Sets the parameters to given arrays, and those not given to what the initializer makes.
 
-        RuntimeError where some are given, others are missing, and not `allow_missing`; ValueError for unknown names
-        unless `allow_extra`. Without `force_init` parameters that are there stay.
+        RuntimeError where some are given, others are missing, and not `allow_missing`. Names that the network has not are
+        passed over. Without `force_init` parameters that are there stay.
         """
         if self.params_initialized and not force_init:
             warnings.warn(
@@ -163,10 +163,10 @@ class Module(BaseModule):
                     initializer(InitDesc(name, attributes.get(name)), array)
         self.params_initialized, self._params_dirty = True, False
         self._exec_group.set_params(self._arg_params, self._aux_params)
-        self._refuse_extra(arg_params, aux_params, allow_extra)
 
     def set_params(self, arg_params, aux_params, allow_missing=False, force_init=True, allow_extra=False):
-        """Sets the parameters to given arrays. Errors as for `init_params`."""
+        """Sets the parameters to given arrays. RuntimeError where one is missing; with `allow_missing` none is, and unknown
+        names are a ValueError unless `allow_extra`."""
         if not allow_missing:
             self.init_params(None, arg_params, aux_params, allow_missing, force_init, allow_extra)
             return
@@ -177,14 +177,6 @@ class Module(BaseModule):
             return
         self._exec_group.set_params(arg_params, aux_params, allow_extra)
         self._params_dirty = self.params_initialized = True
-
-    def _refuse_extra(self, arg_params, aux_params, allow_extra):
-        if allow_extra:
-            return
-        for kind, own, given in (("parameter", self._arg_params, arg_params), ("state", self._aux_params, aux_params)):
-            extra = sorted(set(given or ()) - set(own))
-            if extra:
-                raise ValueError(f"the network has no {kind} {', '.join(extra)}; allow_extra=True skips such names")
 
     def _sync_params_from_devices(self):
         self._exec_group.get_params(self._arg_params, self._aux_params)
