@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy
 
-from core import registry
+from core import ndarray, registry  # noqa: F401  ndarray: programs import it from here
 from core.base import MXNetError
 
 

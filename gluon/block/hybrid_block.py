@@ -241,6 +241,18 @@ class HybridBlock(Block):
 
         show_operators(self, args, *self._op_hook)
 
+    @property
+    def _cached_graph(self):
+        """(symbols of the inputs, symbol of the block) by MXNet's name, which programs read; () before the first hybridized call."""
+        if not self._called_with or not self._active:
+            return ()
+        from gluon.block.export import described
+
+        out, _ = described(self, self._called_with)
+        inputs = out.get_internals()
+        known = set(self.collect_params())
+        return [inputs[f"{n}"] for n in out.list_inputs() if n not in known], out
+
     def plan_of(self, *args):
         """The plan of a hybridized block for inputs like these (see `core.graph.explain`)."""
         if not self._active:

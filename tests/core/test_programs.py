@@ -1,6 +1,7 @@
 """What programs written for MXNet were seen to ask, and failed to get: one question each."""
 
 import numpy as np
+import pytest
 
 import core as mx
 
@@ -19,3 +20,44 @@ def test_an_array_names_its_type():
     like = mx.nd.ones((2,), dtype="float16")
     assert mx.nd.ones((2,)).astype(like).dtype == np.float16
     assert mx.nd.zeros((2,), dtype=mx.nd.ones((1,)).dtype).dtype == np.float32
+
+
+def test_nested_arrays_are_flattened_and_grouped_again():
+    from gluon.block import _flatten, _regroup
+
+    a, b, c = (mx.nd.full((1,), i) for i in range(3))
+    flat, form = _flatten([a, [b, (c,)], None], "input")
+    assert flat == [a, b, c, None] and form == [0, [0, [0]], -1]
+    assert _regroup(flat, form) == [a, [b, [c]], None]
+    with pytest.raises(ValueError, match="input"):
+        _flatten([a, 3], "input")
+
+
+def test_the_graph_of_a_hybridized_block_is_found_under_mxnets_name():
+    from gluon import nn
+
+    net = nn.HybridSequential()
+    net.add(nn.Dense(2))
+    net.initialize()
+    net.hybridize()
+    assert net._cached_graph == ()
+    net(mx.nd.ones((1, 3)))
+    inputs, out = net._cached_graph
+    assert [x.name for x in inputs] == ["data"] and out.list_arguments() == [
+        "data",
+        net[0].weight.name,
+        net[0].bias.name,
+    ]
+
+
+def test_parameters_of_other_networks_are_passed_over_by_set_params_unless_some_may_miss():
+    out = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
+    given = {"fc_weight": mx.nd.ones((2, 3)), "fc_bias": mx.nd.ones((2,)), "other": mx.nd.ones((1,))}
+    module = mx.mod.Module(out, label_names=None)
+    module.bind([("data", (1, 3))], for_training=False)
+    module.set_params(given, {})
+    module.init_params(mx.init.One(), arg_params=given, aux_params={}, force_init=True)
+    with pytest.raises(ValueError, match="other"):
+        module.set_params(given, {}, allow_missing=True)
+    module.set_params(given, {}, allow_missing=True, allow_extra=True)
+    assert sorted(module.get_params()[0]) == ["fc_bias", "fc_weight"]
