@@ -34,7 +34,6 @@ class Parameter:
     """
 
     _channels_last = False  # whether the elements lie in the order that convolutions like
-    _ctx_map = None  # MXNet's index of contexts, which subclasses copy with the arrays
     _scoped = False  # whether a ParameterDict made it, hence whether its name has the prefix of a block
 
     def __init__(
@@ -272,6 +271,24 @@ class Parameter:
         self._data = arrays
         plain = len(arrays) == 1 and self._stype == "default" and type(self).data is Parameter.data
         self._array = arrays[0] if plain else None
+
+    @property
+    def _ctx_map(self):
+        """MXNet's index of contexts: places in `_data` by number of device, of GPUs and of CPUs.
+
+        Programs that ask for it put arrays of their own in these places, so layers look there from now on.
+        """
+        self._array = None
+        places = [[], []]
+        for place, ctx in enumerate(self._ctx_list or ()):
+            row = places[ctx.device_typeid & 1]
+            row.extend([None] * (ctx.device_id + 1 - len(row)))
+            row[ctx.device_id] = place
+        return places
+
+    @_ctx_map.setter
+    def _ctx_map(self, value):
+        """Subclasses copy it with the arrays; it follows from `_ctx_list`."""
 
     def _set_trainer(self, trainer):
         if self._stype != "default" and self._trainer and trainer and self._trainer is not trainer:

@@ -61,3 +61,25 @@ def test_parameters_of_other_networks_are_passed_over_by_set_params_unless_some_
         module.set_params(given, {}, allow_missing=True)
     module.set_params(given, {}, allow_missing=True, allow_extra=True)
     assert sorted(module.get_params()[0]) == ["fc_bias", "fc_weight"]
+
+
+def test_arrays_that_programs_put_in_place_of_a_parameters_are_computed_with():
+    from gluon import nn
+
+    net = nn.Dense(1, in_units=2, use_bias=False)
+    net.initialize()
+    x, weight = mx.nd.ones((3, 2)), mx.nd.array([[2.0, 3.0]])
+    net(x)
+    weight.attach_grad()
+    with mx.autograd.record():
+        net.weight._data[net.weight._ctx_map[mx.cpu().device_typeid & 1][0]] = weight * 2
+        out = net(x)
+    out.backward()
+    np.testing.assert_array_equal(out.asnumpy(), [[10]] * 3)
+    np.testing.assert_array_equal(weight.grad.asnumpy(), [[6, 6]])
+
+
+def test_operators_without_attributes_take_any_word():
+    x = mx.sym.log(mx.sym.var("x"), axis=-1)
+    assert mx.nd.log(mx.nd.ones((1,)), axis=0).asscalar() == 0
+    assert x.eval(x=mx.nd.ones((2,)))[0].asnumpy().tolist() == [0, 0]
