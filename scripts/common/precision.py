@@ -9,7 +9,7 @@ from core.contrib import amp
 
 
 def add_dtype_argument(parser: argparse.ArgumentParser, *, float16: bool = False) -> None:
-    """Adds `--dtype`; call `use_dtype` with its value before anything is computed.
+    """Adds `--dtype`, and `--amp` for float16; call `use_dtype` with its value before anything is computed.
 
     float16: offered as well, by programs that call `watch_overflow` and `backward`.
     """
@@ -20,6 +20,8 @@ def add_dtype_argument(parser: argparse.ArgumentParser, *, float16: bool = False
         default="float32",
         help=f"{' or '.join(others)}: automatic mixed precision, the weights stay float32 (default: %(default)s)",
     )
+    if float16:
+        parser.add_argument("--amp", dest="dtype", action="store_const", const="float16", help="--dtype float16")
 
 
 def use_dtype(dtype: str) -> None:

@@ -41,19 +41,3 @@ class Arrays(Dataset):
     def __getitem__(self, index):
         picture, boxes = self._data_set[index]
         return nd.array(picture, dtype="uint8"), boxes.copy()
-
-
-class Plain:
-    """A detection data set of gluoncv.data as this module's data sets are: NumPy pictures, and six numbers a box."""
-
-    def __init__(self, data_set):
-        self._data_set, self.classes = data_set, data_set.classes
-
-    def __len__(self):
-        return len(self._data_set)
-
-    def __getitem__(self, index):
-        picture, label = self._data_set[index]
-        boxes = np.zeros((len(label), 6), "float32")
-        boxes[:, : label.shape[1]] = label
-        return picture.asnumpy(), boxes[boxes[:, 4] >= 0]

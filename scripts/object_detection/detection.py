@@ -95,12 +95,15 @@ def test_loader(pictures, transform, args) -> DataLoader:
     )
 
 
-def train(args, run, net, trainer, batches, devices, losses, test, per_picture: bool, begin=None) -> dict[str, float]:
+def train(
+    args, run, net, trainer, batches, devices, losses, test, *, per_picture: bool = False, together: bool = False, begin=None
+) -> dict[str, float]:  # fmt: skip
     """Trains as long as the flags say, and gives the metrics.
 
     losses: called with the parts of a batch that one device gets, gives its losses by name. test: gives the mean average
-    precision. per_picture: losses are sums over pictures, else means over what a device has got. begin: called with the
-    number of each epoch.
+    precision. per_picture: losses are sums over pictures, else means over what a device has got. together: `losses` is
+    called with a list of the parts of all devices, gives a list, and divides by what counts in all of them. begin: called
+    with the number of each epoch.
     """
     dtype = getattr(args, "dtype", "float32")
     watch_overflow(trainer, dtype)
@@ -110,10 +113,11 @@ def train(args, run, net, trainer, batches, devices, losses, test, per_picture: 
         means, samples = Means(run, args.log_interval), 0
         for batch in run.progress(batches, f"epoch {epoch}"):
             with autograd.record():
-                parts = [losses(*part) for part in zip(*(spread(part, devices) for part in batch), strict=True)]
+                given = list(zip(*(spread(part, devices) for part in batch), strict=True))
+                parts = losses(given) if together else [losses(*part) for part in given]
                 backward([sum(own.values()) for own in parts], trainer, dtype)
             pictures = batch[0].shape[0]
-            trainer.step(pictures if per_picture else len(parts))
+            trainer.step(pictures if per_picture else 1 if together else len(parts))
             means.add(**{name: [own[name] for own in parts] for name in parts[0]})
             samples += pictures
         row = means.row()

@@ -28,7 +28,7 @@ def arguments(
     add("--log-dir", type=Path, default=LOGS, help="folder of the logs (default: logs)")
     add_data_arguments(parser)
     # What the training programs' `network` looks at besides.
-    parser.set_defaults(prefix=prefix, syncbn=False, no_pretrained_base=True, pretrained_base=False)
+    parser.set_defaults(prefix=prefix, syncbn=False, no_pretrained_base=True)
     return parser
 
 
@@ -39,9 +39,8 @@ def detector(args, make: Callable, classes, devices):
         net = get_model(published, pretrained=True)
         net.collect_params().reset_ctx(devices)
         return net
-    path, args.pretrained = args.pretrained, None
     net = make(args, classes, devices)
-    net.load_parameters(path, ctx=devices)
+    net.load_parameters(args.pretrained, ctx=devices)
     return net
 
 

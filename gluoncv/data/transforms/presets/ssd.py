@@ -40,13 +40,16 @@ class SSDDefaultTrainTransform:
         return SSDTargetGenerator(**self._targets)
 
     def __call__(self, src, label):
-        img, bbox = common.augment(src, label, self._width, self._height, self._mean)
+        img, bbox = self._augmented(src, label)
         img = common.to_input(img, self._mean, self._std)
         if self._anchors is None:
             return img, bbox.astype("float32")
         gt_bboxes, gt_ids = nd.array(bbox[None, :, :4]), nd.array(bbox[None, :, 4:5])
         cls_targets, box_targets, _ = self._target_generator(self._anchors, None, gt_bboxes, gt_ids)
         return img, cls_targets[0], box_targets[0]
+
+    def _augmented(self, src, label):
+        return common.augment(src, label, self._width, self._height, self._mean)
 
 
 class SSDDefaultValTransform(common.SizedValTransform):
