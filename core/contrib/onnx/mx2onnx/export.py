@@ -12,51 +12,57 @@ from core import symbol as sym
 from core.base import MXNetError
 from core.context import cpu
 from core.contrib.onnx import package
-from core.contrib.onnx.mx2onnx.table import CONVERSIONS, OPSET, Builder, namespace
+from core.contrib.onnx.mx2onnx.table import CONVERSIONS, LATEST, NEEDED, OPSET, Builder, namespace
 from core.dtypes import dtype_name
 from core.files.atomic import replacing
+from core.graph.symbols import symbols
+from core.graph.trace import trace
+from core.imperative import apply
 from core.ndarray import NDArray, array
 from core.ops.registry import TABLE
 from core.serialization import load
 from core.symbol import Symbol, graph, infer
 from core.symbol.graph import Node
 
-for _family in ("pointwise", "neural", "shapes", "reduce", "attention", "recurrent", "detection"):
+for _family in ("pointwise", "neural", "shapes", "reduce", "attention", "recurrent", "detection", "sampling"):
     importlib.import_module(f"core.contrib.onnx.mx2onnx.{_family}")
 _pointwise = importlib.import_module("core.contrib.onnx.mx2onnx.pointwise")
 
 # Inputs that steer training alone: what feeds them has no place in the exported network.
 _TRAINING = frozenset({"label"})
-_IR_VERSION = 8
+_IR_VERSIONS = {17: 8, 18: 8, 19: 9}  # by opset
 
 
 def export_model(sym, params, in_shapes=None, in_types=np.float32, onnx_file_path="model.onnx", verbose=False, dynamic=False,
                  dynamic_input_shapes=None, run_shape_inference=False, input_type=None, input_shape=None,
                  opset_version=None):  # fmt: skip
-    """Writes a network as an ONNX file (opset 17) for inference, and gives the path.
+    """Writes a network as an ONNX file for inference, and gives the path.
 
     sym: a Symbol or the path of its JSON. params: arrays by name (`arg:` and `aux:` before the names are fine), a pair
     (arg_params, aux_params), or the path of a `.params` file. in_shapes, in_types: one for each input that is no
     parameter, in the order of `list_inputs`; `input_shape` and `input_type` are older names.
     dynamic: extents may differ from call to call: those that are None or a string (a name) in `dynamic_input_shapes`, or,
-    without it, all that the network lets vary. MXNetError names an operator that has no form in ONNX.
+    without it, all that the network lets vary. opset_version: 17 to 19; by default 17, or what an operator needs beyond
+    it. MXNetError names an operator that has no form in ONNX.
     """
     onnx = package()
 
-    if opset_version not in (None, OPSET):
-        raise ValueError(f"opset_version {opset_version}: {OPSET} is written")
     symbol = sym_of(sym)
+    opset = _opset(symbol, opset_version)
     arrays = params_of(params)
-    in_shapes = input_shape if in_shapes is None else in_shapes
+    in_shapes = _shapes(input_shape if in_shapes is None else in_shapes)
     in_types = in_types if input_type is None else input_type
     names = [n for n in inputs_of(symbol) if n not in arrays]
-    shapes = _by_name("in_shapes", names, _shapes(in_shapes))
+    every = [n for n in symbol.list_inputs() if n not in arrays]
+    if len(in_shapes) == len(every):  # labels too, which nothing reads then
+        names = every
+    shapes = _by_name("in_shapes", names, in_shapes)
     types = _by_name(
         "in_types", names, list(in_types) if isinstance(in_types, (list, tuple)) else [in_types] * len(names)
     )
     types = {name: dtype_name(dtype) for name, dtype in types.items()}
     free = _free_axes(symbol, arrays, shapes, types, names, dynamic, dynamic_input_shapes)
-    model = _Conversion(onnx, symbol, arrays, shapes, types, free, verbose).model()
+    model = _Conversion(onnx, opset, symbol, arrays, shapes, types, free, verbose).model()
     if run_shape_inference:
         model = onnx.shape_inference.infer_shapes(model)
     onnx.checker.check_model(model)
@@ -103,6 +109,17 @@ def inputs_of(symbol: Symbol) -> list[str]:
 
 
 # ----------------------------------------------------------------------------------------------
+
+
+def _opset(symbol: Symbol, wanted: int | None) -> int:
+    """The opset that is written."""
+    if wanted is not None and not OPSET <= wanted <= LATEST:
+        raise ValueError(f"opset_version {wanted}: {OPSET} to {LATEST} are written")
+    needs = {n.op.name: NEEDED[n.op.name] for n in graph.order(_inference(symbol)) if n.op and n.op.name in NEEDED}
+    least = max(needs.values(), default=OPSET)
+    if wanted is not None and wanted < least:
+        raise MXNetError(f"opset_version {wanted}: {', '.join(sorted(needs))} need opset {least}")
+    return wanted or least
 
 
 def _inference(symbol: Symbol) -> list:
@@ -201,7 +218,7 @@ def varied(shapes: dict, free: dict[tuple[str, int], str]) -> dict:
 class _Conversion:
     """One export: the graph, what is known of its tensors, and the builder."""
 
-    def __init__(self, onnx, symbol, arrays, shapes, types, free, verbose):
+    def __init__(self, onnx, opset, symbol, arrays, shapes, types, free, verbose):
         self.onnx, self.entries, self.arrays, self.verbose = onnx, _inference(symbol), arrays, verbose
         self.output_names = symbol.list_outputs()
         self.shapes, self.types, self.free = shapes, types, free
@@ -210,12 +227,13 @@ class _Conversion:
         self.found = infer.arrays(self.entries, known | shapes, dtypes)
         self.labels = _labels(self.entries)
         self.base, self.second = dict(self.found), {}
+        self._inner: list[Symbol] = []
         if free:  # what changes with the free extents is dynamic
             other = self.second = infer.arrays(self.entries, known | varied(shapes, free), dtypes)
             for place, (shape, dtype) in self.found.items():
                 second = other[place][0] if place in other else shape
                 self.found[place] = tuple(n if n == m else None for n, m in zip(shape, second, strict=True)), dtype
-        self.builder = Builder(onnx)
+        self.builder = Builder(onnx, opset)
 
     def model(self):
         g, helper = self.builder, self.onnx.helper
@@ -245,7 +263,10 @@ class _Conversion:
         ]
         made = helper.make_graph(g.nodes, "network", inputs, results, constants)
         return helper.make_model(
-            made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=_IR_VERSION, producer_name="gluon-triton"
+            made,
+            opset_imports=[helper.make_opsetid("", g.opset)],
+            ir_version=_IR_VERSIONS[g.opset],
+            producer_name="gluon-triton",
         )
 
     def _extents(self, name: str, entry) -> list:
@@ -275,7 +296,7 @@ class _Conversion:
         count = node.op.count(node.parsed)
         if all(n in g.values for n in given) and not node.op.rng and not node.subgraphs:
             return self._folded(node, given)
-        g.outputs = [self.found.get((id(node), k)) for k in range(count)]
+        g.outputs = outputs = [self.found.get((id(node), k)) for k in range(count)]
         g.output_probes = self._probes(node, 0) if g.outputs[0] is not None else None
         if g.outputs[0] is None:
             raise g.refuse("its shape does not follow from those of the inputs")
@@ -285,9 +306,12 @@ class _Conversion:
             made = convert(g, namespace(node.parsed), *inputs)
         elif _pointwise.converts_formula(node.op):
             made = _pointwise.convert_formula(g, node.op.formula, node.parsed, inputs)
+        elif node.op.composite and not any(n is not None and None in g.shape(n) for n in inputs):
+            made = self._expanded(node, inputs)
         else:
             raise g.refuse("ONNX has no such operator, and no conversion is known; see get_operator_support()")
         made = [made] if isinstance(made, str) else list(made)
+        g.outputs = outputs
         for k, name in enumerate(made):
             if g.outputs[k] is not None and name not in g.values:
                 g.known[name] = g.outputs[k]
@@ -295,6 +319,30 @@ class _Conversion:
         if self.verbose:
             print(f"{g.where} -> {', '.join(made)}: {g.outputs[0]}")
         return made
+
+    def _expanded(self, node: Node, inputs: list) -> list[str]:
+        """A composite on arrays of fixed shapes, by what it is made of."""
+        g = self.builder
+        held = [n for n in inputs if n is not None]
+        arrays = iter([array(np.zeros(g.shape(n), g.dtype(n)), dtype=g.dtype(n)) for n in held])
+        given = [None if n is None else next(arrays) for n in inputs]
+        traced = trace(lambda *x: apply(node.op, list(x), node.parsed, NDArray), tuple(given), False)
+        inner, constants = symbols(traced.graph, [str(k) for k in range(len(held))], {})
+        self._inner.append(inner)  # its nodes are known by their identity
+        sources = {str(k): n for k, n in enumerate(held)}
+        for name, value in constants.items():
+            sources[name] = g.fresh(f"{node.name}_{name}")
+            g.values[sources[name]] = value.asnumpy()
+        known = {k: g.shape(n) for k, n in sources.items()}, {k: g.dtype(n) for k, n in sources.items()}
+        found = infer.arrays(inner._entries, *known)
+        for places in (self.found, self.base, self.second):
+            if places:
+                places |= found
+        names: dict[tuple[int, int], str] = {}
+        for part in graph.order(inner._entries):
+            for k, name in enumerate([sources[part.name]] if part.op is None else self._node(part, names)):
+                names[id(part), k] = name
+        return [names[id(part), k] for part, k in inner._entries]
 
     def _probes(self, node: Node, k: int) -> tuple:
         place = id(node), k

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -45,6 +46,13 @@ def deconvolution(g, a, data, weight, bias=None):
 @converts("Pooling", "Pooling_v1")
 def pooling(g, a, data):
     kinds = {"max": "MaxPool", "avg": "AveragePool", "sum": "AveragePool", "lp": "LpPool"}
+    if a.pool_type == "lp" and (a.p_value or 2) % 2:  # of the numbers themselves, where ONNX takes their sizes
+        dtype, power = g.dtype(data), a.p_value
+        if power == 1:
+            return pooling(g, SimpleNamespace(**{**vars(a), "pool_type": "sum"}), data)
+        cubes = _as_before(g, g.add("Pow", data, g.like(power, dtype)), data)
+        sums = pooling(g, SimpleNamespace(**{**vars(a), "pool_type": "sum"}), cubes)
+        return g.add("Pow", sums, g.like(1 / power, dtype))
     kind = kinds[a.pool_type]
     layout = getattr(a, "layout", None)
     if layout not in (None, "NCW", "NCHW", "NCDHW"):
@@ -143,7 +151,7 @@ def group_norm(g, a, data, gamma, beta):
 def l2_normalization(g, a, data):
     rank = g.rank(data)
     axes = {"instance": list(range(1, rank)), "channel": [1], "spatial": list(range(2, rank))}[a.mode]
-    squares = g.add("ReduceSum", g.add("Mul", data, data), np.array(axes, np.int64), keepdims=1)
+    squares = g.reduce("ReduceSum", g.add("Mul", data, data), axes, keepdims=True)
     return g.add("Div", data, g.add("Sqrt", g.add("Add", squares, g.like(a.eps, g.dtype(data)))))
 
 

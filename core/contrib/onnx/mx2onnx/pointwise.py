@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 from core.contrib.onnx.mx2onnx.table import Builder, Name, converts
@@ -86,6 +87,8 @@ def convert_formula(g: Builder, formula: Formula, attrs: dict, inputs: list[Name
         elif kind == "isfinite":
             x = arithmetic(operands[0])
             value = g.add("Not", g.add("Or", g.add("IsNaN", x), g.add("IsInf", x))), "bool"
+        elif kind == "mod" and not dtype.startswith("float"):
+            value = g.add("Mod", *map(arithmetic, operands)), dtype
         else:
             x = list(map(arithmetic, operands))
             name = g.add(_SAME[kind], *x) if kind in _SAME else _MADE[kind](g, number, *x)
@@ -102,7 +105,8 @@ def convert_formula(g: Builder, formula: Formula, attrs: dict, inputs: list[Name
 
 @converts("relu")
 def relu(g, a, data):
-    return g.add("Relu", data)
+    dtype = g.dtype(data)
+    return g.add("Relu", data) if dtype.startswith("float") else g.add("Max", data, g.like(0, dtype))
 
 
 @converts("clip")
@@ -133,7 +137,9 @@ def hard_sigmoid(g, a, data):
 
 @converts("add_n")
 def add_n(g, a, *data):
-    return g.add("Sum", *data)
+    if g.dtype(data[0]).startswith("float"):
+        return g.add("Sum", *data)
+    return functools.reduce(lambda x, y: g.add("Add", x, y), data)
 
 
 @converts("Cast", "amp_cast")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from core.contrib.onnx.mx2onnx.table import converts
@@ -20,19 +22,17 @@ def rnn(g, a, data, parameters, state, state_cell=None, sequence_length=None):
     kind, gates, function = _MODES[a.mode]
     if a.projection_size or a.lstm_state_clip_min is not None:
         raise g.refuse("projections and clipped states have no form in ONNX's LSTM")
-    directions, size, dtype = 1 + a.bidirectional, a.state_size, g.dtype(data)
-    vector = g.value(parameters, "the parameters")
+    directions, size = 1 + a.bidirectional, a.state_size
     width, at = g.extent(data, 2), 0
     weights, biases = [], []
     for level in range(a.num_layers):
         inputs = width if level == 0 else size * directions
         for _ in range(directions):
             for columns in (inputs, size):
-                count = len(gates) * size * columns
-                weights.append(_gates(vector[at : at + count].reshape(len(gates), size, columns), gates))
-                at += count
+                weights.append(_gates(g, parameters, at, gates, (size, columns)))
+                at += len(gates) * size * columns
     for _ in range(a.num_layers * directions * 2):
-        biases.append(_gates(vector[at : at + len(gates) * size].reshape(len(gates), size), gates))
+        biases.append(_gates(g, parameters, at, gates, (size,)))
         at += len(gates) * size
     lengths = None if sequence_length is None else g.cast(sequence_length, "int32")
     options = {"hidden_size": size, "direction": "bidirectional" if a.bidirectional else "forward"}
@@ -43,13 +43,15 @@ def rnn(g, a, data, parameters, state, state_cell=None, sequence_length=None):
     x, last, last_cell = data, [], []
     for level in range(a.num_layers):
         pairs = [2 * (level * directions + d) for d in range(directions)]
-        w, r = (np.stack([weights[i + k] for i in pairs]) for k in (0, 1))
-        b = np.stack([np.concatenate([biases[i], biases[i + 1]]) for i in pairs])
+        w, r = (_joined(g, [weights[i + k] for i in pairs], 0) for k in (0, 1))
+        b = _joined(g, [_joined(g, biases[i : i + 2], 1) for i in pairs], 0)
         states = [_level(g, s, level, directions) for s in ((state, state_cell) if kind == "LSTM" else (state,))]
         y, *ends = g.add(
             kind,
             x,
-            *(v.astype(dtype) for v in (w, r, b)),
+            w,
+            r,
+            b,
             lengths,
             *states,
             outputs=3 if kind == "LSTM" else 2,
@@ -65,8 +67,22 @@ def rnn(g, a, data, parameters, state, state_cell=None, sequence_length=None):
     return results
 
 
-def _gates(block: np.ndarray, order) -> np.ndarray:
-    return np.ascontiguousarray(block[list(order)].reshape(-1, *block.shape[2:]))
+def _gates(g, parameters, at: int, order, shape: tuple[int, ...]):
+    """One part of the parameters, (1, gates * size, ...) with the gates in another order: a constant where they are one."""
+    full, merged = (len(order), *shape), (1, len(order) * shape[0], *shape[1:])
+    end = at + math.prod(full)
+    if parameters in g.values:
+        block = g.values[parameters][at:end].reshape(full)
+        return np.ascontiguousarray(block[list(order)].reshape(merged))
+    block = g.add("Slice", parameters, np.array([at], np.int64), np.array([end], np.int64))
+    block = g.add("Gather", g.add("Reshape", block, np.array(full, np.int64)), np.array(order, np.int64), axis=0)
+    return g.add("Reshape", block, np.array(merged, np.int64))
+
+
+def _joined(g, parts: list, axis: int):
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts, axis)
+    return parts[0] if len(parts) == 1 else g.add("Concat", *parts, axis=axis)
 
 
 def _level(g, state, level: int, directions: int):

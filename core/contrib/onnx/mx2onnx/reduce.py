@@ -20,7 +20,7 @@ def reduction(g, a, data):
     if getattr(a, "exclude", False):
         axes = [i for i in range(rank) if i not in axes]
     classic = "_np" not in g.where.split(" ")[0]
-    made = _reduce(g, kind, data, axes, a.keepdims)
+    made = g.reduce(kind, data, axes, a.keepdims)
     # A classic array has at least one axis.
     made = g.add("Reshape", made, np.array([1], np.int64)) if classic and not a.keepdims and len(axes) == rank else made
     return g.cast(made, g.outputs[0][1], g.dtype(data))
@@ -29,15 +29,9 @@ def reduction(g, a, data):
 @converts("norm")
 def norm(g, a, data):
     axes = axes_of(a.axis, g.rank(data))
-    made = _reduce(g, {1: "ReduceL1", 2: "ReduceL2"}[a.ord], data, axes, a.keepdims)
+    made = g.reduce({1: "ReduceL1", 2: "ReduceL2"}[a.ord], data, axes, a.keepdims)
     whole = len(axes) == g.rank(data) and not a.keepdims
     return g.add("Reshape", made, np.array([1], np.int64)) if whole else made
-
-
-def _reduce(g, kind, data, axes, keepdims):
-    if kind == "ReduceSum":  # the axes are an input since opset 13; those of the others are attributes until 18
-        return g.add(kind, data, np.array(axes, np.int64), keepdims=int(keepdims))
-    return g.add(kind, data, axes=axes, keepdims=int(keepdims))
 
 
 @converts("argmax", "argmin", "_npi_argmax", "_npi_argmin")
@@ -51,6 +45,11 @@ def arg_extreme(g, a, data):
     return g.reshaped(made, (1,), g.outputs[0][0]) if a.axis is None else made
 
 
+@converts("argmax_channel")
+def argmax_channel(g, a, data):
+    return g.cast(g.add("ArgMax", data, axis=1, keepdims=0), g.outputs[0][1], "int64")
+
+
 @converts("topk")
 def topk(g, a, data):
     axis = axes_of(a.axis, g.rank(data))[0]
@@ -59,7 +58,10 @@ def topk(g, a, data):
         "TopK", data, np.array([count], np.int64), outputs=2, axis=axis, largest=int(not a.is_ascend)
     )
     if a.ret_typ == "mask":
-        raise g.refuse("ret_typ 'mask' has no form in ONNX")
+        dtype = g.outputs[0][1]
+        nothing = g.add("Mul", data, g.like(0, g.dtype(data)))
+        ones = g.add("Cast", g.add("GreaterOrEqual", places, np.int64(0)), to=g.code(dtype))
+        return g.add("ScatterElements", g.cast(nothing, dtype, g.dtype(data)), places, ones, axis=axis)
     if a.ret_typ == "value":
         return values
     places = g.cast(places, a.dtype, "int64")
@@ -97,13 +99,23 @@ def matmul(g, a, left, right):
 
 @converts("dot")
 def dot(g, a, left, right):
-    if g.rank(left) > 2 or g.rank(right) > 2:
-        if g.rank(right) > 2 or a.transpose_a or a.transpose_b:
-            raise g.refuse("dot of arrays of more than two axes")
-        return g.add("MatMul", left, right)
+    if max(g.rank(left), g.rank(right)) > 2 and not (g.rank(right) <= 2 and not a.transpose_a and not a.transpose_b):
+        return _dot_flat(g, a, left, right)
     left, right = (_flipped(g, x, t) for x, t in ((left, a.transpose_a), (right, a.transpose_b)))
     made = g.add("MatMul", left, right)
     return g.add("Reshape", made, np.array([1], np.int64)) if g.outputs[0][0] == (1,) else made
+
+
+def _dot_flat(g, a, left, right):
+    """The last axis of the left (its first, turned) against the first of the right (its last), as matrices."""
+    inner = g.extent(left, 0 if a.transpose_a else -1)
+    shapes = [(inner, -1) if a.transpose_a else (-1, inner), (-1, inner) if a.transpose_b else (inner, -1)]
+    left, right = (g.add("Reshape", x, np.array(s, np.int64)) for x, s in zip((left, right), shapes, strict=True))
+    left, right = (
+        g.add("Transpose", x, perm=[1, 0]) if turned else x
+        for x, turned in ((left, a.transpose_a), (right, a.transpose_b))
+    )
+    return g.reshaped(g.add("MatMul", left, right), (None, None), g.outputs[0][0])
 
 
 def _flipped(g, name, flip: bool):

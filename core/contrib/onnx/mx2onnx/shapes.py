@@ -64,8 +64,7 @@ def stack(g, a, *data):
 
 @converts("SliceChannel")
 def slice_channel(g, a, data):
-    parts = g.add("Split", data, outputs=a.num_outputs, axis=a.axis)
-    parts = [parts] if a.num_outputs == 1 else parts
+    parts = g.split(data, a.num_outputs, a.axis)
     return [g.add("Squeeze", p, _ints(a.axis)) for p in parts] if a.squeeze_axis else parts
 
 
@@ -219,15 +218,31 @@ def take(g, a, data, indices):
 
 @converts("gather_nd")
 def gather_nd(g, a, data, indices):
-    rank = g.rank(indices)
-    places = g.add("Transpose", g.cast(indices, "int64"), perm=[*range(1, rank), 0])
-    return g.add("GatherND", data, places)
+    return g.add("GatherND", data, _places(g, indices))
+
+
+def _places(g, indices):
+    """Indices (axes, ...) as ONNX has them: (..., axes)."""
+    return g.add("Transpose", g.cast(indices, "int64"), perm=[*range(1, g.rank(indices)), 0])
+
+
+@converts("scatter_nd")
+def scatter_nd(g, a, data, indices):
+    dtype = g.dtype(data)
+    nothing = g.add("Expand", g.like(0, dtype), _ints(*a.shape))
+    return g.add("ScatterND", nothing, _places(g, indices), data)
+
+
+@converts("_contrib_index_copy")
+def index_copy(g, a, old, index, new):
+    return g.add("ScatterND", old, g.add("Unsqueeze", g.cast(index, "int64"), _ints(1)), new)
 
 
 @converts("one_hot")
 def one_hot(g, a, indices):
-    values = np.array([a.off_value, a.on_value], a.dtype)
-    return g.add("OneHot", g.cast(indices, "int64"), np.int64(a.depth), values, axis=-1)
+    dtype = "float32" if a.dtype.startswith("float") else "int64"  # those that every runtime has
+    values = np.array([a.off_value, a.on_value], dtype)
+    return g.cast(g.add("OneHot", g.cast(indices, "int64"), np.int64(a.depth), values, axis=-1), a.dtype, dtype)
 
 
 @converts("pick")

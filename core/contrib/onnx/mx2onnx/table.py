@@ -10,22 +10,28 @@ import numpy as np
 
 from core.base import MXNetError
 
-OPSET = 17
+OPSET = 17  # what is written unless an operator needs a later one
+LATEST = 19
 CONVERSIONS: dict[str, Callable] = {}
+NEEDED: dict[str, int] = {}  # opsets of the operators that need a later one
 
 Name = str  # of a tensor in the ONNX graph
 Extents = tuple[int | None, ...]  # None: differs from call to call
 
 
-def converts(*operators: str) -> Callable[[Callable], Callable]:
+def converts(*operators: str, opset: int = OPSET) -> Callable[[Callable], Callable]:
     """Decorates the conversion of operators: `function(g, a, *inputs)` gets the builder, the attributes and the names of
-    the inputs (None where an optional one is missing), adds nodes, and gives the name of its output or a list."""
+    the inputs (None where an optional one is missing), adds nodes, and gives the name of its output or a list.
+
+    opset: the first one that holds what the conversion adds."""
 
     def enter(function):
         for name in operators:
             if name in CONVERSIONS:
                 raise ValueError(f"{name} has a conversion already")
             CONVERSIONS[name] = function
+            if opset > OPSET:
+                NEEDED[name] = opset
         return function
 
     return enter
@@ -34,8 +40,8 @@ def converts(*operators: str) -> Callable[[Callable], Callable]:
 class Builder:
     """Nodes and constants of an ONNX graph in the making."""
 
-    def __init__(self, onnx):
-        self.onnx = onnx
+    def __init__(self, onnx, opset: int = OPSET):
+        self.onnx, self.opset = onnx, opset
         self.nodes: list = []
         self.values: dict[Name, np.ndarray] = {}  # constants, whether used or not
         self.known: dict[Name, tuple[Extents, str]] = {}
@@ -94,6 +100,18 @@ class Builder:
         attrs = {key: value for key, value in attrs.items() if value is not None}
         self.nodes.append(self.onnx.helper.make_node(kind, names, made, name=made[0], **attrs))
         return made[0] if outputs == 1 else made
+
+    def reduce(self, kind: str, data: Name, axes, keepdims: bool = False) -> Name:
+        """A reduction over axes, which are an input of ReduceSum since opset 13 and of the others since 18."""
+        if kind == "ReduceSum" or self.opset >= 18:
+            return self.add(kind, data, np.array(axes, np.int64), keepdims=int(keepdims))
+        return self.add(kind, data, axes=list(axes), keepdims=int(keepdims))
+
+    def split(self, data: Name, parts: int, axis: int) -> list[Name]:
+        """Equal parts of an axis, whose number is an attribute since opset 18."""
+        attrs = {"num_outputs": parts} if self.opset >= 18 else {}
+        made = self.add("Split", data, outputs=parts, axis=axis, **attrs)
+        return [made] if parts == 1 else made
 
     def constant(self, value, dtype: str | None = None, name: str = "constant") -> Name:
         """The name of a constant."""
