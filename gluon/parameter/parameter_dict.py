@@ -35,6 +35,8 @@ class ParameterDict:
         return f"{self._prefix + ' ' if self._prefix else ''}(\n{lines})"
 
     def __getitem__(self, key) -> Parameter:
+        if key not in self._params and self._by_structure is not None:
+            return self._by_structure()[key]  # the names of MXNet 2: "0.weight"
         return self._params[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -44,7 +46,7 @@ class ParameterDict:
         return len(self._params)
 
     def __contains__(self, key):
-        return key in self._params
+        return key in self._params or (self._by_structure is not None and key in self._by_structure())
 
     def items(self):
         return self._params.items()

@@ -44,6 +44,9 @@ class RecurrentCell(Block):
                 states.append(func(name=name, **{**info, **kwargs}))
         return states
 
+    def infer_shape(self, i, x, is_bidirect=False):
+        """Does nothing: MXNet 2 has it called before `initialize()`, but here the first step tells the shapes."""
+
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
         """Runs `length` steps: (outputs, states of the last step).
 
@@ -94,6 +97,15 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
 
     def __init__(self, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
+
+    def infer_shape(self, *args):
+        """Of inputs and states as in MXNet 1.x; called as `infer_shape(i, x, is_bidirect)` it does nothing."""
+        if not (args and isinstance(args[0], int)):
+            HybridBlock.infer_shape(self, *args)
+
+    def _finish_shapes(self, args):
+        if type(self).infer_shape is not HybridRecurrentCell.infer_shape:  # else operators find them out
+            super()._finish_shapes(args)
 
     @property
     def _traceable(self):

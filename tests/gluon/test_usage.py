@@ -200,3 +200,28 @@ def test_loops_and_branches_over_np_arrays(hybrid):
         assert sums.asnumpy().tolist() == [[2, 3], [5, 7]] and last[0].asnumpy().tolist() == [5, 7]
         assert doubled.asnumpy().ravel().tolist() == [2, 4, 0, 0, 0] and pick.asnumpy().tolist() == [30]
         assert type(sums) is type(pick) is mx.np.ndarray
+
+
+def test_parameters_are_found_by_structural_names_too():
+    net = nn.HybridSequential()
+    net.add(nn.Dense(2, in_units=3), nn.Dense(1, in_units=2))
+    params = net.collect_params()
+    assert params["0.weight"] is net[0].weight is params[net[0].weight.name]
+    assert "1.bias" in params and "2.bias" not in params
+    with pytest.raises(KeyError, match="2.bias"):
+        params["2.bias"]
+
+
+def test_shapes_of_cells_as_mxnet_2_asks_for_them():
+    for cell in (rnn.LSTMCell(4), rnn.BidirectionalCell(rnn.GRUCell(4), rnn.GRUCell(4)), rnn.SequentialRNNCell()):
+        if isinstance(cell, rnn.SequentialRNNCell):
+            cell.add(rnn.RNNCell(4))
+        inputs = [mx.nd.ones((2, 3)) for _ in range(3)]
+        cell.infer_shape(0, inputs[0], False)
+        cell.initialize()
+        outputs, _ = cell.unroll(3, inputs)
+        assert [out.shape[0] for out in outputs] == [2, 2, 2]
+    cell = rnn.LSTMCell(4)
+    cell.initialize()
+    cell.infer_shape(mx.nd.ones((2, 3)), cell.begin_state(2))
+    assert cell.i2h_weight.shape == (16, 3)
