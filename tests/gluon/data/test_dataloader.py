@@ -325,8 +325,9 @@ def test_workers_after_parallel_work_in_the_parent(nothing_left):
 
 
 PROGRAM = """
-import os, sys, time
+import os, signal, sys, time
 from gluon.data import DataLoader, SimpleDataset
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs inherit that it is ignored
 def slow(i):
     time.sleep({seconds})
     return i
