@@ -277,11 +277,16 @@ def _make_front(op: Operator, kind: type | None):
         if op.formula is None and op.name not in _VIEWS:
             body = f"_apart({body})" if "out" in inputs else f"{body} if out is not None else _apart({body})"
     code = [f"def {_identifier(op.name)}({parameters}):", "    if kwargs:", "        _refuse(_op, kwargs)"]
-    if op.simple and not creates and op.name not in storage_types.NAMES:
+    if op.simple and not creates and op.name != "cast_storage":
         # `apply` for what is neither recorded nor traced, without the way there
         code += [
             "    if out is None and _op.simple and _state.tracer is None and not _state.recording:",
             "        try:",
+            *(
+                [f"            if not ({_all_dense(op)}):", "                raise TypeError"]
+                if op.name in storage_types.NAMES
+                else []
+            ),
             f"            tensor = _op.forward({_tensors_of(op)}{', **' + parsed.replace('_parse', '_known') if attrs else ''})",
             *(
                 []
@@ -355,6 +360,13 @@ def _tensors_of(op: Operator) -> str:
     names = op.inputs[:-1] if op.variadic else op.inputs
     parts = [f"None if {i} is None else {i}._data" if i in op.optional else f"{i}._data" for i in names]
     return ", ".join([*parts, f"*[x._data for x in {op.inputs[-1]}]"] if op.variadic else parts)
+
+
+def _all_dense(op: Operator) -> str:
+    """Source of the question whether no input is a sparse array."""
+    if op.variadic:
+        return f"{{x.stype for x in {op.inputs[-1]}}} == {{'default'}}"
+    return " == ".join([*(f"{i}.stype" for i in op.inputs), "'default'"])
 
 
 def _first_of(op: Operator) -> str:

@@ -47,7 +47,7 @@ torch_dtype = storage.torch_dtype
 def cast(tensor, dtype: str):
     """The tensor in another type; itself where it has that type."""
     wanted = storage.TORCH[dtype]
-    return tensor if tensor.dtype is wanted else tensor.to(wanted)
+    return tensor if tensor.dtype is wanted else tensor.type(wanted)  # a microsecond less than `to`
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ import math
 from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Any_, Bool, Choice, DType, Float, Int, OptInt, Shape
+from core.ops.reduce import at_least_one_axis
 from core.ops.registry import F, composite, gradient, operator
 from core.ops.shape import normal_axis
 
@@ -55,8 +56,7 @@ def batch_take(a, indices):
 def pick(data, index, *, axis: OptInt = -1, keepdims: Bool = False, mode: Choice("clip", "wrap") = "clip"):
     """One element along an axis for each place of the others."""
     axis, index = _pick_place(tuple(data.shape), axis, index)
-    part = K.pick(data, _places(index, data.shape[axis], mode), axis, keepdims)
-    return part if part.dim() else part.reshape(1)
+    return at_least_one_axis(K.pick(data, _places(index, data.shape[axis], mode), axis, keepdims))
 
 
 def _pick_place(shape, axis, index):

@@ -21,8 +21,8 @@ def reduction_axes(axis, exclude: bool, ndim: int, name: str) -> tuple[int, ...]
 
 
 def at_least_one_axis(tensor):
-    """The nd face has no arrays without axes."""
-    return tensor if tensor.dim() else tensor.reshape(1)
+    """The nd face has no arrays without axes; the tensor, which nothing else holds, gets one."""
+    return tensor if tensor.dim() else tensor.unsqueeze_(0)
 
 
 def kept_shape(shape, axes) -> tuple[int, ...]:
@@ -147,7 +147,7 @@ def _enter_place(name):
             shape = (1,) * data.dim() if keepdims else (1,)
             return kernels.cast(index.reshape(shape), kernels.dtype_name(data))
         index = kernel(data, normal_axis(axis, data.dim(), name), keepdims)
-        return at_least_one_axis(index.to(data.dtype))
+        return at_least_one_axis(kernels.cast(index, kernels.dtype_name(data)))
 
     places.__doc__ = f"The index of the {name[3:]}imum along an axis (of the flat data by default), in the data's type."
     return operator(name)(places)

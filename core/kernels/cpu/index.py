@@ -57,7 +57,7 @@ def embedding_grad(dy, indices, weight_shape):
 def pick(x, indices, axis, keepdims):
     """One element of each row along `axis`; `indices` has the shape of `x` without that axis."""
     y = x.gather(axis, _long(indices).unsqueeze(axis))
-    return y if keepdims else y.squeeze(axis)
+    return y if keepdims else y.squeeze_(axis)
 
 
 def pick_grad(dy, indices, axis, x_shape):

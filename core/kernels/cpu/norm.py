@@ -155,7 +155,7 @@ def _batch_norm_grad(dy, x, gamma, running_mean, running_var, mean, rstd, traini
 
 
 def _stat_dtype(x: Tensor) -> torch.dtype:
-    return torch.float64 if x.dtype == torch.float64 else torch.float32
+    return torch.float64 if x.dtype is torch.float64 else torch.float32
 
 
 def _rsqrt(eps: float) -> float:
@@ -165,7 +165,11 @@ def _rsqrt(eps: float) -> float:
 def _cast(t: Tensor | None, x: Tensor) -> Tensor | None:
     """`t` in the dtype of the statistics of `x`, which ATen's mixed-precision kernels accept, and without steps, which
     its backward kernels overlook."""
-    return None if t is None else t.to(_stat_dtype(x)).contiguous()
+    if t is None:
+        return None
+    kind = _stat_dtype(x)
+    t = t if t.dtype is kind else t.to(kind)
+    return t if t.is_contiguous() else t.contiguous()
 
 
 def _affine(x: Tensor, gamma: Tensor | None, beta: Tensor | None, size: int) -> tuple[Tensor | None, Tensor | None]:
