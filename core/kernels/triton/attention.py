@@ -44,6 +44,7 @@ def attention(
 ) -> tuple[Tensor, Tensor]:
     """dropout(softmax(scale q k^T)) v; returns (o, lse). `key` numbers the dropout mask (Vaswani et al., 2017)."""
     q, k, v = _checked(q, k, v)
+    key = 0 if key is None else key
     o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     lse = torch.empty(q.shape[:3], dtype=accumulator(q.dtype), device=q.device)
     if o.numel() == 0:
@@ -51,7 +52,7 @@ def attention(
 
     def launch(config: Config) -> None:
         _forward_kernel[(triton.cdiv(q.shape[2], config["BM"]) * q.shape[0] * q.shape[1],)](
-            q, k, v, o, lse, length, 0 if key is None else key, *_strides(q, k, v), *_sizes(q, k),
+            q, k, v, o, lse, length, key, *_strides(q, k, v), *_sizes(q, k),
             **_constexprs(q, scale, causal, dropout), **config.launch_options(),
         )  # fmt: skip
 
@@ -81,7 +82,7 @@ def attention_grad(
     delta = torch.empty_like(lse)
     arguments = *_strides(q, k, v, do), *_sizes(q, k)
     options = _constexprs(q, scale, causal, dropout)
-    matrices = q.shape[0] * q.shape[1]
+    matrices, key = q.shape[0] * q.shape[1], 0 if key is None else key
     _delta_kernel[(triton.cdiv(q.shape[2], DELTA_ROWS) * matrices,)](
         do, o, delta, *do.stride()[:3], q.shape[1], q.shape[2], q.shape[3],
         ACC=options["ACC"], BM=DELTA_ROWS, BD=options["BD"],
@@ -89,35 +90,12 @@ def attention_grad(
 
     def launch_keys(config: Config) -> None:
         _keys_kernel[(triton.cdiv(k.shape[2], config["BN"]) * matrices,)](
-            q,
-            k,
-            v,
-            do,
-            lse,
-            delta,
-            dk,
-            dv,
-            length,
-            0 if key is None else key,
-            *arguments,
-            **options,
-            **config.launch_options(),
+            q, k, v, do, lse, delta, dk, dv, length, key, *arguments, **options, **config.launch_options()
         )
 
     def launch_queries(config: Config) -> None:
         _queries_kernel[(triton.cdiv(q.shape[2], config["BM"]) * matrices,)](
-            q,
-            k,
-            v,
-            do,
-            lse,
-            delta,
-            dq,
-            length,
-            0 if key is None else key,
-            *arguments,
-            **options,
-            **config.launch_options(),
+            q, k, v, do, lse, delta, dq, length, key, *arguments, **options, **config.launch_options()
         )
 
     launch_keys(_choose("attention_grad keys", KEYS, q, k, causal, dropout, launch_keys))
@@ -462,6 +440,7 @@ def _aot() -> Iterator[AotCase]:
         kind, acc = {2: ("*bf16", "*fp32"), 4: ("*fp32", "*fp32"), 8: ("*fp64", "*fp64")}[size]
         types = dict.fromkeys(("q", "k", "v", "o", "do", "dq", "dk", "dv"), kind)
         types |= dict.fromkeys(("lse", "delta"), acc) | dict.fromkeys(strides, "i64:16") | sizes
+        types["key"] = "*i64" if dropout else "i64"  # from memory, as a CUDA graph has it, which takes more
         fixed = {
             "SCALE": 0.125, "CAUSAL": causal, "DROPOUT": dropout, "ACC": tl.float64 if size == 8 else tl.float32,
             "PRECISION": precision(torch.float32) if size == 4 else "ieee", "EVEN_D": True, "BD": head,

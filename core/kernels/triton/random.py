@@ -407,7 +407,7 @@ AOT = [
     ),
     AotCase(
         _dropout,
-        {"x_ptr": "*bf16", "mask_ptr": "*bf16", "y_ptr": "*bf16", "total": "i32", "key": "i64", "keep": "fp32"}
+        {"x_ptr": "*bf16", "mask_ptr": "*bf16", "y_ptr": "*bf16", "total": "i32", "key": "*i64", "keep": "fp32"}
         | {"scale": "fp32"},
         {"MASKED": False, "QUADS": _QUADS},
     ),
