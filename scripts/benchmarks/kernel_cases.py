@@ -1,17 +1,10 @@
-"""What `scripts/benchmarks/kernels.py` measures: kernels and shapes as tables, each beside PyTorch's way to the same.
-
-A case is the same function twice, ours and PyTorch's, over the same inputs. PyTorch's in float64 is the truth too,
-except where a case brings its own: where PyTorch computes something else, or nothing.
-"""
+"""What `scripts/benchmarks/kernels.py` measures: kernels and shapes as tables, each beside PyTorch's way to the same."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import torch
 from torch.nn import functional as tf
@@ -19,76 +12,10 @@ from torch.nn import functional as tf
 from core import kernels
 from core.kernels import formula as fx
 from core.kernels import shape
+from scripts.benchmarks.kernel_case import BYTES, Case, Lab, table
+from scripts.benchmarks.kernel_cases_places import detection, deterministic, embeddings
 
 aten = torch.ops.aten
-
-
-@dataclass(frozen=True)
-class Bar:
-    """`least` is what the speed has to reach, as a share of that `of` which: "torch" or "floor" (of the hardware)."""
-
-    of: str
-    least: float
-    each: bool = True  # every case, or the geometric mean of the family
-
-
-# Faster is a share above 1.
-BARS = {
-    "matmul": Bar("torch", 0.95),
-    "linear with bias and gelu": Bar("torch", 1.0),
-    "convolution": Bar("torch", 0.95, each=False),
-    "depthwise convolution": Bar("torch", 1.0),
-    "pointwise": Bar("floor", 0.90),
-    "layer norm": Bar("floor", 0.90),
-    "batch norm": Bar("floor", 0.90),
-    "softmax": Bar("floor", 0.90),
-    "cross-entropy": Bar("floor", 0.90),
-    "dropout": Bar("floor", 0.90),
-    "embedding gradient": Bar("floor", 0.90),
-    "reduction": Bar("floor", 0.90),
-    "transpose": Bar("floor", 0.90),
-    "optimizer": Bar("floor", 0.90),
-    "attention": Bar("torch", 0.95),
-    "lstm": Bar("torch", 0.8),
-    "detection": Bar("torch", 1.0),
-    "deterministic": Bar("torch", 1 / 1.2),
-}
-
-
-@dataclass
-class Case:
-    """`ours` and `theirs` take the inputs that `make` draws and return a tensor or a tuple of them.
-
-    truth: the same from inputs in float64, where `theirs` is not. flops: multiplications and additions, counted
-    singly; 0 where memory decides. reread: how often the inputs have to be read from memory, for the floor.
-    """
-
-    family: str
-    name: str
-    make: Callable[[], tuple]
-    ours: Callable
-    theirs: Callable | None
-    truth: Callable | None = None
-    flops: float = 0
-    reread: int = 1
-
-
-@dataclass(frozen=True)
-class Lab:
-    """Where tensors live, their type, and whether extents are cut to what an interpreter can do."""
-
-    device: str
-    dtype: torch.dtype
-    tiny: bool
-
-    def extent(self, full: int, tiny: int) -> int:
-        return min(full, tiny) if self.tiny else full
-
-    def draw(self, *shape: int, scale: float = 1.0, dtype: torch.dtype | None = None) -> torch.Tensor:
-        return (torch.randn(shape, device=self.device) * scale).to(dtype or self.dtype)
-
-    def below(self, n: int, *shape: int) -> torch.Tensor:
-        return torch.randint(0, n, shape, device=self.device)
 
 
 def cases(lab: Lab) -> Iterator[Case]:
@@ -228,15 +155,6 @@ def convolution(lab, family, inputs, outputs, kernel, stride, size, groups) -> I
 
 # ---------------------------------------------------------------- what memory decides
 
-BYTES = 256 << 20
-
-
-def table(lab: Lab, columns: int = 1024) -> tuple[int, int]:
-    """(rows, columns) of 256 MB."""
-    if lab.tiny:
-        return 13, min(columns, 70)
-    return BYTES // lab.dtype.itemsize // columns, columns
-
 
 def pointwise(lab: Lab) -> Iterator[Case]:
     rows, columns = table(lab)
@@ -371,19 +289,6 @@ def dropouts(lab: Lab) -> Iterator[Case]:
         lambda x: kernels.random.dropout(x, share, key),
         lambda x: tf.dropout(x, share),
         truth=kept,
-    )
-
-
-def embeddings(lab: Lab) -> Iterator[Case]:
-    rows, columns = table(lab, 768)
-    words = lab.extent(30522, 11)
-
-    yield Case(
-        "embedding gradient",
-        f"{words} words of {columns}",
-        lambda: (lab.draw(rows, columns), lab.below(words, rows)),
-        lambda dy, at: kernels.index.embedding_grad(dy, at, (words, columns)),
-        lambda dy, at: aten.embedding_dense_backward(dy, at, words, -1, False),
     )
 
 
@@ -530,120 +435,6 @@ def recurrent(lab: Lab) -> Iterator[Case]:
             return y, dx, torch.cat([g.flatten() for g in gradients])
 
         yield Case("lstm", name, make, ours, theirs, flops=3 * 2 * 2 * steps * batch * 4 * hidden * hidden)
-
-
-# ---------------------------------------------------------------- detection
-
-
-def detection(lab: Lab) -> Iterator[Case]:
-    """Suppression of 6000 proposals, regions of a batch of 2 with 512 each, 8732 anchors against 32 boxes."""
-    vision = importlib.import_module("torchvision.ops") if importlib.util.find_spec("torchvision") else None
-    count, channels, regions = lab.extent(6000, 40), lab.extent(256, 6), lab.extent(1024, 6)
-
-    def boxes(n, extent=600.0):
-        corner = torch.rand(n, 2, device=lab.device) * extent
-        return torch.cat([corner, corner + 1 + torch.rand(n, 2, device=lab.device) * extent / 4], 1)
-
-    def detections():
-        scores = torch.randperm(count, device=lab.device)[:, None] / count + 0.01
-        return (torch.cat([torch.zeros_like(scores), scores, boxes(count)], 1)[None],)
-
-    def suppress(data):
-        return kernels.boxes.suppress(data, 0.7, 0.0, -1, 2, 1, 0, -1, True, False, False)[0]
-
-    yield Case(
-        "detection",
-        "non-maximum suppression",
-        detections,
-        suppress,
-        vision and (lambda data: vision.nms(data[0, :, 2:], data[0, :, 1], 0.7)),
-        truth=greedy_suppression,
-    )
-
-    def features():
-        image = (torch.arange(regions, device=lab.device) % 2)[:, None]
-        height, width = lab.extent(50, 12), lab.extent(76, 13)
-        data = lab.draw(2, channels, height, width, dtype=torch.float32)
-        return data, torch.cat([image, boxes(regions, 16.0 * height * 0.8)], 1)
-
-    how = ((7, 7), 1 / 16, 2, False)
-    yield Case(
-        "detection",
-        "region pooling (ROIAlign)",
-        features,
-        lambda data, rois: kernels.vision.roi_align(data, rois, *how, False),
-        vision and (lambda data, rois: vision.roi_align(data, rois, *how)),
-        truth=lambda data, rois: reference("vision").roi_align(data, rois, *how, False),
-    )
-
-    def pairs():
-        return boxes(lab.extent(8732, 50)), boxes(lab.extent(32, 5))
-
-    def matched(anchors, truth):
-        return kernels.boxes.match(kernels.boxes.overlaps(anchors, truth, False)[None], 0.1, False, -1)
-
-    yield Case(
-        "detection",
-        "box matching",
-        pairs,
-        matched,
-        vision and (lambda anchors, truth: vision.box_iou(anchors, truth).max(1)),
-        truth=greedy_match,
-    )
-
-
-def greedy_suppression(data):
-    """The rule box by box: the best that is left stays, and what overlaps it by more than 0.7 goes."""
-    rows = data[0].cpu()
-    rows = rows[rows[:, 1].argsort(descending=True)]
-    kept = []
-    while len(rows):
-        kept.append(rows[0])
-        rows = rows[1:][intersection_over_union(rows[:1, 2:], rows[1:, 2:])[0] <= 0.7]
-    out = torch.full(data.shape[1:], -1.0, dtype=data.dtype)
-    out[: len(kept)] = torch.stack(kept)
-    return out[None].to(data.device)
-
-
-def greedy_match(anchors, truth):
-    """The rule pair by pair: the best of what is left, while it overlaps by more than 0.1."""
-    scores = intersection_over_union(anchors.cpu(), truth.cpu())
-    rows, columns = (torch.full((1, n), -1.0, dtype=scores.dtype) for n in scores.shape)
-    while (best := scores.max()) > 0.1:
-        row, column = divmod(int((scores == best).flatten().nonzero()[0]), scores.shape[1])
-        rows[0, row], columns[0, column] = column, row
-        scores[row], scores[:, column] = -1, -1
-    return rows.to(anchors.device), columns.to(anchors.device)
-
-
-def intersection_over_union(a, b):
-    """(n, m) of corners a (n, 4) and b (m, 4)."""
-    low, high = torch.maximum(a[:, None, :2], b[:, :2]), torch.minimum(a[:, None, 2:], b[:, 2:])
-    shared = (high - low).clamp(min=0).prod(-1)
-    return shared / ((a[:, 2:] - a[:, :2]).prod(-1)[:, None] + (b[:, 2:] - b[:, :2]).prod(-1) - shared)
-
-
-def reference(room: str):
-    """Kernels of the CPU wing, which ATen's operators or the tests' formulas vouch for."""
-    return importlib.import_module(f"core.kernels.cpu.{room}")
-
-
-# ---------------------------------------------------------------- without atomics
-
-
-def deterministic(lab: Lab) -> Iterator[Case]:
-    """Gradients that add by atomics, in the mode that does not, against our own usual mode."""
-    for case in embeddings(lab):
-
-        def repeatable(*inputs, usual=case.ours):
-            before = kernels.set_deterministic(True)
-            try:
-                return usual(*inputs)
-            finally:
-                kernels.set_deterministic(before)
-
-        name = f"{case.family}, {case.name}, over our usual mode"
-        yield Case("deterministic", name, case.make, repeatable, case.ours, truth=case.theirs)
 
 
 # ---------------------------------------------------------------- PyTorch's gradients

@@ -2,7 +2,7 @@
 
 The floor of a kernel is what its bytes take at the bandwidth of a large copy, or its arithmetic at the speed of a large
 matrix product of the library, whichever is longer; both are measured in the same run. Before it is timed, a kernel is
-checked against float64. Cases, shapes and bars stand in `kernel_cases.py`.
+checked against float64. Cases and shapes stand in `kernel_cases.py`, bars in `kernel_case.py`.
 
 Without a GPU nothing can be timed. `--dry-run` then checks every case at tiny shapes on the CPU, with Triton's
 interpreter, and makes no statement about speed.
@@ -39,7 +39,8 @@ def main(argv: list[str] | None = None) -> int:
             "correctness at tiny shapes, on the CPU."
         )
         return 2
-    from scripts.benchmarks.kernel_cases import Lab, cases
+    from scripts.benchmarks.kernel_case import Lab
+    from scripts.benchmarks.kernel_cases import cases
 
     torch.manual_seed(0)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = args.tf32
@@ -66,7 +67,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 def measure(chosen: list, args: argparse.Namespace) -> int:
     import torch
 
-    from scripts.benchmarks.kernel_cases import BARS
+    from scripts.benchmarks.kernel_case import BARS
 
     machine = Machine(args.dtype)
     rows = []
@@ -79,8 +80,9 @@ def measure(chosen: list, args: argparse.Namespace) -> int:
         f"{torch.cuda.get_device_name()}, {args.dtype}{', tf32' if args.tf32 else ''}: a copy moves "
         f"{machine.bandwidth / 1e12:.2f} TB/s, torch.mm does {machine.peak / 1e12:.0f} TFLOP/s"
     )
-    show((f"kernels_each_{args.dtype}", "each kernel on " + title, rows), args)
-    show((f"kernels_{args.dtype}", "kernels on " + title, verdicts), args)
+    kind = args.dtype + "_tf32" * args.tf32
+    show((f"kernels_each_{kind}", "each kernel on " + title, rows), args)
+    show((f"kernels_{kind}", "kernels on " + title, verdicts), args)
     return int(any(r["right"] == "no" for r in rows))
 
 
@@ -180,7 +182,7 @@ def dry_run(chosen: list, args: argparse.Namespace) -> int:
         f"kernels in Triton's interpreter at tiny shapes, {args.dtype}: error relative to float64, nothing is timed; "
         "these shapes say nothing of speed"
     )
-    show((f"kernels_dry_run_{args.dtype}", title, list(families.values())), args)
+    show((f"kernels_dry_run_{args.dtype}{'_tf32' * args.tf32}", title, list(families.values())), args)
     return int(any(row["wrong"] for row in families.values()))
 
 

@@ -71,7 +71,7 @@ class Case:
             inputs = [numbers.standard_normal(self.shape).astype("float32")]
         else:
             inputs = [numbers.randint(0, self.words, self.shape).astype("int32")]
-        if self.network == "BERT-base":
+        if self.network.startswith("BERT-base"):
             inputs.append(np.zeros(self.shape, "int32"))
         labels = {"LSTM LM": self.shape, "SSD 300": (self.batch, 8732)}.get(self.network, self.batch)
         return inputs, numbers.randint(0, self.classes, labels).astype("int32")
@@ -166,7 +166,7 @@ def compare(case: Case, dtype: str, rounds: int, skipped: dict[str, str]) -> lis
     names = [OURS, HYBRIDIZED, TORCH, CHANNELS_LAST, COMPILED, ORIGINAL]
     if case.words:
         names.remove(CHANNELS_LAST)
-    if case.network == "BERT-base":
+    if case.network.startswith("BERT-base"):
         names.remove(ORIGINAL)  # its toolkit has the network, its own layers do not
     if dtype != "float32":
         names += [FLOAT32, TORCH + IN_FLOAT32]
@@ -238,7 +238,10 @@ def on_gpu(args: argparse.Namespace, dtype: str) -> list[dict]:
         contenders = {n: Contender(sys.executable, __file__, [n, str(case), dtype, "gpu"]) for n in names}
         turns = timed(case, contenders, args.rounds)
         median, (bar, against) = medians(turns), case.gpu_bar
-        rows += table(case, turns, median, min(median[name] for name in against), bar)
+        yardstick = min(against, key=median.get)
+        for row in table(case, turns, median, median[yardstick], bar):
+            met = "" if row["bar"] == "" else "yes" if row["over yardstick"] <= row["bar"] else "no"
+            rows.append({**row, "yardstick": yardstick, "met": met})
     title = f"networks on {torch.cuda.get_device_name()}, {dtype}, medians"
     report(f"networks_gpu_{dtype}", title, rows, args.log_dir)
     return rows
@@ -281,8 +284,11 @@ def gluon_step(contender: str, case: Case, dtype: str, device: str):
     elif dtype != "float32":
         net.cast(dtype)
         inputs = [x if case.words else x.astype(dtype) for x in inputs]
+    loss_function = gluon.loss.SoftmaxCrossEntropyLoss()
     if contender != OURS:
         net.hybridize(static_alloc=True, static_shape=True)
+        if device == "gpu":
+            loss_function.hybridize(static_alloc=True, static_shape=True)
 
     def infer():
         net(*inputs)
@@ -296,7 +302,6 @@ def gluon_step(contender: str, case: Case, dtype: str, device: str):
         mx.nd.waitall()
 
     if case.optimizer:
-        loss_function = gluon.loss.SoftmaxCrossEntropyLoss()
         trainer = gluon.Trainer(net.collect_params(), *case.optimizer)
     trained = [p for p in net.collect_params().values() if p.grad_req != "null"]
     return train if case.optimizer else infer, sum(p.data().size for p in trained)

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from scripts.benchmarks import gpu
 from scripts.benchmarks import kernels as benchmark
-from scripts.benchmarks.kernel_cases import BARS, MOBILENET, RESNET50, Bar, Case, Lab, cases
+from scripts.benchmarks.kernel_case import BARS, Bar, Case, Lab
+from scripts.benchmarks.kernel_cases import MOBILENET, RESNET50, cases
 
 ROOT = Path(__file__).resolve().parents[2]
 ARGS = argparse.Namespace(dtype="float32", tf32=False)
@@ -73,3 +75,27 @@ def test_verdicts():
     assert mean["met"] == "yes" and mean["geometric mean"] == pytest.approx(1.0)
     alone = benchmark.verdict("f", Bar("torch", 1.0), [{"family": "f", "case": "a", "of torch": math.nan}])
     assert alone["met"] == "not measured"
+
+
+def test_all_bars_stand_in_one_table():
+    verdicts = [
+        {"family": "f", "share of": "torch", "geometric mean": 1.1, "worst": 0.5, "bar": "0.95 mean", "met": "yes"},
+        {"family": "g", "share of": "floor", "geometric mean": 1.1, "worst": 0.5, "bar": "0.90 each", "met": "no"},
+    ]
+    networks = [
+        {
+            "network": "LeNet",
+            "pass": "training",
+            "over yardstick": 0.25,
+            "bar": 1 / 3,
+            "yardstick": "PyTorch",
+            "met": "yes",
+        },
+        {"network": "LeNet", "pass": "training", "over yardstick": 1.0, "bar": "", "yardstick": "PyTorch", "met": ""},
+    ]
+    found = [*gpu.bars("kernels", verdicts), *gpu.bars("networks", networks)]
+    assert [(row["bar"], row["reached"], row["met"]) for row in found] == [
+        ("f: share of torch", 1.1, "yes"),
+        ("g: share of floor", 0.5, "no"),
+        ("training LeNet: share of PyTorch", 4.0, "yes"),
+    ]

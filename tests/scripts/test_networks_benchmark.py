@@ -75,3 +75,12 @@ def test_both_sides_are_the_same_network(name):
     ours = [p.shape for p in net.collect_params().values() if p.grad_req != "null"]
     theirs = [tuple(p.shape) for p in networks_torch.build(name, case.words).parameters()]
     assert sorted(map(prod, ours)) == sorted(map(prod, theirs))
+
+
+def test_cases_of_a_gpu_have_inputs_that_networks_take():
+    from scripts.benchmarks.networks import GPU_CASES
+
+    for case in GPU_CASES.values():
+        inputs, labels = case.arrays()
+        assert [x.shape for x in inputs] == [case.shape] * (2 if case.network.startswith("BERT") else 1)
+        assert labels.shape[0] == case.batch
