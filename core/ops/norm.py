@@ -215,7 +215,7 @@ def _(head, data, gamma, mean, rstd, *, num_groups, eps):
 
 @composite("GroupNorm", aliases=("group_norm",), outputs=3, visible=lambda attrs: 3 if attrs["output_mean_var"] else 1)
 def group_norm(data, gamma, beta, *, num_groups: Int = 1, eps: Float = 1e-5, output_mean_var: Bool = False):
-    """Group normalisation (Wu and He, 2018); gamma and beta have one element a group.
+    """Group normalisation (Wu and He, 2018); gamma and beta have one element a group, or, as in MXNet 2, a channel.
 
     With output_mean_var also the means and standard deviations (N, num_groups).
     """
@@ -224,6 +224,8 @@ def group_norm(data, gamma, beta, *, num_groups: Int = 1, eps: Float = 1e-5, out
         raise MXNetError(f"GroupNorm: {c} channels do not divide into {num_groups} groups")
 
     def per_channel(v):
+        if v.shape == (c,):
+            return v
         return F._reshape_to(
             F._broadcast_from(F._reshape_to(v, shape=(num_groups, 1)), shape=(num_groups, c // num_groups)), shape=(c,)
         )
@@ -238,7 +240,8 @@ def group_norm(data, gamma, beta, *, num_groups: Int = 1, eps: Float = 1e-5, out
 
 @infer(group_norm)
 def _(shapes, attrs):
-    shapes["gamma"] = shapes["beta"] = (attrs["num_groups"],)
+    for name in ("gamma", "beta"):
+        shapes[name] = shapes.get(name) or (attrs["num_groups"],)
 
 
 @composite("InstanceNorm", aliases=("instance_norm",))

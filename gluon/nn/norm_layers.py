@@ -140,7 +140,10 @@ class InstanceNorm(_Norm):
 
 
 class GroupNorm(_Norm):
-    """Normalises groups of channels of every instance (Wu and He, 2018). Parameters: gamma, beta (num_groups,)."""
+    """Normalises groups of channels of every instance (Wu and He, 2018).
+
+    Parameters: gamma, beta, each (num_groups,), or, as in MXNet 2, (in_channels,) where that is given.
+    """
 
     def __init__(
         self,
@@ -152,12 +155,13 @@ class GroupNorm(_Norm):
         gamma_initializer="ones",
         prefix=None,
         params=None,
+        in_channels=0,
     ):
         super().__init__(prefix=prefix, params=params)
         self._kwargs = {"eps": epsilon, "num_groups": num_groups, "center": center, "scale": scale}
         self._num_groups = num_groups
         self._epsilon = epsilon
-        self._add_affine(num_groups, center, scale, beta_initializer, gamma_initializer)
+        self._add_affine(in_channels or num_groups, center, scale, beta_initializer, gamma_initializer)
 
     def hybrid_forward(self, F, data, gamma, beta):
         return F.GroupNorm(data, gamma, beta, num_groups=self._num_groups, eps=self._epsilon)

@@ -208,7 +208,7 @@ def test_parameters_are_found_by_structural_names_too():
     params = net.collect_params()
     assert params["0.weight"] is net[0].weight is params[net[0].weight.name]
     assert "1.bias" in params and "2.bias" not in params
-    with pytest.raises(KeyError, match="2.bias"):
+    with pytest.raises(KeyError, match=r"2\.bias"):
         params["2.bias"]
 
 
@@ -225,3 +225,21 @@ def test_shapes_of_cells_as_mxnet_2_asks_for_them():
     cell.initialize()
     cell.infer_shape(mx.nd.ones((2, 3)), cell.begin_state(2))
     assert cell.i2h_weight.shape == (16, 3)
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_group_norm_with_a_factor_for_each_channel(hybridize):
+    x = np.random.RandomState(0).randn(2, 4, 3).astype(np.float32)
+    layer = nn.GroupNorm(num_groups=2, in_channels=4)
+    layer.initialize()
+    gamma = np.array([1, 2, 3, 4], np.float32)
+    layer.gamma.set_data(nd.array(gamma))
+    if hybridize:
+        layer.hybridize()
+    groups = x.reshape(2, 2, 6)
+    normal = (groups - groups.mean(-1, keepdims=True)) / np.sqrt(groups.var(-1, keepdims=True) + 1e-5)
+    expected = normal.reshape(x.shape) * gamma[:, None]
+    np.testing.assert_allclose(layer(nd.array(x)).asnumpy(), expected, rtol=1e-4, atol=1e-5)
+    one_a_group = nn.GroupNorm(num_groups=2)
+    one_a_group.initialize()
+    assert one_a_group(nd.array(x)).shape == x.shape and one_a_group.gamma.shape == (2,)

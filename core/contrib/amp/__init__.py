@@ -35,11 +35,14 @@ TARGETS = ("float16", "bfloat16")
 _target: str | None = None
 
 
-def init(target_dtype="float16", target_precision_ops=None, conditional_fp32_ops=None, fp32_ops=None) -> None:
+def init(
+    target_dtype="float16", target_precision_ops=None, conditional_fp32_ops=None, fp32_ops=None, layout_optimization=False
+) -> None:  # fmt: skip
     """Switches mixed precision on for the process; a second call does nothing.
 
     target_dtype: "float16" or "bfloat16". target_precision_ops, fp32_ops: names of further operators that run in it, or in
     float32. conditional_fp32_ops: (operator, attribute, [values]) for those that run in float32 under some attributes.
+    layout_optimization: accepted as in MXNet 2; convolutions have the layout that they like in any case.
     MXNetError for unknown names, ValueError for other types.
     """
     global _target

@@ -101,7 +101,7 @@ def convert_bucketing_module(
 
 def convert_hybrid_block(
     block, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None, excluded_sym_names=None,
-    ctx=None, cast_optional_params=False,
+    ctx=None, cast_optional_params=False, device=None,
 ):  # fmt: skip
     """A block for inference in mixed precision with the parameters of `block`, which was hybridized and called before."""
 
@@ -111,7 +111,7 @@ def convert_hybrid_block(
             cast_optional_params,
         )  # fmt: skip
 
-    return block._rewritten(rewrite, ctx)
+    return block._rewritten(rewrite, device if ctx is None else ctx)
 
 
 def _converted(entry: graph.Entry, dtype: str, made: dict) -> graph.Entry:

@@ -99,6 +99,7 @@ def test_what_cannot_be_stored_is_refused():
         dump_params([np.ones(2, complex)])
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(), st.tuples(st.sampled_from(DTYPES[:-1]), st.lists(st.integers(0, 4), max_size=5))))
 def test_names_and_shapes_come_back(entries):
     arrays = {name: np.ones(shape, dtype) for name, (dtype, shape) in entries.items()}
