@@ -91,9 +91,12 @@ class _Recorder:
 
     def write(self, target: NDArray, source: NDArray) -> None:
         if target._data is not None:
-            raise MXNetError("arrays are not written to while operators are taken down; use the result of an operator")
+            raise _written()
         target._data = source._data
         _remember(target, _value(source))
+
+    def write_part(self, target: NDArray, key: tuple, value: NDArray) -> None:
+        raise _written()
 
     def failed(self, op, error: Exception) -> None:
         """The caller raises the error."""
@@ -111,6 +114,10 @@ class _Recorder:
         node.outputs = [Value(x._data, x._ctx, type(x), NODE, k, node) for k, x in enumerate(outputs)]
         for array, value in zip(outputs, node.outputs, strict=True):
             _remember(array, value)
+
+
+def _written() -> MXNetError:
+    return MXNetError("arrays are not written to while operators are taken down; use the result of an operator")
 
 
 _recorder = _Recorder()

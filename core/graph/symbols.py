@@ -71,14 +71,17 @@ def _slices(node: Node, data: Symbol, kind: type) -> Symbol:
             begin, end, step = [*begin, item], [*end, item + 1], [*step, 1]
 
     def call(name: str, **attrs):
-        return compose(TABLE[name], name, {"data": data}, attrs, kind)
+        op = TABLE[name]
+        return compose(op, name, {op.inputs[0]: data}, attrs, kind)
 
     if any(b is not None or e is not None or s not in (None, 1) for b, e, s in zip(begin, end, step, strict=True)):
         data = call("slice", begin=tuple(begin), end=tuple(end), step=tuple(step))
     wanted = node.outputs[0].shape
     if dropped and len(dropped) == len(shape) and wanted:  # nd has no arrays without axes
         dropped = dropped[1:]
-    if dropped:
+    if dropped and not wanted:
+        data = call("_npi_reshape", newshape=())
+    elif dropped:
         data = call("squeeze", axis=tuple(dropped))
     for axis in added:
         data = call("expand_dims", axis=axis)

@@ -257,6 +257,8 @@ def _operand(array, value: onp.ndarray):
 
 def _expand_masks(spec: tuple, operands: list) -> tuple[tuple, list]:
     """Boolean masks as the integer arrays of their true places."""
+    if autograd.state.tracer is not None:  # how many there are depends on values
+        autograd.state.tracer.failed(TABLE["_npx_nonzero"], NotImplementedError("places of a mask"))
     rest, new_spec, new_operands = iter(operands), [], []
     for item in spec:
         if not isinstance(item, str):

@@ -71,6 +71,7 @@ class Parameter:
         self._dtype = dtype
         self._stype = stype
         self._grad_stype = grad_stype
+        self._np = is_np_array()  # as blocks under `use_np` are made, wherever they are initialised
         self._grad_req = None
         self.grad_req = grad_req
 
@@ -237,7 +238,7 @@ class Parameter:
         self._ctx_list = list(contexts)
         if self._stype != "default":
             values = self._master = self._stored(values).copyto(self._ctx_list[0])
-        elif is_np_array():
+        elif self._np or is_np_array():
             values = values.tostype("default").as_np_ndarray()
         else:
             values = values.tostype("default")
