@@ -25,7 +25,10 @@ class Tuned:
     def load(cls, folder: Path, ctx: mx.Context):
         """What `save` wrote."""
         description, vocab, parameters = kept(folder)
-        shapes, merges, lower = (description.pop(name) for name in ("shapes", "merges", "lower"))
+        # Folders of earlier versions do not say how texts are read: then it is as word pieces in lower case.
+        shapes, merges, lower = (
+            description.pop(name, otherwise) for name, otherwise in (("shapes", {}), ("merges", None), ("lower", True))
+        )
         bert = named_bert(vocab, pooler=cls.pooler, **shapes)
         tuned = cls(Pretrained(bert, vocab, shapes, merges, lower), **description)
         tuned.net.load_parameters(parameters, ctx=ctx)
