@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import core as mx
 import gluonnlp as nlp
+from scripts.common.kept import kept
 from scripts.common.packaged import checkpoint_folder
 
 MODELS = ("bert_12_768_12", "bert_24_1024_16", "roberta_12_768_12", "roberta_24_1024_16")
@@ -57,7 +58,8 @@ def add_bert_arguments(parser: argparse.ArgumentParser, models: tuple[str, ...] 
         help="whose published weights of --bert_model are downloaded, where nothing else is given (default: %(default)s)",
     )
     parser.add_argument(
-        "--checkpoint", help="a folder of config.json, model.safetensors and vocab.txt or tokenizer.json, or its name"
+        "--checkpoint",
+        help="a folder of config.json, model.safetensors and vocab.txt or tokenizer.json, or its name, or run_pretraining.py's",
     )
     parser.add_argument("--vocab", help="vocab.txt of --bert_model, to begin with random weights or those of a file")
     parser.add_argument("--pretrained_bert_parameters", help="a .params file for --bert_model")
@@ -99,7 +101,12 @@ def named_bert(vocab: nlp.Vocab, bert_model: str, *, pooler: bool = True, **sett
 
 
 def published_bert(folder: Path, bert_model: str, context: mx.Context, *, pooler: bool = True) -> Pretrained:
-    """The network in a folder of Hugging Face; `bert_model` is a name of its kind."""
+    """The network in a folder of Hugging Face, or of run_pretraining.py; `bert_model` is a name of its kind."""
+    if (folder / "model.json").exists():
+        description, vocab, parameters = kept(folder)
+        bert = named_bert(vocab, pooler=pooler, **description["shapes"])
+        bert.load_parameters(parameters, ctx=context, ignore_extra=True)
+        return Pretrained(bert, vocab, **description)
     bert, vocab, tokenizer = nlp.model.load_huggingface(str(folder), ctx=context, **_heads(bert_model, pooler))
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     shapes = {ours: config[theirs] for ours, theirs in SETTINGS.items() if theirs in config}

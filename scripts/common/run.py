@@ -227,7 +227,7 @@ class Run:
         Where files lie is left out: the record has their checksums.
         """
         given = sorted(vars(self.args).items())
-        return {name: value for name, value in given if name not in FREE and not isinstance(value, Path)}
+        return {name: value for name, value in given if name not in FREE and not _is_path(value)}
 
     def _refuse_other_arguments(self, before: dict) -> None:
         now = self._arguments()
@@ -245,6 +245,10 @@ class Run:
 def latest(folder: Path) -> Path | None:
     """The newest whole checkpoint in `folder`."""
     return max(folder.glob("epoch-*"), default=None, key=lambda path: int(path.name.removeprefix("epoch-")))
+
+
+def _is_path(value) -> bool:
+    return isinstance(value, Path) or (isinstance(value, list) and any(isinstance(part, Path) for part in value))
 
 
 def _read_state(checkpoint: Path) -> dict:

@@ -1,0 +1,63 @@
+"""Makes what run_pretraining.py learns from: pairs of passages with masked words, out of texts.
+
+    python scripts/bert/create_pretraining_data.py --input_file texts/*.txt --output_dir instances --vocab vocab.txt
+
+A file of texts has a sentence a line, and an empty line between documents. Instances are written to
+--output_dir/part-000.npz and so on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import gluonnlp as nlp
+from scripts.bert import pretraining
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = parse_args(argv)
+    tokenizer = nlp.data.BERTTokenizer.from_file(args.vocab, lower=not args.cased)
+    texts = pretraining.documents(args.input_file, tokenizer)
+    settings = pretraining.Settings(*(getattr(args, name) for name in pretraining.Settings._fields))
+    rng = random.Random(args.random_seed)
+    made = [
+        instance
+        for _ in range(args.dupe_factor)
+        for instance in pretraining.instances(texts, tokenizer.vocab, settings, rng)
+    ]
+    if not made:
+        raise SystemExit("the files have too few sentences: an instance needs two passages")
+    for part in range(args.num_outputs):
+        path = args.output_dir / f"part-{part:03d}.npz"
+        pretraining.save(path, made[part :: args.num_outputs], tokenizer.vocab, settings)
+    print(
+        f"{len(made)} instances of {len(texts)} documents, {sum(i.is_random for i in made)} of them with random passages"
+    )
+    return len(made)
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--input_file", type=Path, nargs="+", required=True, help="files of texts")
+    add("--output_dir", type=Path, required=True, help="folder of the instances")
+    add("--vocab", required=True, help="vocab.txt or tokenizer.json of word pieces")
+    add("--cased", action="store_true", help="keep case")
+    add("--max_seq_length", type=int, default=512, help="pieces of an instance (default: %(default)s)")
+    add("--max_predictions_per_seq", type=int, default=80, help="masked ones at most (default: %(default)s)")
+    add("--masked_lm_prob", type=float, default=0.15, help="share of masked ones (default: %(default)s)")
+    add("--short_seq_prob", type=float, default=0.1, help="share of shorter instances (default: %(default)s)")
+    add("--whole_word_mask", action="store_true", help="mask the pieces of a word together")
+    add("--dupe_factor", type=int, default=5, help="passes with other masks (default: %(default)s)")
+    add("--random_seed", type=int, default=12345, help="(default: %(default)s)")
+    add("--num_outputs", type=int, default=1, help="files (default: %(default)s)")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()

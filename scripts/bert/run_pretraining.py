@@ -1,0 +1,132 @@
+"""Pretrains a BERT on masked words and following passages (Devlin et al., 2019), on what create_pretraining_data.py made.
+
+    python scripts/bert/run_pretraining.py --data instances/*.npz --vocab vocab.txt --num_steps 1000
+
+The network is kept in --output_dir, which finetune_classifier.py and its relatives take as --checkpoint. An epoch in the
+log is --log_interval steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import numpy as np
+
+import core as mx
+import gluonnlp as nlp
+from core import autograd
+from gluon import Trainer
+from gluon.loss import SoftmaxCrossEntropyLoss
+from scripts.bert import pretraining
+from scripts.common.decay import decay_weights_only
+from scripts.common.environment import checksums
+from scripts.common.kept import keep
+from scripts.common.precision import add_dtype_argument, use_dtype
+from scripts.common.run import ROOT, Run, add_run_arguments
+
+SHAPES = ("num_layers", "units", "hidden_size", "num_heads", "max_length")
+
+
+def main(argv: list[str] | None = None) -> dict:
+    args = parse_args(argv)
+    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    use_dtype(args.dtype)
+    run = Run("bert", args, data=checksums(args.data))
+    vocab = nlp.data.BERTTokenizer.from_file(args.vocab).vocab
+    arrays = pretraining.load(args.data)
+    shapes = {name: getattr(args, name) for name in SHAPES if getattr(args, name) is not None}
+    if "units" in shapes:
+        shapes["embed_size"] = shapes["units"]
+    shapes |= {"bert_model": args.model, "dropout": args.dropout}
+    net, _ = nlp.model.get_model(
+        shapes["bert_model"],
+        vocab=vocab,
+        hparam_allow_override=True,
+        **{name: value for name, value in shapes.items() if name != "bert_model"},
+    )
+    net.initialize(mx.init.Normal(0.02), ctx=context)
+    decay_weights_only(net)
+    if args.hybridize:
+        net.hybridize(static_alloc=True)
+    schedule = mx.lr_scheduler.PolyScheduler(
+        args.num_steps, base_lr=args.lr, pwr=1, final_lr=0, warmup_steps=int(args.num_steps * args.warmup_ratio)
+    )
+    optimizer = {"learning_rate": args.lr, "lr_scheduler": schedule, "wd": 0.01}
+    trainer = Trainer(net.collect_params(), args.optimizer, optimizer, update_on_kvstore=False)
+    for epoch in run.epochs(-(-args.num_steps // args.log_interval), net, trainer):
+        steps = min(args.log_interval, args.num_steps - (epoch - 1) * args.log_interval)
+        rows = [np.random.randint(len(arrays["input_ids"]), size=args.total_batch_size) for _ in range(steps)]
+        metrics = train(net, arrays, run.progress(rows, f"epoch {epoch}"), trainer, context)
+        run.epoch_done(epoch, metrics, samples=steps * args.total_batch_size)
+        keep(args.output_dir, net, vocab, {"shapes": shapes, "merges": None, "lower": not args.cased})
+    return run.finish("masked_loss", "masked_accuracy", "next_loss", "next_accuracy")
+
+
+def train(net, arrays: dict[str, np.ndarray], batches, trainer, context) -> dict[str, float]:
+    """So many steps; the losses and the shares of right answers, for masked words and for following passages."""
+    loss_function = SoftmaxCrossEntropyLoss()
+    parameters = [p for p in net.collect_params().values() if p.grad_req != "null"]
+    sums = np.zeros(6)
+    for rows in batches:
+        longest = int(arrays["valid_lengths"][rows].max())
+        fields = (arrays[name][rows] for name in pretraining.FIELDS)
+        tokens, segments, places, words, weights, following, lengths = (mx.nd.array(f, ctx=context) for f in fields)
+        with autograd.record():
+            *_, of_next, of_words = net(tokens[:, :longest], segments[:, :longest], lengths, places.astype("int32"))
+            count = weights.sum()
+            masked = (loss_function(of_words, words, weights.expand_dims(2)) * weights.shape[1]).sum() / count
+            next_ = loss_function(of_next, following).mean()
+            loss = masked + next_
+        loss.backward()
+        trainer.allreduce_grads()
+        nlp.utils.clip_grad_global_norm(parameters, 1)
+        trainer.update(1)
+        right = ((of_words.argmax(axis=2) == words) * weights).sum()
+        right_next = (of_next.argmax(axis=1) == following).sum()
+        sums += [float(x.asscalar()) for x in (masked * count, right, count, next_ * len(rows), right_next)] + [
+            len(rows)
+        ]
+    return {
+        "masked_loss": sums[0] / sums[2],
+        "masked_accuracy": sums[1] / sums[2],
+        "next_loss": sums[3] / sums[5],
+        "next_accuracy": sums[4] / sums[5],
+    }
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--data", type=Path, nargs="+", required=True, help="files of create_pretraining_data.py")
+    add("--vocab", required=True, help="vocab.txt or tokenizer.json that they were made with")
+    add("--cased", action="store_true", help="they were made so")
+    add(
+        "--model",
+        default="bert_12_768_12",
+        choices=("bert_12_768_12", "bert_24_1024_16"),
+        help="(default: %(default)s)",
+    )
+    for name in SHAPES:
+        add(f"--{name}", type=int, help="in place of that of --model")
+    add("--dropout", type=float, default=0.1, help="(default: %(default)s)")
+    add("--total_batch_size", type=int, default=256, help="instances of a step (default: %(default)s)")
+    add("--num_steps", type=int, default=20, help="updates (default: %(default)s)")
+    add("--log_interval", type=int, default=250, help="steps of a row in the log (default: %(default)s)")
+    add("--optimizer", default="bertadam", help="(default: %(default)s)")
+    add("--lr", type=float, default=1e-4, help="highest rate (default: %(default)s)")
+    add("--warmup_ratio", type=float, default=0.01, help="part of the steps (default: %(default)s)")
+    add("--hybridize", action="store_true", help="compile the network")
+    add("--gpu", type=int, help="train on this GPU (default: CPU)")
+    folder = ROOT / "checkpoints" / "bert" / "pretrained"
+    add("--output_dir", type=Path, default=folder, help="of the result (default: checkpoints/bert/pretrained)")
+    add_dtype_argument(parser)
+    add_run_arguments(parser, run="pretraining")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()
