@@ -218,8 +218,18 @@ class Function:
 # Recording
 
 
+def is_tracked(array) -> bool:
+    """Whether an array hangs on the tape: no longer, where its computation was differentiated, which frees it."""
+    entry = array._entry
+    if type(entry) is tuple and entry[0].saved_inputs is None:
+        array._entry = entry = None
+    return entry is not None
+
+
 def attach(op: Operator, attrs: dict, inputs: Sequence, outputs: Sequence, reserve=None) -> None:
-    """Puts one application of `op` on the tape; called when recording and some input is tracked."""
+    """Puts one application of `op` on the tape where some input is on it; called when recording."""
+    if not any([is_tracked(x) for x in inputs if x is not None]):
+        return
     node = Node()
     node.op, node.attrs, node.kind, node.reserve = op, attrs, type(outputs[0]), reserve
     node.parents = [None if x is None else x._entry for x in inputs]

@@ -173,7 +173,7 @@ def write(target, source) -> None:
     """Copies `source` into the memory of `target`, which takes over its place on the tape."""
     if target is source:
         return
-    if state.recording and target._entry is not None:
+    if state.recording and autograd.is_tracked(target):
         raise MXNetError(
             "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd, on arrays that it tracks; "
             "write to a new array, or use autograd.pause()"

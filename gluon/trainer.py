@@ -94,7 +94,7 @@ class Trainer:
         """
         if not self._kv_initialized:
             self._init_kvstore()
-        self._optimizer.rescale_grad = self._scale / batch_size
+        self._rescale(batch_size)
         self._allreduce_grads()
         self._update(ignore_stale_grad)
 
@@ -106,8 +106,13 @@ class Trainer:
     def update(self, batch_size, ignore_stale_grad=False):
         """The second half of `step`, after `allreduce_grads`."""
         self._refuse_on_kvstore("update")
-        self._optimizer.rescale_grad = self._scale / batch_size
+        self._rescale(batch_size)
         self._update(ignore_stale_grad)
+
+    def _rescale(self, batch_size):
+        """batch_size: a number, or an array of one element, such as a count of tokens."""
+        count = batch_size.item() if hasattr(batch_size, "_data") else batch_size
+        self._optimizer.rescale_grad = self._scale / count
 
     def _allreduce_grads(self):
         if self._custom is not None:

@@ -315,7 +315,7 @@ def _signature(args: Sequence, leaves: list[NDArray], recording: bool) -> list:
                 key.append((type(x),))
                 continue
             data, ctx = x._data, x._ctx
-            tracked = recording and x._entry is not None
+            tracked = recording and autograd.is_tracked(x)
             key.append((type(x), data.shape, data.dtype, ctx.device_type, ctx.device_id, tracked))
         elif isinstance(x, (list, tuple)):
             key.append((type(x), *_signature(x, leaves, recording)))

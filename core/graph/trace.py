@@ -264,7 +264,7 @@ class Tracer:
         self._given[id(x)] = x
         self._entered.append((twin, value))
         self._ctx = self._ctx or x._ctx
-        if state.recording and x._entry is not None:
+        if state.recording and autograd.is_tracked(x):
             # Parameters keep their own mark, by which rules of users' functions know them too.
             own = role == HELD and type(x._entry) is autograd.Leaf
             twin._entry = x._entry if own else autograd.Leaf(None, "write")

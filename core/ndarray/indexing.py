@@ -35,7 +35,8 @@ def get(array, key):
 
 def set_(array, key, value) -> None:
     """`array[key] = value`, in place."""
-    if autograd.state.recording and (array._entry is not None or getattr(value, "_entry", None) is not None):
+    given = hasattr(value, "_entry") and autograd.is_tracked(value)
+    if autograd.state.recording and (autograd.is_tracked(array) or given):
         if array._entry is None and _is_whole(key) and array.shape == value.shape:
             imperative.write(array, TABLE["_copy"](value))
             return

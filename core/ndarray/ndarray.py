@@ -458,7 +458,7 @@ def _install_infix(cls: type, table: dict) -> None:
                 return binary(other, self, a, s, r)
 
             def in_place(self, other, a=array_op, s=scalar_op, r=reverse_op):
-                if state.recording and self._entry is not None:
+                if state.recording and autograd.is_tracked(self):
                     raise MXNetError(
                         "in-place operations (+=, -=, x[:] = ...) on an array that autograd tracks are not supported inside record()"
                     )

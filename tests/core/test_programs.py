@@ -83,3 +83,37 @@ def test_operators_without_attributes_take_any_word():
     x = mx.sym.log(mx.sym.var("x"), axis=-1)
     assert mx.nd.log(mx.nd.ones((1,)), axis=0).asscalar() == 0
     assert x.eval(x=mx.nd.ones((2,)))[0].asnumpy().tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_what_was_differentiated_before_is_constant_in_the_next_recording(hybridize):
+    """As states of recurrent networks are that programs carry on: each step of them is recorded and differentiated alone."""
+    from gluon import nn
+
+    net = nn.HybridLambda(lambda F, h, x: h * x)
+    if hybridize:
+        net.hybridize()
+    x = mx.nd.full((2,), 3)
+    x.attach_grad()
+    h = mx.nd.ones((2,))
+    for k in range(1, 4):
+        with mx.autograd.record():
+            h = net(h, x)
+        h.backward()
+        np.testing.assert_array_equal(x.grad.asnumpy(), 3.0 ** (k - 1))
+    with mx.autograd.record():
+        alone = h * 2
+        h[:] = 0
+    with pytest.raises(mx.MXNetError, match="recorded"):
+        alone.backward()
+
+
+def test_a_step_divides_by_a_number_that_is_an_array():
+    for face in (mx.nd, mx.np):
+        net = mx.gluon.nn.Dense(1, use_bias=False, in_units=1)
+        net.initialize(mx.init.One())
+        trainer = mx.gluon.Trainer(net.collect_params(), "adam" if face is mx.np else "sgd", {"learning_rate": 1.0})
+        with mx.autograd.record():
+            net(mx.nd.array([[4.0]])).backward()
+        trainer.step(face.array([2, 6]).sum())
+        np.testing.assert_allclose(net.weight.data().asnumpy(), 0.5 if face is mx.nd else 0, atol=1e-6)
