@@ -88,6 +88,9 @@ def add_arguments(parser: argparse.ArgumentParser, masks: bool = False) -> None:
     add("--rcnn-smoothl1-rho", type=float, default=1.0, help="where the loss of boxes becomes linear")
     add("--val-interval", type=int, default=1, help="epochs from test to test (default: %(default)s)")
     add("--no-pretrained-base", action="store_true", help="begin with random numbers instead of published weights")
+    add("--kv-store", default="device", help="how gradients of devices are summed (default: %(default)s)")
+    add("--executor-threads", type=int, default=1, help="means nothing here: devices compute side by side anyway")
+    add("--verbose", action="store_true", help="say which parameters are trained")
 
 
 def add_network_arguments(parser: argparse.ArgumentParser, masks: bool = False) -> None:
@@ -96,20 +99,28 @@ def add_network_arguments(parser: argparse.ArgumentParser, masks: bool = False) 
     add("--use-fpn", action="store_true", help="a network of the zoo on a pyramid of maps")
     add("--norm-layer", choices=("bn", "syncbn"), help="syncbn: normalisation is trained, over all devices")
     add("--custom-model", action="store_true", help="a network on a pyramid as the flags below say")
+    add("command", nargs="?", choices=("custom-model",), help="the same as --custom-model")
     add("--hybridize", action="store_true", help="compile the network")
+    add("--disable-hybridization", dest="hybridize", action="store_false", help="do not, as by default")
     add("--static-alloc", action="store_true", help="compiled networks keep their memory")
     for flag, kind, default, _, what in CUSTOM + (MASKS if masks else ()):
         add(flag, type=kind, default=default, help=f"{what} (default: %(default)s)")
 
 
 def settle_arguments(args: argparse.Namespace) -> None:
-    """Fills in what depends on the data set."""
+    """Fills in what depends on the data set, and --custom-model."""
+    settle_network_arguments(args)
     epochs, lr, wd, steps, warmup = DEFAULTS[args.dataset]
     args.epochs = args.epochs or epochs
     args.lr = args.lr or lr * (args.batch_size if args.dataset == "coco" else 1)
     args.wd = wd if args.wd is None else args.wd
     args.lr_decay_epoch = args.lr_decay_epoch or steps
     args.lr_warmup = warmup if args.lr_warmup is None else args.lr_warmup
+
+
+def settle_network_arguments(args: argparse.Namespace) -> None:
+    """Fills in --custom-model: from the command, and for pictures whose classes no network of the zoo has."""
+    args.custom_model |= args.command == "custom-model" or args.dataset == "rendered"
 
 
 def network(args, prefix: str, classes, devices):
@@ -168,7 +179,9 @@ def train(args, run: Run, net, pictures, devices, test, masks: bool = False, beg
         "begin_num_update": args.start_epoch * len(batches),
         **({"clip_gradient": args.clip_gradient} if args.clip_gradient > 0 else {}),
     }
-    trainer = Trainer(net.collect_train_params(), "sgd", optimizer)
+    trainer = Trainer(net.collect_train_params(), "sgd", optimizer, kvstore=args.kv_store)
+    if args.verbose:
+        run.record.say(f"trained: {', '.join(net.collect_train_params())}")
     watch_overflow(trainer, args.dtype)
     losses = losses_of(net, args, masks)
 

@@ -94,6 +94,7 @@ class Losses:
         if self._perceptual:
             features = get_model("vgg19", pretrained=args.vgg_params or True, ctx=devices).features
             self._features = features[:VGG_LAYERS]
+            self._features.collect_params().setattr("grad_req", "null")
 
     def close(self, large, small):
         """The mean squared error."""

@@ -21,7 +21,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     parser = evaluation.arguments(__doc__, "faster_rcnn", "resnet50_v1b", size=None, batch_size=1)
     regions.add_network_arguments(parser)
     args = parser.parse_args(argv)
-    args.custom_model |= args.dataset == "rendered"
+    regions.settle_network_arguments(args)
     devices = contexts(args)
     _, test_set, metric = datasets(args)
     args.prefix = regions.prefix_of(args, "faster_rcnn")

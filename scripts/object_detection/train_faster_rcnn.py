@@ -91,7 +91,6 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add_interval_arguments(parser, save=1)
     add_run_arguments(parser, "faster_rcnn", "--save-prefix", seed=233)
     args = parser.parse_args(argv)
-    args.custom_model |= args.dataset == "rendered"
     regions.settle_arguments(args)
     return args
 

@@ -96,7 +96,9 @@ class Mirrored(SSDDefaultTrainTransform):
         height, width = src.shape[:2]
         size = (self._width, self._height)
         picture, (flipped, _) = image.random_flip(image.imresize(src, *size), px=0.5)
-        return picture, bbox.flip(bbox.resize(label, (width, height), size), size, flip_x=flipped)
+        boxes = bbox.resize(label, (width, height), size)
+        # The pixels of a box include those on its right border.
+        return picture, bbox.flip(boxes, (self._width - 1, self._height), flip_x=flipped)
 
 
 def detector(args, classes, devices):

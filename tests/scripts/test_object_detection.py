@@ -33,16 +33,19 @@ def test_rendered_boxes_hold_what_is_drawn():
 
 def test_pictures_are_resized_and_mirrored():
     np.random.seed(1)
-    picture = np.zeros((20, 40, 3), "uint8")
-    picture[2:6, 4:8] = 255
+    picture = np.zeros((10, 10, 3), "uint8")
+    picture[2:4, 1:3] = 255
+    picture, label = mx.nd.array(picture, dtype="uint8"), np.array([[1, 2, 2, 3, 1, 0]])
     seen = set()
     for _ in range(8):
-        data, boxes = train_ssd.Mirrored(10, 10)(mx.nd.array(picture, dtype="uint8"), np.array([[4, 2, 8, 6, 1, 0]]))
+        data, boxes = train_ssd.Mirrored(10, 10)(picture, label)
         left = boxes[0, 0]
-        assert data.shape == (3, 10, 10) and boxes[0, 1:].tolist() == [1, left + 1, 3, 1, 0]
-        assert (data.asnumpy()[0] > 1).nonzero()[1].tolist() == [left] * 2
+        assert boxes[0].tolist() == [left, 2, left + 1, 3, 1, 0]
+        assert (data.asnumpy()[0] > 1).nonzero()[1].tolist() == [left, left + 1] * 2
         seen.add(left)
-    assert seen == {1, 8}
+    assert seen == {1, 7}
+    data, boxes = train_ssd.Mirrored(20, 40)(picture, label)
+    assert data.shape == (3, 40, 20) and boxes[0, [1, 3]].tolist() == [8, 12]
 
 
 def test_coco_boxes(data):
