@@ -20,7 +20,7 @@ from core.graph.changes import values_changed
 from core.graph.ir import Draw, Graph
 from core.graph.plan import Part, Step
 
-WARM = 2  # calls before the capture: autotuning and lazy loading of kernels happen in them
+WARM = 2  # calls before the capture: autotuning and loading of kernels happen in them, the last is like a capture
 MOST = 4  # captures after which a plan whose arrays keep moving is run kernel by kernel
 
 
@@ -65,6 +65,8 @@ class Captured:
         """The function of the forward part."""
         self._calls += 1
         lent = self._lent()
+        if self._calls == WARM:
+            inputs, keys = [storage.copy_to(t) for t in inputs], self._keys.set(keys)
         if self._calls <= WARM or self._captures > MOST or (lent is not None and not lent.back):
             return self._run(inputs, held, prepared, keys)
         if self._there is None or self._there.places != _addresses(held):
@@ -82,6 +84,8 @@ class Captured:
     def backward(self, saved: list, heads: list, keys: list, found: list, store: Callable) -> None:
         """The function of the backward part, of which a replay reads what the last replay of the forward part left."""
         self._backward_calls += 1
+        if self._backward_calls == WARM:
+            heads[:], keys = [storage.copy_to(t) for t in heads], self._keys.set(keys)
         there = self._there if self._backward_calls > WARM and saved is self._lent() else None
         if there is not None and there.backward is None:
             there.backward = self._capture(_Backward, self._run_backward, saved, heads, self._keys, len(found), there)
@@ -164,10 +168,12 @@ class _Keys:
             self._memory = storage.zeros((self._count, 2), "int64", self._ctx)
         return [self._memory[k, :1] for k in range(self._count)]
 
-    def set(self, keys: list[int]) -> None:
-        """Writes the first keys, without waiting for the GPU."""
+    def set(self, keys: list[int]) -> list:
+        """Writes the first keys, without waiting for the GPU, and says where they are."""
+        places = self.places()
         if keys:
             storage.write(self._memory[: len(keys)], [[key, 0] for key in keys])
+        return places
 
 
 def _addresses(tensors: list) -> list[int]:

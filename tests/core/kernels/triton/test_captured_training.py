@@ -1,8 +1,8 @@
 """Training steps that are captured as CUDA graphs, with a stand-in for the GPU that keeps to a graph's contract.
 
 It notes every launch and every copy while a part of a plan is captured, and repeats them, on the same memory, in a
-replay: no Python of the plan runs. What the part computes on the way is spoilt before. On a GPU itself this has not
-been run.
+replay: no Python of the plan runs. What the part computes on the way is spoilt before. Kernels that a capture launches
+have to be loaded, for arguments of the same types, before. On a GPU itself this has not been run.
 """
 
 from __future__ import annotations
@@ -51,9 +51,20 @@ class Tape(TorchDispatchMode):
             call()
 
 
+def variant(function, args, kwargs):
+    """What a launch is compiled for: types of tensors, constants, and of numbers whether they are 1 or of 16."""
+
+    def kind(value):
+        if isinstance(value, torch.Tensor):
+            return value.dtype, value.data_ptr() % 16 == 0
+        return value if type(value) is not int else (value == 1, value % 16 == 0)
+
+    return function.__name__, *map(kind, args), *((name, str(value)) for name, value in sorted(kwargs.items()))
+
+
 class Gpu:
     def __init__(self):
-        self.tapes, self.replays, self.current = [], 0, None
+        self.tapes, self.replays, self.current, self.loaded = [], 0, None, set()
 
     def capture(self, function, pool=None):
         """Nothing is computed while a CUDA graph is captured, so what it wrote to is put back."""
@@ -80,7 +91,9 @@ def gpu(monkeypatch):
     def launched(self, *args, **kwargs):
         tape = device.current
         if tape is None:
+            device.loaded.add(variant(self.fn, args, kwargs))
             return launch(self, *args, **kwargs)
+        assert variant(self.fn, args, kwargs) in device.loaded
         with torch.utils._python_dispatch._disable_current_modes():
             tape.launch(lambda: launch(self, *args, **kwargs))
             return launch(self, *args, **kwargs)
