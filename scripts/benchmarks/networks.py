@@ -16,6 +16,7 @@ step of each of those cases with each contender on the CPU, small, and times not
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import re
 import shutil
@@ -254,6 +255,8 @@ def dry_run(case: Case) -> list[dict]:
     for name in (OURS, HYBRIDIZED, TORCH):
         step, sizes[name] = (torch_step if name == TORCH else gluon_step)(name, small, "float32", "cpu")
         step()
+        del step
+        gc.collect()  # blocks and their parts refer to each other
     print(f"{case}: runs, parameters: {sizes}", flush=True)
     if len(set(sizes.values())) > 1:
         raise SystemExit(f"{case}: the contenders are not the same network, they have parameters: {sizes}")
