@@ -150,5 +150,5 @@ def get_alphapose(
 
 
 alpha_pose_resnet101_v1b_coco = model(
-    "alpha_pose_resnet101_v1b_coco", partial(get_alphapose, "resnet101_v1b", "coco", COCO_JOINTS), base=True
+    "alpha_pose_resnet101_v1b_coco", partial(get_alphapose, "resnet101_v1b", "coco", num_joints=COCO_JOINTS), base=True
 )

@@ -1,7 +1,9 @@
-"""Trains SimplePose (Xiao et al., 2018): a heat map for each joint of a person.
+"""Trains SimplePose (Xiao et al., 2018), its small relatives, or AlphaPose (Fang et al., 2017): a heat map for each joint.
 
     python scripts/pose_estimation/train_simple_pose.py --data-dir coco --model simple_pose_resnet18_v1b --num-gpus 4 \\
         --batch-size 32 --num-epochs 140 --lr 0.001 --lr-decay-epoch 90,120 --use-pretrained-base --mode hybrid
+    python scripts/pose_estimation/train_simple_pose.py --data-dir coco --model alpha_pose_resnet101_v1b_coco --num-gpus 4 \\
+        --input-size 320,256 --sigma 1 --addDPG --use-pretrained-base
 
 `--data-dir` holds COCO: folders of pictures named after the splits, and annotations. The batch size is that of one device.
 """
@@ -20,6 +22,7 @@ from gluon import Trainer
 from gluon.data import DataLoader
 from gluon.loss import L2Loss
 from gluoncv.data import COCOKeyPoints
+from gluoncv.data.transforms.presets.alpha_pose import AlphaPoseDefaultTrainTransform
 from gluoncv.data.transforms.presets.simple_pose import SimplePoseDefaultTrainTransform
 from gluoncv.model_zoo import get_model
 from gluoncv.utils.metrics import HeatmapAccuracy
@@ -44,11 +47,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     use_dtype(args.dtype)
     run = Run("pose_estimation", args, data=data_files(args), best="heatmap_accuracy")
     persons = COCOKeyPoints(str(args.data_dir), splits=(f"person_keypoints_{args.train_split}",))
-    transform = SimplePoseDefaultTrainTransform(
-        num_joints=persons.num_joints, joint_pairs=persons.joint_pairs, image_size=args.input_size, sigma=args.sigma,
-        heatmap_size=[side // 4 for side in args.input_size], mean=args.mean, std=args.std,
-    )  # fmt: skip
-    taken = persons.take(args.samples).transform(transform)
+    taken = persons.take(args.samples).transform(augmentation(args, persons))
     batches = DataLoader(
         taken,
         args.batch_size * len(devices),
@@ -71,7 +70,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     }
     trainer = Trainer(net.collect_params(), "adam", optimizer)
     watch_overflow(trainer, args.dtype)
-    loss = L2Loss()
+    loss = L2Loss(weight=2.0 if is_alpha(args) else 1.0)
 
     for epoch in run.epochs(args.num_epochs, net, trainer):
         means, accuracy = Means(run, args.log_interval), HeatmapAccuracy()
@@ -86,6 +85,24 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
             accuracy.update(labels, outputs)
         run.epoch_done(epoch, means.row() | {"heatmap_accuracy": accuracy.get()[1]}, samples=len(taken))
     return run.finish("loss", "heatmap_accuracy")
+
+
+def is_alpha(args) -> bool:
+    """Whether the network is AlphaPose, which sees persons cut out another way."""
+    return args.model.startswith("alpha_pose")
+
+
+def augmentation(args, persons):
+    """How persons are cut out, turned and mirrored at random, and their heat maps are made."""
+    shared = {
+        "num_joints": persons.num_joints, "joint_pairs": persons.joint_pairs, "image_size": args.input_size,
+        "heatmap_size": [side // 4 for side in args.input_size], "sigma": args.sigma,
+    }  # fmt: skip
+    if is_alpha(args):
+        return AlphaPoseDefaultTrainTransform(
+            **shared, rotation_factor=40, random_crop=args.addDPG, random_sample=args.addDPG
+        )
+    return SimplePoseDefaultTrainTransform(**shared, mean=args.mean, std=args.std)
 
 
 def data_files(args) -> dict[str, str]:
@@ -125,6 +142,9 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add_picture_arguments(parser, "train2017")
     add("--model", default="simple_pose_resnet18_v1b", help="name in the model zoo (default: %(default)s)")
+    add(
+        "--addDPG", action="store_true", help="AlphaPose: boxes err as those of detectors, and persons are cut in parts"
+    )
     add("--sigma", type=float, default=2, help="deviation of the peaks in heat maps (default: %(default)s)")
     add_optimizer_arguments(parser, epochs=140, lr=0.001, wd=0.0)
     add_mode_argument(parser)

@@ -16,21 +16,25 @@ import numpy as np
 from core import nd
 from gluon.data import DataLoader
 from gluoncv.data import COCOKeyPoints
-from gluoncv.data.transforms.pose import flip_heatmap, get_final_preds
+from gluoncv.data.transforms.pose import flip_heatmap, get_final_preds, heatmap_to_coord_alpha_pose
+from gluoncv.data.transforms.presets.alpha_pose import AlphaPoseDefaultValTransform
 from gluoncv.data.transforms.presets.simple_pose import SimplePoseDefaultValTransform
 from gluoncv.model_zoo import get_model
 from gluoncv.utils.metrics import COCOKeyPointsMetric
 from scripts.common.devices import contexts
 from scripts.common.record import LOGS
-from scripts.pose_estimation.train_simple_pose import add_picture_arguments
+from scripts.pose_estimation.train_simple_pose import add_picture_arguments, is_alpha
 
 
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     device = contexts(args)[0]
     persons = COCOKeyPoints(str(args.data_dir), splits=(f"person_keypoints_{args.val_split}",))
-    transform = SimplePoseDefaultValTransform(
-        persons.num_joints, persons.joint_pairs, args.input_size, mean=args.mean, std=args.std
+    shared = (persons.num_joints, persons.joint_pairs, args.input_size)
+    transform = (
+        AlphaPoseDefaultValTransform(*shared)
+        if is_alpha(args)
+        else SimplePoseDefaultValTransform(*shared, mean=args.mean, std=args.std)
     )
     options = {"num_joints": args.num_joints} if args.num_joints else {}
     net = get_model(args.model, pretrained=args.params_file or True, ctx=device, **options)
@@ -39,9 +43,13 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     batches = DataLoader(
         persons.take(args.samples).transform(transform), args.batch_size, num_workers=args.num_data_workers
     )
-    for data, scale, center, score, number in batches:
+    for data, *cut, score, number in batches:
         maps = heat_maps(net, data.as_in_context(device), persons.joint_pairs if args.flip_test else None)
-        places, peaks = get_final_preds(maps, center.asnumpy(), scale.asnumpy())
+        if is_alpha(args):
+            places, peaks = heatmap_to_coord_alpha_pose(maps, cut[0].asnumpy())
+        else:
+            scale, center = (part.asnumpy() for part in cut)
+            places, peaks = get_final_preds(maps, center, scale)
         sure = score.asnumpy().ravel() >= args.score_threshold
         metric.update(places.asnumpy()[sure], peaks.asnumpy()[sure], score.asnumpy()[sure], number.asnumpy()[sure])
     figures, _ = metric.get()

@@ -24,6 +24,16 @@ def test_training_resuming_and_validation(programs, data, tmp_path):
     assert 0 <= figures["AP"] <= 1
 
 
+def test_alpha_pose_is_trained_and_tested(programs, data, tmp_path):
+    given = ["--data-dir", data / "tiny_coco", "--input-size", "64,64", "--samples", 2, "--batch-size", 2]
+    given += ["--model", "alpha_pose_resnet101_v1b_coco"]
+    found = programs(train_simple_pose.main, *given, "--num-epochs", 1, "--sigma", 1, "--addDPG", into="alpha")
+    assert found["loss"] > 0
+    (saved,) = (tmp_path / "alpha").rglob("simple_pose-0001.params")
+    tested = [*map(str, given), "--val-split", "train2017", "--params-file", str(saved), "--flip-test"]
+    assert 0 <= validate.main([*tested, "--log-dir", str(tmp_path)])["AP"] <= 1
+
+
 def test_the_demo_draws(data, tmp_path):
     from gluoncv.data.transforms.presets.ssd import load_test
     from gluoncv.model_zoo import get_model
