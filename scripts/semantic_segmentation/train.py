@@ -178,7 +178,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--weight-decay", dest="wd", type=float, default=1e-4, help="weight decay (default: %(default)s)")
     add("--no-wd", action="store_true", help="no weight decay of biases and of normalisation")
     add_mode_argument(parser)
-    add("--no-cuda", dest="num_gpus", action="store_const", const=0, help="the CPU, as by default")
+    add("--no-cuda", dest="num_gpus", action="store_const", const=0, default=0, help="the CPU, as by default")
     add("--kvstore", default="device", help="how gradients of devices are summed (default: %(default)s)")
     add("--eval", action="store_true", help="only test, with the parameters of --resume PARAMS")
     add("--no-val", action="store_true", help="no tests")
