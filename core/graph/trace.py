@@ -160,9 +160,13 @@ class Tracer:
 
     # ------------------------------------------------------------------ called by arrays and the tape
 
+    def hides(self, array: NDArray) -> bool:
+        """Whether the values of an array are not there while the block is traced."""
+        return id(array) in self._given or id(array) in self._unreadable or array._data.is_meta
+
     def refuse(self, array: NDArray) -> None:
         """Raises the error of a read of a value, or Untraceable where it is one of ours that reads."""
-        if id(array) not in self._given and id(array) not in self._unreadable and not array._data.is_meta:
+        if not self.hides(array):
             return
         where = _line_of_user()
         if where is None:

@@ -108,10 +108,15 @@ class NDArray:
 
     def __repr__(self):
         shape = "x".join(map(str, self.shape))
-        return f"\n{self.asnumpy()!s}\n<{type(self).__name__} {shape} @{self._ctx}>"
+        values = "" if self._is_hidden() else f"\n{self.asnumpy()!s}\n"
+        return f"{values}<{type(self).__name__} {shape} @{self._ctx}{'' if values else ', traced'}>"
 
     def __str__(self):
         return repr(self)
+
+    def _is_hidden(self) -> bool:
+        """Whether it stands for an array of a block that is being traced, which is shown without values."""
+        return state.tracer is not None and state.tracer.hides(self)
 
     # ------------------------------------------------------------------ to and from elsewhere
 

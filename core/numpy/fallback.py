@@ -43,9 +43,9 @@ def genfromtxt(*args, ctx=None, **kwargs):
     return array(onp.genfromtxt(*args, **kwargs), ctx=ctx)
 
 
-def set_printoptions(**kwargs) -> None:
+def set_printoptions(precision=None, threshold=None, **kwargs) -> None:
     """How arrays are shown: NumPy's print options."""
-    onp.set_printoptions(**kwargs)
+    onp.set_printoptions(precision, threshold, **kwargs)
 
 
 def _to_host(value, arrays: list):

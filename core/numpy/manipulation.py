@@ -110,6 +110,7 @@ def broadcast_to(array, shape):
 
 def broadcast_arrays(*args):
     """All arrays repeated to their common shape."""
+    args = [as_array(a) for a in args]
     shape = onp.broadcast_shapes(*(a.shape for a in args))
     return [broadcast_to(a, shape) for a in args]
 

@@ -31,6 +31,8 @@ class ndarray(NDArray):
         return _DTYPES[storage.NAMES[self._data.dtype]]
 
     def __repr__(self):
+        if self._is_hidden():
+            return super().__repr__()
         text = onp.array2string(self.asnumpy(), separator=", ", prefix="array(")
         kind = dtype_name(self.dtype)
         notes = ("" if kind in ("float32", "bool", "int64") else f", dtype={kind}") + (
@@ -39,11 +41,14 @@ class ndarray(NDArray):
         return f"array({text}{notes})"
 
     def __str__(self):
+        if self._is_hidden():
+            return super().__repr__()
         text = str(self.asnumpy())
         return text if self._ctx.device_type == "cpu" else f"{text} @{self._ctx}"
 
     def __format__(self, spec):
-        return format(self.item(), spec) if self.ndim == 0 else super().__format__(spec)
+        shown = self.ndim > 0 or self._is_hidden()
+        return super().__format__(spec) if shown else format(self.item(), spec)
 
     def __len__(self):
         if self.ndim == 0:

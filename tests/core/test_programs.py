@@ -117,3 +117,27 @@ def test_a_step_divides_by_a_number_that_is_an_array():
             net(mx.nd.array([[4.0]])).backward()
         trainer.step(face.array([2, 6]).sum())
         np.testing.assert_allclose(net.weight.data().asnumpy(), 0.5 if face is mx.nd else 0, atol=1e-6)
+
+
+def test_a_block_may_print_its_arrays_while_it_is_traced(capsys):
+    class Talking(mx.gluon.nn.HybridBlock):
+        def hybrid_forward(self, F, x):
+            y = F.relu(x)
+            print(y, f"{y} {y!r}", [y])
+            return y
+
+    for array, shown in (
+        (mx.nd.ones((1, 4)), "<NDArray 1x4 @cpu(0), traced>"),
+        (mx.np.ones((1, 4)), "<ndarray 1x4 @cpu(0), traced>"),
+    ):
+        net = Talking()
+        net(array)
+        assert "1." in capsys.readouterr().out
+        net.hybridize()
+        np.testing.assert_array_equal(net(array).asnumpy(), np.ones((1, 4)))
+        assert capsys.readouterr().out.count(shown) == 4
+
+
+def test_numpys_broadcast_arrays_takes_arrays_beside_numbers():
+    a, b, c = np.broadcast_arrays(mx.np.ones((2, 3)), 2, np.zeros(3))
+    assert a.shape == b.shape == c.shape == (2, 3) and float(b.sum()) == 12
