@@ -19,10 +19,9 @@ import numpy as np
 import core as mx
 import gluonnlp as nlp
 from core import autograd
-from gluon import Trainer
 from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.bert import pretraining
-from scripts.common.decay import decay_weights_only
+from scripts.bert.tuning import rising_and_falling
 from scripts.common.environment import checksums
 from scripts.common.kept import keep
 from scripts.common.precision import add_dtype_argument, use_dtype
@@ -38,30 +37,20 @@ def main(argv: list[str] | None = None) -> dict:
     run = Run("bert", args, data=checksums(args.data))
     vocab = nlp.data.BERTTokenizer.from_file(args.vocab).vocab
     arrays = pretraining.load(args.data)
-    shapes = {name: getattr(args, name) for name in SHAPES if getattr(args, name) is not None}
-    if "units" in shapes:
-        shapes["embed_size"] = shapes["units"]
-    shapes |= {"bert_model": args.model, "dropout": args.dropout}
-    net, _ = nlp.model.get_model(
-        shapes["bert_model"],
-        vocab=vocab,
-        hparam_allow_override=True,
-        **{name: value for name, value in shapes.items() if name != "bert_model"},
-    )
+    settings = {name: getattr(args, name) for name in SHAPES if getattr(args, name) is not None}
+    settings |= {"embed_size": settings["units"]} if "units" in settings else {}
+    settings["dropout"] = args.dropout
+    net, _ = nlp.model.get_model(args.model, vocab=vocab, hparam_allow_override=True, **settings)
     net.initialize(mx.init.Normal(0.02), ctx=context)
-    decay_weights_only(net)
     if args.hybridize:
         net.hybridize(static_alloc=True)
-    schedule = mx.lr_scheduler.PolyScheduler(
-        args.num_steps, base_lr=args.lr, pwr=1, final_lr=0, warmup_steps=int(args.num_steps * args.warmup_ratio)
-    )
-    optimizer = {"learning_rate": args.lr, "lr_scheduler": schedule, "wd": 0.01}
-    trainer = Trainer(net.collect_params(), args.optimizer, optimizer, update_on_kvstore=False)
+    trainer = rising_and_falling(net, args.num_steps, args, wd=0.01)
     for epoch in run.epochs(-(-args.num_steps // args.log_interval), net, trainer):
         steps = min(args.log_interval, args.num_steps - (epoch - 1) * args.log_interval)
         rows = [np.random.randint(len(arrays["input_ids"]), size=args.total_batch_size) for _ in range(steps)]
         metrics = train(net, arrays, run.progress(rows, f"epoch {epoch}"), trainer, context)
         run.epoch_done(epoch, metrics, samples=steps * args.total_batch_size)
+        shapes = {"bert_model": args.model, **settings}
         keep(args.output_dir, net, vocab, {"shapes": shapes, "merges": None, "lower": not args.cased})
     return run.finish("masked_loss", "masked_accuracy", "next_loss", "next_accuracy")
 

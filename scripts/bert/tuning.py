@@ -49,15 +49,20 @@ def add_tuning_arguments(
 
 
 def trainer(args: argparse.Namespace, net, samples: int) -> Trainer:
-    """The trainer of `net` for `samples` a pass: the rate rises, then falls to zero; only weights decay."""
-    decay_weights_only(net)
+    """The trainer of `net` for `samples` a pass."""
     if args.accumulate > 1:
         net.collect_params().setattr("grad_req", "add")
     steps = args.epochs * -(-samples // (args.batch_size * args.accumulate))
+    return rising_and_falling(net, steps, args, epsilon=args.epsilon, wd=args.wd)
+
+
+def rising_and_falling(net, steps: int, args: argparse.Namespace, **settings) -> Trainer:
+    """The trainer by --optimizer, --lr and --warmup_ratio: the rate rises, then falls to zero; only weights decay."""
+    decay_weights_only(net)
     warmup = int(args.warmup_ratio * steps)
     schedule = mx.lr_scheduler.PolyScheduler(steps, base_lr=args.lr, pwr=1, final_lr=0, warmup_steps=warmup)
-    optimizer = {"learning_rate": args.lr, "lr_scheduler": schedule, "epsilon": args.epsilon, "wd": args.wd}
-    return Trainer(net.collect_params(), args.optimizer, optimizer, update_on_kvstore=False)
+    settings |= {"learning_rate": args.lr, "lr_scheduler": schedule}
+    return Trainer(net.collect_params(), args.optimizer, settings, update_on_kvstore=False)
 
 
 def train(net, batches, loss_of: Callable, trainer: Trainer, accumulate: int = 1) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 import core as mx
 import gluonnlp as nlp
 from core.base import MXNetError
+from scripts.common.run import Run
 
 SIMILARITY = ("WordSim353", "MEN", "RadinskyMTurk", "RareWords", "SimLex999", "SimVerb3500", "YangPowersVerb130")
 # Data sets that come in parts, one of which is all.
@@ -51,6 +52,16 @@ def evaluate(embedding: nlp.embedding.TokenEmbedding, args: argparse.Namespace, 
                 continue
             rows += [{"dataset": name} | row for row in judge(embedding, data, args, context)]
     return rows
+
+
+def conclude(run: Run, embedding: nlp.embedding.TokenEmbedding, args: argparse.Namespace) -> dict:
+    """Writes the vectors to --output and what they are worth to the record; the final metrics."""
+    args.output.parent.mkdir(parents=True, exist_ok=True)
+    embedding.serialize(str(args.output))
+    rows = evaluate(embedding, args, mx.cpu())
+    run.record.put(evaluation=rows)
+    run.record.say(table(rows))
+    return run.finish("loss", **{row["dataset"]: row["correlation"] for row in rows if "correlation" in row})
 
 
 def similarity(embedding, data: list, args: argparse.Namespace, context: mx.Context) -> list[dict]:

@@ -53,12 +53,7 @@ def main(argv: list[str] | None = None) -> dict:
             total += float(loss.sum().asscalar())
         run.epoch_done(epoch, {"loss": total / len(order)}, samples=len(order))
     embedding = nlp.embedding.TokenEmbedding(unknown_token=None, idx_to_token=words, idx_to_vec=net[words])
-    args.output.parent.mkdir(parents=True, exist_ok=True)
-    embedding.serialize(str(args.output))
-    rows = evaluation.evaluate(embedding, args, mx.cpu())
-    run.record.put(evaluation=rows)
-    run.record.say(evaluation.table(rows))
-    return run.finish("loss")
+    return evaluation.conclude(run, embedding, args)
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:

@@ -58,13 +58,7 @@ def main(argv: list[str] | None = None) -> dict:
     embedding = nlp.embedding.TokenEmbedding(
         unknown_token=None, idx_to_token=vocab.idx_to_token, idx_to_vec=subwords.vectors(net)
     )
-    args.output.parent.mkdir(parents=True, exist_ok=True)
-    embedding.serialize(str(args.output))
-    rows = evaluation.evaluate(embedding, args, mx.cpu())
-    run.record.put(evaluation=rows)
-    run.record.say(evaluation.table(rows))
-    scores = {r["dataset"]: r["correlation"] for r in rows if "correlation" in r}
-    return run.finish("loss", **({"WordSim353": scores["WordSim353"]} if "WordSim353" in scores else {}))
+    return evaluation.conclude(run, embedding, args)
 
 
 def batches(texts: list[np.ndarray], subwords: Subwords, args: argparse.Namespace):
