@@ -71,13 +71,19 @@ def linear(x: Tensor, w: Tensor, b: Tensor | None = None, activation: str | None
     return _linear(x, w, b, activation, residual, x.dtype)
 
 
-def _linear(x: Tensor, w: Tensor, b: Tensor | None, activation: str | None, residual, dtype: torch.dtype) -> Tensor:
-    """`linear` with a result, and perhaps a residual, of type `dtype`: what recurrences keep wider than their operands."""
+def _linear(
+    x: Tensor, w: Tensor, b: Tensor | None, activation: str | None, residual, dtype: torch.dtype, out=None
+) -> Tensor:
+    """`linear` with a result, and perhaps a residual, of type `dtype`: what recurrences keep wider than their operands.
+
+    out: contiguous memory for the result, which is not that of the residual.
+    """
     shape, rows = (*x.shape[:-1], w.shape[0]), math.prod(x.shape[:-1])
     if residual is not None:
         residual = residual.expand(shape).reshape(rows, w.shape[0]).contiguous()
     x = x.reshape(rows, x.shape[-1])
-    return _gemm(_as_batch(x), _as_batch(w.T), b, residual, activation, dtype).view(shape)
+    out = None if out is None else out.view(1, rows, w.shape[0])
+    return _gemm(_as_batch(x), _as_batch(w.T), b, residual, activation, dtype, out).view(shape)
 
 
 def pack(w: Tensor, rows: int) -> Tensor:
@@ -124,10 +130,12 @@ INTEGER_CONFIGS = [_tiles(16, 16, 16, 4, 2)]
 # ---------------------------------------------------------------- launchers
 
 
-def _gemm(a: Tensor, b: Tensor, bias=None, residual=None, activation: str | None = None, dtype=None) -> Tensor:
+def _gemm(
+    a: Tensor, b: Tensor, bias=None, residual=None, activation: str | None = None, dtype=None, out=None
+) -> Tensor:
     """a (B or 1, M, K) times b (B or 1, K, N) as a contiguous (B, M, N) of type `dtype`, by default that of a.
 
-    residual is a contiguous (M, N).
+    residual is a contiguous (M, N), out memory for the result.
     """
     dtype = a.dtype if dtype is None else dtype
     if a.dtype != b.dtype:
@@ -135,15 +143,17 @@ def _gemm(a: Tensor, b: Tensor, bias=None, residual=None, activation: str | None
     if a.shape[2] != b.shape[1]:
         raise MXNetError(f"matmul: inner extents differ: {a.shape[2]} and {b.shape[1]}")
     (_, m, k), n = a.shape, b.shape[2]
-    if not min(a.shape[0], b.shape[0], m, n):
-        return torch.empty((min(a.shape[0], b.shape[0]), m, n), dtype=dtype, device=a.device)
-    odd = not (_aligned(a) and _aligned(b)) and a.is_floating_point()
-    worth = min(m, n) >= 16 and m * n * k >= _WORTH_COPIES  # a shorter side would grow manifold
-    if odd and worth and n % 16 + k % 16 + m % 16 and a.element_size() <= 4:
-        return _gemm_padded(a, b, bias, residual, activation, dtype)
-    out = torch.empty((max(a.shape[0], b.shape[0]), m, n), dtype=dtype, device=a.device)
+    if out is None:
+        batch = min(a.shape[0], b.shape[0]) and max(a.shape[0], b.shape[0])
+        out = torch.empty((batch, m, n), dtype=dtype, device=a.device)
+    if not out.numel():
+        return out
     described = (a, b, out) if residual is None else (a, b, out, residual[None])
     tma = capability(a.device) >= 90 and all(map(_describable, described))
+    odd = not (_aligned(a) and _aligned(b)) and a.is_floating_point()
+    worth = min(m, n) >= 16 and m * n * k >= _WORTH_COPIES  # a shorter side would grow manifold
+    if odd and not tma and worth and n % 16 + k % 16 + m % 16 and a.element_size() <= 4:
+        return out.copy_(_gemm_padded(a, b, bias, residual, activation, dtype))
     launch = _launch_tma if tma else _launch_pointers
     if not a.is_floating_point():
         configs = INTEGER_CONFIGS
@@ -159,13 +169,13 @@ def _gemm(a: Tensor, b: Tensor, bias=None, residual=None, activation: str | None
 
 
 def _gemm_padded(a, b, bias, residual, activation, dtype) -> Tensor:
-    """The product of operands whose extents were rounded up to multiples of 16 with zeros: copies, then full speed."""
+    """The product, a view, of operands whose extents were rounded up to multiples of 16: copies, then full speed."""
     (_, m, k), n = a.shape, b.shape[2]
     wide_m, wide_n, wide_k = (triton.cdiv(extent, 16) * 16 for extent in (m, n, k))
     bias = None if bias is None else _padded(bias[None, None], 1, wide_n)[0, 0]
     residual = None if residual is None else _padded(residual[None], wide_m, wide_n)[0]
     out = _gemm(_padded(a, wide_m, wide_k), _padded(b, wide_k, wide_n), bias, residual, activation, dtype)
-    return out[:, :m, :n].contiguous()
+    return out[:, :m, :n]
 
 
 def _padded(t: Tensor, rows: int, columns: int) -> Tensor:

@@ -70,6 +70,17 @@ def test_odd_operands_are_copied_when_that_pays(dtype, device, monkeypatch):
     assert relative_error(exact(got), exact(x[:1]) @ exact(w).T) < LIMITS[dtype]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+def test_odd_extents_in_aligned_rows_are_not_copied(dtype, device, monkeypatch):
+    """Descriptors end where a matrix does, whatever comes behind it in a row."""
+    monkeypatch.setattr(room, "_WORTH_COPIES", 0)
+    monkeypatch.setattr(room, "_padded", None)
+    x, w = (tensor((n, 40), dtype, device)[:, :35] for n in (17, 24))
+    out = torch.full((17, 24), torch.nan, dtype=torch.float32, device=device)
+    assert room._linear(x, w, None, None, None, torch.float32, out) is not None
+    assert relative_error(exact(out), exact(x) @ exact(w).T) < LIMITS[dtype]
+
+
 def test_strides(device):
     a, b = tensor((9, 20), torch.float32, device)[1::2, 3::3], tensor((12, 14), torch.float32, device)[::2, 1:9:2]
     b = b[: a.shape[1]]
