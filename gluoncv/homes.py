@@ -26,6 +26,7 @@ HOMES = {
         f"{_ZOO}.{lent}": [_PARAMETRIC, f"{_LENT}.{lent}", f"{_ZOO}.se_resnet"]
         for lent in ("alexnet", "densenet", "inception", "resnet", "squeezenet", "vgg")
     },
+    f"{_ZOO}.model_store": ["gluon.model_zoo.model_store"],
     f"{_ZOO}.mobilenet": [_PARAMETRIC, f"{_LENT}.mobilenet"],
     f"{_ZOO}.se_resnet": [_PARAMETRIC, _LENT],
     **{
@@ -97,6 +98,7 @@ RENAMED = {
         ("attention.PAM_Module", "danet.PositionAttention"),
         ("cifarresnext.CIFARBlock", "resnext.ResNextBlock"),
         ("cifarwideresnet.CIFARBasicBlockV2", "cifar_resnet.CIFARWideBlock"),
+        ("model_store.pretrained_model_list", "model_zoo.pretrained_model_list"),
         ("rcnn.faster_rcnn.data_parallel.ForwardBackwardTask", "rcnn.losses.FasterRCNNTask"),
         ("rcnn.faster_rcnn.ForwardBackwardTask", "rcnn.losses.FasterRCNNTask"),
         ("rcnn.mask_rcnn.data_parallel.ForwardBackwardTask", "rcnn.losses.MaskRCNNTask"),

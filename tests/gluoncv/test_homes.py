@@ -25,6 +25,7 @@ NAMES = {
     "deeplabv3b_plus": "DeepLabWV3Plus get_deeplab_v3b_plus_wideresnet_citys",
     "densenet": "DenseNet get_densenet densenet201",
     "inception": "Inception3 inception_v3",
+    "model_store": "get_model_file pretrained_model_list",
     "monodepthv2.pose_decoder": "PoseDecoder",
     "pruned_resnet.resnetv1b_pruned": "resnet50_v1d_37",
     "quantized.quantized": "mobilenet1_0_int8",
