@@ -21,6 +21,7 @@ GRAD_REQS = ("write", "add", "null")
 class _State(threading.local):
     recording = False
     training = False
+    pausing = False  # whether this is a pause() inside of a record()
     tracer = None
 
 
@@ -86,15 +87,16 @@ class _Scope:
         self._recording, self._training = recording, training
 
     def __enter__(self):
-        self._before = state.recording, state.training
+        self._before = state.recording, state.training, state.pausing
         if self._recording is not None:
+            state.pausing = not self._recording and (state.recording or state.pausing)
             state.recording = self._recording
         if self._training is not None:
             state.training = self._training
         return self
 
     def __exit__(self, *_):
-        state.recording, state.training = self._before
+        state.recording, state.training, state.pausing = self._before
 
 
 def record(train_mode: bool = True) -> _Scope:
@@ -216,6 +218,12 @@ class Function:
 
 # ----------------------------------------------------------------------------------------------
 # Recording
+
+
+def written(tensor) -> None:
+    """Called after a write. Inside of a pause() of the recording it is meant: gradients are those at the new values, as in MXNet."""
+    if state.pausing:
+        tensor.meant = tensor._version
 
 
 def is_tracked(array) -> bool:
@@ -525,7 +533,8 @@ def _context(node: Node):
 def _restore(node: Node, i: int):
     """The array that was input `i`, as it was, with its own history."""
     tensor, version, entry, kind, ctx, array = node.saved_inputs[i]
-    if tensor._version != version and node.op.inputs[min(i, len(node.op.inputs) - 1)] not in node.op.mutates:
+    meant = tensor._version in (version, getattr(tensor, "meant", None))
+    if not meant and node.op.inputs[min(i, len(node.op.inputs) - 1)] not in node.op.mutates:
         raise MXNetError(
             f"an input of {node.op.name} was changed in place after it was used, but its value is needed for the gradient; "
             "write to a copy, or outside of record() after backward()"

@@ -188,6 +188,7 @@ def write(target, source) -> None:
         raise MXNetError(f"cannot write a result of shape {source.shape} to an array of shape {target.shape}")
     else:
         target._data.copy_(source._data)
+        autograd.written(target._data)
     if state.recording:
         target._entry = source._entry
 

@@ -84,6 +84,7 @@ def set_(array, key, value) -> None:
             target[index] = source
     except (RuntimeError, IndexError, ValueError) as error:
         raise imperative_error(array, key, error) from None
+    autograd.written(target)
 
 
 def _set_flat(array, key, value) -> None:

@@ -141,3 +141,29 @@ def test_a_block_may_print_its_arrays_while_it_is_traced(capsys):
 def test_numpys_broadcast_arrays_takes_arrays_beside_numbers():
     a, b, c = np.broadcast_arrays(mx.np.ones((2, 3)), 2, np.zeros(3))
     assert a.shape == b.shape == c.shape == (2, 3) and float(b.sum()) == 12
+
+
+def test_gradients_are_those_at_values_that_were_written_in_a_pause_of_the_recording():
+    """As spectral normalisation does with its vectors; figures by MXNet 1.9.1."""
+    u = mx.gluon.Parameter("u", shape=(1, 2))
+    u.initialize(mx.init.One())
+    w, c = mx.nd.array([[1.0, 2], [3, 4]]), mx.nd.ones((2,))
+    w.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.dot(u.data(), w)
+        with mx.autograd.pause():
+            u.set_data(mx.nd.array([[5.0, 7.0]]))
+    y.backward()
+    assert w.grad.asnumpy().tolist() == [[5, 5], [7, 7]] and u.grad().asnumpy().tolist() == [[3, 7]]
+    with mx.autograd.record():
+        y = w * c
+        with mx.autograd.pause():
+            c[:] = 3
+            c += 1
+    y.backward()
+    assert w.grad.asnumpy().tolist() == [[4, 4], [4, 4]]
+    with mx.autograd.record():
+        y = w * c
+    c[:] = 5
+    with pytest.raises(mx.MXNetError, match="changed in place"):
+        y.backward()
