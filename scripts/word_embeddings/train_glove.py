@@ -73,7 +73,12 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--no-static-alloc", action="store_true", help="do not reuse memory of the compiled network")
     add("--gpu", type=int, help="train on this GPU (default: CPU)")
     folder = ROOT / "checkpoints" / "word_embeddings"
-    add("--output", type=Path, default=folder / "glove.npz", help="file of the vectors (default: %(default)s)")
+    add(
+        "--output",
+        type=Path,
+        default=folder / "glove.npz",
+        help="file of the vectors (default: checkpoints/word_embeddings/glove.npz)",
+    )
     evaluation.add_evaluation_arguments(parser)
     add_run_arguments(parser, run="glove", seed=1)
     return parser.parse_args(argv)

@@ -116,7 +116,12 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--no-hybridize", action="store_true", help="do not compile the network")
     add("--gpu", type=int, help="train on this GPU (default: CPU)")
     folder = ROOT / "checkpoints" / "word_embeddings"
-    add("--output", type=Path, default=folder / "vectors.npz", help="file of the vectors (default: %(default)s)")
+    add(
+        "--output",
+        type=Path,
+        default=folder / "vectors.npz",
+        help="file of the vectors (default: checkpoints/word_embeddings/vectors.npz)",
+    )
     evaluation.add_evaluation_arguments(parser)
     add_run_arguments(parser, run="", seed=1)
     args = parser.parse_args(argv)
