@@ -90,6 +90,7 @@ class Context(metaclass=_Default):
         storage.empty_cache()
 
 
+Device = Context  # as MXNet 2 calls it
 _CPU = Context("cpu", 0)
 
 

@@ -5,6 +5,11 @@ from __future__ import annotations
 from core.current import Current
 
 
+def current() -> NameManager:
+    """The manager of this thread."""
+    return NameManager.current
+
+
 class NameManager(metaclass=Current):
     """Counts names by hint; as a context manager it takes the place of the `current` one."""
 

@@ -17,13 +17,7 @@ _ROOMS = ("contrib", "data", "metric", "model_zoo", "probability", "utils")
 
 def __getattr__(name):
     if name == "tensor_types":
-        from core.ndarray import NDArray
-
-        try:
-            from core.symbol import Symbol
-        except ModuleNotFoundError:  # without symbols arrays are all there is
-            return (NDArray,)
-        return Symbol, NDArray
+        return parameter.tensor_types
     if name in _ROOMS:
         return importlib.import_module(f"gluon.{name}")
     raise AttributeError(f"module 'gluon' has no attribute {name!r}")

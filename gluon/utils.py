@@ -12,7 +12,7 @@ from core.context import Context
 from core.ops.registry import F
 from gluon.block import HookHandle
 from gluon.block.block import indent as _indent  # noqa: F401 - the name that toolkits import
-from gluon.parameter.parameter import is_known as shape_is_known  # noqa: F401
+from gluon.parameter import shape_is_known  # noqa: F401
 from gluon.store import DownloadError, check_sha1, download, replace_file
 from gluon.store import repo_file_url as _get_repo_file_url  # noqa: F401 - the name that toolkits import
 from gluon.store import repo_url as _get_repo_url  # noqa: F401

@@ -87,6 +87,7 @@ from core.test_utils.data import (
 )
 from core.test_utils.environment import (
     EnvManager,
+    current_device,
     default_context,
     default_device,
     discard_stderr,

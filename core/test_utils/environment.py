@@ -25,6 +25,7 @@ def set_default_context(ctx: Context) -> None:
 
 
 default_device, set_default_device = default_context, set_default_context  # as MXNet 2 calls them
+current_device = current_context
 
 
 def list_gpus() -> range:
