@@ -94,8 +94,7 @@ def _softmax_kernel(
         _store(y, result, base, valid, 0, limit, n, inner, BN)
     else:
         largest, total = _online(x, base, valid, limit, n, inner, ACC, WHOLE, BR, BN)
-        for block in range(blocks_of(n, BN)):
-            first = block * BN
+        for first in range(0, n, BN):
             v = _load(x, base, valid, first, limit, inner, 0, ACC, BN) - largest[:, None]
             result = v - tl.log(total)[:, None] if LOG else tl.exp(v) / total[:, None]
             _store(y, result, base, valid, first, limit, n, inner, BN)
@@ -116,13 +115,11 @@ def _softmax_grad_kernel(
         _store(dx, result, base, valid, 0, limit, n, inner, BN)
     else:
         lanes = tl.zeros([BR, BN], ACC)
-        for block in range(blocks_of(n, BN)):
-            first = block * BN
+        for first in range(0, n, BN):
             g = _load(dy, base, valid, first, limit, inner, 0, ACC, BN)
             lanes += g if LOG else g * _load(y, base, valid, first, limit, inner, 0, ACC, BN)
         total = tl.sum(lanes, 1)[:, None]
-        for block in range(blocks_of(n, BN)):
-            first = block * BN
+        for first in range(0, n, BN):
             g = _load(dy, base, valid, first, limit, inner, 0, ACC, BN)
             v = _load(y, base, valid, first, limit, inner, 0, ACC, BN)
             result = g - tl.exp(v) * total if LOG else v * (g - total)
@@ -158,8 +155,7 @@ def _cross_entropy_grad_kernel(
         _store(dlogits, result, base, valid, 0, limit, n, inner, BN)
     else:
         largest, total = _online(logits, base, valid, limit, n, inner, ACC, WHOLE, BR, BN)
-        for block in range(blocks_of(n, BN)):
-            first = block * BN
+        for first in range(0, n, BN):
             v = _load(logits, base, valid, first, limit, inner, 0, ACC, BN)
             hit = ((first + tl.arange(0, BN))[None, :] == chosen).to(ACC)
             result = (tl.exp(v - largest[:, None]) / total[:, None] - hit) * scale
@@ -213,8 +209,7 @@ def _online(
     else:
         largest = tl.full([BR, BN], float("-inf"), ACC)
         total = tl.zeros([BR, BN], ACC)
-        for block in range(blocks_of(n, BN)):
-            first = block * BN
+        for first in range(0, n, BN):
             v = _load(x, base, valid, first, limit, inner, float("-inf"), ACC, BN)
             raised = tl.maximum(largest, v)
             pivot = tl.where(raised == float("-inf"), 0, raised)
