@@ -8,6 +8,7 @@ from core import autograd, storage
 from core.base import MXNetError, nearest
 from core.context import Context, current_context
 from core.ndarray.ndarray import NDArray
+from core.ops.registry import TABLE
 
 _registered: dict[str, type[CustomOpProp]] = {}
 _lock = threading.Lock()
@@ -91,8 +92,13 @@ def register(reg_name: str):
 
 
 def get_all_registered_operators() -> list[str]:
-    """Names of all registered custom operators."""
-    return sorted(_registered)
+    """Names of all operators of the table, with their aliases, and of all registered custom operators."""
+    return sorted({*TABLE, *_registered})
+
+
+def get_all_registered_operators_grouped() -> dict[str, list[str]]:
+    """Names of operators by the first name of each: the name itself and its aliases."""
+    return {op.name: [op.name, *op.aliases] for op in sorted(set(TABLE.values()), key=lambda op: op.name)}
 
 
 def Custom(*data, op_type: str, name=None, **attrs):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -11,9 +12,13 @@ from core import storage
 from core.base import MXNetError
 from core.context import cpu
 from core.dtypes import dtype_name
-from core.files.params import Record, load_params, read_params, write_params
+from core.files.params import Record, load_params, read_params, read_record, write_params
+from core.files.reader import Reader
 from core.ndarray.ndarray import NDArray
 from core.util import is_np_shape
+
+_ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
+_NPY_MAGIC = b"\x93NUMPY"
 
 
 def save(fname: str | os.PathLike, data) -> None:
@@ -37,12 +42,37 @@ def save(fname: str | os.PathLike, data) -> None:
 
 
 def load(fname: str | os.PathLike, kind: type | None = None) -> list | dict:
-    """The arrays of a file: a dictionary when they have names, else a list.
+    """The arrays of a file: a dictionary when they have names, else a list; also of NumPy's `.npz` and `.npy` files.
 
     `kind` is the class of dense arrays, by default NDArray. Raises MXNetError for a file that cannot be opened or is
     damaged, with the offset.
     """
+    start = _start(fname)
+    if start == _NPY_MAGIC or start[:4] in _ZIP_MAGICS:
+        return _from_numpy_file(fname, kind or NDArray)
     return _arrays(read_params(fname), kind or NDArray, os.fspath(fname))
+
+
+def is_npy(file: str | os.PathLike) -> bool:
+    """Whether a file holds one array in NumPy's format."""
+    return _start(file) == _NPY_MAGIC
+
+
+def _start(file: str | os.PathLike) -> bytes:
+    with Reader.open(file) as reader:
+        return reader.bytes(min(reader.remaining, len(_NPY_MAGIC)))
+
+
+def _from_numpy_file(file: str | os.PathLike, kind: type) -> list | dict:
+    try:
+        content = np.load(file, allow_pickle=False)
+        if isinstance(content, np.ndarray):
+            return [from_record(Record.of(content), kind)]
+        with content:
+            return {name: from_record(Record.of(content[name]), kind) for name in content}
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
+        suffix = ".npy" if is_npy(file) else ".npz"
+        raise MXNetError(f"{os.fspath(file)!r}: damaged {suffix} file: {error}") from error
 
 
 def load_frombuffer(buf, kind: type | None = None) -> list | dict:
@@ -75,6 +105,11 @@ def from_record(record: Record, kind: type = NDArray, ctx=None):
         return sparse.row_sparse_array((data, *record.aux), shape=record.shape, ctx=ctx, dtype=record.dtype)
     indptr, indices = record.aux
     return sparse.csr_matrix((data, indices, indptr), shape=record.shape, ctx=ctx, dtype=record.dtype)
+
+
+def from_bytes(data: bytes, kind: type = NDArray):
+    """The array of one record, as `pickle` finds it in what MXNet wrote."""
+    return from_record(read_record(Reader.over(data, "<pickle>")), kind)
 
 
 def _arrays(records: Mapping | Sequence, kind: type, name: str) -> list | dict:

@@ -54,7 +54,9 @@ def torch_dtype(dtype) -> torch.dtype:
 
 
 def device(ctx) -> torch.device:
-    """Where arrays of a context live. MXNetError for a GPU that is not there."""
+    """Where arrays of a context live. MXNetError for a GPU that is not there, or something that is no context."""
+    if getattr(ctx, "device_type", None) is None:
+        raise MXNetError(f"ctx={ctx!r} is no context; mx.cpu() or mx.gpu(0) are accepted")
     if ctx.device_type != "gpu":
         return _CPU
     if ctx.device_id >= torch.cuda.device_count():

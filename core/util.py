@@ -60,6 +60,18 @@ def set_np_default_dtype(is_np_default_dtype: bool = True) -> bool:
     return before
 
 
+def dtype_from_number(number) -> type:
+    """The type that holds a number: int32, int64 or uint64 for integers; for fractions float32, or float64 where it needs
+    the range or `npx.set_np(dtype=True)` makes that the default. OverflowError for an integer of more than 64 bits."""
+    if isinstance(number, (int, onp.integer)):
+        for kind in (onp.int32, onp.int64, onp.uint64):
+            if onp.iinfo(kind).min <= number <= onp.iinfo(kind).max:
+                return kind
+        raise OverflowError(f"{number} does not fit 64 bits")
+    wide = onp.isfinite(number) and abs(number) > onp.finfo(onp.float32).max
+    return onp.float64 if wide or is_np_default_dtype() else onp.float32
+
+
 def default_float() -> str:
     """The type of numbers with fractions that `np` makes where none is given."""
     return "float64" if _state.dtype else "float32"

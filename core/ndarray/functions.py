@@ -137,7 +137,7 @@ def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
 
 def moveaxis(tensor: NDArray, source, destination) -> NDArray:
     """Axes moved to new places; the others keep their order."""
-    source, destination = (list(a) if isinstance(a, (list, tuple)) else [a] for a in (source, destination))
+    source, destination = ([a] if isinstance(a, numbers.Integral) else list(a) for a in (source, destination))
     if len(source) != len(destination):
         raise ValueError("source and destination differ in number of axes")
     n = tensor.ndim

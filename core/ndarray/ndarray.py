@@ -16,6 +16,7 @@ from core.ops.storage_types import NUMBERS as _STORAGE_TYPE_STR_TO_ID  # noqa: F
 
 state = autograd.state
 apply = imperative.apply
+py_slice = slice  # MXNet's name for it beside the operator, which programs import
 _new = object.__new__
 
 
@@ -167,6 +168,10 @@ class NDArray:
         return {"data": self.asnumpy(), "dtype": dtype_name(self.dtype), "ctx": self._ctx}
 
     def __setstate__(self, given):
+        if "handle" in given:  # the record that MXNet's own pickles hold
+            from core.serialization import from_bytes
+
+            given = from_bytes(bytes(given["handle"]), type(self)).__getstate__()
         self._ctx, self._entry = given["ctx"], None
         self._data = storage.from_numpy(given["data"], given["dtype"], given["ctx"])
 

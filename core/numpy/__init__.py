@@ -10,6 +10,7 @@ import numpy as onp
 from core import ops  # the table must be full before functions are looked up in it
 from core.base import UnknownName
 from core.imperative import apart, front
+from core.numpy.keywords import explained
 from core.numpy.multiarray import array, empty, ndarray
 from core.ops.registry import TABLE
 
@@ -20,7 +21,7 @@ int8, int16, int32, int64, uint8, uint16, uint32, uint64 = (
     onp.int8, onp.int16, onp.int32, onp.int64, onp.uint8, onp.uint16, onp.uint32, onp.uint64,
 )  # fmt: skip
 bool_, dtype, finfo, iinfo = onp.bool_, onp.dtype, onp.finfo, onp.iinfo
-_SUBMODULES = ("linalg", "random", "_internal")
+_SUBMODULES = ("linalg", "random", "_internal", "fallback", "fallback_linalg")
 # Functions whose results may be views of what was given, which the user's are not in MXNet.
 _OF_VIEWS = frozenset(
     "array_split atleast_1d atleast_2d atleast_3d broadcast_to dsplit expand_dims fliplr flipud flatten flip "
@@ -47,7 +48,7 @@ def __getattr__(name: str):
         value = front(op, ndarray)
     elif name in _OF_VIEWS:
         value = _apart(value)
-    globals()[name] = value
+    value = globals()[name] = explained(value, name)
     return value
 
 

@@ -11,6 +11,7 @@ from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.numpy import array_api
 from core.numpy import manipulation as _arrays
+from core.numpy.keywords import explain
 from core.numpy.manipulation import expand_dims, moveaxis, squeeze
 from core.numpy.multiarray import array, as_array
 from core.numpy.products import cross as _cross
@@ -250,3 +251,6 @@ def _lp(x, p, axis, keepdims):
     if p == 2:
         return F.sqrt(F._np_sum(F.square(x), axis=axis, keepdims=keepdims))
     return F._np_sum(F.abs(x) ** p, axis=axis, keepdims=keepdims) ** (1.0 / p)
+
+
+explain(globals(), "linalg.")

@@ -9,6 +9,7 @@ import numpy as onp
 from core import imperative
 from core.base import MXNetError
 from core.ndarray.ndarray import NDArray
+from core.numpy.keywords import explain
 from core.numpy.multiarray import array, ndarray
 from core.ops.registry import TABLE, F
 from core.util import default_float
@@ -307,3 +308,6 @@ def seed(seed, ctx="all") -> None:
     from core import random as state
 
     state.seed(seed, ctx)
+
+
+explain(globals(), "random.")

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import os
-import zipfile
 
 import numpy as onp
 
 from core import serialization
-from core.base import MXNetError
 from core.files.atomic import replacing
-from core.files.reader import Reader
 from core.numpy.multiarray import ndarray
-
-ZIP_MAGIC, EMPTY_ZIP_MAGIC = b"PK\x03\x04", b"PK\x05\x06"
-NPY_MAGIC = b"\x93NUMPY"
 
 
 def save(file: str | os.PathLike, arr) -> None:
@@ -40,21 +34,5 @@ def load(file: str | os.PathLike) -> ndarray | list | dict:
 
     Raises MXNetError for a file that cannot be opened or is damaged.
     """
-    with Reader.open(file) as reader:
-        start = reader.bytes(min(reader.remaining, len(NPY_MAGIC)))
-    if start == NPY_MAGIC:
-        try:
-            return _array(onp.load(file, allow_pickle=False))
-        except (ValueError, OSError, EOFError) as error:
-            raise MXNetError(f"{os.fspath(file)!r}: damaged .npy file: {error}") from error
-    if start[: len(ZIP_MAGIC)] not in (ZIP_MAGIC, EMPTY_ZIP_MAGIC):
-        return serialization.load(file, ndarray)
-    try:
-        with onp.load(file, allow_pickle=False) as content:
-            return {name: _array(content[name]) for name in content}
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
-        raise MXNetError(f"{os.fspath(file)!r}: damaged .npz file: {error}") from error
-
-
-def _array(values: onp.ndarray) -> ndarray:
-    return serialization.from_record(serialization.Record.of(values), ndarray)
+    found = serialization.load(file, ndarray)
+    return found[0] if serialization.is_npy(file) else found

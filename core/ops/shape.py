@@ -37,6 +37,10 @@ def expect_shape(name: str, what: str, array, shape: tuple[int, ...]) -> None:
 # ---------------------------------------------------------------------------------------------- reshape
 
 
+class WrongSize(MXNetError, ValueError):
+    """A shape for another number of elements than there are."""
+
+
 @functools.lru_cache(4096)
 def reshaped(shape: tuple[int, ...], wanted: tuple[int, ...], reverse: bool = False) -> tuple[int, ...]:
     """The shape that MXNet's reshape codes stand for: 0 copies an axis, -1 takes as often what is left as it fits (the
@@ -92,7 +96,7 @@ def reshaped(shape: tuple[int, ...], wanted: tuple[int, ...], reverse: bool = Fa
             raise MXNetError(f"reshape: cannot bring the shape {tuple(shape)} into {wanted}")
         out[out.index(-1)] = size // known
     elif known != size:
-        raise MXNetError(f"reshape: cannot bring the shape {tuple(shape)} of {size} elements into {wanted}")
+        raise WrongSize(f"reshape: cannot bring the shape {tuple(shape)} of {size} elements into {wanted}")
     return tuple(out)
 
 
@@ -305,6 +309,10 @@ def broadcast_like(lhs, rhs, *, lhs_axes: OptShape = None, rhs_axes: OptShape = 
         shape = list(rhs.shape)
     else:
         shape = list(lhs.shape)
+        if not lhs_axes or not rhs_axes or len(lhs_axes) != len(rhs_axes):
+            raise MXNetError(
+                f"broadcast_like: as many lhs_axes as rhs_axes are needed, one or more; given {lhs_axes} and {rhs_axes}"
+            )
         for a, b in zip(lhs_axes, rhs_axes, strict=True):
             shape[normal_axis(a, lhs.dim(), "broadcast_like")] = rhs.shape[normal_axis(b, rhs.dim(), "broadcast_like")]
     for m, n in zip(lhs.shape, shape, strict=True):

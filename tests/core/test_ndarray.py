@@ -306,3 +306,30 @@ def test_reshape_with_a_rest_drops_it_as_an_operator_and_refuses_as_a_method():
             nd.reshape(x, shape=shape)
     with pytest.raises(ValueError, match="do not fill"):
         x.reshape((-1, 3))
+
+
+def test_files_and_pickles_of_others_are_read(tmp_path):
+    values = onp.arange(6, dtype="float32").reshape(2, 3)
+    onp.save(tmp_path / "one.npy", values)
+    onp.savez(tmp_path / "named.npz", **{"a b": values})
+    assert onp.array_equal(nd.load(tmp_path / "one.npy")[0].asnumpy(), values)
+    assert onp.array_equal(nd.load(tmp_path / "named.npz")["a b"].asnumpy(), values)
+    # The record of the zero that MXNet 1.x made on a GPU and pickled: magic, dense, one axis of 1, gpu(0), float32.
+    state = onp.array([0xF993FAC9, 0, 1, 1, 0, 2, 0, 0, 0], dtype="<u4").tobytes()
+    array = nd.ones((2,))
+    array.__setstate__({"handle": bytearray(state)})
+    assert array.shape == (1,) and array.asnumpy()[0] == 0
+
+
+def test_integers_are_rounded_to_themselves():
+    large = nd.array([50000001, -7], dtype="int32")
+    for name in ("round", "floor", "ceil", "trunc", "rint", "fix"):
+        assert getattr(large, name)().asnumpy().tolist() == [50000001, -7]
+
+
+def test_shapes_that_do_not_fit_are_value_errors_too():
+    with pytest.raises(ValueError):
+        nd.ones((2, 3, 5)).reshape((2, 3))
+    with pytest.raises(MXNetError):
+        nd.broadcast_like(nd.ones((1, 2)), nd.ones((3, 2)), lhs_axes=(), rhs_axes=())
+    assert nd.moveaxis(nd.ones((1, 2, 3)), range(3), range(3)).shape == (1, 2, 3)

@@ -379,3 +379,16 @@ def test_triangles_cut_what_is_infinite_and_ends_are_joined():
     )
     onp.testing.assert_array_equal(np.repeat(np.array(a), [3], axis=1).asnumpy(), onp.repeat(a, [3], axis=1))
     assert type(np.linalg.qr(np.array(a))) is tuple and type(np.linalg.svd(np.array(a))) is tuple
+
+
+def test_wrong_words_of_np_functions_are_explained():
+    for call, name, wrong, right in [
+        (lambda: np.sum(np.ones(3), axes=1), "np.sum", "axes", "axis"),
+        (lambda: np.linalg.norm(np.ones(3), orde=1), "np.linalg.norm", "orde", "ord"),
+        (lambda: np.random.uniform(0, 1, sizes=3), "np.random.uniform", "sizes", "size"),
+        (lambda: np.concatenate([np.ones(3)], axs=0), "np.concatenate", "axs", "axis"),
+    ]:
+        with pytest.raises(TypeError, match=f"{name} has no argument '{wrong}'. Did you mean '{right}'"):
+            call()
+    with pytest.raises(MXNetError, match="ctx='a' is no context"):
+        np.zeros(3, ctx="a")

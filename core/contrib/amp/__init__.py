@@ -23,10 +23,11 @@ from core import dtypes, graph
 from core.base import MXNetError
 from core.contrib.amp.convert import convert_bucketing_module, convert_hybrid_block, convert_model, convert_symbol
 from core.contrib.amp.loss_scaler import LossScaler
+from core.dtypes import bfloat16
 from core.ops.registry import TABLE, F
 
 __all__ = [
-    "LossScaler", "convert_bucketing_module", "convert_hybrid_block", "convert_model", "convert_symbol", "init", "init_trainer",
+    "LossScaler", "bfloat16", "convert_bucketing_module", "convert_hybrid_block", "convert_model", "convert_symbol", "init", "init_trainer",
     "list_conditional_fp32_ops", "list_fp32_ops", "list_loss_output_functions", "list_lp16_fp32_ops", "list_lp16_ops",
     "list_widest_type_cast", "scale_loss", "unscale",
 ]  # fmt: skip

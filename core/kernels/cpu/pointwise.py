@@ -223,7 +223,8 @@ def _call(node: Expr, names: dict[int, str]) -> str:
     if op == "cbrt":
         return f"torch.sign({args[0]}) * torch.abs({args[0]}) ** (1.0 / 3.0)"
     if op == "round_away":
-        return f"torch.sign({args[0]}) * torch.floor(torch.abs({args[0]}) + 0.5)"
+        away = f"torch.sign({args[0]}) * torch.floor(torch.abs({args[0]}) + 0.5)"
+        return f"({away} if {args[0]}.is_floating_point() else {args[0]}.clone())"
     if op in ("logical_and", "logical_or", "logical_xor"):
         args = [a if not _is_scalar(n) else f"torch.as_tensor({a})" for a, n in zip(args, node.args, strict=True)]
     elif op in ("atan2", "hypot", "copysign", "ldexp", "mod", "fmod", "floordiv", "gcd", "lcm", "nextafter"):

@@ -1,0 +1,23 @@
+"""Which function of `np` or `npx` stands for an operator of the table, as MXNet's module of this name tells it."""
+
+from __future__ import annotations
+
+import operator
+
+_NAMESPACES = {"_npi_": "numpy", "_np_": "numpy", "_npx_": "numpy_extension"}
+_ROOMS = ("linalg", "random", "image")
+
+
+def _get_builtin_op(op_name: str):
+    """The function that users call for the operator `_npi_...`, `_np_...` or `_npx_...`; None where there is none."""
+    import core
+
+    for prefix, namespace in _NAMESPACES.items():
+        if op_name.startswith(prefix):
+            room, _, name = op_name.removeprefix(prefix).lstrip("_").partition("_")
+            place = f"{room}.{name}" if room in _ROOMS else op_name.removeprefix(prefix)
+            try:
+                return operator.attrgetter(f"{namespace}.{place}")(core)
+            except AttributeError:
+                return None
+    return None
