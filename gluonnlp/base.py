@@ -1,4 +1,4 @@
-"""Where files are kept, and the error of arguments that are not accepted."""
+"""Where files are kept, the error of arguments that are not accepted, and numba's names, which compile nothing here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import os
 
 from gluon.store import home as get_home_dir
 
-__all__ = ["InvalidArgument", "get_home_dir", "kept_in"]
+__all__ = [
+    "InvalidArgument", "get_home_dir", "kept_in", "numba_jitclass", "numba_njit", "numba_prange", "numba_types",
+]  # fmt: skip
+
+numba_prange = range
 
 
 class InvalidArgument(ValueError, AssertionError):
@@ -16,3 +20,29 @@ class InvalidArgument(ValueError, AssertionError):
 def kept_in(root: str | None, *names: str) -> str:
     """The user's folder `root`, or where that is None the folder `names` below `$MXNET_HOME`."""
     return os.path.expanduser(root) if root else os.path.join(get_home_dir(), *names)
+
+
+def numba_njit(function):
+    """The function itself."""
+    return function
+
+
+def numba_jitclass(spec):
+    """A decorator that gives the class itself; spec: the types of its fields, which are not looked at."""
+    return numba_njit
+
+
+class _Types:
+    """Types of every name, of every shape: `numba_types.int32[:]`, `numba_types.float32(2)`."""
+
+    def __getattr__(self, name):
+        return self
+
+    def __getitem__(self, key):
+        return self
+
+    def __call__(self, *args):
+        return self
+
+
+numba_types = _Types()

@@ -167,3 +167,19 @@ def test_gradients_are_those_at_values_that_were_written_in_a_pause_of_the_recor
     c[:] = 5
     with pytest.raises(mx.MXNetError, match="changed in place"):
         y.backward()
+
+
+def test_names_that_scripts_of_the_toolkits_import_at_their_top():
+    from gluoncv.data.transforms.presets.ssd import SSDDALIPipeline
+    from gluonnlp.base import numba_jitclass, numba_njit, numba_prange, numba_types
+
+    with pytest.raises(mx.MXNetError, match="DALI"):
+        SSDDALIPipeline(device_id=0)
+
+    @numba_jitclass([("field", numba_types.int32[:])])
+    class Sum:
+        @numba_njit
+        def of(self, n):
+            return sum(i for i in numba_prange(n))
+
+    assert Sum().of(4) == 6
