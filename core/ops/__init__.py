@@ -5,7 +5,7 @@ import importlib
 from core.ops.registry import TABLE, F, Operator, get
 
 FAMILIES = (
-    "create", "elementwise", "shape", "reduce", "matrix", "sparse", "index", "order", "nn", "norm", "rnn", "random", "optimizer",
+    "create", "elementwise", "shape", "parts", "reduce", "matrix", "sparse", "index", "order", "nn", "norm", "rnn", "random", "optimizer",
     "output", "ctc", "deformable", "image", "linalg", "attention", "np_elementwise", "np_reduce", "np_shape", "np_index",
     "vision", "position_sensitive", "boxes", "contrib", "quantized", "spectral", "control_flow", "plan",
 )  # fmt: skip

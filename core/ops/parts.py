@@ -1,0 +1,334 @@
+"""Operators that take arrays apart and put them together: slices, joins and splits, repeats, pads."""
+
+import math
+from itertools import pairwise
+
+from core import kernels
+from core.base import MXNetError
+from core.ops.attributes import Any_, Bool, Choice, Float, Int, OpenShape, OptInt, Scalar, Shape
+from core.ops.registry import F, composite, gradient, operator
+from core.ops.shape import expect_shape, normal_axes, normal_axis
+
+K = kernels.shape
+
+
+# ---------------------------------------------------------------------------------------------- parts
+
+
+@operator("_slice_view")
+def _slice_view(data, *, key: Any_, zero_dim: Bool = False):
+    """Basic indexing: shares memory where the part is contiguous."""
+    part = K.take_part(data, key)
+    return part if zero_dim or part.dim() else part.reshape(1)
+
+
+@gradient(_slice_view)
+def _(head, data_shape, attrs):
+    return [F._put_part(head, key=attrs.key, shape=data_shape)]
+
+
+@operator("_put_part")
+def _put_part(data, *, key: Any_, shape: Shape):
+    """Zeros with the data at a basic index."""
+    return K.put_part(data, key, shape)
+
+
+@gradient(_put_part)
+def _(head, attrs, data_shape):
+    return [F._reshape_to(F._slice_view(head, key=attrs.key), shape=data_shape)]
+
+
+def _slice_key(begin, end, step, ndim, name):
+    if len(begin) != len(end) or len(begin) > ndim:
+        raise MXNetError(f"{name}: begin {begin} and end {end} do not fit an array of {ndim} axes")
+    steps = () if tuple(step) == (None,) else tuple(step)  # no step at all
+    steps += (None,) * (len(begin) - len(steps))
+    if any(s == 0 for s in steps):
+        raise MXNetError(f"{name}: a step cannot be 0")
+    return tuple(slice(b, e, s) for b, e, s in zip(begin, end, steps, strict=True))
+
+
+@operator("slice", aliases=("crop",))
+def slice_(data, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
+    """The part from begin to end (exclusive) with a step an axis; None is open."""
+    part = K.take_part(data, _slice_key(begin, end, step, data.dim(), "slice"))
+    return part.clone() if part.data_ptr() == data.data_ptr() and not part.is_meta else part
+
+
+@gradient(slice_)
+def _(head, data_shape, attrs):
+    return [
+        F._put_part(
+            head, key=_slice_key(attrs.begin, attrs.end, attrs.step, len(data_shape), "slice"), shape=data_shape
+        )
+    ]
+
+
+@operator("_slice_assign", aliases=("_crop_assign",))
+def slice_assign(lhs, rhs, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
+    """lhs with rhs in the place that `slice` would read."""
+    key = _slice_key(begin, end, step, lhs.dim(), "slice_assign")
+    place = (len(range(*part.indices(n))) for part, n in zip(key, lhs.shape))
+    expect_shape("_slice_assign", "a part", rhs, (*place, *lhs.shape[len(key) :]))
+    return K.set_part(lhs, rhs, key)
+
+
+@gradient(slice_assign)
+def _(head, attrs):
+    place = {"begin": attrs.begin, "end": attrs.end, "step": attrs.step}
+    return [F._slice_assign_scalar(head, **place), F.slice(head, **place)]
+
+
+@composite("_slice_assign_scalar", aliases=("_crop_assign_scalar",))
+def slice_assign_scalar(data, *, scalar: Scalar = 0, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
+    """The data with a number in the place that `slice` would read."""
+    part = F.slice(data, begin=begin, end=end, step=step)
+    return F._slice_assign(data, F.full_like(part, fill_value=scalar), begin=begin, end=end, step=step)
+
+
+@operator("slice_axis")
+def slice_axis(data, *, axis: Int, begin: Int, end: OptInt):
+    """The part from begin to end (exclusive, None: to the last) of one axis."""
+    axis = normal_axis(axis, data.dim(), "slice_axis")
+    n = data.shape[axis]
+    first, last = begin + n if begin < 0 else begin, n if end is None else end + n if end < 0 else end
+    if not (0 <= first < last <= n or (first == 0 and last == n)):
+        raise MXNetError(f"slice_axis: from {begin} to {end} is no part of an axis of length {n}")
+    return K.copy_part(data, axis, first, last - first)
+
+
+def _axis_key(axis, begin, end, ndim):
+    return (slice(None),) * normal_axis(axis, ndim, "slice_axis") + (slice(begin, end),)
+
+
+@gradient(slice_axis)
+def _(head, data_shape, attrs):
+    return [F._put_part(head, key=_axis_key(attrs.axis, attrs.begin, attrs.end, len(data_shape)), shape=data_shape)]
+
+
+@operator("slice_like")
+def slice_like(data, shape_like, *, axes: Shape = ()):
+    """The data cut to the lengths of another array."""
+    return K.clone(K.take_part(data, _like_key(tuple(data.shape), tuple(shape_like.shape), axes)))
+
+
+def _like_key(shape, like, axes):
+    wanted = normal_axes(axes or None, len(shape), "slice_like")
+    for a in wanted:
+        if like[a] > shape[a]:
+            raise MXNetError(f"slice_like: axis {a} of length {shape[a]} cannot be cut to {like[a]}")
+    return tuple(slice(0, like[a]) if a in wanted else slice(None) for a in range(len(shape)))
+
+
+@gradient(slice_like)
+def _(head, data_shape, shape_like_shape, attrs):
+    return [F._put_part(head, key=_like_key(data_shape, shape_like_shape, attrs.axes), shape=data_shape), None]
+
+
+# ---------------------------------------------------------------------------------------------- joins and splits
+
+
+@operator("Concat", aliases=("concat", "_rnn_param_concat"))
+def concat(*data, dim: Int = 1):
+    """Arrays of one type joined along an existing axis."""
+    _of_one_type("concat", data)
+    return K.concat(data, normal_axis(dim, data[0].dim(), "concat"))
+
+
+def _of_one_type(name, data):
+    kind = data[0].dtype
+    for x in data:
+        if x.dtype is not kind:
+            given = ", ".join(kernels.dtype_name(x) for x in data)
+            raise MXNetError(f"{name}: arrays of one dtype are joined, given {given}; convert with astype")
+
+
+@gradient(concat)
+def _(head, shapes, attrs):
+    axis = attrs.dim % len(shapes[0])
+    return _parts(head, [s[axis] for s in shapes], axis)
+
+
+def _parts(head, lengths, axis):
+    grads, start = [], 0
+    for n in lengths:
+        grads.append(F._slice_view(head, key=(slice(None),) * axis + (slice(start, start + n),)))
+        start += n
+    return grads
+
+
+@operator("stack")
+def stack(*data, axis: Int = 0):
+    """Arrays of one shape and type joined along a new axis."""
+    _of_one_type("stack", data)
+    return K.stack(data, normal_axis(axis, data[0].dim() + 1, "stack"))
+
+
+@gradient(stack)
+def _(head, shapes, attrs):
+    axis = attrs.axis % (len(shapes[0]) + 1)
+    return [F._reshape_to(p, shape=s) for p, s in zip(_parts(head, [1] * len(shapes), axis), shapes, strict=True)]
+
+
+@operator("SliceChannel", aliases=("split",), outputs=lambda attrs: attrs["num_outputs"])
+def split(data, *, num_outputs: Int, axis: Int = 1, squeeze_axis: Bool = False):
+    """Equal parts along an axis."""
+    axis = normal_axis(axis, data.dim(), "split")
+    n = data.shape[axis]
+    if num_outputs < 1 or n % num_outputs:
+        raise MXNetError(f"split: an axis of length {n} does not divide into {num_outputs} parts")
+    if squeeze_axis and n != num_outputs:
+        raise MXNetError(f"split: squeeze_axis needs parts of length 1, not {n // num_outputs}")
+    return _split(data, [n // num_outputs * i for i in range(num_outputs + 1)], axis, squeeze_axis)
+
+
+def _split(data, bounds, axis, squeeze_axis):
+    parts = K.split(data, [b - a for a, b in pairwise(bounds)], axis)
+    return tuple(K.reshape(p, (*p.shape[:axis], *p.shape[axis + 1 :])) for p in parts) if squeeze_axis else parts
+
+
+@operator(
+    "_split_v2",
+    outputs=lambda attrs: attrs["sections"] or len(attrs["indices"]) + (attrs["indices"][:1] != (0,)),
+)
+def split_v2(data, *, indices: Shape = (), axis: Int = 1, squeeze_axis: Bool = False, sections: Int = 0):
+    """Parts along an axis: `sections` equal ones, or cut at `indices`."""
+    axis = normal_axis(axis, data.dim(), "split_v2")
+    return _split(data, _bounds(data.shape[axis], indices, sections), axis, squeeze_axis)
+
+
+def _bounds(n, indices, sections):
+    if sections > 0:
+        if n % sections:
+            raise MXNetError(f"split_v2: an axis of length {n} does not divide into {sections} parts")
+        return [n // sections * i for i in range(sections + 1)]
+    return [*([0] if indices[:1] != (0,) else []), *indices, n]
+
+
+for _op in (split, split_v2):
+
+    @gradient(_op)
+    def _(heads, data_shape, attrs):
+        axis = attrs.axis % len(data_shape)
+        if attrs.squeeze_axis:
+            heads = [F.expand_dims(h, axis=axis) for h in heads]
+        return [F.Concat(*heads, dim=axis)]
+
+
+# ---------------------------------------------------------------------------------------------- repeats and pads
+
+
+@operator("tile")
+def tile(data, *, reps: Shape):
+    """The whole array repeated along each axis."""
+    if any(r < 1 for r in reps):
+        raise MXNetError(f"tile: reps {reps} does not fit; numbers from 1 are accepted")
+    return K.tile(data, reps)
+
+
+@gradient(tile)
+def _(head, data_shape, attrs):
+    n = max(len(data_shape), len(attrs.reps))
+    shape = (1,) * (n - len(data_shape)) + data_shape
+    reps = (1,) * (n - len(attrs.reps)) + attrs.reps
+    pairs = tuple(v for pair in zip(reps, shape, strict=True) for v in pair)
+    folded = F._reshape_to(head, shape=pairs)
+    return [F._reshape_to(F.sum(folded, axis=tuple(range(0, 2 * n, 2))), shape=data_shape)]
+
+
+@operator("repeat")
+def repeat(data, *, repeats: Int, axis: OptInt = None):
+    """Each element (or each slice along an axis) repeated in place."""
+    if axis is None:
+        data, axis = K.reshape(data, (data.numel(),)), 0
+    axis = normal_axis(axis, data.dim(), "repeat")
+    shape = (*data.shape[: axis + 1], repeats, *data.shape[axis + 1 :])
+    x = K.expand(K.reshape(data, (*data.shape[: axis + 1], 1, *data.shape[axis + 1 :])), shape)
+    return K.reshape(x, (*data.shape[:axis], data.shape[axis] * repeats, *data.shape[axis + 1 :]))
+
+
+@gradient(repeat)
+def _(head, data_shape, attrs):
+    axis = 0 if attrs.axis is None else attrs.axis % len(data_shape)
+    shape = (math.prod(data_shape),) if attrs.axis is None else data_shape
+    folded = F._reshape_to(head, shape=(*shape[: axis + 1], attrs.repeats, *shape[axis + 1 :]))
+    return [F._reshape_to(F.sum(folded, axis=(axis + 1,)), shape=data_shape)]
+
+
+@composite("_identity_with_attr_like_rhs")
+def identity_like(lhs, rhs):
+    """lhs as it is; in a graph its shape is that of rhs."""
+    return F._copy(lhs)
+
+
+@composite("Pad", aliases=("pad",))
+def pad_space(data, *, mode: Choice("constant", "edge", "reflect"), pad_width: Shape, constant_value: Float = 0.0):
+    """Places added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""
+    if data.ndim not in (4, 5) or any(pad_width[:4]):
+        raise MXNetError(
+            f"pad: data of 4 or 5 axes, of which the first two stay, is needed; given {data.shape} and {pad_width}"
+        )
+    return F._pad(data, mode=mode, pad_width=pad_width, constant_value=constant_value)
+
+
+@operator("_pad")
+def pad(data, *, mode: Choice("constant", "edge", "reflect"), pad_width: Shape, constant_value: Float = 0.0):
+    """Places added around the data: a constant, the edge, or its reflection."""
+    if len(pad_width) != 2 * data.dim():
+        raise MXNetError(f"pad: pad_width needs {2 * data.dim()} numbers for {data.dim()} axes, given {len(pad_width)}")
+    widths = list(zip(pad_width[::2], pad_width[1::2], strict=True))
+    if min(pad_width) < 0:
+        raise MXNetError(f"pad: widths cannot be negative, given {pad_width}")
+    if mode == "constant":
+        return K.pad_constant(data, widths, constant_value)
+    for axis, (lo, hi) in enumerate(widths):
+        if lo or hi:
+            data = kernels.index.take(data, K.index_tensor(_source_places(data.shape[axis], lo, hi, mode), data), axis)
+    return data
+
+
+def _source_places(n, lo, hi, mode):
+    if mode == "edge":
+        return [min(max(i, 0), n - 1) for i in range(-lo, n + hi)]
+    if max(lo, hi) >= n:
+        raise MXNetError(f"pad: a reflection of {max(lo, hi)} places needs an axis longer than {n}")
+    period = 2 * (n - 1)
+    return [min(i % period, period - i % period) if period else 0 for i in range(-lo, n + hi)]
+
+
+@gradient(pad)
+def _(head, data_shape, attrs):
+    widths = list(zip(attrs.pad_width[::2], attrs.pad_width[1::2], strict=True))
+    if attrs.mode == "constant":
+        return [
+            F._slice_view(head, key=tuple(slice(lo, lo + n) for n, (lo, _) in zip(data_shape, widths, strict=True)))
+        ]
+    for axis, (lo, hi) in reversed(list(enumerate(widths))):
+        if lo or hi:
+            head = F._fold_places(
+                head, places=_source_places(data_shape[axis], lo, hi, attrs.mode), axis=axis, length=data_shape[axis]
+            )
+    return [head]
+
+
+@operator("_fold_places")
+def _fold_places(data, *, places: Any_, axis: Int, length: Int):
+    """Slices along an axis added up where `places` says: the adjoint of a take with fixed indices."""
+    shape = (*data.shape[:axis], length, *data.shape[axis + 1 :])
+    return kernels.index.take_grad(data, K.index_tensor(places, data), axis, shape)
+
+
+@gradient(_fold_places)
+def _(head, attrs):
+    return [F._take_places(head, places=attrs.places, axis=attrs.axis)]
+
+
+@operator("_take_places")
+def _take_places(data, *, places: Any_, axis: Int):
+    """Slices along an axis at fixed places."""
+    return kernels.index.take(data, K.index_tensor(places, data), axis)
+
+
+@gradient(_take_places)
+def _(head, data_shape, attrs):
+    return [F._fold_places(head, places=attrs.places, axis=attrs.axis, length=data_shape[attrs.axis])]
