@@ -24,7 +24,7 @@ def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = 
         b = b.mT
     axes = b.dim()
     if axes == 2 and a.numel() >= 4096 and reorders(a, b):
-        return onednn._linear_pointwise.default(a, b.mT, None, "none", [], "none")
+        return onednn._linear_pointwise.default(_row_major(a), b.mT, None, "none", [], "none")
     if axes == 2 and a.dim() == 2:
         return torch.mm(a, b)
     if axes == 3 and a.dim() == 3 and a.shape[0] == b.shape[0]:
@@ -40,9 +40,21 @@ def linear(x: Tensor, w: Tensor, b: Tensor | None = None, activation: str | None
     check_activation("linear", activation)
     if not w.is_mkldnn and not reorders(x, w):
         return finish(aten.linear.default(x, w, b), residual, activation)
+    x = _row_major(x)
     if residual is not None:
         return finish(onednn._linear_pointwise.binary(x, residual, w, b, "add"), None, activation)
     return onednn._linear_pointwise.default(x, w, b, activation or "none", [], "none")
+
+
+def _row_major(x: Tensor) -> Tensor:
+    """The same elements in row-major order, in which oneDNN takes the first operand.
+
+    ATen turns a matrix around in one thread; of an array of more axes all threads copy parts, which counts beside a
+    product that they share: gradients of weights turn the gradient of a whole layer's output.
+    """
+    if x.dim() != 2 or x.is_contiguous():
+        return x
+    return x.new_empty((1, *x.shape)).copy_(x.unsqueeze(0)).squeeze(0)
 
 
 def pack(w: Tensor, rows: int) -> Tensor:
