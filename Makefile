@@ -5,13 +5,14 @@ REFERENCE ?= ../shared/reference
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help venv quickstart test slow lint format report bench reference
+.PHONY: help venv quickstart test slow hostile lint format report bench reference
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make quickstart  train LeNet on handwritten digits (under two minutes), plots in logs/quickstart/"
 	@echo "make test        the tests that run in minutes"
 	@echo "make slow        the tests marked slow as well"
+	@echo "make hostile     10,500 damaged files of all kinds that programs load; logs/hostile.txt counts what came of them"
 	@echo "make lint        ruff check, ruff format --check, README tables against logs/"
 	@echo "make format      let ruff fix and format"
 	@echo "make report      rewrite the tables and plots of README.md from logs/"
@@ -36,6 +37,10 @@ test: $(STAMP)
 
 slow: $(STAMP)
 	$(BIN)/python -m pytest -q
+
+hostile: $(STAMP)
+	rm -f logs/hostile.txt
+	MXTEST_MUTATIONS=1500 MXTEST_MUTATIONS_LOG=logs/hostile.txt $(BIN)/python -m pytest -q tests/core/files/test_hostile.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

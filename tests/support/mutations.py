@@ -58,7 +58,10 @@ def bounded_memory(headroom: int = 256 << 20):
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def survives(load) -> None:
-    """Calls a loader on a damaged file: it may succeed or raise MXNetError, nothing else."""
-    with contextlib.suppress(MXNetError):
+def survives(load) -> bool:
+    """Calls a loader on a damaged file: it may succeed or raise MXNetError, nothing else. Whether it succeeded."""
+    try:
         load()
+    except MXNetError:
+        return False
+    return True
