@@ -156,6 +156,7 @@ class Plan:
         self._ctx = ctx
         self._arrays = graph.arrays
         self._results = [(v.kind, v.ctx) for v in graph.outputs]
+        self._views = [k for k, v in enumerate(graph.outputs) if _looks_outside(v, self._sharing)]
         self._template = traced.template
         self._plain = self._template if type(self._template) is Slot and not self._template.same else None
         self._tracked = [(v.role == INPUT, v.index) for v in graph.tracked]
@@ -174,6 +175,8 @@ class Plan:
         prepared = self._prepared(held) if self.early is not None else ()
         results, saved = self._run([x._data for x in leaves], held, prepared, keys)
         outputs = [kind._wrap(t, ctx) for (kind, ctx), t in zip(self._results, results)]
+        for k in self._views:
+            outputs[k]._data = storage.apart(outputs[k]._data)
         if self.backward is not None and state.recording:
             node = _Node(self, leaves, outputs, saved, keys)
             for k in self._heads:
@@ -372,6 +375,11 @@ def _filled(template, outputs: list[NDArray], leaves: list[NDArray], plan: Plan)
         kind = list if isinstance(template, list) else tuple
         return kind([_filled(t, outputs, leaves, plan) for t in template])
     return template
+
+
+def _looks_outside(output: Value, sharing) -> bool:
+    """Whether a result may lie in memory of an input or a parameter, which no write of the user may reach by it."""
+    return output.source is not None and any(v.source is None for v in sharing.group(output))
 
 
 def _marks(arrays: Sequence[NDArray]) -> list[tuple]:

@@ -72,3 +72,23 @@ def test_parts_by_index_and_reshaped_nd_arrays_are_views():
     mx.np.asarray(y)[1] = 3
     np.testing.assert_array_equal(y.asnumpy(), [[2, 2, 2], [3, 3, 3]])
     assert y.context == cpu()
+
+
+def test_results_of_hybridized_blocks_share_no_memory_with_inputs():
+    for function in (
+        lambda F, x: F.Flatten(x), lambda F, x: F.Dropout(x), lambda F, x: F.reshape(x, (-1,)), lambda F, x: F.expand_dims(x, 0),
+        lambda F, x: [F.identity(x), F.flatten(x) + 1, F.squeeze(x)],
+    ):  # fmt: skip
+        net = mx.gluon.nn.HybridLambda(function)
+        net.hybridize()
+        x = mx.nd.ones((2, 3))
+        for _ in range(2):
+            results = net(x)
+            for y in results if isinstance(results, (list, tuple)) else [results]:
+                y[:] = 0
+        x.attach_grad()
+        with mx.autograd.record(train_mode=False):
+            results = net(x)
+            total = sum(y.sum() for y in results) if isinstance(results, (list, tuple)) else results.sum()
+        total.backward()
+        assert x.sum().asscalar() == 6 and x.grad.sum().asscalar() % 6 == 0
