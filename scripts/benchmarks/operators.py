@@ -1,10 +1,11 @@
 """Times 60 operators, eager, forward and forward with backward, against PyTorch's eager ones on the CPU.
 
 Small operands hold 1 KB, where what is timed is the cost of dispatching an operator; large ones 10 MB, where it is the
-kernel. The two libraries take turns, call by call or in short bursts, so that both see the same machine, and read the same
-memory, for where operands lie is worth up to a fifth of the time; in every other round the other one is first. The figure is
-the median of the ratios of neighbouring turns. Each operator is printed; the log holds the geometric means, the worst, and the number beyond the bar. An
-operator that takes PyTorch less than 50 microseconds on large operands reads a small part of them: it counts as dispatch.
+kernel. The two libraries take turns, call by call or in short bursts, so that both see the same machine, and read the
+same memory, for where operands lie is worth up to a fifth of the time; in every other round the other one is first. The
+figure is the median of the ratios of neighbouring turns. Each operator is printed; the log holds the geometric means,
+the worst, and the number beyond the bar. An operator that takes PyTorch less than 50 microseconds on large operands
+reads a small part of them: it counts as dispatch.
 """
 
 from __future__ import annotations
