@@ -24,8 +24,8 @@ from tests.core.ops.test_sweep import WITHIN
 from tests.support.samples import Draw, S, draw, samples
 
 INTEGERS = {"bitwise", "shift", "gcd", "lcm"}
-# Copies in another order, of parts, or several times: `core.kernels.shape`, which both wings share.
-REARRANGED = {"flip", "repeat", "split_with_sizes_copy", "tril", "triu"}
+# Copies in another order, of parts, to places, or several times: `core.kernels.shape`, which both wings share.
+REARRANGED = {"flip", "index_put_", "repeat", "split_with_sizes_copy", "tril", "triu"}
 EXCEPTED = {importlib.import_module(f"core.kernels.cpu.{room}").__file__ for room in kernels.ON_CPU_ONLY}
 # Each wing has its own random numbers, and packs weights in its own order.
 OWN = {
