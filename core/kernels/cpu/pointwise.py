@@ -139,18 +139,27 @@ def _literal(value) -> str:
     )
 
 
+def _remainder(function: Callable, a: torch.Tensor, b: torch.Tensor | float) -> torch.Tensor:
+    """remainder(a, b) or fmod(a, b); 0 where b is 0, as in MXNet, for fractions and whole numbers alike."""
+    if not isinstance(b, torch.Tensor):
+        return function(a, b) if b else torch.zeros_like(a)
+    nothing = b == 0
+    return function(a, b.masked_fill(nothing, 1)).masked_fill_(nothing, 0)
+
+
 _SCOPE = {
     "torch": torch,
     "aten": aten,
     "_only_where": _only_where,
     "_only_elsewhere": _only_elsewhere,
+    "_remainder": _remainder,
 }  # of such sources
 INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
     "ge": ">=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<", "right_shift": ">>",
 }  # fmt: skip
 RENAMED = {
-    "mod": "torch.remainder", "rint": "torch.round", "floordiv": "torch.floor_divide",
+    "rint": "torch.round", "floordiv": "torch.floor_divide",
 }  # fmt: skip
 
 
@@ -236,6 +245,8 @@ def _call(node: Expr, names: dict[int, str]) -> str:
                 f"torch.as_tensor({a}, dtype={other}.dtype, device={other}.device)" if _is_scalar(n) else a
                 for a, n in zip(args, node.args, strict=True)
             ]
+        if op in ("mod", "fmod"):
+            return f"_remainder(torch.{'remainder' if op == 'mod' else 'fmod'}, {', '.join(args)})"
         if op == "hypot":  # ATen's is for fractions; the result takes the formula's type in the end
             args = [f"({a} if {a}.is_floating_point() else {a}.double())" for a in args]
     elif all(_is_scalar(n) for n in node.args):

@@ -194,20 +194,25 @@ def power_int(a, b):
 
 @triton.jit
 def mod(a, b):
-    """The remainder with the sign of the divisor."""
-    return a - b * tl.floor(a / b)
+    """The remainder with the sign of the divisor; 0 where that is 0, as in MXNet."""
+    return tl.where(b == 0, 0.0, a - b * tl.floor(a / b))
 
 
 @triton.jit
 def mod_int(a, b):
-    rest = a % b
+    rest = fmod_int(a, b)
     return tl.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
 
 
 @triton.jit
 def fmod(a, b):
-    """The remainder with the sign of the dividend."""
-    return a - b * trunc(a / b)
+    """The remainder with the sign of the dividend; 0 where the divisor is 0, as in MXNet."""
+    return tl.where(b == 0, 0.0, a - b * trunc(a / b))
+
+
+@triton.jit
+def fmod_int(a, b):
+    return a % tl.where(b == 0, 1, b)
 
 
 @triton.jit

@@ -302,7 +302,7 @@ def _step(op: str, v: list[str], node: Expr, whole: bool, compute: str) -> str:
     if op == "floordiv" and not whole:
         return f"tl.floor({v[0]} / {v[1]})"
     function = {"pow": "power"}.get(op, op)
-    if whole and function in ("power", "mod", "floordiv"):
+    if whole and function in ("power", "mod", "fmod", "floordiv"):
         function += "_int"
     if not hasattr(functions, function):
         raise NotImplementedError(f"the Triton wing has no function {op!r}")

@@ -85,6 +85,15 @@ def test_nan_passes_through_maximum():
     assert got.isnan().tolist() == [True, False]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int32, torch.int64])
+@pytest.mark.parametrize("name, rest", [("broadcast_mod", [0, 0, 0, 1, -2]), ("npi_fmod", [0, 0, 0, 1, 1])])
+def test_remainders_of_a_division_by_zero_are_zero(name, rest, dtype):
+    """The remainders that MXNet 1.9.1 and 2.0 give, fractions and whole numbers alike."""
+    a, b = torch.tensor([5, -5, 0, 3, 7], dtype=dtype), torch.tensor([0, 0, 0, 2, -3], dtype=dtype)
+    for wing in (cpu, triton):
+        assert wing.pointwise(FORMULAS[name], [a, b], [], dtype).tolist() == rest
+
+
 def test_offsets_beyond_32_bits_are_computed_in_64():
     text = triton._source(FORMULAS["broadcast_add"], 2, "fp32", large=True)
     assert "tl.program_id(0).to(tl.int64)" in text
