@@ -346,7 +346,10 @@ def apart(result, *given):
     """
     if isinstance(result, (list, tuple)):
         return type(result)([apart(x, *given) for x in result])
-    if state.tracer is not None or getattr(result, "stype", None) != "default" or result._is_placeholder:
+    if getattr(result, "stype", None) != "default" or result._is_placeholder:
+        return result
+    if state.tracer is not None:
+        state.tracer.apart(result)
         return result
     same = any(result is x for x in given)
     if same or storage.is_view(result._data):

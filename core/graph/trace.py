@@ -149,6 +149,10 @@ class Tracer:
         target._data = source._data if target.dtype == source.dtype else F.Cast(source, dtype=target.dtype)._data
         self._views.written(target)
 
+    def apart(self, array: NDArray) -> None:
+        """The user gets an array that shares its memory with no other, whichever operator it came from."""
+        self._views.forget(array)
+
     def write_part(self, target: NDArray, key: tuple, value: NDArray) -> None:
         """`target[key] = value` for a basic index and a value in the shape of the part."""
         self.write(target, replaced(self._twin(target), key, value))

@@ -33,6 +33,12 @@ class Views:
         self._origin[id(output)] = array, key
         self._made.setdefault(id(array), []).append(output)
 
+    def forget(self, array: NDArray) -> None:
+        """An array that is handed out as one with memory of its own."""
+        if id(array) in self._origin:
+            source, _ = self._origin.pop(id(array))
+            self._made[id(source)] = [view for view in self._made[id(source)] if view is not array]
+
     def written(self, array: NDArray) -> None:
         """Brings the value of an array to all that share its memory."""
         if id(array) not in self._origin and id(array) not in self._made:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 
 import numpy as onp
 
@@ -53,10 +54,14 @@ def __getattr__(name: str):
 
 
 def _apart(function):
+    words = list(inspect.signature(function).parameters)
+    place = words.index("out") if "out" in words else len(words)
+
     @functools.wraps(function)
     def call(*args, **kwargs):
         result = function(*args, **kwargs)
-        return result if kwargs.get("out") is not None else apart(result, *args)
+        written = kwargs.get("out") is not None or (len(args) > place and args[place] is not None)
+        return result if written else apart(result, *args)
 
     return call
 

@@ -304,6 +304,7 @@ GIVEN: dict[str, list[Sample]] = {
     "_linalg_extracttrian": [S((2, 3, 3)), S((3, 3), offset=1, lower=False)],
     "_linalg_maketrian": [S((2, 6)), S((3,), offset=1, lower=False)],
     "_triangle": [S((2, 3, 3)), S((3, 4), lower=False, offset=1)],
+    "_npi_pinv": [S(Free(_regular(3)), np.array(1e-9)), S(Free(_regular(4)[:, :2]), np.array(1e-9))],
     "_npi_solve": [S(Free(_regular(3)), (3, 2))],
     "_npi_qr": [S(Free(_regular(3))), S(Free(_regular(4)[:, :2])), S(Free(_regular(4)[:2]))],
     "_npi_svd": [S(Free(_regular(3)[:2]))],

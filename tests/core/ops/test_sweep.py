@@ -67,8 +67,8 @@ ONCE = {  # differentiable once
 WIDE = {  # not of float16 and bfloat16, or not of float16
     **dict.fromkeys(
         ("_linalg_det", "_linalg_gelqf", "_linalg_inverse", "_linalg_potrf", "_linalg_potri", "_linalg_slogdet", "_linalg_syevd",
-         "_linalg_trsm", "_npi_qr",
-        "_npi_solve", "_npi_svd", "_triangular_solve", "_ctc_loss"), (torch.float16, torch.bfloat16)),
+         "_linalg_trsm", "_npi_pinv", "_npi_qr", "_npi_solve", "_npi_svd", "_triangular_solve", "_ctc_loss"),
+        (torch.float16, torch.bfloat16)),
     **dict.fromkeys(("_npi_matmul", "sort"), (torch.float16,)),
 }  # fmt: skip
 SWEPT = [n for n in NAMES if samples(TABLE[n]) and n not in EXEMPT]
