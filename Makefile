@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 REFERENCE ?= ../shared/reference
+JOBS ?= 2
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
@@ -32,8 +33,9 @@ $(STAMP): pyproject.toml
 quickstart: $(STAMP)
 	$(BIN)/python scripts/quickstart.py
 
+# A file of tests stays in one process: what its tests share is made once.
 test: $(STAMP)
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(BIN)/python -m pytest -q -m "not slow" --numprocesses $(JOBS) --dist loadfile
 
 slow: $(STAMP)
 	$(BIN)/python -m pytest -q
