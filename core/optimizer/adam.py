@@ -10,7 +10,13 @@ from core.optimizer.optimizer import Optimizer, register, zeros_like
 
 
 class _Moments(Optimizer):
-    """Optimizers whose state is (mean, var): decaying averages of the gradient and of its square."""
+    """Optimizers whose state is (mean, var): averages of the gradient and of its square, which decay by beta1 and beta2."""
+
+    def __init__(self, learning_rate, beta1, beta2, epsilon=0.0, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
 
     def create_state(self, index, weight):
         return zeros_like(weight), zeros_like(weight)
@@ -24,10 +30,7 @@ class Adam(_Moments):
     """
 
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, lazy_update=True, **kwargs):
-        super().__init__(learning_rate=learning_rate, **kwargs)
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
+        super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
         self.lazy_update = lazy_update
 
     def _rule(self, weight, grad, state, lr, wd, t, **where):
@@ -56,10 +59,7 @@ class AdamW(_Moments):
     """
 
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, correct_bias=True, **kwargs):
-        super().__init__(learning_rate=learning_rate, **kwargs)
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
+        super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
         self.correct_bias = correct_bias
 
     def _rule(self, weight, grad, state, lr, wd, t, **where):
@@ -91,9 +91,7 @@ class Adamax(_Moments):
     """Adam with the infinity norm in place of the second moment (Kingma and Ba, 2015, section 7.1)."""
 
     def __init__(self, learning_rate=0.002, beta1=0.9, beta2=0.999, **kwargs):
-        super().__init__(learning_rate=learning_rate, **kwargs)
-        self.beta1 = beta1
-        self.beta2 = beta2
+        super().__init__(learning_rate, beta1, beta2, **kwargs)
 
     def _rule(self, weight, grad, state, lr, wd, t, **where):
         mean, norm = state
@@ -110,10 +108,7 @@ class Nadam(_Moments):
     elementwise = False
 
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, schedule_decay=0.004, **kwargs):
-        super().__init__(learning_rate=learning_rate, **kwargs)
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
+        super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
         self.schedule_decay = schedule_decay
         self.m_schedule = 1.0
 
@@ -156,10 +151,7 @@ class LAMB(_Moments):
         bias_correction=True,
         **kwargs,
     ):
-        super().__init__(learning_rate=learning_rate, **kwargs)
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
+        super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
         self.bias_correction = bias_correction
@@ -214,10 +206,7 @@ class AdaBelief(_Moments):
     elementwise = master_in_kernel = False
 
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, correct_bias=True, **kwargs):
-        super().__init__(learning_rate=learning_rate, **kwargs)
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
+        super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
         self.correct_bias = correct_bias
 
     def _rule(self, weight, grad, state, lr, wd, t):
@@ -239,10 +228,7 @@ class LANS(_Moments):
     def __init__(
         self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, lower_bound=None, upper_bound=None, **kwargs
     ):
-        super().__init__(learning_rate=learning_rate, **kwargs)
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
+        super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
 
