@@ -325,17 +325,17 @@ class NDArray:
 
     def expand_dims(self, axis, inplace=False):
         """The array with a new axis of length 1 at `axis`; with inplace=True in the same memory."""
-        out = F.expand_dims(self, axis=axis)
-        return self.reshape(out.shape) if inplace else imperative.apart(out)
+        out = _expand_dims(self, axis=axis)
+        return self.reshape(out.shape) if inplace else out
 
     def squeeze(self, axis=None, inplace=False):
         """The array without axes of length 1 (all, or those of `axis`); with inplace=True in the same memory."""
-        out = F.squeeze(self, axis=axis)
-        return self.reshape(out.shape) if inplace else imperative.apart(out)
+        out = _squeeze(self, axis=axis)
+        return self.reshape(out.shape) if inplace else out
 
     def flatten(self, inplace=False):
         """The array as a matrix whose rows are the first axis; with inplace=True in the same memory."""
-        return self.reshape((0, -1)) if inplace else imperative.apart(F.flatten(self))
+        return self.reshape((0, -1)) if inplace else _flatten(self)
 
     def broadcast_to(self, shape):
         """The array repeated along axes of length 1 to `shape`."""
@@ -507,7 +507,7 @@ def _reshape(array: NDArray, shape: tuple, reverse: bool) -> NDArray:
     return apply(TABLE["Reshape"], [array], TABLE["Reshape"].parse_named(shape=shape, reverse=reverse), type(array))
 
 
-_broadcast_to = _method("broadcast_to")
+_broadcast_to, _expand_dims, _flatten, _squeeze = map(_method, ("broadcast_to", "expand_dims", "flatten", "squeeze"))
 NDArray._dense_kind = NDArray
 
 for _name in METHODS:
