@@ -1,4 +1,4 @@
-"""Runs a program written for MXNet on this project: `python -m core.mxnet SCRIPT ARGS`."""
+"""Runs a program written for MXNet on this project: `python -m core.mxnet SCRIPT ARGS`, or `-m MODULE ARGS`."""
 
 from __future__ import annotations
 
@@ -8,20 +8,29 @@ import sys
 
 from core.alias import install_as_mxnet
 
+USAGE = "usage: python -m core.mxnet SCRIPT [ARGS ...]\n       python -m core.mxnet -m MODULE [ARGS ...]"
+
 
 def main() -> None:
-    if len(sys.argv) < 2:
-        raise SystemExit("usage: python -m core.mxnet SCRIPT [ARGS ...]")
     del sys.argv[0]
-    script = sys.argv[0]
-    if not sys.flags.safe_path:
-        del sys.path[0]  # the current folder, which `python -m` puts there and `python SCRIPT` does not
-    sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
+    is_module = sys.argv[:1] == ["-m"]
+    if is_module:
+        del sys.argv[0]
+    if not sys.argv:
+        raise SystemExit(USAGE)
+    program = sys.argv[0]
+    if not is_module:
+        if not sys.flags.safe_path:
+            del sys.path[0]  # the current folder, which `python -m` puts there and `python SCRIPT` does not
+        sys.path.insert(0, os.path.dirname(os.path.abspath(program)))
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     if home not in map(os.path.abspath, sys.path):
         sys.path.append(home)  # after a gluoncv or gluonnlp of the program's own
     install_as_mxnet()
-    runpy.run_path(script, run_name="__main__")
+    if is_module:
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
+    else:
+        runpy.run_path(program, run_name="__main__")
 
 
 if __name__ == "__main__":

@@ -33,6 +33,23 @@ def test_a_program_runs_unmodified(tmp_path, root):
     assert result.stdout == "['--flag', '1'] [[4.0, 4.0, 4.0], [4.0, 4.0, 4.0]]\n", result.stderr
 
 
+def test_a_suite_of_tests_runs_unmodified(tmp_path, root):
+    (tmp_path / "test_theirs.py").write_text("def test(): import mxnet; assert mxnet.nd.ones(2).sum().asscalar() == 2")
+    command = [sys.executable, "-m", "core.mxnet", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_theirs.py"]
+    result = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(root)}
+    )
+    assert result.returncode == 0 and "1 passed" in result.stdout, result.stdout + result.stderr
+
+
+def test_nothing_to_run_is_told(root):
+    for arguments in ([], ["-m"]):
+        result = subprocess.run(
+            [sys.executable, "-m", "core.mxnet", *arguments], cwd=root, capture_output=True, text=True
+        )
+        assert result.returncode == 1 and result.stderr.startswith("usage: "), result.stderr
+
+
 def test_what_is_missing_is_named(tmp_path, root):
     result = run(tmp_path, root, MISSING)
     assert result.returncode == 1 and "sparkles" in result.stderr.splitlines()[-1]
