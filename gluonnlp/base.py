@@ -7,10 +7,9 @@ import os
 from gluon.store import home as get_home_dir
 
 __all__ = [
-    "InvalidArgument", "get_home_dir", "kept_in", "numba_jitclass", "numba_njit", "numba_prange", "numba_types",
+    "InvalidArgument", "NumbaTypes", "get_home_dir", "identity", "kept_in", "numba_jitclass", "numba_njit", "numba_prange",
+    "numba_types",
 ]  # fmt: skip
-
-numba_prange = range
 
 
 class InvalidArgument(ValueError, AssertionError):
@@ -22,17 +21,17 @@ def kept_in(root: str | None, *names: str) -> str:
     return os.path.expanduser(root) if root else os.path.join(get_home_dir(), *names)
 
 
-def numba_njit(function):
-    """The function itself."""
-    return function
+def identity(f):
+    """f itself."""
+    return f
 
 
 def numba_jitclass(spec):
     """A decorator that gives the class itself; spec: the types of its fields, which are not looked at."""
-    return numba_njit
+    return identity
 
 
-class _Types:
+class NumbaTypes:
     """Types of every name, of every shape: `numba_types.int32[:]`, `numba_types.float32(2)`."""
 
     def __getattr__(self, name):
@@ -45,4 +44,6 @@ class _Types:
         return self
 
 
-numba_types = _Types()
+numba_njit = identity
+numba_prange = range
+numba_types = NumbaTypes()

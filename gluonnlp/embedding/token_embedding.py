@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import warnings
 
@@ -13,7 +12,7 @@ from core import nd
 from .. import _constants as C
 from ..base import InvalidArgument, kept_in
 from ..data.utils import DefaultLookupDict
-from ..published import File, fetch, table
+from ..published import File, embedding_files, fetch
 from ..registry import Registry
 from .files import Vectors, read_text, read_word2vec_binary, read_zip, write_zip
 
@@ -249,8 +248,8 @@ def create(embedding_name, **kwargs):
 def list_sources(embedding_name=None):
     """The published sources of one embedding, or of all: {embedding: [source, ...]}."""
     if embedding_name is None:
-        return {name: list(_sources(name)) for name in _embeddings}
-    return list(_sources(_embeddings.find(embedding_name).__name__.lower()))
+        return {name: list(class_.source_file_hash) for name, class_ in _embeddings.items()}
+    return list(_embeddings.find(embedding_name).source_file_hash)
 
 
 class _Published(TokenEmbedding):
@@ -267,21 +266,19 @@ class _Published(TokenEmbedding):
         )
 
     def _load(self, source, root, unknown_token, init_unknown_vec, encoding) -> Vectors:
-        return _read(self._fetch(source, root, "file", "sha1"), " ", unknown_token, init_unknown_vec, encoding)
+        return _read(self._fetch(self.source_file_hash, root, source), " ", unknown_token, init_unknown_vec, encoding)
 
     @classmethod
-    def _fetch(cls, source, root, file_column, sha1_column) -> str:
-        files = {name: (row[file_column], row[sha1_column]) for name, row in _sources(cls.__name__.lower()).items()}
-        cls._check_source(files, source)
-        if files[source][0] is None:
-            with_it = ", ".join(name for name, (file, _) in files.items() if file)
-            raise KeyError(f"No n-gram vectors were published for {source!r}. They were for: {with_it}")
-        return cls._get_file_path(files, root, source)
+    def _fetch(cls, source_file_hash, root, source) -> str:
+        cls._check_source(source_file_hash, source)
+        return cls._get_file_path(source_file_hash, root, source)
 
 
 @register
 class GloVe(_Published):
     """Global vectors for word representation (Pennington, Socher and Manning, 2014)."""
+
+    source_file_hash = embedding_files("glove")
 
     def __init__(self, source="glove.6B.50d", embedding_root=None, **kwargs):
         super().__init__(source, embedding_root, **kwargs)
@@ -295,6 +292,9 @@ class FastText(_Published):
     `unknown_lookup`, which gives unseen words a vector; KeyError where none was published.
     """
 
+    source_file_hash = embedding_files("fasttext")
+    source_bin_file_hash = embedding_files("fasttext", "ngram_")
+
     def __init__(
         self,
         source="wiki.simple",
@@ -306,7 +306,7 @@ class FastText(_Published):
         if load_ngrams:
             from ..model.train import FasttextEmbeddingModel
 
-            path = self._fetch(source, embedding_root, "ngram_file", "ngram_sha1")
+            path = self._fetch(self.source_bin_file_hash, embedding_root, source)
             kwargs["unknown_lookup"] = FasttextEmbeddingModel.load_fasttext_format(path, ctx=ctx)
         super().__init__(source, embedding_root, **kwargs)
 
@@ -314,6 +314,8 @@ class FastText(_Published):
 @register
 class Word2Vec(_Published):
     """word2vec vectors (Mikolov et al., 2013); `source` may also be the path of a binary `.bin` file."""
+
+    source_file_hash = embedding_files("word2vec")
 
     def __init__(
         self,
@@ -369,11 +371,6 @@ def _with_unknown(vectors: Vectors, unknown_token, init_unknown_vec, swap=False)
     else:
         order.insert(0, order.pop(place))
     return Vectors([tokens[i] for i in order], values[order])
-
-
-@functools.cache
-def _sources(name: str) -> dict[str, dict]:
-    return {row["source"]: row for row in table("embeddings") if row["embedding"] == name}
 
 
 def _as_numpy(array):

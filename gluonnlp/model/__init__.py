@@ -18,6 +18,7 @@ from . import (
     language_model,
     lstmpcellwithclip,
     natural_language_inference,
+    parameter,
     parser,
     registry,
     sampled_block,
@@ -30,7 +31,6 @@ from . import (
     transformer_xl,
     translation,
     utils,
-    weight_drop,
     xlnet,
 )
 from .adaptive import (
@@ -52,7 +52,7 @@ from .bert import (
 )
 from .bert_heads import BERTForICSL, BERTForQA, BERTTagger
 from .bilm_encoder import BiLMEncoder
-from .block import GELU, L2Normalization
+from .block import GELU, L2Normalization, RNNCellLayer
 from .convolutional_encoder import ConvolutionalEncoder
 from .elmo import ELMoBiLM, ELMoCharacterEncoder
 from .glove import GloVe
@@ -63,6 +63,7 @@ from .huggingface import load_huggingface
 from .language_model import AWDRNN, BigRNN, StandardRNN
 from .lstmpcellwithclip import LSTMPCellWithClip
 from .natural_language_inference import DecomposableAttentionModel, ESIMModel
+from .parameter import WeightDropParameter, apply_weight_drop
 from .parser import BiaffineParser
 from .registry import get_model, list_models
 from .sampled_block import ISDense, NCEDense, SparseISDense, SparseNCEDense
@@ -87,7 +88,6 @@ from .transformer_xl import (
     TransformerXLCell,
 )
 from .translation import BeamSearchTranslator, NMTModel
-from .weight_drop import apply_weight_drop
 from .xlnet import XLNetClassifier, XLNetForQA, XLNetModel
 
 __all__ = [
@@ -107,6 +107,7 @@ __all__ = [
     *language_model.__all__,
     *lstmpcellwithclip.__all__,
     *natural_language_inference.__all__,
+    *parameter.__all__,
     *parser.__all__,
     *registry.__all__,
     *sampled_block.__all__,
@@ -117,7 +118,6 @@ __all__ = [
     *transformer.__all__,
     *transformer_xl.__all__,
     *translation.__all__,
-    *weight_drop.__all__,
     *xlnet.__all__,
     *registry.builders(),
 ]

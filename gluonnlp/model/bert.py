@@ -9,6 +9,7 @@ from ..base import InvalidArgument
 from ..vocab import BERTVocab, Vocab
 from .attention_cell import fused_attention
 from .block import GELU
+from .seq2seq_encoder_decoder import Seq2SeqEncoder
 from .transformer import PositionwiseFFN
 
 __all__ = [
@@ -104,17 +105,31 @@ class BERTModel(HybridBlock):
 class RoBERTaModel(BERTModel):
     """BERT without token types and pooler: called with inputs, valid_length and masked_positions."""
 
-    def __init__(self, encoder, vocab_size=None, units=None, embed_size=None, use_decoder=True, **kwargs):
+    def __init__(
+        self,
+        encoder,
+        vocab_size=None,
+        units=None,
+        embed_size=None,
+        embed_initializer=None,
+        word_embed=None,
+        use_decoder=True,
+        prefix=None,
+        params=None,
+    ):
         super().__init__(
             encoder,
             vocab_size=vocab_size,
             units=units,
             embed_size=embed_size,
+            embed_initializer=embed_initializer,
+            word_embed=word_embed,
             use_decoder=use_decoder,
             use_pooler=False,
             use_classifier=False,
             use_token_type_embed=False,
-            **kwargs,
+            prefix=prefix,
+            params=params,
         )
 
     def __call__(self, inputs, valid_length=None, masked_positions=None):
@@ -124,11 +139,21 @@ class RoBERTaModel(BERTModel):
 class DistilBERTModel(RoBERTaModel):
     """A small encoder taught by BERT: called with inputs and valid_length."""
 
-    def __init__(self, encoder, vocab_size=None, units=None, embed_size=None, **kwargs):
-        super().__init__(encoder, vocab_size, units, embed_size, use_decoder=False, **kwargs)
+    def __init__(
+        self,
+        encoder,
+        vocab_size=None,
+        units=None,
+        embed_size=None,
+        embed_initializer=None,
+        word_embed=None,
+        prefix=None,
+        params=None,
+    ):
+        super().__init__(encoder, vocab_size, units, embed_size, embed_initializer, word_embed, False, prefix, params)
 
 
-class BERTEncoder(HybridBlock):
+class BERTEncoder(HybridBlock, Seq2SeqEncoder):
     """Sequences (length, batch, units) with learned positions, read by `num_layers` cells.
 
     Called with inputs, None (for states) and valid_length (batch,) or None.  Gives outputs, or a list of those of all layers
@@ -223,25 +248,25 @@ class BERTEncoderCell(HybridBlock):
 
     def __init__(
         self,
-        *,
         units=128,
         hidden_size=512,
         num_heads=4,
         dropout=0.0,
         output_attention=False,
-        activation="gelu",
-        layer_norm_eps=1e-12,
+        attention_use_bias=True,
         weight_initializer=None,
         bias_initializer="zeros",
         prefix=None,
         params=None,
+        activation="gelu",
+        layer_norm_eps=1e-5,
     ):
         super().__init__(prefix=prefix, params=params)
         self._output_attention = output_attention
         options = {"weight_initializer": weight_initializer, "bias_initializer": bias_initializer}
         with self.name_scope():
             self.dropout_layer = nn.Dropout(dropout)
-            self.attention_cell = DotProductSelfAttentionCell(units, num_heads, dropout=dropout, **options)
+            self.attention_cell = DotProductSelfAttentionCell(units, num_heads, dropout, attention_use_bias, **options)
             self.proj = nn.Dense(units, in_units=units, flatten=False, prefix="proj_", **options)
             self.ffn = PositionwiseFFN(
                 units=units,
@@ -429,6 +454,8 @@ VOCABULARY_CLASSES = {
     name: Vocab if class_ is RoBERTaModel else BERTVocab for name, (class_, _) in CONFIGURATIONS.items()
 }
 FREE = {"dropout", "word_embed"}
+DATASETS = {"distilbert_6_768_12": "distilbert_book_corpus_wiki_en_uncased"}
+PRETRAINED = True
 
 _OF_ENCODER = {
     "num_layers",

@@ -62,6 +62,9 @@ class GNMTEncoder(Seq2SeqEncoder):
                 else:
                     self.rnn_cells.add(cell(hidden_size, prefix=f"rnn{i}_", **initializers))
 
+    def __call__(self, inputs, states=None, valid_length=None):
+        return super().__call__(inputs, states, valid_length)
+
     def forward(self, inputs, states=None, valid_length=None):
         new_states, outputs = [], inputs
         for i, cell in enumerate(self.rnn_cells):

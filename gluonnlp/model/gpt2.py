@@ -182,6 +182,7 @@ CONFIGURATIONS = {
 }
 VOCABULARIES = {"vocab": ""}
 VOCABULARY_CLASSES = dict.fromkeys(CONFIGURATIONS, Vocab)
+PRETRAINED = True
 FREE = set()
 
 

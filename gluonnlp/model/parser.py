@@ -10,7 +10,7 @@ from gluon import Block, loss, nn, rnn
 from gluon.contrib.rnn import VariationalDropoutCell
 
 from ..data.parser import arc_argmax, rel_argmax
-from .weight_drop import apply_weight_drop
+from .parameter import apply_weight_drop
 
 __all__ = ["BiaffineParser"]
 

@@ -18,7 +18,8 @@ __all__ = ["get_model", "list_models"]
 
 # Modules with CONFIGURATIONS, name to (class, settings); VOCABULARIES, the arguments that are vocabularies, with what
 # their published names have behind the data set's (or own_vocabulary(), which is always the one); FREE, settings that may
-# change; build(name, *vocabularies, settings).
+# change; build(name, *vocabularies, settings); DATASETS, which data set a name stands for without dataset_name and
+# vocabulary; PRETRAINED, whether published weights are read unless told otherwise.
 FAMILIES = (bert, elmo, gpt2, language_model, translation, xlnet)
 HEADS = ("use_pooler", "use_decoder", "use_classifier")
 
@@ -28,12 +29,13 @@ def list_models():
     return [row["name"] for row in table("listed_models")]
 
 
-def get_model(name, dataset_name=None, pretrained=False, ctx=None, root=None, hparam_allow_override=False, **kwargs):
+def get_model(name, dataset_name=None, pretrained=None, ctx=None, root=None, hparam_allow_override=False, **kwargs):
     """The network called `name`, in any case, and its vocabularies.
 
     dataset_name: for which published vocabulary and weights the network is; otherwise vocab (for translation src_vocab and
     tgt_vocab) says for which words.  pretrained: with the published weights, from `root` (`models` below
-    `$MXNET_HOME`) or downloaded to it, on ctx; pretrained_allow_missing, ignore_extra: as `load_parameters` takes them.
+    `$MXNET_HOME`) or downloaded to it, on ctx; by default those of BERT, GPT-2 and XLNet are for which dataset_name is
+    given.  pretrained_allow_missing, ignore_extra: as `load_parameters` takes them.
     kwargs: settings beyond those that make the named network; to change one of these takes hparam_allow_override.
     ValueError for unknown names, MXNetError for files that are not to be had.
     """
@@ -52,6 +54,10 @@ def get_model(name, dataset_name=None, pretrained=False, ctx=None, root=None, hp
         raise InvalidArgument(
             f"{', '.join(sorted(changed))} of {name!r} cannot be overridden without hparam_allow_override=True"
         )
+    if dataset_name is None and all(vocab is None for vocab in given.values()):
+        dataset_name = getattr(family, "DATASETS", {}).get(name)
+    if pretrained is None:
+        pretrained = dataset_name is not None and getattr(family, "PRETRAINED", False)
     vocabularies = _vocabularies(family, name, dataset_name, given, root)
     if pretrained:
         _weights(name, dataset_name, root)  # before a network is built in vain

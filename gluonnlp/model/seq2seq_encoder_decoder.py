@@ -12,10 +12,13 @@ __all__ = ["Seq2SeqDecoder", "Seq2SeqEncoder", "Seq2SeqOneStepDecoder"]
 
 
 class Seq2SeqEncoder(Block):
-    """Called with inputs (batch, length, units), states and valid_length; gives outputs and a list of additional ones."""
+    """Called with inputs (batch, length, units), valid_length and states; gives outputs and a list of additional ones.
 
-    def __call__(self, inputs, states=None, valid_length=None):
-        return super().__call__(inputs, states, valid_length)
+    The encoders of this package are called with inputs, states and valid_length.
+    """
+
+    def __call__(self, inputs, valid_length=None, states=None):
+        return super().__call__(inputs, valid_length, states)
 
 
 class Seq2SeqDecoder(Block):

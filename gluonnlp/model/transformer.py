@@ -14,7 +14,7 @@ from ..base import InvalidArgument
 from ..utils.parallel import Parallelizable
 from .attention_cell import make_attention_cell
 from .block import GELU
-from .seq2seq_encoder_decoder import Seq2SeqDecoder, Seq2SeqOneStepDecoder
+from .seq2seq_encoder_decoder import Seq2SeqDecoder, Seq2SeqEncoder, Seq2SeqOneStepDecoder
 
 __all__ = [
     "ParallelTransformer",
@@ -36,7 +36,6 @@ class _Transformer(HybridBlock):
 
     def __init__(
         self,
-        *,
         attention_cell="multi_head",
         num_layers=2,
         units=512,
@@ -167,7 +166,7 @@ class TransformerEncoderCell(HybridBlock):
         return self.ffn(self.layer_norm(outputs)), weights if self._output_attention else []
 
 
-class TransformerEncoder(_Transformer):
+class TransformerEncoder(_Transformer, Seq2SeqEncoder):
     """Sequences (batch, length, units) read by `num_layers` layers of self-attention.
 
     Called with inputs, states and valid_length (batch,), of which the last two may be None.  states is
@@ -285,25 +284,8 @@ class TransformerDecoder(_Transformer, Seq2SeqDecoder):
 
     _cell = TransformerDecoderCell
 
-    def __init__(
-        self,
-        attention_cell="multi_head",
-        num_layers=2,
-        units=128,
-        hidden_size=2048,
-        max_length=50,
-        num_heads=4,
-        **kwargs,
-    ):
-        super().__init__(
-            attention_cell=attention_cell,
-            num_layers=num_layers,
-            units=units,
-            hidden_size=hidden_size,
-            max_length=max_length,
-            num_heads=num_heads,
-            **kwargs,
-        )
+    def __init__(self, attention_cell="multi_head", num_layers=2, units=128, *args, **kwargs):
+        super().__init__(attention_cell, num_layers, units, *args, **kwargs)
 
     def init_state_from_encoder(self, encoder_outputs, encoder_valid_length=None):
         """[encoder_outputs, mask (batch, mem_length) of what counts of them or None]."""

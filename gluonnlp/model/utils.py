@@ -11,11 +11,11 @@ from ..base import InvalidArgument, kept_in
 from ..data.utils import _load_pretrained_vocab
 from .gnmt import cell_class
 from .lstmpcellwithclip import LSTMPCellWithClip
+from .parameter import WeightDropParameter, apply_weight_drop
 from .registry import load_published
 from .train.language_model import recurrent_layer
-from .weight_drop import apply_weight_drop
 
-__all__ = ["apply_weight_drop"]
+__all__ = ["WeightDropParameter", "apply_weight_drop"]
 
 _get_cell_type = cell_class
 _get_rnn_layer = recurrent_layer
@@ -56,7 +56,7 @@ def _get_rnn_cell(
             stack.add(rnn.ResidualCell(cell) if skip_connection else cell)
             if dropout and layer != num_layers - 1:
                 stack.add(rnn.DropoutCell(dropout))
-    apply_weight_drop(stack, ".*h2h_weight", weight_dropout)
+    apply_weight_drop(stack, "h2h_weight", weight_dropout)
     return stack
 
 

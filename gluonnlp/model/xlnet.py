@@ -271,6 +271,7 @@ CONFIGURATIONS = {
 }
 VOCABULARIES = {"vocab": ""}
 VOCABULARY_CLASSES = dict.fromkeys(CONFIGURATIONS, Vocab)
+PRETRAINED = True
 # The name of a data set's vocabulary has this in front.
 VOCABULARY_PREFIX = "xlnet_"
 # Arguments that are given back behind the vocabularies.

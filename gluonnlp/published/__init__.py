@@ -17,7 +17,7 @@ from typing import NamedTuple
 from core.base import MXNetError
 from gluon.store import DownloadError, check_sha1, download, repo_url
 
-__all__ = ["File", "dataset_file", "dataset_parts", "fetch", "table", "verify"]
+__all__ = ["File", "dataset_file", "dataset_parts", "embedding_files", "fetch", "table", "verify"]
 
 
 class File(NamedTuple):
@@ -69,6 +69,12 @@ def dataset_file(dataset: str, part: str) -> File:
 def dataset_parts(dataset: str) -> list[str]:
     """The parts of a data set, in the order of the table."""
     return list(_datasets()[dataset])
+
+
+def embedding_files(embedding: str, kind: str = "") -> dict[str, tuple[str, str]]:
+    """{source: (file, SHA-1)} of an embedding; kind "ngram_": of the files with vectors of n-grams, where there are some."""
+    rows = [row for row in table("embeddings") if row["embedding"] == embedding and row[kind + "file"]]
+    return {row["source"]: (row[kind + "file"], row[kind + "sha1"]) for row in rows}
 
 
 def table(name: str) -> list[dict[str, str | None]]:

@@ -18,8 +18,8 @@ from gluon.parameter import ParameterDict
 
 from ...base import InvalidArgument
 from ...utils.parallel import Parallelizable
+from ..parameter import apply_weight_drop
 from ..sampled_block import ISDense, SparseISDense
-from ..weight_drop import apply_weight_drop
 
 __all__ = ["AWDRNN", "BigRNN", "ParallelBigRNN", "StandardRNN"]
 

@@ -13,7 +13,7 @@ import gluonnlp as nlp
 from core import autograd, nd
 from core.base import MXNetError
 from core.initializer import Uniform
-from gluon import SymbolBlock, Trainer, rnn
+from gluon import SymbolBlock, Trainer, nn, rnn
 
 # The small networks among the recorded ones.
 RECORDED = (
@@ -58,6 +58,35 @@ def test_weights_drop_in_training_alone():
     with autograd.train_mode():
         assert np.abs(net(words)[0].asnumpy() - still).max() > 1e-6
     np.testing.assert_array_equal(kept, net.encoder[0].l0_h2h_weight.data().asnumpy())
+
+
+def test_weights_that_are_dropped_keep_their_values_and_names(tmp_path):
+    """As in GluonNLP: the parameter itself is another one, for every block that has it."""
+    net = nn.HybridSequential()
+    with net.name_scope():
+        net.add(nn.Dense(4, in_units=3), nn.Dense(4, in_units=4))
+    net.add(net[1])
+    net.initialize(Uniform(1.0))
+    before = {name: p.data().asnumpy() for name, p in net._collect_params_with_prefix().items()}
+    nlp.model.apply_weight_drop(net, "weight", 0.5, axes=(0,), weight_dropout_mode="always")
+    dropped = {p for p in net.collect_params().values() if isinstance(p, nlp.model.WeightDropParameter)}
+    assert {p.name for p in dropped} == {net[0].weight.name, net[1].weight.name} and net[2].weight in dropped
+    assert "rate=0.5, mode=always" in repr(net[0].weight) and not isinstance(net[0].bias, nlp.model.WeightDropParameter)
+    assert abs(net(nd.ones((2, 3))) - net(nd.ones((2, 3)))).max().asscalar() > 0
+    drawn = net[0].weight.data().asnumpy()
+    kept = before["0.weight"]
+    for column in range(3):  # elements of one column go together, or are twice as large
+        assert not drawn[:, column].any() or np.allclose(drawn[:, column], 2 * kept[:, column])
+    path = str(tmp_path / "net.params")
+    net.save_parameters(path)
+    for name, array in nd.load(path).items():
+        np.testing.assert_array_equal(array.asnumpy(), before[name])
+
+
+def test_tied_weights_are_dropped_in_both_places():
+    net = nlp.model.train.AWDRNN("lstm", 20, 6, 8, 1, tie_weights=True)
+    assert isinstance(net.decoder[0].weight, nlp.model.WeightDropParameter)
+    assert net.decoder[0].weight is net.embedding[0].weight
 
 
 def test_dropped_weights_learn():
@@ -127,6 +156,8 @@ def test_published_weights_are_fetched_from_the_store(tmp_path, monkeypatch):
     monkeypatch.setenv("MXNET_OFFLINE", "1")
     with pytest.raises(MXNetError, match="wikitext-2-be36dc52"):
         nlp.model.awd_lstm_lm_600("wikitext-2", pretrained=True, root=str(tmp_path))
+    with pytest.raises(MXNetError, match="distilbert_book_corpus_wiki_en_uncased"):
+        nlp.model.distilbert_6_768_12(root=str(tmp_path))
     with pytest.raises(MXNetError, match="elmo_2x1024_128_2048cnn_1xhighway_gbw-8c9257d9"):
         nlp.model.get_model(
             "elmo_2x1024_128_2048cnn_1xhighway", dataset_name="gbw", pretrained=True, root=str(tmp_path)
