@@ -68,13 +68,12 @@ class BERTModel(HybridBlock):
             self.classifier = nn.Dense(2, in_units=units, flatten=False, prefix="cls_") if use_classifier else None
             self.decoder = None
             if use_decoder:
-                self.decoder = nn.HybridSequential(prefix="decoder_")
-                with self.decoder.name_scope():
-                    self.decoder.add(nn.Dense(units, in_units=units, flatten=False))
-                    self.decoder.add(GELU())
-                    self.decoder.add(nn.LayerNorm(in_channels=units, epsilon=encoder._layer_norm_eps))
-                    words = self.word_embed[0]
-                    self.decoder.add(nn.Dense(vocab_size, in_units=units, flatten=False, params=words.params))
+                self.decoder = nn.HybridSequential()
+                self.decoder.add(nn.Dense(units, in_units=units, flatten=False))
+                self.decoder.add(GELU())
+                self.decoder.add(nn.LayerNorm(in_channels=units, epsilon=encoder._layer_norm_eps))
+                words = self.word_embed[0]
+                self.decoder.add(nn.Dense(vocab_size, in_units=units, flatten=False, params=words.params))
 
     def __call__(self, inputs, token_types=None, valid_length=None, masked_positions=None):
         return super().__call__(inputs, token_types, valid_length, masked_positions)
@@ -370,11 +369,10 @@ class BERTClassifier(HybridBlock):
         self.bert = bert
         with self.name_scope():
             self.classifier = nn.HybridSequential()
-            with self.classifier.name_scope():
-                # Names of published parameters count the layers that are there.
-                if dropout:
-                    self.classifier.add(nn.Dropout(dropout))
-                self.classifier.add(nn.Dense(num_classes))
+            # Names of published parameters count the layers that are there.
+            if dropout:
+                self.classifier.add(nn.Dropout(dropout))
+            self.classifier.add(nn.Dense(num_classes))
 
     def __call__(self, inputs, token_types=None, valid_length=None):
         return super().__call__(inputs, token_types, valid_length)
@@ -392,11 +390,10 @@ class RoBERTaClassifier(HybridBlock):
         units = roberta.encoder._units
         with self.name_scope():
             self.classifier = nn.HybridSequential()
-            with self.classifier.name_scope():
-                for layer in (nn.Dense(units, activation="tanh"), nn.Dense(num_classes)):
-                    if dropout:
-                        self.classifier.add(nn.Dropout(dropout))
-                    self.classifier.add(layer)
+            for layer in (nn.Dense(units, activation="tanh"), nn.Dense(num_classes)):
+                if dropout:
+                    self.classifier.add(nn.Dropout(dropout))
+                self.classifier.add(layer)
 
     def __call__(self, inputs, valid_length=None):
         return super().__call__(inputs, valid_length)
@@ -445,7 +442,7 @@ CONFIGURATIONS = {
     ),
     "roberta_12_768_12": (RoBERTaModel, {**_BASE, **_ROBERTA}),
     "roberta_24_1024_16": (RoBERTaModel, {**_LARGE, **_ROBERTA}),
-    "distilbert_6_768_12": (DistilBERTModel, {**_BASE, "num_layers": 6}),
+    "distilbert_6_768_12": (DistilBERTModel, {**_BASE, **_ROBERTA, "num_layers": 6}),
 }
 
 bert_hparams = {name: settings for name, (_, settings) in CONFIGURATIONS.items()}

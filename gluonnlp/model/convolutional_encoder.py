@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gluon import HybridBlock, nn
+from gluon.contrib.nn import HybridConcurrent
 
 from .highway import Highway
 
@@ -38,15 +39,14 @@ class ConvolutionalEncoder(HybridBlock):
             )
         width = sum(num_filters)
         with self.name_scope():
-            self._convs = nn.HybridConcatenate(axis=1)
+            self._convs = HybridConcurrent(axis=1)
             with self._convs.name_scope():
                 for filters, size in zip(num_filters, ngram_filter_sizes, strict=True):
                     conv = nn.HybridSequential()
-                    with conv.name_scope():
-                        conv.add(nn.Conv1D(filters, size, in_channels=embed_size))
-                        conv.add(nn.HybridLambda(_maximum_over_time))
-                        if conv_layer_activation is not None:
-                            conv.add(nn.Activation(conv_layer_activation))
+                    conv.add(nn.Conv1D(filters, size, in_channels=embed_size))
+                    conv.add(nn.HybridLambda(_maximum_over_time))
+                    if conv_layer_activation is not None:
+                        conv.add(nn.Activation(conv_layer_activation))
                     self._convs.add(conv)
             self._highways = None
             if num_highway:

@@ -194,7 +194,7 @@ class ProjectedRNN(Block):
                 self.embedding.add(embedding(prefix="embedding0_"))
                 if dropouts[0]:
                     self.embedding.add(nn.Dropout(dropouts[0]))
-            self.encoder = rnn.SequentialRNNCell()
+            self.encoder = rnn.HybridSequentialRNNCell()
             with self.encoder.name_scope():
                 for i in range(num_layers):
                     width = projection_size if i else embed_size
