@@ -347,6 +347,11 @@ def to_dlpack(tensor: Tensor):
     return torch.utils.dlpack.to_dlpack(tensor)
 
 
+def flush_denormals(active: bool) -> None:
+    """Whether the processor takes numbers that are too small for full precision as 0; where it cannot, nothing changes."""
+    torch.set_flush_denormal(active)
+
+
 def set_threads(count: int) -> None:
     """Number of threads that a CPU kernel may use."""
     torch.set_num_threads(count)

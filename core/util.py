@@ -16,6 +16,7 @@ class _State(threading.local):
     shape = False
     array = False
     dtype = False
+    flushes = False
 
 
 _state = _State()
@@ -61,15 +62,28 @@ def set_np_default_dtype(is_np_default_dtype: bool = True) -> bool:
 
 
 def dtype_from_number(number) -> type:
-    """The type that holds a number: int32, int64 or uint64 for integers; for fractions float32, or float64 where it needs
-    the range or `npx.set_np(dtype=True)` makes that the default. OverflowError for an integer of more than 64 bits."""
-    if isinstance(number, (int, onp.integer)):
-        for kind in (onp.int32, onp.int64, onp.uint64):
+    """The type that MXNet 2 gives a number: int64, or uint64 where it needs the range, for integers; float32 for others.
+
+    float64 beyond 2**24, where float32 no longer holds every integer, and where `npx.set_np(dtype=True)` makes it the
+    default; a number of NumPy keeps its own. OverflowError for an integer of more than 64 bits.
+    """
+    if isinstance(number, onp.generic) and not isinstance(number, float):
+        return number.dtype
+    if isinstance(number, int):
+        for kind in (onp.int64, onp.uint64):
             if onp.iinfo(kind).min <= number <= onp.iinfo(kind).max:
                 return kind
         raise OverflowError(f"{number} does not fit 64 bits")
-    wide = onp.isfinite(number) and abs(number) > onp.finfo(onp.float32).max
-    return onp.float64 if wide or is_np_default_dtype() else onp.float32
+    return onp.float64 if abs(number) > 2**24 or is_np_default_dtype() else onp.float32
+
+
+def set_flush_denorms(value: bool) -> bool:
+    """Whether numbers too small for full precision count as 0 in this thread's computations on the CPU; what was before."""
+    from core import storage
+
+    before, _state.flushes = _state.flushes, bool(value)
+    storage.flush_denormals(bool(value))
+    return before
 
 
 def default_float() -> str:

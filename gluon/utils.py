@@ -26,6 +26,7 @@ __all__ = [
     "replace_file",
     "split_and_load",
     "split_data",
+    "split_rnn_params",
 ]
 
 
@@ -64,6 +65,33 @@ def split_and_load(data, ctx_list: Sequence[Context] | Context, batch_axis: int 
         data = nd.array(data, ctx=contexts[0])
     slices = split_data(data, len(contexts), batch_axis, even_split)
     return [piece.as_in_context(context) for piece, context in zip(slices, contexts)]
+
+
+def split_rnn_params(
+    param, mode: str, num_layers: int, input_size: int, hidden_size: int, bidirectional=False, projection_size=None
+) -> dict:
+    """The weights and biases in the one vector that the RNN operator takes, by name ("l0_i2h_weight", "r0_h2h_bias", ...).
+
+    mode: rnn_relu, rnn_tanh, lstm or gru. All weights come before all biases, layer by layer, to the left before to the
+    right; a weight has the shape (gates hidden, inputs), with a projection h2r_weight is (projection, hidden).
+    ValueError where the length of `param` is another.
+    """
+    from gluon.rnn.rnn_layer import GATES
+
+    rows, recurrent = GATES[mode] * hidden_size, projection_size or hidden_size
+    directions = "lr" if bidirectional else "l"
+    shapes = {}
+    for kind, layer, direction in itertools.product(("weight", "bias"), range(num_layers), directions):
+        name = f"{direction}{layer}_{{}}_{kind}".format
+        width = len(directions) * recurrent if layer else input_size
+        shapes[name("i2h")] = (rows, width) if kind == "weight" else (rows,)
+        shapes[name("h2h")] = (rows, recurrent) if kind == "weight" else (rows,)
+        if projection_size and kind == "weight":
+            shapes[name("h2r")] = (projection_size, hidden_size)
+    ends = list(itertools.accumulate(map(math.prod, shapes.values())))
+    if ends[-1] != param.size:
+        raise ValueError(f"{ends[-1]} numbers are in the parameters of this {mode}, {param.size} are given")
+    return {name: param[b:e].reshape(shapes[name]) for name, b, e in zip(shapes, [0, *ends], ends)}
 
 
 def clip_global_norm(arrays: Sequence, max_norm: float, check_isfinite: bool = True):

@@ -7,9 +7,10 @@ from core import ndarray as nd
 from core.base import MXNetError
 from core.context import current_context
 from core.numpy.multiarray import ndarray as np_ndarray
+from core.util import is_np_array
 from gluon.block import block as blocks
 from gluon.block.block import Block
-from gluon.block.operators import is_symbolic, leaves, nesting, operators_for
+from gluon.block.operators import is_array, is_symbolic, leaves, nesting, operators_for, refuse_mixed
 from gluon.parameter import DeferredInitializationError
 from gluon.parameter.parameter import placeholders
 
@@ -58,6 +59,8 @@ class HybridBlock(Block):
                 return routed[0]
         if self._active and self._traceable and autograd.state.tracer is None and not is_symbolic(args):
             return self._call_compiled(args)
+        if args and type(args[0]) not in _FACES and is_np_array() and not any(map(is_array, leaves(args))):
+            raise ValueError(f"{self.name}: an array is needed among the inputs, given {', '.join(map(repr, args))}")
         return _of_one_kind(self, self._call_as_written(*args))
 
     def _call_as_written(self, *args):
@@ -80,7 +83,12 @@ class HybridBlock(Block):
                 return self._symbolic_forward(operators, x, *args)
         if self._active and self._traceable and autograd.state.tracer is None:
             return self._call_cached_op(x, args)
-        return self._run(operators, ctx, x, args)
+        try:
+            return self._run(operators, ctx, x, args)
+        except TypeError:
+            if is_symbolic(args):
+                refuse_mixed((x, *args))
+            raise
 
     def hybrid_forward(self, F, x, *args, **kwargs):
         """What the block computes, in terms of the operators `F`."""

@@ -6,7 +6,7 @@ from core import ndarray as nd
 from core.imperative import front
 from core.ops.registry import TABLE
 
-__all__ = ["is_symbolic", "leaves", "nesting", "operators_for"]
+__all__ = ["is_array", "is_symbolic", "leaves", "nesting", "operators_for", "refuse_mixed"]
 
 NDArray = nd.NDArray
 
@@ -23,6 +23,7 @@ def operators_for(x, args):
         if hasattr(value, "list_outputs"):
             from core import symbol
 
+            refuse_mixed((x, *args))
             return symbol, None
     raise ValueError(f"a HybridBlock needs an array or a Symbol among its inputs, got {type(x).__name__}")
 
@@ -30,6 +31,17 @@ def operators_for(x, args):
 def is_symbolic(values):
     """Whether there are symbols among the inputs."""
     return any(hasattr(value, "list_outputs") for value in leaves(values))
+
+
+def is_array(value):
+    """Whether an input is an array or a symbol."""
+    return isinstance(value, NDArray) or hasattr(value, "list_outputs")
+
+
+def refuse_mixed(values):
+    """ValueError where there are arrays and symbols among the inputs."""
+    if len({isinstance(value, NDArray) for value in leaves(values) if is_array(value)}) > 1:
+        raise ValueError("a HybridBlock takes arrays or symbols, given some of both")
 
 
 def nesting(values):

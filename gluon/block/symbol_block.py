@@ -10,8 +10,7 @@ from core import ndarray as nd
 from core.base import MXNetError
 from core.dtypes import dtype_type
 from core.ops.storage_types import NUMBERS
-from core.symbol import graph
-from core.symbol.infer import BY_NUMBER
+from core.symbol import graph, infer
 from gluon.block.hybrid_block import HybridBlock
 from gluon.block.operators import leaves, operators_for
 from gluon.parameter import ParameterDict
@@ -35,6 +34,8 @@ class SymbolBlock(HybridBlock):
             if not isinstance(variable, symbol.Symbol) or variable.list_inputs() != variable.list_outputs():
                 raise TypeError(f"inputs of a SymbolBlock are variables, given {variable!r}")
         self._symbol = outputs
+        self._has_open_states = any(graph.is_open(node) for node in graph.order(outputs._entries))
+        self._closed: tuple = (None, ())  # the shapes of inputs that came last, and the graph for them
         self._called_with = [True] * len(inputs)
         self._input_names = [variable.name for variable in inputs]
         states = set(outputs.list_auxiliary_states())
@@ -80,8 +81,18 @@ class SymbolBlock(HybridBlock):
         for name, parameter in self.params.items():
             array = parameter.data(ctx)
             values[name] = array if type(array) is kind or kind is nd.NDArray else array.as_np_ndarray()
-        results = graph.run(self._symbol._entries, values, ctx, kind)
+        results = graph.run(self._entries_for(values), values, ctx, kind)
         return results[0] if len(results) == 1 else results
+
+    def _entries_for(self, values):
+        """The graph, with first states of unknown batch size in the one that these values tell."""
+        if not self._has_open_states:
+            return self._symbol._entries
+        shapes = {name: array.shape for name, array in values.items()}
+        if self._closed[0] != shapes:
+            with autograd.untraced():
+                self._closed = shapes, infer.closed(self._symbol._entries, shapes)
+        return self._closed[1]
 
     def infer_shape(self, *args):
         """Tells the shapes of parameters that are not known from those of the inputs."""
@@ -114,7 +125,7 @@ def _declared(attrs: dict[str, str]) -> dict:
             initializer.create(attrs["__init__"])
             declared["init"] = attrs["__init__"]
     if "__dtype__" in attrs:
-        declared["dtype"] = dtype_type(BY_NUMBER[int(attrs["__dtype__"])])
+        declared["dtype"] = dtype_type(infer.BY_NUMBER[int(attrs["__dtype__"])])
     if "__shape__" in attrs:
         declared["shape"] = ast.literal_eval(attrs["__shape__"])
     return declared

@@ -444,9 +444,13 @@ class BidirectionalCell(HybridRecurrentCell):
 
 
 def __getattr__(name):
-    # The modifier cells are in a file of their own, but belong to this module for its users.
+    # Cells in files of their own that belong to this module for its users, in MXNet 2 also those of contrib.
     if name in ("ModifierCell", "ResidualCell", "ZoneoutCell"):
         from gluon.rnn import modifier_cells
 
         return getattr(modifier_cells, name)
+    if name in ("LSTMPCell", "VariationalDropoutCell", "dynamic_unroll"):
+        from gluon.contrib.rnn import rnn_cell
+
+        return getattr(rnn_cell, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from core import ndarray as nd
-from core.util import is_np_array
+from core.numpy.multiarray import ndarray as np_ndarray
+from core.util import is_np_array, np_array
 from gluon.block.operators import operators_for
 
 NDArray = nd.NDArray
@@ -51,7 +52,7 @@ def begin_state_for(cell, operators, begin_state, inputs, batch_size):
     if hasattr(operators, "var"):  # symbols
         return cell.begin_state(func=operators.zeros, batch_size=batch_size)
     first = inputs[0] if isinstance(inputs, (list, tuple)) else inputs
-    with first.context:
+    with first.context, np_array(isinstance(first, np_ndarray)):
         return cell.begin_state(batch_size=batch_size)
 
 

@@ -298,3 +298,52 @@ def test_batches_in_other_memory_of_the_host_meet_its_parameters(kind):
     assert block(nd.ones((1, 3), ctx=mx.Context(kind, 0))).asnumpy().tolist() == [[3, 3]]
     with pytest.raises(RuntimeError, match="not on context"):
         net.weight.data(mx.cpu(1))
+
+
+@pytest.mark.parametrize("cell", ["RNNCell", "LSTMCell", "GRUCell"])
+def test_exported_cells_find_the_batch_size_of_their_first_states(cell, tmp_path):
+    class Layer(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.cell = getattr(gluon.rnn, cell)(4)
+
+        def hybrid_forward(self, F, x):
+            return self.cell.unroll(2, x, merge_outputs=True)[0]
+
+    net = Layer()
+    net.initialize()
+    expected = net(nd.ones((3, 2, 5)))
+    net.hybridize()
+    net(nd.ones((3, 2, 5)))
+    symbols, parameters = net.export(str(tmp_path / "cell"))
+    read = gluon.SymbolBlock.imports(symbols, "data", parameters)
+    for hybrid in (False, True):
+        read.hybridize(hybrid)
+        for batch in (3, 1):
+            got = read(nd.ones((batch, 2, 5)))
+            np.testing.assert_allclose(got.asnumpy(), expected[:batch].asnumpy(), rtol=1e-6)
+
+
+def test_arrays_and_symbols_do_not_mix():
+    class Sum(gluon.HybridBlock):
+        def hybrid_forward(self, F, a, b):
+            return a + b
+
+    for inputs in ((nd.ones(2), mx.sym.var("a")), (mx.sym.var("a"), nd.ones(2))):
+        with pytest.raises(ValueError, match="some of both"):
+            Sum()(*inputs)
+
+
+@mx.util.use_np
+def test_blocks_of_numpy_want_an_array():
+    class First(gluon.HybridBlock):
+        def forward(self, a, b=None):
+            return a
+
+    for hybrid in (False, True):
+        block = First()
+        block.hybridize(hybrid)
+        for inputs in ((None, None), (3,)):
+            with pytest.raises(ValueError, match="array"):
+                block(*inputs)
+        assert block([mx.np.ones(2)])[0].shape == (2,)

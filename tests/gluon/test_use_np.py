@@ -51,3 +51,28 @@ def test_one_element_leaves_as_an_array_without_axes(tmp_path):
     with mx.util.np_shape(True):
         (found,) = mx.sym.load(str(tmp_path / "one-symbol.json")).eval(data=x)
     assert found.shape == () and float(found) == 2
+
+
+def test_cells_make_states_of_the_kind_of_their_inputs():
+    cell = mx.gluon.rnn.LSTMCell(4)
+    cell.initialize()
+    out, states = cell.unroll(3, mx.np.ones((2, 3, 5)), merge_outputs=True)
+    assert {type(x) for x in (out, *states)} == {mx.np.ndarray}
+
+
+def test_types_of_numbers_are_those_of_mxnet_2():
+    numbers = (3, True, 2**63, 0.5, 2.0**24, 2.0**24 + 1, float("inf"), float("nan"), np.float16(2), np.int8(1))
+    kinds = "int64 int64 uint64 float32 float32 float64 float64 float32 float16 int8".split()
+    assert [np.dtype(mx.util.dtype_from_number(n)).name for n in numbers] == kinds
+    with pytest.raises(OverflowError):
+        mx.util.dtype_from_number(2**64)
+
+
+def test_denormal_numbers_are_flushed_on_request():
+    tiny = mx.nd.array([1e-39])
+    assert mx.util.set_flush_denorms(True) is False
+    try:
+        assert (tiny * 2).asscalar() == 0
+    finally:
+        assert mx.util.set_flush_denorms(False) is True
+    assert (tiny * 2).asscalar() > 0

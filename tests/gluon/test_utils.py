@@ -83,3 +83,15 @@ def test_clip_global_norm_warns_of_what_is_not_finite():
 def test_names_of_the_store():
     assert {"check_sha1", "download", "replace_file"} <= set(utils.__all__)
     assert utils._get_repo_file_url("a", "b") == utils._get_repo_url() + "a/b"
+
+
+def test_split_rnn_params_in_the_order_of_mxnet_2():
+    parts = utils.split_rnn_params(nd.arange(736), "lstm", 2, 3, 4, bidirectional=True)
+    # places of the first numbers, as MXNet 2.0.0b1 gives them
+    begins = {name: int(part.reshape((-1,))[0].asscalar()) for name, part in parts.items()}
+    assert [begins[n] for n in ("l0_h2h_weight", "r0_i2h_weight", "l1_i2h_weight", "r1_h2h_weight", "l0_i2h_bias")] == [
+        48, 112, 224, 544, 608]  # fmt: skip
+    assert parts["l1_i2h_weight"].shape == (16, 8) and parts["r1_h2h_bias"].shape == (16,)
+    assert utils.split_rnn_params(nd.zeros(120), "lstm", 1, 3, 4, projection_size=2)["l0_h2r_weight"].shape == (2, 4)
+    with pytest.raises(ValueError, match="736"):
+        utils.split_rnn_params(nd.arange(735), "lstm", 2, 3, 4, bidirectional=True)

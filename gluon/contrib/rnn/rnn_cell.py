@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.ops.registry import TABLE
 from gluon.rnn.modifier_cells import ModifierCell
 from gluon.rnn.rnn_cell import (
     BidirectionalCell,
@@ -150,7 +151,7 @@ def dynamic_unroll(cell, inputs, begin_state, drop_inputs=0, drop_outputs=0, lay
             *before, number = states
             output, after = cell(x, before)
             going_on = F.broadcast_greater(valid_length, number)
-            after = [F.where(going_on, new, old) for new, old in zip(after, before)]
+            after = [TABLE["where"](going_on, new, old) for new, old in zip(after, before)]
             return output, [*after, number + 1]
 
         outputs, (*states, _) = F.contrib.foreach(step, inputs, [*states, F.zeros((1,))])
