@@ -14,26 +14,40 @@ from core.kernels.rnn_parameters import Weights, unpack
 
 
 class Cell(NamedTuple):
-    """One kind of network in one direction; `saved` are the tensors, `kept` in number, that `backward` needs.
+    """One kind of network in one direction; `saved` are the tensors, `kept` in number, that `gradients` needs.
 
-    forward(x, weights, h0, c0, out, order) fills `out` (T, N, H), returns (saved, last c); backward(heads, last_head,
-    dhn, dcn, saved, previous, weights, c0, order) returns the gradients (d_i2h, d_h2h, dh0, dc0), the first two (T, N,
-    G H) with respect to the two projections. `heads` is dy one step earlier in `order`, `last_head` its last step.
+    forward(x, weights, h0, c0, out, order) fills `out` (T, N, H), returns (saved, last c). gradients(dy, dhn, dcn, x, y,
+    saved, weights, h0, c0, order, sum) returns (dx + sum, `Weights` of gradients, dh0, dc0); it may overwrite dhn and dcn,
+    `sum` is None or a gradient of x that may be overwritten too.
     """
 
     forward: Callable
-    backward: Callable
+    gradients: Callable
     kept: int
 
 
 class Wing(NamedTuple):
-    """`weight_gradients(d_i2h, d_h2h, x, previous)` gives `Weights` of gradients; `input_gradient(d_i2h, weights, sum)` is
-    the gradient of x, to which `sum` (None or another such gradient) is added."""
+    """What a backend computes with."""
 
     cells: dict[str, Cell]
-    weight_gradients: Callable
-    input_gradient: Callable
     dropout: Callable
+
+
+def through_time(backward: Callable, weight_gradients: Callable, input_gradient: Callable) -> Callable:
+    """The `gradients` of a cell that goes back step by step, and ends with products over all steps.
+
+    backward(heads, last_head, dhn, dcn, saved, previous, weights, c0, order) returns (d_i2h, d_h2h, dh0, dc0), the first
+    two (T, N, G H) with respect to the two projections; `heads` is dy one step earlier in `order`, `last_head` its last
+    step. weight_gradients(d_i2h, d_h2h, x, previous) gives `Weights`, input_gradient(d_i2h, weights, sum) that of x.
+    """
+
+    def gradients(dy, dhn, dcn, x, y, saved, weights, h0, c0, order, total):
+        before = previous(y, h0, order)
+        heads = previous(dy, torch.zeros_like(h0), order)
+        d_i2h, d_h2h, dh0, dc0 = backward(heads, dy[order[-1]], dhn, dcn, saved, before, weights, c0, order)
+        return input_gradient(d_i2h, weights.i2h, total), weight_gradients(d_i2h, d_h2h, x, before), dh0, dc0
+
+    return gradients
 
 
 def run(wing, x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, training):
@@ -67,18 +81,17 @@ def run_grad(
 ):
     """The function `rnn_grad` of a wing."""
     flat = isinstance(params, torch.Tensor)
-    dparams, dh0 = torch.empty_like(params) if flat else list(map(torch.empty_like, params)), torch.empty_like(h0)
-    dc0 = torch.empty_like(c0) if mode == "lstm" else None
+    dh0, dc0 = torch.empty_like(h0), torch.empty_like(c0) if mode == "lstm" else None
     if x.is_meta:
-        return torch.empty_like(x), dparams, dh0, dc0
+        return torch.empty_like(x), torch.empty_like(params) if flat else list(map(torch.empty_like, params)), dh0, dc0
     weights = unpack(params, mode, x.shape[2], hidden, layers, bidirectional)
-    gradients = unpack(dparams, mode, x.shape[2], hidden, layers, bidirectional) if flat else list(weights)
     h0, c0 = h0.contiguous(), None if c0 is None else c0.contiguous()
     cell, keep, directions, steps = wing.cells[mode], list(reserve), 2 if bidirectional else 1, x.shape[0]
     if steps == 0:
-        for gradient in [dparams] if flat else dparams:
-            gradient.zero_()
-        return torch.empty_like(x), dparams, _copy(dhn, h0), dc0 if dc0 is None else _copy(dcn, c0)
+        none = torch.zeros_like(params) if flat else list(map(torch.zeros_like, params))
+        return torch.empty_like(x), none, _copy(dhn, h0), dc0 if dc0 is None else _copy(dcn, c0)
+    dparams = torch.empty_like(params) if flat else None
+    gradients = unpack(dparams, mode, x.shape[2], hidden, layers, bidirectional) if flat else list(weights)
     dy = torch.zeros_like(y) if dy is None else dy
     for layer in reversed(range(layers)):
         y, x, dx = keep.pop(), keep.pop(), None
@@ -86,23 +99,20 @@ def run_grad(
             i, order = layer * directions + direction, _order(steps, direction)
             saved = [keep.pop() for _ in range(cell.kept)][::-1]
             own, lstm = slice(direction * hidden, (direction + 1) * hidden), mode == "lstm"
-            before = previous(y[..., own], h0[i], order)
-            heads = previous(dy[..., own], torch.zeros_like(h0[i]), order)
-            d_i2h, d_h2h, dh0[i], dc = cell.backward(
-                heads, dy[order[-1], :, own], _copy(dhn if dhn is None else dhn[i], h0[i]),
-                _copy(dcn if dcn is None else dcn[i], c0[i]) if lstm else None, saved, before, weights[i],
-                c0[i] if lstm else None, order,
+            dx, found, dh0[i], dc = cell.gradients(
+                dy[..., own], _copy(dhn if dhn is None else dhn[i], h0[i]),
+                _copy(dcn if dcn is None else dcn[i], c0[i]) if lstm else None, x, y[..., own], saved, weights[i], h0[i],
+                c0[i] if lstm else None, order, dx,
             )  # fmt: skip
+            del saved
             if lstm:
                 dc0[i] = dc
-            found = wing.weight_gradients(d_i2h, d_h2h, x, before)
             if flat:
                 for part, gradient in zip(gradients[i], found, strict=True):
                     part.copy_(gradient)
             else:
                 gradients[i] = found
             del found
-            dx = wing.input_gradient(d_i2h, weights[i].i2h, dx)
         if layer:
             dy = wing.dropout(dx, dropout, _key(key, layer)) if training and dropout > 0 else dx
     return dx, dparams if flat else _parts(gradients), dh0, dc0

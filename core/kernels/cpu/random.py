@@ -36,7 +36,7 @@ def bernoulli(shape, p, dtype, device, key):
     if isinstance(p, torch.Tensor):
         u = uniform(shape, 0.0, 1.0, _wide(p.dtype), device, key)
         return (u < p).to(dtype)
-    return _coins(shape, p, torch.int32, device, key).to(dtype)
+    return _coins(shape, p, torch.int32, dtype, device, key)
 
 
 def exponential(shape, scale, dtype, device, key):
@@ -93,8 +93,7 @@ def dropout(x, p, key, axes=()):
     if p >= 1:
         return torch.zeros_like(x)
     shape = [1 if axis in axes else n for axis, n in enumerate(x.shape)]
-    zero, scale = (torch.scalar_tensor(value, dtype=x.dtype, device=x.device) for value in (0.0, 1.0 / (1.0 - p)))
-    mask = torch.where(_coins(shape, 1.0 - p, torch.int16, x.device, key), scale, zero)
+    mask = _coins(shape, 1.0 - p, torch.int16, x.dtype, x.device, key).mul_(1.0 / (1.0 - p))
     return mask.mul_(x) if mask.shape == x.shape else x * mask
 
 
@@ -121,18 +120,19 @@ def _wide(dtype):
     return torch.float64 if dtype is torch.float64 else torch.float32
 
 
-def _coins(shape, p, word, device, key):
-    """True with probability `p`, decided by the bits of one integer of type `word` each (p to that precision).
+def _coins(shape, p, word, dtype, device, key):
+    """1 with probability `p`, else 0, decided by the bits of one integer of type `word` each (p to that precision).
 
     A fifteenth of the time of ATen's bernoulli_ (measured with int16): four decisions from one draw of 64 bits.
     """
     limits, count = torch.iinfo(word), math.prod(shape)
     threshold = limits.min + round(p * (1 << limits.bits))
     if threshold > limits.max or torch.device(device).type == "meta":
-        return torch.ones(shape, dtype=torch.bool, device=device)
+        return torch.ones(shape, dtype=dtype, device=device)
     words = torch.empty(-(-count * limits.bits // 64), dtype=torch.int64, device=device)
     words.random_(-(1 << 63), None, generator=_seeded(key))
-    return (words.view(word)[:count] < threshold).view(shape)
+    # Written as numbers at once: ATen takes five times as long to choose between two by a truth value.
+    return torch.lt(words.view(word)[:count].view(shape), threshold, out=torch.empty(shape, dtype=dtype, device=device))
 
 
 def _draw(shape, dtype, device, key, fill):

@@ -1,11 +1,11 @@
 """Recurrent networks of several layers and directions, forward and backward (CPU wing).
 
-One GEMM projects the input of all steps; a step is one product with the hidden state and a few pointwise passes. Large
-products are oneDNN's, for the steps with the matrix packed once a sequence. Backward computes all factors that do not
-depend on the recurrence in whole-sequence passes, so that a step is again one matrix product and a few products of
-elements; the weight gradients are one GEMM over all steps. Gate equations: Hochreiter and Schmidhuber, 1997 (order i,
-f, g, o); Cho et al., 2014, with the reset gate applied after the recurrent product (order r, z, n), as in cuDNN and
-MXNet.
+LSTMs in float32 are oneDNN's own layers. Elsewhere one GEMM projects the input of all steps; a step is one product with
+the hidden state and a few pointwise passes. Large products are oneDNN's, for the steps with the matrix packed once a
+sequence. Backward computes all factors that do not depend on the recurrence in whole-sequence passes, so that a step is
+again one matrix product and a few products of elements; the weight gradients are one GEMM over all steps. Gate
+equations: Hochreiter and Schmidhuber, 1997 (order i, f, g, o); Cho et al., 2014, with the reset gate applied after the
+recurrent product (order r, z, n), as in cuDNN and MXNet.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from core.kernels.cpu._onednn import onednn as _onednn
 from core.kernels.cpu._onednn import packs as _packs
 from core.kernels.cpu.matmul import linear as _product
 from core.kernels.cpu.random import dropout as _dropout
-from core.kernels.rnn_layers import Cell, Wing, previous, run, run_grad
+from core.kernels.rnn_layers import Cell, Wing, previous, run, run_grad, through_time
 from core.kernels.rnn_parameters import Weights
 
 _sigmoid_slope, _tanh_slope = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
@@ -32,13 +32,20 @@ def rnn(x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, tr
     every layer but the first while `training`, with masks from `key`. Returns y (T, N, directions * H), hn, cn (None
     but for "lstm") and `reserve`, the tensors that `rnn_grad` needs.
     """
-    return run(_WING, x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, training)
+    return run(_wing(mode, x, training), x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, training)
 
 
 def rnn_grad(dy, dhn, dcn, x, params, h0, c0, y, reserve, mode, hidden, layers, bidirectional, dropout, key, training):
     """Gradients of `rnn`: (dx, dparams, dh0, dc0); dc0 is None but for "lstm". dy, dhn and dcn may be None."""
     attrs = (mode, hidden, layers, bidirectional, dropout, key, training)
-    return run_grad(_WING, dy, dhn, dcn, x, params, h0, c0, y, reserve, *attrs)
+    return run_grad(_wing(mode, x, training), dy, dhn, dcn, x, params, h0, c0, y, reserve, *attrs)
+
+
+def _wing(mode, x, training):
+    """What computes a network: oneDNN's own layer is the fastest for sequences of an LSTM in float32."""
+    if mode == "lstm" and x.dtype is torch.float32 and x.shape[0] > 1 and _packs(x):
+        return _TRAINED if training else _PREDICTING
+    return _WING
 
 
 def _project(x, weight, bias):
@@ -176,10 +183,47 @@ def _gru_backward(heads, last_head, dh, dc, saved, before, w, c0, order):
     return di, dstate, dh, None
 
 
+def _through_time(backward):
+    return through_time(backward, _weight_gradients, _input_gradient)
+
+
 _CELLS = {
-    "rnn_relu": Cell(_plain_forward(_relu), _plain_backward(lambda y: (y > 0).to(y.dtype)), 1),
-    "rnn_tanh": Cell(_plain_forward(torch.tanh), _plain_backward(lambda y: 1 - y * y), 1),
-    "lstm": Cell(_lstm_forward, _lstm_backward, 3),
-    "gru": Cell(_gru_forward, _gru_backward, 2),
+    "rnn_relu": Cell(_plain_forward(_relu), _through_time(_plain_backward(lambda y: (y > 0).to(y.dtype))), 1),
+    "rnn_tanh": Cell(_plain_forward(torch.tanh), _through_time(_plain_backward(lambda y: 1 - y * y)), 1),
+    "lstm": Cell(_lstm_forward, _through_time(_lstm_backward), 3),
+    "gru": Cell(_gru_forward, _through_time(_gru_backward), 2),
 }
-_WING = Wing(_CELLS, _weight_gradients, _input_gradient, _dropout)
+_WING = Wing(_CELLS, _dropout)
+
+
+def _layer(x, w, h, c, order):
+    """oneDNN's LSTM of one direction: y, the last h and c, and what its gradient reads."""
+    how = (order.step < 0, [], _LSTM, h.shape[1], 1, True, False, False, True)
+    return torch.ops.aten.mkldnn_rnn_layer.default(x.contiguous(), *w, h, c, *how)
+
+
+def _layer_forward(keep):
+    def forward(x, w, h, c, out, order):
+        y, _, last, workspace = _layer(x, w, h, c, order)
+        out.copy_(y)
+        return (last, workspace if keep else workspace.new_empty(0)), last
+
+    return forward
+
+
+def _layer_gradients(dy, dhn, dcn, x, y, saved, w, h0, c0, order, total):
+    last, workspace = saved
+    if not workspace.numel():
+        workspace = _layer(x, w, h0, c0, order)[3]
+    dx, *found, dh0, dc0 = torch.ops.aten.mkldnn_rnn_layer_backward.default(
+        x.contiguous(), *w, h0, c0, y.contiguous(), y[order[-1]], last, dy.contiguous(), dhn, dcn, order.step < 0, _LSTM,
+        h0.shape[1], 1, True, True, False, [], False, workspace,
+    )  # fmt: skip
+    return dx if total is None else dx.add_(total), Weights(*found), dh0, dc0
+
+
+_LSTM = 2  # as ATen numbers the modes
+# In prediction nothing is kept: what gradients read is as large as 15 outputs, and few ask for gradients then.
+_PREDICTING, _TRAINED = (
+    Wing({"lstm": Cell(_layer_forward(keep), _layer_gradients, 2)}, _dropout) for keep in (False, True)
+)

@@ -16,7 +16,7 @@ import triton
 import triton.language as tl
 
 from core.base import MXNetError
-from core.kernels.rnn_layers import Cell, Wing, previous, run, run_grad
+from core.kernels.rnn_layers import Cell, Wing, previous, run, run_grad, through_time
 from core.kernels.rnn_parameters import Weights
 from core.kernels.triton import reduce
 from core.kernels.triton._counting import WIDE
@@ -281,13 +281,17 @@ def _gru_step_back(
     tl.store(kept_ptr + at, dh * z + _load(head_ptr, at, inside), inside)
 
 
+def _through_time(backward):
+    return through_time(backward, _weight_gradients, _input_gradient)
+
+
 _CELLS = {
-    "rnn_relu": Cell(_plain_forward("relu"), _plain_backward(_relu_step_back), 1),
-    "rnn_tanh": Cell(_plain_forward("tanh"), _plain_backward(_tanh_step_back), 1),
-    "lstm": Cell(_lstm_forward, _lstm_backward, 2),
-    "gru": Cell(_gru_forward, _gru_backward, 2),
+    "rnn_relu": Cell(_plain_forward("relu"), _through_time(_plain_backward(_relu_step_back)), 1),
+    "rnn_tanh": Cell(_plain_forward("tanh"), _through_time(_plain_backward(_tanh_step_back)), 1),
+    "lstm": Cell(_lstm_forward, _through_time(_lstm_backward), 2),
+    "gru": Cell(_gru_forward, _through_time(_gru_backward), 2),
 }
-_WING = Wing(_CELLS, _weight_gradients, _input_gradient, _dropout)
+_WING = Wing(_CELLS, _dropout)
 
 
 # What steps hand to each other in float32, whatever the type of the network.

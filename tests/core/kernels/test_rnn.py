@@ -106,6 +106,25 @@ def test_products_of_large_matrices(mode, bidirectional, monkeypatch):
         assert torch.linalg.vector_norm(got - want) < 1e-5 * torch.linalg.vector_norm(want)
 
 
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_predictions_have_gradients(bidirectional):
+    """What an LSTM did not keep, predicting, its gradient makes again: results and gradients are those of training."""
+    shape = 4, 1, 6  # one sequence, whose array may have any stride along its axis of length one
+    arrays = tensors(formulas.arrays("lstm", *shape, HIDDEN, LAYERS, bidirectional), torch.float32)
+    arrays[0] = arrays[0].transpose(0, 1).contiguous().transpose(0, 1)
+    results = []
+    for training in (False, True):
+        how = attributes("lstm", bidirectional, training=training)
+        y, hn, cn, reserve = rnn.rnn(*arrays, **how)
+        kept = sum(tensor.numel() for tensor in reserve)
+        gradients = rnn.rnn_grad(torch.ones_like(y), hn, cn, *arrays, y, reserve, **how)
+        results.append((y, hn, cn, *gradients))
+        if not training:
+            predicting = kept
+    assert predicting < kept / 2
+    assert all(torch.equal(a, b) for a, b in zip(*results, strict=True))
+
+
 def test_shapes_on_meta():
     arrays = [torch.empty(a.shape, device="meta") for a in formulas.arrays("lstm", 4, 3, 6, HIDDEN, LAYERS, True)]
     y, hn, cn, reserve = rnn.rnn(*arrays, **attributes("lstm", True))
