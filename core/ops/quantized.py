@@ -241,9 +241,12 @@ def fused_conv(
         return F.relu(y) if rectified else y
 
     by_channel = (1, -1) + (1,) * len(kernel)
-    data_scale = _spread(_wide(data) / _reach(data_min, data_max), data)
-    largest = F.max(F.abs(weight), axis=tuple(range(1, weight.ndim)), keepdims=True)
-    scales = WIDE["int8"] / largest
+    data_scale = _spread(_scale(_wide(data), _reach(data_min, data_max)), data)
+    scales = _scale(WIDE["int8"], F.max(F.abs(weight), axis=tuple(range(1, weight.ndim)), keepdims=True))
+    if bias is not None:
+        bias = F.Reshape(bias, shape=(-1,) + (1,) * (weight.ndim - 1))
+        # Codes of the bias stay below half of the largest int32.
+        scales = F.broadcast_minimum(scales, F.broadcast_div(TOP / 2 / F.abs(bias), data_scale))
     y = F.Convolution(
         _real(data), _real(_codes(F.broadcast_mul(weight, scales), "int8")), None, **{**how, "no_bias": True}
     )
@@ -258,10 +261,11 @@ def fused_conv(
             y = F.broadcast_add(y, _meaning(addend, _reach(addend_min, addend_max)))
         return F._contrib_quantize_v2(F.relu(y) if rectified else y, out_type=kind)
     low, high = (F.zeros_like(data_min) + end for end in (min_calib_range, max_calib_range))
-    scale = float(np.float32(WIDE[kind]) / np.float32(max(abs(min_calib_range), abs(max_calib_range))))
+    reach = np.float32(max(abs(min_calib_range), abs(max_calib_range)))
+    scale = float(np.float32(WIDE[kind]) / reach) if reach else TOP
     y = F.broadcast_mul(y, F.broadcast_div(scale / data_scale, scales))
     if with_sum:
-        meaning = scale / (_wide(addend) / _reach(addend_min, addend_max))
+        meaning = scale / _scale(_wide(addend), _reach(addend_min, addend_max))
         # Multiplied and added with one rounding, as by one instruction.
         exact = F.broadcast_mul(F.Cast(addend, dtype="float64"), _spread(F.Cast(meaning, dtype="float64"), addend))
         y = F.Cast(F.broadcast_add(F.Cast(y, dtype="float64"), exact), dtype="float32")
@@ -305,10 +309,10 @@ def fused_fully_connected(
     if quantized:
         if not enable_float_output:
             raise MXNetError("_sg_mkldnn_fully_connected: of codes it gives numbers; enable_float_output=True says so")
-        scales = WIDE["int8"] / F.max(F.abs(weight), axis=1)
+        scales = _scale(WIDE["int8"], F.max(F.abs(weight), axis=1))
         codes = _codes(F.broadcast_mul(weight, F.expand_dims(scales, axis=1)), "int8")
         y = F.FullyConnected(_real(data), _real(codes), None, no_bias=True, **how)
-        y = F.broadcast_div(y, scales * (_wide(data) / _reach(data_min, data_max)))
+        y = F.broadcast_div(y, scales * _scale(_wide(data), _reach(data_min, data_max)))
         y = y if bias is None else F.broadcast_add(y, bias)
     else:
         y = F.FullyConnected(data, weight, bias, no_bias=no_bias, **how)
@@ -383,9 +387,16 @@ def _range(kind, reach, low, high):
     return (F.negative(reach), F._bridge(reach)) if kind == "int8" else (F._bridge(low), F._bridge(high))
 
 
+def _scale(largest: float, reach):
+    """Codes a number; 2^31 - 1 for a range of nothing, so that layers on its codes give their bias."""
+    return F.where(reach == 0.0, F.zeros_like(reach) + TOP, largest / reach)
+
+
 def _codes(scaled, kind):
+    """Codes nearest to the numbers; what is not a number, as 0 in a range of nothing, is 127 of int8 and 0 of uint8."""
     low, high = LIMITS[kind]
-    return F.Cast(F.clip(_whole(scaled), a_min=low, a_max=high), dtype=kind)
+    whole = F._npi_nan_to_num(_whole(scaled), nan=high if kind == "int8" else low, posinf=high, neginf=low)
+    return F.Cast(F.clip(whole, a_min=low, a_max=high), dtype=kind)
 
 
 def _whole(scaled):

@@ -56,6 +56,26 @@ def test_codes_stand_for_the_numbers_of_the_network():
     assert 0 < difference < 0.02 * onp.abs(expected).max()
 
 
+@pytest.mark.parametrize(
+    "weight, bias, limit, x, expected",
+    [  # with MXNet 1.9.1's numbers
+        ([1.0, -2.0], [0.3, -0.7], 0.0, [0.0, 5.0], [[0.30196077, 0.30196077], [-0.70274508, -0.70274508]]),
+        ([0.0, -2.0], [0.3, -0.6], 1.0, [0.5, 1.0], [[0.30588233, 0.30588233], [-1.61098027, -2.58980369]]),
+    ],
+)
+def test_convolutions_of_nothing_give_their_bias(weight, bias, limit, x, expected):
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(2, 1, in_channels=1))
+    net.initialize()
+    net[0].weight.set_data(nd.array(weight).reshape((2, 1, 1, 1)))
+    net[0].bias.set_data(nd.array(bias))
+    batches = mx.gluon.data.DataLoader(nd.array([[[[-limit, limit]]]]), batch_size=1)
+    net = mx.contrib.quantization.quantize_net(
+        net, quantized_dtype="int8", calib_mode="naive", calib_data=batches, num_calib_examples=1
+    )
+    onp.testing.assert_allclose(net(nd.array([[[x]]])).asnumpy()[0, :, 0], expected, rtol=1e-6)
+
+
 def _trained_like(seed):
     """A network with running statistics that are not 0 and 1, batches, and what it makes of the first."""
     mx.random.seed(seed)

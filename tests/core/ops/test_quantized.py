@@ -57,6 +57,23 @@ def test_sums_are_mxnets_to_the_precision_of_float32():
     onp.testing.assert_allclose(y.asnumpy().ravel()[:4], [-1162167680, 1111638656, 1734830080, -1482184832], rtol=1e-6)
 
 
+NOTHING = nd.array([0.0, 1.0, -1.0, onp.nan])
+
+
+@pytest.mark.parametrize(
+    "call, codes",
+    [
+        (lambda: C.quantize(NOTHING, one(0), one(0), out_type="int8"), [127, 127, -128, 127]),
+        (lambda: C.quantize(NOTHING, one(0), one(0), out_type="uint8"), [0, 255, 0, 0]),
+        (lambda: C.quantize_v2(nd.zeros((4,))), [127, 127, 127, 127]),
+        (lambda: C.quantize_v2(NOTHING, min_calib_range=-1.0, max_calib_range=1.0), [0, 127, -128, 127]),
+        (lambda: C.requantize(nd.array([0, 1, -1], dtype="int32"), one(0), one(0)), [127, 127, 127]),
+    ],
+)
+def test_codes_of_a_range_of_nothing_are_mxnets(call, codes):
+    assert call()[0].asnumpy().tolist() == codes
+
+
 def test_what_does_not_fit_is_refused():
     with pytest.raises(MXNetError, match="relu"):
         C.quantized_act(I8, one(-2), one(2), act_type="tanh")
