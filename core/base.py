@@ -23,6 +23,10 @@ class NotSupportedError(MXNetError, NotImplementedError):
     """Something that the original offers and this implementation does not (yet)."""
 
 
+class IndexOutOfBounds(MXNetError, IndexError):
+    """A place that an array does not have, found by an operator. MXNet raises the one or the other, by operator."""
+
+
 class NotImplementedForSymbol(MXNetError):
     """Something that needs values, which a symbol does not have."""
 

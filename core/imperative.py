@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Sequence
 
 from core import autograd, random, storage
-from core.base import MXNetError
+from core.base import IndexOutOfBounds, MXNetError
 from core.context import current_context
 from core.dtypes import dtype_name
 from core.ops import storage_types
@@ -229,9 +229,8 @@ def _not_arrays(op: Operator, inputs: Sequence) -> Exception:
 
 def _failed(op: Operator, inputs: Sequence, error: Exception) -> MXNetError:
     given = ", ".join("None" if x is None else f"{dtype_name(x.dtype)}{x.shape}" for x in inputs)
-    return MXNetError(
-        f"{op.name} does not fit the arrays {given}: {str(error).splitlines()[0] if str(error) else error!r}"
-    )
+    kind = IndexOutOfBounds if isinstance(error, IndexError) else MXNetError
+    return kind(f"{op.name} does not fit the arrays {given}: {str(error).splitlines()[0] if str(error) else error!r}")
 
 
 # ----------------------------------------------------------------------------------------------

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from typing import NamedTuple
 
 from core import autograd, storage
 from core.base import MXNetError, nearest
 from core.context import Context, current_context
 from core.ndarray.ndarray import NDArray
-from core.ops.registry import TABLE
+from core.ops.registry import REQUIRED, TABLE, get
 
 _registered: dict[str, type[CustomOpProp]] = {}
 _lock = threading.Lock()
@@ -99,6 +100,35 @@ def get_all_registered_operators() -> list[str]:
 def get_all_registered_operators_grouped() -> dict[str, list[str]]:
     """Names of operators by the first name of each: the name itself and its aliases."""
     return {op.name: [op.name, *op.aliases] for op in sorted(set(TABLE.values()), key=lambda op: op.name)}
+
+
+class OperatorArguments(NamedTuple):
+    """Inputs and attributes of an operator: how many, their names, and MXNet's words for their types."""
+
+    narg: int
+    names: list[str]
+    types: list[str]
+
+
+def get_operator_arguments(op_name: str) -> OperatorArguments:
+    """What the operator `op_name` of the table takes; MXNetError with the nearest name where there is none."""
+    op = get(op_name)
+    kind = "NDArray-or-Symbol[]" if op.variadic else "NDArray-or-Symbol"
+    types = [kind] * len(op.inputs)
+    for kind, default in op.attrs.values():
+        required = default is REQUIRED
+        types.append(f"{kind.word}, required" if required else f"{kind.word}, optional, default={_written(default)}")
+    names = [*op.inputs, *op.attrs]
+    return OperatorArguments(len(names), names, types)
+
+
+def _written(default) -> str:
+    """A default as MXNet's descriptions of operators write it."""
+    if isinstance(default, bool):
+        return str(int(default))
+    if isinstance(default, (tuple, list)):
+        return str(list(default)).replace(" ", "")
+    return repr(default) if isinstance(default, str) else f"'{default}'" if default is None else str(default)
 
 
 def Custom(*data, op_type: str, name=None, **attrs):

@@ -9,7 +9,7 @@ from core.base import UnknownName
 from core.context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from core.imperative import front
 from core.numpy.multiarray import ndarray
-from core.ops.registry import TABLE
+from core.ops.registry import TABLE, npx_operator
 from core.util import (
     is_np_array,
     is_np_default_dtype,
@@ -27,12 +27,6 @@ from core.util import (
 
 Device, current_device = Context, current_context
 _SUBMODULES = ("random", "image")
-# Operators that the table has under names of layers.
-_CONTRIB = {
-    "deformable_convolution": "DeformableConvolution",
-    "modulated_deformable_convolution": "ModulatedDeformableConvolution",
-    "sync_batch_norm": "SyncBatchNorm",
-}
 _FILES = ("load", "save", "savez")
 _CONTROL_FLOW = ("cond", "foreach", "while_loop")
 
@@ -47,8 +41,8 @@ def __getattr__(name: str):
     functions = importlib.import_module("core.numpy_extension.functions")
     value = getattr(functions, name, None)
     if value is None or name.startswith("_"):
-        op = TABLE.get(f"_npx_{name}") or TABLE.get(name) or TABLE.get(f"_contrib_{_CONTRIB.get(name, name)}")
-        if op is None or name.startswith("_"):
+        op = npx_operator(name)
+        if op is None:
             raise UnknownName("npx", name, __dir__)
         value = front(op, ndarray)
     globals()[name] = value

@@ -17,9 +17,9 @@ from core.dtypes import dtype_name
 
 
 class Attribute:
-    """Base: accepts anything as it is. `hint` is the type shown in signatures and stubs."""
+    """Base: accepts anything as it is. `hint` is the type shown in signatures and stubs, `word` MXNet's for it."""
 
-    hint = "object"
+    hint = word = "object"
 
     def parse(self, value: Any) -> Any:
         return value
@@ -29,7 +29,7 @@ class Attribute:
 
 
 class IntType(Attribute):
-    hint = "int"
+    hint = word = "int"
 
     def parse(self, value):
         value = _literal(value)
@@ -45,7 +45,7 @@ class IntType(Attribute):
 
 
 class FloatType(Attribute):
-    hint = "float"
+    hint = word = "float"
 
     def parse(self, value):
         value = _literal(value)
@@ -57,7 +57,7 @@ class FloatType(Attribute):
 class ScalarType(Attribute):
     """A number that keeps its kind: int, float or bool."""
 
-    hint = "float | int | bool"
+    hint, word = "float | int | bool", "double"
 
     def parse(self, value):
         value = _literal(value)
@@ -69,7 +69,7 @@ class ScalarType(Attribute):
 
 
 class BoolType(Attribute):
-    hint = "bool"
+    hint, word = "bool", "boolean"
 
     def parse(self, value):
         if isinstance(value, str):
@@ -80,7 +80,7 @@ class BoolType(Attribute):
 
 
 class StrType(Attribute):
-    hint = "str"
+    hint, word = "str", "string"
 
     def parse(self, value):
         if isinstance(value, str):
@@ -91,7 +91,7 @@ class StrType(Attribute):
 class ShapeType(Attribute):
     """A tuple of ints; a single int stands for a tuple of one."""
 
-    hint = "int | tuple[int, ...]"
+    hint, word = "int | tuple[int, ...]", "Shape(tuple)"
 
     def parse(self, value):
         value = _literal(value)
@@ -120,7 +120,7 @@ class OpenShapeType(ShapeType):
 class FloatsType(Attribute):
     """A tuple of numbers; a single number stands for a tuple of one."""
 
-    hint = "float | tuple[float, ...]"
+    hint, word = "float | tuple[float, ...]", "tuple of <float>"
 
     def parse(self, value):
         value = _literal(value)
@@ -137,7 +137,7 @@ class FloatsType(Attribute):
 class AxisType(Attribute):
     """Axes of a reduction: None for all, an int, or a tuple of ints."""
 
-    hint = "int | tuple[int, ...] | None"
+    hint, word = "int | tuple[int, ...] | None", "Shape or None"
 
     def parse(self, value):
         value = _literal(value)
@@ -147,7 +147,7 @@ class AxisType(Attribute):
 class DTypeType(Attribute):
     """The name of an element type."""
 
-    hint = "str | type"
+    hint, word = "str | type", "string"
 
     def parse(self, value):
         try:
@@ -163,6 +163,7 @@ class FewDTypes(Attribute):
 
     def __init__(self, *options: str):
         self.options = options
+        self.word = _braces(options)
 
     def parse(self, value):
         if value is None or (isinstance(value, str) and value in ("None", "")):
@@ -179,6 +180,7 @@ class Choice(Attribute):
     def __init__(self, *options: str):
         self.options = options
         self.hint = "Literal[" + ", ".join(map(repr, options)) + "]"
+        self.word = _braces(options)
 
     def parse(self, value):
         if isinstance(value, str) and value in self.options:
@@ -193,6 +195,7 @@ class Optional(Attribute):
     def __init__(self, inner: Attribute):
         self.inner = inner
         self.hint = inner.hint if "None" in inner.hint else inner.hint + " | None"
+        self.word = inner.word.replace("{", "{None, ") if "{" in inner.word else inner.word + " or None"
 
     def parse(self, value):
         if value is None or (isinstance(value, str) and value in ("None", "")):
@@ -206,6 +209,10 @@ Shape, OpenShape, Floats, Axis, DType = ShapeType(), OpenShapeType(), FloatsType
 OptInt, OptFloat, OptShape, OptDType, OptBool, OptStr = (Optional(t) for t in (Int, Float, Shape, DType, Bool, Str))
 _SHAPE = Shape
 SHAPE_ITEM = Int
+
+
+def _braces(options) -> str:
+    return "{" + ", ".join(map(repr, sorted(options))) + "}"
 
 
 def _literal(value):

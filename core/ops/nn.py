@@ -434,15 +434,21 @@ def _(head, out, attrs):
     return [F._softmax_grad(head, out, axis=attrs.axis), None]
 
 
-def _prepared(data, temperature, axis):
+def _prepared(data, temperature, axis, dtype=None):
+    """The data of a softmax, in the type that was asked for if it is a wider one: then nothing is rounded on the way."""
     if not -data.ndim <= axis < data.ndim:
         raise MXNetError(f"softmax: axis {axis} is out of bounds for an array of {data.ndim} axes")
+    if dtype is not None and _WIDTH.get(dtype, 0) > _WIDTH.get(dtype_name(data.dtype), 0):
+        data = F.Cast(data, dtype=dtype)
     return data if temperature in (None, 1.0) else data / temperature
 
 
 def _typed(result, dtype):
-    """The result in the type that was asked for; it is computed in the data's."""
-    return result if dtype is None else F.Cast(result, dtype=dtype)
+    """The result in the type that was asked for."""
+    return result if dtype in (None, dtype_name(result.dtype)) else F.Cast(result, dtype=dtype)
+
+
+_WIDTH = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}  # bytes
 
 
 @composite("softmax")
@@ -450,7 +456,7 @@ def softmax(
     data, length=None, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False
 ):
     """exp(x / temperature), normalised along an axis; with use_length only the first `length` places take part."""
-    data = _prepared(data, temperature, axis)
+    data = _prepared(data, temperature, axis, dtype)
     if use_length:
         if length is None:
             raise MXNetError("softmax: use_length=True needs the input length")
@@ -467,7 +473,7 @@ def log_softmax(
     data, length=None, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False
 ):
     """The logarithm of the softmax."""
-    return _typed(F._log_softmax(_prepared(data, temperature, axis), axis=axis), dtype)
+    return _typed(F._log_softmax(_prepared(data, temperature, axis, dtype), axis=axis), dtype)
 
 
 def _of_mask(data, mask, temperature, axis):
@@ -477,14 +483,14 @@ def _of_mask(data, mask, temperature, axis):
     return keep, F._npi_where(keep, _prepared(data, temperature, axis), low)
 
 
-@composite("_npx_masked_softmax")
+@composite("masked_softmax", aliases=("_npx_masked_softmax",))
 def masked_softmax(data, mask, *, axis: Int = -1, temperature: OptFloat = 1.0, normalize: Bool = True):
     """The softmax of the places where the mask holds; 0 elsewhere, and where it holds nowhere along the axis."""
     keep, data = _of_mask(data, mask, temperature, axis)
     return F._npi_multiply(F._softmax(data, axis=axis), F.Cast(keep, dtype=data.dtype))
 
 
-@composite("_npx_masked_log_softmax")
+@composite("masked_log_softmax", aliases=("_npx_masked_log_softmax",))
 def masked_log_softmax(data, mask, *, axis: Int = -1, temperature: OptFloat = 1.0, normalize: Bool = True):
     """The logarithm of `masked_softmax`."""
     keep, data = _of_mask(data, mask, temperature, axis)
@@ -507,7 +513,7 @@ shortcut(log_softmax)(_plain(_log_softmax))
 @composite("softmin")
 def softmin(data, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False):
     """The softmax of the negated data."""
-    return _typed(F._softmax(_prepared(F.negative(data), temperature, axis), axis=axis), dtype)
+    return _typed(F._softmax(_prepared(F.negative(data), temperature, axis, dtype), axis=axis), dtype)
 
 
 @composite("SoftmaxActivation")
@@ -598,6 +604,8 @@ def dropout(
         raise MXNetError(f"Dropout: p={p} is no probability")
     if p == 0 or not (training or mode == "always"):
         return F._bridge(data)
+    if p == 1:
+        return data * math.nan  # 0 / 0, as in MXNet
     return F._dropout(data, p=p, axes=axes)
 
 

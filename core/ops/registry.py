@@ -216,6 +216,21 @@ def get(name: str) -> Operator:
         raise MXNetError(f"there is no operator {name!r}.{nearest(name, TABLE)}") from None
 
 
+def npx_operator(name: str) -> Operator | None:
+    """The entry that `npx` and `sym.npx` show as `name`, if there is one."""
+    if name.startswith("_"):
+        return None
+    name = _NPX_NAMES.get(name, name)
+    return TABLE.get(f"_npx_{name}") or TABLE.get(name) or TABLE.get(f"_contrib_{name}")
+
+
+_NPX_NAMES = {  # entries that the table has under names of layers
+    "deformable_convolution": "DeformableConvolution",
+    "modulated_deformable_convolution": "ModulatedDeformableConvolution",
+    "sync_batch_norm": "SyncBatchNorm",
+}
+
+
 class _Operators:
     """`F.name` is the operator `name`: how rules and composites call operators on values."""
 

@@ -82,7 +82,7 @@ def check_numeric_gradient(sym, location, aux_states=None, numeric_eps=None, rto
         grad_nodes = sym.list_arguments()
     requests = dict(grad_nodes) if isinstance(grad_nodes, dict) else dict.fromkeys(grad_nodes, "write")
     shape = sym.infer_shape(**{name: array.shape for name, array in location.items()})[1][0]
-    out = sym_face.make_loss(sym * sym_face.var("__random_proj"))
+    out = sym_face.make_loss(sym.as_nd_ndarray() * sym_face.var("__random_proj"))
     location["__random_proj"] = nd.array(np.random.rand(*shape) + 0.1, ctx=ctx, dtype=dtype)
     before = {name: np.random.normal(0, 0.01, size=location[name].shape) for name in (*requests, "__random_proj")}
     grads = {name: nd.array(value, ctx=ctx, dtype=dtype) for name, value in before.items()}

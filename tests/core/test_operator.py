@@ -154,3 +154,15 @@ def test_no_inputs_and_errors_of_users():
     assert mx.nd.Custom(length=3, scale=2, op_type="test_no_inputs").asnumpy().tolist() == [0.5] * 3
     with pytest.raises(mx.MXNetError, match="'test_no_inputs' failed in forward: ZeroDivisionError"):
         mx.nd.Custom(length=3, scale=0, op_type="test_no_inputs")
+
+
+def test_operators_tell_what_they_take():
+    found = mx.operator.get_operator_arguments("Pooling")
+    assert found.narg == len(found.names) == len(found.types)
+    assert found.names[:5] == ["data", "kernel", "pool_type", "global_pool", "cudnn_off"]
+    types = dict(zip(found.names, found.types))
+    assert types["data"] == "NDArray-or-Symbol" and types["global_pool"] == "boolean, optional, default=0"
+    assert types["pool_type"] == "{'avg', 'lp', 'max', 'sum'}, optional, default='max'"
+    assert mx.operator.get_operator_arguments("FullyConnected").types[3] == "int, required"
+    with pytest.raises(mx.MXNetError, match="Pooling"):
+        mx.operator.get_operator_arguments("Poling")

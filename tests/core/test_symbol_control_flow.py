@@ -240,6 +240,8 @@ def test_numpy_functions_over_symbols():
     np.testing.assert_allclose(got.asnumpy(), expected, rtol=1e-5)
     assert isinstance(got, mx.np.ndarray) and type(w.as_nd_ndarray()) is sym.Symbol
     assert (x @ x.T).infer_shape(x=(2, 3))[1] == [(2, 2)]
+    assert npx.sync_batch_norm(x).list_auxiliary_states()[0].endswith("moving_mean")
+    assert npx.box_iou(x, y).infer_shape(x=(2, 4), y=(3, 4))[1] == [(2, 3)]
 
 
 _UPSTREAM = """

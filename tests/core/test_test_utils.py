@@ -134,3 +134,8 @@ def test_an_archive_cannot_leave_its_folder(tmp_path, monkeypatch):
     with pytest.raises(mx.MXNetError, match="outside"):
         tools.get_zip_data("d", (tmp_path / "source.zip").as_uri(), "copy.zip")
     assert not (tmp_path / "outside.txt").exists()
+
+
+def test_gradients_of_symbols_with_numpys_semantics():
+    x, y = (mx.sym.var(name).as_np_ndarray() for name in "xy")
+    tools.check_numeric_gradient(x * y.sum(), [np.array([1.0, 2.0]), np.array([3.0, 0.5])], rtol=1e-2, atol=1e-3)

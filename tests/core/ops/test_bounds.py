@@ -173,3 +173,12 @@ def test_numbers_beside_arrays_of_bool_and_negative_powers():
     flags = mx.np.array([True, False], dtype="bool")
     assert (flags & 1).dtype == np.bool_ and (flags | 2).tolist() == [True, True]
     assert mx.np.power(mx.np.array([1, 2, -1], dtype="int32"), -1).tolist() == [1, 0, -1]
+
+
+@pytest.mark.parametrize("places", [[[0, 1, 0], [0, 1, 3]], [[0, 1, 0], [0, 1, -5]]])
+def test_a_place_outside_is_an_index_error_of_ours(places):
+    data = nd.array([[0, 1, 2], [3, 4, 5]])
+    with pytest.raises(IndexError, match="1 with size 3"):
+        nd.gather_nd(data, nd.array(places))
+    with pytest.raises(MXNetError, match="gather_nd"):
+        nd.gather_nd(data, nd.array(places))
