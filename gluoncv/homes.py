@@ -53,7 +53,7 @@ HOMES = {
     f"{_ZOO}.yolo.yolo3": [],
     f"{_ZOO}.center_net": [f"{_ZOO}.center_net.center_net"],
     f"{_ZOO}.center_net.center_net": [],
-    **{f"{_ZOO}.center_net.{part}": [_BODIES] for part in ("deconv_dla", "deconv_resnet", "duc_mobilenet")},
+    **{f"{_ZOO}.center_net.{part}": [_BODIES, f"{_ZOO}.center_net.builders"] for part in ("deconv_dla", "deconv_resnet", "duc_mobilenet")},
     f"{_RCNN}.rcnn": [f"{_RCNN}.faster_rcnn", f"{_RCNN}.presets"],
     **{
         f"{_RCNN}.{kind}{part}": [f"{_RCNN}.{kind}", f"{_RCNN}.presets", f"{_RCNN}.rcnn_target"]
@@ -80,6 +80,7 @@ HOMES = {
     **{f"{_ACTIONS}.{part}": [] for part in ("c3d", "i3d_resnet", "p3d", "r2plus1d", "slowfast")},
     f"{_ZOO}.siamrpn": [f"{_ZOO}.siamrpn.siam_net"],
     **{f"{_ZOO}.siamrpn.{part}": [f"{_ZOO}.siamrpn.siam_net"] for part in ("siam_alexnet", "siam_rpn")},
+    f"{_ZOO}.smot.utils": [f"{_ZOO}.smot.track", f"{_ZOO}.smot.general_detector"],
     # depth
     f"{_ZOO}.monodepthv2": [_DEPTH],
     f"{_ZOO}.monodepthv2.layers": [_DEPTH],

@@ -14,7 +14,7 @@ from gluoncv.data.kitti.kitti_dataset import KITTIOdomDataset, KITTIRAWDataset
 from gluoncv.data.lst.detection import LstDetection
 from gluoncv.data.mhp import MHPV1Segmentation
 from gluoncv.data.mixup.detection import MixupDetection
-from gluoncv.data.mscoco.detection import COCODetection
+from gluoncv.data.mscoco.detection import COCODetection, COCODetectionDALI
 from gluoncv.data.mscoco.instance import COCOInstance
 from gluoncv.data.mscoco.keypoints import COCOKeyPoints
 from gluoncv.data.mscoco.segmentation import COCOSegmentation

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from core import cpu, nd
+from core.base import MXNetError
 from gluon.block import HybridBlock
 from gluon.nn import HybridSequential
 
-__all__ = ["export_block"]
+__all__ = ["export_block", "export_tvm"]
 
 LAYOUTS = ("HWC", "CHW", "THWC", "CTHW")
 
@@ -66,3 +67,10 @@ def export_block(path, block, data_shape=None, epoch=0, preprocess=True, layout=
             continue
         return wrapped.export(path, epoch)
     raise ValueError(f"none of the shapes {shapes} fits the network; give data_shape") from error
+
+
+def export_tvm(*args, **kwargs):
+    """A name that programs import; a call is a MXNetError, for TVM reads no networks of MXNet any more, but ONNX files."""
+    raise MXNetError(
+        "networks are not compiled by TVM here: write an ONNX file with mx.onnx.export_model, which TVM and others read"
+    )

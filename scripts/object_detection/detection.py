@@ -11,6 +11,7 @@ from core import autograd, nd
 from gluon.data import DataLoader
 from gluoncv.data import COCODetection, VOCDetection
 from gluoncv.data.batchify import Pad, Stack, Tuple
+from gluoncv.data.transforms import bbox, image
 from gluoncv.utils.metrics import COCODetectionMetric, VOC07MApMetric, VOCMApMetric
 from scripts.common.devices import add_list_argument, spread
 from scripts.common.environment import checksums
@@ -43,6 +44,25 @@ def add_training_arguments(parser: argparse.ArgumentParser, epochs: int, batch_s
     add("--val-interval", type=int, default=1, help="epochs from test to test (default: %(default)s)")
     add("--no-pretrained-base", action="store_true", help="begin with random numbers instead of published weights")
     add_interval_arguments(parser)
+
+
+def add_augment_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds --augment."""
+    parser.add_argument(
+        "--augment", choices=("full", "mirror"), default="full", help="mirror: neither colours nor crops are changed"
+    )
+
+
+class Mirrored:
+    """Before a preset of training: pictures at the network's size, every other one mirrored, and nothing more."""
+
+    def _augmented(self, src, label):
+        height, width = src.shape[:2]
+        size = (self._width, self._height)
+        picture, (flipped, _) = image.random_flip(image.imresize(src, *size), px=0.5)
+        boxes = bbox.resize(label, (width, height), size)
+        # The pixels of a box include those on its right border.
+        return picture, bbox.flip(boxes, (self._width - 1, self._height), flip_x=flipped)
 
 
 def datasets(args, shape=None, post_affine=None):

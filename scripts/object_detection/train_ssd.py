@@ -27,13 +27,14 @@ from gluon.contrib.nn import SyncBatchNorm
 from gluon.data import DataLoader
 from gluoncv import model_zoo
 from gluoncv.data.batchify import Stack, Tuple
-from gluoncv.data.transforms import bbox, image
 from gluoncv.data.transforms.presets.ssd import SSDDefaultTrainTransform, SSDDefaultValTransform
 from gluoncv.loss import SSDMultiBoxLoss
 from scripts.common.devices import contexts, settle
 from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.run import Run, add_run_arguments
 from scripts.object_detection.detection import (
+    Mirrored,
+    add_augment_argument,
     add_data_arguments,
     add_training_arguments,
     data_files,
@@ -57,7 +58,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         net.hybridize()
     with autograd.train_mode():
         anchors = net(nd.zeros((1, 3, size, size), ctx=devices[0]))[2].as_in_context(mx.cpu())
-    transform = (Mirrored if args.augment == "mirror" else SSDDefaultTrainTransform)(size, size, anchors)
+    transform = (MirroredTrainTransform if args.augment == "mirror" else SSDDefaultTrainTransform)(size, size, anchors)
     train_batches = DataLoader(
         train_set.transform(transform), args.batch_size, shuffle=True, last_batch="rollover",
         batchify_fn=Tuple(Stack(), Stack(), Stack()), num_workers=args.num_workers,
@@ -89,16 +90,8 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     return train(args, run, net, trainer, train_batches, devices, losses, test, together=True)
 
 
-class Mirrored(SSDDefaultTrainTransform):
-    """Pictures at the network's size, every other one mirrored, and nothing more."""
-
-    def _augmented(self, src, label):
-        height, width = src.shape[:2]
-        size = (self._width, self._height)
-        picture, (flipped, _) = image.random_flip(image.imresize(src, *size), px=0.5)
-        boxes = bbox.resize(label, (width, height), size)
-        # The pixels of a box include those on its right border.
-        return picture, bbox.flip(boxes, (self._width - 1, self._height), flip_x=flipped)
+class MirroredTrainTransform(Mirrored, SSDDefaultTrainTransform):
+    """Pictures with nothing changed but their sides."""
 
 
 def detector(args, classes, devices):
@@ -140,9 +133,9 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
         help="epochs of the steps (default: 160,200)",
     )
     add("--lr-warmup", type=int, default=0, help="batches in which the rate rises from 0 (default: %(default)s)")
-    add("--augment", choices=("full", "mirror"), default="full", help="mirror: neither colours nor crops are changed")
     add("--syncbn", action="store_true", help="normalise over all devices")
     add("--hybridize", action="store_true", help="compile the network")
+    add_augment_argument(parser)
     add_data_arguments(parser)
     add_training_arguments(parser, epochs=240, batch_size=32, lr=0.001, wd=0.0005)
     add_dtype_argument(parser, float16=True)

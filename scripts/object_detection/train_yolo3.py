@@ -30,6 +30,8 @@ from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.recipe import add_schedule_arguments, schedule
 from scripts.common.run import Run, add_run_arguments
 from scripts.object_detection.detection import (
+    Mirrored,
+    add_augment_argument,
     add_data_arguments,
     add_training_arguments,
     data_files,
@@ -103,10 +105,15 @@ def train_loader(net, pictures, args) -> DataLoader:
         "num_workers": args.num_workers,
     }
     sizes = [args.data_shape] if args.no_random_shape else SIZES
-    transforms = [YOLO3DefaultTrainTransform(size, size, net, mixup=args.mixup) for size in sizes]
+    preset = MirroredTrainTransform if args.augment == "mirror" else YOLO3DefaultTrainTransform
+    transforms = [preset(size, size, net, mixup=args.mixup) for size in sizes]
     if args.no_random_shape:
         return DataLoader(pictures.transform(transforms[0]), **loading)
     return RandomTransformDataLoader(transforms, pictures, interval=10, **loading)
+
+
+class MirroredTrainTransform(Mirrored, YOLO3DefaultTrainTransform):
+    """Pictures with nothing changed but their sides."""
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
@@ -120,6 +127,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--mixup", action="store_true", help="train on blends of two pictures")
     add("--no-mixup-epochs", type=int, default=20, help="last epochs without blends (default: %(default)s)")
     add("--label-smooth", action="store_true", help="smooth the classes")
+    add_augment_argument(parser)
     add_data_arguments(parser)
     add_training_arguments(parser, epochs=200, batch_size=64, lr=0.001, wd=0.0005)
     add_schedule_arguments(parser, "160,180")

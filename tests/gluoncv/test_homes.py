@@ -1,13 +1,16 @@
 """Modules and names where GluonCV has them, and builders that take numbers."""
 
 import importlib
+import sys
+import types
 
 import numpy as np
 import pytest
 
 import gluoncv
 from core import autograd, gluon, nd
-from gluoncv import homes, model_zoo
+from core.base import MXNetError
+from gluoncv import check, homes, model_zoo
 from gluoncv.model_zoo.model_zoo import MODELS
 
 # A module of GluonCV 0.10 -> names that users take from it.
@@ -17,7 +20,9 @@ NAMES = {
     "action_recognition.actionrec_resnetv1b": "ActionRecResNetV1b resnet50_v1b_custom",
     "action_recognition.i3d_slow": "ResNet_SlowFast i3d_slow_resnet101_f16s4_kinetics700",
     "alpha_pose.fast_pose": "get_alphapose AlphaPose DUC FastSEResNet",
-    "center_net.deconv_resnet": "DeconvResnet BilinearUpSample",
+    "center_net.deconv_dla": "DeconvDLA get_deconv_dla dla34_deconv dla34_deconv_dcnv2",
+    "center_net.deconv_resnet": "DeconvResnet BilinearUpSample get_deconv_resnet resnet101_v1b_deconv_dcnv2",
+    "center_net.duc_mobilenet": "DUCMobilenet get_duc_mobilenet mobilenetv3_small_duc",
     "center_net.center_net": "CenterNet get_base_network center_net_dla34_voc",
     "cifarresnet": "get_cifar_resnet CIFARResNetV1 CIFARBasicBlockV2 cifar_resnet20_v1",
     "cifarresnext": "get_cifar_resnext CIFARResNext CIFARBlock",
@@ -39,6 +44,8 @@ NAMES = {
     "se_resnet": "SE_ResNetV1 SE_BottleneckV2 get_se_resnet",
     "simple_pose.simple_pose_resnet": "SimplePoseResNet get_simple_pose_resnet",
     "ssd.presets": "ssd_512_resnet50_v1_voc",
+    "smot.smot_tracker": "SMOTTracker nms_fallback gpu_iou",
+    "smot.utils": "Track TrackState remap_bboxes mxnet_frame_preprocessing",
     "ssd.ssd": "SSD get_ssd custom_ssd",
     "vgg": "VGG get_vgg vgg16_bn",
     "yolo": "darknet53 get_darknet yolo3_darknet53_custom",
@@ -125,3 +132,53 @@ def test_tasks_of_a_device(mix_ratio):
     # The derivative of Huber's losses, 8 and 4 in all, and of the cross-entropies by the first weight.
     np.testing.assert_allclose(weight.grad().asnumpy()[1], (8 + 4) * mix_ratio, rtol=1e-5)
     assert not autograd.is_recording()
+
+
+def test_bodies_of_centernet_by_functions():
+    net = model_zoo.center_net.duc_mobilenet.mobilenetv3_small_duc()
+    assert net(nd.zeros((1, 3, 64, 64))).shape == (1, 32, 16, 16)
+    from gluoncv.model_zoo.center_net import deconv_resnet
+
+    net = deconv_resnet.get_deconv_resnet("resnet18_v1b", use_dcnv2=True)
+    assert net(nd.zeros((1, 3, 32, 32))).shape == (1, 64, 8, 8)
+
+
+def test_names_without_what_they_name():
+    """Each says what serves here."""
+    for name, words in ((gluoncv.data.COCODetectionDALI, "COCODetection"), (gluoncv.utils.export_tvm, "ONNX")):
+        with pytest.raises(MXNetError, match=words):
+            name("path", None, data_shape=(1, 3, 8, 8))
+
+
+def test_versions_that_programs_ask_for():
+    check._require_mxnet_version("1.4.0", "2.0.0")
+    with pytest.raises(RuntimeError, match=r"mxnet >=1\.10,<2\.0\.0"):
+        check._require_mxnet_version("1.10")
+    with pytest.raises(ImportError, match="PyTorch"):
+        check._require_pytorch_version("1.4.0")
+    check._deprecate_python2()
+
+
+def test_networks_for_tensorboard(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "mxboard", None)
+    net = gluon.nn.Dense(2, in_units=3)
+    with pytest.raises(MXNetError, match="pip install mxboard"):
+        gluoncv.utils.viz.plot_mxboard(net)
+    drawn = []
+
+    class SummaryWriter:
+        def __init__(self, logdir):
+            drawn.append(logdir)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            return None
+
+        def add_graph(self, graph):
+            drawn.append(graph.list_arguments())
+
+    monkeypatch.setitem(sys.modules, "mxboard", types.SimpleNamespace(SummaryWriter=SummaryWriter))
+    gluoncv.utils.viz.plot_mxboard(net, str(tmp_path))
+    assert drawn == [str(tmp_path), ["data", net.weight.name, net.bias.name]]

@@ -38,13 +38,13 @@ def test_pictures_are_resized_and_mirrored():
     picture, label = mx.nd.array(picture, dtype="uint8"), np.array([[1, 2, 2, 3, 1, 0]])
     seen = set()
     for _ in range(8):
-        data, boxes = train_ssd.Mirrored(10, 10)(picture, label)
+        data, boxes = train_ssd.MirroredTrainTransform(10, 10)(picture, label)
         left = boxes[0, 0]
         assert boxes[0].tolist() == [left, 2, left + 1, 3, 1, 0]
         assert (data.asnumpy()[0] > 1).nonzero()[1].tolist() == [left, left + 1] * 2
         seen.add(left)
     assert seen == {1, 7}
-    data, boxes = train_ssd.Mirrored(20, 40)(picture, label)
+    data, boxes = train_ssd.MirroredTrainTransform(20, 40)(picture, label)
     assert data.shape == (3, 40, 20) and boxes[0, [1, 3]].tolist() == [8, 12]
 
 

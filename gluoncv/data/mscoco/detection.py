@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from core import image
+from gluoncv.data.dali import COCODetectionDALI
 from gluoncv.data.mscoco.annotations import ROOT, COCOPictures
 
-__all__ = ["COCODetection"]
+__all__ = ["COCODetection", "COCODetectionDALI"]
 
 
 class COCODetection(COCOPictures):

@@ -5,26 +5,11 @@ from core.initializer import Constant, Normal, Xavier
 from gluon import nn
 from gluon.block import HybridBlock
 from gluoncv.data.classes import COCO, VOC
-from gluoncv.model_zoo.center_net.bodies import DeconvDLA, DeconvResnet, DUCMobilenet
+from gluoncv.model_zoo.center_net.builders import BODIES, get_base_network
 from gluoncv.model_zoo.model_zoo import model, with_weights
 from gluoncv.model_zoo.reuse import class_map, replace_layer
 from gluoncv.nn.coder import CenterNetDecoder
 
-# name of the body -> its class and keywords
-BODIES = {
-    **{
-        f"resnet{layers}_v1b{suffix}": (
-            DeconvResnet,
-            {"base_network": f"resnet{layers}_v1b", "use_dcnv2": bool(suffix)},
-        )
-        for layers in (18, 50, 101)
-        for suffix in ("", "_dcnv2")
-    },
-    "dla34": (DeconvDLA, {}),
-    "dla34_dcnv2": (DeconvDLA, {"use_dcnv2": True}),
-    "mobilenetv3_large_duc": (DUCMobilenet, {"base_network": "mobilenetv3_large", "up_filters": (512, 256, 256)}),
-    "mobilenetv3_small_duc": (DUCMobilenet, {"base_network": "mobilenetv3_small", "up_filters": (512, 256, 128)}),
-}
 # data set -> classes, detections
 DATASETS = {"voc": (VOC, 40), "coco": (COCO, 100)}
 
@@ -107,14 +92,6 @@ class CenterNet(HybridBlock):
 def get_center_net(name, dataset, pretrained=False, ctx=None, root=None, **kwargs):
     """A detector of its parts (see `CenterNet`), with the weights published for center_net_NAME_DATASET if `pretrained`."""
     return with_weights(CenterNet(**kwargs), f"center_net_{name}_{dataset}", pretrained, ctx, root)
-
-
-def get_base_network(name, **kwargs):
-    """One of the `BODIES`, with `pretrained_base`, `root` and `ctx`; ValueError for others."""
-    if name not in BODIES:
-        raise ValueError(f"there is no body for CenterNet of {name!r}: there are {', '.join(BODIES)}")
-    body, settings = BODIES[name]
-    return body(**settings, **kwargs)
 
 
 def _weight(setup):

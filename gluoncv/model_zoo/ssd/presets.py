@@ -39,7 +39,7 @@ BODIES = {
 ANCHORS = {
     (300, "vgg16_atrous"): {"voc": _VOC_300, "coco": _COCO_300, "custom": _COCO_300},
     (512, "vgg16_atrous"): dict.fromkeys(("voc", "coco", "custom"), _EIGHTH_512),
-    (512, "resnet18_v1"): dict.fromkeys(("voc", "coco"), _VOC_512),
+    (512, "resnet18_v1"): dict.fromkeys(("voc", "coco", "custom"), _VOC_512),
     (512, "resnet50_v1"): {"voc": _VOC_512, "coco": _COCO_512, "custom": _COCO_512},
     (512, "resnet101_v2"): {"voc": _VOC_512},
     (512, "resnet152_v2"): {"voc": _EIGHTH_512},
@@ -57,10 +57,13 @@ LITE = {
 
 def get_ssd(
     name, base_size, features, filters, sizes, ratios, steps, classes, dataset, pretrained=False, pretrained_base=True,
-    ctx=None, root=None, **kwargs,
+    ctx=None, root=None, detector=SSD, **kwargs,
 ):  # fmt: skip
-    """A single shot detector of its parts (see `SSD`), with the weights published for SSD_SIZE_NAME_DATASET if `pretrained`."""
-    net = SSD(
+    """A single shot detector of its parts (see `SSD`), with the weights published for SSD_SIZE_NAME_DATASET if `pretrained`.
+
+    detector: `SSD`, or a class made of it.
+    """
+    net = detector(
         None if callable(features) else name, base_size, features, filters, sizes, ratios, steps, classes=classes,
         pretrained=pretrained_base and not pretrained, ctx=ctx, root=root, **kwargs,
     )  # fmt: skip

@@ -81,7 +81,14 @@ class SSD(HybridBlock):
         self.nms_thresh, self.nms_topk, self.post_nms = nms_thresh, nms_topk, post_nms
 
     def hybrid_forward(self, F, x):
-        features = self.features(x)
+        predicted = self._predicted(F, self.features(x))
+        if autograd.is_training():
+            return list(predicted)
+        result = self._suppressed(F, self._detections(F, *predicted))
+        return tuple(F.slice_axis(result, axis=2, begin=i, end=k) for i, k in ((0, 1), (1, 2), (2, 6)))
+
+    def _predicted(self, F, features):
+        """Class scores, offsets and anchors, as training gives them."""
 
         def joined(blocks, width):
             maps = [F.flatten(F.transpose(b(f), axes=(0, 2, 3, 1))) for f, b in zip(features, blocks, strict=True)]
@@ -90,15 +97,20 @@ class SSD(HybridBlock):
         cls_preds = joined(self.class_predictors, self.num_classes + 1)
         box_preds = joined(self.box_predictors, 4)
         anchors = F.concat(*[g(f) for f, g in zip(features, self.anchor_generators, strict=True)], dim=1)
-        if autograd.is_training():
-            return [cls_preds, box_preds, anchors]
-        boxes = F.tile(self.bbox_decoder(box_preds, anchors), reps=(1, self.num_classes, 1))
-        # One class after the other.
+        return cls_preds, box_preds, anchors
+
+    def _detections(self, F, cls_preds, box_preds, anchors, further=lambda boxes: ()):
+        """Classes, scores, corners and columns that `further` makes of these (B, classes A, 6 or more), class after class."""
+        boxes = self.bbox_decoder(box_preds, anchors)
+        columns = [F.tile(column, reps=(1, self.num_classes, 1)) for column in (boxes, *further(boxes))]
         labels, scores = (
             F.reshape(F.transpose(part, axes=(0, 2, 1)), shape=(0, -1, 1))
             for part in self.cls_decoder(F.softmax(cls_preds, axis=-1))
         )
-        result = F.concat(labels, scores, boxes, dim=-1)
+        return F.concat(labels, scores, *columns, dim=-1)
+
+    def _suppressed(self, F, result):
+        """What is left after `set_nms`."""
         if 0 < self.nms_thresh < 1:
             result = F.contrib.box_nms(
                 result, overlap_thresh=self.nms_thresh, topk=self.nms_topk, valid_thresh=0.01, id_index=0, score_index=1,
@@ -106,7 +118,7 @@ class SSD(HybridBlock):
             )  # fmt: skip
             if self.post_nms > 0:
                 result = F.slice_axis(result, axis=1, begin=0, end=self.post_nms)
-        return tuple(F.slice_axis(result, axis=2, begin=i, end=k) for i, k in ((0, 1), (1, 2), (2, 6)))
+        return result
 
     def reset_class(self, classes, reuse_weights=None):
         """Gives the detector other classes; weights are kept of those in `reuse_weights` (see `class_map`)."""

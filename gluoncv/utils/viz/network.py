@@ -3,7 +3,8 @@
 import os
 import tempfile
 
-from core import sym, visualization
+from core import install_as_mxnet, sym, visualization
+from core.base import MXNetError
 from gluon.block import HybridBlock
 
 
@@ -20,9 +21,24 @@ def plot_network(block, shape=(1, 3, 224, 224), save_prefix=None):
         graph.render(save_prefix)
 
 
-def _graph(block, shape):
+def plot_mxboard(block, logdir="./logs"):
+    """Writes the layers of a network for TensorBoard to the folder `logdir`; MXNetError without the package mxboard."""
+    install_as_mxnet()  # which mxboard imports
+    try:
+        from mxboard import SummaryWriter
+    except ImportError as error:
+        raise MXNetError("TensorBoard's files are written by mxboard: pip install mxboard") from error
+    with SummaryWriter(logdir=logdir) as writer:
+        writer.add_graph(_symbol(block))
+    print(f"written; show it with: tensorboard --logdir={logdir} --host=127.0.0.1 --port=8888")
+
+
+def _symbol(block):
     outputs = block(sym.var("data"))
-    outputs = sym.Group(list(outputs)) if isinstance(outputs, tuple | list) else outputs
+    return sym.Group(list(outputs)) if isinstance(outputs, tuple | list) else outputs
+
+
+def _graph(block, shape):
     return visualization.plot_network(
-        outputs, shape={"data": shape}, node_attrs={"shape": "rect", "fixedsize": "false"}
+        _symbol(block), shape={"data": shape}, node_attrs={"shape": "rect", "fixedsize": "false"}
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from core import nd
-from core.base import MXNetError
+from gluoncv.data.dali import SSDDALIPipeline
 from gluoncv.data.transforms.presets import common
 from gluoncv.data.transforms.presets.common import MEAN, STD
 
@@ -55,12 +55,3 @@ class SSDDefaultTrainTransform:
 
 class SSDDefaultValTransform(common.SizedValTransform):
     """The picture at the network's size, and its boxes."""
-
-
-class SSDDALIPipeline:
-    """A name that programs import; making one is a MXNetError, for it prepares pictures by NVIDIA's DALI."""
-
-    def __init__(self, *args, **kwargs):
-        raise MXNetError(
-            "pictures are not prepared by DALI here: use SSDDefaultTrainTransform in a DataLoader (programs: without --dali)"
-        )

@@ -49,7 +49,7 @@ class YOLO3DefaultTrainTransform:
         return YOLOV3PrefetchTargetGenerator(num_class=self._num_classes, **self._kwargs)
 
     def __call__(self, src, label):
-        img, bbox = common.augment(src, label, self._width, self._height, self._mean)
+        img, bbox = self._augmented(src, label)
         img = common.to_input(img, self._mean, self._std)
         if not self._net_known:
             return img, bbox.astype("float32")
@@ -59,6 +59,9 @@ class YOLO3DefaultTrainTransform:
             self._fake_x, self._feat_maps, self._anchors, self._offsets, gt_bboxes, gt_ids, ratio
         )  # fmt: skip
         return (img, *(target[0] for target in targets), gt_bboxes[0])
+
+    def _augmented(self, src, label):
+        return common.augment(src, label, self._width, self._height, self._mean)
 
 
 class YOLO3DefaultValTransform(common.SizedValTransform):
