@@ -61,15 +61,15 @@ def pairs(data, subwords: Subwords, longest: int) -> list[tuple[list[int], list[
     ]
 
 
-def batches(samples: list, vocab, tokens: int, *, shuffle: bool) -> DataLoader:
-    """Batches (source, source lengths, target, target lengths) with about `tokens` pieces of either language."""
-    return DataLoader(samples, batch_sampler=sampler(samples, tokens, shuffle=shuffle), batchify_fn=together(vocab))
+def batches(samples: list, vocab, sampler: Iterable[list[int]]) -> DataLoader:
+    """Batches (source, source lengths, target, target lengths) of the samples that the sampler puts together."""
+    return DataLoader(samples, batch_sampler=sampler, batchify_fn=together(vocab))
 
 
 def sampler(
     samples: list, tokens: int, *, shuffle: bool, step: int = 2, enough: int = 50
 ) -> nlp.data.FixedBucketSampler:
-    """Buckets for each pair of lengths, rounded up to `step`, that `enough` samples have; the other samples go to
+    """Batches with about `tokens` pieces of either language, out of buckets for each pair of lengths, rounded up to `step`, that `enough` samples have; the other samples go to
     twenty buckets of growing width with both languages equally long.
 
     Translations are about as long as their sources, but only about: with equal lengths alone, a tenth would be padding.

@@ -3,8 +3,8 @@
 import pytest
 
 import gluonnlp as nlp
-from scripts.machine_translation import parallel_text
-from scripts.machine_translation.train_transformer import bleu, main
+from scripts.machine_translation import parallel_text, train_gnmt, train_transformer
+from scripts.machine_translation.learning import bleu
 
 
 def test_buckets_keep_padding_under_five_percent(data):
@@ -15,11 +15,15 @@ def test_buckets_keep_padding_under_five_percent(data):
     assert sorted(i for batch in sampler for i in batch) == list(range(29000))
 
 
-def test_a_run_translates_and_goes_on_to_the_same_numbers(data, programs):
+TRANSFORMER = ["--num_units", 16, "--hidden_size", 16, "--num_layers", 1, "--num_heads", 2, "--warmup_steps", 2]
+GNMT = ["--num_hidden", 8, "--batch_size", 10, "--num_buckets", 2, "--bucket_ratio", 0.5, "--lr", 0.01]
+
+
+@pytest.mark.parametrize(("main", "more"), [(train_transformer.main, TRANSFORMER), (train_gnmt.main, GNMT)])
+def test_a_run_translates_and_goes_on_to_the_same_numbers(data, programs, main, more):
     for package in ("sentencepiece", "sacrebleu"):
         pytest.importorskip(package)
-    arguments = ["--data-dir", data / "multi30k", "--samples", 60, "--vocab_size", 120, "--num_units", 16]
-    arguments += ["--hidden_size", 16, "--num_layers", 1, "--num_heads", 2, "--epochs", 2, "--warmup_steps", 2]
+    arguments = ["--data-dir", data / "multi30k", "--samples", 60, "--vocab_size", 120, "--epochs", 2, *more]
     arguments += ["--max_len", 60, "--beam_size", 2]
     programs(main, *arguments, into="whole")
     whole = programs.record("whole")

@@ -1,0 +1,83 @@
+"""Trains Google's recurrent translator with attention (Wu et al., 2016) on the captions of Multi30k (Elliott et al., 2016).
+
+    python scripts/machine_translation/train_gnmt.py --data-dir ../shared/data/multi30k --src_lang de --tgt_lang en
+
+Both languages share byte-pair pieces that are learned from the training part. The rate falls by --lr_update_factor after each
+epoch of the last third. BLEU is that of sacrebleu (the extra `bleu`) on test_2016_flickr, by beam search.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import core as mx
+import gluonnlp as nlp
+from gluon import Trainer
+from scripts.common.precision import use_dtype
+from scripts.machine_translation.learning import Lesson, add_lesson_arguments, name_run
+
+BUCKETS = {
+    "constant": nlp.data.ConstWidthBucket,
+    "linear": nlp.data.LinearWidthBucket,
+    "exp": nlp.data.ExpWidthBucket,
+}
+
+
+def main(argv: list[str] | None = None) -> dict:
+    args = parse_args(argv)
+    use_dtype(args.dtype)
+    lesson = Lesson(args, clip=args.clip)
+    net = network(args, lesson.subwords.vocab)
+    net.initialize(mx.init.Uniform(0.1), ctx=lesson.context)
+    trainer = Trainer(net.collect_params(), args.optimizer, {"learning_rate": args.lr})
+
+    def sampler(samples: list, shuffle: bool) -> nlp.data.FixedBucketSampler:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of buckets that stay empty
+            return nlp.data.FixedBucketSampler(
+                [(len(source), len(target)) for source, target in samples],
+                args.batch_size,
+                args.num_buckets,
+                ratio=args.bucket_ratio,
+                shuffle=shuffle,
+                bucket_scheme=BUCKETS[args.bucket_scheme](),
+            )
+
+    def lower_rate(epoch: int) -> None:
+        trainer.set_learning_rate(args.lr * args.lr_update_factor ** max(0, epoch - args.epochs * 2 // 3))
+
+    return lesson.learn(net, trainer, sampler, before_epoch=lower_rate)
+
+
+def network(args: argparse.Namespace, vocab) -> nlp.model.NMTModel:
+    """The translator, with an embedding for each language."""
+    parts = nlp.model.get_gnmt_encoder_decoder(
+        hidden_size=args.num_hidden, dropout=args.dropout, num_layers=args.num_layers, num_bi_layers=args.num_bi_layers
+    )
+    return nlp.model.NMTModel(vocab, vocab, *parts, embed_size=args.num_hidden, prefix="gnmt_")
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--num_hidden", type=int, default=128, help="of word vectors and states (default: %(default)s)")
+    add("--num_layers", type=int, default=2, help="of encoder and decoder (default: %(default)s)")
+    add("--num_bi_layers", type=int, default=1, help="bidirectional ones among them (default: %(default)s)")
+    add("--batch_size", type=int, default=128, help="sentences (default: %(default)s)")
+    add("--num_buckets", type=int, default=5, help="(default: %(default)s)")
+    add("--bucket_scheme", choices=tuple(BUCKETS), default="constant", help="how wide they are (default: %(default)s)")
+    add("--bucket_ratio", type=float, default=0.0, help="how much larger batches of short ones are (default: 0)")
+    add("--max_len", "--src_max_len", "--tgt_max_len", type=int, default=50, help="pieces of a sentence (default: %(default)s)")
+    add("--lr_update_factor", type=float, default=0.5, help="of the rate, an epoch (default: %(default)s)")
+    add("--clip", type=float, default=5.0, help="highest norm of the gradients (default: %(default)s)")
+    add_lesson_arguments(parser, lr=1e-3, dropout=0.2, epochs=40, lp_alpha=1.0, test_batch_size=32)
+    return name_run(parser.parse_args(argv), "gnmt")
+
+
+if __name__ == "__main__":
+    main()
