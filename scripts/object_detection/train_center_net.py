@@ -30,6 +30,7 @@ from scripts.common.devices import contexts, settle
 from scripts.common.recipe import add_schedule_arguments, schedule
 from scripts.common.run import Run, add_run_arguments
 from scripts.object_detection.detection import (
+    add_augment_argument,
     add_data_arguments,
     add_training_arguments,
     data_files,
@@ -47,7 +48,8 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     size = args.data_shape
     train_set, test_set, metric = datasets(args, (size, size), get_post_transform)
     net = network(args, train_set.classes, devices)
-    transform = CenterNetDefaultTrainTransform(size, size, num_class=len(train_set.classes), scale_factor=net.scale)
+    preset = MirroredTrainTransform if args.augment == "mirror" else CenterNetDefaultTrainTransform
+    transform = preset(size, size, num_class=len(train_set.classes), scale_factor=net.scale)
     transform._data_rng = np.random  # whose state a checkpoint keeps
     train_batches = DataLoader(
         train_set.transform(transform), args.batch_size, shuffle=True, last_batch="rollover",
@@ -81,6 +83,16 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     return train(args, run, net, trainer, train_batches, devices, losses, test, per_picture=False)
 
 
+class MirroredTrainTransform(CenterNetDefaultTrainTransform):
+    """Whole pictures, every other one mirrored, and nothing more."""
+
+    def _view(self, width, height):
+        return np.array([width / 2, height / 2], "float32"), max(height, width)
+
+    def _coloured(self, img):
+        return img
+
+
 def network(args, classes, devices):
     """The network of the zoo, with classes of one's own where the data set has them."""
     own = args.dataset == "rendered"
@@ -100,6 +112,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--wh-weight", type=float, default=0.1, help="weight of the loss of sizes (default: %(default)s)")
     add("--center-reg-weight", type=float, default=1.0, help="weight of the loss of offsets (default: %(default)s)")
     add("--flip-validation", action="store_true", help="test on the mean of pictures and their mirror images")
+    add_augment_argument(parser)
     add_data_arguments(parser)
     add_training_arguments(parser, epochs=140, batch_size=32, lr=1.25e-4, wd=1e-4)
     add_schedule_arguments(parser, "90,120")

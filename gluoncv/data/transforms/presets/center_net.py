@@ -46,14 +46,22 @@ class CenterNetDefaultTrainTransform:
         img, (flipped, _) = pictures.random_flip(src, px=0.5)
         h, w = img.shape[:2]
         bbox = boxes.flip(label, (w, h), flip_x=flipped)
-        center = np.array([np.random.randint(b, side - b) for side, b in ((w, _border(w)), (h, _border(h)))], "float32")
-        extent = max(h, w) * np.clip(np.random.randn() * 0.4 + 1, 0.6, 1.4)
+        center, extent = self._view(w, h)
         img = affine.warp(img.asnumpy(), affine.get_affine_transform(center, extent, 0, self._size), self._size)
         to_map = affine.get_affine_transform(center, extent, 0, self._map_size)
         bbox = _mapped(bbox, to_map, self._map_size)
-        img = img.astype("float32") / np.float32(255)
-        experimental.image.np_random_color_distort(img, data_rng=self._data_rng)
+        img = self._coloured(img.astype("float32") / np.float32(255))
         return _input(img, self._mean, self._std), *self._target_generator(bbox[:, :4], bbox[:, 4:5])
+
+    def _view(self, width, height):
+        """Centre and side of the square that is seen of a picture."""
+        borders = ((width, _border(width)), (height, _border(height)))
+        center = np.array([np.random.randint(b, side - b) for side, b in borders], "float32")
+        return center, max(height, width) * np.clip(np.random.randn() * 0.4 + 1, 0.6, 1.4)
+
+    def _coloured(self, img):
+        experimental.image.np_random_color_distort(img, data_rng=self._data_rng)
+        return img
 
 
 class CenterNetDefaultValTransform:
