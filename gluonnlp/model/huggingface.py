@@ -1,4 +1,4 @@
-"""Checkpoints of Hugging Face's transformers: BERT, RoBERTa, DistilBERT and GPT-2 in `.safetensors` files.
+"""Checkpoints of Hugging Face's transformers: BERT, RoBERTa, DistilBERT and GPT-2 in `.safetensors` or PyTorch's files.
 
 huggingface.json says, for each type of model, which settings and parameters there are which here.  In names of
 layers `{}` is the number; "transposed" swaps the axes, "behind" leaves out rows at the beginning, "plus" adds a row
@@ -15,7 +15,7 @@ import numpy as np
 
 from core import nd
 from core.base import MXNetError, nearest
-from core.files import read_safetensors
+from core.files import Record, read_safetensors, read_torch
 
 from ..data.bert_tokenizer import BERTTokenizer
 from ..data.gpt2_tokenizer import GPT2BPETokenizer
@@ -27,7 +27,8 @@ __all__ = ["load_huggingface"]
 
 def load_huggingface(folder, ctx=None, ignore_extra=False, **heads):
     """The network, vocabulary and tokenizer in a folder with config.json, model.safetensors and tokenizer.json (or vocab.txt,
-    or vocab.json and merges.txt).
+    or vocab.json and merges.txt).  Older folders have pytorch_model.bin, which is read without executing it, and
+    bert_config.json.
 
     heads: use_pooler, use_classifier and use_decoder of a BERT, use_decoder of a RoBERTa; a head that is not named is there
     if the checkpoint has it.  Parameters are float32.  MXNetError for types of model that are not known, for parameters
@@ -35,7 +36,7 @@ def load_huggingface(folder, ctx=None, ignore_extra=False, **heads):
     """
     folder = os.path.expanduser(folder)
     names = _table()
-    config = _read_json(os.path.join(folder, "config.json"))
+    config = _config(folder)
     kind = config.get("model_type")
     if kind not in names["types"]:
         known = ", ".join(names["types"])
@@ -141,22 +142,47 @@ def _activation(name, known):
 
 def _tensors(folder, prefix, endings):
     """The records of all files of a checkpoint, without the prefix and with one spelling of endings."""
-    index = os.path.join(folder, "model.safetensors.index.json")
-    files = sorted(set(_read_json(index)["weight_map"].values())) if os.path.exists(index) else ["model.safetensors"]
     tensors = {}
-    for file in files:
-        if os.path.basename(file) != file:
-            raise MXNetError(f"{index} names a file outside of its folder: {file!r}")
-        path = os.path.join(folder, file)
-        if not os.path.exists(path):
-            raise MXNetError(
-                f"{path} does not exist; a checkpoint of other formats can be saved as .safetensors by its owner"
-            )
-        for name, record in read_safetensors(path)[0].items():
+    for path in _files(folder):
+        for name, record in _records(path).items():
             for end, other in endings.items():
                 name = name.removesuffix(end) + other if name.endswith(end) else name
             tensors[name.removeprefix(prefix)] = record
     return tensors
+
+
+def _files(folder):
+    """The paths of the files of parameters, of the first kind that is there."""
+    for whole in ("model.safetensors", "pytorch_model.bin"):
+        index = os.path.join(folder, whole + ".index.json")
+        files = sorted(set(_read_json(index)["weight_map"].values())) if os.path.exists(index) else [whole]
+        for file in files:
+            if os.path.basename(file) != file:
+                raise MXNetError(f"{index} names a file outside of its folder: {file!r}")
+        paths = [os.path.join(folder, file) for file in files]
+        if all(os.path.exists(path) for path in paths):
+            return paths
+        if os.path.exists(index):
+            raise MXNetError(f"{index} names files that do not exist: {', '.join(files)}")
+    raise MXNetError(f"{folder} has no parameters: neither model.safetensors nor pytorch_model.bin")
+
+
+def _records(path):
+    """The arrays of a file by name."""
+    if path.endswith(".safetensors"):
+        return read_safetensors(path)[0]
+    found = read_torch(path)
+    if not isinstance(found, dict) or not all(isinstance(record, Record) for record in found.values()):
+        raise MXNetError(f"{path} holds no arrays by name, but {type(found).__name__}: it is no state_dict")
+    return found
+
+
+def _config(folder):
+    """config.json, or what BERT's authors called it, which does not tell the type of the model."""
+    of_bert = os.path.join(folder, "bert_config.json")
+    if not os.path.exists(os.path.join(folder, "config.json")) and os.path.exists(of_bert):
+        return {"model_type": "bert", **_read_json(of_bert)}
+    return _read_json(os.path.join(folder, "config.json"))
 
 
 def _text(folder, kind):
