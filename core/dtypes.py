@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
 
@@ -50,3 +52,8 @@ def dtype_name(dtype) -> str:
 def dtype_type(name: str) -> type:
     """What `NDArray.dtype` shows for the type called `name`."""
     return DTYPES[name][1]
+
+
+def accumulates_safely() -> bool:
+    """Whether the environment asks with MXNET_SAFE_ACCUMULATION=1 for sums in types wider than the data's."""
+    return os.environ.get("MXNET_SAFE_ACCUMULATION", "0") not in ("0", "")

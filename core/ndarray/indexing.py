@@ -162,7 +162,7 @@ def parse(array, key) -> tuple[bool, tuple, list]:
     spec, operands, basic = [], [], True
     axis = 0
     ndim = array.ndim
-    if not ndim and items == (slice(None),):  # all of a scalar
+    if not ndim and len(items) == 1 and isinstance(items[0], slice) and items[0] == slice(None):  # all of a scalar
         items = (Ellipsis,)
     consumed = sum(1 for i in items if i is not None and i is not Ellipsis)
     shape = array.shape

@@ -5,7 +5,7 @@ import math
 
 from core import kernels
 from core.base import MXNetError
-from core.dtypes import dtype_name
+from core.dtypes import accumulates_safely, dtype_name
 from core.ops.attributes import (
     Any_,
     Bool,
@@ -435,10 +435,10 @@ def _(head, out, attrs):
 
 
 def _prepared(data, temperature, axis, dtype=None):
-    """The data of a softmax, in the type that was asked for if it is a wider one: then nothing is rounded on the way."""
+    """The data of a softmax; in the type that was asked for if that is wider and sums are to be safe (as in MXNet, else after)."""
     if not -data.ndim <= axis < data.ndim:
         raise MXNetError(f"softmax: axis {axis} is out of bounds for an array of {data.ndim} axes")
-    if dtype is not None and _WIDTH.get(dtype, 0) > _WIDTH.get(dtype_name(data.dtype), 0):
+    if dtype is not None and accumulates_safely() and _WIDTH.get(dtype, 0) > _WIDTH.get(dtype_name(data.dtype), 0):
         data = F.Cast(data, dtype=dtype)
     return data if temperature in (None, 1.0) else data / temperature
 

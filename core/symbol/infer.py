@@ -60,7 +60,9 @@ def partial_shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[
     """
     unknown = -1 if is_np_shape() else 0
     nodes = graph.order(entries)
-    declared = {n.name: given.get(n.name) or _partial_shape(n) for n in nodes if n.op is None}
+    declared = {
+        n.name: _partial_shape(n) if _told(n, given) is None else _told(n, given) for n in nodes if n.op is None
+    }
     open_ = {name for name, shape in declared.items() if unknown in shape or partial.UNKNOWN in shape}
     variables, outputs = shapes(entries, {n: s for n, s in given.items() if n not in open_})
     if all(s is not None for s in (*variables.values(), *outputs)):
@@ -94,7 +96,11 @@ def arrays(
     nodes = graph.order(entries)
     types = dict(dtypes)
     known, values = _settle(nodes, given, types)
-    found = {(id(n), 0): (known[n.name], types[n.name] or "float32") for n in nodes if n.op is None and known[n.name]}
+    found = {
+        (id(n), 0): (known[n.name], types[n.name] or "float32")
+        for n in nodes
+        if n.op is None and known[n.name] is not None
+    }
     for place, outputs in values.items():
         found |= {(place, k): (x.shape, dtype_name(x.dtype)) for k, x in enumerate(outputs)}
     return found
@@ -102,7 +108,7 @@ def arrays(
 
 def _settle(nodes: list[Node], given: dict[str, Shape], types: dict[str, str]) -> tuple[dict, dict[int, list]]:
     """Shapes by variable and arrays without memory by node; `types` holds and receives the variables' dtypes."""
-    known = {n.name: given.get(n.name) or _declared_shape(n) for n in nodes if n.op is None}
+    known = {n.name: _declared_shape(n) if _told(n, given) is None else _told(n, given) for n in nodes if n.op is None}
     for n in nodes:
         if n.op is None:
             types.setdefault(n.name, _declared_dtype(n))
@@ -332,6 +338,12 @@ def _dtype(types: dict, values: dict[int, list], entry: Entry) -> str | None:
 
 def _array(shape: Shape, dtype: str) -> NDArray:
     return NDArray._wrap(storage.meta(shape, dtype), cpu())
+
+
+def _told(node: Node, given: dict[str, Shape]) -> Shape | None:
+    """The shape that is given for a variable; () says nothing but under `np_shape`, where it is that of a scalar."""
+    shape = given.get(node.name)
+    return shape if shape or (shape is not None and is_np_shape()) else None
 
 
 def _declared_shape(node: Node) -> Shape | None:

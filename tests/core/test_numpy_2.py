@@ -392,3 +392,11 @@ def test_wrong_words_of_np_functions_are_explained():
             call()
     with pytest.raises(MXNetError, match="ctx='a' is no context"):
         np.zeros(3, ctx="a")
+
+
+def test_a_mask_of_no_axes_picks_a_scalar():
+    x = mx.np.array(1.0)
+    x[(mx.np.array(True, dtype=bool),)] = mx.np.array([42.0])
+    assert x.item() == 42
+    x[mx.np.array(False, dtype=bool)] = 3
+    assert x.item() == 42

@@ -175,3 +175,11 @@ def test_parameters_behind_operators_that_keep_shapes_are_found_out():
     arguments, outputs, _ = dense.infer_shape(x=(2, 5))
     assert dict(zip(dense.list_arguments(), arguments)) == {"x": (2, 5), "w": (3, 5), "f_bias": (3,)}
     assert outputs == [(2, 3)]
+
+
+def test_scalars_have_a_shape_under_np_shape():
+    x, y = (mx.sym.var(name).as_np_ndarray() for name in "xy")
+    with mx.np_shape():
+        assert mx.sym.np.kron(x, y).infer_shape(x=(2, 3), y=()) == ([(2, 3), ()], [(2, 3)], [])
+        assert (x + y).infer_shape(x=(), y=())[1] == [()]
+    assert (mx.sym.var("x") + mx.sym.var("y")).infer_shape(x=(), y=(2, 3))[0] == [(2, 3), (2, 3)]

@@ -8,17 +8,18 @@ environment says MXNET_SAFE_ACCUMULATION=1 (in MXNet, too, the way to sums in fl
 from __future__ import annotations
 
 import math
-import os
 
 import torch
 from torch import Tensor
+
+from core.dtypes import accumulates_safely
 
 aten = torch.ops.aten
 
 
 def softmax(x: Tensor, axis: int) -> Tensor:
     """exp(x) / sum(exp(x)) along `axis`."""
-    if x.dtype is torch.float16 and not _safe():
+    if x.dtype is torch.float16 and not accumulates_safely():
         _, powers, total = _summed_in_half(x, axis)
         return powers.div_(total).half()
     return torch._softmax(x, axis, False)
@@ -26,7 +27,7 @@ def softmax(x: Tensor, axis: int) -> Tensor:
 
 def log_softmax(x: Tensor, axis: int) -> Tensor:
     """x - log(sum(exp(x))) along `axis`."""
-    if x.dtype is torch.float16 and not _safe():
+    if x.dtype is torch.float16 and not accumulates_safely():
         below, _, total = _summed_in_half(x, axis)
         return below.sub_(total.log_()).half()
     return torch._log_softmax(x, axis, False)
@@ -71,10 +72,6 @@ def cross_entropy_grad(dloss: Tensor, logits: Tensor, label: Tensor, axis: int) 
 
 def _classes(logits: Tensor, label: Tensor, axis: int) -> Tensor:
     return label.to(torch.int64).clamp(0, max(logits.shape[axis] - 1, 0)).unsqueeze(axis)
-
-
-def _safe() -> bool:
-    return os.environ.get("MXNET_SAFE_ACCUMULATION", "0") not in ("0", "")
 
 
 def _summed_in_half(x: Tensor, axis: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -13,7 +13,8 @@ def _softmax(x):
 
 
 @pytest.mark.parametrize("given, asked", [("float16", "float32"), ("float32", "float64")])
-def test_a_softmax_of_a_wider_type_is_computed_in_it(given, asked):
+def test_a_softmax_of_a_wider_type_is_computed_in_it_where_sums_are_safe(given, asked, monkeypatch):
+    monkeypatch.setenv("MXNET_SAFE_ACCUMULATION", "1")
     x = onp.random.default_rng(0).normal(size=(4, 50)).astype(given)
     expected = _softmax(x.astype("float64"))
     tolerance = {"float32": 1e-6, "float64": 1e-13}[asked]
