@@ -12,6 +12,9 @@ import core
 
 _ROOMS = {"mxnet": "core", "mxnet.gluon": "gluon"}
 
+# `import mxnet` loads them: programs look them up among the loaded modules to tell whose array they hold.
+_LOADED = "ndarray symbol numpy numpy_extension gluon".split()
+
 # A file each in MXNet 2.
 _DISTRIBUTIONS = (
     "bernoulli beta binomial categorical cauchy chi2 dirichlet exp_family exponential fishersnedecor gamma geometric gumbel "
@@ -95,6 +98,8 @@ def install_as_mxnet() -> None:
         raise ImportError("another package named mxnet is imported already; call install_as_mxnet() before")
     sys.meta_path.insert(0, _Finder())
     sys.modules["mxnet"] = core
+    for name in _LOADED:
+        importlib.import_module(f"mxnet.{name}")
     _widen()
 
 

@@ -132,13 +132,13 @@ def matrix_rank(M, tol=None, hermitian=False, rtol=None):
 
 
 def lstsq(a, b, rcond="warn"):
-    """The least squares solution of a x = b: x, residuals, rank, singular values."""
+    """The least squares solution of a x = b: x, residuals, rank (a Python int), singular values."""
     x, residuals, rank, s = onp.linalg.lstsq(a.asnumpy(), b.asnumpy(), None if rcond == "warn" else rcond)
     kind = dtype_name(a.dtype)
     return (
         array(x, dtype=kind),
         array(residuals, dtype=kind),
-        array(onp.asarray(rank), dtype="int32"),
+        int(rank),
         array(s, dtype=kind),
     )
 

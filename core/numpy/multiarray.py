@@ -35,10 +35,14 @@ class ndarray(NDArray):
             return super().__repr__()
         text = onp.array2string(self.asnumpy(), separator=", ", prefix="array(")
         kind = dtype_name(self.dtype)
-        notes = ("" if kind in ("float32", "bool", "int64") else f", dtype={kind}") + (
-            f", ctx={self._ctx}" if self._ctx.device_type != "cpu" else ""
-        )
-        return f"array({text}{notes})"
+        notes = [text]
+        if self.size == 0 and self.ndim != 1:
+            notes.append(f"shape={self.shape}")
+        if kind != "float32" and (kind != "bool" or self.size == 0):  # a bool is told by its values
+            notes.append(f"dtype={kind}")
+        if self._ctx.device_type != "cpu":
+            notes.append(f"ctx={self._ctx}")
+        return f"array({', '.join(notes)})"
 
     def __str__(self):
         if self._is_hidden():

@@ -33,13 +33,9 @@ class IntType(Attribute):
 
     def parse(self, value):
         value = _literal(value)
-        if isinstance(value, (bool, np.bool_)):
-            return int(value)
         if isinstance(value, numbers.Integral):
             return int(value)
         if isinstance(value, float) and value.is_integer():
-            return int(value)
-        if isinstance(value, np.ndarray) and value.ndim == 0:
             return int(value)
         raise ValueError("an int is accepted")
 
@@ -49,7 +45,7 @@ class FloatType(Attribute):
 
     def parse(self, value):
         value = _literal(value)
-        if isinstance(value, (numbers.Real, np.number, np.bool_)):
+        if isinstance(value, numbers.Real):
             return float(value)
         raise ValueError("a number is accepted")
 
@@ -61,8 +57,6 @@ class ScalarType(Attribute):
 
     def parse(self, value):
         value = _literal(value)
-        if isinstance(value, np.generic):
-            value = value.item()
         if isinstance(value, numbers.Real):
             return value
         raise ValueError("a number is accepted")
@@ -124,7 +118,7 @@ class FloatsType(Attribute):
 
     def parse(self, value):
         value = _literal(value)
-        if isinstance(value, (numbers.Real, np.number)):
+        if isinstance(value, numbers.Real):
             return (float(value),)
         if isinstance(value, (tuple, list, np.ndarray)):
             try:
@@ -216,9 +210,9 @@ def _braces(options) -> str:
 
 
 def _literal(value):
-    """The Python value that a text stands for ("(1, 2)", "2L", "None"); other values as they are."""
+    """The Python value that a text ("(1, 2)", "2L", "None") or an array without axes stands for; others as they are."""
     if not isinstance(value, str):
-        return value
+        return value.item() if getattr(value, "ndim", None) == 0 else value
     text = value.strip()
     if text.lower() in ("nan", "inf", "-inf", "+inf"):
         return float(text)

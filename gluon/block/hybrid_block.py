@@ -11,6 +11,7 @@ from core.util import is_np_array
 from gluon.block import block as blocks
 from gluon.block.block import Block
 from gluon.block.operators import is_array, is_symbolic, leaves, nesting, operators_for, refuse_mixed
+from gluon.block.structure import form
 from gluon.parameter import DeferredInitializationError
 from gluon.parameter.parameter import placeholders
 
@@ -32,6 +33,8 @@ class HybridBlock(Block):
     _defines_forward = False
     # The nesting of the inputs of the first hybridized call, with True for each array.
     _called_with = ()
+    # The nestings of inputs and outputs as `_regroup` takes them, by MXNet's names: programs keep them beside exported files.
+    _in_format = _out_format = None
     # Whether calls depend on nothing that the block keeps from call to call; others are compiled as parts of blocks only.
     _traceable = True
     # What compiled calls go through, from the first one on.
@@ -274,15 +277,19 @@ class HybridBlock(Block):
         return self._compiled
 
     def _run_anew(self, x, *args):
-        return self._run(*operators_for(x, args), x, args)
+        return self._with_formats((x, *args), self._run(*operators_for(x, args), x, args))
 
     def _forward_anew(self, *args):
         try:
-            return self.forward(*args)
+            return self._with_formats(args, self.forward(*args))
         except DeferredInitializationError:
             self._finish_shapes(args)
         with placeholders:
-            return self.forward(*args)
+            return self._with_formats(args, self.forward(*args))
+
+    def _with_formats(self, args, out):
+        self._in_format, self._out_format = form(args), form(out)
+        return out
 
     def _arrays(self):
         """The arrays of all parameters that have some."""

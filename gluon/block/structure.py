@@ -32,6 +32,13 @@ def _regroup(args: list, fmt: int | list):
     return _take(list(args), fmt)
 
 
+def form(values) -> int | list:
+    """The nesting of arrays, as `_regroup` takes it."""
+    if isinstance(values, (list, tuple)):
+        return [form(x) for x in values]
+    return -1 if values is None else 0
+
+
 def _take(rest: list, form: int | list):
     if isinstance(form, list):
         return [_take(rest, x) for x in form]

@@ -13,6 +13,7 @@ from core.ops.storage_types import NUMBERS
 from core.symbol import graph, infer
 from gluon.block.hybrid_block import HybridBlock
 from gluon.block.operators import leaves, operators_for
+from gluon.block.structure import _regroup
 from gluon.parameter import ParameterDict
 
 __all__ = ["SymbolBlock"]
@@ -82,6 +83,8 @@ class SymbolBlock(HybridBlock):
             array = parameter.data(ctx)
             values[name] = array if type(array) is kind or kind is nd.NDArray else array.as_np_ndarray()
         results = graph.run(self._entries_for(values), values, ctx, kind)
+        if self._out_format is not None:  # that of the block which was exported, when a program kept it
+            return _regroup(results, self._out_format)
         return results[0] if len(results) == 1 else results
 
     def _entries_for(self, values):

@@ -7,6 +7,8 @@ import sys
 PROGRAM = """
 import sys
 import mxnet as mx
+
+assert {"mxnet.ndarray", "mxnet.symbol", "mxnet.gluon"} <= set(sys.modules)  # where programs look for an array's library
 from mxnet import autograd, gluon, nd
 from mxnet.gluon import nn
 from mxnet.gluon.data.vision import transforms

@@ -400,3 +400,29 @@ def test_a_mask_of_no_axes_picks_a_scalar():
     assert x.item() == 42
     x[mx.np.array(False, dtype=bool)] = 3
     assert x.item() == 42
+
+
+def test_arrays_are_printed_as_mxnet_prints_them():
+    shown = {
+        "array([1, 2], dtype=int64)": np.array([1, 2], dtype="int64"),
+        "array(1., dtype=float64)": np.array(1, dtype="float64"),
+        "array([ True, False])": np.array([True, False], dtype="bool"),
+        "array([], dtype=bool)": np.array([], dtype="bool"),
+        "array([], shape=(2, 0))": np.ones((2, 0)),
+        "array([1.5, 2. ])": np.array([1.5, 2]),
+    }
+    for text, value in shown.items():
+        assert repr(value) == text
+
+
+def test_arrays_without_axes_serve_as_attributes():
+    x = np.array([[1.0, 2, 3], [-4, 5, 6]])
+    assert np.clip(x, 0, np.max(x[0])).tolist() == x.clip(0, np.array(3)).tolist() == [[1, 2, 3], [0, 3, 3]]
+    assert np.arange(np.array(3)).tolist() == [0, 1, 2]
+    with pytest.raises(MXNetError, match="a number is accepted"):
+        np.clip(x, 0, np.array([2.0]))
+
+
+def test_the_rank_of_least_squares_is_a_number():
+    x, residuals, rank, s = np.linalg.lstsq(np.ones((2, 2)), np.ones(2), rcond=None)
+    assert isinstance(rank, int) and rank == 1 and residuals.size == 0 and s.tolist() == pytest.approx([2, 0])

@@ -33,6 +33,28 @@ def test_nested_arrays_are_flattened_and_grouped_again():
         _flatten([a, 3], "input")
 
 
+class Nested(mx.gluon.HybridBlock):
+    """Two results, one of them in a list."""
+
+    def hybrid_forward(self, F, x, more):
+        return x + more[0], [x * more[1]]
+
+
+def test_formats_of_a_hybridized_block_are_kept_beside_its_file(tmp_path):
+    x, more = mx.nd.array([1, 2]), [mx.nd.array([3, 4]), mx.nd.array([5, 6])]
+    net = Nested()
+    assert net._in_format is None
+    net.hybridize()
+    net(x, more)
+    assert (net._in_format, net._out_format) == ([0, [0, 0]], [0, [0]])
+    net.export(str(tmp_path / "net"))
+    again = mx.gluon.SymbolBlock.imports(str(tmp_path / "net-symbol.json"), ["data0", "data1", "data2"])
+    assert [y.asnumpy().tolist() for y in again(x, *more)] == [[4, 6], [5, 12]]
+    again._in_format, again._out_format = net._in_format, net._out_format
+    total, (product,) = again(x, more)
+    assert total.asnumpy().tolist() == [4, 6] and product.asnumpy().tolist() == [5, 12]
+
+
 def test_the_graph_of_a_hybridized_block_is_found_under_mxnets_name():
     from gluon import nn
 
