@@ -22,10 +22,10 @@ def train_epoch(
     workers: how many processes train together, each with batches of one size.
     """
     loss_sum, accuracy = metric.Loss(), metric.Accuracy()
-    for data, label in batches:
-        data, label = data.as_in_context(context), label.as_in_context(context)
+    for batch in batches:
+        *inputs, label = (field.as_in_context(context) for field in batch)
         with autograd.record():
-            output = net(data)
+            output = net(*inputs)
             loss = loss_function(output, label)
         loss.backward()
         trainer.step(label.shape[0] * workers)
@@ -38,6 +38,7 @@ def train_epoch(
 def test(net, batches: Iterable, context: Context) -> float:
     """The accuracy of a network on `batches`."""
     accuracy = metric.Accuracy()
-    for data, label in batches:
-        accuracy.update(label.as_in_context(context), net(data.as_in_context(context)))
+    for batch in batches:
+        *inputs, label = (field.as_in_context(context) for field in batch)
+        accuracy.update(label, net(*inputs))
     return accuracy.get()[1]
