@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Iterator
 
 from core import random
-from core.autograd import state, untraced
+from core.autograd import engage, state, untraced
 from core.base import MXNetError
 from core.graph.ir import HELD, INPUT, NODE, Node, Value
 from core.graph.symbols import symbol_of
@@ -34,7 +34,7 @@ def set_deferred_compute(state_: bool) -> bool:
     before = is_deferred_compute()
     if state.tracer is not None and not before:
         raise MXNetError("operators cannot be taken down inside of a block that is being traced")
-    state.tracer = _recorder if state_ else None
+    engage(state.recording, _recorder if state_ else None)
     return before
 
 

@@ -25,7 +25,26 @@ class _State(threading.local):
     tracer = None
 
 
-state = _State()
+class _Watch:
+    """How many threads record or trace: while none does, none has to look at its own state, which takes longer."""
+
+    __slots__ = ("busy", "lock")
+
+    def __init__(self):
+        self.busy, self.lock = 0, threading.Lock()
+
+
+state, watch = _State(), _Watch()
+
+
+def engage(recording: bool, tracer) -> None:
+    """Sets whether this thread records, and what it traces for (None: nothing)."""
+    before = state.recording or state.tracer is not None
+    state.recording, state.tracer = recording, tracer
+    now = recording or tracer is not None
+    if now is not before:
+        with watch.lock:
+            watch.busy += 1 if now else -1
 
 
 class Leaf:
@@ -68,7 +87,8 @@ def is_training() -> bool:
 
 def set_recording(is_recording: bool) -> bool:
     """Switches recording; returns what it was before."""
-    before, state.recording = state.recording, bool(is_recording)
+    before = state.recording
+    engage(bool(is_recording), state.tracer)
     return before
 
 
@@ -90,13 +110,15 @@ class _Scope:
         self._before = state.recording, state.training, state.pausing
         if self._recording is not None:
             state.pausing = not self._recording and (state.recording or state.pausing)
-            state.recording = self._recording
+            engage(self._recording, state.tracer)
         if self._training is not None:
             state.training = self._training
         return self
 
     def __exit__(self, *_):
-        state.recording, state.training, state.pausing = self._before
+        recording, state.training, state.pausing = self._before
+        if self._recording is not None:
+            engage(recording, state.tracer)
 
 
 def record(train_mode: bool = True) -> _Scope:
@@ -123,10 +145,11 @@ class untraced:
     """Scope in which operators act on arrays at once, also while a block is traced: parameters are initialised so."""
 
     def __enter__(self):
-        self._before, state.tracer = state.tracer, None
+        self._before = state.tracer
+        engage(state.recording, None)
 
     def __exit__(self, *_):
-        state.tracer = self._before
+        engage(state.recording, self._before)
 
 
 def mark_variables(variables, gradients, grad_reqs="write") -> None:

@@ -60,8 +60,8 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
             _materialise(op, inputs, attrs)
         inputs = op.cast_inputs(inputs, attrs)
     if op.composite:
-        if op.shortcut is not None and out is None and tracer is None:
-            target = op.shortcut(inputs, attrs)
+        if op.shortcut is not None and out is None and tracer is None and all(x is None for x in inputs[1:]):
+            target = op.shortcut(attrs)
             if target is not None:
                 return apply(target[0], inputs[:1], target[1], kind)
         if op.infer is not None and any(getattr(x, "_is_placeholder", False) for x in inputs):
@@ -277,40 +277,8 @@ def _make_front(op: Operator, kind: type | None):
         if op.formula is None and op.name not in _VIEWS:
             body = f"_apart({body})" if "out" in inputs else f"{body} if out is not None else _apart({body})"
     code = [f"def {_identifier(op.name)}({parameters}):", "    if kwargs:", "        _refuse(_op, kwargs)"]
-    if op.simple and not creates and op.name != "cast_storage":
-        # `apply` for what is neither recorded nor traced, without the way there
-        code += [
-            "    if out is None and _op.simple and _state.tracer is None and not _state.recording:",
-            "        try:",
-            *(
-                [f"            if not ({_all_dense(op)}):", "                raise TypeError"]
-                if op.name in storage_types.NAMES
-                else []
-            ),
-            f"            tensor = _op.forward({_tensors_of(op)}{', **' + parsed.replace('_parse', '_known') if attrs else ''})",
-            *(
-                []
-                if op.formula is not None or op.name in _VIEWS
-                else ["            if tensor._base is not None:", "                tensor = _separate(tensor)"]
-            ),
-            f"            result = _new({kind_of}._dense_kind)",
-            f"            result._data, result._ctx, result._entry = tensor, {_first_of(op)}._ctx, None",
-            "            return result",
-            "        except _Unfit:",
-            "            pass",
-        ]
-    elif op.shortcut is not None and not op.variadic:
-        # the primitive that the attributes come down to, at once
-        first = inputs[0]
-        code += [
-            f"    if out is None and _state.tracer is None and _op.cast_inputs is None and hasattr({first}, '_dense_kind'):",
-            "        try:",
-            f"            target = _op.shortcut({gather}, {parsed})",
-            "        except _Unfit:",
-            "            target = None",
-            "        if target is not None:",
-            f"            return _apply(target[0], [{first}], target[1], {kind_of})",
-        ]
+    if (op.simple or op.binds) and not creates and op.name != "cast_storage":
+        code += _off_the_tape(op, kind_of)
     code.append(f"    return {body}")
     scope = {
         "_NULL": NULL,
@@ -325,6 +293,7 @@ def _make_front(op: Operator, kind: type | None):
         "_gather": _gather,
         "_refuse": _refuse,
         "_state": state,
+        "_watch": autograd.watch,
         "_new": _new,
         "_Unfit": UNFIT,
     }
@@ -333,6 +302,38 @@ def _make_front(op: Operator, kind: type | None):
     function.__doc__ = op.doc + f"\n\n{op.signature()}"
     function.operator = op
     return function
+
+
+def _off_the_tape(op: Operator, kind_of: str) -> list[str]:
+    """Source of `apply` for arrays that are neither recorded nor traced, without the way there.
+
+    Whatever does not fit goes on to the long way, which says what is wrong.
+    """
+    may_go = "not _state.training and " * op.train if op.binds else "_op.simple and "
+    attrs = ", ".join(op.attrs)
+    if op.binder is not None:
+        call = [f"            tensor = _op.bound({attrs})({_tensors_of(op)})"]  # None cannot be called
+    elif op.binds:  # a shortcut is for the first input alone
+        others = " or ".join(f"{i} is not None" for i in op.inputs[1:])
+        call = [f"            if {others}:", "                raise TypeError"] if others else []
+        call += [f"            tensor = _op.bound({attrs})({op.inputs[0]}._data)"]
+    else:
+        named = f", **_known({attrs})" if attrs else ""
+        call = [f"            tensor = _op.forward({_tensors_of(op)}{named})"]
+    if op.name in storage_types.NAMES:
+        call = [f"            if not ({_all_dense(op)}):", "                raise TypeError", *call]
+    if op.formula is None and op.name not in _VIEWS:
+        call += ["            if tensor._base is not None:", "                tensor = _separate(tensor)"]
+    return [
+        f"    if out is None and {may_go}(not _watch.busy or (_state.tracer is None and not _state.recording)):",
+        "        try:",
+        *call,
+        f"            result = _new({kind_of}._dense_kind)",
+        f"            result._data, result._ctx, result._entry = tensor, {_first_of(op)}._ctx, None",
+        "            return result",
+        "        except _Unfit:",
+        "            pass",
+    ]
 
 
 _VIEWS = frozenset({"_slice_view"})  # what shares memory in MXNet too

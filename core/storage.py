@@ -187,11 +187,12 @@ def is_view(tensor: Tensor) -> bool:
 
 def apart(tensor: Tensor) -> Tensor:
     """The same values where no write to another tensor reaches them: the memory is shared until one of the two is written to."""
-    if tensor.is_meta:
-        return tensor
-    if 0 in tensor.stride() or not tensor.untyped_storage().resizable():  # repeated elements; memory of another library
-        return tensor.clone(memory_format=torch.contiguous_format)
-    return torch._lazy_clone(tensor)
+    if tensor.is_contiguous() or 0 not in tensor.stride():
+        try:
+            return torch._lazy_clone(tensor)
+        except RuntimeError:  # memory of another library, or of several processes
+            pass
+    return tensor.clone(memory_format=torch.contiguous_format)
 
 
 _WORTH_ASKING = 1 << 16  # bytes; fewer are copied in less time than it takes to find out

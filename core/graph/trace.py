@@ -55,8 +55,8 @@ def trace(function: Callable, args: tuple, record: bool, parameters=(), whole: b
     rather than the primitives that they are made of. MXNetError names the line where the function reads a value; Untraceable where a shape depends on one.
     """
     tracer = Tracer(parameters, whole)
-    before = state.tracer, state.recording
-    state.tracer, state.recording = tracer, record
+    before = state.recording, state.tracer
+    autograd.engage(record, tracer)
     try:
         with kernels.without_memory():
             results = function(*_mapped(args, tracer.argument))
@@ -65,7 +65,7 @@ def trace(function: Callable, args: tuple, record: bool, parameters=(), whole: b
             if record:
                 tracer.differentiate()
     finally:
-        state.tracer, state.recording = before
+        autograd.engage(*before)
     return Traced(tracer.graph, template)
 
 

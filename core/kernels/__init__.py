@@ -222,31 +222,26 @@ def _shortened(cpu: Callable, dispatch: Callable) -> Callable:
     return scope["make"](cpu, dispatch, torch.Tensor)
 
 
-def pointwise_of_one_type(formula, refuse: Callable, refused: str | None = None) -> Callable:
+def pointwise_of_one_type(formula, refuse: Callable, refused: str | None = None) -> tuple[Callable, Callable]:
     """The shortest way to the kernel of a formula for operands of one type; `refuse(tensors)` raises otherwise.
 
-    refused: a type that a formula of two operands does not take.
+    A function of (tensors..., attributes by name), and one that gives such a function of tensors for attributes (a
+    namespace). refused: a type that a formula of two operands does not take.
     """
     no = None if refused is None else storage.TORCH[refused]
     names, count = formula.attrs, len(formula.inputs)
     general, typed = Room("pointwise").pointwise, importlib.import_module("core.kernels.cpu.pointwise")._typed
     made: dict[torch.dtype, Callable] = {}
 
-    def run(tensors, kind, attrs):
-        values = [attrs[n] for n in names]
-        if _direct and not tensors[0].is_cuda:
-            return (made.get(kind) or make(kind, *tensors, *values))(*tensors, *values)
-        return general(formula, tensors, values, kind)
-
     def make(kind, *operands):
         function = made[kind] = typed(formula, kind, operands)
         return function
 
-    def one(x):
+    def one(x, values=()):
         kind = x.dtype
         if _direct and not x.is_cuda:
-            return (made.get(kind) or make(kind, x))(x)
-        return general(formula, (x,), (), kind)
+            return (made.get(kind) or make(kind, x, *values))(x, *values)
+        return general(formula, (x,), values, kind)
 
     def two(a, b):
         kind = a.dtype
@@ -256,23 +251,28 @@ def pointwise_of_one_type(formula, refuse: Callable, refused: str | None = None)
             return (made.get(kind) or make(kind, a, b))(a, b)
         return general(formula, (a, b), (), kind)
 
-    def one_with_attributes(x, **attrs):
-        kind = x.dtype
-        values = [attrs[n] for n in names]
-        if _direct and not x.is_cuda:
-            return (made.get(kind) or make(kind, x, *values))(x, *values)
-        return general(formula, (x,), values, kind)
-
-    def many(*tensors, **attrs):
+    def many(tensors, values):
         kind = tensors[0].dtype
         for t in tensors:
             if t.dtype is not kind or (no is not None and kind is no):
                 refuse(tensors)
-        return run(tensors, kind, attrs)
+        if _direct and not tensors[0].is_cuda:
+            return (made.get(kind) or make(kind, *tensors, *values))(*tensors, *values)
+        return general(formula, tensors, values, kind)
+
+    def bind(attrs):
+        values = tuple(getattr(attrs, n) for n in names)
+        return (lambda x: one(x, values)) if count == 1 else (lambda *tensors: many(tensors, values))
+
+    def one_with_attributes(x, **attrs):
+        return one(x, [attrs[n] for n in names])
+
+    def any_with_attributes(*tensors, **attrs):
+        return many(tensors, [attrs[n] for n in names])
 
     if count == 1:
-        return one_with_attributes if names else one
-    return two if count == 2 and not names else many
+        return (one_with_attributes if names else one), bind
+    return (two if count == 2 and not names else any_with_attributes), bind
 
 
 _warned: set[Callable] = set()

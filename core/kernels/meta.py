@@ -116,9 +116,9 @@ def conv_bias_grad(dy):
 
 
 @_enter("pool")
-def max_pool(x, kernel, stride, pad):
+def max_pool(x, kernel, stride, pad, places=True):
     shape = (*x.shape[:2], *_windows(x.shape[2:], kernel, stride, (1,) * len(kernel), pad))
-    return _empty(shape, x.dtype, x), _empty(shape, torch.int64, x)
+    return _empty(shape, x.dtype, x), _empty(shape, torch.int64, x) if places else None
 
 
 @_enter("pool")

@@ -14,7 +14,7 @@ from core.ndarray import indexing
 from core.ops.registry import TABLE, F, Operator
 from core.ops.storage_types import NUMBERS as _STORAGE_TYPE_STR_TO_ID  # noqa: F401  MXNet's name, which programs import
 
-state = autograd.state
+state, watch = autograd.state, autograd.watch
 apply = imperative.apply
 py_slice = slice  # MXNet's name for it beside the operator, which programs import
 _new = object.__new__
@@ -374,7 +374,14 @@ def _rebuild(kind, given):
 
 def _is_free(array: NDArray) -> bool:
     """Whether a view of the array is nobody's business but the caller's: no tape and no graph hears of it."""
-    return state.tracer is None and not array._is_placeholder and (not state.recording or array._entry is None)
+    if array._is_placeholder:
+        return False
+    return not watch.busy or (state.tracer is None and (not state.recording or array._entry is None))
+
+
+def _idle() -> bool:
+    """Whether this thread neither records nor traces."""
+    return state.tracer is None and not state.recording
 
 
 def _shared(array: NDArray, tensor) -> NDArray:
@@ -443,7 +450,7 @@ def _install_infix(cls: type, table: dict) -> None:
         reverse_op = TABLE[reverse_name] if reverse_name else None
 
         def infix(self, other, a=array_op, s=scalar_op, r=reverse_op):
-            if type(other) is type(self) and a.simple and state.tracer is None and not state.recording:
+            if type(other) is type(self) and a.simple and (not watch.busy or _idle()):
                 try:  # `apply`, without the way there
                     result = _new(self._dense_kind)
                     result._data, result._ctx, result._entry = a.forward(self._data, other._data), self._ctx, None

@@ -224,7 +224,7 @@ def clip(data, *, a_min: Float, a_max: Float):
 
 
 @shortcut(clip)
-def _(_, attrs):
+def _(attrs):
     return TABLE["_clip_crossed" if attrs["a_min"] > attrs["a_max"] else "_clip"], attrs
 
 
@@ -242,7 +242,7 @@ def activation(data, *, act_type: Choice("relu", "sigmoid", "log_sigmoid", "mish
 
 
 @shortcut(activation)
-def _(_, attrs):
+def _(attrs):
     return TABLE[attrs["act_type"]], {}
 
 
@@ -282,7 +282,7 @@ def leaky(
 
 
 @shortcut(leaky)
-def _(_, attrs):
+def _(attrs):
     kind = attrs["act_type"]
     if kind in ("leaky", "elu"):
         return TABLE["_leaky_relu" if kind == "leaky" else "_elu"], {"slope": attrs["slope"]}

@@ -8,7 +8,7 @@ from core import kernels
 from core.base import MXNetError
 from core.dtypes import FLOATS, dtype_name
 from core.ops.attributes import Bool, Int, OptStr
-from core.ops.registry import F, composite, gradient, infer, operator
+from core.ops.registry import F, composite, direct, gradient, infer, operator
 from core.ops.shape import expect_shape
 
 K = kernels.matmul
@@ -91,12 +91,19 @@ def _drop_batch(grad, shape):
 @operator("batch_dot")
 def batch_dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: OptStr = None):
     """Products of matrices, one for each place of the leading axes, which must agree."""
-    if lhs.dim() < 3 or lhs.dim() != rhs.dim() or lhs.shape[:-2] != rhs.shape[:-2]:
-        raise MXNetError(f"batch_dot: shapes {tuple(lhs.shape)} and {tuple(rhs.shape)} do not fit")
+    if not (lhs.dim() == rhs.dim() == 3 and lhs.shape[0] == rhs.shape[0]):  # told at once, unlike the rest
+        if lhs.dim() < 3 or lhs.dim() != rhs.dim() or lhs.shape[:-2] != rhs.shape[:-2]:
+            raise MXNetError(f"batch_dot: shapes {tuple(lhs.shape)} and {tuple(rhs.shape)} do not fit")
     return K.matmul(lhs, rhs, transpose_a, transpose_b)
 
 
 batch_dot.rule, batch_dot.reads = matmul.rule, matmul.reads
+
+
+@direct(batch_dot)
+def _(attrs):
+    ta, tb = attrs.transpose_a, attrs.transpose_b
+    return lambda lhs, rhs: batch_dot.forward(lhs, rhs, transpose_a=ta, transpose_b=tb)
 
 
 @operator("dot")
@@ -109,6 +116,18 @@ def dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forwa
     a, b = _as_matrices(lhs, rhs, transpose_a, transpose_b, kernels.shape.reshape)
     result = K.matmul(a, b, transpose_a, transpose_b)
     return kernels.shape.reshape(result, _dot_shape(tuple(lhs.shape), tuple(rhs.shape), transpose_a, transpose_b))
+
+
+@direct(dot)
+def _(attrs):
+    ta, tb = attrs.transpose_a, attrs.transpose_b
+
+    def run(lhs, rhs):
+        if lhs.dtype is not rhs.dtype or lhs.dim() != 2 or rhs.dim() != 2 or not lhs.is_floating_point():
+            return dot.forward(lhs, rhs, transpose_a=ta, transpose_b=tb)
+        return K.matmul(lhs, rhs, ta, tb)
+
+    return run
 
 
 def _as_matrices(lhs, rhs, ta, tb, reshape):

@@ -20,7 +20,7 @@ from core.ops.attributes import (
     OptStr,
     Shape,
 )
-from core.ops.registry import F, composite, decompose, gradient, infer, operator, shortcut
+from core.ops.registry import F, composite, decompose, direct, gradient, infer, operator, shortcut
 from core.ops.shape import expect_shape, normal_axis
 
 # ---------------------------------------------------------------------------------------------- convolution
@@ -153,6 +153,22 @@ def convolution(
     return F._conv(data, weight, None if no_bias else bias, **how)
 
 
+@direct(convolution)
+def _(attrs):
+    if _channels_last(attrs.layout) or attrs.num_filter % attrs.num_group:
+        return None
+    how, kernel, filters, no_bias = _window(attrs), attrs.kernel, attrs.num_filter, attrs.no_bias
+    how = how["stride"], how["dilate"], how["pad"], how["groups"]
+
+    def run(data, weight, bias):
+        shape = weight.shape
+        if shape[0] != filters or shape[2:] != kernel or (bias is None and not no_bias):
+            raise ValueError("the operator says what does not fit")
+        return kernels.conv.conv(data, weight, None if no_bias else bias, *how)
+
+    return run
+
+
 class _Window:
     __slots__ = ("dilate", "kernel", "num_group", "pad", "stride")
 
@@ -219,7 +235,19 @@ def _(shapes, attrs):
 @operator("_max_pool", outputs=2, visible=1)
 def _max_pool(data, *, kernel: Shape, stride: Shape, pad: Any_):
     """The maximum of each window, and its place."""
+    _need_space(data, kernel)
     return kernels.pool.max_pool(data, kernel, stride, pad)
+
+
+def _need_space(data, kernel):
+    if data.dim() != len(kernel) + 2:
+        raise MXNetError(f"Pooling: kernel {kernel} is not for data of shape {tuple(data.shape)}")
+
+
+@direct(_max_pool)
+def _(attrs):
+    kernel, stride, pad = attrs.kernel, attrs.stride, attrs.pad
+    return lambda data: kernels.pool.max_pool(data, kernel, stride, pad, False)[0]
 
 
 @gradient(_max_pool)
@@ -252,6 +280,7 @@ def _(head, argmax, data_shape, attrs):
 @operator("_avg_pool")
 def _avg_pool(data, *, kernel: Shape, stride: Shape, pad: Any_, count_include_pad: Bool):
     """The mean of each window."""
+    _need_space(data, kernel)
     return kernels.pool.avg_pool(data, kernel, stride, pad, count_include_pad)
 
 
@@ -334,13 +363,15 @@ def pooling(
 
 
 @shortcut(pooling)
-def _(inputs, attrs):
-    if attrs["pool_type"] in ("sum", "lp") or attrs["global_pool"] or _channels_last(attrs["layout"]):
+def _(attrs):
+    kernel, pool_type = attrs["kernel"], attrs["pool_type"]
+    if pool_type in ("sum", "lp") or attrs["global_pool"] or _channels_last(attrs["layout"]):
         return None
-    return _window_pool(inputs[0].shape[2:], *(attrs[name] for name in _WINDOW))
-
-
-_WINDOW = ("kernel", "pool_type", "pooling_convention", "stride", "pad", "count_include_pad")
+    if not kernel or attrs["pooling_convention"] != "valid":  # what the windows are hangs on the data
+        return None
+    n = len(kernel)
+    stride, pad = _spread(attrs["stride"], n, 1), _spread(attrs["pad"], n, 0)[:n]
+    return _window_pool(kernel, kernel, pool_type, "valid", stride, pad, attrs["count_include_pad"])
 
 
 @functools.lru_cache(4096)
@@ -498,9 +529,8 @@ def masked_log_softmax(data, mask, *, axis: Int = -1, temperature: OptFloat = 1.
 
 
 def _plain(op):
-    def rule(inputs, attrs):
-        bare = (inputs[-1] is inputs[0] or inputs[-1] is None) and not attrs["use_length"]
-        bare = bare and attrs["temperature"] is None and attrs["dtype"] is None
+    def rule(attrs):
+        bare = not attrs["use_length"] and attrs["temperature"] is None and attrs["dtype"] is None
         return (op, {"axis": attrs["axis"]}) if bare else None
 
     return rule

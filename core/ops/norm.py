@@ -6,7 +6,7 @@ from core import kernels
 from core.base import MXNetError
 from core.kernels.formula import rsqrt
 from core.ops.attributes import Bool, Float, Int, OptFloat
-from core.ops.registry import F, composite, decompose, gradient, infer, operator, pointwise
+from core.ops.registry import F, composite, decompose, direct, gradient, infer, operator, pointwise
 from core.ops.shape import expect_shape
 
 K = kernels.norm
@@ -38,18 +38,35 @@ def batch_norm(
     sets gamma to 1.
     """
     axis %= data.dim()
-    channels = data.shape[axis]
-    for name, parameter in (("gamma", gamma), ("beta", beta), ("mean", moving_mean), ("variance", moving_var)):
-        if parameter.shape != (channels,):  # kernels read memory at what they are given, without a look
-            expect_shape("BatchNorm", f"a {name}", parameter, (channels,))
-    if fix_gamma:
-        # `data` counts its changes by itself: in an arena gamma is next to weights that the tape holds, which stay.
-        kernels.shape.fill_(gamma.data, 1)
+    _prepare(data, gamma, beta, moving_mean, moving_var, axis, fix_gamma)
     if training and not use_global_stats:
         return K.batch_norm(data, gamma, beta, axis, eps)
     y = K.batch_norm_inference(data, gamma, beta, moving_mean, moving_var, axis, eps)
     mean = kernels.shape.clone(moving_mean)
     return y, mean, F._rstd.forward(moving_var, eps=eps) if output_mean_var else mean
+
+
+def _prepare(data, gamma, beta, moving_mean, moving_var, axis, fix_gamma):
+    """Looks at the shapes, for kernels read memory at what they are given, and sets a fixed gamma."""
+    channels = (data.shape[axis],)
+    if not channels == gamma.shape == beta.shape == moving_mean.shape == moving_var.shape:
+        for name, parameter in (("gamma", gamma), ("beta", beta), ("mean", moving_mean), ("variance", moving_var)):
+            expect_shape("BatchNorm", f"a {name}", parameter, channels)
+    if fix_gamma:
+        # `data` counts its changes by itself: in an arena gamma is next to weights that the tape holds, which stay.
+        kernels.shape.fill_(gamma.data, 1)
+
+
+@direct(batch_norm)
+def _(attrs):
+    axis, eps, fix_gamma = attrs.axis, attrs.eps, attrs.fix_gamma
+
+    def run(data, gamma, beta, moving_mean, moving_var):
+        at = axis % data.dim()
+        _prepare(data, gamma, beta, moving_mean, moving_var, at, fix_gamma)
+        return K.batch_norm_inference(data, gamma, beta, moving_mean, moving_var, at, eps)
+
+    return None if attrs.output_mean_var else run
 
 
 @gradient(batch_norm)
@@ -149,6 +166,14 @@ def layer_norm(data, gamma, beta, *, axis: Int = -1, eps: Float = 1e-5, output_m
     """Layer normalisation along one axis (Ba et al., 2016); outputs: result, mean, standard deviation."""
     y, mean, rstd = K.layer_norm(data, gamma, beta, axis % data.dim(), eps)
     return y, mean, F.reciprocal.forward(rstd) if output_mean_var else rstd
+
+
+@direct(layer_norm)
+def _(attrs):
+    axis, eps = attrs.axis, attrs.eps
+    if attrs.output_mean_var:
+        return None
+    return lambda data, gamma, beta: K.layer_norm(data, gamma, beta, axis % data.dim(), eps)[0]
 
 
 @gradient(layer_norm)

@@ -3,7 +3,7 @@
 from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Bool, Choice, FewDTypes, Int, OptInt, Shape
-from core.ops.registry import F, gradient, operator
+from core.ops.registry import F, direct, gradient, operator
 from core.ops.shape import normal_axis
 
 K = kernels.sort
@@ -49,15 +49,32 @@ def topk(
     n = flat.shape[at]
     if k > n:
         raise MXNetError(f"topk: k={k} is more than the {n} elements of axis {axis}")
-    values, indices = K.topk(flat, k if k > 0 else n, at, not is_ascend)
+    k = k if k > 0 else n
+    if ret_typ == "indices":
+        return K.topk_indices(flat, k, at, not is_ascend, kernels.torch_dtype(dtype)).contiguous()
+    values, indices = K.topk(flat, k, at, not is_ascend)
     if ret_typ == "value":
         return values.contiguous()
-    if ret_typ == "indices":
-        return kernels.cast(indices, dtype).contiguous()
     if ret_typ == "both":
         return values.contiguous(), kernels.cast(indices, dtype).contiguous()
     mask = kernels.index.scatter_along_add(kernels.shape.full_like(values, 1), indices, at, tuple(flat.shape))
     return kernels.shape.reshape(mask, tuple(data.shape))
+
+
+@direct(topk)
+def _(attrs):
+    k, axis, ascend = attrs.k, attrs.axis, attrs.is_ascend
+    if attrs.ret_typ != "indices" or axis is None or k < 1:
+        return None
+    kind = kernels.torch_dtype(attrs.dtype)
+
+    def run(data):
+        _, at = _flat(data, axis, "topk")
+        if k > data.shape[at]:
+            raise ValueError("the operator says what does not fit")
+        return K.topk_indices(data, k, at, not ascend, kind).contiguous()
+
+    return run
 
 
 @gradient(topk)

@@ -5,7 +5,7 @@ import functools
 from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Axis, Bool, Choice, Float, Int, OptDType, OptInt
-from core.ops.registry import F, composite, gradient, operator
+from core.ops.registry import F, composite, direct, gradient, operator
 from core.ops.shape import normal_axes, normal_axis
 
 K = kernels.reduce
@@ -51,7 +51,25 @@ def _enter(name, aliases=()):
         return at_least_one_axis(kernel(data, axes, keepdims))
 
     reduction.__doc__ = f"The {name} over the given axes (all by default; with exclude: all others)."
-    return operator(name, aliases=aliases)(reduction)
+    op = operator(name, aliases=aliases)(reduction)
+    direct(op)(lambda attrs: _bound(kernel, attrs, name))
+    return op
+
+
+def _bound(kernel, attrs, name):
+    """A reduction with its attributes, which remembers the axes for each number of them."""
+    axis, exclude, keepdims = attrs.axis, attrs.exclude, attrs.keepdims
+    known: dict[int, tuple[int, ...]] = {}
+
+    def run(data):
+        n = data.dim()
+        axes = known.get(n)
+        if axes is None:
+            axes = known[n] = reduction_axes(axis, exclude, n, name)
+        result = kernel(data, axes, keepdims)
+        return result if result.dim() else result.unsqueeze_(0)
+
+    return run
 
 
 sum_ = _enter("sum", ("sum_axis",))
@@ -143,11 +161,9 @@ def _enter_place(name):
         if kernels.dtype_name(data) == "bool":
             raise MXNetError(f"{name}: arrays of bool are not accepted; convert with astype")
         if axis is None:
-            index = kernel(kernels.shape.reshape(data, (data.numel(),)), 0, False)
-            shape = (1,) * data.dim() if keepdims else (1,)
-            return kernels.cast(index.reshape(shape), kernels.dtype_name(data))
-        index = kernel(data, normal_axis(axis, data.dim(), name), keepdims)
-        return at_least_one_axis(kernels.cast(index, kernels.dtype_name(data)))
+            index = kernel(kernels.shape.reshape(data, (data.numel(),)), 0, False, data.dtype)
+            return index.reshape((1,) * data.dim() if keepdims else (1,))
+        return at_least_one_axis(kernel(data, normal_axis(axis, data.dim(), name), keepdims, data.dtype))
 
     places.__doc__ = f"The index of the {name[3:]}imum along an axis (of the flat data by default), in the data's type."
     return operator(name)(places)
@@ -160,7 +176,7 @@ argmin = _enter_place("argmin")
 @operator("argmax_channel")
 def argmax_channel(data):
     """The index of the maximum along axis 1, in the data's type."""
-    return kernels.cast(K.argmax(data, 1, False), kernels.dtype_name(data))
+    return K.argmax(data, 1, False, data.dtype)
 
 
 @operator("cumsum", aliases=("_np_cumsum",))

@@ -54,6 +54,7 @@ class Operator:
         self.function, self.forward = function, function
         self.composite = False
         self.shortcut: Callable | None = None  # of a composite: the one primitive that some attributes come down to
+        self.binder: Callable | None = None  # attributes -> function of tensors (see `direct`)
         self.inputs: list[str] = []
         self.optional: set[str] = set()
         self.variadic = False
@@ -139,6 +140,40 @@ class Operator:
     def parse_named(self) -> Callable[..., dict]:
         """Typed attributes from keywords, remembered like those of `parse_positional`."""
         return self._remembering(lambda **attrs: self.parse(attrs))
+
+    @functools.cached_property
+    def bound(self) -> Callable[..., Callable | None]:
+        """What `bind` gives for attributes in the order of `attrs`, remembered; TypeError where they are lists."""
+        names = tuple(self.attrs)
+        return functools.lru_cache(4096, typed=True)(
+            lambda *values: self.bind(self.parse(dict(zip(names, values, strict=True))))
+        )
+
+    def bind(self, attrs: dict) -> Callable | None:
+        """The visible result as a function of the inputs' tensors, for arrays off the tape and out of training.
+
+        None where the attributes ask for more than that; the function raises where the tensors do not fit.
+        """
+        if self.binder is not None:
+            return self.binder(SimpleNamespace(**attrs))
+        if self.composite:
+            target = self.shortcut(attrs)
+            return None if target is None else target[0].bind(target[1])
+        forward = self.forward
+        if self.simple:
+            return functools.partial(forward, **attrs) if attrs else forward
+        return lambda *tensors: forward(*tensors, **attrs)[0]
+
+    def cast(self, rule: Callable) -> None:
+        """From now on `rule(inputs, attrs)` gives the inputs in other types: no shorter way is right any more."""
+        self.cast_inputs, self.simple, self.bound = rule, False, lambda *values: None
+
+    @functools.cached_property
+    def binds(self) -> bool:
+        """Whether `bound` is for this operator: there is a shorter way than the forward rule with its attributes."""
+        if self.variadic or any(kind is attributes.Any_ for kind, _ in self.attrs.values()):
+            return False
+        return self.binder is not None or self.shortcut is not None
 
     def _remembering(self, function: Callable) -> Callable:
         """`function` with a memory, for parsing costs as much as a small kernel; 1, 1.0 and True are kept apart.
@@ -270,13 +305,27 @@ def composite(name: str, **options) -> Callable[[Callable], Operator]:
 
 
 def shortcut(op: Operator) -> Callable[[Callable], Callable]:
-    """Names the primitive on the first input that a composite is under some attributes: `rule(inputs, attrs)`.
+    """Names the primitive that a composite of one input (others may be left out) is under some attributes.
 
-    It gets the inputs and the typed attributes and gives (operator, its attributes), or None.
+    `rule(attrs)` gets the typed attributes and gives (operator, its attributes), or None.
     """
 
     def enter(rule):
         op.shortcut = rule
+        return rule
+
+    return enter
+
+
+def direct(op: Operator) -> Callable[[Callable], Callable]:
+    """Gives an operator a shorter way for arrays off the tape: `rule(attrs)`, with attributes as a namespace.
+
+    It does once for some attributes what does not depend on the arrays, and gives the visible result as a function of
+    the inputs' tensors; or None.
+    """
+
+    def enter(rule):
+        op.binder = rule
         return rule
 
     return enter
@@ -407,7 +456,9 @@ def make_pointwise(
                 f"{', '.join(kernels.dtype_name(t) for t in tensors)}; convert with astype"
             )
 
-        forward = kernels.pointwise_of_one_type(formula, refuse, refused)
+        forward, bind = kernels.pointwise_of_one_type(formula, refuse, refused)
+        if names:
+            op.binder = bind
     elif dtype == "first":
 
         def forward(*tensors, **attrs):

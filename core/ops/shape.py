@@ -7,7 +7,7 @@ from functools import reduce as fold
 from core import kernels, storage
 from core.base import MXNetError
 from core.ops.attributes import Any_, Axis, Bool, DType, Int, OptInt, OptShape, Scalar, Shape
-from core.ops.registry import F, composite, gradient, operator
+from core.ops.registry import F, composite, direct, gradient, operator
 
 K = kernels.shape
 
@@ -121,6 +121,11 @@ def flatten(data):
     return K.reshape(data, (shape[0], math.prod(shape[1:])))
 
 
+@direct(flatten)
+def _(attrs):
+    return lambda data: storage.apart(data) if data.dim() == 2 else flatten.forward(data)
+
+
 @operator("reshape_like")
 def reshape_like(
     lhs, rhs, *, lhs_begin: OptInt = None, lhs_end: OptInt = None, rhs_begin: OptInt = None, rhs_end: OptInt = None
@@ -154,6 +159,12 @@ def _reshape_to(data, *, shape: Shape):
 def expand_dims(data, *, axis: Int):
     """A new axis of length 1 before `axis`."""
     return K.expand_dims(data, normal_axis(axis, data.dim() + 1, "expand_dims"))
+
+
+@direct(expand_dims)
+def _(attrs):
+    axis = attrs.axis
+    return lambda data: K.expand_dims(data, axis)  # which knows its axes
 
 
 @operator("squeeze")

@@ -52,8 +52,7 @@ def init(
         return
     rules = rules_of(target, target_precision_ops, conditional_fp32_ops, fp32_ops)
     for name, rule in rules.items():
-        op = TABLE[name]
-        op.cast_inputs, op.simple = _caster(rule), False
+        TABLE[name].cast(_caster(rule))
     graph.rules_changed()
     _target = target
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
+NUMPY = {torch.float32: np.float32, torch.float64: np.float64, torch.int32: np.int32, torch.int64: np.int64}
 
-def is_ahead(x: torch.Tensor) -> bool:
-    """Whether `x` is large enough for NumPy, and ATen has not so many threads that it is ahead of NumPy's one."""
-    return x.numel() >= 1 << 12 and not x.is_meta and torch.get_num_threads() <= 4
+
+def is_ahead(x: torch.Tensor, least: int = 1 << 12) -> bool:
+    """Whether `x` is large enough (`least` elements) for NumPy, and ATen has not so many threads that it is ahead of NumPy's one."""
+    return x.numel() >= least and not x.is_meta and torch.get_num_threads() <= 4

@@ -8,7 +8,7 @@ from torch import Tensor
 from core.kernels.cpu._onednn import finish, onednn, packs, reorders
 from core.kernels.epilogue import check_activation
 
-aten = torch.ops.aten
+_bindings = torch._C._nn  # of ATen; see `pointwise`
 
 
 def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
@@ -39,7 +39,7 @@ def linear(x: Tensor, w: Tensor, b: Tensor | None = None, activation: str | None
     """
     check_activation("linear", activation)
     if not w.is_mkldnn and not reorders(x, w):
-        return finish(aten.linear.default(x, w, b), residual, activation)
+        return finish(_bindings.linear(x, w, b), residual, activation)
     x = _row_major(x)
     if residual is not None:
         return finish(onednn._linear_pointwise.binary(x, residual, w, b, "add"), None, activation)

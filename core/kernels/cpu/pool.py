@@ -25,8 +25,8 @@ Ints = tuple[int, ...]
 Pads = tuple[tuple[int, int], ...]
 
 
-def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads) -> tuple[Tensor, Tensor]:
-    """Maximum of each window, and int64 flat positions of the (first) maxima in the spatial extent of x.
+def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, places: bool = True) -> tuple[Tensor, Tensor | None]:
+    """Maximum of each window, and (with `places`) int64 flat positions of the (first) maxima in the spatial extent of x.
 
     A window that lies in the padding alone gives the lowest value of the dtype and position -1.
     """
@@ -35,6 +35,8 @@ def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads) -> tuple[Tensor, 
         shape = (*x.shape[:2], *plan.out)
         return x.new_full(shape, _lowest(x.dtype)), torch.full(shape, -1, dtype=torch.int64, device=x.device)
     if plan.padded is None:
+        if not places and len(kernel) == 2:
+            return torch.max_pool2d(x, *plan.window, 1, plan.ceil), None
         return _squeeze(
             _aten(len(kernel), "max_pool{}d_with_indices")(
                 _unsqueeze(x), *plan.window, (1,) * len(plan.window[0]), plan.ceil

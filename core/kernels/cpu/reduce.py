@@ -13,23 +13,26 @@ import torch
 from torch import Tensor
 
 from core.base import MXNetError
-from core.kernels.cpu._numpy import is_ahead
+from core.kernels.cpu._numpy import NUMPY, is_ahead
 
 HALF = (torch.float16, torch.bfloat16)
 
 
 def sum(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
     """Sum over `axes`; integers keep their dtype (and wrap) unless `dtype` is given."""
-    dtype = dtype or x.dtype
     if not axes:
-        return _copy(x, dtype)
-    if len(axes) == x.dim() and not keepdims:  # the shorter call
-        return torch.sum(x, dtype=dtype)
+        return _copy(x, dtype or x.dtype)
+    if dtype is None:
+        if x.is_floating_point():  # the shorter calls
+            return torch.sum(x, axes, keepdims) if keepdims or len(axes) < x.dim() else torch.sum(x)
+        dtype = x.dtype
     return torch.sum(x, axes, keepdim=keepdims, dtype=dtype)
 
 
 def mean(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
     """Mean over `axes`; an integer mean is truncated towards zero. Over nothing: NaN, of integers 0."""
+    if dtype is None and axes and x.is_floating_point():
+        return torch.mean(x, axes, keepdims) if keepdims or len(axes) < x.dim() else torch.mean(x)
     dtype = dtype or x.dtype
     if not axes:
         return _copy(x, dtype)
@@ -112,14 +115,14 @@ def moments(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> tuple[Tensor, T
     return (mean if keepdims else mean.view(var.shape)).to(x.dtype), var.to(x.dtype)
 
 
-def argmax(x: Tensor, axis: int, keepdims: bool) -> Tensor:
-    """int64 index of the first largest element along `axis`; of the first NaN where there is one."""
-    return _argextremum(torch.argmax, torch.max, "argmax", x, axis, keepdims)
+def argmax(x: Tensor, axis: int, keepdims: bool, dtype: torch.dtype = torch.int64) -> Tensor:
+    """Index of the first largest element along `axis`, in `dtype`; of the first NaN where there is one."""
+    return _argextremum(torch.argmax, torch.max, "argmax", x, axis, keepdims, dtype)
 
 
-def argmin(x: Tensor, axis: int, keepdims: bool) -> Tensor:
-    """int64 index of the first smallest element along `axis`; of the first NaN where there is one."""
-    return _argextremum(torch.argmin, torch.min, "argmin", x, axis, keepdims)
+def argmin(x: Tensor, axis: int, keepdims: bool, dtype: torch.dtype = torch.int64) -> Tensor:
+    """Index of the first smallest element along `axis`, in `dtype`; of the first NaN where there is one."""
+    return _argextremum(torch.argmin, torch.min, "argmin", x, axis, keepdims, dtype)
 
 
 def cumsum(x: Tensor, axis: int, dtype: torch.dtype | None = None) -> Tensor:
@@ -152,14 +155,16 @@ def _extremum(reduction, name: str, x: Tensor, axes: tuple[int, ...], keepdims: 
     return reduction(x, axes, keepdim=keepdims)
 
 
-def _argextremum(places, reduction, name: str, x: Tensor, axis: int, keepdims: bool) -> Tensor:
+def _argextremum(places, reduction, name: str, x: Tensor, axis: int, keepdims: bool, dtype: torch.dtype) -> Tensor:
     if not x.shape[axis]:
         _need_elements(name, x, (axis,))
     if axis == x.dim() - 1 and x.dtype is not torch.bool:
-        if is_ahead(x) and x.dtype in (torch.float32, torch.float64) and x.is_contiguous():
-            return torch.from_numpy(np.asarray(getattr(np, name)(x.numpy(), axis, keepdims=keepdims)))
-        return places(x, axis, keepdims)
-    return reduction(x, axis, keepdim=keepdims).indices  # across other axes two and a half times as fast
+        if dtype in NUMPY and x.dtype in NUMPY and is_ahead(x, 0) and x.is_contiguous():
+            return torch.from_numpy(np.asarray(getattr(x.numpy(), name)(axis, keepdims=keepdims), NUMPY[dtype]))
+        index = places(x, axis, keepdims)
+    else:
+        index = reduction(x, axis, keepdim=keepdims).indices  # across other axes two and a half times as fast
+    return index if dtype is torch.int64 else index.type(dtype)
 
 
 def _need_elements(name: str, x: Tensor, axes: tuple[int, ...]) -> None:

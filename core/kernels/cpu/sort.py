@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from core.kernels.cpu._numpy import is_ahead
+from core.kernels.cpu._numpy import NUMPY, is_ahead
 
 aten = torch.ops.aten
 
 # Below this share of a row, selecting beats sorting the row.
 _SELECT_SHARE = 8
+_STRIDE = 16
 _KEY_BITS = {torch.float32: torch.int32, torch.float16: torch.int16, torch.bfloat16: torch.int16}
 _SMALL_INTEGERS = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32)
 
@@ -34,10 +35,13 @@ def sort_values(x, axis, descending):
 
 def topk(x, k, axis, largest):
     """The `k` largest (or smallest) of `x` along `axis` in order, and their int64 indices; both may be views."""
+    if _is_small(x):
+        indices = topk_indices(x, k, axis, largest)
+        return x.gather(axis, indices), indices
     if k * _SELECT_SHARE <= x.shape[axis] and k and k < x.shape[axis]:
         if x.is_meta:
             return torch.topk(x, k, axis, largest, True)
-        values, indices = torch.topk(x, k + 1, axis, largest, True)  # one more shows whether there was a choice
+        values, indices = _select(x, k + 1, axis, largest)  # one more shows whether there was a choice
         first, second, indices = values.narrow(axis, 0, k), values.narrow(axis, 1, k), indices.narrow(axis, 0, k)
         ordered = first > second if largest else first < second  # false for NaN too
         if bool(ordered.all()):
@@ -53,6 +57,23 @@ def topk(x, k, axis, largest):
     return values.narrow(axis, 0, k), indices.narrow(axis, 0, k)
 
 
+def topk_indices(x, k, axis, largest, dtype=torch.int64):
+    """The indices alone that `topk` gives, in `dtype`."""
+    if not _is_small(x):
+        indices = topk(x, k, axis, largest)[1]
+        return indices if dtype is torch.int64 else indices.type(dtype)
+    lead = (slice(None),) * axis
+    rows, first = x.numpy(), (*lead, slice(k))
+    if largest:  # from the end: of equal elements, the one that comes first is still to win
+        back = (*lead, slice(None, None, -1))
+        places = (x.shape[axis] - 1) - rows[back].argsort(axis, "stable")[back][first]
+    else:
+        places = rows.argsort(axis, "stable")[first]
+    if dtype in NUMPY:
+        return torch.from_numpy(places.astype(NUMPY[dtype]))
+    return torch.from_numpy(places).type(dtype)
+
+
 def unique(x, axis=None):
     """Sorted distinct elements (`axis` None: of the flattened array) or slices along `axis`.
 
@@ -66,6 +87,28 @@ def unique(x, axis=None):
     first = torch.full(counts.shape, inverse.numel(), dtype=torch.int64, device=x.device)
     first.scatter_reduce_(0, inverse, torch.arange(inverse.numel(), device=x.device), "amin")
     return values, first, inverse, counts
+
+
+def _is_small(x):
+    """Whether NumPy has sorted `x` before ATen has begun."""
+    return x.numel() < 1 << 12 and not x.is_meta and x.dtype is not torch.bfloat16
+
+
+def _select(x, k, axis, largest):
+    """The `k` largest (or smallest) of `x` along `axis` in order, and their indices; of equal ones any.
+
+    Long rows are thinned out first: of `_STRIDE` elements each, a row's length / `_STRIDE` apart, the extremes are compared
+    by vectors, and the `k` that are ahead name the elements among which to choose.
+    """
+    n = x.shape[axis]
+    if axis != x.dim() - 1 or n % _STRIDE or n < 16 * _STRIDE * k or not x.is_contiguous():
+        return torch.topk(x, k, axis, largest, True)
+    parted = x.view(*x.shape[:-1], _STRIDE, n // _STRIDE)
+    extremes = parted.amax(-2) if largest else parted.amin(-2)
+    columns = extremes.topk(k, -1, largest, False).indices.unsqueeze(-2).expand(*x.shape[:-1], _STRIDE, k)
+    places = columns + torch.arange(0, n, n // _STRIDE, device=x.device).unsqueeze(-1)
+    values, chosen = parted.gather(-1, columns).flatten(-2).topk(k, -1, largest, True)
+    return values, places.flatten(-2).gather(-1, chosen)
 
 
 def _topk_of_keys(x, k, axis, largest):

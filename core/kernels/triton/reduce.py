@@ -91,14 +91,14 @@ def moments(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> tuple[Tensor, T
     return mean.view(shape), var.view(shape)
 
 
-def argmax(x: Tensor, axis: int, keepdims: bool) -> Tensor:
-    """int64 index of the first largest element along `axis`; of the first NaN where there is one."""
-    return _index_of_extremum("argmax", x, axis, keepdims)
+def argmax(x: Tensor, axis: int, keepdims: bool, dtype: torch.dtype = torch.int64) -> Tensor:
+    """Index of the first largest element along `axis`, in `dtype`; of the first NaN where there is one."""
+    return _index_of_extremum("argmax", x, axis, keepdims).to(dtype)
 
 
-def argmin(x: Tensor, axis: int, keepdims: bool) -> Tensor:
-    """int64 index of the first smallest element along `axis`; of the first NaN where there is one."""
-    return _index_of_extremum("argmin", x, axis, keepdims)
+def argmin(x: Tensor, axis: int, keepdims: bool, dtype: torch.dtype = torch.int64) -> Tensor:
+    """Index of the first smallest element along `axis`, in `dtype`; of the first NaN where there is one."""
+    return _index_of_extremum("argmin", x, axis, keepdims).to(dtype)
 
 
 def cumsum(x: Tensor, axis: int, dtype: torch.dtype | None = None) -> Tensor:

@@ -49,6 +49,11 @@ def topk(x, k, axis, largest):
     return _finish(rows, order, k, axis)
 
 
+def topk_indices(x, k, axis, largest, dtype=torch.int64):
+    """The indices alone that `topk` gives, in `dtype`."""
+    return topk(x, k, axis, largest)[1].to(dtype)
+
+
 def unique(x, axis=None):
     """Sorted distinct elements (`axis` None: of the flattened array) or slices along `axis`.
 
