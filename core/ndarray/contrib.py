@@ -7,7 +7,14 @@ from core.ndarray._namespace import listing, lookup
 from core.ndarray.calibration import calibrate_entropy
 from core.ndarray.control_flow import cond, foreach, while_loop
 from core.ndarray.functions import full
-from core.ndarray.graphs import dgl_adjacency, dgl_subgraph, edge_id
+from core.ndarray.graphs import (
+    dgl_adjacency,
+    dgl_csr_neighbor_non_uniform_sample,
+    dgl_csr_neighbor_uniform_sample,
+    dgl_graph_compact,
+    dgl_subgraph,
+    edge_id,
+)
 from core.ndarray.ndarray import NDArray
 from core.ndarray.random import uniform
 from core.ndarray.sparse import getnnz
@@ -90,6 +97,7 @@ def rand_zipfian(true_classes, num_sampled: int, range_max: int, ctx=None):
 __getattr__ = lookup(("_contrib_",), "nd.contrib")
 __dir__ = listing(("_contrib_",))
 __all__ = [
-    "adamw_update", "calibrate_entropy", "mp_adamw_update", "cond", "dgl_adjacency", "dgl_subgraph", "edge_id", "foreach", "getnnz", "multi_adamw_update", "multi_lamb_update", "multi_mp_adamw_update", "multi_mp_lamb_update",
+    "adamw_update", "calibrate_entropy", "mp_adamw_update", "cond", "dgl_adjacency", "dgl_csr_neighbor_non_uniform_sample", "dgl_csr_neighbor_uniform_sample", "dgl_graph_compact",
+    "dgl_subgraph", "edge_id", "foreach", "getnnz", "multi_adamw_update", "multi_lamb_update", "multi_mp_adamw_update", "multi_mp_lamb_update",
     "rand_zipfian", "while_loop",
 ]  # fmt: skip

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
+
 import numpy as onp
 
+from core import random
 from core.base import MXNetError
 from core.ndarray.ndarray import NDArray, array
 from core.ndarray.sparse import CSRNDArray, csr_matrix
@@ -50,6 +54,111 @@ def dgl_subgraph(graph: CSRNDArray, *vertices: NDArray, return_mapping: bool = F
         mapped.append(csr_matrix((values[places], heads, indptr), shape, graph.context, graph.dtype))
     found = renumbered + (mapped if return_mapping else [])
     return found if len(found) > 1 else found[0]
+
+
+def dgl_csr_neighbor_uniform_sample(
+    csr_matrix: CSRNDArray, *seed_arrays: NDArray, num_args: int = 0, num_hops: int = 1, num_neighbor: int = 2,
+    max_num_vertices: int = 100,
+) -> list:  # fmt: skip
+    """For each array of seeds a part of the graph: the seeds, up to `num_neighbor` neighbours of each, and so on, `num_hops` times.
+
+    Three arrays for each, those of a kind side by side: the vertices in ascending order and then, last of max_num_vertices
+    + 1 places, how many there are; the drawn edges, a row a vertex and a column for each of the whole graph; how many hops
+    each vertex is away. int64 all; places that stand for no vertex are 0.
+    """
+    sampled = [_sample("dgl_csr_neighbor_uniform_sample", csr_matrix, None, seeds, num_hops, num_neighbor, max_num_vertices)
+               for seeds in seed_arrays]  # fmt: skip
+    return [array for kind in zip(*sampled, strict=True) for array in kind]
+
+
+def dgl_csr_neighbor_non_uniform_sample(
+    csr_matrix: CSRNDArray, probability: NDArray, *seed_arrays: NDArray, num_args: int = 0, num_hops: int = 1,
+    num_neighbor: int = 2, max_num_vertices: int = 100,
+) -> list:  # fmt: skip
+    """`dgl_csr_neighbor_uniform_sample` where neighbours are drawn in proportion to the `probability` of each vertex.
+
+    The probabilities of the vertices are a kind of result of their own, before the hops.
+    """
+    name = "dgl_csr_neighbor_non_uniform_sample"
+    weights = probability.asnumpy()
+    found = []
+    for seeds in seed_arrays:
+        vertices, edges, hops = _sample(name, csr_matrix, weights, seeds, num_hops, num_neighbor, max_num_vertices)
+        names = vertices.asnumpy()
+        likely = onp.zeros(max_num_vertices, "float32")
+        likely[: names[-1]] = weights[names[: names[-1]]]
+        found.append((vertices, edges, array(likely, csr_matrix.context, "float32"), hops))
+    return [result for kind in zip(*found, strict=True) for result in kind]
+
+
+def dgl_graph_compact(*graph_data, return_mapping: bool, graph_sizes: Sequence[int] | int, num_args: int = 0) -> list:
+    """Sampled graphs, and the vertices that came with each, as square matrices without empty rows and columns.
+
+    graph_sizes: the vertices of each. Edges are numbered anew (int64); with return_mapping the same graphs follow with the
+    numbers that the edges had. MXNetError where an edge leads to none of the vertices.
+    """
+    count = len(graph_data) // 2
+    sizes = [graph_sizes] if onp.ndim(graph_sizes) == 0 else list(graph_sizes)
+    if len(graph_data) != 2 * count or len(sizes) != count:
+        raise MXNetError(f"dgl_graph_compact: {len(graph_data)} arrays and {len(sizes)} sizes do not make pairs")
+    renumbered, mapped = [], []
+    for graph, vertices, size in zip(graph_data[:count], graph_data[count:], map(int, sizes), strict=True):
+        values, columns, ends = _parts("dgl_graph_compact", graph)
+        names = vertices.asnumpy().astype(onp.int64)[:size]
+        indptr, edges = ends[: size + 1], ends[size]
+        heads = onp.searchsorted(names, columns[:edges])
+        if not onp.array_equal(names[onp.minimum(heads, size - 1)], columns[:edges]):
+            raise MXNetError("dgl_graph_compact: an edge leads to a vertex that is not given")
+        parts = heads, indptr
+        renumbered.append(csr_matrix((onp.arange(edges), *parts), (size, size), graph.context, "int64"))
+        mapped.append(csr_matrix((values[:edges], *parts), (size, size), graph.context, graph.dtype))
+    found = renumbered + (mapped if return_mapping else [])
+    return found if len(found) > 1 else found[0]
+
+
+def _sample(name: str, graph, weights, seeds: NDArray, num_hops: int, num_neighbor: int, most: int) -> tuple:
+    """Vertices with their number, edges, and hops, as in `dgl_csr_neighbor_uniform_sample`."""
+    values, columns, ends = _parts(name, graph)
+    hops = dict.fromkeys(seeds.asnumpy().astype(onp.int64).tolist(), 0)
+    if len(hops) > most:
+        raise MXNetError(f"{name}: {len(hops)} seeds are more than max_num_vertices={most}")
+    draw = onp.random.default_rng(random.next_key(graph.context))
+    waiting, taken = list(hops), {}  # in the order in which they are met; the edges drawn of each
+    while waiting and len(hops) < most:
+        vertex = waiting.pop(0)
+        if hops[vertex] == num_hops:
+            continue
+        edges = taken[vertex] = _drawn(draw, onp.arange(ends[vertex], ends[vertex + 1]), columns, weights, num_neighbor)
+        for neighbour in columns[edges].tolist():
+            if len(hops) < most and neighbour not in hops:
+                hops[neighbour] = hops[vertex] + 1
+                waiting.append(neighbour)
+    if any(hops[vertex] < num_hops for vertex in waiting):
+        warnings.warn(
+            f"{name}: the sample ends at max_num_vertices={most}; take fewer seeds or neighbours", stacklevel=3
+        )
+    names = sorted(hops)
+    rows = [taken.get(vertex, ()) for vertex in names] + [()] * (most - len(names))
+    indptr = onp.cumsum([0, *map(len, rows)])
+    edges = onp.concatenate([onp.asarray(r, onp.int64) for r in rows])
+    padding = [0] * (most - len(names))
+    ctx = graph.context
+    return (
+        array(onp.array([*names, *padding, len(names)], onp.int64), ctx, "int64"),
+        csr_matrix((values[edges], columns[edges], indptr), (most, graph.shape[1]), ctx, graph.dtype),
+        array(onp.array([*map(hops.get, names), *padding], onp.int64), ctx, "int64"),
+    )
+
+
+def _drawn(draw, edges, columns, weights, count: int):
+    """`count` of the edges, all if there are no more, in ascending order; by the weights of where they lead to, if given."""
+    if len(edges) <= count:
+        return edges
+    likely = None
+    if weights is not None:
+        likely = weights[columns[edges]].astype(onp.float64)
+        likely /= likely.sum()
+    return onp.sort(draw.choice(edges, count, replace=False, p=likely))
 
 
 def _parts(name: str, graph) -> tuple:

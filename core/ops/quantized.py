@@ -43,6 +43,24 @@ def quantize_v2(
     return [codes, *_range(out_type, reach, low, high)]
 
 
+@composite("_contrib_quantize_asym", outputs=3)
+def quantize_asym(data, *, min_calib_range: OptFloat = None, max_calib_range: OptFloat = None):
+    """uint8 codes data * scale + shift of the calibrated range, or of that of the values; and scale and shift.
+
+    Codes of eight bits stay what they are, int8 ones above 128.
+    """
+    kind = dtype_name(data.dtype)
+    one = F._arange_like(F.Cast(data, dtype="float32"), length=1) + 1.0
+    if kind in ("uint8", "int8"):
+        shift = one * (0.0 if kind == "uint8" else 128.0)
+        return [F.Cast(F.broadcast_add(_real(data), _spread(shift, data)), dtype="uint8"), one, shift]
+    low, high = _calibrated(data, min_calib_range, max_calib_range)
+    scale = EXACT["uint8"] / (high - low)
+    shift = EXACT["uint8"] - high * scale
+    codes = F.floor(F.broadcast_add(F.broadcast_mul(data, _spread(scale, data)), _spread(shift + 0.5, data)))
+    return [F.Cast(F.clip(codes, a_min=0.0, a_max=EXACT["uint8"]), dtype="uint8"), scale, shift]
+
+
 @composite("_contrib_dequantize")
 def dequantize(data, min_range, max_range, *, out_type: Choice("float32") = "float32"):
     """The numbers that codes of the range stand for."""

@@ -112,6 +112,12 @@ def reshape(data, *, shape: Shape = (), reverse: Bool = False, target_shape: Sha
     return K.reshape(data, after)
 
 
+@operator("_contrib_dynamic_reshape")
+def dynamic_reshape(data, shape):
+    """The same elements in the shape whose codes (see `reshape`) the second array holds; it is read, so a trace refuses it."""
+    return K.reshape(data, reshaped(tuple(data.shape), tuple(map(int, K.numbers(shape)))))
+
+
 @operator("Flatten", aliases=("flatten", "_npx_batch_flatten"))
 def flatten(data):
     """All axes but the first one merged."""
@@ -190,6 +196,11 @@ def _restore_shape(op):
 
 for _op in (reshape, flatten, _reshape_to, expand_dims, squeeze):
     _restore_shape(_op)
+
+
+@gradient(dynamic_reshape)
+def _(head, data_shape):
+    return [F._reshape_to(head, shape=data_shape), None]
 
 
 # ---------------------------------------------------------------------------------------------- order of axes

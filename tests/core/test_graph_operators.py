@@ -34,3 +34,73 @@ def test_the_graph_among_some_vertices(graph):
 def test_dense_arrays_are_refused():
     with pytest.raises(mx.MXNetError, match="CSR matrix"):
         mx.nd.contrib.edge_id(mx.nd.ones((2, 2)), mx.nd.array([0]), mx.nd.array([0]))
+
+
+# Vertex 0 leads to 1 and 3, 1 to 4, 3 to 0, 2 and 5, 4 to 5, and 5 to 0; edges are numbered from 1 on.
+@pytest.fixture
+def wheel():
+    ends, heads = [0, 2, 3, 3, 6, 7, 8], [1, 3, 4, 0, 2, 5, 5, 0]
+    return mx.nd.sparse.csr_matrix((np.arange(1, 9), heads, ends), shape=(6, 6), dtype="int64")
+
+
+def sample(graph, seeds, hops, neighbours=9, most=8):
+    seeds = mx.nd.array(seeds, dtype="int64")
+    options = {"num_hops": hops, "num_neighbor": neighbours, "max_num_vertices": most}
+    return mx.nd.contrib.dgl_csr_neighbor_uniform_sample(graph, seeds, **options)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "hops", "vertices", "away", "edges"),
+    [
+        ([0], 1, [0, 1, 3], [0, 1, 1], {0: [1, 2]}),
+        ([0], 2, [0, 1, 2, 3, 4, 5], [0, 1, 2, 1, 2, 2], {0: [1, 2], 1: [3], 3: [4, 5, 6]}),
+        ([4, 1], 2, [0, 1, 4, 5], [2, 0, 0, 1], {1: [3], 4: [7], 5: [8]}),
+        ([0, 0], 1, [0, 1, 3], [0, 1, 1], {0: [1, 2]}),
+    ],
+)
+def test_whole_neighbourhoods(wheel, seeds, hops, vertices, away, edges):
+    names, part, far = sample(wheel, seeds, hops)
+    count = len(vertices)
+    assert names.asnumpy().tolist() == [*vertices, *[0] * (8 - count), count]
+    assert far.asnumpy().tolist() == [*away, *[0] * (8 - count)]
+    rows = np.split(part.data.asnumpy(), part.indptr.asnumpy()[1:-1])
+    assert {v: r.tolist() for v, r in zip(vertices, rows, strict=False) if len(r)} == edges and part.shape == (8, 6)
+
+
+def test_samples_end_at_the_largest_number_of_vertices(wheel):
+    with pytest.warns(UserWarning, match="max_num_vertices=4"):
+        names, part, far = sample(wheel, [0, 3], 2, most=4)
+    assert names.asnumpy().tolist() == [0, 1, 2, 3, 4] and far.asnumpy().tolist() == [0, 1, 1, 0]
+    assert part.indptr.asnumpy().tolist() == [0, 2, 2, 2, 5]
+    with pytest.raises(mx.MXNetError, match="3 seeds are more than max_num_vertices=2"):
+        sample(wheel, [0, 1, 2], 1, most=2)
+
+
+def test_neighbours_are_drawn_alike_or_by_weight():
+    graph = mx.nd.sparse.csr_matrix((np.arange(3), [1, 2, 3], [0, 3, 3, 3, 3]), shape=(4, 4), dtype="int64")
+    seed, weights = mx.nd.array([0], dtype="int64"), mx.nd.array([0, 1, 2, 5])
+    counts = np.zeros((2, 3))
+    mx.random.seed(3)
+    for _ in range(400):
+        alike = sample(graph, [0], 1, neighbours=1)[1]
+        names, weighted, likely, _ = mx.nd.contrib.dgl_csr_neighbor_non_uniform_sample(
+            graph, weights, seed, num_hops=1, num_neighbor=1, max_num_vertices=4
+        )
+        for row, part in zip(counts, (alike, weighted), strict=True):
+            row[part.data.asnumpy()[0]] += 1
+        assert likely.asnumpy()[1] == weights.asnumpy()[names.asnumpy()[1]]
+    expected = 400 * np.array([[1 / 3] * 3, [1 / 8, 2 / 8, 5 / 8]])
+    assert (np.abs(counts - expected) < 5 * np.sqrt(expected)).all()
+
+
+def test_sampled_graphs_without_their_empty_rows(wheel):
+    names, part, _ = sample(wheel, [4, 1], 2)
+    compact, numbers = mx.nd.contrib.dgl_graph_compact(part, names, graph_sizes=4, return_mapping=True)
+    assert compact.asnumpy().tolist() == [[0] * 4, [0, 0, 0, 0], [0, 0, 0, 1], [2, 0, 0, 0]]
+    assert compact.indices.asnumpy().tolist() == [2, 3, 0] and numbers.data.asnumpy().tolist() == [3, 7, 8]
+    pairs = part, part, names, names
+    assert len(mx.nd.contrib.dgl_graph_compact(*pairs, graph_sizes=(4, 4), return_mapping=False)) == 2
+    with pytest.warns(UserWarning):
+        names, part, _ = sample(wheel, [0, 3], 2, most=4)
+    with pytest.raises(mx.MXNetError, match="a vertex that is not given"):
+        mx.nd.contrib.dgl_graph_compact(part, names, graph_sizes=4, return_mapping=False)

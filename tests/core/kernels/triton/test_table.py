@@ -141,6 +141,16 @@ MORE = {  # operators without a gradient, or with one that is not the derivative
     "full_like": S(THREE, fill_value=2.0),
     "_contrib_quantize_v2": S((2, 3), out_type="int8"),
     "_contrib_quantize": S(UNIT, numbers(0.0), numbers(1.0)),
+    "_contrib_quantize_asym": S((2, 3)),
+    "_contrib_intgemm_maxabsolute": S((2, 3)),
+    "_contrib_intgemm_prepare_data": S((2, 3), numbers(0.8)),
+    "_contrib_intgemm_prepare_weight": S((2, 3), numbers(0.8)),
+    "_contrib_intgemm_take_weight": S(CODES, numbers(1, 0, 1)),
+    "_contrib_intgemm_fully_connected": S((3, 2), CODES, numbers(0.1), (2,), num_hidden=2),
+    "_contrib_sldwin_atten_mask_like": S(
+        (2, 4, 2, 3), numbers(1, 2, dtype="int64"), numbers(4, 2, dtype="int64"), w=1, symmetric=True
+    ),
+    "_sliding_window": S((2, 4, 2, 3), numbers(1, 2, dtype="int64"), w=1, symmetric=True),
     "_contrib_dequantize": S(numbers(1, 2, -3, dtype="int8"), numbers(-1.0), numbers(1.0)),
     "_contrib_requantize": S(numbers(1000, 2000, dtype="int32"), numbers(-1.0), numbers(1.0)),
     "_histogram": S((2, 3), bin_cnt=4, range=(-1, 1)),

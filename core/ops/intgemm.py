@@ -1,0 +1,76 @@
+"""Products of eight-bit numbers in the manner of MXNet's intgemm: x stands for 127 / maxabs x; inference only.
+
+MXNet stores prepared weights in an order that depends on the processor; here the order is that of the array.
+"""
+
+from core.base import MXNetError
+from core.ops.attributes import Bool, Choice, Int
+from core.ops.registry import F, composite
+
+TOP = 127.0
+
+
+def _enter(name: str):
+    return composite(f"_contrib_intgemm_{name}", aliases=(f"_npx_intgemm_{name}",))
+
+
+@_enter("maxabsolute")
+def maxabsolute(data):
+    """The largest absolute value, as an array of one."""
+    return F.max(F.abs(F._reshape_to(data, shape=(-1,))), axis=0)
+
+
+@_enter("prepare_data")
+def prepare_data(data, maxabs):
+    """int8 codes of float32 data, of which `maxabs` (an array of one) becomes 127; what is beyond is cut off."""
+    scale = TOP / F._reshape_to(maxabs, shape=(1,) * len(data.shape))
+    codes = F._npi_around(F.broadcast_mul(data, scale), scale=1.0)  # halves to the even neighbour
+    return F.Cast(F.clip(codes, a_min=-TOP, a_max=TOP), dtype="int8")
+
+
+@_enter("prepare_weight")
+def prepare_weight(weight, maxabs=None, *, already_quantized: Bool = False):
+    """int8 codes of a weight (outputs, inputs); those that `prepare_data` gave stay as they are with already_quantized."""
+    if already_quantized:
+        return F._copy(weight)
+    if maxabs is None:
+        raise MXNetError(
+            "intgemm_prepare_weight: the input maxabs is missing; only codes do without, already_quantized=True"
+        )
+    return F._contrib_intgemm_prepare_data(weight, maxabs)
+
+
+@_enter("take_weight")
+def take_weight(weight, indices):
+    """The codes of some outputs of a prepared weight."""
+    return F.take(weight, indices)
+
+
+@_enter("fully_connected")
+def fully_connected(
+    data, weight, scaling=None, bias=None, *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True,
+    out_type: Choice("float32", "int32") = "float32",
+):  # fmt: skip
+    """data weight^T of codes: times `scaling` plus bias as float32, or as it is as int32.
+
+    float32 data becomes codes of its own largest absolute value, by which the result is multiplied again.
+    """
+    kind = "float64"  # holds every sum of products of codes
+    back = None
+    if "float" in str(data.dtype):
+        largest = F._contrib_intgemm_maxabsolute(data)
+        data, back = F._contrib_intgemm_prepare_data(data, largest), largest * (1.0 / TOP)
+    product = F.FullyConnected(
+        F.Cast(data, dtype=kind), F.Cast(weight, dtype=kind), num_hidden=num_hidden, no_bias=True, flatten=flatten
+    )
+    if out_type == "int32":
+        return F.Cast(product, dtype="int32")
+    if scaling is None:
+        raise MXNetError("intgemm_fully_connected: the input scaling is missing; only out_type='int32' does without")
+    scale = F._reshape_to(scaling if back is None else F.broadcast_mul(scaling, back), shape=(1,) * len(product.shape))
+    result = F.broadcast_mul(F.Cast(product, dtype="float32"), scale)
+    return (
+        result
+        if no_bias or bias is None
+        else F.broadcast_add(result, F._reshape_to(bias, shape=(1,) * (len(product.shape) - 1) + (-1,)))
+    )
