@@ -18,8 +18,10 @@ def description(args: argparse.Namespace) -> dict:
     return {name: getattr(args, name) for name in names}
 
 
-def network(words: int, model, emsize, nhid, nlayers, tied, dropout, weight_dropout=0.0, **drops):
-    """The model, which also gives what AR and TAR penalise."""
+def network(words: int, model, emsize, nhid, nlayers, tied=False, dropout=0.0, weight_dropout=0.0, nproj=0, **drops):
+    """The model, which but for "big", that of large_word_language_model.py, also gives what AR and TAR penalise."""
+    if model == "big":
+        return nlp.model.BigRNN(words, emsize, nhid, nlayers, nproj, dropout, dropout, prefix="big_", **drops)
     sizes = (model, words, emsize, nhid, nlayers)
     if weight_dropout:
         drops = {name.replace("dropout", "drop"): rate for name, rate in drops.items()}
@@ -28,7 +30,7 @@ def network(words: int, model, emsize, nhid, nlayers, tied, dropout, weight_drop
 
 
 def load(folder: Path, context: mx.Context) -> tuple:
-    """The model that word_language_model.py kept, and its vocabulary."""
+    """The model that a training program kept, and its vocabulary."""
     settings, vocab, parameters = kept(folder)
     net = network(len(vocab), **settings)
     net.load_parameters(parameters, ctx=context)

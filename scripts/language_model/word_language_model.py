@@ -12,7 +12,6 @@ epoch is kept in --output_dir, for cache_language_model.py and scripts/text_gene
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from pathlib import Path
 
@@ -27,8 +26,9 @@ from scripts.common.environment import checksums
 from scripts.common.kept import keep
 from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.run import ROOT, Run, add_run_arguments
+from scripts.language_model.bptt import detached, perplexity, stretches, vocabulary
 from scripts.language_model.kept_model import description, network
-from scripts.language_model.text import EOS, add_text_arguments, corpora
+from scripts.language_model.text import add_text_arguments, corpora
 
 
 def main(argv: list[str] | None = None) -> dict:
@@ -38,13 +38,9 @@ def main(argv: list[str] | None = None) -> dict:
     parts, files = corpora(args.data_dir, args.dataset)
     run = Run("language_model", args, data=checksums(files))
     parts = {name: words[: args.words] for name, words in parts.items()}
-    counter = nlp.data.count_tokens(parts["train"])
-    vocab = nlp.Vocab(counter, min_freq=args.min_freq, padding_token=None, bos_token=None, eos_token=EOS)
+    vocab = vocabulary(parts["train"], args.min_freq)
     run.record.put(vocabulary=len(vocab), words={name: len(words) for name, words in parts.items()})
-    batches = {
-        name: nlp.data.batchify.CorpusBPTTBatchify(vocab, args.bptt, size, last_batch="discard")(words)
-        for (name, words), size in zip(parts.items(), (args.batch_size, 10, 10), strict=True)
-    }
+    batches = stretches(parts, vocab, args.bptt, args.batch_size)
     settings = description(args)
     net = network(len(vocab), **settings)
     net.initialize(mx.init.Xavier(), ctx=context)
@@ -75,26 +71,11 @@ def train(net, batches, trainer, args: argparse.Namespace, context) -> float:
             loss = loss_function(scores.reshape((-3, -1)), target.reshape((-1,))).mean()
             objective = loss + ar(*dropped) + tar(*raw) if args.weight_dropout else loss
         objective.backward()
-        state = _detach(state)
+        state = detached(state)
         nlp.utils.clip_grad_global_norm(parameters, args.clip)
         trainer.step(1)
         total += float(loss.asscalar())
     return total / len(batches)
-
-
-def perplexity(net, batches, context) -> float:
-    """exp of the mean cross-entropy of a word of the text."""
-    loss_function, total = SoftmaxCrossEntropyLoss(), 0.0
-    state = net.begin_state(batch_size=batches[0][0].shape[1], ctx=context)
-    for data, target in batches:
-        scores, state, *_ = net(data.as_in_context(context), state)
-        target = target.as_in_context(context).reshape((-1,))
-        total += float(loss_function(scores.reshape((-3, -1)), target).mean().asscalar())
-    return math.exp(total / len(batches))
-
-
-def _detach(state):
-    return [_detach(s) for s in state] if isinstance(state, list | tuple) else state.detach()
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:

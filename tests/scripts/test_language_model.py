@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from scripts.language_model import cache_language_model
+from scripts.language_model import cache_language_model, large_word_language_model
 from scripts.language_model.text import corpora
 from scripts.language_model.word_language_model import main
 from scripts.text_generation import sequence_sampling
@@ -46,6 +46,22 @@ def test_a_kept_model_is_read_with_a_cache_and_writes(data, programs, tmp_path, 
         assert [score for _, score in texts] == sorted((score for _, score in texts), reverse=True)
     # What beam search finds is likelier than what is drawn, as long as both are as long.
     assert best[0][1] > drawn[0][1]
+
+
+def test_a_large_vocabulary_is_learned_from_drawn_words(data, programs, tmp_path):
+    arguments = ["--data-dir", data, "--dataset", "sherlockholmes", "--words", 1500, "--emsize", 8, "--nhid", 12]
+    arguments += ["--nproj", 8, "--k", 40, "--batch-size", 4, "--bptt", 10, "--epochs", 3, "--lr", 0.5, "--eps", 0.01]
+    arguments += ["--output_dir", tmp_path / "model"]
+    final = programs(large_word_language_model.main, *arguments, into="whole")
+    whole = programs.record("whole")
+    assert 1 < final["dev_perplexity"] < 0.9 * whole["vocabulary"]
+    assert whole["epochs"][2]["sampled_loss"] < whole["epochs"][0]["sampled_loss"]
+    programs.interrupted(large_word_language_model.main, *arguments, rows=2, into="again")
+    programs(large_word_language_model.main, *arguments, "--resume", into="again")
+    assert programs.record("again") == whole
+    best = min(row["dev_perplexity"] for row in whole["epochs"])
+    again = large_word_language_model.main([*map(str, arguments), "--eval-only"])
+    assert again["dev_perplexity"] == pytest.approx(best, rel=1e-5)
 
 
 def test_the_parts_are_those_that_are_there(data):

@@ -1,0 +1,119 @@
+"""Trains an LSTM with projected states for a large vocabulary (Jozefowicz et al., 2016): in training a word is told from words
+that are drawn by their ranks (importance sampling), in tests from all words.
+
+    python scripts/language_model/large_word_language_model.py --data-dir ../shared/data --dataset sherlockholmes \\
+        --emsize 128 --nhid 256 --nproj 128 --k 512 --batch-size 20
+
+The perplexities are those of word_language_model.py, with all words. The model of the epoch that does best on the dev part is
+kept in --output_dir; --eval-only tests it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import core as mx
+import gluonnlp as nlp
+from core import autograd
+from gluon import Trainer
+from gluon.loss import SoftmaxCrossEntropyLoss
+from gluon.utils import clip_global_norm
+from scripts.common.environment import checksums
+from scripts.common.kept import keep
+from scripts.common.run import ROOT, Run, add_run_arguments
+from scripts.language_model.bptt import detached, perplexity, stretches, vocabulary
+from scripts.language_model.kept_model import load, network
+from scripts.language_model.text import add_text_arguments, corpora
+
+
+def main(argv: list[str] | None = None) -> dict:
+    args = parse_args(argv)
+    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    parts, files = corpora(args.data_dir, args.dataset)
+    parts = {name: words[: args.words] for name, words in parts.items()}
+    if args.eval_only:
+        net, vocab = load(args.output_dir, context)
+        batches = stretches(parts, vocab, args.bptt, args.batch_size)
+        found = {f"{part}_perplexity": perplexity(net, batches[part], context) for part in ("dev", "test")}
+        print("  ".join(f"{name} {value:.6g}" for name, value in found.items()))
+        return found
+    run = Run("language_model", args, data=checksums(files))
+    vocab = vocabulary(parts["train"], args.min_freq)
+    run.record.put(vocabulary=len(vocab), words={name: len(words) for name, words in parts.items()})
+    batches = stretches(parts, vocab, args.bptt, args.batch_size)
+    settings = {name: getattr(args, name) for name in ("emsize", "nhid", "nlayers", "nproj", "dropout")}
+    settings["model"] = "big"
+    net = nlp.model.train.BigRNN(
+        len(vocab), args.emsize, args.nhid, args.nlayers, args.nproj, args.k, args.dropout, args.dropout,
+        sparse_weight=False, prefix="big_",
+    )  # fmt: skip
+    net.initialize(mx.init.Xavier(factor_type="out"), ctx=context)
+    whole = network(len(vocab), **settings, params=net.collect_params())
+    optimizer = {"learning_rate": args.lr, "wd": 0, "eps": args.eps}
+    trainer = Trainer(net.collect_params(), "adagrad", optimizer)
+    for epoch in run.epochs(args.epochs, net, trainer):
+        shown = run.progress(batches["train"], f"epoch {epoch}")
+        metrics = {"sampled_loss": train(net, shown, trainer, args, len(vocab), context)}
+        metrics["dev_perplexity"] = perplexity(whole, batches["dev"], context)
+        run.epoch_done(epoch, metrics, samples=len(parts["train"]))
+        if metrics["dev_perplexity"] == min(row["dev_perplexity"] for row in run.record.facts["epochs"]):
+            keep(args.output_dir, whole, vocab, settings)
+    return run.finish("dev_perplexity", test_perplexity=perplexity(whole, batches["test"], context))
+
+
+def train(net, batches, trainer, args: argparse.Namespace, words: int, context) -> float:
+    """One pass over the text; the mean cross-entropy of a word among those that were drawn."""
+    loss_function, total = SoftmaxCrossEntropyLoss(), 0.0
+    state = net.begin_state(batch_size=args.batch_size, ctx=context)
+    for data, target in batches:
+        data, target = data.as_in_context(context), target.as_in_context(context)
+        drawn, of_target, of_drawn = mx.nd.contrib.rand_zipfian(target, args.k, words, ctx=context)
+        with autograd.record():
+            scores, state, labels = net(data, target, state, (drawn, of_drawn, of_target))
+            losses = loss_function(scores.reshape((-3, -1)), labels.reshape((-1,)))
+            loss = losses.sum() / args.batch_size
+        loss.backward()
+        state = detached(state)
+        for parameter in net.embedding.collect_params().values():
+            gradient = parameter.grad(context)
+            gradient *= args.batch_size  # a word has its gradient from few places, whatever the size of the batch
+        encoder = [parameter.grad(context) for parameter in net.encoder.collect_params().values()]
+        clip_global_norm(encoder, args.clip)
+        trainer.step(1)
+        total += float(losses.mean().asscalar())
+    return total / len(batches)
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_text_arguments(parser)
+    add = parser.add_argument
+    add("--emsize", type=int, default=512, help="length of word vectors (default: %(default)s)")
+    add("--nhid", type=int, default=2048, help="units of a layer (default: %(default)s)")
+    add("--nproj", type=int, default=512, help="units that they are projected to (default: %(default)s)")
+    add("--nlayers", type=int, default=1, help="recurrent layers (default: %(default)s)")
+    add("--dropout", type=float, default=0.1, help="of word vectors and of what layers give (default: %(default)s)")
+    add("--k", type=int, default=8192, help="words that are drawn for a batch (default: %(default)s)")
+    add("--lr", type=float, default=0.2, help="rate of AdaGrad (default: %(default)s)")
+    add("--eps", type=float, default=1.0, help="of AdaGrad (default: %(default)s)")
+    add("--clip", type=float, default=10.0, help="longest gradient of the LSTM (default: %(default)s)")
+    add("--epochs", type=int, default=50, help="passes over the text (default: %(default)s)")
+    add("--batch-size", type=int, default=256, help="texts side by side (default: %(default)s)")
+    add("--bptt", type=int, default=20, help="words that gradients go back (default: %(default)s)")
+    add("--min_freq", type=int, default=1, help="of words in the vocabulary (default: %(default)s)")
+    add("--eval-only", action="store_true", help="test the model in --output_dir, train nothing")
+    folder = ROOT / "checkpoints" / "language_model" / "big"
+    add("--output_dir", type=Path, default=folder, help="of the result (default: checkpoints/language_model/big)")
+    add("--gpu", type=int, help="train on this GPU (default: CPU)")
+    add_run_arguments(parser, run="", seed=1)
+    args = parser.parse_args(argv)
+    args.run = args.run or f"big_{args.dataset}".replace("-", "_")
+    return args
+
+
+if __name__ == "__main__":
+    main()
