@@ -1,5 +1,7 @@
 """`mx.image`: reading, resizing, cropping and augmenting images, and iterators over image files."""
 
+import sys
+
 from core.image.augment import (
     Augmenter,
     BrightnessJitterAug,
@@ -48,3 +50,5 @@ from core.image.functions import (
     scale_down,
 )
 from core.image.iterator import ImageIter
+
+image = sys.modules[__name__]  # in MXNet a module of the package holds what it offers

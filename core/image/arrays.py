@@ -47,17 +47,19 @@ def _face() -> type:
 def on_pixels(function: Callable) -> Callable:
     """Lets a function of NumPy pixels take and give either kind of array; of a tuple the first member is the image.
 
-    The result never shares memory with an NDArray that was given.
+    The result never shares memory with an NDArray that was given. `out`: an array to write it to.
     """
 
     @functools.wraps(function)
-    def wrapper(src, *args, **kwargs):
+    def wrapper(src, *args, out=None, **kwargs):
         given = pixels_of(src)
         result = function(given, *args, **kwargs)
         image, rest = (result[0], result[1:]) if isinstance(result, tuple) else (result, None)
         if given is not src and np.may_share_memory(image, given):
             image = image.copy()
-        image = like(image, src)
+        if out is not None:
+            out[:] = image
+        image = like(image, src) if out is None else out
         return image if rest is None else (image, *rest)
 
     return wrapper

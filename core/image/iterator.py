@@ -112,6 +112,7 @@ class ImageIter(DataIter):
         if self._ended:
             raise StopIteration
         samples, self._kept = self._kept, []
+        rolled = len(samples)
         self._fill(samples)
         pad = self.batch_size - len(samples)
         if pad:
@@ -128,7 +129,8 @@ class ImageIter(DataIter):
                 if len(samples) == before:
                     raise MXNetError("none of the images can be decoded")
             self._ended = True
-        return self.batch_of(samples, pad)
+        # MXNet counts the samples after those kept from the last pass as padding.
+        return self.batch_of(samples, self.batch_size - rolled if rolled else pad)
 
     def batch_of(self, samples: list, pad: int) -> DataBatch:
         """The batch of (image, label) samples."""

@@ -1,5 +1,7 @@
 """`mx.io`: iterators over batches of arrays, tables, records and images."""
 
+import sys
+
 from core.io.base import DataBatch, DataDesc, DataIter, FileIter, PrefetchingIter, ResizeIter
 from core.io.file_iters import CSVIter, LibSVMIter, MNISTIter
 from core.io.ndarray_iter import NDArrayIter
@@ -27,3 +29,5 @@ __all__ = [
     "PrefetchingIter",
     "ResizeIter",
 ]
+
+io = sys.modules[__name__]  # in MXNet a module of the package holds what it offers

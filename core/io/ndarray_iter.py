@@ -131,7 +131,14 @@ def _named(data, default: str, allow_empty: bool) -> list[tuple[str, object]]:
 
 
 def _stored(array, name: str):
-    """What is kept: NumPy for dense arrays (float32 of NumPy arrays, as `nd.array` makes them), sparse ones."""
+    """What is kept: NumPy for dense arrays (float32 of NumPy arrays, as `nd.array` makes them), sparse ones.
+
+    SciPy's CSR matrices are taken too.
+    """
+    if hasattr(array, "indptr") and not _is_sparse(array):
+        from core import ndarray
+
+        return ndarray.sparse.csr_matrix(array, dtype=array.dtype)
     if _is_sparse(array):
         return array
     if hasattr(array, "asnumpy"):

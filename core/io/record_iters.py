@@ -11,6 +11,7 @@ from dataclasses import fields
 import numpy as np
 
 from core.base import MXNetError, nearest
+from core.files.params import write_params
 from core.image import codec
 from core.image.arrays import to_array
 from core.io.base import DataBatch, DataDesc, FileIter
@@ -73,8 +74,10 @@ class ImageRecordIter(FileIter):
         self._records = _Records(path_imgrec, path_imgidx, num_parts, part_index)
         self._labels = _read_list(path_imglist) if path_imglist else None
         self._label_width = label_width
-        self._mean = self._recipe.read_mean()
         self._seed, self._visit = (seed if seed_aug is None else seed_aug), 0
+        if self._recipe.mean_img and not os.path.exists(self._recipe.mean_img):
+            self._write_mean()
+        self._mean = self._recipe.read_mean()
         rng = np.random.default_rng(seed) if shuffle else None
         super().__init__(batch_size)
         self._rounds, self._names = Rounds(len(self._records), batch_size, round_batch, rng), (data_name, label_name)
@@ -123,22 +126,36 @@ class ImageRecordIter(FileIter):
     def _sample(self, row: int, visit: int) -> tuple[np.ndarray, np.ndarray]:
         """The image and the label of one record; random numbers depend on the seed and the visit alone."""
         rng = np.random.default_rng((self._seed, visit))
+        return self._of_record(row, lambda image, header: self._prepared(image, self._label(header), rng))
+
+    def _of_record(self, row: int, function):
+        """What `function(image, header)` makes of one record; its errors name the record."""
         record, where = self._records.read(row)
         try:
             header, content = unpack(record)
-            image = codec.decode(content, DECODE_FLAGS[self._recipe.data_shape[0]])
-            return self._prepared(image, self._label(header), rng)
+            return function(codec.decode(content, DECODE_FLAGS[self._recipe.data_shape[0]]), header)
         except MXNetError as error:
             raise MXNetError(f"{where}: {error}") from error
+
+    def _write_mean(self) -> None:
+        """Makes the file of the mean image, which is not there yet, of all records."""
+        total = np.zeros(self._recipe.data_shape)
+        for row in range(len(self._records)):
+            rng = np.random.default_rng((self._seed, row))
+            total += self._of_record(row, lambda image, _, rng=rng: self._cut(image, rng).transpose(2, 0, 1))
+        write_params(self._recipe.mean_img, {"mean_img": (total / len(self._records)).astype(np.float32)})
+
+    def _cut(self, image: np.ndarray, rng) -> np.ndarray:
+        """The image in its final size and colours, before the mean is subtracted."""
+        return self._recipe.colours(self._recipe.geometry(image, rng), rng)
 
     def _prepared(self, image: np.ndarray, label: np.ndarray, rng) -> tuple[np.ndarray, np.ndarray]:
         if len(label) != self._label_width:
             raise MXNetError(f"a record with {len(label)} labels for label_width {self._label_width}")
-        image = self._recipe.geometry(image, rng)
+        image = self._cut(image, rng)
         return self._finished(image, rng), label[0] if self._label_width == 1 else label
 
     def _finished(self, image: np.ndarray, rng) -> np.ndarray:
-        image = self._recipe.colours(image, rng)
         if self._dtype == np.float32:
             return self._recipe.normalised(image, rng, self._mean)
         plain = self._recipe.plain(image, rng)

@@ -77,7 +77,7 @@ class KVStore(KVStoreBase):
                 self._updater(k, total, stored)
 
     def pull(self, key, out=None, priority=0, ignore_sparse=True):
-        """Copies what is stored to `out`; row_sparse keys are left out unless `ignore_sparse` is false."""
+        """Copies what is stored to `out`; row_sparse keys and arrays are left out unless `ignore_sparse` is false."""
         if out is None:
             raise AssertionError("pull needs out, the arrays to write to")
         for k, targets in self._pairs(key, out):
@@ -85,7 +85,8 @@ class KVStore(KVStoreBase):
             if stored.stype == "row_sparse" and ignore_sparse:
                 continue
             for target in _arrays(targets):
-                stored.copyto(target)
+                if not (ignore_sparse and target.stype == "row_sparse"):
+                    stored.copyto(target)
 
     def pushpull(self, key, value, out=None, priority=0):
         """`push` and `pull` in one; without `out` the result goes to `value`."""

@@ -57,6 +57,15 @@ _NAMESPACES = ("contrib", "image", "linalg", "op", "random", "sparse", "_interna
 _FILES = ("load", "load_frombuffer", "save")
 
 
+# MXNet generates `np` and `npx` here too.
+_OF_NUMPY = {
+    "np": "core.numpy",
+    "numpy": "core.numpy",
+    "npx": "core.numpy_extension",
+    "numpy_extension": "core.numpy_extension",
+}
+
+
 def __getattr__(name: str):
     if name in _NAMESPACES:
         return importlib.import_module(f"core.ndarray.{name}")
@@ -64,6 +73,8 @@ def __getattr__(name: str):
         value = getattr(importlib.import_module("core.serialization"), name)
     elif name == "Custom":
         value = importlib.import_module("core.operator").Custom
+    elif name in _OF_NUMPY:
+        value = importlib.import_module(_OF_NUMPY[name])
     elif name == "CachedOp":
         value = importlib.import_module("core.ndarray.cached_op").CachedOp
     elif name in TABLE and not name.startswith("__"):

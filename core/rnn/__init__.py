@@ -1,5 +1,7 @@
 """Recurrent cells over symbols, unrolled in time; and batches of sentences of about one length. New programs: `gluon.rnn`."""
 
+import sys
+
 from core.rnn.cells import (
     BaseRNNCell,
     BidirectionalCell,
@@ -39,3 +41,5 @@ __all__ = [
     "rnn_unroll",
     "save_rnn_checkpoint",
 ]
+
+rnn = rnn_cell = sys.modules[__name__]  # in MXNet a module of the package holds what it offers

@@ -10,6 +10,7 @@ from core.ops import registry
 from core.ops.control_flow import SUBGRAPHS
 from core.symbol.compose import variable_texts
 from core.symbol.graph import HIDDEN, Entry, Node, hidden, order
+from core.util import is_np_shape
 
 VERSION = 10901
 FUSED = ("_sg_mkldnn_conv", "_sg_mkldnn_fully_connected")  # a layer with what follows it, whose parts are a subgraph
@@ -18,7 +19,10 @@ MOST_OUTPUTS = 1 << 16  # of a node: no network has more, and a damaged file mus
 
 def dumps(entries: list[Entry]) -> str:
     """The graph as text: nodes in order, `arg_nodes` (variables), `node_row_ptr` (sums of output counts) and `heads`."""
-    return json.dumps({**_rows(entries), "attrs": {"mxnet_version": ["int", VERSION]}}, indent=2)
+    attrs = {"mxnet_version": ["int", VERSION]}
+    if is_np_shape():
+        attrs["is_np_shape"] = ["int", 1]
+    return json.dumps({**_rows(entries), "attrs": attrs}, indent=2)
 
 
 def _rows(entries: list[Entry]) -> dict:

@@ -168,7 +168,16 @@ class Symbol:
         for key, value in kwargs.items():
             if not isinstance(value, str):
                 raise ValueError(f"attributes are strings, but {key} is {value!r}")
-        self._one().attrs.update(kwargs)
+        node = self._one()
+        node.name = kwargs.pop("name", node.name)
+        node.attrs.update(kwargs)
+
+    def _gen_atomic_symbol(self) -> Symbol:
+        """The operator alone, with variables for its inputs."""
+        node = self._one()
+        inputs = [(Node(None, f"{node.name}_{slot}", {}), 0) for slot in node.slots]
+        bare = node.with_inputs(inputs)
+        return type(self)([(bare, k) for _, k in self._entries])
 
     def _one(self) -> Node:
         if self.name is None:
@@ -475,9 +484,9 @@ def _number(value):
     return value
 
 
-def call(name: str, symbol: Symbol, *args, **kwargs) -> Symbol:
-    """The operator `name` of a symbol, of the same class."""
-    return front(TABLE[name], name, type(symbol))(symbol, *args, **kwargs)
+def call(operator: str, symbol: Symbol, /, *args, **kwargs) -> Symbol:
+    """An operator of a symbol, of the same class."""
+    return front(TABLE[operator], operator, type(symbol))(symbol, *args, **kwargs)
 
 
 def _install_operators() -> None:

@@ -123,3 +123,12 @@ def test_a_toolkit_of_the_program_comes_before_ours(tmp_path, root):
     other.mkdir(parents=True)
     (other / "__init__.py").write_text("'theirs'")
     assert run(tmp_path, root, text, PYTHONPATH=str(other.parent)).stdout == "theirs True\n"
+
+
+def test_modules_that_mxnet_imports_with_their_packages(tmp_path, root):
+    program = (
+        "import mxnet as mx\n"
+        "assert mx.image.image.imread is mx.image.imread and mx.io.io.DataDesc is mx.io.DataDesc\n"
+        "assert mx.symbol.symbol.Symbol is mx.sym.Symbol and mx.rnn.rnn_cell.LSTMCell is mx.rnn.LSTMCell\n"
+    )
+    assert run(tmp_path, root, program).stderr == ""

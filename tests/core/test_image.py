@@ -339,3 +339,22 @@ def test_a_window_of_no_pixels_is_scaled_but_not_cut():
     assert mx.image.scale_down((300, 400), (0, 0)) == (0, 0)
     with pytest.raises(mx.MXNetError, match="no pixel"):
         mx.image.center_crop(mx.nd.zeros((4, 4, 3)), (0, 0))
+
+
+def test_batches_that_begin_with_kept_samples_count_the_others_as_padding(tmp_path):
+    for i in range(4):
+        record = mx.recordio.pack_img(IRHeader(0, i, i, 0), np.full((8, 8, 3), i, np.uint8), img_fmt=".png")
+        (tmp_path / f"{i}.png").write_bytes(mx.recordio.unpack(record)[1])
+    listed = [[i, f"{i}.png"] for i in range(4)]
+    iterator = mx.image.ImageIter(3, (3, 8, 8), imglist=listed, path_root=str(tmp_path), last_batch_handle="roll_over")
+    assert [b.label[0].asnumpy().tolist() for b in iterator] == [[0, 1, 2]]
+    iterator.reset()
+    batch = iterator.next()  # labels and padding as MXNet 1.9.1 gives them
+    assert batch.label[0].asnumpy().tolist() == [3, 0, 1] and batch.pad == 2
+
+
+def test_results_are_written_to_out():
+    picture = mx.nd.array(np.arange(48).reshape(4, 4, 3), dtype="uint8")
+    out = mx.nd.zeros((2, 2, 3), dtype="uint8")
+    assert mx.image.imresize(picture, 2, 2, out=out) is out
+    np.testing.assert_array_equal(out.asnumpy(), mx.image.imresize(picture, 2, 2).asnumpy())

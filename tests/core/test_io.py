@@ -321,3 +321,26 @@ def test_mnist_is_shuffled_once(tmp_path):
         passes.append([label for batch in batches for label in batch.label[0].asnumpy().tolist()])
         batches.reset()
     assert passes[0] == passes[1] != sorted(passes[0]) == list(range(40))
+
+
+def test_a_mean_image_that_is_not_there_is_made(tmp_path):
+    record, mean = str(tmp_path / "a.rec"), str(tmp_path / "mean.bin")
+    pictures = np.random.RandomState(0).randint(0, 255, (5, 8, 8, 3), "uint8")
+    writer = mx.recordio.MXRecordIO(record, "w")
+    for i, picture in enumerate(pictures):
+        writer.write(mx.recordio.pack_img(mx.recordio.IRHeader(0, i, i, 0), picture, img_fmt=".png"))
+    writer.close()
+    made = mx.io.ImageRecordIter(path_imgrec=record, data_shape=(3, 8, 8), batch_size=5, mean_img=mean)
+    expected = pictures[..., ::-1].transpose(0, 3, 1, 2).astype("float32")
+    np.testing.assert_allclose(mx.nd.load(mean)["mean_img"].asnumpy(), expected.mean(0), rtol=1e-6)
+    np.testing.assert_allclose(next(made).data[0].asnumpy(), expected - expected.mean(0), atol=1e-4)
+
+
+def test_matrices_of_scipy_are_sparse_data():
+    sparse = pytest.importorskip("scipy.sparse")
+    rows = np.random.RandomState(0).rand(5, 4).astype("float32") * (np.arange(4) % 2)
+    with pytest.raises(NotImplementedError):
+        mx.io.NDArrayIter(sparse.csr_matrix(rows), batch_size=2)
+    batches = list(mx.io.NDArrayIter(sparse.csr_matrix(rows), batch_size=2, last_batch_handle="discard"))
+    assert [b.data[0].stype for b in batches] == ["csr", "csr"]
+    np.testing.assert_array_equal(batches[1].data[0].asnumpy(), rows[2:4])

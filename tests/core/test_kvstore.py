@@ -144,3 +144,11 @@ def test_names_and_mistakes():
         kv.init(3, mx.nd.ones(SHAPE))
     with pytest.raises(MXNetError, match="'b' is not in the store"):
         kv.pull("b", out=mx.nd.ones(SHAPE))
+
+
+def test_sparse_arrays_are_left_as_they_are_by_a_pull():
+    store = mx.kv.create()
+    store.init(3, mx.nd.zeros((2, 2)))
+    out = (mx.nd.ones((2, 2)) * 2).tostype("row_sparse")
+    store.pull(3, out=out)
+    assert (out.asnumpy() == 2).all()

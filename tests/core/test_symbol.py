@@ -288,3 +288,19 @@ def test_export_of_nested_inputs(tmp_path):
     found = gluon.SymbolBlock.imports(files[0], ["data0", "data1"], files[1])(x, state)
     np.testing.assert_array_equal(found[0].asnumpy(), expected[0].asnumpy())
     np.testing.assert_array_equal(found[1].asnumpy(), expected[1][0].asnumpy())
+
+
+def test_names_of_copies_and_operators_alone():
+    a = mx.sym.var("a")
+    b = copy.copy(a)
+    b._set_attr(name="b")
+    assert (a.name, b.name) == ("a", "b")
+    assert a.abs(name="abs0").name == "abs0"
+    alone = mx.sym.FullyConnected(a, num_hidden=2, name="fc")._gen_atomic_symbol()
+    assert alone.list_arguments() == ["fc_data", "fc_weight", "fc_bias"]
+
+
+def test_files_tell_that_shapes_are_those_of_numpy():
+    with mx.util.np_shape():
+        assert json.loads((mx.sym.var("a") + 1).tojson())["attrs"]["is_np_shape"] == ["int", 1]
+    assert "is_np_shape" not in json.loads((mx.sym.var("a") + 1).tojson())["attrs"]
