@@ -29,6 +29,7 @@ def add_film_arguments(parser: argparse.ArgumentParser) -> None:
     add("--model", required=True, help="name in the model zoo")
     add("--num-classes", type=int, help="classes of the network (default: those that its name says)")
     add("--use-pretrained", action="store_true", help="the published weights")
+    add("--hashtag", default="", help="first digits of the SHA-1 of a version of them")
     add("--resume-params", help="file of weights")
     add("--partial-bn", action="store_true", help="all normalisation but the first uses the running statistics")
     add("--freeze-bn", action="store_true", help="all normalisation uses the running statistics")
@@ -51,6 +52,24 @@ def add_film_arguments(parser: argparse.ArgumentParser) -> None:
     add("-j", "--num-data-workers", type=int, default=0, help="loading processes (default: %(default)s)")
     add("--log-interval", type=int, default=0, metavar="N", help="batches between lines in the log (default: none)")
     add_count_argument(parser)
+
+
+# Flags that programs of GluonCV take and make nothing of.
+IDLE = (
+    ("--batch-norm", "--eval", "--input-5d", "--last-gamma", "--mixup", "--use-gn", "--use_se"),
+    (
+        "--crop-ratio", "--hard-weight", "--mixup-alpha", "--mixup-off-epoch", "--teacher", "--temperature",
+    ),
+)  # fmt: skip
+
+
+def add_idle_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds what command lines for GluonCV may hold and what has no effect there either."""
+    switches, values = IDLE
+    for flag in switches:
+        parser.add_argument(flag, action="store_true", help="accepted, and without effect as in GluonCV")
+    for flag in values:
+        parser.add_argument(flag, help="accepted, and without effect as in GluonCV")
 
 
 def crops(args) -> int:
@@ -108,7 +127,7 @@ def _through(steps, frames):
     return frames
 
 
-def loader(pictures, batch_size: int, workers: int, train: bool = False) -> DataLoader:
+def loader(pictures, batch_size: int, workers: int, train: bool = False, prefetch: int | None = None) -> DataLoader:
     """Batches of clips (B clips, 3, [frames,] height, width), those of a film together, and of classes (B,)."""
     return DataLoader(
         pictures,
@@ -117,16 +136,17 @@ def loader(pictures, batch_size: int, workers: int, train: bool = False) -> Data
         last_batch="rollover" if train else "keep",
         batchify_fn=tsn_mp_batchify_fn,
         num_workers=workers,
+        prefetch=prefetch,
     )
 
 
-def network(args, devices, test: bool = False, **options):
-    """The network of the zoo, for the clips and crops that the flags say."""
+def network(args, devices, test: bool = False, suffix: str = "", **options):
+    """The network of the zoo, for the clips and crops that the flags say; `suffix` ends its name."""
     options |= {"nclass": args.num_classes} if args.num_classes else {}
     options |= {"partial_bn": True} if args.partial_bn else {}
     options |= {"bn_frozen": True} if args.freeze_bn else {}
     net = get_model(
-        args.model, pretrained=args.use_pretrained, pretrained_base=getattr(args, "use_pretrained_base", False),
+        args.model + suffix, pretrained=args.use_pretrained and (args.hashtag or True), pretrained_base=getattr(args, "use_pretrained_base", False),
         num_segments=args.num_segments, num_crop=crops(args) if test else 1, **options,
     )  # fmt: skip
     settle(net, devices)

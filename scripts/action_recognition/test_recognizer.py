@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from scripts.action_recognition import films
 from scripts.action_recognition.train_recognizer import test
+from scripts.common.deployment import add_deployment_arguments, instead_of_test, tested_network
 from scripts.common.devices import contexts
 
 
@@ -21,8 +22,11 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     devices = contexts(args)
     pictures = films.films(args, args.data_dir, args.val_list, test=True)
-    net = films.network(args, devices, test=True)
+    net = tested_network(args, lambda suffix: films.network(args, devices, test=True, suffix=suffix), devices[0])
     batches = films.loader(pictures, args.batch_size * len(devices), args.num_data_workers)
+    if args.calibration or args.benchmark:
+        data, _ = next(iter(batches))
+        return instead_of_test(args, net, batches, data.shape, devices[0], args.model)
     scores = test(net, batches, devices)
     print(f"{len(pictures)} films: " + "  ".join(f"{name} {value:.4f}" for name, value in scores.items()))
     return scores
@@ -36,6 +40,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--val-list", type=Path, required=True, help="list of the films")
     add("--batch-size", type=int, default=32, help="films in a batch of a device (default: %(default)s)")
     films.add_film_arguments(parser)
+    add_deployment_arguments(parser)
     return parser.parse_args(argv)
 
 

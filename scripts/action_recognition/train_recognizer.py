@@ -42,8 +42,9 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     train_set = films.films(args, args.data_dir, args.train_list, train=True)
     val_set = films.films(args, args.val_data_dir or args.data_dir, args.val_list)
     batch_size = args.batch_size * len(devices)
-    train_batches = films.loader(train_set, batch_size, args.num_data_workers, train=True)
-    val_batches = films.loader(val_set, batch_size, args.num_data_workers)
+    ahead = int(args.prefetch_ratio * args.num_data_workers)
+    train_batches = films.loader(train_set, batch_size, args.num_data_workers, train=True, prefetch=ahead)
+    val_batches = films.loader(val_set, batch_size, args.num_data_workers, prefetch=ahead)
     net = films.network(args, devices)
     if args.no_wd:
         decay_weights_only(net)
@@ -54,7 +55,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         "momentum": args.momentum,
         "begin_num_update": args.resume_epoch * updates,
     }
-    trainer = Trainer(net.collect_params(), "sgd", optimizer, kvstore=args.kvstore)
+    trainer = Trainer(net.collect_params(), "nag" if args.slowfast else "sgd", optimizer, kvstore=args.kvstore)
     watch_overflow(trainer, args.dtype)
     if args.resume_states:
         trainer.load_states(args.resume_states)
@@ -138,9 +139,12 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--resume-states", help="file of the optimizer's states to begin with")
     add("--save-frequency", dest="save_interval", type=int, default=10, help="keep parameters every N-th epoch")
     add("--published", default="", help="what others reached, for the log")
+    add("--prefetch-ratio", type=float, default=2.0, help="batches loaded ahead by each process (default: 2)")
     films.add_film_arguments(parser)
+    films.add_idle_arguments(parser)
     add_schedule_arguments(parser, "40,60")
     add_dtype_argument(parser, float16=True)
+    add("--use-amp", dest="dtype", action="store_const", const="float16", help="the same as --dtype float16")
     add_run_arguments(parser, "recognizer", "--logging-file")
     return parser.parse_args(argv)
 

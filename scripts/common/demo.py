@@ -10,13 +10,14 @@ PUBLISHED = "file, folder or URL of weights (default: the published ones)"
 
 
 def demo_parser(
-    description: str, folder: str, weights: str = PUBLISHED, needed: bool = False
+    description: str, folder: str, weights: str | None = PUBLISHED, needed: bool = False
 ) -> argparse.ArgumentParser:
-    """A parser with --images (or --input-pic), --pretrained (or --saved-params) and --save-dir."""
+    """A parser with --images (or --input-pic), --save-dir and, unless `weights` is None, --pretrained (or --saved-params)."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--images", "--input-pic", type=Path, nargs="+", required=True, help="pictures")
-    add("--pretrained", "--saved-params", required=needed, help=weights)
+    if weights is not None:
+        add("--pretrained", "--saved-params", required=needed, help=weights)
     add("--save-dir", type=Path, default=Path(folder), help="folder of the drawn pictures (default: %(default)s)")
     return parser
 
@@ -25,7 +26,7 @@ def add_score_arguments(parser: argparse.ArgumentParser, short: int) -> None:
     """Adds --short and --threshold, of detectors."""
     add = parser.add_argument
     add("--short", type=int, default=short, help="short side of the input (default: %(default)s)")
-    add("--threshold", type=float, default=0.5, help="lowest score that is shown (default: %(default)s)")
+    add("--threshold", "--thresh", type=float, default=0.5, help="lowest score that is shown (default: %(default)s)")
 
 
 def objects(net, classes, scores, threshold: float) -> list[tuple[str, float]]:

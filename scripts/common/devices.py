@@ -27,6 +27,16 @@ def add_list_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gpus", default="", help="numbers of GPUs, with commas (default: none, the CPU)")
 
 
+def add_refused_argument(parser: argparse.ArgumentParser, flag: str, instead: str) -> None:
+    """Adds a flag of the original that ends the program with the words of what serves here."""
+
+    class Refused(argparse.Action):
+        def __call__(self, parser, namespace, values, option_string=None):
+            parser.error(f"{option_string} is not here: {instead}")
+
+    parser.add_argument(flag, action=Refused, nargs=0, default=argparse.SUPPRESS, help=f"not here: {instead}")
+
+
 def contexts(args: argparse.Namespace) -> list[Context]:
     """What the flag says, and the CPU where it says nothing; SystemExit for GPUs that are not there."""
     wanted = [int(k) for k in args.gpus.split(",") if k] if "gpus" in args else list(range(args.num_gpus))

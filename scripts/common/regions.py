@@ -14,7 +14,7 @@ from gluoncv.data import batchify
 from gluoncv.data.transforms.presets import rcnn as presets
 from gluoncv.model_zoo import get_model
 from gluoncv.model_zoo.rcnn.losses import RegionLosses
-from scripts.common.devices import settle
+from scripts.common.devices import add_refused_argument, settle
 from scripts.common.means import Means
 from scripts.common.precision import backward, watch_overflow
 from scripts.common.run import Run
@@ -90,6 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser, masks: bool = False) -> None:
     add("--no-pretrained-base", action="store_true", help="begin with random numbers instead of published weights")
     add("--kv-store", default="device", help="how gradients of devices are summed (default: %(default)s)")
     add("--executor-threads", type=int, default=1, help="means nothing here: devices compute side by side anyway")
+    add_refused_argument(parser, "--horovod", "--gpus 0,1 trains on several devices")
     add("--verbose", action="store_true", help="say which parameters are trained")
 
 

@@ -57,6 +57,7 @@ def add_run_arguments(parser: argparse.ArgumentParser, run: str, *names: str, se
     parser.add_argument("--seed", type=int, default=seed, help="seed of everything random (default: %(default)s)")
     parser.add_argument(
         "--resume",
+        "--resume-from",
         nargs="?",
         const=True,
         default=False,
@@ -72,7 +73,9 @@ def add_run_arguments(parser: argparse.ArgumentParser, run: str, *names: str, se
         help="name of the run's log files (default: %(default)s)",
     )
     parser.add_argument("--save-dir", type=Path, help="folder of the checkpoints (default: checkpoints/<task>/<run>)")
-    parser.add_argument("--log-dir", type=Path, default=LOGS, help="folder of the logs (default: logs)")
+    parser.add_argument(
+        "--log-dir", "--logging-dir", type=Path, default=LOGS, help="folder of the logs (default: logs)"
+    )
 
 
 def add_interval_arguments(parser: argparse.ArgumentParser, *names: str, save: int = 10, log: int = 0) -> None:

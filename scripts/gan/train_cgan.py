@@ -27,6 +27,7 @@ from scripts.common.means import Means
 from scripts.common.run import Run, add_run_arguments
 from scripts.common.several import Networks, Trainers
 from scripts.gan.cycle_gan import GENERATORS, discriminator, generator
+from scripts.gan.options import add_gan_arguments
 from scripts.gan.pictures import Folder, save_grid
 
 
@@ -152,9 +153,8 @@ def augmentation(args) -> transforms.Compose:
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_gan_arguments(parser, batch_size=1, beta1=0.5, pictures="folder with the folders trainA and trainB")
     add = parser.add_argument
-    add("--dataroot", type=Path, required=True, help="folder with the folders trainA and trainB")
-    add("--batchSize", type=int, default=1, help="pictures of each kind in a batch (default: %(default)s)")
     add("--loadSize", type=int, default=286, help="sides of pictures before the crop (default: %(default)s)")
     add("--fineSize", type=int, default=256, help="sides of the crop, a multiple of 4 (default: %(default)s)")
     add("--output_nc", type=int, default=3, help="channels of made pictures (default: %(default)s)")
@@ -174,14 +174,10 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
         default=0.5,
         help="weight of leaving pictures as they are, over those (default: 0.5)",
     )
-    add("--beta1", type=float, default=0.5, help="of Adam (default: %(default)s)")
     add("--lr", type=float, default=2e-4, help="learning rate (default: %(default)s)")
     add("--pool_size", type=int, default=50, help="earlier made pictures that are kept (default: %(default)s)")
-    add("--workers", type=int, default=0, help="loading processes (default: %(default)s)")
     add("--niter", type=int, default=100, help="epochs at the full rate (default: %(default)s)")
     add("--niter_decay", type=int, default=100, help="epochs in which it falls to zero (default: %(default)s)")
-    add("--experiment", type=Path, default=Path("samples"), help="folder of drawn samples (default: %(default)s)")
-    add("--log-interval", type=int, default=0, metavar="N", help="batches between lines in the log (default: none)")
     add_run_arguments(parser, "cycle_gan", seed=233)
     return parser.parse_args(argv)
 

@@ -27,6 +27,7 @@ from scripts.common.devices import add_count_argument, contexts, spread
 from scripts.common.means import Means
 from scripts.common.run import Run, add_run_arguments
 from scripts.common.several import Networks, Trainers
+from scripts.gan.options import add_gan_arguments
 from scripts.gan.pictures import Folder, save_grid
 from scripts.gan.srgan import SCALE, SRDiscriminator, SRGenerator
 
@@ -146,15 +147,12 @@ class Crop:
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_gan_arguments(parser, batch_size=16, beta1=0.9)
     add = parser.add_argument
-    add("--dataroot", type=Path, required=True, help="folder of pictures")
     add("--samples", type=int, help="use only the first so many pictures")
-    add("--batchSize", type=int, default=16, help="pictures in a batch (default: %(default)s)")
-    add("--workers", type=int, default=0, help="loading processes (default: %(default)s)")
     add("--fineSize", type=int, default=384, help="sides of the crops, a multiple of 4 (default: %(default)s)")
     add("--n_epoch_init", type=int, default=100, help="epochs of the generator alone (default: %(default)s)")
     add("--n_epoch", type=int, default=20000, help="epochs of both networks (default: %(default)s)")
-    add("--beta1", type=float, default=0.9, help="of Adam (default: %(default)s)")
     add("--lr_init", type=float, default=1e-4, help="learning rate (default: %(default)s)")
     add("--lr_decay", type=float, default=0.1, help="its factor in the second half of --n_epoch (default: %(default)s)")
     add("--blocks", type=int, default=16, help="residual blocks of the generator (default: %(default)s)")
@@ -162,9 +160,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--adversarial-weight", type=float, default=1e-3, help="weight of passing for real (default: %(default)s)")
     add("--perceptual-weight", type=float, default=0.006, help="weight of VGG's features, 0 for none (default: 0.006)")
     add("--vgg-params", help="file, folder or URL of weights of VGG-19 (default: the published ones)")
-    add("--experiment", type=Path, default=Path("samples"), help="folder of the drawn samples (default: %(default)s)")
-    add("--log-interval", type=int, default=0, metavar="N", help="batches between lines in the log (default: none)")
-    add_count_argument(parser)
+    add_count_argument(parser, "--num-gpus", "--ngpu")
     add_run_arguments(parser, "srgan")
     args = parser.parse_args(argv)
     if args.fineSize % SCALE or args.fineSize < 64:

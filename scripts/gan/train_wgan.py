@@ -23,6 +23,7 @@ from gluon.data.vision import CIFAR10, MNIST, transforms
 from scripts.common.means import Means
 from scripts.common.run import Run, add_run_arguments
 from scripts.common.several import Networks, Trainers
+from scripts.gan.options import add_gan_arguments
 from scripts.gan.pictures import Folder, save_grid
 
 
@@ -161,11 +162,9 @@ def data_set(args):
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
+    add_gan_arguments(parser, batch_size=64, beta1=0.5, pictures="folder of the data set")
     add("--dataset", choices=("cifar10", "mnist", "folder"), required=True, help="data set")
-    add("--dataroot", type=Path, required=True, help="its folder")
     add("--samples", type=int, help="use only the first so many pictures")
-    add("--workers", type=int, default=0, help="loading processes (default: %(default)s)")
-    add("--batchSize", type=int, default=64, help="pictures in a batch (default: %(default)s)")
     add(
         "--imageSize",
         type=int,
@@ -179,7 +178,6 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--niter", type=int, default=25, help="passes over the data (default: %(default)s)")
     add("--lrD", type=float, default=5e-5, help="learning rate of the critic (default: %(default)s)")
     add("--lrG", type=float, default=5e-5, help="learning rate of the generator (default: %(default)s)")
-    add("--beta1", type=float, default=0.5, help="of Adam (default: %(default)s)")
     add("--adam", action="store_true", help="Adam in place of RMSProp")
     add("--cuda", action="store_true", help="train on the first GPU")
     add("--netG", help="file of weights of the generator to begin with")
@@ -191,8 +189,6 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--mlp_G", action="store_true", help="a generator of dense layers")
     add("--mlp_D", action="store_true", help="a critic of dense layers")
     add("--n_extra_layers", type=int, default=0, help="further convolutions in both (default: %(default)s)")
-    add("--experiment", type=Path, default=Path("samples"), help="folder of the drawn samples (default: %(default)s)")
-    add("--log-interval", type=int, default=0, metavar="N", help="batches between lines in the log (default: none)")
     add_run_arguments(parser, "wgan")
     args = parser.parse_args(argv)
     if args.imageSize < 16 or args.imageSize & (args.imageSize - 1):

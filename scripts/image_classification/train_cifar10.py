@@ -24,7 +24,7 @@ from scripts.common.classify import test, train_epoch
 from scripts.common.environment import checksums
 from scripts.common.pictures import mixup
 from scripts.common.precision import add_dtype_argument, use_dtype
-from scripts.common.run import Run, add_run_arguments
+from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 
 CLASSES = 10
 # The statistics that the published networks were trained with.
@@ -127,6 +127,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--num-gpus", type=int, choices=(0, 1), default=0, help="train on the first GPU")
     parser.add_argument("-j", "--num-data-workers", type=int, default=0, help="loading processes (default: 0)")
     parser.add_argument("--samples", type=int, help="use only the first so many pictures of each part")
+    add_interval_arguments(parser, "--save-period")
     add_run_arguments(parser, run="cifar_resnet20_v1")
     return parser.parse_args(argv)
 

@@ -23,6 +23,7 @@ from gluon import nn
 from gluon.data import DataLoader
 from gluon.data.vision import transforms
 from gluoncv.model_zoo import get_model
+from scripts.common.deployment import add_deployment_arguments, instead_of_test, tested_network
 from scripts.common.environment import checksums
 from scripts.common.pictures import data_set
 from scripts.common.record import LOGS, Record
@@ -33,7 +34,14 @@ CIFAR = transforms.Normalize([0.4914, 0.4822, 0.4465], [0.2023, 0.1994, 0.2010])
 
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
-    net = get_model(args.model, pretrained=args.pretrained or True, ctx=_context(args))
+    device = _context(args)
+    net = tested_network(
+        args, lambda suffix: get_model(args.model + suffix, pretrained=args.pretrained or True, ctx=device), device
+    )
+    shape = (args.batch_size, 3, *[32 if args.model.lower().startswith("cifar") else args.input_size] * 2)
+    figures = instead_of_test(args, net, loader(args), shape, device, args.model)
+    if figures:
+        return figures
     top1, top5, count = mx.metric.Accuracy(), mx.metric.TopKAccuracy(5), 0
     for label, output in answers(net, args):
         top1.update(label, output)
@@ -60,15 +68,18 @@ def answers(net, args: argparse.Namespace) -> Iterator[tuple[mx.nd.NDArray, mx.n
         clip_activations(net.features)
     net.cast(args.dtype)
     net.hybridize(static_alloc=True, static_shape=True)
-    pictures = data_set(args.data_dir)
-    if args.samples:
-        pictures = pictures.take(args.samples)
-    batches = DataLoader(
-        pictures.transform_first(preprocessing(args)), args.batch_size, num_workers=args.num_data_workers
-    )
     context = _context(args)
-    for data, label in batches:
+    for data, label in loader(args):
         yield label.reshape((-1,)).as_in_context(context), net(data.as_in_context(context).astype(args.dtype))
+
+
+def loader(args: argparse.Namespace) -> DataLoader:
+    """Batches of inputs and labels."""
+    pictures = data_set(args.data_dir)
+    samples = args.samples or args.batch_size * args.num_batches
+    if samples:
+        pictures = pictures.take(samples)
+    return DataLoader(pictures.transform_first(preprocessing(args)), args.batch_size, num_workers=args.num_data_workers)
 
 
 def preprocessing(args: argparse.Namespace) -> transforms.Compose:
@@ -110,7 +121,7 @@ def clip_activations(features) -> None:
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, required=True, help="folder with the pictures")
+    parser.add_argument("--data-dir", "--rec-dir", type=Path, required=True, help="folder with the pictures")
     parser.add_argument("--model", required=True, help="name in the model zoo")
     parser.add_argument(
         "--pretrained", "--params-file", help="file, folder or URL of weights (default: the published ones)"
@@ -125,6 +136,8 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--num-gpus", type=int, choices=(0, 1), default=0, help="use the first GPU")
     parser.add_argument("-j", "--num-data-workers", type=int, default=0, help="loading processes (default: 0)")
     parser.add_argument("--samples", type=int, help="use only the first so many pictures")
+    parser.add_argument("--num-batches", type=int, default=0, help="use only the first so many batches")
+    add_deployment_arguments(parser)
     parser.add_argument("--run", help="name of the run's log files (default: no log)")
     parser.add_argument("--published", default="", help="what others counted, for the log")
     parser.add_argument("--log-dir", type=Path, default=LOGS, help="folder of the logs (default: logs)")

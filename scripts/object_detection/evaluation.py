@@ -8,6 +8,7 @@ from pathlib import Path
 
 from core import autograd
 from gluoncv.model_zoo import get_model
+from scripts.common.deployment import add_deployment_arguments, instead_of_test, tested_network
 from scripts.common.devices import contexts
 from scripts.common.record import LOGS, Record
 from scripts.object_detection.detection import add_data_arguments, data_files, datasets, test_loader, validate
@@ -22,6 +23,7 @@ def arguments(
     add("--network", default=network, help="name of the body (default: %(default)s)")
     if size is not None:
         add("--data-shape", type=int, default=size, help="pixels of the pictures (default: %(default)s)")
+        add_deployment_arguments(parser)
     add("--batch-size", type=int, default=batch_size, help="pictures in a batch (default: %(default)s)")
     add("--pretrained", help="file of weights (default: the published ones)")
     add("--save-prefix", "--run", dest="run", default="", help="name of log files (default: no log)")
@@ -32,11 +34,14 @@ def arguments(
     return parser
 
 
-def detector(args, make: Callable, classes, devices):
-    """The published network, or what `make(args, classes, devices)` gives with the weights of --pretrained."""
-    if not args.pretrained:
-        published = f"{args.prefix}_{args.network}_{args.dataset}"
-        net = get_model(published, pretrained=True)
+def detector(args, make: Callable, classes, devices, suffix: str = ""):
+    """The published network, or what `make(args, classes, devices)` gives with the weights of --pretrained.
+
+    suffix: at the end of the published network's name.
+    """
+    if not args.pretrained or suffix:
+        published = f"{args.prefix}_{args.network}_{args.dataset}{suffix}"
+        net = get_model(published, pretrained=args.pretrained or True)
         net.collect_params().reset_ctx(devices)
         return net
     net = make(args, classes, devices)
@@ -51,10 +56,16 @@ def evaluate(
     devices = contexts(args)
     size = args.data_shape
     _, test_set, metric = datasets(args, (size, size), post_affine)
-    net = detector(args, make, test_set.classes, devices)
-    prepare(net)
+    net = tested_network(args, lambda suffix: detector(args, make, test_set.classes, devices, suffix), devices[0])
+    if not (args.deploy or args.quantized):
+        prepare(net)
+    batches = test_loader(test_set, transform(size, size), args)
+    name = f"{args.prefix}_{args.network}_{args.dataset}"
     with autograd.predict_mode():
-        value = validate(net, test_loader(test_set, transform(size, size), args), metric, devices)
+        figures = instead_of_test(args, net, batches, (args.batch_size, 3, size, size), devices[0], name)
+        if figures:
+            return figures
+        value = validate(net, batches, metric, devices)
     return report(args, len(test_set), metric, value)
 
 

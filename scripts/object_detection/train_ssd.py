@@ -29,7 +29,7 @@ from gluoncv import model_zoo
 from gluoncv.data.batchify import Stack, Tuple
 from gluoncv.data.transforms.presets.ssd import SSDDefaultTrainTransform, SSDDefaultValTransform
 from gluoncv.loss import SSDMultiBoxLoss
-from scripts.common.devices import contexts, settle
+from scripts.common.devices import add_refused_argument, contexts, settle
 from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.run import Run, add_run_arguments
 from scripts.object_detection.detection import (
@@ -139,6 +139,8 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add_data_arguments(parser)
     add_training_arguments(parser, epochs=240, batch_size=32, lr=0.001, wd=0.0005)
     add_dtype_argument(parser, float16=True)
+    add_refused_argument(parser, "--dali", "pictures are prepared by -j processes")
+    add_refused_argument(parser, "--horovod", "--gpus 0,1 trains on several devices")
     add_run_arguments(parser, "ssd", "--save-prefix", seed=233)
     args = parser.parse_args(argv)
     if args.network.endswith("atrous") and args.syncbn:

@@ -25,7 +25,7 @@ from gluoncv.data.batchify import Pad, Stack, Tuple
 from gluoncv.data.transforms.presets.yolo import YOLO3DefaultTrainTransform, YOLO3DefaultValTransform
 from gluoncv.model_zoo import get_model
 from scripts.common.decay import decay_weights_only
-from scripts.common.devices import contexts, settle
+from scripts.common.devices import add_refused_argument, contexts, settle
 from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.recipe import add_schedule_arguments, schedule
 from scripts.common.run import Run, add_run_arguments
@@ -132,6 +132,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add_training_arguments(parser, epochs=200, batch_size=64, lr=0.001, wd=0.0005)
     add_schedule_arguments(parser, "160,180")
     add_dtype_argument(parser, float16=True)
+    add_refused_argument(parser, "--horovod", "--gpus 0,1 trains on several devices")
     add_run_arguments(parser, "yolo3", "--save-prefix", seed=233)
     return parser.parse_args(argv)
 

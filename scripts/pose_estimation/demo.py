@@ -16,6 +16,7 @@ from gluoncv.data.transforms.pose import detector_to_simple_pose, heatmap_to_coo
 from gluoncv.data.transforms.presets import ssd, yolo
 from gluoncv.model_zoo import get_model
 from gluoncv.utils.viz import plot_keypoints
+from scripts.common.demo import PUBLISHED, add_score_arguments, demo_parser
 from scripts.common.devices import add_count_argument, contexts
 
 
@@ -28,7 +29,7 @@ def main(argv: list[str] | None = None) -> int:
     net = get_model(args.pose_model, pretrained=args.pose_params or True, ctx=device)
     args.save_dir.mkdir(parents=True, exist_ok=True)
     persons = 0
-    for path in args.input_pic:
+    for path in args.images:
         preset = yolo if args.detector.startswith("yolo") else ssd
         x, picture = preset.load_test(str(path), short=args.short)
         classes, scores, boxes = detector(x.as_in_context(device))
@@ -48,16 +49,13 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = demo_parser(__doc__, "poses", weights=None)
     add = parser.add_argument
     add("--detector", default="yolo3_mobilenet1.0_coco", help="finds persons (default: %(default)s)")
-    add("--detector-params", help="its weights: file, folder or URL (default: the published ones)")
+    add("--detector-params", help=f"its weights: {PUBLISHED}")
     add("--pose-model", default="simple_pose_resnet50_v1b", help="finds joints (default: %(default)s)")
-    add("--pose-params", help="its weights: file, folder or URL (default: the published ones)")
-    add("--input-pic", type=Path, nargs="+", required=True, help="pictures")
-    add("--short", type=int, default=512, help="short side of the detector's input (default: %(default)s)")
-    add("--threshold", type=float, default=0.5, help="least score of a person (default: %(default)s)")
-    add("--save-dir", type=Path, default=Path("poses"), help="folder of the drawn pictures (default: %(default)s)")
+    add("--pose-params", help=f"its weights: {PUBLISHED}")
+    add_score_arguments(parser, short=512)
     add_count_argument(parser)
     return parser.parse_args(argv)
 

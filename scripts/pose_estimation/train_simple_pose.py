@@ -18,13 +18,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 from core import autograd
-from gluon import Trainer
+from gluon import Trainer, nn
 from gluon.data import DataLoader
 from gluon.loss import L2Loss
 from gluoncv.data import COCOKeyPoints
 from gluoncv.data.transforms.presets.alpha_pose import AlphaPoseDefaultTrainTransform
 from gluoncv.data.transforms.presets.simple_pose import SimplePoseDefaultTrainTransform
 from gluoncv.model_zoo import get_model
+from gluoncv.model_zoo.resnetv1b import BasicBlockV1b, BottleneckV1b
 from gluoncv.utils.metrics import HeatmapAccuracy
 from scripts.common.decay import decay_weights_only
 from scripts.common.devices import add_count_argument, contexts, settle, spread
@@ -58,7 +59,11 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
 
     options = {"pretrained_base": args.use_pretrained_base, "num_joints": args.num_joints or persons.num_joints}
     net = get_model(args.model, pretrained=args.use_pretrained, **options)
+    if args.last_gamma:
+        close_residual_branches(net)
     settle(net, devices, mx.init.MSRAPrelu())
+    if args.load_model:
+        net.load_parameters(args.load_model, ctx=devices)
     if args.mode == "hybrid":
         net.hybridize(static_alloc=True, static_shape=True)
     if args.no_wd:
@@ -85,6 +90,17 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
             accuracy.update(labels, outputs)
         run.epoch_done(epoch, means.row() | {"heatmap_accuracy": accuracy.get()[1]}, samples=len(taken))
     return run.finish("loss", "heatmap_accuracy")
+
+
+def close_residual_branches(net) -> None:
+    """The last scale of each residual block will begin at 0, the block as the identity (Goyal et al., 2017)."""
+
+    def close(block):
+        if isinstance(block, (BasicBlockV1b, BottleneckV1b)):
+            *_, last = (layer for layer in block._children.values() if isinstance(layer, nn.BatchNorm))
+            last.gamma.init = mx.init.Zero()
+
+    net.apply(close)
 
 
 def is_alpha(args) -> bool:
@@ -114,6 +130,7 @@ def add_picture_arguments(parser: argparse.ArgumentParser, split: str) -> None:
     """Adds what says which pictures there are, and how persons are cut out of them."""
     add = parser.add_argument
     add("--data-dir", type=Path, default=Path("coco"), help="folder with COCO (default: %(default)s)")
+    add("--dataset", choices=("coco",), help="data set, as the names of AlphaPose's networks end")
     add(
         f"--{'val' if split.startswith('val') else 'train'}-split",
         default=split,
@@ -126,6 +143,13 @@ def add_picture_arguments(parser: argparse.ArgumentParser, split: str) -> None:
     add("--std", type=_numbers, default=[0.229, 0.224, 0.225], help="deviation of each channel")
     add_batch_arguments(parser, 32, "persons")
     add_count_argument(parser)
+
+
+def with_dataset(args: argparse.Namespace) -> argparse.Namespace:
+    """The flags, --model with the data set that --dataset says at its end."""
+    if args.dataset and not args.model.endswith(f"_{args.dataset}"):
+        args.model = f"{args.model}_{args.dataset}"
+    return args
 
 
 def _sizes(text: str) -> list[int]:
@@ -149,12 +173,14 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add_optimizer_arguments(parser, epochs=140, lr=0.001, wd=0.0)
     add_mode_argument(parser)
     add("--use-pretrained", action="store_true", help="begin with the published weights")
+    add("--load-model", help="file of weights to begin with")
+    add("--last-gamma", action="store_true", help="residual blocks begin as the identity: their last scale is 0")
     add("--use-pretrained-base", action="store_true", help="begin with the published weights of the body")
     add_schedule_arguments(parser, "90,120")
     add_dtype_argument(parser, float16=True)
     add_interval_arguments(parser, "--save-frequency", save=1)
     add_run_arguments(parser, "simple_pose", "--logging-file")
-    return parser.parse_args(argv)
+    return with_dataset(parser.parse_args(argv))
 
 
 if __name__ == "__main__":

@@ -21,9 +21,10 @@ from gluoncv.data.transforms.presets.alpha_pose import AlphaPoseDefaultValTransf
 from gluoncv.data.transforms.presets.simple_pose import SimplePoseDefaultValTransform
 from gluoncv.model_zoo import get_model
 from gluoncv.utils.metrics import COCOKeyPointsMetric
+from scripts.common.deployment import add_deployment_arguments, instead_of_test, tested_network
 from scripts.common.devices import contexts
 from scripts.common.record import LOGS
-from scripts.pose_estimation.train_simple_pose import add_picture_arguments, is_alpha
+from scripts.pose_estimation.train_simple_pose import add_picture_arguments, is_alpha, with_dataset
 
 
 def main(argv: list[str] | None = None) -> dict[str, float]:
@@ -37,12 +38,16 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         else SimplePoseDefaultValTransform(*shared, mean=args.mean, std=args.std)
     )
     options = {"num_joints": args.num_joints} if args.num_joints else {}
-    net = get_model(args.model, pretrained=args.params_file or True, ctx=device, **options)
+    weights = {"pretrained": args.params_file or True, "ctx": device}
+    net = tested_network(args, lambda suffix: get_model(args.model + suffix, **weights, **options), device)
     net.hybridize()
     metric = COCOKeyPointsMetric(persons, args.log_dir / "joints", use_time=False, cleanup=True)
     batches = DataLoader(
         persons.take(args.samples).transform(transform), args.batch_size, num_workers=args.num_data_workers
     )
+    figures = instead_of_test(args, net, batches, (args.batch_size, 3, *args.input_size), device, args.model)
+    if figures:
+        return figures
     for data, *cut, score, number in batches:
         maps = heat_maps(net, data.as_in_context(device), persons.joint_pairs if args.flip_test else None)
         if is_alpha(args):
@@ -75,8 +80,9 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--params-file", help="file, folder or URL of weights (default: the published ones)")
     add("--flip-test", action="store_true", help="the mean of pictures and their mirror images")
     add("--score-threshold", type=float, default=0, help="least score of a person (default: %(default)s)")
+    add_deployment_arguments(parser)
     add("--log-dir", type=Path, default=LOGS, help="folder for what is found, while it is compared (default: logs)")
-    return parser.parse_args(argv)
+    return with_dataset(parser.parse_args(argv))
 
 
 if __name__ == "__main__":

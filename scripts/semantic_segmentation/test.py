@@ -17,9 +17,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from core import nd
+from gluoncv.model_zoo import get_model
 from gluoncv.model_zoo.segbase import MultiEvalModel, SegEvalModel
 from gluoncv.utils.metrics import SegmentationMetric
 from gluoncv.utils.viz import get_color_pallete
+from scripts.common.deployment import add_deployment_arguments, instead_of_test, tested_network
 from scripts.common.devices import add_count_argument, contexts
 from scripts.semantic_segmentation.datasets import data_set
 from scripts.semantic_segmentation.train import NORMALISE, add_network_arguments, network
@@ -29,10 +31,15 @@ def main(argv: list[str] | None = None) -> dict[str, float] | None:
     args = parse_args(argv)
     (device,) = contexts(args)
     pictures = data_set(args, args.mode, "testval" if args.eval else "test", NORMALISE)
-    net = network(args, [device])
-    if args.resume:
-        net.load_parameters(args.resume, ctx=device)
-    if args.single_scale:
+    net = tested_network(args, lambda suffix: zoo_network(args, device, suffix), device)
+    batches = ((picture.expand_dims(0), truth) for picture, truth in (pictures[k] for k in range(len(pictures))))
+    name = args.model_zoo or f"{args.model}_{args.backbone}_{args.dataset}"
+    figures = instead_of_test(args, net, batches, (args.batch_size, 3, args.crop_size, args.crop_size), device, name)
+    if figures:
+        return figures
+    if args.deploy or args.quantized:
+        scores = lambda batch: net(batch)[0]  # noqa: E731 - of the best scores and those of the second loss
+    elif args.single_scale:
         scores = SegEvalModel(net, use_predict=True)
     else:
         many = MultiEvalModel(net, pictures.num_class, [device])
@@ -56,6 +63,16 @@ def main(argv: list[str] | None = None) -> dict[str, float] | None:
     return None
 
 
+def zoo_network(args, device, suffix: str = ""):
+    """The network that the flags say, with the weights of --resume; `suffix` ends its name in the zoo."""
+    if suffix:
+        return get_model(f"{args.model_zoo}{suffix}", pretrained=args.resume or True, ctx=device)
+    net = network(args, [device])
+    if args.resume:
+        net.load_parameters(args.resume, ctx=device)
+    return net
+
+
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
@@ -66,6 +83,8 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--single-scale", action="store_true", help="one look at each picture")
     add("--samples", type=int, help="use only the first so many pictures")
     add("--save-dir", type=Path, default=Path("segmentations"), help="folder of the drawn maps (default: %(default)s)")
+    add("--batch-size", type=int, default=1, help="pictures in a batch of --benchmark (default: %(default)s)")
+    add_deployment_arguments(parser)
     add_count_argument(parser, "--ngpus")
     return parser.parse_args(argv)
 
