@@ -19,6 +19,11 @@ def test_scores_are_those_of_the_mean_of_the_parts():
     np.testing.assert_allclose(got.asnumpy(), net(x).asnumpy().reshape(2, 4, 3).mean(1), rtol=1e-4, atol=1e-5)
 
 
+def test_names_of_the_users_classes_tell_their_number():
+    net = model_zoo.get_model("resnet18_v1b_custom", classes=["walk", "run"], pretrained_base=False)
+    assert net.output.weight.shape[0] == 2
+
+
 def test_features_instead_of_scores():
     net = model_zoo.get_model("r2plus1d_resnet18_kinetics400", feat_ext=True, pretrained_base=False)
     assert net(nd.random.normal(shape=(1, 3, 4, 32, 32))).shape == (1, 512)

@@ -31,14 +31,17 @@ class Recognizer(HybridBlock):
 def enter(network, dataset, make, transfer=False):
     """Enters the network NETWORK_DATASET; `make(nclass, **kwargs)` gives it without weights of its own.
 
-    transfer: whether the builder's `use_kinetics_pretrain` is the default. It starts from the network trained on Kinetics,
-    unless `pretrained_base` is False. `use_tsn` and `tsn` are accepted for old programs and mean nothing.
+    classes: names of the classes, whose number `nclass` then is. transfer: whether the builder's `use_kinetics_pretrain` is
+    the default: it starts from the network trained on Kinetics, unless `pretrained_base` is False. `use_tsn` and `tsn` are
+    accepted for old programs and mean nothing.
     """
 
     def build(
-        nclass=CLASSES[dataset], pretrained_base=True, root=None, ctx=None, use_kinetics_pretrain=transfer,
-        use_tsn=False, tsn=False, **kwargs,
+        nclass=None, pretrained_base=True, root=None, ctx=None, use_kinetics_pretrain=transfer, use_tsn=False, tsn=False,
+        classes=None, **kwargs,
     ):  # fmt: skip
+        if nclass is None:
+            nclass = len(classes) if classes else CLASSES[dataset]
         kinetics = pretrained_base and use_kinetics_pretrain
         net = make(nclass, pretrained_base=pretrained_base and not kinetics, root=root, ctx=ctx, **kwargs)
         if kinetics:
