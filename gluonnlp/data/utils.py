@@ -38,8 +38,8 @@ class Counter(collections.Counter):
 class DefaultLookupDict(dict):
     """A dictionary whose `d[key]` is `default` for absent keys; nothing is added by looking."""
 
-    def __init__(self, default, items=()):
-        super().__init__(items)
+    def __init__(self, default, d=()):
+        super().__init__(d)
         self.default = default
 
     def __missing__(self, key):

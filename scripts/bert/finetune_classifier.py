@@ -34,10 +34,14 @@ def main(argv: list[str] | None = None) -> dict:
     use_dtype(args.dtype)
     task = nlp.data.get_task(args.task_name)
     if args.only_inference:
-        return infer(args, task, context)
-    files = [*args.data_dir.glob("stsa.binary.*"), args.data_dir / "trees" / "train.txt"] if args.data_dir else []
-    run = Run("bert", args, data=checksums(sorted(f for f in files if f.exists())))
-    classifier = start(args, task.class_labels or [], context)
+        return infer(args, TextClassifier, task, context)
+    run = Run("bert", args, data=sums(args))
+    return tune(run, start(args, task.class_labels or [], context), task, context)
+
+
+def tune(run: Run, classifier, task, context) -> dict:
+    """Trains a TextClassifier, or what has its methods, keeps the best and tests it."""
+    args = run.args
     parts = read(args, classifier, task)
     net = classifier.net
     learner = trainer(args, net, len(parts["train"]))
@@ -63,20 +67,26 @@ def main(argv: list[str] | None = None) -> dict:
     row = best(run.record.facts["epochs"], dev[0])
     final = {name: value for name, value in row.items() if name.startswith("dev")}
     if "test" in parts:
-        chosen = TextClassifier.load(args.output_dir, context)
+        chosen = type(classifier).load(args.output_dir, context)
         final |= evaluate(chosen, "test", parts["test"], task.metrics, args.dev_batch_size, context)
     return run.finish(**final)
 
 
-def infer(args: argparse.Namespace, task, context) -> dict:
-    """The metrics of the model in --output_dir, without training."""
-    classifier = TextClassifier.load(args.output_dir, context)
+def infer(args: argparse.Namespace, class_: type, task, context) -> dict:
+    """The metrics of the model in --output_dir, which `class_` keeps, without training."""
+    classifier = class_.load(args.output_dir, context)
     found = {}
     for name, part in read(args, classifier, task).items():
         if name != "train":
             found |= evaluate(classifier, name, part, task.metrics, args.dev_batch_size, context)
     print("  ".join(f"{name} {value:.6g}" for name, value in found.items()))
     return found
+
+
+def sums(args: argparse.Namespace) -> dict[str, str]:
+    """The checksums of what is read below --data-dir."""
+    files = [*args.data_dir.glob("stsa.binary.*"), args.data_dir / "trees" / "train.txt"] if args.data_dir else []
+    return checksums(sorted(f for f in files if f.exists()))
 
 
 def read(args: argparse.Namespace, classifier: TextClassifier, task) -> dict[str, list[tuple]]:
@@ -142,6 +152,18 @@ def best(rows: list[dict], part: str) -> dict:
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_task_arguments(parser)
+    add_bert_arguments(parser)
+    add_tuning_arguments(parser, "bert/model", lr=3e-5)
+    args = parser.parse_args(argv)
+    args.run = args.run or f"{args.checkpoint or args.bert_model}_{args.task_name}".lower().replace("-", "_")
+    check_bert_arguments(parser, args)
+    check_task_arguments(parser, args)
+    return args
+
+
+def add_task_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds what is learned, and on which samples; `check_task_arguments` looks at the values."""
     parser.add_argument("--task_name", choices=TASKS, required=True, help="what to learn")
     parser.add_argument("--data-dir", type=Path, help="folder with stsa.binary.{train,dev,test} (else: download GLUE)")
     parser.add_argument(
@@ -152,14 +174,12 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--model_parameters", help="a .params file of the whole network to begin with")
     parser.add_argument("--early_stop", type=int, help="end after so many epochs without a gain on the dev part")
     parser.add_argument("--max_len", type=int, default=128, help="word pieces of a text (default: %(default)s)")
-    add_bert_arguments(parser)
-    add_tuning_arguments(parser, "bert/model", lr=3e-5)
-    args = parser.parse_args(argv)
-    args.run = args.run or f"{args.checkpoint or args.bert_model}_{args.task_name}".lower().replace("-", "_")
-    check_bert_arguments(parser, args)
+
+
+def check_task_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """Ends the program where the arguments contradict each other."""
     if args.data_dir and args.task_name != "SST":
         parser.error("--data-dir is for --task_name SST; the other tasks are downloaded")
-    return args
 
 
 if __name__ == "__main__":

@@ -1,0 +1,86 @@
+"""Fine-tunes an XLNet (Yang et al., 2019) on a task of sentences or pairs of sentences (GLUE and its relatives).
+
+    python scripts/language_model/run_glue.py --task_name SST --data-dir ../shared/data/sst --sentencepiece spiece.model \\
+        --model_name xlnet_cased_l12_h768_a12
+
+Begins with the published weights of --model_name, or with --random_weights, then in a smaller shape if told so. The model of
+the epoch that does best on the dev part is kept in --output_dir; --only_inference tests it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import core as mx
+import gluonnlp as nlp
+from scripts.bert.finetune_classifier import add_task_arguments, check_task_arguments, infer, sums, tune
+from scripts.bert.tuning import add_tuning_arguments
+from scripts.common.precision import use_dtype
+from scripts.common.run import Run
+from scripts.language_model.xlnet_classifier import XLNetTextClassifier, named_xlnet, vocabulary
+
+MODELS = ("xlnet_cased_l24_h1024_a16", "xlnet_cased_l12_h768_a12")
+SHAPE = ("num_layers", "units", "hidden_size", "num_heads")
+
+
+def main(argv: list[str] | None = None) -> dict:
+    args = parse_args(argv)
+    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    use_dtype(args.dtype)
+    task = nlp.data.get_task(args.task_name)
+    if args.only_inference:
+        return infer(args, XLNetTextClassifier, task, context)
+    run = Run("language_model", args, data=sums(args))
+    return tune(run, start(args, task.class_labels or [], context), task, context)
+
+
+def start(args: argparse.Namespace, labels: list[str], context) -> XLNetTextClassifier:
+    """The classifier before training."""
+    settings = {"model_name": args.model_name, "dropout": args.dropout, "attention_dropout": args.attention_dropout}
+    if args.random_weights:
+        vocab = vocabulary(args.sentencepiece)
+        settings |= {name: getattr(args, name) for name in SHAPE if getattr(args, name)}
+        xlnet = named_xlnet(vocab, **settings)
+        xlnet.initialize(mx.init.Normal(0.02), ctx=context)
+    else:
+        rates = {name: settings[name] for name in ("dropout", "attention_dropout")}
+        xlnet, vocab, _ = nlp.model.get_model(
+            args.model_name, args.dataset, pretrained=True, ctx=context, use_decoder=False, **rates
+        )
+    classifier = XLNetTextClassifier(xlnet, vocab, settings, args.sentencepiece, labels=labels, max_len=args.max_len)
+    for head in (classifier.net.classifier, classifier.net.pooler):
+        head.initialize(mx.init.Normal(0.02), ctx=context)
+    if args.model_parameters:
+        classifier.net.load_parameters(args.model_parameters, ctx=context)
+    if args.hybridize:
+        classifier.net.hybridize(static_alloc=True)
+    return classifier
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_task_arguments(parser)
+    add = parser.add_argument
+    add("--model_name", choices=MODELS, default=MODELS[0], help="shapes and weights (default: %(default)s)")
+    add("--dataset", default="126gb", help="whose published weights are downloaded (default: %(default)s)")
+    add("--sentencepiece", type=Path, help="the model of XLNet's pieces, spiece.model")
+    add("--random_weights", action="store_true", help="begin with random weights")
+    for name in SHAPE:
+        add(f"--{name}", type=int, help="with --random_weights: in place of that of --model_name")
+    add("--dropout", type=float, default=0.1, help="(default: %(default)s)")
+    add("--attention_dropout", type=float, default=0.1, help="(default: %(default)s)")
+    add_tuning_arguments(parser, "language_model/xlnet", lr=3e-5, optimizer="adam")
+    args = parser.parse_args(argv)
+    args.run = args.run or f"{args.model_name}_{args.task_name}".lower().replace("-", "_")
+    check_task_arguments(parser, args)
+    if args.sentencepiece is None and not args.only_inference:
+        parser.error("--sentencepiece is needed to train: the model that cuts texts into XLNet's pieces")
+    return args
+
+
+if __name__ == "__main__":
+    main()
