@@ -210,3 +210,12 @@ def test_parts_of_dense_arrays_are_replaced():
     assert x.asnumpy().tolist() == [[1, 0, 0], [1, 1, 1]]
     part = mx.nd._internal._slice_assign_scalar(x, scalar=7, begin=(None, 0), end=(None, 1))
     assert part.asnumpy().tolist() == [[7, 0, 0], [7, 1, 1]]
+
+
+@pytest.mark.parametrize("columns, row", [([2, 0, 1], 0), ([0, 2, 2], 2)])
+def test_a_full_check_finds_columns_out_of_order(columns, row):
+    matrix = mx.nd.sparse.csr_matrix(([7.0, 8, 9], columns, [0, 2, 2, 3] if row == 0 else [0, 1, 1, 3]), shape=(3, 4))
+    matrix.check_format(full_check=False)
+    with pytest.raises(mx.MXNetError, match=f"ascend in row {row}"):
+        matrix.check_format()
+    mx.nd.sparse.csr_matrix(np.eye(3)).check_format()
