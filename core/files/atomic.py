@@ -1,9 +1,14 @@
-"""Atomic writes: after a crash at any moment the old file or the new one is there, whole."""
+"""Atomic writes: after a crash at any moment the old file or the new one is there, whole.
+
+An empty file is filled in place instead: programs make one with `tempfile.NamedTemporaryFile`, save to its name, and read
+from the file that they hold open.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from typing import IO
@@ -37,12 +42,14 @@ class AtomicFile:
         self.path = os.path.realpath(os.fspath(path))  # a link goes on to point at the new content
         self._mode_bits = None
         self._temporary = None
+        self._is_filled = False
         with contextlib.suppress(FileNotFoundError):
             status = os.stat(self.path)
             if not stat.S_ISREG(status.st_mode):
                 self.file = open(self.path, mode, **kwargs)  # noqa: SIM115
                 return
             self._mode_bits = stat.S_IMODE(status.st_mode)
+            self._is_filled = status.st_size == 0
         self._temporary = f"{self.path}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
         self.file = open(self._temporary, mode.replace("w", "x"), **kwargs)  # noqa: SIM115
 
@@ -55,13 +62,23 @@ class AtomicFile:
             self.file.flush()
             os.fsync(self.file.fileno())
             self.file.close()
-            if self._mode_bits is not None:
-                os.chmod(self._temporary, self._mode_bits)
-            os.replace(self._temporary, self.path)
+            if self._is_filled:
+                self._fill()
+            else:
+                if self._mode_bits is not None:
+                    os.chmod(self._temporary, self._mode_bits)
+                os.replace(self._temporary, self.path)
         except BaseException:
             self.discard()
             raise
         _sync_folder(os.path.dirname(self.path))
+
+    def _fill(self) -> None:
+        with open(self._temporary, "rb") as written, open(self.path, "wb") as target:
+            shutil.copyfileobj(written, target)
+            target.flush()
+            os.fsync(target.fileno())
+        os.unlink(self._temporary)
 
     def discard(self) -> None:
         """Forgets what was written; the old file, if any, stays."""

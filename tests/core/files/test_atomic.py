@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -50,3 +51,9 @@ def test_a_killed_process_leaves_the_old_file(tmp_path):
         [sys.executable, "-c", program, str(path)], cwd=os.getcwd(), env={**os.environ, "PYTHONPATH": os.getcwd()}
     )
     assert run.returncode == -signal.SIGKILL and path.read_bytes() == b"old"
+
+
+def test_an_empty_file_that_is_held_open_is_filled(tmp_path):
+    with tempfile.NamedTemporaryFile(dir=tmp_path) as file:
+        write_bytes(file.name, b"new")
+        assert file.read() == b"new" and os.listdir(tmp_path) == [os.path.basename(file.name)]
