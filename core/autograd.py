@@ -199,7 +199,17 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph: boo
     retain = create_graph if retain_graph is None else retain_graph
     sums = _run(heads, _head_gradients(heads, head_grads), retain, train_mode, create_graph, entries)
     found = [sums.wanted.get(_place(entry)) for entry in entries]
+    if create_graph:
+        found = [_hung(value, v) for v, value in zip(variables, found, strict=True)]
     return [v.zeros_like() if value is None else value for v, value in zip(variables, found, strict=True)]
+
+
+def _hung(gradient, variable):
+    """A gradient that does not depend on the variable, put on the tape all the same: its own gradient is zero, as in MXNet."""
+    if gradient is None or gradient._entry is not None or gradient.stype != "default":
+        return gradient
+    with _Scope(True, None):
+        return gradient + variable.zeros_like()
 
 
 def get_symbol(x):

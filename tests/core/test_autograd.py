@@ -345,3 +345,15 @@ def test_lstm_gradients_against_central_differences():
     y.backward()
     for x, g in zip(inputs, want, strict=True):
         onp.testing.assert_allclose(x.grad.asnumpy(), g, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("name, order", [("radians", 2), ("negative", 2), ("square", 3), ("relu", 2)])
+def test_gradients_of_constant_gradients_are_zero(name, order):
+    x = nd.array([1.5, 0.3, 2.0])
+    x.attach_grad()
+    with autograd.record():
+        y = getattr(nd, name)(x)
+        for _ in range(order - 1):
+            (y,) = autograd.grad(y, [x], head_grads=nd.array([1.0, 2.0, 3.0]), create_graph=True)
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [0, 0, 0]
