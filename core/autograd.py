@@ -7,6 +7,7 @@ heads, calls the gradient rules of the operator table and lets go of what a node
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 
@@ -173,9 +174,18 @@ def backward(heads, head_grads=None, retain_graph: bool = False, train_mode: boo
     head_grads: gradients with respect to the heads, None for ones. Without `retain_graph` the tape is freed.
     """
     heads = _as_list(heads)
-    sums = _run(heads, _head_gradients(heads, head_grads), retain_graph, train_mode, create_graph=False, store=True)
-    for leaf in list(sums.reached.values()):
-        _finish(sums, leaf)
+    vacated: list[Leaf] = []
+    try:
+        sums = _run(
+            heads, _head_gradients(heads, head_grads), retain_graph, train_mode, create_graph=False, store=vacated
+        )
+        for leaf in list(sums.reached.values()):
+            _finish(sums, leaf)
+    except BaseException:
+        for leaf in vacated:
+            if storage.is_vacant(leaf.grad._data):
+                storage.fill(leaf.grad._data, None)
+        raise
     for hook in sums.hooks:
         hook.finish()
 
@@ -348,7 +358,10 @@ def _tracked(x):
     return x
 
 
-def _run(heads, head_grads, retain_graph, train_mode, create_graph, wanted=(), stop=False, store=False) -> _Sums:
+def _run(
+    heads, head_grads, retain_graph, train_mode, create_graph, wanted=(), stop=False, store: list[Leaf] | None = None
+) -> _Sums:
+    """store: gradients go where users read them; takes the marked arrays whose gradients have no memory until then."""
     sums = _Sums()
     roots = []
     targets = {_place(e) for e in wanted}
@@ -369,8 +382,10 @@ def _run(heads, head_grads, retain_graph, train_mode, create_graph, wanted=(), s
         _add(sums, entry, g, targets)
     with _Scope(create_graph, train_mode):
         nodes = _order(roots, sums.reached)
-        waiting = _uses(nodes, sums) if store else None
-        alone = _read_once(nodes, sums) if store else ()
+        waiting, alone = None, ()
+        if store is not None:
+            waiting, alone = _uses(nodes, sums), _read_once(nodes, sums)
+            store += [leaf for leaf in sums.reached.values() if _vacate(leaf)]
         for node in nodes:
             heads_of = sums.nodes.pop(id(node), None)
             if heads_of is None:
@@ -590,6 +605,13 @@ def _restore_output(node: Node, k: int):
     return restored
 
 
+def _vacate(leaf: Leaf) -> bool:
+    """Whether the gradient that is to be overwritten gave its memory back, as nobody else holds it."""
+    if leaf.req != "write" or leaf.hook is not None or leaf.grad is None or leaf.grad.stype != "default":
+        return False
+    return sys.getrefcount(leaf.grad) == 2 and storage.vacate(leaf.grad._data)
+
+
 def _store(leaf: Leaf, found: tuple | None) -> None:
     """Puts a finished gradient, the last of `found` (None: zero), where the user reads it."""
     if leaf.grad is None:
@@ -601,11 +623,11 @@ def _store(leaf: Leaf, found: tuple | None) -> None:
     target = leaf.grad._data
     if found is None:
         if leaf.req == "write":
-            target.zero_()
+            storage.fill(target, None)
     elif leaf.req == "add":
         target.add_(found[1]._data)
     elif not storage.take_over(target, found):
-        target.copy_(found[1]._data)
+        storage.fill(target, found[1]._data)
     leaf.fresh = True
 
 

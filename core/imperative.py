@@ -322,7 +322,7 @@ def _off_the_tape(op: Operator, kind_of: str) -> list[str]:
         call = [f"            tensor = _op.forward({_tensors_of(op)}{named})"]
     if op.name in storage_types.NAMES:
         call = [f"            if not ({_all_dense(op)}):", "                raise TypeError", *call]
-    if op.formula is None and op.name not in _VIEWS:
+    if op.formula is None and op.binder is None and op.name not in _VIEWS:
         call += ["            if tensor._base is not None:", "                tensor = _separate(tensor)"]
     return [
         f"    if out is None and {may_go}(not _watch.busy or (_state.tracer is None and not _state.recording)):",

@@ -161,16 +161,12 @@ def take_over(target: Tensor, holder: tuple) -> bool:
     """
     if target.nbytes < _WORTH_ASKING:
         return False
+    vacant = is_vacant(target)
     alone = sys.getrefcount(holder[-1]) == 2 and sys.getrefcount(holder[-1]._data) == 2  # the holder, and the question
     source = holder[-1]._data
     alike = source.dtype is target.dtype and source.device == target.device and source.shape == target.shape
-    if not (
-        alike
-        and source.stride() == target.stride()
-        and target._base is None
-        and _is_plain(source)
-        and _is_plain(target)
-    ):
+    laid_out = source.is_contiguous() if vacant else source.stride() == target.stride()
+    if not (alike and laid_out and target._base is None and _is_plain(source) and (vacant or _is_plain(target))):
         return False
     if not alone or source._base is not None:
         if source.device.type != "cpu":  # Triton's kernels do not say which memory they write to
@@ -178,6 +174,32 @@ def take_over(target: Tensor, holder: tuple) -> bool:
         source = torch._lazy_clone(source)
     target.set_(source)
     return True
+
+
+def vacate(target: Tensor) -> bool:
+    """Gives the memory of a large tensor back before its next values are computed, if that goes unseen; whether it did.
+
+    What is computed then finds the memory that the processor still holds, and there is one array less at a time. Until
+    `take_over` or `fill` the tensor reads as zeros.
+    """
+    if target.nbytes < _WORTH_ASKING or target.device.type != "cpu" or sys.getrefcount(target) > _HELD_ONCE:
+        return False
+    if target._base is not None or not target.is_contiguous() or not _is_plain(target):
+        return False
+    target.set_(torch.zeros(1, dtype=target.dtype), 0, target.shape, (0,) * target.dim())
+    return True
+
+
+def fill(target: Tensor, source: Tensor | None) -> None:
+    """Copies the values of `source` (None: zeros) to `target`, which may be vacant."""
+    if target.nbytes >= _WORTH_ASKING and is_vacant(target):
+        target.set_(torch.empty(target.shape, dtype=target.dtype))
+    target.zero_() if source is None else target.copy_(source)
+
+
+def is_vacant(target: Tensor) -> bool:
+    """Whether `vacate` took the memory of a tensor."""
+    return not any(target.stride())
 
 
 def is_view(tensor: Tensor) -> bool:
@@ -195,6 +217,7 @@ def apart(tensor: Tensor) -> Tensor:
     return tensor.clone(memory_format=torch.contiguous_format)
 
 
+_HELD_ONCE = 3  # references to a tensor that one array alone holds, in a function that is called with it
 _WORTH_ASKING = 1 << 16  # bytes; fewer are copied in less time than it takes to find out
 
 

@@ -320,8 +320,8 @@ def shortcut(op: Operator) -> Callable[[Callable], Callable]:
 def direct(op: Operator) -> Callable[[Callable], Callable]:
     """Gives an operator a shorter way for arrays off the tape: `rule(attrs)`, with attributes as a namespace.
 
-    It does once for some attributes what does not depend on the arrays, and gives the visible result as a function of
-    the inputs' tensors; or None.
+    It does once for some attributes what does not depend on the arrays, and gives the visible result, in memory that no
+    other array looks into, as a function of the inputs' tensors; or None.
     """
 
     def enter(rule):

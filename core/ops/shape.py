@@ -129,7 +129,7 @@ def flatten(data):
 
 @direct(flatten)
 def _(attrs):
-    return lambda data: storage.apart(data) if data.dim() == 2 else flatten.forward(data)
+    return lambda data: storage.apart(data if data.dim() == 2 else flatten.forward(data))
 
 
 @operator("reshape_like")
@@ -170,7 +170,7 @@ def expand_dims(data, *, axis: Int):
 @direct(expand_dims)
 def _(attrs):
     axis = attrs.axis
-    return lambda data: K.expand_dims(data, axis)  # which knows its axes
+    return lambda data: storage.apart(K.expand_dims(data, axis))  # which knows its axes
 
 
 @operator("squeeze")

@@ -178,3 +178,38 @@ def test_trainers_find_gradients_where_they_were():
         trainer.step(2)
         weight = weight - 1
         np.testing.assert_allclose(net.weight.data().asnumpy(), weight, rtol=1e-5)
+
+
+def test_memory_of_a_gradient_is_free_while_the_next_one_is_computed(x):
+    places = []
+    for scale in (2, 3, 4):
+        differentiate(lambda x, scale=scale: x * scale, x)
+        equal(x.grad, scale)
+        places.append(place(x.grad))
+    assert places[1] == places[2]
+    differentiate(lambda x: nd.BlockGrad(x) * 1 + x.sum() * 0, x)
+    equal(x.grad, 0)
+
+
+def test_a_gradient_that_is_read_on_the_way_stays(x):
+    differentiate(lambda x: x * 2, x)
+    differentiate(lambda x: x * x.grad, x)
+    equal(x.grad, 2)
+    differentiate(lambda x: x * 3, x, head=x.grad)
+    equal(x.grad, 6)
+
+
+def test_gradients_are_whole_after_an_error(x):
+    class Broken(autograd.Function):
+        def forward(self, x):
+            return x * 1
+
+        def backward(self, head):
+            raise ValueError("not today")
+
+    differentiate(lambda x: x * 2, x)
+    with pytest.raises(ValueError, match="not today"):
+        differentiate(Broken(), x)
+    equal(x.grad, 0)
+    x.grad[0] = 1
+    assert x.grad.asnumpy().sum() == SHAPE[1]

@@ -8,10 +8,11 @@ values or more and every operator meets axes of sizes 0 and 1: what does not is 
 
 import numpy as np
 import pytest
+import torch
 
 from core.base import MXNetError
 from core.ops.registry import TABLE
-from tests.core.ops.test_sweep import SWEPT, TWICE, Point, close, inner
+from tests.core.ops.test_sweep import SWEPT, TWICE, WIDE, Point, close, inner
 from tests.support.samples import samples
 from tests.support.variations import KEPT, shape, variations
 
@@ -80,9 +81,34 @@ def test_gradients_of_variations_are_the_central_differences(name):
     assert rigid == {what for what, names in RIGID.items() if name in names}
 
 
-def points(name, met):
+STEP = {torch.float16: 2.0**-10, torch.bfloat16: 2.0**-7}  # from 1 to the next number
+FEW = 8
+
+
+@pytest.mark.parametrize("name", VARIED)
+def test_gradients_in_half_precision_are_off_by_few_steps(name):
+    """Steps of the type are those of the gradient, and what a step of the operands moves it by in float64."""
+    random = np.random.default_rng(0)
+    for what, point in points(name):
+        if (name, what) in EXEMPT:
+            continue
+        for dtype in set(STEP) - set(WIDE.get(name, ())):
+            low = [t.to(dtype) if t is not None and t.is_floating_point() else t for t in point.tensors()]
+            moved = [t is not None and t.dtype == dtype for t in low]
+            exact = [t.double() if m else t for t, m in zip(low, moved, strict=True)]
+            near = [
+                t * (1 + STEP[dtype] * torch.from_numpy(random.choice([-1.0, 1.0], t.shape))) if m else t
+                for t, m in zip(exact, moved, strict=True)
+            ]
+            found = [point.gradients(tensors) for tensors in (low, exact, near)]
+            for k, g, e, n in zip(point.moved, *found, strict=True):
+                step = STEP[dtype] * (1 + e.norm()) + (n - e).norm()
+                assert g.dtype == dtype and (g.double() - e).norm() <= FEW * step, f"{dtype}: {point.describe(k)}"
+
+
+def points(name, met=None):
     """(what is varied, point) of each variation that the operator takes, where its results are finite."""
-    op = TABLE[name]
+    op, met = TABLE[name], {} if met is None else met
     seen = set()
     for a in [*op.attrs, "sizes"]:
         met[a] = set()
