@@ -1,0 +1,51 @@
+"""Judges films in which objects were followed: MOTA, IDF1 and what they are made of.
+
+    python scripts/tracking/smot_eval.py --gt-dir truth --pred-dir found
+
+Films are files gt_NAME.npy in the one folder and pred_NAME.npy in the other, with a row of frame, number, left, top, width and
+height for each box (further columns do not count).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import numpy as np
+
+from scripts.tracking import clear_mot
+
+
+def main(argv: list[str] | None = None) -> dict[str, float]:
+    args = parse_args(argv)
+    truths = {path.stem.removeprefix("gt_"): path for path in sorted(args.gt_dir.glob("gt_*.npy"))}
+    pairs = {name: args.pred_dir / f"pred_{name}.npy" for name in truths}
+    films = [name for name, found in pairs.items() if found.is_file()]
+    if not films:
+        raise SystemExit(f"{args.pred_dir} has no pred_NAME.npy for a gt_NAME.npy in {args.gt_dir}")
+    total = Counter()
+    for name in films:
+        total += clear_mot.counts(np.load(truths[name]), np.load(pairs[name]), args.min_iou)
+    figures = clear_mot.figures(total)
+    print(f"{args.model_name}, {len(films)} films")
+    print("  ".join(f"{name} {value:.4f}" for name, value in figures.items()))
+    print("  ".join(f"{name} {value}" for name, value in sorted(total.items())))
+    return figures
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--model-name", default="smot", help="what to call it (default: %(default)s)")
+    add("--gt-dir", type=Path, required=True, help="folder of the truth")
+    add("--pred-dir", type=Path, required=True, help="folder of what was found")
+    add("--min-iou", type=float, default=0.5, help="overlap from which on a box is found (default: %(default)s)")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()
