@@ -1,6 +1,7 @@
 """Networks of eight-bit codes: `quantize_model` for symbols, `quantize_net` for hybrid blocks, and the parts of both.
 
-The weights stay numbers in the parameters; a layer on codes makes codes of them itself, one range an output channel.
+The weights stay numbers in the parameters; a layer on codes makes codes of them itself: one range for each output channel of a
+convolution, one for a fully connected layer unless quantize_granularity is "channel-wise".
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ MODES = ("none", "naive", "entropy", "customize")
 
 def __getattr__(name: str):
     if name not in _HOMES:
-        raise AttributeError(f"mx.contrib.quantization has no {name!r}; it offers {', '.join([*__all__, *_HOMES])}")
+        raise AttributeError(f"mx.contrib.quantization has no {name!r}; it offers {', '.join(__all__)}")
     return getattr(importlib.import_module(_HOMES[name]), name)
 
 
-__all__ = ["calib_graph", "quantize_graph", "quantize_model", "quantize_model_mkldnn"]
+__all__ = ["calib_graph", "quantize_graph", "quantize_model", "quantize_model_mkldnn", *_HOMES]
 
 
 def quantize_model(
@@ -43,8 +44,9 @@ def quantize_model(
     sym and the parameters: objects or file names. calib_mode: where the ranges of codes come from: "none": at each call from
     the values; "naive": least and largest value over `calib_data`, a DataIter; "entropy": the cut that loses least
     information on it. After `num_calib_examples` samples it is enough. excluded_sym_names, excluded_op_names: layers and
-    operators that stay on numbers. quantized_dtype: int8, uint8 or auto, what the inputs of layers become. quantize_mode
-    and quantize_granularity are accepted: weights have a range for each channel. ValueError for other arguments.
+    operators that stay on numbers. quantized_dtype: int8, uint8 or auto, what the inputs of layers become. quantize_granularity:
+    one range for the weights of a fully connected layer ("tensor-wise") or one for each output ("channel-wise"); those of
+    convolutions have one for each channel. quantize_mode is accepted. ValueError for other arguments.
     """
     if calib_mode == "customize":
         raise ValueError("quantize_model takes the calib_mode 'none', 'naive' or 'entropy', given 'customize'")
@@ -84,7 +86,7 @@ def quantize_graph(
     calib_mode = calib_mode or "none"
     _check("calib_mode", calib_mode, MODES)
     excluded = [_names("excluded_sym_names", excluded_sym_names), _names("excluded_op_names", excluded_op_names)]
-    codes = quantize_symbol(sym, excluded[0] + excluded[1], quantized_dtype)
+    codes = quantize_symbol(sym, excluded[0] + excluded[1], quantized_dtype, quantize_granularity == "channel-wise")
     wanted = outputs_on_codes(codes)
     if logger:
         logger.info("%d outputs of the network stand on codes", len(wanted))

@@ -17,13 +17,16 @@ Range = tuple[float, float]
 WITH_RANGES = ("_contrib_quantize_v2", "_sg_mkldnn_conv")  # operators whose nodes have a calibrated range
 
 
-def quantize_symbol(symbol: Symbol, excluded: Iterable[str] = (), dtype: str = "auto") -> Symbol:
+def quantize_symbol(
+    symbol: Symbol, excluded: Iterable[str] = (), dtype: str = "auto", by_channel: bool = False
+) -> Symbol:
     """The symbol with its convolutions and fully connected layers on codes, without ranges yet.
 
     excluded: names of nodes, or of operators, that stay on numbers. dtype: what numbers become, int8, uint8, or auto:
-    uint8 where the range starts at 0.
+    uint8 where the range starts at 0. by_channel: whether the weights of fully connected layers have a range for each
+    output, as those of convolutions do in any case.
     """
-    return Quantizer(symbol, frozenset(excluded), dtype).result()
+    return Quantizer(symbol, frozenset(excluded), dtype, by_channel).result()
 
 
 def calibrated(symbol: Symbol, ranges: Mapping[str, Range]) -> Symbol:
@@ -80,8 +83,8 @@ FOLLOWERS = {"Convolution": (("BatchNorm",), ("elemwise_add", "_plus"), RECTIFIE
 class Quantizer:
     """Goes over a symbol once, from its inputs on, and makes each value as numbers, as codes, or as both on demand."""
 
-    def __init__(self, symbol: Symbol, excluded: frozenset[str], dtype: str):
-        self.heads, self.excluded, self.dtype = symbol._entries, excluded, dtype
+    def __init__(self, symbol: Symbol, excluded: frozenset[str], dtype: str, by_channel: bool):
+        self.heads, self.excluded, self.dtype, self.by_channel = symbol._entries, excluded, dtype, by_channel
         self.nodes = order(self.heads)
         self.readers: dict[tuple[int, int], list[Node]] = {}
         for node in self.nodes:
@@ -160,6 +163,7 @@ class Quantizer:
         op = TABLE["_sg_mkldnn_fully_connected"]
         texts = {key: text for key, text in layer.attrs.items() if key in op.attrs}
         texts |= {"quantized": "True", "enable_float_output": "True", "with_eltwise": str(len(chain) > 1)}
+        texts |= {"channel_wise_quantize": str(self.by_channel)}
         inputs = [data, *(self._as_numbers(entry) for entry in layer.inputs[1:]), *ends]
         self.numbers[id(chain[-1]), 0] = Node(op, f"quantized_{chain[-1].name}", texts, inputs), 0
 

@@ -316,22 +316,22 @@ def _(shapes, attrs):
 def fused_fully_connected(
     data, weight, bias=None, data_min=None, data_max=None, *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True,
     act_type: Choice("relu", "sigmoid", "softrelu", "softsign", "tanh") = "relu", with_eltwise: Bool = False,
-    quantized: Bool = False, enable_float_output: Bool = False,
+    quantized: Bool = False, enable_float_output: Bool = False, channel_wise_quantize: Bool = False,
 ):  # fmt: skip
     """A fully connected layer and the activation behind it as one, for inference: numbers of numbers, or of codes.
 
-    Weights are float32. Of codes and their range (`quantized`, with `enable_float_output`), the weights of each output
-    become int8 codes.
+    Weights are float32. Of codes and their range (`quantized`, with `enable_float_output`), the weights become int8 codes of
+    one range, or with `channel_wise_quantize` of a range for each output.
     """
     how = {"num_hidden": num_hidden, "flatten": flatten}
     if quantized:
         if not enable_float_output:
             raise MXNetError("_sg_mkldnn_fully_connected: of codes it gives numbers; enable_float_output=True says so")
-        scales = _scale(WIDE["int8"], F.max(F.abs(weight), axis=1))
-        codes = _codes(F.broadcast_mul(weight, F.expand_dims(scales, axis=1)), "int8")
+        data_scale = _scale(_wide(data), _reach(data_min, data_max))
+        make = _codes_by_output if channel_wise_quantize else _codes_of_one_range
+        codes, shift, scales = make(weight, bias, data_scale)
         y = F.FullyConnected(_real(data), _real(codes), None, no_bias=True, **how)
-        y = F.broadcast_div(y, scales * _scale(_wide(data), _reach(data_min, data_max)))
-        y = y if bias is None else F.broadcast_add(y, bias)
+        y = F.broadcast_div(y if bias is None else F.broadcast_add(y, shift), scales * data_scale)
     else:
         y = F.FullyConnected(data, weight, bias, no_bias=no_bias, **how)
     return F.Activation(y, act_type=act_type) if with_eltwise else y
@@ -348,6 +348,31 @@ def _(shapes, attrs):
     shape = shapes["data"]
     shapes["weight"] = (attrs["num_hidden"], math.prod(shape[1:]) if attrs["flatten"] else shape[-1])
     shapes["bias"] = (attrs["num_hidden"],)
+
+
+def _codes_by_output(weight, bias, data_scale):
+    """Codes of weights (outputs, inputs) and of the bias that fits sums of their products, and the scales of the weights."""
+    scales = _scale(WIDE["int8"], F.max(F.abs(weight), axis=1))
+    if bias is not None:
+        scales = F.broadcast_minimum(scales, F.broadcast_div(TOP / 2 / F.abs(bias), data_scale))
+        bias = _whole(F.broadcast_mul(scales, data_scale) * bias)
+    return _codes(F.broadcast_mul(weight, F.expand_dims(scales, axis=1)), "int8"), bias, scales
+
+
+def _codes_of_one_range(weight, bias, data_scale):
+    """As `_codes_by_output`, with weights of one range, and a bias that was put on int8 codes before; halves go away from 0."""
+    reach = F.max(F.abs(weight))
+    codes = _codes(F.broadcast_mul(weight, _spread(EXACT["int8"] / reach, weight)), "int8")
+    scale = _scale(WIDE["int8"], reach)
+    if bias is not None:
+        reach = F.max(F.abs(bias))
+        bias_scale = _scale(WIDE["int8"], reach)
+        wanted = data_scale * scale / bias_scale
+        factor = F.broadcast_minimum(wanted, TOP / 2 / reach / bias_scale)
+        bias = F.round(F.broadcast_mul(_real(_codes(F.broadcast_mul(bias, EXACT["int8"] / reach), "int8")), factor))
+        codes = F.round(F.broadcast_mul(_real(codes), _spread(factor / wanted, codes)))
+        scale = scale * (factor / wanted)
+    return codes, bias, scale
 
 
 def _unpack(name: str, rest: tuple, no_bias: bool) -> list:

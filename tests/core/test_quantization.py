@@ -76,6 +76,30 @@ def test_convolutions_of_nothing_give_their_bias(weight, bias, limit, x, expecte
     onp.testing.assert_allclose(net(nd.array([[[x]]])).asnumpy()[0, :, 0], expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "granularity, expected",
+    [  # with MXNet 1.9.1's numbers
+        ("tensor-wise", [0.09762400, 0.53480977]),
+        ("channel-wise", [0.09688582, 0.53570479]),
+    ],
+)
+def test_granularity_of_the_weights_of_fully_connected_layers(granularity, expected):
+    net = nn.HybridSequential()
+    net.add(nn.Dense(2, in_units=2))
+    net.initialize()
+    net[0].weight.set_data(nd.array([[1.0, -1.0], [0.05, -0.0025]]))
+    net[0].bias.set_data(nd.array([-1.0, 0.5]))
+    batches = mx.gluon.data.DataLoader(nd.array([[1.0, -1.0]]), batch_size=1)
+    net = mx.contrib.quantization.quantize_net_v2(
+        net, quantized_dtype="int8", calib_mode="naive", calib_data=batches, quantize_granularity=granularity
+    )
+    onp.testing.assert_allclose(net(nd.array([[0.7, -0.4]])).asnumpy()[0], expected, rtol=1e-6)
+
+
+def test_all_that_the_module_offers_comes_with_a_star():
+    assert {"quantize_net", "quantize_net_v2", "quantize_model"} <= set(mx.contrib.quantization.__all__)
+
+
 def _trained_like(seed):
     """A network with running statistics that are not 0 and 1, batches, and what it makes of the first."""
     mx.random.seed(seed)
