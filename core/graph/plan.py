@@ -6,6 +6,7 @@ by running it on tensors without memory), or else the rule itself. Values are le
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 
 from core import kernels, storage
@@ -181,6 +182,7 @@ class _Writer:
             wanted = [v if v in last or v in keep else None for v in node.outputs]
             free = [v for v in read if self._is_free(v, node)]
             if step.formula is None or not self._inline(step, free, gone, in_place):
+                self._overwrite(step, free, in_place)
                 self._call(step, wanted)
             if gone:
                 self.line(f"del {', '.join(gone)}")
@@ -229,6 +231,22 @@ class _Writer:
         gone += temporaries
         in_place.update((out, v) for v in free if self._names[v] == place)
         return True
+
+    def _overwrite(self, step: Step, free: list[Value], in_place: dict[Value, Value]) -> None:
+        """Lets a product whose kernel can `overwrite` what it adds do so, where that is free and no other operand lies there."""
+        node = step.node
+        place = node.op.inputs.index("residual") if "residual" in node.op.inputs else len(node.inputs)
+        added = node.inputs[place] if place < len(node.inputs) else None
+        if added not in free or node.inputs.count(added) > 1 or step.function is node.op.forward:
+            return
+        how = inspect.signature(step.function)
+        if "overwrite" in how.parameters and not self._sharing.group(added) & {
+            v for v in node.reads() if v is not added
+        }:
+            given = how.bind(*step.arguments, **step.keywords)
+            given.arguments["overwrite"] = True
+            step.arguments, step.keywords = given.args, given.kwargs
+            in_place[node.outputs[0]] = added
 
     def _call(self, step: Step, wanted: list[Value | None]) -> None:
         arguments = [self._text(a) for a in step.arguments]

@@ -79,7 +79,7 @@ def _windows(sizes, kernel, stride, dilate, pads):
 
 
 @_enter("conv")
-def conv(x, w, b, stride, dilate, pad, groups, activation=None, residual=None):
+def conv(x, w, b, stride, dilate, pad, groups, activation=None, residual=None, overwrite=False):
     _fits(x.dim() == w.dim() == len(stride) + 2 and x.dtype is w.dtype, "a convolution", x, w)
     _fits(
         x.shape[1] == w.shape[1] * groups and (b is None or b.shape == w.shape[:1]), "channels of a convolution", x, w

@@ -22,11 +22,12 @@ Ints = tuple[int, ...]
 
 def conv(
     x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int,
-    activation: str | None = None, residual: Tensor | None = None,
+    activation: str | None = None, residual: Tensor | None = None, overwrite: bool = False,
 ) -> Tensor:  # fmt: skip
     """activation(cross-correlation of x with w + b + residual); b (O,) and residual (N, O, *out) where given.
 
-    `activation` is None, "relu", "gelu", "sigmoid" or "tanh"; w may be what `pack` made of it.
+    `activation` is None, "relu", "gelu", "sigmoid" or "tanh"; w may be what `pack` made of it. With `overwrite` the result
+    may take the memory of the residual.
     """
     check_activation("conv", activation)
     if w.is_mkldnn:
@@ -34,7 +35,10 @@ def conv(
         if residual is None:
             return onednn._convolution_pointwise.default(x, w, b, *how, activation or "none", [], "none")
         if activation in (None, "relu") and groups == 1:  # ATen fuses no other sums
-            return onednn._convolution_pointwise.binary(x, residual, w, b, *how, "add", 1, activation, [], None)
+            end = "add", 1, activation, [], None
+            if overwrite and _both_channels_last(x, residual):
+                return onednn._convolution_pointwise_.binary(residual, x, w, b, *how, *end)
+            return onednn._convolution_pointwise.binary(x, residual, w, b, *how, *end)
         y = onednn._convolution_pointwise.default(x, w, b, *how, "none", [], "none")
     elif not x.shape[1] or not w.shape[0]:
         y = _without_channels(x, w, b, stride, dilate, pad)
@@ -72,6 +76,11 @@ def conv_weight_grad(
 def conv_bias_grad(dy: Tensor) -> Tensor:
     """Gradient of `conv` by b: dy (N, O, *out) summed over all axes but 1."""
     return dy.sum((0, *range(2, dy.ndim)))
+
+
+def _both_channels_last(x: Tensor, y: Tensor) -> bool:
+    layout = CHANNELS_LAST.get(x.ndim)
+    return layout is not None and x.is_contiguous(memory_format=layout) and y.is_contiguous(memory_format=layout)
 
 
 def _backward(dy, x, w, stride, dilate, pad, groups, wanted):

@@ -271,6 +271,38 @@ def test_epilogues_and_packing():
         net.hybridize()
 
 
+class Shortcut(gluon.HybridBlock):
+    """Sums over a shortcut of its own, over the data itself, and over what is read again."""
+
+    def __init__(self):
+        super().__init__()
+        with self.name_scope():
+            self.layers = nn.HybridSequential()
+            self.layers.add(*(nn.Conv2D(16, 1, in_channels=16) for _ in range(5)))
+
+    def hybrid_forward(self, F, x):
+        a, b, c, d, e = self.layers
+        y = F.relu(b(F.tanh(a(x))) + c(x))
+        y = F.relu(d(y) + y)
+        z = F.relu(a(x))
+        return e(y) + z, z
+
+
+def test_sums_are_written_over_what_nobody_reads_again():
+    net = Shortcut()
+    net.initialize()
+    x = array(4, 16, 32, 32)
+    eager = [y.asnumpy() for y in net(x)]
+    net.hybridize()
+    for _ in range(2):
+        for found, expected in zip(net(x), eager, strict=True):
+            np.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-5, atol=1e-6)
+    plan = net.plan_of(x)
+    sums = [step for step in plan.forward.steps if len(step.node.inputs) == 4]
+    buffers = plan.forward.buffers
+    assert [buffers[s.node.outputs[0]] == buffers[s.node.inputs[3]] for s in sums] == [True, False, False]
+
+
 def test_packed_weights_of_many_shapes_are_let_go(monkeypatch):
     net = Residual()
     net.initialize()
