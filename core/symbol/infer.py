@@ -77,11 +77,20 @@ def partial_shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[
     def results(node: Node, inputs: list[Shape]) -> list[Shape]:
         return [x.shape for x in _outputs(node, [_array(s, "float32") for s in inputs])]
 
-    with autograd.pause():
-        found = partial.shapes(nodes, known, results)
-
     def shown(extents):
         return None if extents is None else tuple(unknown if n == partial.UNKNOWN else n for n in extents)
+
+    def of_subgraph(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict, list]:
+        found, outputs = partial_shapes(entries, {name: shown(extents) for name, extents in given.items()})
+        return {n: s and tuple(partial.UNKNOWN if e == unknown else e for e in s) for n, s in found.items()}, outputs
+
+    def inside(node: Node, extents: list) -> list:
+        from core.symbol.control_flow import parameter_shapes
+
+        return parameter_shapes(node, extents, of_subgraph)
+
+    with autograd.pause():
+        found = partial.shapes(nodes, known, results, inside)
 
     return (
         {n.name: shown(found.get((id(n), 0))) for n in nodes if n.op is None},

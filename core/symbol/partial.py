@@ -17,11 +17,14 @@ Extents = tuple[int, ...] | None  # None: not even the number of axes
 _PROBES = (2520, 5040)  # both are multiples of 1 to 10, for operators that split
 
 
-def shapes(nodes: list[Node], known: dict[str, Extents], outputs: Callable) -> dict[tuple[int, int], Extents]:
+def shapes(
+    nodes: list[Node], known: dict[str, Extents], outputs: Callable, inside: Callable
+) -> dict[tuple[int, int], Extents]:
     """Extents of everything in the graph, by (id of the node, output), from those of the variables.
 
-    outputs(node, shapes of inputs): shapes of the results; parameters follow from the operators' `infer` rules. MXNetError
-    where extents contradict each other.
+    outputs(node, shapes of inputs): shapes of the results; parameters follow from the operators' `infer` rules, and for
+    loops and branches, whose extents `inside(node, extents)` fills in, from their subgraphs. MXNetError where extents
+    contradict each other.
     """
     found: dict[tuple[int, int], Extents] = {(id(n), 0): known.get(n.name) for n in nodes if n.op is None}
     tried: dict[int, tuple] = {}
@@ -40,9 +43,10 @@ def shapes(nodes: list[Node], known: dict[str, Extents], outputs: Callable) -> d
     while changed:
         changed = False
         for node in nodes:
-            if node.op is None or node.subgraphs:
+            if node.op is None:
                 continue
-            for entry, extents in zip(node.inputs, _parameters(node, [of(e) for e in node.inputs]), strict=True):
+            told = inside if node.subgraphs else _parameters
+            for entry, extents in zip(node.inputs, told(node, [of(e) for e in node.inputs]), strict=True):
                 refine(entry, extents)
             inputs = tuple(of(e) for e in node.inputs)
             if tried.get(id(node)) != inputs and all(s is not None for s in inputs):

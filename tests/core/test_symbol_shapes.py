@@ -183,3 +183,28 @@ def test_scalars_have_a_shape_under_np_shape():
         assert mx.sym.np.kron(x, y).infer_shape(x=(2, 3), y=()) == ([(2, 3), ()], [(2, 3)], [])
         assert (x + y).infer_shape(x=(), y=())[1] == [()]
     assert (mx.sym.var("x") + mx.sym.var("y")).infer_shape(x=(), y=(2, 3))[0] == [(2, 3), (2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("given", "outputs", "state"),
+    [
+        ({"data": (5, 2, 3), "init": (2, 4)}, (5, 2, 4), (2, 4)),
+        ({"data": (0, 0, 3), "init": (0, 4)}, (0, 0, 4), (0, 4)),
+        ({"data": (0, 2, 3), "init": (2, 4)}, (0, 2, 4), (2, 4)),
+        ({"data": (5, 0, 3)}, (5, 0, 4), (0, 4)),
+    ],
+)
+def test_what_is_known_goes_through_loops(given, outputs, state):
+    """The answers of MXNet 1.9.1."""
+
+    def body(step, states):
+        h = sym.FullyConnected(step, num_hidden=4, flatten=False, name="fc") + states[0]
+        return h, [h]
+
+    stacked, (last,) = sym.contrib.foreach(body, sym.var("data"), [sym.var("init")])
+    both = sym.concat(stacked, sym.reverse(stacked, axis=0), dim=2)
+    inputs = {**given, "init": state, "fc_weight": (4, 3), "fc_bias": (4,)}
+    for symbol, expected in ((stacked, outputs), (last, state), (both, (*outputs[:2], 8))):
+        arguments, found, _ = symbol.infer_shape_partial(**given)
+        assert dict(zip(symbol.list_arguments(), arguments, strict=True)) == inputs
+        assert found == [expected]

@@ -103,6 +103,9 @@ def test_deformable_convolution(modulated, groups, shifted, stride, pad, dilate,
     here, there, opset = _run(made, given, parameters, path)
     _compare(here, there)
     assert opset == 19
+    if modulated:
+        back, arguments, _ = mx.contrib.onnx.import_model(path)
+        _compare([back.eval(**{k: mx.nd.array(v) for k, v in given.items()}, **arguments)[0].asnumpy()], there)
     with pytest.raises(mx.MXNetError, match="need opset 19"):
         _run(made, given, parameters, path, opset_version=17)
 
@@ -116,3 +119,25 @@ def test_opsets(opset, tmp_path):
     here, there, written = _run(made, given, {}, str(tmp_path / "m.onnx"), opset_version=opset)
     _compare(here, there)
     assert written == opset
+
+
+def test_deformable_convolution_without_weights_of_its_places(tmp_path):
+    """What other exporters write: no mask, uneven pads, no bias; against onnxruntime."""
+    import onnx
+
+    rng = np.random.default_rng(4)
+    given = {"x": rng.normal(size=(1, 4, 6, 6)), "offset": 2 * rng.normal(size=(1, 36, 6, 5))}
+    weight = onnx.numpy_helper.from_array(rng.normal(size=(4, 2, 3, 3)).astype("float32"), "w")
+    node = onnx.helper.make_node(
+        "DeformConv", ["x", "w", "offset"], ["y"], kernel_shape=[3, 3], pads=[1, 0, 1, 1], group=2, offset_group=2
+    )
+    inputs = [onnx.helper.make_tensor_value_info(k, onnx.TensorProto.FLOAT, v.shape) for k, v in given.items()]
+    output = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
+    graph = onnx.helper.make_graph([node], "g", inputs, [output], [weight])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 19)], ir_version=9)
+    path = str(tmp_path / "m.onnx")
+    onnx.save(model, path)
+    given = {k: v.astype("float32") for k, v in given.items()}
+    there = onnxruntime.InferenceSession(path).run(None, given)
+    back, arguments, _ = mx.contrib.onnx.import_model(path)
+    _compare([back.eval(**{k: mx.nd.array(v) for k, v in given.items()}, **arguments)[0].asnumpy()], there)

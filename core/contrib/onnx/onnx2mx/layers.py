@@ -195,6 +195,20 @@ def resize(net, attrs, x, *rest):
     raise net.refuse(f"resizing by mode {mode!r} with {how!r} is not converted")
 
 
+@converts("DeformConv")
+def deformable_convolution(net, attrs, x, weight, offset, bias=None, mask=None):
+    shape, groups = net.number(weight, "the weight").shape, attrs.get("offset_group", 1)
+    kernel = attrs.get("kernel_shape", shape[2:])
+    x, window = _window(net, attrs, net.symbol(x), 0.0, kernel)
+    offset, places = net.symbol(offset), groups * math.prod(kernel)
+    mask = sym.ones_like(sym.slice_axis(offset, axis=1, begin=0, end=places)) if mask is None else net.symbol(mask)
+    return sym.contrib.ModulatedDeformableConvolution(
+        x, offset, mask, net.symbol(weight), *([] if bias is None else [net.symbol(bias)]), no_bias=bias is None,
+        num_filter=shape[0], num_group=attrs.get("group", 1), num_deformable_group=groups,
+        dilate=tuple(attrs.get("dilations", (1, 1))), **window,
+    )  # fmt: skip
+
+
 @converts("RoiAlign")
 def roi_align(net, attrs, x, boxes, images):
     rows = [sym.expand_dims(sym.Cast(net.symbol(images), dtype="float32"), axis=1), net.symbol(boxes)]
