@@ -129,6 +129,9 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
 def create(op: Operator, attrs: dict, ctx, kind: type, out=None):
     """An operator without inputs (a sampler, `zeros`, ...): makes arrays on `ctx`."""
     ctx = ctx or current_context()
+    if op.composite:
+        with ctx:
+            return op.function(**attrs)
     tracer = state.tracer
     if op.rng:
         attrs = {**attrs, "key": random.next_key(ctx) if tracer is None else tracer.draw(ctx)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import types
 
 import numpy as onp
 
@@ -95,22 +96,27 @@ def __getattr__(name: str):
 def _of_numpy(name: str):
     """What `np` has under a name, over symbols; AttributeError where it has nothing."""
     if name in ("linalg", "random"):
-        return _Namespace(name)
+        return Functions(name, getattr(numpy, name))
     if name.startswith("_") or not callable(getattr(numpy, name.partition(".")[0], None)):
         raise AttributeError(f"sym.np has no function {name!r}.{nearest(name, __dir__())}")
     return function(name, _Symbol)
 
 
-class _Namespace:
-    """`sym.np.linalg` and `sym.np.random`."""
+class Functions:
+    """`sym.np.linalg`, `sym.np.random` and `sym.npx.random`: the functions of a module of `np` or `npx` over symbols."""
 
-    def __init__(self, name: str):
-        self._name = name
+    def __init__(self, name: str, module):
+        self._name, self._module = name, module
 
     def __getattr__(self, name: str):
-        if name.startswith("_") or not callable(getattr(getattr(numpy, self._name), name, None)):
-            raise AttributeError(f"sym.np.{self._name} has no function {name!r}")
+        if name not in dir(self):
+            raise AttributeError(f"symbols have no function {self._name}.{name}.{nearest(name, dir(self))}")
         return function(f"{self._name}.{name}", _Symbol)
+
+    def __dir__(self):
+        return [
+            n for n in dir(self._module) if isinstance(getattr(self._module, n), types.FunctionType) and n[0] != "_"
+        ]
 
 
 def __dir__():

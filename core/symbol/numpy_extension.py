@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from core import numpy_extension
 from core.base import nearest
 from core.ops.registry import TABLE, npx_operator
-from core.symbol.compose import front
-from core.symbol.numpy import _Symbol
+from core.symbol.compose import Namespace, front
+from core.symbol.numpy import Functions, _Symbol
 
 
 def __getattr__(name: str):
     op = npx_operator(name)
-    if op is None:
+    if name == "image":
+        value = Namespace("npx.image", ("_image_",), _Symbol)
+    elif name == "random":
+        value = Functions("npx.random", numpy_extension.random)
+    elif op is None:
         raise AttributeError(f"sym.npx has no function {name!r}.{nearest(name, TABLE)}")
-    value = front(op, op.name, _Symbol)
+    else:
+        value = front(op, op.name, _Symbol)
     globals()[name] = value
     return value
 

@@ -15,7 +15,7 @@ _SPLITS = frozenset({"array_split", "hsplit", "vsplit", "dsplit"})
 
 
 def function(name: str, kind: type):
-    """The function `np.NAME` (NAME may be `linalg.NAME`) over symbols of a kind; other arguments are plain values."""
+    """The function `np.NAME` over symbols of a kind; other arguments are plain values. NAME may be `linalg.NAME`, `npx.NAME`."""
 
     def call(*args, **kwargs):
         symbols: list[Symbol] = []
@@ -48,12 +48,15 @@ def _count(attrs: dict) -> int:
 @composite("_np_function", outputs=_count)
 def np_function(*data, function: Str, given: _Literal()):
     """A function of `np`; `given` is the literal of (args, kwargs), in which {"$": i} stands for the input i."""
-    from core import numpy
+    from core import numpy, numpy_extension
     from core.numpy.multiarray import as_array
 
     args, kwargs = given
     arrays = [as_array(x) for x in data]
-    result = operator.attrgetter(function)(numpy)(*_filled(args, arrays), **_filled(kwargs, arrays))
+    module = numpy_extension if function.startswith("npx.") else numpy
+    result = operator.attrgetter(function.removeprefix("npx."))(module)(
+        *_filled(args, arrays), **_filled(kwargs, arrays)
+    )
     return list(result) if isinstance(result, (list, tuple)) else result
 
 

@@ -300,6 +300,17 @@ def test_names_of_copies_and_operators_alone():
     assert alone.list_arguments() == ["fc_data", "fc_weight", "fc_bias"]
 
 
+def test_functions_of_numpy_without_symbols_and_modules_of_npx():
+    with mx.util.np_array(True):
+        assert mx.sym.np.eye(3).eval()[0].asnumpy().tolist() == np.eye(3).tolist()
+        assert mx.sym.np.random.uniform(2.0, 3.0, size=(2, 2)).eval()[0].asnumpy().min() >= 2
+        ones = mx.sym.npx.random.bernoulli(prob=mx.sym.var("p").as_np_ndarray())
+        assert ones.eval(p=mx.np.ones((2, 3)))[0].asnumpy().tolist() == np.ones((2, 3)).tolist()
+        picture = mx.np.array(np.arange(24).reshape(2, 4, 3), dtype="uint8")
+        scaled = mx.sym.npx.image.to_tensor(mx.sym.var("a").as_np_ndarray()).eval(a=picture)[0]
+        np.testing.assert_allclose(scaled.asnumpy(), picture.asnumpy().transpose(2, 0, 1) / np.float32(255), rtol=1e-6)
+
+
 def test_files_tell_that_shapes_are_those_of_numpy():
     with mx.util.np_shape():
         assert json.loads((mx.sym.var("a") + 1).tojson())["attrs"]["is_np_shape"] == ["int", 1]
