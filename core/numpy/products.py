@@ -15,7 +15,8 @@ from core.ops.registry import F
 
 def _floats(name, *arrays):
     for a in arrays:
-        if dtype_name(a.dtype) not in ("float32", "float64", "bfloat16"):
+        on_gpu = getattr(getattr(a, "context", None), "device_type", "cpu") == "gpu"  # float16 only there, as MXNet
+        if dtype_name(a.dtype) not in ("float32", "float64", "bfloat16") + ("float16",) * on_gpu:
             raise MXNetError(f"np.{name}: products need float32 or float64, given {dtype_name(a.dtype)}")
     if len({dtype_name(a.dtype) for a in arrays}) > 1:
         raise MXNetError(

@@ -70,9 +70,7 @@ def _difference_rule(name):
 def _power_rule(name):
     def rule(a, b):
         kind = promoted(name, a, b)
-        if kind == "bool":
-            raise _mixed(name, a, b)
-        return kind, kind
+        return ("int32" if kind == "bool" else kind), kind  # bool to bool, as MXNet
 
     return rule
 

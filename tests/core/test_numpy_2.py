@@ -426,3 +426,17 @@ def test_arrays_without_axes_serve_as_attributes():
 def test_the_rank_of_least_squares_is_a_number():
     x, residuals, rank, s = np.linalg.lstsq(np.ones((2, 2)), np.ones(2), rcond=None)
     assert isinstance(rank, int) and rank == 1 and residuals.size == 0 and s.tolist() == pytest.approx([2, 0])
+
+
+def test_powers_of_masks_are_masks():  # the answer of MXNet 1.9.1 and 2.0.0b1
+    a, b = np.array([[True, False, True]], dtype="bool"), np.array([[True], [False]], dtype="bool")
+    power = np.power(a, b)
+    assert power.dtype == onp.bool_ and power.tolist() == [[True, False, True], [True, True, True]]
+
+
+@pytest.mark.skipif(not mx.context.num_gpus(), reason="float16 products are for GPUs")
+@pytest.mark.parametrize("name", ["matmul", "dot"])
+def test_products_of_float16_on_a_gpu(name):
+    a, b = onp.arange(6).reshape(2, 3), onp.arange(12).reshape(3, 4)
+    product = getattr(np, name)(*(np.array(x, dtype="float16", ctx=mx.gpu()) for x in (a, b)))
+    assert product.dtype == onp.float16 and product.tolist() == (a @ b).tolist()
