@@ -7,7 +7,6 @@ heads, calls the gradient rules of the operator table and lets go of what a node
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Sequence
 
@@ -385,7 +384,9 @@ def _run(
         waiting, alone = None, ()
         if store is not None:
             waiting, alone = _uses(nodes, sums), _read_once(nodes, sums)
-            store += [leaf for leaf in sums.reached.values() if _vacate(leaf)]
+            read = {id(g._data) for _, g in last.values()}
+            if not any(type(node) is Node and node.op.user_rule is not None for node in nodes):
+                store += [leaf for leaf in sums.reached.values() if _vacate(leaf, read)]
         for node in nodes:
             heads_of = sums.nodes.pop(id(node), None)
             if heads_of is None:
@@ -605,11 +606,15 @@ def _restore_output(node: Node, k: int):
     return restored
 
 
-def _vacate(leaf: Leaf) -> bool:
-    """Whether the gradient that is to be overwritten gave its memory back, as nobody else holds it."""
+def _vacate(leaf: Leaf, read: set[int]) -> bool:
+    """Whether the gradient that is to be overwritten gave its memory back.
+
+    Trainers and parameters hold the array, whose values nobody asks for until the pass is over: users' functions and hooks,
+    which might, keep it, and so does a head that it is (`read`: ids of the tensors of those).
+    """
     if leaf.req != "write" or leaf.hook is not None or leaf.grad is None or leaf.grad.stype != "default":
         return False
-    return sys.getrefcount(leaf.grad) == 2 and storage.vacate(leaf.grad._data)
+    return id(leaf.grad._data) not in read and storage.vacate(leaf.grad._data)
 
 
 def _store(leaf: Leaf, found: tuple | None) -> None:
