@@ -72,7 +72,14 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--num_buckets", type=int, default=5, help="(default: %(default)s)")
     add("--bucket_scheme", choices=tuple(BUCKETS), default="constant", help="how wide they are (default: %(default)s)")
     add("--bucket_ratio", type=float, default=0.0, help="how much larger batches of short ones are (default: 0)")
-    add("--max_len", "--src_max_len", "--tgt_max_len", type=int, default=50, help="pieces of a sentence (default: %(default)s)")
+    add(
+        "--max_len",
+        "--src_max_len",
+        "--tgt_max_len",
+        type=int,
+        default=50,
+        help="pieces of a sentence (default: %(default)s)",
+    )
     add("--lr_update_factor", type=float, default=0.5, help="of the rate, an epoch (default: %(default)s)")
     add("--clip", type=float, default=5.0, help="highest norm of the gradients (default: %(default)s)")
     add_lesson_arguments(parser, lr=1e-3, dropout=0.2, epochs=40, lp_alpha=1.0, test_batch_size=32)
