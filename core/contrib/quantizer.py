@@ -1,7 +1,8 @@
 """The pass that puts layers of a symbol on eight-bit codes, and the ranges that the codes stand for.
 
 A convolution becomes one node with the BatchNorm, the sum and the rectifier behind it, a fully connected layer one with its
-rectifier; pooling, flattening and concatenation of codes stay codes; everything else computes on numbers.
+rectifier; pooling, flattening and concatenation of codes stay codes; everything else computes on numbers, a softmax rounded
+as oneDNN's, which decides between boxes whose scores codes make almost equal.
 """
 
 from __future__ import annotations
@@ -180,9 +181,15 @@ class Quantizer:
             ends = [end for codes in known for end in codes[1:]]
             self._as_layer_of_codes(node, "_contrib_quantized_concat", [codes[0] for codes in known] + ends)
         else:
-            twin = node.with_inputs([self._as_numbers(entry) for entry in node.inputs])
+            inputs = [self._as_numbers(entry) for entry in node.inputs]
+            twin = self._softmax(node, inputs) if node.op.name == "softmax" else node.with_inputs(inputs)
             for k in range(node.op.count(node.parsed)):
                 self.numbers[id(node), k] = twin, k
+
+    def _softmax(self, node: Node, inputs: list[Entry]) -> Node:
+        if not {key for key in node.attrs if not key.startswith("__")} <= {"axis"}:
+            return node.with_inputs(inputs)
+        return Node(TABLE["_onednn_softmax"], node.name, dict(node.attrs), inputs)
 
     def _as_layer_of_codes(self, node: Node, name: str, inputs: list[Entry]) -> None:
         op = TABLE[name]

@@ -235,7 +235,7 @@ def _same(name):
     _enter("softmax")(function)
 
 
-for _name in ("softmax", "log_softmax", "softmax_grad", "log_softmax_grad"):
+for _name in ("softmax", "onednn_softmax", "log_softmax", "softmax_grad", "log_softmax_grad"):
     _same(_name)
 
 

@@ -419,6 +419,17 @@ def _(head, out, attrs):
     return [F._softmax_grad(head, out, axis=attrs.axis)]
 
 
+@operator("_onednn_softmax")
+def _onednn_softmax(data, *, axis: Int = -1):
+    """The softmax of networks on codes: rounded as MXNet's, where oneDNN computed it, to the last bit."""
+    return kernels.softmax.onednn_softmax(data, normal_axis(axis, data.dim(), "softmax"))
+
+
+@gradient(_onednn_softmax)
+def _(head, out, attrs):
+    return [F._softmax_grad(head, out, axis=attrs.axis)]
+
+
 @operator("_softmax_grad")
 def _softmax_grad(head, out, *, axis: Int):
     """(head - sum(head * out)) * out."""

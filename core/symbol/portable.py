@@ -56,4 +56,8 @@ def _attention(query, key, value, length=None, *, scale=None, causal=False, drop
     return call("reshape_like", call("batch_dot", weights, flat[2]), query)
 
 
-EXPRESSIONS = {"_attention": _attention, "_dropout_attention": _attention}
+def _softmax(data, *, axis: int) -> Symbol:
+    return call("softmax", data, axis=axis)
+
+
+EXPRESSIONS = {"_attention": _attention, "_dropout_attention": _attention, "_onednn_softmax": _softmax}

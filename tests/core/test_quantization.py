@@ -209,6 +209,21 @@ def test_layers_that_are_excluded_stay_on_numbers():
         ranged(codes, [None], [(0.0, 1.0)])
 
 
+def test_a_softmax_among_codes_has_the_last_bits_of_mxnets():
+    x = nd.array((onp.arange(15) * 7 % 11 - 5).astype("float32").reshape(3, 5) * onp.float32(0.73))
+    codes = quantize_symbol(mx.sym.softmax(mx.sym.var("x"), axis=-1, name="scores"))
+    got = codes.eval(x=x)[0].asnumpy()
+    bits = [  # of MXNet 1.9.1 with oneDNN on x86-64
+        [974587618, 1036220764, 1000910500, 1062884168, 1027368642],
+        [998246793, 1059436533, 1024393544, 989253416, 1050654969],
+        [1010133982, 974949946, 1036689724, 1001315184, 1063407951],
+    ]
+    assert got.view("uint32").tolist() == bits
+    assert (got != nd.softmax(x).asnumpy()).any()
+    (row,) = (row for row in json.loads(codes.tojson())["nodes"] if row["name"] == "scores")
+    assert row["op"] == "softmax" and row["attrs"] == {"axis": "-1"}
+
+
 def test_a_fused_node_of_a_file_has_its_attributes_in_a_subgraph():
     def row(op, name, *inputs, **rest):
         return {"op": op, "name": name, "inputs": [[i, 0, 0] for i in inputs], **rest}

@@ -335,6 +335,7 @@ GIVEN: dict[str, list[Sample]] = {
     "log_softmax": SOFTMAX,
     "softmin": SOFTMAX,
     "_softmax": [S((2, 3), axis=1), S((2, 3), axis=0)],
+    "_onednn_softmax": [S((2, 3), axis=1), S((2, 3), axis=0)],
     "_log_softmax": [S((2, 3), axis=1), S((2, 3), axis=0)],
     "_softmax_grad": [S((2, 3), (2, 3), axis=1)],
     "_masked_softmax": [S((2, 3), _ints(1, 3), axis=1)],

@@ -27,6 +27,11 @@ def softmax(x: Tensor, axis: int) -> Tensor:
     return _forward(x, None, axis, log=False)
 
 
+def onednn_softmax(x: Tensor, axis: int) -> Tensor:
+    """`softmax`: how oneDNN rounds it concerns CPUs alone."""
+    return softmax(x, axis)
+
+
 def log_softmax(x: Tensor, axis: int) -> Tensor:
     """x - log(sum(exp(x))) along `axis`."""
     return _forward(x, None, axis, log=True)
