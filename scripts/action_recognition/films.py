@@ -11,6 +11,8 @@ from gluoncv.data.dataloader import tsn_mp_batchify_fn
 from gluoncv.data.transforms import video
 from gluoncv.model_zoo import get_model
 from scripts.common.devices import add_count_argument, settle
+from scripts.common.foreign import add_idle_arguments
+from scripts.common.precision import add_dtype_argument
 from scripts.common.recipe import add_mode_argument
 
 DATASETS = {
@@ -52,24 +54,46 @@ def add_film_arguments(parser: argparse.ArgumentParser) -> None:
     add("-j", "--num-data-workers", type=int, default=0, help="loading processes (default: %(default)s)")
     add("--log-interval", type=int, default=0, metavar="N", help="batches between lines in the log (default: none)")
     add_count_argument(parser)
+    add_dtype_argument(parser, float16=True)
+    add("--use-amp", dest="dtype", action="store_const", const="float16", help="the same as --dtype float16")
 
 
-# Flags that programs of GluonCV take and make nothing of.
+def add_prefetch_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds --prefetch-ratio, of `ahead`."""
+    parser.add_argument(
+        "--prefetch-ratio", type=float, default=2.0, help="batches loaded ahead by each process (default: 2)"
+    )
+
+
+def ahead(args) -> int:
+    """Batches that are loaded ahead."""
+    return int(args.prefetch_ratio * args.num_data_workers)
+
+
+# Flags that programs of GluonCV take and make nothing of: without a value, and with one.
 IDLE = (
     ("--batch-norm", "--eval", "--input-5d", "--last-gamma", "--mixup", "--use-gn", "--use_se"),
     (
         "--crop-ratio", "--hard-weight", "--mixup-alpha", "--mixup-off-epoch", "--teacher", "--temperature",
     ),
 )  # fmt: skip
+# Those of training that its programs for tests take, too.
+IDLE_IN_TESTS = (
+    ("--label-smoothing", "--no-wd"),
+    (
+        "--logging-file", "--lr", "--lr-decay", "--lr-decay-epoch", "--lr-decay-period", "--lr-mode", "--momentum",
+        "--num-epochs", "--resume-epoch", "--resume-states", "--save-dir", "--save-frequency", "--train-list",
+        "--warmup-epochs", "--warmup-lr", "--wd",
+    ),
+)  # fmt: skip
 
 
-def add_idle_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds what command lines for GluonCV may hold and what has no effect there either."""
-    switches, values = IDLE
-    for flag in switches:
-        parser.add_argument(flag, action="store_true", help="accepted, and without effect as in GluonCV")
-    for flag in values:
-        parser.add_argument(flag, help="accepted, and without effect as in GluonCV")
+def add_foreign_arguments(parser: argparse.ArgumentParser, test: bool = False) -> None:
+    """Adds what command lines for GluonCV may hold and what has no effect there either; `test`: flags of training, too."""
+    add_idle_arguments(parser, *IDLE)
+    add_idle_arguments(parser, ("--use-tsn",), why="clips of several --num-segments are averaged anyway")
+    if test:
+        add_idle_arguments(parser, *IDLE_IN_TESTS, why="it is of training")
 
 
 def crops(args) -> int:

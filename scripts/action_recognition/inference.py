@@ -3,7 +3,8 @@
     python scripts/action_recognition/inference.py --data-list films.txt --data-dir films --model i3d_resnet50_v1_kinetics400 \\
         --use-pretrained --new-length 32 --video-loader --save-preds
 
-The list is as for train_recognizer.py. `--save-logits` and `--save-preds` write NAME_logits.npy and NAME_preds.npy to --save-dir.
+The list is as for train_recognizer.py. What is found is in --logging-file of --save-dir, too; `--save-logits` and `--save-preds`
+write NAME_logits.npy and NAME_preds.npy there.
 """
 
 from __future__ import annotations
@@ -17,31 +18,40 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
+from core.files.atomic import write_bytes
 from scripts.action_recognition import films
-from scripts.common.devices import contexts
+from scripts.common.devices import add_numbers_argument, contexts
+from scripts.common.precision import use_dtype
 
 
 def main(argv: list[str] | None = None) -> list[int]:
     args = parser_of(__doc__, "predictions")
     args.add_argument("--save-logits", action="store_true", help="write the scores of all classes")
     args.add_argument("--save-preds", action="store_true", help="write the likeliest class")
+    name = "predictions.log"
+    args.add_argument(
+        "--logging-file", default=name, help="file in --save-dir for what is found (default: %(default)s)"
+    )
     args = args.parse_args(argv)
-    found = []
+    found, lines = [], []
     for name, scores in outputs(args):
         found.append(int(scores.argmax()))
-        print(f"{name}: class {found[-1]}")
         for wanted, kind, value in (
             (args.save_logits, "logits", scores),
             (args.save_preds, "preds", np.array(found[-1])),
         ):
             if wanted:
                 np.save(args.save_dir / f"{args.model}_{name}_{kind}.npy", value)
+        lines.append(f"{name}: class {found[-1]}")
+        print(lines[-1])
+        write_bytes(args.save_dir / args.logging_file, ("\n".join(lines) + "\n").encode())
     return found
 
 
 def outputs(args, **options) -> Iterator[tuple[str, np.ndarray]]:
     """The name of each film in the list, and what the network gives for it."""
     device = contexts(args)[0]
+    use_dtype(args.dtype)
     args.save_dir.mkdir(parents=True, exist_ok=True)
     pictures = films.films(args, args.data_dir, args.data_list, test=True)
     net = films.network(args, [device], test=True, **options)
@@ -57,7 +67,9 @@ def parser_of(description: str, folder: str) -> argparse.ArgumentParser:
     add("--data-list", type=Path, required=True, help="list of the films")
     add("--data-dir", type=Path, default=Path("."), help="folder of the films (default: %(default)s)")
     add("--save-dir", type=Path, default=Path(folder), help="folder of what is written (default: %(default)s)")
+    add("--need-root", action="store_true", help="the list's paths are below --data-dir, as they are anyway")
     films.add_film_arguments(parser)
+    add_numbers_argument(parser, "--gpu-id")
     return parser
 
 

@@ -16,18 +16,20 @@ from scripts.action_recognition import films
 from scripts.action_recognition.train_recognizer import test
 from scripts.common.deployment import add_deployment_arguments, instead_of_test, tested_network
 from scripts.common.devices import contexts
+from scripts.common.precision import use_dtype
 
 
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     devices = contexts(args)
+    use_dtype(args.dtype)
     pictures = films.films(args, args.data_dir, args.val_list, test=True)
     net = tested_network(args, lambda suffix: films.network(args, devices, test=True, suffix=suffix), devices[0])
-    batches = films.loader(pictures, args.batch_size * len(devices), args.num_data_workers)
+    batches = films.loader(pictures, args.batch_size * len(devices), args.num_data_workers, prefetch=films.ahead(args))
     if args.calibration or args.benchmark:
         data, _ = next(iter(batches))
         return instead_of_test(args, net, batches, data.shape, devices[0], args.model)
-    scores = test(net, batches, devices)
+    scores = test(net, batches, devices, args.use_softmax)
     print(f"{len(pictures)} films: " + "  ".join(f"{name} {value:.4f}" for name, value in scores.items()))
     return scores
 
@@ -39,7 +41,14 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--data-dir", "--val-data-dir", dest="data_dir", type=Path, required=True, help="folder of the films")
     add("--val-list", type=Path, required=True, help="list of the films")
     add("--batch-size", type=int, default=32, help="films in a batch of a device (default: %(default)s)")
+    add(
+        "--use-softmax",
+        action="store_true",
+        help="compare shares of classes, which the order of scores does not change",
+    )
     films.add_film_arguments(parser)
+    films.add_prefetch_argument(parser)
+    films.add_foreign_arguments(parser, test=True)
     add_deployment_arguments(parser)
     return parser.parse_args(argv)
 

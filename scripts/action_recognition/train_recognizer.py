@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
-from core import autograd
+from core import autograd, nd
 from gluon import Trainer
 from gluon.loss import SoftmaxCrossEntropyLoss
 from gluon.utils import clip_global_norm
@@ -29,7 +29,7 @@ from scripts.common.devices import contexts, spread
 from scripts.common.environment import checksums
 from scripts.common.means import Means
 from scripts.common.pictures import shares
-from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
+from scripts.common.precision import backward, use_dtype, watch_overflow
 from scripts.common.recipe import add_optimizer_arguments, add_schedule_arguments, schedule
 from scripts.common.run import Run, add_run_arguments
 
@@ -42,9 +42,8 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     train_set = films.films(args, args.data_dir, args.train_list, train=True)
     val_set = films.films(args, args.val_data_dir or args.data_dir, args.val_list)
     batch_size = args.batch_size * len(devices)
-    ahead = int(args.prefetch_ratio * args.num_data_workers)
-    train_batches = films.loader(train_set, batch_size, args.num_data_workers, train=True, prefetch=ahead)
-    val_batches = films.loader(val_set, batch_size, args.num_data_workers, prefetch=ahead)
+    train_batches = films.loader(train_set, batch_size, args.num_data_workers, train=True, prefetch=films.ahead(args))
+    val_batches = films.loader(val_set, batch_size, args.num_data_workers, prefetch=films.ahead(args))
     net = films.network(args, devices)
     if args.no_wd:
         decay_weights_only(net)
@@ -104,11 +103,12 @@ def by_film(data, label, devices) -> list:
     return [data[a:b].as_in_context(c) for a, b, c in zip(ends, ends[1:], devices, strict=False)]
 
 
-def test(net, batches, devices) -> dict[str, float]:
-    """Shares of films whose class is the likeliest, and among the five likeliest."""
+def test(net, batches, devices, softmax: bool = False) -> dict[str, float]:
+    """Shares of films whose class is the likeliest, and among the five likeliest; `softmax`: scores are turned into shares."""
     top1, top5 = mx.metric.Accuracy(), None
     for data, label in batches:
         labels, outputs = spread(label, devices), [net(x) for x in by_film(data, label, devices)]
+        outputs = [nd.softmax(out) for out in outputs] if softmax else outputs
         top5 = top5 or mx.metric.TopKAccuracy(min(5, outputs[0].shape[1]))
         top1.update(labels, outputs)
         top5.update(labels, outputs)
@@ -139,12 +139,10 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--resume-states", help="file of the optimizer's states to begin with")
     add("--save-frequency", dest="save_interval", type=int, default=10, help="keep parameters every N-th epoch")
     add("--published", default="", help="what others reached, for the log")
-    add("--prefetch-ratio", type=float, default=2.0, help="batches loaded ahead by each process (default: 2)")
     films.add_film_arguments(parser)
-    films.add_idle_arguments(parser)
+    films.add_prefetch_argument(parser)
+    films.add_foreign_arguments(parser)
     add_schedule_arguments(parser, "40,60")
-    add_dtype_argument(parser, float16=True)
-    add("--use-amp", dest="dtype", action="store_const", const="float16", help="the same as --dtype float16")
     add_run_arguments(parser, "recognizer", "--logging-file")
     return parser.parse_args(argv)
 

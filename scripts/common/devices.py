@@ -27,14 +27,43 @@ def add_list_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gpus", default="", help="numbers of GPUs, with commas (default: none, the CPU)")
 
 
-def add_refused_argument(parser: argparse.ArgumentParser, flag: str, instead: str) -> None:
-    """Adds a flag of the original that ends the program with the words of what serves here."""
+def add_numbers_argument(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Adds `names` as further names of `--gpus 0,1`, beside the program's own flag; -1 is the CPU."""
+    parser.add_argument(
+        *names,
+        dest="gpus",
+        type=_numbers,
+        default=argparse.SUPPRESS,
+        metavar="K,K",
+        help="numbers of GPUs, with commas, -1 for the CPU",
+    )
 
-    class Refused(argparse.Action):
-        def __call__(self, parser, namespace, values, option_string=None):
-            parser.error(f"{option_string} is not here: {instead}")
 
-    parser.add_argument(flag, action=Refused, nargs=0, default=argparse.SUPPRESS, help=f"not here: {instead}")
+def add_first_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds `--num-gpus N` to a program with `--gpus`: the first N of them."""
+    parser.add_argument(
+        "--num-gpus",
+        dest="gpus",
+        type=_first,
+        default=argparse.SUPPRESS,
+        metavar="N",
+        help="the first N GPUs",
+    )
+
+
+def add_cpu_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds `--no-cuda` to a program that counts its GPUs."""
+    parser.add_argument(
+        "--no-cuda", dest="num_gpus", action="store_const", const=0, default=0, help="the CPU, as by default"
+    )
+
+
+def _numbers(text: str) -> str:
+    return ",".join(k for k in text.split(",") if int(k) >= 0)
+
+
+def _first(count: str) -> str:
+    return ",".join(map(str, range(int(count))))
 
 
 def contexts(args: argparse.Namespace) -> list[Context]:

@@ -7,11 +7,19 @@ import argparse
 from gluoncv.utils import LRScheduler, LRSequential
 
 
-def add_batch_arguments(parser: argparse.ArgumentParser, size: int, of: str) -> None:
-    """Adds --batch-size, of one device, and -j."""
+def add_batch_arguments(parser: argparse.ArgumentParser, size: int, of: str, *names: str) -> None:
+    """Adds --batch-size, of one device, and -j, under further `names` too."""
     add = parser.add_argument
     add("--batch-size", type=int, default=size, help=f"{of} in a batch of a device (default: %(default)s)")
-    add("-j", "--num-data-workers", type=int, default=0, help="loading processes (default: %(default)s)")
+    add(
+        "-j",
+        "--num-data-workers",
+        *names,
+        dest="num_data_workers",
+        type=int,
+        default=0,
+        help="loading processes (default: %(default)s)",
+    )
 
 
 def add_optimizer_arguments(
@@ -31,6 +39,16 @@ def add_mode_argument(parser: argparse.ArgumentParser) -> None:
     """Adds --mode."""
     modes = ("imperative", "hybrid")
     parser.add_argument("--mode", choices=modes, default=modes[0], help="hybrid: compile the network")
+
+
+def add_squeeze_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds --use_se, of `squeeze_option`."""
+    parser.add_argument("--use_se", "--use-se", action="store_true", help="squeeze and excitation in a ResNeXt")
+
+
+def squeeze_option(args: argparse.Namespace) -> dict[str, bool]:
+    """What the zoo is told for that."""
+    return {"use_se": True} if args.use_se and args.model.startswith("resnext") else {}
 
 
 def add_schedule_arguments(parser: argparse.ArgumentParser, decay: str, modes=("step", "cosine", "poly")) -> None:

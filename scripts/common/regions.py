@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import glob
 
 import core as mx
 from core import autograd
@@ -14,7 +15,8 @@ from gluoncv.data import batchify
 from gluoncv.data.transforms.presets import rcnn as presets
 from gluoncv.model_zoo import get_model
 from gluoncv.model_zoo.rcnn.losses import RegionLosses
-from scripts.common.devices import add_refused_argument, settle
+from scripts.common.devices import settle
+from scripts.common.foreign import add_refused_argument
 from scripts.common.means import Means
 from scripts.common.precision import backward, watch_overflow
 from scripts.common.run import Run
@@ -106,6 +108,32 @@ def add_network_arguments(parser: argparse.ArgumentParser, masks: bool = False) 
     add("--static-alloc", action="store_true", help="compiled networks keep their memory")
     for flag, kind, default, _, what in CUSTOM + (MASKS if masks else ()):
         add(flag, type=kind, default=default, help=f"{what} (default: %(default)s)")
+
+
+def add_test_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds what programs for tests take besides: --save-json and --eval-all."""
+    add = parser.add_argument
+    add("--save-json", action="store_true", help="keep what was found in COCO, last of all, beside the logs")
+    add("--eval-all", action="store_true", help="test every file, and checkpoint, whose path begins with --save-prefix")
+
+
+def kept_files(args: argparse.Namespace) -> list[str]:
+    """The parameters that --eval-all is about, in order; SystemExit where there are none."""
+    prefix = glob.escape(args.run)
+    files = sorted({*glob.glob(f"{prefix}*.params"), *glob.glob(f"{prefix}*/net.params")})
+    if not files:
+        raise SystemExit(f"--eval-all tests {args.run}*.params and {args.run}*/net.params, there are none")
+    return files
+
+
+def tested(net, files: list[str], devices, test) -> dict[str, dict[str, float]]:
+    """What `test()` finds for `net` with the parameters of each file, by file."""
+    found = {}
+    for file in files:
+        net.load_parameters(file, ctx=devices)
+        found[file] = test()
+        print(f"{file}: " + "  ".join(f"{name} {value:.4f}" for name, value in found[file].items()))
+    return found
 
 
 def settle_arguments(args: argparse.Namespace) -> None:

@@ -43,6 +43,7 @@ FREE = {
     "input",
     "validation",
     "save_dir",
+    "save_plot_dir",
     "log_dir",
     "run",
     "num_workers",

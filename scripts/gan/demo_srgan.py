@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from core import nd
 from scripts.common.demo import demo_parser
-from scripts.common.devices import add_count_argument, contexts
+from scripts.common.devices import add_count_argument, add_numbers_argument, contexts
 from scripts.common.several import Networks
 from scripts.gan.pictures import redraw
 from scripts.gan.srgan import SRGenerator
@@ -38,6 +38,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--blocks", type=int, default=16, help="its residual blocks (default: %(default)s)")
     add("--width", type=int, default=64, help="its channels (default: %(default)s)")
     add_count_argument(parser)
+    add_numbers_argument(parser, "--gpu_id")
     return parser.parse_args(argv)
 
 

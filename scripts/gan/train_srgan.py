@@ -23,7 +23,7 @@ from gluon import Trainer
 from gluon.data import DataLoader
 from gluon.loss import SigmoidBinaryCrossEntropyLoss
 from gluoncv.model_zoo import get_model
-from scripts.common.devices import add_count_argument, contexts, spread
+from scripts.common.devices import add_count_argument, add_numbers_argument, contexts, spread
 from scripts.common.means import Means
 from scripts.common.run import Run, add_run_arguments
 from scripts.common.several import Networks, Trainers
@@ -161,6 +161,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--perceptual-weight", type=float, default=0.006, help="weight of VGG's features, 0 for none (default: 0.006)")
     add("--vgg-params", help="file, folder or URL of weights of VGG-19 (default: the published ones)")
     add_count_argument(parser, "--num-gpus", "--ngpu")
+    add_numbers_argument(parser, "--gpu_ids")
     add_run_arguments(parser, "srgan")
     args = parser.parse_args(argv)
     if args.fineSize % SCALE or args.fineSize < 64:

@@ -29,7 +29,7 @@ from scripts.gan.pictures import Folder, save_grid
 
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
-    device = mx.gpu(0) if args.cuda else mx.cpu()
+    device = mx.gpu(0) if args.cuda and args.ngpu else mx.cpu()
     run = Run("gan", args, data={})
     pictures = data_set(args)
     batches = DataLoader(
@@ -180,6 +180,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--lrG", type=float, default=5e-5, help="learning rate of the generator (default: %(default)s)")
     add("--adam", action="store_true", help="Adam in place of RMSProp")
     add("--cuda", action="store_true", help="train on the first GPU")
+    add("--ngpu", type=int, choices=(0, 1), default=1, help="GPUs for --cuda: one at most (default: %(default)s)")
     add("--netG", help="file of weights of the generator to begin with")
     add("--netD", help="file of weights of the critic to begin with")
     add("--clamp_lower", type=float, default=-0.01, help="least weight of the critic (default: %(default)s)")

@@ -15,12 +15,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
+from core.files.atomic import write_bytes
 from gluon import Trainer
 from gluon.data import DataLoader
 from gluon.data.vision import CIFAR10, transforms
 from gluon.loss import SoftmaxCrossEntropyLoss
 from gluoncv.model_zoo import get_model
 from scripts.common.classify import test, train_epoch
+from scripts.common.curves import svg
 from scripts.common.environment import checksums
 from scripts.common.pictures import mixup
 from scripts.common.precision import add_dtype_argument, use_dtype
@@ -87,6 +89,10 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
             metrics = train_epoch(net, batches, trainer, SoftmaxCrossEntropyLoss(), context)
         metrics["test_accuracy"] = test(net, test_batches, context)
         run.epoch_done(epoch, metrics, samples=len(train_set))
+        if args.save_plot_dir:
+            args.save_plot_dir.mkdir(parents=True, exist_ok=True)
+            target = args.save_plot_dir / f"{args.run}.svg"
+            write_bytes(target, svg(run.record.facts["epochs"]).encode())
     published = PUBLISHED.get(args.model)
     return run.finish("test_accuracy", published=f"{published} (original pixels, long schedule)" if published else "")
 
@@ -127,6 +133,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--num-gpus", type=int, choices=(0, 1), default=0, help="train on the first GPU")
     parser.add_argument("-j", "--num-data-workers", type=int, default=0, help="loading processes (default: 0)")
     parser.add_argument("--samples", type=int, help="use only the first so many pictures of each part")
+    parser.add_argument("--save-plot-dir", type=Path, help="folder of a picture with the run's curves (default: none)")
     add_interval_arguments(parser, "--save-period")
     add_run_arguments(parser, run="cifar_resnet20_v1")
     return parser.parse_args(argv)

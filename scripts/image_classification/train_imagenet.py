@@ -30,8 +30,9 @@ from gluoncv.loss import DistillationSoftmaxCrossEntropyLoss
 from gluoncv.model_zoo import get_model
 from gluoncv.nn import GroupNorm
 from scripts.common.decay import decay_weights_only
-from scripts.common.devices import add_count_argument, contexts, settle, spread
+from scripts.common.devices import add_count_argument, add_cpu_argument, contexts, settle, spread
 from scripts.common.environment import checksums
+from scripts.common.foreign import add_refused_argument
 from scripts.common.means import Means
 from scripts.common.pictures import data_set, mixup, shares
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
@@ -40,7 +41,9 @@ from scripts.common.recipe import (
     add_mode_argument,
     add_optimizer_arguments,
     add_schedule_arguments,
+    add_squeeze_argument,
     schedule,
+    squeeze_option,
 )  # fmt: skip
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 
@@ -105,7 +108,9 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
             if not soft:
                 accuracy.update([y for _, y in pieces], outputs)
         row = means.row() | ({} if soft else {"train_top1": accuracy.get()[1]})
-        run.epoch_done(epoch, row | test(net, val_batches, devices), samples=len(train_set))
+        if epoch == args.num_epochs or (args.eval_frequency and epoch % args.eval_frequency == 0):
+            row |= test(net, val_batches, devices)
+        run.epoch_done(epoch, row, samples=len(train_set))
     return run.finish("top1", "top5", published=args.published)
 
 
@@ -136,7 +141,8 @@ def loss_function(args, sparse_label: bool):
 def network(args, classes: int, devices):
     """The network of the zoo, to begin with."""
     options = {"batch_norm": True} if args.batch_norm and args.model.startswith("vgg") else {}
-    options |= {"use_se": True} if args.use_se and args.model.startswith("resnext") else {}
+    options |= squeeze_option(args)
+    options |= {"dropblock_prob": args.dropblock_prob} if args.dropblock_prob else {}
     options |= {"last_gamma": True} if args.last_gamma else {}
     options |= {"norm_layer": GroupNorm} if args.use_gn else {}
     if args.use_pretrained:
@@ -203,7 +209,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--num-training-samples", type=int, help="pictures in an epoch of the schedule (default: all)")
     add("--num-classes", type=int, help="number of classes (default: that of the folders, or 1000)")
     add("--samples", type=int, help="use only the first so many pictures of each part")
-    add_batch_arguments(parser, 32, "pictures")
+    add_batch_arguments(parser, 32, "pictures", "--data-nthreads")
     add_optimizer_arguments(parser, epochs=120, lr=0.1, wd=1e-4, momentum=0.9)
     add_schedule_arguments(parser, "40,60")
     add("--last-gamma", action="store_true", help="residual blocks begin as the identity: their last scale is 0")
@@ -212,7 +218,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--input-size", type=int, default=224, help="sides of the crop (default: %(default)s)")
     add("--crop-ratio", type=float, default=0.875, help="crop over short side, in the test (default: %(default)s)")
     add("--use-pretrained", action="store_true", help="begin with the published weights")
-    add("--use_se", "--use-se", action="store_true", help="squeeze and excitation in a ResNeXt")
+    add_squeeze_argument(parser)
     add("--batch-norm", action="store_true", help="batch normalisation in a VGG")
     add("--use-gn", action="store_true", help="group normalisation in place of batch normalisation")
     add("--mixup", action="store_true", help="train on blends of two pictures")
@@ -229,11 +235,27 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--rgb-mean", type=float, nargs=3, default=[123.68, 116.779, 103.939], help="mean of each channel")
     add("--rgb-std", type=float, nargs=3, default=[58.393, 57.12, 57.375], help="deviation of each channel")
     add("--published", default="", help="what others reached, for the log")
+    add("--eval-frequency", type=int, default=1, metavar="N", help="test after every N-th epoch, 0: after the last one")
+    add(
+        "--dropblock-prob",
+        type=float,
+        default=0,
+        metavar="P",
+        help="share that DropBlock drops in a ResNeSt (its own: 0.1)",
+    )
+    add_refused_argument(
+        parser, "--use_sk", "no network of the zoo has selective kernels, --use_se and resnest50 come near"
+    )
+    add_refused_argument(parser, "--use_avd", "a ResNeSt averages its strides anyway, no other network of the zoo can")
+    add_refused_argument(parser, "--auto_aug", "no learned policies, --mixup and --label-smoothing regularise")
+    add_cpu_argument(parser)
     add_count_argument(parser)
     add_dtype_argument(parser, float16=True)
     add_interval_arguments(parser, "--save-frequency")
     add_run_arguments(parser, "imagenet", "--logging-file")
     args = parser.parse_args(argv)
+    if args.dropblock_prob and not args.model.startswith("resnest"):
+        parser.error(f"--dropblock-prob is for a ResNeSt, given {args.model}")
     for part in ("train", "val"):
         file = getattr(args, f"rec_{part}") or args.data_dir / f"{part}.rec"
         setattr(args, f"rec_{part}", file)

@@ -26,6 +26,7 @@ from gluoncv.model_zoo import get_model
 from scripts.common.deployment import add_deployment_arguments, instead_of_test, tested_network
 from scripts.common.environment import checksums
 from scripts.common.pictures import data_set
+from scripts.common.recipe import add_squeeze_argument, squeeze_option
 from scripts.common.record import LOGS, Record
 
 IMAGENET = transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
@@ -35,9 +36,8 @@ CIFAR = transforms.Normalize([0.4914, 0.4822, 0.4465], [0.2023, 0.1994, 0.2010])
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     device = _context(args)
-    net = tested_network(
-        args, lambda suffix: get_model(args.model + suffix, pretrained=args.pretrained or True, ctx=device), device
-    )
+    options = {"pretrained": args.pretrained or True, "ctx": device, **squeeze_option(args)}
+    net = tested_network(args, lambda suffix: get_model(args.model + suffix, **options), device)
     shape = (args.batch_size, 3, *[32 if args.model.lower().startswith("cifar") else args.input_size] * 2)
     figures = instead_of_test(args, net, loader(args), shape, device, args.model)
     if figures:
@@ -126,6 +126,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--pretrained", "--params-file", help="file, folder or URL of weights (default: the published ones)"
     )
+    add_squeeze_argument(parser)
     parser.add_argument("--batch-size", type=int, default=32, help="pictures in a batch (default: %(default)s)")
     parser.add_argument("--input-size", type=int, default=224, help="sides of the crop (default: %(default)s)")
     parser.add_argument("--crop-ratio", type=float, default=0.875, help="crop over short side (default: %(default)s)")

@@ -18,17 +18,21 @@ from scripts.common.record import LOGS, Record
 from scripts.instance_segmentation.train_mask_rcnn import add_data_arguments, data_files, datasets, validate
 
 
-def main(argv: list[str] | None = None) -> dict[str, float]:
+def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     device = contexts(args)[0]
+    files, args.run = (regions.kept_files(args), "") if args.eval_all else ([], args.run)
     _, test_set, metric = datasets(args, args.log_dir)
-    if args.pretrained:
+    if args.pretrained or files:
         net = regions.network(args, "mask_rcnn", test_set.classes, [device])
-        net.load_parameters(args.pretrained, ctx=device)
+        if not files:
+            net.load_parameters(args.pretrained, ctx=device)
     else:
         name = f"{regions.prefix_of(args, 'mask_rcnn')}_{args.network}_{args.dataset}"
         net = get_model(name, pretrained=True, ctx=device)
     pictures = test_set.take(args.num_samples if args.num_samples > 0 else None)
+    if files:
+        return regions.tested(net, files, device, lambda: validate(net, pictures, metric, device))
     found = validate(net, pictures, metric, device)
     names, values = metric.get()
     record = Record("instance_segmentation", args.run or "eval", data=data_files(args), folder=args.log_dir)
@@ -49,7 +53,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--network", default="resnet50_v1b", help="name of the body (default: %(default)s)")
     add("--pretrained", help="file of weights (default: the published ones)")
     add("--save-prefix", "--run", dest="run", default="", help="name of log files (default: no log)")
-    add("--save-json", action="store_true", help="keep what was found, in COCO's form, beside the logs")
+    regions.add_test_arguments(parser)
     add("--log-dir", type=Path, default=LOGS, help="folder of the logs (default: logs)")
     regions.add_network_arguments(parser, masks=True)
     parser.set_defaults(batch_size=1, no_pretrained_base=True)

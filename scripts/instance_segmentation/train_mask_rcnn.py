@@ -26,6 +26,7 @@ from gluoncv.utils.metrics import COCOInstanceMetric
 from scripts.common import regions
 from scripts.common.devices import add_list_argument, contexts
 from scripts.common.environment import checksums
+from scripts.common.foreign import add_refused_argument
 from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 
@@ -76,7 +77,7 @@ def datasets(args, folder: Path):
     train = COCOInstance(args.dataset_root, train, skip_empty=True)
     # The metric counts on every picture, those without objects too.
     test = COCOInstance(args.dataset_root, test, skip_empty=False)
-    prefix = folder / "instance_segmentation" / f"{args.run}.masks"
+    prefix = folder / "instance_segmentation" / f"{args.run or 'eval'}.masks"
     return train, test, COCOInstanceMetric(test, prefix, use_time=False, cleanup=not getattr(args, "save_json", False))
 
 
@@ -95,6 +96,7 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     add("--dataset-root", default=".", help="folder of the data set (default: %(default)s)")
     add("--coco-splits", nargs=2, default=["train2017", "val2017"], metavar=("TRAIN", "TEST"), help="parts of coco")
     add("-j", "--num-workers", type=int, default=0, help="loading processes (default: %(default)s)")
+    add_refused_argument(parser, "--use-ext", "pycocotools measures, without NVIDIA's extension")
     add_list_argument(parser)
 
 

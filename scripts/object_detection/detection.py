@@ -80,9 +80,9 @@ def datasets(args, shape=None, post_affine=None):
     train = COCODetection(root, train, use_crowd=False)
     # The metric counts on every picture, those without objects too.
     test = COCODetection(root, test, use_crowd=False, skip_empty=False)
-    found = args.log_dir / "object_detection" / f"{args.run}.detections"
+    found = args.log_dir / "object_detection" / f"{args.run or 'eval'}.detections"
     metric = COCODetectionMetric(
-        test, found, use_time=False, cleanup=True, data_shape=shape, post_affine=post_affine
+        test, found, use_time=False, cleanup=not getattr(args, "save_json", False), data_shape=shape, post_affine=post_affine
     )  # fmt: skip
     return _first(train, args), test, metric
 

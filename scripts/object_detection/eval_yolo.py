@@ -17,6 +17,9 @@ from scripts.object_detection.train_yolo3 import network
 
 def main(argv: list[str] | None = None) -> dict[str, float]:
     parser = evaluation.arguments(__doc__, "yolo3", "darknet53", size=416, batch_size=64)
+    parser.add_argument(
+        "--algorithm", dest="prefix", default="yolo3", help="how names of the zoo begin (default: %(default)s)"
+    )
     return evaluation.evaluate(
         parser.parse_args(argv),
         network,

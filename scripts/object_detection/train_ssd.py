@@ -29,7 +29,8 @@ from gluoncv import model_zoo
 from gluoncv.data.batchify import Stack, Tuple
 from gluoncv.data.transforms.presets.ssd import SSDDefaultTrainTransform, SSDDefaultValTransform
 from gluoncv.loss import SSDMultiBoxLoss
-from scripts.common.devices import add_refused_argument, contexts, settle
+from scripts.common.devices import contexts, settle
+from scripts.common.foreign import add_refused_argument
 from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.run import Run, add_run_arguments
 from scripts.object_detection.detection import (

@@ -25,7 +25,8 @@ from gluoncv.data.batchify import Pad, Stack, Tuple
 from gluoncv.data.transforms.presets.yolo import YOLO3DefaultTrainTransform, YOLO3DefaultValTransform
 from gluoncv.model_zoo import get_model
 from scripts.common.decay import decay_weights_only
-from scripts.common.devices import add_refused_argument, contexts, settle
+from scripts.common.devices import contexts, settle
+from scripts.common.foreign import add_refused_argument
 from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.recipe import add_schedule_arguments, schedule
 from scripts.common.run import Run, add_run_arguments

@@ -30,6 +30,7 @@ from gluoncv.utils.metrics import HeatmapAccuracy
 from scripts.common.decay import decay_weights_only
 from scripts.common.devices import add_count_argument, contexts, settle, spread
 from scripts.common.environment import checksums
+from scripts.common.foreign import add_idle_arguments, add_refused_argument
 from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
 from scripts.common.recipe import (
@@ -142,6 +143,7 @@ def add_picture_arguments(parser: argparse.ArgumentParser, split: str) -> None:
     add("--mean", type=_numbers, default=[0.485, 0.456, 0.406], help="mean of each channel")
     add("--std", type=_numbers, default=[0.229, 0.224, 0.225], help="deviation of each channel")
     add_batch_arguments(parser, 32, "persons")
+    add_refused_argument(parser, "--dsnt", "joints lie at the peaks of heat maps; validate.py --flip-test refines them")
     add_count_argument(parser)
 
 
@@ -176,6 +178,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--load-model", help="file of weights to begin with")
     add("--last-gamma", action="store_true", help="residual blocks begin as the identity: their last scale is 0")
     add("--use-pretrained-base", action="store_true", help="begin with the published weights of the body")
+    add_idle_arguments(parser, ("--flip-test",), why="training has no test, validate.py takes it")
     add_schedule_arguments(parser, "90,120")
     add_dtype_argument(parser, float16=True)
     add_interval_arguments(parser, "--save-frequency", save=1)

@@ -11,12 +11,14 @@ over six scales and mirror images as in the published figures, or with `--single
 from __future__ import annotations
 
 import argparse
+import operator
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from core import nd
+from gluon.data import DataLoader
 from gluoncv.model_zoo import get_model
 from gluoncv.model_zoo.segbase import MultiEvalModel, SegEvalModel
 from gluoncv.utils.metrics import SegmentationMetric
@@ -32,9 +34,13 @@ def main(argv: list[str] | None = None) -> dict[str, float] | None:
     (device,) = contexts(args)
     pictures = data_set(args, args.mode, "testval" if args.eval else "test", NORMALISE)
     net = tested_network(args, lambda suffix: zoo_network(args, device, suffix), device)
-    batches = ((picture.expand_dims(0), truth) for picture, truth in (pictures[k] for k in range(len(pictures))))
+    count = min(len(pictures), args.samples or len(pictures))
+    looked = DataLoader(pictures.take(count), 1, batchify_fn=operator.itemgetter(0), num_workers=args.num_workers)
+    batches = ((picture.expand_dims(0), truth) for picture, truth in looked)
     name = args.model_zoo or f"{args.model}_{args.backbone}_{args.dataset}"
-    figures = instead_of_test(args, net, batches, (args.batch_size, 3, args.crop_size, args.crop_size), device, name)
+    figures = instead_of_test(
+        args, net, batches, (args.batch_size, 3, *[args.image_shape or args.crop_size] * 2), device, name
+    )
     if figures:
         return figures
     if args.deploy or args.quantized:
@@ -44,18 +50,15 @@ def main(argv: list[str] | None = None) -> dict[str, float] | None:
     else:
         many = MultiEvalModel(net, pictures.num_class, [device])
         scores = lambda batch: many(batch[0])  # noqa: E731 - one picture in, the batch of one out, as above
-    count = min(len(pictures), args.samples or len(pictures))
     if args.eval:
         metric = SegmentationMetric(pictures.num_class)
-        for k in range(count):
-            picture, truth = pictures[k]
+        for picture, truth in looked:
             metric.update(truth.expand_dims(0), scores(picture.expand_dims(0).as_in_context(device)))
         accuracy, overlap = metric.get()
         print(f"{count} pictures: pixAcc {accuracy:.4f}  mIoU {overlap:.4f}")
         return {"pixAcc": float(accuracy), "mIoU": float(overlap)}
     args.save_dir.mkdir(parents=True, exist_ok=True)
-    for k in range(count):
-        picture, _ = pictures[k]
+    for k, (picture, _) in enumerate(looked):
         found = scores(picture.expand_dims(0).as_in_context(device))
         classes = nd.argmax(found, axis=1)[0] + pictures.pred_offset
         get_color_pallete(classes, args.dataset).save(args.save_dir / f"{k:05d}.png")
@@ -83,6 +86,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--single-scale", action="store_true", help="one look at each picture")
     add("--samples", type=int, help="use only the first so many pictures")
     add("--save-dir", type=Path, default=Path("segmentations"), help="folder of the drawn maps (default: %(default)s)")
+    add("--image-shape", type=int, help="sides of the input of --benchmark (default: --crop-size)")
     add("--batch-size", type=int, default=1, help="pictures in a batch of --benchmark (default: %(default)s)")
     add_deployment_arguments(parser)
     add_count_argument(parser, "--ngpus")

@@ -28,7 +28,7 @@ from gluoncv.model_zoo.segbase import get_segmentation_model
 from gluoncv.utils import LRScheduler, LRSequential
 from gluoncv.utils.metrics import SegmentationMetric
 from scripts.common.decay import decay_weights_only
-from scripts.common.devices import add_count_argument, contexts, settle, spread
+from scripts.common.devices import add_count_argument, add_cpu_argument, contexts, settle, spread
 from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
 from scripts.common.recipe import add_mode_argument
@@ -98,6 +98,7 @@ def network(args, devices):
     """The network of the zoo, or that of a family, backbone and data set."""
     options = {"norm_layer": SyncBatchNorm, "norm_kwargs": {"num_devices": len(devices)}} if args.syncbn else {}
     sizes = {"crop_size": args.crop_size, "base_size": args.base_size}
+    sizes |= {name: getattr(args, name) for name in ("height", "width") if getattr(args, name)}
     if args.model_zoo:
         net = get_model(args.model_zoo, pretrained=args.pretrained, ctx=devices, **sizes, **options)
     else:
@@ -150,6 +151,9 @@ def add_network_arguments(parser: argparse.ArgumentParser) -> None:
     add("--num-samples", type=int, default=16, help="rendered pictures (default: %(default)s)")
     add("--base-size", type=int, default=520, help="size around which pictures are scaled (default: %(default)s)")
     add("--crop-size", type=int, default=480, help="pixels of the crops (default: %(default)s)")
+    add("--height", type=int, help="height of the network's output (default: --crop-size)")
+    add("--width", type=int, help="width of the network's output (default: --crop-size)")
+    add("--workers", "-j", dest="num_workers", type=int, default=0, help="loading processes (default: 0)")
     add("--aux", action="store_true", help="a second loss, on features before the last ones")
     add("--syncbn", action="store_true", help="normalise over all devices")
 
@@ -158,7 +162,6 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add_network_arguments(parser)
-    add("--workers", "-j", dest="num_workers", type=int, default=0, help="loading processes (default: 0)")
     add("--train-split", default="train", help="part to train on (default: %(default)s)")
     add(
         "--train-mode",
@@ -178,7 +181,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--weight-decay", dest="wd", type=float, default=1e-4, help="weight decay (default: %(default)s)")
     add("--no-wd", action="store_true", help="no weight decay of biases and of normalisation")
     add_mode_argument(parser)
-    add("--no-cuda", dest="num_gpus", action="store_const", const=0, default=0, help="the CPU, as by default")
+    add_cpu_argument(parser)
     add("--kvstore", default="device", help="how gradients of devices are summed (default: %(default)s)")
     add("--eval", action="store_true", help="only test, with the parameters of --resume PARAMS")
     add("--no-val", action="store_true", help="no tests")

@@ -20,6 +20,7 @@ from gluoncv.data.classes import COCO
 from gluoncv.model_zoo.smot import GluonSSDMultiClassTracktor, SMOTTracker
 from gluoncv.model_zoo.smot.smot_tracker import MOTIONS
 from gluoncv.utils.viz import cv_plot_bbox
+from scripts.common.foreign import add_idle_arguments
 from scripts.tracking.frames import frames
 
 
@@ -37,13 +38,19 @@ def main(argv: list[str] | None = None) -> np.ndarray:
     for number, frame in enumerate(frames(args.filename)):
         ((_, objects),) = tracker.process_frame_sequence([(number, frame)], tracktor)
         rows += [[number, one["track_id"], *one["bbox"].values(), -1, -1, -1, -1] for one in objects]
-        print(f"{number}: " + ", ".join(f"{one['class_name']} {one['track_id']}" for one in objects))
+        print(f"{number}: " + ", ".join(said(one, args.verbose) for one in objects))
         if not args.vis_off:
             draw(frame, objects, args.save_path / f"output_{number:05d}.jpg")
     found = np.array(rows, "float64").reshape(-1, 10)
     if args.eval:
         np.save(args.save_path / args.save_filename, found)
     return found
+
+
+def said(one: dict, verbose: bool) -> str:
+    """The class and number of an object and, where asked for, left, top, width and height."""
+    place = " at " + " ".join(f"{side:.1f}" for side in one["bbox"].values()) if verbose else ""
+    return f"{one['class_name']} {one['track_id']}{place}"
 
 
 def draw(frame: np.ndarray, objects: list[dict], target: Path) -> None:
@@ -63,7 +70,9 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("filename", type=Path, help="file of a film, or a folder of pictures")
-    add("--input-type", choices=("video",), default="video", help="what the film is (default: %(default)s)")
+    add("--input-type", choices=("video", "images"), default="video", help="means nothing: seen from the film itself")
+    add_idle_arguments(parser, (), ("--tracktor-version",), why="there is one")
+    add("--verbose", action="store_true", help="say where objects are, too")
     add("--network-name", default="ssd_512_resnet50_v1_coco", help="detector of the zoo (default: %(default)s)")
     add("--use-pretrained", action="store_true", help="its published weights")
     add("--param-path", default="", help="file of weights")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from multiprocessing import get_context
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -27,14 +28,24 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     films = [name for name, found in pairs.items() if found.is_file()]
     if not films:
         raise SystemExit(f"{args.pred_dir} has no pred_NAME.npy for a gt_NAME.npy in {args.gt_dir}")
-    total = Counter()
-    for name in films:
-        total += clear_mot.counts(np.load(truths[name]), np.load(pairs[name]), args.min_iou)
+    given = [(truths[name], pairs[name], args.min_iou) for name in films]
+    if args.num_worker > 1:
+        # A fresh interpreter each: what the caller has open is not copied.
+        with get_context("spawn").Pool(min(args.num_worker, len(films))) as pool:
+            parts = pool.starmap(counts, given)
+    else:
+        parts = [counts(*one) for one in given]
+    total = sum(parts, Counter())
     figures = clear_mot.figures(total)
     print(f"{args.model_name}, {len(films)} films")
     print("  ".join(f"{name} {value:.4f}" for name, value in figures.items()))
     print("  ".join(f"{name} {value}" for name, value in sorted(total.items())))
     return figures
+
+
+def counts(truth: Path, found: Path, min_iou: float) -> Counter:
+    """What is counted in one film."""
+    return clear_mot.counts(np.load(truth), np.load(found), min_iou)
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
@@ -44,6 +55,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--gt-dir", type=Path, required=True, help="folder of the truth")
     add("--pred-dir", type=Path, required=True, help="folder of what was found")
     add("--min-iou", type=float, default=0.5, help="overlap from which on a box is found (default: %(default)s)")
+    add("--num-worker", type=int, default=0, help="processes, each for a film at a time (default: this one)")
     return parser.parse_args(argv)
 
 

@@ -37,12 +37,16 @@ def test_training_resuming_and_test(programs, listed, tmp_path):
     assert programs(*program, "--resume", into="twice") == whole
     assert programs.record("twice") == record
     (saved,) = (tmp_path / "whole").rglob("recognizer-0003.params")
-    tested = test_recognizer.main([*TWO, *map(str, folder), "--resume-params", str(saved), "--three-crop"])
+    tested = test_recognizer.main(
+        [*TWO, *map(str, folder), "--resume-params", str(saved), "--three-crop", "--use-softmax"]
+    )
     assert 0 <= tested["top1"] <= tested["top5"] == 1
     given = ["--data-list", str(listed), "--data-dir", str(tmp_path), "--resume-params", str(saved)]
     classes = inference.main([*TWO, *given, "--save-logits", "--save-preds", "--save-dir", str(tmp_path / "out")])
     logits = np.load(tmp_path / "out" / "resnet18_v1b_custom_film3_logits.npy")
     assert len(classes) == 4 and logits.argmax() == classes[3]
+    said = (tmp_path / "out" / "predictions.log").read_text().splitlines()
+    assert said[3] == f"film3: class {classes[3]}" and len(said) == 4
 
 
 def test_gradients_of_several_batches_make_a_step(programs, listed, tmp_path):

@@ -6,21 +6,39 @@ import pytest
 
 from core import nd
 from gluoncv.model_zoo import get_model
-from scripts.action_recognition import train_recognizer
-from scripts.common.devices import add_refused_argument
-from scripts.gan import train_cgan, train_srgan, train_wgan
+from scripts.action_recognition import feat_extract, inference, test_recognizer, train_recognizer
+from scripts.common import regions
+from scripts.common.devices import add_count_argument, add_first_argument, add_list_argument, add_numbers_argument
+from scripts.common.foreign import add_refused_argument
+from scripts.gan import demo_srgan, train_cgan, train_srgan, train_wgan
+from scripts.image_classification import train_cifar10, train_imagenet
+from scripts.image_classification import validate as validate_classifier
+from scripts.instance_segmentation import eval_mask_rcnn, train_mask_rcnn
 from scripts.object_detection import train_faster_rcnn, train_ssd, train_yolo3
 from scripts.pose_estimation import train_simple_pose, validate
+from scripts.semantic_segmentation import test as segmentation
+from scripts.tracking import smot_demo, smot_eval
+
+IMAGENET = [train_imagenet, "--model", "resnet18_v1b"]
 
 
 @pytest.mark.parametrize(
-    "program, flag", [(train_ssd, "--dali"), *((p, "--horovod") for p in (train_ssd, train_yolo3, train_faster_rcnn))]
+    "given, flag",
+    [
+        ([train_ssd], "--dali"),
+        *(([program], "--horovod") for program in (train_ssd, train_yolo3, train_faster_rcnn)),
+        *((IMAGENET, flag) for flag in ("--use_sk", "--use_avd", "--auto_aug")),
+        *(([program], "--use-ext") for program in (train_mask_rcnn, eval_mask_rcnn)),
+        ([train_simple_pose], "--dsnt"),
+        ([validate, "--model", "simple_pose_resnet18_v1b"], "--dsnt"),
+    ],
 )
-def test_what_is_not_here_is_refused_with_what_serves(program, flag, capsys):
+def test_what_is_not_here_is_refused_with_what_serves(given, flag, capsys):
+    program, *rest = given
     with pytest.raises(SystemExit):
-        program.parse_args([flag])
+        program.parse_args([*rest, flag])
     assert f"{flag} is not here: " in capsys.readouterr().err
-    assert not hasattr(program.parse_args([]), flag.strip("-"))
+    assert not hasattr(program.parse_args(rest), flag.strip("-").replace("-", "_"))
 
 
 def test_refused_flags_leave_no_trace():
@@ -61,3 +79,66 @@ def test_generative_networks_share_flags(tmp_path):
     ):
         args = program.parse_args(["--dataroot", str(tmp_path), *more])
         assert (args.batchSize, args.beta1, args.experiment.name, args.log_interval) == (batch, beta, "samples", 0)
+
+
+def test_further_names_for_gpus():
+    counted, listed = argparse.ArgumentParser(), argparse.ArgumentParser()
+    add_count_argument(counted)
+    add_numbers_argument(counted, "--gpu-id")
+    add_list_argument(listed)
+    add_first_argument(listed)
+    assert vars(counted.parse_args([])) == {"num_gpus": 0}
+    assert [counted.parse_args(["--gpu-id", k]).gpus for k in ("-1", "2", "0,3")] == ["", "2", "0,3"]
+    assert [listed.parse_args(given).gpus for given in ([], ["--gpus", "1"], ["--num-gpus", "3"])] == ["", "1", "0,1,2"]
+    with pytest.raises(SystemExit):
+        counted.parse_args(["--gpu-id", "first"])
+
+
+def test_command_lines_of_gluoncv_for_films_in_tests():
+    given = """--model x --data-dir films --val-list v.txt --train-list t.txt --use-tsn --use-softmax --use-amp --lr 0.1
+        --lr-decay-epoch 40,60 --momentum 0.9 --save-dir params --logging-file train.log --prefetch-ratio 1.5 -j 4"""
+    args = test_recognizer.parse_args(given.split())
+    assert (args.use_softmax, args.dtype, args.prefetch_ratio) == (True, "float16", 1.5)
+    assert not {"lr", "use_tsn", "train_list"} & vars(test_recognizer.parse_args(given.split()[:6])).keys()
+    for program in (inference, feat_extract):
+        parser = program.parser_of("", "out")
+        args = parser.parse_args("--data-list l --need-root --dtype float16 --gpu-id -1 --model x".split())
+        assert (args.dtype, args.gpus) == ("float16", "")
+
+
+def test_command_lines_of_gluoncv_for_classifiers(capsys):
+    given = "--data-nthreads 3 --no-cuda --eval-frequency 5 --model resnest14 --dropblock-prob 0.2"
+    args = train_imagenet.parse_args(given.split())
+    assert (args.num_data_workers, args.num_gpus, args.eval_frequency, args.dropblock_prob) == (3, 0, 5, 0.2)
+    with pytest.raises(SystemExit):
+        train_imagenet.parse_args([*IMAGENET[1:], "--dropblock-prob", "0.2"])
+    assert "--dropblock-prob is for a ResNeSt, given resnet18_v1b" in capsys.readouterr().err
+    given = "--data-dir . --model resnext50_32x4d --use_se"
+    assert validate_classifier.squeeze_option(validate_classifier.parse_args(given.split())) == {"use_se": True}
+    assert str(train_cifar10.parse_args(["--data-dir", ".", "--save-plot-dir", "plots"]).save_plot_dir) == "plots"
+
+
+def test_all_kept_parameters_by_the_beginning_of_their_path(tmp_path):
+    for name in ("net-0001.params", "net-best.params", "other.params", "net/epoch-0001/net.params"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+
+    def found(prefix):
+        files = regions.kept_files(argparse.Namespace(run=f"{tmp_path}/{prefix}"))
+        return [file.removeprefix(f"{tmp_path}/") for file in files]
+
+    assert found("net-") == ["net-0001.params", "net-best.params"]
+    assert found("net/epoch") == ["net/epoch-0001/net.params"]
+    with pytest.raises(SystemExit, match="there are none"):
+        found("nothing")
+
+
+def test_sizes_and_processes_of_other_programs():
+    args = segmentation.parse_args("--height 32 --width 48 --image-shape 64 --workers 2".split())
+    assert (args.height, args.width, args.image_shape, args.num_workers) == (32, 48, 64, 2)
+    assert train_srgan.parse_args(["--dataroot", ".", "--gpu_ids", "0,1"]).gpus == "0,1"
+    assert train_wgan.parse_args(["--dataroot", ".", "--dataset", "mnist", "--ngpu", "1"]).ngpu == 1
+    assert demo_srgan.parse_args(["--images", "a.png", "--pretrained", "p", "--gpu_id", "1"]).gpus == "1"
+    assert smot_demo.parse_args(["film", "--tracktor-version", "joint", "--verbose", "--input-type", "images"]).verbose
+    assert smot_eval.parse_args(["--gt-dir", ".", "--pred-dir", ".", "--num-worker", "4"]).num_worker == 4
+    assert train_simple_pose.parse_args(["--flip-test"]).flip_test

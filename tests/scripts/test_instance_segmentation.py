@@ -25,6 +25,8 @@ def test_training_resuming_and_evaluation(programs, data, tmp_path):
     assert programs.record("twice") == record
     (saved,) = (tmp_path / "whole").rglob("mask_rcnn-0002.params")
     assert eval_mask_rcnn.main([*map(str, given), "--pretrained", str(saved)]) == whole
+    everything = eval_mask_rcnn.main([*map(str, given), "--eval-all", "--save-prefix", str(saved)[: -len("2.params")]])
+    assert everything[str(saved)] == whole
 
 
 def test_the_demo_draws(data, tmp_path):

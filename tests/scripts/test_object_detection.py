@@ -129,3 +129,5 @@ def test_faster_rcnn_learns_resumes_and_is_evaluated(programs, tmp_path):
     assert programs.record("twice") == record
     (saved,) = (tmp_path / "whole").rglob("faster_rcnn-0002.params")
     assert eval_faster_rcnn.main([*REGIONS, "--pretrained", str(saved)]) == whole
+    everything = eval_faster_rcnn.main([*REGIONS, "--eval-all", "--save-prefix", str(saved)[: -len("2.params")]])
+    assert everything[str(saved)] == whole

@@ -58,6 +58,7 @@ def test_films_are_judged_together(tmp_path, capsys):
     misses, false, switches = 27 + 16, 36 + 17, 19 + 18
     assert figures["MOTA"] == pytest.approx(1 - (misses + false + switches) / (79 + 56))
     assert "smot, 2 films" in capsys.readouterr().out
+    assert smot_eval.main(["--gt-dir", str(tmp_path), "--pred-dir", str(tmp_path), "--num-worker", "2"]) == figures
     truth, _ = film(0)
     perfect = clear_mot.figures(clear_mot.counts(truth, truth))
     assert perfect["MOTA"] == perfect["IDF1"] == perfect["F1"] == 1

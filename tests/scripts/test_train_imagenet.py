@@ -32,6 +32,11 @@ def test_a_student_learns_what_its_teacher_says(programs, folder, weights):
     assert losses[-1] < losses[0]
 
 
+def test_tests_between_epochs(programs, folder):
+    programs(train_imagenet.main, *folder, *SMALL, "--eval-frequency", "0", "--data-nthreads", "0")
+    assert ["top1" in row for row in programs.record()["epochs"]] == [False, True]
+
+
 def test_labels_as_shares():
     label = nd.array([0, 2])
     assert shares(label, 4, 0.1).asnumpy() == pytest.approx(np.eye(4)[[0, 2]] * 0.9 + 0.1 / 4)
