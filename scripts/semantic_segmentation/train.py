@@ -120,7 +120,7 @@ def network(args, devices):
 
 def loss_function(args):
     if args.model == "icnet":
-        return ICNetLoss(crop_size=args.crop_size)
+        return ICNetLoss(height=args.height, width=args.width, crop_size=args.crop_size)
     if args.model == "danet":
         return SegmentationMultiLosses()
     return MixSoftmaxCrossEntropyLoss(args.aux, aux_weight=args.aux_weight)
