@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -29,14 +30,18 @@ TASKS = ("MRPC", "QQP", "QNLI", "RTE", "STS-B", "CoLA", "MNLI", "WNLI", "SST", "
 
 
 def main(argv: list[str] | None = None) -> dict:
-    args = parse_args(argv)
+    return execute(parse_args(argv), "bert", TextClassifier, start)
+
+
+def execute(args: argparse.Namespace, folder: str, kind: type, begin: Callable) -> dict:
+    """Tunes the classifier that `begin(args, labels, context)` makes, or tests the kept one of the class `kind`."""
     context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
     use_dtype(args.dtype)
     task = nlp.data.get_task(args.task_name)
     if args.only_inference:
-        return infer(args, TextClassifier, task, context)
-    run = Run("bert", args, data=sums(args))
-    return tune(run, start(args, task.class_labels or [], context), task, context)
+        return infer(args, kind, task, context)
+    run = Run(folder, args, data=sums(args))
+    return tune(run, begin(args, task.class_labels or [], context), task, context)
 
 
 def tune(run: Run, classifier, task, context) -> dict:

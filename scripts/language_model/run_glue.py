@@ -17,10 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 import gluonnlp as nlp
-from scripts.bert.finetune_classifier import add_task_arguments, check_task_arguments, infer, sums, tune
+from scripts.bert.finetune_classifier import add_task_arguments, check_task_arguments, execute
 from scripts.bert.tuning import add_tuning_arguments
-from scripts.common.precision import use_dtype
-from scripts.common.run import Run
 from scripts.language_model.xlnet_classifier import XLNetTextClassifier, named_xlnet, vocabulary
 
 MODELS = ("xlnet_cased_l24_h1024_a16", "xlnet_cased_l12_h768_a12")
@@ -28,14 +26,7 @@ SHAPE = ("num_layers", "units", "hidden_size", "num_heads")
 
 
 def main(argv: list[str] | None = None) -> dict:
-    args = parse_args(argv)
-    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
-    use_dtype(args.dtype)
-    task = nlp.data.get_task(args.task_name)
-    if args.only_inference:
-        return infer(args, XLNetTextClassifier, task, context)
-    run = Run("language_model", args, data=sums(args))
-    return tune(run, start(args, task.class_labels or [], context), task, context)
+    return execute(parse_args(argv), "language_model", XLNetTextClassifier, start)
 
 
 def start(args: argparse.Namespace, labels: list[str], context) -> XLNetTextClassifier:

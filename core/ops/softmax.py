@@ -1,0 +1,210 @@
+"""Softmax and its kin: logarithms, masks, temperatures, cross entropies."""
+
+import math
+
+from core import kernels
+from core.base import MXNetError
+from core.dtypes import accumulates_safely, dtype_name
+from core.ops.attributes import Bool, Choice, Int, OptDType, OptFloat
+from core.ops.registry import F, composite, decompose, gradient, operator, shortcut
+from core.ops.shape import expect_shape, normal_axis
+
+
+@operator("_softmax")
+def _softmax(data, *, axis: Int):
+    """exp(x) / sum(exp(x)) along an axis."""
+    return kernels.softmax.softmax(data, normal_axis(axis, data.dim(), "softmax"))
+
+
+@gradient(_softmax)
+def _(head, out, attrs):
+    return [F._softmax_grad(head, out, axis=attrs.axis)]
+
+
+@operator("_onednn_softmax")
+def _onednn_softmax(data, *, axis: Int = -1):
+    """The softmax of networks on codes: rounded as MXNet's, where oneDNN computed it, to the last bit."""
+    return kernels.softmax.onednn_softmax(data, normal_axis(axis, data.dim(), "softmax"))
+
+
+@gradient(_onednn_softmax)
+def _(head, out, attrs):
+    return [F._softmax_grad(head, out, axis=attrs.axis)]
+
+
+@operator("_softmax_grad")
+def _softmax_grad(head, out, *, axis: Int):
+    """(head - sum(head * out)) * out."""
+    return kernels.softmax.softmax_grad(head, out, axis % out.dim())
+
+
+@decompose(_softmax_grad)
+def _(head, out, *, axis):
+    return F.broadcast_sub(head, F.sum(head * out, axis=axis, keepdims=True)) * out
+
+
+@operator("_log_softmax")
+def _log_softmax(data, *, axis: Int):
+    """x - log(sum(exp(x))) along an axis."""
+    return kernels.softmax.log_softmax(data, normal_axis(axis, data.dim(), "log_softmax"))
+
+
+@gradient(_log_softmax)
+def _(head, out, attrs):
+    return [F._log_softmax_grad(head, out, axis=attrs.axis)]
+
+
+@operator("_log_softmax_grad")
+def _log_softmax_grad(head, out, *, axis: Int):
+    """head - exp(out) * sum(head)."""
+    return kernels.softmax.log_softmax_grad(head, out, axis % out.dim())
+
+
+@decompose(_log_softmax_grad)
+def _(head, out, *, axis):
+    return F.broadcast_sub(head, F.broadcast_mul(F.exp(out), F.sum(head, axis=axis, keepdims=True)))
+
+
+@operator("_masked_softmax")
+def _masked_softmax(data, length, *, axis: Int):
+    """The softmax of the first `length` places; 0 elsewhere."""
+    axis %= data.dim()
+    expect_shape("softmax", "an array of lengths", length, (*data.shape[:axis], *data.shape[axis + 1 :]))
+    return kernels.softmax.masked_softmax(data, length, axis)
+
+
+@gradient(_masked_softmax)
+def _(head, out, attrs):
+    return [F._softmax_grad(head, out, axis=attrs.axis), None]
+
+
+def _prepared(data, temperature, axis, dtype=None):
+    """The data of a softmax; in the type that was asked for if that is wider and sums are to be safe (as in MXNet, else after)."""
+    if not -data.ndim <= axis < data.ndim:
+        raise MXNetError(f"softmax: axis {axis} is out of bounds for an array of {data.ndim} axes")
+    if dtype is not None and accumulates_safely() and _WIDTH.get(dtype, 0) > _WIDTH.get(dtype_name(data.dtype), 0):
+        data = F.Cast(data, dtype=dtype)
+    return data if temperature in (None, 1.0) else data / temperature
+
+
+def _typed(result, dtype):
+    """The result in the type that was asked for."""
+    return result if dtype in (None, dtype_name(result.dtype)) else F.Cast(result, dtype=dtype)
+
+
+_WIDTH = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}  # bytes
+
+
+@composite("softmax")
+def softmax(
+    data, length=None, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False
+):
+    """exp(x / temperature), normalised along an axis; with use_length only the first `length` places take part."""
+    data = _prepared(data, temperature, axis, dtype)
+    if use_length:
+        if length is None:
+            raise MXNetError("softmax: use_length=True needs the input length")
+        if "int" not in dtype_name(length.dtype):
+            raise MXNetError(f"softmax: lengths are integers, given {dtype_name(length.dtype)}; convert with astype")
+        return _typed(F._masked_softmax(data, length, axis=axis), dtype)
+    if length is not None:
+        raise MXNetError("softmax: the input length is read with use_length=True only")
+    return _typed(F._softmax(data, axis=axis), dtype)
+
+
+@composite("log_softmax")
+def log_softmax(
+    data, length=None, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False
+):
+    """The logarithm of the softmax."""
+    return _typed(F._log_softmax(_prepared(data, temperature, axis, dtype), axis=axis), dtype)
+
+
+def _of_mask(data, mask, temperature, axis):
+    """Where the mask holds, in the shape of the data, and the data, very low where it does not."""
+    keep = F._npi_not_equal_scalar(F._broadcast_from(mask, shape=data.shape), scalar=0)
+    low = F.full_like(data, fill_value=-6e4 if dtype_name(data.dtype) == "float16" else -1e30)
+    return keep, F._npi_where(keep, _prepared(data, temperature, axis), low)
+
+
+@composite("masked_softmax", aliases=("_npx_masked_softmax",))
+def masked_softmax(data, mask, *, axis: Int = -1, temperature: OptFloat = 1.0, normalize: Bool = True):
+    """The softmax of the places where the mask holds; 0 elsewhere, and where it holds nowhere along the axis."""
+    keep, data = _of_mask(data, mask, temperature, axis)
+    return F._npi_multiply(F._softmax(data, axis=axis), F.Cast(keep, dtype=data.dtype))
+
+
+@composite("masked_log_softmax", aliases=("_npx_masked_log_softmax",))
+def masked_log_softmax(data, mask, *, axis: Int = -1, temperature: OptFloat = 1.0, normalize: Bool = True):
+    """The logarithm of `masked_softmax`."""
+    keep, data = _of_mask(data, mask, temperature, axis)
+    return F._npi_where(keep, F._log_softmax(data, axis=axis), F.full_like(data, fill_value=-math.inf))
+
+
+def _plain(op):
+    def rule(attrs):
+        bare = not attrs["use_length"] and attrs["temperature"] is None and attrs["dtype"] is None
+        return (op, {"axis": attrs["axis"]}) if bare else None
+
+    return rule
+
+
+shortcut(softmax)(_plain(_softmax))
+shortcut(log_softmax)(_plain(_log_softmax))
+
+
+@composite("softmin")
+def softmin(data, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False):
+    """The softmax of the negated data."""
+    return _typed(F._softmax(_prepared(F.negative(data), temperature, axis, dtype), axis=axis), dtype)
+
+
+@composite("SoftmaxActivation")
+def softmax_activation(data, *, mode: Choice("instance", "channel") = "instance"):
+    """The softmax along the last axis ("instance"), or over channels ("channel")."""
+    return F._softmax(data, axis=1) if mode == "channel" else F._instance_softmax(data)
+
+
+@operator("_instance_softmax")
+def _instance_softmax(data):
+    """The softmax along the last axis; its gradient is MXNet's: that of a softmax over axis 1, also where that is not the last."""
+    return kernels.softmax.softmax(data, data.dim() - 1)
+
+
+@gradient(_instance_softmax)
+def _(head, out):
+    return [F._softmax_grad(head, out, axis=1)]
+
+
+@operator("_cross_entropy")
+def _cross_entropy(data, label, *, axis: Int = -1):
+    """-log softmax(data) at the label, one loss a row."""
+    axis %= data.dim()
+    expect_shape("cross entropy", "a label", label, (*data.shape[:axis], *data.shape[axis + 1 :]))
+    return kernels.softmax.cross_entropy(data, label, axis)
+
+
+@gradient(_cross_entropy)
+def _(head, data, label, attrs):
+    return [F._cross_entropy_grad(head, data, label, axis=attrs.axis), None]
+
+
+@operator("_cross_entropy_grad")
+def _cross_entropy_grad(head, data, label, *, axis: Int = -1):
+    """head * (softmax(data) - one_hot(label))."""
+    return kernels.softmax.cross_entropy_grad(head, data, label, axis % data.dim())
+
+
+@decompose(_cross_entropy_grad)
+def _(head, data, label, *, axis):
+    axis %= data.ndim
+    loss_shape = data.shape[:axis] + data.shape[axis + 1 :]
+    head = F.expand_dims(F._reshape_to(head, shape=loss_shape), axis=axis)
+    hot = F._pick_grad(F.ones_like(F.pick(data, label, axis=axis)), label, shape=data.shape, axis=axis)
+    return F.broadcast_mul(head, F._softmax(data, axis=axis) - hot)
+
+
+@composite("softmax_cross_entropy")
+def softmax_cross_entropy(data, label):
+    """The sum of the cross entropies of all rows, as an array of one."""
+    return F._reshape_to(F.sum(F._cross_entropy(data, label, axis=-1)), shape=(1,))
