@@ -43,6 +43,7 @@ SAMPLES = {
     "matmul.linear": [(t(2, 3, 4), t(5, 4), t(5)), (t(2, 4, dtype=torch.bfloat16), t(5, 4, dtype=torch.bfloat16))],
     "matmul.pack": [(t(5, 4), 3)],
     "softmax.softmax": [(X, 1)],
+    "softmax.onednn_softmax": [(X, 1)],
     "softmax.log_softmax": [(X, 3)],
     "softmax.softmax_grad": [(X, X, 1)],
     "softmax.log_softmax_grad": [(X, X, 1)],
