@@ -24,7 +24,7 @@ def test_a_classifier_is_calibrated_read_again_and_tested(data, weights, tmp_pat
     assert speed["samples/s"] > 0 and "samples/s in batches of 8" in capsys.readouterr().out
 
 
-def test_a_detector_is_calibrated_and_read_again(tmp_path):
+def test_files_of_a_detector_that_are_not_there_are_named(tmp_path):
     classes = ("disk", "square", "triangle")
     net = get_model("ssd_300_mobilenet0.25_custom", classes=classes, pretrained_base=False)
     net.initialize()
