@@ -6,6 +6,8 @@ shapes; what its `infer` rule tells fills in the parameters first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from core import autograd, imperative, random, storage
 from core.base import MXNetError
 from core.context import cpu
@@ -60,9 +62,7 @@ def partial_shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[
     """
     unknown = -1 if is_np_shape() else 0
     nodes = graph.order(entries)
-    declared = {
-        n.name: _partial_shape(n) if _told(n, given) is None else _told(n, given) for n in nodes if n.op is None
-    }
+    declared = {n.name: _told(n, given, _partial_shape) for n in nodes if n.op is None}
     open_ = {name for name, shape in declared.items() if unknown in shape or partial.UNKNOWN in shape}
     variables, outputs = shapes(entries, {n: s for n, s in given.items() if n not in open_})
     if all(s is not None for s in (*variables.values(), *outputs)):
@@ -117,7 +117,7 @@ def arrays(
 
 def _settle(nodes: list[Node], given: dict[str, Shape], types: dict[str, str]) -> tuple[dict, dict[int, list]]:
     """Shapes by variable and arrays without memory by node; `types` holds and receives the variables' dtypes."""
-    known = {n.name: _declared_shape(n) if _told(n, given) is None else _told(n, given) for n in nodes if n.op is None}
+    known = {n.name: _told(n, given, _declared_shape) for n in nodes if n.op is None}
     for n in nodes:
         if n.op is None:
             types.setdefault(n.name, _declared_dtype(n))
@@ -349,10 +349,10 @@ def _array(shape: Shape, dtype: str) -> NDArray:
     return NDArray._wrap(storage.meta(shape, dtype), cpu())
 
 
-def _told(node: Node, given: dict[str, Shape]) -> Shape | None:
-    """The shape that is given for a variable; () says nothing but under `np_shape`, where it is that of a scalar."""
+def _told(node: Node, given: dict[str, Shape], otherwise: Callable) -> Shape | None:
+    """The shape that is given for a variable, or else `otherwise(node)`; () is given under `np_shape` only, for a scalar."""
     shape = given.get(node.name)
-    return shape if shape or (shape is not None and is_np_shape()) else None
+    return shape if shape or (shape is not None and is_np_shape()) else otherwise(node)
 
 
 def _declared_shape(node: Node) -> Shape | None:
