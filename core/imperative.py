@@ -15,14 +15,14 @@ from core.ops.registry import NULL, Operator
 state = autograd.state
 _new = object.__new__
 # of a kernel that cannot do it, or finds None in place of an array
-_MISFITS = (RuntimeError, IndexError, ValueError, TypeError, ZeroDivisionError, AttributeError)
+MISFITS = (RuntimeError, IndexError, ValueError, TypeError, ZeroDivisionError, AttributeError)
 
 
 class NeedsShape(Exception):
     """Raised by a placeholder for a parameter whose shape is not known yet (see `ndarray.Deferred`)."""
 
 
-UNFIT = NeedsShape, *_MISFITS
+UNFIT = NeedsShape, *MISFITS
 
 
 def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
@@ -72,7 +72,7 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
             else:
                 result = tracer.composite(op, inputs, attrs, _context_attrs(op, attrs, inputs))
         except ZeroDivisionError as error:
-            raise _failed(op, inputs, error) from error
+            raise failure(op.name, inputs, error) from error
         return result if out is None else assign(op, out, result)
     try:
         tensors = [None if x is None else x._data for x in inputs]
@@ -97,14 +97,14 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
         attrs = {**attrs, "in_place": out is inputs[0]}
     try:
         results = op.forward(*tensors, **attrs)
-    except _MISFITS as error:
+    except MISFITS as error:
         if isinstance(error, MXNetError):
             raise
         if tracer is not None:
             tracer.failed(op, error)
         if isinstance(error, AttributeError) and all(x is not None for x in inputs):
             raise
-        raise _failed(op, inputs, error) from error
+        raise failure(op.name, inputs, error) from error
     reserve = None
     if op.reserves:
         results, reserve = results
@@ -230,10 +230,11 @@ def _not_arrays(op: Operator, inputs: Sequence) -> Exception:
     return AttributeError(f"{op.name}: unusable inputs")
 
 
-def _failed(op: Operator, inputs: Sequence, error: Exception) -> MXNetError:
+def failure(what: str, inputs: Sequence, error: Exception) -> MXNetError:
+    """The error for a kernel that cannot do what it is asked for."""
     given = ", ".join("None" if x is None else f"{dtype_name(x.dtype)}{x.shape}" for x in inputs)
     kind = IndexOutOfBounds if isinstance(error, IndexError) else MXNetError
-    return kind(f"{op.name} does not fit the arrays {given}: {str(error).splitlines()[0] if str(error) else error!r}")
+    return kind(f"{what} does not fit the arrays {given}: {str(error).splitlines()[0] if str(error) else error!r}")
 
 
 # ----------------------------------------------------------------------------------------------

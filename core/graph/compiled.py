@@ -173,7 +173,12 @@ class Plan:
         keys = [random.next_key(ctx) for ctx in self._draw_contexts]
         held = [a._data for a in self._arrays]
         prepared = self._prepared(held) if self.early is not None else ()
-        results, saved = self._run([x._data for x in leaves], held, prepared, keys)
+        try:
+            results, saved = self._run([x._data for x in leaves], held, prepared, keys)
+        except imperative.MISFITS as error:
+            if isinstance(error, MXNetError):
+                raise
+            raise imperative.failure("a hybridized block", leaves, error) from error
         outputs = [kind._wrap(t, ctx) for (kind, ctx), t in zip(self._results, results)]
         for k in self._views:
             outputs[k]._data = storage.apart(outputs[k]._data)

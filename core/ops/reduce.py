@@ -21,8 +21,8 @@ def reduction_axes(axis, exclude: bool, ndim: int, name: str) -> tuple[int, ...]
 
 
 def at_least_one_axis(tensor):
-    """The nd face has no arrays without axes; the tensor, which nothing else holds, gets one."""
-    return tensor if tensor.dim() else tensor.unsqueeze_(0)
+    """The nd face has no arrays without axes."""
+    return tensor if tensor.dim() else tensor.unsqueeze(0)  # not in place: a plan is made of what the kernel gave
 
 
 def kept_shape(shape, axes) -> tuple[int, ...]:
@@ -67,7 +67,7 @@ def _bound(kernel, attrs, name):
         if axes is None:
             axes = known[n] = reduction_axes(axis, exclude, n, name)
         result = kernel(data, axes, keepdims)
-        return result if result.dim() else result.unsqueeze_(0)
+        return result if result.dim() else result.unsqueeze_(0)  # nothing else holds it
 
     return run
 

@@ -91,10 +91,7 @@ class Node:
         if self.op.variadic:
             return list(values)
         by_slot = dict(zip(self.slots, values, strict=True))
-        arguments = [by_slot.get(name) for name in self.op.inputs]
-        while arguments and arguments[-1] is None:
-            arguments.pop()
-        return arguments
+        return [by_slot.get(name) for name in self.op.inputs]
 
 
 Entry = tuple[Node, int]

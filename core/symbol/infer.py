@@ -171,7 +171,7 @@ def types(entries: list[Entry], given: dict[str, object]) -> tuple[dict[str, str
             if parent.op is None and known[parent.name] is None and first is not None:
                 known[parent.name] = _variable_dtype(node, slot, first)
         own = node.parsed.get("dtype") or _OWN_DTYPE.get(node.op.name)
-        results[id(node)] = own or first
+        results[id(node)] = own or _formula_dtype(node, found) or first
     return known, [known[n.name] if n.op is None else results[id(n)] for n, _ in entries]
 
 
@@ -322,6 +322,13 @@ def _first_dtype(node: Node, found: list) -> str | None:
     """The dtype of the first input that has one; counts and places say nothing of what they count."""
     counted = [None if slot in _COUNTS else t for slot, t in zip(node.slots, found, strict=True)]
     return next((t for t in counted if t is not None), None)
+
+
+def _formula_dtype(node: Node, found: list) -> str | None:
+    """The dtype of what a pointwise formula gives for inputs of these dtypes, found out on one element."""
+    if node.op.formula is None or None in found:
+        return None
+    return dtype_name(_outputs(node, [_array((1,), t) for t in found])[0].dtype)
 
 
 def _variable_dtype(node: Node, slot: str, first: str) -> str:

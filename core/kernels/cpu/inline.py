@@ -46,9 +46,9 @@ def inline(
     attrs: Sequence,
     dtype: torch.dtype,
     target: str,
-) -> tuple[list[str], dict[str, object], list[str], str | None]:
+) -> tuple[list[str], dict[str, object], list[str], str | None] | None:
     """Lines that assign `formula` of the operands, as `dtype`, to `target`; what they name; names to delete; the
-    operand whose memory holds the result, if one does.
+    operand whose memory holds the result, if one does. None where it cannot be computed in this type.
 
     operands: (variable, tensor without memory like it, whether its memory may be written to) each. attrs: numbers, in
     the order of the formula.
@@ -56,7 +56,11 @@ def inline(
     metas = [meta for _, meta, _ in operands]
     function = _compiled(formula, metas[0].dtype)
     # Dtypes are found out on single elements: ATen needs Python, and its compiler, for tensors without memory.
-    result = _like(function(*map(_one, metas), *attrs), broadcast([meta.shape for meta in metas]))
+    try:
+        found = function(*map(_one, metas), *attrs)
+    except NotImplementedError:
+        return None  # ATen does not compute it in this type, as the kernel will say
+    result = _like(found, broadcast([meta.shape for meta in metas]))
     convert = "" if result.dtype is dtype else f".to({dtype})"
     half = metas[0].dtype in HALF
     if formula.name in FAST or half:
