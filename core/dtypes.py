@@ -54,6 +54,17 @@ def dtype_type(name: str) -> type:
     return DTYPES[name][1]
 
 
+def as_integer(number: float, kind: str) -> int:
+    """A number as the integer type `kind` takes it: cut towards zero and converted as C does, which never fails.
+
+    What does not fit wraps around; NaN and infinities become the smallest integer (0 in types of 8 bits).
+    """
+    if -1 < number < 128:
+        return int(number)
+    with np.errstate(invalid="ignore"):
+        return int(np.asarray(number).astype(kind))
+
+
 def accumulates_safely() -> bool:
     """Whether the environment asks with MXNET_SAFE_ACCUMULATION=1 for sums in types wider than the data's."""
     return os.environ.get("MXNET_SAFE_ACCUMULATION", "0") not in ("0", "")

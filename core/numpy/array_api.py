@@ -6,13 +6,11 @@ from collections import namedtuple
 
 import numpy as onp
 
-from core import imperative
 from core.dtypes import dtype_name
 from core.ndarray.ndarray import NDArray, binary
 from core.numpy.manipulation import _into
 from core.numpy.multiarray import array, ndarray
 from core.ops.registry import TABLE, F
-from core.util import check_ufunc_arguments
 
 # name -> NumPy's name of the same function
 ALIASES = {
@@ -69,15 +67,6 @@ def cumprod(a, axis=None, dtype=None, out=None) -> ndarray:
     return _into(out, array(onp.cumprod(a.asnumpy(), axis, dtype), ctx=a._ctx))
 
 
-def logaddexp(x1, x2, out=None, **kwargs):
-    """log(exp(x1) + exp(x2)), without overflow."""
-    check_ufunc_arguments("logaddexp", kwargs)
-    if not isinstance(x1, NDArray) and not isinstance(x2, NDArray):
-        return onp.logaddexp(x1, x2)
-    result = binary(x1, x2, *(TABLE[f"_npi_logaddexp{kind}"] for kind in ("", "_scalar", "_scalar")))
-    return result if out is None else imperative.assign(TABLE["_npi_logaddexp"], out, result)
-
-
 def _shift(name: str):
     def function(x1, x2, out=None):
         if not isinstance(x1, NDArray) and not isinstance(x2, NDArray):
@@ -107,5 +96,5 @@ def vecdot(a, b, axis=None) -> ndarray:
 
 __all__ = [
     "bitwise_left_shift", "bitwise_right_shift", "boolean_dtypes", "can_cast", "cumprod", "fill_diagonal", "floating_dtypes",
-    "from_dlpack", "integer_dtypes", "logaddexp", "numeric_dtypes", "unique_all", "unique_inverse", "unique_values",
+    "from_dlpack", "integer_dtypes", "numeric_dtypes", "unique_all", "unique_inverse", "unique_values",
 ]  # fmt: skip

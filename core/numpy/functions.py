@@ -134,8 +134,10 @@ add = _binary_function("add", "_npi_add")
 subtract = _binary_function("subtract", "_npi_subtract", "_npi_rsubtract_scalar")
 multiply = _binary_function("multiply", "_npi_multiply")
 divide = true_divide = _binary_function("true_divide", "_npi_true_divide", "_npi_rtrue_divide_scalar")
+floor_divide = _binary_function("floor_divide", "_npi_floor_divide", "_npi_rfloor_divide_scalar")
 mod = remainder = _binary_function("mod", "_npi_mod", "_npi_rmod_scalar")
 fmod = _binary_function("fmod", "_npi_fmod", "_npi_rfmod_scalar")
+logaddexp = _binary_function("logaddexp", "_npi_logaddexp")
 power = _binary_function("power", "_npi_power", "_npi_rpower_scalar")
 maximum = _binary_function("maximum", "_npi_maximum")
 minimum = _binary_function("minimum", "_npi_minimum")
@@ -240,29 +242,10 @@ def signbit(x, out=None):
     return F._npi_signbit(x) if isinstance(x, NDArray) else onp.signbit(x)
 
 
-def heaviside(x1, x2, out=None):
-    """0 below zero, 1 above, x2 at zero, and NaN for NaN."""
-    x1 = as_array(x1)
-    x2 = F.Cast(as_array(x2), dtype=x1.dtype)
-    step = F._npi_where(x1 == x1, F.Cast(x1 > 0, dtype=x1.dtype), x1)
-    return F._npi_where(x1 == 0, F._broadcast_from(x2, shape=onp.broadcast_shapes(x1.shape, x2.shape)), step)
-
-
 def float_power(x1, x2, out=None, **kwargs):
     """x1 to the power of x2, in float64."""
     x1, x2 = (v.astype("float64") if isinstance(v, NDArray) else v for v in (x1, x2))
     return power(x1, x2)
-
-
-def floor_divide(x1, x2, out=None):
-    """The quotient rounded down."""
-    return F.floor(true_divide(x1, x2))
-
-
-def divmod(x1, x2):
-    """Quotient rounded down and remainder."""
-    x1, x2 = (as_array(v) if isinstance(v, (list, tuple, onp.ndarray)) else v for v in (x1, x2))
-    return floor_divide(x1, x2), mod(x1, x2)
 
 
 globals().update({_alias: globals()[_name] for _alias, _name in ALIASES.items()})

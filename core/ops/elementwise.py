@@ -4,7 +4,7 @@ import math
 
 from core import kernels
 from core.base import MXNetError
-from core.dtypes import dtype_name
+from core.dtypes import as_integer, dtype_name
 from core.kernels import formula as f
 from core.kernels.formula import Formula, fabs, where
 from core.ops.attributes import Bool, Choice, DType, Float, Scalar
@@ -382,11 +382,11 @@ def _enter_scalar(name, function, differentiable):
         kind = kernels.dtype_name(data)
         if kind == "bool":
             data, kind = kernels.cast(data, "int64"), "int64"
-        if "int" in kind and isinstance(scalar, float):
-            scalar = _whole(scalar)
-        if name == "_power_scalar" and "int" in kind and scalar < 0:
-            real = kernel(formula, (kernels.cast(data, "float64"),), (scalar,), kernels.torch_dtype("float64"))
-            return kernels.cast(real, kind)
+        if "int" in kind:
+            if name == "_power_scalar" and scalar < 0:  # fractions, which are cut afterwards
+                real, whole = kernels.cast(data, "float64"), as_integer(scalar, "int64")
+                return kernels.cast(kernel(formula, (real,), (whole,), real.dtype), kind)
+            scalar = as_integer(scalar, kind)
         return kernel(formula, (data,), (scalar,), data.dtype)
 
     op.forward = forward
@@ -398,13 +398,6 @@ def _old_name(name: str) -> str:
     words = name.strip("_").split("_")
     first = "R" + words[0][1:].capitalize() if words[0] in REVERSED else words[0].capitalize()
     return "_" + "".join([first, *(w.capitalize() for w in words[1:])])
-
-
-def _whole(scalar: float) -> int:
-    """A float as an integer array takes it."""
-    if math.isnan(scalar) or math.isinf(scalar):
-        raise MXNetError(f"an integer array has no place for {scalar}")
-    return int(scalar)
 
 
 def _flat_on_integers(op):
@@ -495,7 +488,8 @@ def _enter_where_with_number(name, choose):
 
     @operator(name)
     def op(condition, x, *, scalar: Scalar):
-        number = kernels.shape.full_like(x, int(scalar) if "int" in kernels.dtype_name(x) else scalar)
+        kind = kernels.dtype_name(x)
+        number = kernels.shape.full_like(x, as_integer(scalar, kind) if "int" in kind else scalar)
         return np_where.forward(condition, *choose(x, number))
 
     op.doc = "Elements of the array x, or else a number, by condition."

@@ -9,7 +9,7 @@ import numpy
 
 from core import kernels
 from core.base import MXNetError
-from core.dtypes import FLOATS
+from core.dtypes import FLOATS, as_integer
 from core.kernels import formula as f
 from core.kernels.formula import Expr, Formula
 from core.ops.attributes import Float, Scalar
@@ -145,8 +145,12 @@ def enter(name, function, rule, differentiable=True):
     return register(make_pointwise(op, Formula.of(entry, name=name.lstrip("_")), rule(name), differentiable))
 
 
-def enter_scalar(name, function, differentiable=True, truth=False, division=False):
-    """Enters a pointwise operator of an array and a number."""
+def enter_scalar(name, function, differentiable=True, truth=False, division=False, widens=False):
+    """Enters a pointwise operator of an array and a number.
+
+    The number takes the type of an array of integers first, unless the operation is a `division`, which makes the default
+    float of it, or `widens`, as operations that came with MXNet 2 do: integers with a fraction are float64.
+    """
 
     def entry(data, *, scalar: Scalar):
         return function(data, scalar)
@@ -162,21 +166,23 @@ def enter_scalar(name, function, differentiable=True, truth=False, division=Fals
 
     def forward(data, *, scalar):
         kind = kernels.dtype_name(data)
-        if kind not in FLOATS and not division and isinstance(scalar, float):
-            scalar = int(scalar)
-        if kind == "bool" and truth:
-            scalar = int(bool(scalar))
+        if widens and kind not in FLOATS and isinstance(scalar, float):
+            data, kind = kernels.cast(data, "float64"), "float64"
+        if kind not in FLOATS and not division:
+            if name == "_npi_power_scalar" and scalar < 0:  # fractions, which are cut afterwards
+                real, whole = kernels.cast(data, "float64"), as_integer(scalar, "int64")
+                return kernels.cast(kernel(formula, (real,), (whole,), real.dtype), "int64" if kind == "bool" else kind)
+            scalar = as_integer(scalar, "int64" if kind == "bool" else kind)
         if truth:
-            return kernel(formula, (data,), (scalar,), kernels.torch_dtype("bool"))
+            return kernel(
+                formula, (data,), (int(bool(scalar)) if kind == "bool" else scalar,), kernels.torch_dtype("bool")
+            )
         if division and kind not in FLOATS:
             data = kernels.cast(data, default_float())
         elif kind == "bool" and "bitwise" in name:
             scalar = bool(scalar)
         elif kind == "bool":
             data = kernels.cast(data, "int64")
-        if name == "_npi_power_scalar" and kind not in FLOATS and scalar < 0:  # integers are cut afterwards
-            real = kernel(formula, (kernels.cast(data, "float64"),), (scalar,), kernels.torch_dtype("float64"))
-            return kernels.cast(real, kernels.dtype_name(data))
         return kernel(formula, (data,), (scalar,), data.dtype)
 
     op.forward = forward
@@ -202,15 +208,41 @@ for _np_name, _function in {
     "copysign": f.copysign,
     "arctan2": f.atan2,
     "ldexp": f.ldexp,
-    "fmax": f.fmax,
-    "fmin": f.fmin,
-    "fmod": f.fmod,
-    "logaddexp": lambda x, y: f.maximum(x, y) + f.log1p(f.exp(-f.fabs(x - y))),
 }.items():
     enter(f"_npi_{_np_name}", _function, _equal_rule(_INTEGERS if _np_name == "arctan2" else ("bool",)))
     enter_scalar(f"_npi_{_np_name}_scalar", _function)
-    if _np_name in ("copysign", "arctan2", "ldexp", "fmod"):
-        enter_scalar(f"_npi_r{_np_name}_scalar", lambda x, s, _f=_function: _f(s, x))
+    enter_scalar(f"_npi_r{_np_name}_scalar", lambda x, s, _f=_function: _f(s, x))
+
+
+def _wider_rule(name):
+    """The wider of two types; an integer with a float gives the float, bools are refused."""
+
+    def rule(a, b):
+        if a == b == "bool":
+            raise _mixed(name, a, b)
+        kind = promoted(name, a, b)
+        return kind, kind
+
+    return rule
+
+
+def _logaddexp(x, y):
+    return f.maximum(x, y) + f.log1p(f.exp(-f.fabs(x - y)))
+
+
+# of MXNet 2 alone
+for _np_name, (_function, _rule, _kind) in {
+    "fmax": (f.fmax, _equal_rule(("bool",)), "widens"),
+    "fmin": (f.fmin, _equal_rule(("bool",)), "widens"),
+    "fmod": (f.fmod, _equal_rule(("bool",)), "widens"),
+    "floor_divide": (f.floordiv, _wider_rule, "widens"),
+    "logaddexp": (_logaddexp, _quotient_rule, "division"),
+}.items():
+    _smooth = _np_name != "floor_divide"
+    enter(f"_npi_{_np_name}", _function, _rule, _smooth)
+    enter_scalar(f"_npi_{_np_name}_scalar", _function, _smooth, **{_kind: True})
+    if _np_name in ("fmod", "floor_divide"):
+        enter_scalar(f"_npi_r{_np_name}_scalar", lambda x, s, _f=_function: _f(s, x), _smooth, **{_kind: True})
 
 # truth values of one array
 for _np_name, _function in {

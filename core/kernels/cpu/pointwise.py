@@ -140,8 +140,8 @@ def _literal(value) -> str:
     )
 
 
-def _remainder(function: Callable, a: torch.Tensor, b: torch.Tensor | float) -> torch.Tensor:
-    """remainder(a, b) or fmod(a, b); 0 where b is 0, as in MXNet, for fractions and whole numbers alike."""
+def _divided(function: Callable, a: torch.Tensor, b: torch.Tensor | float) -> torch.Tensor:
+    """A remainder or a whole quotient of a and b; 0 where b is 0, as in MXNet."""
     if not isinstance(b, torch.Tensor):
         return function(a, b) if b else torch.zeros_like(a)
     nothing = b == 0
@@ -153,14 +153,14 @@ _SCOPE = {
     "aten": aten,
     "_only_where": _only_where,
     "_only_elsewhere": _only_elsewhere,
-    "_remainder": _remainder,
+    "_divided": _divided,
 }  # of such sources
 INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
     "ge": ">=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<", "right_shift": ">>",
 }  # fmt: skip
 RENAMED = {
-    "rint": "torch.round", "floordiv": "torch.floor_divide",
+    "rint": "torch.round",
 }  # fmt: skip
 
 
@@ -246,8 +246,12 @@ def _call(node: Expr, names: dict[int, str]) -> str:
                 f"torch.as_tensor({a}, dtype={other}.dtype, device={other}.device)" if _is_scalar(n) else a
                 for a, n in zip(args, node.args, strict=True)
             ]
-        if op in ("mod", "fmod"):
-            return f"_remainder(torch.{'remainder' if op == 'mod' else 'fmod'}, {', '.join(args)})"
+        if op in ("mod", "fmod", "floordiv"):
+            function = {"mod": "remainder", "fmod": "fmod", "floordiv": "floor_divide"}[op]
+            exact = f"_divided(torch.{function}, {', '.join(args)})"
+            if op != "floordiv":
+                return exact
+            return f"(torch.floor({' / '.join(args)}) if {other}.is_floating_point() else {exact})"
         if op == "hypot":  # ATen's is for fractions; the result takes the formula's type in the end
             args = [f"({a} if {a}.is_floating_point() else {a}.double())" for a in args]
     elif all(_is_scalar(n) for n in node.args):

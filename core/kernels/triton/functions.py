@@ -217,8 +217,9 @@ def fmod_int(a, b):
 
 @triton.jit
 def floordiv_int(a, b):
-    quotient = a // b
-    return tl.where((a - quotient * b != 0) & ((a < 0) != (b < 0)), quotient - 1, quotient)
+    """The quotient rounded down; 0 where the divisor is 0, as in MXNet."""
+    quotient = tl.where(b == 0, 0, a // tl.where(b == 0, 1, b))
+    return tl.where((b != 0) & (a - quotient * b != 0) & ((a < 0) != (b < 0)), quotient - 1, quotient)
 
 
 @triton.jit

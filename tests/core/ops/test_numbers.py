@@ -1,0 +1,74 @@
+"""Numbers that meet arrays, and types that meet types: recorded answers of MXNet 1.9.1, and of 2.0 for what it added."""
+
+import numpy as onp
+import pytest
+
+import core as mx
+from core import nd, np, npx
+
+INT8 = [1, 4, 5, -4]
+SMALLEST = -(2**31)
+
+
+@pytest.fixture
+def numpy_semantics():
+    npx.set_np()
+    yield
+    npx.reset_np()
+
+
+@pytest.mark.parametrize(
+    "call, dtype, want",
+    [
+        (lambda x: x + 300, "int8", [45, 48, 49, 40]),
+        (lambda x: 300 % x, "int8", [0, 0, 4, 0]),
+        (lambda x: nd.maximum(x, 300), "int8", [44] * 4),
+        (lambda x: x / -1, "uint8", [0, 0, 0, 0]),
+        (lambda x: x**-1, "int32", [1, 0, 0, 0]),
+        (lambda x: x + float("nan"), "int32", [SMALLEST + 1, SMALLEST + 4, SMALLEST + 5, 2**31 - 4]),
+        (lambda x: x + float("nan"), "int8", INT8),
+        (lambda x: x == float("nan"), "int32", [0, 0, 0, 0]),
+    ],
+)
+def test_a_number_is_converted_to_the_type_of_whole_numbers_as_c_does(call, dtype, want):
+    values = onp.array(INT8).astype(dtype)
+    answer = call(nd.array(values, dtype=dtype))
+    assert answer.asnumpy().tolist() == want and answer.dtype == onp.dtype(dtype)
+
+
+@pytest.mark.parametrize(
+    "function, x, y, dtype, want",
+    [
+        ("floor_divide", [7, -7, 5, 0], onp.array([2, 2, 0, 3]), "int32", [3, -4, 0, 0]),
+        ("floor_divide", [5, 3, 4, 0], 2, "uint8", [2, 1, 2, 0]),
+        ("floor_divide", [1, 4, 5, -4], 1.5, "float64", [0, 2, 3, -3]),
+        ("fmax", [1, 4, -4], 1.5, "float64", [1.5, 4, 1.5]),
+        ("fmin", [1, 4, -4], 2, "int8", [1, 2, -4]),
+        ("fmod", [1, 5, -4], 1.5, "float64", [1, 0.5, -1]),
+    ],
+)
+def test_functions_of_mxnet_2_keep_fractions_of_numbers(numpy_semantics, function, x, y, dtype, want):
+    kind = dtype if "int" in dtype else "int8"
+    given = y if not isinstance(y, onp.ndarray) else np.array(y.astype(kind))
+    answer = getattr(np, function)(np.array(x, dtype=kind), given)
+    assert answer.dtype == dtype and answer.asnumpy().tolist() == want
+
+
+def test_floor_division_gives_the_wider_type(numpy_semantics):
+    whole, half = np.array([7, -7], dtype="int8"), np.array([2.0, 2.0], dtype="float16")
+    assert np.floor_divide(whole, np.array([2, 2], dtype="int64")).dtype == onp.int64
+    quotient = np.floor_divide(whole, half)
+    assert quotient.asnumpy().tolist() == [3, -4] and quotient.dtype == onp.float16
+    assert np.floor_divide(9, whole).asnumpy().tolist() == [1, -2]
+    with pytest.raises(mx.base.MXNetError, match="do not go together"):
+        np.floor_divide(whole, np.array([2, 2], dtype="uint8"))
+    with pytest.raises(TypeError):
+        whole // whole
+
+
+def test_numpy_computes_what_mxnet_leaves_to_it(numpy_semantics):
+    x = np.array([-1, 0, 2], dtype="int8")
+    step = np.heaviside(x, np.array([5, 5, 5], dtype="int8"))
+    assert step.dtype == onp.float16 and step.asnumpy().tolist() == [0, 5, 1]
+    quotient, rest = np.divmod(np.array([7, -7], dtype="int32"), 2)
+    assert (quotient.dtype, quotient.asnumpy().tolist(), rest.asnumpy().tolist()) == (onp.int32, [3, -4], [1, 1])
