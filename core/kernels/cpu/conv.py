@@ -12,6 +12,7 @@ import math
 import torch
 from torch import Tensor
 
+from core.kernels.cpu import _winograd
 from core.kernels.cpu._onednn import finish, onednn, packs
 from core.kernels.epilogue import check_activation
 from core.kernels.layout import CHANNELS_LAST, memory_format
@@ -30,6 +31,10 @@ def conv(
     may take the memory of the residual.
     """
     check_activation("conv", activation)
+    if w.ndim > x.ndim:
+        relu = activation == "relu" and residual is None
+        y = _winograd.conv(x, w, b, pad, relu)
+        return y if relu else finish(y, residual, activation)
     if w.is_mkldnn:
         how = pad, stride, dilate, groups
         if residual is None:
@@ -50,6 +55,8 @@ def conv(
 def pack(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
     """The weight in the order in which `conv` reads it fastest for x of this shape; for `conv` alone."""
     if packs(w) and all(x_shape) and w.ndim in CHANNELS_LAST:
+        if _winograd.suits(w, x_shape, stride, dilate, pad, groups):
+            return _winograd.pack(w, x_shape, pad)
         return onednn._reorder_convolution_weight(w, pad, stride, dilate, groups, x_shape)
     return w.contiguous(memory_format=CHANNELS_LAST.get(w.ndim, torch.contiguous_format))
 

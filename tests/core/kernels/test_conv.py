@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from core.base import MXNetError
+from core.kernels.cpu import _winograd
 from core.kernels.cpu import conv as room
 from core.kernels.layout import memory_format
 from tests.core.kernels import naive
@@ -61,6 +62,51 @@ def test_epilogue(case, packed, dtype):
         for added in (None, r):
             expected = finish(plain if added is None else plain + r.double().numpy())
             assert_close(room.conv(x, weight, b, *how, activation, added), expected, dtype)
+
+
+# images, channels, outputs, rows, columns, pad
+WINOGRAD = [(1, 64, 64, 28, 28, 1), (3, 80, 72, 17, 30, 0), (2, 96, 160, 14, 9, 2), (1, 300, 64, 33, 70, 1)]
+
+
+@pytest.mark.parametrize("n, c, o, rows, columns, pad", WINOGRAD)
+def test_many_channels_are_convolved_with_a_quarter_of_the_products(n, c, o, rows, columns, pad, monkeypatch):
+    """With errors of some last digits, in one chunk or several."""
+    x, w, b = tensors(torch.float32, (n, c, rows, columns), (o, c, 3, 3), (o,))
+    how = (1, 1), (1, 1), (pad, pad), 1
+    exact = torch.convolution(x.double(), w.double(), b.double(), (1, 1), how[2], (1, 1), False, (0, 0), 1)
+    small = 3e-6 * rms(exact)
+    monkeypatch.setattr(_winograd, "GAIN", 2.0)
+    added = tensors(torch.float32, exact.shape)[0]
+    for few in (_winograd.FEWEST, 8):
+        monkeypatch.setattr(_winograd, "FEWEST", few)
+        monkeypatch.setattr(_winograd, "CHUNK", few)
+        packed = room.pack(w, x.shape, *how)
+        assert packed.ndim == 5
+        for layout in (torch.contiguous_format, torch.channels_last):
+            y = room.conv(x.contiguous(memory_format=layout), packed, b, *how)
+            assert y.is_contiguous(memory_format=torch.channels_last) and rms(y - exact) < small
+        assert rms(room.conv(x, packed, None, *how) - (exact - b.view(-1, 1, 1))) < small
+        assert rms(room.conv(x, packed, b, *how, "relu") - exact.relu()) < small
+        assert rms(room.conv(x, packed, b, *how, None, added) - (exact + added)) < small
+
+
+def test_only_convolutions_that_gain_have_fewer_products():
+    one = 1, 1
+    for outputs, channels, size, *how in (
+        (64, 64, 7, one, one, one, 1),
+        (256, 256, 28, (2, 2), one, one, 1),
+        (256, 256, 28, one, (2, 2), one, 1),
+        (256, 1, 28, one, one, one, 256),
+        (256, 256, 1, one, one, (0, 0), 1),
+    ):
+        w = torch.ones(outputs, channels, 3, 3)
+        assert not _winograd.suits(w, (1, channels * how[-1], size, size), *how)
+    assert not _winograd.suits(torch.ones(256, 256, 3, 3, dtype=torch.bfloat16), (1, 256, 28, 28), one, one, one, 1)
+    assert _winograd.suits(torch.ones(256, 256, 3, 3), (1, 256, 28, 28), one, one, one, 1)
+
+
+def rms(error):
+    return float(error.double().square().mean().sqrt())
 
 
 def test_conv_names_the_activations_it_knows():
