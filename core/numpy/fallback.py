@@ -12,7 +12,7 @@ from core.numpy.multiarray import array
 NAMES = (
     "apply_along_axis apply_over_axes argpartition argwhere array_equiv choose compress corrcoef correlate cov digitize divmod extract frexp heaviside "
     "histogram2d histogram_bin_edges histogramdd i0 intersect1d isin ix_ lexsort min_scalar_type modf nanargmax nanargmin nancumprod "
-    "nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar ndim packbits partition piecewise "
+    "nancumsum nanmax nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar ndim packbits partition piecewise "
     "poly polyadd polydiv polyfit polyint polymul polysub promote_types ptp real real_if_close result_type roots searchsorted select setdiff1d "
     "setxor1d shape size spacing tril_indices_from trim_zeros union1d unpackbits unwrap vander"
 ).split()
@@ -36,16 +36,6 @@ def on_the_host(function, name: str):
     call.__name__ = name
     call.__doc__ = f"NumPy's `{name}`, computed by NumPy on the host; no gradient passes."
     return call
-
-
-def genfromtxt(*args, ctx=None, **kwargs):
-    """An array from a text file, by NumPy's `genfromtxt`."""
-    return array(onp.genfromtxt(*args, **kwargs), ctx=ctx)
-
-
-def set_printoptions(precision=None, threshold=None, **kwargs) -> None:
-    """How arrays are shown: NumPy's print options."""
-    onp.set_printoptions(precision, threshold, **kwargs)
 
 
 def _to_host(value, arrays: list):
@@ -83,4 +73,4 @@ in1d = on_the_host(lambda a, b, *args, **kwargs: onp.isin(onp.ravel(a), b, *args
 msort = on_the_host(lambda a: onp.sort(a, axis=0), "msort")
 trapz = on_the_host(getattr(onp, "trapezoid", None) or onp.trapz, "trapz")
 
-__all__ = [*NAMES, "genfromtxt", "in1d", "msort", "set_printoptions", "trapz"]
+__all__ = [*NAMES, "in1d", "msort", "trapz"]

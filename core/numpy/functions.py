@@ -12,6 +12,7 @@ from core.ndarray.ndarray import NDArray, binary
 from core.numpy.array_api import *  # noqa: F403 - this module is the namespace
 from core.numpy.array_api import ALIASES
 from core.numpy.fallback import *  # noqa: F403
+from core.numpy.fallback import on_the_host
 from core.numpy.manipulation import *  # noqa: F403
 from core.numpy.multiarray import array, as_array, create, empty, ndarray
 from core.numpy.products import *  # noqa: F403
@@ -246,6 +247,19 @@ def float_power(x1, x2, out=None, **kwargs):
     """x1 to the power of x2, in float64."""
     x1, x2 = (v.astype("float64") if isinstance(v, NDArray) else v for v in (x1, x2))
     return power(x1, x2)
+
+
+nanmean = on_the_host(onp.nanmean, "nanmean")
+
+
+def genfromtxt(*args, ctx=None, **kwargs):
+    """An array from a text file, by NumPy's `genfromtxt`."""
+    return array(onp.genfromtxt(*args, **kwargs), ctx=ctx)
+
+
+def set_printoptions(precision=None, threshold=None, **kwargs) -> None:
+    """How arrays are shown: NumPy's print options."""
+    onp.set_printoptions(precision, threshold, **kwargs)
 
 
 globals().update({_alias: globals()[_name] for _alias, _name in ALIASES.items()})

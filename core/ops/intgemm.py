@@ -5,7 +5,7 @@ MXNet stores prepared weights in an order that depends on the processor; here th
 
 from core.base import MXNetError
 from core.ops.attributes import Bool, Choice, Int
-from core.ops.registry import F, composite
+from core.ops.registry import F, composite, takes
 
 TOP = 127.0
 
@@ -51,7 +51,7 @@ def fully_connected(
     data, weight, scaling=None, bias=None, *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True,
     out_type: Choice("float32", "int32") = "float32",
 ):  # fmt: skip
-    """data weight^T of codes: times `scaling` plus bias as float32, or as it is as int32.
+    """data weight^T of codes: times `scaling` plus bias as float32, or as int32 plus an int32 bias, which then comes third.
 
     float32 data becomes codes of its own largest absolute value, by which the result is multiplied again.
     """
@@ -63,14 +63,21 @@ def fully_connected(
     product = F.FullyConnected(
         F.Cast(data, dtype=kind), F.Cast(weight, dtype=kind), num_hidden=num_hidden, no_bias=True, flatten=flatten
     )
+    product = F.Cast(product, dtype=out_type)
+    rank = len(product.shape)
     if out_type == "int32":
-        return F.Cast(product, dtype="int32")
-    if scaling is None:
+        bias = scaling if bias is None else bias
+    elif scaling is None:
         raise MXNetError("intgemm_fully_connected: the input scaling is missing; only out_type='int32' does without")
-    scale = F._reshape_to(scaling if back is None else F.broadcast_mul(scaling, back), shape=(1,) * len(product.shape))
-    result = F.broadcast_mul(F.Cast(product, dtype="float32"), scale)
-    return (
-        result
-        if no_bias or bias is None
-        else F.broadcast_add(result, F._reshape_to(bias, shape=(1,) * (len(product.shape) - 1) + (-1,)))
-    )
+    else:
+        scale = scaling if back is None else F.broadcast_mul(scaling, back)
+        product = F.broadcast_mul(product, F._reshape_to(scale, shape=(1,) * rank))
+    if no_bias or bias is None:
+        return product
+    return F.broadcast_add(product, F._reshape_to(bias, shape=(1,) * (rank - 1) + (-1,)))
+
+
+@takes(fully_connected)
+def _(attrs):
+    names = {"scaling": attrs["out_type"] != "int32", "bias": not attrs["no_bias"]}
+    return [name for name in fully_connected.inputs if names.get(name, True)]

@@ -71,6 +71,13 @@ def test_codes_of_eight_bits_and_their_products():
     np.testing.assert_allclose(at_once.asnumpy(), in_steps.asnumpy(), rtol=1e-5)
     np.testing.assert_allclose(whole.asnumpy() * (largest * most).asscalar() / 127**2, in_steps.asnumpy(), rtol=1e-5)
     np.testing.assert_allclose(in_steps.asnumpy(), x @ weight.T, atol=0.5)
+    bias = nd.array(range(-4, 4), dtype="int32")  # without a scale it comes third
+    moved = nd.contrib.intgemm_fully_connected(data, prepared, bias, num_hidden=8, out_type="int32")
+    np.testing.assert_array_equal(moved.asnumpy(), whole.asnumpy() + bias.asnumpy())
+    symbol = mx.sym.contrib.intgemm_fully_connected(mx.sym.var("x"), num_hidden=8, out_type="int32", name="fc")
+    assert symbol.list_arguments() == ["x", "fc_weight", "fc_bias"]
+    bound = symbol.bind(mx.cpu(), {"x": data, "fc_weight": prepared, "fc_bias": bias})
+    np.testing.assert_array_equal(bound.forward()[0].asnumpy(), moved.asnumpy())
     some = nd.contrib.intgemm_take_weight(prepared, nd.array([7, 0], dtype="int32"))
     np.testing.assert_array_equal(some.asnumpy(), prepared.asnumpy()[[7, 0]])
     with pytest.raises(mx.MXNetError, match="scaling is missing"):
