@@ -236,7 +236,9 @@ class TripletLoss(Loss):
 
 
 class PoissonNLLLoss(Loss):
-    """Negative log likelihood of Poisson counts: exp(pred) - target pred, or pred - target log(pred); mean over all.
+    """Negative log likelihood of Poisson counts: exp(pred) - target pred, or pred - target log(pred).
+
+    The mean over all, as in MXNet 1; for arrays of `np` one of each instance, as in MXNet 2.
 
     compute_full adds Stirling's approximation of log(target!) where target > 1.
     """
@@ -255,11 +257,15 @@ class PoissonNLLLoss(Loss):
         if self._compute_full:
             stirling = target * F.log(target) - target + 0.5 * F.log(2 * math.pi * target)
             loss = loss + F.where(target > 1, stirling, F.zeros_like(stirling))
-        return F.mean(_apply_weighting(F, loss, self._weight, sample_weight))
+        loss = _apply_weighting(F, loss, self._weight, sample_weight)
+        return F.mean(loss, axis=self._batch_axis, exclude=True) if _of_np(loss) else F.mean(loss)
 
 
 class CosineEmbeddingLoss(Loss):
-    """1 - cos(input1, input2) for label 1, max(0, cos(input1, input2) - margin) for label -1: (batch, 1)."""
+    """1 - cos(input1, input2) for label 1, max(0, cos(input1, input2) - margin) for label -1.
+
+    (batch, 1) as in MXNet 1; for arrays of `np` (batch,) as in MXNet 2.
+    """
 
     def __init__(self, weight=None, batch_axis=0, margin=0, **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
@@ -275,6 +281,8 @@ class CosineEmbeddingLoss(Loss):
         norms = column(F.norm(input1, axis=-1)) * column(F.norm(input2, axis=-1))
         cosine = column(F.sum(input1 * input2, axis=-1)) / F.maximum(norms, 1e-12)
         loss = (1 - cosine) * (label == 1) + F.relu((label == -1) * (cosine - self._margin))
+        if _of_np(loss):
+            loss = F.reshape(loss, shape=(-1,))
         return _apply_weighting(F, loss, self._weight, sample_weight)
 
 
@@ -312,6 +320,11 @@ def _reshape_like(F, x, y):
     if isinstance(x, nd.NDArray):
         return x if x.shape == y.shape else x.reshape(y.shape)
     return F.reshape_like(x, y)
+
+
+def _of_np(x) -> bool:
+    """Whether an array or symbol has the face of MXNet 2."""
+    return getattr(x, "_zero_dim", False)
 
 
 def _log1p_exp_minus_abs(F, x):

@@ -1,4 +1,7 @@
-"""Loops and branches over arrays: `nd.contrib.foreach`, `while_loop` and `cond`, run step by step."""
+"""Loops and branches over arrays: `nd.contrib.foreach`, `while_loop` and `cond`, run step by step.
+
+`name` is for symbols: blocks pass it whichever they run on.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from core.base import MXNetError
 from core.ops.registry import F
 
 
-def foreach(body, data, init_states):
+def foreach(body, data, init_states, name="foreach"):
     """Runs `body(slice, states) -> (output, states)` over axis 0 of `data` (an array or a list of arrays).
 
     Gives (outputs stacked along a new axis 0, last states), each an array or a list as `body` gives them.
@@ -26,7 +29,7 @@ def foreach(body, data, init_states):
     return _stacked(outputs), states
 
 
-def while_loop(cond, func, loop_vars, max_iterations=None):
+def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
     """Runs `func(*loop_vars) -> (step output, new loop_vars)` while `cond(*loop_vars)` holds, `max_iterations` times at most.
 
     Gives (outputs stacked along a new axis 0 and padded with zeros to `max_iterations` rows, last loop_vars).
@@ -51,7 +54,7 @@ def while_loop(cond, func, loop_vars, max_iterations=None):
     return _map(lambda stacked: _padded(stacked, missing), _stacked(outputs)), variables
 
 
-def cond(pred, then_func, else_func):
+def cond(pred, then_func, else_func, name="cond"):
     """`then_func()` where the scalar `pred` is true, else `else_func()`."""
     return then_func() if bool(pred.asscalar()) else else_func()
 

@@ -14,7 +14,7 @@ from core.dtypes import dtype_name
 from core.numpy.multiarray import array, as_array, create, ndarray
 from core.ops.registry import F
 from core.ops.shape import normal_axis
-from core.util import default_float
+from core.util import default_float, is_np_default_dtype
 
 
 def _axes(axis, ndim: int, name: str) -> tuple[int, ...]:
@@ -528,8 +528,9 @@ def triu_indices_from(arr, k=0):
     return triu_indices(arr.shape[-2], k, arr.shape[-1])
 
 
-def indices(dimensions, dtype="int32", ctx=None):
-    """The indices of a grid, stacked along a new first axis."""
+def indices(dimensions, dtype=None, ctx=None):
+    """The indices of a grid, stacked along a new first axis; int32 unless given, or int64 under NumPy's default types."""
+    dtype = dtype or ("int64" if is_np_default_dtype() else "int32")
     return array(onp.indices(dimensions), dtype=dtype, ctx=ctx)
 
 

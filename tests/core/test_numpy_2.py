@@ -267,6 +267,8 @@ def test_types_are_numpys_and_the_default_ones_can_be_numpys_too():
         ]
 
     assert {a.dtype.name for a in made()} == {"float64"} and np.ones(2).dtype == "float32"
+    whole = mx.util.use_np_default_dtype(lambda: (np.indices((3,)), np.arange(3, 7, 2)))
+    assert {a.dtype.name for a in whole()} == {"int64"} and np.indices((3,)).dtype == "int32"
 
 
 def test_writing_what_is_tracked_while_recording_is_an_error():

@@ -123,7 +123,7 @@ def test_while_loop_that_never_runs_gives_zeros():
 def test_cond_takes_one_branch(a):
     def on(space, **v):
         x, y = v["a"], v["b"]
-        return [space.contrib.cond(x * y < 5, lambda: (x + 5) * (y + 5), lambda: (x - 5) * (y - 5))]
+        return [space.contrib.cond(x * y < 5, lambda: (x + 5) * (y + 5), lambda: (x - 5) * (y - 5), name="branch")]
 
     arrays = {"a": nd.array([a]), "b": nd.array([2.0])}
     symbol = on(sym, a=sym.var("a"), b=sym.var("b"))[0]

@@ -48,6 +48,19 @@ def test_losses_with_other_labels():
     assert isinstance(gluon.loss.CTCLoss()(np.ones((2, 7, 4)), np.array([[1, 2], [2, 1]])), np.ndarray)
 
 
+def test_losses_of_np_are_one_for_each_instance_as_in_mxnet_2():
+    x, classic = np.array([[1.0, 0.0], [1.0, 1.0]]), np.ones((2, 2)).as_nd_ndarray()
+    labels = np.array([1, -1])
+    for cosine in (gluon.loss.CosineEmbeddingLoss(), gluon.loss.CosineEmbeddingLoss()):
+        onp.testing.assert_allclose(cosine(x, x, labels).asnumpy(), [0, 1], atol=1e-6)
+        cosine.hybridize()
+        assert cosine(x, x, labels).shape == (2,)
+    assert cosine(classic, classic, labels.as_nd_ndarray()).shape == (2, 1)
+    poisson = gluon.loss.PoissonNLLLoss()
+    onp.testing.assert_allclose(poisson(x, x).asnumpy(), [onp.e / 2, onp.e - 1], rtol=1e-6)
+    assert poisson(classic, classic).shape == (1,)
+
+
 def test_recurrent_layers_and_cells():
     layer, cell = rnn.LSTM(4), rnn.GRUCell(4)
     layer.initialize()
