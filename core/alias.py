@@ -86,11 +86,14 @@ _CUTS = {
 }
 
 
-def install_as_mxnet() -> None:
+def install_as_mxnet(numpy: bool = False) -> None:
     """From now on `import mxnet`, `from mxnet import gluon`, `from mxnet.gluon import nn` give this project.
 
+    numpy: begin in NumPy mode, as MXNet 2 does; programs for MXNet 1 call `npx.set_np()` where they want it.
     ImportError where the original mxnet is imported already.
     """
+    if numpy:
+        core.util.set_np()
     known = sys.modules.get("mxnet")
     if known is core:
         return

@@ -1,4 +1,7 @@
-"""Runs a program written for MXNet on this project: `python -m core.mxnet SCRIPT ARGS`, or `-m MODULE ARGS`."""
+"""Runs a program written for MXNet on this project: `python -m core.mxnet SCRIPT ARGS`, or `-m MODULE ARGS`.
+
+`--numpy` before them begins in NumPy mode, which programs for MXNet 2 expect.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,14 @@ import sys
 
 from core.alias import install_as_mxnet
 
-USAGE = "usage: python -m core.mxnet SCRIPT [ARGS ...]\n       python -m core.mxnet -m MODULE [ARGS ...]"
+USAGE = "usage: python -m core.mxnet [--numpy] SCRIPT [ARGS ...]\n       python -m core.mxnet [--numpy] -m MODULE [ARGS ...]"
 
 
 def main() -> None:
     del sys.argv[0]
+    numpy = sys.argv[:1] == ["--numpy"]
+    if numpy:
+        del sys.argv[0]
     is_module = sys.argv[:1] == ["-m"]
     if is_module:
         del sys.argv[0]
@@ -26,7 +32,7 @@ def main() -> None:
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     if home not in map(os.path.abspath, sys.path):
         sys.path.append(home)  # after a gluoncv or gluonnlp of the program's own
-    install_as_mxnet()
+    install_as_mxnet(numpy)
     if is_module:
         runpy.run_module(program, run_name="__main__", alter_sys=True)
     else:

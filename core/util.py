@@ -13,6 +13,7 @@ from core.dtypes import dtype_name
 
 
 class _State(threading.local):
+    shape_of_all = False  # of the class: what `set_np_shape(2)` asks for in all threads
     shape = False
     array = False
     dtype = False
@@ -24,7 +25,7 @@ _state = _State()
 
 def is_np_shape() -> bool:
     """Whether shapes may have zero dimensions and zero lengths."""
-    return _state.shape
+    return _State.shape_of_all or _state.shape
 
 
 def is_np_array() -> bool:
@@ -32,9 +33,11 @@ def is_np_array() -> bool:
     return _state.array
 
 
-def set_np_shape(active: bool) -> bool:
-    """Switches NumPy shapes; returns what was before."""
-    before, _state.shape = _state.shape, bool(active)
+def set_np_shape(active: bool | int) -> bool:
+    """Switches NumPy shapes, with 2 in all threads; returns what was before."""
+    before = is_np_shape()
+    _State.shape_of_all = active == 2 or (_State.shape_of_all and bool(active))
+    _state.shape = bool(active)
     return before
 
 
@@ -108,6 +111,24 @@ class _Switch:
             setattr(_state, name, value)
 
 
+class _Assigned(type):
+    @property
+    def _current(cls):
+        return cls(_state.array)
+
+    @_current.setter
+    def _current(cls, scope):
+        _state.array = scope._is_np_array
+
+
+class _NumpyArrayScope(_Switch, metaclass=_Assigned):
+    """Scope of NumPy arrays by the name that programs assign from: `_NumpyArrayScope._current` is the thread's."""
+
+    def __init__(self, is_np_array: bool):
+        super().__init__(array=bool(is_np_array))
+        self._is_np_array = bool(is_np_array)
+
+
 def np_shape(active: bool = True) -> _Switch:
     """Scope of NumPy shapes."""
     return _Switch(shape=active)
@@ -115,7 +136,7 @@ def np_shape(active: bool = True) -> _Switch:
 
 def np_array(active: bool = True) -> _Switch:
     """Scope of NumPy arrays."""
-    return _Switch(array=active)
+    return _NumpyArrayScope(active)
 
 
 def np_default_dtype(active: bool = True) -> _Switch:

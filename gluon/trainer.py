@@ -49,7 +49,7 @@ class Trainer:
         update_on_kvstore=None,
     ):
         if isinstance(params, (dict, ParameterDict)):
-            params = [params[key] for key in sorted(params.keys())]
+            params = list(dict.fromkeys(params[key] for key in sorted(params.keys())))  # shared ones once
         if not isinstance(params, (list, tuple)):
             raise ValueError(f"params is a list or dictionary of parameters, got {type(params).__name__}")
         for param in params:

@@ -90,17 +90,29 @@ class Block:
         return self._scope
 
     def collect_params(self, select=None):
-        """All parameters of the block and its children, or those whose full names match the regular expression."""
+        """All parameters of the block and its children, or those whose names match the regular expression.
+
+        In NumPy mode their names are structural, `0.weight` (see `ParameterDict`).
+        """
         self._warn_of_hidden_blocks()
         found = ParameterDict(self._params.prefix)
-        found._by_structure = self._collect_params_with_prefix
-        found.update(self._params.select(select) if select else self._params)
+        found._by_structure = self._by_attribute
+        found.update(self._params)
         for child in self._children.values():
-            found.update(child.collect_params(select))
+            found.update(child.collect_params())
+        if select:
+            found._params = found.select(select)
+        return found
+
+    def _by_attribute(self, prefix=""):
+        """Parameters by structural name: attributes and child names joined by dots."""
+        found = {prefix + name: parameter for name, parameter in self._reg_params.items()}
+        for name, child in self._children.items():
+            found.update(child._by_attribute(f"{prefix}{name}."))
         return found
 
     def _collect_params_with_prefix(self, prefix=""):
-        """Parameters by structural name: attributes and child names joined by dots."""
+        """Parameters by the names that they have in files: structural ones, but where a layer's parts were cells once."""
         prefix = prefix + "." if prefix else ""
         found = {prefix + name: parameter for name, parameter in self._reg_params.items()}
         for name, child in self._children.items():
@@ -159,7 +171,7 @@ class Block:
         else:
             prefix = shared.prefix if isinstance(shared, ParameterDict) else ""
             by_name = {name.removeprefix(prefix): parameter for name, parameter in shared.items()}
-        for name in self._collect_params_with_prefix():
+        for name in self._by_attribute():
             if name in by_name:
                 *path, attribute = name.split(".")
                 owner = self
@@ -214,7 +226,7 @@ class Block:
         if not any("." in name for name in arrays) and not set(arrays) <= set(parameters):
             # A file of full names.
             full = self.collect_params()
-            arrays = _without_prefix(arrays, [name.removeprefix(self.prefix) for name in full])
+            arrays = _without_prefix(arrays, [name.removeprefix(self.prefix) for name in full.by_full_name()])
             options = (ctx, allow_missing, ignore_extra, self.prefix, filename, cast_dtype, dtype_source)
             full.load_dict(arrays, *options)
             return

@@ -45,7 +45,7 @@ def contents(block: HybridBlock, inputs=(True,)) -> tuple[symbol.Symbol, dict, d
     """The symbol of a block, and its parameters by name: arguments (constants among them) and auxiliary states."""
     out, constants = described(block, inputs)
     names, states = set(out.list_inputs()), set(out.list_auxiliary_states())
-    arrays = {name: p._reduce() for name, p in block.collect_params().items() if name in names}
+    arrays = {n: p._reduce() for n, p in block.collect_params().by_full_name().items() if n in names}
     arrays.update((name, array.as_nd_ndarray()) for name, array in constants.items())
     return out, {n: a for n, a in arrays.items() if n not in states}, {n: a for n, a in arrays.items() if n in states}
 
@@ -55,7 +55,7 @@ def rewritten(block: HybridBlock, inputs, rewrite, ctx=None) -> SymbolBlock:
     out, arguments, states = rewrite(*contents(block, inputs))
     held = arguments | states
     made = SymbolBlock(out, [symbol.var(name) for name in out.list_inputs() if name not in held])
-    for name, parameter in made.collect_params().items():
+    for name, parameter in made.collect_params().by_full_name().items():
         parameter._load_init(
             held[name], ctx or block.collect_params()[name].list_ctx(), cast_dtype=True, dtype_source="saved"
         )
@@ -77,7 +77,7 @@ def show_operators(block: HybridBlock, args, callback, inputs_too: bool) -> None
     ctx, kind = given[0].context, type(given[0])
     values.update(zip(["data"] if len(given) == 1 else [f"data{i}" for i in range(len(given))], given))
     states = set(out.list_auxiliary_states())
-    for name, parameter in block.collect_params().items():
+    for name, parameter in block.collect_params().by_full_name().items():
         array = parameter.data(ctx)
         values[name] = array.copy() if name in states else array
     count = 0

@@ -261,7 +261,7 @@ class HybridBlock(Block):
 
         out, _ = described(self, self._called_with)
         inputs = out.get_internals()
-        known = set(self.collect_params())
+        known = set(self.collect_params().by_full_name())
         return [inputs[f"{n}"] for n in out.list_inputs() if n not in known], out
 
     def plan_of(self, *args):

@@ -52,6 +52,9 @@ class SymbolBlock(HybridBlock):
         start = _shared_start(list(self.params))
         self._reg_params = {name[start:]: parameter for name, parameter in self.params.items()}
 
+    def _by_attribute(self, prefix=""):
+        return {prefix + name: parameter for name, parameter in self.params.items()}
+
     @staticmethod
     def imports(symbol_file, input_names, param_file=None, ctx=None, allow_missing=False, ignore_extra=False,
                 device=None):  # fmt: skip

@@ -11,6 +11,7 @@ from core import initializer
 from core import ndarray as nd
 from core.base import nearest
 from core.dtypes import dtype_name
+from core.util import is_np_array
 from gluon.parameter.constant import Constant
 from gluon.parameter.parameter import Parameter
 
@@ -18,7 +19,10 @@ __all__ = ["ParameterDict"]
 
 
 class ParameterDict:
-    """Parameters by full name, in order; `get` makes those that are missing.
+    """Parameters by name, in order; `get` makes those that are missing.
+
+    Names are full ones (`dense0_weight`), as in MXNet 1. What `Block.collect_params` gives in NumPy mode shows the
+    structural ones of MXNet 2 (`0.weight`) instead; a parameter is found by either name in both modes.
 
     prefix: put before the names given to `get`. shared: another dictionary, whose parameters of the same name are used
     instead of new ones.
@@ -36,26 +40,30 @@ class ParameterDict:
 
     def __getitem__(self, key) -> Parameter:
         if key not in self._params and self._by_structure is not None:
-            return self._by_structure()[key]  # the names of MXNet 2: "0.weight"
+            return self._by_structure()[key]
         return self._params[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._params)
+        return iter(self._shown())
 
     def __len__(self):
-        return len(self._params)
+        return len(self._shown())
 
     def __contains__(self, key):
         return key in self._params or (self._by_structure is not None and key in self._by_structure())
 
     def items(self):
-        return self._params.items()
+        return self._shown().items()
 
     def keys(self):
-        return self._params.keys()
+        return self._shown().keys()
 
     def values(self):
-        return self._params.values()
+        return self._shown().values()
+
+    def by_full_name(self) -> dict[str, Parameter]:
+        """The parameters by full name, in either mode."""
+        return self._params
 
     @property
     def prefix(self):
@@ -101,7 +109,8 @@ class ParameterDict:
 
     def update(self, other):
         """Takes over the parameters of another dictionary; equal names have to be the same parameter."""
-        for name, parameter in other.items():
+        rows = other.by_full_name() if isinstance(other, ParameterDict) else other
+        for name, parameter in rows.items():
             if self._params.setdefault(name, parameter) is not parameter:
                 raise AssertionError(f"there are two different parameters with the name {name!r}")
 
@@ -110,37 +119,38 @@ class ParameterDict:
         init = initializer.Uniform() if init is None else init
         if verbose:
             init.set_verbosity(verbose=verbose)
-        for parameter in self.values():
+        for parameter in self._params.values():
             parameter.initialize(None, ctx, init, force_reinit=force_reinit)
 
     def zero_grad(self):
         """Sets all gradients to 0."""
-        for parameter in self.values():
+        for parameter in self._params.values():
             parameter.zero_grad()
 
     def reset_ctx(self, ctx):
         """Moves all parameters to other contexts."""
-        for parameter in self.values():
+        for parameter in self._params.values():
             parameter.reset_ctx(ctx)
 
     def list_ctx(self):
         """The contexts that some parameter is on."""
-        return list(dict.fromkeys(ctx for parameter in self.values() for ctx in parameter.list_ctx()))
+        return list(dict.fromkeys(ctx for parameter in self._params.values() for ctx in parameter.list_ctx()))
 
     def setattr(self, name, value):
         """Sets an attribute, such as `grad_req` or `lr_mult`, of all parameters."""
-        for parameter in self.values():
+        for parameter in self._params.values():
             setattr(parameter, name, value)
 
     def select(self, pattern):
-        """The parameters whose full names match a regular expression at their beginning."""
+        """The parameters of which a name, as it is shown or in full, matches a regular expression at its beginning."""
         match = re.compile(pattern).match
-        return {name: parameter for name, parameter in self.items() if match(name)}
+        chosen = {p.name for name, p in self.items() if match(name)}
+        return {name: p for name, p in self._params.items() if match(name) or p.name in chosen}
 
     def save(self, filename, strip_prefix=""):
         """Writes the arrays by name, without `strip_prefix`; ValueError for a name that lacks it."""
         arrays = {}
-        for parameter in self.values():
+        for parameter in self._params.values():
             if not parameter.name.startswith(strip_prefix):
                 raise ValueError(
                     f"the name of parameter {parameter.name!r} does not begin with the prefix {strip_prefix!r} to strip; "
@@ -160,7 +170,7 @@ class ParameterDict:
         dtype_source="current",
     ):
         """Reads a file that `save` wrote; `restore_prefix` goes before the names in it."""
-        for name in self.keys() if restore_prefix else ():
+        for name in self._params if restore_prefix else ():
             if not name.startswith(restore_prefix):
                 raise AssertionError(f"parameter {name!r} does not begin with the prefix {restore_prefix!r} to restore")
         arrays = nd.load(filename)
@@ -183,7 +193,7 @@ class ParameterDict:
         arrays = {restore_prefix + (k[4:] if k.startswith(("arg:", "aux:")) else k): v for k, v in rows}
         source = f"file {filename!r}" if filename else "the dictionary"
         if not allow_missing:
-            for name in self.keys():
+            for name in self._params:
                 if name not in arrays:
                     raise AssertionError(
                         f"parameter {name[len(restore_prefix) :]!r} is missing in {source}.{nearest(name, arrays)} "
@@ -197,6 +207,14 @@ class ParameterDict:
                     f"{source} holds {name[len(restore_prefix) :]!r}, which is no parameter here."
                     f"{nearest(name, self._params)} ignore_extra=True skips it"
                 )
+
+    def _shown(self):
+        """The parameters by the names that programs see; those that are no block's attribute have a full name only."""
+        if self._by_structure is None or not is_np_array():
+            return self._params
+        own = set(self._params.values())
+        shown = {name: p for name, p in self._by_structure().items() if p in own}
+        return shown | {name: p for name, p in self._params.items() if p not in own.intersection(shown.values())}
 
     def _find(self, name):
         if name not in self._params and self._shared is not None and name in self._shared._params:

@@ -35,6 +35,14 @@ def test_a_program_runs_unmodified(tmp_path, root):
     assert result.stdout == "['--flag', '1'] [[4.0, 4.0, 4.0], [4.0, 4.0, 4.0]]\n", result.stderr
 
 
+def test_programs_for_mxnet_2_begin_in_numpy_mode(tmp_path, root):
+    script = tmp_path / "program.py"
+    script.write_text("import sys, mxnet as mx; print(mx.util.is_np_array(), mx.util.is_np_shape(), sys.argv[1:])")
+    command = [sys.executable, "-m", "core.mxnet", "--numpy", str(script), "--numpy"]
+    result = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert result.stdout == "True True ['--numpy']\n", result.stderr
+
+
 def test_a_suite_of_tests_runs_unmodified(tmp_path, root):
     (tmp_path / "test_theirs.py").write_text("def test(): import mxnet; assert mxnet.nd.ones(2).sum().asscalar() == 2")
     command = [sys.executable, "-m", "core.mxnet", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_theirs.py"]

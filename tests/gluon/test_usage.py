@@ -212,6 +212,34 @@ def test_parameters_are_found_by_structural_names_too():
         params["2.bias"]
 
 
+@mx.util.use_np
+def test_parameters_have_structural_names_in_numpy_mode():
+    class Net(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.rnn, self.tail = rnn.LSTM(2, input_size=3), nn.HybridSequential()
+            self.tail.add(nn.Dense(2, in_units=3), nn.Dense(3, in_units=2))
+            self.scale = self.params.get("factor", shape=(3,))
+            self.params.get("unused", shape=(1,))
+
+    net = Net()
+    net.tail.add(net.tail[0])
+    names = list(net.collect_params())
+    assert names[0] == "scale" and "rnn.l0_i2h_weight" in names and names[-1] == net.prefix + "unused"
+    assert {"tail.0.weight", "tail.2.weight"} < set(names) == set(net.collect_params().keys())
+    assert list(net.collect_params("tail.1.*")) == ["tail.1.weight", "tail.1.bias"]
+    chosen = net.collect_params(net.tail[1].prefix)
+    assert list(chosen) == ["tail.1.weight", "tail.1.bias"]
+    assert chosen[net.tail[1].bias.name] is chosen["tail.1.bias"] is net.tail[1].bias
+    net.initialize()
+    trainer = gluon.Trainer(net.collect_params(), "sgd")
+    assert len(trainer._params) == len({id(p) for p in net.collect_params().values()}) == len(names) - 2
+    with mx.util.np_array(False):
+        assert net.tail[0].weight.name in list(net.collect_params()) and "tail.0.weight" not in list(
+            net.collect_params()
+        )
+
+
 def test_shapes_of_cells_as_mxnet_2_asks_for_them():
     for cell in (rnn.LSTMCell(4), rnn.BidirectionalCell(rnn.GRUCell(4), rnn.GRUCell(4)), rnn.SequentialRNNCell()):
         if isinstance(cell, rnn.SequentialRNNCell):
