@@ -232,9 +232,12 @@ PREDICATES = frozenset(
     "eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan isinf isfinite".split()
 )  # these give a boolean
 
+# Reductions over the row that an element is in, for row programs (`core.kernels.row_program`); the last ignores NaN.
+REDUCTIONS = "row_sum row_mean row_max row_min row_fmax".split()
+
 UNKNOWN = "unknown"  # a derivative that exists and has no formula here: it can be passed on, but not computed
 
-CONSTRUCTORS: dict[str, Callable] = {name: _unary(name) for name in (*UNARY, UNKNOWN)}
+CONSTRUCTORS: dict[str, Callable] = {name: _unary(name) for name in (*UNARY, *REDUCTIONS, UNKNOWN)}
 CONSTRUCTORS |= {name: _binary(name) for name in BINARY}
 CONSTRUCTORS |= {"add": add, "sub": sub, "mul": mul, "div": div, "neg": neg, "pow": power, "where": where, "cast": cast}
 globals().update({name: CONSTRUCTORS[name] for name in UNARY + BINARY if name not in ("abs",)})

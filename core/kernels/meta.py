@@ -10,6 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from core import storage
 from core.kernels.layout import CHANNELS_LAST, memory_format
 
 KERNELS: dict[str, object] = {}
@@ -69,6 +70,11 @@ def pointwise(formula, tensors, attrs, dtype):
     shape = broadcast([t.shape for t in tensors])
     whole = next((t for t in tensors if t.shape == shape), None)
     return _empty(shape, dtype, whole)
+
+
+@_enter("pointwise")
+def pointwise_rows(program, tensors):
+    return tuple(_empty(r.shape, storage.TORCH[r.dtype]) for r in program.results)
 
 
 def _windows(sizes, kernel, stride, dilate, pads):

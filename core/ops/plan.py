@@ -76,8 +76,7 @@ def _recurrent_grad(
     return (dx, dh0, *(() if dc0 is None else (dc0,)), *dparameters)
 
 
-@operator("_plan_reduce")
-def _reduce(*data, formula: Any_, combine: Choice("sum", "mean", "max", "min"), axes: Shape, keepdims: Bool):
-    """`combine` over the last axes of a formula of the data; a whole array gives an array of one element."""
-    result = kernels.pointwise.pointwise_reduce(formula, data, combine, axes, keepdims)
-    return result if result.dim() else result.reshape(1)
+@operator("_plan_rows", outputs=lambda attrs: len(attrs["program"].results))
+def _rows(*data, program: Any_):
+    """The results of a row program of the data."""
+    return kernels.pointwise.pointwise_rows(program, data)

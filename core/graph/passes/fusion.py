@@ -1,142 +1,205 @@
-"""Fusion: neighbouring pointwise operators, and the reduction behind them, become one formula, hence one kernel."""
+"""Fusion: neighbouring pointwise operators, and those among them that reduce rows, become one generated kernel.
+
+On a GPU such a kernel is as fast as the memory that it reads and writes, so every intermediate result that is not read
+again from there is time saved. On the CPU the steps of a plan write in place what fits in a cache, and stay as they are.
+"""
 
 from __future__ import annotations
 
-from math import prod
+from collections.abc import Callable
 
 from core import kernels
-from core.graph.ir import Graph, Node, Value, apply, uses
+from core.graph.ir import Graph, Node, Value, apply, written
+from core.graph.passes.row_rules import RULES
 from core.kernels.formula import Expr, Formula, inputs_of, lift, postorder, substitute
-from core.ops.reduce import reduction_axes
+from core.kernels.meta import broadcast
+from core.kernels.row_program import COLUMN, ROW, WHOLE, Result, RowProgram, kept
 from core.ops.registry import F, Operator, make_pointwise
 
 MOST_OPERANDS = 8  # a kernel with more pointers runs out of registers before it saves memory traffic
+MOST_RESULTS = 4
 MOST_STEPS = 64
-MOST_REDUCED = (
-    2**14
-)  # elements of a row, which one program reduces: longer ones are shared out by the reduction's own kernel
+MOST_HELD = 3 * 2**14  # elements of a row in all operands and results, which one program holds in its registers
 
 
 def fusion(graph: Graph) -> Graph:
-    """The graph with chains of pointwise operators fused where each saves a pass over memory.
+    """The graph with groups of nodes as one node each, where that saves a pass over memory.
 
-    On a GPU a pointwise kernel is as fast as the memory that it reads and writes, so every intermediate result that is
-    not written is time saved. On the CPU the steps of a plan write in place what fits in a cache, and stay as they are.
-    A node goes into the one node that reads it, of the same shape and dtype, in the same part of the graph; a reduction
-    over the last axes takes what it alone reads, and writes its results only.
+    A group is pointwise over one shape and gives one result, or goes by rows: then it has reductions over the last axes
+    in it, and gives what others read of it, up to a few results. All its nodes are in one part of the graph.
     """
     if not any(_on_gpu(node) for node in graph.nodes):
         return graph
-    counts = uses(graph)
-    groups: dict[Node, tuple[Expr, list[Value]]] = {}  # what each pointwise node computes, from which values
-    swallowed: set[Node] = set()
-    reductions: dict[Node, Node] = {}  # with the pointwise node that each takes
+    groups = _Groups(graph)
+    nodes: list[Node] = []
+    replace: dict[Value, Value] = {}
     for node in graph.nodes:
-        if _reduces_rows(node) and (inner := node.inputs[0].source) in groups and counts[node.inputs[0]] == 1:
-            if inner.backward is node.backward and inner.early is node.early:
-                reductions[node] = inner
-                swallowed.add(inner)
-            continue
-        if not _fusible(node):
-            continue
-        root, operands = _expression(node, node.inputs)
-        for value in list(operands):
-            inner = value.source
-            if inner not in groups or counts[value] != node.inputs.count(value):
-                continue
-            if (
-                inner.backward is not node.backward
-                or inner.early is not node.early
-                or value.shape != node.outputs[0].shape
-            ):
-                continue
-            joined = _joined(root, operands, value, *groups[inner])
-            if len(joined[1]) <= MOST_OPERANDS and len(postorder([joined[0]])) <= MOST_STEPS:
-                root, operands = joined
-                swallowed.add(inner)
-        groups[node] = root, operands
-    nodes, replace = [], {}
-    for node in graph.nodes:
-        if node in swallowed:
-            continue
-        root, operands = groups.get(reductions.get(node, node), (None, []))
-        if node in reductions:
-            fused = _reduction(node, _operator(root, len(operands)).formula, operands)
-            fused.early = node.early
-            replace[node.outputs[0]] = fused.outputs[0]
-            nodes.append(fused)
-            continue
-        if root is None or operands == [v for v in node.inputs if v is not None]:
+        group = groups.of.get(node)
+        if group is None or len(group.nodes) == 1:
             nodes.append(node)
-            continue
-        fused = apply(_operator(root, len(operands)), operands, {}, node.outputs[0], node.backward)
-        fused.early = node.early
-        replace[node.outputs[0]] = fused.outputs[0]
-        nodes.append(fused)
+        elif node is group.nodes[-1]:
+            fused = _rows(group) if group.axes else _pointwise(group)
+            fused.early = node.early
+            replace.update(zip(group.results, fused.outputs, strict=True))
+            nodes.append(fused)
     return graph.replaced(nodes, replace) if replace else graph
+
+
+class _Group:
+    """Nodes of one kernel, in order. shape: of an element for each element; axes: how many last ones are a row, 0 for a
+    pointwise group; operands, results: values that it reads and gives; values: expressions of what its nodes make."""
+
+    def __init__(
+        self, nodes: list[Node], shape: tuple[int, ...], axes: int, results: Callable[[list[Node]], list[Value]]
+    ):
+        self.nodes, self.shape, self.axes, self.results = nodes, shape, axes, results(nodes)
+        made = {v for node in nodes for v in node.outputs}
+        self.operands = list(dict.fromkeys(v for node in nodes for v in node.inputs if v not in made))
+        self.values = {v: Expr("input", k) for k, v in enumerate(self.operands)}
+        self.kinds: dict[Value, str] = {}
+        for node in nodes:
+            rule = _rule(node)
+            found = rule.values(node, [self.values[v] for v in node.inputs])
+            for v, value, kind in zip(node.outputs, found, rule.kinds(node), strict=True):
+                self.values[v], self.kinds[v] = value, kind
+
+    def fits(self) -> bool:
+        """Whether one kernel can do it."""
+        if len(self.operands) > MOST_OPERANDS or len(postorder([self.values[v] for v in self.results])) > MOST_STEPS:
+            return False
+        if not self.axes:  # a formula's result has the shape and the dtype of its operands
+            alike = (
+                len({v.dtype for v in self.values}) == 1 and broadcast([v.shape for v in self.operands]) == self.shape
+            )
+            return alike and len(self.results) == 1
+        # What has no place among the elements of a row is a result only.
+        inside = {self.shape, kept(self.shape, self.axes)}
+        ends = {v for v, kind in self.kinds.items() if kind == COLUMN or v.shape not in inside}
+        if any(v in ends for node in self.nodes for v in node.inputs) or len(self.results) > MOST_RESULTS:
+            return False
+        width = RowProgram((), self.shape, self.axes).columns
+        return 2 ** (width - 1).bit_length() * (len(self.operands) + len(self.results) + 2) <= MOST_HELD
+
+
+class _Groups:
+    """The groups of a graph; `of` tells the one of each node that can be in one."""
+
+    def __init__(self, graph: Graph):
+        self.of: dict[Node, _Group] = {}
+        self._kept, self._place = graph.results(), {node: k for k, node in enumerate(graph.nodes)}
+        self._readers: dict[Value, list[Node]] = {}
+        for node in graph.nodes:
+            for v in node.reads():
+                self._readers.setdefault(v, []).append(node)
+        moving = written(graph.nodes)
+        for node in graph.nodes:
+            rule = _rule(node)
+            if rule is not None and _on_gpu(node) and not moving.intersection((*node.reads(), *node.outputs)):
+                self._set(_Group([node], *rule.domain(node), self._results))
+        # A value that nobody else reads costs a write and a read, another one the read only: those come second.
+        for vanishing in (True, False):
+            for node in list(self.of):
+                while any(self._join(v, node, vanishing) for v in self.of[node].operands):
+                    pass
+
+    def _set(self, group: _Group) -> None:
+        self.of.update(dict.fromkeys(group.nodes, group))
+
+    def _results(self, nodes: list[Node]) -> list[Value]:
+        """Values that others read, or somebody outside gets."""
+        inside = set(nodes)
+        made = [v for node in nodes for v in node.outputs]
+        return [v for v in made if v in self._kept or not inside.issuperset(self._readers.get(v, ()))]
+
+    def _join(self, value: Value, node: Node, vanishing: bool) -> bool:
+        """Makes one group of the one that gives `value` and that of `node`, which reads it, if they fit; whether it did.
+
+        vanishing: only if nobody else reads the value then.
+        """
+        a, b = self.of.get(value.source), self.of[node]
+        if a is None or any(getattr(a.nodes[0], name) != getattr(node, name) for name in ("backward", "early", "ctx")):
+            return False
+        domain = _domain(a, b)
+        if domain is None:
+            return False
+        group = _Group(sorted(a.nodes + b.nodes, key=self._place.__getitem__), *domain, self._results)
+        if (vanishing and value in group.results) or not group.fits() or self._is_read_before(group):
+            return False
+        self._set(group)
+        return True
+
+    def _is_read_before(self, group: _Group) -> bool:
+        """Whether somebody else reads a result before the last of the group's nodes, where the kernel comes."""
+        inside, last = set(group.nodes), self._place[group.nodes[-1]]
+        readers = (r for v in group.results for r in self._readers.get(v, ()))
+        return any(self._place[r] < last and r not in inside for r in readers)
+
+
+def _domain(a: _Group, b: _Group) -> tuple[tuple[int, ...], int] | None:
+    """The shape and the axes of a row of two groups as one: what is pointwise may be so over the rows of the other."""
+    if (a.axes and b.axes) or not (a.axes or b.axes):
+        return (a.shape, a.axes) if (a.shape, a.axes) == (b.shape, b.axes) else None
+    rows, other = (a, b) if a.axes else (b, a)
+    return (rows.shape, rows.axes) if other.shape in (rows.shape, kept(rows.shape, rows.axes)) else None
 
 
 def _on_gpu(node: Node) -> bool:
     return kernels.wing() == "triton" or node.ctx.device_type == "gpu"
 
 
-def _fusible(node: Node) -> bool:
-    """Whether a node is a formula whose operands and result are of one floating type."""
-    formula = node.op.formula
-    if formula is None or not _on_gpu(node) or len(node.outputs) != 1:
-        return False
+class _Pointwise:
+    """The rule of a formula."""
+
+    def domain(self, node: Node):
+        return node.outputs[0].shape, 0
+
+    def kinds(self, node: Node):
+        return (WHOLE,)
+
+    def values(self, node: Node, inputs: list[Expr]):
+        """The formula over its inputs, attributes filled in."""
+
+        def leaf(e: Expr):
+            if e.op == "input":
+                return inputs[e.args[0]]
+            return lift(node.attrs[e.args[0]]) if e.op == "attr" else None
+
+        return (substitute(node.op.formula.root, leaf),)
+
+
+_POINTWISE = _Pointwise()
+
+
+def _rule(node: Node):
+    """What a node computes, as expressions; None for one that cannot be part of a group."""
+    if any(isinstance(v, Value) for v in node.attrs.values()) or not node.inputs or None in node.inputs:
+        return None
     kinds = {v.dtype for v in (*node.inputs, *node.outputs)}
-    return len(kinds) == 1 and "float" in kinds.pop() and not any(isinstance(v, Value) for v in node.attrs.values())
+    if not all("float" in kind for kind in kinds) or any(0 in v.shape for v in node.inputs):
+        return None
+    if node.op.formula is not None:
+        return _POINTWISE if len(kinds) == 1 and len(node.outputs) == 1 else None
+    rule = RULES.get(node.op)
+    return rule if rule is not None and rule.holds(node) else None
 
 
-def _reduces_rows(node: Node) -> bool:
-    """Whether a node reduces short rows: over the last axes of an array of floating-point numbers."""
-    if node.op not in (F.sum, F.mean, F.max, F.min) or not _on_gpu(node):
-        return False
-    data = node.inputs[0]
-    axes = _axes(node)
-    last = axes == tuple(range(len(data.shape) - len(axes), len(data.shape)))
-    exact = data.dtype in ("float32", "float64", "bfloat16") or (data.dtype == "float16" and node.op is not F.mean)
-    return bool(axes) and last and exact and 0 < prod(data.shape[a] for a in axes) <= MOST_REDUCED
+def _rows(group: _Group) -> Node:
+    """The node of a group that goes by rows."""
+
+    def kind(v: Value) -> str:
+        return COLUMN if group.kinds[v] == COLUMN else WHOLE if v.shape == group.shape else ROW
+
+    results = tuple(Result(group.values[v], kind(v), v.shape, v.dtype) for v in group.results)
+    like = group.results[0]
+    program = RowProgram(results, group.shape, group.axes)
+    return apply(F._plan_rows, group.operands, {"program": program}, like, group.nodes[-1].backward)
 
 
-def _axes(node: Node) -> tuple[int, ...]:
-    return reduction_axes(node.attrs["axis"], node.attrs["exclude"], len(node.inputs[0].shape), node.op.name)
-
-
-def _reduction(node: Node, formula: Formula, operands: list[Value]) -> Node:
-    """A reduction with the formula that makes its operand."""
-    how = {"combine": node.op.name, "axes": _axes(node), "keepdims": node.attrs["keepdims"]}
-    return apply(F._plan_reduce, operands, {"formula": formula, **how}, node.outputs[0], node.backward)
-
-
-def _expression(node: Node, inputs: list[Value]) -> tuple[Expr, list[Value]]:
-    """The formula of a node over its distinct inputs, attributes filled in."""
-    operands = list(dict.fromkeys(inputs))
-
-    def leaf(e: Expr):
-        if e.op == "input":
-            return Expr("input", operands.index(inputs[e.args[0]]))
-        return lift(node.attrs[e.args[0]]) if e.op == "attr" else None
-
-    return substitute(node.op.formula.root, leaf), operands
-
-
-def _joined(root: Expr, operands: list[Value], slot: Value, inner: Expr, inner_operands: list[Value]):
-    """`root` with operand `slot` computed by `inner`."""
-    kept = [v for v in operands if v is not slot]
-    merged = list(dict.fromkeys([*kept, *inner_operands]))
-    moved = substitute(
-        inner, lambda e: Expr("input", merged.index(inner_operands[e.args[0]])) if e.op == "input" else None
-    )
-
-    def leaf(e: Expr):
-        if e.op != "input":
-            return None
-        value = operands[e.args[0]]
-        return moved if value is slot else Expr("input", merged.index(value))
-
-    return substitute(root, leaf), merged
+def _pointwise(group: _Group) -> Node:
+    """The node of a pointwise group."""
+    (result,) = group.results
+    op = _operator(group.values[result], len(group.operands))
+    return apply(op, group.operands, {}, result, group.nodes[-1].backward)
 
 
 _operators: dict[tuple[Expr, int], Operator] = {}

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import torch
 
-from core.kernels.cpu import reduce
-from core.kernels.formula import Expr, Formula, postorder
+from core import storage
+from core.kernels.formula import REDUCTIONS, Expr, Formula, postorder
+from core.kernels.row_program import COLUMN, ROW, WHOLE, Result, RowProgram
 
 aten = torch.ops.aten
 _bindings = torch._C._nn  # those of ATen's operators that stand apart in Python: a call without comparing signatures
@@ -50,14 +52,32 @@ def pointwise(formula: Formula, tensors: Sequence[torch.Tensor], attrs: Sequence
     return result if result.dtype is dtype else result.to(dtype)
 
 
-def pointwise_reduce(
-    formula: Formula, tensors: Sequence[torch.Tensor], combine: str, axes: Sequence[int], keepdims: bool
-):
-    """`combine` ("sum", "mean", "max" or "min") over the last `axes` of `formula` applied to broadcast `tensors`.
+def pointwise_rows(program: RowProgram, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    """The results of a row program over `tensors`, floating point, which broadcast to its shape and have elements."""
+    operands = [t.expand(program.shape) for t in tensors]
+    kind = functools.reduce(torch.promote_types, {*(t.dtype for t in tensors), torch.float32})
+    found = _row_function(tuple(r.root for r in program.results), len(tensors))(
+        *(t.to(kind) for t in operands), program.row_axes
+    )
+    return tuple(_row_result(r, x, program) for r, x in zip(program.results, found, strict=True))
 
-    Results have the dtype of the tensors, floating point and one for all.
-    """
-    return getattr(reduce, combine)(pointwise(formula, tensors, (), tensors[0].dtype), tuple(axes), keepdims)
+
+def _row_result(result: Result, x: torch.Tensor, program: RowProgram) -> torch.Tensor:
+    x = x.expand(program.shape).reshape(program.rows, program.columns)
+    x = {WHOLE: lambda: x, ROW: lambda: x[:, 0], COLUMN: lambda: x.sum(0)}[result.kind]()
+    return x.reshape(result.shape).to(storage.TORCH[result.dtype])
+
+
+@functools.cache
+def _row_function(roots: tuple[Expr, ...], count: int) -> Callable:
+    """The function of (operands..., axes of a row) that gives the values of `roots`."""
+    names: dict[int, str] = {}
+    lines = _steps(roots, names)
+    arguments = [f"x{i}" for i in range(count)]
+    scope = dict(_SCOPE)
+    values = "".join(f"torch.as_tensor({names[id(r)]}), " for r in roots)
+    exec("\n".join([f"def rows({', '.join(arguments)}, row):", *lines, f"    return {values}"]), scope)
+    return scope["rows"]
 
 
 def _typed(formula: Formula, dtype: torch.dtype, operands: Sequence) -> Callable:
@@ -115,7 +135,17 @@ def _source(formula: Formula, upcast: bool = False) -> str:
     arguments = [f"x{i}" for i in range(len(formula.inputs))] + [f"attr_{a}" for a in formula.attrs]
     if upcast and len(steps) > 1:
         lines += [f"    x{i} = x{i}.float() if x{i}.dtype in HALF else x{i}" for i in range(len(formula.inputs))]
-    for node in order:
+    lines += _steps([root], names)
+    result = names[id(root)]
+    if root.op in ("const", "attr"):
+        result = f"torch.full_like(x0, {result})"
+    return "\n".join([f"def formula({', '.join(arguments)}):", *lines, f"    return {result}"])
+
+
+def _steps(roots: Sequence[Expr], names: dict[int, str]) -> list[str]:
+    """Lines that compute `roots`; `names` gets what the value of each node is called."""
+    lines = []
+    for node in postorder(roots):
         if node.op == "input":
             names[id(node)] = f"x{node.args[0]}"
         elif node.op == "attr":
@@ -126,10 +156,7 @@ def _source(formula: Formula, upcast: bool = False) -> str:
             name = f"t{len(names)}"
             lines.append(f"    {name} = {_call(node, names)}")
             names[id(node)] = name
-    result = names[id(root)]
-    if root.op in ("const", "attr"):
-        result = f"torch.full_like(x0, {result})"
-    return "\n".join([f"def formula({', '.join(arguments)}):", *lines, f"    return {result}"])
+    return lines
 
 
 def _literal(value) -> str:
@@ -158,6 +185,10 @@ _SCOPE = {
 INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
     "ge": ">=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<", "right_shift": ">>",
+}  # fmt: skip
+_REDUCING = {
+    "row_sum": "sum", "row_mean": "mean", "row_max": "amax", "row_min": "amin",
+    "row_fmax": "nan_to_num(-torch.inf, torch.inf, -torch.inf).amax",
 }  # fmt: skip
 RENAMED = {
     "rint": "torch.round",
@@ -210,6 +241,8 @@ def _call(node: Expr, names: dict[int, str]) -> str:
         return f"{args[0]} {INFIX[op]} {args[1]}"
     if op == "neg":
         return f"-{args[0]}"
+    if op in REDUCTIONS:
+        return f"{args[0]}.expand(x0.shape).{_REDUCING[op]}(row, keepdim=True)"
     if op == "where":
         condition, a, b = node.args
         if _is_scalar(a) and _is_scalar(b):

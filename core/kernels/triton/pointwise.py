@@ -7,17 +7,17 @@ by strides (0 where an operand is broadcast), after axes that all operands step 
 
 from __future__ import annotations
 
-import hashlib
-import linecache
 import math
 from collections.abc import Sequence
 
 import torch
 import triton
-import triton.language as tl
 
-from core.kernels.formula import CONSTRUCTORS, PREDICATES, Expr, Formula, postorder
-from core.kernels.triton import functions
+from core.kernels.formula import CONSTRUCTORS, Formula, postorder
+from core.kernels.row_program import RowProgram
+from core.kernels.triton import _row_kernels
+from core.kernels.triton._generated import LANGUAGE, kernel_of, statements
+from core.kernels.triton._layouts import merged
 from core.kernels.triton.aot import AotCase
 
 BLOCK, WARPS = 1024, 4
@@ -27,8 +27,6 @@ TYPES = {
     torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32", torch.float64: "fp64", torch.int8: "i8",
     torch.int16: "i16", torch.int32: "i32", torch.int64: "i64", torch.uint8: "u8", torch.bool: "u1",
 }  # fmt: skip
-LANGUAGE = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "i32": "int32", "i64": "int64",
-            "i8": "int8", "i16": "int16", "u8": "uint8", "u1": "int1"}  # fmt: skip
 
 
 def pointwise(formula: Formula, tensors: Sequence[torch.Tensor], attrs: Sequence[float], dtype: torch.dtype):
@@ -55,25 +53,9 @@ def pointwise(formula: Formula, tensors: Sequence[torch.Tensor], attrs: Sequence
     return out
 
 
-def pointwise_reduce(
-    formula: Formula, tensors: Sequence[torch.Tensor], combine: str, axes: Sequence[int], keepdims: bool
-):
-    """`combine` ("sum", "mean", "max" or "min") over the last `axes` of `formula` applied to broadcast `tensors`.
-
-    Results have the dtype of the tensors, floating point and one for all. One program a row; one read of every operand.
-    """
-    shape = torch.broadcast_shapes(*[t.shape for t in tensors])
-    kept, reduced = shape[: len(shape) - len(axes)], shape[len(shape) - len(axes) :]
-    rows, columns = math.prod(kept), math.prod(reduced)
-    out = torch.empty((*kept, *[1] * len(axes)) if keepdims else kept, dtype=tensors[0].dtype, device=tensors[0].device)
-    if rows == 0:
-        return out
-    operands = [t.expand(shape).reshape(rows, columns) for t in tensors]
-    kernel = _reduce_kernel(formula, _compute_type(formula, [t.dtype for t in tensors]), combine)
-    block = min(triton.next_power_of_2(columns), BLOCK)
-    strides = [s for t in operands for s in t.stride()]
-    kernel[(rows,)](*operands, out, columns, *strides, BLOCK=block, num_warps=WARPS)
-    return out
+def pointwise_rows(program: RowProgram, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    """The results of a row program over `tensors`, floating point, which broadcast to its shape and have elements."""
+    return _row_kernels.run(program, tensors)
 
 
 def _layout(tensors: Sequence[torch.Tensor], dtype: torch.dtype):
@@ -85,22 +67,7 @@ def _layout(tensors: Sequence[torch.Tensor], dtype: torch.dtype):
         out = torch.empty_strided(shape, first.stride(), dtype=dtype, device=first.device)
         return out, [out.numel()], [[1]] * len(tensors)
     out = torch.empty(shape, dtype=dtype, device=tensors[0].device)
-    sizes, strides = [1], [[0] for _ in tensors]
-    wide = [t.expand(shape).stride() for t in tensors]
-    for axis, n in enumerate(shape):
-        if n == 1:
-            continue
-        if all(one[-1] == w[axis] * n for one, w in zip(strides, wide, strict=True)) and sizes != [1]:
-            sizes[-1] *= n
-            for one, w in zip(strides, wide, strict=True):
-                one[-1] = w[axis]
-        elif sizes == [1]:
-            sizes, strides = [n], [[w[axis]] for w in wide]
-        else:
-            sizes.append(n)
-            for one, w in zip(strides, wide, strict=True):
-                one.append(w[axis])
-    return out, sizes, strides
+    return out, *merged(shape, [t.expand(shape).stride() for t in tensors])
 
 
 def _dense(t: torch.Tensor) -> bool:
@@ -141,25 +108,8 @@ def _kernel(formula: Formula, rank: int, wide: str, truth: bool, large: bool):
     key = ("triton", rank, wide, truth, large)
     made = formula.compiled.get(key)
     if made is None:
-        made = formula.compiled[key] = _compile(_source(formula, rank, wide, truth, large))
+        made = formula.compiled[key] = kernel_of(_source(formula, rank, wide, truth, large))
     return made
-
-
-def _reduce_kernel(formula: Formula, wide: str, combine: str):
-    key = ("triton", combine, wide)
-    made = formula.compiled.get(key)
-    if made is None:
-        made = formula.compiled[key] = _compile(_reduce_source(formula, wide, combine))
-    return made
-
-
-def _compile(text: str):
-    """The kernel of a generated source; triton reads it back through linecache."""
-    name = f"<pointwise {hashlib.sha256(text.encode()).hexdigest()[:16]}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    scope = {"triton": triton, "tl": tl, "functions": functions, "__name__": __name__}
-    exec(compile(text, name, "exec"), scope)
-    return triton.jit(scope["kernel"])
 
 
 def _source(formula: Formula, rank: int, wide: str, truth: bool = False, large: bool = False) -> str:
@@ -186,133 +136,12 @@ def _source(formula: Formula, rank: int, wide: str, truth: bool = False, large: 
             body.append(f"a_{attr} = ({attr}_high * (place * 0 + 1).to({compute})) + {attr}_low")
         else:
             body.append(f"a_{attr} = ({attr} * (place * 0 + 1)).to({compute})")
-    lines, result, is_truth = _expression(formula.root, compute, wide)
-    body += lines
-    if truth:
-        body.append(f"result = {result}.to(tl.uint8)" if is_truth else f"result = ({result} != 0).to(tl.uint8)")
-    else:
-        body.append(f"result = ({result}).to({compute})" if is_truth else f"result = {result}")
+    lines, (result,) = statements([formula.root], "[BLOCK]", compute, wide)
+    body += [*lines, f"result = ({result} != 0).to(tl.uint8)" if truth else f"result = {result}"]
     body.append("tl.store(out + place, result.to(out.dtype.element_ty), mask=inside)")
     return "\n".join(
         [f"def kernel({', '.join(arguments)}, BLOCK: tl.constexpr):", *("    " + line for line in body), ""]
     )
-
-
-def _reduce_source(formula: Formula, wide: str, combine: str) -> str:
-    """Python source of the kernel that reduces a formula without attributes over each row of its operands."""
-    n, compute = len(formula.inputs), f"tl.{LANGUAGE[wide]}"
-    arguments = [f"x{i}" for i in range(n)] + ["out", "columns"]
-    arguments += [f"{kind}{i}" for i in range(n) for kind in ("row_stride", "stride")]
-    extremum = combine in ("max", "min")
-    identity = {"max": "float('-inf')", "min": "float('inf')"}.get(combine, "0")
-    loop = ["place = first + tl.arange(0, BLOCK)", "inside = place < columns"]
-    for i in range(n):
-        loop.append(
-            f"v{i} = tl.load(x{i} + row * row_stride{i} + place * stride{i}, mask=inside, other=1).to({compute})"
-        )
-    lines, result, _ = _expression(formula.root, compute, wide)
-    loop += [*lines, f"found = tl.where(inside, ({result}).to({compute}), {identity})"]
-    loop.append(
-        f"total = tl.{combine}imum(total, found, propagate_nan=tl.PropagateNan.ALL)" if extremum else "total += found"
-    )
-    body = ["row = tl.program_id(0).to(tl.int64)", f"total = tl.full([BLOCK], {identity}, {compute})"]
-    body += ["for first in range(0, columns, BLOCK):", *("    " + line for line in loop)]
-    if extremum:  # Triton's own reductions pass over NaN
-        body.append("nan = tl.sum((total != total).to(tl.int32), 0) > 0")
-        body.append(f"result = tl.where(nan, float('nan'), tl.{combine}(total, 0))")
-    else:
-        body.append("result = tl.sum(total, 0)" + (" / columns" if combine == "mean" else ""))
-    body.append("tl.store(out + row, result.to(out.dtype.element_ty))")
-    return "\n".join(
-        [f"def kernel({', '.join(arguments)}, BLOCK: tl.constexpr):", *("    " + line for line in body), ""]
-    )
-
-
-INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
-         "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<", "right_shift": ">>"}  # fmt: skip
-NATIVE = "exp exp2 log log2 sqrt sin cos erf floor ceil abs".split()
-TRUTHS = {"logical_and": "&", "logical_or": "|", "logical_xor": "^"}
-
-
-def _expression(root: Expr, compute: str, wide: str) -> tuple[list[str], str, bool]:
-    """Statements that compute `root`, the name of its value, and whether that is a truth value."""
-    names: dict[int, str] = {}
-    lines: list[str] = []
-    whole = wide in ("i32", "i64")
-    for node in postorder([root]):
-        op = node.op
-        if op == "input":
-            names[id(node)] = f"v{node.args[0]}"
-            continue
-        if op == "attr":
-            names[id(node)] = f"a_{node.args[0]}"
-            continue
-        if op == "const":
-            names[id(node)] = f"tl.full([BLOCK], {_literal(node.args[0])}, {compute})"
-            continue
-        operands = [a for a in node.args if isinstance(a, Expr)]
-        values = []
-        for a in operands:
-            value = names[id(a)]
-            truth = a.op in PREDICATES
-            if op in TRUTHS or op == "logical_not" or (op == "where" and not values):
-                values.append(value if truth else f"({value} != 0)")
-            else:
-                values.append(f"{value}.to({compute})" if truth else value)
-        name = f"t{len(lines)}"
-        lines.append(f"{name} = {_step(op, values, node, whole, compute)}")
-        names[id(node)] = name
-    return lines, names[id(root)], root.op in PREDICATES
-
-
-def _step(op: str, v: list[str], node: Expr, whole: bool, compute: str) -> str:
-    if op in INFIX:
-        return f"{v[0]} {INFIX[op]} {v[1]}"
-    if op in TRUTHS:
-        return f"{v[0]} {TRUTHS[op]} {v[1]}"
-    if op in ("floor", "ceil", "rint", "trunc", "round_away") and whole:
-        return v[0]
-    if op in NATIVE:
-        return f"tl.{op}({v[0]})"
-    if op == "logical_not":
-        return f"{v[0]} == 0"
-    if op == "neg":
-        return f"-{v[0]}"
-    if op == "rsqrt":
-        return f"1.0 / tl.sqrt({v[0]})"
-    if op == "where":
-        return f"tl.where({', '.join(v)})"
-    if op == "cast":
-        return f"{v[0]}.to(tl.{node.args[1]}).to({compute})"
-    if op in ("maximum", "minimum"):
-        nan = "" if whole else ", propagate_nan=tl.PropagateNan.ALL"
-        return f"tl.{op}({v[0]}, {v[1]}{nan})"
-    if op in ("fmax", "fmin"):
-        return f"tl.{'maximum' if op == 'fmax' else 'minimum'}({v[0]}, {v[1]})"
-    if op == "isnan":
-        return f"{v[0]} != {v[0]}"
-    if op == "isinf":
-        return f"tl.abs({v[0]}) == float('inf')" if not whole else f"{v[0]} != {v[0]}"
-    if op == "isfinite":
-        return f"tl.abs({v[0]}) < float('inf')" if not whole else f"{v[0]} == {v[0]}"
-    if op == "bitwise_not":
-        return f"~{v[0]}"
-    if op == "ldexp":
-        return f"{v[0]} * tl.exp2({v[1]})"
-    if op == "floordiv" and not whole:
-        return f"tl.floor({v[0]} / {v[1]})"
-    function = {"pow": "power"}.get(op, op)
-    if whole and function in ("power", "mod", "fmod", "floordiv"):
-        function += "_int"
-    if not hasattr(functions, function):
-        raise NotImplementedError(f"the Triton wing has no function {op!r}")
-    return f"functions.{function}({', '.join(v)})"
-
-
-def _literal(value) -> str:
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"float('{value}')"
-    return repr(value)
 
 
 def _aot() -> list[AotCase]:
@@ -326,11 +155,6 @@ def _aot() -> list[AotCase]:
             signature = {f"x{i}": kind for i in range(len(formula.inputs))} | {"out": kind, "count": "i32"}
             signature |= {f"size{a}": "i32" for a in range(1, rank)}
             signature |= {f"stride{i}_{a}": "i32" for i in range(len(formula.inputs)) for a in range(rank)}
-            cases.append(AotCase(kernel, signature, {"BLOCK": BLOCK}, num_warps=WARPS, num_stages=1))
-    for combine in ("sum", "max"):
-        kernel = _reduce_kernel(gelu, "fp32", combine)
-        for kind in ("*fp32", "*bf16"):
-            signature = {"x0": kind, "out": kind, "columns": "i32", "row_stride0": "i32", "stride0": "i32"}
             cases.append(AotCase(kernel, signature, {"BLOCK": BLOCK}, num_warps=WARPS, num_stages=1))
     return cases
 

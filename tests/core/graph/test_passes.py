@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import core as mx
 import gluon
-from core import autograd, kernels, random
+from core import autograd
 from core.graph import compiled as compiler
-from core.graph.compiled import run_node
 from core.graph.ir import Value
 from core.graph.memory import Sharing, fresh
 from core.graph.passes.batch_norm import batch_norm
@@ -23,39 +17,12 @@ from core.graph.passes.constants import constants
 from core.graph.passes.copies import copies
 from core.graph.passes.dead_code import dead_code
 from core.graph.passes.epilogues import epilogues
-from core.graph.passes.fusion import fusion
 from core.graph.passes.packing import packing
 from core.graph.passes.recompute import recompute
 from core.graph.passes.recurrent import recurrent
-from core.graph.trace import Untraceable, trace
+from core.graph.trace import Untraceable
 from gluon import nn, rnn
-
-RNG = np.random.default_rng(1)
-
-
-def array(*shape):
-    return mx.nd.array(RNG.uniform(0.5, 1.5, shape).astype("float32"))
-
-
-def traced(function, *args, record=False, parameters=()):
-    with autograd._Scope(record, record):
-        graph = trace(function, args, record, parameters).graph
-    graph.mark_parameters(parameters)
-    return graph
-
-
-def evaluate(graph, *args):
-    """The outputs, node by node."""
-    values = dict(zip(graph.inputs, args, strict=True)) | dict(zip(graph.held, graph.arrays, strict=True))
-    with random.replayed(range(100)):
-        for node in graph.nodes:
-            if not node.backward:
-                run_node(node, values)
-    return [values[v].asnumpy() for v in graph.outputs]
-
-
-def names(graph, **which):
-    return [n.op.name for n in graph.nodes if all(getattr(n, key) == value for key, value in which.items())]
+from tests.support.graphs import array, evaluate, names, traced
 
 
 def test_a_trace_is_what_was_done():
@@ -445,106 +412,6 @@ def test_results_in_place_are_the_same_numbers():
         np.testing.assert_array_equal(compiled, eager)
     with autograd.record():
         assert "add_(" in net.plan_of(x, y).forward.source
-
-
-@pytest.mark.parametrize("record", [False, True])
-def test_fusion(record):
-    def function(x, y):
-        a = mx.nd.sigmoid(x) * 2 + y
-        b = mx.nd.relu(a - x)
-        return b * b + mx.nd.broadcast_add(b, mx.nd.sum(b, axis=1, keepdims=True))
-
-    x, y = array(3, 4), array(3, 4)
-    x.attach_grad()
-    with kernels.using("triton"):
-        graph = traced(function, x, y, record=record)
-        fused = fusion(graph)
-    forward = names(fused, backward=False)
-    assert len([n for n in forward if n.startswith("_fused")]) == 2
-    assert len(forward) == (4 if record else 3)  # the sigmoid is kept for the backward part
-    assert len(fused.nodes) < len(graph.nodes)
-    if record:
-        assert [v.shape for v in fused.gradients] == [(3, 4)]
-    assert fusion(traced(function, x, y)).nodes and not any("fused" in n for n in names(fusion(traced(function, x, y))))
-    np.testing.assert_allclose(evaluate(fused, x, y)[0], function(x, y).asnumpy(), rtol=1e-6)
-
-
-@pytest.mark.parametrize("combine", ["sum", "mean", "max", "min"])
-@pytest.mark.parametrize("axis, keepdims", [(-1, True), ((1, 2), False), (None, False)])
-def test_reductions_take_the_formula_before_them(combine, axis, keepdims):
-    def function(x, y):
-        return getattr(mx.nd, combine)(mx.nd.broadcast_mul(mx.nd.tanh(x), y) - 1, axis=axis, keepdims=keepdims)
-
-    x, y = array(2, 3, 4), array(2, 1, 4)
-    with kernels.using("triton"):
-        fused = fusion(traced(function, x, y))
-    assert names(fused) == ["_plan_reduce"]
-    want = function(x, y)
-    assert evaluate(fused, x, y)[0].shape == want.shape == fused.outputs[0].shape
-    np.testing.assert_allclose(evaluate(fused, x, y)[0], want.asnumpy(), rtol=1e-6)
-
-
-def test_reductions_that_stay_by_themselves():
-    def function(x):
-        a = mx.nd.exp(x)
-        return mx.nd.sum(a, axis=0), mx.nd.sum(mx.nd.relu(a) * a, axis=1), mx.nd.sum(a, axis=1)
-
-    with kernels.using("triton"):
-        fused = names(fusion(traced(function, array(3, 4))))
-        long = names(fusion(traced(lambda x: mx.nd.sum(mx.nd.exp(x)), array(1 << 8, 1 << 7))))
-    assert fused.count("sum") == 2 and fused.count("_plan_reduce") == 1  # over columns; of what others read
-    assert long == ["exp", "sum"]
-
-
-def test_fused_kernels_of_the_triton_wing():
-    root = Path(__file__).resolve().parents[3]
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": f"{root}:{Path(__file__).parent}"}
-    program = "import test_passes; test_passes.compare_wings()"
-    found = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert found.returncode == 0, found.stderr
-
-
-def compare_wings():
-    """Eager and fused in the Triton wing, under its interpreter."""
-    net = nn.HybridLambda(lambda F, x, y: F.relu(F.sigmoid(x) * 2 - y) * x + 1)
-    x, y = array(2, 3), array(2, 3)
-    results = []
-    with kernels.using("triton"):
-        for active in (False, True):
-            net.hybridize(active)
-            for z in (x, y):
-                z.attach_grad()
-            with autograd.record():
-                out = net(x, y)
-            out.backward()
-            results.append([out.asnumpy(), x.grad.asnumpy(), y.grad.asnumpy()])
-        with autograd.record():
-            assert any("fused" in step.kernel for step in net.plan_of(x, y).forward.steps)
-    for eager, compiled in zip(*results, strict=True):
-        np.testing.assert_allclose(compiled, eager, rtol=1e-5, atol=1e-6)
-    compare_reductions()
-
-
-def compare_reductions():
-    """Fused reductions in the Triton wing against float64 NumPy: rows of more than a block, broadcast operands, a NaN."""
-    x, y = RNG.standard_normal((3, 2, 700)).astype("float32"), RNG.standard_normal((1, 2, 1)).astype("float32")
-    with_nan = x.copy()
-    with_nan[1, 0, 5] = np.nan
-    for combine in ("sum", "mean", "max", "min"):
-        for axis in (2, (1, 2)):
-            net = nn.HybridLambda(
-                lambda F, x, y, name=combine, over=axis: getattr(F, name)(F.broadcast_mul(F.exp(x), y) - 1, axis=over)
-            )
-            net.hybridize()
-            with kernels.using("triton"):
-                for data in (x, with_nan):
-                    found = net(mx.nd.array(data), mx.nd.array(y))
-                    want = getattr(np, combine)(np.exp(data.astype("float64")) * y - 1, axis=axis)
-                    np.testing.assert_allclose(found.asnumpy(), want, rtol=1e-5, atol=1e-4)
-                steps = net.plan_of(mx.nd.array(x), mx.nd.array(y)).forward.steps
-                assert len(steps) == 1 and "reduce" in steps[0].kernel, [step.kernel for step in steps]
 
 
 def test_explain(capsys):

@@ -9,7 +9,8 @@ import torch
 
 from core import kernels
 from core.kernels import meta
-from core.kernels.formula import Formula, sigmoid
+from core.kernels.formula import CONSTRUCTORS, Expr, Formula, sigmoid
+from core.kernels.row_program import Result, RowProgram
 
 F32 = torch.float32
 
@@ -21,6 +22,11 @@ def t(*shape, dtype=F32, last=False):
 
 X, W, C = t(2, 4, 6, 6), t(6, 4, 3, 3), t(4)
 HOW = (2, 2), (1, 1), (1, 1), 1
+PRODUCT = Expr("input", 0) * Expr("input", 1)
+ROWS = RowProgram(
+    (Result(PRODUCT, "whole", (2, 3, 4), "float32"), Result(PRODUCT, "column", (4,), "float16"), Result(CONSTRUCTORS["row_max"](PRODUCT), "row", (2, 3), "float32")),
+    (2, 3, 4), 1,
+)  # fmt: skip
 SAMPLES = {
     "conv.conv": [(X, W, t(6), *HOW), (t(2, 4, 6, 6, last=True), W, None, *HOW), (X, t(4, 1, 3, 3), None, *HOW[:3], 4), (X, W, None, *HOW, "relu", t(2, 6, 3, 3))],
     "conv.pack": [(W, (2, 4, 6, 6), *HOW)],
@@ -54,6 +60,7 @@ SAMPLES = {
     "index.embedding": [(t(2, 3, dtype=torch.int64), t(5, 4))],
     "index.embedding_grad": [(t(2, 3, 4), t(2, 3, dtype=torch.int64), (5, 4))],
     "index.clipped": [(t(2, 3), 5), (t(2, 3, dtype=torch.int64), 5)],
+    "pointwise.pointwise_rows": [(ROWS, [t(2, 3, 4), t(4)])],
     "random.dropout": [(X, 0.5, 3)],
 }  # fmt: skip
 
@@ -61,7 +68,7 @@ SAMPLES = {
 def without_memory(value):
     if isinstance(value, torch.Tensor):
         return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
-    return value
+    return [without_memory(v) for v in value] if isinstance(value, list) else value
 
 
 def test_every_kernel_has_a_sample():

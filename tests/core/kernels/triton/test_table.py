@@ -16,7 +16,9 @@ import core.mxnet
 import core.symbol.numpy_functions  # noqa: F401  (every function of np)
 from core import autograd, kernels, random
 from core.context import cpu
-from core.kernels.formula import Formula
+from core.kernels import formula as fx
+from core.kernels.formula import CONSTRUCTORS, Expr
+from core.kernels.row_program import Result, RowProgram
 from core.ndarray import NDArray
 from core.ops.registry import TABLE
 from tests.core.kernels.triton.test_memory_only import ALLOWED, Recorder
@@ -51,7 +53,11 @@ HALF = numbers(1, 2, 3, dtype="float16")
 CODES = numbers([1, 2], [3, 4], dtype="int8")
 LOW, HIGH = numbers(-1.0), numbers(1.0)
 BOXES = numbers([0, 0, 0.5, 0.5], [0.2, 0.2, 0.9, 0.9], [0.4, 0.1, 0.6, 0.8])
-PRODUCT = Formula.of(lambda a, b: a * b, name="product")
+SCORES = Expr("input", 0) * Expr("input", 1)
+EXPONENTIALS = fx.exp(SCORES - CONSTRUCTORS["row_fmax"](SCORES))
+SOFTMAX = RowProgram(
+    (Result(EXPONENTIALS / CONSTRUCTORS["row_sum"](EXPONENTIALS), "whole", (2, 3), "float32"),), (2, 3), 1
+)
 MORE = {  # operators without a gradient, or with one that is not the derivative
     "IdentityAttachKLSparseReg": S(UNIT, THREE),
     **{n: S((3, 2), (3, 2)) for n in ("LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput")},
@@ -231,7 +237,7 @@ MORE = {  # operators without a gradient, or with one that is not the derivative
     "_plan_conv_weight": S((2, 2, 2, 2), shape=(1, 2, 3, 3), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1),
     "_plan_linear": S((2, 3), (4, 3), (4,), activation="relu"),
     "_plan_linear_weight": S((4, 3), rows=2),
-    "_plan_reduce": S((2, 3), (1, 3), formula=PRODUCT, combine="max", axes=(1,), keepdims=True),
+    "_plan_rows": S((2, 3), (3,), program=SOFTMAX),
     **{f"_sample_{n}": S(numbers(1, 2), shape=(2,)) for n in ("exponential", "poisson")},
     **{f"_sample_{n}": S(numbers(1, 2), numbers(0.5, 0.6), shape=(2,)) for n in
        ("negative_binomial", "generalized_negative_binomial")},
