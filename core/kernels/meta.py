@@ -98,7 +98,7 @@ def conv(x, w, b, stride, dilate, pad, groups, activation=None, residual=None, o
 
 
 @_enter("conv")
-def pack(w, x_shape, stride, dilate, pad, groups):
+def pack(w, x_shape, stride, dilate, pad, groups, exact=False):
     layout = CHANNELS_LAST.get(w.dim(), torch.contiguous_format)
     return torch.empty(w.shape, dtype=w.dtype, device="meta", memory_format=layout)
 

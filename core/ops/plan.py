@@ -34,9 +34,9 @@ def _conv(
 
 
 @operator("_plan_conv_weight")
-def _conv_weight(weight, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int):
+def _conv_weight(weight, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int, exact: Bool):
     """The weight of a convolution, packed for data of `shape`."""
-    return kernels.conv.pack(weight, shape, stride, dilate, pad, groups)
+    return kernels.conv.pack(weight, shape, stride, dilate, pad, groups, exact)
 
 
 @operator("_plan_linear")

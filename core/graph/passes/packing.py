@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from core.graph.ir import Graph, Node, apply, written
+from core.dtypes import FLOATS
+from core.graph.ir import Graph, Node, Value, apply, written
 from core.ops.registry import F
 
 SMALL = (
@@ -47,4 +48,11 @@ def _how(node: Node) -> dict:
     shape: tuple[int, ...] = node.inputs[0].shape
     if node.op is F._plan_linear:
         return {"rows": prod(shape[:-1])}
-    return {"shape": shape, **{name: node.attrs[name] for name in ("stride", "dilate", "pad", "groups")}}
+    how = {name: node.attrs[name] for name in ("stride", "dilate", "pad", "groups")}
+    return {"shape": shape, **how, "exact": _whole(node.inputs[0])}
+
+
+def _whole(value: Value) -> bool:
+    """Whether these are whole numbers in a type of fractions, as those of networks on codes."""
+    made = value.source
+    return made is not None and made.op is F.Cast and made.inputs[0].dtype not in FLOATS

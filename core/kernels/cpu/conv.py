@@ -52,10 +52,13 @@ def conv(
     return finish(y, residual, activation)
 
 
-def pack(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
-    """The weight in the order in which `conv` reads it fastest for x of this shape; for `conv` alone."""
+def pack(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, exact: bool = False) -> Tensor:
+    """The weight in the order in which `conv` reads it fastest for x of this shape; for `conv` alone.
+
+    exact: sums of whole numbers have to stay whole.
+    """
     if packs(w) and all(x_shape) and w.ndim in CHANNELS_LAST:
-        if _winograd.suits(w, x_shape, stride, dilate, pad, groups):
+        if not exact and _winograd.suits(w, x_shape, stride, dilate, pad, groups):
             return _winograd.pack(w, x_shape, pad)
         return onednn._reorder_convolution_weight(w, pad, stride, dilate, groups, x_shape)
     return w.contiguous(memory_format=CHANNELS_LAST.get(w.ndim, torch.contiguous_format))

@@ -72,7 +72,7 @@ def conv(
     return y.movedim(-1, 1)
 
 
-def pack(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
+def pack(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, exact: bool = False) -> Tensor:
     """The weight in the order in which `conv` reads it fastest for x of this shape; for `conv` alone."""
     return channels_last(w).movedim(-1, 1)
 

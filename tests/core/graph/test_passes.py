@@ -238,6 +238,33 @@ def test_epilogues_and_packing():
         net.hybridize()
 
 
+@pytest.mark.parametrize("kind", ["int8", "float32"])
+def test_fewer_products_where_sums_need_not_stay_whole(kind):
+    """Winograd's convolution rounds; networks on codes count on sums that do not."""
+    numbers = np.random.RandomState(0)
+    x, w = (numbers.randint(-127, 128, shape) for shape in ((1, 128, 30, 30), (128, 128, 3, 3)))
+    windows = np.lib.stride_tricks.sliding_window_view(x[0], (3, 3), axis=(1, 2))
+    exact = np.einsum("cyxij,ocij->oyx", windows, w, optimize=True)
+    net = Weighted(w)
+    net.initialize()
+    net.hybridize()
+    found = net(mx.nd.array(x, dtype=kind)).asnumpy()[0]
+    np.testing.assert_allclose(found, exact, atol=1e-5 * abs(exact).max())
+    assert (found == exact).all() == (kind == "int8")
+
+
+class Weighted(gluon.HybridBlock):
+    """A convolution of what the input is as float32."""
+
+    def __init__(self, weight):
+        super().__init__()
+        self.weight = self.params.get_constant("weight", mx.nd.array(weight))
+
+    def hybrid_forward(self, F, x, weight):
+        x = x.astype("float32")
+        return F.Convolution(x, weight, kernel=(3, 3), num_filter=128, no_bias=True)
+
+
 class Shortcut(gluon.HybridBlock):
     """Sums over a shortcut of its own, over the data itself, and over what is read again."""
 
