@@ -15,6 +15,7 @@ from core.numpy.protocol import array_function, array_ufunc
 from core.ops.registry import TABLE, F
 from core.util import default_float, is_np_default_dtype
 
+_UNTOLD = ("float64", "int64")  # the types that NumPy leaves unsaid: MXNet writes them behind what NumPy gives
 _DTYPES = {name: kind if kind is bfloat16 else onp.dtype(kind) for name, (_, kind) in DTYPES.items()}
 
 
@@ -33,16 +34,21 @@ class ndarray(NDArray):
     def __repr__(self):
         if self._is_hidden():
             return super().__repr__()
-        text = onp.array2string(self.asnumpy(), separator=", ", prefix="array(")
+        text = f"array({onp.array2string(self.asnumpy(), separator=', ', prefix='array(', suffix=')')},"
         kind = dtype_name(self.dtype)
-        notes = [text]
+        notes = []
         if self.size == 0 and self.ndim != 1:
             notes.append(f"shape={self.shape}")
         if kind != "float32" and (kind != "bool" or self.size == 0):  # a bool is told by its values
             notes.append(f"dtype={kind}")
         if self._ctx.device_type != "cpu":
             notes.append(f"ctx={self._ctx}")
-        return f"array({', '.join(notes)})"
+        if not notes:
+            return text[:-1] + ")"
+        told = ", ".join(notes) + ")"
+        room = onp.get_printoptions()["linewidth"] - (len(text) - text.rfind("\n") - 1)
+        fits = kind in _UNTOLD or len(told) < room
+        return text + (" " if fits else "\n      ") + told
 
     def __str__(self):
         if self._is_hidden():

@@ -12,7 +12,7 @@ from core import ndarray as nd
 from core.base import MXNetError
 from core.context import Context, cpu, current_context
 from core.dtypes import dtype_name
-from core.util import is_np_array
+from core.util import is_np_array, is_np_shape
 
 __all__ = ["DeferredInitializationError", "Parameter", "contexts_of", "is_known", "placeholders"]
 
@@ -81,7 +81,9 @@ class Parameter:
     # ------------------------------------------------------------------ attributes
     @property
     def shape(self):
-        """Extents; 0 or -1 where not known yet."""
+        """Extents; those not known yet are 0 or -1 as they were given, and -1 all under `np_shape`, where 0 is a size."""
+        if self._shape and 0 in self._shape and is_np_shape():
+            return tuple(n or -1 for n in self._shape)
         return self._shape
 
     @shape.setter

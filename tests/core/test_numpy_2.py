@@ -404,6 +404,12 @@ def test_a_mask_of_no_axes_picks_a_scalar():
     assert x.item() == 42
 
 
+def test_types_that_numpy_notes_go_to_a_line_of_their_own_where_they_do_not_fit():
+    assert repr(np.zeros((1, 20), dtype="int32")) == f"array([[{', '.join('0' * 20)}]],\n      dtype=int32)"
+    assert repr(np.zeros((1, 20), dtype="int64")) == f"array([[{', '.join('0' * 20)}]], dtype=int64)"
+    assert repr(np.zeros((1, 20), dtype="uint8")[:, :15]) == f"array([[{', '.join('0' * 15)}]], dtype=uint8)"
+
+
 def test_arrays_are_printed_as_mxnet_prints_them():
     shown = {
         "array([1, 2], dtype=int64)": np.array([1, 2], dtype="int64"),

@@ -140,3 +140,14 @@ def test_sliced_inputs_are_exported(tmp_path):
         assert (want == x.asnumpy()[1:3, 2, :2]).all() and (again(x).asnumpy() == want).all()
     finally:
         mx.npx.reset_np()
+
+
+def test_unknown_sizes_are_told_as_minus_one():
+    dense, conv = nn.Dense(3), nn.Conv2D(4, 3)
+    assert dense.weight.shape == (3, -1) and conv.weight.shape == (4, -1, 3, 3)
+    assert repr(dense) == "Dense(-1 -> 3, linear)" and "(-1 -> 4" in repr(conv)
+    dense.initialize()
+    dense(np.ones((2, 5)))
+    assert dense.weight.shape == (3, 5)
+    npx.reset_np()
+    assert conv.weight.shape == (4, 0, 3, 3) and repr(nn.Dense(3)) == "Dense(None -> 3, linear)"

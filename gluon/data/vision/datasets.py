@@ -12,6 +12,7 @@ import numpy as np
 
 from core import image, recordio
 from core.base import MXNetError
+from core.util import is_np_array
 from gluon.data import arrays
 from gluon.data.dataset import Dataset, RecordFileDataset, _DownloadedDataset
 from gluon.data.vision import cifar, idx
@@ -33,9 +34,9 @@ Transform = Callable[..., Any]
 class MNIST(_DownloadedDataset):
     """Handwritten digits (LeCun et al., 1998): 60,000 for training, 10,000 for testing.
 
-    A sample is (image, label): uint8 of shape (28, 28, 1), and a NumPy int32 scalar. `root` holds the four original
-    files, packed (`train-images-idx3-ubyte.gz`, ...) by any program, or unpacked; what is absent is downloaded
-    there. Checksums are verified; raises `gluon.store.DownloadError` for a file that can be neither used nor fetched.
+    A sample is (image, label): uint8 of shape (28, 28, 1), and an int32 scalar, NumPy's or under
+    `npx.set_np` an array. `root` holds the four original files, packed (`train-images-idx3-ubyte.gz`, ...) by any
+    program, or unpacked; what is absent is downloaded there. Checksums are verified; raises `gluon.store.DownloadError` for a file that can be neither used nor fetched.
     """
 
     _files = idx.MNIST
@@ -52,7 +53,7 @@ class MNIST(_DownloadedDataset):
     def _get_data(self) -> None:
         images, labels = idx.load(self._root, self._files, self._train)
         self._data = arrays.wrap(images)
-        self._label = labels.astype(np.int32)
+        self._label = _labels(labels.astype(np.int32))
 
 
 class FashionMNIST(MNIST):
@@ -72,10 +73,11 @@ class FashionMNIST(MNIST):
 class CIFAR10(_DownloadedDataset):
     """Small colour images of 10 classes (Krizhevsky, 2009): 50,000 for training, 10,000 for testing.
 
-    A sample is (image, label): uint8 of shape (32, 32, 3), and a NumPy int32 scalar. `root` holds the original binary
-    files (`data_batch_1.bin`, ..., `test_batch.bin`), which are downloaded if absent and verified; or else the records
-    that MXNet's examples use (`train.rec`, `test.rec`, in `root` or in `root/cifar`, or packed in
-    `root/cifar10-rec.tar.gz`), whose images are JPEG-compressed and therefore not quite the original ones.
+    A sample is (image, label): uint8 of shape (32, 32, 3), and an int32 scalar, NumPy's or under
+    `npx.set_np` an array. `root` holds the original binary files (`data_batch_1.bin`, ..., `test_batch.bin`), which are
+    downloaded if absent and verified; or else the records that MXNet's examples use (`train.rec`, `test.rec`, in `root`
+    or in `root/cifar`, or packed in `root/cifar10-rec.tar.gz`), whose images are JPEG-compressed and therefore not quite
+    the original ones.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class CIFAR10(_DownloadedDataset):
 
     def _get_data(self) -> None:
         images, labels = cifar.load_cifar10(self._root, self._train)
-        self._data, self._label = arrays.wrap(images), labels
+        self._data, self._label = arrays.wrap(images), _labels(labels)
 
 
 class CIFAR100(_DownloadedDataset):
@@ -111,7 +113,7 @@ class CIFAR100(_DownloadedDataset):
 
     def _get_data(self) -> None:
         images, labels = cifar.load_cifar100(self._root, self._train, self._fine_label)
-        self._data, self._label = arrays.wrap(images), labels
+        self._data, self._label = arrays.wrap(images), _labels(labels)
 
 
 class ImageRecordDataset(RecordFileDataset):
@@ -199,6 +201,11 @@ class ImageListDataset(Dataset):
 
     def __len__(self) -> int:
         return len(self.items)
+
+
+def _labels(values: np.ndarray):
+    """`values` as NumPy's, or as an array of `np` where that face is in use."""
+    return arrays.wrap(values) if is_np_array() else values
 
 
 def _transformed(transform: Transform | None, picture, label) -> Any:
