@@ -12,8 +12,9 @@ import core
 
 _ROOMS = {"mxnet": "core", "mxnet.gluon": "gluon"}
 
-# `import mxnet` loads them: programs look them up among the loaded modules to tell whose array they hold.
-_LOADED = "ndarray symbol numpy numpy_extension gluon".split()
+# `import mxnet` loads them: programs look them up among the loaded modules to tell whose array they hold,
+# and name parts of the standard library that they never imported themselves.
+_LOADED = "mxnet.ndarray mxnet.symbol mxnet.numpy mxnet.numpy_extension mxnet.gluon multiprocessing.pool".split()
 
 # A file each in MXNet 2.
 _DISTRIBUTIONS = (
@@ -94,16 +95,10 @@ def install_as_mxnet(numpy: bool = False) -> None:
     """
     if numpy:
         core.util.set_np()
-    known = sys.modules.get("mxnet")
-    if known is core:
-        return
-    if known is not None:
+    if sys.modules.get("mxnet", core) is not core:
         raise ImportError("another package named mxnet is imported already; call install_as_mxnet() before")
-    sys.meta_path.insert(0, _Finder())
-    sys.modules["mxnet"] = core
-    for name in _LOADED:
-        importlib.import_module(f"mxnet.{name}")
-    _widen()
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -125,6 +120,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module):
         module.__spec__ = module.__spec__.loader_state  # its own: by it resources beside the module are found
+        if module is core:
+            for name in _LOADED:
+                importlib.import_module(name)
 
 
 class _Cut(types.ModuleType):

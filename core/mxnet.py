@@ -29,14 +29,21 @@ def main() -> None:
         if not sys.flags.safe_path:
             del sys.path[0]  # the current folder, which `python -m` puts there and `python SCRIPT` does not
         sys.path.insert(0, os.path.dirname(os.path.abspath(program)))
-    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    if home not in map(os.path.abspath, sys.path):
-        sys.path.append(home)  # after a gluoncv or gluonnlp of the program's own
+    _extend_path()
     install_as_mxnet(numpy)
     if is_module:
         runpy.run_module(program, run_name="__main__", alter_sys=True)
     else:
         runpy.run_path(program, run_name="__main__")
+
+
+def _extend_path() -> None:
+    """Lets the program, and processes that it starts, find this project and the alias; after packages of the program's own."""
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    folders = [home, os.path.join(home, "core", "started")]
+    known = [os.path.abspath(place) for place in sys.path]
+    sys.path += [folder for folder in folders if folder not in known]
+    os.environ["PYTHONPATH"] = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), *folders])
 
 
 if __name__ == "__main__":

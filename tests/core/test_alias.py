@@ -5,9 +5,11 @@ import subprocess
 import sys
 
 PROGRAM = """
+import multiprocessing
 import sys
 import mxnet as mx
 
+assert multiprocessing.pool  # sockeye counts on it that MXNet imports it
 assert {"mxnet.ndarray", "mxnet.symbol", "mxnet.gluon"} <= set(sys.modules)  # where programs look for an array's library
 from mxnet import autograd, gluon, nd
 from mxnet.gluon import nn
@@ -140,3 +142,33 @@ def test_modules_that_mxnet_imports_with_their_packages(tmp_path, root):
         "assert mx.symbol.symbol.Symbol is mx.sym.Symbol and mx.rnn.rnn_cell.LSTMCell is mx.rnn.LSTMCell\n"
     )
     assert run(tmp_path, root, program).stderr == ""
+
+
+STARTER = """
+import multiprocessing, subprocess, sys
+
+assert "mxnet" not in sys.modules  # programs act before they import it
+
+
+def work(queue):
+    import mxnet as mx
+    from mxnet.gluon import nn
+
+    queue.put((float(mx.nd.ones(3).sum().asscalar()), nn.Dense.__name__))
+
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    child = context.Process(target=work, args=(queue,))
+    child.start()
+    print(queue.get(timeout=120))
+    child.join()
+    ask = "import mxnet, core, mxnet.gluon; from mxnet import nd; print(mxnet is core, nd.ones(2).asnumpy())"
+    print(subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True).stdout, end="")
+"""
+
+
+def test_processes_that_a_program_starts_find_mxnet(tmp_path, root):
+    result = run(tmp_path, root, STARTER)
+    assert result.stdout == "(3.0, 'Dense')\nTrue [1. 1.]\n", result.stderr
