@@ -16,6 +16,7 @@ from core.kernels.formula import OUT
 from core.ops.registry import F, Operator, namespace
 
 GRAD_REQS = ("write", "add", "null")
+ZERO = object()  # the gradient of an output of a compiled block that was read where nothing comes back
 
 
 class _State(threading.local):
@@ -73,6 +74,11 @@ class Node:
         "saved_outputs",
         "shapes",
     )
+
+    @property
+    def starts(self) -> bool:
+        """Whether there may be gradients although none comes in."""
+        return self.op.starts
 
 
 def is_recording() -> bool:
@@ -381,14 +387,17 @@ def _run(
         _add(sums, entry, g, targets)
     with _Scope(create_graph, train_mode):
         nodes = _order(roots, sums.reached)
+        read = _outputs_read(nodes, last)
         waiting, alone = None, ()
         if store is not None:
             waiting, alone = _uses(nodes, sums), _read_once(nodes, sums)
-            read = {id(g._data) for _, g in last.values()}
+            given = {id(g._data) for _, g in last.values()}
             if not any(type(node) is Node and node.op.user_rule is not None for node in nodes):
-                store += [leaf for leaf in sums.reached.values() if _vacate(leaf, read)]
+                store += [leaf for leaf in sums.reached.values() if _vacate(leaf, given)]
         for node in nodes:
             heads_of = sums.nodes.pop(id(node), None)
+            if heads_of is None and node.starts:  # behind a piecewise constant operator a gradient is zero, not absent
+                heads_of = [None] * len(node.outputs)
             if heads_of is None:
                 if waiting:
                     _done(node, waiting, sums)
@@ -401,6 +410,7 @@ def _run(
             if type(node) is Node:
                 grads = _apply_rule(node, heads_of)
             else:
+                heads_of = [ZERO if h is None and (id(node), k) in read else h for k, h in enumerate(heads_of)]
                 grads = node.apply_rule(heads_of, retain_graph, _early(node, sums, alone))
             if not retain_graph:
                 node.saved_inputs = node.saved_outputs = node.reserve = None
@@ -410,6 +420,13 @@ def _run(
             if waiting:
                 _done(node, waiting, sums)
     return sums
+
+
+def _outputs_read(nodes: Sequence[Node], heads) -> set[tuple]:
+    """Outputs, by their places, that heads depend on, of compiled blocks in which gradients may start."""
+    if not any(type(node) is not Node and node.starts for node in nodes):
+        return set()
+    return {*heads, *(_place(parent) for node in nodes for parent in node.parents if type(parent) is tuple)}
 
 
 def _uses(nodes: Sequence[Node], sums: _Sums) -> dict[int, int]:
@@ -606,15 +623,15 @@ def _restore_output(node: Node, k: int):
     return restored
 
 
-def _vacate(leaf: Leaf, read: set[int]) -> bool:
+def _vacate(leaf: Leaf, given: set[int]) -> bool:
     """Whether the gradient that is to be overwritten gave its memory back.
 
     Trainers and parameters hold the array, whose values nobody asks for until the pass is over: users' functions and hooks,
-    which might, keep it, and so does a head that it is (`read`: ids of the tensors of those).
+    which might, keep it, and so does a head that it is (`given`: ids of the tensors of those).
     """
     if leaf.req != "write" or leaf.hook is not None or leaf.grad is None or leaf.grad.stype != "default":
         return False
-    return id(leaf.grad._data) not in read and storage.vacate(leaf.grad._data)
+    return id(leaf.grad._data) not in given and storage.vacate(leaf.grad._data)
 
 
 def _store(leaf: Leaf, found: tuple | None) -> None:

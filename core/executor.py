@@ -31,7 +31,7 @@ class Executor:
                 raise ValueError(f"several arguments are called {', '.join(double)}: bind them with a list")
             symbol = symbol._with_distinct_variables()
             names = symbol.list_arguments()
-        self._symbol = symbol
+        self._symbol, self._names = symbol, (*names, *states)
         self._ctx = ctx or current_context()
         self.arg_dict = _by_name("args", names, args, required=True)
         self.aux_dict = _by_name("aux_states", states, aux_states, required=True)
@@ -84,7 +84,9 @@ class Executor:
                 )
             self.arg_dict[name][:] = value
         # Their own places on the tape, so that what the caller records with the same arrays is left alone.
-        values = {name: array.detach() for name, array in (self.arg_dict | self.aux_dict).items()}
+        # Whatever else programs put into the dictionaries is none of the symbol's.
+        arrays = self.arg_dict | self.aux_dict
+        values = {name: arrays[name].detach() for name in self._names}
         self._leaves = []
         for name, grad in self.grad_dict.items():
             if grad is not None and self._grad_req[name] != "null":

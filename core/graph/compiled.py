@@ -145,6 +145,7 @@ class Plan:
         self.prepared_bytes = sum(v.nbytes for v in graph.prepared())
         self._state: tuple = ()
         self._ready: tuple = ()
+        self.starts = any(node.op.starts for node in traced.graph.nodes if not node.backward)
         self.forward = forward_part(graph, self._sharing)
         self.training = state.training
         ctx = next((v.ctx for v in (*graph.outputs, *graph.inputs)), None) or current_context()
@@ -227,8 +228,8 @@ class Plan:
         """Places on the tape of the tracked values."""
         return [(leaves if given else self._arrays)[k]._entry for given, k in self._tracked]
 
-    def again(self, leaves: list[NDArray], keys: list[int]) -> tuple[list, Callable]:
-        """The tracked arrays, and the forward part as an expression of them that the tape can record."""
+    def again(self, leaves: list[NDArray], keys: list[int], results: Sequence[int]) -> tuple[list, Callable]:
+        """The tracked arrays, and the forward part as an expression of them that the tape can record; `results` of its outputs."""
         graph = self._traced
         arrays = {v: x for v, x in zip(graph.inputs, leaves, strict=True)}
         arrays.update(zip(graph.held, self._arrays, strict=True))
@@ -239,7 +240,7 @@ class Plan:
                 for node in graph.nodes:
                     if not node.backward:
                         run_node(node, values)
-            return [values[graph.outputs[k]] for k in self._heads]
+            return [values[graph.outputs[k]] for k in results]
 
         return [arrays[v] for v in graph.tracked], expression
 
@@ -257,6 +258,10 @@ class _Node(autograd.Node):
         self.saved_inputs, self.saved_outputs, self.reserve = saved, None, None
         self._versions = [saved[k]._version for k in plan.guarded]
 
+    @property
+    def starts(self) -> bool:
+        return self._plan.starts
+
     def apply_rule(self, heads: list, retain: bool, finish: Callable) -> list:
         """Gradients with respect to the parents, None for those that are stored or zero; called by the tape.
 
@@ -273,12 +278,17 @@ class _Node(autograd.Node):
                     "an input or a parameter of a hybridized block was changed in place after it was used, but its value is "
                     "needed for the gradient; write to a copy, or outside of record() after backward()"
                 )
+        # What leads to outputs that nobody read starts nothing.
+        came = [k for k in plan._heads if heads[k] is not None] if plan.starts else plan._heads
         given = [
-            autograd.zeros_head(v.kind, _zeros_like(v), v.ctx) if heads[k] is None else heads[k]
+            autograd.zeros_head(v.kind, _zeros_like(v), v.ctx)
+            if any(heads[k] is x for x in (None, autograd.ZERO))
+            else heads[k]
             for k, v in zip(plan._heads, plan.graph.heads)
+            if k in came
         ]
-        if state.recording or state.tracer is not None:
-            inputs, expression = plan.again(self._leaves, self._keys)
+        if len(came) < len(plan._heads) or state.recording or state.tracer is not None:
+            inputs, expression = plan.again(self._leaves, self._keys, came)
             with autograd._Scope(None, plan.training):
                 return autograd.gradients_through(expression, inputs, given, [p is not None for p in self.parents])
         found: list = [None] * len(plan.graph.tracked)

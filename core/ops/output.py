@@ -1,4 +1,4 @@
-"""Output layers: a loss is implied, and the backward pass starts from it whatever gradient comes in."""
+"""Output layers: a loss is implied, and the backward pass starts from it whatever gradient comes in (`Operator.starts`)."""
 
 from core import kernels
 from core.base import MXNetError
@@ -88,7 +88,7 @@ def _enter_regression(name, transform, difference):
     op = operator(name)(output)
 
     @gradient(op)
-    def _(head, label, out, attrs):
+    def _(label, out, attrs):
         if label.size != out.size:
             raise MXNetError(f"{name}: a label of shape {label.shape} does not fit an output of shape {out.shape}")
         each = max(out.size // max(out.shape[0], 1), 1)
@@ -99,7 +99,9 @@ def _enter_regression(name, transform, difference):
 
 
 _enter_regression("LinearRegressionOutput", COPY, lambda out, label: out - label)
-_enter_regression("MAERegressionOutput", COPY, lambda out, label: F.sign(out - label))
+_enter_regression(
+    "MAERegressionOutput", COPY, lambda out, label: (out > label) * 2.0 - 1.0
+)  # -1 where they are equal, too
 
 
 @operator("LogisticRegressionOutput")
@@ -109,7 +111,7 @@ def logistic_regression_output(data, label, *, grad_scale: Float = 1.0):
 
 
 @gradient(logistic_regression_output)
-def _(head, label, out, attrs):
+def _(label, out, attrs):
     each = max(out.size // max(out.shape[0], 1), 1)
     return [(out - F._reshape_to(label, shape=out.shape)) * (attrs.grad_scale / each), None]
 
@@ -124,7 +126,7 @@ def svm_output(data, label, *, margin: Float = 1.0, regularization_coefficient: 
 
 
 @gradient(svm_output)
-def _(head, data, label, attrs):
+def _(data, label, attrs):
     hot = F._pick_grad(F.ones_like(F.pick(data, label, axis=1)), label, shape=data.shape, axis=1)
     side = hot * 2.0 - 1.0
     short = F._rminus_scalar(data * side, scalar=attrs.margin)
@@ -146,7 +148,7 @@ def make_loss_v1(data, *, grad_scale: Float = 1.0, valid_thresh: Float = 0.0, no
 
 
 @gradient(make_loss_v1)
-def _(head, data, attrs):
+def _(data, attrs):
     grad = F.ones_like(data) * attrs.grad_scale
     if attrs.normalization == "batch":
         return [grad * (1.0 / data.shape[0])]
@@ -163,8 +165,8 @@ def make_loss(data):
 
 
 @gradient(make_loss)
-def _(head):
-    return [F.ones_like(head)]
+def _(out):
+    return [F.ones_like(out)]
 
 
 @operator("IdentityAttachKLSparseReg", mutates=("moving_avg",))

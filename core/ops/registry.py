@@ -100,6 +100,12 @@ class Operator:
         special = self.composite or self.rng or self.train or self.reserves or self.mutates
         return not special and self.visible is None and self.outputs == 1
 
+    @functools.cached_property
+    def starts(self) -> bool:
+        """Whether gradients may start here although none comes in: the rule does not read it, or is a user's."""
+        reads_head = self.formula is not None or any(kind in ("head", "heads") for kind, _ in self.reads)
+        return self.user_rule is not None or (self.rule is not None and not reads_head)
+
     def __call__(self, *inputs, out=None, **attrs):
         """Applies the operator to values; the result has the kind (nd, np, symbol) of the first one."""
         owner = next((x for x in inputs if x is not None), None) if not inputs or inputs[0] is None else inputs[0]

@@ -27,8 +27,8 @@ _ONE_SHAPE = frozenset(
 )
 # Operators whose result has the batch, along the first axis, of their first input.
 _KEEP_BATCH = frozenset(
-    "FullyConnected Convolution SliceChannel Activation LeakyReLU Dropout BatchNorm _mul_scalar _plus_scalar _minus_scalar "
-    "_rminus_scalar _div_scalar sigmoid tanh relu elemwise_mul ones_like".split()
+    "FullyConnected Convolution SliceChannel Activation LeakyReLU Dropout BatchNorm LayerNorm _mul_scalar _plus_scalar "
+    "_minus_scalar _rminus_scalar _div_scalar sigmoid tanh relu elemwise_mul ones_like".split()
 )
 # Operators of one input whose shape is that of their result.
 _KEEP_SHAPE = frozenset(

@@ -134,3 +134,9 @@ def test_storage_is_cast_inside_a_graph(before, after):
     assert out.stype == after and out.asnumpy().tolist() == [[0, 1], [2, 0]]
     executor.backward(mx.nd.array([[1, 2], [3, 4]]))
     assert executor.grad_dict["x"].asnumpy().tolist() == [[1, 2], [3, 4]]
+
+
+def test_what_programs_put_into_the_dictionaries_besides_is_not_computed_with():
+    executor = (mx.sym.var("x") * 2).bind(mx.cpu(), {"x": mx.nd.ones(2)})
+    executor.arg_dict["states"] = [mx.sym.var("y")]  # a test of sockeye's does
+    assert executor.forward()[0].asnumpy().tolist() == [2, 2]

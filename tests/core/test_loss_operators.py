@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from core import autograd, nd
+from core import autograd, cpu, gluon, nd, sym
 
 
 def brute_force_ctc(scores, label, blank):
@@ -93,3 +93,81 @@ def test_ctc_ignores_what_comes_after_the_end():
     loss.backward()
     assert np.isfinite(loss.asscalar()) and np.isfinite(scores.grad.asnumpy()).all()
     assert scores.grad.asnumpy()[:3].any() and not scores.grad.asnumpy()[3:].any()
+
+
+DATA, CLASSES, VALUES = [[1.0, 2, 3], [0, 1, 0]], [1, 2], [[1.0, 2, 3], [3, 2, 1]]
+# What real MXNet 1.9.1 gives behind a BlockGrad, which lets a gradient of zero through.
+LOSSES = {
+    "SoftmaxOutput": ([[0.09, -0.7553, 0.6652], [0.2119, 0.5761, -0.7881]], CLASSES),
+    "LinearRegressionOutput": ([[0, 0, 0], [-1, -1 / 3, -1 / 3]], VALUES),
+    "MAERegressionOutput": ([[-1 / 3] * 3] * 2, VALUES),
+    "LogisticRegressionOutput": ([[-0.0896, -0.3731, -0.6825], [-0.8333, -0.423, -0.1667]], VALUES),
+    "SVMOutput": ([[4, 0, 8], [2, 4, -2]], CLASSES),
+    "MakeLoss": ([[1, 1, 1], [1, 1, 1]], None),
+    "make_loss": ([[1, 1, 1], [1, 1, 1]], None),
+}
+CONSTANT = {
+    "BlockGrad": lambda F, x: F.BlockGrad(x),
+    "argmax": lambda F, x: F.argmax(x, axis=1),
+    "comparison": lambda F, x: x > 0.5,
+}
+
+
+@pytest.mark.parametrize("constant", CONSTANT.values(), ids=CONSTANT)
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_start_gradients_behind_constant_operators(name, constant):
+    want, label = LOSSES[name]
+    rest = [] if label is None else [nd.array(label)]
+    x = nd.array(DATA)
+    x.attach_grad()
+    with autograd.record():
+        y = constant(nd, getattr(nd, name)(x, *rest))
+    y.backward()
+    np.testing.assert_allclose(x.grad.asnumpy(), want, atol=1e-4)
+    names = [sym.var("label")] if rest else []
+    bound = constant(sym, getattr(sym, name)(sym.var("x"), *names))
+    executor = bound.bind(cpu(), {"x": x, **({"label": rest[0]} if rest else {})}, {"x": nd.zeros((2, 3))})
+    executor.forward(is_train=True)
+    executor.backward([nd.ones(o.shape) for o in executor.outputs])
+    np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), want, atol=1e-4)
+
+
+class _Scores(gluon.HybridBlock):
+    """A softmax with its loss, and twice the data."""
+
+    def hybrid_forward(self, F, x, label):
+        return F.SoftmaxOutput(x, label), x * 2
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_losses_of_a_block_start_gradients_where_they_lead_to_a_head(hybridize):
+    block, x, label = _Scores(), nd.array(DATA), nd.array(CLASSES)
+    if hybridize:
+        block.hybridize()
+    x.attach_grad()
+    softmax = np.array(LOSSES["SoftmaxOutput"][0])
+    for take, want in (
+        (lambda scores, double: double, np.full((2, 3), 2.0)),
+        (lambda scores, double: nd.BlockGrad(scores), softmax),
+        (lambda scores, double: double + nd.BlockGrad(scores), softmax + 2),
+    ):
+        with autograd.record():
+            y = take(*block(x, label))
+        y.backward()
+        np.testing.assert_allclose(x.grad.asnumpy(), want, atol=1e-4)
+
+
+def test_functions_of_users_are_told_of_zero_gradients():
+    class Shift(autograd.Function):
+        def forward(self, x):
+            return x * 2
+
+        def backward(self, head):
+            return head + 3
+
+    x = nd.array(DATA)
+    x.attach_grad()
+    with autograd.record():
+        y = nd.BlockGrad(Shift()(x))
+    y.backward()
+    assert (x.grad.asnumpy() == 3).all()

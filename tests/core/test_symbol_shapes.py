@@ -208,3 +208,11 @@ def test_what_is_known_goes_through_loops(given, outputs, state):
         arguments, found, _ = symbol.infer_shape_partial(**given)
         assert dict(zip(symbol.list_arguments(), arguments, strict=True)) == inputs
         assert found == [expected]
+
+
+def test_first_states_find_their_batch_size_through_layer_normalisation():
+    state = mx.rnn.GRUCell(4).begin_state()[0]
+    gates = sym.LayerNorm(sym.FullyConnected(state, num_hidden=8, name="h"), name="n")
+    update, rest = sym.split(gates, num_outputs=2)
+    cell = sym.Activation(update + x, act_type="sigmoid") * state + rest
+    assert cell.infer_shape(x=(3, 4))[1] == [(3, 4)]
