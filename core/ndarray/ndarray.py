@@ -520,7 +520,15 @@ NDArray._dense_kind = NDArray
 for _name in METHODS:
     if _name not in NDArray.__dict__:
         setattr(NDArray, _name, _method(_name))
-NDArray.__neg__, NDArray.__abs__ = _method("negative"), _method("abs")
+_negative = _method("negative")
+
+
+def _minus(self) -> NDArray:
+    """The negative; of bools as whole numbers, because MXNet multiplies by -1."""
+    return self * -1 if storage.NAMES[self._data.dtype] == "bool" else _negative(self)
+
+
+NDArray.__neg__, NDArray.__abs__ = _minus, _method("abs")
 
 
 def _transpose(self, *axes, **kwargs):
@@ -581,6 +589,8 @@ def array(source_array, ctx: Context | None = None, dtype=None, kind: type = NDA
     if isinstance(source_array, NDArray):
         if source_array.stype != "default":
             return source_array.copyto(ctx) if dtype is None else source_array.astype(dtype).copyto(ctx)
+        if autograd.is_recording() and source_array._entry is not None:  # the copy is differentiable, as in MXNet
+            return _viewed(source_array.astype(dtype or source_array.dtype).as_in_context(ctx), kind)
         return kind._wrap(storage.copy_to(source_array._data, dtype or source_array.dtype, ctx), ctx)
     if not isinstance(source_array, onp.ndarray):
         try:

@@ -191,7 +191,7 @@ def div_sqrt_dim(data):
 @composite("_contrib_quadratic")
 def quadratic(data, *, a: Float = 0.0, b: Float = 0.0, c: Float = 0.0):
     """a x^2 + b x + c."""
-    return F.square(data) * a + data * b + c
+    return (data * a + b) * data + c
 
 
 @operator("_contrib_gradientmultiplier")

@@ -50,9 +50,10 @@ def _unary(name, function, derivative=None, aliases=(), differentiable=True, doc
 
 
 def _gamma(x):
-    """By reflection below zero, where log |gamma| has lost the sign."""
+    """By reflection below zero, where log |gamma| has lost the sign; NaN at the poles there."""
     reflected = math.pi / (f.sin(math.pi * x) * f.exp(f.lgamma(1.0 - x)))
-    return where(x > 0, f.exp(f.lgamma(x)), reflected)
+    pole = f.logical_and(x < 0, f.eq(x, f.floor(x)))
+    return where(x > 0, f.exp(f.lgamma(x)), where(pole, math.nan, reflected))
 
 
 def _rint(x):
@@ -92,7 +93,7 @@ UNARY = {
     "radians": (lambda x: x * (math.pi / 180.0), None, ()),
     "sigmoid": (f.sigmoid, lambda x, y: y * (1.0 - y), ()),
     "log_sigmoid": (lambda x: f.minimum(x, 0.0) - f.log1p(f.exp(-fabs(x))), lambda x, y: 1.0 - f.exp(y), ()),
-    "softsign": (lambda x: x / (1.0 + fabs(x)), None, ()),
+    "softsign": (lambda x: x / (1.0 + fabs(x)), lambda x, y: 1.0 / ((1.0 + fabs(x)) * (1.0 + fabs(x))), ()),
     "relu": (lambda x: f.maximum(x, 0), lambda x, y: where(y > 0, 1, 0), ()),
     "mish": (lambda x: x * f.tanh(f.maximum(x, 0.0) + f.log1p(f.exp(-fabs(x)))), None, ()),
     "erf": (f.erf, None, ()),
@@ -214,7 +215,7 @@ def _clip(data, *, a_min: Float, a_max: Float):
 @pointwise("_clip_crossed", differentiable=False)
 def _clip_crossed(data, *, a_min: Float, a_max: Float):
     """What MXNet makes of bounds that cross: a_max above a_max, a_min elsewhere."""
-    return where(data > a_max, a_max, a_min)
+    return where(data > a_max, a_max, where(data < a_min, a_min, data))
 
 
 @composite("clip")
@@ -228,7 +229,12 @@ def _(attrs):
     return TABLE["_clip_crossed" if attrs["a_min"] > attrs["a_max"] else "_clip"], attrs
 
 
-@pointwise("smooth_l1")
+@pointwise(
+    "smooth_l1",
+    derivative=lambda data, y, scalar: where(
+        fabs(data) < 1.0 / (scalar * scalar), scalar * scalar * data, f.sign(data)
+    ),
+)
 def smooth_l1(data, *, scalar: Float = 1.0):
     """0.5 (scalar x)^2 where |x| < 1 / scalar^2, else |x| - 0.5 / scalar^2 (Girshick, 2015)."""
     square = scalar * scalar

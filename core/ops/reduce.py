@@ -229,5 +229,6 @@ def l2_normalization(data, *, eps: Float = 1e-10, mode: Choice("channel", "insta
     if mode != "instance" and data.ndim < 3:
         raise MXNetError(f"L2Normalization: mode {mode!r} needs at least three axes, given shape {data.shape}")
     axis = {"instance": tuple(range(1, data.ndim)), "channel": (1,), "spatial": tuple(range(2, data.ndim))}[mode]
-    norm = F.sqrt(F.sum(F.square(data), axis=axis, keepdims=True) + eps)
+    square = F.square(data)
+    norm = F.sqrt((F.sum(square, axis=axis, keepdims=True) if axis else square) + eps)
     return F.broadcast_div(data, norm)

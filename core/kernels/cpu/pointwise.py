@@ -264,7 +264,7 @@ def _call(node: Expr, names: dict[int, str]) -> str:
     if op in ("polygamma1", "polygamma2"):
         return f"torch.special.polygamma({op[-1]}, {args[0]})"
     if op == "cbrt":
-        return f"torch.sign({args[0]}) * torch.abs({args[0]}) ** (1.0 / 3.0)"
+        return f"torch.copysign(torch.abs({args[0]}) ** (1.0 / 3.0), {args[0]})"
     if op == "round_away":
         away = f"torch.sign({args[0]}) * torch.floor(torch.abs({args[0]}) + 0.5)"
         return f"({away} if {args[0]}.is_floating_point() else {args[0]}.clone())"

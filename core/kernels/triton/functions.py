@@ -160,8 +160,7 @@ def cbrt(x):
     safe = tl.where(a == 0, 1.0, a)
     y = tl.exp2(tl.log2(safe) / 3.0)
     y = y - (y - safe / (y * y)) / 3.0
-    y = tl.where(a == 0, 0.0, y)
-    return tl.where(x < 0, -y, y)
+    return tl.where(x == 0, x, tl.where(x < 0, -y, y))
 
 
 @triton.jit

@@ -72,3 +72,44 @@ def test_numpy_computes_what_mxnet_leaves_to_it(numpy_semantics):
     assert step.dtype == onp.float16 and step.asnumpy().tolist() == [0, 5, 1]
     quotient, rest = np.divmod(np.array([7, -7], dtype="int32"), 2)
     assert (quotient.dtype, quotient.asnumpy().tolist(), rest.asnumpy().tolist()) == (onp.int32, [3, -4], [1, 1])
+
+
+def test_whole_poles_and_infinities(numpy_semantics):
+    """Where formulas break off: values and gradients of MXNet 1.9.1."""
+    x = nd.array([-2.0, -1.5, 3.0])
+    onp.testing.assert_allclose(nd.gamma(x).asnumpy(), [onp.nan, 2.3632718, 2.0], rtol=1e-5)
+    assert onp.signbit(nd.cbrt(nd.array([-0.0])).asnumpy()).all()
+    x = nd.array([onp.inf, -onp.inf, 1.0])
+    x.attach_grad()
+    for call, want in ((nd.softsign, [0, 0, 0.25]), (nd.smooth_l1, [1, -1, 1])):
+        with mx.autograd.record():
+            y = call(x)
+        y.backward()
+        assert x.grad.asnumpy().tolist() == want
+    assert nd.array([onp.nan, 2.0, 1.5]).clip(2, 1).asnumpy().tolist()[1:] == [1, 1]
+
+
+def test_negative_bools_are_whole_numbers(numpy_semantics):
+    for array in (nd.array([1, 0], dtype="bool"), np.array([1, 0], dtype="bool")):
+        assert (-array).asnumpy().tolist() == [-1, 0] and (-array).dtype == onp.int64
+
+
+def test_an_instance_of_one_number_has_length_one():
+    assert nd.L2Normalization(nd.array([2.0, -3.0])).asnumpy().tolist() == [1, -1]
+
+
+def test_copies_of_arrays_pass_their_gradients_on(numpy_semantics):
+    x = np.array([1.0, 2.0])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = np.array(x, dtype="float64") * 3
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [3, 3]
+
+
+def test_arrays_are_shown_as_numpy_shows_them(numpy_semantics):
+    rows = np.array([[1.467, 1.829, 0.869, 1.375, 2.254, 2.262, 0.4888, 0.5]], dtype="float16")
+    assert repr(rows).endswith("0.5   ]],\n      dtype=float16)")
+    assert repr(np.array([1, 2], dtype="int64")) == "array([1, 2], dtype=int64)"
+    assert repr(np.array([0.5])) == "array([0.5])" and repr(np.array([1], dtype="bool")) == "array([ True])"
+    assert [v.asnumpy().tolist() for v in np.nonzero(np.array(3.0))] == [[0]]
