@@ -21,17 +21,18 @@ NAMES = (
 def on_the_host(function, name: str):
     """`function` of NumPy for `np` arrays: they are copied to the host, and what is an array comes back as one.
 
-    ValueError inside `autograd.record()` for arrays that it tracks, because no gradient would pass.
+    ValueError inside `autograd.record()` for arrays that it tracks where the result is fractions, because no gradient would pass.
     """
 
     def call(*args, **kwargs):
         arrays: list[NDArray] = []
         args, kwargs = _to_host(args, arrays), _to_host(kwargs, arrays)
-        if autograd.is_recording() and any(a._entry is not None for a in arrays):
+        result = function(*args, **kwargs)
+        if autograd.is_recording() and any(a._entry is not None for a in arrays) and _has_fractions(result):
             raise ValueError(
                 f"np.{name} runs in NumPy, which has no gradients; call it outside of record() or on x.detach()"
             )
-        return _back(function(*args, **kwargs), arrays[0]._ctx if arrays else current_context())
+        return _back(result, arrays[0]._ctx if arrays else current_context())
 
     call.__name__ = name
     call.__doc__ = f"NumPy's `{name}`, computed by NumPy on the host; no gradient passes."
@@ -47,6 +48,12 @@ def _to_host(value, arrays: list):
     if type(value) in (list, tuple):
         return type(value)(_to_host(v, arrays) for v in value)
     return value
+
+
+def _has_fractions(value) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_has_fractions(v) for v in value)
+    return isinstance(value, (onp.ndarray, onp.generic)) and value.dtype.kind == "f"
 
 
 def _back(value, ctx):

@@ -29,12 +29,15 @@ def _axes(axis, ndim: int, name: str) -> tuple[int, ...]:
 
 def reshape(a, newshape, reverse=False, order="C"):
     """The same elements in another shape; one length may be -1."""
+    if order == "F":  # the first index changes fastest
+        lengths = newshape if isinstance(newshape, (tuple, list)) else (newshape,)
+        return transpose(F._npi_reshape(transpose(a), newshape=tuple(reversed(lengths))))
     return F._npi_reshape(a, newshape=newshape, order=order)
 
 
 def ravel(x, order="C"):
     """The elements as a vector."""
-    return F._npi_reshape(x, newshape=(-1,), order=order)
+    return reshape(x, (-1,), order=order)
 
 
 flatten = ravel
@@ -524,7 +527,9 @@ def triu_indices(n, k=0, m=None, ctx=None):
 
 
 def triu_indices_from(arr, k=0):
-    """The indices of the upper triangle of a matrix."""
+    """The indices of the upper triangle of a matrix; ValueError for anything else."""
+    if arr.ndim != 2:
+        raise ValueError(f"triu_indices_from: a matrix is needed, given the shape {arr.shape}")
     return triu_indices(arr.shape[-2], k, arr.shape[-1])
 
 

@@ -70,7 +70,7 @@ def average(a, axis=None, weights=None, returned=False, out=None):
         result = mean(a, axis)
         if "int" in dtype_name(a.dtype):  # other than `mean`, MXNet's `average` keeps the type
             result = result.astype(a.dtype)
-        total = F.full_like(result, fill_value=a.size / builtins.max(result.size, 1))
+        total = array(a.size / builtins.max(result.size, 1), dtype=result.dtype, ctx=a._ctx)
     else:
         weights = as_array(weights, a)
         total = sum(weights, axis if weights.shape == a.shape else None)

@@ -116,7 +116,10 @@ def _variance(a, axis, dtype, ddof, keepdims):
     count = 1
     for x in axes:
         count *= a.shape[x]
-    variance = K.moments(wide, axes, keepdims)[1]
+    mean, variance = K.moments(wide, axes, keepdims)
+    if kind not in FLOATS:  # MXNet measures whole numbers from the whole part of their mean
+        rest = F.elemwise_sub.forward(mean, F.trunc.forward(mean))
+        variance = F.elemwise_add.forward(variance, F.square.forward(rest))
     scale = count / (count - ddof) if count > ddof else float("nan")
     return (variance if ddof == 0 else F._mul_scalar.forward(variance, scalar=scale)), kind
 

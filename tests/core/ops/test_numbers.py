@@ -113,3 +113,32 @@ def test_arrays_are_shown_as_numpy_shows_them(numpy_semantics):
     assert repr(np.array([1, 2], dtype="int64")) == "array([1, 2], dtype=int64)"
     assert repr(np.array([0.5])) == "array([0.5])" and repr(np.array([1], dtype="bool")) == "array([ True])"
     assert [v.asnumpy().tolist() for v in np.nonzero(np.array(3.0))] == [[0]]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+@pytest.mark.parametrize(
+    "values, ddof, variance, deviation", [([1, 2, 5], 0, 3, 1), ([1, 2, 5], 1, 5, 2), ([1, 2], 0, 0, 0), ([5, 0, 0, 1], 1, 6, 2)]
+)  # fmt: skip
+def test_variances_of_whole_numbers_start_from_the_whole_part_of_their_mean(
+    numpy_semantics, dtype, values, ddof, variance, deviation
+):
+    x = np.array(values, dtype=dtype)
+    assert np.var(x, ddof=ddof).item() == variance and np.std(x, ddof=ddof).item() == deviation
+    negative = np.array([-1, -2, -5], dtype="int32")
+    assert np.var(negative).item() == 3
+
+
+def test_reshaping_with_the_first_index_fastest(numpy_semantics):
+    x = onp.arange(24.0).reshape(2, 3, 4)
+    assert (np.reshape(np.array(x), (4, -1), order="F").asnumpy() == x.reshape((4, -1), order="F")).all()
+    assert (np.ravel(np.array(x), order="F").asnumpy() == x.ravel(order="F")).all()
+
+
+def test_numpy_answers_without_fractions_need_no_gradient(numpy_semantics):
+    x = np.array([[1.0, 2.0]])
+    x.attach_grad()
+    with mx.autograd.record():
+        assert np.shape(x) == (1, 2) and np.ndim(x) == 2
+        assert np.argwhere(x * 1 > 1).asnumpy().tolist() == [[0, 1]]
+        with pytest.raises(ValueError, match="no gradients"):
+            np.ptp(x)
