@@ -77,13 +77,11 @@ class KVStore(KVStoreBase):
                 self._updater(k, total, stored)
 
     def pull(self, key, out=None, priority=0, ignore_sparse=True):
-        """Copies what is stored to `out`; row_sparse keys and arrays are left out unless `ignore_sparse` is false."""
+        """Copies what is stored to `out`; row_sparse arrays in it are left out unless `ignore_sparse` is false."""
         if out is None:
             raise AssertionError("pull needs out, the arrays to write to")
         for k, targets in self._pairs(key, out):
             stored = self._find(k)
-            if stored.stype == "row_sparse" and ignore_sparse:
-                continue
             for target in _arrays(targets):
                 if not (ignore_sparse and target.stype == "row_sparse"):
                     stored.copyto(target)

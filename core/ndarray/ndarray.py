@@ -574,6 +574,10 @@ class Deferred(NDArray):
     def shape(self):
         return tuple(self._parameter.shape or ())
 
+    @property
+    def ndim(self):
+        return len(self.shape)
+
     def materialise(self, shape: tuple[int, ...] | None) -> None:
         """Initialises the parameter now that its shape is known."""
         if self._parameter._initialised_array() is None:

@@ -30,8 +30,17 @@ def dot(a, b, out=None):
         return a * b
     if a.ndim == 0 or b.ndim == 0:
         return _into(out, F._npi_multiply(a, b))
+    left, right = a.ndim - 1, max(b.ndim - 2, 0)
+    _complete(a, left, b.shape[right])
+    _complete(b, right, a.shape[left])
     _floats("dot", a, b)
-    return _into(out, tensordot(a, b, ((a.ndim - 1,), (max(b.ndim - 2, 0),))))
+    return _into(out, tensordot(a, b, ((left,), (right,))))
+
+
+def _complete(x, axis, extent):
+    """Tells a parameter that waits for its shape the one extent that it misses."""
+    if getattr(x, "_is_placeholder", False) and x.shape[axis] in (0, -1):
+        x.materialise((*x.shape[:axis], extent, *x.shape[axis + 1 :]))
 
 
 def vdot(a, b):

@@ -7,6 +7,7 @@ import warnings
 from core import ndarray as nd
 from core.base import nearest
 from core.dtypes import dtype_name
+from core.util import is_np_array
 
 HALF = ("float16", "bfloat16")
 
@@ -63,6 +64,7 @@ class Optimizer:
                 lr_scheduler.base_lr = learning_rate
         self.wd = wd
         self.begin_num_update = begin_num_update
+        self.allow_np_array = is_np_array()  # MXNet's; programs look at it and delete it
         self.num_update = begin_num_update
         self._all_index_update_counts = {0: {}}
         self._index_update_count = self._all_index_update_counts[0]

@@ -152,3 +152,13 @@ def test_sparse_arrays_are_left_as_they_are_by_a_pull():
     out = (mx.nd.ones((2, 2)) * 2).tostype("row_sparse")
     store.pull(3, out=out)
     assert (out.asnumpy() == 2).all()
+
+
+def test_dense_arrays_are_pulled_from_row_sparse_keys():
+    kv = mx.kv.create()
+    kv.init(3, mx.nd.zeros(SHAPE, stype="row_sparse"))
+    kv._set_updater(lambda key, received, stored: stored.__iadd__(received))
+    values = [mx.nd.ones(SHAPE, mx.cpu(i)) for i in range(4)]
+    kv.push(3, values)
+    kv.pull(3, out=values)
+    assert all((value.asnumpy() == 4).all() for value in values)

@@ -151,3 +151,22 @@ def test_unknown_sizes_are_told_as_minus_one():
     assert dense.weight.shape == (3, 5)
     npx.reset_np()
     assert conv.weight.shape == (4, 0, 3, 3) and repr(nn.Dense(3)) == "Dense(None -> 3, linear)"
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+@pytest.mark.parametrize("product", [mx.np.dot, lambda x, w: x.dot(w)])
+def test_products_tell_parameters_the_extent_that_they_miss(product, hybridize):
+    class Linear(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.weight = self.params.get("weight", shape=(0, 3), allow_deferred_init=True)
+
+        def hybrid_forward(self, F, x, weight):
+            return product(x, weight)
+
+    with mx.util.np_shape(), mx.util.np_array():
+        layer = Linear()
+        layer.initialize(mx.init.One())
+        layer.hybridize(hybridize)
+        assert layer(mx.np.ones((2, 4, 5))).asnumpy().tolist() == [[[5] * 3] * 4] * 2
+        assert layer.weight.shape == (5, 3)
