@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import difflib
 import os
 from collections.abc import Callable, Iterable
@@ -101,3 +102,45 @@ class UnknownName(AttributeError):
 def _as_list(obj) -> list:
     """A list or tuple as it is, anything else as a list of one."""
     return obj if isinstance(obj, (list, tuple)) else [obj]
+
+
+# ------------------------------------------------------------------------------------------ names of the C interface
+# Modules import these beside what is of Python; the calls themselves need MXNet's own library.
+
+mx_int, mx_uint, mx_int64, mx_float = ctypes.c_int, ctypes.c_uint, ctypes.c_int64, ctypes.c_float
+mx_float_p = ctypes.POINTER(mx_float)
+NDArrayHandle = SymbolHandle = ExecutorHandle = CachedOpHandle = OpHandle = KVStoreHandle = ctypes.c_void_p
+DataIterHandle = DataIterCreatorHandle = FunctionHandle = RecordIOHandle = ProfileHandle = DLPackHandle = (
+    ctypes.c_void_p
+)
+
+
+def c_str(string: str) -> ctypes.c_char_p:
+    """A string for a call of C."""
+    return ctypes.c_char_p(string.encode("utf-8"))
+
+
+def c_array(ctype: type, values) -> ctypes.Array:
+    """Values as an array for a call of C."""
+    return (ctype * len(values))(*values)
+
+
+def c_str_array(strings) -> ctypes.Array:
+    """Strings as an array for a call of C."""
+    return c_array(ctypes.c_char_p, [s.encode("utf-8") for s in strings])
+
+
+class _NoLibrary:
+    """Stands where MXNet has its shared library."""
+
+    def __getattr__(self, name: str):
+        raise NotSupportedError(f"{name} is a function of MXNet's shared library; this implementation has none")
+
+
+_LIB = _NoLibrary()
+
+
+def check_call(ret: int) -> None:
+    """MXNetError where a call of C gave another status than 0."""
+    if ret:
+        raise MXNetError(f"a call of C failed with status {ret}")

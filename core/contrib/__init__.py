@@ -6,10 +6,13 @@ import importlib
 
 _FACES = {"nd": "ndarray", "ndarray": "ndarray", "sym": "symbol", "symbol": "symbol"}
 
+_SHORT = {"quant": "quantization"}
+
 
 def __getattr__(name: str):
     if name in _FACES:  # the operators of `nd.contrib` and `sym.contrib` under their older names
         return importlib.import_module(f"core.{_FACES[name]}").contrib
+    name = _SHORT.get(name, name)
     try:
         return importlib.import_module(f"{__name__}.{name}")
     except ModuleNotFoundError as error:

@@ -587,7 +587,7 @@ class Deferred(NDArray):
 def array(source_array, ctx: Context | None = None, dtype=None, kind: type = NDArray):
     """An array with a copy of the values of `source_array` (nested lists, numbers, NumPy or other arrays).
 
-    dtype: float32 unless given or unless `source_array` is an NDArray.
+    dtype: float32 unless given or unless `source_array` is an NDArray. Sparse matrices stay sparse.
     """
     ctx = ctx or (source_array._ctx if isinstance(source_array, NDArray) else current_context())
     if isinstance(source_array, NDArray):
@@ -597,6 +597,10 @@ def array(source_array, ctx: Context | None = None, dtype=None, kind: type = NDA
             return _viewed(source_array.astype(dtype or source_array.dtype).as_in_context(ctx), kind)
         return kind._wrap(storage.copy_to(source_array._data, dtype or source_array.dtype, ctx), ctx)
     if not isinstance(source_array, onp.ndarray):
+        if hasattr(source_array, "tocsr"):  # a matrix of SciPy
+            from core.ndarray.sparse import csr_matrix
+
+            return csr_matrix(source_array, None, ctx, dtype)
         try:
             source_array = onp.array(_plain(source_array), dtype=None)
         except ValueError as error:

@@ -53,6 +53,11 @@ class BaseSparseNDArray(NDArray):
         return len(self._shape)
 
     @property
+    def _num_aux(self) -> int:
+        """How many arrays of indices there are."""
+        return len(self._parts) - 1
+
+    @property
     def size(self) -> int:
         return int(onp.prod(self._shape))
 
@@ -207,6 +212,25 @@ class BaseSparseNDArray(NDArray):
         return self
 
 
+def _compared_with_numbers(method: str, scalar_op: str):
+    """A comparison that keeps the storage type where zeros compare to zero."""
+    inherited = getattr(NDArray, method)
+
+    def compare(self, other):
+        return (
+            apply(TABLE[scalar_op], [self], {"scalar": other})
+            if isinstance(other, numbers.Number)
+            else inherited(self, other)
+        )
+
+    return compare
+
+
+for _sign, _word in (("eq", "equal"), ("ne", "not_equal"), ("lt", "lesser"), ("le", "lesser_equal"), ("gt", "greater"),
+                     ("ge", "greater_equal")):  # fmt: skip
+    setattr(BaseSparseNDArray, f"__{_sign}__", _compared_with_numbers(f"__{_sign}__", f"_{_word}_scalar"))
+
+
 class CSRNDArray(BaseSparseNDArray):
     """A matrix in compressed sparse rows: `data`, `indices` (columns) and `indptr` (where each row begins)."""
 
@@ -311,9 +335,12 @@ class RowSparseNDArray(BaseSparseNDArray):
         data, indices = (part.asnumpy() for part in self._parts)
         if data.shape != (len(indices), *self._shape[1:]):
             return f"{len(indices)} row numbers for rows of shape {data.shape}"
-        if len(indices) and not (indices[0] >= 0 and indices[-1] < self._shape[0] and (onp.diff(indices) > 0).all()):
-            return "row numbers that are not ascending inside the array"
+        if len(indices) and not 0 <= indices.min() <= indices.max() < self._shape[0]:
+            return f"row numbers outside 0..{self._shape[0] - 1}"
         return None
+
+    def _disorder(self) -> str | None:
+        return "row numbers that do not ascend" if (onp.diff(self.indices.asnumpy()) <= 0).any() else None
 
 
 # ---------------------------------------------------------------- making them
@@ -322,25 +349,26 @@ class RowSparseNDArray(BaseSparseNDArray):
 def csr_matrix(arg1, shape=None, ctx: Context | None = None, dtype=None) -> CSRNDArray:
     """A CSR matrix of (data, indices, indptr), of (data, (row, column)), of a shape (empty), or of a dense or sparse matrix.
 
-    dtype: that of the data if it is an array, else float32. Raises MXNetError for parts that do not fit.
+    dtype: that of the data if it is an array, else float32. Parts are taken as they are: `check_format` tells whether they fit.
     """
     ctx = ctx or current_context()
     if isinstance(arg1, tuple) and len(arg1) == 2 and all(isinstance(n, numbers.Integral) for n in arg1):
-        return zeros("csr", arg1, ctx, dtype or "float32")
+        return _empty("csr", arg1, shape, ctx, dtype)
     if isinstance(arg1, tuple) and len(arg1) == 2:
         data, (rows, columns) = _values(arg1[0], dtype), (onp.asarray(_plain(part), onp.int64) for part in arg1[1])
-        shape = shape or (int(rows.max()) + 1, int(columns.max()) + 1)
+        shape = shape or (_extent(rows), _extent(columns))
         order = onp.lexsort((columns, rows))
         indptr = onp.searchsorted(rows[order], onp.arange(shape[0] + 1))
         parts = (data[order], columns[order], indptr)
     elif isinstance(arg1, tuple):
         data, indices, indptr = arg1
         parts = (_values(data, dtype), _plain(indices), _plain(indptr))
-        shape = shape or (len(parts[2]) - 1, int(onp.max(parts[1], initial=-1)) + 1)
+        shape = shape or (len(parts[2]) - 1, _extent(parts[1]))
     elif isinstance(arg1, CSRNDArray):
         return arg1.astype(dtype or arg1.dtype).copyto(ctx)
-    elif hasattr(arg1, "tocsr"):
-        matrix = arg1.tocsr()
+    elif hasattr(arg1, "tocsr"):  # of SciPy, which may name a place twice
+        matrix = arg1.tocsr(copy=True)
+        matrix.sum_duplicates()
         parts, shape = (_values(matrix.data, dtype), matrix.indices, matrix.indptr), matrix.shape
     else:
         values = _values(arg1, dtype)
@@ -353,33 +381,41 @@ def csr_matrix(arg1, shape=None, ctx: Context | None = None, dtype=None) -> CSRN
             (values[rows, columns], columns, onp.searchsorted(rows, onp.arange(len(values) + 1))),
             values.shape,
         )
-    result = _csr(parts, shape, ctx, _name(arg1, parts[0], dtype))
-    result.check_format(full_check=False)
-    return result
+    return _csr(parts, shape, ctx, _name(arg1, parts[0], dtype))
 
 
 def row_sparse_array(arg1, shape=None, ctx: Context | None = None, dtype=None) -> RowSparseNDArray:
     """A row-sparse array of (rows, row numbers), of a shape (empty), or of a dense or sparse array.
 
-    dtype: that of the data if it is an array, else float32. Raises MXNetError for parts that do not fit.
+    dtype: that of the data if it is an array, else float32. Parts are taken as they are: `check_format` tells whether they fit.
     """
     ctx = ctx or current_context()
     if isinstance(arg1, RowSparseNDArray):
         return arg1.astype(dtype or arg1.dtype).copyto(ctx)
     if isinstance(arg1, tuple) and all(isinstance(n, numbers.Integral) for n in arg1):
-        return zeros("row_sparse", arg1, ctx, dtype or "float32")
+        return _empty("row_sparse", arg1, shape, ctx, dtype)
     if isinstance(arg1, tuple):
         data, indices = _values(arg1[0], dtype), onp.asarray(_plain(arg1[1]), onp.int64)
-        order = onp.argsort(indices, kind="stable")
-        data, indices = data[order], indices[order]
-        shape = shape or (int(onp.max(indices, initial=-1)) + 1, *data.shape[1:])
+        shape = shape or (_extent(indices), *data.shape[1:])
     else:
         data = _values(arg1, dtype)
         shape, indices = data.shape, onp.flatnonzero(data.reshape(len(data), -1).any(1))
         data = data[indices]
-    result = _row_sparse((data, indices), shape, ctx, _name(arg1, data, dtype))
-    result.check_format(full_check=False)
-    return result
+    return _row_sparse((data, indices), shape, ctx, _name(arg1, data, dtype))
+
+
+def _extent(indices: onp.ndarray) -> int:
+    """The least extent that has all the indices."""
+    if not len(indices):
+        raise ValueError("a sparse array that stores nothing does not tell its shape: give it")
+    return int(onp.max(indices)) + 1
+
+
+def _empty(stype: str, given: tuple, shape, ctx: Context, dtype):
+    """Nothing but zeros of the given shape, which `shape` may only repeat."""
+    if shape is not None and tuple(shape) != given:
+        raise ValueError(f"the shapes {given} and {tuple(shape)} are given at once")
+    return zeros(stype, given, ctx, dtype or "float32")
 
 
 def array(source_array, ctx: Context | None = None, dtype=None):
@@ -403,7 +439,7 @@ def zeros(stype: str, shape, ctx: Context | None = None, dtype=None, **kwargs):
         return _row_sparse((onp.zeros((0, *shape[1:])), onp.zeros(0)), shape, ctx, dtype)
     if stype == "csr" and len(shape) == 2:
         return _csr((onp.zeros(0), onp.zeros(0), onp.zeros(shape[0] + 1)), shape, ctx, dtype)
-    raise MXNetError(f"there is no array of storage type {stype!r} and shape {shape}; accepted are {', '.join(STYPES)}")
+    raise ValueError(f"there is no array of storage type {stype!r} and shape {shape}; accepted are {', '.join(STYPES)}")
 
 
 def empty(stype: str, shape, ctx: Context | None = None, dtype=None):
@@ -451,8 +487,10 @@ def divide(lhs, rhs):
     return _infix("elemwise_div", "_div_scalar", lhs, rhs)
 
 
-def retain(data: RowSparseNDArray, indices, out=None, name=None) -> RowSparseNDArray:
+def retain(data: RowSparseNDArray, indices=None, out=None, name=None, **kwargs) -> RowSparseNDArray:
     """The row-sparse array with only the given rows left."""
+    if indices is None or kwargs:
+        raise MXNetError(f"retain takes data and indices; given {', '.join(kwargs) or 'no indices'}")
     if out is not None:
         return retain(data, indices).copyto(out)
     if autograd.is_recording() and data._entry is not None:

@@ -37,14 +37,16 @@ def fully_connected(data, weight, bias=None, *, num_hidden: Int, no_bias: Bool =
     if bias is None and not no_bias:
         raise MXNetError("FullyConnected: the input bias is missing; without one, no_bias=True is needed")
     if bias is not None and bias.shape != (num_hidden,) and not no_bias:
-        expect_shape("FullyConnected", "a bias", bias, (num_hidden,))
+        if bias.shape != (num_hidden, 1):  # as row-sparse ones are
+            expect_shape("FullyConnected", "a bias", bias, (num_hidden,))
+        bias = kernels.shape.reshape(bias, (num_hidden,))
     if flatten and data.dim() != 2:
         data = kernels.shape.reshape(data, (data.shape[0], math.prod(data.shape[1:])))
     return K.linear(data, weight, None if no_bias else bias)
 
 
 @gradient(fully_connected)
-def _(head, data, weight, data_shape, attrs, needs):
+def _(head, data, weight, data_shape, bias_shape, attrs, needs):
     rows = math.prod(head.shape[:-1])
     flat_head = head if len(head.shape) == 2 else F._reshape_to(head, shape=(rows, head.shape[-1]))
     grad = F._matmul(flat_head, weight) if needs[0] else None
@@ -53,6 +55,8 @@ def _(head, data, weight, data_shape, attrs, needs):
         flat = data if len(data_shape) == 2 else F._reshape_to(data, shape=(rows, weight.shape[1]))
         weight_grad = F._matmul(flat_head, flat, transpose_a=True)
     bias_grad = F.sum(flat_head, axis=0) if len(needs) > 2 and needs[2] and not attrs.no_bias else None
+    if bias_grad is not None and len(bias_shape) > 1:
+        bias_grad = F._reshape_to(bias_grad, shape=bias_shape)
     return [grad if grad is None else F._reshape_to(grad, shape=data_shape), weight_grad, bias_grad]
 
 

@@ -11,9 +11,21 @@ KEEPS_ZERO = frozenset(
         "abs", "sign", "negative", "square", "sqrt", "cbrt", "sin", "tan", "arcsin", "arctan", "sinh", "tanh", "arcsinh",
         "arctanh", "expm1", "log1p", "relu", "rint", "ceil", "floor", "trunc", "fix", "round", "degrees", "radians",
         "_mul_scalar", "_div_scalar", "zeros_like", "_copy", "clip", "_contrib_quadratic", "_scatter_plus_scalar",
-        "_scatter_minus_scalar",
+        "_scatter_minus_scalar", "_plus_scalar", "_minus_scalar", "_equal_scalar", "_not_equal_scalar", "_greater_scalar",
+        "_greater_equal_scalar", "_lesser_scalar", "_lesser_equal_scalar",
     }
 )  # fmt: skip
+# Of these, those that do so under some attributes alone.
+_KEEP_ZERO_IF = {
+    "_contrib_quadratic": lambda attrs: not attrs["c"],
+    "clip": lambda attrs: attrs["a_min"] <= 0 <= attrs["a_max"],
+    **dict.fromkeys(("_plus_scalar", "_minus_scalar", "_not_equal_scalar"), lambda attrs: attrs["scalar"] == 0),
+    "_equal_scalar": lambda attrs: attrs["scalar"] != 0,
+    "_greater_scalar": lambda attrs: attrs["scalar"] >= 0,
+    "_greater_equal_scalar": lambda attrs: attrs["scalar"] > 0,
+    "_lesser_scalar": lambda attrs: attrs["scalar"] <= 0,
+    "_lesser_equal_scalar": lambda attrs: attrs["scalar"] < 0,
+}
 # Operators that keep the storage type which all their inputs have, and for which types they do.
 SAME_STYPE = {
     "elemwise_add": ({"csr"}, {"row_sparse"}), "elemwise_sub": ({"csr"}, {"row_sparse"}), "add_n": ({"row_sparse"},),
@@ -29,7 +41,7 @@ ROW_UPDATES = {
 
 # Operators whose result may be stored otherwise than as a dense array.
 NAMES = frozenset({*KEEPS_ZERO, *SAME_STYPE, *FIRST_CSR, *ROW_UPDATES, "dot", "elemwise_mul", "cast_storage", "_sparse_retain",
-                   "square_sum", "_scatter_elemwise_div"})  # fmt: skip
+                   "square_sum", "_scatter_elemwise_div", "take"})  # fmt: skip
 
 
 def of_variables(attrs: dict[str, dict]) -> dict[str, str]:
@@ -40,9 +52,8 @@ def of_variables(attrs: dict[str, dict]) -> dict[str, str]:
 
 
 def keeps_zero(name: str, attrs: dict) -> bool:
-    if name == "_contrib_quadratic":
-        return not attrs["c"]
-    return name != "clip" or attrs["a_min"] <= 0 <= attrs["a_max"]
+    """Whether an operator of KEEPS_ZERO does so under these attributes."""
+    return name not in _KEEP_ZERO_IF or _KEEP_ZERO_IF[name](attrs)
 
 
 def result_stype(name: str, stypes: list, attrs: dict) -> str:
@@ -66,6 +77,8 @@ def result_stype(name: str, stypes: list, attrs: dict) -> str:
         return stypes[0] if set(stypes) in SAME_STYPE[name] else "default"
     if name in FIRST_CSR:
         return "csr" if stypes[0] == "csr" and "row_sparse" not in stypes else "default"
+    if name == "take":
+        return "csr" if stypes[0] == "csr" and attrs["axis"] == 0 and attrs["mode"] != "raise" else "default"
     if name in ("elemwise_mul", "zeros_like") and len(sparse) == 1:
         return min(sparse)
     return "default"

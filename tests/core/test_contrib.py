@@ -152,3 +152,12 @@ def test_the_threshold_that_loses_least(bins, codes, width, threshold, divergenc
     counts = np.floor(1000 * np.exp(-np.abs((edges[1:] + edges[:-1]) / 2)))
     found = mx.nd.contrib.calibrate_entropy(mx.nd.array(counts), mx.nd.array(edges), num_quantized_bins=codes)
     np.testing.assert_allclose([x.asscalar() for x in found], [threshold, divergence], rtol=1e-3)
+
+
+def test_names_of_the_c_interface_can_be_imported_and_say_that_there_is_no_library():
+    from core.base import _LIB, NDArrayHandle, c_array, c_str_array, check_call, mx_uint
+
+    assert list(c_array(mx_uint, [1, 2])) == [1, 2] and list(c_str_array(["a"])) == [b"a"] and not NDArrayHandle().value
+    with pytest.raises(mx.MXNetError, match="MXNDArrayCreate.*this implementation has none"):
+        check_call(_LIB.MXNDArrayCreate())
+    assert mx.contrib.quant is mx.contrib.quantization

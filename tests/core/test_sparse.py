@@ -1,5 +1,6 @@
 """Sparse arrays against dense NumPy, SciPy and MXNet's storage types."""
 
+import operator
 import pickle
 
 import numpy as np
@@ -42,13 +43,13 @@ def test_every_way_to_make_a_csr_matrix():
 
 
 def test_every_way_to_make_a_row_sparse_array():
-    for array in (
-        rows(),
-        sparse.row_sparse_array(([[3, 4], [1, 2]], [3, 1]), shape=(4, 2)),
-        mx.nd.array(ROWS).tostype("row_sparse"),
+    for array, indices in (
+        (rows(), [1, 3]),
+        (sparse.row_sparse_array(([[3, 4], [1, 2]], [3, 1]), shape=(4, 2)), [3, 1]),  # as given
+        (mx.nd.array(ROWS).tostype("row_sparse"), [1, 3]),
     ):
         assert (array.stype, array.shape) == ("row_sparse", (4, 2))
-        assert array.indices.asnumpy().tolist() == [1, 3] and array.indices.dtype == np.int64
+        assert array.indices.asnumpy().tolist() == indices and array.indices.dtype == np.int64
         np.testing.assert_array_equal(array.tostype("default").asnumpy(), ROWS)
     np.testing.assert_array_equal(rows().retain(mx.nd.array([3, 2])).asnumpy(), [[0, 0], [0, 0], [0, 0], [3, 4]])
 
@@ -65,9 +66,21 @@ def test_empty_arrays():
 ])  # fmt: skip
 def test_parts_that_do_not_fit_are_refused(parts):
     with pytest.raises(MXNetError, match="damaged csr array"):
-        sparse.csr_matrix(parts, shape=(3, 4))
+        sparse.csr_matrix(parts, shape=(3, 4)).check_format(full_check=False)
     with pytest.raises(MXNetError, match="damaged row_sparse array"):
-        sparse.row_sparse_array(([[1.0, 2]], [9]), shape=(4, 2))
+        sparse.row_sparse_array(([[1.0, 2]], [9]), shape=(4, 2)).check_format(full_check=False)
+
+
+def test_shapes_are_told_or_refused():
+    with pytest.raises(ValueError, match="does not tell its shape"):
+        sparse.csr_matrix(([], [], [0, 0]))
+    for made in (sparse.csr_matrix, sparse.row_sparse_array):
+        with pytest.raises(ValueError, match=r"\(2, 2\) and \(3, 2\)"):
+            made((2, 2), shape=(3, 2))
+    with pytest.raises(ValueError, match="storage type"):
+        sparse.zeros("coo", (2, 2))
+    with pytest.raises(MXNetError, match="retain takes data and indices"):
+        sparse.retain(mx.nd.ones((2, 2)), rows=[0])
 
 
 def test_rows_of_a_matrix():
@@ -219,3 +232,46 @@ def test_a_full_check_finds_columns_out_of_order(columns, row):
     with pytest.raises(mx.MXNetError, match=f"ascend in row {row}"):
         matrix.check_format()
     mx.nd.sparse.csr_matrix(np.eye(3)).check_format()
+    rows = mx.nd.sparse.row_sparse_array(([[1.0, 2], [3, 4]], [1, 0]), shape=(3, 2))
+    with pytest.raises(mx.MXNetError, match="do not ascend"):
+        rows.check_format()
+
+
+# What the numbers are that leave zeros zero, by comparison, as MXNet 1.9.1 stores the results.
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+def test_comparisons_with_numbers_keep_the_storage_type_where_zeros_stay(stype):
+    x = mx.nd.array([[0, 1, -2], [0, 0, 3]]).tostype(stype)
+    kept = {"eq": (1, -1), "ne": (0,), "gt": (0, 1), "ge": (1,), "lt": (0, -1), "le": (-1,), "add": (0,), "sub": (0,)}
+    for name, numbers in kept.items():
+        operation = getattr(operator, name)
+        for number in (-1, 0, 1):
+            found = operation(x, number)
+            assert found.stype == (stype if number in numbers else "default"), (name, number)
+            np.testing.assert_array_equal(found.asnumpy(), operation(x.asnumpy(), number))
+
+
+def test_rows_taken_from_a_matrix_are_a_matrix():
+    x = mx.nd.array([[0, 1], [2, 0], [0, 3]]).tostype("csr")
+    for mode in ("clip", "wrap"):
+        found = mx.nd.take(x, mx.nd.array([4, -1, 1]), mode=mode)
+        assert found.stype == "csr"
+        np.testing.assert_array_equal(found.asnumpy(), np.take(x.asnumpy(), [4, -1, 1], axis=0, mode=mode))
+
+
+def test_a_column_is_a_bias():
+    x, weight = mx.nd.ones((2, 3)), mx.nd.ones((4, 3))
+    bias = mx.nd.array([[1], [2], [3], [4]])
+    bias.attach_grad()
+    with mx.autograd.record():
+        out = mx.nd.FullyConnected(x, weight, bias, num_hidden=4)
+    out.backward()
+    assert out.asnumpy().tolist() == [[4, 5, 6, 7]] * 2 and bias.grad.asnumpy().tolist() == [[2]] * 4
+
+
+def test_matrices_of_scipy_name_each_place_once():
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    given = scipy_sparse.csr_matrix((np.arange(1.0, 8), [0, 2, 2, 0, 1, 2, 1], [0, 2, 3, 7]), shape=(3, 3))
+    found = mx.nd.array(given)
+    assert found.stype == "csr" and found.dtype == np.float64
+    np.testing.assert_array_equal(found.asnumpy(), given.toarray())
+    assert found.indices.asnumpy().tolist() == [0, 2, 2, 0, 1, 2] and given.nnz == 7
