@@ -8,7 +8,7 @@ heads, calls the gradient rules of the operator table and lets go of what a node
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from core import storage
 from core.base import MXNetError
@@ -51,10 +51,11 @@ def engage(recording: bool, tracer) -> None:
 class Leaf:
     """Marks an array that gradients are wanted for."""
 
-    __slots__ = ("fresh", "grad", "hook", "req")
+    __slots__ = ("fresh", "grad", "hook", "req", "vacant")
 
     def __init__(self, grad, req: str):
         self.grad, self.req = grad, req
+        self.vacant: tuple | None = None  # what the gradient is to be, while a backward pass has its memory
         self.hook = None  # told of each finished gradient while backward goes on: begin(), ready(leaf), finish()
         self.fresh = False  # whether a backward pass has written the gradient since the last update
 
@@ -188,8 +189,8 @@ def backward(heads, head_grads=None, retain_graph: bool = False, train_mode: boo
             _finish(sums, leaf)
     except BaseException:
         for leaf in vacated:
-            if storage.is_vacant(leaf.grad._data):
-                storage.fill(leaf.grad._data, None)
+            if leaf.vacant is not None:
+                _refill(leaf, None)
         raise
     for hook in sums.hooks:
         hook.finish()
@@ -284,24 +285,30 @@ def is_tracked(array) -> bool:
 
 def attach(op: Operator, attrs: dict, inputs: Sequence, outputs: Sequence, reserve=None) -> None:
     """Puts one application of `op` on the tape where some input is on it; called when recording."""
-    if not any([is_tracked(x) for x in inputs if x is not None]):
+    tracked, parents = False, []
+    for x in inputs:
+        entry = None
+        if x is not None:
+            entry = x._entry
+            if type(entry) is tuple and entry[0].saved_inputs is None:
+                x._entry = entry = None  # see is_tracked
+            if entry is not None:
+                tracked = True
+        parents.append(entry)
+    if not tracked:
         return
     node = Node()
-    node.op, node.attrs, node.kind, node.reserve = op, attrs, type(outputs[0]), reserve
-    node.parents = [None if x is None else x._entry for x in inputs]
-    node.shapes = [None if x is None else x._data.shape for x in inputs]
-    node.kinds = None
-    node.outputs = [storage.like(o._data) for o in outputs] if op.count_heads else [None] * len(outputs)
+    node.op, node.attrs, node.kind, node.reserve, node.parents = op, attrs, type(outputs[0]), reserve, parents
     kept_inputs, kept_outputs, wants_kinds = op.kept(len(inputs))
-    if wants_kinds:
-        node.kinds = [None if x is None else x.dtype for x in inputs]
-    node.saved_inputs = {}
+    node.shapes = [None if x is None else x._data.shape for x in inputs]
+    node.kinds = [None if x is None else x.dtype for x in inputs] if wants_kinds else None
+    node.outputs = [storage.like(o._data) for o in outputs] if op.count_heads else [None] * len(outputs)
+    node.saved_inputs, node.saved_outputs = {}, {}
     for i in kept_inputs:
         x = inputs[i]
         if x is not None:
             tensor = x._data
             node.saved_inputs[i] = (tensor, tensor._version, x._entry, type(x), x._ctx, x)
-    node.saved_outputs = {}
     for k in kept_outputs:
         tensor = outputs[k]._data
         node.saved_outputs[k] = (tensor, tensor._version, outputs[k]._ctx)
@@ -368,9 +375,8 @@ def _run(
 ) -> _Sums:
     """store: gradients go where users read them; takes the marked arrays whose gradients have no memory until then."""
     sums = _Sums()
-    roots = []
-    targets = {_place(e) for e in wanted}
-    last = {}  # of an array that is a head twice, the last gradient counts, as in MXNet
+    targets = {_place(e) for e in wanted} if wanted else ()
+    roots, given = [], {}  # of an array that is a head twice, the last gradient counts, as in MXNet
     for head, g in zip(heads, head_grads, strict=True):
         entry = head._entry
         if entry is None:
@@ -382,49 +388,50 @@ def _run(
             roots.append(entry[0])
         else:
             sums.reached[id(entry)] = entry
-        last[_place(entry)] = entry, g
-    for entry, g in last.values():
+        given[_place(entry)] = entry, g
+    for entry, g in given.values():
         _add(sums, entry, g, targets)
     with _Scope(create_graph, train_mode):
         nodes = _order(roots, sums.reached)
-        read = _outputs_read(nodes, last)
+        compiled = [node for node in nodes if type(node) is not Node]
+        read = _outputs_read(nodes, compiled, given)
         waiting, alone = None, ()
         if store is not None:
-            waiting, alone = _uses(nodes, sums), _read_once(nodes, sums)
-            given = {id(g._data) for _, g in last.values()}
-            if not any(type(node) is Node and node.op.user_rule is not None for node in nodes):
-                store += [leaf for leaf in sums.reached.values() if _vacate(leaf, given)]
+            waiting, alone = _uses(nodes, sums), _read_once(nodes, sums) if compiled else ()
+            if not any([type(node) is Node and node.op.user_rule is not None for node in nodes]):
+                store += _make_room(sums.reached.values(), {id(g._data) for _, g in given.values()})
         for node in nodes:
             heads_of = sums.nodes.pop(id(node), None)
             if heads_of is None and node.starts:  # behind a piecewise constant operator a gradient is zero, not absent
                 heads_of = [None] * len(node.outputs)
-            if heads_of is None:
-                if waiting:
-                    _done(node, waiting, sums)
-                continue
-            for k, h in enumerate(heads_of):
-                if targets and h is not None and (id(node), k) in targets:
-                    sums.wanted[id(node), k] = h
-            if stop and any((id(node), k) in targets for k in range(len(heads_of))):
-                continue
-            if type(node) is Node:
-                grads = _apply_rule(node, heads_of)
-            else:
-                heads_of = [ZERO if h is None and (id(node), k) in read else h for k, h in enumerate(heads_of)]
-                grads = node.apply_rule(heads_of, retain_graph, _early(node, sums, alone))
-            if not retain_graph:
-                node.saved_inputs = node.saved_outputs = node.reserve = None
-            for parent, g in zip(node.parents, grads, strict=False):
-                if parent is not None and g is not None:
-                    _add(sums, parent, g, targets)
+            if heads_of is not None and not (targets and _note(sums, node, heads_of, targets) and stop):
+                if type(node) is Node:
+                    grads = _apply_rule(node, heads_of)
+                else:
+                    heads_of = [ZERO if h is None and (id(node), k) in read else h for k, h in enumerate(heads_of)]
+                    grads = node.apply_rule(heads_of, retain_graph, _early(node, sums, alone))
+                if not retain_graph:
+                    node.saved_inputs = node.saved_outputs = node.reserve = None
+                for parent, g in zip(node.parents, grads):
+                    if parent is not None and g is not None:
+                        _add(sums, parent, g, targets)
             if waiting:
                 _done(node, waiting, sums)
     return sums
 
 
-def _outputs_read(nodes: Sequence[Node], heads) -> set[tuple]:
+def _note(sums: _Sums, node: Node, heads: list, targets: set) -> bool:
+    """Keeps the gradients of a node's outputs that the caller asked for; whether it asked for any."""
+    asked = [k for k in range(len(heads)) if (id(node), k) in targets]
+    for k in asked:
+        if heads[k] is not None:
+            sums.wanted[id(node), k] = heads[k]
+    return bool(asked)
+
+
+def _outputs_read(nodes: Sequence[Node], compiled: Sequence[Node], heads) -> set[tuple]:
     """Outputs, by their places, that heads depend on, of compiled blocks in which gradients may start."""
-    if not any(type(node) is not Node and node.starts for node in nodes):
+    if not any([node.starts for node in compiled]):
         return set()
     return {*heads, *(_place(parent) for node in nodes for parent in node.parents if type(parent) is tuple)}
 
@@ -446,8 +453,6 @@ def _uses(nodes: Sequence[Node], sums: _Sums) -> dict[int, int]:
 
 def _read_once(nodes: Sequence[Node], sums: _Sums) -> set[int]:
     """Marked arrays that one compiled block alone reads, so that what it finds is the whole gradient; by id."""
-    if all(type(node) is Node for node in nodes):
-        return set()
     counts: dict[int, int] = dict.fromkeys(sums.leaves, 1)
     for node in nodes:
         for parent in node.parents:
@@ -481,7 +486,7 @@ def _finish(sums: _Sums, leaf: Leaf) -> None:
     """Stores the gradient of a marked array, once, and tells its hook."""
     if sums.reached.pop(id(leaf), None) is None:
         return
-    _store(leaf, sums.leaves.pop(id(leaf), None))
+    _store(leaf, sums.leaves.pop(id(leaf), None), sums.leaves.values())
     if leaf.hook is not None:
         leaf.hook.ready(leaf)
 
@@ -551,34 +556,26 @@ def _apply_rule(node: Node, heads: list) -> Sequence:
         if node.saved_outputs:
             values[OUT] = _restore_output(node, 0)
         return op.rule(heads[0], values, node.shapes, namespace(node.attrs), needs)
-    arguments = []
-    for kind, i in op.reads:
-        if kind == "head":
-            arguments.append(heads[i])
-        elif kind == "input":
-            arguments.append(_restore(node, i) if i in node.saved_inputs else None)
-        elif kind == "out":
-            arguments.append(_restore_output(node, i))
-        elif kind == "attrs":
-            arguments.append(namespace(node.attrs))
-        elif kind == "shape":
-            arguments.append(None if node.shapes[i] is None else tuple(node.shapes[i]))
-        elif kind == "dtype":
-            arguments.append(node.kinds[i])
-        elif kind == "heads":
-            arguments.append(heads)
-        elif kind == "reserve":
-            arguments.append(node.reserve)
-        elif kind == "needs":
-            arguments.append(needs)
-        elif kind == "shapes":
-            arguments.append([None if s is None else tuple(s) for s in node.shapes])
-        else:  # all inputs from here on
-            arguments.append(
-                [_restore(node, j) if j in node.saved_inputs else None for j in range(i, len(node.parents))]
-            )
-    grads = op.rule(*arguments)
+    grads = op.rule(*[_READ[kind](node, i, heads, needs) for kind, i in op.reads])
     return grads if isinstance(grads, (list, tuple)) else (grads,)
+
+
+# What the parameters of gradient rules stand for (see `core.ops.registry.gradient`).
+_READ = {
+    "head": lambda node, i, heads, needs: heads[i],
+    "heads": lambda node, i, heads, needs: heads,
+    "input": lambda node, i, heads, needs: _restore(node, i) if i in node.saved_inputs else None,
+    "inputs": lambda node, i, heads, needs: [
+        _restore(node, j) if j in node.saved_inputs else None for j in range(i, len(node.parents))
+    ],
+    "out": lambda node, i, heads, needs: _restore_output(node, i),
+    "attrs": lambda node, i, heads, needs: namespace(node.attrs),
+    "shape": lambda node, i, heads, needs: None if node.shapes[i] is None else tuple(node.shapes[i]),
+    "shapes": lambda node, i, heads, needs: [None if s is None else tuple(s) for s in node.shapes],
+    "dtype": lambda node, i, heads, needs: node.kinds[i],
+    "reserve": lambda node, i, heads, needs: node.reserve,
+    "needs": lambda node, i, heads, needs: needs,
+}
 
 
 def zeros_head(kind: type, description: tuple, ctx):
@@ -623,34 +620,44 @@ def _restore_output(node: Node, k: int):
     return restored
 
 
-def _vacate(leaf: Leaf, given: set[int]) -> bool:
-    """Whether the gradient that is to be overwritten gave its memory back.
+def _make_room(leaves: Collection[Leaf], given: set[int]) -> list[Leaf]:
+    """The marked arrays whose gradients, which are to be overwritten, gave their memory back.
 
-    Trainers and parameters hold the array, whose values nobody asks for until the pass is over: users' functions and hooks,
-    which might, keep it, and so does a head that it is (`given`: ids of the tensors of those).
+    Trainers and parameters hold those, whose values nobody asks for until the pass is over: hooks, which might, keep them,
+    and so does a head that they are (`given`: ids of the tensors of those).
     """
-    if leaf.req != "write" or leaf.hook is not None or leaf.grad is None or leaf.grad.stype != "default":
-        return False
-    return id(leaf.grad._data) not in given and storage.vacate(leaf.grad._data)
+    if len(leaves) > 1 and len({id(leaf.grad) for leaf in leaves}) < len(leaves):  # two write to one
+        return []
+    for leaf in leaves:
+        grad = leaf.grad
+        if leaf.req == "write" and leaf.hook is None and grad is not None and grad.stype == "default":
+            if id(grad._data) not in given:
+                leaf.vacant = storage.vacate(grad)
+    return [leaf for leaf in leaves if leaf.vacant is not None]
 
 
-def _store(leaf: Leaf, found: tuple | None) -> None:
+def _refill(leaf: Leaf, found: tuple | None, others=()) -> None:
+    """Gives a vacant gradient its values, the last array of `found` (None: zeros)."""
+    leaf.grad._data = storage.settled(leaf.vacant, found, others)
+    leaf.vacant = None
+
+
+def _store(leaf: Leaf, found: tuple | None, others=()) -> None:
     """Puts a finished gradient, the last of `found` (None: zero), where the user reads it."""
     if leaf.grad is None:
         return
-    if leaf.grad.stype != "default":
-        leaf.grad._receive(None if found is None else found[1], leaf.req)
-        leaf.fresh = True
-        return
-    target = leaf.grad._data
-    if found is None:
-        if leaf.req == "write":
-            storage.fill(target, None)
-    elif leaf.req == "add":
-        target.add_(found[1]._data)
-    elif not storage.take_over(target, found):
-        storage.fill(target, found[1]._data)
     leaf.fresh = True
+    if leaf.vacant is not None:
+        _refill(leaf, found, others)
+    elif leaf.grad.stype != "default":
+        leaf.grad._receive(None if found is None else found[1], leaf.req)
+    elif found is None:
+        if leaf.req == "write":
+            leaf.grad._data.zero_()
+    elif leaf.req == "add":
+        leaf.grad._data.add_(found[1]._data)
+    elif not storage.take_over(leaf.grad._data, found, others):
+        leaf.grad._data.copy_(found[1]._data)
 
 
 def _head_gradients(heads, head_grads) -> list:

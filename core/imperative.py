@@ -282,7 +282,7 @@ def _make_front(op: Operator, kind: type | None):
             body = f"_apart({body})" if "out" in inputs else f"{body} if out is not None else _apart({body})"
     code = [f"def {_identifier(op.name)}({parameters}):", "    if kwargs:", "        _refuse(_op, kwargs)"]
     if (op.simple or op.binds) and not creates and op.name != "cast_storage":
-        code += _off_the_tape(op, kind_of)
+        code += _untraced(op, kind_of)
     code.append(f"    return {body}")
     scope = {
         "_NULL": NULL,
@@ -298,6 +298,7 @@ def _make_front(op: Operator, kind: type | None):
         "_refuse": _refuse,
         "_state": state,
         "_watch": autograd.watch,
+        "_attach": autograd.attach,
         "_new": _new,
         "_Unfit": UNFIT,
     }
@@ -308,12 +309,14 @@ def _make_front(op: Operator, kind: type | None):
     return function
 
 
-def _off_the_tape(op: Operator, kind_of: str) -> list[str]:
-    """Source of `apply` for arrays that are neither recorded nor traced, without the way there.
+def _untraced(op: Operator, kind_of: str) -> list[str]:
+    """Source of `apply` for arrays that no tracer looks at, without the way there.
 
-    Whatever does not fit goes on to the long way, which says what is wrong.
+    Whatever does not fit goes on to the long way, which says what is wrong; so does an operator with hidden results that is
+    recorded.
     """
     may_go = "not _state.training and " * op.train if op.binds else "_op.simple and "
+    idle = "_state.tracer is None" if op.simple else "(_state.tracer is None and not _state.recording)"
     attrs = ", ".join(op.attrs)
     if op.binder is not None:
         call = [f"            tensor = _op.bound({attrs})({_tensors_of(op)})"]  # None cannot be called
@@ -328,15 +331,25 @@ def _off_the_tape(op: Operator, kind_of: str) -> list[str]:
         call = [f"            if not ({_all_dense(op)}):", "                raise TypeError", *call]
     if op.formula is None and op.binder is None and op.name not in _VIEWS:
         call += ["            if tensor._base is not None:", "                tensor = _separate(tensor)"]
+    recorded = []
+    if op.simple:
+        inputs = [*op.inputs[:-1], f"*{op.inputs[-1]}"] if op.variadic else op.inputs
+        parsed = f"_parse({attrs})" if attrs else "{}"
+        recorded = [
+            "            if _watch.busy and _state.recording:",
+            f"                _attach(_op, {parsed}, ({', '.join(inputs)},), (result,))",
+        ]
     return [
-        f"    if out is None and {may_go}(not _watch.busy or (_state.tracer is None and not _state.recording)):",
+        f"    if out is None and {may_go}(not _watch.busy or {idle}):",
         "        try:",
         *call,
         f"            result = _new({kind_of}._dense_kind)",
         f"            result._data, result._ctx, result._entry = tensor, {_first_of(op)}._ctx, None",
-        "            return result",
         "        except _Unfit:",
         "            pass",
+        "        else:",
+        *recorded,
+        "            return result",
     ]
 
 

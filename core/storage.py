@@ -10,7 +10,7 @@ import ctypes
 import os
 import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
@@ -172,54 +172,76 @@ def same_memory(a: Tensor, b: Tensor) -> bool:
     return a.untyped_storage()._cdata == b.untyped_storage()._cdata
 
 
-def take_over(target: Tensor, holder: tuple) -> bool:
+def vacate(array) -> tuple | None:
+    """Takes the memory of a large array's tensor away, if that goes unseen, and gives what `settled` is to make again.
+
+    What is computed then finds the memory that the processor still holds, and there is one array less at a time. Until it
+    gets a tensor again the array cannot be read.
+    """
+    tensor = array._data
+    if tensor.nbytes < _WORTH_ASKING or not tensor.is_cpu or sys.getrefcount(tensor) > _HELD_ONCE:
+        return None
+    if tensor._base is not None or not tensor.is_contiguous() or not _is_plain(tensor):
+        return None
+    array._data = None
+    return like(tensor)
+
+
+def settled(description: tuple, holder: tuple | None, others: Iterable[tuple] = ()) -> Tensor:
+    """The values of the last array in `holder` (None: zeros) as a tensor of a description that `vacate` gave.
+
+    Without a copy if that goes unseen, as in `take_over`.
+    """
+    if holder is None:
+        return zeros_of(description)
+    source = holder[-1]._data
+    shape, dtype, where = description
+    if source.dtype is dtype and source.shape == shape and source.is_cpu and source.is_contiguous():
+        source = None  # which holds it no longer
+        yielded = _yielded(holder, others)
+        if yielded is not None:
+            return yielded
+    return torch.empty(shape, dtype=dtype, device=where).copy_(holder[-1]._data)
+
+
+def take_over(target: Tensor, holder: tuple, others: Iterable[tuple] = ()) -> bool:
     """Makes the values of the last array in `holder` those of `target` without a copy, if that goes unseen; whether it did.
 
     Memory that hangs on `holder` alone becomes the target's: for all that hold `target` itself it is as if it had been
     written to. Memory that others use as well is shared until one of them writes. Not where a view of `target` is left, or
-    another library looks into either memory.
+    another library looks into either memory. others: holders of arrays that are about to be taken over, too.
     """
-    if target.nbytes < _WORTH_ASKING:
+    if target.nbytes < _WORTH_ASKING or target._base is not None or not _is_plain(target):
         return False
-    vacant = is_vacant(target)
+    source = holder[-1]._data
+    if source.dtype is not target.dtype or source.device != target.device or source.shape != target.shape:
+        return False
+    if source.stride() != target.stride():
+        return False
+    source = None  # which holds it no longer
+    yielded = _yielded(holder, others)
+    if yielded is None:
+        return False
+    target.set_(yielded)
+    return True
+
+
+def _yielded(holder: tuple, others: Iterable[tuple]) -> Tensor | None:
+    """The tensor of the last array in `holder` itself, where that array alone holds it, or one that shares its memory until
+    one of the two is written to; None where others would see that."""
     alone = sys.getrefcount(holder[-1]) == 2 and sys.getrefcount(holder[-1]._data) == 2  # the holder, and the question
     source = holder[-1]._data
-    alike = source.dtype is target.dtype and source.device == target.device and source.shape == target.shape
-    laid_out = source.is_contiguous() if vacant else source.stride() == target.stride()
-    if not (alike and laid_out and target._base is None and _is_plain(source) and (vacant or _is_plain(target))):
-        return False
-    if not alone or source._base is not None:
-        if source.device.type != "cpu":  # Triton's kernels do not say which memory they write to
-            return False
-        source = torch._lazy_clone(source)
-    target.set_(source)
-    return True
-
-
-def vacate(target: Tensor) -> bool:
-    """Gives the memory of a large tensor back before its next values are computed, if that goes unseen; whether it did.
-
-    What is computed then finds the memory that the processor still holds, and there is one array less at a time. Until
-    `take_over` or `fill` the tensor reads as zeros.
-    """
-    if target.nbytes < _WORTH_ASKING or target.device.type != "cpu" or sys.getrefcount(target) > _HELD_ONCE:
-        return False
-    if target._base is not None or not target.is_contiguous() or not _is_plain(target):
-        return False
-    target.set_(torch.zeros(1, dtype=target.dtype), 0, target.shape, (0,) * target.dim())
-    return True
-
-
-def fill(target: Tensor, source: Tensor | None) -> None:
-    """Copies the values of `source` (None: zeros) to `target`, which may be vacant."""
-    if target.nbytes >= _WORTH_ASKING and is_vacant(target):
-        target.set_(torch.empty(target.shape, dtype=target.dtype))
-    target.zero_() if source is None else target.copy_(source)
-
-
-def is_vacant(target: Tensor) -> bool:
-    """Whether `vacate` took the memory of a tensor."""
-    return not any(target.stride())
+    base = source._base
+    siblings = (
+        0 if base is None else sum(array.stype == "default" and array._data._base is base for *_, array in others)
+    )
+    if not _is_plain(source, siblings):
+        return None
+    if alone and source._base is None:
+        return source
+    if not source.is_cpu:  # Triton's kernels do not say which memory they write to
+        return None
+    return torch._lazy_clone(source)
 
 
 def is_view(tensor: Tensor) -> bool:
@@ -241,15 +263,18 @@ _HELD_ONCE = 3  # references to a tensor that one array alone holds, in a functi
 _WORTH_ASKING = 1 << 16  # bytes; fewer are copied in less time than it takes to find out
 
 
-def _is_plain(tensor: Tensor) -> bool:
-    """Whether a tensor fills a block of torch's memory, and but for what it is a view of, nothing else leads there."""
+def _is_plain(tensor: Tensor, siblings: int = 0) -> bool:
+    """Whether a tensor has a block of torch's memory for itself, but for what it is a view of and `siblings` more views.
+
+    What keeps it must not keep more than as much memory again.
+    """
     memory, base = tensor.untyped_storage(), tensor._base
-    if not memory.resizable() or (tensor.device.type == "cpu" and memory.is_shared()):
+    if not memory.resizable() or (tensor.is_cpu and memory.is_shared()):
         return False  # of another library, or another process
-    viewed = base is not None
     users = torch._C._storage_Use_Count(memory._cdata) - 1  # but for `memory`
-    single = tensor._use_count() == 1 and (not viewed or base._use_count() == 2)
-    return single and users == 1 + viewed and memory.nbytes() == tensor.nbytes
+    if tensor._use_count() != 1 or memory.nbytes() > 2 * tensor.nbytes:
+        return False
+    return users == 1 if base is None else base._use_count() == 2 + siblings and users == 2 + siblings
 
 
 def is_dense(tensor: Tensor) -> bool:

@@ -63,7 +63,7 @@ def copy_part(x: Tensor, axis: int, first: int, length: int) -> Tensor:
 def put_part(value: Tensor, key: tuple, shape: Sequence[int]) -> Tensor:
     """Zeros of `shape` with `value` at the basic index `key`: the adjoint of `take_part`."""
     plain, flips = _without_negative_steps(key, shape)
-    out = value.new_zeros(tuple(shape))
+    out = torch.zeros(shape, dtype=value.dtype, device=value.device)
     out[plain] = value.flip(flips) if flips else value
     return out
 
@@ -81,8 +81,10 @@ def write_places(view: Tensor, index: tuple, value: Tensor) -> None:
     view[tuple(slice(None) if i is None else i for i in index)] = value
 
 
-def _without_negative_steps(key: tuple, shape: Sequence[int]) -> tuple[tuple, list[int]]:
+def _without_negative_steps(key: tuple, shape: Sequence[int]) -> tuple[tuple, Sequence[int]]:
     """The key with ascending slices only, and the axes of the result that must be flipped after it."""
+    if not any([type(k) is slice and k.step is not None and k.step < 0 for k in key]):
+        return key, ()
     plain, flips, axis, out_axis = [], [], 0, 0
     skipped = len(shape) - sum(1 for k in key if k is not None and k is not Ellipsis)
     for item in key:

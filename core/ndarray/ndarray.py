@@ -379,11 +379,6 @@ def _is_free(array: NDArray) -> bool:
     return not watch.busy or (state.tracer is None and (not state.recording or array._entry is None))
 
 
-def _idle() -> bool:
-    """Whether this thread neither records nor traces."""
-    return state.tracer is None and not state.recording
-
-
 def _shared(array: NDArray, tensor) -> NDArray:
     """An array over `tensor`, a view of the array's own."""
     view = _new(array._dense_kind)
@@ -450,13 +445,16 @@ def _install_infix(cls: type, table: dict) -> None:
         reverse_op = TABLE[reverse_name] if reverse_name else None
 
         def infix(self, other, a=array_op, s=scalar_op, r=reverse_op):
-            if type(other) is type(self) and a.simple and (not watch.busy or _idle()):
+            if type(other) is type(self) and a.simple and (not watch.busy or state.tracer is None):
                 try:  # `apply`, without the way there
                     result = _new(self._dense_kind)
                     result._data, result._ctx, result._entry = a.forward(self._data, other._data), self._ctx, None
-                    return result
                 except imperative.UNFIT:
                     pass  # the long way says what is wrong
+                else:
+                    if watch.busy and state.recording:
+                        autograd.attach(a, {}, (self, other), (result,))
+                    return result
             if other is None and r is None:
                 return NotImplemented
             return binary(self, other, a, s, r)

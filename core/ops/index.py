@@ -31,7 +31,7 @@ def take(a, indices, *, axis: Int = 0, mode: Choice("clip", "wrap", "raise") = "
 
 @gradient(take)
 def _(head, indices, a_shape, attrs):
-    return [F._take_grad(head, indices, shape=a_shape, axis=attrs.axis, mode=attrs.mode), None]
+    return [F._take_grad.typed(head, indices, shape=a_shape, axis=attrs.axis, mode=attrs.mode), None]
 
 
 @operator("_take_grad")
@@ -73,7 +73,7 @@ def _pick_place(shape, axis, index):
 
 @gradient(pick)
 def _(head, index, data_shape, attrs):
-    return [F._pick_grad(head, index, shape=data_shape, axis=attrs.axis, mode=attrs.mode), None]
+    return [F._pick_grad.typed(head, index, shape=data_shape, axis=attrs.axis, mode=attrs.mode), None]
 
 
 @operator("_pick_grad")

@@ -75,10 +75,10 @@ def _(head, data, gamma, moving_mean, moving_var, out1, out2, attrs, needs):
     if attrs.fix_gamma:  # a constant, for second derivatives too
         gamma = F.ones_like(gamma)
     if attrs.training and not attrs.use_global_stats:
-        F._batch_norm_update(moving_mean, moving_var, out1, out2, momentum=attrs.momentum, eps=attrs.eps)
-        grads = F._batch_norm_grad(head, data, gamma, out1, out2, **fused)
+        F._batch_norm_update.typed(moving_mean, moving_var, out1, out2, momentum=attrs.momentum, eps=attrs.eps)
+        grads = F._batch_norm_grad.typed(head, data, gamma, out1, out2, **fused)
     else:
-        grads = F._batch_norm_inference_grad(head, data, gamma, moving_mean, moving_var, **fused)
+        grads = F._batch_norm_inference_grad.typed(head, data, gamma, moving_mean, moving_var, **fused)
     dx, dgamma, dbeta = grads
     if attrs.fix_gamma:
         dgamma = F.zeros_like(dgamma)

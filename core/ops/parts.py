@@ -24,7 +24,7 @@ def _slice_view(data, *, key: Any_, zero_dim: Bool = False):
 
 @gradient(_slice_view)
 def _(head, data_shape, attrs):
-    return [F._put_part(head, key=attrs.key, shape=data_shape)]
+    return [F._put_part.typed(head, key=attrs.key, shape=data_shape)]
 
 
 @operator("_put_part")
@@ -35,7 +35,7 @@ def _put_part(data, *, key: Any_, shape: Shape):
 
 @gradient(_put_part)
 def _(head, attrs, data_shape):
-    return [F._reshape_to(F._slice_view(head, key=attrs.key), shape=data_shape)]
+    return [F._reshape_to(F._slice_view.typed(head, key=attrs.key, zero_dim=False), shape=data_shape)]
 
 
 def _slice_key(begin, end, step, ndim, name):
@@ -58,7 +58,7 @@ def slice_(data, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
 @gradient(slice_)
 def _(head, data_shape, attrs):
     return [
-        F._put_part(
+        F._put_part.typed(
             head, key=_slice_key(attrs.begin, attrs.end, attrs.step, len(data_shape), "slice"), shape=data_shape
         )
     ]
@@ -103,7 +103,9 @@ def _axis_key(axis, begin, end, ndim):
 
 @gradient(slice_axis)
 def _(head, data_shape, attrs):
-    return [F._put_part(head, key=_axis_key(attrs.axis, attrs.begin, attrs.end, len(data_shape)), shape=data_shape)]
+    return [
+        F._put_part.typed(head, key=_axis_key(attrs.axis, attrs.begin, attrs.end, len(data_shape)), shape=data_shape)
+    ]
 
 
 @operator("slice_like")
@@ -122,7 +124,7 @@ def _like_key(shape, like, axes):
 
 @gradient(slice_like)
 def _(head, data_shape, shape_like_shape, attrs):
-    return [F._put_part(head, key=_like_key(data_shape, shape_like_shape, attrs.axes), shape=data_shape), None]
+    return [F._put_part.typed(head, key=_like_key(data_shape, shape_like_shape, attrs.axes), shape=data_shape), None]
 
 
 # ---------------------------------------------------------------------------------------------- joins and splits
@@ -152,7 +154,7 @@ def _(head, shapes, attrs):
 def _parts(head, lengths, axis):
     grads, start = [], 0
     for n in lengths:
-        grads.append(F._slice_view(head, key=(slice(None),) * axis + (slice(start, start + n),)))
+        grads.append(F._slice_view.typed(head, key=(slice(None),) * axis + (slice(start, start + n),), zero_dim=False))
         start += n
     return grads
 

@@ -1,10 +1,11 @@
 """Reductions and scans."""
 
 import functools
+import math
 
 from core import kernels
 from core.base import MXNetError
-from core.ops.attributes import Axis, Bool, Choice, Float, Int, OptDType, OptInt
+from core.ops.attributes import Axis, Bool, Choice, Float, Int, OptDType, OptInt, Shape
 from core.ops.registry import F, composite, direct, gradient, operator
 from core.ops.shape import normal_axes, normal_axis
 
@@ -25,6 +26,7 @@ def at_least_one_axis(tensor):
     return tensor if tensor.dim() else tensor.unsqueeze(0)  # not in place: a plan is made of what the kernel gave
 
 
+@functools.lru_cache(4096)
 def kept_shape(shape, axes) -> tuple[int, ...]:
     """The shape of a reduction that keeps its axes with length 1."""
     return tuple(1 if i in axes else n for i, n in enumerate(shape))
@@ -81,45 +83,57 @@ nansum = _enter("nansum")
 nanprod = _enter("nanprod")
 
 
+def _reduced(shape, attrs):
+    """The axes that went away."""
+    return reduction_axes(attrs.axis, getattr(attrs, "exclude", False), len(shape), "reduction")
+
+
 def _spread(head, shape, attrs):
     """The head with its axes put back, ready to broadcast against the data."""
-    axes = reduction_axes(attrs.axis, getattr(attrs, "exclude", False), len(shape), "reduction")
-    return F._reshape_to(head, shape=kept_shape(shape, axes)), axes
+    return F._reshape_to(head, shape=kept_shape(shape, _reduced(shape, attrs)))
+
+
+@operator("_repeat_over")
+def _repeat_over(data, *, axes: Shape, shape: Shape):
+    """The data repeated to `shape` over the axes, which it may lack: the adjoint of a sum."""
+    return kernels.shape.expand(kernels.shape.reshape(data, kept_shape(shape, axes)), shape)
+
+
+@gradient(_repeat_over)
+def _(head, data_shape, attrs):
+    return [F._reshape_to(F._sum_to(head, shape=kept_shape(attrs.shape, attrs.axes)), shape=data_shape)]
 
 
 @gradient(sum_)
 def _(head, data_shape, attrs):
-    head, _ = _spread(head, data_shape, attrs)
-    return [F._broadcast_from(head, shape=data_shape)]
+    return [F._repeat_over.typed(head, axes=_reduced(data_shape, attrs), shape=data_shape)]
 
 
 @gradient(mean)
 def _(head, data_shape, attrs):
-    head, axes = _spread(head, data_shape, attrs)
-    count = 1
-    for a in axes:
-        count *= data_shape[a]
-    return [F._broadcast_from(head * (1.0 / count if count else 0.0), shape=data_shape)]
+    axes = _reduced(data_shape, attrs)
+    count = math.prod(data_shape[a] for a in axes)
+    return [F._repeat_over.typed(head * (1.0 / count if count else 0.0), axes=axes, shape=data_shape)]
 
 
 @gradient(prod)
 def _(head, data, out, data_shape, attrs):
-    head, _ = _spread(head, data_shape, attrs)
-    out, _ = _spread(out, data_shape, attrs)
+    head = _spread(head, data_shape, attrs)
+    out = _spread(out, data_shape, attrs)
     return [F.broadcast_div(F.broadcast_mul(head, out), data)]
 
 
 @gradient(nanprod)
 def _(head, data, out, data_shape, attrs):
-    head, _ = _spread(head, data_shape, attrs)
-    out, _ = _spread(out, data_shape, attrs)
+    head = _spread(head, data_shape, attrs)
+    out = _spread(out, data_shape, attrs)
     grad = F.broadcast_div(F.broadcast_mul(head, out), data)
     return [F.where(F.broadcast_equal(data, data), grad, F.zeros_like(grad))]
 
 
 @gradient(nansum)
 def _(head, data, data_shape, attrs):
-    head, _ = _spread(head, data_shape, attrs)
+    head = _spread(head, data_shape, attrs)
     grad = F._broadcast_from(head, shape=data_shape)
     return [F.where(F.broadcast_equal(data, data), grad, F.zeros_like(grad))]
 
@@ -127,8 +141,8 @@ def _(head, data, data_shape, attrs):
 def _extremum_rule(op):
     @gradient(op)
     def _(head, data, out, data_shape, attrs):
-        head, _ = _spread(head, data_shape, attrs)
-        out, _ = _spread(out, data_shape, attrs)
+        head = _spread(head, data_shape, attrs)
+        out = _spread(out, data_shape, attrs)
         return [F.broadcast_mul(F.broadcast_equal(data, out), head)]
 
 
@@ -147,8 +161,8 @@ def norm(data, *, ord: Int = 2, axis: Axis = None, out_dtype: OptDType = None, k
 
 @gradient(norm)
 def _(head, data, out, data_shape, attrs):
-    head, _ = _spread(head, data_shape, attrs)
-    out, _ = _spread(out, data_shape, attrs)
+    head = _spread(head, data_shape, attrs)
+    out = _spread(out, data_shape, attrs)
     if attrs.ord == 1:
         return [F.broadcast_mul(F.sign(data), head)]
     return [F.broadcast_mul(F.broadcast_div(data, out), head)]

@@ -108,10 +108,19 @@ class Operator:
 
     def __call__(self, *inputs, out=None, **attrs):
         """Applies the operator to values; the result has the kind (nd, np, symbol) of the first one."""
-        owner = next((x for x in inputs if x is not None), None) if not inputs or inputs[0] is None else inputs[0]
+        return self._owner(inputs)._apply_operator(self, list(inputs), self.parse_named(**attrs), out)
+
+    def typed(self, *inputs, **attrs):
+        """Applies the operator with all its attributes, which are of the right types already: for gradient rules."""
+        return self._owner(inputs)._apply_operator(self, list(inputs), attrs, None)
+
+    def _owner(self, inputs: Sequence):
+        owner = inputs[0] if inputs else None
         if owner is None:
-            raise TypeError(f"{self.name} needs at least one array; none was given")
-        return owner._apply_operator(self, list(inputs), self.parse_named(**attrs), out)
+            owner = next((x for x in inputs if x is not None), None)
+            if owner is None:
+                raise TypeError(f"{self.name} needs at least one array; none was given")
+        return owner
 
     def parse(self, given: dict) -> dict:
         """Typed attributes from keywords: defaults filled in; errors name operator, attribute and what is accepted."""

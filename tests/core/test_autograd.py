@@ -357,3 +357,26 @@ def test_gradients_of_constant_gradients_are_zero(name, order):
             (y,) = autograd.grad(y, [x], head_grads=nd.array([1.0, 2.0, 3.0]), create_graph=True)
     y.backward()
     assert x.grad.asnumpy().tolist() == [0, 0, 0]
+
+
+def test_operators_with_a_shorter_way_are_recorded():
+    """Those that come down to a function of tensors: views, reductions, and what reads its own result."""
+    x = nd.array([[1.0, 2.0], [3.0, 4.0]])
+    x.attach_grad()
+    cases = {
+        nd.flatten: 1,
+        lambda x: x.expand_dims(1): 1,
+        nd.sum: 1,
+        lambda x: nd.mean(x, axis=1): 0.5,
+        lambda x: nd.max(x, axis=0): [[0, 0], [1, 1]],
+        nd.exp: onp.exp(x.asnumpy()),
+        lambda x: nd.concat(x, x, dim=0): 2,
+        lambda x: nd.concat([x, x], dim=0): 2,
+        lambda x: nd.stack([x, x]): 2,
+        lambda x: nd.broadcast_add(x, x): 2,
+    }
+    for function, expected in cases.items():
+        with autograd.record():
+            y = function(x)
+        y.backward()
+        onp.testing.assert_allclose(x.grad.asnumpy(), onp.broadcast_to(expected, (2, 2)), rtol=1e-6)

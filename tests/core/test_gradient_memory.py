@@ -200,7 +200,7 @@ def test_a_gradient_that_is_read_on_the_way_stays(x):
 
 
 def test_gradients_are_whole_after_an_error(x, monkeypatch):
-    def broken(leaf, found):
+    def broken(*_):
         raise ValueError("not today")
 
     differentiate(lambda x: x * 2, x)
@@ -228,3 +228,75 @@ def test_old_gradients_that_are_read_stay(x):
 
     differentiate(lambda x: Reading()(x), x)
     equal(x.grad, 7)
+
+
+def test_parts_of_a_head_are_shared_until_they_are_written_to(x):
+    y = x.copy()
+    y.attach_grad()
+    head = nd.array(np.random.RandomState(1).randn(2, *SHAPE))
+    values = head.asnumpy()
+    for _ in range(3):  # the gradients that are overwritten are such parts themselves
+        differentiate(nd.stack, x, y, head=head)
+        equal(x.grad, values[0])
+        equal(y.grad, values[1])
+        x.grad[:] = 5
+        equal(head, values)
+        head[1] = 7
+        equal(y.grad, values[1])
+        y.grad[:] = 0
+        equal(head[1], 7)
+        values = head.asnumpy()
+
+
+def test_parts_of_a_head_that_others_look_into_are_copied(x):
+    y = x.copy()
+    y.attach_grad()
+    head = nd.ones((2, *SHAPE))
+    shown = np.from_dlpack(head)
+    differentiate(nd.stack, x, y, head=head)
+    head[:] = 3
+    x.grad[:] = 4
+    np.testing.assert_array_equal(shown[:, 0, 0], 3)
+    equal(y.grad, 1)
+
+
+def test_small_parts_do_not_keep_a_large_head(x):
+    parts = [x.copy() for _ in range(4)]
+    for p in parts:
+        p.attach_grad()
+    differentiate(nd.stack, *parts, head=nd.ones((4, *SHAPE)))
+    for p in parts:
+        assert p.grad._data.untyped_storage().nbytes() == p.grad._data.nbytes
+        equal(p.grad, 1)
+
+
+def test_two_arrays_may_write_to_one_gradient(x):
+    y, shared = x.copy(), nd.zeros(SHAPE)
+    autograd.mark_variables([x, y], [shared, shared])
+    for k in range(2):
+        differentiate(lambda x, y: x * 2 + y * 2, x, y, head=nd.full(SHAPE, k + 1))
+        equal(shared, 2 * (k + 1))
+
+
+def test_gradients_stay_the_arrays_that_were_given(x):
+    gradient = x.grad
+    for scale in (2, 3):
+        differentiate(lambda x, scale=scale: x * scale, x)
+        assert x.grad is gradient
+        equal(gradient, scale)
+    kept, part = gradient.detach(), gradient[1:3]
+    differentiate(lambda x: x * 4, x)
+    equal(kept, 4)
+    equal(part, 4)
+
+
+def test_gradients_of_gradients_leave_the_first_ones(x):
+    values = x.asnumpy()
+    with autograd.record():
+        (first,) = autograd.grad(x * x * x, [x], create_graph=True)
+        total = (first * first).sum()
+    total.backward(retain_graph=True)
+    np.testing.assert_allclose(first.asnumpy(), 3 * values**2, rtol=1e-5)
+    np.testing.assert_allclose(x.grad.asnumpy(), 36 * values**3, rtol=1e-4, atol=1e-5)
+    total.backward()
+    np.testing.assert_allclose(x.grad.asnumpy(), 36 * values**3, rtol=1e-4, atol=1e-5)

@@ -212,6 +212,7 @@ GIVEN: dict[str, list[Sample]] = {
     "broadcast_like": [S((1, 3), (2, 3)), S((1, 3), (5, 2), lhs_axes=(0,), rhs_axes=(1,))],
     "_sum_to": [S((2, 3), shape=(1, 3)), S((4, 2, 3), shape=(3,)), S((2, 0), shape=(1, 1))],
     "_broadcast_from": [S((1, 3), shape=(2, 3)), S((3,), shape=(0, 3))],
+    "_repeat_over": [S((2,), axes=(1,), shape=(2, 3)), S((1, 3), axes=(0,), shape=(2, 3)), S((1,), axes=(0, 1), shape=(0, 3))],
     "_slice_view": [S((4, 5), key=(slice(1, 4, 2), 2)), S((4, 5), key=(None, slice(0, 0)))],
     "_put_part": [S((2, 5), key=(slice(1, 4, 2),), shape=(4, 5))],
     "slice": [S((3, 4), begin=(0, 1), end=(2, 4)), S((3, 4), begin=(2, None), end=(None, None), step=(-1, 2))],
