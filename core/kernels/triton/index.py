@@ -375,16 +375,16 @@ def _add_runs(dy_ptr, runs_ptr, order_ptr, y_ptr, count, rows, inner, INNER: tl.
     column = tl.program_id(0) % across * INNER + tl.arange(0, INNER)
     inside = column < inner
     place = tl.load(runs_ptr + at).to(tl.int64)
-    going = place != tl.load(runs_ptr + at - 1, at > 0, -1).to(tl.int64)
-    if going:
-        y = y_ptr + (outer * rows + place) * inner + column
-        total = tl.load(y, inside, 0)
-        while going:
-            row = outer * count + tl.load(order_ptr + at)
-            total += tl.load(dy_ptr + row * inner + column, inside, 0).to(total.dtype)
-            at += 1
-            going = tl.load(runs_ptr + at, at < count, -1).to(tl.int64) == place
-        tl.store(y, total, inside)
+    first = place != tl.load(runs_ptr + at - 1, at > 0, -1).to(tl.int64)
+    begins, end = column < tl.where(first, inner, 0), tl.where(first, count, 0)
+    y = y_ptr + (outer * rows + place) * inner + column
+    total = tl.load(y, begins, 0)
+    # The condition stands in the loop itself: as a value that it carries it is too much for Triton 3.6 and 3.7.
+    while tl.load(runs_ptr + at, at < end, -1).to(tl.int64) == place:
+        row = outer * count + tl.load(order_ptr + at)
+        total += tl.load(dy_ptr + row * inner + column, inside, 0).to(total.dtype)
+        at += 1
+    tl.store(y, total, begins)
 
 
 @triton.jit
