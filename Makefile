@@ -3,16 +3,18 @@ PYTHON ?= python3
 VENV ?= .venv
 REFERENCE ?= ../shared/reference
 JOBS ?= 2
+GPU_JOBS ?= 8
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help venv quickstart test slow hostile lint format report bench reference
+.PHONY: help venv quickstart test slow gpu hostile lint format report bench reference
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make quickstart  train LeNet on handwritten digits (under two minutes), plots in logs/quickstart/"
 	@echo "make test        the tests that run in minutes"
 	@echo "make slow        the tests marked slow as well"
+	@echo "make gpu         on a machine with one: every operator, kernel and some networks against the CPU, in minutes"
 	@echo "make hostile     10,500 damaged files of all kinds that programs load; logs/hostile.txt counts what came of them"
 	@echo "make lint        ruff check, ruff format --check, README tables against logs/"
 	@echo "make format      let ruff fix and format"
@@ -39,6 +41,10 @@ test: $(STAMP)
 
 slow: $(STAMP)
 	$(BIN)/python -m pytest -q
+
+# Each worker compiles kernels; one whose device breaks is replaced.
+gpu: $(STAMP)
+	TRITON_INTERPRET=0 $(BIN)/python -m pytest -q tests/gpu --numprocesses $(GPU_JOBS) --max-worker-restart 100
 
 hostile: $(STAMP)
 	rm -f logs/hostile.txt
