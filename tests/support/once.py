@@ -225,7 +225,7 @@ MORE = {  # operators without a gradient, or with one that is not the derivative
     "_multinomial": S(numbers([0.2, 0.8]), count=3),
     "_plan_ones_": S(THREE),
     "_plan_conv": S((1, 2, 3, 3), (2, 2, 2, 2), (2,), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1, activation="relu"),
-    "_plan_conv_weight": S((2, 2, 2, 2), shape=(1, 2, 3, 3), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1),
+    "_plan_conv_weight": S((2, 2, 2, 2), shape=(1, 2, 3, 3), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1, exact=True),
     "_plan_linear": S((2, 3), (4, 3), (4,), activation="relu"),
     "_plan_linear_weight": S((4, 3), rows=2),
     "_plan_rows": S((2, 3), (3,), program=SOFTMAX),
