@@ -570,7 +570,8 @@ _READ = {
     ],
     "out": lambda node, i, heads, needs: _restore_output(node, i),
     "attrs": lambda node, i, heads, needs: namespace(node.attrs),
-    "shape": lambda node, i, heads, needs: None if node.shapes[i] is None else tuple(node.shapes[i]),
+    # An optional input that was left out may have no place among the shapes.
+    "shape": lambda node, i, heads, needs: next((tuple(s) for s in node.shapes[i : i + 1] if s is not None), None),
     "shapes": lambda node, i, heads, needs: [None if s is None else tuple(s) for s in node.shapes],
     "dtype": lambda node, i, heads, needs: node.kinds[i],
     "reserve": lambda node, i, heads, needs: node.reserve,
