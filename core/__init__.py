@@ -26,7 +26,7 @@ __version__ = "1.9.1"
 _OWN = (
     "attribute autograd base callback context contrib device engine error executor executor_manager image initializer io kvstore "
     "libinfo library log lr_scheduler metric model module monitor name ndarray numpy numpy_extension onnx operator optimizer "
-    "profiler random recordio registry rnn rtc runtime storage symbol test_utils util visualization"
+    "profiler random recordio registry rnn rtc runtime storage symbol symbol_doc test_utils util visualization"
 ).split()
 _SHORT = {
     "img": "image", "init": "initializer", "kv": "kvstore", "mod": "module", "mon": "monitor", "nd": "ndarray", "np": "numpy",

@@ -20,7 +20,8 @@ class Executor:
 
     arg_arrays, grad_arrays, aux_arrays: lists in the order of `list_arguments` and `list_auxiliary_states`;
     arg_dict, grad_dict, aux_dict: the same by name; of several arguments of one name, which only lists can fill, the
-    later ones get numbers. outputs: those of the last `forward`, before it zeros.
+    later ones get numbers. outputs: those of the last `forward`, before it zeros; the arrays stay the same, as in MXNet,
+    where programs take them once and read them after every pass.
     """
 
     def __init__(self, symbol, ctx, args, args_grad=None, grad_req="write", aux_states=None):
@@ -97,7 +98,8 @@ class Executor:
         with autograd.record(is_train) if recorded or is_train else autograd.pause():
             outputs = graph.run(self._entries, values, self._ctx, NDArray, watch and watch.forward)
         self._recorded = outputs if recorded or is_train else None
-        self._outputs = [output.detach() for output in outputs]
+        kept = self._outputs or [None] * len(outputs)
+        self._outputs = [_refilled(mine, output) for mine, output in zip(kept, outputs, strict=True)]
         if self._lender is not None:
             for mine, theirs in zip(self._outputs, self._lender.outputs, strict=True):
                 if mine.dtype == theirs.dtype and mine.size <= theirs.size:
@@ -199,6 +201,14 @@ class Executor:
                     new[name] = _part(array, new[name].shape)
         other._lender = self
         return other
+
+
+def _refilled(array: NDArray | None, output: NDArray) -> NDArray:
+    """`array`, which programs may hold, with the memory of `output`; sparse outputs are arrays of their own each time."""
+    if array is None or not array.stype == output.stype == "default":
+        return output.detach()
+    array._data = output._data
+    return array
 
 
 # Operators whose inputs MXNet has no names for.

@@ -74,6 +74,11 @@ class NDArray:
         return dtype_type(storage.NAMES[self._data.dtype])
 
     @property
+    def __numpy_dtype__(self) -> onp.dtype:
+        """The element type for `numpy.dtype(array)`, which since NumPy 2.4 takes no scalar type from `dtype`."""
+        return onp.dtype(self.dtype)
+
+    @property
     def context(self) -> Context:
         """The device that holds the array."""
         return self._ctx

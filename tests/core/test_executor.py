@@ -15,6 +15,16 @@ def test_outputs_are_there_before_the_first_pass():
     assert list(cast.output_dict) == cast._symbol.list_outputs()
 
 
+def test_outputs_are_the_same_arrays_after_every_pass():
+    executor = (mx.sym.Variable("x") * 2 + 1).simple_bind(mx.cpu(), x=(2,))
+    taken, named = executor.outputs[0], executor.output_dict
+    for value in (3, 5):
+        executor.arg_dict["x"][:] = value
+        (output,) = executor.forward(is_train=value == 3)
+        assert output is taken and taken.asnumpy().tolist() == [2 * value + 1] * 2
+        assert [array.asnumpy().tolist() for array in named.values()] == [[2 * value + 1] * 2]
+
+
 def test_arguments_of_one_name_are_bound_in_order():
     first, second = mx.sym.var("x"), mx.sym.var("x")
     product = first * mx.sym.square(second)

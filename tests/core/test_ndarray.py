@@ -56,6 +56,11 @@ def test_makers():
     assert nd.empty((3, 0, 2)).shape == (3, 0, 2)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8"])
+def test_numpy_knows_the_type_of_an_array(dtype):
+    assert onp.dtype(nd.ones((2, 3), dtype=dtype)) == dtype
+
+
 def test_repr_shows_values_shape_and_context():
     assert repr(nd.array([[1, 2]])) == "\n[[1. 2.]]\n<NDArray 1x2 @cpu(0)>"
 

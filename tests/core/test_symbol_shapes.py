@@ -216,3 +216,10 @@ def test_first_states_find_their_batch_size_through_layer_normalisation():
     update, rest = sym.split(gates, num_outputs=2)
     cell = sym.Activation(update + x, act_type="sigmoid") * state + rest
     assert cell.infer_shape(x=(3, 4))[1] == [(3, 4)]
+
+
+def test_shapes_of_outputs_for_printing():
+    from core.symbol_doc import SymbolDoc
+
+    layer = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc")
+    assert SymbolDoc.get_output_shape(layer, data=(2, 4)) == {"fc_output": (2, 3)}
