@@ -41,7 +41,10 @@ def dtype_name(dtype) -> str:
         return dtype_name(dtype.dtype)
     if name not in DTYPES:
         try:
-            name = np.dtype(dtype).name
+            kind = np.dtype(dtype)
+            name = (
+                "bfloat16" if kind.names == ("bfloat16",) else kind.name
+            )  # NumPy has none: MXNet names a field of 16 bits
         except TypeError:
             name = None
     if name not in DTYPES:

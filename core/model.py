@@ -79,7 +79,6 @@ class FeedForward:
         self.numpy_batch_size = numpy_batch_size
         self.arg_params, self.aux_params = arg_params, aux_params
         self.allow_extra_params = allow_extra_params
-        self._module = None
 
     def fit(self, X, y=None, eval_data=None, eval_metric="acc", epoch_end_callback=None, batch_end_callback=None,
             kvstore="local", logger=None, work_load_list=None, monitor=None, eval_end_callback=None,
@@ -100,7 +99,6 @@ class FeedForward:
             self.arg_params, self.aux_params, allow_missing=True, begin_epoch=self.begin_epoch, num_epoch=self.num_epoch, monitor=monitor,
         )  # fmt: skip
         self.arg_params, self.aux_params = module.get_params()
-        self._module = module
 
     def predict(self, X, num_batch=None, return_data=False, reset=True):
         """Outputs as NumPy arrays (one, or a list), and with `return_data` the inputs and labels too."""

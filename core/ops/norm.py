@@ -272,7 +272,7 @@ def _(shapes, attrs):
 @composite("InstanceNorm", aliases=("instance_norm",))
 def instance_norm(data, gamma, beta, *, eps: Float = 1e-3):
     """Normalisation of each channel of each instance over space (Ulyanov et al., 2016)."""
-    return F._group_norm(data, gamma, beta, num_groups=data.shape[1], eps=eps)
+    return F._group_norm(data, gamma, beta, num_groups=max(data.shape[1], 1), eps=eps)
 
 
 _channel_shapes(instance_norm, "gamma", "beta")

@@ -59,6 +59,8 @@ def keeps_zero(name: str, attrs: dict) -> bool:
 def result_stype(name: str, stypes: list, attrs: dict) -> str:
     """The storage type that MXNet gives (the tables in the documentation of `mx.nd.sparse`)."""
     sparse = {stype for stype in stypes if stype != "default"}
+    if name in KEEPS_ZERO and len(stypes) == 1 and keeps_zero(name, attrs):
+        return stypes[0]
     if name == "cast_storage":
         return attrs["stype"]
     if name == "square_sum":

@@ -51,7 +51,7 @@ class BucketSentenceIter(DataIter):
     def __init__(self, sentences, batch_size, buckets=None, invalid_label=-1, data_name="data", label_name="softmax_label",
                  dtype="float32", layout="NT"):  # fmt: skip
         super().__init__(batch_size)
-        if layout not in ("NT", "TN"):
+        if layout.find("N") not in (0, 1):
             raise ValueError(f"the layout is NT (batch first) or TN (time first), got {layout!r}")
         if not buckets:
             buckets = [n for n, count in enumerate(np.bincount([len(s) for s in sentences])) if count >= batch_size]

@@ -70,7 +70,7 @@ def rand_sparse_ndarray(shape, stype, density=None, dtype=None, distribution=Non
     density = float(np.random.rand()) if density is None else density
     dtype = default_dtype() if dtype is None else dtype
     distribution = distribution or "uniform"
-    if not 0 <= density <= 1:
+    if density < 0 or (stype == "csr" and density > 1):
         raise ValueError(f"density is between 0 and 1, got {density}")
     if stype == "row_sparse":
         if distribution != "uniform":

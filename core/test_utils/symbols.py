@@ -131,7 +131,7 @@ def check_symbolic_backward(sym, location, out_grads, expected, rtol=None, atol=
     before = {name: np.random.normal(size=value.shape) for name, value in sorted(expected.items())}
     grads = {}
     for name, value in before.items():
-        stype = (grad_stypes or {}).get(name)
+        stype = grad_stypes[name] if name in (grad_stypes or ()) else None
         if stype not in (None, "default"):
             grads[name] = create_sparse_array(value.shape, stype, density=0.0)
         else:

@@ -158,6 +158,6 @@ def test_names_of_the_c_interface_can_be_imported_and_say_that_there_is_no_libra
     from core.base import _LIB, NDArrayHandle, c_array, c_str_array, check_call, mx_uint
 
     assert list(c_array(mx_uint, [1, 2])) == [1, 2] and list(c_str_array(["a"])) == [b"a"] and not NDArrayHandle().value
-    with pytest.raises(mx.MXNetError, match="MXNDArrayCreate.*this implementation has none"):
+    with pytest.raises(mx.MXNetError, match=r"MXNDArrayCreate.*this implementation has none"):
         check_call(_LIB.MXNDArrayCreate())
     assert mx.contrib.quant is mx.contrib.quantization

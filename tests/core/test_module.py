@@ -1,6 +1,7 @@
 """Modules: training, checkpoints, several contexts, buckets, chains; numbers recorded from MXNet 1.9.1."""
 
 import logging
+import pickle
 
 import numpy as np
 import pytest
@@ -262,6 +263,7 @@ def test_feed_forward_trains_and_predicts(tmp_path):
     model.save(str(tmp_path / "old"))
     again = mx.model.FeedForward.load(str(tmp_path / "old"), 2)
     np.testing.assert_allclose(again.predict(x), model.predict(x), rtol=1e-6)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(x), model.predict(x))
 
 
 def test_groups_of_a_network_have_their_contexts():

@@ -37,6 +37,9 @@ def test_array_is_float32_unless_told():
 def test_bfloat16_rounds_to_eight_bits():
     x = nd.array([1.0, 1.00390625, 3.0]).astype("bfloat16")
     assert x.dtype.__name__ == "bfloat16"
+    named = onp.dtype([("bfloat16", onp.uint16)])  # as MXNet's programs name it
+    assert nd.amp_cast(nd.ones(2), dtype=named).dtype is x.dtype
+    assert sym.var("x", dtype=named).attr("__dtype__") == "12"
     assert x.asnumpy().tolist() == [1.0, 1.0, 3.0]
 
 

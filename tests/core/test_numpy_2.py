@@ -448,3 +448,14 @@ def test_products_of_float16_on_a_gpu(name):
     a, b = onp.arange(6).reshape(2, 3), onp.arange(12).reshape(3, 4)
     product = getattr(np, name)(*(np.array(x, dtype="float16", ctx=mx.gpu()) for x in (a, b)))
     assert product.dtype == onp.float16 and product.tolist() == (a @ b).tolist()
+
+
+@pytest.mark.parametrize("channels", [0, 1])
+def test_instances_of_no_channels_are_normalised_to_nothing(channels):
+    x, gamma, beta = np.ones((1, 0, 1)), np.ones(channels), np.ones(channels)
+    for array in (x, gamma, beta):
+        array.attach_grad()
+    with mx.autograd.record():
+        y = npx.instance_norm(x, gamma, beta)
+    y.backward()
+    assert y.shape == x.grad.shape == (1, 0, 1) and gamma.grad.asnumpy().tolist() == [0] * channels

@@ -119,6 +119,10 @@ def test_sentences_in_buckets():
         (3, [[5, 6, 7], [2, 2, 2]], [[6, 7, 0], [2, 2, 0]]),
         (2, [[8, 9], [3, 4]], [[9, 0], [4, 0]]),
     ]
+    turned = next(rnn.BucketSentenceIter(sentences, 2, buckets=[3], layout="TNC"))  # only the place of N counts
+    assert turned.data[0].shape == (3, 2)
+    with pytest.raises(ValueError, match="layout is NT"):
+        rnn.BucketSentenceIter(sentences, 2, layout="TCN")
 
 
 def test_a_language_model_trains_in_buckets(tmp_path):

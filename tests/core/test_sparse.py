@@ -275,3 +275,13 @@ def test_matrices_of_scipy_name_each_place_once():
     assert found.stype == "csr" and found.dtype == np.float64
     np.testing.assert_array_equal(found.asnumpy(), given.toarray())
     assert found.indices.asnumpy().tolist() == [0, 2, 2, 0, 1, 2] and given.nnz == 7
+
+
+def test_functions_that_keep_zeros_keep_the_storage_type_on_the_tape_too():
+    for stype in ("csr", "row_sparse"):
+        x = mx.nd.array([[2.0, 0], [0, 0]]).tostype(stype)
+        x.attach_grad(stype="default")
+        with mx.autograd.record():
+            y = mx.nd.square(x)
+        y.backward()
+        assert y.stype == stype and x.grad.asnumpy().tolist() == [[4, 0], [0, 0]]

@@ -192,8 +192,8 @@ def _like_gamma(grad: Tensor, gamma: Tensor | None) -> Tensor:
 
 
 def _no_grads(x: Tensor, gamma: Tensor | None, size: int) -> tuple[Tensor, Tensor, Tensor]:
-    dtype = _stat_dtype(x) if gamma is None else gamma.dtype
-    return torch.empty_like(x), *(torch.zeros(size, dtype=dtype, device=x.device) for _ in range(2))
+    like = torch.zeros(size, dtype=_stat_dtype(x), device=x.device) if gamma is None else gamma
+    return torch.empty_like(x), torch.zeros_like(like), torch.zeros_like(like)
 
 
 def _channels_second(x: Tensor, axis: int) -> Tensor:
