@@ -23,6 +23,15 @@ MOST_PREPARED = 2**31  # bytes of packed weights that the plans of one block kee
 PATIENCE = 16  # plans after which a signature is compiled only when it comes for the second time: images of all sizes
 
 
+class _Around(threading.local):
+    """What this thread is within: a function that was to be compiled and is run operator by operator."""
+
+    untraced = False
+
+
+_around = _Around()
+
+
 class Compiled:
     """A function of arrays (nested in lists and tuples), compiled anew for each signature of its arguments.
 
@@ -42,6 +51,8 @@ class Compiled:
 
     def __call__(self, *args, variant=None):
         """The function's results; `variant` is whatever else they depend on."""
+        if _around.untraced and not self._accepts(args):
+            return self._function(*args)
         leaves: list[NDArray] = []
         key = (*_signature(args, leaves, state.recording), *_circumstances(), variant)
         if self._seen != Changes.count:
@@ -50,7 +61,7 @@ class Compiled:
         if plan is None:
             plan = self._plan(key, args)
         if type(plan) is Untraceable:
-            return self._function(*args)
+            return self._run_untraced(args)
         return plan(leaves)
 
     def plan(self, *args, variant=None):
@@ -84,6 +95,21 @@ class Compiled:
                 self._seen, self._arrays = Changes.count, _marks(self._parameters())
                 self._plans[key] = made
             return self._plans[key]
+
+    def _run_untraced(self, args: tuple):
+        before, _around.untraced = _around.untraced, True
+        try:
+            return self._function(*args)
+        finally:
+            _around.untraced = before
+
+    def _accepts(self, args: tuple) -> bool:
+        """Whether these can be arguments of a compiled function; within a traced one, whose part it is, anything can."""
+        try:
+            self._check(args)
+        except ValueError:
+            return False
+        return True
 
     def _check(self, args: tuple) -> None:
         """ValueError unless there are arrays, of one device, nested as in the first call; None may follow or be left out."""

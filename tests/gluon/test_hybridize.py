@@ -576,6 +576,30 @@ def test_many_shapes_are_compiled_when_they_come_again(monkeypatch):
     assert len(net._compiled._plans) == 3  # 1, 2 and 3
 
 
+def test_parts_of_a_block_that_is_not_compiled_take_what_they_take_in_a_traced_one(monkeypatch):
+    from core.graph import compiled
+
+    class Scaled(gluon.HybridBlock):
+        def hybrid_forward(self, F, x, by, options):
+            return x * by + len(options)
+
+    class Outer(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.part = Scaled()
+
+        def hybrid_forward(self, F, x):
+            return self.part(x, 3, {"a": 1})
+
+    monkeypatch.setattr(compiled, "PATIENCE", 1)
+    net = Outer()
+    net.hybridize()
+    for n in (1, 2, 3):
+        assert net(mx.nd.ones(n)).asnumpy().tolist() == [4.0] * n
+    with pytest.raises(ValueError, match="takes arrays"):
+        net.part(mx.nd.ones(2), 3, {})
+
+
 def test_parameters_seen_another_way_are_followed():
     class Detached(gluon.HybridBlock):
         def __init__(self):
