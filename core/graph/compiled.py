@@ -6,14 +6,15 @@ import operator
 import threading
 from collections.abc import Callable, Sequence
 
-from core import autograd, imperative, kernels, random, storage
+from core import autograd, kernels, random, storage
 from core.base import MXNetError
 from core.context import current_context
 from core.graph.capture import Captured, capturable
 from core.graph.changes import Changes
-from core.graph.ir import HELD, INPUT, Node, Value, written
+from core.graph.ir import HELD, INPUT, Value, written
 from core.graph.passes import optimize
 from core.graph.plan import Part, backward_part, early_part, forward_part, sharing_of
+from core.graph.replay import run_node
 from core.graph.trace import Slot, Traced, Untraceable, trace
 from core.ndarray.ndarray import NDArray
 
@@ -331,19 +332,6 @@ class _Node(autograd.Node):
         return [array(k) for k in range(len(found))]
 
 
-def run_node(node: Node, values: dict[Value, NDArray]) -> None:
-    """Applies one node to the arrays in `values` as an eager program would, and adds what it gives."""
-    attrs = {k: v for k, v in node.attrs.items() if k in node.op.attrs and k not in ("key", "training")}
-    inputs = [None if v is None else values[v] for v in node.inputs]
-    if inputs:
-        kind = next(v.kind for v in node.inputs if v is not None)
-        found = kind._apply_operator(node.op, inputs, attrs, None)
-    else:
-        found = imperative.create(node.op, attrs, node.ctx, node.outputs[0].kind)
-    found = found if isinstance(found, (list, tuple)) else [found]
-    values.update(zip(node.outputs, found))
-
-
 def _circumstances() -> tuple:
     """What a plan depends on besides its arguments."""
     return state.recording, state.training, kernels.wing(), Changes.rules
@@ -363,8 +351,8 @@ def _signature(args: Sequence, leaves: list[NDArray], recording: bool) -> list:
             key.append((type(x), data.shape, data.dtype, ctx.device_type, ctx.device_id, tracked))
         elif isinstance(x, (list, tuple)):
             key.append((type(x), *_signature(x, leaves, recording)))
-        else:
-            key.append((type(x), x))
+        else:  # a dictionary and its like is refused when a plan is made
+            key.append((type(x), x if x.__hash__ else id(x)))
     return key
 
 

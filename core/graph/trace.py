@@ -15,6 +15,7 @@ from collections.abc import Callable
 from core import autograd, kernels, storage
 from core.base import MXNetError
 from core.graph.ir import HEAD, HELD, INPUT, NODE, Draw, Graph, Node, Value
+from core.graph.replay import give_values
 from core.graph.views import Views, replaced
 from core.ndarray.ndarray import NDArray
 from core.ops.registry import F, Operator
@@ -252,10 +253,11 @@ class Tracer:
             return x
         twin = self._twins.get(id(x))
         if twin is None:
-            if x._data.is_meta:
+            if x._data.is_meta and not give_values(x):
                 raise MXNetError(
-                    "an array that stands for no values is used: a block kept it in an attribute when it was traced. Give such "
-                    "arrays back as results and take them as inputs, or call hybridize(active=False)"
+                    "an array that stands for no values is used: a block kept it in an attribute when it was traced, and it "
+                    "depends on what the block was given then. Give such arrays back as results and take them as inputs, or call "
+                    "hybridize(active=False)"
                 )
             twin = self._twins[id(x)] = self._enter(x, HELD, self.graph.held)
             # Of a parameter that was looked at in another way (detach, as_np_ndarray) the parameter itself is held: its
@@ -282,6 +284,8 @@ class Tracer:
     def _made(self, thing, ctx, kind, node: Node, index: int, opaque: bool = False) -> Value:
         value = Value(thing, ctx, kind, NODE, index, node, opaque)
         self._values[id(thing)] = value
+        if not opaque:
+            thing.traced = value  # for arrays that blocks keep
         return value
 
 

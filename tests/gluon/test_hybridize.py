@@ -600,6 +600,30 @@ def test_parts_of_a_block_that_is_not_compiled_take_what_they_take_in_a_traced_o
         net.part(mx.nd.ones(2), 3, {})
 
 
+def test_constants_that_a_block_keeps_from_its_first_call_are_part_of_later_ones():
+    class Trend(gluon.HybridBlock):
+        basis = None
+
+        def hybrid_forward(self, F, x):
+            if self.basis is None:
+                self.basis = F.stack(*[F.broadcast_power(F.arange(3), F.full((1,), p)) for p in (1, 2)])
+            return F.dot(x, self.basis)
+
+    class Outer(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.dense, self.trend = nn.Dense(2, weight_initializer="ones"), Trend()
+
+        def hybrid_forward(self, F, x):
+            return self.trend(self.dense(x))
+
+    net = Outer()
+    net.initialize()
+    net.hybridize()
+    for n in (1, 2):  # the first call traces twice: a parameter gets its shape on the way
+        np.testing.assert_array_equal(net(mx.nd.ones((n, 4))).asnumpy(), [[0, 8, 24]] * n)
+
+
 def test_parameters_seen_another_way_are_followed():
     class Detached(gluon.HybridBlock):
         def __init__(self):
