@@ -40,6 +40,7 @@ class BucketingModule(BaseModule):
             "fixed_param_names": fixed_param_names, "state_names": state_names, "group2ctxs": group2ctxs,
             "compression_params": compression_params,
         }  # fmt: skip
+        self._fixed_param_names, self._state_names = list(fixed_param_names or []), list(state_names or [])
         self._monitor = self._grad_req = None
         self._reset_bind()
 

@@ -162,8 +162,12 @@ class Optimizer:
         if not isinstance(index, (list, tuple)):
             index, weight, grad, state = [index], [weight], [grad], [state]
         self._update_count(index)
-        counts, wds = self._index_update_count, self._get_wds(index)
-        lrs = self._adapt(index, weight, grad, self._get_lrs(index), wds)
+        counts = self._index_update_count
+        if len(index) == 1:  # subclasses may define the rate of one alone
+            lrs, wds = [self._get_lr(index[0])], [self._get_wd(index[0])]
+        else:
+            lrs, wds = self._get_lrs(index), self._get_wds(index)
+        lrs = self._adapt(index, weight, grad, lrs, wds)
         for i, w, g, s, lr, wd in zip(index, weight, grad, state, lrs, wds):
             if w.stype != "default" or g.stype != "default":
                 self._step_sparse(w, g, s, lr, wd, counts[i])

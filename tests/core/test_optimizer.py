@@ -57,6 +57,21 @@ def test_states_as_bytes():
         np.testing.assert_array_equal(a.asnumpy(), b.asnumpy())
 
 
+def test_a_rate_of_its_own_for_one_parameter_is_respected():
+    class Decaying(mx.optimizer.Adam):
+        def _get_lr(self, index):
+            return 0.5 / self.num_update
+
+        def _get_lrs(self, indices):  # keras-mxnet gives one for each parameter of an aggregate: none
+            return []
+
+    updater = mx.optimizer.get_updater(Decaying())
+    weight = nd.ones(3)
+    for want in (0.5, 0.25):  # steps of Adam along a constant gradient are as long as the rate
+        updater(0, nd.ones(3), weight)
+        np.testing.assert_allclose(weight.asnumpy(), [want] * 3, atol=1e-6)
+
+
 @pytest.mark.parametrize("stype", ["default", "row_sparse"])
 def test_sparse_weights_and_gradients_take_steps(stype):
     grad = mx.nd.array([[1, 2], [0, 0], [3, -4], [0, 0]]).tostype("row_sparse")
