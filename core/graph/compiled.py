@@ -6,7 +6,7 @@ import operator
 import threading
 from collections.abc import Callable, Sequence
 
-from core import autograd, kernels, random, storage
+from core import autograd, imperative, kernels, random, storage
 from core.base import MXNetError
 from core.context import current_context
 from core.graph.capture import Captured, capturable
