@@ -3,7 +3,7 @@
 from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Bool, Choice, FewDTypes, Int, OptInt, Shape
-from core.ops.registry import F, direct, gradient, operator
+from core.ops.registry import F, composite, direct, gradient, operator
 from core.ops.shape import normal_axis
 
 K = kernels.sort
@@ -107,3 +107,12 @@ def _gather_along(data, indices, *, axis: Int):
 @gradient(_gather_along)
 def _(head, indices, data_shape, attrs):
     return [F._scatter_along(head, indices, shape=data_shape, axis=attrs.axis), None]
+
+
+@composite("_put_along")
+def _put_along(data, indices, values, *, axis: Int):
+    """The data with the values written at indices along an axis, as NumPy's put_along_axis; places that meet are added up."""
+    hit = F._scatter_along(F.ones_like(values), indices, shape=data.shape, axis=axis)
+    return F._npi_where(
+        F._npi_not_equal_scalar(hit, scalar=0), F._scatter_along(values, indices, shape=data.shape, axis=axis), data
+    )

@@ -75,7 +75,7 @@ def partial_shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[
     }  # fmt: skip
 
     def results(node: Node, inputs: list[Shape]) -> list[Shape]:
-        return [x.shape for x in _outputs(node, [_array(s, "float32") for s in inputs])]
+        return [x.shape for x in applied(node, [blank(s, "float32") for s in inputs])]
 
     def shown(extents):
         return None if extents is None else tuple(unknown if n == partial.UNKNOWN else n for n in extents)
@@ -175,6 +175,26 @@ def types(entries: list[Entry], given: dict[str, object]) -> tuple[dict[str, str
     return known, [known[n.name] if n.op is None else results[id(n)] for n, _ in entries]
 
 
+def applied(node: Node, arrays: list) -> list:
+    """What a node gives on arrays without memory; MXNetError names it where they do not fit."""
+    if node.op.name in _ONE_SHAPE and len({a.shape for a in arrays}) > 1:
+        shapes = " and ".join(map(str, (a.shape for a in arrays)))
+        raise MXNetError(f"{node.op.name} {node.name!r}: operands of one shape are needed, given {shapes}")
+    try:
+        if node.subgraphs:
+            from core.symbol.control_flow import infer
+
+            return infer(node, arrays)
+        return graph.apply(node, arrays, _make)
+    except MXNetError as error:
+        raise MXNetError(f"node {node.name!r}: {error}") from None
+
+
+def blank(shape: Shape, dtype: str) -> NDArray:
+    """An array without memory."""
+    return NDArray._wrap(storage.meta(shape, dtype), cpu())
+
+
 # ----------------------------------------------------------------------------------------------
 
 
@@ -188,7 +208,7 @@ def _sweep(
             continue
         if wait and graph.is_open(node):
             if id(node) in wanted:
-                values[id(node)] = [_array(wanted[id(node)], node.parsed.get("dtype") or "float32")]
+                values[id(node)] = [blank(wanted[id(node)], node.parsed.get("dtype") or "float32")]
                 progress = True
             continue
         progress |= _ask_back(node, known, values, wanted)
@@ -208,7 +228,7 @@ def _sweep(
         for slot, (parent, k), shape in zip(node.slots, node.inputs, found, strict=True):
             if parent.op is None:
                 types[parent.name] = types[parent.name] or _variable_dtype(node, slot, dtype)
-                arrays.append(_array(shape, types[parent.name]))
+                arrays.append(blank(shape, types[parent.name]))
             else:
                 arrays.append(values[id(parent)][k])
         values[id(node)] = _remembered(node, arrays, seen)
@@ -251,40 +271,26 @@ def _ask_back(node: Node, known: dict, values: dict[int, list], wanted: dict) ->
 
 
 def _remembered(node: Node, arrays: list, seen: dict[tuple, list]) -> list:
-    """`_outputs`, once for each operator with these attributes on these arrays."""
+    """`applied`, once for each operator with these attributes on these arrays."""
     if node.subgraphs or any(graph.is_open(parent) for parent, _ in node.inputs):
-        return _outputs(node, arrays)
+        return applied(node, arrays)
     kinds = tuple((a.shape, a.dtype) for a in arrays)
     key = (id(node.op), node.slots, tuple(node.parsed.items()), kinds)
     try:
         found = seen.get(key)
     except TypeError:  # an attribute that is a list
-        return _outputs(node, arrays)
+        return applied(node, arrays)
     if found is None:
-        found = seen[key] = _outputs(node, arrays)
+        found = seen[key] = applied(node, arrays)
     return found
-
-
-def _outputs(node: Node, arrays: list) -> list:
-    if node.op.name in _ONE_SHAPE and len({a.shape for a in arrays}) > 1:
-        shapes = " and ".join(map(str, (a.shape for a in arrays)))
-        raise MXNetError(f"{node.op.name} {node.name!r}: operands of one shape are needed, given {shapes}")
-    try:
-        if node.subgraphs:
-            from core.symbol.control_flow import infer
-
-            return infer(node, arrays)
-        return graph.apply(node, arrays, _make)
-    except MXNetError as error:
-        raise MXNetError(f"node {node.name!r}: {error}") from None
 
 
 def _make(op, attrs: dict):
     """What an operator without inputs makes, without its memory."""
     if op.name in ("_zeros", "_ones", "_full"):  # which tell their shapes, of whatever size
-        return _array(attrs["shape"], attrs["dtype"])
+        return blank(attrs["shape"], attrs["dtype"])
     made = imperative.create(op, attrs, cpu(), NDArray)
-    return _array(made.shape, dtype_name(made.dtype))
+    return blank(made.shape, dtype_name(made.dtype))
 
 
 def _parameters(node: Node, found: list) -> list:
@@ -328,7 +334,7 @@ def _formula_dtype(node: Node, found: list) -> str | None:
     """The dtype of what a pointwise formula gives for inputs of these dtypes, found out on one element."""
     if node.op.formula is None or None in found:
         return None
-    return dtype_name(_outputs(node, [_array((1,), t) for t in found])[0].dtype)
+    return dtype_name(applied(node, [blank((1,), t) for t in found])[0].dtype)
 
 
 def _variable_dtype(node: Node, slot: str, first: str) -> str:
@@ -350,10 +356,6 @@ def _shape(values: dict[int, list], node: Node, k: int) -> Shape | None:
 def _dtype(types: dict, values: dict[int, list], entry: Entry) -> str | None:
     node, k = entry
     return types[node.name] if node.op is None else dtype_name(values[id(node)][k].dtype)
-
-
-def _array(shape: Shape, dtype: str) -> NDArray:
-    return NDArray._wrap(storage.meta(shape, dtype), cpu())
 
 
 def _told(node: Node, given: dict[str, Shape], otherwise: Callable) -> Shape | None:

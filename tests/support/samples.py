@@ -262,6 +262,7 @@ GIVEN: dict[str, list[Sample]] = {
     "_put_rows": [S((3, 2), _ints(2, -1, 0), shape=(4, 2))],
     "_take_rows": [S((4, 2), _ints(2, -1, 0), shape=(3, 2))],
     "_scatter_along": [S((2, 2), _ints([0, 2], [1, 1], dtype="int64"), shape=(2, 3), axis=1)],
+    "_put_along": [S((2, 4), _ints([0, 2], [1, 3], dtype="int64"), (2, 2), axis=1), S((3, 2), _ints([2, 0], dtype="int64"), (1, 2), axis=0)],
     "_gather_along": [S((2, 3), _ints([0, 2], [1, 1], dtype="int64"), axis=1)],
     "sort": [S((2, 4)), S((2, 4), axis=0, is_ascend=False), S((1, 1)), S((0, 3), axis=1)],
     "topk": [S((2, 4), k=2, ret_typ="value"), S((3, 2), k=1, ret_typ="value", axis=0, is_ascend=True)],

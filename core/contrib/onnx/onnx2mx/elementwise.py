@@ -1,43 +1,51 @@
-"""Pointwise operators, reductions and orders of ONNX as symbols."""
+"""Pointwise operators of ONNX as symbols."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from core import symbol as sym
-from core.contrib.onnx.onnx2mx.table import Extent, ShapeOf, converts
+from core.contrib.onnx import package
+from core.contrib.onnx.onnx2mx.table import converts
 from core.symbol import Symbol
 
 _UNARY = {
     "Abs": "abs", "Acos": "arccos", "Acosh": "arccosh", "Asin": "arcsin", "Asinh": "arcsinh", "Atan": "arctan",
-    "Atanh": "arctanh", "Ceil": "ceil", "Cos": "cos", "Cosh": "cosh", "Erf": "erf", "Exp": "exp", "Floor": "floor",
-    "Identity": "identity", "Log": "log", "Neg": "negative", "Not": "logical_not", "Reciprocal": "reciprocal",
-    "Relu": "relu", "Round": "rint", "Sigmoid": "sigmoid", "Sign": "sign", "Sin": "sin", "Sinh": "sinh",
-    "Softsign": "softsign", "Sqrt": "sqrt", "Tan": "tan", "Tanh": "tanh", "IsNaN": "_contrib_isnan",
-    "IsInf": "_contrib_isinf", "Dropout": "identity",
+    "Atanh": "arctanh", "BitwiseNot": "_npi_bitwise_not", "Ceil": "ceil", "Cos": "cos", "Cosh": "cosh", "Erf": "erf",
+    "Exp": "exp", "Floor": "floor", "Identity": "identity", "IsNaN": "_npi_isnan", "Log": "log", "Neg": "negative",
+    "Not": "_npi_logical_not", "Reciprocal": "reciprocal", "Relu": "relu", "Sigmoid": "sigmoid",
+    "Sign": "sign", "Sin": "sin", "Sinh": "sinh", "Softsign": "softsign", "Sqrt": "sqrt", "Tan": "tan", "Tanh": "tanh",
 }  # fmt: skip
 _BINARY = {
     "Add": "broadcast_add", "Sub": "broadcast_sub", "Mul": "broadcast_mul", "Div": "broadcast_div",
-    "Pow": "broadcast_power", "Equal": "broadcast_equal", "Greater": "broadcast_greater",
-    "GreaterOrEqual": "broadcast_greater_equal", "Less": "broadcast_lesser", "LessOrEqual": "broadcast_lesser_equal",
-    "And": "broadcast_logical_and", "Or": "broadcast_logical_or", "Xor": "broadcast_logical_xor",
-    "Max": "broadcast_maximum", "Min": "broadcast_minimum", "Sum": "broadcast_add",
+    "Pow": "broadcast_power", "Equal": "_npi_equal", "Greater": "_npi_greater", "GreaterOrEqual": "_npi_greater_equal",
+    "Less": "_npi_less", "LessOrEqual": "_npi_less_equal", "And": "_npi_logical_and", "Or": "_npi_logical_or",
+    "Xor": "_npi_logical_xor", "Max": "broadcast_maximum", "Min": "broadcast_minimum", "Sum": "broadcast_add",
+    "BitwiseAnd": "_npi_bitwise_and", "BitwiseOr": "_npi_bitwise_or", "BitwiseXor": "_npi_bitwise_xor",
 }  # fmt: skip
 # with a number on the right, and on the left
 _SCALAR = {
     "Add": ("_plus_scalar", "_plus_scalar"), "Sub": ("_minus_scalar", "_rminus_scalar"),
     "Mul": ("_mul_scalar", "_mul_scalar"), "Div": ("_div_scalar", "_rdiv_scalar"),
     "Pow": ("_power_scalar", "_rpower_scalar"), "Max": ("_maximum_scalar", "_maximum_scalar"),
-    "Min": ("_minimum_scalar", "_minimum_scalar"), "Equal": ("_equal_scalar", "_equal_scalar"),
-    "Greater": ("_greater_scalar", "_lesser_scalar"), "Less": ("_lesser_scalar", "_greater_scalar"),
-    "GreaterOrEqual": ("_greater_equal_scalar", "_lesser_equal_scalar"),
-    "LessOrEqual": ("_lesser_equal_scalar", "_greater_equal_scalar"),
+    "Min": ("_minimum_scalar", "_minimum_scalar"), "Equal": ("_npi_equal_scalar", "_npi_equal_scalar"),
+    "Greater": ("_npi_greater_scalar", "_npi_less_scalar"), "Less": ("_npi_less_scalar", "_npi_greater_scalar"),
+    "GreaterOrEqual": ("_npi_greater_equal_scalar", "_npi_less_equal_scalar"),
+    "LessOrEqual": ("_npi_less_equal_scalar", "_npi_greater_equal_scalar"),
 }  # fmt: skip
+_TYPED = frozenset(("Add", "Sub", "Mul", "Div", "Pow"))  # a number of fractions would be cut to whole ones
+
+
+def internal(kind: str):
+    """The function that composes an operator of the table."""
+    return getattr(sym.op, kind) if kind.startswith("_npi") else getattr(sym, kind)
 
 
 def _unary(kind: str):
     def convert(net, attrs, x, *rest):
-        return getattr(sym, kind)(net.symbol(x))
+        return internal(kind)(net.symbol(x))
 
     return convert
 
@@ -60,9 +68,14 @@ def _pair(net, kind, left, right):
             and number.size == 1
             and number.ndim < 2
             and isinstance(other, Symbol)
+            and (number.dtype.kind == "f" or kind in _TYPED)
+            and math.isfinite(number.item())
         ):
-            return getattr(sym, _SCALAR[kind][place])(other, scalar=number.item())
-    return getattr(sym, _BINARY[kind])(net.symbol(left), net.symbol(right))
+            return internal(_SCALAR[kind][place])(other, scalar=number.item())
+    left, right = net.symbol(left), net.symbol(right)
+    if kind == "Pow" and net.dtype(left) != net.dtype(right):
+        right = sym.Cast(right, dtype=net.dtype(left))
+    return internal(_BINARY[kind])(left, right)
 
 
 for _name, _kind in _UNARY.items():
@@ -71,36 +84,62 @@ for _name in _BINARY:
     converts(_name)(_binary(_name))
 
 
+@converts("Round")
+def rounded(net, attrs, x):
+    """To the nearest whole number, halves to the even one."""
+    return sym.op._npi_around(net.symbol(x), scale=1.0)
+
+
 @converts("Mean")
 def mean_of(net, attrs, *inputs):
-    return sym.add_n(*map(net.symbol, inputs)) / len(inputs)
+    return _binary("Sum")(net, attrs, *inputs) / len(inputs)
 
 
 @converts("Mod")
 def mod(net, attrs, x, y):
-    if not attrs.get("fmod"):
-        return sym.broadcast_mod(net.symbol(x), net.symbol(y))
     x, y = net.symbol(x), net.symbol(y)
+    if not attrs.get("fmod"):
+        return sym.broadcast_mod(x, y)
     return sym.broadcast_sub(x, sym.broadcast_mul(y, sym.trunc(sym.broadcast_div(x, y))))
+
+
+@converts("BitShift")
+def shift(net, attrs, x, by):
+    kind = "_npi_left_shift" if attrs["direction"] == "LEFT" else "_npi_right_shift"
+    return internal(kind)(net.symbol(x), net.symbol(by))
+
+
+@converts("IsInf")
+def is_inf(net, attrs, x):
+    above, below = attrs.get("detect_positive", 1), attrs.get("detect_negative", 1)
+    if above and below:
+        return sym.op._npi_isinf(net.symbol(x))
+    if above or below:
+        return internal("_npi_isposinf" if above else "_npi_isneginf")(net.symbol(x))
+    return sym.op._npi_not_equal(net.symbol(x), net.symbol(x)) != net.symbol(x)
 
 
 @converts("Clip")
 def clip(net, attrs, x, low=None, high=None):
-    low = attrs.get("min", -np.inf) if low is None else net.number(low, "min").item()
-    high = attrs.get("max", np.inf) if high is None else net.number(high, "max").item()
-    return sym.clip(net.symbol(x), a_min=low, a_max=high)
+    made = net.symbol(x)
+    for bound, key, kind in ((low, "min", "Max"), (high, "max", "Min")):
+        bound = attrs.get(key) if bound is None else bound
+        if bound is not None:
+            made = _pair(net, kind, made, np.asarray(bound, np.float32) if isinstance(bound, float) else bound)
+    return made
 
 
-@converts("Cast")
-def cast(net, attrs, x):
-    from core.contrib.onnx import package
-
-    if isinstance(x, (ShapeOf, Extent)):
-        x = net.symbol(x)
-    if attrs["to"] == package().TensorProto.BOOL:
-        return net.symbol(x) != 0
-    dtype = package().helper.tensor_dtype_to_np_dtype(attrs["to"])
-    return sym.Cast(net.symbol(x), dtype=dtype.name)
+@converts("Cast", "CastLike")
+def cast(net, attrs, x, like=None):
+    if like is not None:
+        dtype = net.dtype(like)
+    else:
+        dtype = package().helper.tensor_dtype_to_np_dtype(attrs["to"]).name
+    if dtype == "bool":
+        return sym.op._npi_not_equal_scalar(net.symbol(x), scalar=0)
+    if dtype == "object":
+        raise net.refuse("there are no arrays of text")
+    return sym.Cast(net.symbol(x), dtype=dtype)
 
 
 @converts("Where")
@@ -108,6 +147,17 @@ def where(net, attrs, condition, x, y):
     """The operands broadcast against each other, which MXNet's `where` does not do."""
     condition, x, y = (net.symbol(v) for v in (condition, x, y))
     return sym.op._npi_where(condition, x, y)
+
+
+@converts("Dropout")
+def dropout(net, attrs, x, ratio=None, training=None):
+    if training is not None and net.number(training, "training_mode").item():
+        raise net.refuse("training_mode is not converted")
+    x = net.symbol(x)
+    return [sym.identity(x), sym.op._npi_equal(x, x)][: max(1, net.outputs)]
+
+
+# ---------------------------------------------------------------------------------------------- activations
 
 
 @converts("LeakyRelu")
@@ -122,7 +172,16 @@ def elu(net, attrs, x):
 
 @converts("Selu")
 def selu(net, attrs, x):
-    return sym.LeakyReLU(net.symbol(x), act_type="selu")
+    if "alpha" not in attrs and "gamma" not in attrs:
+        return sym.LeakyReLU(net.symbol(x), act_type="selu")
+    scale = attrs.get("gamma", 1.0507010221481323)
+    return scale * sym.LeakyReLU(net.symbol(x), act_type="elu", slope=attrs.get("alpha", 1.6732631921768188))
+
+
+@converts("Celu")
+def celu(net, attrs, x):
+    alpha = attrs.get("alpha", 1.0)
+    return sym.LeakyReLU(net.symbol(x) / alpha, act_type="elu", slope=1.0) * alpha
 
 
 @converts("PRelu")
@@ -137,91 +196,43 @@ def hard_sigmoid(net, attrs, x):
     return sym.hard_sigmoid(net.symbol(x), alpha=attrs.get("alpha", 0.2), beta=attrs.get("beta", 0.5))
 
 
-@converts("Softplus")
-def softplus(net, attrs, x):
-    return sym.Activation(net.symbol(x), act_type="softrelu")
-
-
-@converts("Gelu")
-def gelu(net, attrs, x):
-    if attrs.get("approximate", "none") != "none":
-        raise net.refuse("only the exact gelu is converted")
-    return sym.LeakyReLU(net.symbol(x), act_type="gelu")
-
-
 @converts("HardSwish")
 def hard_swish(net, attrs, x):
     return net.symbol(x) * sym.hard_sigmoid(net.symbol(x), alpha=1 / 6, beta=0.5)
 
 
-# ---------------------------------------------------------------------------------------------- reductions
-
-_REDUCTIONS = {
-    "ReduceSum": "sum", "ReduceMean": "mean", "ReduceMax": "max", "ReduceMin": "min", "ReduceProd": "prod",
-    "ReduceSumSquare": "square_sum",
-}  # fmt: skip
+@converts("Swish")
+def swish(net, attrs, x):
+    return net.symbol(x) * sym.sigmoid(net.symbol(x) * attrs.get("alpha", 1.0))
 
 
-def _axes(net, attrs, axes):
-    axes = attrs.get("axes") if axes is None else net.ints(axes, "axes")
-    return None if axes is None or len(axes) == 0 else tuple(axes)
+@converts("Softplus")
+def softplus(net, attrs, x):
+    return sym.Activation(net.symbol(x), act_type="softrelu")
 
 
-def _reduction(kind: str):
-    def convert(net, attrs, x, axes=None):
-        if axes is not None and net.number(axes, "axes").size == 0 and attrs.get("noop_with_empty_axes"):
-            return net.symbol(x)
-        return getattr(sym, kind)(net.symbol(x), axis=_axes(net, attrs, axes), keepdims=bool(attrs.get("keepdims", 1)))
-
-    return convert
+@converts("Mish")
+def mish(net, attrs, x):
+    x = net.symbol(x)
+    return x * sym.tanh(sym.Activation(x, act_type="softrelu"))
 
 
-for _name, _kind in _REDUCTIONS.items():
-    converts(_name)(_reduction(_kind))
+@converts("Gelu")
+def gelu(net, attrs, x):
+    """Exact, or by Hendrycks and Gimpel's hyperbolic tangent."""
+    x = net.symbol(x)
+    if attrs.get("approximate", "none") == "none":
+        return sym.LeakyReLU(x, act_type="gelu")
+    return 0.5 * x * (1 + sym.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
 
 
-@converts("ReduceL1")
-def reduce_l1(net, attrs, x, axes=None):
-    return sym.sum(sym.abs(net.symbol(x)), axis=_axes(net, attrs, axes), keepdims=bool(attrs.get("keepdims", 1)))
+@converts("ThresholdedRelu")
+def thresholded_relu(net, attrs, x):
+    x = net.symbol(x)
+    return x * (x > attrs.get("alpha", 1.0))
 
 
-@converts("ReduceL2")
-def reduce_l2(net, attrs, x, axes=None):
-    squares = sym.square(net.symbol(x))
-    return sym.sqrt(sym.sum(squares, axis=_axes(net, attrs, axes), keepdims=bool(attrs.get("keepdims", 1))))
-
-
-@converts("ArgMax")
-def arg_max(net, attrs, x):
-    return sym.argmax(net.symbol(x), axis=attrs.get("axis", 0), keepdims=bool(attrs.get("keepdims", 1)))
-
-
-@converts("ArgMin")
-def arg_min(net, attrs, x):
-    return sym.argmin(net.symbol(x), axis=attrs.get("axis", 0), keepdims=bool(attrs.get("keepdims", 1)))
-
-
-@converts("TopK")
-def top_k(net, attrs, x, k):
-    if isinstance(k, (ShapeOf, Extent)):
-        count = 0
-    else:
-        (count,) = net.ints(k, "k")
-        if count <= 0:
-            raise net.refuse(f"k is {count}; a positive number is needed")
-    made = sym.topk(
-        net.symbol(x),
-        axis=attrs.get("axis", -1),
-        k=count,
-        ret_typ="both",
-        is_ascend=not attrs.get("largest", 1),
-        dtype="int64",
-    )
-    return [made[0], made[1]]
-
-
-@converts("CumSum")
-def cumulative_sum(net, attrs, x, axis):
-    if attrs.get("exclusive") or attrs.get("reverse"):
-        raise net.refuse("exclusive and reverse sums are not converted")
-    return sym.cumsum(net.symbol(x), axis=net.ints(axis, "axis")[0])
+@converts("Shrink")
+def shrink(net, attrs, x):
+    x, limit, bias = net.symbol(x), attrs.get("lambd", 0.5), attrs.get("bias", 0.0)
+    return (x - bias) * (x > limit) + (x + bias) * (x < -limit)

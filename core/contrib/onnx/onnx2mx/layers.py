@@ -1,46 +1,63 @@
-"""Layers of ONNX as symbols."""
+"""Convolutions, pooling and products of ONNX as symbols."""
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 
 from core import symbol as sym
-from core.contrib.onnx.onnx2mx.table import Extents, converts
+from core.contrib.onnx.onnx2mx.table import converts
+from core.symbol import Symbol
 
 _LOWEST = float(np.finfo(np.float32).min)
 
 
-def _window(net, attrs, x, fill: float, kernel):
-    """(input, with uneven pads put around it; attributes kernel, stride, pad)."""
+def _pads(net, attrs, x: Symbol, kernel: tuple) -> tuple[tuple, tuple]:
+    """What is put before and behind each axis of a picture; `auto_pad` is worked out from its extents."""
     n = len(kernel)
-    strides = tuple(attrs.get("strides", (1,) * n))
+    strides, dilations = (tuple(attrs.get(k, (1,) * n)) for k in ("strides", "dilations"))
     pads = tuple(attrs.get("pads", (0,) * 2 * n))
-    dilations = tuple(attrs.get("dilations", (1,) * n))
-    auto = attrs.get("auto_pad", "NOTSET")
-    if auto.startswith("SAME"):
-        if any(s != 1 for s in strides):
-            raise net.refuse(f"auto_pad {auto} with strides {strides}: give pads instead")
-        whole = [(k - 1) * d for k, d in zip(kernel, dilations)]
-        small, large = [w // 2 for w in whole], [w - w // 2 for w in whole]
-        pads = (*small, *large) if auto == "SAME_UPPER" else (*large, *small)
     if len(strides) != n or len(pads) != 2 * n or len(dilations) != n:
         raise net.refuse(f"strides {strides}, pads {pads} and dilations {dilations} do not fit the kernel {kernel}")
-    begins, ends = pads[:n], pads[n:]
+    auto = attrs.get("auto_pad", "NOTSET")
+    if not auto.startswith("SAME"):
+        return pads[:n], pads[n:]
+    space = (net.shape(x) or (-1,) * (n + 2))[2:]
+    if any(e < 0 and s != 1 for e, s in zip(space, strides)):
+        raise net.refuse(f"auto_pad {auto} with strides {strides} over extents that vary: give pads instead")
+    whole = [
+        max(0, (-(-e // s) - 1) * s + (k - 1) * d + 1 - e) if s != 1 else (k - 1) * d
+        for e, s, k, d in zip(space, strides, kernel, dilations)
+    ]
+    small, large = tuple(w // 2 for w in whole), tuple(w - w // 2 for w in whole)
+    return (small, large) if auto == "SAME_UPPER" else (large, small)
+
+
+def window(net, attrs, x: Symbol, fill: float, kernel) -> tuple[Symbol, dict]:
+    """(input, with uneven pads put around it; attributes kernel, stride, pad)."""
+    kernel = tuple(kernel)
+    begins, ends = _pads(net, attrs, x, kernel)
     if begins != ends:
-        width = (0, 0, 0, 0, *(p for pair in zip(begins, ends) for p in pair))
-        x, begins = sym.Pad(x, mode="constant", pad_width=width, constant_value=fill), (0,) * n
-    return x, {"kernel": tuple(kernel), "stride": strides, "pad": tuple(begins)}
+        x, begins = padded(x, begins, ends, fill), (0,) * len(kernel)
+    return x, {"kernel": kernel, "stride": tuple(attrs.get("strides", (1,) * len(kernel))), "pad": tuple(begins)}
+
+
+def padded(x: Symbol, begins: tuple, ends: tuple, fill: float) -> Symbol:
+    """`x` (batch, channels, ...) with pads around what follows the channels."""
+    width = (0, 0, 0, 0, *(p for pair in zip(begins, ends) for p in pair))
+    pad = sym.Pad if len(begins) in (2, 3) else sym.op._pad
+    return pad(x, mode="constant", pad_width=width, constant_value=fill)
 
 
 @converts("Conv")
 def convolution(net, attrs, x, weight, bias=None):
     shape = net.number(weight, "the weight").shape
-    x, window = _window(net, attrs, net.symbol(x), 0.0, attrs.get("kernel_shape", shape[2:]))
+    x, options = window(net, attrs, net.symbol(x), 0.0, attrs.get("kernel_shape", shape[2:]))
     return sym.Convolution(
         x, net.symbol(weight), *([] if bias is None else [net.symbol(bias)]), no_bias=bias is None, num_filter=shape[0],
-        num_group=attrs.get("group", 1), dilate=tuple(attrs.get("dilations", (1,) * (len(shape) - 2))), **window,
+        num_group=attrs.get("group", 1), dilate=tuple(attrs.get("dilations", (1,) * (len(shape) - 2))), **options,
     )  # fmt: skip
 
 
@@ -48,34 +65,106 @@ def convolution(net, attrs, x, weight, bias=None):
 def deconvolution(net, attrs, x, weight, bias=None):
     shape = net.number(weight, "the weight").shape
     n, group = len(shape) - 2, attrs.get("group", 1)
-    pads = tuple(attrs.get("pads", (0,) * 2 * n))
-    if pads[:n] != pads[n:] or attrs.get("auto_pad", "NOTSET") != "NOTSET" or "output_shape" in attrs:
-        raise net.refuse("uneven pads, auto_pad and output_shape are not converted")
-    return sym.Deconvolution(
-        net.symbol(x), net.symbol(weight), *([] if bias is None else [net.symbol(bias)]), no_bias=bias is None,
-        kernel=tuple(attrs.get("kernel_shape", shape[2:])), stride=tuple(attrs.get("strides", (1,) * n)), pad=pads[:n],
-        dilate=tuple(attrs.get("dilations", (1,) * n)), adj=tuple(attrs.get("output_padding", (0,) * n)),
-        num_filter=shape[1] * group, num_group=group,
+    kernel = tuple(attrs.get("kernel_shape", shape[2:]))
+    strides, dilations = (tuple(attrs.get(k, (1,) * n)) for k in ("strides", "dilations"))
+    added, pads = tuple(attrs.get("output_padding", (0,) * n)), tuple(attrs.get("pads", (0,) * 2 * n))
+    auto, x = attrs.get("auto_pad", "NOTSET"), net.symbol(x)
+    if auto.startswith("SAME") or "output_shape" in attrs:
+        space = (net.shape(x) or (-1,) * (n + 2))[2:]
+        if "output_shape" in attrs and -1 in space:
+            raise net.refuse("output_shape for extents that vary")
+        wanted = attrs.get("output_shape", [e * s for e, s in zip(space, strides)])[-n:]
+        whole = [
+            s * (e - 1) + a + (k - 1) * d + 1 - w if e >= 0 else a + (k - 1) * d + 1 - s
+            for e, s, a, k, d, w in zip(space, strides, added, kernel, dilations, wanted)
+        ]
+        small, large = [max(0, w // 2) for w in whole], [max(0, w - w // 2) for w in whole]
+        added = tuple(a + max(0, -w) for a, w in zip(added, whole))
+        pads = (*large, *small) if auto == "SAME_LOWER" else (*small, *large)
+    even = tuple(min(a, b) for a, b in zip(pads[:n], pads[n:]))
+    made = sym.Deconvolution(
+        x, net.symbol(weight), *([] if bias is None else [net.symbol(bias)]), no_bias=bias is None, kernel=kernel,
+        stride=strides, pad=even, dilate=dilations, adj=added, num_filter=shape[1] * group, num_group=group,
     )  # fmt: skip
+    for axis, (e, begin, end) in enumerate(zip(even, pads[:n], pads[n:])):
+        if begin != end:
+            made = sym.slice_axis(made, axis=axis + 2, begin=begin - e, end=e - end if end > e else None)
+    return made
+
+
+# ---------------------------------------------------------------------------------------------- pooling
 
 
 def _pooling(kind: str):
     def convert(net, attrs, x):
+        if net.outputs > 1:
+            raise net.refuse("the places of maxima are not converted")
+        x, kernel = net.symbol(x), tuple(attrs["kernel_shape"])
         counted = bool(attrs.get("count_include_pad", 0))
-        if any(d != 1 for d in attrs.get("dilations", ())):
-            raise net.refuse("dilated pooling is not converted")
-        pads = attrs.get("pads", ())
-        if kind == "avg" and not counted and pads[: len(pads) // 2] != pads[len(pads) // 2 :]:
-            raise net.refuse("uneven pads that do not count in the average")
-        fill = _LOWEST if kind == "max" else 0.0
-        x, window = _window(net, attrs, net.symbol(x), fill, attrs["kernel_shape"])
-        options = {"count_include_pad": counted} if kind == "avg" else {}
+        begins, ends = _pads(net, attrs, x, kernel)
+        dilated = any(d != 1 for d in attrs.get("dilations", ()))
+        if (
+            dilated
+            or len(kernel) > 3
+            or (begins != ends and (attrs.get("ceil_mode") or (kind == "avg" and not counted)))
+        ):
+            return _by_places(net, attrs, x, kind, begins, ends)
+        if attrs.get("ceil_mode") and ((kind == "avg" and counted) or _starts_outside(net, attrs, x, begins, ends)):
+            return _by_places(net, attrs, x, kind, begins, ends)
+        x, options = window(net, attrs, x, _LOWEST if kind == "max" else 0.0, kernel)
+        options |= {"count_include_pad": counted} if kind == "avg" else {}
         if kind == "lp":
             options["p_value"] = attrs.get("p", 2)
-        convention = "full" if attrs.get("ceil_mode") else "valid"
-        return sym.Pooling(x, pool_type=kind, pooling_convention=convention, **window, **options)
+        return sym.Pooling(
+            x, pool_type=kind, pooling_convention="full" if attrs.get("ceil_mode") else "valid", **options
+        )
 
     return convert
+
+
+def _starts_outside(net, attrs, x: Symbol, begins: tuple, ends: tuple) -> bool:
+    """Whether a last window that is rounded up to begins behind the data, where ONNX leaves it out."""
+    strides = attrs.get("strides", (1,) * len(begins))
+    space = (net.shape(x) or (-1,) * (len(begins) + 2))[2:]
+    for e, b, a, k, s in zip(space, begins, ends, attrs["kernel_shape"], strides):
+        if e >= 0 and -(-(e + b + a - k) // s) * s >= e + b:
+            return True
+    return False
+
+
+def _by_places(net, attrs, x: Symbol, kind: str, begins: tuple, ends: tuple) -> Symbol:
+    """Pooling as a maximum or a sum of parts of the input, one a place of the window: for what MXNet's has no form."""
+    kernel, n = tuple(attrs["kernel_shape"]), len(begins)
+    strides, dilations = (tuple(attrs.get(k, (1,) * n)) for k in ("strides", "dilations"))
+    space = (net.shape(x) or (-1,))[2:]
+    if len(space) != n or -1 in space:
+        raise net.refuse("pooling with dilations or uneven pads over extents that vary")
+    spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
+    sizes = []
+    for e, b, a, span, s in zip(space, begins, ends, spans, strides):
+        count = (e + b + a - span) / s
+        size = (math.ceil(count) if attrs.get("ceil_mode") else math.floor(count)) + 1
+        sizes.append(size - 1 if attrs.get("ceil_mode") and (size - 1) * s >= e + b else size)
+    beyond = [
+        max(a, (size - 1) * s + span - e - b)
+        for size, s, span, e, b, a in zip(sizes, strides, spans, space, begins, ends)
+    ]
+    x = padded(x, begins, tuple(beyond), _LOWEST if kind == "max" else 0.0)
+    inside = np.pad(np.ones(space, np.float32), list(zip(begins, beyond)))
+    if attrs.get("count_include_pad", 0):
+        inside = np.pad(np.ones([e + b + a for e, b, a in zip(space, begins, ends)], np.float32),
+                        [(0, p - a) for p, a in zip(beyond, ends)])  # fmt: skip
+    made, counts, p = None, 0.0, attrs.get("p", 2)
+    for place in itertools.product(*map(range, kernel)):
+        first = [i * d for i, d in zip(place, dilations)]
+        last = [f + (size - 1) * s + 1 for f, size, s in zip(first, sizes, strides)]
+        part = sym.slice(x, begin=(None, None, *first), end=(None, None, *last), step=(1, 1, *strides))
+        part = sym.abs(part) ** p if kind == "lp" else part
+        made = part if made is None else sym.broadcast_maximum(made, part) if kind == "max" else made + part
+        counts = counts + inside[tuple(slice(f, e, s) for f, e, s in zip(first, last, strides))]
+    if kind == "avg":
+        return sym.broadcast_mul(made, net.parameter((1 / np.maximum(counts, 1))[None, None].astype(np.float32)))
+    return made ** (1 / p) if kind == "lp" else made
 
 
 def _global_pooling(kind: str):
@@ -91,40 +180,7 @@ for _name, _kind in {"MaxPool": "max", "AveragePool": "avg", "LpPool": "lp"}.ite
     converts(f"Global{_name}")(_global_pooling(_kind))
 
 
-@converts("BatchNormalization")
-def batch_norm(net, attrs, x, *parameters):
-    if attrs.get("training_mode"):
-        raise net.refuse("training_mode is not converted")
-    made = sym.BatchNorm(
-        net.symbol(x), *map(net.symbol, parameters), eps=attrs.get("epsilon", 1e-5), momentum=attrs.get("momentum", 0.9),
-        fix_gamma=False,
-    )  # fmt: skip
-    return made[0] if len(made) > 1 else made
-
-
-@converts("LayerNormalization")
-def layer_norm(net, attrs, x, scale, bias=None):
-    if attrs.get("axis", -1) != -1:
-        raise net.refuse("only the last axis is converted")
-    width = net.number(scale, "the scale").shape
-    bias = net.parameter(np.zeros(width, scale.dtype)) if bias is None else net.symbol(bias)
-    return sym.LayerNorm(net.symbol(x), net.symbol(scale), bias, axis=-1, eps=attrs.get("epsilon", 1e-5))
-
-
-@converts("InstanceNormalization")
-def instance_norm(net, attrs, x, scale, bias):
-    return sym.InstanceNorm(net.symbol(x), net.symbol(scale), net.symbol(bias), eps=attrs.get("epsilon", 1e-5))
-
-
-@converts("LRN")
-def lrn(net, attrs, x):
-    return sym.LRN(
-        net.symbol(x),
-        alpha=attrs.get("alpha", 1e-4),
-        beta=attrs.get("beta", 0.75),
-        knorm=attrs.get("bias", 1.0),
-        nsize=attrs["size"],
-    )
+# ---------------------------------------------------------------------------------------------- products
 
 
 @converts("Gemm")
@@ -158,69 +214,23 @@ def matmul(net, attrs, a, b):
 
 def _softmax(kind: str):
     def convert(net, attrs, x):
-        if net.opset < 13:  # then everything from the axis on was one row
-            axis = attrs.get("axis", 1)
-            if axis not in (-1, 1):
-                raise net.refuse(
-                    f"softmax over axis {axis} of opset {net.opset} flattens; only axes 1 and -1 are converted"
-                )
-            return getattr(sym, kind)(net.symbol(x), axis=axis)
-        return getattr(sym, kind)(net.symbol(x), axis=attrs.get("axis", -1))
+        x = net.symbol(x)
+        if net.opset >= 13:
+            return getattr(sym, kind)(x, axis=attrs.get("axis", -1))
+        axis = attrs.get("axis", 1)  # everything from there on was one row
+        shape = net.shape(x)
+        if axis == -1 or (shape is not None and axis % len(shape) == len(shape) - 1):
+            return getattr(sym, kind)(x, axis=-1)
+        if shape is None:
+            raise net.refuse(
+                f"softmax over axis {axis} of opset {net.opset} flattens what follows, whose rank is not known"
+            )
+        axis %= len(shape)
+        rows = sym.Reshape(x, shape=(*[0] * axis, -1))
+        return sym.reshape_like(getattr(sym, kind)(rows, axis=-1), x)
 
     return convert
 
 
 converts("Softmax")(_softmax("softmax"))
 converts("LogSoftmax")(_softmax("log_softmax"))
-
-
-@converts("Resize", "Upsample")
-def resize(net, attrs, x, *rest):
-    mode, how = attrs.get("mode", "nearest"), attrs.get("coordinate_transformation_mode", "half_pixel")
-    corners = how == "align_corners"
-    sizes = rest[2] if len(rest) > 2 else None
-    if isinstance(sizes, Extents):  # batch and channels as they are, then numbers
-        sizes = sizes.parts[-1] if len(sizes.parts) == 2 and isinstance(sizes.parts[-1], np.ndarray) else sizes
-    if mode == "linear" and isinstance(sizes, np.ndarray) and how in ("align_corners", "half_pixel"):
-        height, width = (int(n) for n in sizes[-2:])
-        return sym.contrib.BilinearResize2D(net.symbol(x), height=height, width=width, align_corners=corners)
-    if sizes is None:
-        scales = net.number(rest[1] if len(rest) > 1 else rest[0], "scales")
-        if mode == "nearest" and scales.size == 4 and scales[2] == scales[3] == math.floor(scales[2]):
-            return sym.UpSampling(net.symbol(x), scale=int(scales[2]), sample_type="nearest")
-        if mode == "linear" and scales.size == 4 and how in ("align_corners", "half_pixel"):
-            return sym.contrib.BilinearResize2D(
-                net.symbol(x), scale_height=float(scales[2]), scale_width=float(scales[3]), align_corners=corners
-            )
-    raise net.refuse(f"resizing by mode {mode!r} with {how!r} is not converted")
-
-
-@converts("DeformConv")
-def deformable_convolution(net, attrs, x, weight, offset, bias=None, mask=None):
-    shape, groups = net.number(weight, "the weight").shape, attrs.get("offset_group", 1)
-    kernel = attrs.get("kernel_shape", shape[2:])
-    x, window = _window(net, attrs, net.symbol(x), 0.0, kernel)
-    offset, places = net.symbol(offset), groups * math.prod(kernel)
-    mask = sym.ones_like(sym.slice_axis(offset, axis=1, begin=0, end=places)) if mask is None else net.symbol(mask)
-    return sym.contrib.ModulatedDeformableConvolution(
-        x, offset, mask, net.symbol(weight), *([] if bias is None else [net.symbol(bias)]), no_bias=bias is None,
-        num_filter=shape[0], num_group=attrs.get("group", 1), num_deformable_group=groups,
-        dilate=tuple(attrs.get("dilations", (1, 1))), **window,
-    )  # fmt: skip
-
-
-@converts("RoiAlign")
-def roi_align(net, attrs, x, boxes, images):
-    rows = [sym.expand_dims(sym.Cast(net.symbol(images), dtype="float32"), axis=1), net.symbol(boxes)]
-    size = attrs.get("output_height", 1), attrs.get("output_width", 1)
-    return sym.contrib.ROIAlign(
-        net.symbol(x), sym.Concat(*rows, dim=1), pooled_size=size, spatial_scale=attrs.get("spatial_scale", 1.0),
-        sample_ratio=attrs.get("sampling_ratio", 0) or -1,
-        aligned=attrs.get("coordinate_transformation_mode", "half_pixel") == "half_pixel",
-    )  # fmt: skip
-
-
-@converts("MaxRoiPool")
-def roi_pool(net, attrs, x, rois):
-    scale = attrs.get("spatial_scale", 1.0)
-    return sym.ROIPooling(net.symbol(x), net.symbol(rois), pooled_size=attrs["pooled_shape"], spatial_scale=scale)

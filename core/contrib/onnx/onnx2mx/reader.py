@@ -8,13 +8,24 @@ import os
 
 import numpy as np
 
+from core import random
 from core.base import MXNetError
 from core.contrib.onnx import package
+from core.contrib.onnx.onnx2mx.folding import convert
 from core.contrib.onnx.onnx2mx.table import CONVERSIONS, Network
 from core.ndarray import array
 from core.symbol import Group, Symbol
 
-for _family in ("elementwise", "layers", "shapes", "recurrent"):
+for _family in (
+    "elementwise",
+    "reductions",
+    "shapes",
+    "layers",
+    "normalization",
+    "images",
+    "recurrent",
+    "quantization",
+):
     importlib.import_module(f"core.contrib.onnx.onnx2mx.{_family}")
 
 
@@ -25,12 +36,15 @@ def import_model(model_file) -> tuple[Symbol, dict, dict]:
     executed, and data outside of it are not read.
     """
     model, path = _loaded(model_file), os.fspath(model_file)
+    state = random.get_state()
     try:
         return _converted(model, path)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         if isinstance(error, MXNetError):
             raise
         raise MXNetError(f"{path!r} is damaged: {error!r}") from None
+    finally:
+        random.set_state(state)  # shapes of samplers are found out by running them
 
 
 def get_model_metadata(model_file) -> dict[str, list[tuple[str, tuple]]]:
@@ -107,16 +121,40 @@ def _shape(value) -> tuple:
 
 
 def _converted(model, path: str):
+    """What `import_model` gives."""
+    network = _walked(model, path, by_axis=False)
+    heads = [v.name for v in model.graph.output]
+    lost = [n for n in heads if n not in network.values]
+    if lost or not heads:
+        raise MXNetError(f"{path!r}: nothing makes the outputs {', '.join(lost) or '(there are none)'}")
+    symbols = [network.symbol(network.values[n]) for n in heads]
+    symbol = symbols[0] if len(symbols) == 1 else Group(symbols)
+    arguments, states = set(symbol.list_arguments()), set(symbol.list_auxiliary_states())
+    values = {n: v for n, v in network.used.items() if n in arguments | states}
+    arrays = {n: array(v, dtype=v.dtype) for n, v in values.items()}
+    return (
+        symbol,
+        {n: a for n, a in arrays.items() if n in arguments},
+        {n: a for n, a in arrays.items() if n in states},
+    )
+
+
+def _walked(model, path: str, by_axis: bool) -> Network:
+    """The network with the values of all nodes.
+
+    by_axis: how extents that the file leaves open are taken (see `Extents`): first by their names; where that
+    contradicts what is computed, by their places.
+    """
     onnx = package()
     versions = [o.version for o in model.opset_import if o.domain in ("", "ai.onnx")]
     graph = model.graph
-    network = Network(versions[0] if versions else 1)
+    network = Network(versions[0] if versions else 1, by_axis)
     for tensor in graph.initializer:
         network.constant(tensor.name, _array(onnx, tensor, path))
     own = set(network.constants)
     for value in graph.input:
         if value.name not in own:
-            network.input(value.name, value.type.tensor_type.elem_type, _shape(value))
+            network.input(value.name, *_described(onnx, value, path))
     for i, node in enumerate(graph.node):
         where = f"{path!r}: node {i} ({node.op_type} {node.name or ', '.join(node.output)!r})"
         if node.domain not in ("", "ai.onnx") or node.op_type not in CONVERSIONS | {"Constant": None}:
@@ -132,31 +170,36 @@ def _converted(model, path: str):
             raise MXNetError(f"{where}: it reads {', '.join(missing)}, which nothing before it makes")
         given = [network.values[n] if n else None for n in node.input]
         try:
-            results = CONVERSIONS[node.op_type](network, attrs, *given)
+            results = convert(network, node.op_type, attrs, given)
+        except MXNetError:
+            if network.extents.contradicted and not by_axis:
+                return _walked(model, path, by_axis=True)
+            raise
         except (TypeError, KeyError, ValueError, IndexError, ArithmeticError, OverflowError) as error:
-            if isinstance(error, MXNetError):
-                raise
             raise MXNetError(f"{where}: its inputs or attributes do not fit: {error!r}") from None
-        results = results if isinstance(results, list) else [results]
         for name, result in zip(node.output, results):
             if isinstance(result, np.ndarray):
                 network.constant(name, result)
             elif name:
                 network.values[name] = result
-    heads = [v.name for v in graph.output]
-    lost = [n for n in heads if n not in network.values]
-    if lost or not heads:
-        raise MXNetError(f"{path!r}: nothing makes the outputs {', '.join(lost) or '(there are none)'}")
-    symbols = [network.symbol(network.values[n]) for n in heads]
-    symbol = symbols[0] if len(symbols) == 1 else Group(symbols)
-    arguments, states = set(symbol.list_arguments()), set(symbol.list_auxiliary_states())
-    values = {n: v for n, v in network.used.items() if n in arguments | states}
-    arrays = {n: array(v, dtype=v.dtype) for n, v in values.items()}
-    return (
-        symbol,
-        {n: a for n, a in arrays.items() if n in arguments},
-        {n: a for n, a in arrays.items() if n in states},
-    )
+    return network
+
+
+def _described(onnx, value, path: str) -> tuple[str, tuple | None]:
+    """(name of the element type, extents: numbers, names, or None; None where the file tells no shape) of an input."""
+    kind = value.type.tensor_type
+    dtype = _dtype(onnx, kind.elem_type or onnx.TensorProto.FLOAT, f"{path!r}: input {value.name!r}").name
+    if not kind.HasField("shape"):
+        return dtype, None
+    extents = tuple(d.dim_value if d.dim_value > 0 else d.dim_param or None for d in kind.shape.dim)
+    return dtype, extents
+
+
+def _dtype(onnx, number: int, where: str):
+    try:
+        return onnx.helper.tensor_dtype_to_np_dtype(number)
+    except (KeyError, ValueError, TypeError):
+        raise MXNetError(f"{where} is of the unknown type {number}") from None
 
 
 _LONGEST_EMPTY = 1 << 16
@@ -190,10 +233,7 @@ def _array(onnx, tensor, path: str) -> np.ndarray:
     # An extent of 0 hides the size of the others, which what is computed from them would take.
     plausible = all(0 <= d <= _LONGEST_EMPTY or math.prod(tensor.dims) for d in tensor.dims)
     count = math.prod(tensor.dims) if plausible and all(d >= 0 for d in tensor.dims) else -1
-    try:
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
-    except (KeyError, ValueError, TypeError):
-        raise MXNetError(f"{where} is of the unknown type {tensor.data_type}") from None
+    dtype = _dtype(onnx, tensor.data_type, where)
     size = sum(
         len(getattr(tensor, f)) for f in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
     )

@@ -2,45 +2,96 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from core import symbol as sym
-from core.contrib.onnx.onnx2mx.table import Extent, Extents, ShapeOf, converts
+from core.contrib.onnx.onnx2mx.extents import Varying
+from core.contrib.onnx.onnx2mx.table import converts
 from core.symbol import Symbol
-
-FOLDED = 1 << 12  # elements of constants that are computed while reading: shapes, never weights
+from core.symbol.numpy_functions import function as np_function
 
 
 @converts("Shape")
 def shape(net, attrs, x):
-    return ShapeOf(net.symbol(x), attrs.get("start", 0), attrs.get("end"))
+    start, end = attrs.get("start", 0), attrs.get("end")
+    if not isinstance(x, Symbol):
+        return np.array(net.shape(x)[start:end], np.int64)
+    found = net.extents.measured(x, start, end)
+    if found is not None and np.array_equal(*found):
+        return found[0]
+
+    def make():
+        whole = sym.shape_array(x)
+        return whole if start == 0 and end is None else sym.slice_axis(whole, axis=0, begin=start, end=end)
+
+    return make() if found is None else Varying(found, make, x if start == 0 and end is None else None)
 
 
 @converts("Size")
 def size(net, attrs, x):
-    return sym.size_array(net.symbol(x))
+    if not isinstance(x, Symbol):
+        return np.array(math.prod(net.shape(x)), np.int64)
+    found = net.extents.measured(x, 0, None)
+    if found is None:
+        return sym.size_array(x)
+    counts = tuple(np.array(math.prod(map(int, n)), np.int64) for n in found)
+    return counts[0] if counts[0] == counts[1] else Varying(counts, lambda: sym.size_array(x))
 
 
 @converts("Reshape")
 def reshape(net, attrs, x, wanted=None):
-    if isinstance(wanted, ShapeOf) and wanted.whole:
-        return sym.reshape_like(net.symbol(x), wanted.of)
+    x = net.symbol(x)
+    if isinstance(wanted, Varying):
+        return x_like(net, x, wanted)
     wanted = attrs["shape"] if wanted is None else net.ints(wanted, "the shape")
     if attrs.get("allowzero") and 0 in wanted:
-        raise net.refuse("shapes with an extent of 0 are not converted")
+        return sym.op._npi_reshape(x, newshape=tuple(wanted))
     if any(n < -1 for n in wanted) or list(wanted).count(-1) > 1:
         raise net.refuse(f"{tuple(wanted)} is no shape")
-    return sym.Reshape(net.symbol(x), shape=tuple(wanted) or (1,))
+    return sym.Reshape(x, shape=tuple(wanted)) if wanted else sym.op._npi_reshape(x, newshape=net.scalar)
+
+
+def x_like(net, x: Symbol, wanted: Varying) -> Symbol:
+    """`x` in a shape that follows from extents of the inputs."""
+    if wanted.of is not None:
+        return sym.reshape_like(x, wanted.of)
+    own, codes = net.extents.shapes(x), []
+    for axis, pair in enumerate(zip(*net.tried(wanted, "the shape"))):
+        if pair[0] == pair[1]:
+            codes.append(pair[0])
+        else:  # 0 copies the extent that the input has there
+            same = own is not None and axis < len(own[0]) and pair == (own[0][axis], own[1][axis])
+            codes.append(0 if same else None)
+    if codes.count(None) + codes.count(-1) <= 1:
+        return sym.Reshape(x, shape=tuple(-1 if n is None else n for n in codes))
+    if own is None:
+        raise net.refuse("the shape of what is reshaped depends on values")
+    shapes = [_completed(before, after) for before, after in zip(own, net.tried(wanted, "the shape"))]
+    return sym.reshape_like(x, net.ones(tuple(shapes), "the shape"))
+
+
+def _completed(before: tuple, after: tuple) -> tuple:
+    """A shape without the codes 0 (copy) and -1 (what is left)."""
+    after = tuple(before[i] if n == 0 else n for i, n in enumerate(after))
+    rest = math.prod(before) // max(1, math.prod(n for n in after if n != -1))
+    return tuple(rest if n == -1 else n for n in after)
 
 
 @converts("Flatten")
 def flatten(net, attrs, x):
     axis = attrs.get("axis", 1)
+    x = net.symbol(x)
+    axis = axis + net.rank(x) if axis < 0 else axis
     if axis == 1:
-        return sym.Flatten(net.symbol(x))
+        return sym.Flatten(x)
     if axis == 0:
-        return sym.Reshape(net.symbol(x), shape=(1, -1))
-    raise net.refuse(f"only axes 0 and 1 are converted, given {axis}")
+        return sym.Reshape(x, shape=(1, -1))
+    merge = [-3, *[0] * (axis - 2)]  # of the first axes, two at a time
+    for k in range(axis - 1):
+        x = sym.Reshape(x, shape=(*merge[: axis - 1 - k], -2))
+    return sym.Flatten(x)
 
 
 @converts("Transpose")
@@ -54,30 +105,30 @@ def _axes(net, attrs, axes):
 
 @converts("Unsqueeze")
 def unsqueeze(net, attrs, x, axes=None):
-    if isinstance(x, Extent):
-        return ShapeOf(x.of, x.axis, x.axis + 1 if x.axis != -1 else None)
     axes = _axes(net, attrs, axes)
-    if isinstance(x, np.ndarray):
-        return np.expand_dims(x, axes)
-    made = net.symbol(x)
-    for axis in sorted(axes, key=lambda i: (i < 0, i)):
+    made, rank = net.symbol(x), None
+    if any(a < 0 for a in axes):
+        rank = net.rank(made) + len(axes)
+    for axis in sorted(a + rank if a < 0 else a for a in axes):
         made = sym.expand_dims(made, axis=axis)
     return made
 
 
 @converts("Squeeze")
 def squeeze(net, attrs, x, axes=None):
-    if axes is None and "axes" not in attrs:
-        return sym.squeeze(net.symbol(x))
-    return sym.squeeze(net.symbol(x), axis=_axes(net, attrs, axes))
+    x = net.symbol(x)
+    axes = None if axes is None and "axes" not in attrs else _axes(net, attrs, axes)
+    if (
+        net.scalar == ()
+        and net.rank(x) == (len(axes) if axes else sum(1 for _ in net.shape(x)))
+        and set(net.shape(x)) <= {1}
+    ):
+        return sym.op._npi_reshape(x, newshape=())
+    return sym.squeeze(x) if axes is None else sym.squeeze(x, axis=axes)
 
 
 @converts("Concat")
 def concat(net, attrs, *inputs):
-    if all(isinstance(x, np.ndarray) for x in inputs) and sum(x.size for x in inputs) <= FOLDED:
-        return np.concatenate(inputs, attrs["axis"])
-    if any(isinstance(x, ShapeOf) for x in inputs):
-        return Extents(list(inputs))
     return sym.Concat(*map(net.symbol, inputs), dim=attrs["axis"])
 
 
@@ -96,143 +147,313 @@ def split(net, attrs, x, sizes=None):
 @converts("Slice")
 def slice_(net, attrs, x, begins=None, ends=None, axes=None, steps=None):
     if begins is None:
-        begins, ends, axes = attrs["starts"], attrs["ends"], attrs.get("axes")
+        begins, ends, axes = np.array(attrs["starts"]), np.array(attrs["ends"]), attrs.get("axes")
     else:
-        begins = net.ints(begins, "starts")
         axes = None if axes is None else net.ints(axes, "axes")
-        if isinstance(ends, (Symbol, ShapeOf, Extent)):
-            raise net.refuse("ends are computed from the input, which a symbol cannot follow")
-        ends = net.ints(ends, "ends")
+    begins, ends = (list(zip(*net.tried(v, f"the {what}"))) for v, what in ((begins, "starts"), (ends, "ends")))
     steps = (1,) * len(begins) if steps is None else net.ints(steps, "steps")
-    axes = range(len(begins)) if axes is None else axes
-    if isinstance(x, ShapeOf) and x.whole and tuple(axes) == (0,) and steps == (1,):
-        return ShapeOf(x.of, begins[0], ends[0] if ends[0] < 1 << 31 else None)
     made = net.symbol(x)
-    for axis, begin, end, step in zip(axes, begins, ends, steps, strict=True):
-        if step == 1:
-            made = sym.slice_axis(made, axis=axis, begin=begin, end=end if end < 1 << 31 else None)
-        elif step == -1 and begin == -1 and end < -(1 << 31):
-            made = sym.reverse(made, axis=axis)
-        elif axis >= 0 and step != 0:
-            end = None if abs(end) > 1 << 31 else end
-            made = sym.slice(made, begin=(*[None] * axis, begin), end=(*[None] * axis, end), step=(*[1] * axis, step))
-        else:
-            raise net.refuse(f"steps of {step} along axis {axis} are not converted")
+    for axis, begin, end, step in zip(range(len(begins)) if axes is None else axes, begins, ends, steps, strict=True):
+        made = _part(net, made, axis, begin, end, step)
     return made
+
+
+_FAR = 1 << 31
+
+
+def _part(net, x: Symbol, axis: int, begin: tuple, end: tuple, step: int) -> Symbol:
+    """Elements along one axis; the bounds are told under each probe."""
+    shapes = net.extents.shapes(x)
+    if shapes is not None:
+        axis = axis % len(shapes[0])
+        extents = tuple(s[axis] for s in shapes)
+        if begin[0] != begin[1]:  # a place from the end is the same under both
+            begin = tuple(b - n if 0 <= b < n else b for b, n in zip(begin, extents))
+        if all(e >= n for e, n in zip(end, extents)) and step > 0:
+            end = (_FAR, _FAR)
+        elif (
+            end[0] != end[1]
+            and all(n - e > 0 for e, n in zip(end, extents))
+            and len({n - e for e, n in zip(end, extents)}) == 1
+        ):
+            end = tuple(e - n for e, n in zip(end, extents))
+    if begin[0] != begin[1]:
+        raise net.refuse("where a part starts is computed from the input, which a symbol cannot follow")
+    if end[0] != end[1] and step == 1 and begin[0] >= 0 and axis >= 0:  # as long as something else is
+        line = net.ones((end,), "the end of a part") if min(end) > 0 else None
+        if line is None:
+            raise net.refuse("where a part ends is computed from the input, which a symbol cannot follow")
+        x = sym.slice_like(x, sym.Reshape(line, shape=(*(1,) * axis, -1)), axes=(axis,))
+        end = (_FAR, _FAR)
+    if end[0] != end[1]:
+        raise net.refuse("where a part ends is computed from the input, which a symbol cannot follow")
+    begin, end = begin[0], end[0]
+    if step == 1:
+        return sym.slice_axis(x, axis=axis, begin=max(begin, -_FAR), end=end if end < _FAR else None)
+    if step == -1 and begin in (-1, _FAR) and end < -_FAR:
+        return sym.reverse(x, axis=axis)
+    if axis >= 0 and step != 0:
+        first = None if abs(begin) >= _FAR else begin
+        last = None if abs(end) >= _FAR else end
+        if shapes is not None and step < 0 and last is not None and shapes[0] == shapes[1] and last < -shapes[0][axis]:
+            last = None
+        if (
+            shapes is not None
+            and step < 0
+            and first is not None
+            and shapes[0] == shapes[1]
+            and first >= shapes[0][axis]
+        ):
+            first = None
+        return sym.slice(x, begin=(*[None] * axis, first), end=(*[None] * axis, last), step=(*[1] * axis, step))
+    raise net.refuse(f"steps of {step} along axis {axis} are not converted")
 
 
 @converts("Gather")
 def gather(net, attrs, x, indices):
     axis = attrs.get("axis", 0)
-    if isinstance(x, ShapeOf) and isinstance(indices, np.ndarray) and indices.size == 1:
-        place = int(indices.reshape(-1)[0]) + x.start
-        return Extent(x.of, place) if indices.ndim == 0 else ShapeOf(x.of, place, place + 1 if place != -1 else None)
-    if isinstance(x, np.ndarray) and isinstance(indices, np.ndarray) and x.size * max(1, indices.size) <= FOLDED:
-        return np.take(x, indices, axis)
     if isinstance(indices, np.ndarray) and indices.ndim == 0:
         i = int(indices)
-        return sym.squeeze(
-            sym.slice_axis(net.symbol(x), axis=axis, begin=i, end=i + 1 if i != -1 else None), axis=(axis,)
-        )
+        part = sym.slice_axis(net.symbol(x), axis=axis, begin=i, end=i + 1 if i != -1 else None)
+        if net.scalar == () and net.rank(x) == 1:
+            return sym.op._npi_reshape(part, newshape=())
+        return sym.squeeze(part, axis=(axis,))
     return sym.take(net.symbol(x), net.symbol(indices), axis=axis, mode="wrap")
 
 
 @converts("GatherElements")
 def gather_elements(net, attrs, x, indices):
-    return sym.op._gather_along(net.symbol(x), net.symbol(indices), axis=attrs.get("axis", 0))
+    return sym.op._gather_along(
+        net.symbol(x), _wrapped(net, x, indices, attrs.get("axis", 0)), axis=attrs.get("axis", 0)
+    )
+
+
+def _wrapped(net, x, indices, axis: int) -> Symbol:
+    """Places along an axis; those from the end become those from the start, where the extent is known."""
+    extent = (net.shape(x) or ())[axis:][:1]
+    if (isinstance(indices, np.ndarray) and (indices >= 0).all()) or not extent or extent[0] < 0:
+        return net.symbol(indices)
+    if isinstance(indices, np.ndarray):
+        return net.symbol(np.where(indices < 0, indices + extent[0], indices))
+    return sym.op._npi_mod_scalar(net.symbol(indices), scalar=extent[0])
 
 
 @converts("GatherND")
 def gather_nd(net, attrs, x, indices):
-    if attrs.get("batch_dims") == 1:  # the places of one element a row, as the last step of each sequence
+    if attrs.get("batch_dims") == 1 and net.shape(indices) is not None and net.shape(indices)[1:] == (1,):
+        # the places of one element a row, as the last step of each sequence
         last = sym.Reshape(net.symbol(indices), shape=(-1,)) + 1
         return sym.SequenceLast(net.symbol(x), last, use_sequence_length=True, axis=1)
     if attrs.get("batch_dims"):
-        raise net.refuse("more than one of batch_dims")
-    if isinstance(indices, np.ndarray):
-        indices = net.parameter(np.ascontiguousarray(np.moveaxis(indices, -1, 0)))
-        return sym.gather_nd(net.symbol(x), indices)
-    raise net.refuse("indices that follow from the input are not converted")
+        raise net.refuse("batch_dims with more than one place a row")
+    return sym.gather_nd(net.symbol(x), _columns(net, indices))
+
+
+def _columns(net, indices) -> Symbol:
+    """Indices with their last axis, which names axes, in front."""
+    rank = net.rank(indices, "the indices")
+    return sym.transpose(net.symbol(indices), axes=(rank - 1, *range(rank - 1)))
+
+
+@converts("ScatterND")
+def scatter_nd(net, attrs, x, indices, updates):
+    how = {"none": sym.op._npx_index_update, "add": sym.op._npx_index_add}.get(attrs.get("reduction", "none"))
+    if how is None:
+        raise net.refuse(f"the reduction {attrs['reduction']!r}; none and add are converted")
+    places = sym.Reshape(_columns(net, indices), shape=(0, -1))
+    named, rank = net.shape(indices)[-1], net.rank(x)
+    updates = net.symbol(updates)
+    for _ in range(net.rank(indices) - 2):  # the axes of places become one
+        updates = sym.Reshape(updates, shape=(-3, -2))
+    if net.rank(indices) == 1:
+        updates = sym.expand_dims(updates, axis=0)
+    if rank == named:
+        updates = sym.Reshape(updates, shape=(-1,))
+    return how(net.symbol(x), places, updates)
+
+
+@converts("ScatterElements", "Scatter")
+def scatter_elements(net, attrs, x, indices, updates):
+    axis = attrs.get("axis", 0)
+    if attrs.get("reduction", "none") != "none":
+        raise net.refuse(f"the reduction {attrs['reduction']!r} is not converted")
+    return sym.op._put_along(net.symbol(x), _wrapped(net, x, indices, axis), net.symbol(updates), axis=axis)
+
+
+@converts("NonZero")
+def non_zero(net, attrs, x):
+    return sym.transpose(sym.op._npx_nonzero(net.symbol(x)), axes=(1, 0))
+
+
+@converts("Compress")
+def compress(net, attrs, x, condition):
+    made = net.symbol(x)
+    if "axis" not in attrs:
+        return sym.contrib.boolean_mask(sym.Reshape(made, shape=(-1,)), _as_long(net, made, condition, None), axis=0)
+    axis = attrs["axis"] % net.rank(made)
+    made = sym.SwapAxis(made, dim1=0, dim2=axis)
+    return sym.SwapAxis(sym.contrib.boolean_mask(made, _as_long(net, made, condition, 0), axis=0), dim1=0, dim2=axis)
+
+
+def _as_long(net, x: Symbol, condition, axis: int | None) -> Symbol:
+    """A condition, with as many places as `x` has (along an axis): what it does not tell of is left out."""
+    shape = net.shape(x)
+    if shape is None or -1 in shape:
+        return net.symbol(condition)
+    missing = (math.prod(shape) if axis is None else shape[axis]) - net.shape(condition)[0]
+    made = sym.Cast(net.symbol(condition), dtype="float32")
+    return sym.Concat(made, sym.zeros((missing,)), dim=0) if missing else made
 
 
 @converts("OneHot")
 def one_hot(net, attrs, indices, depth, values):
-    if attrs.get("axis", -1) != -1:
-        raise net.refuse("only a new last axis is converted")
-    off, on = net.number(values, "values").reshape(-1)
+    values = net.number(values, "values")
+    off, on = values.reshape(-1)
     (count,) = net.ints(depth, "depth")
-    return sym.one_hot(
-        net.symbol(indices), depth=count, on_value=float(on), off_value=float(off), dtype=values.dtype.name
-    )
+    places = sym.Cast(net.symbol(indices), dtype="float32")
+    places = sym.where(places < 0, places + count, places)
+    made = sym.one_hot(places, depth=count, on_value=float(on), off_value=float(off), dtype=values.dtype.name)
+    axis = attrs.get("axis", -1)
+    if axis == -1:
+        return made
+    rank = net.rank(indices)
+    order = list(range(rank))
+    order.insert(axis % (rank + 1), rank)
+    return sym.transpose(made, axes=tuple(order))
 
 
 @converts("Expand")
 def expand(net, attrs, x, wanted):
-    if isinstance(wanted, ShapeOf) and wanted.whole:
+    if isinstance(wanted, Varying) and wanted.of is not None and net.shape(x) is not None and (
+        net.rank(x) == len(wanted.numbers[0])
+    ):  # fmt: skip
         return sym.broadcast_like(net.symbol(x), wanted.of)
-    wanted = net.ints(wanted, "the shape")
+    shapes = net.tried(wanted, "the shape")
     made = net.symbol(x)
-    axes = [i - len(wanted) for i, n in enumerate(wanted) if n != 1]
-    if any(n <= 0 for n in wanted):
-        raise net.refuse(f"{wanted} is no shape to expand to")
+    if any(n <= 0 for n in (*shapes[0], *shapes[1])):
+        raise net.refuse(f"{shapes[0]} is no shape to expand to")
     # A product with ones lets any number of axes grow; where nothing grows it changes nothing.
-    if not axes:
+    if all(n == 1 for n in shapes[0]) and net.shape(made) is not None and net.rank(made) >= len(shapes[0]):
         return made
-    dtype = x.dtype if isinstance(x, np.ndarray) else "float32"
-    return sym.broadcast_mul(made, sym.ones(shape=wanted, dtype=dtype))
+    dtype = net.dtype(x)
+    ones = net.ones(shapes, "the shape")
+    if dtype == "bool":
+        return sym.op._npi_logical_and(made, ones != 0)
+    return sym.broadcast_mul(made, ones if dtype == "float32" else sym.Cast(ones, dtype=dtype))
 
 
 @converts("Tile")
 def tile(net, attrs, x, reps):
+    if isinstance(reps, Varying):
+        shape = net.shape(x)
+        if shape is None or any(n != 1 and m != (1, 1) for n, m in zip(shape, zip(*net.tried(reps, "the repeats")))):
+            raise net.refuse("the repeats are computed from the input, which a symbol cannot follow")
+        return expand(net, attrs, x, reps)
     return sym.tile(net.symbol(x), reps=net.ints(reps, "the repeats"))
 
 
 @converts("Pad")
-def pad(net, attrs, x, width=None, value=None):
+def pad(net, attrs, x, width=None, value=None, axes=None):
     width = attrs["pads"] if width is None else net.ints(width, "the pads")
     n = len(width) // 2
     value = attrs.get("value", 0.0) if value is None else net.number(value, "the value").item()
-    mode = attrs.get("mode", "constant")
-    pairs = tuple(p for pair in zip(width[:n], width[n:]) for p in pair)
-    if any(p < 0 for p in pairs) or len(width) != 2 * n:
+    mode, made = attrs.get("mode", "constant"), net.symbol(x)
+    begins, ends = list(width[:n]), list(width[n:])
+    if axes is not None:
+        rank = net.rank(made)
+        places = [a % rank for a in net.ints(axes, "the axes")]
+        begins, ends = ([side[places.index(i)] if i in places else 0 for i in range(rank)] for side in (begins, ends))
+    if len(width) != 2 * n or len(begins) != len(ends):
         raise net.refuse(f"pads are {width}")
-    return sym.op._pad(net.symbol(x), pad_width=pairs, mode=mode, constant_value=value) if n not in (4, 5) else sym.Pad(
-        net.symbol(x), mode=mode, pad_width=pairs, constant_value=value
-    )  # fmt: skip
+    for axis, (begin, end) in enumerate(zip(begins, ends)):
+        if begin < 0 or end < 0:
+            made = sym.slice_axis(made, axis=axis, begin=max(0, -begin), end=end if end < 0 else None)
+    pairs = tuple(max(0, p) for pair in zip(begins, ends) for p in pair)
+    if mode == "wrap":
+        return _wrapped_pad(net, made, pairs)
+    if not any(pairs):
+        return made
+    if len(begins) in (4, 5) and not any(pairs[:4]) and net.dtype(made) == "float32":
+        return sym.Pad(made, mode=mode, pad_width=pairs, constant_value=value)
+    return sym.op._pad(made, pad_width=pairs, mode=mode, constant_value=value)
+
+
+def _wrapped_pad(net, x: Symbol, pairs: tuple) -> Symbol:
+    for axis, (begin, end) in enumerate(zip(pairs[::2], pairs[1::2])):
+        before = [sym.slice_axis(x, axis=axis, begin=-begin, end=None)] if begin else []
+        after = [sym.slice_axis(x, axis=axis, begin=0, end=end)] if end else []
+        x = sym.Concat(*before, x, *after, dim=axis) if before or after else x
+    return x
 
 
 @converts("ConstantOfShape")
 def constant_of_shape(net, attrs, wanted):
     value = np.asarray(attrs.get("value", np.zeros(1, np.float32))).reshape(-1)
-    if isinstance(wanted, ShapeOf) and wanted.whole:
-        return sym.full_like(wanted.of, fill_value=value[0].item(), dtype=value.dtype.name)
-    return sym.full(net.ints(wanted, "the shape"), value[0].item(), dtype=value.dtype.name)
+    options = {"dtype": value.dtype.name}
+    if isinstance(wanted, Varying):
+        ones = wanted.of if wanted.of is not None else net.ones(net.tried(wanted, "the shape"), "the shape")
+        return sym.Cast(sym.full_like(ones, fill_value=float(value[0])), **options)
+    shape = net.ints(wanted, "the shape")
+    if value.dtype == bool:
+        return sym.full(shape or net.scalar, float(value[0])) != 0
+    return sym.full(shape or net.scalar, value[0].item(), **options)
+
+
+@converts("EyeLike")
+def eye_like(net, attrs, x):
+    from core.contrib.onnx import package
+
+    shape = net.shape(x)
+    if shape is None or -1 in shape:
+        raise net.refuse("the shape varies from call to call")
+    dtype = package().helper.tensor_dtype_to_np_dtype(attrs["dtype"]).name if "dtype" in attrs else net.dtype(x)
+    return sym.eye(shape[0], shape[1], attrs.get("k", 0), dtype=dtype)
+
+
+@converts("Trilu")
+def triangle(net, attrs, x, k=None):
+    k = 0 if k is None else net.number(k, "the diagonal").item()
+    return np_function("triu" if attrs.get("upper", 1) else "tril", Symbol)(net.symbol(x), k=k)
 
 
 @converts("Range")
 def range_(net, attrs, start, stop, step):
-    if isinstance(stop, Extent):
+    dtype = net.dtype(start)
+    if isinstance(stop, Varying):
         begin, by = (net.number(v, "start and step").item() for v in (start, step))
-        made = sym.contrib.arange_like(stop.of, start=begin, step=by, axis=stop.axis)
-        return sym.Cast(made, dtype=start.dtype.name)
+        count = tuple(max(0, math.ceil((int(n) - begin) / by)) for n in stop.numbers)
+        made = sym.contrib.arange_like(net.ones((count,), "the end"), start=begin, step=by)
+        return sym.Cast(made, dtype=dtype)
     begin, end, by = (net.number(v, "the bounds").item() for v in (start, stop, step))
-    return sym.arange(begin, end, by, dtype=start.dtype.name)
+    return sym.arange(begin, end, by, dtype=dtype)
 
 
 @converts("DepthToSpace")
 def depth_to_space(net, attrs, x):
-    if attrs.get("mode", "DCR") != "DCR":
-        raise net.refuse("only mode DCR is converted")
-    return sym.depth_to_space(net.symbol(x), block_size=attrs["blocksize"])
+    size = attrs["blocksize"]
+    if attrs.get("mode", "DCR") == "DCR":
+        return sym.depth_to_space(net.symbol(x), block_size=size)
+    made = sym.Reshape(net.symbol(x), shape=(0, -4, -1, size * size, 0, 0))
+    made = sym.Reshape(made, shape=(0, 0, -4, size, size, 0, 0))  # (batch, channel, row, column, height, width)
+    made = sym.transpose(made, axes=(0, 1, 4, 2, 5, 3))
+    return sym.Reshape(made, shape=(0, 0, -3, -3))
 
 
 @converts("SpaceToDepth")
 def space_to_depth(net, attrs, x):
-    return sym.space_to_depth(net.symbol(x), block_size=attrs["blocksize"])
+    size = attrs["blocksize"]
+    if attrs.get("mode", "DCR") == "DCR":
+        return sym.space_to_depth(net.symbol(x), block_size=size)
+    made = sym.Reshape(
+        net.symbol(x), shape=(0, 0, -4, -1, size, -4, -1, size)
+    )  # (batch, channel, height, row, width, column)
+    made = sym.Reshape(sym.transpose(made, axes=(0, 1, 3, 5, 2, 4)), shape=(0, -3, -2))
+    return sym.Reshape(made, shape=(0, -3, -2))
 
 
 @converts("ReverseSequence")
 def reverse_sequence(net, attrs, x, lengths):
-    if (attrs.get("time_axis", 0), attrs.get("batch_axis", 1)) != (0, 1):
-        raise net.refuse("only (time, batch, ...) is converted")
-    return sym.SequenceReverse(net.symbol(x), net.symbol(lengths), use_sequence_length=True)
+    x, time = net.symbol(x), attrs.get("time_axis", 0)
+    x = x if time == 0 else sym.SwapAxis(x, dim1=0, dim2=1)
+    made = sym.SequenceReverse(x, net.symbol(lengths), use_sequence_length=True)
+    return made if time == 0 else sym.SwapAxis(made, dim1=0, dim2=1)

@@ -8,15 +8,16 @@ import numpy as np
 
 from core import symbol as sym
 from core.base import MXNetError
+from core.contrib.onnx.onnx2mx.extents import Extents, Varying
 from core.symbol import Symbol
 
 CONVERSIONS: dict[str, Callable] = {}
 
 
 def converts(*operators: str) -> Callable[[Callable], Callable]:
-    """Decorates the conversion of ONNX operators: `function(net, attrs, *inputs)` gives a symbol or a list.
+    """Decorates the conversion of ONNX operators: `function(net, attrs, *inputs)` gives a symbol, an array or a list.
 
-    Inputs are symbols, NumPy arrays (constants), what `Shape` gives, or None where one is left out.
+    Inputs are symbols, NumPy arrays (constants), `Varying` numbers, or None where one is left out.
     """
 
     def enter(function):
@@ -26,39 +27,19 @@ def converts(*operators: str) -> Callable[[Callable], Callable]:
     return enter
 
 
-class ShapeOf:
-    """The extents of a symbol from axis `start` to `end`, which no symbol can hold: who reads them knows what to do."""
-
-    def __init__(self, of: Symbol, start: int = 0, end: int | None = None):
-        self.of, self.start, self.end = of, start, end
-
-    @property
-    def whole(self) -> bool:
-        return self.start == 0 and self.end is None
-
-
-class Extents:
-    """A shape whose parts come from symbols and constants."""
-
-    def __init__(self, parts: list):
-        self.parts = parts
-
-
-class Extent:
-    """One extent of a symbol."""
-
-    def __init__(self, of: Symbol, axis: int):
-        self.of, self.axis = of, axis
-
-
 class Network:
-    """Values by name while a graph is walked over."""
+    """Values by name while a graph is walked over.
 
-    def __init__(self, opset: int):
-        self.opset = opset
+    scalar: the shape of a single number: a classic array has at least one axis, a constant that is computed while
+    reading may have none.
+    """
+
+    def __init__(self, opset: int, by_axis: bool = False, scalar: tuple = (1,)):
+        self.opset, self.scalar = opset, scalar
         self.values: dict[str, object] = {}
         self.constants: dict[str, np.ndarray] = {}
         self.used: dict[str, np.ndarray] = {}  # constants that became parameters
+        self.extents = Extents(by_axis)
         self.where, self.name, self.outputs = "", "", 1  # of the node that is converted
         self._names: dict[int, str] = {}
         self._symbols: dict[str, Symbol] = {}
@@ -68,20 +49,17 @@ class Network:
         self.values[name] = self.constants[name] = value
         self._names[id(value)] = name
 
-    def input(self, name: str, dtype: int, shape: tuple) -> None:
-        """A tensor that callers give."""
+    def input(self, name: str, dtype: str, extents: tuple) -> None:
+        """A tensor that callers give; open extents are names, or None."""
         self.values[name] = sym.var(name)
+        self.extents.variable(name, dtype, extents)
 
     def symbol(self, value) -> Symbol:
         """A value as a symbol; constants become parameters."""
         if isinstance(value, Symbol):
             return value
-        if isinstance(value, ShapeOf):
-            made = sym.shape_array(value.of)
-            return made if value.whole else sym.slice_axis(made, axis=0, begin=value.start, end=value.end)
-        if isinstance(value, Extent):
-            axis = value.axis
-            return sym.slice_axis(sym.shape_array(value.of), axis=0, begin=axis, end=axis + 1 if axis != -1 else None)
+        if isinstance(value, Varying):
+            return value.make()
         return self.parameter(value, self._names.get(id(value)))
 
     def parameter(self, value: np.ndarray, name: str | None = None) -> Symbol:
@@ -89,9 +67,31 @@ class Network:
         name = name or f"{self.name}_constant{len(self.used)}"
         if name not in self._symbols:
             self._symbols[name] = sym.var(name)
-            # A classic array has at least one axis.
-            self.used[name] = value.reshape(1) if value.ndim == 0 else value
+            self.used[name] = value.reshape(self.scalar) if value.ndim == 0 else value
+            self.extents.variable(name, value.dtype.name, self.used[name].shape)
         return self._symbols[name]
+
+    def shape(self, value) -> tuple[int, ...] | None:
+        """The shape of a value, with -1 for extents that vary; None where it does not follow."""
+        if isinstance(value, np.ndarray):
+            return value.shape
+        if isinstance(value, Varying):
+            return value.numbers[0].shape
+        found = self.extents.shapes(value)
+        return None if found is None else tuple(a if a == b else -1 for a, b in zip(*found))
+
+    def dtype(self, value) -> str:
+        """The name of the element type of a value, float32 where it does not follow."""
+        if isinstance(value, np.ndarray):
+            return value.dtype.name
+        return value.numbers[0].dtype.name if isinstance(value, Varying) else self.extents.dtype(value)
+
+    def rank(self, value, what: str = "the input") -> int:
+        """The number of axes of a value; MXNetError where it does not follow."""
+        shape = self.shape(value)
+        if shape is None:
+            raise self.refuse(f"the number of axes of {what} depends on values")
+        return len(shape)
 
     def number(self, value, what: str) -> np.ndarray:
         """The value of an input that must be a constant."""
@@ -102,6 +102,19 @@ class Network:
     def ints(self, value, what: str) -> tuple[int, ...]:
         """A constant input as a tuple of ints."""
         return tuple(int(n) for n in self.number(value, what).reshape(-1))
+
+    def tried(self, value, what: str) -> tuple[tuple[int, ...], ...]:
+        """An input of whole numbers under each probe."""
+        if isinstance(value, Varying):
+            return tuple(tuple(map(int, n.reshape(-1))) for n in value.numbers)
+        return (self.ints(value, what),) * 2
+
+    def ones(self, shapes: tuple, what: str) -> Symbol:
+        """Ones of the shape that is told under each probe."""
+        made = self.extents.ones(shapes)
+        if made is None:
+            raise self.refuse(f"{what} has an extent that is that of no input")
+        return made
 
     def refuse(self, why: str) -> MXNetError:
         """The error for a node that has no form here."""

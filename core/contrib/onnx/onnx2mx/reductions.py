@@ -1,0 +1,181 @@
+"""Reductions, scans, orders and losses of ONNX as symbols."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core import symbol as sym
+from core.contrib.onnx.onnx2mx.table import converts
+from core.symbol import Symbol
+from core.symbol.numpy_functions import function as np_function
+
+_PLAIN = {"ReduceSum": "sum", "ReduceMean": "mean", "ReduceMax": "max", "ReduceMin": "min", "ReduceProd": "prod"}
+
+
+def _reduced(net, attrs, kind: str, x: Symbol, axes) -> Symbol:
+    """A reduction over the axes that an attribute or an input names: all where none are."""
+    axes = attrs.get("axes") if axes is None else net.ints(axes, "axes")
+    if not axes and attrs.get("noop_with_empty_axes"):
+        return x
+    keep = bool(attrs.get("keepdims", 1))
+    if kind in ("max", "min") and net.dtype(x) == "bool":
+        codes = _reduced(net, attrs, kind, sym.Cast(x, dtype="uint8"), axes and np.array(axes))
+        return sym.op._npi_not_equal_scalar(codes, scalar=0)
+    made = getattr(sym, kind)(x, axis=tuple(axes) if axes else None, keepdims=keep)
+    if net.scalar == () and not keep and (not axes or len(axes) == net.rank(x)):
+        return sym.op._npi_reshape(made, newshape=())
+    return made
+
+
+def _plain(kind: str):
+    def convert(net, attrs, x, axes=None):
+        return _reduced(net, attrs, kind, net.symbol(x), axes)
+
+    return convert
+
+
+for _name, _kind in _PLAIN.items():
+    converts(_name)(_plain(_kind))
+
+
+@converts("ReduceSumSquare")
+def reduce_squares(net, attrs, x, axes=None):
+    return _reduced(net, attrs, "sum", sym.square(net.symbol(x)), axes)
+
+
+@converts("ReduceL1")
+def reduce_l1(net, attrs, x, axes=None):
+    return _reduced(net, attrs, "sum", sym.abs(net.symbol(x)), axes)
+
+
+@converts("ReduceL2")
+def reduce_l2(net, attrs, x, axes=None):
+    return sym.sqrt(_reduced(net, attrs, "sum", sym.square(net.symbol(x)), axes))
+
+
+@converts("ReduceLogSum")
+def reduce_log_sum(net, attrs, x, axes=None):
+    return sym.log(_reduced(net, attrs, "sum", net.symbol(x), axes))
+
+
+@converts("ReduceLogSumExp")
+def reduce_log_sum_exp(net, attrs, x, axes=None):
+    """log sum exp(x - max) + max, so that nothing overflows."""
+    x = net.symbol(x)
+    top = _reduced(net, {**attrs, "keepdims": 1}, "max", x, axes)
+    total = sym.log(_reduced(net, attrs, "sum", sym.exp(sym.broadcast_sub(x, top)), axes))
+    return total + (top if attrs.get("keepdims", 1) else _reduced(net, attrs, "max", x, axes))
+
+
+def _place(kind: str):
+    def convert(net, attrs, x):
+        x, axis, keep = net.symbol(x), attrs.get("axis", 0), bool(attrs.get("keepdims", 1))
+        if not attrs.get("select_last_index"):
+            return sym.Cast(getattr(sym, kind)(x, axis=axis, keepdims=keep), dtype="int64")
+        shape = net.shape(x)
+        if shape is None or shape[axis] < 0:
+            raise net.refuse("the last of equal elements along an axis whose extent varies")
+        return (
+            shape[axis]
+            - 1
+            - sym.Cast(
+                getattr(sym, kind)(sym.reverse(x, axis=axis % len(shape)), axis=axis, keepdims=keep), dtype="int64"
+            )
+        )
+
+    return convert
+
+
+converts("ArgMax")(_place("argmax"))
+converts("ArgMin")(_place("argmin"))
+
+
+@converts("Hardmax")
+def hardmax(net, attrs, x):
+    axis = attrs.get("axis", -1 if net.opset >= 13 else 1)
+    rank = net.rank(x)
+    made = sym.topk(net.symbol(x), axis=axis % rank, k=1, ret_typ="mask")
+    return made
+
+
+@converts("TopK")
+def top_k(net, attrs, x, k=None):
+    count = attrs["k"] if k is None else _counted(net, attrs, x, k)
+    made = sym.topk(
+        net.symbol(x),
+        axis=attrs.get("axis", -1),
+        k=count,
+        ret_typ="both",
+        is_ascend=not attrs.get("largest", 1),
+        dtype="int64",
+    )
+    return [made[0], made[1]]
+
+
+def _counted(net, attrs, x, k) -> int:
+    """How many are taken; 0 for all."""
+    ((count,), (other,)) = net.tried(k, "k")
+    if count != other:
+        shapes = net.extents.shapes(net.symbol(x))
+        if shapes is None or (count, other) != tuple(s[attrs.get("axis", -1)] for s in shapes):
+            raise net.refuse("how many are taken follows from the input, which a symbol cannot follow")
+        return 0
+    if count <= 0:
+        raise net.refuse(f"k is {count}; a positive number is needed")
+    return count
+
+
+@converts("CumSum")
+def cumulative_sum(net, attrs, x, axis):
+    x, axis = net.symbol(x), net.ints(axis, "axis")[0]
+    turned = sym.reverse(x, axis=axis) if attrs.get("reverse") else x
+    made = sym.cumsum(turned, axis=axis)
+    if attrs.get("exclusive"):
+        made = sym.broadcast_sub(made, turned)
+    return sym.reverse(made, axis=axis) if attrs.get("reverse") else made
+
+
+@converts("Einsum")
+def einsum(net, attrs, *inputs):
+    return np_function("einsum", Symbol)(attrs["equation"].replace(" ", ""), *map(net.symbol, inputs))
+
+
+@converts("Det")
+def determinant(net, attrs, x):
+    return sym.linalg.det(net.symbol(x))
+
+
+@converts("LpNormalization")
+def lp_normalization(net, attrs, x):
+    x, axis = net.symbol(x), attrs.get("axis", -1)
+    if attrs.get("p", 2) == 1:
+        norm = sym.sum(sym.abs(x), axis=axis, keepdims=True)
+    else:
+        norm = sym.sqrt(sym.sum(sym.square(x), axis=axis, keepdims=True))
+    return sym.broadcast_div(x, norm + (norm == 0))
+
+
+# ---------------------------------------------------------------------------------------------- losses
+
+
+@converts("NegativeLogLikelihoodLoss")
+def negative_log_likelihood(net, attrs, scores, labels, weight=None):
+    scores, labels = net.symbol(scores), net.symbol(labels)
+    ignored = attrs.get("ignore_index")
+    inside = None if ignored is None else labels != ignored
+    found = sym.Cast(labels if inside is None else labels * sym.Cast(inside, dtype=net.dtype(labels)), dtype="float32")
+    losses = 0 - sym.pick(scores, found, axis=1)
+    factors = sym.ones_like(losses) if weight is None else sym.take(net.symbol(weight), found)
+    if inside is not None:
+        factors = factors * sym.Cast(inside, dtype="float32")
+    losses = losses * factors
+    how = attrs.get("reduction", "mean")
+    if how == "none":
+        return losses
+    return sym.sum(losses) if how == "sum" else sym.sum(losses) / sym.sum(factors)
+
+
+@converts("SoftmaxCrossEntropyLoss")
+def softmax_cross_entropy(net, attrs, scores, labels, weight=None):
+    logs = sym.log_softmax(net.symbol(scores), axis=1)
+    return [negative_log_likelihood(net, attrs, logs, labels, weight), logs][: net.outputs]
