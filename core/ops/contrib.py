@@ -7,6 +7,7 @@ from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.ops.attributes import Bool, DType, Float, Int, OptFloat, OptInt, OptShape, Shape, Str
 from core.ops.registry import F, composite, gradient, infer, operator
+from core.ops.shape import normal_axes
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INF = math.inf
@@ -75,7 +76,7 @@ def diag(data, *, k: Int = 0, axis1: Int = 0, axis2: Int = 1):
         n = data.shape[0] + abs(k)
         places = tuple(r * n + r + k for r in range(n) if 0 <= r + k < n)
         return F.Reshape(F._fold_places(data, places=places, axis=0, length=n * n), shape=(n, n))
-    first, second = axis1 % data.ndim, axis2 % data.ndim
+    first, second = normal_axes((axis1, axis2), data.ndim, "diag")
     rows, columns = data.shape[first], data.shape[second]
     places = tuple(r * columns + r + k for r in range(rows) if 0 <= r + k < columns)
     if first == second or not places:

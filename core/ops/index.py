@@ -48,8 +48,8 @@ def _(head1, indices, attrs):
 
 @composite("batch_take")
 def batch_take(a, indices):
-    """One element of each row."""
-    return F.pick(a, F._reshape_to(indices, shape=(a.shape[0],)), axis=1)
+    """One element of each row, in the shape of the indices."""
+    return F._reshape_to(F.pick(a, F._reshape_to(indices, shape=(a.shape[0],)), axis=1), shape=indices.shape)
 
 
 @operator("pick", aliases=("choose_element_0index",))

@@ -328,7 +328,8 @@ def pooling(
     if global_pool:
         axes = tuple(range(2, n + 2))
         if pool_type == "lp":
-            return F.sum(F.abs(data) ** p_value, axis=axes, keepdims=True) ** (1.0 / p_value)
+            power, root = _power_and_root(p_value)
+            return root(F.sum(power(data), axis=axes, keepdims=True))
         return getattr(F, {"max": "max", "avg": "mean", "sum": "sum"}[pool_type])(data, axis=axes, keepdims=True)
     if pool_type in ("max", "avg"):
         primitive, windows = _window_pool(
@@ -341,11 +342,24 @@ def pooling(
     pads = _pads(space, kernel, stride, pad, pooling_convention)
     padded = F._pad(data, mode="constant", pad_width=(0, 0, 0, 0, *(v for pair in pads for v in pair)))
     cells = math.prod(kernel)
-    if pool_type == "lp":
-        padded = padded if p_value == 1 else F.abs(padded) ** p_value  # MXNet's l_1 is the plain sum
+    power, root = _power_and_root(p_value if pool_type == "lp" else 1)
     none = ((0, 0),) * n
-    total = F._avg_pool(padded, kernel=kernel, stride=stride, pad=none, count_include_pad=True) * float(cells)
-    return total ** (1.0 / p_value) if pool_type == "lp" and p_value != 1 else total
+    total = F._avg_pool(power(padded), kernel=kernel, stride=stride, pad=none, count_include_pad=True) * float(cells)
+    return root(total)
+
+
+def _power_and_root(p):
+    """Functions of arrays: the p-th power, signs kept, and its inverse. MXNet's l_1 is the plain sum, its l_3 one of signed cubes."""
+    if p not in _POWERS:
+        raise MXNetError(f"Pooling: p_value={p} does not fit; 1, 2 and 3 are accepted")
+    return _POWERS[p]
+
+
+_POWERS = {
+    1: (lambda x: x, lambda x: x),
+    2: (lambda x: F.square(x), lambda x: F.sqrt(x)),
+    3: (lambda x: F.square(x) * x, lambda x: F.cbrt(x)),
+}
 
 
 @shortcut(pooling)

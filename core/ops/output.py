@@ -33,13 +33,14 @@ def _(label, out, attrs):
         axis, probability = out.ndim - 1, out
     else:
         axis, probability = 1, F._reshape_to(out, shape=(shape[0], out.size // max(shape[0], 1)))
-    if label.shape == probability.shape:  # a distribution as label
-        grad = probability - label
-        return [F._reshape_to(grad * attrs.grad_scale, shape=shape), None]
+    if label.shape in (shape, probability.shape):  # a distribution as label
+        grad = out - F._reshape_to(label, shape=shape)
+        return [grad * attrs.grad_scale, None]
     rest = probability.shape[:axis] + probability.shape[axis + 1 :]
     index = F.trunc(F._reshape_to(label, shape=rest))
     classes = probability.shape[axis]
-    hot = F._pick_grad(F.ones_like(F.pick(probability, index, axis=axis)), index, shape=probability.shape, axis=axis)
+    known = F.Cast(F.broadcast_equal(index, F.clip(index, a_min=0, a_max=classes - 1)), dtype=probability.dtype)
+    hot = F._pick_grad(known, index, shape=probability.shape, axis=axis)
     if attrs.smooth_alpha and not attrs.multi_output:  # MXNet does not smooth labels of several places
         alpha = attrs.smooth_alpha
         hot = hot * (1.0 - alpha - alpha / (classes - 1)) + alpha / (classes - 1)
@@ -151,7 +152,7 @@ def make_loss_v1(data, *, grad_scale: Float = 1.0, valid_thresh: Float = 0.0, no
 def _(data, attrs):
     grad = F.ones_like(data) * attrs.grad_scale
     if attrs.normalization == "batch":
-        return [grad * (1.0 / data.shape[0])]
+        return [grad * (data.shape[-1] / max(data.size, 1))]  # all axes but the last are the batch
     if attrs.normalization == "valid":
         valid = F._maximum_scalar(F.sum(F._greater_scalar(data, scalar=attrs.valid_thresh)), scalar=1.0)
         return [F.broadcast_div(grad, F._reshape_to(valid, shape=(1,) * data.ndim))]

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from core import kernels
 from core.base import MXNetError
-from core.ops.attributes import Any_, Bool, Choice, Float, Int, OpenShape, OptInt, Scalar, Shape
+from core.ops.attributes import Any_, Bool, Choice, Float, Int, OpenShape, OptInt, OptShape, Scalar, Shape
 from core.ops.registry import F, composite, gradient, operator
 from core.ops.shape import expect_shape, normal_axes, normal_axis
 
@@ -109,7 +109,7 @@ def _(head, data_shape, attrs):
 
 
 @operator("slice_like")
-def slice_like(data, shape_like, *, axes: Shape = ()):
+def slice_like(data, shape_like, *, axes: OptShape = ()):
     """The data cut to the lengths of another array."""
     return K.clone(K.take_part(data, _like_key(tuple(data.shape), tuple(shape_like.shape), axes)))
 
@@ -241,6 +241,8 @@ def _(head, data_shape, attrs):
 @operator("repeat")
 def repeat(data, *, repeats: Int, axis: OptInt = None):
     """Each element (or each slice along an axis) repeated in place."""
+    if repeats < 0:
+        raise MXNetError(f"repeat: repeats={repeats} does not fit; numbers from 0 on are accepted")
     if axis is None:
         data, axis = K.reshape(data, (data.numel(),)), 0
     axis = normal_axis(axis, data.dim(), "repeat")

@@ -329,6 +329,9 @@ def bilinear_resize(
         target = tuple(int((n - o) * s) + o for n, o, s in zip(size, odd, scales, strict=True))
     else:
         target = (height, width)
+    for axis, n in zip((2, 3), target, strict=True):
+        if n == 1 and not align_corners:  # MXNet takes the first of a length for a single one
+            data = F.slice_axis(data, axis=axis, begin=0, end=1)
     return F._resize_bilinear(data, size=target, align_corners=align_corners)
 
 

@@ -166,8 +166,8 @@ def _accumulator(dtype):
 
 
 def check(indices, n):
-    """IndexError where an index is outside [-n, n)."""
-    if not indices.is_meta and indices.numel() and bool(((indices >= n) | (indices < -n)).any()):
+    """IndexError where an index is outside [0, n)."""
+    if not indices.is_meta and indices.numel() and bool(((indices >= n) | (indices < 0)).any()):
         raise IndexError(f"an index is out of range for an axis of length {n}")
 
 

@@ -40,7 +40,7 @@ def wrapped_negative(indices, n):
 
 
 def check(indices, n):
-    """IndexError where an index is outside [-n, n)."""
+    """IndexError where an index is outside [0, n)."""
     if indices.numel() and compact(_normalised(indices, n, _OUTSIDE)).numel():
         raise IndexError(f"an index is out of range for an axis of length {n}")
 
@@ -336,7 +336,7 @@ def _normalise(indices_ptr, y_ptr, count, n, MODE: tl.constexpr, TILE: tl.conste
     elif MODE == 2:
         index = tl.where(index < 0, index + n, index)
     else:
-        index = ((index >= n) | (index < -n)).to(tl.int64)
+        index = ((index >= n) | (index < 0)).to(tl.int64)
     tl.store(y_ptr + at, index, at < count)
 
 
