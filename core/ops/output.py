@@ -42,23 +42,18 @@ def _(label, out, attrs):
     known = F.Cast(F.broadcast_equal(index, F.clip(index, a_min=0, a_max=classes - 1)), dtype=probability.dtype)
     hot = F._pick_grad(known, index, shape=probability.shape, axis=axis)
     if attrs.smooth_alpha and not attrs.multi_output:  # MXNet does not smooth labels of several places
-        alpha = attrs.smooth_alpha
-        hot = hot * (1.0 - alpha - alpha / (classes - 1)) + alpha / (classes - 1)
+        alpha, others = attrs.smooth_alpha, max(classes - 1, 1)
+        hot = hot * (1.0 - alpha - alpha / others) + alpha / others
     grad = probability - hot
-    kept = None
+    if attrs.use_ignore or attrs.normalization == "valid":  # what is valid does not hang on use_ignore
+        kept = F.Cast(F._not_equal_scalar(index, scalar=attrs.ignore_label), dtype=grad.dtype)
     if attrs.use_ignore:
-        kept = F._not_equal_scalar(index, scalar=attrs.ignore_label)
-        kept = F.Cast(kept, dtype=grad.dtype)
         grad = F.broadcast_mul(grad, F.expand_dims(kept, axis=axis))
     if attrs.normalization == "batch":
         grad = grad * (1.0 / shape[0])
     elif attrs.normalization == "valid":
-        if kept is None:
-            grad = grad * (1.0 / max(index.size, 1))
-        else:
-            grad = F.broadcast_div(
-                grad, F._reshape_to(F._maximum_scalar(F.sum(kept), scalar=1.0), shape=(1,) * grad.ndim)
-            )
+        valid = F._maximum_scalar(F.sum(kept), scalar=1.0)
+        grad = F.broadcast_div(grad, F._reshape_to(valid, shape=(1,) * grad.ndim))
     if attrs.multi_output and attrs.normalization != "valid":
         grad = grad * (1.0 / max(probability.size // (shape[0] * classes), 1))
     grad = F._reshape_to(grad * attrs.grad_scale, shape=shape)

@@ -115,7 +115,8 @@ def slice_like(data, shape_like, *, axes: OptShape = ()):
 
 
 def _like_key(shape, like, axes):
-    wanted = normal_axes(axes or None, len(shape), "slice_like")
+    # MXNet cuts all axes by default, and none where it is told None.
+    wanted = () if axes is None else normal_axes(axes or None, len(shape), "slice_like")
     for a in wanted:
         if like[a] > shape[a]:
             raise MXNetError(f"slice_like: axis {a} of length {shape[a]} cannot be cut to {like[a]}")

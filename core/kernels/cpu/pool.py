@@ -132,7 +132,10 @@ def _plan(extent: Ints, kernel: Ints, stride: Ints, pad: Pads) -> _Plan:
     lows = tuple(lo for lo, _ in pad)
     lead = (1,) if len(kernel) == 1 else ()
     still = (0,) * len(lead)
-    if all(2 * lo <= k for lo, k in zip(lows, kernel, strict=True)):
+    small = len(kernel) == 3 and any(
+        n < k for n, k in zip(extent, kernel, strict=True)
+    )  # ATen's means refuse windows beyond
+    if not small and all(2 * lo <= k for lo, k in zip(lows, kernel, strict=True)):
         for ceil in (False, True):
             if all(map(functools.partial(_aten_extent, ceil), extent, kernel, stride, lows, out)):
                 return _Plan(out, (lead + kernel, lead + stride, still + lows), ceil, None, ())
