@@ -94,7 +94,7 @@ def install_as_mxnet(numpy: bool = False) -> None:
     ImportError where the original mxnet is imported already.
     """
     if numpy:
-        core.util.set_np()
+        core.util.begin_with_np()
     if sys.modules.get("mxnet", core) is not core:
         raise ImportError("another package named mxnet is imported already; call install_as_mxnet() before")
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
@@ -159,9 +159,16 @@ def _is_own(fullname: str) -> bool:
 
 
 def _widen() -> None:
-    """Lets modules of ours that hold a part of MXNet's of the same name show the rest: `from mxnet.ndarray import ndarray`."""
+    """Lets modules of ours that hold a part of MXNet's of the same name show the rest: `from mxnet.ndarray import ndarray`.
+
+    Packages show what MXNet cuts another way as their attributes: `gluon.probability.utils`.
+    """
     for place, homes in _CUTS.items():
         module = sys.modules.get(place)
+        package, _, name = place.rpartition(".")
+        parent = sys.modules.get(package)
+        if parent is not None and not _is_own(place) and not hasattr(parent, "__getattr__"):
+            vars(parent).setdefault(name, _Cut(place, homes))
         if module is not None and len(homes) > 1 and _is_own(place) and not hasattr(module, "__getattr__"):
             module.__getattr__ = _Cut(place, homes[1:]).__getattr__
 

@@ -49,8 +49,13 @@ def set_np(shape: bool = True, array: bool = True, dtype: bool = False) -> None:
 
 
 def reset_np() -> None:
-    """Back to the classic semantics."""
-    _state.shape = _state.array = _state.dtype = False
+    """Back to how the program began: to the classic semantics, or to NumPy's after `begin_with_np`."""
+    _state.__dict__.clear()
+
+
+def begin_with_np() -> None:
+    """Makes NumPy shapes and arrays what every thread begins with, as MXNet 2 does."""
+    _State.shape = _State.array = True
 
 
 def is_np_default_dtype() -> bool:

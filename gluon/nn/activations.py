@@ -74,12 +74,17 @@ class SELU(HybridBlock):
 
 
 class GELU(HybridBlock):
-    """x times the normal distribution function of x (Hendrycks and Gimpel, 2016)."""
+    """x times the normal distribution function of x, or with approximation="tanh" nearly (Hendrycks and Gimpel, 2016)."""
 
-    def __init__(self, **kwargs):
+    def __init__(self, approximation="erf", **kwargs):
         super().__init__(**kwargs)
+        if approximation not in ("erf", "tanh"):
+            raise ValueError(f"approximation is 'erf' or 'tanh', got {approximation!r}")
+        self._approximation = approximation
 
     def hybrid_forward(self, F, x):
+        if self._approximation == "tanh":
+            return F.gelu_tanh(x)
         return F.LeakyReLU(x, act_type="gelu", name="fwd")
 
 

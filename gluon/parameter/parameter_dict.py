@@ -35,13 +35,13 @@ class ParameterDict:
         self._by_structure = None  # gives the parameters by structural name, where a block collected them
 
     def __repr__(self):
+        if self._shown() is not self._params:
+            return repr(self._shown())  # a dictionary in MXNet 2
         lines = "".join(f"  {str(p).replace(chr(10), chr(10) + '  ')}\n" for p in self.values())
         return f"{self._prefix + ' ' if self._prefix else ''}(\n{lines})"
 
     def __getitem__(self, key) -> Parameter:
-        if key not in self._params and self._by_structure is not None:
-            return self._by_structure()[key]
-        return self._params[key]
+        return self._params[key] if key in self._params else self._structural()[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._shown())
@@ -50,7 +50,7 @@ class ParameterDict:
         return len(self._shown())
 
     def __contains__(self, key):
-        return key in self._params or (self._by_structure is not None and key in self._by_structure())
+        return key in self._params or key in self._structural()
 
     def items(self):
         return self._shown().items()
@@ -60,6 +60,12 @@ class ParameterDict:
 
     def values(self):
         return self._shown().values()
+
+    def pop(self, key, *default):
+        """Takes a parameter out of the dictionary; without a default KeyError where there is none."""
+        if key not in self and default:
+            return default[0]
+        return self._params.pop(self[key].name)
 
     def by_full_name(self) -> dict[str, Parameter]:
         """The parameters by full name, in either mode."""
@@ -212,9 +218,15 @@ class ParameterDict:
         """The parameters by the names that programs see; those that are no block's attribute have a full name only."""
         if self._by_structure is None or not is_np_array():
             return self._params
+        shown = self._structural()
+        named = set(shown.values())
+        return shown | {name: p for name, p in self._params.items() if p not in named}
+
+    def _structural(self):
+        """The parameters by structural name."""
         own = set(self._params.values())
-        shown = {name: p for name, p in self._by_structure().items() if p in own}
-        return shown | {name: p for name, p in self._params.items() if p not in own.intersection(shown.values())}
+        found = self._by_structure() if self._by_structure is not None else {}
+        return {name: p for name, p in found.items() if p in own}
 
     def _find(self, name):
         if name not in self._params and self._shared is not None and name in self._shared._params:

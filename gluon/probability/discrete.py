@@ -100,7 +100,10 @@ class Geometric(WithLogit):
 
 
 class NegativeBinomial(WithLogit):
-    """The number of successes of probability `prob` before the `n`-th failure."""
+    """The number of successes of probability `prob` before the `n`-th failure.
+
+    As in MXNet that is what samples, mean and variance follow, while `log_prob` takes `prob` for that of a failure.
+    """
 
     parameters = {"n": 0, "prob": 0, "logit": 0}
     support = NonNegativeInteger()
@@ -115,7 +118,7 @@ class NegativeBinomial(WithLogit):
 
     def log_prob(self, value):
         ways = gammaln(self._checked(value) + self.n) - gammaln(1 + value) - gammaln(self.n)
-        return ways - self.n * softplus(self.logit) - value * softplus(-self.logit)
+        return ways - self.n * softplus(-self.logit) - value * softplus(self.logit)
 
     @property
     def mean(self):
@@ -177,7 +180,8 @@ class Categorical(WithLogit):
         """Shape of `value` and of the batch, broadcast together."""
         logs = npx.log_softmax(self.logit, axis=-1) if "logit" in self.__dict__ else self.logit
         shape = (logs[..., 0] + 0 * value).shape
-        return npx.pick(np.broadcast_to(logs, (*shape, self.num_events)), np.broadcast_to(self._checked(value), shape))
+        places = np.broadcast_to(self._checked(value), shape)
+        return npx.pick(np.broadcast_to(logs, (*shape, self.num_events)), places).reshape(shape)
 
     def enumerate_support(self):
         values = np.arange(self.num_events).reshape((-1, *(1,) * len(self.batch_shape)))

@@ -138,7 +138,7 @@ class AffineTransform(Transformation):
 
     @property
     def sign(self):
-        return np.sign(np.array(self._scale))
+        return np.sign(self._scale)
 
     def _forward_compute(self, x):
         return self._loc + self._scale * x
@@ -147,7 +147,7 @@ class AffineTransform(Transformation):
         return (y - self._loc) / self._scale
 
     def log_det_jacobian(self, x, y):
-        return sum_right_most(np.ones_like(x) * np.log(np.abs(np.array(self._scale))), self.event_dim)
+        return sum_right_most(np.ones_like(x) * np.log(np.abs(self._scale)), self.event_dim)
 
 
 class PowerTransform(Transformation):

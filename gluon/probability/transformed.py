@@ -84,7 +84,7 @@ class _LogitRelaxedBernoulli(WithLogit):
 
     def log_prob(self, value):
         difference = self.logit - self.T * value
-        return np.log(np.array(self.T)) + difference - 2 * softplus(difference)
+        return np.log(self.T) + difference - 2 * softplus(difference)
 
 
 class _LogRelaxedOneHotCategorical(WithLogit):
@@ -108,7 +108,7 @@ class _LogRelaxedOneHotCategorical(WithLogit):
 
     def log_prob(self, value):
         k = self.num_events
-        scale = gammaln(k) + (k - 1) * np.log(np.array(self.T))
+        scale = gammaln(k) + (k - 1) * np.log(self.T)
         return npx.log_softmax(self.logit - value * self.T, axis=-1).sum(-1) + scale
 
 

@@ -39,7 +39,9 @@ def test_a_program_runs_unmodified(tmp_path, root):
 
 def test_programs_for_mxnet_2_begin_in_numpy_mode(tmp_path, root):
     script = tmp_path / "program.py"
-    script.write_text("import sys, mxnet as mx; print(mx.util.is_np_array(), mx.util.is_np_shape(), sys.argv[1:])")
+    script.write_text(
+        "import sys, mxnet as mx; mx.npx.reset_np(); print(mx.util.is_np_array(), mx.util.is_np_shape(), sys.argv[1:])"
+    )
     command = [sys.executable, "-m", "core.mxnet", "--numpy", str(script), "--numpy"]
     result = subprocess.run(command, cwd=root, capture_output=True, text=True)
     assert result.stdout == "True True ['--numpy']\n", result.stderr

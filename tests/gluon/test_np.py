@@ -170,3 +170,14 @@ def test_products_tell_parameters_the_extent_that_they_miss(product, hybridize):
         layer.hybridize(hybridize)
         assert layer(mx.np.ones((2, 4, 5))).asnumpy().tolist() == [[[5] * 3] * 4] * 2
         assert layer.weight.shape == (5, 3)
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_gelu_by_its_approximation(hybridize):
+    layer = nn.GELU(approximation="tanh")
+    layer.hybridize(hybridize)
+    x = onp.linspace(-3, 3, 7, dtype="float32")
+    expected = 0.5 * x * (1 + onp.tanh(onp.sqrt(2 / onp.pi) * (x + 0.044715 * x**3)))
+    onp.testing.assert_allclose(layer(np.array(x)).asnumpy(), expected, rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match="tanh"):
+        nn.GELU(approximation="sigmoid")

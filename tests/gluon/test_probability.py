@@ -41,7 +41,6 @@ CASES = {
     "Bernoulli": ((0.3,), stats.bernoulli(0.3), onp.array([0.0, 1.0, 1.0])),
     "Binomial": ((6, 0.3), stats.binom(6, 0.3), WHOLE),
     "Geometric": ((0.3,), stats.geom(0.3, loc=-1), WHOLE),
-    "NegativeBinomial": ((4.0, 0.3), stats.nbinom(4, 0.7), WHOLE),
     "Poisson": ((1.7,), stats.poisson(1.7), WHOLE),
 }
 
@@ -56,8 +55,8 @@ def close(ours, theirs, rtol=2e-4):
 
 # What distributions have no closed form for, here as upstream.
 LACKING = {
-    "cdf": set("Gamma Chi2 Beta StudentT FisherSnedecor Bernoulli Binomial Geometric NegativeBinomial Poisson".split()),
-    "entropy": set("FisherSnedecor Binomial NegativeBinomial Poisson".split()),
+    "cdf": set("Gamma Chi2 Beta StudentT FisherSnedecor Bernoulli Binomial Geometric Poisson".split()),
+    "entropy": set("FisherSnedecor Binomial Poisson".split()),
 }
 LACKING["icdf"] = LACKING["cdf"]
 
@@ -323,3 +322,31 @@ def test_maps_onto_sets_with_arrays_as_bounds(hybridize):
             net.hybridize()
         out = net(np.random.normal(0, 3, (2, 2)), *bounds)
         assert bool(((out > bounds[0]) * (out < bounds[-1] if len(bounds) == 2 else 1)).all())
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_composed_maps_and_single_events_when_traced(hybridize):
+    class LogNormal(gluon.HybridBlock):
+        def forward(self, loc, scale, x):
+            maps = [mgp.AffineTransform(0, scale), mgp.AffineTransform(loc, 1), mgp.ExpTransform()]
+            standard = mgp.Normal(np.zeros_like(loc), np.ones_like(scale))
+            return mgp.TransformedDistribution(standard, mgp.ComposeTransform(maps)).log_prob(x)
+
+    net = LogNormal()
+    net.hybridize(hybridize)
+    loc, scale, x = np.array([0.2, -0.4]), np.array([0.7, 1.3]), np.array([0.5, 2.0])
+    expected = stats.lognorm(s=scale.asnumpy(), scale=onp.exp(loc.asnumpy())).logpdf(x.asnumpy())
+    onp.testing.assert_allclose(net(loc, scale, x).asnumpy(), expected, rtol=1e-5)
+    chosen = mgp.Categorical(2, prob=np.array([0.25, 0.75])).log_prob(np.array(1))
+    assert chosen.shape == () and abs(float(chosen) - onp.log(0.75)) < 1e-6
+
+
+@pytest.mark.parametrize("parameter", [{"prob": 0.3}, {"logit": onp.log(3 / 7)}])
+def test_negative_binomials_have_the_two_conventions_of_mxnet(parameter):
+    counts = mgp.NegativeBinomial(4.0, **parameter)
+    onp.testing.assert_allclose(
+        counts.log_prob(np.array(WHOLE)).asnumpy(), stats.nbinom(4, 0.3).logpmf(WHOLE), rtol=1e-5
+    )
+    other = stats.nbinom(4, 0.7)
+    assert abs(float(counts.mean) - other.mean()) < 1e-5 and abs(float(counts.variance) - other.var()) < 1e-5
+    assert abs(float(counts.sample((20000,)).mean()) - other.mean()) < 0.05

@@ -234,6 +234,9 @@ def test_parameters_have_structural_names_in_numpy_mode():
     net.initialize()
     trainer = gluon.Trainer(net.collect_params(), "sgd")
     assert len(trainer._params) == len({id(p) for p in net.collect_params().values()}) == len(names) - 2
+    shown = net.tail[1].collect_params()
+    assert repr(shown).startswith("{'weight': Parameter") and shown.pop("bias", None) is net.tail[1].bias
+    assert list(shown) == ["weight"] and shown.pop("bias", None) is None and net.tail[1].bias is not None
     with mx.util.np_array(False):
         assert net.tail[0].weight.name in list(net.collect_params()) and "tail.0.weight" not in list(
             net.collect_params()
