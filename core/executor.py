@@ -109,7 +109,9 @@ class Executor:
     def backward(self, out_grads=None, is_train: bool = True) -> None:
         """Puts the gradients of the outputs into `grad_arrays`; `out_grads`: gradients that come in, ones by default.
 
-        They are converted to the dtypes of the outputs. Without a forward pass since the last one, it runs one first.
+        They are converted to the dtypes of the outputs. Outputs behind the end of a shorter list count only if they are
+        losses, which need none; gradients behind the last output are left unread. Without a forward pass since the last
+        one, it runs one first.
         """
         if self._recorded is None:
             self.forward(is_train)
@@ -117,8 +119,8 @@ class Executor:
             out_grads = [out_grads] * len(self._recorded) if out_grads is None else [out_grads]
         elif isinstance(out_grads, dict):
             out_grads = [out_grads[name] for name in self._symbol.list_outputs()]
-        if len(out_grads) != len(self._recorded):
-            raise ValueError(f"{len(out_grads)} gradients for {len(self._recorded)} outputs")
+        rest = self._recorded[len(out_grads) :]
+        out_grads = [*out_grads[: len(self._recorded)], *(zeros(o.shape, o.context, o.dtype) for o in rest)]
         pairs = [
             (o, g if g is None or g.dtype == o.dtype else g.astype(o.dtype))
             for o, g in zip(self._recorded, out_grads, strict=True)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from core.image.arrays import to_array
+from core.image.arrays import pixels_of, to_array
 from core.io.base import DataBatch, DataDesc, DataIter
+from core.ndarray.ndarray import NDArray
 
 HANDLES = ("pad", "discard", "roll_over")
 
@@ -16,7 +17,8 @@ class NDArrayIter(DataIter):
     """Batches of `data` and `label`, each an array, a list of arrays or a dictionary of arrays.
 
     All arrays share their first extent. `last_batch_handle`: "pad" fills the last batch from the beginning, "discard"
-    drops it, "roll_over" keeps it for the next pass. NumPy arrays become float32. `shuffle` draws a new order by
+    drops it, "roll_over" keeps it for the next pass. NumPy arrays become float32; `data` and `label` are lists of
+    (name, NDArray), whose new values later batches have. `shuffle` draws a new order by
     `numpy.random` for every pass. CSR arrays need "discard".
     """
 
@@ -131,10 +133,7 @@ def _named(data, default: str, allow_empty: bool) -> list[tuple[str, object]]:
 
 
 def _stored(array, name: str):
-    """What is kept: NumPy for dense arrays (float32 of NumPy arrays, as `nd.array` makes them), sparse ones.
-
-    SciPy's CSR matrices are taken too.
-    """
+    """What is kept: an NDArray on the CPU, which of NumPy arrays is a copy in float32; sparse arrays, also SciPy's CSR."""
     if hasattr(array, "indptr") and not _is_sparse(array):
         from core import ndarray
 
@@ -142,9 +141,9 @@ def _stored(array, name: str):
     if _is_sparse(array):
         return array
     if hasattr(array, "asnumpy"):
-        return array.asnumpy()
+        return to_array(pixels_of(array), NDArray)
     if isinstance(array, (np.ndarray, list, tuple)) or hasattr(array, "__array__"):
-        return np.asarray(array, np.float32)
+        return to_array(np.array(array, np.float32), NDArray)
     raise TypeError(f"{name!r} is a {type(array).__name__}; an NDArray or NumPy array is needed")
 
 
@@ -159,4 +158,4 @@ def _rows(array, rows: np.ndarray, contiguous: bool):
         from core import ndarray
 
         return ndarray.sparse.csr_matrix(array.asnumpy()[rows], dtype=array.dtype)
-    return to_array(array[rows])
+    return to_array(pixels_of(array)[rows])

@@ -25,6 +25,22 @@ def test_outputs_are_the_same_arrays_after_every_pass():
         assert [array.asnumpy().tolist() for array in named.values()] == [[2 * value + 1] * 2]
 
 
+def test_losses_need_no_gradient_in_a_list():
+    x, label = mx.sym.Variable("x"), mx.sym.Variable("label")
+    plain, loss = x * 3, mx.sym.LinearRegressionOutput(x * 2, label, name="loss")  # label 0: gradient 2 * 2 of 1
+    ones = mx.nd.ones((2,))
+    for outputs, given, expected in (
+        ([plain, loss], [ones], 7), ([plain, mx.sym.make_loss(x * 4)], [ones], 7),
+        ([plain], [ones, ones], 3), ([plain, loss], [ones, ones, ones], 7), ([loss], [], 4),
+    ):  # fmt: skip
+        shapes = {"x": (2,), "label": (2,)} if any(o is loss for o in outputs) else {"x": (2,)}
+        executor = mx.sym.Group(outputs).simple_bind(mx.cpu(), **shapes)
+        executor.arg_dict["x"][:] = 1
+        executor.forward(is_train=True)
+        executor.backward(given)
+        assert executor.grad_dict["x"].asnumpy().tolist() == [expected] * 2
+
+
 def test_arguments_of_one_name_are_bound_in_order():
     first, second = mx.sym.var("x"), mx.sym.var("x")
     product = first * mx.sym.square(second)

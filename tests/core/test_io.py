@@ -170,6 +170,16 @@ def test_arguments_are_checked():
         mx.io.NDArrayIter("text")
 
 
+def test_arrays_of_an_iterator_are_ndarrays_of_its_own():
+    source = np.arange(4, dtype="float32")
+    iterator = mx.io.NDArrayIter(source, {"y": mx.nd.arange(4, dtype="int32")}, 2)
+    source[:] = 9
+    ((name, data),), ((_, label),) = iterator.data, iterator.label
+    assert name == "data" and data.asnumpy().tolist() == [0, 1, 2, 3] and label.dtype == np.int32
+    data[:2] = 7
+    assert iterator.next().data[0].asnumpy().tolist() == [7, 7]
+
+
 def test_resize_iter_begins_anew():
     iterator = mx.io.ResizeIter(mx.io.NDArrayIter(np.arange(4), batch_size=2), 3)
     for _ in range(2):
