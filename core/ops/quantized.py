@@ -10,8 +10,9 @@ import numpy as np
 
 from core.base import MXNetError
 from core.dtypes import dtype_name
+from core.kernels import formula as f
 from core.ops.attributes import Bool, Choice, DType, Float, Int, OptBool, OptFloat, OptInt, OptStr, Shape
-from core.ops.registry import F, composite, infer, takes
+from core.ops.registry import F, composite, infer, pointwise, takes
 
 # What oneDNN, whose results are the reference, takes as the largest code when it scales by a known range.
 WIDE = {"int8": 127.5, "uint8": 255.5}
@@ -20,6 +21,19 @@ LIMITS = {"int8": (-128.0, 127.0), "uint8": (0.0, 255.0)}
 Out = Choice("int8", "uint8")
 AutoOut = Choice("int8", "uint8", "auto")
 TOP = float(2**31 - 1)
+
+
+@pointwise("_code_values", dtype="first", differentiable=False)
+def _code_values(data, *, low: Float, high: Float, nan: Float):
+    """The whole numbers nearest to the data, halves to even, from low to high; `nan` for what is not a number."""
+    limited = f.minimum(f.maximum(f.rint(data), low), high)
+    return f.where(f.isnan(data), nan, limited)
+
+
+@pointwise("_whole", dtype="first", differentiable=False)
+def _whole(data):
+    """The nearest whole numbers; halves go to the even neighbour."""
+    return f.rint(data)
 
 
 @composite("_contrib_quantize", outputs=3)
@@ -271,7 +285,7 @@ def fused_conv(
     scales = F.Reshape(scales, shape=by_channel)
     if bias is not None:
         bias = F.Reshape(bias, shape=by_channel)
-        y = F.broadcast_add(y, _whole(F.broadcast_mul(scales, data_scale) * bias))
+        y = F.broadcast_add(y, F._whole(F.broadcast_mul(scales, data_scale) * bias))
     kind = "uint8" if rectified else "int8"
     if min_calib_range is None or max_calib_range is None:
         y = F.broadcast_div(y, scales * data_scale)
@@ -355,7 +369,7 @@ def _codes_by_output(weight, bias, data_scale):
     scales = _scale(WIDE["int8"], F.max(F.abs(weight), axis=1))
     if bias is not None:
         scales = F.broadcast_minimum(scales, F.broadcast_div(TOP / 2 / F.abs(bias), data_scale))
-        bias = _whole(F.broadcast_mul(scales, data_scale) * bias)
+        bias = F._whole(F.broadcast_mul(scales, data_scale) * bias)
     return _codes(F.broadcast_mul(weight, F.expand_dims(scales, axis=1)), "int8"), bias, scales
 
 
@@ -438,15 +452,7 @@ def _scale(largest: float, reach):
 def _codes(scaled, kind):
     """Codes nearest to the numbers; what is not a number, as 0 in a range of nothing, is 127 of int8 and 0 of uint8."""
     low, high = LIMITS[kind]
-    whole = F._npi_nan_to_num(_whole(scaled), nan=high if kind == "int8" else low, posinf=high, neginf=low)
-    return F.Cast(F.clip(whole, a_min=low, a_max=high), dtype=kind)
-
-
-def _whole(scaled):
-    """The nearest whole numbers; halves go to the even neighbour."""
-    whole = F.floor(scaled)
-    rest = scaled - whole
-    return whole + (rest > 0.5) + (rest == 0.5) * (F._mod_scalar(whole, scalar=2.0) == 1.0)
+    return F.Cast(F._code_values(scaled, low=low, high=high, nan=high if kind == "int8" else low), dtype=kind)
 
 
 def _spread(number, data):

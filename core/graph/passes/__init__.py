@@ -13,9 +13,10 @@ from core.graph.passes.fusion import fusion
 from core.graph.passes.packing import packing
 from core.graph.passes.recompute import recompute
 from core.graph.passes.recurrent import recurrent
+from core.graph.passes.shapes import shapes
 
 PASSES = (
-    copies, common_subexpressions, batch_norm, epilogues, recurrent, dead_code, constants, packing, recompute, fusion,
+    copies, shapes, common_subexpressions, batch_norm, epilogues, recurrent, dead_code, constants, packing, recompute, fusion,
 )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from core.graph.passes.epilogues import epilogues
 from core.graph.passes.packing import packing
 from core.graph.passes.recompute import recompute
 from core.graph.passes.recurrent import recurrent
+from core.graph.passes.shapes import shapes
 from core.graph.trace import Untraceable
 from gluon import nn, rnn
 from tests.support.graphs import array, evaluate, names, traced
@@ -145,6 +146,18 @@ def test_constants():
     w.attach_grad()
     graph = constants(traced(function, x, record=True, parameters=[w]))
     assert set(names(graph, early=True)) == {"sqrt", "_arange"}  # w changes with every step
+
+
+def test_what_depends_on_shapes_alone_is_constant():
+    def function(x):
+        steps = mx.nd.contrib.arange_like(x, axis=1)
+        return x * mx.nd.ones_like(x) + mx.nd.zeros_like(steps) + steps, mx.nd.full_like(x, 3), mx.nd.zeros_like(big)
+
+    big = array(257, 256)
+    graph = shapes(traced(function, x := array(2, 3)))
+    assert [names(graph).count(name) for name in ("_full", "_arange", "ones_like", "zeros_like")] == [3, 1, 0, 1]
+    for a, b in zip(evaluate(graph, x), function(x), strict=True):
+        np.testing.assert_array_equal(a, b.asnumpy())
 
 
 def test_the_early_part_follows_its_parameters():
