@@ -288,6 +288,7 @@ def _make_front(op: Operator, kind: type | None):
         "_NULL": NULL,
         "_op": op,
         "_kind": kind,
+        "_dense": getattr(kind, "_dense_kind", None),
         "_parse": op.parse_positional,
         "_known": getattr(op.parse_positional, "memory", op.parse_positional),
         "_apply": apply_stored if op.name in storage_types.NAMES else apply,
@@ -318,12 +319,13 @@ def _untraced(op: Operator, kind_of: str) -> list[str]:
     may_go = "not _state.training and " * op.train if op.binds else "_op.simple and "
     idle = "_state.tracer is None" if op.simple else "(_state.tracer is None and not _state.recording)"
     attrs = ", ".join(op.attrs)
+    bound = f"_op.bound({attrs})" if attrs else "_op.bare"
     if op.binder is not None:
-        call = [f"            tensor = _op.bound({attrs})({_tensors_of(op)})"]  # None cannot be called
+        call = [f"            tensor = {bound}({_tensors_of(op)})"]  # None cannot be called
     elif op.binds:  # a shortcut is for the first input alone
         others = " or ".join(f"{i} is not None" for i in op.inputs[1:])
         call = [f"            if {others}:", "                raise TypeError"] if others else []
-        call += [f"            tensor = _op.bound({attrs})({op.inputs[0]}._data)"]
+        call += [f"            tensor = {bound}({op.inputs[0]}._data)"]
     else:
         named = f", **_known({attrs})" if attrs else ""
         call = [f"            tensor = _op.forward({_tensors_of(op)}{named})"]
@@ -336,14 +338,15 @@ def _untraced(op: Operator, kind_of: str) -> list[str]:
         inputs = [*op.inputs[:-1], f"*{op.inputs[-1]}"] if op.variadic else op.inputs
         parsed = f"_parse({attrs})" if attrs else "{}"
         recorded = [
-            "            if _watch.busy and _state.recording:",
+            "            if busy and _state.recording:",
             f"                _attach(_op, {parsed}, ({', '.join(inputs)},), (result,))",
         ]
     return [
-        f"    if out is None and {may_go}(not _watch.busy or {idle}):",
+        "    busy = _watch.busy",
+        f"    if out is None and {may_go}(not busy or {idle}):",
         "        try:",
         *call,
-        f"            result = _new({kind_of}._dense_kind)",
+        f"            result = _new({'_dense' if kind_of == '_kind' else kind_of + '._dense_kind'})",
         f"            result._data, result._ctx, result._entry = tensor, {_first_of(op)}._ctx, None",
         "        except _Unfit:",
         "            pass",

@@ -25,6 +25,8 @@ TORCH: dict[str, torch.dtype] = {
     for name in ("float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool".split())
 }
 _CPU = torch.device("cpu")
+# A tensor of the same memory until one of the two is written to; RuntimeError for memory of other libraries or processes.
+copy_on_write = torch._lazy_clone
 NAMES: dict[torch.dtype, str] = {dtype: name for name, dtype in TORCH.items()}
 
 
@@ -241,7 +243,7 @@ def _yielded(holder: tuple, others: Iterable[tuple]) -> Tensor | None:
         return source
     if not source.is_cpu:  # Triton's kernels do not say which memory they write to
         return None
-    return torch._lazy_clone(source)
+    return copy_on_write(source)
 
 
 def is_view(tensor: Tensor) -> bool:
@@ -253,8 +255,8 @@ def apart(tensor: Tensor) -> Tensor:
     """The same values where no write to another tensor reaches them: the memory is shared until one of the two is written to."""
     if tensor.is_contiguous() or 0 not in tensor.stride():
         try:
-            return torch._lazy_clone(tensor)
-        except RuntimeError:  # memory of another library, or of several processes
+            return copy_on_write(tensor)
+        except RuntimeError:
             pass
     return tensor.clone(memory_format=torch.contiguous_format)
 

@@ -164,6 +164,11 @@ class Operator:
             lambda *values: self.bind(self.parse(dict(zip(names, values, strict=True))))
         )
 
+    @functools.cached_property
+    def bare(self) -> Callable | None:
+        """What `bound` gives for an operator without attributes."""
+        return self.bound()
+
     def bind(self, attrs: dict) -> Callable | None:
         """The visible result as a function of the inputs' tensors, for arrays off the tape and out of training.
 
@@ -181,7 +186,7 @@ class Operator:
 
     def cast(self, rule: Callable) -> None:
         """From now on `rule(inputs, attrs)` gives the inputs in other types: no shorter way is right any more."""
-        self.cast_inputs, self.simple, self.bound = rule, False, lambda *values: None
+        self.cast_inputs, self.simple, self.bare, self.bound = rule, False, None, lambda *values: None
 
     @functools.cached_property
     def binds(self) -> bool:

@@ -129,7 +129,14 @@ def flatten(data):
 
 @direct(flatten)
 def _(attrs):
-    return lambda data: storage.apart(data if data.dim() == 2 else flatten.forward(data))
+    share = storage.copy_on_write
+
+    def run(data):
+        if data.dim() == 2 and data.is_contiguous():
+            return share(data)  # where it cannot, the long way copies
+        return storage.apart(data.flatten(1))
+
+    return run
 
 
 @operator("reshape_like")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import torch
 
@@ -13,6 +15,7 @@ aten = torch.ops.aten
 _SELECT_SHARE = 8
 _STRIDE = 16
 _KEY_BITS = {torch.float32: torch.int32, torch.float16: torch.int16, torch.bfloat16: torch.int16}
+_SHORT, _BACK = 256, slice(None, None, -1)
 _SMALL_INTEGERS = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32)
 
 
@@ -62,16 +65,14 @@ def topk_indices(x, k, axis, largest, dtype=torch.int64):
     if not _is_small(x):
         indices = topk(x, k, axis, largest)[1]
         return indices if dtype is torch.int64 else indices.type(dtype)
-    lead = (slice(None),) * axis
-    rows, first = x.numpy(), (*lead, slice(k))
+    lead, rows = (slice(None),) * axis, x.numpy()
+    kind = NUMPY.get(dtype, np.int64)
     if largest:  # from the end: of equal elements, the one that comes first is still to win
-        back = (*lead, slice(None, None, -1))
-        places = (x.shape[axis] - 1) - rows[back].argsort(axis, "stable")[back][first]
+        order = rows[(*lead, _BACK)].argsort(axis, "stable")[(*lead, slice(None, -k - 1, -1))]
+        places = _countdown(rows.shape[axis], kind).take(order)
     else:
-        places = rows.argsort(axis, "stable")[first]
-    if dtype in NUMPY:
-        return torch.from_numpy(places.astype(NUMPY[dtype]))
-    return torch.from_numpy(places).type(dtype)
+        places = rows.argsort(axis, "stable")[(*lead, slice(k))].astype(kind)
+    return torch.from_numpy(places) if dtype in NUMPY else torch.from_numpy(places).type(dtype)
 
 
 def unique(x, axis=None):
@@ -89,6 +90,11 @@ def unique(x, axis=None):
     return values, first, inverse, counts
 
 
+@functools.lru_cache(64)
+def _countdown(n, kind):
+    return np.arange(n - 1, -1, -1, dtype=kind)
+
+
 def _is_small(x):
     """Whether NumPy has sorted `x` before ATen has begun."""
     return x.numel() < 1 << 12 and not x.is_meta and x.dtype is not torch.bfloat16
@@ -103,12 +109,29 @@ def _select(x, k, axis, largest):
     n = x.shape[axis]
     if axis != x.dim() - 1 or n % _STRIDE or n < 16 * _STRIDE * k or not x.is_contiguous():
         return torch.topk(x, k, axis, largest, True)
-    parted = x.view(*x.shape[:-1], _STRIDE, n // _STRIDE)
-    extremes = parted.amax(-2) if largest else parted.amin(-2)
-    columns = extremes.topk(k, -1, largest, False).indices.unsqueeze(-2).expand(*x.shape[:-1], _STRIDE, k)
-    places = columns + torch.arange(0, n, n // _STRIDE, device=x.device).unsqueeze(-1)
-    values, chosen = parted.gather(-1, columns).flatten(-2).topk(k, -1, largest, True)
-    return values, places.flatten(-2).gather(-1, chosen)
+    width = n // _STRIDE
+    parted = x.view(*x.shape[:-1], _STRIDE, width)
+    columns = _ahead(parted.amax(-2) if largest else parted.amin(-2), k, largest)
+    candidates = parted.gather(-1, columns.unsqueeze(-2).expand(*x.shape[:-1], _STRIDE, k)).flatten(-2)
+    chosen = _ahead(candidates, k, largest)
+    values, order = candidates.gather(-1, chosen).sort(-1, largest)
+    chosen = chosen.gather(-1, order)
+    rows = chosen.div(k, rounding_mode="floor")
+    return values, columns.gather(-1, chosen - rows * k).add_(rows, alpha=width)
+
+
+def _ahead(x, k, largest):
+    """The places of the `k` largest (or smallest) of `x` along the last axis, in any order; of equal ones any."""
+    n = x.shape[-1]
+    if x.dtype in NUMPY and n <= _SHORT and is_ahead(x, 0):
+        rows = x.numpy().reshape(-1, n)  # whose values are sorted by vectors
+        last = np.sort(rows)[:, [-k if largest else k - 1]]
+        places = np.flatnonzero(rows >= last if largest else rows <= last)
+        if places.size == len(rows) * k:
+            row, place = np.divmod(places.reshape(-1, k), n)
+            if (row == np.arange(len(rows))[:, None]).all():  # no ties, and nothing that is no number
+                return torch.from_numpy(place).view(*x.shape[:-1], k)
+    return x.topk(k, -1, largest, False).indices
 
 
 def _topk_of_keys(x, k, axis, largest):

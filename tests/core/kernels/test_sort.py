@@ -52,9 +52,30 @@ def test_sort_and_topk_are_stable(dtype, descending, axis):
 @pytest.mark.parametrize("largest", [True, False])
 def test_topk_of_values_that_hardly_tie(dtype, largest):
     x = torch.from_numpy(np.random.RandomState(0).randint(0, 2000, (9, 300))).to(dtype)
-    order = stable_order(x, 1, largest)[:, :30]
-    values, indices = sort.topk(x, 30, 1, largest)
-    assert (indices.numpy() == order).all() and (values == x.gather(1, torch.from_numpy(order.copy()))).all()
+    check_topk(x, 30, largest)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int32], ids=str)
+@pytest.mark.parametrize("largest", [True, False])
+def test_long_rows_that_are_thinned_out(dtype, largest):
+    """Rows without ties, with some among the first, all equal, and with infinities and NaN; the last ones are many."""
+    random = np.random.RandomState(0)
+    x = torch.from_numpy(np.stack([random.permutation(2048) - 1000 for _ in range(8)])).to(dtype)
+    for rows in (x, x // 300, torch.cat([x, x[:1] * 0])):
+        check_topk(rows, 5, largest)
+    if dtype.is_floating_point:
+        x[1, 5], x[2, 7], x[3, 9] = float("inf"), -float("inf"), float("nan")
+        check_topk(x[:3], 5, largest)
+        kept, order = torch.sort(x, dim=1, descending=largest, stable=True)
+        values, indices = sort.topk(x, 5, 1, largest)
+        assert (indices == order[:, :5]).all()
+        np.testing.assert_array_equal(values.numpy(), kept[:, :5].numpy())
+
+
+def check_topk(x, k, largest):
+    order = torch.from_numpy(stable_order(x, 1, largest)[:, :k].copy())
+    values, indices = sort.topk(x, k, 1, largest)
+    assert (indices == order).all() and (values == x.gather(1, order)).all()
 
 
 @pytest.mark.parametrize("size", [500, 5000])
