@@ -25,8 +25,19 @@ class Contender:
 
     def steps(self, count: int) -> dict:
         """What `serve` answers for so many steps."""
-        self.process.stdin.write(f"{count}\n")
-        self.process.stdin.flush()
+        self.ask(count)
+        return self.answer()
+
+    def ask(self, count: int) -> None:
+        """Tells it to make so many steps, and does not wait."""
+        try:
+            self.process.stdin.write(f"{count}\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:  # it has ended, as `answer` will find
+            pass
+
+    def answer(self) -> dict:
+        """What it answers to the earliest question that is open."""
         answer = self.process.stdout.readline()
         if not answer:
             raise SystemExit(f"{self.name} ended with status {self.process.wait()}")
@@ -35,6 +46,11 @@ class Contender:
     def close(self) -> None:
         self.process.stdin.close()
         self.process.wait(timeout=60)
+
+    def stop(self) -> None:
+        """Ends it, whatever it does."""
+        self.process.kill()
+        self.process.wait()
 
 
 def take_turns(contenders: dict[str, Contender], rounds: int, steps: int) -> dict[str, list[dict]]:

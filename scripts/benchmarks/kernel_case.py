@@ -28,6 +28,7 @@ BARS = {
     "convolution": Bar("torch", 0.95, each=False),
     "depthwise convolution": Bar("torch", 1.0),
     "pointwise": Bar("floor", 0.90),
+    "rows": Bar("floor", 0.90),
     "layer norm": Bar("floor", 0.90),
     "batch norm": Bar("floor", 0.90),
     "softmax": Bar("floor", 0.90),

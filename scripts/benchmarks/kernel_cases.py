@@ -12,6 +12,7 @@ from torch.nn import functional as tf
 from core import kernels
 from core.kernels import formula as fx
 from core.kernels import shape
+from core.kernels.row_program import Result, RowProgram
 from scripts.benchmarks.kernel_case import BYTES, Case, Lab, table
 from scripts.benchmarks.kernel_cases_places import detection, deterministic, embeddings
 
@@ -21,7 +22,7 @@ aten = torch.ops.aten
 def cases(lab: Lab) -> Iterator[Case]:
     """All of them; inputs are drawn when a case is run."""
     for family in (
-        products, convolutions, depthwise, pointwise, norms, softmaxes, dropouts, embeddings, reductions, transposes,
+        products, convolutions, depthwise, pointwise, rows, norms, softmaxes, dropouts, embeddings, reductions, transposes,
         optimizers, attentions, recurrent, detection, deterministic,
     ):  # fmt: skip
         yield from family(lab)
@@ -183,6 +184,51 @@ def pointwise(lab: Lab) -> Iterator[Case]:
         lambda x, y, z: torch.sigmoid(x) * torch.tanh(y) + z,
         lambda: (whole(), whole(), whole()),
     )
+
+
+def rows(lab: Lab) -> Iterator[Case]:
+    """Reductions of rows with what surrounds them, as plans fuse them."""
+    count, columns = table(lab)
+    x, y, gamma = (fx.Expr("input", i) for i in range(3))
+    top, total, mean = (fx.CONSTRUCTORS[f"row_{name}"] for name in ("fmax", "sum", "mean"))
+    exponentials = fx.exp(x * 0.125 + y - top(x * 0.125 + y))
+    centred = x + y - mean(x + y)
+    normal = centred / fx.sqrt(mean(centred * centred) + 1e-5)
+    gradient = y * gamma - mean(y * gamma) - x * mean(x * y * gamma)
+
+    def case(name, results, make, theirs):
+        def ours(*operands):
+            shapes = {"whole": (count, columns), "column": (columns,)}
+            kind = str(operands[0].dtype).removeprefix("torch.")
+            found = [Result(root, what, shapes[what], kind) for root, what in results]
+            found = kernels.pointwise.pointwise_rows(RowProgram(tuple(found), (count, columns), 1), operands)
+            return found if len(found) > 1 else found[0]
+
+        return Case("rows", name, make, ours, theirs)
+
+    def whole():
+        return lab.draw(count, columns)
+
+    yield case(
+        "scale, mask and softmax",
+        [(exponentials / total(exponentials), "whole")],
+        lambda: (whole(), lab.draw(1, columns)),
+        lambda x, y: torch.softmax(x * 0.125 + y, 1),
+    )
+    yield case(
+        "sum and layer norm",
+        [(x + y, "whole"), (normal * gamma, "whole")],
+        lambda: (whole(), whole(), lab.draw(columns)),
+        lambda x, y, g: (x + y, tf.layer_norm(x + y, (columns,), g)),
+    )
+    yield case(
+        "gradient of a layer norm with its columns",
+        [(gradient, "whole"), (y * x, "column"), (y, "column")],
+        lambda: (whole(), whole(), lab.draw(columns)),
+        lambda x, y, g: (
+            y * g - (y * g).mean(1, True) - x * (x * y * g).mean(1, True), (y * x).sum(0), y.sum(0)
+        ),
+    )  # fmt: skip
 
 
 def norms(lab: Lab) -> Iterator[Case]:

@@ -26,6 +26,7 @@ os.environ.pop("TRITON_INTERPRET", None)
 import triton
 
 from core.kernels.triton.aot import ARCHITECTURES, SHARED_LIMIT, AotCase, Resources, compile_case, rooms
+from scripts.benchmarks.kept import Kept
 from scripts.benchmarks.table import report
 
 
@@ -70,23 +71,11 @@ def spread(cases: list[AotCase], at_most: int | None) -> list[AotCase]:
     return cases if at_most is None else cases[:: max(1, -(-len(cases) // at_most))]
 
 
-class Kept:
-    """Results of earlier compilations by what was compiled, in a file of JSON lines; without a file, in none."""
-
-    def __init__(self, path: Path | None):
-        self.path, self.found = path, {}
-        if path and path.exists():
-            rows = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
-            self.found = {row.pop("of"): Resources(**row) for row in rows}
-
-    def resources(self, case: AotCase, arch: int) -> Resources:
-        of = identity(case, arch)
-        if of not in self.found:
-            self.found[of] = compile_case(case, arch)
-            if self.path:
-                with self.path.open("a") as file:  # lines begin with their end, so that half of one spoils no other
-                    file.write("\n" + json.dumps({"of": of, **dataclasses.asdict(self.found[of])}))
-        return self.found[of]
+def resources(case: AotCase, arch: int, kept: Kept) -> Resources:
+    """What a case takes, compiled unless it was before."""
+    of = identity(case, arch)
+    row = kept.rows.get(of) or kept.add(of, dataclasses.asdict(compile_case(case, arch)))
+    return Resources(**row)
 
 
 def identity(case: AotCase, arch: int) -> str:
@@ -117,7 +106,7 @@ def inspect(room: str, case: AotCase, arch: int, kept: Kept) -> dict:
         "wrong": [],
     }
     try:
-        taken = kept.resources(case, arch)
+        taken = resources(case, arch, kept)
     except Exception as error:  # the table goes on; the row carries the compiler's words
         return {**row, "wrong": [f"{type(error).__name__}: {error}"[-500:]]}
     return {**row, **dataclasses.asdict(taken), "wrong": judge(case, taken, arch)}

@@ -15,10 +15,15 @@ import math
 import os
 import statistics
 import sys
+import time
+import traceback
 from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from scripts.benchmarks.kept import Kept
+from scripts.common import environment
 
 # Norm of the error over the norm of the truth.
 TOLERANCE = {"bfloat16": 1e-2, "float16": 1e-2, "float32": 1e-5}
@@ -50,6 +55,8 @@ def main(argv: list[str] | None = None) -> int:
     chosen = [case for case in cases(lab) if args.only in f"{case.family}: {case.name}"]
     if not chosen:
         raise SystemExit(f"no case has {args.only!r} in its name")
+    if args.prepare:
+        return prepare(chosen, args)
     return (dry_run if args.dry_run else measure)(chosen, args)
 
 
@@ -59,23 +66,46 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--tf32", action="store_true", help="float32 products may round their operands to tf32")
     parser.add_argument("--only", default="", help="cases whose 'family: name' contains this; writes no log")
     parser.add_argument("--dry-run", action="store_true", help="correctness at tiny shapes, without a GPU or times")
+    parser.add_argument("--kept", type=Path, help="file of results to go on from and to add to, JSON lines")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no case after so many")
+    parser.add_argument(
+        "--prepare", metavar="K/N", help="compile the kernels of every N-th case, from the K-th on; time nothing"
+    )
     return parser.parse_args(argv)
 
 
 # ---------------------------------------------------------------- with a GPU
 
 
+BROKEN = 3  # the status when a kernel has broken the device: what is left needs another process
+
+
 def measure(chosen: list, args: argparse.Namespace) -> int:
+    """Times the cases, each by itself: one that fails has a row that says so."""
     import torch
 
     from scripts.benchmarks.kernel_case import BARS
 
-    machine = Machine(args.dtype)
-    rows = []
+    machine, kept = Machine(args.dtype), Kept(args.kept)
+    end = time.monotonic() + 60 * args.minutes
+    here = f"{environment.commit()} {args.dtype} {args.tf32} "
     for case in chosen:
-        rows.append(time_case(case, machine, args))
-        print(rows[-1], file=sys.stderr, flush=True)
+        of = f"{here}{case.family}: {case.name}"
+        if of in kept.rows or time.monotonic() > end:
+            continue
+        kept.add(of, failed_row(case, "the process died"))  # unless this is replaced
+        try:
+            row = time_case(case, machine, args)
+        except (Exception, SystemExit) as error:  # the table goes on; the row carries the words
+            traceback.print_exc()
+            row = failed_row(case, f"{type(error).__name__}: {error}"[:300])
+        print(kept.add(of, row), file=sys.stderr, flush=True)
+        try:
+            torch.cuda.synchronize()
+        except RuntimeError:
+            return BROKEN
         torch.cuda.empty_cache()
+    rows = [row for of, row in kept.rows.items() if of.startswith(here)]
     verdicts = [verdict(family, bar, rows) for family, bar in BARS.items() if any(r["family"] == family for r in rows)]
     title = (
         f"{torch.cuda.get_device_name()}, {args.dtype}{', tf32' if args.tf32 else ''}: a copy moves "
@@ -84,7 +114,24 @@ def measure(chosen: list, args: argparse.Namespace) -> int:
     kind = args.dtype + "_tf32" * args.tf32
     show((f"kernels_each_{kind}", "each kernel on " + title, rows), args)
     show((f"kernels_{kind}", "kernels on " + title, verdicts), args)
-    return int(any(r["right"] == "no" for r in rows))
+    return int(any(r["right"] != "yes" for r in rows))
+
+
+def prepare(chosen: list, args: argparse.Namespace) -> int:
+    """Runs the cases once, so that Triton has compiled their kernels; what fails will fail again, with its words."""
+    first, step = map(int, args.prepare.split("/"))
+    for case in chosen[first::step]:
+        try:
+            case.ours(*case.make())
+        except Exception as error:  # of any kernel
+            print(f"{case.family}: {case.name}: {type(error).__name__}", file=sys.stderr, flush=True)
+    return 0
+
+
+def failed_row(case, why: str) -> dict:
+    """The row of a case without times."""
+    times = dict.fromkeys(("ms", "floor ms", "of floor", "torch ms", "of torch"), math.nan)
+    return {"family": case.family, "case": case.name, **times, "error": why, "right": "failed"}
 
 
 class Machine:
@@ -154,6 +201,7 @@ def verdict(family: str, bar, rows: list[dict]) -> dict:
     """The speeds of a family beside its bar; what could not be compared is counted."""
     found = {r["case"]: r[f"of {bar.of}"] for r in rows if r["family"] == family}
     shares = {case: share for case, share in found.items() if not math.isnan(share)}
+    right = all(r["right"] == "yes" for r in rows if r["family"] == family)
     mean = math.exp(statistics.fmean(map(math.log, shares.values()))) if shares else math.nan
     worst = min(shares, key=shares.get, default="-")
     reached = shares[worst] if bar.each and shares else mean
@@ -166,7 +214,7 @@ def verdict(family: str, bar, rows: list[dict]) -> dict:
         "worst": shares.get(worst, math.nan),
         "at": worst,
         "bar": f"{bar.least:.2f} {'each' if bar.each else 'mean'}",
-        "met": "not measured" if not shares else "yes" if reached >= bar.least else "no",
+        "met": "not measured" if not shares else "yes" if right and reached >= bar.least else "no",
     }
 
 

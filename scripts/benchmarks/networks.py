@@ -17,11 +17,13 @@ from __future__ import annotations
 
 import argparse
 import gc
+import math
 import os
 import re
 import shutil
 import statistics
 import sys
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -231,21 +233,65 @@ def on_gpu(args: argparse.Namespace, dtype: str) -> list[dict]:
 
     if not torch.cuda.is_available():
         raise SystemExit("There is no CUDA device here, so nothing can be timed on one. --dry-run makes small steps.")
-    rows = []
+    rows, title = [], f"networks on {torch.cuda.get_device_name()}, {dtype}, medians"
+    end = time.monotonic() + 60 * args.minutes
     for case in (case for name, case in GPU_CASES.items() if re.search(args.only, name)):
+        if time.monotonic() > end:
+            print(f"{case}: not begun, {args.minutes:.0f} minutes are over", flush=True)
+            continue
         names = [OURS, HYBRIDIZED, *BY_TORCH]
         if case.words:
             names.remove(CHANNELS_LAST)
         contenders = {n: Contender(sys.executable, __file__, [n, str(case), dtype, "gpu"]) for n in names}
-        turns = timed(case, contenders, args.rounds)
-        median, (bar, against) = medians(turns), case.gpu_bar
-        yardstick = min(against, key=median.get)
-        for row in table(case, turns, median, median[yardstick], bar):
-            met = "" if row["bar"] == "" else "yes" if row["over yardstick"] <= row["bar"] else "no"
-            rows.append({**row, "yardstick": yardstick, "met": met})
-    title = f"networks on {torch.cuda.get_device_name()}, {dtype}, medians"
-    report(f"networks_gpu_{dtype}", title, rows, args.log_dir)
+        try:
+            rows += compare_on_gpu(case, contenders, args.rounds)
+        except (Exception, SystemExit) as error:  # the next network is timed all the same
+            print(f"{case}: {type(error).__name__}: {error}", flush=True)
+            rows += [failed_row(case, name) for name in names]
+        finally:
+            for contender in contenders.values():
+                contender.stop()
+        report(f"networks_gpu_{dtype}", title, rows, args.log_dir)
     return rows
+
+
+def compare_on_gpu(case: Case, contenders: dict[str, Contender], rounds: int) -> list[dict]:
+    """Rows of the table for one case; a contender that cannot begin has one without times."""
+    running = dict(contenders)
+    for contender in running.values():
+        contender.ask(2)  # all compile side by side
+    for name in list(running):
+        try:
+            running[name].answer()
+        except SystemExit as error:
+            print(f"{case}: {error}", flush=True)
+            del running[name]
+    turns = timed(case, running, rounds)
+    median, (bar, against) = medians(turns), case.gpu_bar
+    yardstick = min((n for n in against if n in median), key=median.get, default="")
+    rows = [failed_row(case, name) for name in contenders if name not in running]
+    for row in table(case, turns, median, median.get(yardstick, math.nan), bar):
+        met = "" if row["bar"] == "" else "yes" if row["over yardstick"] <= row["bar"] else "no"
+        rows.append({**row, "yardstick": yardstick, "met": met if yardstick else "not measured"})
+    return rows
+
+
+def failed_row(case: Case, contender: str) -> dict:
+    """The row of a contender that gave no times; its own words are above."""
+    bar, against = case.gpu_bar
+    ours = contender == HYBRIDIZED
+    return {
+        "network": f"{case.network}, batch {case.batch}",
+        "pass": case.work,
+        "contender": contender,
+        "ms": math.nan,
+        "over yardstick": math.nan,
+        "bar": bar if ours else "",
+        "peak MB": "",
+        "page faults a step": "",
+        "yardstick": against[0],
+        "met": "failed" if ours else "",
+    }
 
 
 def dry_run(case: Case) -> list[dict]:
@@ -365,6 +411,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="REGEX", help="cases such as 'inference ResNet-50 v1 batch 1'")
     parser.add_argument("--threads", type=int, default=2, help="threads of each contender (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=20, help="turns of each contender (default: %(default)s)")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="on a GPU, begin no case after so many")
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="default: %(default)s")
     parser.add_argument("--dry-run", action="store_true", help="a small step of each case for a GPU, on the CPU")
     parser.add_argument("--dtype", choices=("float32", "bfloat16", "both"), help="default: float32, on a GPU bfloat16")

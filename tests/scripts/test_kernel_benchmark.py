@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from scripts.benchmarks import gpu
 from scripts.benchmarks import kernels as benchmark
+from scripts.benchmarks.kept import Kept
 from scripts.benchmarks.kernel_case import BARS, Bar, Case, Lab
 from scripts.benchmarks.kernel_cases import MOBILENET, RESNET50, cases
 
@@ -66,14 +68,19 @@ def test_a_wrong_kernel_is_found():
 
 
 def test_verdicts():
-    rows = [{"family": "f", "case": name, "of torch": share} for name, share in [("a", 0.5), ("b", 2.0)]]
+    rows = [
+        {"family": "f", "case": name, "of torch": share, "right": "yes"} for name, share in [("a", 0.5), ("b", 2.0)]
+    ]
     each, mean = (
         benchmark.verdict("f", Bar("torch", 0.95), rows),
         benchmark.verdict("f", Bar("torch", 0.95, False), rows),
     )
     assert (each["met"], each["worst"], each["at"]) == ("no", 0.5, "a")
     assert mean["met"] == "yes" and mean["geometric mean"] == pytest.approx(1.0)
-    alone = benchmark.verdict("f", Bar("torch", 1.0), [{"family": "f", "case": "a", "of torch": math.nan}])
+    wrong = [*rows[1:], {"family": "f", "case": "c", "of torch": 2.0, "right": "no"}]
+    assert benchmark.verdict("f", Bar("torch", 0.95), wrong)["met"] == "no"
+    alone = [{"family": "f", "case": "a", "of torch": math.nan, "right": "yes"}]
+    alone = benchmark.verdict("f", Bar("torch", 1.0), alone)
     assert alone["met"] == "not measured"
 
 
@@ -99,3 +106,72 @@ def test_all_bars_stand_in_one_table():
         ("g: share of floor", 0.5, "no"),
         ("training LeNet: share of PyTorch", 4.0, "yes"),
     ]
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A GPU that measures nothing; `broken` is what it says when somebody waits for it."""
+    gpu = SimpleNamespace(floor=lambda moved, flops: 1.0, bandwidth=1.0, peak=1.0, broken=None)
+    monkeypatch.setattr(benchmark, "Machine", lambda dtype: gpu)
+    monkeypatch.setattr(benchmark, "seconds", lambda call: call() is None or 2.0)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a stand-in")
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+
+    def synchronize():
+        if gpu.broken:
+            raise RuntimeError(gpu.broken)
+
+    monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
+    return gpu
+
+
+def test_one_case_that_fails_leaves_the_others(machine, tmp_path, capsys):
+    x = torch.ones(10)
+
+    def fail(x):
+        raise ValueError("no kernel")
+
+    every = [Case("softmax", name, lambda: (x,), ours, lambda x: x * 2) for name, ours in
+             [("right", lambda x: x + x), ("failing", fail), ("wrong", lambda x: x), ("last", lambda x: x * 2)]]  # fmt: skip
+    args = argparse.Namespace(**vars(ARGS), only="softmax", kept=tmp_path / "kept", minutes=math.inf)
+    assert benchmark.measure(every, args) == 1
+    rows = {row["case"]: row for row in Kept(args.kept).rows.values()}
+    assert {name: row["right"] for name, row in rows.items()} == {
+        "right": "yes", "failing": "failed", "wrong": "no", "last": "yes"
+    }  # fmt: skip
+    assert "no kernel" in rows["failing"]["error"] and "no kernel" in capsys.readouterr().err
+    every[0].ours = fail  # which is not run again
+    assert benchmark.measure(every, args) == 1
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_broken_device_asks_for_another_process(machine, tmp_path):
+    x = torch.ones(3)
+    machine.broken = "an illegal memory access was encountered"
+    every = [Case("softmax", name, lambda: (x,), lambda x: x, lambda x: x) for name in "ab"]
+    args = argparse.Namespace(**vars(ARGS), only="softmax", kept=tmp_path / "kept", minutes=math.inf)
+    assert benchmark.measure(every, args) == benchmark.BROKEN and len(Kept(args.kept).rows) == 1
+    machine.broken = None
+    assert benchmark.measure(every, args) == 0 and len(Kept(args.kept).rows) == 2
+    assert benchmark.measure(every, argparse.Namespace(**{**vars(args), "minutes": 0, "kept": None})) == 0
+
+
+def test_programs_of_a_gpu_are_started_again_while_they_get_on(monkeypatch, tmp_path):
+    monkeypatch.setattr(gpu, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(gpu, "prepare", lambda command, jobs: None)
+    statuses, started = [-11, benchmark.BROKEN, 0], []
+
+    def start(command):
+        started.append(command)
+        with gpu.KEPT.open("a") as file:
+            file.write("{}\n")
+        return SimpleNamespace(returncode=statuses[len(started) - 1])
+
+    monkeypatch.setattr(gpu.subprocess, "run", start)
+    assert gpu.run("kernels.py", [], gpu.parse([]), math.inf) == 0 and len(started) == 3
+    statuses[:] = [-11, -11]
+    started.clear()
+    monkeypatch.setattr(
+        gpu.subprocess, "run", lambda command: started.append(command) or SimpleNamespace(returncode=-11)
+    )
+    assert gpu.run("kernels.py", [], gpu.parse([]), math.inf) == -11 and len(started) == 1  # it begins nothing

@@ -84,3 +84,40 @@ def test_cases_of_a_gpu_have_inputs_that_networks_take():
         inputs, labels = case.arrays()
         assert [x.shape for x in inputs] == [case.shape] * (2 if case.network.startswith("BERT") else 1)
         assert labels.shape[0] == case.batch
+
+
+class StandIn:
+    """A contender that takes so many seconds a step, or ends at once."""
+
+    def __init__(self, seconds):
+        self.seconds, self.asked = seconds, []
+
+    def ask(self, count):
+        self.asked.append(count)
+
+    def answer(self):
+        if self.seconds is None:
+            raise SystemExit("it ended with status 1")
+        return {"seconds": [self.seconds] * self.asked.pop(0), "peak": 1024, "faults": 0, "parameters": 7}
+
+    def steps(self, count):
+        self.ask(count)
+        return self.answer()
+
+    def close(self):
+        pass
+
+
+def test_a_contender_that_fails_leaves_the_others():
+    from scripts.benchmarks.networks import COMPILED, GPU_CASES, HYBRIDIZED, OURS, REPLAYED, compare_on_gpu
+
+    case = next(case for case in GPU_CASES.values() if case.network == "textCNN")
+    runs = {OURS: StandIn(0.4), HYBRIDIZED: StandIn(0.1), COMPILED: StandIn(0.2), REPLAYED: StandIn(None)}
+    rows = {row["contender"]: row for row in compare_on_gpu(case, runs, 2)}
+    assert (rows[HYBRIDIZED]["over yardstick"], rows[HYBRIDIZED]["yardstick"]) == (0.5, COMPILED)
+    assert rows[HYBRIDIZED]["met"] == "yes" and rows[REPLAYED]["ms"] != rows[REPLAYED]["ms"]
+    assert len({tuple(row) for row in rows.values()}) == 1  # one table
+    rows = {row["contender"]: row for row in compare_on_gpu(case, {**runs, HYBRIDIZED: StandIn(None)}, 2)}
+    assert rows[HYBRIDIZED]["met"] == "failed"
+    rows = {row["contender"]: row for row in compare_on_gpu(case, {**runs, COMPILED: StandIn(None)}, 2)}
+    assert rows[HYBRIDIZED]["met"] == "not measured"
