@@ -277,6 +277,7 @@ def _make_front(op: Operator, kind: type | None):
     else:
         parsed = f"_parse({', '.join(attrs)})" if attrs else "{}"
         kind_of = "_kind" if kind is not None else f"type({inputs[0]})"
+        gather = gather if op.takes is None else f"_op.placed({gather}, {parsed})"
         body = f"_apply(_op, {gather}, {parsed}, {kind_of}, {out})"
         if op.formula is None and op.name not in _VIEWS:
             body = f"_apart({body})" if "out" in inputs else f"{body} if out is not None else _apart({body})"

@@ -65,11 +65,9 @@ def fully_connected(
     )
     product = F.Cast(product, dtype=out_type)
     rank = len(product.shape)
-    if out_type == "int32":
-        bias = scaling if bias is None else bias
-    elif scaling is None:
-        raise MXNetError("intgemm_fully_connected: the input scaling is missing; only out_type='int32' does without")
-    else:
+    if out_type != "int32":
+        if scaling is None:
+            raise MXNetError("intgemm_fully_connected: scaling is missing; only out_type='int32' does without")
         scale = scaling if back is None else F.broadcast_mul(scaling, back)
         product = F.broadcast_mul(product, F._reshape_to(scale, shape=(1,) * rank))
     if no_bias or bias is None:

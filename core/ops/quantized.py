@@ -101,37 +101,66 @@ def requantize(
 
 @composite("_contrib_quantized_conv", outputs=3)
 def quantized_conv(
-    data, weight, *rest, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: Int,
+    data, weight, bias=None, min_data=None, max_data=None, min_weight=None, max_weight=None, min_bias=None, max_bias=None,
+    *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: Int,
     num_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False, cudnn_tune: OptStr = None, cudnn_off: Bool = False,
     layout: OptStr = None,
 ):  # fmt: skip
-    """Convolution of codes: (data, weight, [bias,] min and max of each); int32 codes and their range.
+    """Convolution of codes; int32 codes and their range.
 
     Codes of the bias are added as they are, as in MXNet.
     """
-    bias, low, high, weight_low, weight_high = _unpack("quantized_conv", rest, no_bias)[:5]
+    _need_ends("quantized_conv", max_weight if no_bias else max_bias, no_bias)
     y = F.Convolution(
         _real(data), _real(weight), None if bias is None else _real(bias), kernel=kernel, stride=stride, dilate=dilate,
         pad=pad, num_filter=num_filter, num_group=num_group, no_bias=no_bias, layout=layout,
     )  # fmt: skip
-    scale = _reach(low, high) / EXACT["int8"] * _reach(weight_low, weight_high) / EXACT["int8"]
+    scale = _reach(min_data, max_data) / EXACT["int8"] * _reach(min_weight, max_weight) / EXACT["int8"]
     return [F.Cast(y, dtype="int32"), *_ends(scale * TOP)]
 
 
+@takes(quantized_conv)
+def _(attrs):
+    return _without_bias(quantized_conv) if attrs["no_bias"] else quantized_conv.inputs
+
+
+@infer(quantized_conv)
+def _(shapes, attrs):
+    shapes["weight"] = (attrs["num_filter"], shapes["data"][1] // attrs["num_group"], *attrs["kernel"])
+    shapes["bias"] = (attrs["num_filter"],)
+    _infer_ends(shapes)
+
+
 @composite("_contrib_quantized_fully_connected", outputs=3)
-def quantized_fully_connected(data, weight, *rest, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True):
-    """data weight^T + bias of codes: (data, weight, [bias,] min and max of each); int32 codes and their range."""
-    bias, low, high, weight_low, weight_high, *bias_ends = _unpack("quantized_fully_connected", rest, no_bias)
+def quantized_fully_connected(
+    data, weight, bias=None, min_data=None, max_data=None, min_weight=None, max_weight=None, min_bias=None, max_bias=None,
+    *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True,
+):  # fmt: skip
+    """data weight^T + bias of codes; int32 codes and their range."""
+    _need_ends("quantized_fully_connected", max_weight if no_bias else max_bias, no_bias)
     kind = dtype_name(data.dtype)
-    reach, weight_reach = _reach(low, high), _reach(weight_low, weight_high)
+    reach, weight_reach = _reach(min_data, max_data), _reach(min_weight, max_weight)
     if bias is not None:
         one = reach / WIDE[kind] * weight_reach / WIDE["int8"]  # what one code of the result stands for
-        bias = F.trunc(F.broadcast_mul(_real(bias), _reach(*bias_ends) / WIDE["int8"] / one))
+        bias = F.trunc(F.broadcast_mul(_real(bias), _reach(min_bias, max_bias) / WIDE["int8"] / one))
     y = F.FullyConnected(
         F.Cast(data, dtype="float64"), F.Cast(weight, dtype="float64"),
         None if bias is None else F.Cast(bias, dtype="float64"), num_hidden=num_hidden, no_bias=no_bias, flatten=flatten,
     )  # fmt: skip
     return [F.Cast(y, dtype="int32"), *_ends(reach / EXACT[kind] * weight_reach / EXACT["int8"] * TOP)]
+
+
+@takes(quantized_fully_connected)
+def _(attrs):
+    return _without_bias(quantized_fully_connected) if attrs["no_bias"] else quantized_fully_connected.inputs
+
+
+@infer(quantized_fully_connected)
+def _(shapes, attrs):
+    shape = shapes["data"]
+    shapes["weight"] = (attrs["num_hidden"], math.prod(shape[1:]) if attrs["flatten"] else shape[-1])
+    shapes["bias"] = (attrs["num_hidden"],)
+    _infer_ends(shapes)
 
 
 @composite("_contrib_quantized_pooling", outputs=3)
@@ -162,6 +191,10 @@ def quantized_act(data, min_data, max_data, *, act_type: Choice("relu", "sigmoid
 def quantized_flatten(data, min_data, max_data):
     """All axes but the first one merged."""
     return [F.Flatten(data), F._copy(min_data), F._copy(max_data)]
+
+
+for _op in (quantized_pooling, quantized_act, quantized_flatten):
+    infer(_op)(lambda shapes, attrs: _infer_ends(shapes))
 
 
 @composite("_contrib_quantized_concat", outputs=3)
@@ -389,12 +422,20 @@ def _codes_of_one_range(weight, bias, data_scale):
     return codes, bias, scale
 
 
-def _unpack(name: str, rest: tuple, no_bias: bool) -> list:
-    """[bias or None, then the ends of the ranges]."""
-    wanted = 4 if no_bias else 7
-    if len(rest) != wanted:
-        raise MXNetError(f"{name}: {wanted + 2} arrays are needed with no_bias={no_bias}, given {len(rest) + 2}")
-    return [None, *rest] if no_bias else list(rest)
+def _need_ends(name: str, last, no_bias: bool) -> None:
+    if last is None:
+        wanted = 6 if no_bias else 9
+        raise MXNetError(f"{name}: {wanted} inputs are needed with no_bias={no_bias}, ends of ranges included")
+
+
+def _without_bias(op) -> list[str]:
+    return [name for name in op.inputs if "bias" not in name]
+
+
+def _infer_ends(shapes) -> None:
+    """Each end of a range is an array of one."""
+    for name in ("data", "weight", "bias"):
+        shapes[f"min_{name}"] = shapes[f"max_{name}"] = (1,)
 
 
 def _real(x):

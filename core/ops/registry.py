@@ -72,7 +72,7 @@ class Operator:
         self.count_heads = callable(outputs) or outputs > 1  # the rule sees several heads, zeros where none came
         self._kept: tuple | None = None
         self.reads: list[tuple[str, int]] = []
-        self.takes: Callable | None = None  # of a symbol: names of the inputs that it has under some attributes
+        self.takes: Callable | None = None  # names of the inputs that it has under some attributes
         self.infer: Callable | None = None  # fills in the shapes of parameters: infer(shapes, attrs)
         self._fronts: dict[type, Callable] = {}
         hidden = {"key"} if rng else set()
@@ -144,6 +144,17 @@ class Operator:
                     raise TypeError(f"{self.name}: attribute {name}={value!r} does not fit: {error}") from None
                 raise MXNetError(f"{self.name}: attribute {name}={value!r} does not fit: {error}") from None
         return parsed
+
+    def placed(self, given: list, attrs: dict) -> list:
+        """Inputs by place, where those that came by position are the ones that the operator has under the attributes."""
+        names = self.takes(attrs)
+        if all(value is None or name in names for name, value in zip(self.inputs, given, strict=True)):
+            return given
+        values = [value for value in given if value is not None]
+        if len(values) > len(names):
+            raise MXNetError(f"{self.name} takes {', '.join(names)} under these attributes, given {len(values)} inputs")
+        found = dict(zip(names, values))
+        return [found.get(name) for name in self.inputs]
 
     @functools.cached_property
     def parse_positional(self) -> Callable[..., dict]:
@@ -382,7 +393,7 @@ def infer(op: Operator) -> Callable[[Callable], Callable]:
 
 
 def takes(op: Operator) -> Callable[[Callable], Callable]:
-    """Says which inputs a symbol of the operator has, where attributes decide: `rule(attrs)` gives their names."""
+    """Says which inputs the operator has, where attributes decide: `rule(attrs)` gives their names."""
 
     def enter(rule):
         op.takes = rule

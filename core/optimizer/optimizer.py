@@ -153,7 +153,7 @@ class Optimizer:
         first = weight[0] if isinstance(weight, (list, tuple)) else weight
         if not (self.multi_precision and dtype_name(first.dtype) in HALF):
             self.update(index, weight, grad, state)
-        elif self.master_in_kernel and self._updates_by_rule():
+        elif self.master_in_kernel and self._updates_by_rule() and not _any_sparse(weight, grad):
             self._update(index, weight, grad, state, master=True)
         else:
             self._update_master(index, weight, grad, state)
@@ -301,6 +301,12 @@ class Test(Optimizer):
 def zeros_like(weight):
     """A state array: zeros of the weight's shape, dtype and context."""
     return nd.zeros(weight.shape, ctx=weight.context, dtype=weight.dtype)
+
+
+def _any_sparse(*given) -> bool:
+    """Whether an array, or one of a list, is sparse."""
+    arrays = [x for one in given for x in (one if isinstance(one, (list, tuple)) else [one])]
+    return any(x.stype != "default" for x in arrays)
 
 
 def _each(function, *states):

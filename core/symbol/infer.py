@@ -345,6 +345,11 @@ def _variable_dtype(node: Node, slot: str, first: str) -> str:
         return node.parsed["dtype"]
     if node.op.name in ("_sg_mkldnn_conv", "_sg_mkldnn_fully_connected"):  # of codes too they take weights in numbers
         return "float32"
+    if node.op.name.startswith("_contrib_quantized_"):
+        if slot in ("weight", "bias"):
+            return "int8"
+        if slot not in ("data", "lhs", "rhs") and not slot.startswith("arg"):  # ends of ranges, statistics
+            return "float32"
     # Batch normalisation keeps its parameters in float32 where the data are float16.
     return "float32" if node.op.name == "BatchNorm" and slot != "data" and first == "float16" else first
 

@@ -86,6 +86,22 @@ def test_sparse_weights_and_gradients_take_steps(stype):
     assert weight.stype == stype
 
 
+@pytest.mark.parametrize("name", ["sgd", "adam", "adagrad"])
+def test_half_precision_weights_take_sparse_gradients(name):
+    rows = mx.nd.array([[1, 2], [0, 0], [3, -4], [0, 0]], dtype="float16")
+    results = []
+    for stype in ("default", "row_sparse"):
+        weight = mx.nd.ones((4, 2), dtype="float16")
+        optimizer = mx.optimizer.create(name, learning_rate=0.1, multi_precision=True)
+        state = optimizer.create_state_multi_precision(0, weight)
+        for _ in range(2):
+            optimizer.update_multi_precision(0, weight, rows.tostype(stype), state)
+        assert weight.dtype == np.float16
+        results.append(weight.asnumpy())
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-3)
+    assert (results[1][0] != 1).all()
+
+
 def test_a_lazy_optimizer_leaves_rows_without_gradient_alone():
     first, second = (
         mx.nd.array([[1, 1], [0, 0.0]]).tostype("row_sparse"),

@@ -3,7 +3,7 @@
 import numpy as onp
 import pytest
 
-from core import MXNetError, nd
+from core import MXNetError, nd, sym
 
 RS = onp.random.RandomState(0)
 C = nd.contrib
@@ -72,6 +72,27 @@ NOTHING = nd.array([0.0, 1.0, -1.0, onp.nan])
 )
 def test_codes_of_a_range_of_nothing_are_mxnets(call, codes):
     assert call()[0].asnumpy().tolist() == codes
+
+
+@pytest.mark.parametrize("name, options, arguments", [
+    ("quantized_fully_connected", {"num_hidden": 4}, 9),
+    ("quantized_fully_connected", {"num_hidden": 4, "no_bias": True}, 6),
+    ("quantized_conv", {"num_filter": 3, "kernel": (2, 2)}, 9),
+    ("quantized_conv", {"num_filter": 3, "kernel": (2, 2), "no_bias": True}, 6),
+    ("quantized_pooling", {"kernel": (2, 2)}, 3),
+    ("quantized_flatten", {}, 3),
+])  # fmt: skip
+def test_shapes_and_dtypes_follow_from_the_data(name, options, arguments):
+    layer = getattr(sym.contrib, name)(data=sym.Variable("data", dtype="uint8"), name="layer", **options)
+    assert len(layer.list_arguments()) == arguments
+    shapes = layer.infer_shape(data=U8.shape)[0]
+    assert shapes[-2:] == [(1,), (1,)]
+    bound = layer.simple_bind(data=U8.shape, grad_req="null")
+    assert [a.dtype for a in bound.arg_arrays[-2:]] == [onp.float32] * 2
+    if arguments > 3:
+        weight = FW if "num_hidden" in options else W
+        assert shapes[1] == weight.shape
+        assert bound.arg_arrays[1].dtype == onp.int8
 
 
 def test_what_does_not_fit_is_refused():
