@@ -172,7 +172,7 @@ def imrotate(src, rotation_degrees, zoom_in: bool = False, zoom_out: bool = Fals
     batch = pixels[None] if single else pixels
     given = rotation_degrees if isinstance(rotation_degrees, (Number, list, tuple)) else pixels_of(rotation_degrees)
     degrees = np.asarray(given, np.float32).reshape(-1)
-    if degrees.size == 1:
+    if isinstance(rotation_degrees, Number):
         degrees = np.repeat(degrees, len(batch))
     if len(degrees) != len(batch):
         raise ValueError(f"{len(degrees)} rotations for {len(batch)} images")

@@ -358,3 +358,12 @@ def test_results_are_written_to_out():
     out = mx.nd.zeros((2, 2, 3), dtype="uint8")
     assert mx.image.imresize(picture, 2, 2, out=out) is out
     np.testing.assert_array_equal(out.asnumpy(), mx.image.imresize(picture, 2, 2).asnumpy())
+
+
+def test_each_image_of_a_batch_has_its_own_rotation():
+    batch = mx.nd.zeros((2, 1, 3, 3))
+    batch[:, 0, 1, 2] = 1
+    turned = mx.image.imrotate(batch, mx.nd.array([90.0, 180.0])).asnumpy()[:, 0]
+    assert [int(np.argmax(x)) for x in turned] == [1, 3]
+    with pytest.raises(ValueError, match="1 rotations for 2 images"):
+        mx.image.imrotate(batch, mx.nd.array([90.0]))

@@ -437,15 +437,15 @@ class RandomGray(_Pixels, Block):
 
 
 class RandomApply(Sequential):
-    """Applies `transforms` (a transform, or a list of them in order) with probability `p`."""
+    """Applies `transforms` (a transform or function, or a list of transforms in order) with probability `p`."""
 
-    def __init__(self, transforms: Block | Sequence[Block], p: float = 0.5):
+    def __init__(self, transforms: Callable | Sequence[Block], p: float = 0.5):
         super().__init__()
-        self.add(transforms if isinstance(transforms, Block) else Compose(transforms))
+        self.transforms = transforms if callable(transforms) else Compose(transforms)
         self.p = p
 
     def forward(self, x):
-        return x if random.random() >= self.p else super().forward(x)
+        return x if random.random() >= self.p else self.transforms(x)
 
 
 class HybridRandomApply(_Pixels, HybridBlock):

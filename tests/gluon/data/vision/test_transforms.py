@@ -247,6 +247,11 @@ def test_random_apply(kind):
     assert set(applied) == {1, 17} and 15 < applied.count(1) < 45
 
 
+def test_random_apply_of_a_function():
+    applied = [T.Compose([T.RandomApply(lambda x: x[:, :3], 0.5)])(image()).shape[1] for _ in range(60)]
+    assert set(applied) == {3, 17} and 15 < applied.count(3) < 45
+
+
 def test_hybrid_compose_takes_hybrid_transforms_alone():
     with pytest.raises(ValueError, match="CenterCrop"):
         T.HybridCompose([T.CenterCrop(3)])
