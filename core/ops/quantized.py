@@ -425,7 +425,7 @@ def _codes_of_one_range(weight, bias, data_scale):
 def _need_ends(name: str, last, no_bias: bool) -> None:
     if last is None:
         wanted = 6 if no_bias else 9
-        raise MXNetError(f"{name}: {wanted} inputs are needed with no_bias={no_bias}, ends of ranges included")
+        raise MXNetError(f"{name}: {wanted} arrays are needed with no_bias={no_bias}, ends of ranges included")
 
 
 def _without_bias(op) -> list[str]:
