@@ -114,17 +114,19 @@ class _Scope:
         self._recording, self._training = recording, training
 
     def __enter__(self):
-        self._before = state.recording, state.training, state.pausing
-        if self._recording is not None:
-            state.pausing = not self._recording and (state.recording or state.pausing)
-            engage(self._recording, state.tracer)
+        recording, wanted = state.recording, self._recording
+        self._before = recording, state.training, state.pausing
+        if wanted is not None:
+            state.pausing = not wanted and (recording or state.pausing)
+            if wanted is not recording:
+                engage(wanted, state.tracer)
         if self._training is not None:
             state.training = self._training
         return self
 
     def __exit__(self, *_):
         recording, state.training, state.pausing = self._before
-        if self._recording is not None:
+        if self._recording is not None and recording is not state.recording:
             engage(recording, state.tracer)
 
 

@@ -320,31 +320,31 @@ def _untraced(op: Operator, kind_of: str) -> list[str]:
     may_go = "not _state.training and " * op.train if op.binds else "_op.simple and "
     idle = "_state.tracer is None" if op.simple else "(_state.tracer is None and not _state.recording)"
     attrs = ", ".join(op.attrs)
-    bound = f"_op.bound({attrs})" if attrs else "_op.bare"
-    if op.binder is not None:
-        call = [f"            tensor = {bound}({_tensors_of(op)})"]  # None cannot be called
-    elif op.binds:  # a shortcut is for the first input alone
-        others = " or ".join(f"{i} is not None" for i in op.inputs[1:])
-        call = [f"            if {others}:", "                raise TypeError"] if others else []
-        call += [f"            tensor = {bound}({op.inputs[0]}._data)"]
-    else:
-        named = f", **_known({attrs})" if attrs else ""
-        call = [f"            tensor = _op.forward({_tensors_of(op)}{named})"]
+    call = []
     if op.name in storage_types.NAMES:
-        call = [f"            if not ({_all_dense(op)}):", "                raise TypeError", *call]
+        call += [f"            if not ({_all_dense(op)}):", "                raise TypeError"]
+    if op.binder is None and op.binds and len(op.inputs) > 1:  # a shortcut is for the first input alone
+        others = " or ".join(f"{i} is not None" for i in op.inputs[1:])
+        call += [f"            if {others}:", "                raise TypeError"]
+    tensors = _tensors_of(op) if op.binder is not None or not op.binds else f"{op.inputs[0]}._data"
+    if not attrs:
+        call += [f"            tensor = _op.{'bare' if op.binds else 'forward'}({tensors})"]  # None cannot be called
+    elif op.binds:
+        call += [f"            _bound, _typed = _op.bound({attrs})", f"            tensor = _bound({tensors})"]
+    else:
+        call += [f"            _typed = _known({attrs})", f"            tensor = _op.forward({tensors}, **_typed)"]
     if op.formula is None and op.binder is None and op.name not in _VIEWS:
         call += ["            if tensor._base is not None:", "                tensor = _separate(tensor)"]
     recorded = []
     if op.simple:
         inputs = [*op.inputs[:-1], f"*{op.inputs[-1]}"] if op.variadic else op.inputs
-        parsed = f"_parse({attrs})" if attrs else "{}"
         recorded = [
-            "            if busy and _state.recording:",
-            f"                _attach(_op, {parsed}, ({', '.join(inputs)},), (result,))",
+            "            if _busy and _state.recording:",
+            f"                _attach(_op, {'_typed' if attrs else '{}'}, ({', '.join(inputs)},), (result,))",
         ]
     return [
-        "    busy = _watch.busy",
-        f"    if out is None and {may_go}(not busy or {idle}):",
+        "    _busy = _watch.busy",
+        f"    if out is None and {may_go}(not _busy or {idle}):",
         "        try:",
         *call,
         f"            result = _new({'_dense' if kind_of == '_kind' else kind_of + '._dense_kind'})",

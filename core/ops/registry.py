@@ -168,17 +168,20 @@ class Operator:
         return self._remembering(lambda **attrs: self.parse(attrs))
 
     @functools.cached_property
-    def bound(self) -> Callable[..., Callable | None]:
-        """What `bind` gives for attributes in the order of `attrs`, remembered; TypeError where they are lists."""
+    def bound(self) -> Callable[..., tuple[Callable | None, dict]]:
+        """What `bind` gives for attributes in the order of `attrs`, and these typed; remembered. TypeError where they are lists."""
         names = tuple(self.attrs)
-        return functools.lru_cache(4096, typed=True)(
-            lambda *values: self.bind(self.parse(dict(zip(names, values, strict=True))))
-        )
+
+        def binding(*values):
+            attrs = self.parse(dict(zip(names, values, strict=True)))
+            return self.bind(attrs), attrs
+
+        return functools.lru_cache(4096, typed=True)(binding)
 
     @functools.cached_property
     def bare(self) -> Callable | None:
-        """What `bound` gives for an operator without attributes."""
-        return self.bound()
+        """What `bind` gives for an operator without attributes."""
+        return self.bind({})
 
     def bind(self, attrs: dict) -> Callable | None:
         """The visible result as a function of the inputs' tensors, for arrays off the tape and out of training.
@@ -197,7 +200,7 @@ class Operator:
 
     def cast(self, rule: Callable) -> None:
         """From now on `rule(inputs, attrs)` gives the inputs in other types: no shorter way is right any more."""
-        self.cast_inputs, self.simple, self.bare, self.bound = rule, False, None, lambda *values: None
+        self.cast_inputs, self.simple, self.bare, self.bound = rule, False, None, lambda *values: (None, {})
 
     @functools.cached_property
     def binds(self) -> bool:
