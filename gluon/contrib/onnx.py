@@ -17,6 +17,6 @@ def import_to_gluon(model_file, ctx) -> SymbolBlock:
     for name, value in {**arguments, **states}.items():
         parameter = block.params[name]
         parameter.shape, parameter.dtype = value.shape, value.dtype
-        parameter.initialize(ctx=ctx)
+        parameter.initialize("zeros", ctx=ctx)
         parameter.set_data(value)
     return block

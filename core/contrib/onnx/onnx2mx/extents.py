@@ -16,8 +16,12 @@ from core.base import MXNetError
 from core.symbol import Symbol, infer
 from core.util import is_np_shape
 
-# Multiples of 1 to 10 (operators split and merge axes) by numbers that keep the extents of different axes apart.
-_TRIED = tuple((2520 * a, 2520 * b) for a, b in ((11, 37), (13, 41), (17, 43), (19, 47), (23, 53), (29, 59), (31, 61)))
+# Numbers that are tried for open extents. The first are multiples of 1 to 10 (operators split and merge axes), large
+# enough for pictures, the second small enough for tables of places that end somewhere.
+_LARGE = tuple((2520 * a, 2520 * b) for a, b in ((11, 37), (13, 41), (17, 43), (19, 47), (23, 53), (29, 59), (31, 61)))
+_SMALL = ((24, 30), (36, 42), (40, 54), (28, 44), (20, 52), (32, 50), (26, 56))
+# How open extents are taken, in the order in which it is tried: (by their axes, the numbers).
+ASSUMPTIONS = ((False, _LARGE), (True, _LARGE), (False, _SMALL), (True, _SMALL))
 PROBES = (0, 1)
 
 
@@ -31,20 +35,21 @@ class Varying:
 class Extents:
     """What is known of shapes and types while a graph is read, under both probes.
 
-    by_axis: open extents are the same in all inputs where their axes are, whatever the file calls them; otherwise those
-    of one name are, and what has no name differs from all others.
+    assumption: whether open extents are the same in all inputs where their axes are, whatever the file calls them
+    (otherwise those of one name are, and what has no name differs from all others); and the numbers to try.
     """
 
-    def __init__(self, by_axis: bool):
+    def __init__(self, assumption: tuple = ASSUMPTIONS[0]):
         self.contradicted = False  # whether operands did not fit each other
-        self._by_axis, self._names = by_axis, {}
+        (self._by_axis, self._numbers), self._names = assumption, {}
         self._known: dict[tuple[int, int], tuple | None] = {}  # arrays without memory by (id of the node, output)
         self._nodes: list = []  # which their ids are of
         self._variables: dict[str, tuple | None] = {}
         self._sources: list[tuple[Symbol, int, tuple[int, int]]] = []
 
-    def variable(self, name: str, dtype: str, extents: tuple | None) -> None:
+    def variable(self, symbol: Symbol, dtype: str, extents: tuple | None) -> None:
         """Tells of an input or a parameter; open extents are names, or None. extents None: not even their number is known."""
+        name = symbol.name
         if extents is None:
             self._variables[name] = None
             return
@@ -54,16 +59,17 @@ class Extents:
             for shape, n in zip(shapes, pair):
                 shape.append(n)
             if pair[0] != pair[1]:
-                self._sources.append((sym.var(name), axis, pair))
+                self._sources.append((symbol, axis, pair))
         self._variables[name] = tuple(
             infer.blank(tuple(shape) or (() if is_np_shape() else (1,)), dtype) for shape in shapes
         )
 
     def _tried(self, name: str, axis: int, extent: str | None) -> tuple[int, int]:
         key = axis if self._by_axis else extent or (name, axis)
-        if key not in self._names and len(self._names) == len(_TRIED):
-            raise MXNetError(f"more than {len(_TRIED)} extents of the inputs are open; give some of them numbers")
-        return self._names.setdefault(key, _TRIED[len(self._names) % len(_TRIED)])
+        numbers = self._numbers
+        if key not in self._names and len(self._names) == len(numbers):
+            raise MXNetError(f"more than {len(numbers)} extents of the inputs are open; give some of them numbers")
+        return self._names.setdefault(key, numbers[len(self._names) % len(numbers)])
 
     def shapes(self, symbol: Symbol) -> tuple | None:
         """The shape under each probe; None where it does not follow."""
@@ -97,7 +103,7 @@ class Extents:
             return sym.ones((int(pair[0]),))
         for symbol, axis, known in self._sources:
             if pair[0] % known[0] == 0 and pair[0] * known[1] == pair[1] * known[0]:
-                ones = sym.ones_like(sym.contrib.arange_like(symbol, axis=axis))
+                ones = sym.Cast(sym.ones_like(sym.contrib.arange_like(symbol, axis=axis)), dtype="float32")
                 return ones if pair == known else sym.tile(ones, reps=(int(pair[0] // known[0]),))
         for k, (_, _, first) in enumerate(self._sources):
             for _, _, second in self._sources[k:]:

@@ -8,12 +8,11 @@ from core import autograd
 from core.base import MXNetError
 from core.context import cpu
 from core.contrib.onnx.onnx2mx.extents import PROBES, Varying
+from core.contrib.onnx.onnx2mx.shapes import FOLDED
 from core.contrib.onnx.onnx2mx.table import CONVERSIONS, Network
 from core.ndarray import NDArray, array
 from core.symbol import Symbol, graph
 from core.util import np_shape
-
-FOLDED = 1 << 12  # elements of all that a node takes, or gives
 
 
 def convert(net: Network, kind: str, attrs: dict, given: list) -> list:
@@ -32,6 +31,8 @@ def folded(net: Network, kind: str, attrs: dict, given: list) -> list | None:
     if sum(x.size if isinstance(x, np.ndarray) else x.numbers[0].size for x in known) > FOLDED:
         return None
     varies = any(isinstance(x, Varying) for x in known)
+    if varies and kind == "Slice" and isinstance(given[0], np.ndarray):
+        return None  # bounds that were tried may lie behind the end of a table, where others do not
     found = []
     for p in PROBES if varies else PROBES[:1]:
         values = _computed(net, kind, attrs, [x.numbers[p] if isinstance(x, Varying) else x for x in given])
@@ -54,7 +55,7 @@ def _later(net: Network, kind: str, attrs: dict, given: list, k: int):
         before = net.where, net.name, net.outputs
         net.where, net.name, net.outputs = where, name, outputs
         try:
-            results = CONVERSIONS[kind](net, attrs, *(net.symbol(x) if isinstance(x, Varying) else x for x in given))
+            results = CONVERSIONS[kind](net, attrs, *given)
         finally:
             net.where, net.name, net.outputs = before
         return net.symbol(results[k] if isinstance(results, list) else results)

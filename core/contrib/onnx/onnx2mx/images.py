@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from core import symbol as sym
-from core.contrib.onnx.onnx2mx.layers import window
+from core.contrib.onnx.onnx2mx.layers import weight_shape, window
 from core.contrib.onnx.onnx2mx.table import converts
 from core.symbol import Symbol
 
@@ -88,6 +88,9 @@ def _usual(net, attrs, x: Symbol, how: str, scales, sizes) -> Symbol | None:
     corners = how == "align_corners"
     if sizes is not None and all(a == b and a > 1 for a, b in pairs[2:]):
         return sym.contrib.BilinearResize2D(x, height=pairs[2][0], width=pairs[3][0], align_corners=corners)
+    if sizes is not None and pairs[2][0] != pairs[2][1] and pairs[3][0] != pairs[3][1]:
+        like = net.ones(tuple((1, 1, pairs[2][p], pairs[3][p]) for p in (0, 1)), "sizes")
+        return sym.contrib.BilinearResize2D(x, like, mode="like", align_corners=corners)
     if sizes is None and scales is not None and isinstance(scales, np.ndarray) and scales.size == 4:
         if (scales[:2] == 1).all() and all(s == math.floor(s) for s in scales[2:]):
             return sym.contrib.BilinearResize2D(
@@ -201,7 +204,7 @@ def affine_grid(net, attrs, theta, size):
 
 @converts("DeformConv")
 def deformable_convolution(net, attrs, x, weight, offset, bias=None, mask=None):
-    shape, groups = net.number(weight, "the weight").shape, attrs.get("offset_group", 1)
+    shape, groups = weight_shape(net, weight), attrs.get("offset_group", 1)
     kernel = attrs.get("kernel_shape", shape[2:])
     x, options = window(net, attrs, net.symbol(x), 0.0, kernel)
     offset, places = net.symbol(offset), groups * math.prod(kernel)

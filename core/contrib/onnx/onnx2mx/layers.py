@@ -51,9 +51,17 @@ def padded(x: Symbol, begins: tuple, ends: tuple, fill: float) -> Symbol:
     return pad(x, mode="constant", pad_width=width, constant_value=fill)
 
 
+def weight_shape(net, weight) -> tuple[int, ...]:
+    """The shape of a weight, which may be computed, but does not vary."""
+    shape = net.shape(weight)
+    if shape is None or -1 in shape:
+        raise net.refuse("the shape of the weight varies")
+    return shape
+
+
 @converts("Conv")
 def convolution(net, attrs, x, weight, bias=None):
-    shape = net.number(weight, "the weight").shape
+    shape = weight_shape(net, weight)
     x, options = window(net, attrs, net.symbol(x), 0.0, attrs.get("kernel_shape", shape[2:]))
     return sym.Convolution(
         x, net.symbol(weight), *([] if bias is None else [net.symbol(bias)]), no_bias=bias is None, num_filter=shape[0],
@@ -63,7 +71,7 @@ def convolution(net, attrs, x, weight, bias=None):
 
 @converts("ConvTranspose")
 def deconvolution(net, attrs, x, weight, bias=None):
-    shape = net.number(weight, "the weight").shape
+    shape = weight_shape(net, weight)
     n, group = len(shape) - 2, attrs.get("group", 1)
     kernel = tuple(attrs.get("kernel_shape", shape[2:]))
     strides, dilations = (tuple(attrs.get(k, (1,) * n)) for k in ("strides", "dilations"))

@@ -11,6 +11,7 @@ import numpy as np
 from core import random
 from core.base import MXNetError
 from core.contrib.onnx import package
+from core.contrib.onnx.onnx2mx.extents import ASSUMPTIONS
 from core.contrib.onnx.onnx2mx.folding import convert
 from core.contrib.onnx.onnx2mx.table import CONVERSIONS, Network
 from core.ndarray import array
@@ -122,7 +123,7 @@ def _shape(value) -> tuple:
 
 def _converted(model, path: str):
     """What `import_model` gives."""
-    network = _walked(model, path, by_axis=False)
+    network = _walked(model, path)
     heads = [v.name for v in model.graph.output]
     lost = [n for n in heads if n not in network.values]
     if lost or not heads:
@@ -139,25 +140,45 @@ def _converted(model, path: str):
     )
 
 
-def _walked(model, path: str, by_axis: bool) -> Network:
-    """The network with the values of all nodes.
+def _walked(model, path: str) -> Network:
+    """The network with the values of all nodes, under the first assumption on open extents that nothing contradicts."""
+    found, refusal = None, None
+    for assumption in ASSUMPTIONS:
+        network = _begun(model, path, assumption)
+        try:
+            _walk(package(), network, model.graph, path)
+        except MXNetError as error:
+            refusal = refusal or error
+        else:
+            found = found or network
+            if not network.extents.contradicted:
+                return network
+        if not network.extents.contradicted:
+            break
+    if found is None:
+        raise refusal
+    return found
 
-    by_axis: how extents that the file leaves open are taken (see `Extents`): first by their names; where that
-    contradicts what is computed, by their places.
-    """
+
+def _begun(model, path: str, assumption: tuple) -> Network:
+    """The network with its inputs and what the file holds of values."""
     onnx = package()
     versions = [o.version for o in model.opset_import if o.domain in ("", "ai.onnx")]
-    graph = model.graph
-    network = Network(versions[0] if versions else 1, by_axis)
-    for tensor in graph.initializer:
+    network = Network(versions[0] if versions else 1, assumption)
+    for tensor in model.graph.initializer:
         network.constant(tensor.name, _array(onnx, tensor, path))
     own = set(network.constants)
-    for value in graph.input:
+    for value in model.graph.input:
         if value.name not in own:
             network.input(value.name, *_described(onnx, value, path))
+    return network
+
+
+def _walk(onnx, network: Network, graph, path: str) -> None:
+    """Converts the nodes of a graph, in order."""
     for i, node in enumerate(graph.node):
         where = f"{path!r}: node {i} ({node.op_type} {node.name or ', '.join(node.output)!r})"
-        if node.domain not in ("", "ai.onnx") or node.op_type not in CONVERSIONS | {"Constant": None}:
+        if node.domain not in ("", "ai.onnx") or node.op_type not in CONVERSIONS | {"Constant": None, "If": None}:
             raise MXNetError(f"{where}: this operator is not converted; known are {', '.join(sorted(CONVERSIONS))}")
         attrs = {a.name: _attribute(onnx, a, path) for a in node.attribute}
         if node.op_type == "Constant":
@@ -169,20 +190,29 @@ def _walked(model, path: str, by_axis: bool) -> Network:
         if missing:
             raise MXNetError(f"{where}: it reads {', '.join(missing)}, which nothing before it makes")
         given = [network.values[n] if n else None for n in node.input]
-        try:
-            results = convert(network, node.op_type, attrs, given)
-        except MXNetError:
-            if network.extents.contradicted and not by_axis:
-                return _walked(model, path, by_axis=True)
-            raise
-        except (TypeError, KeyError, ValueError, IndexError, ArithmeticError, OverflowError) as error:
-            raise MXNetError(f"{where}: its inputs or attributes do not fit: {error!r}") from None
+        if node.op_type == "If":
+            results = _branch(onnx, network, attrs, given[0], path)
+        else:
+            try:
+                results = convert(network, node.op_type, attrs, given)
+            except (TypeError, KeyError, ValueError, IndexError, ArithmeticError, OverflowError) as error:
+                if isinstance(error, MXNetError):
+                    raise
+                raise MXNetError(f"{where}: its inputs or attributes do not fit: {error!r}") from None
         for name, result in zip(node.output, results):
             if isinstance(result, np.ndarray):
                 network.constant(name, result)
             elif name:
                 network.values[name] = result
-    return network
+
+
+def _branch(onnx, network: Network, attrs: dict, condition, path: str) -> list:
+    """What the branch gives that a condition chooses, which is known while the file is read: exporters ask for shapes so."""
+    graph = attrs["then_branch" if network.number(condition, "the condition").item() else "else_branch"]
+    for tensor in graph.initializer:
+        network.constant(tensor.name, _array(onnx, tensor, path))
+    _walk(onnx, network, graph, path)
+    return [network.values[v.name] for v in graph.output]
 
 
 def _described(onnx, value, path: str) -> tuple[str, tuple | None]:
@@ -197,9 +227,12 @@ def _described(onnx, value, path: str) -> tuple[str, tuple | None]:
 
 def _dtype(onnx, number: int, where: str):
     try:
-        return onnx.helper.tensor_dtype_to_np_dtype(number)
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(number)
     except (KeyError, ValueError, TypeError):
         raise MXNetError(f"{where} is of the unknown type {number}") from None
+    if dtype.kind in "OUS":
+        raise MXNetError(f"{where} holds text, for which there are no arrays")
+    return dtype
 
 
 _LONGEST_EMPTY = 1 << 16
@@ -238,7 +271,7 @@ def _array(onnx, tensor, path: str) -> np.ndarray:
         len(getattr(tensor, f)) for f in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
     )
     held = len(tensor.raw_data) // max(1, dtype.itemsize) if tensor.HasField("raw_data") else size
-    if dtype.kind in "OUS" or held != count:
+    if held != count:
         raise MXNetError(f"{where} of shape {tuple(tensor.dims)} and type {dtype} holds {held} numbers, not {count}")
     try:
         return np.array(onnx.numpy_helper.to_array(tensor))

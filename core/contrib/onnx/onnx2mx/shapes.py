@@ -12,6 +12,8 @@ from core.contrib.onnx.onnx2mx.table import converts
 from core.symbol import Symbol
 from core.symbol.numpy_functions import function as np_function
 
+FOLDED = 1 << 12  # elements of constants that are joined while reading: shapes, never weights
+
 
 @converts("Shape")
 def shape(net, attrs, x):
@@ -129,6 +131,8 @@ def squeeze(net, attrs, x, axes=None):
 
 @converts("Concat")
 def concat(net, attrs, *inputs):
+    if all(isinstance(x, np.ndarray) for x in inputs) and sum(x.size for x in inputs) <= FOLDED:
+        return np.concatenate(inputs, attrs["axis"])
     return sym.Concat(*map(net.symbol, inputs), dim=attrs["axis"])
 
 
@@ -152,6 +156,11 @@ def slice_(net, attrs, x, begins=None, ends=None, axes=None, steps=None):
         axes = None if axes is None else net.ints(axes, "axes")
     begins, ends = (list(zip(*net.tried(v, f"the {what}"))) for v, what in ((begins, "starts"), (ends, "ends")))
     steps = (1,) * len(begins) if steps is None else net.ints(steps, "steps")
+    if isinstance(x, np.ndarray) and all(a == b for a, b in (*begins, *ends)):
+        parts = [slice(None)] * x.ndim
+        for axis, (begin, _), (end, _), step in zip(range(len(begins)) if axes is None else axes, begins, ends, steps):
+            parts[axis] = slice(begin, end if step > 0 or end >= -x.shape[axis] else None, step)
+        return x[tuple(parts)]
     made = net.symbol(x)
     for axis, begin, end, step in zip(range(len(begins)) if axes is None else axes, begins, ends, steps, strict=True):
         made = _part(net, made, axis, begin, end, step)
@@ -169,7 +178,7 @@ def _part(net, x: Symbol, axis: int, begin: tuple, end: tuple, step: int) -> Sym
         extents = tuple(s[axis] for s in shapes)
         if begin[0] != begin[1]:  # a place from the end is the same under both
             begin = tuple(b - n if 0 <= b < n else b for b, n in zip(begin, extents))
-        if all(e >= n for e, n in zip(end, extents)) and step > 0:
+        if all(e >= n for e, n in zip(end, extents)) and step > 0 and (end[0] == end[1] or extents[0] != extents[1]):
             end = (_FAR, _FAR)
         elif (
             end[0] != end[1]
@@ -180,7 +189,7 @@ def _part(net, x: Symbol, axis: int, begin: tuple, end: tuple, step: int) -> Sym
     if begin[0] != begin[1]:
         raise net.refuse("where a part starts is computed from the input, which a symbol cannot follow")
     if end[0] != end[1] and step == 1 and begin[0] >= 0 and axis >= 0:  # as long as something else is
-        line = net.ones((end,), "the end of a part") if min(end) > 0 else None
+        line = net.ones(tuple((n,) for n in end), "the end of a part") if min(end) > 0 else None
         if line is None:
             raise net.refuse("where a part ends is computed from the input, which a symbol cannot follow")
         x = sym.slice_like(x, sym.Reshape(line, shape=(*(1,) * axis, -1)), axes=(axis,))
@@ -422,7 +431,7 @@ def range_(net, attrs, start, stop, step):
     if isinstance(stop, Varying):
         begin, by = (net.number(v, "start and step").item() for v in (start, step))
         count = tuple(max(0, math.ceil((int(n) - begin) / by)) for n in stop.numbers)
-        made = sym.contrib.arange_like(net.ones((count,), "the end"), start=begin, step=by)
+        made = sym.contrib.arange_like(net.ones(tuple((n,) for n in count), "the end"), start=begin, step=by)
         return sym.Cast(made, dtype=dtype)
     begin, end, by = (net.number(v, "the bounds").item() for v in (start, stop, step))
     return sym.arange(begin, end, by, dtype=dtype)

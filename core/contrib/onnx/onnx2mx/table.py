@@ -8,7 +8,7 @@ import numpy as np
 
 from core import symbol as sym
 from core.base import MXNetError
-from core.contrib.onnx.onnx2mx.extents import Extents, Varying
+from core.contrib.onnx.onnx2mx.extents import ASSUMPTIONS, Extents, Varying
 from core.symbol import Symbol
 
 CONVERSIONS: dict[str, Callable] = {}
@@ -30,16 +30,16 @@ def converts(*operators: str) -> Callable[[Callable], Callable]:
 class Network:
     """Values by name while a graph is walked over.
 
-    scalar: the shape of a single number: a classic array has at least one axis, a constant that is computed while
+    assumption: see `Extents`. scalar: the shape of a single number: a classic array has at least one axis, a constant that is computed while
     reading may have none.
     """
 
-    def __init__(self, opset: int, by_axis: bool = False, scalar: tuple = (1,)):
+    def __init__(self, opset: int, assumption: tuple = ASSUMPTIONS[0], scalar: tuple = (1,)):
         self.opset, self.scalar = opset, scalar
         self.values: dict[str, object] = {}
         self.constants: dict[str, np.ndarray] = {}
         self.used: dict[str, np.ndarray] = {}  # constants that became parameters
-        self.extents = Extents(by_axis)
+        self.extents = Extents(assumption)
         self.where, self.name, self.outputs = "", "", 1  # of the node that is converted
         self._names: dict[int, str] = {}
         self._symbols: dict[str, Symbol] = {}
@@ -52,7 +52,7 @@ class Network:
     def input(self, name: str, dtype: str, extents: tuple) -> None:
         """A tensor that callers give; open extents are names, or None."""
         self.values[name] = sym.var(name)
-        self.extents.variable(name, dtype, extents)
+        self.extents.variable(self.values[name], dtype, extents)
 
     def symbol(self, value) -> Symbol:
         """A value as a symbol; constants become parameters."""
@@ -68,7 +68,7 @@ class Network:
         if name not in self._symbols:
             self._symbols[name] = sym.var(name)
             self.used[name] = value.reshape(self.scalar) if value.ndim == 0 else value
-            self.extents.variable(name, value.dtype.name, self.used[name].shape)
+            self.extents.variable(self._symbols[name], value.dtype.name, self.used[name].shape)
         return self._symbols[name]
 
     def shape(self, value) -> tuple[int, ...] | None:

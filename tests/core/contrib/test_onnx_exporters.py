@@ -1,0 +1,164 @@
+"""What exporters of other frameworks write: shapes that are computed, open extents, loops over steps; against onnxruntime."""
+
+import glob
+import os
+
+import numpy as np
+import pytest
+
+import core as mx
+
+onnx = pytest.importorskip("onnx", reason="needs onnx")
+onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
+
+DATA = os.path.join(os.path.dirname(onnx.__file__), "backend", "test", "data")
+PYTORCH = sorted(glob.glob(os.path.join(DATA, "pytorch-*", "*")))
+
+
+def _run(path: str, given: dict) -> list:
+    symbol, arguments, states = mx.contrib.onnx.import_model(path)
+    arrays = {n: mx.nd.array(v, dtype=v.dtype) for n, v in given.items()} | arguments
+    bound = {n: arrays[n] for n in symbol.list_arguments()}
+    return [x.asnumpy() for x in symbol.bind(mx.cpu(), bound, grad_req="null", aux_states=states).forward()]
+
+
+def _close(found, expected):
+    for a, b in zip(found, expected, strict=True):
+        assert a.shape == (b.shape or (1,)) and a.dtype == b.dtype
+        np.testing.assert_allclose(a.reshape(b.shape), b, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("folder", PYTORCH or [None], ids=os.path.basename)
+def test_files_that_pytorch_wrote(folder):
+    if folder is None:
+        pytest.skip(f"no recorded files under {DATA}")
+    path = os.path.join(folder, "model.onnx")
+    model = onnx.load(path)
+    own = {t.name for t in model.graph.initializer}
+    names = [v.name for v in model.graph.input if v.name not in own]
+
+    def read(kind, k):
+        with open(os.path.join(folder, "test_data_set_0", f"{kind}_{k}.pb"), "rb") as file:
+            return onnx.numpy_helper.to_array(onnx.TensorProto.FromString(file.read()))
+
+    given = {n: read("input", k) for k, n in enumerate(names)}
+    _close(_run(path, given), [read("output", k) for k in range(len(model.graph.output))])
+
+
+# Graphs in ONNX's text form: of a Transformer's heads, of positions, of a causal mask, of a picture brought to the size of
+# another, of a squeeze that asks for the shape first.
+HEADS = """
+(float[b, t, 8] x) => (float[b, t, 8] y)
+<int64 zero = {0}, int64 one = {1}, int64[1] first = {0}, int64[1] four = {4}, int64[1] two = {2}, int64[1] rest = {-1}> {
+  shape = Shape (x)
+  b = Gather <axis = 0> (shape, zero)
+  t = Gather <axis = 0> (shape, one)
+  b1 = Unsqueeze (b, first)
+  t1 = Unsqueeze (t, first)
+  split = Concat <axis = 0> (b1, t1, four, two)
+  heads = Reshape (x, split)
+  turned = Transpose <perm = [0, 2, 1, 3]> (heads)
+  keys = Transpose <perm = [0, 2, 3, 1]> (heads)
+  scores = MatMul (turned, keys)
+  weights = Softmax <axis = -1> (scores)
+  mixed = MatMul (weights, turned)
+  back = Transpose <perm = [0, 2, 1, 3]> (mixed)
+  joined = Concat <axis = 0> (b1, t1, rest)
+  y = Reshape (back, joined)
+}"""
+POSITIONS = """
+(float[b, t, 3] x) => (float[b, t] y, int64[t] places, float[n] flat)
+<int64 zero = {0}, int64 one = {1}, int64[1] first = {0}, int64[1] rest = {-1}> {
+  shape = Shape (x)
+  t = Gather <axis = 0> (shape, one)
+  places = Range (zero, t, one)
+  b = Gather <axis = 0> (shape, zero)
+  b1 = Unsqueeze (b, first)
+  t1 = Unsqueeze (t, first)
+  wide = Concat <axis = 0> (b1, t1)
+  row = Unsqueeze (places, first)
+  spread = Expand (row, wide)
+  y = Cast <to = 1> (spread)
+  count = Mul (b1, t1)
+  filled = ConstantOfShape <value = float[1] {0.5}> (count)
+  flat = Identity (filled)
+}"""
+MASK = """
+(float[b, t, t] x) => (float[b, t, t] y)
+<int64[1] first = {0}, int64[1] second = {1}, float[1] none = {-1000}> {
+  begin = Shape <start = 1, end = 2> (x)
+  size = ConstantOfShape <value = float[1] {1}> (whole)
+  triangle = Trilu <upper = 0> (size)
+  rows = Slice (triangle, first, begin, first)
+  part = Slice (rows, first, begin, second)
+  seen = Cast <to = 9> (part)
+  y = Where (seen, x, none)
+}""".replace("size = Const", "whole = Constant <value = int64[2] {64, 64}> ()\n  size = Const")
+PICTURE = """
+(float[b, 2, h, w] x) => (float[b, 2, h, w] y, float[b, 2] mean)
+<int64 zero = {0}, int64[1] first = {0}, int64[1] two = {2}, int64[1] four = {4}, int64[1] three = {3}> {
+  small = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x)
+  shape = Shape (x)
+  space = Slice (shape, two, four, first)
+  lower = Shape (small)
+  kept = Slice (lower, first, two, first)
+  sizes = Concat <axis = 0> (kept, space)
+  y = Resize <mode = "linear", coordinate_transformation_mode = "pytorch_half_pixel"> (small, , , sizes)
+  rows = Flatten <axis = 2> (x)
+  mean = Squeeze (pooled, axes)
+}""".replace(
+    "  rows = Flatten <axis = 2> (x)\n",
+    "  pooled = GlobalAveragePool (x)\n  axes = Constant <value = int64[2] {2, 3}> ()\n",
+)
+SQUEEZE = """
+(float[b, 1, 4] x) => (y)
+<int64 one = {1}, int64[1] second = {1}> {
+  shape = Shape (x)
+  extent = Gather <axis = 0> (shape, one)
+  single = Equal (extent, one)
+  y = If (single) <then_branch = yes () => (float[b, 4] s) { s = Squeeze (x, second) },
+                   else_branch = no () => (float[b, 1, 4] k) { k = Identity (x) }>
+}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes"),
+    [(HEADS, [(2, 5, 8), (3, 7, 8)]), (POSITIONS, [(2, 5, 3), (4, 1, 3)]), (MASK, [(2, 5, 5), (1, 64, 64)]),
+     (PICTURE, [(2, 2, 8, 6), (1, 2, 12, 20)]), (SQUEEZE, [(2, 1, 4), (5, 1, 4)])],
+    ids=["heads", "positions", "mask", "picture", "squeeze"],
+)  # fmt: skip
+def test_shapes_that_are_computed(text, shapes, tmp_path):
+    path = str(tmp_path / "net.onnx")
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> net {text}'), path)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    block = mx.contrib.onnx.import_to_gluon(path, mx.cpu())
+    block.hybridize()
+    for shape in shapes:
+        x = np.random.default_rng(0).normal(size=shape).astype("float32")
+        expected = session.run(None, {"x": x})
+        _close(_run(path, {"x": x}), expected)
+        found = block(mx.nd.array(x))
+        _close([y.asnumpy() for y in (found if isinstance(found, list) else [found])], expected)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("lengths", [False, True])
+@pytest.mark.parametrize("kind", ["GRU", "LSTM", "RNN"])
+def test_recurrent_layers_of_any_kind(kind, lengths, direction, tmp_path):
+    """GRUs that reset before the product are what ONNX has by default; sequences end at their lengths."""
+    rng, count = np.random.default_rng(1), {"GRU": 3, "LSTM": 4, "RNN": 1}[kind]
+    ways, size = 2 if direction == "bidirectional" else 1, 4
+    shapes = {"W": (ways, count * size, 3), "R": (ways, count * size, size), "B": (ways, 2 * count * size)}
+    held = [onnx.numpy_helper.from_array(rng.normal(size=s).astype("float32"), n) for n, s in shapes.items()]
+    held += [onnx.numpy_helper.from_array(np.array([5, 2], "int32"), "lengths")] if lengths else []
+    names = ["x", "W", "R", "B", *(["lengths"] if lengths else [])]
+    outputs = ["y", "h"]
+    node = onnx.helper.make_node(kind, names, outputs, hidden_size=size, direction=direction)
+    infos = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, None) for n in outputs]
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["t", "b", 3])
+    graph = onnx.helper.make_graph([node], "g", [x], infos, held)
+    path = str(tmp_path / "rnn.onnx")
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
+    given = {"x": rng.normal(size=(5, 2, 3)).astype("float32")}
+    expected = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, given)
+    _close(_run(path, given), expected)
