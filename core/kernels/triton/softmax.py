@@ -16,7 +16,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from core.kernels.triton._counting import blocks_of
+from core.kernels.triton._counting import WIDE, blocks_of
 from core.kernels.triton._fold import rows
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.tiles import accumulator, in_triton
@@ -84,8 +84,9 @@ COLUMNS = 64  # rows side by side where the axis is not the last: 128 bytes of f
 @triton.jit
 def _softmax_kernel(
     x, length, y, count, n, inner,
-    LOG: tl.constexpr, ACC: tl.constexpr, WHOLE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr,
+    LOG: tl.constexpr, ACC: tl.constexpr, WHOLE: tl.constexpr, WIDE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
+    n = _length(n, WIDE)
     row, base, valid = _rows(count, n, inner, BR)
     limit = tl.zeros([BR], tl.int64) + n
     if length is not None:
@@ -108,8 +109,9 @@ def _softmax_kernel(
 @triton.jit
 def _softmax_grad_kernel(
     dy, y, dx, count, n, inner,
-    LOG: tl.constexpr, ACC: tl.constexpr, WHOLE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr,
+    LOG: tl.constexpr, ACC: tl.constexpr, WHOLE: tl.constexpr, WIDE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
+    n = _length(n, WIDE)
     _, base, valid = _rows(count, n, inner, BR)
     limit = tl.zeros([BR], tl.int64) + n
     if WHOLE:
@@ -134,8 +136,9 @@ def _softmax_grad_kernel(
 @triton.jit
 def _cross_entropy_kernel(
     logits, label, loss, count, n, inner,
-    ACC: tl.constexpr, WHOLE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr,
+    ACC: tl.constexpr, WHOLE: tl.constexpr, WIDE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
+    n = _length(n, WIDE)
     row, base, valid = _rows(count, n, inner, BR)
     limit = tl.zeros([BR], tl.int64) + n
     largest, total = _online(logits, base, valid, limit, n, inner, ACC, WHOLE, BR, BN)
@@ -146,8 +149,9 @@ def _cross_entropy_kernel(
 @triton.jit
 def _cross_entropy_grad_kernel(
     dloss, logits, label, dlogits, count, n, inner,
-    ACC: tl.constexpr, WHOLE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr,
+    ACC: tl.constexpr, WHOLE: tl.constexpr, WIDE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
+    n = _length(n, WIDE)
     row, base, valid = _rows(count, n, inner, BR)
     limit = tl.zeros([BR], tl.int64) + n
     chosen = _classes(label, row, valid, n)[:, None]
@@ -165,6 +169,12 @@ def _cross_entropy_grad_kernel(
             hit = ((first + tl.arange(0, BN))[None, :] == chosen).to(ACC)
             result = (tl.exp(v - largest[:, None]) / total[:, None] - hit) * scale
             _store(dlogits, result, base, valid, first, limit, n, inner, BN)
+
+
+@triton.jit
+def _length(n, WIDE: tl.constexpr):
+    """The length of a row, in 64 bits where the places of its last block may need them."""
+    return n.to(tl.int64) if WIDE else n
 
 
 @triton.jit
@@ -268,7 +278,9 @@ def _launch(kernel, shape: tuple[int, int, int], dtype: torch.dtype, *pointers, 
     acc = accumulator(dtype)
     tile, num_warps = _tile(count, n, inner, acc.itemsize)
     blocks = triton.cdiv(count, tile["BR"]) if inner == 1 else triton.cdiv(inner, tile["BR"]) * (count // inner)
-    kernel[(blocks,)](*pointers, count, n, inner, ACC=in_triton(acc), **constexprs, **tile, num_warps=num_warps)
+    kernel[(blocks,)](
+        *pointers, count, n, inner, ACC=in_triton(acc), WIDE=n >= WIDE, **constexprs, **tile, num_warps=num_warps
+    )
 
 
 def _tile(count: int, n: int, inner: int, size: int = 4) -> tuple[dict[str, object], int]:
@@ -294,7 +306,7 @@ def _aot() -> Iterator[AotCase]:
         _cross_entropy_kernel: (("logits", "loss"), ("label",), [{}]),
         _cross_entropy_grad_kernel: (("dloss", "logits", "dlogits"), ("label",), [{}]),
     }
-    shapes = [(8192, ROW, 1), (8192, 50000, 1), (8192, 10, 1), (8192, 1024, 1), (8192, 21, 4096)]
+    shapes = [(1, 2**31 - 1, 1), (8192, ROW, 1), (8192, 50000, 1), (8192, 10, 1), (8192, 1024, 1), (8192, 21, 4096)]
     for kernel, (tensors, integers, variants) in kernels.items():
         for dtype, sizes in (("*bf16", shapes), ("*fp32", shapes[:2])):
             for count, n, inner in sizes:
@@ -302,7 +314,9 @@ def _aot() -> Iterator[AotCase]:
                 signature = dict.fromkeys(tensors, dtype) | dict.fromkeys(integers, "*i32")
                 signature |= {"count": "i32:16", "n": "i32"} | ({} if inner == 1 else {"inner": "i32:16"})
                 for variant in variants:
-                    constexprs = variant | tile | {"ACC": tl.float32} | ({"inner": 1} if inner == 1 else {})
+                    constexprs = (
+                        variant | tile | {"ACC": tl.float32, "WIDE": n >= WIDE} | ({"inner": 1} if inner == 1 else {})
+                    )
                     yield AotCase(kernel, signature, constexprs, num_warps)
 
 

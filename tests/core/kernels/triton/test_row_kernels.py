@@ -91,12 +91,10 @@ def test_kernels_are_made_once_for_all_shapes():
 
 
 SAMPLES = [
-    lambda shape=shape, axes=axes, shapes=shapes, dtype=dtype: pointwise.pointwise_rows(
-        program(shape, axes, dtype), [torch.ones(s, dtype=dtype) for s in shapes]
+    lambda case=case, dtype=dtype: pointwise.pointwise_rows(
+        program(*case[:2], dtype), [torch.ones(shape, dtype=dtype) for shape in case[2]]
     )
-    for (shape, axes, shapes), dtype in [
-        (SHAPES[0], torch.float32),
-        (SHAPES[1], torch.float16),
-        (SHAPES[2], torch.float64),
+    for case, dtype in [
+        (SHAPES[0], torch.float32), (SHAPES[1], torch.float16), (SHAPES[2], torch.float64), (SHAPES[4], torch.float32),
     ]
-]
+]  # fmt: skip

@@ -66,6 +66,8 @@ def test_rows_longer_than_a_tile(axis, monkeypatch):
     monkeypatch.setattr(room, "ROW", 8)
     monkeypatch.setattr(room, "STEP", 4)
     compare(draw((2, 13) if axis else (13, 2)) * 10, axis, torch.float32)
+    monkeypatch.setattr(room, "WIDE", 4)
+    compare(draw((2, 13) if axis else (13, 2)) * 10, axis, torch.float32)
 
 
 def test_layouts():
