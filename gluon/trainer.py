@@ -48,8 +48,10 @@ class Trainer:
         compression_params=None,
         update_on_kvstore=None,
     ):
-        if isinstance(params, (dict, ParameterDict)):
-            params = list(dict.fromkeys(params[key] for key in sorted(params.keys())))  # shared ones once
+        if isinstance(params, ParameterDict):
+            params = params.by_full_name()  # their order is that of the states in MXNet's files
+        if isinstance(params, dict):
+            params = list(dict.fromkeys(params[key] for key in sorted(params)))  # shared ones once
         if not isinstance(params, (list, tuple)):
             raise ValueError(f"params is a list or dictionary of parameters, got {type(params).__name__}")
         for param in params:

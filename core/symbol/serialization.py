@@ -10,6 +10,7 @@ from core.ops import registry
 from core.ops.control_flow import SUBGRAPHS
 from core.symbol.compose import variable_texts
 from core.symbol.graph import HIDDEN, Entry, Node, hidden, order
+from core.symbol.numpy_nodes import translated
 from core.util import is_np_shape
 
 VERSION = 10901
@@ -106,7 +107,10 @@ def _node(row: dict, before: list[Node], where: str) -> Node:
     texts = hidden(texts)
     if kind == "null":
         return Node(None, name, texts)
+    kind, texts = translated(kind, texts)
     op = _operator(kind, texts)
+    # Later versions write out attributes that are not set, among them those that they added.
+    texts = {key: text for key, text in texts.items() if text != "None" or key in op.attrs}
     inputs = [_entry(before, place) for place in row["inputs"]]
     _move_to_inputs(texts, op.inputs, inputs)
     subgraphs = [_entries(sub, f"{where}, subgraph {i}") for i, sub in enumerate(row.get("subgraphs") or [])]

@@ -1,0 +1,58 @@
+"""Files that MXNet wrote in NumPy mode: their nodes are NumPy's functions."""
+
+import json
+
+import numpy as np
+import pytest
+
+import core as mx
+
+
+def loaded(*nodes):
+    """A graph of one input `x` and of nodes (operator, inputs, attributes), of which the last is the output."""
+    rows = [{"op": "null", "name": "x", "inputs": []}]
+    for i, (kind, inputs, attrs) in enumerate(nodes):
+        rows.append({"op": kind, "name": f"node{i}", "attrs": attrs, "inputs": [[k, 0, 0] for k in inputs]})
+    return mx.sym.load_json(json.dumps({"nodes": rows, "arg_nodes": [0], "heads": [[len(nodes), 0, 0]]}))
+
+
+X = np.array([[0.5, 1.5, 2.0], [3.0, 0.25, 1.0]], np.float32)
+PLACE = {"ctx": "cpu(0)", "dtype": "float32"}
+
+
+@pytest.mark.parametrize(
+    "nodes, expected",
+    [
+        ([("_npi_exp", [0], {})], np.exp(X)),
+        ([("_npi_arctan", [0], {}), ("_npi_multiply", [0, 1], {})], X * np.arctan(X)),
+        ([("_npi_multiply_scalar", [0], {"scalar": "2.0", "is_int": "True"})], X * 2),
+        ([("_npi_concatenate", [0, 0], {"axis": "-1", "num_args": "2"})], np.concatenate([X, X], -1)),
+        ([("_npi_stack", [0, 0], {"axis": "1", "num_args": "2"})], np.stack([X, X], 1)),
+        ([("_np_transpose", [0], {"axes": "None"})], X.T),
+        ([("_npi_ones", [], {"shape": "(3, 2)", **PLACE}), ("_np_dot", [0, 1], {})], X @ np.ones((3, 2))),
+        (
+            [("_npi_arange", [], {"start": "1", "stop": "4", "step": "1", **PLACE}), ("_npi_add", [0, 1], {})],
+            X + [1, 2, 3],
+        ),
+        ([("_npi_flip", [0], {"axis": "1"}), ("_np_copy", [1], {})], X[:, ::-1]),
+    ],
+)
+def test_what_numpy_computes(nodes, expected):
+    (out,) = loaded(*nodes).eval(x=mx.np.array(X))
+    np.testing.assert_allclose(out.asnumpy(), expected, rtol=1e-6)
+
+
+def test_whole_numbers_stay_whole():
+    graph = loaded(("_npi_add_scalar", [0], {"scalar": "1.0", "is_int": "True"}))
+    (out,) = graph.eval(x=mx.np.array([1, 2], dtype="int32"))
+    assert out.dtype == np.int32 and out.asnumpy().tolist() == [2, 3]
+
+
+def test_attributes_that_later_versions_added_and_left_unset():
+    pooling = {"kernel": "[2,2]", "stride": "[2,2]", "pool_type": "max", "output_size": "None", "p_value": "None"}
+    (out,) = loaded(("Pooling", [0], pooling)).eval(x=mx.nd.arange(16).reshape((1, 1, 4, 4)))
+    assert out.asnumpy().ravel().tolist() == [5, 7, 13, 15]
+    with pytest.raises(mx.MXNetError, match="output_size"):
+        loaded(("Pooling", [0], {**pooling, "output_size": "[1,1]"}))
+    with pytest.raises(mx.MXNetError, match="_npi_concatenate"):
+        loaded(("_npi_concatenate", [0, 0], {"axis": "None", "num_args": "2"}))
