@@ -1,5 +1,7 @@
 """Output layers: a loss is implied, and the backward pass starts from it whatever gradient comes in (`Operator.starts`)."""
 
+import math
+
 from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Bool, Choice, Float
@@ -66,7 +68,7 @@ def _(shapes, attrs):
     if shapes["label"] is not None:  # a distribution as label is allowed too
         return
     if attrs["multi_output"]:
-        shapes["label"] = (data[0], *data[2:])
+        shapes["label"] = (data[0], math.prod(data[2:]))  # the places in a row; their own shape is taken as well
     else:
         shapes["label"] = data[:-1] if attrs["preserve_shape"] else data[:1]
 

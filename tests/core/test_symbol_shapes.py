@@ -218,6 +218,13 @@ def test_first_states_find_their_batch_size_through_layer_normalisation():
     assert cell.infer_shape(x=(3, 4))[1] == [(3, 4)]
 
 
+def test_labels_of_several_places_lie_in_a_row():
+    output = sym.SoftmaxOutput(sym.Variable("data"), multi_output=True, name="softmax")
+    for data, label in (((1, 3, 12, 14), (1, 168)), ((2, 3, 7), (2, 7)), ((2, 3), (2, 1))):
+        assert output.infer_shape(data=data)[0] == [data, label]
+    assert output.infer_shape(data=(2, 3, 4, 5), softmax_label=(2, 4, 5))[0][1] == (2, 4, 5)
+
+
 def test_shapes_of_outputs_for_printing():
     from core.symbol_doc import SymbolDoc
 
