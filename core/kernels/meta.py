@@ -104,6 +104,18 @@ def pack(w, x_shape, stride, dilate, pad, groups, exact=False):
 
 
 @_enter("conv")
+def code_conv(x, w, b, stride, dilate, pad, groups):
+    _fits(w.dtype is torch.int8 and x.dtype in (torch.int8, torch.uint8), "a convolution of codes", x, w)
+    real = torch.empty_like(x, dtype=torch.float32), torch.empty_like(w, dtype=torch.float32)
+    return conv(*real, b, stride, dilate, pad, groups)
+
+
+@_enter("conv")
+def pack_codes(w, x_shape, stride, dilate, pad, groups, signed):
+    return _empty(w.shape, w.dtype)
+
+
+@_enter("conv")
 def conv_data_grad(dy, w, x_shape, stride, dilate, pad, groups):
     _fits(dy.shape[1] == w.shape[0] and x_shape[1] == w.shape[1] * groups, "channels of a convolution", dy, w)
     out = _windows(x_shape[2:], w.shape[2:], stride, dilate, [(p, p) for p in pad])

@@ -17,7 +17,6 @@ def _spread(values: tuple[int, ...], n: int, default: int) -> tuple[int, ...]:
 
 
 def _window(attrs) -> dict:
-    """Stride, dilation and padding of a convolution as the kernels take them."""
     n = len(attrs.kernel)
     for name, values in (("stride", attrs.stride), ("dilate", attrs.dilate), ("pad", attrs.pad)):
         if values and len(values) != n:
@@ -33,6 +32,11 @@ def _window(attrs) -> dict:
         "pad": _spread(attrs.pad, n, 0),
         "groups": attrs.num_group,
     }
+
+
+def window(kernel: tuple, stride: tuple, dilate: tuple, pad: tuple, groups: int) -> dict:
+    """Stride, dilation and padding of a convolution as the kernels take them."""
+    return _window(_Window(kernel, stride, dilate, pad, groups))
 
 
 @operator("_conv")
@@ -67,6 +71,12 @@ def _(head, head_shape):
 
 def _how(attrs) -> dict:
     return {"stride": attrs.stride, "dilate": attrs.dilate, "pad": attrs.pad, "groups": attrs.groups}
+
+
+@operator("_code_conv")
+def _code_conv(data, weight, bias=None, *, stride: Shape, dilate: Shape, pad: Shape, groups: Int):
+    """float32 sums of the products of codes, data uint8 or int8 and weight int8, and of the bias."""
+    return kernels.conv.code_conv(data, weight, bias, stride, dilate, pad, groups)
 
 
 @gradient(_conv)
@@ -121,7 +131,7 @@ def convolution(
     layout: OptStr = None,
 ):  # fmt: skip
     """N-dimensional convolution; layouts NCW, NCHW, NCDHW and their channels-last forms."""
-    how = _window(_Window(kernel, stride, dilate, pad, num_group))
+    how = window(kernel, stride, dilate, pad, num_group)
     if num_filter % num_group:
         raise MXNetError(f"Convolution: {num_filter} filters do not divide into {num_group} groups")
     if bias is None and not no_bias:
@@ -182,7 +192,7 @@ def deconvolution(
     """Transposed convolution: the adjoint of a convolution in its data; weight (C, O / groups, *kernel)."""
     if _channels_last(layout):
         raise MXNetError("Deconvolution: only channels-first layouts are supported")
-    how = _window(_Window(kernel, stride, dilate, pad, num_group))
+    how = window(kernel, stride, dilate, pad, num_group)
     n = len(kernel)
     space = data.shape[2:]
     adj = _spread(adj, n, 0)

@@ -39,6 +39,12 @@ def _conv_weight(weight, *, shape: Shape, stride: Shape, dilate: Shape, pad: Sha
     return kernels.conv.pack(weight, shape, stride, dilate, pad, groups, exact)
 
 
+@operator("_plan_code_conv_weight")
+def _code_conv_weight(weight, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int, signed: Bool):
+    """The weight of `_code_conv`, packed for codes of `shape`."""
+    return kernels.conv.pack_codes(weight, shape, stride, dilate, pad, groups, signed)
+
+
 @operator("_plan_linear")
 def _linear(data, weight, bias=None, residual=None, *, activation: Ending = None):
     """activation(data weight^T + bias + residual) along the last axis; the weight may be packed."""

@@ -8,11 +8,14 @@ import math
 
 import numpy as np
 
+from core import kernels
 from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.kernels import formula as f
+from core.kernels.formula import Formula
 from core.ops.attributes import Bool, Choice, DType, Float, Int, OptBool, OptFloat, OptInt, OptStr, Shape
-from core.ops.registry import F, composite, infer, pointwise, takes
+from core.ops.nn import window
+from core.ops.registry import F, composite, infer, operator, pointwise, takes
 
 # What oneDNN, whose results are the reference, takes as the largest code when it scales by a known range.
 WIDE = {"int8": 127.5, "uint8": 255.5}
@@ -23,11 +26,38 @@ AutoOut = Choice("int8", "uint8", "auto")
 TOP = float(2**31 - 1)
 
 
-@pointwise("_code_values", dtype="first", differentiable=False)
-def _code_values(data, *, low: Float, high: Float, nan: Float):
-    """The whole numbers nearest to the data, halves to even, from low to high; `nan` for what is not a number."""
-    limited = f.minimum(f.maximum(f.rint(data), low), high)
-    return f.where(f.isnan(data), nan, limited)
+def _nearest(x, high, low, nan):
+    return f.where(f.isnan(x), nan, f.minimum(f.maximum(f.rint(x), low), high))
+
+
+def codes(data, *, high, low, nan):
+    """The nearest whole numbers from low to high, halves to even."""
+    return _nearest(data, high, low, nan)
+
+
+def scaled_codes(data, scale, *, high, low, nan):
+    """Those of data * scale."""
+    return _nearest(data * scale, high, low, nan)
+
+
+def summed_codes(data, scale, addend, meaning, *, high, low, nan):
+    """Those of data * scale + addend * meaning, multiplied and added with one rounding, as by one instruction."""
+    exact = f.cast(addend, "float64") * f.cast(meaning, "float64")
+    return _nearest(f.cast(f.cast(data * scale, "float64") + exact, "float32"), high, low, nan)
+
+
+FORMULAS = {len(formula.inputs): formula for formula in map(Formula.of, (codes, scaled_codes, summed_codes))}
+
+
+@operator("_codes")
+def _codes_of(data, scale=None, addend=None, meaning=None, *, low: Float, high: Float, nan: Float, out_type: Out):
+    """The whole numbers nearest to data * scale + addend * meaning, halves to even, from low to high.
+
+    `nan` is the code of what is not a number.
+    """
+    operands = [x for x in (data, scale, addend, meaning) if x is not None]
+    kind = kernels.torch_dtype(out_type)
+    return kernels.pointwise.pointwise(FORMULAS[len(operands)], operands, (high, low, nan), kind)
 
 
 @pointwise("_whole", dtype="first", differentiable=False)
@@ -40,7 +70,7 @@ def _whole(data):
 def quantize(data, min_range, max_range, *, out_type: Out = "uint8"):
     """Codes of data in the range of two one-element arrays, and the range that the codes stand for."""
     reach = _reach(min_range, max_range)
-    codes = _codes(F.broadcast_mul(data, _spread(EXACT[out_type] / reach, data)), out_type)
+    codes = _codes(data, out_type, _spread(EXACT[out_type] / reach, data))
     return [codes, *_range(out_type, reach, min_range, max_range)]
 
 
@@ -53,7 +83,7 @@ def quantize_v2(
     if out_type == "auto":
         out_type = "uint8" if min_calib_range is not None and min_calib_range >= 0 else "int8"
     reach = _reach(low, high)
-    codes = _codes(F.broadcast_mul(data, _spread(WIDE[out_type] / reach, data)), out_type)
+    codes = _codes(data, out_type, _spread(WIDE[out_type] / reach, data))
     return [codes, *_range(out_type, reach, low, high)]
 
 
@@ -210,7 +240,7 @@ def quantized_concat(*data, dim: Int = 1):
     parts = []
     for x, reach in zip(arrays, reaches, strict=True):
         factor = reach / WIDE[dtype_name(x.dtype)] / widest * WIDE[kind]
-        parts.append(_codes(F.broadcast_mul(_real(x), _spread(factor, x)), kind))
+        parts.append(_codes(_real(x), kind, _spread(factor, x)))
     return [F.Concat(*parts, dim=dim), F.zeros_like(widest) if kind == "uint8" else F.negative(widest), widest]
 
 
@@ -312,13 +342,12 @@ def fused_conv(
         bias = F.Reshape(bias, shape=(-1,) + (1,) * (weight.ndim - 1))
         # Codes of the bias stay below half of the largest int32.
         scales = F.broadcast_minimum(scales, F.broadcast_div(TOP / 2 / F.abs(bias), data_scale))
-    y = F.Convolution(
-        _real(data), _real(_codes(F.broadcast_mul(weight, scales), "int8")), None, **{**how, "no_bias": True}
-    )
+    codes = _codes(weight, "int8", scales)
     scales = F.Reshape(scales, shape=by_channel)
     if bias is not None:
-        bias = F.Reshape(bias, shape=by_channel)
-        y = F.broadcast_add(y, F._whole(F.broadcast_mul(scales, data_scale) * bias))
+        bias = F._whole(F.broadcast_mul(scales, data_scale) * F.Reshape(bias, shape=by_channel))
+        bias = F.Reshape(bias, shape=(-1,))
+    y = F._code_conv(data, codes, bias, **window(kernel, stride, dilate, pad, num_group))
     kind = "uint8" if rectified else "int8"
     if min_calib_range is None or max_calib_range is None:
         y = F.broadcast_div(y, scales * data_scale)
@@ -328,15 +357,12 @@ def fused_conv(
     low, high = (F.zeros_like(data_min) + end for end in (min_calib_range, max_calib_range))
     reach = np.float32(max(abs(min_calib_range), abs(max_calib_range)))
     scale = float(np.float32(WIDE[kind]) / reach) if reach else TOP
-    y = F.broadcast_mul(y, F.broadcast_div(scale / data_scale, scales))
+    scales, sums, most = F.broadcast_div(scale / data_scale, scales), (), LIMITS[kind][1]
     if with_sum:
         meaning = scale / _scale(_wide(addend), _reach(addend_min, addend_max))
-        # Multiplied and added with one rounding, as by one instruction.
-        exact = F.broadcast_mul(F.Cast(addend, dtype="float64"), _spread(F.Cast(meaning, dtype="float64"), addend))
-        y = F.Cast(F.broadcast_add(F.Cast(y, dtype="float64"), exact), dtype="float32")
-        if dtype_name(addend.dtype) == "int8":  # written over the addend, in its type
-            y = F.clip(y, a_min=LIMITS["int8"][0], a_max=LIMITS["int8"][1])
-    return [_codes(F.relu(y) if rectified else y, kind), low, high]
+        sums = addend, _spread(meaning, addend)
+        most = min(most, LIMITS[dtype_name(addend.dtype)][1])  # written over the addend, in its type
+    return [_codes(y, kind, scales, *sums, most=most), low, high]
 
 
 @takes(fused_conv)
@@ -403,20 +429,20 @@ def _codes_by_output(weight, bias, data_scale):
     if bias is not None:
         scales = F.broadcast_minimum(scales, F.broadcast_div(TOP / 2 / F.abs(bias), data_scale))
         bias = F._whole(F.broadcast_mul(scales, data_scale) * bias)
-    return _codes(F.broadcast_mul(weight, F.expand_dims(scales, axis=1)), "int8"), bias, scales
+    return _codes(weight, "int8", F.expand_dims(scales, axis=1)), bias, scales
 
 
 def _codes_of_one_range(weight, bias, data_scale):
     """As `_codes_by_output`, with weights of one range, and a bias that was put on int8 codes before; halves go away from 0."""
     reach = F.max(F.abs(weight))
-    codes = _codes(F.broadcast_mul(weight, _spread(EXACT["int8"] / reach, weight)), "int8")
+    codes = _codes(weight, "int8", _spread(EXACT["int8"] / reach, weight))
     scale = _scale(WIDE["int8"], reach)
     if bias is not None:
         reach = F.max(F.abs(bias))
         bias_scale = _scale(WIDE["int8"], reach)
         wanted = data_scale * scale / bias_scale
         factor = F.broadcast_minimum(wanted, TOP / 2 / reach / bias_scale)
-        bias = F.round(F.broadcast_mul(_real(_codes(F.broadcast_mul(bias, EXACT["int8"] / reach), "int8")), factor))
+        bias = F.round(F.broadcast_mul(_real(_codes(bias, "int8", EXACT["int8"] / reach)), factor))
         codes = F.round(F.broadcast_mul(_real(codes), _spread(factor / wanted, codes)))
         scale = scale * (factor / wanted)
     return codes, bias, scale
@@ -490,10 +516,14 @@ def _scale(largest: float, reach):
     return F.where(reach == 0.0, F.zeros_like(reach) + TOP, largest / reach)
 
 
-def _codes(scaled, kind):
-    """Codes nearest to the numbers; what is not a number, as 0 in a range of nothing, is 127 of int8 and 0 of uint8."""
+def _codes(data, kind, *rest, most=None):
+    """Codes nearest to data [* scale [+ addend * meaning]], up to `most`.
+
+    What is not a number, as 0 in a range of nothing, is 127 of int8 and 0 of uint8.
+    """
     low, high = LIMITS[kind]
-    return F.Cast(F._code_values(scaled, low=low, high=high, nan=high if kind == "int8" else low), dtype=kind)
+    nan = high if kind == "int8" else low
+    return F._codes(data, *rest, low=low, high=high if most is None else most, nan=nan, out_type=kind)
 
 
 def _spread(number, data):

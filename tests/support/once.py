@@ -29,6 +29,7 @@ OWN = {
     "_shuffle",
     "_multinomial",
     "_plan_conv_weight",
+    "_plan_code_conv_weight",
     "_plan_linear_weight",
 }
 
@@ -181,6 +182,7 @@ MORE = {  # operators without a gradient, or with one that is not the derivative
     "_contrib_quantized_fully_connected": S(
         numbers([1, 2], [3, 4], dtype="int8"),
         numbers([1, 2], [3, 4], dtype="int8"),
+        None,
         numbers(0.0),
         numbers(1.0),
         numbers(0.0),
@@ -199,7 +201,7 @@ MORE = {  # operators without a gradient, or with one that is not the derivative
         CODES, *[Draw((2,), signed=False)] * 4, LOW, HIGH, min_calib_range=-1.0, max_calib_range=1.0
     ),
     "_contrib_quantized_conv": S(
-        CODES[None, None], CODES[None, None], *[LOW, HIGH] * 2, kernel=(2, 2), num_filter=1, no_bias=True
+        CODES[None, None], CODES[None, None], None, *[LOW, HIGH] * 2, kernel=(2, 2), num_filter=1, no_bias=True
     ),
     "_mp_adamw_update": S(HALF, HALF, THREE, POSITIVE, THREE, numbers(1.0), lr=0.1, eta=1.0),
     "_multi_mp_adamw_update": S(
@@ -225,6 +227,9 @@ MORE = {  # operators without a gradient, or with one that is not the derivative
     "_multinomial": S(numbers([0.2, 0.8]), count=3),
     "_plan_ones_": S(THREE),
     "_plan_conv": S((1, 2, 3, 3), (2, 2, 2, 2), (2,), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1, activation="relu"),
+    "_codes": S((2, 3), numbers(100.0), low=-128.0, high=127.0, nan=127.0, out_type="int8"),
+    "_code_conv": S(CODES[None, None], CODES[None, None], numbers(3.0), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1),
+    "_plan_code_conv_weight": S(CODES[None, None], shape=(1, 1, 2, 2), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1, signed=True),
     "_plan_conv_weight": S((2, 2, 2, 2), shape=(1, 2, 3, 3), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1, exact=True),
     "_plan_linear": S((2, 3), (4, 3), (4,), activation="relu"),
     "_plan_linear_weight": S((4, 3), rows=2),

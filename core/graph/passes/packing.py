@@ -20,17 +20,19 @@ def packing(graph: Graph) -> Graph:
     for bit what they are without a plan.
     """
     fixed = set(graph.held) - written(graph.nodes) - {target for target, _ in graph.writes}
+    packers = {
+        F._plan_conv: F._plan_conv_weight, F._plan_linear: F._plan_linear_weight, F._code_conv: F._plan_code_conv_weight,
+    }  # fmt: skip
     packed: dict[tuple, Node] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
-        weight = node.inputs[1] if node.op in (F._plan_conv, F._plan_linear) else None
+        weight = node.inputs[1] if node.op in packers else None
         constant = weight in fixed or (weight is not None and weight.source is not None and weight.source.early)
         if constant and prod(node.outputs[0].shape) * prod(weight.shape[1:]) >= SMALL:
             how = _how(node)
             pack = packed.get((weight, *how.values()))
             if pack is None:
-                op = F._plan_conv_weight if node.op is F._plan_conv else F._plan_linear_weight
-                pack = packed[weight, *how.values()] = apply(op, [weight], how, weight)
+                pack = packed[weight, *how.values()] = apply(packers[node.op], [weight], how, weight)
                 pack.early = True
             data, _, *rest = node.inputs
             outputs = node.outputs
@@ -49,6 +51,8 @@ def _how(node: Node) -> dict:
     if node.op is F._plan_linear:
         return {"rows": prod(shape[:-1])}
     how = {name: node.attrs[name] for name in ("stride", "dilate", "pad", "groups")}
+    if node.op is F._code_conv:
+        return {"shape": shape, **how, "signed": node.inputs[0].dtype == "int8"}
     return {"shape": shape, **how, "exact": _whole(node.inputs[0])}
 
 

@@ -7,7 +7,7 @@ import functools
 import torch
 from torch import Tensor
 
-onednn = torch.ops.mkldnn
+onednn, quantized = torch.ops.mkldnn, torch.ops.onednn
 _IN_PLACE = {"relu": torch.relu_, "gelu": torch.ops.aten.gelu_, "sigmoid": torch.sigmoid_, "tanh": torch.tanh_}
 
 
@@ -26,6 +26,12 @@ def reorders(x: Tensor, w: Tensor) -> bool:
         return False
     rows = x.numel() // x.shape[-1]
     return rows >= 64 and min(w.shape) >= 16 and rows * w.numel() >= 2**22 and torch.float32 in _types()
+
+
+@functools.cache
+def multiplies_codes() -> bool:
+    """Whether oneDNN is here and the processor sums products of 8 bits in 32; elsewhere sums of 16 bits may overflow."""
+    return bool(_types()) and hasattr(quantized, "qconv2d_pointwise") and torch.cpu._is_vnni_supported()
 
 
 def finish(y: Tensor, residual: Tensor | None, activation: str | None) -> Tensor:

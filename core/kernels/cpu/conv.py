@@ -7,13 +7,14 @@ one entry a spatial axis. Channels-last operands give channels-last results.
 
 from __future__ import annotations
 
+import functools
 import math
 
 import torch
 from torch import Tensor
 
 from core.kernels.cpu import _winograd
-from core.kernels.cpu._onednn import finish, onednn, packs
+from core.kernels.cpu._onednn import finish, multiplies_codes, onednn, packs, quantized
 from core.kernels.epilogue import check_activation
 from core.kernels.layout import CHANNELS_LAST, memory_format
 
@@ -64,6 +65,28 @@ def pack(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups
     return w.contiguous(memory_format=CHANNELS_LAST.get(w.ndim, torch.contiguous_format))
 
 
+def code_conv(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
+    """float32 sums of the products of codes, x uint8 or int8 and w int8 or what `pack_codes` made of it, + b (O,)."""
+    if not w.is_mkldnn:
+        w = pack_codes(w, tuple(x.shape), stride, dilate, pad, groups, x.dtype is torch.int8)
+    if not w.is_mkldnn:
+        return conv(x.to(torch.float32), w.to(torch.float32), b, stride, dilate, pad, groups)
+    zero = 0
+    if x.dtype is torch.int8:
+        x, zero = x.view(torch.uint8) ^ 128, 128
+    scales, zeros = _ones(w.shape[0])
+    return quantized.qconv2d_pointwise.default(
+        x, 1.0, zero, w, scales, zeros, b, stride, pad, dilate, groups, 1.0, 0, torch.float32, "none", [], ""
+    )
+
+
+def pack_codes(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, signed: bool) -> Tensor:
+    """The int8 weight in the order in which `code_conv` reads it fastest for codes of this shape, int8 ones if `signed`."""
+    if w.device.type != "cpu" or w.ndim != 4 or not w.numel() or not all(x_shape) or not multiplies_codes():
+        return w
+    return quantized.qconv_prepack(w, _ones(w.shape[0])[0], 1.0, 128 * signed, stride, pad, dilate, groups, x_shape)
+
+
 def conv_data_grad(dy: Tensor, w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
     """Gradient of `conv` by x, of shape `x_shape`; also the forward pass of a transposed convolution."""
     if not dy.numel() or not w.numel() or not math.prod(x_shape):
@@ -86,6 +109,12 @@ def conv_weight_grad(
 def conv_bias_grad(dy: Tensor) -> Tensor:
     """Gradient of `conv` by b: dy (N, O, *out) summed over all axes but 1."""
     return dy.sum((0, *range(2, dy.ndim)))
+
+
+@functools.cache
+def _ones(outputs: int) -> tuple[Tensor, Tensor]:
+    """Scales and zero points of codes that stand for themselves."""
+    return torch.ones(outputs), torch.zeros(outputs, dtype=torch.int32)
 
 
 def _both_channels_last(x: Tensor, y: Tensor) -> bool:

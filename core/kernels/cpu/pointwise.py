@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from core import storage
+from core.kernels.cpu._codes import codes, scaled_codes, summed_codes
 from core.kernels.formula import REDUCTIONS, Expr, Formula, postorder
 from core.kernels.row_program import COLUMN, ROW, WHOLE, Result, RowProgram
 
@@ -41,6 +42,9 @@ FAST: dict[str, Callable] = {
     "elu_grad0": lambda head, x, out, slope: aten.elu_backward.default(head, slope, 1, 1, True, out),
     "square": torch.square,
     "clip": torch.clamp,
+    "codes": codes,
+    "scaled_codes": scaled_codes,
+    "summed_codes": summed_codes,
     "clip_grad0": lambda head, data, high, low: _only_where(torch.eq, data, data.clamp(low, high), head),
 }
 COMPARISONS = {"eq": torch.eq, "ne": torch.ne, "lt": torch.lt, "le": torch.le, "gt": torch.gt, "ge": torch.ge}

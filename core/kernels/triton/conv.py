@@ -77,6 +77,16 @@ def pack(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups
     return channels_last(w).movedim(-1, 1)
 
 
+def code_conv(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
+    """float32 sums of the products of codes, x uint8 or int8 and w int8 or what `pack_codes` made of it, + b (O,)."""
+    return conv(x.to(torch.float32), w.to(torch.float32), b, stride, dilate, pad, groups)
+
+
+def pack_codes(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, signed: bool) -> Tensor:
+    """The int8 weight in the order in which `code_conv` reads it fastest for codes of this shape, int8 ones if `signed`."""
+    return pack(w, x_shape, stride, dilate, pad, groups)
+
+
 def conv_data_grad(dy: Tensor, w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
     """Gradient of `conv` by x, of shape `x_shape`; also the forward pass of a transposed convolution."""
     how = _Geometry.of(w.shape, stride, dilate, pad, groups)

@@ -144,3 +144,20 @@ def tensors(dtype, *shapes):
 def assert_close(got, want, dtype):
     assert got.dtype == dtype
     assert naive.relative_error(got.double(), want) < LIMITS[dtype]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int8], ids=str)
+@pytest.mark.parametrize("case", CASES)
+def test_products_of_codes_are_summed_exactly(case, kind, packed):
+    x_shape, w_shape, *how = CASES[case]
+    numbers = torch.Generator().manual_seed(0)
+    least, most = torch.iinfo(kind).min, torch.iinfo(kind).max
+    x = torch.randint(least, most + 1, x_shape, generator=numbers).to(kind)
+    w = torch.randint(-128, 128, w_shape, generator=numbers).to(torch.int8)
+    b = torch.randint(-1000, 1000, w_shape[:1], generator=numbers).float()
+    weight = room.pack_codes(w, x_shape, *how, kind is torch.int8) if packed else w
+    for bias in (b, None):
+        expected = naive.conv(x.double(), w.double(), None if bias is None else bias.double(), *how)
+        found = room.code_conv(x, weight, bias, *how)
+        assert found.dtype is torch.float32 and (found.double().numpy() == expected).all()
