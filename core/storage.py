@@ -288,7 +288,7 @@ def is_dense(tensor: Tensor) -> bool:
 def from_numpy(array: np.ndarray, dtype=None, ctx=None, copy: bool = True) -> Tensor:
     """A tensor with the values of `array`; without `copy` it shares the memory where it can."""
     if array.dtype.kind in "OUSVM":
-        raise TypeError(f"an array of dtype {array.dtype} has no numbers to take")
+        array, copy = _numbers_of(array, dtype), False
     if not array.flags.writeable or any(s < 0 for s in array.strides) or not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="), copy=True)
         copy = False
@@ -298,6 +298,15 @@ def from_numpy(array: np.ndarray, dtype=None, ctx=None, copy: bool = True) -> Te
     if tensor.dtype is wanted and where.type == "cpu":
         return tensor.clone(memory_format=torch.contiguous_format) if copy else tensor
     return tensor.to(device=where, dtype=wanted)
+
+
+def _numbers_of(array: np.ndarray, dtype) -> np.ndarray:
+    """Objects and words as numbers, as NumPy converts them to a dtype: None is not a number. TypeError for others."""
+    name = "float32" if dtype is None else NAMES[torch_dtype(dtype)]
+    try:
+        return array.astype("float32" if name == "bfloat16" else name)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"an array of dtype {array.dtype} has no numbers to take: {error}") from None
 
 
 def to_numpy(tensor: Tensor) -> np.ndarray:

@@ -608,8 +608,6 @@ def array(source_array, ctx: Context | None = None, dtype=None, kind: type = NDA
             source_array = onp.array(_plain(source_array), dtype=None)
         except ValueError as error:
             raise TypeError(f"the source is no array: {error}") from None
-        if source_array.dtype == object:
-            raise TypeError("the source is no array: its rows differ in length or hold something other than numbers")
         if dtype is None:
             dtype = "float32"
     return kind._wrap(storage.from_numpy(source_array, dtype or "float32", ctx), ctx)

@@ -205,3 +205,20 @@ def test_names_that_scripts_of_the_toolkits_import_at_their_top():
             return sum(i for i in numba_prange(n))
 
     assert Sum().of(4) == 6
+
+
+def test_none_and_words_become_numbers_as_numpy_converts_them():
+    x = mx.nd.zeros(2)
+    for value, want in (
+        ([None], [np.nan, np.nan]),  # rl_coach sets a coefficient so that it does not use
+        ([None, 1], [np.nan, 1]),
+        (["1", "2.5"], [1, 2.5]),
+        (np.array([1, "3"], dtype=object), [1, 3]),
+    ):
+        x[:] = value
+        np.testing.assert_array_equal(x.asnumpy(), want)
+    np.testing.assert_array_equal(mx.nd.array([None, 2.5]).asnumpy(), [np.nan, 2.5])
+    assert mx.nd.array(np.array([1, 2], dtype=object), dtype="int32").asnumpy().tolist() == [1, 2]
+    for wrong in (["a"], [{}]):
+        with pytest.raises(TypeError, match="no numbers"):
+            mx.nd.array(wrong)
