@@ -61,13 +61,14 @@ def pointwise_rows(program: RowProgram, tensors: Sequence[torch.Tensor]) -> tupl
 def _layout(tensors: Sequence[torch.Tensor], dtype: torch.dtype):
     """The empty result, the lengths of the merged axes, and the strides of each operand along them."""
     shape = torch.broadcast_shapes(*[t.shape for t in tensors])
-    first = next((t for t in tensors if t.shape == shape), None)
-    alike = first is not None and all(t.shape == shape and t.stride() == first.stride() for t in tensors)
-    if alike and _dense(first):  # flat, in whatever order of axes the operands share
+    first = next((t for t in tensors if t.shape == shape and _dense(t)), None)
+    if first is None:
+        out, order = torch.empty(shape, dtype=dtype, device=tensors[0].device), range(len(shape))
+    else:  # the result lies as that operand does, in whatever order of axes, and is walked in the order of memory
         out = torch.empty_strided(shape, first.stride(), dtype=dtype, device=first.device)
-        return out, [out.numel()], [[1]] * len(tensors)
-    out = torch.empty(shape, dtype=dtype, device=tensors[0].device)
-    return out, *merged(shape, [t.expand(shape).stride() for t in tensors])
+        order = sorted(range(len(shape)), key=first.stride().__getitem__, reverse=True)
+    strides = [t.expand(shape).stride() for t in tensors]
+    return out, *merged([shape[a] for a in order], [[one[a] for a in order] for one in strides])
 
 
 def _dense(t: torch.Tensor) -> bool:

@@ -79,6 +79,19 @@ def test_truth_values():
     assert triton.pointwise(as_number, [a, b], [], torch.float32).tolist() == [1.0, 0.0, 0.0]
 
 
+def test_results_lie_as_their_operands_do():
+    """A sum with one number a channel stays channels-last; any order of axes is walked as one run of memory."""
+    add, x = FORMULAS["broadcast_add"], torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    for a, b in [
+        (x, torch.randn(3, 1, 1)),
+        (torch.randn(2, 1, 1, 1), x),
+        (x.permute(3, 0, 2, 1), x.permute(3, 0, 2, 1)),
+    ]:
+        got = triton.pointwise(add, [a, b], [], torch.float32)
+        assert torch.equal(got, a + b) and got.stride() == (a + b).stride()
+    assert triton._layout([x, x], torch.float32)[1:] == ([120], [[1], [1]])
+
+
 def test_nan_passes_through_maximum():
     maximum = FORMULAS["broadcast_maximum"]
     got = triton.pointwise(maximum, [torch.tensor([float("nan"), 1.0]), torch.tensor([0.0, 2.0])], [], torch.float32)
