@@ -226,7 +226,8 @@ UNARY = (
 ).split()
 BINARY = (
     "floordiv mod fmod maximum minimum fmax fmin atan2 hypot ldexp copysign eq ne lt le gt ge logical_and logical_or "
-    "logical_xor bitwise_and bitwise_or bitwise_xor left_shift right_shift gcd lcm nextafter"
+    "logical_xor bitwise_and bitwise_or bitwise_xor left_shift right_shift gcd lcm nextafter "
+    "gamma_slope"
 ).split()
 PREDICATES = frozenset(
     "eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan isinf isfinite".split()
@@ -302,6 +303,7 @@ RULES: dict[str, Callable] = {
     "atan2": lambda g, y, a, b: (g * b / (a * a + b * b), neg(g * a / (a * a + b * b))),
     "hypot": lambda g, y, a, b: (g * a / y, g * b / y),
     "ldexp": lambda g, y, a, b: (g * CONSTRUCTORS["exp2"](b), g * y * LN2),
+    "gamma_slope": lambda g, y, a, b: (g * CONSTRUCTORS[UNKNOWN](a), g * CONSTRUCTORS[UNKNOWN](b)),
     "copysign": lambda g, y, a, b: (g * CONSTRUCTORS["copysign"](1.0, a * b), None),
 }
 

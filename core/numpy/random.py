@@ -118,12 +118,13 @@ def exponential(scale=1.0, size=None, dtype=None, ctx=None, device=None, out=Non
 
 
 def gamma(shape, scale=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
-    """Numbers of a gamma distribution."""
+    """Numbers of a gamma distribution, differentiable by its parameters."""
     shape, scale = _positive("shape", shape), _positive("scale", scale)
     if isinstance(shape, NDArray):
         op = TABLE["_sample_gamma"]
         full = F._broadcast_from(shape if size is None else _number(shape), shape=_shape_of(size, shape, scale))
         drawn = imperative.apply(op, [full, F.ones_like(full)], op.parse({}), ndarray)
+        drawn = F._gamma_of_shape(full, drawn)
     else:
         drawn = _standard("gamma", _shape_of(size, scale), dtype, ctx, device, alpha=shape, beta=1.0)
     return _written(out, drawn * scale)

@@ -4,8 +4,10 @@ import math
 
 from core import kernels, storage
 from core.base import MXNetError
+from core.kernels import formula as f
+from core.kernels.formula import Formula
 from core.ops.attributes import Bool, DType, FewDTypes, Float, Int, Shape
-from core.ops.registry import F, composite, operator
+from core.ops.registry import F, composite, gradient, operator
 
 K = kernels.random
 Real = FewDTypes("float16", "float32", "float64", "bfloat16")
@@ -98,6 +100,31 @@ def randint(*, low: Int, high: Int, shape: Shape = (), ctx=None, dtype: Whole = 
 def bernoulli(*, prob: Float, shape: Shape = (), dtype: DType = "float32", ctx=None, key=None):
     """1 with probability prob, else 0."""
     return K.bernoulli(shape or (1,), prob, kernels.torch_dtype(dtype), storage.device(ctx), key)
+
+
+_SLOPE = Formula.of(f.gamma_slope, name="gamma_slope")
+
+
+@operator("_gamma_slope")
+def gamma_slope(alpha, sample):
+    """The derivative of standard gamma samples by their shapes alpha, their quantiles held."""
+    return kernels.pointwise.pointwise(_SLOPE, (alpha, sample), (), sample.dtype)
+
+
+@gradient(gamma_slope)
+def _(head):
+    raise MXNetError("gamma samples are differentiable once: their derivative by the shape has no formula for its own")
+
+
+@operator("_gamma_of_shape")
+def gamma_of_shape(alpha, sample):
+    """Standard gamma samples as functions of their shapes: implicit reparametrisation (Figurnov et al., 2018)."""
+    return kernels.shape.clone(sample)
+
+
+@gradient(gamma_of_shape)
+def _(head, alpha, out):
+    return [head * F._gamma_slope(alpha, out), None]
 
 
 @operator("_multinomial", rng=True)

@@ -196,6 +196,7 @@ _REDUCING = {
 }  # fmt: skip
 RENAMED = {
     "rint": "torch.round",
+    "gamma_slope": "torch._standard_gamma_grad",
 }  # fmt: skip
 
 

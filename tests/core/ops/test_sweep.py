@@ -38,6 +38,7 @@ EXEMPT = {
     **{n: _QUANTIZED for n in NAMES if "quantize" in n or "intgemm" in n},
     "_np_function": "calls a function of np, whose operators are swept",
     "_sample_multinomial": _RANDOM,
+    **dict.fromkeys(("_gamma_of_shape", "_gamma_slope"), "a draw moves with its quantile held: tests/core/ops/test_gamma_slope.py"),
     "_copyto": "the identity, between devices",
     **dict.fromkeys(("_max_pool_gather", "_roi_pooling_gather"), "differentiated in third derivatives alone"),
     "_dropout_again": "the mask of a draw that was made before; differentiated within Dropout",
