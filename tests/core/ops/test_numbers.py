@@ -54,6 +54,12 @@ def test_functions_of_mxnet_2_keep_fractions_of_numbers(numpy_semantics, functio
     assert answer.dtype == dtype and answer.asnumpy().tolist() == want
 
 
+def test_fmax_and_fmin_pass_over_what_is_not_a_number(numpy_semantics):
+    x = np.array([onp.nan, 4, -4])
+    assert np.fmax(x, 1.5).asnumpy().tolist() == [1.5, 4, 1.5]
+    assert np.fmin(1.5, x).asnumpy().tolist() == [1.5, 1.5, -4]
+
+
 def test_floor_division_gives_the_wider_type(numpy_semantics):
     whole, half = np.array([7, -7], dtype="int8"), np.array([2.0, 2.0], dtype="float16")
     assert np.floor_divide(whole, np.array([2, 2], dtype="int64")).dtype == onp.int64
