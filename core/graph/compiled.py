@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from core import autograd, imperative, kernels, random, storage
+from core.backward import ZERO, gradients_through, zeros_head
 from core.base import MXNetError
 from core.context import current_context
 from core.graph.capture import Captured, capturable
@@ -308,16 +309,14 @@ class _Node(autograd.Node):
         # What leads to outputs that nobody read starts nothing.
         came = [k for k in plan._heads if heads[k] is not None] if plan.starts else plan._heads
         given = [
-            autograd.zeros_head(v.kind, _zeros_like(v), v.ctx)
-            if any(heads[k] is x for x in (None, autograd.ZERO))
-            else heads[k]
+            zeros_head(v.kind, _zeros_like(v), v.ctx) if any(heads[k] is x for x in (None, ZERO)) else heads[k]
             for k, v in zip(plan._heads, plan.graph.heads)
             if k in came
         ]
         if len(came) < len(plan._heads) or state.recording or state.tracer is not None:
             inputs, expression = plan.again(self._leaves, self._keys, came)
-            with autograd._Scope(None, plan.training):
-                return autograd.gradients_through(expression, inputs, given, [p is not None for p in self.parents])
+            with autograd.Scope(None, plan.training):
+                return gradients_through(expression, inputs, given, [p is not None for p in self.parents])
         found: list = [None] * len(plan.graph.tracked)
 
         def array(k):

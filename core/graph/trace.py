@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable
 
-from core import autograd, kernels, storage
+from core import autograd, backward, kernels, storage
 from core.base import MXNetError
 from core.graph.ir import HEAD, HELD, INPUT, NODE, Draw, Graph, Node, Value
 from core.graph.replay import give_values
@@ -235,7 +235,7 @@ class Tracer:
             graph.heads.append(entry)
             heads.append(head)
             outputs.append(twin)
-        sums = autograd._run(outputs, heads, False, True, create_graph=False)
+        sums = backward.run(outputs, heads, False, True, create_graph=False)
         for twin, origin in self._entered:
             leaf = self._leaves.get(id(twin))
             if leaf is not None and id(leaf) in sums.reached:
@@ -344,7 +344,7 @@ def symbol_of_tape(x: NDArray):
         return SymbolNode(op, f"{op.name.lower().lstrip('_')}{count[0]}", {}, inputs, _declared(op, attrs))
 
     count = [-1]
-    for node in reversed(autograd._order([x._entry[0]], {})):
+    for node in reversed(backward.order([x._entry[0]], {})):
         if node.op is None:
             made[node] = _compiled_entries(node, entry, applied)
         elif node.op.user_rule is not None:

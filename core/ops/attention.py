@@ -80,7 +80,7 @@ def _attention_grad(
 
 @decompose(_attention_grad)
 def _(head, query, key_, value, out, lse, length=None, *, scale, causal, dropout, key):
-    from core.autograd import gradients_through  # the tape imports the table
+    from core.backward import gradients_through  # the tape imports the table
 
     if dropout:
         raise MXNetError("_attention has no second derivative with dropout: use predict mode, or dropout=0")

@@ -83,7 +83,7 @@ def _ctc_loss_grad(head, data, label, count, last=None, *, blank: Int):
 
 @decompose(_ctc_loss_grad)
 def _(head, data, label, count, last=None, *, blank):
-    from core.autograd import gradients_through  # the tape imports the table
+    from core.backward import gradients_through  # the tape imports the table
 
     return gradients_through(lambda x: _expression(x, label, count, last, blank), [data], [head], [True])
 

@@ -86,7 +86,7 @@ def _deformable_columns_grad(
 
 @decompose(_deformable_columns_grad)
 def _(head, data, offset, mask=None, *, kernel, stride, dilate, pad, groups):
-    from core.autograd import gradients_through  # the tape imports the table
+    from core.backward import gradients_through  # the tape imports the table
 
     operands = [x for x in (data, offset, mask) if x is not None]
 

@@ -415,7 +415,7 @@ def decompose(op: Operator) -> Callable[[Callable], Callable]:
     def enter(expression):
         def rule(inputs, heads, attrs, needs):
             # Here, not above: the tape imports the table.
-            from core.autograd import gradients_through
+            from core.backward import gradients_through
 
             return gradients_through(lambda *values: expression(*values, **vars(attrs)), inputs, heads, needs)
 

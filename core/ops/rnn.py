@@ -53,7 +53,7 @@ def _(
     head, head_state, head_cell, data, parameters, state, state_cell, out, *, reserve, state_size, num_layers, mode,
     bidirectional, p, key,
 ):  # fmt: skip
-    from core.autograd import gradients_through  # the tape imports the table
+    from core.backward import gradients_through  # the tape imports the table
 
     if p:
         raise MXNetError("RNN has no second derivative with dropout between layers: use predict mode, or p=0")

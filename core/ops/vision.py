@@ -153,7 +153,7 @@ def _bilinear_sampler_grad(head, data, grid):
 
 @decompose(_bilinear_sampler_grad)
 def _(head, data, grid):
-    from core.autograd import gradients_through  # the tape imports the table
+    from core.backward import gradients_through  # the tape imports the table
 
     return gradients_through(_sampled, [data, grid], [head], [True, True])
 
@@ -270,7 +270,7 @@ def _correlation_grad(
 
 @decompose(_correlation_grad)
 def _(head, data1, data2, **how):
-    from core.autograd import gradients_through  # the tape imports the table
+    from core.backward import gradients_through  # the tape imports the table
 
     return gradients_through(lambda a, b: _correlated(a, b, **how), [data1, data2], [head], [True, True])
 

@@ -10,7 +10,7 @@ import pytest
 
 import core as mx
 import gluon
-from core import autograd, graph
+from core import autograd, backward, graph
 from gluon import nn, rnn
 
 RNG = np.random.default_rng(0)
@@ -467,8 +467,8 @@ def test_gradients_are_stored_as_soon_as_they_are_known(monkeypatch):
     net.hybridize()
     stored, done = [], []
     node = graph.Compiled.__call__.__globals__["_Node"]
-    store, rule = autograd._store, node.apply_rule
-    monkeypatch.setattr(autograd, "_store", lambda leaf, *found: (stored.append(leaf), store(leaf, *found)))
+    store, rule = backward._store, node.apply_rule
+    monkeypatch.setattr(backward, "_store", lambda leaf, *found: (stored.append(leaf), store(leaf, *found)))
     monkeypatch.setattr(node, "apply_rule", lambda *args: (rule(*args), done.append(len(stored)))[0])
     x, scale = mx.nd.ones((2, 3)), net[0].weight.data()
     with autograd.record():

@@ -15,7 +15,7 @@ def array(*shape):
 
 
 def traced(function, *args, record=False, parameters=()):
-    with autograd._Scope(record, record):
+    with autograd.Scope(record, record):
         graph = trace(function, args, record, parameters).graph
     graph.mark_parameters(parameters)
     return graph

@@ -147,7 +147,7 @@ class _Call:
     def run(self) -> None:
         recording, shape, array, context = self._circumstances
         try:
-            with autograd._Scope(recording, True), np_shape(shape), np_array(array), context:
+            with autograd.Scope(recording, True), np_shape(shape), np_array(array), context:
                 self.result = self._function(*self._args)
         except BaseException as error:
             self.error = error

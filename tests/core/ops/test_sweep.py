@@ -211,7 +211,7 @@ class Point:
 
     def objective(self, tensors) -> float:
         """The outputs weighted by the heads."""
-        with autograd._Scope(False, self.sample.training):
+        with autograd.Scope(False, self.sample.training):
             results = self.outputs(wrap(tensors))
         return sum(inner(r._data, h) for r, h in zip(results, self.heads, strict=True) if r._data.is_floating_point())
 

@@ -1,0 +1,356 @@
+"""The backward pass: walks the tape from the heads, calls the gradient rules of the operator table and lets go of what a node
+kept as soon as it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from core import storage
+from core.base import MXNetError
+from core.kernels.formula import OUT
+from core.ops.registry import F, namespace
+from core.tape import Leaf, Node, Scope, state
+
+ZERO = object()  # the gradient of an output of a compiled block that was read where nothing comes back
+
+
+def run(
+    heads, head_grads, retain_graph, train_mode, create_graph, wanted=(), stop=False, store: list[Leaf] | None = None
+) -> Sums:
+    """store: gradients go where users read them; takes the marked arrays whose gradients have no memory until then."""
+    sums = Sums()
+    targets = {place(e) for e in wanted} if wanted else ()
+    roots, given = [], {}  # of an array that is a head twice, the last gradient counts, as in MXNet
+    for head, g in zip(heads, head_grads, strict=True):
+        entry = head._entry
+        if entry is None:
+            raise MXNetError(
+                "cannot differentiate: a head is not in a recorded computation. Compute it inside autograd.record() "
+                "from arrays with attach_grad()"
+            )
+        if type(entry) is tuple:
+            roots.append(entry[0])
+        else:
+            sums.reached[id(entry)] = entry
+        given[place(entry)] = entry, g
+    for entry, g in given.values():
+        _add(sums, entry, g, targets)
+    with Scope(create_graph, train_mode):
+        nodes = order(roots, sums.reached)
+        compiled = [node for node in nodes if type(node) is not Node]
+        read = _outputs_read(nodes, compiled, given)
+        waiting, alone = None, ()
+        if store is not None:
+            waiting, alone = _uses(nodes, sums), _read_once(nodes, sums) if compiled else ()
+            if not any([type(node) is Node and node.op.user_rule is not None for node in nodes]):
+                _make_room(sums.reached.values(), {id(g._data) for _, g in given.values()}, store)
+        for node in nodes:
+            heads_of = sums.nodes.pop(id(node), None)
+            if heads_of is None and node.starts:  # behind a piecewise constant operator a gradient is zero, not absent
+                heads_of = [None] * len(node.outputs)
+            if heads_of is not None and not (targets and _note(sums, node, heads_of, targets) and stop):
+                if type(node) is Node:
+                    grads = _apply_rule(node, heads_of)
+                else:
+                    heads_of = [ZERO if h is None and (id(node), k) in read else h for k, h in enumerate(heads_of)]
+                    grads = node.apply_rule(heads_of, retain_graph, _early(node, sums, alone))
+                if not retain_graph:
+                    node.saved_inputs = node.saved_outputs = node.reserve = None
+                for parent, g in zip(node.parents, grads):
+                    if parent is not None and g is not None:
+                        _add(sums, parent, g, targets)
+            if waiting:
+                _done(node, waiting, sums)
+    return sums
+
+
+def gradients_through(expression, inputs, heads, needs) -> list:
+    """Gradients of `expression(*inputs)` with respect to those inputs that `needs` marks.
+
+    Inputs enter through an identity on the tape, at which the walk stops, so that with create_graph the result
+    still hangs together with what the inputs were computed from.
+    """
+    recording = state.recording
+    with Scope(True, None):
+        bridged = [x if x is None else F._bridge(_tracked(x)) for x in inputs]
+        outputs = expression(*bridged)
+    outputs = as_list(outputs)
+    wanted = [x._entry for x, need in zip(bridged, needs, strict=True) if need]
+    sums = run(outputs, heads[: len(outputs)], True, state.training, recording, wanted, stop=True)
+    return [sums.wanted.get(place(x._entry)) if need else None for x, need in zip(bridged, needs, strict=True)]
+
+
+def _tracked(x):
+    """The array itself where it is on the tape, else a stand-in that is."""
+    if x._entry is not None:
+        return x
+    x = x.detach()
+    x._entry = Leaf(None, "write")
+    return x
+
+
+def as_list(value) -> list:
+    """The elements of a list or tuple, or the one value."""
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+class Sums:
+    """Adjoints met so far: of nodes' outputs, of leaves, and of the entries that the caller asked for."""
+
+    def __init__(self):
+        self.nodes: dict[int, list] = {}
+        self.leaves: dict[int, tuple] = {}
+        self.reached: dict[int, Leaf] = {}  # every marked array that the heads depend on
+        self.wanted: dict[tuple, object] = {}
+        self.hooks: dict = {}  # of marked arrays, in the order in which they are met
+
+
+def place(entry) -> tuple:
+    """What tells an entry of the tape from all others."""
+    return (id(entry[0]), entry[1]) if type(entry) is tuple else (id(entry), -1)
+
+
+def _add(sums: Sums, entry, g, targets) -> None:
+    """Adds `g` to the adjoint of an entry."""
+    if type(entry) is tuple:
+        node, k = entry
+        slots = sums.nodes.get(id(node))
+        if slots is None:
+            slots = sums.nodes[id(node)] = [None] * len(node.outputs)
+        slots[k] = g if slots[k] is None else slots[k] + g
+    else:
+        before = sums.leaves.get(id(entry))
+        total = g if before is None else before[1] + g
+        sums.leaves[id(entry)] = (entry, total)
+        if (id(entry), -1) in targets:
+            sums.wanted[id(entry), -1] = total
+
+
+def order(roots, reached: dict) -> list[Node]:
+    """Nodes such that each one comes before the nodes that its inputs came from; leaves are put into `reached`."""
+    found, seen = [], set()
+    stack = [(r, False) for r in roots]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            found.append(node)
+            continue
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        stack.append((node, True))
+        for parent in node.parents:
+            if type(parent) is tuple:
+                if id(parent[0]) not in seen:
+                    stack.append((parent[0], False))
+            elif parent is not None:
+                reached[id(parent)] = parent
+    found.reverse()
+    return found
+
+
+def _note(sums: Sums, node: Node, heads: list, targets: set) -> bool:
+    """Keeps the gradients of a node's outputs that the caller asked for; whether it asked for any."""
+    asked = [k for k in range(len(heads)) if (id(node), k) in targets]
+    for k in asked:
+        if heads[k] is not None:
+            sums.wanted[id(node), k] = heads[k]
+    return bool(asked)
+
+
+def _outputs_read(nodes: Sequence[Node], compiled: Sequence[Node], heads) -> set[tuple]:
+    """Outputs, by their places, that heads depend on, of compiled blocks in which gradients may start."""
+    if not any([node.starts for node in compiled]):
+        return set()
+    return {*heads, *(place(parent) for node in nodes for parent in node.parents if type(parent) is tuple)}
+
+
+# ----------------------------------------------------------------------------------------------
+# The rule of one node
+
+
+def _apply_rule(node: Node, heads: list) -> Sequence:
+    """Gradients with respect to the inputs of a node."""
+    op = node.op
+    if node.saved_inputs is None:
+        raise MXNetError(
+            "this computation was differentiated before and its tape is freed; pass retain_graph=True to keep it"
+        )
+    if op.rule is None and op.user_rule is None:  # piecewise constant
+        return ()
+    if op.count_heads:  # rules of several outputs see zeros where nothing came back
+        for k in op.heads_read(len(heads)):
+            if heads[k] is None:
+                heads[k] = zeros_head(node.kind, node.outputs[k], _context(node))
+    user = op.user_rule
+    if user is not None:
+        return user(heads)
+    needs = [p is not None for p in node.parents]
+    if op.formula is not None:
+        values = {i: _restore(node, i) for i in node.saved_inputs}
+        if node.saved_outputs:
+            values[OUT] = _restore_output(node, 0)
+        return op.rule(heads[0], values, node.shapes, namespace(node.attrs), needs)
+    grads = op.rule(*[_READ[kind](node, i, heads, needs) for kind, i in op.reads])
+    return grads if isinstance(grads, (list, tuple)) else (grads,)
+
+
+# What the parameters of gradient rules stand for (see `core.ops.registry.gradient`).
+_READ = {
+    "head": lambda node, i, heads, needs: heads[i],
+    "heads": lambda node, i, heads, needs: heads,
+    "input": lambda node, i, heads, needs: _restore(node, i) if i in node.saved_inputs else None,
+    "inputs": lambda node, i, heads, needs: [
+        _restore(node, j) if j in node.saved_inputs else None for j in range(i, len(node.parents))
+    ],
+    "out": lambda node, i, heads, needs: _restore_output(node, i),
+    "attrs": lambda node, i, heads, needs: namespace(node.attrs),
+    # An optional input that was left out may have no place among the shapes.
+    "shape": lambda node, i, heads, needs: next((tuple(s) for s in node.shapes[i : i + 1] if s is not None), None),
+    "shapes": lambda node, i, heads, needs: [None if s is None else tuple(s) for s in node.shapes],
+    "dtype": lambda node, i, heads, needs: node.kinds[i],
+    "reserve": lambda node, i, heads, needs: node.reserve,
+    "needs": lambda node, i, heads, needs: needs,
+}
+
+
+def zeros_head(kind: type, description: tuple, ctx):
+    """Zeros in the place of a gradient that did not come, as `storage.like` describes them."""
+    if state.tracer is not None:
+        return state.tracer.zeros(kind, description)
+    return kind._wrap(storage.zeros_of(description), ctx)
+
+
+def _context(node: Node):
+    for saved in node.saved_inputs.values():
+        return saved[4]
+    for saved in node.saved_outputs.values():
+        return saved[2]
+    return None
+
+
+def _restore(node: Node, i: int):
+    """The array that was input `i`, as it was, with its own history."""
+    tensor, version, entry, kind, ctx, array = node.saved_inputs[i]
+    meant = tensor._version in (version, getattr(tensor, "meant", None))
+    if not meant and node.op.inputs[min(i, len(node.op.inputs) - 1)] not in node.op.mutates:
+        raise MXNetError(
+            f"an input of {node.op.name} was changed in place after it was used, but its value is needed for the gradient; "
+            "write to a copy, or outside of record() after backward()"
+        )
+    if array._data is tensor and array._entry is entry:
+        return array
+    restored = kind._wrap(tensor, ctx)
+    restored._entry = entry
+    return restored
+
+
+def _restore_output(node: Node, k: int):
+    tensor, version, ctx = node.saved_outputs[k]
+    if tensor._version != version:
+        raise MXNetError(
+            f"the result of {node.op.name} was changed in place, but its value is needed for the gradient; write to a copy"
+        )
+    restored = node.kind._wrap(tensor, ctx)
+    restored._entry = (node, k)
+    return restored
+
+
+# ----------------------------------------------------------------------------------------------
+# Gradients where users read them
+
+
+def _make_room(leaves: Collection[Leaf], given: set[int], vacated: list[Leaf]) -> None:
+    """Has gradients that are to be overwritten give their memory back; their marked arrays are put into `vacated`.
+
+    Trainers and parameters hold those, whose values nobody asks for until the pass is over: hooks, which might, keep them,
+    and so does a head that they are (`given`: ids of the tensors of those).
+    """
+    if len(leaves) > 1 and len({id(leaf.grad) for leaf in leaves}) < len(leaves):  # two write to one
+        return
+    for leaf in leaves:
+        grad = leaf.grad
+        if leaf.req == "write" and leaf.hook is None and grad is not None and grad.stype == "default":
+            if id(grad._data) not in given:
+                leaf.vacant = storage.vacate(grad)
+                if leaf.vacant is not None:
+                    vacated.append(leaf)
+
+
+def _uses(nodes: Sequence[Node], sums: Sums) -> dict[int, int]:
+    """How often each array whose hook waits for its gradient is read; nothing where no array has a hook."""
+    sums.hooks = {leaf.hook: None for leaf in sums.reached.values() if leaf.hook is not None}
+    if not sums.hooks:
+        return {}
+    for hook in sums.hooks:
+        hook.begin()
+    counts: dict[int, int] = {}
+    for node in nodes:
+        for parent in node.parents:
+            if type(parent) is Leaf and parent.hook is not None:
+                counts[id(parent)] = counts.get(id(parent), 0) + 1
+    return counts
+
+
+def _read_once(nodes: Sequence[Node], sums: Sums) -> set[int]:
+    """Marked arrays that one compiled block alone reads, so that what it finds is the whole gradient; by id."""
+    counts: dict[int, int] = dict.fromkeys(sums.leaves, 1)
+    for node in nodes:
+        for parent in node.parents:
+            if type(parent) is Leaf:
+                counts[id(parent)] = counts.get(id(parent), 0) + 1
+    return {key for key, count in counts.items() if count == 1}
+
+
+def _early(node, sums: Sums, alone) -> Callable:
+    """What a compiled block calls as soon as the gradient of its k-th parent is there for the taking."""
+
+    def store(k: int, take: Callable) -> None:
+        leaf = node.parents[k]
+        if id(leaf) in alone:
+            sums.leaves[id(leaf)] = leaf, take(k)
+            finish(sums, leaf)
+
+    return store
+
+
+def _done(node: Node, waiting: dict[int, int], sums: Sums) -> None:
+    """After a node: stores the gradients of marked arrays that no node before it reads."""
+    for parent in node.parents:
+        if type(parent) is Leaf and id(parent) in waiting:
+            waiting[id(parent)] -= 1
+            if not waiting[id(parent)]:
+                finish(sums, parent)
+
+
+def finish(sums: Sums, leaf: Leaf) -> None:
+    """Stores the gradient of a marked array, once, and tells its hook."""
+    if sums.reached.pop(id(leaf), None) is None:
+        return
+    _store(leaf, sums.leaves.pop(id(leaf), None), sums.leaves.values())
+    if leaf.hook is not None:
+        leaf.hook.ready(leaf)
+
+
+def _store(leaf: Leaf, found: tuple | None, others=()) -> None:
+    """Puts a finished gradient, the last of `found` (None: zero), where the user reads it."""
+    if leaf.grad is None:
+        return
+    leaf.fresh = True
+    if leaf.vacant is not None:
+        refill(leaf, found, others)
+    elif leaf.grad.stype != "default":
+        leaf.grad._receive(None if found is None else found[1], leaf.req)
+    elif found is None:
+        if leaf.req == "write":
+            leaf.grad._data.zero_()
+    elif leaf.req == "add":
+        leaf.grad._data.add_(found[1]._data)
+    elif not storage.take_over(leaf.grad._data, found, others):
+        leaf.grad._data.copy_(found[1]._data)
+
+
+def refill(leaf: Leaf, found: tuple | None, others=()) -> None:
+    """Gives a vacant gradient its values, the last array of `found` (None: zeros)."""
+    leaf.grad._data = storage.settled(leaf.vacant, found, others)
+    leaf.vacant = None

@@ -1,0 +1,148 @@
+"""The tape: what is recorded of the operators that read tracked arrays, and whether this thread records.
+
+Inside `record()` every operator that reads a tracked array puts a `Node` on the tape; nodes hold their parents, so the tape
+lives exactly as long as the arrays that need it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from core import storage
+from core.ops.registry import Operator
+
+
+class _State(threading.local):
+    recording = False
+    training = False
+    pausing = False  # whether this is a pause() inside of a record()
+    tracer = None
+
+
+class _Watch:
+    """How many threads record or trace: while none does, none has to look at its own state, which takes longer."""
+
+    __slots__ = ("busy", "lock")
+
+    def __init__(self):
+        self.busy, self.lock = 0, threading.Lock()
+
+
+state, watch = _State(), _Watch()
+
+
+def engage(recording: bool, tracer) -> None:
+    """Sets whether this thread records, and what it traces for (None: nothing)."""
+    before = state.recording or state.tracer is not None
+    state.recording, state.tracer = recording, tracer
+    now = recording or tracer is not None
+    if now is not before:
+        with watch.lock:
+            watch.busy += 1 if now else -1
+
+
+class Scope:
+    """Context manager (and decorator-free) that sets recording and training for a block; None leaves one alone."""
+
+    __slots__ = ("_before", "_recording", "_training")
+
+    def __init__(self, recording: bool | None, training: bool | None):
+        self._recording, self._training = recording, training
+
+    def __enter__(self):
+        recording, wanted = state.recording, self._recording
+        self._before = recording, state.training, state.pausing
+        if wanted is not None:
+            state.pausing = not wanted and (recording or state.pausing)
+            if wanted is not recording:
+                engage(wanted, state.tracer)
+        if self._training is not None:
+            state.training = self._training
+        return self
+
+    def __exit__(self, *_):
+        recording, state.training, state.pausing = self._before
+        if self._recording is not None and recording is not state.recording:
+            engage(recording, state.tracer)
+
+
+class Leaf:
+    """Marks an array that gradients are wanted for."""
+
+    __slots__ = ("fresh", "grad", "hook", "req", "vacant")
+
+    def __init__(self, grad, req: str):
+        self.grad, self.req = grad, req
+        self.vacant: tuple | None = None  # what the gradient is to be, while a backward pass has its memory
+        self.hook = None  # told of each finished gradient while backward goes on: begin(), ready(leaf), finish()
+        self.fresh = False  # whether a backward pass has written the gradient since the last update
+
+
+class Node:
+    """One application of an operator: what its gradient rule will read, and where its inputs came from."""
+
+    __slots__ = (
+        "attrs",
+        "kind",
+        "kinds",
+        "op",
+        "outputs",
+        "parents",
+        "reserve",
+        "saved_inputs",
+        "saved_outputs",
+        "shapes",
+    )
+
+    @property
+    def starts(self) -> bool:
+        """Whether there may be gradients although none comes in."""
+        return self.op.starts
+
+
+def attach(op: Operator, attrs: dict, inputs: Sequence, outputs: Sequence, reserve=None) -> None:
+    """Puts one application of `op` on the tape where some input is on it; called when recording."""
+    tracked, parents = False, []
+    for x in inputs:
+        entry = None
+        if x is not None:
+            entry = x._entry
+            if type(entry) is tuple and entry[0].saved_inputs is None:
+                x._entry = entry = None  # see is_tracked
+            if entry is not None:
+                tracked = True
+        parents.append(entry)
+    if not tracked:
+        return
+    node = Node()
+    node.op, node.attrs, node.kind, node.reserve, node.parents = op, attrs, type(outputs[0]), reserve, parents
+    kept_inputs, kept_outputs, wants_kinds = op.kept(len(inputs))
+    node.shapes = [None if x is None else x._data.shape for x in inputs]
+    node.kinds = [None if x is None else x.dtype for x in inputs] if wants_kinds else None
+    node.outputs = [storage.like(o._data) for o in outputs] if op.count_heads else [None] * len(outputs)
+    node.saved_inputs, node.saved_outputs = {}, {}
+    for i in kept_inputs:
+        x = inputs[i]
+        if x is not None:
+            tensor = x._data
+            node.saved_inputs[i] = (tensor, tensor._version, x._entry, type(x), x._ctx, x)
+    for k in kept_outputs:
+        tensor = outputs[k]._data
+        node.saved_outputs[k] = (tensor, tensor._version, outputs[k]._ctx)
+    for k, o in enumerate(outputs):
+        o._entry = (node, k)
+
+
+def is_tracked(array) -> bool:
+    """Whether an array hangs on the tape: no longer, where its computation was differentiated, which frees it."""
+    entry = array._entry
+    if type(entry) is tuple and entry[0].saved_inputs is None:
+        array._entry = entry = None
+    return entry is not None
+
+
+def written(tensor) -> None:
+    """Called after a write. Inside of a pause() of the recording it is meant: gradients are those at the new values, as in MXNet."""
+    if state.pausing:
+        tensor.meant = tensor._version
