@@ -16,7 +16,7 @@ from core.graph.ir import HELD, INPUT, Value, written
 from core.graph.passes import optimize
 from core.graph.plan import Part, backward_part, early_part, forward_part, sharing_of
 from core.graph.replay import run_node
-from core.graph.trace import Slot, Traced, Untraceable, trace
+from core.graph.trace import ReadsValue, Slot, Traced, Untraceable, trace
 from core.ndarray.ndarray import NDArray
 
 state = autograd.state
@@ -38,11 +38,19 @@ class Compiled:
     """A function of arrays (nested in lists and tuples), compiled anew for each signature of its arguments.
 
     parameters: gives the arrays that the function may read besides; other ones than last time mean other plans. flags:
-    the options of `hybridize`.
+    the options of `hybridize`. otherwise(error): another function to compile in place of one that reads a value, or the
+    error is raised.
     """
 
-    def __init__(self, function: Callable, parameters: Callable[[], Sequence], flags: dict | None = None):
+    def __init__(
+        self,
+        function: Callable,
+        parameters: Callable[[], Sequence],
+        flags: dict | None = None,
+        otherwise: Callable | None = None,
+    ):
         self._function, self._parameters, self.flags = function, parameters, flags or {}
+        self._otherwise = otherwise
         self._plans: dict[tuple, Plan | Untraceable] = {}
         self._seen, self._arrays = -1, []
         self._example: tuple = ()
@@ -133,7 +141,13 @@ class Compiled:
     def _make(self, args: tuple):
         parameters = self._parameters()
         try:
-            traced = trace(self._function, args, state.recording, parameters)
+            try:
+                traced = trace(self._function, args, state.recording, parameters)
+            except ReadsValue as error:
+                if self._otherwise is None:
+                    raise
+                self._function, self._otherwise = self._otherwise(error), None
+                traced = trace(self._function, args, state.recording, parameters)
             if len(self._parameters()) != len(parameters):  # some have been initialised on the way: now all are known
                 parameters = self._parameters()
                 traced = trace(self._function, args, state.recording, parameters)

@@ -27,6 +27,10 @@ class Untraceable(Exception):
     """Raised while tracing where a shape depends on values: the block is run operator by operator instead."""
 
 
+class ReadsValue(MXNetError):
+    """The error of a program that reads the value of an array while it is traced."""
+
+
 class _Reserve(tuple):
     """What a kernel keeps for its gradient, apart from equal ones."""
 
@@ -176,7 +180,7 @@ class Tracer:
         where = _line_of_user()
         if where is None:
             raise Untraceable("a function reads values of its inputs")
-        raise MXNetError(
+        raise ReadsValue(
             f"{where}: a hybridized block reads the value of an array, which is not there while the block is traced into a "
             "graph. Express the choice with operators (F.where, F.contrib.cond, F.contrib.foreach, a mask), read the value "
             "outside of the block, or call hybridize(active=False)"

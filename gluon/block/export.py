@@ -8,6 +8,7 @@ from core.graph.symbols import symbols
 from core.symbol import graph
 from gluon.block.hybrid_block import HybridBlock
 from gluon.block.operators import leaves
+from gluon.block.structure import form
 from gluon.block.symbol_block import SymbolBlock
 
 __all__ = ["contents", "described", "export", "rewritten", "show_operators", "trace"]
@@ -18,14 +19,30 @@ def trace(block: HybridBlock, inputs=(True,)) -> symbol.Symbol:
 
     inputs: their nesting, with True for each array and None for an input that is left out.
     """
+    out = _called(block, inputs)
+    return symbol.Group(list(leaves(out))) if isinstance(out, (list, tuple)) else out
+
+
+def as_symbol_block(block: HybridBlock, inputs) -> tuple[SymbolBlock, list | int]:
+    """The block as one of its symbol, with the same parameters, and how its results are nested; inputs: as in `trace`."""
+    out = _called(block, inputs)
+    variables = [symbol.var(name) for name in _names(inputs)]
+    return SymbolBlock(list(leaves(out)), variables, block.collect_params()), form(out)
+
+
+def _names(inputs) -> list[str]:
     count = sum(1 for _ in leaves(inputs))
-    names = iter(["data"] if count == 1 else [f"data{i}" for i in range(count)])
+    return ["data"] if count == 1 else [f"data{i}" for i in range(count)]
+
+
+def _called(block: HybridBlock, inputs):
+    """What a block gives for variables."""
+    names = iter(_names(inputs))
 
     def variables(values):
         return [v and (variables(v) if isinstance(v, (list, tuple)) else symbol.var(next(names))) for v in values]
 
-    out = block(*variables(inputs))
-    return symbol.Group(list(leaves(out))) if isinstance(out, (list, tuple)) else out
+    return block(*variables(inputs))
 
 
 def export(block: HybridBlock, path: str, epoch: int = 0, inputs=(True,)) -> tuple[str, str]:

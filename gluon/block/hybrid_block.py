@@ -11,7 +11,7 @@ from core.util import is_np_array
 from gluon.block import block as blocks
 from gluon.block.block import Block
 from gluon.block.operators import is_array, is_symbolic, leaves, nesting, operators_for, refuse_mixed
-from gluon.block.structure import form
+from gluon.block.structure import _regroup, form
 from gluon.parameter import DeferredInitializationError
 from gluon.parameter.parameter import placeholders
 
@@ -273,8 +273,22 @@ class HybridBlock(Block):
 
     def _compile(self, function, args):
         self._called_with = nesting(args)
-        self._compiled = graph.Compiled(function, self._arrays, self._flags)
+        otherwise = None if self._defines_forward else self._by_symbols
+        self._compiled = graph.Compiled(function, self._arrays, self._flags, otherwise)
         return self._compiled
+
+    def _by_symbols(self, error):
+        """The block as what its `hybrid_forward` composes of symbols, as in MXNet, where it reads a value of an array only.
+
+        Raises `error`, which tells of the reading, where symbols do not pass through it either.
+        """
+        from gluon.block.export import as_symbol_block
+
+        try:
+            inner, form_of_result = as_symbol_block(self, self._called_with)
+        except (MXNetError, TypeError, ValueError, AttributeError, NotImplementedError):
+            raise error from None
+        return lambda *args: self._with_formats(args, _regroup(list(leaves(inner(*args))), form_of_result))
 
     def _run_anew(self, x, *args):
         return self._with_formats((x, *args), self._run(*operators_for(x, args), x, args))

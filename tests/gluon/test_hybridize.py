@@ -784,3 +784,34 @@ def test_trained_steps_equal_eager_ones():
     (losses, weights), (compiled_losses, compiled_weights) = steps(False), steps(True)
     for eager, compiled in zip(losses + weights, compiled_losses + compiled_weights, strict=True):
         np.testing.assert_array_equal(compiled, eager)
+
+
+class Jittered(gluon.HybridBlock):
+    """A Gaussian process: with arrays it looks at their values, with symbols it does not."""
+
+    def __init__(self):
+        super().__init__()
+        with self.name_scope():
+            self.dense = nn.Dense(3)
+            self.scale = self.params.get("scale", shape=(1,), init="ones")
+
+    def hybrid_forward(self, F, x, states, scale):
+        kernel = F.linalg.gemm2(x, x, transpose_b=True) + F.eye(2) * 0.5
+        if F is mx.nd:
+            assert F.sum(kernel <= 0) < 1000
+            kernel = kernel + 1
+        return F.broadcast_mul(self.dense(F.linalg.potrf(kernel)), scale), [kernel * 2, states[0]]
+
+
+def test_a_block_that_reads_values_of_arrays_only_is_what_it_composes_of_symbols():
+    """The numbers are those of MXNet 1.9.1, which hybridizes with symbols."""
+    net = Jittered()
+    net.initialize("ones")
+    x, states = mx.nd.array([[1.0, 2, 0], [0, 1, 1]]), [mx.nd.ones((2,))]
+    np.testing.assert_allclose(net(x, states)[0].asnumpy()[:, 0], [2.5495098, 2.631133], rtol=1e-6)
+    net.hybridize()
+    with autograd.record():
+        y, (doubled, same) = net(x, states)
+    y.backward()
+    np.testing.assert_allclose(y.asnumpy()[:, 0], [2.345208, 2.1842408], rtol=1e-6)
+    assert doubled.shape == (2, 2) and same.shape == (2,) and net.scale.grad().shape == (1,)

@@ -56,6 +56,7 @@ def resize(net, attrs, x, *rest):
                 continue
             raise net.refuse("extents that vary are resized by whole factors or bilinearly only")
         crop = None if region is None else (float(region[0, i]), float(region[1, i]))
+        net.bounded(shape[axis] * wanted[axis][0], "a matrix that resizes")
         weights = resampling(shape[axis], wanted[axis][0], factors[axis], attrs, how, crop)
         if np.array_equal(weights, np.eye(shape[axis])):
             continue
@@ -196,6 +197,7 @@ def grid_sample(net, attrs, x, grid):
 def affine_grid(net, attrs, theta, size):
     """Places in the input for each of the output: theta (N, 2, 3) or (N, 3, 4) times the places of the output."""
     space = net.ints(size, "the size")[2:]
+    net.bounded(math.prod(space), "a grid")
     lines = [np.linspace(-1, 1, n) if attrs.get("align_corners", 0) else (np.arange(n) * 2 + 1) / n - 1 for n in space]
     places = np.stack([g.reshape(-1) for g in np.meshgrid(*lines, indexing="ij")[::-1]] + [np.ones(math.prod(space))])
     made = sym.op._npi_matmul(net.symbol(theta), net.parameter(places.astype(np.float32)))

@@ -85,7 +85,7 @@ def _completed(before: tuple, after: tuple) -> tuple:
 def flatten(net, attrs, x):
     axis = attrs.get("axis", 1)
     x = net.symbol(x)
-    axis = axis + net.rank(x) if axis < 0 else axis
+    axis = axis if axis in (0, 1) else net.place(axis, net.rank(x))
     if axis == 1:
         return sym.Flatten(x)
     if axis == 0:
@@ -188,7 +188,7 @@ def _part(net, x: Symbol, axis: int, begin: tuple, end: tuple, step: int) -> Sym
             end = tuple(e - n for e, n in zip(end, extents))
     if begin[0] != begin[1]:
         raise net.refuse("where a part starts is computed from the input, which a symbol cannot follow")
-    if end[0] != end[1] and step == 1 and begin[0] >= 0 and axis >= 0:  # as long as something else is
+    if end[0] != end[1] and step == 1 and begin[0] >= 0 and 0 <= axis < 32:  # as long as something else is
         line = net.ones(tuple((n,) for n in end), "the end of a part") if min(end) > 0 else None
         if line is None:
             raise net.refuse("where a part ends is computed from the input, which a symbol cannot follow")
@@ -201,7 +201,7 @@ def _part(net, x: Symbol, axis: int, begin: tuple, end: tuple, step: int) -> Sym
         return sym.slice_axis(x, axis=axis, begin=max(begin, -_FAR), end=end if end < _FAR else None)
     if step == -1 and begin in (-1, _FAR) and end < -_FAR:
         return sym.reverse(x, axis=axis)
-    if axis >= 0 and step != 0:
+    if 0 <= axis < 32 and step != 0:
         first = None if abs(begin) >= _FAR else begin
         last = None if abs(end) >= _FAR else end
         if shapes is not None and step < 0 and last is not None and shapes[0] == shapes[1] and last < -shapes[0][axis]:
@@ -434,6 +434,7 @@ def range_(net, attrs, start, stop, step):
         made = sym.contrib.arange_like(net.ones(tuple((n,) for n in count), "the end"), start=begin, step=by)
         return sym.Cast(made, dtype=dtype)
     begin, end, by = (net.number(v, "the bounds").item() for v in (start, stop, step))
+    net.bounded(max(0, (end - begin) / by), "a range")
     return sym.arange(begin, end, by, dtype=dtype)
 
 

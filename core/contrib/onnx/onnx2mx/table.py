@@ -12,6 +12,7 @@ from core.contrib.onnx.onnx2mx.extents import ASSUMPTIONS, Extents, Varying
 from core.symbol import Symbol
 
 CONVERSIONS: dict[str, Callable] = {}
+LARGEST = 1 << 24  # elements of what is worked out while reading: a few bytes of a file may ask for any number
 
 
 def converts(*operators: str) -> Callable[[Callable], Callable]:
@@ -108,6 +109,17 @@ class Network:
         if isinstance(value, Varying):
             return tuple(tuple(map(int, n.reshape(-1))) for n in value.numbers)
         return (self.ints(value, what),) * 2
+
+    def place(self, axis: int, rank: int) -> int:
+        """An axis counted from the front, the end (`rank`) included; MXNetError where there is none."""
+        if not -rank <= axis <= rank:
+            raise self.refuse(f"axis {axis} of {rank}")
+        return axis + rank if axis < 0 else axis
+
+    def bounded(self, count: int, what: str) -> None:
+        """MXNetError where a file asks for more numbers than are worked out while reading."""
+        if count > LARGEST:
+            raise self.refuse(f"{what} of {count} elements")
 
     def ones(self, shapes: tuple, what: str) -> Symbol:
         """Ones of the shape that is told under each probe."""
