@@ -107,10 +107,11 @@ def _node(row: dict, before: list[Node], where: str) -> Node:
     texts = hidden(texts)
     if kind == "null":
         return Node(None, name, texts)
-    kind, texts = translated(kind, texts)
+    kind, texts = translated(kind, texts, len(row["inputs"]))
     op = _operator(kind, texts)
-    # Later versions write out attributes that are not set, among them those that they added.
-    texts = {key: text for key, text in texts.items() if text != "None" or key in op.attrs}
+    # Later versions write out attributes that are not set, among them those that they added; arrays are made on the
+    # context of those who run the graph.
+    texts = {key: text for key, text in texts.items() if key in op.attrs or (text != "None" and key != "ctx")}
     inputs = [_entry(before, place) for place in row["inputs"]]
     _move_to_inputs(texts, op.inputs, inputs)
     subgraphs = [_entries(sub, f"{where}, subgraph {i}") for i, sub in enumerate(row.get("subgraphs") or [])]
@@ -145,6 +146,8 @@ def _of_today(texts: dict[str, str]) -> dict[str, str]:
 
 
 def _operator(kind: str, texts: dict[str, str]) -> registry.Operator:
+    if kind == "_np_function":
+        import core.symbol.numpy_functions  # noqa: F401  which enters it, and imports this module
     if kind != "Custom":
         return registry.get(kind)
     from core.symbol.custom import entry  # which imports this module
