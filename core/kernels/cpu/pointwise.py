@@ -275,7 +275,20 @@ def _call(node: Expr, names: dict[int, str]) -> str:
         return f"({away} if {args[0]}.is_floating_point() else {args[0]}.clone())"
     if op in ("logical_and", "logical_or", "logical_xor"):
         args = [a if not _is_scalar(n) else f"torch.as_tensor({a})" for a, n in zip(args, node.args, strict=True)]
-    elif op in ("atan2", "hypot", "copysign", "ldexp", "mod", "fmod", "floordiv", "gcd", "lcm", "nextafter", "fmax", "fmin"):
+    elif op in (
+        "atan2",
+        "hypot",
+        "copysign",
+        "ldexp",
+        "mod",
+        "fmod",
+        "floordiv",
+        "gcd",
+        "lcm",
+        "nextafter",
+        "fmax",
+        "fmin",
+    ):
         other = next((a for a, n in zip(args, node.args, strict=True) if not _is_scalar(n)), None)
         if op in ("mod", "floordiv") and not _is_scalar(node.args[0]):
             pass  # these take a scalar second operand

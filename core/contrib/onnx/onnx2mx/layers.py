@@ -147,7 +147,8 @@ def _by_places(net, attrs, x: Symbol, kind: str, begins: tuple, ends: tuple) -> 
     space = (net.shape(x) or (-1,))[2:]
     if len(space) != n or -1 in space:
         raise net.refuse("pooling with dilations or uneven pads over extents that vary")
-    net.bounded(math.prod(space) * math.prod(kernel), "windows")
+    net.bounded(math.prod(space), "a picture")
+    net.bounded(math.prod(kernel) << 10, "as many windows")  # each is a node or two of the graph
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
     sizes = []
     for e, b, a, span, s in zip(space, begins, ends, spans, strides):
