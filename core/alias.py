@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import os
 import sys
 import types
 
@@ -91,12 +92,14 @@ def install_as_mxnet(numpy: bool = False) -> None:
     """From now on `import mxnet`, `from mxnet import gluon`, `from mxnet.gluon import nn` give this project.
 
     numpy: begin in NumPy mode, as MXNet 2 does; programs for MXNet 1 call `npx.set_np()` where they want it.
-    ImportError where the original mxnet is imported already.
+    ImportError where the original mxnet is imported already. Programs find MXNET_ENGINE_TYPE=NaiveEngine in their environment
+    where it names no engine: as under that engine of MXNet, errors are raised by the call, not when a result is read.
     """
     if numpy:
         core.util.begin_with_np()
     if sys.modules.get("mxnet", core) is not core:
         raise ImportError("another package named mxnet is imported already; call install_as_mxnet() before")
+    os.environ.setdefault("MXNET_ENGINE_TYPE", "NaiveEngine")
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 

@@ -37,6 +37,23 @@ def test_a_program_runs_unmodified(tmp_path, root):
     assert result.stdout == "['--flag', '1'] [[4.0, 4.0, 4.0], [4.0, 4.0, 4.0]]\n", result.stderr
 
 
+LATE = """
+import os
+import mxnet as mx
+
+try:
+    mx.nd.random.normal(0, -1, (2, 2))
+except mx.MXNetError:
+    print(os.environ["MXNET_ENGINE_TYPE"])
+"""
+
+
+def test_errors_are_raised_by_the_call_and_the_environment_says_so(tmp_path, root, monkeypatch):
+    monkeypatch.delenv("MXNET_ENGINE_TYPE", raising=False)
+    result = run(tmp_path, root, LATE)
+    assert result.stdout == "NaiveEngine\n", result.stderr
+
+
 def test_programs_for_mxnet_2_begin_in_numpy_mode(tmp_path, root):
     script = tmp_path / "program.py"
     script.write_text(
