@@ -21,7 +21,7 @@ from core.image.arrays import like, on_pixels, pixels_of, to_array
 AUTO, ANY = 9, 10
 
 
-def imread(filename: str, flag: int = 1, to_rgb: bool = True):
+def imread(filename: str, flag: int = 1, to_rgb: bool = True, out=None):
     """The image in a file: uint8, (height, width, 3) or, with `flag` 0, (height, width, 1) gray.
 
     `to_rgb=False` gives BGR. Raises MXNetError when the file cannot be read or is no image.
@@ -33,13 +33,13 @@ def imread(filename: str, flag: int = 1, to_rgb: bool = True):
     except OSError as error:
         raise MXNetError(f"cannot open {name!r}: {error.strerror or error}") from error
     try:
-        return imdecode(data, flag, to_rgb)
+        return imdecode(data, flag, to_rgb, out)
     except MXNetError as error:
         raise MXNetError(f"{name!r}: {error}") from error
 
 
-def imdecode(buf, flag: int = 1, to_rgb: bool = True):
-    """The image in compressed bytes (bytes, bytearray, or a uint8 array); see `imread`."""
+def imdecode(buf, flag: int = 1, to_rgb: bool = True, out=None):
+    """The image in compressed bytes (bytes, bytearray, or a uint8 array); see `imread`. `out`: an array to write it to."""
     if not isinstance(buf, (bytes, bytearray, memoryview)):
         buf = pixels_of(buf).astype(np.uint8, copy=False).tobytes()
     if flag not in (0, 1):
@@ -49,7 +49,10 @@ def imdecode(buf, flag: int = 1, to_rgb: bool = True):
     pixels = codec.decode(buf, flag)
     if not to_rgb and pixels.shape[2] == 3:
         pixels = np.ascontiguousarray(pixels[:, :, ::-1])
-    return to_array(pixels)
+    if out is None:
+        return to_array(pixels)
+    out[:] = pixels
+    return out
 
 
 @on_pixels

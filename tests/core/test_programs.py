@@ -222,3 +222,15 @@ def test_none_and_words_become_numbers_as_numpy_converts_them():
     for wrong in (["a"], [{}]):
         with pytest.raises(TypeError, match="no numbers"):
             mx.nd.array(wrong)
+
+
+def test_pictures_are_decoded_into_an_array(tmp_path):
+    from PIL import Image  # an extra
+
+    pixels = np.arange(60, dtype="uint8").reshape(4, 5, 3)
+    path = tmp_path / "picture.png"
+    Image.fromarray(pixels).save(path)
+    for read, source in ((mx.image.imdecode, path.read_bytes()), (mx.image.imread, str(path))):
+        out = mx.nd.zeros(pixels.shape, dtype="uint8")
+        assert read(source, 1, False, out) is out  # mxnet-model-server passes it by place
+        np.testing.assert_array_equal(out.asnumpy(), pixels[:, :, ::-1])
