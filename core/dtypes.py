@@ -7,7 +7,16 @@ import os
 import numpy as np
 
 
-class bfloat16:
+class _Equal(type):
+    """Makes a type equal to the NumPy type of records under which MXNet shows it."""
+
+    def __eq__(cls, other):
+        return other is cls or (isinstance(other, np.dtype) and other.names == (cls.__name__,))
+
+    __hash__ = type.__hash__
+
+
+class bfloat16(metaclass=_Equal):
     """Stands for the type that NumPy lacks: 8 bits of exponent, 7 of fraction. NumPy sees it as float32."""
 
 
@@ -28,6 +37,7 @@ DTYPES: dict[str, tuple[int | None, type]] = {
     "bfloat16": (12, bfloat16),
 }
 FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
+HALF = ("float16", "bfloat16")
 _BY_TYPE = {kind: name for name, (_, kind) in DTYPES.items()} | {float: "float64", int: "int64", bool: "bool"}
 
 

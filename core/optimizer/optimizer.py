@@ -6,10 +6,8 @@ import warnings
 
 from core import ndarray as nd
 from core.base import nearest
-from core.dtypes import dtype_name
+from core.dtypes import HALF, dtype_name
 from core.util import is_np_array
-
-HALF = ("float16", "bfloat16")
 
 
 class Optimizer:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from core import autograd, imperative, random, storage
 from core.base import MXNetError
 from core.context import cpu
-from core.dtypes import DTYPES, dtype_name
+from core.dtypes import DTYPES, HALF, dtype_name
 from core.ndarray import NDArray
 from core.ops import attributes
 from core.symbol import graph, partial
@@ -350,8 +350,8 @@ def _variable_dtype(node: Node, slot: str, first: str) -> str:
             return "int8"
         if slot not in ("data", "lhs", "rhs") and not slot.startswith("arg"):  # ends of ranges, statistics
             return "float32"
-    # Batch normalisation keeps its parameters in float32 where the data are float16.
-    return "float32" if node.op.name == "BatchNorm" and slot != "data" and first == "float16" else first
+    # Batch normalisation keeps its parameters in float32 where the data are in half precision.
+    return "float32" if node.op.name == "BatchNorm" and slot != "data" and first in HALF else first
 
 
 def _shape(values: dict[int, list], node: Node, k: int) -> Shape | None:

@@ -134,7 +134,7 @@ class Symbol:
         return copy.copy(self)
 
     def __reduce__(self):
-        return load_json, (self.tojson(),)
+        return load_json, (self.tojson(remove_amp_cast=False),)
 
     def _variables(self) -> tuple[list[Node], list[Node]]:
         nodes = graph.order(self._entries)
@@ -270,8 +270,8 @@ class Symbol:
     # ------------------------------------------------------------------ files
 
     def tojson(self, remove_amp_cast: bool = True) -> str:
-        """The graph as JSON (see `core.symbol.serialization`)."""
-        return serialization.dumps(self._entries)
+        """The graph as JSON (see `core.symbol.serialization`), by default without the conversions of mixed precision."""
+        return serialization.dumps(graph.without_casts(self._entries) if remove_amp_cast else self._entries)
 
     def save(self, fname: str, remove_amp_cast: bool = True) -> None:
         """Writes the graph to a file, atomically."""

@@ -41,8 +41,9 @@ def init(
 ) -> None:  # fmt: skip
     """Switches mixed precision on for the process; a second call does nothing.
 
-    target_dtype: "float16" or "bfloat16". target_precision_ops, fp32_ops: names of further operators that run in it, or in
-    float32. conditional_fp32_ops: (operator, attribute, [values]) for those that run in float32 under some attributes.
+    target_dtype: "float16" or "bfloat16". target_precision_ops, fp32_ops: names of the operators that run in it, or in
+    float32, instead of the listed ones. conditional_fp32_ops: (operator, attribute, [values]) for those that run in float32
+    under some attributes.
     layout_optimization: accepted as in MXNet 2; convolutions have the layout that they like in any case.
     MXNetError for unknown names, ValueError for other types.
     """
@@ -146,13 +147,23 @@ def target_name(dtype) -> str:
 
 
 def rules_of(target: str, low=None, conditional=None, fp32=None) -> dict:
-    """What becomes of the inputs of operators, by name: a type, "widest", or {attribute value: type} behind a name."""
+    """What becomes of the inputs of operators, by name: a type, "widest", or (attribute, its values for float32).
+
+    Operators that are given take the place of the listed ones of their kind.
+    """
     lists = _listed(target)
-    rules: dict = {name: "widest" for name in lists["widest"]}
-    rules |= dict.fromkeys([*lists["float32"], *lists["loss"], *(fp32 or ())], "float32")
-    rules |= dict.fromkeys([*lists["low"], *(low or ())], target)
-    for name, attribute, values in [*lists["conditional"], *(conditional or ())]:
-        rules[name] = (attribute, tuple(values))
+    low = lists["low"] if low is None else low
+    fp32 = lists["float32"] if fp32 is None else fp32
+    conditional = lists["conditional"] if conditional is None else conditional
+    rules: dict = dict.fromkeys(lists["widest"], "widest")
+    for name, rule in [
+        *((name, "float32") for name in fp32),
+        *((name, target) for name in low),
+        *((name, (attribute, tuple(values))) for name, attribute, values in conditional),
+    ]:
+        if rules.get(name, rule) != rule:
+            raise AssertionError(f"mixed precision: {name} follows one rule only, given {rules[name]!r}, {rule!r}")
+        rules[name] = rule
     unknown = [name for name in rules if name not in TABLE]
     if unknown:
         raise MXNetError(f"mixed precision: there is no operator {', '.join(unknown)}")

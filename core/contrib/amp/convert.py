@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from core.base import MXNetError
+from core.dtypes import DTYPES, FLOATS
 from core.symbol import graph
+from core.symbol.infer import BY_NUMBER, types
 from core.symbol.symbol import Symbol
 
 _CAST, _MULTICAST = "amp_cast", "amp_multicast"
@@ -13,10 +15,12 @@ def convert_symbol(
     sym, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None, excluded_sym_names=None,
     data_names=None, cast_optional_params=False,
 ):  # fmt: skip
-    """A symbol whose operators get their inputs in the types that mixed precision asks for.
+    """A symbol whose operators get their inputs in the types that mixed precision asks for; its outputs are in float32.
 
-    Names of further operators for `target_dtype`, float32, or float32 under some attributes are as in `amp.init`.
-    excluded_sym_names: nodes that stay in float32; ValueError for names that are not there.
+    Names of operators for `target_dtype`, float32, or float32 under some attributes are as in `amp.init`; AssertionError
+    for one in two of the lists. excluded_sym_names: nodes that stay in float32; ValueError for names that are not there.
+    data_names: inputs that come in float32, those without a dtype unless told; the others are told the dtype in which the
+    graph takes them. cast_optional_params: inputs that are only read in `target_dtype` are kept in it.
     """
     from core.contrib import amp
 
@@ -40,6 +44,8 @@ def convert_symbol(
             node.inputs = _widest(node)
         elif dtype is not None:
             node.inputs = [entry if id(entry[0]) in states else _converted(entry, dtype, made) for entry in node.inputs]
+    entries = [entry if entry[0].op is None else _converted(entry, "float32", made) for entry in entries]
+    _tell_types(entries, data_names, target if cast_optional_params else None)
     return Symbol(entries)
 
 
@@ -51,26 +57,20 @@ def convert_model(
 
     cast_optional_params: parameters that are only read in `target_dtype` are kept in it.
     """
-    from core.contrib import amp
 
     if not isinstance(sym, Symbol):
         raise MXNetError(f"convert_model takes a Symbol, given {type(sym).__name__}")
+    data_names = [name for name in sym.list_inputs() if name not in arg_params and name not in aux_params]
     converted = convert_symbol(
-        sym, target_dtype, target_dtype_ops, fp32_ops, conditional_fp32_ops, excluded_sym_names
+        sym, target_dtype, target_dtype_ops, fp32_ops, conditional_fp32_ops, excluded_sym_names, data_names,
+        cast_optional_params,
     )  # fmt: skip
-    arguments = dict(arg_params)
-    if cast_optional_params:
-        target = amp.target_name(target_dtype)
-        readers: dict[str, list] = {}
-        for node in graph.order(converted._entries):
-            for parent, _ in node.inputs:
-                if parent.op is None:
-                    readers.setdefault(parent.name, []).append(node)
-        for name, array in arg_params.items():
-            only_low = all(n.op.name == _CAST and n.parsed["dtype"] == target for n in readers.get(name, ()))
-            if name in readers and only_low:
-                arguments[name] = array.astype(target)
-    return converted, arguments, dict(aux_params)
+    types = {name: BY_NUMBER[int(a["__dtype__"])] for name, a in converted.attr_dict().items() if "__dtype__" in a}
+    arguments, states = (
+        {name: array.astype(types.get(name, array.dtype), copy=False) for name, array in given.items()}
+        for given in (arg_params, aux_params)
+    )
+    return converted, arguments, states
 
 
 def convert_bucketing_module(
@@ -124,6 +124,38 @@ def _converted(entry: graph.Entry, dtype: str, made: dict) -> graph.Entry:
         name = f"{node.name}_{k}_{_CAST}_{dtype}" if k else f"{node.name}_{_CAST}_{dtype}"
         made[key] = graph.Node(_operator(_CAST), name, {"dtype": dtype}, [entry]), 0
     return made[key]
+
+
+def _tell_types(entries: list[graph.Entry], data_names, low: str | None) -> None:
+    """Writes into the variables the dtypes in which the graph takes them; `low`: for those that are read in it alone."""
+    nodes = graph.order(entries)
+    declared = {n: BY_NUMBER.get(int(n.attrs.get("__dtype__", -1))) for n in nodes if n.op is None}
+    if data_names is None:
+        data_names = [n.name for n, dtype in declared.items() if dtype is None]
+    given = dict.fromkeys(data_names, "float32")
+    for node, dtype in declared.items():
+        if node.name in given or dtype in FLOATS:
+            node.attrs.pop("__dtype__", None)
+    found, _ = types(entries, given)
+    wishes = _wishes(nodes, low)
+    for node in declared:
+        dtype = found[node.name] or wishes.get(node) or declared[node]
+        if node.name not in given and dtype is not None:
+            node.attrs["__dtype__"] = str(DTYPES[dtype][0])
+
+
+def _wishes(nodes: list[graph.Node], low: str | None) -> dict[graph.Node, str | None]:
+    """By variable, the one dtype that all conversions of it ask for; None where they ask for several."""
+    wishes: dict[graph.Node, str | None] = {}
+    for node in nodes:
+        if node.op is None or low is None or node.op.name not in (_CAST, _MULTICAST):
+            continue
+        if node.op.name == _MULTICAST and any(parent.op is not None for parent, _ in node.inputs):
+            continue
+        dtype = node.parsed["dtype"] if node.op.name == _CAST else low
+        for parent, _ in node.inputs:
+            wishes[parent] = dtype if wishes.get(parent, dtype) == dtype else None
+    return wishes
 
 
 def _widest(node: graph.Node) -> list[graph.Entry]:
