@@ -309,7 +309,10 @@ def _watch() -> None:
     for op in operators.values():
         _replace(op, "forward", functools.partial(_timed, lambda *_, name=op.name: name))
         if op.binds:  # no shorter way around the stopwatch
-            _replace(op, "bound", lambda _: lambda *values: None)
+            if op.attrs:
+                _replace(op, "bound", lambda _: lambda *values: (None, {}))
+            else:
+                _replace(op, "bare", lambda _: None)
         if op.composite:
             _replace(op, "function", functools.partial(_timed, lambda *_, name=op.name: name))
     _replace(Plan, "__call__", functools.partial(_timed, lambda *_: "CachedOp"))

@@ -60,6 +60,20 @@ def test_gradients_and_hybridized_blocks_are_seen():
     assert found["CachedOp"]["Count"] == 1 and found["tanh"]["Count"] == 1
 
 
+def test_operators_with_a_shorter_way_are_seen():
+    x = mx.nd.ones((2, 4))
+    x.attach_grad()
+    profiler.start()
+    mx.nd.flatten(x)
+    mx.nd.sum(x, axis=1)
+    with mx.autograd.record():
+        mx.nd.flatten(x)
+        mx.nd.sum(x, axis=1)
+    profiler.stop()
+    found = times()["operator"]
+    assert found["Flatten"]["Count"] == found["sum"]["Count"] == 2
+
+
 def test_the_table_is_sorted():
     profiler.start()
     x = mx.nd.ones((50, 50))
