@@ -121,7 +121,9 @@ def lower(node: Node) -> Step:
 
 
 def _title(kernel: str, node: Node) -> str:
-    """The name of a kernel with its epilogue, if it has one."""
+    """The name of a kernel with its epilogue, or its row program, if it has one."""
+    if "program" in node.attrs:
+        return f"{kernel} {node.attrs['program']}"
     added = "residual" in node.op.inputs and len(node.inputs) > node.op.inputs.index("residual")
     return " ".join([kernel, *["+ residual"] * added, *filter(None, [node.attrs.get("activation")])])
 

@@ -14,6 +14,7 @@ from core.graph.passes.row_rules import RULES
 from core.kernels.formula import Expr, Formula, inputs_of, lift, postorder, substitute
 from core.kernels.meta import broadcast
 from core.kernels.row_program import COLUMN, ROW, WHOLE, Result, RowProgram, kept
+from core.ops.reduce import kept_shape
 from core.ops.registry import F, Operator, make_pointwise
 
 MOST_OPERANDS = 8  # a kernel with more pointers runs out of registers before it saves memory traffic
@@ -30,6 +31,7 @@ def fusion(graph: Graph) -> Graph:
     """
     if not any(_on_gpu(node) for node in graph.nodes):
         return graph
+    graph = _repeated_by_shape(graph)
     groups = _Groups(graph)
     nodes: list[Node] = []
     replace: dict[Value, Value] = {}
@@ -42,6 +44,22 @@ def fusion(graph: Graph) -> Graph:
             fused.early = node.early
             replace.update(zip(group.results, fused.outputs, strict=True))
             nodes.append(fused)
+    return graph.replaced(nodes, replace) if replace else graph
+
+
+def _repeated_by_shape(graph: Graph) -> Graph:
+    """The graph with what is repeated over axes that it lacks, as sums' gradients are, in a shape that has them first."""
+    nodes, replace = [], {}
+    for node in graph.nodes:
+        if node.op is not F._repeat_over:
+            nodes.append(node)
+            continue
+        (data,), shape, like = node.inputs, node.attrs["shape"], node.outputs[0]
+        kept_axes = apply(F._reshape_to, [data], {"shape": kept_shape(shape, node.attrs["axes"])}, like, node.backward)
+        whole = apply(F._broadcast_from, kept_axes.outputs, {"shape": shape}, like, node.backward)
+        kept_axes.early = whole.early = node.early
+        replace[like] = whole.outputs[0]
+        nodes += [kept_axes, whole]
     return graph.replaced(nodes, replace) if replace else graph
 
 
@@ -67,11 +85,8 @@ class _Group:
         """Whether one kernel can do it."""
         if len(self.operands) > MOST_OPERANDS or len(postorder([self.values[v] for v in self.results])) > MOST_STEPS:
             return False
-        if not self.axes:  # a formula's result has the shape and the dtype of its operands
-            alike = (
-                len({v.dtype for v in self.values}) == 1 and broadcast([v.shape for v in self.operands]) == self.shape
-            )
-            return alike and len(self.results) == 1
+        if not self.axes:  # a formula's result has the shape of its operands together
+            return len(self.results) == 1 and broadcast([v.shape for v in self.operands]) == self.shape
         # What has no place among the elements of a row is a result only.
         inside = {self.shape, kept(self.shape, self.axes)}
         ends = {v for v, kind in self.kinds.items() if kind == COLUMN or v.shape not in inside}
@@ -198,21 +213,21 @@ def _rows(group: _Group) -> Node:
 def _pointwise(group: _Group) -> Node:
     """The node of a pointwise group."""
     (result,) = group.results
-    op = _operator(group.values[result], len(group.operands))
+    op = _operator(group.values[result], len(group.operands), result.dtype)
     return apply(op, group.operands, {}, result, group.nodes[-1].backward)
 
 
-_operators: dict[tuple[Expr, int], Operator] = {}
+_operators: dict[tuple[Expr, int, str], Operator] = {}
 
 
-def _operator(root: Expr, count: int) -> Operator:
+def _operator(root: Expr, count: int, dtype: str) -> Operator:
     """The operator for a fused formula; equal ones share one, and so their kernels."""
-    made = _operators.get((root, count))
+    made = _operators.get((root, count, dtype))
     if made is None:
         used = inputs_of([root])
         formula = Formula(f"fused{len(_operators)}", [f"x{i}" for i in range(count)], [], root)
         op = Operator(f"_{formula.name}", lambda: None)
         op.inputs = list(formula.inputs)
         op.doc = f"{len(postorder([root]))} steps over inputs {used}."
-        made = _operators[root, count] = make_pointwise(op, formula, "first", differentiable=False)
+        made = _operators[root, count, dtype] = make_pointwise(op, formula, dtype, differentiable=False)
     return made

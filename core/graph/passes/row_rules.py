@@ -1,4 +1,4 @@
-"""What operators compute along rows, as expressions of row programs: softmax, layer normalisation, sums, their gradients."""
+"""What operators compute along rows, as expressions: softmax, layer normalisation, sums, their gradients; and conversions."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ for _op in (F.sum, F._sum_to):
     RULES[_op] = _Sum(None, _summed)
 
 
-# ---------------------------------------------------------------------------------------------- pointwise, in rows only
+# ---------------------------------------------------------------------------------------------- pointwise, without a formula
 
 
 _enter(F._broadcast_from, lambda node: 0, shape=lambda node: node.outputs[0].shape)(lambda node, x: (x,))

@@ -133,6 +133,20 @@ def test_types_meet_in_rows():
         np.testing.assert_allclose(b, a, rtol=2e-3, atol=2e-3)
 
 
+def test_types_meet_in_formulas():
+    def function(x, y):
+        return (nd.relu(x.astype("float32") * y) - 1).astype("float16")
+
+    x, y = array(3, 8).astype("float16"), array(3, 8)
+    with kernels.using("triton"):
+        graph = traced(function, x, y)
+        fused = fusion(graph)
+    assert len(fused.nodes) == 1 and fused.outputs[0].dtype == "float16"
+    (want,), (found,) = evaluate(graph, x, y), evaluate(fused, x, y)
+    assert found.dtype == want.dtype
+    np.testing.assert_allclose(found, want, rtol=2e-3, atol=2e-3)
+
+
 def graph_arrays(graph):
     return [array(*v.shape) * 0 + 0.5 for v in graph.inputs[1:]]
 
