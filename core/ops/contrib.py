@@ -79,8 +79,8 @@ def diag(data, *, k: Int = 0, axis1: Int = 0, axis2: Int = 1):
     first, second = normal_axes((axis1, axis2), data.ndim, "diag")
     rows, columns = data.shape[first], data.shape[second]
     places = tuple(r * columns + r + k for r in range(rows) if 0 <= r + k < columns)
-    if first == second or not places:
-        raise MXNetError(f"diag: data {data.shape} has no diagonal k={k} over the axes {axis1} and {axis2}")
+    if first == second:
+        raise MXNetError(f"diag: two different axes are needed, given {axis1} and {axis2}")
     others = tuple(a for a in range(data.ndim) if a not in (first, second))
     lead = tuple(data.shape[a] for a in others)
     flat = F.Reshape(F.transpose(data, axes=(*others, first, second)), shape=(*lead, rows * columns))

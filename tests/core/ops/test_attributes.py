@@ -81,3 +81,9 @@ def test_means_over_windows_longer_than_the_data():
     x = nd.array(onp.arange(8.0)).reshape((1, 1, 2, 2, 2))
     y = nd.Pooling(x, kernel=(3, 1, 1), pad=(1, 0, 0), stride=(2, 1, 1), pool_type="avg")
     assert y.asnumpy().ravel().tolist() == pytest.approx([4 / 3, 2, 8 / 3, 10 / 3])
+
+
+@pytest.mark.parametrize("shape, k, want", [((4, 3), 3, (0,)), ((1, 4, 4, 2), -1, (4, 2, 0)), ((3, 3), 1, (2,))])
+def test_diagonals_beyond_a_matrix_are_empty(shape, k, want):
+    y, grad = gradient(lambda x: nd.diag(x, k=k), nd.ones(shape))
+    assert y.shape == want and grad.sum() == y.size
