@@ -20,7 +20,12 @@ _OUTPUT_NAMES = {
     "LayerNorm": ("output", "mean", "std"),
     "GroupNorm": ("output", "mean", "std"),
     "RNN": ("output", "state_output", "statecell_output"),
+    "LeakyReLU": ("output", "mask"),
+    "_contrib_MultiBoxTarget": ("loc_target", "loc_mask", "cls_target"),
+    "_contrib_hawkesll": ("output", "out_state"),
 }
+# Their outputs have numbers where they show a single one, too: in MXNet they have more that are hidden.
+_NUMBERED = frozenset({"CTCLoss", "SliceChannel", "_contrib_box_nms", "_linalg_det", "sort"})
 
 
 def hidden(attrs: dict[str, str]) -> dict[str, str]:
@@ -75,7 +80,8 @@ class Node:
             return self.name
         if self.op.name in _OUTPUT_NAMES:
             return f"{self.name}_{_OUTPUT_NAMES[self.op.name][k]}"
-        return f"{self.name}_output{k}" if self.outputs > 1 else f"{self.name}_output"
+        numbered = self.outputs > 1 or self.op.name in _NUMBERED
+        return f"{self.name}_output{k}" if numbered else f"{self.name}_output"
 
     def auxiliary(self, slot: str) -> bool:
         """Whether the operator keeps its state in the input called `slot`."""

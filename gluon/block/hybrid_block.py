@@ -113,7 +113,8 @@ class HybridBlock(Block):
 
         A compiled block is run once for each signature of its inputs (shapes, dtypes, place, training or not) to see what
         it does, and from then on its operators are called without its Python. What it decides in Python it decides
-        once: a branch on the value of an array raises MXNetError with the line.
+        once: a branch on the value of an array raises MXNetError with the line, unless `hybrid_forward` takes another way
+        for symbols (`if F is mx.nd`), which is then the one that is compiled, as in MXNet.
 
         static_alloc, static_shape: together they let predictions and training steps on a GPU be captured as CUDA graphs,
         with buffers of their own. Elsewhere they change nothing: memory that a call lets go stays with the process in any

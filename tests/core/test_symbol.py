@@ -315,3 +315,24 @@ def test_files_tell_that_shapes_are_those_of_numpy():
     with mx.util.np_shape():
         assert json.loads((mx.sym.var("a") + 1).tojson())["attrs"]["is_np_shape"] == ["int", 1]
     assert "is_np_shape" not in json.loads((mx.sym.var("a") + 1).tojson())["attrs"]
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (lambda x: mx.sym.split(x, num_outputs=1, name="n"), ["output0"]),
+        (lambda x: mx.sym.sort(x, name="n"), ["output0"]),
+        (lambda x: mx.sym.argsort(x, name="n"), ["output"]),
+        (lambda x: mx.sym.CTCLoss(x, mx.sym.var("label"), name="n"), ["output0"]),
+        (lambda x: mx.sym.contrib.box_nms(x, name="n"), ["output0"]),
+        (lambda x: mx.sym.linalg.det(x, name="n"), ["output0"]),
+        (lambda x: mx.sym.LeakyReLU(x, act_type="rrelu", name="n"), ["output", "mask"]),
+        (
+            lambda x: mx.sym.contrib.MultiBoxTarget(x, mx.sym.var("y"), mx.sym.var("z"), name="n"),
+            ["loc_target", "loc_mask", "cls_target"],
+        ),
+        (lambda x: mx.sym.random.multinomial(x, get_prob=True, name="n"), ["output0", "output1"]),
+    ],
+)
+def test_names_of_outputs_are_those_of_mxnet(make, names):
+    assert make(mx.sym.var("x")).list_outputs() == [f"n_{name}" for name in names]
