@@ -22,7 +22,7 @@ from core.ndarray.ndarray import NDArray
 state = autograd.state
 LIMIT = 256  # plans that one block keeps; the oldest goes first
 MOST_PREPARED = 2**31  # bytes of packed weights that the plans of one block keep: there is one set for each signature
-PATIENCE = 16  # plans after which a signature is compiled only when it comes for the second time: images of all sizes
+PATIENCE = 4  # plans after which a signature is compiled only when it comes for the second time: images of all sizes
 
 
 class _Around(threading.local):
