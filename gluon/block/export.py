@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from core import autograd, symbol
 from core import ndarray as nd
+from core.base import MXNetError
 from core.graph.symbols import symbols
+from core.graph.trace import Slot
 from core.symbol import graph
 from gluon.block.hybrid_block import HybridBlock
 from gluon.block.operators import leaves
@@ -80,8 +82,36 @@ def rewritten(block: HybridBlock, inputs, rewrite, ctx=None) -> SymbolBlock:
 
 
 def described(block: HybridBlock, inputs=(True,)) -> tuple[symbol.Symbol, dict]:
-    """The symbol of a block, and the arrays of the constants in it; inputs: as in `trace`."""
-    return _traced(block) if _styled_forward(block) else (trace(block, inputs), {})
+    """The symbol of a block, and the arrays of the constants in it; inputs: as in `trace`.
+
+    It is composed by the block itself, which names it as MXNet does. Where that means something else than the calls with
+    arrays, as an index does, which picks an output of a symbol, it is what those calls computed.
+    """
+    if _styled_forward(block):
+        return _traced(block)
+    if block._compiled is None:
+        return trace(block, inputs), {}
+    try:
+        out = trace(block, inputs)
+        if _shapes(out, block, inputs) == [tuple(v.shape) for v in _results(block._compiled.whole())]:
+            return out, {}
+    except (MXNetError, TypeError, ValueError, IndexError, AttributeError, NotImplementedError) as error:
+        try:
+            return _traced(block)
+        except MXNetError:
+            raise error from None
+    return _traced(block)
+
+
+def _shapes(out: symbol.Symbol, block: HybridBlock, inputs) -> list[tuple]:
+    """Shapes of the outputs of a symbol for inputs like those of the last compiled call."""
+    given = dict(zip(_names(inputs), (tuple(v.shape) for v in block._compiled.whole().graph.inputs), strict=True))
+    return [tuple(shape) for shape in out.infer_shape(**given)[1]]
+
+
+def _results(traced) -> list:
+    """The results in their order, one that is given twice twice."""
+    return [traced.graph.outputs[slot] for slot in leaves([traced.template]) if isinstance(slot, Slot)]
 
 
 def show_operators(block: HybridBlock, args, callback, inputs_too: bool) -> None:
@@ -124,7 +154,9 @@ def _styled_forward(block: HybridBlock) -> bool:
 
 def _traced(block: HybridBlock) -> tuple[symbol.Symbol, dict]:
     """The symbol of the block's last compiled signature, and the arrays of the constants in it."""
-    found = block._compiled.whole().graph
+    traced = block._compiled.whole()
+    found = traced.graph
+    found.outputs = _results(traced)
     count = len(found.inputs)
     names = ["data"] if count == 1 else [f"data{i}" for i in range(count)]
     held = {id(a): p.var() for p in block.collect_params().values() if p._data is not None for a in p._data}

@@ -720,6 +720,39 @@ def test_several_contexts():
     np.testing.assert_array_equal(results[0][1], results[1][1])
 
 
+class Indexing(gluon.HybridBlock):
+    """Means something else for symbols, of which an index picks outputs."""
+
+    def __init__(self, results):
+        super().__init__()
+        self.dense, self.results = nn.Dense(3, flatten=False), results
+
+    def hybrid_forward(self, F, x):
+        return self.results(F, self.dense(x))
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        lambda F, y: y[0],
+        lambda F, y: F.relu(y[:, 1:3]),
+        lambda F, y: [y[0], y[-1] * 2, y[0]],
+        lambda F, y: (F.concat(y, y[:, ::-1], dim=0), [y]),
+        lambda F, y: (y, y),
+    ],
+)
+def test_export_is_what_calls_computed(results, tmp_path):
+    net = Indexing(results)
+    net.initialize()
+    net.hybridize()
+    x = mx.nd.array(np.arange(12).reshape(2, 2, 3))
+    expected = list(leaves([net(x)]))
+    net.export(str(tmp_path / "net"))
+    read = gluon.SymbolBlock.imports(str(tmp_path / "net-symbol.json"), ["data"], str(tmp_path / "net-0000.params"))
+    for got, want in zip(leaves([read(x)]), expected, strict=True):
+        np.testing.assert_array_equal(got.asnumpy(), want.asnumpy())
+
+
 def test_export_of_blocks_that_define_forward(tmp_path):
     class Scaled(gluon.HybridBlock):
         def __init__(self):
