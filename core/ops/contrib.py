@@ -81,6 +81,8 @@ def diag(data, *, k: Int = 0, axis1: Int = 0, axis2: Int = 1):
     places = tuple(r * columns + r + k for r in range(rows) if 0 <= r + k < columns)
     if first == second:
         raise MXNetError(f"diag: two different axes are needed, given {axis1} and {axis2}")
+    if not -rows <= k <= columns:
+        raise MXNetError(f"diag: a matrix of {rows} x {columns} has diagonals from {-rows} to {columns}, given k={k}")
     others = tuple(a for a in range(data.ndim) if a not in (first, second))
     lead = tuple(data.shape[a] for a in others)
     flat = F.Reshape(F.transpose(data, axes=(*others, first, second)), shape=(*lead, rows * columns))

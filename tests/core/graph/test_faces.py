@@ -50,13 +50,14 @@ def check(case: Case, flags: dict, folder) -> None:
     assert_same(outcome(lambda: case.bound(symbol)), visible, f"{case}: bound")
     plain = {k: v for k, v in visible.items() if k.startswith(("output", "predicted"))}
     assert_same(outcome(lambda: case.bound(symbol, "null")), plain, f"{case}: bound without gradients")
-    read = mx.sym.load_json(symbol.tojson())
+    read = mx.sym.load_json(symbol.tojson(remove_amp_cast=False))
     assert read.list_inputs() == symbol.list_inputs() and read.list_outputs() == symbol.list_outputs()
     if case.op.name not in UNWRITTEN:
         nearly = case.op.name in REWRITTEN
         assert_same(outcome(lambda: case.bound(read)), visible, f"{case}: bound after JSON", nearly)
         predicted = {k: v for k, v in visible.items() if k.startswith("predicted")}
-        assert_same(outcome(lambda: case.imported(folder)), predicted, f"{case}: exported", nearly)
+        if case.op.name not in ("amp_cast", "amp_multicast"):  # which files leave out
+            assert_same(outcome(lambda: case.imported(folder)), predicted, f"{case}: exported", nearly)
     outputs = [visible[k] for k in visible if k.startswith("output")]
     if case.op.name not in BY_VALUE and (case.has_empty or all(v.size for v in outputs)):
         for infer in (symbol.infer_shape, symbol.infer_shape_partial):

@@ -187,7 +187,8 @@ def fused_like(function, *args, record=False):
     expected, found = (evaluate(g, *args, heads=heads) for g in (graph, fused))
     for a, b in zip(expected, found, strict=True):
         assert a.shape == b.shape
-        np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-6)
+        # A gradient of a row is a difference of sums of the size of the largest.
+        np.testing.assert_allclose(b, a, rtol=1e-5, atol=max(1e-6, 3e-6 * abs(a).max(initial=0)))
     return fused
 
 

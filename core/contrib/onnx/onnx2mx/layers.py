@@ -107,7 +107,7 @@ def _pooling(kind: str):
     def convert(net, attrs, x):
         if net.outputs > 1:
             raise net.refuse("the places of maxima are not converted")
-        x, kernel = net.symbol(x), tuple(attrs["kernel_shape"])
+        x, kernel = _sizes(net, x, kind), tuple(attrs["kernel_shape"])
         counted = bool(attrs.get("count_include_pad", 0))
         begins, ends = _pads(net, attrs, x, kernel)
         dilated = any(d != 1 for d in attrs.get("dilations", ()))
@@ -169,7 +169,7 @@ def _by_places(net, attrs, x: Symbol, kind: str, begins: tuple, ends: tuple) -> 
         first = [i * d for i, d in zip(place, dilations)]
         last = [f + (size - 1) * s + 1 for f, size, s in zip(first, sizes, strides)]
         part = sym.slice(x, begin=(None, None, *first), end=(None, None, *last), step=(1, 1, *strides))
-        part = sym.abs(part) ** p if kind == "lp" else part
+        part = part**p if kind == "lp" else part
         made = part if made is None else sym.broadcast_maximum(made, part) if kind == "max" else made + part
         counts = counts + inside[tuple(slice(f, e, s) for f, e, s in zip(first, last, strides))]
     if kind == "avg":
@@ -177,10 +177,15 @@ def _by_places(net, attrs, x: Symbol, kind: str, begins: tuple, ends: tuple) -> 
     return made ** (1 / p) if kind == "lp" else made
 
 
+def _sizes(net, x, kind: str):
+    """What is pooled: by powers, the sizes of the numbers."""
+    return sym.abs(net.symbol(x)) if kind == "lp" else net.symbol(x)
+
+
 def _global_pooling(kind: str):
     def convert(net, attrs, x):
         options = {"p_value": attrs.get("p", 2)} if kind == "lp" else {}
-        return sym.Pooling(net.symbol(x), kernel=(1, 1), global_pool=True, pool_type=kind, **options)
+        return sym.Pooling(_sizes(net, x, kind), kernel=(1, 1), global_pool=True, pool_type=kind, **options)
 
     return convert
 

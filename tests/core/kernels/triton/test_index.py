@@ -43,9 +43,9 @@ def test_indices_are_made_valid(name, device):
 
 
 def test_check(device):
-    index.check(torch.tensor([-4, 3], device=device), 4)
+    index.check(torch.tensor([0, 3], device=device), 4)
     index.check(torch.tensor([], device=device), 4)
-    for wrong in (-5, 4):
+    for wrong in (-1, 4):
         with pytest.raises(IndexError, match="axis of length 4"):
             index.check(torch.tensor([0, wrong], device=device), 4)
 
