@@ -60,6 +60,20 @@ def test_max_pool(case, channels_last, dtype):
 
 @pytest.mark.parametrize("dtype", LIMITS, ids=str)
 @pytest.mark.parametrize("channels_last", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_maxima_alone(case, channels_last, dtype, monkeypatch):
+    monkeypatch.setattr(room, "MANY", 0)
+    x_shape, *how = CASES[case]
+    x = tensor(dtype, x_shape, channels_last)
+    np.testing.assert_array_equal(room.max_pool(x, *how, False)[0].double(), naive.max_pool(x.double(), *how)[0])
+    x[(0,) * x.ndim] = torch.nan
+    y = room.max_pool(x, *how, False)[0]
+    np.testing.assert_array_equal(y.double(), room.max_pool(x, *how)[0].double())
+    assert_layout(channels_last, x, y)
+
+
+@pytest.mark.parametrize("dtype", LIMITS, ids=str)
+@pytest.mark.parametrize("channels_last", [False, True])
 @pytest.mark.parametrize("count_include_pad", [False, True])
 @pytest.mark.parametrize("case", CASES)
 def test_avg_pool(case, count_include_pad, channels_last, dtype):
