@@ -25,8 +25,8 @@ POINTS = (0.0, 0.75, -0.75, 1.5, -1.5)
 CHUNK = 2**20  # values of transformed data at a time: they and their products stay in the caches,
 FEWEST = 128  # but so many tiles, if there are, share the reading of the weights
 # Costs in multiplications of the product over channels, measured on an EPYC 9004: the transforms and their copies run
-# at a fifth of its speed, and to read a weight, which a network has to from memory, takes as long as 30 with it.
-TRANSFORM, READ, GAIN = 5, 30, 0.9
+# at a fifth of its speed, and to read a weight, which a network has to from memory, takes as long as 40 with it.
+TRANSFORM, READ, GAIN = 5, 40, 0.9
 
 
 def suits(w: Tensor, x_shape: tuple, stride: tuple, dilate: tuple, pad: tuple, groups: int) -> bool:
