@@ -289,7 +289,7 @@ class HybridBlock(Block):
             inner, form_of_result = as_symbol_block(self, self._called_with)
         except (MXNetError, TypeError, ValueError, AttributeError, NotImplementedError):
             raise error from None
-        return lambda *args: self._with_formats(args, _regroup(list(leaves(inner(*args))), form_of_result))
+        return lambda *args: self._with_formats(args, _regroup(list(leaves([inner(*args)])), form_of_result))
 
     def _run_anew(self, x, *args):
         return self._with_formats((x, *args), self._run(*operators_for(x, args), x, args))

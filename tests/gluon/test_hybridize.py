@@ -848,3 +848,21 @@ def test_a_block_that_reads_values_of_arrays_only_is_what_it_composes_of_symbols
     y.backward()
     np.testing.assert_allclose(y.asnumpy()[:, 0], [2.345208, 2.1842408], rtol=1e-6)
     assert doubled.shape == (2, 2) and same.shape == (2,) and net.scale.grad().shape == (1,)
+
+
+def test_the_only_result_of_such_a_block_is_whole():
+    def rows(F, x):
+        if F is mx.nd:
+            assert F.sum(x).asscalar() > 0
+        return F.sum(x * x, axis=1)
+
+    net = nn.HybridLambda(rows)
+    net.hybridize()
+    x = mx.nd.array([[1.0, 2], [3, 4], [5, 6]])
+    x.attach_grad()
+    for _ in range(2):
+        with autograd.record():
+            y = net(x)
+        y.backward()
+        assert y.asnumpy().tolist() == [5, 25, 61]
+        np.testing.assert_array_equal(x.grad.asnumpy(), 2 * x.asnumpy())
