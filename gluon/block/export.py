@@ -93,20 +93,23 @@ def described(block: HybridBlock, inputs=(True,)) -> tuple[symbol.Symbol, dict]:
         return trace(block, inputs), {}
     try:
         out = trace(block, inputs)
-        if _shapes(out, block, inputs) == [tuple(v.shape) for v in _results(block._compiled.whole())]:
-            return out, {}
     except (MXNetError, TypeError, ValueError, IndexError, AttributeError, NotImplementedError) as error:
         try:
             return _traced(block)
         except MXNetError:
             raise error from None
-    return _traced(block)
+    return (out, {}) if _agrees(out, block, inputs) else _traced(block)
 
 
-def _shapes(out: symbol.Symbol, block: HybridBlock, inputs) -> list[tuple]:
-    """Shapes of the outputs of a symbol for inputs like those of the last compiled call."""
-    given = dict(zip(_names(inputs), (tuple(v.shape) for v in block._compiled.whole().graph.inputs), strict=True))
-    return [tuple(shape) for shape in out.infer_shape(**given)[1]]
+def _agrees(out: symbol.Symbol, block: HybridBlock, inputs) -> bool:
+    """Whether a symbol gives results of the shapes of the last compiled call, as far as they are known without values."""
+    try:
+        whole = block._compiled.whole()
+        given = dict(zip(_names(inputs), (tuple(v.shape) for v in whole.graph.inputs), strict=True))
+        found = out.infer_shape(**given)[1]
+    except MXNetError:
+        return True
+    return [tuple(shape) for shape in found] == [tuple(v.shape) for v in _results(whole)]
 
 
 def _results(traced) -> list:

@@ -255,7 +255,7 @@ def test_epilogues_and_packing():
 def test_fewer_products_where_sums_need_not_stay_whole(kind):
     """Winograd's convolution rounds; networks on codes count on sums that do not."""
     numbers = np.random.RandomState(0)
-    x, w = (numbers.randint(-127, 128, shape) for shape in ((1, 128, 30, 30), (128, 128, 3, 3)))
+    x, w = (numbers.randint(-127, 128, shape) for shape in ((1, 128, 58, 58), (128, 128, 3, 3)))
     windows = np.lib.stride_tricks.sliding_window_view(x[0], (3, 3), axis=(1, 2))
     exact = np.einsum("cyxij,ocij->oyx", windows, w, optimize=True)
     net = Weighted(w)
