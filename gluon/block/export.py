@@ -8,6 +8,7 @@ from core.base import MXNetError
 from core.graph.symbols import symbols
 from core.graph.trace import Slot
 from core.symbol import graph
+from core.util import np_shape
 from gluon.block.hybrid_block import HybridBlock
 from gluon.block.operators import leaves
 from gluon.block.structure import form
@@ -106,10 +107,19 @@ def _agrees(out: symbol.Symbol, block: HybridBlock, inputs) -> bool:
     try:
         whole = block._compiled.whole()
         given = dict(zip(_names(inputs), (tuple(v.shape) for v in whole.graph.inputs), strict=True))
-        found = out.infer_shape(**given)[1]
+        with np_shape():
+            found = out.infer_shape_partial(**given)[1]
     except MXNetError:
         return True
-    return [tuple(shape) for shape in found] == [tuple(v.shape) for v in _results(whole)]
+    results = [tuple(v.shape) for v in _results(whole)]
+    return len(found) == len(results) and all(map(_fits, found, results))
+
+
+def _fits(known: tuple | None, shape: tuple) -> bool:
+    """Whether a shape is what is known of it; None: nothing, -1: nothing of this extent."""
+    return known is None or (
+        len(known) == len(shape) and all(k in (-1, extent) for k, extent in zip(known, shape, strict=True))
+    )
 
 
 def _results(traced) -> list:
