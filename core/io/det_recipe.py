@@ -14,7 +14,6 @@ import numpy as np
 
 from core.base import MXNetError
 from core.image import resample
-from core.image.augment import contrasted
 from core.image.boxes import box_areas
 from core.io.recipe import Normalisation, shift_hls
 
@@ -94,7 +93,7 @@ class DetRecipe(Normalisation):
             image = shift_hls(image, shifts)
         if rng.random() < self.random_contrast_prob:
             alpha = np.float32(1 + rng.uniform(-1, 1) * self.max_random_contrast)
-            image = np.clip(np.rint(contrasted(image.astype(np.float32), alpha)), 0, 255).astype(np.uint8)
+            image = np.clip(np.rint(image * alpha), 0, 255).astype(np.uint8)
         return image
 
     def _crop(self, image: np.ndarray, objects: np.ndarray, rng) -> tuple[np.ndarray, np.ndarray]:
@@ -105,11 +104,11 @@ class DetRecipe(Normalisation):
                 window = self._window(sampler, columns / rows, rng)
                 kept = self._kept(sampler, window, objects)
                 if kept is not None:
-                    x, y, right, bottom = (
-                        round(share * extent) for share, extent in zip(window, (columns, rows, columns, rows))
-                    )
-                    if right > x and bottom > y:
-                        return image[y:bottom, x:right], kept
+                    left, top, right, bottom = window
+                    x, y, width = int(left * columns), int(top * rows), int((right - left) * columns)
+                    height = int((bottom - top) * rows)
+                    if width and height:
+                        return image[y : y + height, x : x + width], kept
         return image, objects
 
     def _window(self, sampler: int, aspect: float, rng) -> tuple[float, float, float, float]:
@@ -149,15 +148,19 @@ class DetRecipe(Normalisation):
         return kept
 
     def _pad(self, image: np.ndarray, objects: np.ndarray, rng) -> tuple[np.ndarray, np.ndarray]:
+        """The image on a larger canvas: the objects move by shares of the image, its pixels by whole ones."""
         rows, columns = image.shape[:2]
         scale = rng.uniform(1, self.max_pad_scale)
-        height, width = int(rows * scale), int(columns * scale)
-        y, x = int(rng.integers(height - rows + 1)), int(rng.integers(width - columns + 1))
-        padded = resample.border(image, y, height - rows - y, x, width - columns - x, 0, self.fill_value)
+        left, top = rng.uniform(0, scale - 1), rng.uniform(0, scale - 1)
+        above, below, before, behind = (
+            int(share * extent)
+            for share, extent in (
+                (top, rows), (scale - 1 - top, rows), (left, columns), (scale - 1 - left, columns)
+            )
+        )  # fmt: skip
         moved = objects.copy()
-        moved[:, [1, 3]] = (objects[:, [1, 3]] * columns + x) / width
-        moved[:, [2, 4]] = (objects[:, [2, 4]] * rows + y) / height
-        return padded, moved
+        moved[:, 1:5] = (objects[:, 1:5] + [left, top] * 2) / scale
+        return resample.border(image, above, below, before, behind, 0, self.fill_value), moved
 
     def _fitted(self, image: np.ndarray, rng) -> np.ndarray:
         """In the size of `data_shape`, or with its own aspect as large as fits into it."""

@@ -112,16 +112,32 @@ class Recipe(Normalisation):
     max_random_contrast: float = 0.0
     max_random_illumination: float = 0.0
 
+    def __post_init__(self):
+        scaled = (self.min_random_scale, self.max_random_scale, self.min_crop_size, self.max_crop_size) != (
+            1,
+            1,
+            -1,
+            -1,
+        )
+        if self.random_resized_crop and (scaled or self.rand_crop):
+            raise MXNetError(
+                "random_resized_crop does not go with rand_crop, min_crop_size, max_crop_size, min_random_scale, "
+                "max_random_scale"
+            )
+        for low, high in (("min_random_area", "max_random_area"), ("min_random_scale", "max_random_scale")):
+            if getattr(self, low) > getattr(self, high):
+                raise MXNetError(f"{low} {getattr(self, low)} is more than {high} {getattr(self, high)}")
+
     def geometry(self, image: np.ndarray, rng) -> np.ndarray:
         """The window of `data_shape` that enters the batch, uint8 (height, width, channels)."""
         if self.resize > 0:
             image = self.short_edge(image, self.resize, rng)
-        if self.random_resized_crop:
-            image = self._resized_crop(image, rng)
-        elif self._warps:
+        if self._warps:
             image = self._warped(image, rng)
         if self.pad > 0:
             image = resample.border(image, *[self.pad] * 4, kind=0, values=self.fill_value)
+        if self._samples_area and (window := self._sampled_window(image, rng)) is not None:
+            return self.resized(window, *self.data_shape[1:], rng)
         if self.max_crop_size != -1 or self.min_crop_size != -1:
             return self._sized_crop(image, rng)
         return self._crop(image, rng)
@@ -135,10 +151,12 @@ class Recipe(Normalisation):
         jitters = ((brighter, self.brightness), (contrasted, self.contrast), (saturated, self.saturation))
         jitters = [(jitter, amount) for jitter, amount in jitters if amount]
         if jitters or self.pca_noise:
-            pixels = image.astype(np.float32)
+            # MXNet gives red the luma of blue here, and blue that of red.
+            pixels = image[..., ::-1].astype(np.float32)
             for i in rng.permutation(len(jitters)):
                 jitter, amount = jitters[i]
                 pixels = jitter(pixels, np.float32(1 + rng.uniform(-amount, amount)))
+            pixels = pixels[..., ::-1]
             if self.pca_noise:
                 alpha = rng.normal(0, self.pca_noise, 3)
                 pixels = pixels + (EIGENVECTORS @ (alpha * EIGENVALUES)).astype(np.float32)
@@ -163,11 +181,13 @@ class Recipe(Normalisation):
         return image[:, ::-1] if mirrored else image
 
     def _crop(self, image: np.ndarray, rng) -> np.ndarray:
-        _, height, width = self.data_shape
-        if image.shape[0] < height:
-            image = self.resized(image, height, int(np.float32(height) / image.shape[0] * image.shape[1]), rng)
-        if image.shape[1] < width:
-            image = self.resized(image, int(np.float32(width) / image.shape[1] * image.shape[0]), width, rng)
+        """The middle or a random window of an image that is first enlarged as far as it is too small."""
+        height, width = self.data_shape[1:]
+        interpolation = self.interpolation(image.shape[:2], (height, width), rng)
+        if (rows := image.shape[0]) < height:
+            image = resample.resize(image, int(np.float32(height) / rows * image.shape[1]), height, interpolation)
+        if (columns := image.shape[1]) < width:
+            image = resample.resize(image, width, int(np.float32(width) / columns * image.shape[0]), interpolation)
         return self._window(image, height, width, rng)
 
     def _window(self, image: np.ndarray, height: int, width: int, rng) -> np.ndarray:
@@ -186,26 +206,34 @@ class Recipe(Normalisation):
             return rng.uniform(self.min_aspect_ratio, self.max_aspect_ratio)
         return 1 + rng.uniform(-1, 1) * self.max_aspect_ratio
 
-    def _resized_crop(self, image: np.ndarray, rng) -> np.ndarray:
+    @functools.cached_property
+    def _samples_area(self) -> bool:
+        areas, ratios = (self.min_random_area, self.max_random_area), (self.min_aspect_ratio, self.max_aspect_ratio)
+        return self.random_resized_crop and (areas != (1, 1) or ratios not in ((None, 0), (1, 1)))
+
+    def _sampled_window(self, image: np.ndarray, rng) -> np.ndarray | None:
+        """A window of random area and aspect, lying or standing; None where ten do not fit."""
         rows, columns = image.shape[:2]
         for _ in range(10):
             area = rng.uniform(self.min_random_area, self.max_random_area) * rows * columns
             ratio = self._aspect(rng)
+            if ratio <= 0:
+                continue
             height, width = round(math.sqrt(area / ratio)), round(math.sqrt(area * ratio))
+            if rng.random() < 0.5:
+                height, width = width, height
             if 0 < height <= rows and 0 < width <= columns:
                 y, x = rng.integers(rows - height + 1), rng.integers(columns - width + 1)
-                return self.resized(image[y : y + height, x : x + width], *self.data_shape[1:], rng)
-        side = min(rows, columns)
-        y, x = (rows - side) // 2, (columns - side) // 2
-        return self.resized(image[y : y + side, x : x + side], *self.data_shape[1:], rng)
+                return image[y : y + height, x : x + width]
+        return None
 
     @functools.cached_property
     def _warps(self) -> bool:
         neutral = {field.name: field.default for field in fields(self)}
-        names = (
-            ("max_rotate_angle", "max_shear_ratio", "max_aspect_ratio", "min_aspect_ratio", "max_random_scale")
-            + ("min_random_scale", "max_img_size", "min_img_size")
-        )  # fmt: skip
+        names = ("max_rotate_angle", "max_shear_ratio", "max_random_scale", "min_random_scale", "max_img_size")
+        names += ("min_img_size",)
+        if not self.random_resized_crop:
+            names += ("max_aspect_ratio", "min_aspect_ratio")
         return self.rotate > 0 or any(getattr(self, name) != neutral[name] for name in names)
 
     def _warped(self, image: np.ndarray, rng) -> np.ndarray:
@@ -214,7 +242,7 @@ class Recipe(Normalisation):
         shear = rng.uniform(-1, 1) * self.max_shear_ratio
         angle = self.rotate if self.rotate > 0 else int(rng.integers(-self.max_rotate_angle, self.max_rotate_angle + 1))
         scale = rng.uniform(self.min_random_scale, self.max_random_scale)
-        ratio = self._aspect(rng)
+        ratio = 1 if self.random_resized_crop else self._aspect(rng)
         cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
         tall = 2 * scale / (1 + ratio)
         wide = ratio * tall

@@ -31,11 +31,13 @@ class ImageRecordIter(FileIter):
     """Batches of the images of a record file: data (batch, *data_shape), labels (batch,) or (batch, label_width).
 
     Files: `path_imgrec` (a file, a folder, or several by semicolons), `path_imgidx` (saves a look through one file),
-    `path_imglist` (labels that replace those of the records); `num_parts`, `part_index`: this iterator's share.
+    `path_imglist` (labels that replace those of the records, the first `label_width` of each line); `num_parts`,
+    `part_index`: this iterator's share.
     Batches: `batch_size`, `shuffle` and `seed`, `round_batch` (fill the last batch from the beginning),
     `dtype` float32, uint8 or int8 (the integers are not normalised), `preprocess_threads`, `prefetch_buffer` (batches
     prepared ahead). Everything else is a setting of `Recipe`: resize, crop, mirror, colours, mean, std, scale.
-    Raises MXNetError for damaged files and images, and for labels that are not `label_width` many.
+    A batch's `index` has the ids of its records. Raises MXNetError for damaged files and images, and for labels that
+    are not `label_width` many.
     """
 
     recipe_kind: type[Normalisation] = Recipe
@@ -98,7 +100,7 @@ class ImageRecordIter(FileIter):
             self._pool.shutdown(wait=False, cancel_futures=True)
 
     def reset(self) -> None:
-        for _, _, samples in self._pending:
+        for _, samples in self._pending:
             for sample in samples:
                 sample.cancel()
         self._pending.clear()
@@ -108,10 +110,11 @@ class ImageRecordIter(FileIter):
         self._submit()
         if not self._pending:
             return None
-        rows, pad, samples = self._pending.popleft()
+        pad, samples = self._pending.popleft()
         self._submit()
-        images, labels = zip(*[sample.result() for sample in samples])
-        return DataBatch([to_array(np.stack(images))], [to_array(self._stacked(labels))], pad, rows)
+        images, labels, ids = zip(*[sample.result() for sample in samples])
+        index = np.array(ids, np.uint64)
+        return DataBatch([to_array(np.stack(images))], [to_array(self._stacked(labels))], pad, index)
 
     def _submit(self) -> None:
         """Hands batches to the threads until enough are on their way."""
@@ -121,12 +124,12 @@ class ImageRecordIter(FileIter):
             for row in rows:
                 samples.append(self._pool.submit(self._sample, int(row), self._visit))
                 self._visit += 1
-            self._pending.append((rows, pad, samples))
+            self._pending.append((pad, samples))
 
-    def _sample(self, row: int, visit: int) -> tuple[np.ndarray, np.ndarray]:
-        """The image and the label of one record; random numbers depend on the seed and the visit alone."""
+    def _sample(self, row: int, visit: int) -> tuple[np.ndarray, np.ndarray, int]:
+        """Image, label and id of one record; random numbers depend on the seed and the visit alone."""
         rng = np.random.default_rng((self._seed, visit))
-        return self._of_record(row, lambda image, header: self._prepared(image, self._label(header), rng))
+        return self._of_record(row, lambda image, head: (*self._prepared(image, self._label(head), rng), head.id))
 
     def _of_record(self, row: int, function):
         """What `function(image, header)` makes of one record; its errors name the record."""
@@ -169,7 +172,7 @@ class ImageRecordIter(FileIter):
             return np.atleast_1d(np.asarray(header.label, np.float32))
         if header.id not in self._labels:
             raise MXNetError(f"the image list has no entry for the record with id {header.id}")
-        return self._labels[header.id]
+        return self._labels[header.id][: self._label_width if self._label_width > 0 else None]
 
     def _known(self, settings: dict) -> dict:
         accepted = {field.name for field in fields(self.recipe_kind)}
@@ -203,7 +206,7 @@ class ImageDetRecordIter(ImageRecordIter):
     A row of labels holds the channels, height and width of the image in the batch, the length of its label, the
     label, and `label_pad_value` up to the end; `label_pad_width` asks for a wider row. With `label_width` >= 0 every
     label must have that many numbers. `resize_mode`: "force" fills the batch's image, "shrink" and "fit" keep the
-    aspect and leave 0 below or right of it.
+    aspect and leave black (0 before normalisation) below or right of it.
     """
 
     recipe_kind = DetRecipe
@@ -234,9 +237,9 @@ class ImageDetRecordIter(ImageRecordIter):
         image, label = self._recipe.apply(image, label, rng)
         row = np.full(self._row_width, self._pad_value, np.float32)
         row[: 4 + len(label)] = [image.shape[2], *image.shape[:2], len(label), *label]
-        placed = np.zeros(self._recipe.data_shape, np.float32)
-        placed[:, : image.shape[0], : image.shape[1]] = self._recipe.scaled(image.transpose(2, 0, 1), self._mean)
-        return placed, row
+        placed = np.zeros(self._recipe.data_shape, np.uint8)
+        placed[:, : image.shape[0], : image.shape[1]] = image.transpose(2, 0, 1)
+        return self._recipe.scaled(placed, self._mean), row
 
     def _label_of(self, row: int) -> np.ndarray:
         record, where = self._records.read(row)

@@ -83,6 +83,9 @@ CASES = [
     ("ImageDetRecordIter", {**BOXES, "data_shape": [3, 12, 12], "resize": 6, "resize_mode": "shrink"}),
     ("ImageDetRecordIter", {**BOXES, "data_shape": [3, 40, 40], "resize_mode": "fit", "rand_mirror_prob": 1.0}),
     ("ImageDetRecordIter", {**BOXES, "data_shape": [3, 8, 8], "mean_r": 1, "mean_b": 3, "std_r": 2, "scale": 0.5}),
+    ("ImageDetRecordIter", {**BOXES, "data_shape": [3, 12, 12], "resize_mode": "fit", "mean_r": 10, "std_g": 2}),
+    ("ImageRecordIter", {**RECORDS, "batch_size": 5, "data_shape": [3, 24, 11], "inter_method": 9}),
+    ("ImageRecordIter", {**RECORDS, "batch_size": 5, "data_shape": [3, 8, 8], "random_resized_crop": True}),
 ]  # fmt: skip
 
 
@@ -290,10 +293,99 @@ def test_boxes_stay_on_their_objects(tmp_path):
         np.testing.assert_allclose(label[7:], found, atol=0.04)
 
 
-def test_an_image_list_replaces_labels(folder, tmp_path):
+@pytest.fixture
+def pictures(tmp_path):
+    """Writes a file of records with these labels, one noisy picture of 40 x 60; says its name."""
+    noise = np.random.default_rng(0).integers(30, 200, (40, 60, 3), dtype=np.uint8)
+
+    def write(labels):
+        with MXIndexedRecordIO(tmp_path / "p.idx", tmp_path / "p.rec", "w") as writer:
+            for i, label in enumerate(labels):
+                writer.write_idx(i, pack(IRHeader(0, label, 100 + i, 0), codec.encode(noise, ".png", 1)))
+        return str(tmp_path / "p.rec"), noise.transpose(2, 0, 1).astype(np.float32)
+
+    return write
+
+
+def test_an_image_list_replaces_labels(folder, pictures, tmp_path):
     (tmp_path / "x.lst").write_text("".join(f"{i}\t{i * 100}\t{i}.png\n" for i in range(5)))
     iterator = mx.io.ImageRecordIter(str(folder / "x.rec"), (3, 6, 6), 5, path_imglist=str(tmp_path / "x.lst"))
     assert iterator.next().label[0].asnumpy().tolist() == [0, 100, 200, 300, 400]
+    (tmp_path / "wide.lst").write_text("101\t7\t8\ta.png\n100\t5\t6\tb.png\n")
+    batch = mx.io.ImageRecordIter(pictures([0, 0])[0], (3, 6, 6), 2, path_imglist=str(tmp_path / "wide.lst")).next()
+    assert batch.label[0].asnumpy().tolist() == [5, 7] and batch.index.tolist() == [100, 101]
+
+
+def test_sampled_areas_are_those_of_mxnet(pictures):
+    """Observed in MXNet 1.9.1: what nothing asks for or what does not fit is the middle; windows lie or stand."""
+    name, image = pictures([0] * 12)
+    middle = image[:, 14:26, 24:36]
+
+    def run(batch_size=12, **settings):
+        iterator = mx.io.ImageRecordIter(name, (3, 12, 12), batch_size, random_resized_crop=True, **settings)
+        return iterator.next().data[0].asnumpy()
+
+    for settings in ({}, {"min_aspect_ratio": 1.0, "max_aspect_ratio": 1.0}, {"max_aspect_ratio": 0.1}):
+        np.testing.assert_array_equal(run(1, **settings)[0], middle)
+    whole = mx.image.imresize(mx.nd.array(image.transpose(1, 2, 0), dtype="uint8"), 12, 12, 1).asnumpy()
+    lying = run(min_aspect_ratio=1.5, max_aspect_ratio=1.5)
+    standing = run(min_aspect_ratio=1 / 1.5, max_aspect_ratio=1 / 1.5)
+    for images in (lying, standing):
+        np.testing.assert_array_equal(images, np.stack([whole.transpose(2, 0, 1)] * 12))
+    with pytest.raises(MXNetError, match="rand_crop"):
+        run(rand_crop=True)
+    with pytest.raises(MXNetError, match="min_random_area 0"):
+        run(min_random_area=0.5, max_random_area=0.25)
+
+
+def test_small_images_grow_by_the_method_of_the_whole_change(pictures):
+    """40 x 60 to 70 x 48 is no enlargement of both: MXNet interpolates linearly by `inter_method` 9."""
+    name, _ = pictures([0])
+    auto, linear, cubic = (
+        mx.io.ImageRecordIter(name, (3, 70, 48), 1, inter_method=method).next().data[0].asnumpy()
+        for method in (9, 1, 2)
+    )
+    assert (auto == linear).all() and (auto != cubic).any()
+
+
+def test_contrast_and_saturation_weigh_red_as_blue(pictures):
+    """Both leave the luma alone that takes red for blue, as MXNet's do; in detection contrast multiplies."""
+    name, image = pictures([0])
+    luma = np.array([0.114, 0.587, 0.299])
+    for settings in ({"contrast": 0.3}, {"saturation": 0.3}):
+        changed = mx.io.ImageRecordIter(name, (3, 40, 60), 1, seed=3, **settings).next().data[0].asnumpy()[0]
+        assert np.abs(changed - image).max() > 5
+        assert abs(np.tensordot(luma, changed - image, 1).mean()) < 0.1
+    settings = {"max_random_contrast": 0.2, "random_contrast_prob": 1, "seed": 1}
+    changed = mx.io.ImageDetRecordIter(pictures([[2, 5, 0, 0, 0, 1, 1]])[0], (3, 40, 60), 1, **settings).next()
+    factor = changed.data[0].asnumpy()[0] / image
+    assert np.ptp(factor) < 1.1 / 30 and abs(factor.mean() - 1) > 0.01
+
+
+def test_detection_normalises_the_black_that_it_leaves(pictures):
+    name, image = pictures([[2, 5, 0, 0, 0, 1, 1]])
+    settings = {"resize_mode": "shrink", "mean_r": 10, "mean_g": 20, "std_r": 2, "scale": 0.5}
+    batch = mx.io.ImageDetRecordIter(name, (3, 50, 60), 1, **settings).next()
+    data = batch.data[0].asnumpy()[0]
+    assert (data[:, 40:] == np.array([-2.5, -10, 0])[:, None, None]).all()
+    np.testing.assert_allclose(data[0, :40], (image[0] - 10) / 4)
+    assert batch.label[0].asnumpy()[0, :4].tolist() == [3, 40, 60, 7]
+
+
+def test_padded_objects_move_by_shares(pictures):
+    """The window is cut and the border laid by whole pixels towards zero, the labels by exact shares."""
+    name, image = pictures([[2, 5, 0, 0.25, 0.25, 0.75, 0.5]] * 8)
+    settings = {"rand_pad_prob": 1, "max_pad_scale": 1.5, "resize_mode": "shrink", "fill_value": 0, "seed": 2}
+    batch = mx.io.ImageDetRecordIter(name, (3, 70, 100), 8, **settings).next()
+    for data, label in zip(batch.data[0].asnumpy(), batch.label[0].asnumpy()):
+        height, width = label[1:3]
+        scale = 0.5 / (label[9] - label[7])
+        top, left = (np.nonzero(data.max(axis))[0][0] for axis in ((0, 2), (0, 1)))
+        share = label[7] * scale - 0.25, label[8] * scale - 0.25
+        assert (left, top) == (int(share[0] * 60), int(share[1] * 40))
+        behind, below = (int(round((scale - 1 - s) * extent, 3)) for s, extent in zip(share, (60, 40)))
+        assert (width, height) == (left + 60 + behind, top + 40 + below)
+        np.testing.assert_array_equal(data[:, top : top + 40, left : left + 60], image)
 
 
 def test_damaged_files_name_themselves(folder, tmp_path):
