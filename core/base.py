@@ -109,7 +109,7 @@ def _as_list(obj) -> list:
 
 mx_int, mx_uint, mx_int64, mx_float = ctypes.c_int, ctypes.c_uint, ctypes.c_int64, ctypes.c_float
 mx_float_p = ctypes.POINTER(mx_float)
-NDArrayHandle = SymbolHandle = ExecutorHandle = CachedOpHandle = OpHandle = KVStoreHandle = ctypes.c_void_p
+NDArrayHandle = ExecutorHandle = CachedOpHandle = OpHandle = KVStoreHandle = ctypes.c_void_p
 DataIterHandle = DataIterCreatorHandle = FunctionHandle = RecordIOHandle = ProfileHandle = DLPackHandle = (
     ctypes.c_void_p
 )
@@ -130,14 +130,42 @@ def c_str_array(strings) -> ctypes.Array:
     return c_array(ctypes.c_char_p, [s.encode("utf-8") for s in strings])
 
 
-class _NoLibrary:
-    """Stands where MXNet has its shared library."""
+class SymbolHandle(ctypes.c_void_p):
+    """What a symbol is to a call of C, which writes a result into an empty one; `Symbol(handle)` is that symbol again."""
+
+    entries = ()
+
+    def __iter__(self):
+        return iter(self.entries)
+
+
+class _Library:
+    """Stands where MXNet has its shared library, with the calls that have no other way in Python.
+
+    They name the operators that a backend shall put into subgraphs. Graphs are cut when they are compiled, whatever a
+    backend is asked for, so that a symbol with its subgraphs is the symbol (see `Symbol.optimize_for`).
+    """
+
+    def MXSetSubgraphPropertyOpNames(self, backend, count, names) -> int:
+        return 0
+
+    def MXRemoveSubgraphPropertyOpNames(self, backend) -> int:
+        return 0
+
+    MXSetSubgraphPropertyOpNamesV2, MXRemoveSubgraphPropertyOpNamesV2 = (
+        MXSetSubgraphPropertyOpNames,
+        MXRemoveSubgraphPropertyOpNames,
+    )
+
+    def MXBuildSubgraphByOpNames(self, symbol: SymbolHandle, backend, count, names, result) -> int:
+        result._obj.entries = symbol.entries
+        return 0
 
     def __getattr__(self, name: str):
         raise NotSupportedError(f"{name} is a function of MXNet's shared library; this implementation has none")
 
 
-_LIB = _NoLibrary()
+_LIB = _Library()
 
 
 def check_call(ret: int) -> None:

@@ -16,7 +16,7 @@ HANDLES = ("pad", "discard", "roll_over")
 class NDArrayIter(DataIter):
     """Batches of `data` and `label`, each an array, a list of arrays or a dictionary of arrays.
 
-    All arrays share their first extent. `last_batch_handle`: "pad" fills the last batch from the beginning, "discard"
+    The first array tells the number of samples; what others have beyond it is left out. `last_batch_handle`: "pad" fills the last batch from the beginning, "discard"
     drops it, "roll_over" keeps it for the next pass. NumPy arrays become float32; `data` and `label` are lists of
     (name, NDArray), whose new values later batches have. `shuffle` draws a new order by
     `numpy.random` for every pass. CSR arrays need "discard".
@@ -43,7 +43,7 @@ class NDArrayIter(DataIter):
             raise NotImplementedError(f"{sparse[0]!r} is a sparse array, for which last_batch_handle must be 'discard'")
         self.num_data = self.data[0][1].shape[0]
         for name, array in self.data + self.label:
-            if array.shape[0] != self.num_data:
+            if array.shape[0] < self.num_data:
                 raise ValueError(f"{name!r} has {array.shape[0]} samples where {self.data[0][0]!r} has {self.num_data}")
         self.num_source = len(self.data)
         self.shuffle, self.last_batch_handle, self.layout = shuffle, last_batch_handle, layout

@@ -16,7 +16,7 @@ from core.ndarray.graphs import (
     edge_id,
 )
 from core.ndarray.ndarray import NDArray
-from core.ndarray.random import uniform
+from core.ndarray.random import log_uniform
 from core.ndarray.sparse import getnnz
 from core.ops.registry import TABLE
 
@@ -85,7 +85,7 @@ def rand_zipfian(true_classes, num_sampled: int, range_max: int, ctx=None):
     Returns `num_sampled` classes (int64), the expected counts of `true_classes`, and of the drawn ones (float64).
     """
     scale = math.log(range_max + 1)
-    drawn = (uniform(0, scale, shape=(num_sampled,), dtype="float64", ctx=ctx).exp() - 1).astype("int64") % range_max
+    drawn = log_uniform(range_max, (num_sampled,), ctx)
 
     def expected(classes):
         classes = classes.astype("float64")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import numbers
+
+import numpy as np
 
 from core import imperative
 from core.base import MXNetError
+from core.context import cpu
+from core.ndarray.functions import array
 from core.ndarray.ndarray import NDArray
 from core.ops.registry import TABLE, F
 
@@ -97,6 +102,35 @@ def multinomial(data, shape=None, get_prob=False, out=None, dtype="int32", **kwa
 def shuffle(data, **kwargs):
     """The data in a random order along its first axis."""
     return imperative.front(TABLE["_shuffle"], NDArray)(data, **kwargs)
+
+
+def log_uniform(range_max: int, shape, ctx=None) -> NDArray:
+    """Classes below range_max, int64, with P(k) = log((k + 2) / (k + 1)) / log(range_max + 1)."""
+    drawn = uniform(0, math.log(range_max + 1), shape=shape, dtype="float64", ctx=ctx)
+    return (drawn.exp() - 1).astype("int64") % range_max
+
+
+def unique_zipfian(range_max: int, shape, **kwargs) -> list[NDArray]:
+    """Classes of `log_uniform` of which each row has none twice, and how many were drawn for each row; both int64.
+
+    shape: (rows, classes of a row). By MXNet's name `nd._internal._sample_unique_zipfian`.
+    """
+    rows, count = shape
+    if not 0 < count <= range_max:
+        raise MXNetError(f"_sample_unique_zipfian: {count} of {range_max} classes cannot differ")
+    found = [_distinct(range_max, count) for _ in range(rows)]
+    return [array([classes for classes, _ in found], dtype="int64"), array([n for _, n in found], dtype="int64")]
+
+
+def _distinct(range_max: int, count: int) -> tuple[np.ndarray, int]:
+    """The first `count` different classes of a sequence of draws, and the number of draws up to the last of them."""
+    drawn = np.zeros(0, np.int64)
+    while True:
+        drawn = np.append(drawn, log_uniform(range_max, (2 * count,), cpu()).asnumpy())
+        classes, places = np.unique(drawn, return_index=True)
+        if len(classes) >= count:
+            first = np.sort(places)[:count]
+            return drawn[first], int(first[-1]) + 1
 
 
 def seed(seed_state, ctx="all"):

@@ -23,6 +23,7 @@ _OUTPUT_NAMES = {
     "LeakyReLU": ("output", "mask"),
     "_contrib_MultiBoxTarget": ("loc_target", "loc_mask", "cls_target"),
     "_contrib_hawkesll": ("output", "out_state"),
+    "make_loss": ("loss",),
 }
 # Their outputs have numbers where they show a single one, too: in MXNet they have more that are hidden.
 _NUMBERED = frozenset({"CTCLoss", "SliceChannel", "_contrib_box_nms", "_linalg_det", "sort"})

@@ -99,11 +99,13 @@ def _parameters(node: Node, found: list) -> list:
     except (IndexError, TypeError, KeyError, ValueError, ZeroDivisionError, MXNetError):
         return found
     unknown = UNKNOWN in found[0]  # then a product of extents, as in a weight, may be 0
-    return [
-        found[i] if found[i] is not None or by_slot[slot] is None else tuple(n or UNKNOWN for n in by_slot[slot])
-        if unknown else tuple(by_slot[slot])
-        for i, slot in enumerate(node.slots)
-    ]  # fmt: skip
+
+    def told(extents: Extents, inferred) -> Extents:
+        if inferred is None or (extents is not None and UNKNOWN not in extents):
+            return extents
+        return tuple(n or UNKNOWN for n in inferred) if unknown or extents is not None else tuple(inferred)
+
+    return [told(extents, by_slot[slot]) for slot, extents in zip(node.slots, found, strict=True)]
 
 
 def _backward(node: Node, of: Callable, refine: Callable) -> None:
@@ -130,6 +132,9 @@ def _backward(node: Node, of: Callable, refine: Callable) -> None:
         elements, beside = math.prod(result), math.prod(n for n in data if n != UNKNOWN)
         if beside and elements % beside == 0:
             refine(node.inputs[0], tuple(elements // beside if n == UNKNOWN else n for n in data))
+    elif kind == "transpose":
+        axes = attrs["axes"] or range(len(result))[::-1]
+        refine(node.inputs[0], tuple(n for _, n in sorted(zip(axes, result, strict=True))))
     elif kind == "FullyConnected" and data is not None:
         rows = 1 if attrs["flatten"] else len(data) - 1
         refine(node.inputs[0], (*result[:rows], *(UNKNOWN,) * (len(data) - rows)))
@@ -188,5 +193,6 @@ _ALIKE = frozenset(
     "_greater_equal _lesser _lesser_equal add_n _identity_with_attr_like_rhs".split()
 )
 _FIRST_ALIKE = frozenset(
-    "Activation LeakyReLU Dropout BatchNorm LayerNorm softmax log_softmax Cast BlockGrad _copy".split()
+    "Activation LeakyReLU Dropout BatchNorm LayerNorm softmax log_softmax Cast BlockGrad _copy clip reverse zeros_like "
+    "ones_like make_loss".split()
 )

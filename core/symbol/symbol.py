@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 
 from core.attribute import AttrScope
-from core.base import MXNetError, NotImplementedForSymbol, nearest
+from core.base import MXNetError, NotImplementedForSymbol, SymbolHandle, nearest
 from core.dtypes import DTYPES, dtype_name, dtype_type
 from core.files.atomic import replacing
 from core.ops import storage_types
@@ -40,6 +40,13 @@ class Symbol:
         return compose(op, op.name, symbols, given_of(op, attrs), cls)
 
     # ------------------------------------------------------------------ names and parts
+
+    @property
+    def handle(self) -> SymbolHandle:
+        """What calls of MXNet's library are given for the symbol (`core.base._LIB`)."""
+        handle = SymbolHandle()
+        handle.entries = self._entries
+        return handle
 
     @property
     def name(self) -> str | None:

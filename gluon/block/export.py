@@ -20,6 +20,8 @@ __all__ = ["contents", "described", "export", "rewritten", "show_operators", "tr
 def trace(block: HybridBlock, inputs=(True,)) -> symbol.Symbol:
     """The block's computation as a symbol of variables `data`, or `data0`, `data1`, ... where there are several inputs.
 
+    Those of a `SymbolBlock` keep their names.
+
     inputs: their nesting, with True for each array and None for an input that is left out.
     """
     out = _called(block, inputs)
@@ -29,18 +31,20 @@ def trace(block: HybridBlock, inputs=(True,)) -> symbol.Symbol:
 def as_symbol_block(block: HybridBlock, inputs) -> tuple[SymbolBlock, list | int]:
     """The block as one of its symbol, with the same parameters, and how its results are nested; inputs: as in `trace`."""
     out = _called(block, inputs)
-    variables = [symbol.var(name) for name in _names(inputs)]
+    variables = [symbol.var(name) for name in _names(block, inputs)]
     return SymbolBlock(list(leaves(out)), variables, block.collect_params()), form(out)
 
 
-def _names(inputs) -> list[str]:
+def _names(block: HybridBlock, inputs) -> list[str]:
+    if isinstance(block, SymbolBlock):
+        return block._input_names
     count = sum(1 for _ in leaves(inputs))
     return ["data"] if count == 1 else [f"data{i}" for i in range(count)]
 
 
 def _called(block: HybridBlock, inputs):
     """What a block gives for variables."""
-    names = iter(_names(inputs))
+    names = iter(_names(block, inputs))
 
     def variables(values):
         return [v and (variables(v) if isinstance(v, (list, tuple)) else symbol.var(next(names))) for v in values]
@@ -106,7 +110,7 @@ def _agrees(out: symbol.Symbol, block: HybridBlock, inputs) -> bool:
     """Whether a symbol gives results of the shapes of the last compiled call, as far as they are known without values."""
     try:
         whole = block._compiled.whole()
-        given = dict(zip(_names(inputs), (tuple(v.shape) for v in whole.graph.inputs), strict=True))
+        given = dict(zip(_names(block, inputs), (tuple(v.shape) for v in whole.graph.inputs), strict=True))
         with np_shape():
             found = out.infer_shape_partial(**given)[1]
     except MXNetError:
@@ -135,7 +139,7 @@ def show_operators(block: HybridBlock, args, callback, inputs_too: bool) -> None
     out, values = described(block, block._called_with)
     given = list(leaves(args))
     ctx, kind = given[0].context, type(given[0])
-    values.update(zip(["data"] if len(given) == 1 else [f"data{i}" for i in range(len(given))], given))
+    values.update(zip(_names(block, given), given, strict=True))
     states = set(out.list_auxiliary_states())
     for name, parameter in block.collect_params().by_full_name().items():
         array = parameter.data(ctx)
@@ -170,7 +174,5 @@ def _traced(block: HybridBlock) -> tuple[symbol.Symbol, dict]:
     traced = block._compiled.whole()
     found = traced.graph
     found.outputs = _results(traced)
-    count = len(found.inputs)
-    names = ["data"] if count == 1 else [f"data{i}" for i in range(count)]
     held = {id(a): p.var() for p in block.collect_params().values() if p._data is not None for a in p._data}
-    return symbols(found, names, held)
+    return symbols(found, _names(block, found.inputs), held)

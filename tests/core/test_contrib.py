@@ -1,6 +1,7 @@
 """Parts of `mx.contrib`: vocabularies and word vectors, loaders for modules, gradients of less variance."""
 
 import collections
+import ctypes
 
 import numpy as np
 import pytest
@@ -155,9 +156,17 @@ def test_the_threshold_that_loses_least(bins, codes, width, threshold, divergenc
 
 
 def test_names_of_the_c_interface_can_be_imported_and_say_that_there_is_no_library():
-    from core.base import _LIB, NDArrayHandle, c_array, c_str_array, check_call, mx_uint
+    from core.base import _LIB, NDArrayHandle, SymbolHandle, c_array, c_str, c_str_array, check_call, mx_uint
 
     assert list(c_array(mx_uint, [1, 2])) == [1, 2] and list(c_str_array(["a"])) == [b"a"] and not NDArrayHandle().value
     with pytest.raises(mx.MXNetError, match=r"MXNDArrayCreate.*this implementation has none"):
         check_call(_LIB.MXNDArrayCreate())
+    partitioned, network = SymbolHandle(), mx.sym.exp(mx.sym.var("a")) + mx.sym.var("b")
+    names = c_str_array(["exp"])
+    check_call(_LIB.MXSetSubgraphPropertyOpNamesV2(c_str("default"), mx_uint(1), names))
+    call = _LIB.MXBuildSubgraphByOpNames
+    check_call(call(network.handle, c_str("default"), mx_uint(1), names, ctypes.byref(partitioned)))
+    check_call(_LIB.MXRemoveSubgraphPropertyOpNamesV2(c_str("default")))
+    assert mx.sym.Symbol(partitioned).list_inputs() == network.list_inputs() == ["a", "b"]
+    assert mx.sym.Symbol(partitioned).tojson() == network.tojson()
     assert mx.contrib.quant is mx.contrib.quantization

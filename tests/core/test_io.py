@@ -150,6 +150,12 @@ def test_lists_and_dictionaries_of_arrays():
     assert [array.shape for array in batch.data] == [(2, 2), (2, 3)] and str(batch).startswith("DataBatch: data shapes")
 
 
+def test_labels_of_samples_that_the_data_lack_are_left_out():
+    iterator = mx.io.NDArrayIter(np.arange(4), {"label": np.arange(7), "weight": np.arange(5)}, 2)
+    labels = [[array.asnumpy().tolist() for array in batch.label] for batch in iterator]
+    assert labels == [[[0, 1], [0, 1]], [[2, 3], [2, 3]]]
+
+
 def test_shuffling_keeps_data_and_labels_together():
     np.random.seed(0)
     iterator = mx.io.NDArrayIter(np.arange(10), np.arange(10) * 2, 5, shuffle=True)
@@ -165,8 +171,8 @@ def test_shuffling_keeps_data_and_labels_together():
 def test_arguments_are_checked():
     with pytest.raises(ValueError, match="unknown last_batch_handle 'wrap'"):
         mx.io.NDArrayIter(np.zeros(3), last_batch_handle="wrap")
-    with pytest.raises(ValueError, match=r"softmax_label.*4 samples.*3"):
-        mx.io.NDArrayIter(np.zeros(3), np.zeros(4))
+    with pytest.raises(ValueError, match=r"softmax_label.*2 samples.*3"):
+        mx.io.NDArrayIter(np.zeros(3), np.zeros(2))
     with pytest.raises(ValueError, match="data is empty"):
         mx.io.NDArrayIter([])
     with pytest.raises(TypeError, match="'data' is a str"):

@@ -82,3 +82,16 @@ def test_multinomial_follows_the_probabilities():
 def test_seeds_are_integers():
     with pytest.raises(ValueError, match="seed"):
         mx.random.seed("abc")
+
+
+def test_a_row_of_zipfian_classes_has_none_twice():
+    mx.random.seed(4)
+    classes, draws = nd._internal._sample_unique_zipfian(750000, shape=(4, 8192))
+    assert classes.dtype == draws.dtype == onp.int64 and classes.shape == (4, 8192) and draws.shape == (4,)
+    assert all(len(set(row)) == 8192 for row in classes.asnumpy().tolist())
+    # MXNet 1.9.1 draws some 16,150 times for a row of these, and the class 0 is among all its rows.
+    assert (abs(draws.asnumpy() - 16150) < 400).all() and (classes.asnumpy() == 0).any(axis=1).all()
+    whole = nd._internal._sample_unique_zipfian(6, shape=(1, 6))[0]
+    assert sorted(whole.asnumpy()[0].tolist()) == list(range(6))
+    with pytest.raises(mx.MXNetError, match="7 of 6 classes"):
+        nd._internal._sample_unique_zipfian(6, shape=(1, 7))

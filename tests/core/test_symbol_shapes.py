@@ -49,6 +49,19 @@ def _var(name, *shape):
         ),
         (_var("d", 2, 9) + sym.Concat(_var("a", 0, 4), _var("b", 0, 0), dim=1), {"a": (2, 4), "b": (2, 5)}),
         (sym.relu(sym.BatchNorm(_var("a", 0, 3))) + _var("b", 4, 0), {"a": (4, 3), "b": (4, 3)}),
+        *(
+            (sym.Convolution(_var("a", 3, 3, 10, 10), rule(weight), kernel=(2, 2), num_filter=1), {"w": (1, 3, 2, 2)})
+            for weight in (_var("w", 1, 0, 2, 2), _var("w", 0, 0, 0, 0), sym.var("w"))
+            for rule in (sym.sin, sym.zeros_like, sym.make_loss, lambda w: w * 2, lambda w: sym.clip(w, 0, 1))
+        ),
+        (
+            sym.FullyConnected(_var("a", 4, 5), sym.transpose(_var("w", 0, 3)), num_hidden=3, no_bias=True),
+            {"w": (5, 3)},
+        ),
+        (
+            sym.FullyConnected(_var("a", 4, 5), sym.flip(sym.var("w"), axis=1), num_hidden=3, no_bias=True),
+            {"w": (3, 5)},
+        ),
     ],
 )
 def test_extents_follow_backwards(symbol, expected):

@@ -324,6 +324,20 @@ def test_exported_cells_find_the_batch_size_of_their_first_states(cell, tmp_path
             np.testing.assert_allclose(got.asnumpy(), expected[:batch].asnumpy(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("names", [["x"], ["q", "data0"]])
+def test_exported_symbol_blocks_keep_the_names_of_their_inputs(names, tmp_path):
+    inputs = [mx.sym.var(name) for name in names]
+    arrays = [nd.ones((1, 3)) * (k + 1) for k in range(len(names))]
+    block = gluon.SymbolBlock(mx.sym.FullyConnected(sum(inputs[1:], inputs[0]), num_hidden=2, name="fc"), inputs)
+    block.initialize()
+    block.hybridize()
+    expected = block(*arrays)
+    symbols, parameters = block.export(str(tmp_path / "net"))
+    assert mx.sym.load(symbols).list_inputs() == [*names, "fc_weight", "fc_bias"]
+    again = gluon.SymbolBlock.imports(symbols, names, parameters)
+    np.testing.assert_array_equal(again(*arrays).asnumpy(), expected.asnumpy())
+
+
 def test_arrays_and_symbols_do_not_mix():
     class Sum(gluon.HybridBlock):
         def hybrid_forward(self, F, a, b):
