@@ -13,7 +13,7 @@ _NUMPY_ARRAY_FUNCTION_LIST = (
     "median percentile diff ediff1d resize where full_like bincount empty_like nan_to_num isposinf isneginf pad cross"
 ).split()
 _NUMPY_ARRAY_UFUNC_LIST = (
-    "abs fabs add arctan2 copysign degrees hypot lcm gcd logaddexp subtract multiply true_divide negative power mod fmod "
+    "abs fabs add arctan2 copysign degrees hypot lcm gcd logaddexp subtract multiply floor_divide true_divide negative power mod fmod "
     "matmul absolute rint sign exp log log2 log10 expm1 sqrt square cbrt reciprocal invert bitwise_not remainder sin cos tan "
     "sinh cosh tanh arcsin arccos arctan arcsinh arccosh arctanh maximum fmax minimum fmin ceil trunc floor bitwise_and "
     "bitwise_xor bitwise_or logical_and logical_or logical_xor logical_not equal not_equal less less_equal greater "
