@@ -110,6 +110,16 @@ def test_deformable_convolution(modulated, groups, shifted, stride, pad, dilate,
         _run(made, given, parameters, path, opset_version=17)
 
 
+def test_regions_of_no_image_are_zeros(tmp_path):
+    """Feature pyramids mark the regions of other levels by image -1."""
+    rng = np.random.default_rng(5)
+    rois = [[0, 1, 1, 10, 12], [-1, -1, -1, -1, -1], [1, 0, 2, 9, 5]]
+    made = sym.contrib.ROIAlign(sym.var("x"), sym.var("r"), pooled_size=(2, 3), spatial_scale=0.5, sample_ratio=2)
+    here, there, _ = _run(made, {"x": rng.normal(size=(2, 3, 8, 8)), "r": rois}, {}, str(tmp_path / "m.onnx"))
+    assert not there[0][1].any() and there[0][0].any()
+    _compare(here, there)
+
+
 @pytest.mark.parametrize("opset", [17, 18, 19])
 def test_opsets(opset, tmp_path):
     """Axes of reductions and numbers of parts moved between 17 and 18."""

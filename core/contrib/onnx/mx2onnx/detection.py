@@ -25,12 +25,15 @@ def roi_align(g, a, data, rois):
     if a.position_sensitive:
         raise g.refuse("position_sensitive has no form in ONNX")
     images = g.cast(g.add("Gather", rois, np.int64(0), axis=1), "int64", g.dtype(rois))
+    valid = g.cast(g.add("GreaterOrEqual", images, np.int64(0)), g.dtype(data), "bool")  # image -1 gives zeros
+    images = g.add("Max", images, np.int64(0))
     boxes = g.add("Slice", rois, np.array([1], np.int64), np.array([5], np.int64), np.array([1], np.int64))
     height, width = a.pooled_size
-    return g.add(
+    pooled = g.add(
         "RoiAlign", data, boxes, images, output_height=height, output_width=width, spatial_scale=a.spatial_scale,
         sampling_ratio=max(a.sample_ratio, 0), coordinate_transformation_mode="half_pixel" if a.aligned else "output_half_pixel",
     )  # fmt: skip
+    return g.add("Mul", pooled, g.add("Unsqueeze", valid, _ints(1, 2, 3)))
 
 
 @converts("ROIPooling")
