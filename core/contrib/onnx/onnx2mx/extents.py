@@ -6,6 +6,7 @@ whether its result is constant, an extent of an input, or a multiple of one.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 import numpy as np
@@ -70,6 +71,22 @@ class Extents:
         if key not in self._names and len(self._names) == len(numbers):
             raise MXNetError(f"more than {len(numbers)} extents of the inputs are open; give some of them numbers")
         return self._names.setdefault(key, numbers[len(self._names) % len(numbers)])
+
+    def bind(self, variable: Symbol, source: Symbol, element: bool) -> None:
+        """Tells of a variable of an inner graph: it is another symbol's array, or an element of it along axis 0."""
+        found = self._arrays(source._entries[0])
+        if found is not None and element:
+            found = tuple(infer.blank(x.shape[1:], np.dtype(x.dtype).name) for x in found)
+        node = variable._entries[0][0]
+        self._nodes.append(node)
+        self._known[id(node), 0] = found
+
+    @contextlib.contextmanager
+    def inside(self):
+        """Within it extents of symbols of an inner graph may be met, which mean nothing outside."""
+        count = len(self._sources)
+        yield
+        del self._sources[count:]
 
     def shapes(self, symbol: Symbol) -> tuple | None:
         """The shape under each probe; None where it does not follow."""

@@ -11,6 +11,7 @@ import numpy as np
 from core import random
 from core.base import MXNetError
 from core.contrib.onnx import package
+from core.contrib.onnx.onnx2mx.control_flow import CONTROL
 from core.contrib.onnx.onnx2mx.extents import ASSUMPTIONS
 from core.contrib.onnx.onnx2mx.folding import convert
 from core.contrib.onnx.onnx2mx.table import CONVERSIONS, Network
@@ -26,6 +27,7 @@ for _family in (
     "images",
     "recurrent",
     "quantization",
+    "attention",
 ):
     importlib.import_module(f"core.contrib.onnx.onnx2mx.{_family}")
 
@@ -178,7 +180,7 @@ def _walk(onnx, network: Network, graph, path: str) -> None:
     """Converts the nodes of a graph, in order."""
     for i, node in enumerate(graph.node):
         where = f"{path!r}: node {i} ({node.op_type} {node.name or ', '.join(node.output)!r})"
-        if node.domain not in ("", "ai.onnx") or node.op_type not in CONVERSIONS | {"Constant": None, "If": None}:
+        if node.domain not in ("", "ai.onnx") or node.op_type not in CONVERSIONS | CONTROL | {"Constant": None}:
             raise MXNetError(f"{where}: this operator is not converted; known are {', '.join(sorted(CONVERSIONS))}")
         attrs = {a.name: _attribute(onnx, a, path) for a in node.attribute}
         if node.op_type == "Constant":
@@ -190,15 +192,17 @@ def _walk(onnx, network: Network, graph, path: str) -> None:
         if missing:
             raise MXNetError(f"{where}: it reads {', '.join(missing)}, which nothing before it makes")
         given = [network.values[n] if n else None for n in node.input]
-        if node.op_type == "If":
-            results = _branch(onnx, network, attrs, given[0], path)
-        else:
-            try:
+        try:
+            if node.op_type in CONTROL:
+                results = CONTROL[node.op_type](network, attrs, _walker(onnx, network, path), *given)
+            else:
                 results = convert(network, node.op_type, attrs, given)
-            except (TypeError, KeyError, ValueError, IndexError, ArithmeticError, OverflowError) as error:
-                if isinstance(error, MXNetError):
-                    raise
-                raise MXNetError(f"{where}: its inputs or attributes do not fit: {error!r}") from None
+        except (TypeError, KeyError, ValueError, IndexError, ArithmeticError, OverflowError) as error:
+            if isinstance(error, MXNetError):
+                raise
+            raise MXNetError(f"{where}: its inputs or attributes do not fit: {error!r}") from None
+        if network.scalar:
+            network.singles.note(network, node.op_type, attrs, given, results)
         for name, result in zip(node.output, results):
             if isinstance(result, np.ndarray):
                 network.constant(name, result)
@@ -206,13 +210,23 @@ def _walk(onnx, network: Network, graph, path: str) -> None:
                 network.values[name] = result
 
 
-def _branch(onnx, network: Network, attrs: dict, condition, path: str) -> list:
-    """What the branch gives that a condition chooses, which is known while the file is read: exporters ask for shapes so."""
-    graph = attrs["then_branch" if network.number(condition, "the condition").item() else "else_branch"]
-    for tensor in graph.initializer:
-        network.constant(tensor.name, _array(onnx, tensor, path))
-    _walk(onnx, network, graph, path)
-    return [network.values[v.name] for v in graph.output]
+def _walker(onnx, network: Network, path: str):
+    """Converts graphs inside of a node: `walk(graph, bound)` gives the values of its outputs; what it names ends with it."""
+    place = network.where, network.name, network.outputs
+
+    def walk(graph, bound: dict) -> list:
+        outside = dict(network.values)
+        with network.extents.inside():
+            for tensor in graph.initializer:
+                network.constant(tensor.name, _array(onnx, tensor, path))
+            network.values.update(bound)
+            _walk(onnx, network, graph, path)
+            results = [network.values[v.name] for v in graph.output]
+        network.values = outside
+        network.where, network.name, network.outputs = place
+        return results
+
+    return walk
 
 
 def _described(onnx, value, path: str) -> tuple[str, tuple | None]:

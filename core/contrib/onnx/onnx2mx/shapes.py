@@ -109,6 +109,8 @@ def _axes(net, attrs, axes):
 def unsqueeze(net, attrs, x, axes=None):
     axes = _axes(net, attrs, axes)
     made, rank = net.symbol(x), None
+    if x in net.singles:
+        return sym.Reshape(made, shape=(1,) * len(axes))
     if any(a < 0 for a in axes):
         rank = net.rank(made) + len(axes)
     for axis in sorted(a + rank if a < 0 else a for a in axes):
@@ -227,7 +229,8 @@ def gather(net, attrs, x, indices):
         if net.scalar == () and net.rank(x) == 1:
             return sym.op._npi_reshape(part, newshape=())
         return sym.squeeze(part, axis=(axis,))
-    return sym.take(net.symbol(x), net.symbol(indices), axis=axis, mode="wrap")
+    made = sym.take(net.symbol(x), net.symbol(indices), axis=axis, mode="wrap")
+    return sym.squeeze(made, axis=(axis,)) if indices in net.singles and net.rank(x) > 1 else made
 
 
 @converts("GatherElements")

@@ -9,6 +9,7 @@ import numpy as np
 from core import symbol as sym
 from core.base import MXNetError
 from core.contrib.onnx.onnx2mx.extents import ASSUMPTIONS, Extents, Varying
+from core.contrib.onnx.onnx2mx.singles import Singles
 from core.symbol import Symbol
 
 CONVERSIONS: dict[str, Callable] = {}
@@ -40,10 +41,11 @@ class Network:
         self.values: dict[str, object] = {}
         self.constants: dict[str, np.ndarray] = {}
         self.used: dict[str, np.ndarray] = {}  # constants that became parameters
-        self.extents = Extents(assumption)
+        self.extents, self.singles = Extents(assumption), Singles()
         self.where, self.name, self.outputs = "", "", 1  # of the node that is converted
         self._names: dict[int, str] = {}
         self._symbols: dict[str, Symbol] = {}
+        self._sources: dict[str, np.ndarray] = {}  # what the parameters were made of
 
     def constant(self, name: str, value: np.ndarray) -> None:
         """A tensor whose value the file holds."""
@@ -54,6 +56,8 @@ class Network:
         """A tensor that callers give; open extents are names, or None."""
         self.values[name] = sym.var(name)
         self.extents.variable(self.values[name], dtype, extents)
+        if extents == ():
+            self.singles.add(self.values[name])
 
     def symbol(self, value) -> Symbol:
         """A value as a symbol; constants become parameters."""
@@ -66,8 +70,10 @@ class Network:
     def parameter(self, value: np.ndarray, name: str | None = None) -> Symbol:
         """A parameter of the network with this value."""
         name = name or f"{self.name}_constant{len(self.used)}"
+        if self._sources.get(name, value) is not value:  # inner graphs may call other things by the same name
+            name = f"{name}_{len(self.used)}"
         if name not in self._symbols:
-            self._symbols[name] = sym.var(name)
+            self._symbols[name], self._sources[name] = sym.var(name), value
             self.used[name] = value.reshape(self.scalar) if value.ndim == 0 else value
             self.extents.variable(self._symbols[name], value.dtype.name, self.used[name].shape)
         return self._symbols[name]
