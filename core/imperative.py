@@ -72,7 +72,10 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
             else:
                 result = tracer.composite(op, inputs, attrs, _context_attrs(op, attrs, inputs))
         except ZeroDivisionError as error:
-            raise failure(op.name, inputs, error) from error
+            raise _operand_error(op, inputs, attrs, error) from error
+        except OperandError as error:  # of arrays that the caller has not seen
+            reason = error.__cause__
+            raise _operand_error(op, inputs, attrs, reason) from reason
         return result if out is None else assign(op, out, result)
     try:
         tensors = [None if x is None else x._data for x in inputs]
@@ -104,7 +107,7 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
             tracer.failed(op, error)
         if isinstance(error, AttributeError) and all(x is not None for x in inputs):
             raise
-        raise failure(op.name, inputs, error) from error
+        raise _operand_error(op, inputs, attrs, error) from error
     reserve = None
     if op.reserves:
         results, reserve = results
@@ -216,7 +219,10 @@ def _materialise(op: Operator, inputs: list, attrs: dict) -> None:
     shapes = {}
     for name, x in zip(names, inputs, strict=False):
         shapes[name] = None if x is None else tuple(x.shape)
-    op.infer(shapes, attrs)
+    try:
+        op.infer(shapes, attrs)
+    except IndexError as error:
+        raise MXNetError(f"{op.name}: {names[0]} of shape {shapes[names[0]]} has too few axes") from error
     for name, x in zip(names, inputs, strict=False):
         if x is not None and x._is_placeholder:
             x.materialise(shapes[name])
@@ -230,11 +236,47 @@ def _not_arrays(op: Operator, inputs: Sequence) -> Exception:
     return AttributeError(f"{op.name}: unusable inputs")
 
 
-def failure(what: str, inputs: Sequence, error: Exception) -> MXNetError:
-    """The error for a kernel that cannot do what it is asked for."""
-    given = ", ".join("None" if x is None else f"{dtype_name(x.dtype)}{x.shape}" for x in inputs)
-    kind = IndexOutOfBounds if isinstance(error, IndexError) else MXNetError
-    return kind(f"{what} does not fit the arrays {given}: {str(error).splitlines()[0] if str(error) else error!r}")
+class OperandError(MXNetError):
+    """The operands do not fit the operator, or one another; the cause is what the kernel raised."""
+
+
+class OperandIndexError(OperandError, IndexOutOfBounds):
+    """An operand error where an index was out of bounds."""
+
+
+def failure(what: str, inputs: Sequence, reason: Exception, contradiction: str | None = None) -> OperandError:
+    """The error for a kernel that raised `reason`; `contradiction` tells it better, where there is one."""
+    given = ", ".join("None" if x is None else f"{dtype_name(x.dtype)}{x.shape}" for x in inputs) or "()"
+    kind = OperandIndexError if isinstance(reason, IndexError) else OperandError
+    told = contradiction or (str(reason).splitlines() or [repr(reason)])[0]
+    if told == "tuple index out of range":  # of a shape
+        told = "an array has too few axes"
+    return kind(f"{what} does not fit the arrays {given}: {told}")
+
+
+def _operand_error(op: Operator, inputs: Sequence, attrs: dict, reason: Exception) -> OperandError:
+    return failure(op.name, inputs, reason, _contradiction(op, inputs, attrs))
+
+
+def _contradiction(op: Operator, inputs: Sequence, attrs: dict) -> str | None:
+    """What is wrong with the inputs, as far as their contexts and the operator's inference of shapes tell."""
+    if not inputs:
+        return "at least one is needed"
+    present = [x for x in inputs if x is not None]
+    if len({x._ctx.device_type for x in present}) > 1:
+        return f"they are on different devices, {', '.join(str(x._ctx) for x in present)}"
+    if op.infer is None:
+        return None
+    given = {name: None if x is None else tuple(x.shape) for name, x in zip(op.inputs, inputs, strict=False)}
+    inferred = dict(given)
+    try:
+        op.infer(inferred, attrs)
+    except MISFITS:
+        return None
+    for name, shape in given.items():
+        if shape is not None and inferred[name] != shape:
+            return f"the shape of {name} is {shape}, and would have to be {inferred[name]}"
+    return None
 
 
 # ----------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def download(
         return target
     if offline():
         raise DownloadError(
-            f"{target} is absent or not what it should be, and MXNET_OFFLINE forbids to download {url}. "
+            f"{target} is absent or damaged, and MXNET_OFFLINE forbids downloading {url}. "
             "Put the file there, or unset MXNET_OFFLINE."
         )
     if not verify_ssl:

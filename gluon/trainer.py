@@ -56,7 +56,9 @@ class Trainer:
             raise ValueError(f"params is a list or dictionary of parameters, got {type(params).__name__}")
         for param in params:
             if not isinstance(param, Parameter):
-                raise ValueError(f"params is a list or dictionary of parameters, but holds a {type(param).__name__}")
+                raise ValueError(
+                    f"params is a list or dictionary of parameters, but one entry is of type {type(param).__name__}"
+                )
         self._params = list(params)
         self._param2idx = {param.name: i for i, param in enumerate(params)}
         for param in params:

@@ -132,6 +132,8 @@ def convolution(
 ):  # fmt: skip
     """N-dimensional convolution; layouts NCW, NCHW, NCDHW and their channels-last forms."""
     how = window(kernel, stride, dilate, pad, num_group)
+    if len(data.shape) != len(kernel) + 2:
+        raise _wrong_rank("Convolution", data, kernel)
     if num_filter % num_group:
         raise MXNetError(f"Convolution: {num_filter} filters do not divide into {num_group} groups")
     if bias is None and not no_bias:
@@ -194,6 +196,8 @@ def deconvolution(
         raise MXNetError("Deconvolution: only channels-first layouts are supported")
     how = window(kernel, stride, dilate, pad, num_group)
     n = len(kernel)
+    if len(data.shape) != n + 2:
+        raise _wrong_rank("Deconvolution", data, kernel)
     space = data.shape[2:]
     adj = _spread(adj, n, 0)
     if target_shape:
@@ -237,7 +241,12 @@ def _max_pool(data, *, kernel: Shape, stride: Shape, pad: Any_):
 
 def _need_space(data, kernel):
     if data.dim() != len(kernel) + 2:
-        raise MXNetError(f"Pooling: kernel {kernel} is not for data of shape {tuple(data.shape)}")
+        raise _wrong_rank("Pooling", data, kernel)
+
+
+def _wrong_rank(name: str, data, kernel: tuple[int, ...]) -> MXNetError:
+    axes = len(kernel) + 2
+    return MXNetError(f"{name}: kernel {kernel} is for data of {axes} axes, given shape {tuple(data.shape)}")
 
 
 @direct(_max_pool)

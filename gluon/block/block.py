@@ -44,7 +44,7 @@ class Block:
         existing = self.__dict__.get(name)
         if isinstance(existing, (Parameter, Block)) and not isinstance(value, type(existing)):
             raise TypeError(
-                f"attribute {name!r} of {type(self).__name__} is a {type(existing).__name__} and cannot become a "
+                f"attribute {name!r} of {type(self).__name__} is of type {type(existing).__name__}; given "
                 f"{type(value).__name__}"
             )
         if isinstance(value, Block):

@@ -151,8 +151,8 @@ class HybridBlock(Block):
         """Makes a `HybridBlock` a child; other blocks cannot be traced and are refused."""
         if not isinstance(block, HybridBlock):
             raise ValueError(
-                f"children of a HybridBlock are HybridBlocks, but {name or len(self._children)!r} of "
-                f"{type(self).__name__} is a {type(block).__name__}"
+                f"children of a HybridBlock are HybridBlocks, but {name or str(len(self._children))!r} of "
+                f"{type(self).__name__} is of type {type(block).__name__}; a Sequential takes any block"
             )
         super().register_child(block, name)
         self._compiled = None

@@ -25,7 +25,10 @@ def operators_for(x, args):
 
             refuse_mixed((x, *args))
             return symbol, None
-    raise ValueError(f"a HybridBlock needs an array or a Symbol among its inputs, got {type(x).__name__}")
+    kind = type(x)
+    raise ValueError(
+        f"a HybridBlock needs an array or a Symbol among its inputs, got {kind.__module__}.{kind.__name__}"
+    )
 
 
 def is_symbolic(values):

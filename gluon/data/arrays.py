@@ -76,8 +76,9 @@ def _stack(samples: Sequence) -> np.ndarray:
                 "batchify_fn, such as gluon.data.batchify.Pad()"
             )
     if array is None or array.dtype.kind not in "biuf":
+        kinds = ", ".join(dict.fromkeys(type(sample).__name__ for sample in samples))
         raise TypeError(
-            f"samples of type {type(samples[0]).__name__} cannot be stacked; give the loader a batchify_fn, "
+            f"samples of type {kinds} cannot be stacked; give the loader a batchify_fn, "
             "such as gluon.data.batchify.AsList()"
         )
     return array

@@ -228,6 +228,8 @@ def _batch_sampler(dataset, batch_size, shuffle, sampler, last_batch, batch_samp
     if batch_size is None:
         raise ValueError("batch_size must be specified unless batch_sampler is specified")
     if sampler is None:
+        if not hasattr(dataset, "__len__"):
+            raise TypeError(f"a dataset has a length and takes an index, given {type(dataset).__name__}")
         sampler = RandomSampler(len(dataset)) if shuffle else SequentialSampler(len(dataset))
     elif shuffle:
         raise ValueError("shuffle must not be specified if sampler is specified")

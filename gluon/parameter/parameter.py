@@ -93,7 +93,7 @@ class Parameter:
         if known is not None and not (
             len(known) == len(new_shape) and all(k in (0, -1, n) for n, k in zip(new_shape, known))
         ):
-            raise AssertionError(f"parameter {self.name!r} has shape {known}, which {new_shape} contradicts")
+            raise AssertionError(f"parameter {self.name!r} has shape {known}, given {new_shape}")
         self._shape = new_shape
 
     @property

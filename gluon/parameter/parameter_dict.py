@@ -122,7 +122,10 @@ class ParameterDict:
 
     def initialize(self, init=None, ctx=None, verbose=False, force_reinit=False):
         """Initialises all parameters; `init` applies where a parameter has no initializer of its own."""
-        init = initializer.Uniform() if init is None else init
+        if init is None:
+            init = initializer.Uniform()
+        elif isinstance(init, str):
+            init = initializer.create(init)  # an unknown name is an error here, not in the first forward pass
         if verbose:
             init.set_verbosity(verbose=verbose)
         for parameter in self._params.values():
@@ -196,13 +199,15 @@ class ParameterDict:
     ):
         """Takes values from a dictionary of arrays; the `arg:` and `aux:` of exported files do not matter."""
         rows = param_dict.items() if isinstance(param_dict, dict) else param_dict
-        arrays = {restore_prefix + (k[4:] if k.startswith(("arg:", "aux:")) else k): v for k, v in rows}
+        given = {k[4:] if k.startswith(("arg:", "aux:")) else k: v for k, v in rows}
+        arrays = {restore_prefix + name: array for name, array in given.items()}
         source = f"file {filename!r}" if filename else "the dictionary"
         if not allow_missing:
             for name in self._params:
                 if name not in arrays:
+                    name = name.removeprefix(restore_prefix)
                     raise AssertionError(
-                        f"parameter {name[len(restore_prefix) :]!r} is missing in {source}.{nearest(name, arrays)} "
+                        f"parameter {name!r} is missing in {source}.{nearest(name, given)} "
                         "allow_missing=True leaves it as it is"
                     )
         for name, array in arrays.items():
@@ -210,7 +215,7 @@ class ParameterDict:
                 self._params[name]._load_init(array, ctx, cast_dtype=cast_dtype, dtype_source=dtype_source)
             elif not ignore_extra:
                 raise AssertionError(
-                    f"{source} holds {name[len(restore_prefix) :]!r}, which is no parameter here."
+                    f"{source} holds {name.removeprefix(restore_prefix)!r}, which is no parameter here."
                     f"{nearest(name, self._params)} ignore_extra=True skips it"
                 )
 

@@ -146,6 +146,8 @@ class _RNNLayer(HybridBlock):
         self.skip_states = self._variant = states is None
         if states is None:
             if isinstance(inputs, nd.NDArray):
+                if len(inputs.shape) != 3:
+                    raise ValueError(f"inputs of layout {self._layout} have 3 axes, given shape {inputs.shape}")
                 batch_size = inputs.shape[self._layout.find("N")]
                 states = self.begin_state(batch_size, ctx=inputs.context, dtype=inputs.dtype)
             else:

@@ -47,6 +47,10 @@ class Vocab:
         eos_token: Hashable | None = C.EOS_TOKEN,
         **kwargs,
     ):
+        if counter and not hasattr(counter, "items"):
+            raise InvalidArgument(
+                f"counter maps tokens to their frequencies, as count_tokens makes it, given {type(counter).__name__}."
+            )
         if min_freq < 1:
             raise InvalidArgument(f"min_freq must be 1 or more, not {min_freq}.")
         special = dict(kwargs)

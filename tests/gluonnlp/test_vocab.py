@@ -108,3 +108,8 @@ def test_elmo_rows_have_fifty_numbers():
     assert rows[0][:4] == [258, 256, 259, 260]
     assert rows[1][:5] == [258, *"é".encode(), 259, 260]
     assert rows[2] == [258, *[120] * 48, 259]
+
+
+def test_a_list_of_tokens_is_no_counter():
+    with pytest.raises(ValueError, match=r"counter maps tokens to their frequencies, .* given list"):
+        nlp.Vocab(["a", "b"])

@@ -79,10 +79,10 @@ def test_mnist_absent_or_altered_is_refused(data, tmp_path):
     content[5000] ^= 1
     with gzip.open(tmp_path / "t10k-images-idx3-ubyte.gz", "wb", 1) as target:
         target.write(content)
-    with pytest.raises(store.DownloadError, match="not what it should be"):
+    with pytest.raises(store.DownloadError, match="absent or damaged"):
         MNIST(tmp_path, train=False)
     (tmp_path / "t10k-images-idx3-ubyte.gz").write_bytes(b"no gzip")
-    with pytest.raises(store.DownloadError, match="not what it should be"):
+    with pytest.raises(store.DownloadError, match="absent or damaged"):
         MNIST(tmp_path, train=False)
 
 

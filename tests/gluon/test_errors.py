@@ -1,0 +1,77 @@
+"""What a wrong call is told: the operator or layer that the user called, what was given, and what would fit."""
+
+import re
+
+import pytest
+
+import core as mx
+import gluon
+from core import nd
+from core.base import MXNetError
+from gluon import nn, rnn
+
+
+def initialized(block, hybridize=False):
+    block.initialize()
+    if hybridize:
+        block.hybridize()
+    return block
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+@pytest.mark.parametrize(
+    ("make", "shape", "told"),
+    [
+        (lambda: nn.Dense(3, in_units=4), (2, 5), "FullyConnected .* shape of weight is (3, 4), .* be (3, 5)"),
+        (lambda: nn.Conv2D(3, 3, in_channels=3), (2, 4, 8, 8), "Convolution .* (3, 3, 3, 3), .* be (3, 4, 3, 3)"),
+        (lambda: nn.Conv2D(3, 3), (2, 5), "Convolution: kernel (3, 3) is for data of 4 axes, given shape (2, 5)"),
+        (lambda: nn.Conv2DTranspose(3, 3), (2, 5), "Deconvolution: kernel (3, 3) is for data of 4 axes"),
+        (lambda: nn.LayerNorm(in_channels=5), (2, 3), "LayerNorm .* shape of gamma is (5,), .* be (3,)"),
+        (lambda: nn.BatchNorm(axis=5), (2, 3), "BatchNorm: data of shape (2, 3) has too few axes"),
+    ],
+)
+def test_wrong_shapes_are_told_in_terms_of_the_layer_that_was_called(make, shape, told, hybridize):
+    pattern = ".*".join(map(re.escape, told.split(" .* ")))
+    with pytest.raises(MXNetError, match=pattern):
+        initialized(make(), hybridize)(nd.ones(shape))
+
+
+def test_recurrent_layers_tell_the_axes_of_their_layout():
+    with pytest.raises(ValueError, match=r"layout TNC have 3 axes, given shape \(2, 3\)"):
+        initialized(rnn.LSTM(4))(nd.ones((2, 3)))
+
+
+def test_an_operator_of_any_number_of_arrays_needs_one():
+    with pytest.raises(MXNetError, match=r"stack .* at least one is needed"):
+        nd.stack()
+
+
+def test_an_unknown_initializer_is_told_before_the_first_forward_pass():
+    with pytest.raises(MXNetError, match=r"'xaviar'\. Did you mean 'xavier'"):
+        nn.Dense(3).initialize("xaviar")
+
+
+def test_files_of_other_blocks_are_told_by_the_names_in_them(tmp_path):
+    file = str(tmp_path / "dense.params")
+    initialized(nn.Dense(3, in_units=2)).save_parameters(file)
+    other = nn.HybridSequential(prefix="other_")
+    other.add(nn.Dense(3, in_units=2, prefix="layer_"))
+    with pytest.raises(AssertionError, match=r"parameter 'layer_weight' is missing .* Did you mean 'weight'"):
+        other.load_parameters(file)
+
+
+def test_loaders_tell_what_they_take():
+    with pytest.raises(TypeError, match="a dataset has a length and takes an index, given int"):
+        gluon.data.DataLoader(5, batch_size=2)
+    with pytest.raises(TypeError, match="samples of type int, str cannot be stacked"):
+        next(iter(gluon.data.DataLoader([1, "a"], batch_size=2)))
+
+
+def test_children_that_cannot_be_traced_are_told_by_place_and_type():
+    with pytest.raises(ValueError, match="'1' of HybridSequential is of type Sequential"):
+        nn.HybridSequential().add(nn.Dense(1), nn.Sequential())
+
+
+def test_a_trainer_tells_what_is_no_parameter():
+    with pytest.raises(ValueError, match="one entry is of type int"):
+        gluon.Trainer([mx.gluon.Parameter("weight", shape=(1,)), 1], "sgd")
