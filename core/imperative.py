@@ -180,10 +180,7 @@ def write(target, source) -> None:
     if target is source:
         return
     if state.recording and autograd.is_tracked(target):
-        raise MXNetError(
-            "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd, on arrays that it tracks; "
-            "write to a new array, or use autograd.pause()"
-        )
+        raise recorded_write()
     if state.tracer is not None:
         state.tracer.write(target, source)
     elif target.stype != "default":
@@ -197,6 +194,14 @@ def write(target, source) -> None:
         autograd.written(target._data)
     if state.recording:
         target._entry = source._entry
+
+
+def recorded_write() -> MXNetError:
+    """The error of a write to an array that the tape holds, in the words that MXNet's programs look for."""
+    return MXNetError(
+        "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd, on arrays that it tracks: "
+        "gradients would be wrong. Write to a new array, before record(), or inside autograd.pause()"
+    )
 
 
 def _plural(op: Operator, outputs: list, attrs: dict):

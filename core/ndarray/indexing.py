@@ -40,10 +40,7 @@ def set_(array, key, value) -> None:
         if array._entry is None and _is_whole(key) and array.shape == value.shape:
             imperative.write(array, TABLE["_copy"](value))
             return
-        raise MXNetError(
-            "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd, of arrays that it tracks: "
-            "gradients would be wrong; write before record(), or inside autograd.pause()"
-        )
+        raise imperative.recorded_write()
     if autograd.state.tracer is not None:
         _set_traced(array, key, value)
         return
@@ -83,7 +80,7 @@ def set_(array, key, value) -> None:
         else:
             target[index] = source
     except (RuntimeError, IndexError, ValueError) as error:
-        raise imperative_error(array, key, error) from None
+        raise _write_error(array, key, error) from None
     autograd.written(target)
 
 
@@ -149,7 +146,7 @@ def _replaced_places(array, key, spec: tuple, operands: list, value):
     return TABLE["where"](mask, _fitted(value, array.shape, key), array)
 
 
-def imperative_error(array, key, error) -> Exception:
+def _write_error(array, key, error) -> Exception:
     if isinstance(error, IndexError):
         return IndexError(f"index {key!r} does not fit an array of shape {array.shape}: {error}")
     return ValueError(f"cannot write to {key!r} of an array of shape {array.shape}: {str(error).splitlines()[0]}")
@@ -175,17 +172,7 @@ def parse(array, key) -> tuple[bool, tuple, list]:
         elif isinstance(item, slice):
             spec.append(_plain_slice(item))
             axis += 1
-        elif isinstance(item, (bool, onp.bool_)):
-            if array._zero_dim:
-                spec.append("$1")
-                consumed -= 1
-                operands.append(_operand(array, onp.asarray([bool(item)])))
-            else:  # nd has no masks: True is the index 1
-                spec.append("$")
-                operands.append(_operand(array, onp.asarray([int(item)])))
-                axis += 1
-            basic = False
-        elif isinstance(item, (numbers.Integral, onp.integer)):
+        elif isinstance(item, (numbers.Integral, onp.integer)) and not isinstance(item, bool):
             i = int(item)
             if axis >= ndim:
                 raise IndexError(f"too many indices for an array of shape {shape}: {key!r}")
@@ -193,34 +180,37 @@ def parse(array, key) -> tuple[bool, tuple, list]:
                 raise IndexError(f"index {i} is out of bounds for axis {axis} with size {shape[axis]}")
             spec.append(i)
             axis += 1
-        elif hasattr(item, "_data") or isinstance(item, (onp.ndarray, list, tuple, range)):
-            operand = item if hasattr(item, "_data") else _operand(array, onp.asarray(item))
-            if (
-                not array._zero_dim and dtype_name(operand.dtype) == "bool"
-            ):  # nd has no masks: True and False are 1 and 0
-                operand = operand._new(storage.copy_to(operand._data, "int64"), operand._ctx)
-            if operand.ndim == 0 and not array._zero_dim:
-                operand = operand.reshape((1,))
+        elif hasattr(item, "_data") or isinstance(item, (bool, onp.bool_, onp.ndarray, list, tuple, range)):
             basic = False
-            if dtype_name(operand.dtype) == "bool":
-                if operand.ndim == 0:  # as the number True or False: a new axis of one place or none
-                    spec.append("$1")
-                    operands.append(operand.reshape((1,)))
-                    consumed -= 1
-                    continue
-                elif operand.shape != shape[axis : axis + operand.ndim]:
-                    raise IndexError(f"a mask of shape {operand.shape} does not lie over {shape} from axis {axis} on")
-                else:
-                    axis += operand.ndim
-            else:
-                axis += 1
-            spec.append("$")
+            operand = _index_array(array, item)
             operands.append(operand)
+            if dtype_name(operand.dtype) != "bool":
+                spec.append("$")
+                axis += 1
+            elif operand.ndim == 0:
+                spec.append("$1")
+                operands[-1] = operand.reshape((1,))
+                consumed -= 1
+            elif operand.shape == shape[axis : axis + operand.ndim]:
+                spec.append("$")
+                axis += operand.ndim
+            else:
+                raise IndexError(f"a mask of shape {operand.shape} does not lie over {shape} from axis {axis} on")
         else:
             raise ValueError(f"an index is an int, a slice, None, ..., or an integer or boolean array; given {item!r}")
     if axis > ndim:
         raise IndexError(f"too many indices for an array of shape {shape}: {key!r}")
     return basic, tuple(spec), operands
+
+
+def _index_array(array, item):
+    """An item of a key that is an array, or becomes one. nd has no masks: True and False are the indices 1 and 0."""
+    operand = item if hasattr(item, "_data") else _operand(array, onp.asarray(item))
+    if array._zero_dim:
+        return operand
+    if dtype_name(operand.dtype) == "bool":
+        operand = operand._new(storage.copy_to(operand._data, "int64"), operand._ctx)
+    return operand.reshape((1,)) if operand.ndim == 0 else operand
 
 
 def build(spec: tuple, tensors: list) -> tuple:
