@@ -99,6 +99,11 @@ def is_const(node: Expr, value: Scalar | None = None) -> bool:
     return node.op == "const" and (value is None or node.args[0] == value)
 
 
+def literal(value: Scalar) -> str:
+    """A number as Python source."""
+    return repr(value) if not isinstance(value, float) or math.isfinite(value) else f"float('{value}')"
+
+
 def inputs_of(roots: Sequence[Expr]) -> list[int]:
     """Indices of the inputs that the graph under `roots` reads, in ascending order."""
     return sorted(node.args[0] for node in postorder(roots) if node.op == "input")

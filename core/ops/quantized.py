@@ -327,11 +327,12 @@ def fused_conv(
         factor = F.Cast(exact / F.sqrt(F.Cast(moving_var, dtype="float64") + eps), dtype=dtype_name(weight.dtype))
         bias = beta - factor * moving_mean if bias is None else beta + factor * (bias - moving_mean)
         weight = F.broadcast_mul(weight, F.Reshape(factor, shape=(-1,) + (1,) * (weight.ndim - 1)))
-    how = {"kernel": kernel, "stride": stride, "dilate": dilate, "pad": pad, "num_filter": num_filter}
-    how |= {"num_group": num_group, "layout": layout, "no_bias": bias is None}
     rectified = with_postsum_act or (with_act and not with_sum)
     if not quantized:
-        y = F.Convolution(data, weight, bias, **how)
+        y = F.Convolution(
+            data, weight, bias, kernel=kernel, stride=stride, dilate=dilate, pad=pad, num_filter=num_filter,
+            num_group=num_group, layout=layout, no_bias=bias is None,
+        )  # fmt: skip
         y = F.broadcast_add(F.relu(y) if with_act else y, addend) if with_sum else y
         return F.relu(y) if rectified else y
 

@@ -27,9 +27,10 @@ def summed_codes(
 
 def _blocked(data, scale, addend, meaning, high, low, nan):
     kind = torch.uint8 if low >= 0 else torch.int8
-    rows = [_rows(x, data) for x in (data, scale, addend, meaning)]
-    if data.numel() <= BLOCK or any(r is None and x is not None for r, x in zip(rows, (data, scale, addend, meaning))):
-        return _values(data, scale, addend, meaning, high, low, nan).to(kind)
+    operands = data, scale, addend, meaning
+    rows = [_rows(x, data) for x in operands]
+    if data.numel() <= BLOCK or any(r is None and x is not None for r, x in zip(rows, operands)):
+        return _values(*operands, high, low, nan).to(kind)
     data_rows, scale, addend, meaning = rows
     result = torch.empty_like(data, dtype=kind)
     result_rows, step = _rows(result, result), max(1, BLOCK // data_rows.shape[1])

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from core.kernels.cpu.pointwise import _SCOPE, FAST, HALF, _call, _compiled, _is_scalar, _literal, _lowered
-from core.kernels.formula import Expr, Formula, postorder
+from core.kernels.cpu._steps import SCOPE, call, is_scalar, lowered
+from core.kernels.cpu.pointwise import FAST, HALF, _compiled
+from core.kernels.formula import Expr, Formula, literal, postorder
 from core.kernels.meta import broadcast
 
 aten = torch.ops.aten
@@ -68,13 +69,13 @@ def inline(
         if short is not None and operands[0][2] and _takes(metas[0], result) and not half:
             function, place = short, None if convert else operands[0][0]
         name = f"f_{target}"
-        arguments = ", ".join([variable for variable, _, _ in operands] + [_literal(a) for a in attrs])
-        return [f"{target} = {name}({arguments}){convert}"], {name: function, **_SCOPE}, [], place
+        arguments = ", ".join([variable for variable, _, _ in operands] + [literal(a) for a in attrs])
+        return [f"{target} = {name}({arguments}){convert}"], {name: function, **SCOPE}, [], place
     return _steps(formula, operands, attrs, result, convert, target)
 
 
 def _steps(formula, operands, attrs, result, convert, target):
-    outcome = _lowered(formula.root)
+    outcome = lowered(formula.root)
     order = postorder([outcome])
     last = {id(a): node for node in order for a in node.args if isinstance(a, Expr)}
     names: dict[int, str] = {}
@@ -91,12 +92,12 @@ def _steps(formula, operands, attrs, result, convert, target):
             if sum(variable == name for variable, _, _ in operands) > 1:
                 free[name] = False
         elif node.op in ("attr", "const"):
-            names[id(node)] = _literal(values[node.args[0]] if node.op == "attr" else node.args[0])
+            names[id(node)] = literal(values[node.args[0]] if node.op == "attr" else node.args[0])
         else:
-            text = _call(node, names)
+            text = call(node, names)
             shapes = [tensors[names[id(a)]] for a in node.args if isinstance(a, Expr) and names[id(a)] in tensors]
             single = {name: _one(t) for name, t in tensors.items()}
-            found = eval(text, dict(_SCOPE), {**single, "x0": _one(operands[0][1])})  # the text is our own
+            found = eval(text, dict(SCOPE), {**single, "x0": _one(operands[0][1])})  # the text is our own
             if isinstance(found, torch.Tensor):
                 found = _like(found, broadcast([t.shape for t in shapes if isinstance(t, torch.Tensor)]))
             text = text.replace("x0.", f"{operands[0][0]}.")
@@ -122,7 +123,7 @@ def _steps(formula, operands, attrs, result, convert, target):
         root = target
     if root != target or convert:
         lines.append(f"{target} = {root}{convert}")
-    return lines, _SCOPE, made, place
+    return lines, SCOPE, made, place
 
 
 def _place(node: Expr, names, tensors, free, last, result) -> str | None:
@@ -132,7 +133,7 @@ def _place(node: Expr, names, tensors, free, last, result) -> str | None:
     for k, a in enumerate(node.args):
         name = names[id(a)]
         if free.get(name) and last[id(a)] is node and _takes(tensors[name], result):
-            scalar = [isinstance(b, Expr) and _is_scalar(b) for b in node.args]
+            scalar = [isinstance(b, Expr) and is_scalar(b) for b in node.args]
             if k == 0 or node.op in ("add", "mul") or (not any(scalar) and node.op in ("sub", "div")):
                 return name
     return None

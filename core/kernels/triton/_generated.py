@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import linecache
-import math
 from collections.abc import Sequence
 
 import triton
 import triton.language as tl
 
-from core.kernels.formula import PREDICATES, REDUCTIONS, Expr, postorder
+from core.kernels.formula import PREDICATES, REDUCTIONS, Expr, literal, postorder
 from core.kernels.triton import _row_reductions, functions
 
 LANGUAGE = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "i32": "int32", "i64": "int64",
@@ -44,7 +43,7 @@ def statements(roots: Sequence[Expr], block: str, compute: str, wide: str) -> tu
             names[id(node)] = f"a_{node.args[0]}"
             continue
         if op == "const":
-            names[id(node)] = f"tl.full({block}, {_literal(node.args[0])}, {compute})"
+            names[id(node)] = f"tl.full({block}, {literal(node.args[0])}, {compute})"
             continue
         operands = [a for a in node.args if isinstance(a, Expr)]
         values = []
@@ -105,12 +104,6 @@ def _step(op: str, v: list[str], node: Expr, whole: bool, compute: str) -> str:
     if not hasattr(functions, function):
         raise NotImplementedError(f"the Triton wing has no function {op!r}")
     return f"functions.{function}({', '.join(v)})"
-
-
-def _literal(value) -> str:
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"float('{value}')"
-    return repr(value)
 
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
