@@ -57,16 +57,6 @@ def _sum_rule(name):
     return rule
 
 
-def _difference_rule(name):
-    def rule(a, b):
-        kind = promoted(name, a, b, integers=False)
-        if kind == "bool":
-            raise _mixed(name, a, b)
-        return kind, kind
-
-    return rule
-
-
 def _power_rule(name):
     def rule(a, b):
         kind = promoted(name, a, b)
@@ -123,7 +113,7 @@ def _truth_rule(name):
 
 _INTEGERS = ("bool", "uint8", "int8", "int32", "int64")
 RULES = {
-    "add": _sum_rule, "mul": _sum_rule, "sub": _difference_rule, "div": _quotient_rule, "mod": _strict_rule,
+    "add": _sum_rule, "mul": _sum_rule, "sub": _strict_rule, "div": _quotient_rule, "mod": _strict_rule,
     "power": _power_rule, "maximum": _equal_rule(("bool",)), "minimum": _equal_rule(("bool",)),
     "hypot": _equal_rule(_INTEGERS),
 }  # fmt: skip

@@ -35,13 +35,11 @@ class CIFARWideBlock(BasicBlockV2):
         super().__init__(channels, stride, downsample, in_channels, **kwargs)
         self.droprate = drop_rate
 
-    def hybrid_forward(self, F, x):
-        active = F.Activation(self.bn1(x), act_type="relu")
-        shortcut = x if self.downsample is None else self.downsample(active)
-        x = F.Activation(self.bn2(self.conv1(active)), act_type="relu")
+    def _residual(self, F, x):
+        x = F.Activation(self.bn2(self.conv1(x)), act_type="relu")
         if self.droprate > 0:
             x = F.Dropout(x, p=self.droprate)
-        return self.conv2(x) + shortcut
+        return self.conv2(x)
 
 
 class CIFARResNetV1(ResNetV1):

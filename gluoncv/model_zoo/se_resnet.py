@@ -30,53 +30,31 @@ class SqueezeExcite(HybridBlock):
         return F.broadcast_mul(x, weight)
 
 
-class _SEBlockV1:
-    """What the blocks of version 1 share."""
+class _WithSqueezeExcite:
+    """Weighs the channels of what a residual block adds to its shortcut."""
 
     def __init__(self, channels, stride, downsample=False, in_channels=0, **kwargs):
         super().__init__(channels, stride, downsample, in_channels, **kwargs)
         self.se = SqueezeExcite(channels, channels // 16, prefix="")
 
-    def hybrid_forward(self, F, x):
-        shortcut = x if self.downsample is None else self.downsample(x)
-        return F.Activation(self.se(self.body(x)) + shortcut, act_type="relu")
+    def _residual(self, F, x):
+        return self.se(super()._residual(F, x))
 
 
-class SE_BasicBlockV1(_SEBlockV1, BasicBlockV1):
+class SE_BasicBlockV1(_WithSqueezeExcite, BasicBlockV1):
     """Two 3x3 convolutions."""
 
 
-class SE_BottleneckV1(_SEBlockV1, BottleneckV1):
+class SE_BottleneckV1(_WithSqueezeExcite, BottleneckV1):
     """A 3x3 convolution between two 1x1 convolutions."""
 
 
-class SE_BasicBlockV2(BasicBlockV2):
+class SE_BasicBlockV2(_WithSqueezeExcite, BasicBlockV2):
     """Two 3x3 convolutions, each after normalisation and relu."""
 
-    def __init__(self, channels, stride, downsample=False, in_channels=0, **kwargs):
-        super().__init__(channels, stride, downsample, in_channels, **kwargs)
-        self.se = SqueezeExcite(channels, channels // 16, prefix="")
 
-    def hybrid_forward(self, F, x):
-        active = F.Activation(self.bn1(x), act_type="relu")
-        shortcut = x if self.downsample is None else self.downsample(active)
-        x = F.Activation(self.bn2(self.conv1(active)), act_type="relu")
-        return self.se(self.conv2(x)) + shortcut
-
-
-class SE_BottleneckV2(BottleneckV2):
+class SE_BottleneckV2(_WithSqueezeExcite, BottleneckV2):
     """1x1, 3x3 and 1x1 convolutions, each after normalisation and relu."""
-
-    def __init__(self, channels, stride, downsample=False, in_channels=0, **kwargs):
-        super().__init__(channels, stride, downsample, in_channels, **kwargs)
-        self.se = SqueezeExcite(channels, channels // 16, prefix="")
-
-    def hybrid_forward(self, F, x):
-        active = F.Activation(self.bn1(x), act_type="relu")
-        shortcut = x if self.downsample is None else self.downsample(active)
-        x = F.Activation(self.bn2(self.conv1(active)), act_type="relu")
-        x = F.Activation(self.bn3(self.conv2(x)), act_type="relu")
-        return self.se(self.conv3(x)) + shortcut
 
 
 # of versions 1 and 2

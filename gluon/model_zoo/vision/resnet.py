@@ -40,7 +40,10 @@ class _BlockV1(HybridBlock):
 
     def hybrid_forward(self, F, x):
         shortcut = x if self.downsample is None else self.downsample(x)
-        return F.Activation(self.body(x) + shortcut, act_type="relu")
+        return F.Activation(self._residual(F, x) + shortcut, act_type="relu")
+
+    def _residual(self, F, x):
+        return self.body(x)
 
 
 class BasicBlockV1(_BlockV1):
@@ -61,7 +64,16 @@ class BottleneckV1(_BlockV1):
         self.body.add(nn.Conv2D(channels, kernel_size=1, strides=1))
 
 
-class BasicBlockV2(HybridBlock):
+class _BlockV2(HybridBlock):
+    """residual(active) + shortcut, where active = relu(norm(x)); the shortcut is of x, or strided and of active."""
+
+    def hybrid_forward(self, F, x):
+        active = F.Activation(self.bn1(x), act_type="relu")
+        shortcut = x if self.downsample is None else self.downsample(active)
+        return self._residual(F, active) + shortcut
+
+
+class BasicBlockV2(_BlockV2):
     """Two 3x3 convolutions, each after normalisation and relu."""
 
     def __init__(
@@ -77,14 +89,12 @@ class BasicBlockV2(HybridBlock):
         self.conv2 = _conv3x3(channels, 1, channels)
         self.downsample = _conv1x1(channels, stride, in_channels) if downsample else None
 
-    def hybrid_forward(self, F, x):
-        active = F.Activation(self.bn1(x), act_type="relu")
-        shortcut = x if self.downsample is None else self.downsample(active)
-        x = F.Activation(self.bn2(self.conv1(active)), act_type="relu")
-        return self.conv2(x) + shortcut
+    def _residual(self, F, x):
+        x = F.Activation(self.bn2(self.conv1(x)), act_type="relu")
+        return self.conv2(x)
 
 
-class BottleneckV2(HybridBlock):
+class BottleneckV2(_BlockV2):
     """1x1, 3x3 and 1x1 convolutions, each after normalisation and relu."""
 
     def __init__(
@@ -102,12 +112,10 @@ class BottleneckV2(HybridBlock):
         self.conv3 = nn.Conv2D(channels, kernel_size=1, strides=1, use_bias=False)
         self.downsample = _conv1x1(channels, stride, in_channels) if downsample else None
 
-    def hybrid_forward(self, F, x):
-        active = F.Activation(self.bn1(x), act_type="relu")
-        shortcut = x if self.downsample is None else self.downsample(active)
-        x = F.Activation(self.bn2(self.conv1(active)), act_type="relu")
+    def _residual(self, F, x):
+        x = F.Activation(self.bn2(self.conv1(x)), act_type="relu")
         x = F.Activation(self.bn3(self.conv2(x)), act_type="relu")
-        return self.conv3(x) + shortcut
+        return self.conv3(x)
 
 
 class _ResNet(Classifier):
