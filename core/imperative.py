@@ -68,9 +68,9 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
             _materialise(op, inputs, attrs)
         try:
             if tracer is None:
-                result = op.function(*inputs, **_context_attrs(op, attrs, inputs))
+                result = op.function(*inputs, **_context_attrs(op, attrs))
             else:
-                result = tracer.composite(op, inputs, attrs, _context_attrs(op, attrs, inputs))
+                result = tracer.composite(op, inputs, attrs, _context_attrs(op, attrs))
         except ZeroDivisionError as error:
             raise _operand_error(op, inputs, attrs, error) from error
         except OperandError as error:  # of arrays that the caller has not seen
@@ -126,7 +126,7 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
         outputs = outputs[: op.count_visible(attrs)]
     if out is not None:
         return assign(op, out, outputs if len(outputs) > 1 else outputs[0])
-    return outputs[0] if len(outputs) == 1 and not callable(op.outputs) else _plural(op, outputs, attrs)
+    return outputs[0] if len(outputs) == 1 else outputs
 
 
 def create(op: Operator, attrs: dict, ctx, kind: type, out=None):
@@ -204,12 +204,7 @@ def recorded_write() -> MXNetError:
     )
 
 
-def _plural(op: Operator, outputs: list, attrs: dict):
-    """A single output stays a list where MXNet gives a list (split into one part)."""
-    return outputs[0] if len(outputs) == 1 and not getattr(op, "always_list", False) else outputs
-
-
-def _context_attrs(op: Operator, attrs: dict, inputs: Sequence) -> dict:
+def _context_attrs(op: Operator, attrs: dict) -> dict:
     """Attributes of a composite, with the training flag where it asks for it."""
     return {**attrs, "training": state.training} if op.train else attrs
 

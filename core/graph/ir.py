@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from core import kernels, storage
 from core.ops.registry import Operator
 
-INPUT, HELD, HEAD, NODE, DRAW = "input", "held", "head", "node", "draw"
+INPUT, HELD, HEAD, NODE = "input", "held", "head", "node"
 
 
 class Draw(int):

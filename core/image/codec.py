@@ -55,17 +55,6 @@ def encode(pixels: np.ndarray, img_fmt: str = ".jpg", quality: int = 95) -> byte
     return stream.getvalue()
 
 
-def size_of(data: bytes) -> tuple[int, int]:
-    """(width, height) from the header alone; raises MXNetError as `decode` does."""
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(io.BytesIO(data), formats=FORMATS) as image:
-            return image.size
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise MXNetError(f"an image of {len(data)} bytes cannot be opened: {error}") from error
-
-
 def _pixels(image, flag: int) -> np.ndarray:
     if flag == GRAY and image.format == "JPEG":
         image.draft("L", image.size)  # the decoder then gives the luma plane itself

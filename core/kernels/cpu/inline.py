@@ -71,10 +71,10 @@ def inline(
         name = f"f_{target}"
         arguments = ", ".join([variable for variable, _, _ in operands] + [literal(a) for a in attrs])
         return [f"{target} = {name}({arguments}){convert}"], {name: function, **SCOPE}, [], place
-    return _steps(formula, operands, attrs, result, convert, target)
+    return _steps(formula, operands, attrs, convert, target)
 
 
-def _steps(formula, operands, attrs, result, convert, target):
+def _steps(formula, operands, attrs, convert, target):
     outcome = lowered(formula.root)
     order = postorder([outcome])
     last = {id(a): node for node in order for a in node.args if isinstance(a, Expr)}

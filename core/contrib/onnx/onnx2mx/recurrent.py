@@ -46,9 +46,7 @@ def _recurrent(kind: str):
                 peephole = None if peepholes is None else net.symbol(net.number(peepholes, "P")[d])
                 cell = _cell(net, kind, attrs, given[d * per : (d + 1) * per], rows // len(gates), r[d], b[d], peephole)
                 reverse = way == "reverse" or d == 1
-                parts.append(
-                    _stepwise(net, cell, x, w[d], b[d][:rows], begin, count, lengths, reverse, rows // len(gates))
-                )
+                parts.append(_stepwise(net, cell, x, w[d], b[d][:rows], begin, lengths, reverse, rows // len(gates)))
             y = sym.stack(*(p[0] for p in parts), axis=1)
             last = [sym.stack(*(p[1][i] for p in parts), axis=0) for i in range(count)]
         if by_batch:
@@ -102,7 +100,7 @@ def _row(x: Symbol, d: int) -> Symbol:
     return sym.squeeze(sym.slice_axis(x, axis=0, begin=d, end=d + 1), axis=0)
 
 
-def _stepwise(net, cell, x: Symbol, w, bias, begin: list, count: int, lengths, reverse: bool, size: int):
+def _stepwise(net, cell, x: Symbol, w, bias, begin: list, lengths, reverse: bool, size: int):
     """(outputs (steps, batch, size), last states) of one direction.
 
     cell(products of one step's input, states) gives the new states, of which the first is the output.
