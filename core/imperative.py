@@ -1,4 +1,4 @@
-"""Eager execution: applies an operator of the table to arrays and puts it on the tape."""
+"""Eager execution: applies an operator of the table to arrays and records it on the tape."""
 
 from __future__ import annotations
 

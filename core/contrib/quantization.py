@@ -1,7 +1,7 @@
-"""Networks of eight-bit codes: `quantize_model` for symbols, `quantize_net` for hybrid blocks, and the parts of both.
+"""Quantization to 8 bits: `quantize_model` for symbols, `quantize_net` for hybrid blocks, and the parts of both.
 
-The weights stay numbers in the parameters; a layer on codes makes codes of them itself: one range for each output channel of a
-convolution, one for a fully connected layer unless quantize_granularity is "channel-wise".
+Parameters keep their float weights; a quantized layer quantizes them itself, with one range for each output channel of a
+convolution, and one for a fully connected layer unless quantize_granularity is "channel-wise".
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The pass that puts layers of a symbol on eight-bit codes, and the ranges that the codes stand for.
+"""The pass that quantizes the layers of a symbol to 8-bit integers (codes), and the calibrated ranges of the codes.
 
-A convolution becomes one node with the BatchNorm, the sum and the rectifier behind it, a fully connected layer one with its
-rectifier; pooling, flattening and concatenation of codes stay codes; everything else computes on numbers, a softmax rounded
-as oneDNN's, which decides between boxes whose scores codes make almost equal.
+A convolution is fused with the BatchNorm, the sum and the ReLU behind it, a fully connected layer with its ReLU; pooling,
+flattening and concatenation work on codes; everything else computes on float32. Softmax rounds as oneDNN's does, which
+decides between boxes whose scores are almost equal after quantization.
 """
 
 from __future__ import annotations

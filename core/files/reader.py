@@ -1,4 +1,4 @@
-"""A binary file that checks every size against what it holds before memory is taken."""
+"""A reader of binary files that checks every size against what is left of the file before it allocates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts of changes that compiled blocks look at."""
+"""Counters of changes, by which compiled blocks notice that a plan is out of date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a hybridized block calls: one plan a signature of its inputs, and one node on the tape a call."""
+"""What a hybridized block calls: one plan for each signature of its inputs, and one node on the tape for each call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory of a plan: which values share it, when it may be written to, and which buffer each value lies in."""
+"""Memory planning: which values alias, how long they are live, when their memory may be overwritten, and their buffers."""
 
 from __future__ import annotations
 

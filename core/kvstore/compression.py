@@ -1,4 +1,4 @@
-"""Gradients in two bits an element, with what that loses added to the next gradient."""
+"""Gradient compression to two bits per element, with error feedback: what is lost is added to the next gradient."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers of parameters, which there are none of: processes sum gradients among themselves."""
+"""Parameter servers, of which there are none: processes sum gradients among themselves."""
 
 from core.base import NotSupportedError
 

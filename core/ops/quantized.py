@@ -1,7 +1,7 @@
-"""Numbers as codes of eight bits, and layers on such codes; inference only.
+"""Quantization to 8-bit integers (codes), and layers that compute on them; inference only.
 
-Codes come with the two ends of the range that they stand for, as arrays of one element. int8 codes are symmetric
-about 0, uint8 codes start at 0. Sums of products are int32 codes of the range that 2^31 - 1 stands for.
+Codes come with the two ends of the range that they represent, as arrays of one element. int8 codes are symmetric
+about 0, uint8 codes start at 0. Accumulated products are int32 codes, scaled so that 2^31 - 1 is the end of their range.
 """
 
 import math

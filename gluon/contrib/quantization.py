@@ -1,4 +1,4 @@
-"""Hybrid blocks on codes of eight bits, with ranges found on data."""
+"""Hybrid blocks quantized to 8 bits, with ranges calibrated on data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On what a program computes."""
+"""The devices that a program computes on: their flags, and networks and batches on them."""
 
 from __future__ import annotations
 

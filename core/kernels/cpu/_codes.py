@@ -1,4 +1,4 @@
-"""Codes of eight bits from real numbers, in blocks that stay in the caches, where a chain over whole arrays would not."""
+"""Quantization of real numbers to 8-bit integers (codes), block by block, so that intermediate results stay in the caches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ BLOCK = 2**17  # elements
 
 
 def codes(data: Tensor, high: float, low: float, nan: float) -> Tensor:
-    """The whole numbers nearest to the data, halves to even, from low to high, or `nan`: int8 where low is below 0, or uint8."""
+    """The data rounded to integers (halves to even) and clipped to [low, high], NaN as `nan`: int8 where low < 0, else uint8."""
     return _blocked(data, None, None, None, high, low, nan)
 
 

@@ -1,4 +1,4 @@
-"""Boxes: overlaps, suppression of lesser ones, matching with the truth, anchors and proposals (Triton wing).
+"""Boxes: overlaps (IoU), non-maximum suppression, matching with the ground truth, anchors and proposals (Triton wing).
 
 Boxes are (left, top, right, bottom), or (x, y, width, height) around the centre where `center` is set. Ties of
 scores keep the earlier box. Nothing waits for the device: sizes depend on shapes alone.

@@ -1,4 +1,4 @@
-"""Recurrent layers: MXNet's one operator as ONNX's layers, one a level."""
+"""Recurrent layers: MXNet's operator for all layers as one node of ONNX for each layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extents that differ from call to call, followed by trying.
+"""Dynamic extents of ONNX files, traced by trial.
 
 Each extent that a file leaves open is given two numbers far from each other. What a computation makes of both tells
 whether its result is constant, an extent of an input, or a multiple of one.

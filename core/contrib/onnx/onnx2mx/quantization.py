@@ -1,4 +1,4 @@
-"""Codes of eight bits in ONNX: networks on codes are computed in numbers, which hold sums of products of codes exactly."""
+"""Quantized networks of ONNX, computed in floating point, which represents sums of products of 8-bit integers exactly."""
 
 from __future__ import annotations
 
