@@ -197,50 +197,30 @@ def check_consistency(sym, ctx_list, scale=1.0, grad_req="write", arg_params=Non
         if (s.list_outputs(), s.list_arguments()) != (outputs, arguments):
             raise AssertionError("the symbols have different arguments or outputs")
     values, states = dict(arg_params or {}), dict(aux_params or {})
-    for name, array in sorted(executors[0].arg_dict.items()):
-        if name not in values:
-            draw = np.random.uniform(-0.92 * scale, 0.92 * scale, array.shape) if use_uniform else np.random.normal(
-                size=array.shape, scale=scale
-            )  # fmt: skip
-            values[name] = draw.astype(rand_type)
+    _draw_missing(values, executors[0].arg_dict, scale, use_uniform, rand_type)
     for executor in executors:
-        for name, array in executor.arg_dict.items():
-            array[:] = (
-                nd.array(values[name], dtype=array.dtype, ctx=array.context) if np.ndim(values[name]) else values[name]
-            )
-        for name, array in executor.aux_dict.items():
-            array[:] = states.get(name, 0)
-        if grad_req == "add":
-            for array in executor.grad_arrays:
-                array[:] = 0
+        _fill(executor, values, states, grad_req)
         executor.forward(is_train=False)
     kinds = [np.dtype(e.outputs[0].dtype) for e in executors]
     best = int(np.argmax([kind.itemsize for kind in kinds]))
+    found = [dict(zip(outputs, e.outputs)) for e in executors]
 
-    def compare(find):
-        truth = find(executors[best]) if ground_truth is None else ground_truth
-        for i, executor in enumerate(executors):
+    def compare():
+        truth = found[best] if ground_truth is None else ground_truth
+        for i, kind in enumerate(kinds):
             if i == best:
                 continue
-            for name, array in find(executor).items():
-                wanted = truth[name]
-                if wanted is None:
-                    continue
-                tolerance = rtol, atol
-                if kinds[i].itemsize < np.dtype(array.dtype).itemsize:
-                    tolerance = get_tols(array.astype(kinds[i]), wanted, rtol, atol)
+            for name, array in found[i].items():
+                names = f"{name} of {ctx_list[i]}", f"{name} of {ctx_list[best]}"
                 try:
-                    assert_almost_equal(
-                        array, wanted, *tolerance, names=(f"{name} of {ctx_list[i]}", f"{name} of {ctx_list[best]}"),
-                        equal_nan=equal_nan,
-                    )  # fmt: skip
+                    _compare_kinds(array, truth[name], kind, names, rtol, atol, equal_nan)
                 except AssertionError as error:
                     if raise_on_err:
                         raise
                     print(error)
         return truth
 
-    truth = compare(lambda e: dict(zip(outputs, e.outputs)))
+    truth = compare()
     if grad_req != "null":
         smallest = min(kinds, key=lambda kind: kind.itemsize)
         for executor in executors:
@@ -248,11 +228,43 @@ def check_consistency(sym, ctx_list, scale=1.0, grad_req="write", arg_params=Non
         heads = [o.astype(smallest).asnumpy() for o in executors[0].outputs]
         for executor in executors:
             executor.backward([nd.array(h, executor._ctx, o.dtype) for h, o in zip(heads, executor.outputs)])
-        grads = compare(
-            lambda e: dict(zip(outputs, e.outputs)) | {n: g for n, g in e.grad_dict.items() if g is not None}
-        )
-        truth = {**truth, **grads}
+        found = [
+            dict(zip(outputs, e.outputs)) | {n: g for n, g in e.grad_dict.items() if g is not None} for e in executors
+        ]
+        truth = {**truth, **compare()}
     return truth
+
+
+def _draw_missing(values: dict, arguments: dict, scale: float, use_uniform: bool, dtype) -> None:
+    """Random numbers for those of the arguments that have no values yet."""
+    for name, array in sorted(arguments.items()):
+        if name not in values:
+            draw = np.random.uniform(-0.92 * scale, 0.92 * scale, array.shape) if use_uniform else np.random.normal(
+                size=array.shape, scale=scale
+            )  # fmt: skip
+            values[name] = draw.astype(dtype)
+
+
+def _fill(executor, values: dict, states: dict, grad_req: str) -> None:
+    """Sets the arguments and states of an executor, states that are not given and gradients that are added to to 0."""
+    for name, array in executor.arg_dict.items():
+        value = values[name]
+        array[:] = nd.array(value, dtype=array.dtype, ctx=array.context) if np.ndim(value) else value
+    for name, array in executor.aux_dict.items():
+        array[:] = states.get(name, 0)
+    if grad_req == "add":
+        for array in executor.grad_arrays:
+            array[:] = 0
+
+
+def _compare_kinds(array, wanted, kind: np.dtype, names: tuple[str, str], rtol, atol, equal_nan: bool) -> None:
+    """AssertionError where an array that was computed in dtype `kind` is not what is wanted; None wants nothing."""
+    if wanted is None:
+        return
+    tolerance = rtol, atol
+    if kind.itemsize < np.dtype(array.dtype).itemsize:
+        tolerance = get_tols(array.astype(kind), wanted, rtol, atol)
+    assert_almost_equal(array, wanted, *tolerance, names=names, equal_nan=equal_nan)
 
 
 def check_gluon_hybridize_consistency(net_builder, data_l, numpy_func=None, test_grad=True, rtol=1e-4, atol=1e-4):
