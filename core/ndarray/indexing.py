@@ -46,16 +46,7 @@ def set_(array, key, value) -> None:
         return
     basic, spec, operands = parse(array, key)
     target = array._data
-    if type(value).__name__ == "NDArray" or hasattr(value, "_data"):
-        source = value._data
-        if source.device != target.device:
-            source = source.to(target.device)
-        elif source.untyped_storage().data_ptr() == target.untyped_storage().data_ptr():
-            source = source.clone()  # a part of the array that is written to
-    elif isinstance(value, (numbers.Number, onp.generic)):
-        source = value.item() if isinstance(value, onp.generic) else value
-    else:
-        source = storage.from_numpy(onp.asarray(value), array.dtype, array._ctx)
+    source = _source(array, value)
     try:
         plain = kernels.shape.without_negative_steps(target.shape, spec, target.device)
     except IndexError:
@@ -82,6 +73,23 @@ def set_(array, key, value) -> None:
     except (RuntimeError, IndexError, ValueError) as error:
         raise _write_error(array, key, error) from None
     autograd.written(target)
+
+
+def _source(array, value):
+    """What is to be written to the array: a number, or a tensor on its device that does not share its memory."""
+    target = array._data
+    if isinstance(value, onp.generic):
+        return value.item()
+    if isinstance(value, numbers.Number):
+        return value
+    if not hasattr(value, "_data"):
+        return storage.from_numpy(onp.asarray(value), array.dtype, array._ctx)
+    source = value._data
+    if source.device != target.device:
+        return source.to(target.device)
+    if source.untyped_storage().data_ptr() == target.untyped_storage().data_ptr():
+        return source.clone()  # a part of the array that is written to
+    return source
 
 
 def _set_flat(array, key, value) -> None:
