@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gluon.nn.conv_layers import _sizes
+from gluon.nn.conv_layers import LAYOUTS, _sizes
 from gluon.rnn.rnn_cell import HybridRecurrentCell
 
 __all__ = [
@@ -21,10 +21,11 @@ __all__ = [
 class _ConvCell(HybridRecurrentCell):
     """All convolutional cells.
 
-    input_shape: of one instance of one step, in the order of `conv_layout` without the batch. hidden_channels: of states
-    and output. i2h_kernel, i2h_pad, i2h_dilate: of the convolution of inputs. h2h_kernel (odd), h2h_dilate: of the
-    convolution of states, which is padded so that their size stays. Parameters: i2h_weight, h2h_weight, i2h_bias,
-    h2h_bias with gates x hidden_channels filters.
+    input_shape: of one instance of one step, in the order of `conv_layout` (by default that with channels first) without
+    the batch. hidden_channels: of states and output. i2h_kernel, i2h_pad, i2h_dilate: of the convolution of inputs.
+    h2h_kernel (odd), h2h_dilate: of the convolution of states, which is padded so that their size stays. All are numbers, or
+    tuples of one number for each spatial dimension. Parameters: i2h_weight, h2h_weight, i2h_bias, h2h_bias with
+    gates x hidden_channels filters.
     """
 
     _ndim = 2
@@ -37,20 +38,21 @@ class _ConvCell(HybridRecurrentCell):
         hidden_channels,
         i2h_kernel,
         h2h_kernel,
-        i2h_pad,
-        i2h_dilate,
-        h2h_dilate,
-        i2h_weight_initializer,
-        h2h_weight_initializer,
-        i2h_bias_initializer,
-        h2h_bias_initializer,
-        conv_layout,
-        activation,
-        prefix,
-        params,
+        i2h_pad=0,
+        i2h_dilate=1,
+        h2h_dilate=1,
+        i2h_weight_initializer=None,
+        h2h_weight_initializer=None,
+        i2h_bias_initializer="zeros",
+        h2h_bias_initializer="zeros",
+        conv_layout=None,
+        activation="tanh",
+        prefix=None,
+        params=None,
     ):
         super().__init__(prefix=prefix, params=params)
         n = self._ndim
+        conv_layout = conv_layout or LAYOUTS[n][0]
         self._hidden_channels = hidden_channels
         self._input_shape = tuple(input_shape)
         self._conv_layout = conv_layout
@@ -155,83 +157,11 @@ class Conv1DRNNCell(_ConvRNNCell):
 
     _ndim = 1
 
-    def __init__(
-        self,
-        input_shape,
-        hidden_channels,
-        i2h_kernel,
-        h2h_kernel,
-        i2h_pad=(0,),
-        i2h_dilate=(1,),
-        h2h_dilate=(1,),
-        i2h_weight_initializer=None,
-        h2h_weight_initializer=None,
-        i2h_bias_initializer="zeros",
-        h2h_bias_initializer="zeros",
-        conv_layout="NCW",
-        activation="tanh",
-        prefix=None,
-        params=None,
-    ):
-        super().__init__(
-            input_shape,
-            hidden_channels,
-            i2h_kernel,
-            h2h_kernel,
-            i2h_pad,
-            i2h_dilate,
-            h2h_dilate,
-            i2h_weight_initializer,
-            h2h_weight_initializer,
-            i2h_bias_initializer,
-            h2h_bias_initializer,
-            conv_layout,
-            activation,
-            prefix,
-            params,
-        )
-
 
 class Conv2DRNNCell(_ConvRNNCell):
     """Elman's cell with convolutions over 2 spatial dimensions."""
 
     _ndim = 2
-
-    def __init__(
-        self,
-        input_shape,
-        hidden_channels,
-        i2h_kernel,
-        h2h_kernel,
-        i2h_pad=(0, 0),
-        i2h_dilate=(1, 1),
-        h2h_dilate=(1, 1),
-        i2h_weight_initializer=None,
-        h2h_weight_initializer=None,
-        i2h_bias_initializer="zeros",
-        h2h_bias_initializer="zeros",
-        conv_layout="NCHW",
-        activation="tanh",
-        prefix=None,
-        params=None,
-    ):
-        super().__init__(
-            input_shape,
-            hidden_channels,
-            i2h_kernel,
-            h2h_kernel,
-            i2h_pad,
-            i2h_dilate,
-            h2h_dilate,
-            i2h_weight_initializer,
-            h2h_weight_initializer,
-            i2h_bias_initializer,
-            h2h_bias_initializer,
-            conv_layout,
-            activation,
-            prefix,
-            params,
-        )
 
 
 class Conv3DRNNCell(_ConvRNNCell):
@@ -239,83 +169,11 @@ class Conv3DRNNCell(_ConvRNNCell):
 
     _ndim = 3
 
-    def __init__(
-        self,
-        input_shape,
-        hidden_channels,
-        i2h_kernel,
-        h2h_kernel,
-        i2h_pad=(0, 0, 0),
-        i2h_dilate=(1, 1, 1),
-        h2h_dilate=(1, 1, 1),
-        i2h_weight_initializer=None,
-        h2h_weight_initializer=None,
-        i2h_bias_initializer="zeros",
-        h2h_bias_initializer="zeros",
-        conv_layout="NCDHW",
-        activation="tanh",
-        prefix=None,
-        params=None,
-    ):
-        super().__init__(
-            input_shape,
-            hidden_channels,
-            i2h_kernel,
-            h2h_kernel,
-            i2h_pad,
-            i2h_dilate,
-            h2h_dilate,
-            i2h_weight_initializer,
-            h2h_weight_initializer,
-            i2h_bias_initializer,
-            h2h_bias_initializer,
-            conv_layout,
-            activation,
-            prefix,
-            params,
-        )
-
 
 class Conv1DLSTMCell(_ConvLSTMCell):
     """Long short-term memory with convolutions over 1 spatial dimension."""
 
     _ndim = 1
-
-    def __init__(
-        self,
-        input_shape,
-        hidden_channels,
-        i2h_kernel,
-        h2h_kernel,
-        i2h_pad=(0,),
-        i2h_dilate=(1,),
-        h2h_dilate=(1,),
-        i2h_weight_initializer=None,
-        h2h_weight_initializer=None,
-        i2h_bias_initializer="zeros",
-        h2h_bias_initializer="zeros",
-        conv_layout="NCW",
-        activation="tanh",
-        prefix=None,
-        params=None,
-    ):
-        super().__init__(
-            input_shape,
-            hidden_channels,
-            i2h_kernel,
-            h2h_kernel,
-            i2h_pad,
-            i2h_dilate,
-            h2h_dilate,
-            i2h_weight_initializer,
-            h2h_weight_initializer,
-            i2h_bias_initializer,
-            h2h_bias_initializer,
-            conv_layout,
-            activation,
-            prefix,
-            params,
-        )
 
 
 class Conv2DLSTMCell(_ConvLSTMCell):
@@ -323,83 +181,11 @@ class Conv2DLSTMCell(_ConvLSTMCell):
 
     _ndim = 2
 
-    def __init__(
-        self,
-        input_shape,
-        hidden_channels,
-        i2h_kernel,
-        h2h_kernel,
-        i2h_pad=(0, 0),
-        i2h_dilate=(1, 1),
-        h2h_dilate=(1, 1),
-        i2h_weight_initializer=None,
-        h2h_weight_initializer=None,
-        i2h_bias_initializer="zeros",
-        h2h_bias_initializer="zeros",
-        conv_layout="NCHW",
-        activation="tanh",
-        prefix=None,
-        params=None,
-    ):
-        super().__init__(
-            input_shape,
-            hidden_channels,
-            i2h_kernel,
-            h2h_kernel,
-            i2h_pad,
-            i2h_dilate,
-            h2h_dilate,
-            i2h_weight_initializer,
-            h2h_weight_initializer,
-            i2h_bias_initializer,
-            h2h_bias_initializer,
-            conv_layout,
-            activation,
-            prefix,
-            params,
-        )
-
 
 class Conv3DLSTMCell(_ConvLSTMCell):
     """Long short-term memory with convolutions over 3 spatial dimensions."""
 
     _ndim = 3
-
-    def __init__(
-        self,
-        input_shape,
-        hidden_channels,
-        i2h_kernel,
-        h2h_kernel,
-        i2h_pad=(0, 0, 0),
-        i2h_dilate=(1, 1, 1),
-        h2h_dilate=(1, 1, 1),
-        i2h_weight_initializer=None,
-        h2h_weight_initializer=None,
-        i2h_bias_initializer="zeros",
-        h2h_bias_initializer="zeros",
-        conv_layout="NCDHW",
-        activation="tanh",
-        prefix=None,
-        params=None,
-    ):
-        super().__init__(
-            input_shape,
-            hidden_channels,
-            i2h_kernel,
-            h2h_kernel,
-            i2h_pad,
-            i2h_dilate,
-            h2h_dilate,
-            i2h_weight_initializer,
-            h2h_weight_initializer,
-            i2h_bias_initializer,
-            h2h_bias_initializer,
-            conv_layout,
-            activation,
-            prefix,
-            params,
-        )
 
 
 class Conv1DGRUCell(_ConvGRUCell):
@@ -407,122 +193,14 @@ class Conv1DGRUCell(_ConvGRUCell):
 
     _ndim = 1
 
-    def __init__(
-        self,
-        input_shape,
-        hidden_channels,
-        i2h_kernel,
-        h2h_kernel,
-        i2h_pad=(0,),
-        i2h_dilate=(1,),
-        h2h_dilate=(1,),
-        i2h_weight_initializer=None,
-        h2h_weight_initializer=None,
-        i2h_bias_initializer="zeros",
-        h2h_bias_initializer="zeros",
-        conv_layout="NCW",
-        activation="tanh",
-        prefix=None,
-        params=None,
-    ):
-        super().__init__(
-            input_shape,
-            hidden_channels,
-            i2h_kernel,
-            h2h_kernel,
-            i2h_pad,
-            i2h_dilate,
-            h2h_dilate,
-            i2h_weight_initializer,
-            h2h_weight_initializer,
-            i2h_bias_initializer,
-            h2h_bias_initializer,
-            conv_layout,
-            activation,
-            prefix,
-            params,
-        )
-
 
 class Conv2DGRUCell(_ConvGRUCell):
     """Gated recurrent unit with convolutions over 2 spatial dimensions."""
 
     _ndim = 2
 
-    def __init__(
-        self,
-        input_shape,
-        hidden_channels,
-        i2h_kernel,
-        h2h_kernel,
-        i2h_pad=(0, 0),
-        i2h_dilate=(1, 1),
-        h2h_dilate=(1, 1),
-        i2h_weight_initializer=None,
-        h2h_weight_initializer=None,
-        i2h_bias_initializer="zeros",
-        h2h_bias_initializer="zeros",
-        conv_layout="NCHW",
-        activation="tanh",
-        prefix=None,
-        params=None,
-    ):
-        super().__init__(
-            input_shape,
-            hidden_channels,
-            i2h_kernel,
-            h2h_kernel,
-            i2h_pad,
-            i2h_dilate,
-            h2h_dilate,
-            i2h_weight_initializer,
-            h2h_weight_initializer,
-            i2h_bias_initializer,
-            h2h_bias_initializer,
-            conv_layout,
-            activation,
-            prefix,
-            params,
-        )
-
 
 class Conv3DGRUCell(_ConvGRUCell):
     """Gated recurrent unit with convolutions over 3 spatial dimensions."""
 
     _ndim = 3
-
-    def __init__(
-        self,
-        input_shape,
-        hidden_channels,
-        i2h_kernel,
-        h2h_kernel,
-        i2h_pad=(0, 0, 0),
-        i2h_dilate=(1, 1, 1),
-        h2h_dilate=(1, 1, 1),
-        i2h_weight_initializer=None,
-        h2h_weight_initializer=None,
-        i2h_bias_initializer="zeros",
-        h2h_bias_initializer="zeros",
-        conv_layout="NCDHW",
-        activation="tanh",
-        prefix=None,
-        params=None,
-    ):
-        super().__init__(
-            input_shape,
-            hidden_channels,
-            i2h_kernel,
-            h2h_kernel,
-            i2h_pad,
-            i2h_dilate,
-            h2h_dilate,
-            i2h_weight_initializer,
-            h2h_weight_initializer,
-            i2h_bias_initializer,
-            h2h_bias_initializer,
-            conv_layout,
-            activation,
-            prefix,
-            params,
-        )
