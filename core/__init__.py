@@ -25,8 +25,8 @@ __version__ = "1.9.1"
 # Modules by their own names, then by the short ones that programs use.
 _OWN = (
     "attribute autograd base callback context contrib device engine error executor executor_manager image initializer io kvstore "
-    "libinfo library log lr_scheduler metric model module monitor name ndarray numpy numpy_extension onnx operator optimizer "
-    "profiler random recordio registry rnn rtc runtime storage symbol symbol_doc test_utils util visualization"
+    "libinfo library log lr_scheduler metric model module monitor name ndarray numpy numpy_dispatch_protocol numpy_extension "
+    "numpy_op_signature onnx operator optimizer profiler random recordio registry rnn rtc runtime storage symbol symbol_doc test_utils util visualization"
 ).split()
 _SHORT = {
     "img": "image", "init": "initializer", "kv": "kvstore", "mod": "module", "mon": "monitor", "nd": "ndarray", "np": "numpy",

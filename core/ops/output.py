@@ -64,18 +64,31 @@ def _(label, out, attrs):
 
 @infer(softmax_output)
 def _(shapes, attrs):
-    data = shapes["data"]
-    if shapes["label"] is not None:  # a distribution as label is allowed too
-        return
-    if attrs["multi_output"]:
-        shapes["label"] = (data[0], math.prod(data[2:]))  # the places in a row; their own shape is taken as well
-    else:
-        shapes["label"] = data[:-1] if attrs["preserve_shape"] else data[:1]
+    data = tuple(shapes["data"])
+    if attrs["multi_output"]:  # the places in a row; their own shape is taken as well
+        batch, places = data[:1], data[2:]
+        _fit_label(shapes, (*batch, math.prod(places)), (*batch, *places), (*batch, 1, *places), data)
+    else:  # classes, or a distribution
+        _fit_label(shapes, data[:-1] if attrs["preserve_shape"] else data[:1], data)
 
 
-def _label_like_data(shapes, attrs):
-    if shapes["label"] is None:
-        shapes["label"] = shapes["data"]
+def _fit_label(shapes, *accepted):
+    """The first of the shapes for a label of which nothing is known; MXNetError for one that has none of them."""
+    label, data = shapes["label"], shapes["data"]
+    if label is None:
+        shapes["label"] = accepted[0]
+    elif 0 not in label and 0 not in data and tuple(label) not in accepted:
+        raise MXNetError(
+            f"a label of shape {tuple(label)} does not fit data of shape {tuple(data)}; accepted: {accepted}"
+        )
+
+
+def _regression_label(shapes, attrs):
+    data, label = shapes["data"], shapes["label"]
+    if label is not None and 0 not in (*label, *data):
+        if label[:1] == data[:1] and math.prod(label) == math.prod(data):
+            return
+    _fit_label(shapes, tuple(data[:1] if len(data) == 2 and data[1] == 1 else data))
 
 
 def _enter_regression(name, transform, difference):
@@ -93,7 +106,7 @@ def _enter_regression(name, transform, difference):
         grad = difference(out, F._reshape_to(label, shape=out.shape))
         return [grad * (attrs.grad_scale / each), None]
 
-    infer(op)(_label_like_data)
+    infer(op)(_regression_label)
 
 
 _enter_regression("LinearRegressionOutput", COPY, lambda out, label: out - label)
@@ -114,7 +127,7 @@ def _(label, out, attrs):
     return [(out - F._reshape_to(label, shape=out.shape)) * (attrs.grad_scale / each), None]
 
 
-infer(logistic_regression_output)(_label_like_data)
+infer(logistic_regression_output)(_regression_label)
 
 
 @operator("SVMOutput")
@@ -135,8 +148,7 @@ def _(data, label, attrs):
 
 @infer(svm_output)
 def _(shapes, attrs):
-    if shapes["label"] is None:
-        shapes["label"] = shapes["data"][:1]
+    _fit_label(shapes, tuple(shapes["data"][:1]))
 
 
 @operator("MakeLoss")

@@ -112,7 +112,8 @@ class SymbolBlock(HybridBlock):
                 self.params[name].shape = shape
 
     def __repr__(self):
-        return f"SymbolBlock(\n  {self._symbol!r} : {', '.join(self._input_names)}\n)"
+        outputs = len(self._symbol.list_outputs())
+        return f"SymbolBlock(\n{self._symbol!r} : {len(self._input_names)} -> {outputs}\n)"
 
 
 def _shared_start(names: list[str]) -> int:

@@ -23,7 +23,10 @@ class _Norm(HybridBlock):
 
     def __repr__(self):
         content = ", ".join(f"{k}={v!r}" for k, v in self._kwargs.items())
-        return f"{type(self).__name__}({content}, in_channels={self.gamma.shape[0] or None})"
+        return f"{type(self).__name__}({content}, in_channels={self._shown_channels()})"
+
+    def _shown_channels(self):
+        return self.gamma.shape[0]
 
 
 class BatchNorm(_Norm):
@@ -76,6 +79,9 @@ class BatchNorm(_Norm):
 
     def hybrid_forward(self, F, x, gamma, beta, running_mean, running_var):
         return F.BatchNorm(x, gamma, beta, running_mean, running_var, name="fwd", **self._kwargs)
+
+    def _shown_channels(self):
+        return self.gamma.shape[0] or None
 
 
 class BatchNormReLU(BatchNorm):

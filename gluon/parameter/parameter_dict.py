@@ -37,8 +37,8 @@ class ParameterDict:
     def __repr__(self):
         if self._shown() is not self._params:
             return repr(self._shown())  # a dictionary in MXNet 2
-        lines = "".join(f"  {str(p).replace(chr(10), chr(10) + '  ')}\n" for p in self.values())
-        return f"{self._prefix + ' ' if self._prefix else ''}(\n{lines})"
+        lines = "\n".join(f"  {str(p).replace(chr(10), chr(10) + '  ')}" for p in self.values())
+        return f"{self._prefix + ' ' if self._prefix else ''}(\n{lines}\n)"
 
     def __getitem__(self, key) -> Parameter:
         return self._params[key] if key in self._params else self._structural()[key]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gluon.block import Block, HybridBlock
-from gluon.block.block import indent, listing
+from gluon.block.block import indent
 from gluon.nn.activations import LeakyReLU
 from gluon.rnn.sequence import begin_state_for as _get_begin_state
 from gluon.rnn.sequence import format_sequence as _format_sequence
@@ -346,7 +346,8 @@ class _CellStack:
         return len(self._children)
 
     def __repr__(self):
-        return f"{type(self).__name__}(\n{listing(self._children.items())}\n)"
+        lines = "\n".join(f"({name}): {indent(repr(cell))}" for name, cell in self._children.items())
+        return f"{type(self).__name__}(\n{lines}\n)"
 
 
 class SequentialRNNCell(_CellStack, RecurrentCell):

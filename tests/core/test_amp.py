@@ -95,6 +95,7 @@ def test_the_lists_name_operators_once_each():
     names = [name for part in lists for name in part]
     assert len(set(names)) == len(names) and not set(names) & set(amp.list_lp16_fp32_ops())
     assert {"Convolution", "FullyConnected"} <= set(amp.list_lp16_ops("bfloat16"))
+    assert amp.lists.symbol_bf16.BF16_USE_FP32_PARAMS["BatchNorm"] == ["", "gamma", "beta", "moving_mean", "moving_var"]
     with pytest.raises(ValueError, match="float16 or bfloat16"):
         amp.list_fp32_ops("int8")
 

@@ -243,3 +243,24 @@ def test_shapes_of_outputs_for_printing():
 
     layer = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc")
     assert SymbolDoc.get_output_shape(layer, data=(2, 4)) == {"fc_output": (2, 3)}
+
+
+@pytest.mark.parametrize(
+    ("output", "data", "fit", "unfit"),
+    [
+        (sym.SoftmaxOutput, (4, 5), [(4,), (4, 5)], [(5,), (4, 1), (3,), (1, 4)]),
+        (lambda *a, **k: sym.SoftmaxOutput(*a, multi_output=True, **k), (4, 5, 2, 3), [(4, 6), (4, 2, 3), (4, 1, 2, 3), (4, 5, 2, 3)], [(4,), (4, 3, 2), (4, 5)]),
+        (lambda *a, **k: sym.SoftmaxOutput(*a, preserve_shape=True, **k), (4, 5, 2), [(4, 5), (4, 5, 2)], [(4,), (4, 1)]),
+        (sym.LinearRegressionOutput, (4, 5), [(4, 5), (4, 5, 1)], [(4,), (4, 1), (5, 4), (20,)]),
+        (sym.LogisticRegressionOutput, (4, 1), [(4,), (4, 1)], [(1, 4), (5,)]),
+        (sym.SVMOutput, (4, 5), [(4,)], [(5,), (4, 5)]),
+    ],
+)  # fmt: skip
+def test_labels_fit_their_data(output, data, fit, unfit):
+    made = output(x, sym.var("l"))
+    for label in fit:
+        assert _arguments(made, x=data, l=label)["l"] == label
+    assert _arguments(made, x=data)["l"] == fit[0]  # of which nothing is said
+    for label in unfit:
+        with pytest.raises(mx.MXNetError, match=re.escape(f"a label of shape {label} does not fit")):
+            made.infer_shape(x=data, l=label)

@@ -1,5 +1,6 @@
 """Blocks: names, parameters, deferred initialisation, files, hooks."""
 
+import re
 import warnings
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import core as mx
 import gluon
 from core import autograd, nd
-from gluon import nn
+from gluon import nn, rnn
 
 
 def small_net(**kwargs):
@@ -361,3 +362,16 @@ def test_blocks_of_numpy_want_an_array():
             with pytest.raises(ValueError, match="array"):
                 block(*inputs)
         assert block([mx.np.ones(2)])[0].shape == (2,)
+
+
+def test_blocks_show_themselves_as_in_mxnet():
+    """The strings are those of MXNet 1.9.1."""
+    assert repr(nn.LayerNorm()) == "LayerNorm(eps=1e-05, axis=-1, center=True, scale=True, in_channels=0)"
+    assert repr(nn.InstanceNorm(in_channels=4)).endswith("center=True, scale=False, in_channels=4)")
+    assert repr(nn.BatchNorm()).endswith("use_global_stats=False, in_channels=None)")
+    stack = rnn.SequentialRNNCell()
+    stack.add(rnn.LSTMCell(3))
+    assert repr(stack) == "SequentialRNNCell(\n(0): LSTMCell(None -> 12)\n)"
+    assert repr(gluon.ParameterDict("p_")) == "p_ (\n\n)"
+    x = mx.sym.var("x")
+    assert re.fullmatch(r"SymbolBlock\(\n<Symbol _mulscalar\d+> : 1 -> 1\n\)", repr(gluon.SymbolBlock(x * 2, x)))

@@ -8,7 +8,8 @@
     trainer.step(batch_size)
 
 Which operator runs in which type is data, `lists.json`, after the lists of MXNet 1.9.1 for float16; operators that are not
-named run in the type of their inputs. Parameters stay float32 and are converted where they are used.
+named run in the type of their inputs. They serve for bfloat16 as well, whose range is wider: MXNet's own lists for it keep
+what its CPU library could not compute then, recurrent layers and transposes among them, in float32. Parameters stay float32 and are converted where they are used.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from core.ops.registry import TABLE, F
 __all__ = [
     "LossScaler", "bfloat16", "convert_bucketing_module", "convert_hybrid_block", "convert_model", "convert_symbol", "init", "init_trainer",
     "list_conditional_fp32_ops", "list_fp32_ops", "list_loss_output_functions", "list_lp16_fp32_ops", "list_lp16_ops",
-    "list_widest_type_cast", "scale_loss", "unscale",
+    "list_lp16_use_fp32_params", "list_widest_type_cast", "scale_loss", "unscale",
 ]  # fmt: skip
 
 TARGETS = ("float16", "bfloat16")
@@ -125,6 +126,12 @@ def list_widest_type_cast(target_dtype="float16") -> list[str]:
 def list_loss_output_functions(target_dtype="float16") -> list[str]:
     """Operators that are losses, which run in float32."""
     return list(_listed(target_dtype)["loss"])
+
+
+def list_lp16_use_fp32_params(target_dtype="float16") -> dict[str, list[str]]:
+    """By operator that computes in the type of its data with parameters in float32: its inputs, "" for the data."""
+    target_name(target_dtype)
+    return {name: ["", "gamma", "beta", "moving_mean", "moving_var"] for name in ("BatchNorm", "BatchNormWithReLU")}
 
 
 def __getattr__(name: str):
