@@ -305,14 +305,17 @@ class Trainer:
         self._updaters = [opt.get_updater(self._optimizer) for _ in self._contexts]
 
     def _init_kvstore(self):
-        """Decides what MXNet decides at the first step: `_kvstore`, and whether it updates. ValueError where it cannot."""
+        """Decides what MXNet decides at the first step: `_kvstore`, and whether it updates.
+
+        ValueError where it cannot update as it is told to, TypeError where sparse parameters have no store.
+        """
         wanted, kind = self._wanted_update, self._kind
         several = len(self._contexts) > 1 or self._processes is not None
         if any(param._stype != "default" for param in self._params):
+            if kind is None:
+                raise TypeError("sparse parameters need a kvstore, such as 'device'")
             if wanted is False:
                 raise ValueError("update_on_kvstore=False is not possible with sparse parameters")
-            if kind is None:
-                raise ValueError("sparse parameters need a kvstore, such as 'device'")
             update = True
         elif self._custom is not None:
             update = bool(wanted)
@@ -334,8 +337,12 @@ class Trainer:
         self._kv_initialized = True
 
     def _reset_kvstore(self):
-        """Forgets the decision, because a parameter got new values."""
+        """Forgets the decision, because a parameter got new values; RuntimeError where they are kept for several processes."""
         if self._update_on_kvstore:
+            if self._kind in DISTRIBUTED:
+                raise RuntimeError(
+                    f"parameters that kvstore {self._kind!r} updates cannot be set or loaded after the first step"
+                )
             self._kvstore, self._kv_initialized = None, False
 
     @property

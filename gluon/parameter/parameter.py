@@ -454,6 +454,8 @@ class Parameter:
             raise TypeError(f"row_id is an array, got {type(row_id).__name__}")
         if self._trainer is None:
             raise RuntimeError(f"the rows of parameter {self.name!r} are kept by a Trainer, but it belongs to none yet")
+        if not self._trainer._kv_initialized:
+            self._trainer._init_kvstore()
         found = self._check_and_get(self._data, ctx)
         rows = nd.sparse.retain(self._master, row_id)
         for array in found if ctx is list else [found]:

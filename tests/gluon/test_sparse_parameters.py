@@ -99,6 +99,27 @@ def test_rows_of_a_sparse_parameter_come_from_one_place(count, tmp_path):
         gluon.Trainer([weight], "sgd")
 
 
+@pytest.mark.parametrize(("kvstore", "update", "error"), [("device", False, ValueError), (None, None, TypeError)])
+def test_rows_come_from_a_store_that_updates(kvstore, update, error):
+    weight = gluon.Parameter("weight", shape=(4, 3), stype="row_sparse")
+    weight.initialize(mx.init.One())
+    gluon.Trainer([weight], "sgd", kvstore=kvstore, update_on_kvstore=update)
+    with pytest.raises(error):
+        weight.row_sparse_data(nd.arange(4))
+
+
+def test_parameters_that_a_distributed_store_updates_are_not_loaded(tmp_path):
+    parameters = gluon.ParameterDict()
+    weight = parameters.get("weight", shape=(4, 3), stype="row_sparse")
+    parameters.initialize("zeros")
+    parameters.save(tmp_path / "w.params")
+    trainer = gluon.Trainer(parameters, "sgd", kvstore="dist_sync")
+    weight.row_sparse_data(nd.arange(4))
+    assert trainer._kv_initialized and trainer._update_on_kvstore
+    with pytest.raises(RuntimeError, match="'dist_sync'"):
+        parameters.load(tmp_path / "w.params")
+
+
 def test_blocks_of_dense_arrays_refuse_sparse_parameters():
     parameters = gluon.ParameterDict("net_")
     parameters.get("weight", shape=(5, 5), stype="row_sparse")
