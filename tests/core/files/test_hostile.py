@@ -187,8 +187,23 @@ def _fields(message):
                 yield message, field.name, k if field.is_repeated else None
 
 
-def test_onnx_of_changed_values(network, folder):
+LOOPS = """<ir_version: 8, opset_import: ["" : 17]> g (float[2, 3] x) => (float[2, 3] y, float[3, 2] z) {
+    zero = Constant <value_float = 0.0> ()  total = ReduceSum <keepdims = 0> (x)  positive = Greater (total, zero)
+    three = Constant <value = int64 {3}> ()  going = Constant <value = bool {1}> ()
+    first = Constant <value_floats = [0.0, 1.0]> ()
+    part = If (positive) <then_branch = a () => (float[2, 3] p) { p = Neg (x) },
+                          else_branch = b () => (float[2, 3] q) { q = Abs (x) }>
+    y = Loop (three, going, part) <body = c (int64 i, bool k, float[2, 3] s) => (bool m, float[2, 3] t) {
+        m = Identity (k)  n = Cast <to = 1> (i)  t = Mul (s, n) }>
+    last, z = Scan (first, x) <num_scan_inputs = 1, scan_input_axes = [1], body = d (float[2] u, float[2] v) =>
+        (float[2] w, float[2] r) { w = Add (u, v)  r = Mul (w, v) }> }"""
+
+
+@pytest.mark.parametrize("kind", ["layers", "loops"])
+def test_onnx_of_changed_values(kind, network, folder):
     onnx, original = _onnx_file(network, folder)
+    if kind == "loops":
+        original = onnx.parser.parse_model(LOOPS).SerializeToString()
 
     def load(changes):
         model = onnx.load_model_from_string(original)
