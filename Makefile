@@ -15,7 +15,7 @@ help:
 	@echo "make test        the tests that run in minutes"
 	@echo "make slow        the tests marked slow as well"
 	@echo "make gpu         on a machine with one: every operator, kernel and some networks against the CPU, in minutes"
-	@echo "make hostile     10,500 damaged files of all kinds that programs load; logs/hostile.txt counts what came of them"
+	@echo "make hostile     12,000 damaged files of all kinds that programs load; logs/hostile.txt counts what came of them"
 	@echo "make lint        ruff check, ruff format --check, README tables against logs/"
 	@echo "make format      let ruff fix and format"
 	@echo "make report      rewrite the tables and plots of README.md from logs/"

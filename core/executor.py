@@ -35,7 +35,7 @@ class Executor:
         self._symbol, self._names = symbol, (*names, *states)
         self._ctx = ctx or current_context()
         self.arg_dict = _by_name("args", names, args, required=True)
-        self.aux_dict = _by_name("aux_states", states, aux_states, required=True)
+        self.aux_dict = _by_name("aux_states", states, aux_states or [], required=True)
         self.grad_dict = _by_name("args_grad", names, args_grad, required=False)
         self._grad_req = _requests(names, grad_req)
         shapes = {name: array.shape for name, array in (self.arg_dict | self.aux_dict).items()}
@@ -79,6 +79,8 @@ class Executor:
         for name, value in kwargs.items():
             if name not in self.arg_dict:
                 raise TypeError(f"there is no argument {name!r}.{nearest(name, self.arg_dict)}")
+            if not isinstance(value, (NDArray, np.ndarray)):
+                raise ValueError(f"argument {name!r} is to be an array, given {type(value).__name__}")
             if tuple(value.shape) != self.arg_dict[name].shape:
                 raise ValueError(
                     f"argument {name!r} has shape {self.arg_dict[name].shape}, given {tuple(value.shape)}; see reshape()"
@@ -180,7 +182,7 @@ class Executor:
 
         What it computes is written over the outputs of this one too, as far as they reach: in MXNet they share memory.
 
-        AssertionError where an array not named in `kwargs` changes, unless `partial_shaping`; or grows, unless `allow_up_sizing`.
+        MXNetError where an array not named in `kwargs` changes, unless `partial_shaping`; or grows, unless `allow_up_sizing`.
         """
         types = {name: array.dtype for name, array in (self.arg_dict | self.aux_dict).items()}
         other = allocate(self._symbol, self._ctx, self._grad_req, types, kwargs)
@@ -192,11 +194,11 @@ class Executor:
                         other.grad_dict[name] = self.grad_dict[name]
                     continue
                 if not partial_shaping and name not in kwargs:
-                    raise AssertionError(
+                    raise MXNetError(
                         f"{name!r} changes from {array.shape} to {new[name].shape} too; partial_shaping=True allows it"
                     )
                 if new[name].size > array.size and not allow_up_sizing:
-                    raise AssertionError(
+                    raise MXNetError(
                         f"{name!r} grows from {array.shape} to {new[name].shape}; allow_up_sizing=True allows it"
                     )
                 if new[name].size <= array.size:
@@ -263,7 +265,10 @@ def allocate(
             f"cannot bind: the shapes of {', '.join(names)} do not all follow from those of {', '.join(shapes)}"
         )
     arg_types, _, aux_types = symbol.infer_type_partial(**(type_dict or {}))
-    requests = _requests(names, grad_req)
+    try:
+        requests = _requests(names, grad_req)
+    except ValueError as error:
+        raise MXNetError(f"cannot bind: {error}") from None
     groups = {name: attrs.get("__ctx_group__") for name, attrs in symbol.attr_dict().items()}
     place = {n: (group2ctx or {}).get(groups.get(n), ctx) for n in (*names, *states)}
     stypes = storage_types.of_variables(symbol.attr_dict()) | (stype_dict or {})
@@ -281,6 +286,37 @@ def allocate(
         if requests[n] != "null"
     }
     return Executor(symbol, ctx, args, grads, requests, aux)
+
+
+def share(executor: Executor, names, lender: Executor | None, buffer: dict | None) -> Executor:
+    """The executor, with arrays of others in place of its own.
+
+    names: arguments whose arrays and gradients are those of the lender, as all its auxiliary states are; the buffer, by
+    name, has arrays for the others where it holds large enough ones, and takes them in where it does not.
+    """
+    names = set(names or ()) if lender is not None else set()
+    pairs = [(executor.arg_dict, lender.arg_dict, names), (executor.grad_dict, lender.grad_dict, names),
+             (executor.aux_dict, lender.aux_dict, set(executor.aux_dict))] if lender is not None else []  # fmt: skip
+    for own, theirs, shared in pairs:
+        for name in shared & own.keys() & theirs.keys():
+            if own[name] is None or theirs[name] is None:
+                continue
+            if own[name].shape != theirs[name].shape:
+                raise MXNetError(
+                    f"{name!r} of shape {own[name].shape} cannot share an array of shape {theirs[name].shape}"
+                )
+            own[name] = theirs[name]
+    if buffer is None:
+        return executor
+    for start, own in (("", executor.arg_dict), ("grad of ", executor.grad_dict)):
+        for name, array in own.items():
+            if array is None or name in names or array.stype != "default":
+                continue
+            held = buffer.setdefault(start + name, array)
+            if held.dtype != array.dtype or held.size < array.size:
+                held = buffer[start + name] = array
+            own[name] = held if held.shape == array.shape else _part(held, array.shape)
+    return executor
 
 
 def _row_sparse_gradients(entries: list, stypes: dict) -> set[str]:
@@ -319,12 +355,21 @@ def _by_name(what: str, names: list[str], given, required: bool) -> dict:
     given = [] if given is None and not names else given
     if given is None and not required:
         given = {}
+    if given is None:
+        raise TypeError(f"{what} is a list of {len(names)} arrays or a dictionary of them: {', '.join(names)}")
+    wrong = [
+        x
+        for x in (given.values() if isinstance(given, dict) else given)
+        if x is not None and not isinstance(x, NDArray)
+    ]
+    if wrong:
+        raise TypeError(f"{what} is to hold arrays, given {type(wrong[0]).__name__}")
     if isinstance(given, dict):
         missing = [n for n in names if n not in given]
         if required and missing:
             raise ValueError(f"{what} lacks {', '.join(missing)}; given are {', '.join(given) or 'none'}")
         return {n: given.get(n) for n in names} if not required else {n: given[n] for n in names}
-    if given is None or len(given) != len(names):
+    if len(given) != len(names):
         raise ValueError(f"{what} is to hold {len(names)} arrays: {', '.join(names)}")
     return dict(zip(names, given, strict=True))
 
@@ -335,6 +380,8 @@ def _requests(names: list[str], grad_req) -> dict[str, str]:
     elif isinstance(grad_req, dict):
         requests = {n: grad_req.get(n, "null") for n in names}
     else:
+        if len(grad_req) != len(names):
+            raise ValueError(f"grad_req has {len(grad_req)} items for {len(names)} arguments, {', '.join(names)}")
         requests = dict(zip(names, grad_req, strict=True))
     for name, request in requests.items():
         if request not in autograd.GRAD_REQS:

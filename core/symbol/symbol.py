@@ -313,12 +313,14 @@ class Symbol:
                     shared_exec=None, shared_buffer=None, **kwargs):  # fmt: skip
         """An `Executor` with arrays of zeros of its own, whose shapes follow from those in `kwargs`.
 
-        Keywords that are no shapes (tuples, lists) are passed over, as MXNet does.
+        Keywords that are no shapes (tuples, lists) are passed over, as MXNet does. shared_exec, shared_arg_names,
+        shared_buffer: arrays of others to use (see `core.executor.share`).
         """
-        from core.executor import allocate
+        from core.executor import allocate, share
 
         shapes = {name: shape for name, shape in kwargs.items() if isinstance(shape, (tuple, list))}
-        return allocate(self, ctx, grad_req, type_dict, shapes, group2ctx, stype_dict)
+        made = allocate(self, ctx, grad_req, type_dict, shapes, group2ctx, stype_dict)
+        return share(made, shared_arg_names, shared_exec, shared_buffer)
 
     _simple_bind = simple_bind
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import core as mx
+from core.base import MXNetError
 
 
 def test_outputs_are_there_before_the_first_pass():
@@ -166,3 +167,43 @@ def test_what_programs_put_into_the_dictionaries_besides_is_not_computed_with():
     executor = (mx.sym.var("x") * 2).bind(mx.cpu(), {"x": mx.nd.ones(2)})
     executor.arg_dict["states"] = [mx.sym.var("y")]  # a test of sockeye's does
     assert executor.forward()[0].asnumpy().tolist() == [2, 2]
+
+
+def _dense(batch, **options):
+    layer = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="fc")
+    return layer.simple_bind(mx.cpu(), data=(batch, 5), **options)
+
+
+def test_executors_share_arrays():
+    """As in MXNet 1.9.1: told arguments with another executor, the others through a dictionary of arrays by name."""
+    buffer = {}
+    first = _dense(4, shared_buffer=buffer)
+    assert sorted(buffer) == sorted([*first.arg_dict, *(f"grad of {n}" for n in first.grad_dict)])
+    second = _dense(2, shared_exec=first, shared_arg_names=["fc_weight", "fc_bias"], shared_buffer=buffer)
+    first.arg_dict["fc_weight"][:] = 1
+    first.arg_dict["data"][:] = 2
+    assert second.arg_dict["data"].shape == (2, 5)
+    np.testing.assert_array_equal(second.forward()[0].asnumpy(), np.full((2, 3), 10, "float32"))
+    assert second.grad_dict["fc_weight"] is first.grad_dict["fc_weight"]
+    with pytest.raises(MXNetError, match="cannot share"):
+        mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc").simple_bind(
+            mx.cpu(), data=(4, 5), shared_exec=first, shared_arg_names=["fc_weight"]
+        )
+
+
+def test_errors_have_the_classes_of_mxnet():
+    """simple_bind and reshape raise MXNetError (a RuntimeError), bind and forward ValueError or TypeError."""
+    for options in ({"grad_req": "foo"}, {"grad_req": ["write"]}, {"grad_req": {"data": "foo"}}):
+        with pytest.raises(MXNetError, match="cannot bind"):
+            _dense(2, **options)
+    executor = _dense(2)
+    with pytest.raises(MXNetError, match="allow_up_sizing"):
+        executor.reshape(data=(4, 5))
+    with pytest.raises(MXNetError, match="partial_shaping"):
+        executor.reshape(data=(2, 3))
+    with pytest.raises(ValueError, match="is to be an array"):
+        executor.forward(data=[[1] * 5] * 2)
+    product = mx.sym.var("a") * mx.sym.var("b")
+    for arrays in (None, [1, 2], {"a": 1, "b": 2}):
+        with pytest.raises(TypeError):
+            product.bind(mx.cpu(), arrays)
