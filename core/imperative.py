@@ -163,6 +163,8 @@ def assign(op: Operator, out, result):
             write(target, source)
         return out
     result = result[0] if isinstance(result, (list, tuple)) else result
+    if not hasattr(out, "_data"):
+        raise TypeError(f"{op.name}: out is an array, or a list of arrays, given {type(out).__name__} ({out!r})")
     if out._data is not None and out.dtype != result.dtype:
         raise OutputType(
             f"{op.name} gives {dtype_name(result.dtype)}, out is of {dtype_name(out.dtype)}; convert with astype"

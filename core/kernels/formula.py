@@ -300,11 +300,11 @@ RULES: dict[str, Callable] = {
     "sigmoid": lambda g, y, a: (g * y * (1 - y),),
     "mod": lambda g, y, a, b: (g, neg(g * CONSTRUCTORS["floor"](a / b))),
     "fmod": lambda g, y, a, b: (g, neg(g * CONSTRUCTORS["trunc"](a / b))),
-    # MXNet: a tie goes to the left operand
-    "maximum": lambda g, y, a, b: (where(a >= b, g, 0), where(a >= b, 0, g)),
-    "minimum": lambda g, y, a, b: (where(a <= b, g, 0), where(a <= b, 0, g)),
-    "fmax": lambda g, y, a, b: (where(a >= b, g, 0), where(a >= b, 0, g)),
-    "fmin": lambda g, y, a, b: (where(a <= b, g, 0), where(a <= b, 0, g)),
+    # MXNet: a tie goes to the left operand, and what is not a number has no gradient
+    "maximum": lambda g, y, a, b: (where(a >= b, g, 0), where(a < b, g, 0)),
+    "minimum": lambda g, y, a, b: (where(a <= b, g, 0), where(a > b, g, 0)),
+    "fmax": lambda g, y, a, b: (where(a >= b, g, 0), where(a < b, g, 0)),
+    "fmin": lambda g, y, a, b: (where(a <= b, g, 0), where(a > b, g, 0)),
     "atan2": lambda g, y, a, b: (g * b / (a * a + b * b), neg(g * a / (a * a + b * b))),
     "hypot": lambda g, y, a, b: (g * a / y, g * b / y),
     "ldexp": lambda g, y, a, b: (g * CONSTRUCTORS["exp2"](b), g * y * LN2),

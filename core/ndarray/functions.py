@@ -41,7 +41,11 @@ def ones(shape, ctx: Context | None = None, dtype="float32", out=None, **kwargs)
 
 
 def full(shape, val, ctx: Context | None = None, dtype="float32", out=None) -> NDArray:
-    """One value everywhere."""
+    """One value everywhere; or the values of an array or a list, repeated to the shape."""
+    if isinstance(val, (NDArray, onp.ndarray, list, tuple)):
+        out = empty(shape, ctx, dtype) if out is None else out
+        out[:] = val
+        return out
     attrs = {"shape": _shape(shape), "value": val, "dtype": dtype or "float32"}
     return imperative.create(TABLE["_full"], attrs, ctx, NDArray, out)
 
@@ -191,15 +195,15 @@ _PLAIN = {
     "power": lambda a, b: a**b,
     "maximum": max,
     "minimum": min,
-    "equal": lambda a, b: float(a == b),
-    "not_equal": lambda a, b: float(a != b),
-    "greater": lambda a, b: float(a > b),
-    "greater_equal": lambda a, b: float(a >= b),
-    "lesser": lambda a, b: float(a < b),
-    "lesser_equal": lambda a, b: float(a <= b),
-    "logical_and": lambda a, b: float(bool(a) and bool(b)),
-    "logical_or": lambda a, b: float(bool(a) or bool(b)),
-    "logical_xor": lambda a, b: float(bool(a) != bool(b)),
+    "equal": lambda a, b: int(a == b),
+    "not_equal": lambda a, b: int(a != b),
+    "greater": lambda a, b: int(a > b),
+    "greater_equal": lambda a, b: int(a >= b),
+    "lesser": lambda a, b: int(a < b),
+    "lesser_equal": lambda a, b: int(a <= b),
+    "logical_and": lambda a, b: int(bool(a) and bool(b)),
+    "logical_or": lambda a, b: int(bool(a) or bool(b)),
+    "logical_xor": lambda a, b: int(bool(a) != bool(b)),
 }
 add = _either_side("add", "broadcast_add", "_plus_scalar", None)
 subtract = _either_side("subtract", "broadcast_sub", "_minus_scalar", "_rminus_scalar")

@@ -234,10 +234,19 @@ class NDArray:
         return _viewed(self, ndarray)
 
     def astype(self, dtype, copy: bool = True):
-        """The array converted to `dtype`; without `copy` itself where it has that type."""
+        """The array converted to `dtype` (None: float32); without `copy` itself where it has that type."""
+        dtype = "float32" if dtype is None else dtype
         if not copy and dtype_name(dtype) == dtype_name(self.dtype):
             return self
         return F.Cast(self, dtype=dtype)
+
+    def slice_assign(self, rhs, begin, end, step):
+        """A copy with `rhs` in the part from begin to end (exclusive) with a step an axis."""
+        return F._slice_assign(self, rhs, begin=begin, end=end, step=step)
+
+    def slice_assign_scalar(self, value, begin, end, step):
+        """A copy with one number in the part from begin to end (exclusive) with a step an axis."""
+        return F._slice_assign_scalar(self, scalar=value, begin=begin, end=end, step=step)
 
     def split_v2(self, indices_or_sections, axis: int = 0, squeeze_axis: bool = False):
         """Parts along an axis: equal ones, or cut at indices."""

@@ -76,7 +76,7 @@ def _with_interpolation(function):
 globals().update({_name: on_the_host(getattr(onp, _name), _name) for _name in NAMES})
 nanpercentile = on_the_host(_with_interpolation(onp.nanpercentile), "nanpercentile")
 nanquantile = on_the_host(_with_interpolation(onp.nanquantile), "nanquantile")
-in1d = on_the_host(lambda a, b, *args, **kwargs: onp.isin(onp.ravel(a), b, *args, **kwargs), "in1d")
+in1d = on_the_host(lambda ar1, ar2, *args, **kwargs: onp.isin(onp.ravel(ar1), ar2, *args, **kwargs), "in1d")
 msort = on_the_host(lambda a: onp.sort(a, axis=0), "msort")
 trapz = on_the_host(getattr(onp, "trapezoid", None) or onp.trapz, "trapz")
 

@@ -195,10 +195,12 @@ globals().update({_name: _unary_function(_name, _op) for _name, _op in UNARY.ite
 
 def positive(x, out=None, **kwargs):
     """The array itself, as new memory."""
-    return F._copy(x)
+    return F._copy(as_array(x))
 
 
-copy = positive
+def copy(a):
+    """The array, as new memory."""
+    return F._copy(as_array(a))
 
 
 def clip(a, a_min=None, a_max=None, out=None):

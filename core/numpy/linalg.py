@@ -31,8 +31,8 @@ def _square(name, a):
 
 
 def _with_fractions(a):
-    """Integers as float32."""
-    return F.Cast(a, dtype="float32") if "int" in dtype_name(a.dtype) else a
+    """Integers and bools as float64, as NumPy takes them."""
+    return a if "float" in dtype_name(a.dtype) else F.Cast(a, dtype="float64")
 
 
 def inv(a):
@@ -62,6 +62,7 @@ def cholesky(a, upper=False):
 
 def solve(a, b):
     """x with a x = b."""
+    a, b = _with_fractions(a), _with_fractions(b)
     _square("solve", a)
     column = b.ndim == a.ndim - 1
     x = F._npi_solve(a, expand_dims(b, -1) if column else b)
@@ -79,13 +80,14 @@ def tensorsolve(a, b, axes=None):
 
 def tensorinv(a, ind=2):
     """The inverse with respect to tensordot over `ind` axes."""
+    a = _with_fractions(a)
     left, right = a.shape[:ind], a.shape[ind:]
     return F._reshape_to(inv(F._reshape_to(a, shape=(math.prod(left), math.prod(right)))), shape=right + left)
 
 
 def qr(a, mode="reduced"):
     """Orthogonal Q and upper triangular R with a = Q R."""
-    return tuple(F._npi_qr(a))
+    return tuple(F._npi_qr(_with_fractions(a)))
 
 
 def svd(a):
@@ -134,13 +136,7 @@ def matrix_rank(M, tol=None, hermitian=False, rtol=None):
 def lstsq(a, b, rcond="warn"):
     """The least squares solution of a x = b: x, residuals, rank (a Python int), singular values."""
     x, residuals, rank, s = onp.linalg.lstsq(a.asnumpy(), b.asnumpy(), None if rcond == "warn" else rcond)
-    kind = dtype_name(a.dtype)
-    return (
-        array(x, dtype=kind),
-        array(residuals, dtype=kind),
-        int(rank),
-        array(s, dtype=kind),
-    )
+    return array(x, dtype=x.dtype), array(residuals, dtype=x.dtype), int(rank), array(s, dtype=x.dtype)
 
 
 def multi_dot(arrays, out=None):
@@ -153,11 +149,11 @@ def multi_dot(arrays, out=None):
 
 def matrix_power(a, n):
     """A square matrix multiplied with itself n times."""
-    _square("matrix_power", a)
     base = inv(a) if n < 0 else a
+    _square("matrix_power", _with_fractions(a))
     result = None
     for _ in range(abs(n)):
-        result = base if result is None else F._npi_matmul(result, base)
+        result = base if result is None else F._matmul(result, base)
     return array(onp.broadcast_to(onp.eye(a.shape[-1]), a.shape), dtype=a.dtype) if result is None else result
 
 
@@ -193,6 +189,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
 
 def cond(x, p=None):
     """The condition number: the norm (by default the largest singular value) times that of the inverse."""
+    x = _with_fractions(x)
     if p in (None, 2, -2):
         values = svdvals(x)
         largest, smallest = values[..., 0], values[..., -1]

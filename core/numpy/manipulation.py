@@ -28,16 +28,16 @@ def _axes(axis, ndim: int, name: str) -> tuple[int, ...]:
 
 
 def reshape(a, newshape, reverse=False, order="C"):
-    """The same elements in another shape; one length may be -1."""
+    """The same elements in another shape; one length may be -1. order: "C", "F", or "A" for the array's own, which is "C"."""
     if order == "F":  # the first index changes fastest
         lengths = newshape if isinstance(newshape, (tuple, list)) else (newshape,)
         return transpose(F._npi_reshape(transpose(a), newshape=tuple(reversed(lengths))))
-    return F._npi_reshape(a, newshape=newshape, order=order)
+    return F._npi_reshape(a, newshape=newshape, order="C" if order == "A" else order)
 
 
 def ravel(x, order="C"):
-    """The elements as a vector."""
-    return reshape(x, (-1,), order=order)
+    """The elements as a vector. order: as in `reshape`; "K" and None are the array's own, too."""
+    return reshape(x, (-1,), order="A" if order in ("K", None) else order)
 
 
 flatten = ravel
@@ -243,6 +243,8 @@ def pad(x, pad_width, mode="constant", **kwargs):
     for axis, (lo, hi) in enumerate(widths):
         if not (lo or hi):
             continue
+        if x.shape[axis] == 0:
+            raise ValueError(f"pad: axis {axis} is empty; mode 'constant' alone adds places to it, given {mode!r}")
         if places is not None:
             x = F._take_places(
                 x, places=tuple(places(i, x.shape[axis]) for i in range(-lo, x.shape[axis] + hi)), axis=axis

@@ -66,7 +66,16 @@ class ndarray(NDArray):
         return self._data.shape[0]
 
     def __round__(self, n=None):
-        return F.round(self)
+        return F._npi_around(self, scale=10.0 ** (n or 0))
+
+    def __floor__(self):
+        return F.floor(self)
+
+    def __ceil__(self):
+        return F.ceil(self)
+
+    def __trunc__(self):
+        return F.trunc(self)
 
     def __invert__(self):
         return F._npi_bitwise_not(self)

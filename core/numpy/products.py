@@ -96,6 +96,9 @@ def tensordot(a, b, axes=2):
     if isinstance(axes, numbers.Integral):
         axes = (tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes)))
     left, right = ((x,) if isinstance(x, numbers.Integral) else tuple(x) for x in axes)
+    for x, taken in ((a, left), (b, right)):
+        if any(not -x.ndim <= i < x.ndim for i in taken):
+            raise MXNetError(f"tensordot: axes {taken} are out of bounds for an array of {x.ndim} axes")
     left, right = tuple(x % a.ndim for x in left), tuple(x % b.ndim for x in right)
     if len(left) != len(right) or any(a.shape[i] != b.shape[j] for i, j in zip(left, right, strict=True)):
         raise MXNetError(f"tensordot: shapes {a.shape} and {b.shape} do not fit along {axes}")

@@ -128,6 +128,7 @@ def flatnonzero(a):
 
 def count_nonzero(a, axis=None, keepdims=False):
     """How many elements are not zero."""
+    a = as_array(a)
     counts = onp.count_nonzero(a.asnumpy(), axis, keepdims=keepdims)
     return int(counts) if axis is None and not keepdims else array(counts, ctx=a._ctx)
 
@@ -290,12 +291,13 @@ def array_equal(a1, a2, equal_nan=False):
 
 def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
     """Whether all elements agree within tolerances."""
-    return bool(onp.allclose(as_array(a).asnumpy(), as_array(b).asnumpy(), rtol, atol, equal_nan))
+    return bool(isclose(a, b, rtol, atol, equal_nan).asnumpy().all())
 
 
 def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
     """Which elements agree within tolerances."""
-    return array(onp.isclose(as_array(a).asnumpy(), as_array(b).asnumpy(), rtol, atol, equal_nan))
+    given = (x.asnumpy() if isinstance(x, NDArray) else x for x in (as_array(a), as_array(b), rtol, atol))
+    return array(onp.isclose(*given, equal_nan))
 
 
 def _window(name: str):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from core.base import nearest
+from core.context import Context
 from core.dtypes import dtype_name
 
 
@@ -77,8 +78,8 @@ class StrType(Attribute):
     hint, word = "str", "string"
 
     def parse(self, value):
-        if isinstance(value, str):
-            return value
+        if isinstance(value, (str, Context)):
+            return str(value)
         raise ValueError("a string is accepted")
 
 

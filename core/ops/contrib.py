@@ -44,7 +44,7 @@ def index_array(data, *, axes: OptShape = None):
 @composite("_unravel_index", aliases=("unravel_index",))
 def unravel_index(data, *, shape: Shape):
     """The coordinates of flat indices in an array of `shape`: (axes, *data.shape); the first length may be -1."""
-    rest, parts = F.Cast(data, dtype="int64"), []
+    rest, parts = F.Cast(F.BlockGrad(data), dtype="int64"), []
     for n in shape[:0:-1]:
         part = F._mod_scalar(rest, scalar=n)
         parts.append(part)
@@ -59,7 +59,7 @@ def ravel_multi_index(data, *, shape: Shape):
         raise MXNetError(f"ravel_multi_index: {data.shape[0]} coordinates do not fit the shape {shape}")
     flat = None
     for axis, n in enumerate(shape):
-        part = F.Cast(F.take(data, _constant(data, axis), axis=0), dtype="int64")
+        part = F.Cast(F.BlockGrad(F.take(data, _constant(data, axis), axis=0)), dtype="int64")
         flat = part if flat is None else F._mul_scalar(flat, scalar=n) + part
     return F.Cast(F.Reshape(flat, shape=data.shape[1:] or (1,)), dtype=_name(data))
 

@@ -206,9 +206,9 @@ def hard_sigmoid(data, *, alpha: Float = 0.2, beta: Float = 0.5):
     return f.minimum(f.maximum(alpha * data + beta, 0), 1)
 
 
-@pointwise("_clip", derivative=lambda data, y, a_min, a_max: where(data >= a_min, where(data <= a_max, 1, 0), 0))
+@pointwise("_clip", derivative=lambda data, y, a_min, a_max: where(data > a_max, 0, where(data < a_min, 0, 1)))
 def _clip(data, *, a_min: Float, a_max: Float):
-    """The data limited to [a_min, a_max], a_min <= a_max; the gradient passes at both bounds."""
+    """The data limited to [a_min, a_max], a_min <= a_max; the gradient passes at both bounds, and at NaN."""
     return f.minimum(f.maximum(data, a_min), a_max)
 
 
@@ -232,7 +232,7 @@ def _(attrs):
 @pointwise(
     "smooth_l1",
     derivative=lambda data, y, scalar: where(
-        fabs(data) < 1.0 / (scalar * scalar), scalar * scalar * data, f.sign(data)
+        fabs(data) > 1.0 / (scalar * scalar), f.sign(data), scalar * scalar * data
     ),
 )
 def smooth_l1(data, *, scalar: Float = 1.0):

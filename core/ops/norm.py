@@ -280,10 +280,11 @@ _channel_shapes(instance_norm, "gamma", "beta")
 
 @composite("LRN")
 def lrn(data, *, alpha: Float = 1e-4, beta: Float = 0.75, knorm: Float = 2.0, nsize: Int):
-    """Local response normalisation across channels (Krizhevsky et al., 2012)."""
-    if nsize % 2 == 0:
-        raise MXNetError(f"LRN: nsize {nsize} does not fit; odd numbers are accepted")
-    half = nsize // 2
+    """Local response normalisation across channels (Krizhevsky et al., 2012).
+
+    The window is of nsize channels, one less where that is even; its sum is divided by nsize (as oneDNN does in MXNet).
+    """
+    half = (nsize - 1) // 2
     padded = F._pad(
         F.expand_dims(F.square(data), axis=1),
         mode="constant",
@@ -291,5 +292,6 @@ def lrn(data, *, alpha: Float = 1e-4, beta: Float = 0.75, knorm: Float = 2.0, ns
     )
     flat = F._reshape_to(padded, shape=(data.shape[0], 1, data.shape[1] + 2 * half, math.prod(data.shape[2:])))
     none = ((0, 0), (0, 0))
-    total = F._avg_pool(flat, kernel=(nsize, 1), stride=(1, 1), pad=none, count_include_pad=True)
-    return data * (F._reshape_to(total, shape=data.shape) * alpha + knorm) ** -beta
+    window = 2 * half + 1
+    mean = F._avg_pool(flat, kernel=(window, 1), stride=(1, 1), pad=none, count_include_pad=True)
+    return data * (F._reshape_to(mean, shape=data.shape) * (alpha * window / nsize) + knorm) ** -beta

@@ -162,11 +162,10 @@ def enter_scalar(name, function, differentiable=True, truth=False, division=Fals
             if name == "_npi_power_scalar" and scalar < 0:  # fractions, which are cut afterwards
                 real, whole = kernels.cast(data, "float64"), as_integer(scalar, "int64")
                 return kernels.cast(kernel(formula, (real,), (whole,), real.dtype), "int64" if kind == "bool" else kind)
-            scalar = as_integer(scalar, "int64" if kind == "bool" else kind)
+            whole = kind == "bool" and truth
+            scalar = int(bool(scalar)) if whole else as_integer(scalar, "int64" if kind == "bool" else kind)
         if truth:
-            return kernel(
-                formula, (data,), (int(bool(scalar)) if kind == "bool" else scalar,), kernels.torch_dtype("bool")
-            )
+            return kernel(formula, (data,), (scalar,), kernels.torch_dtype("bool"))
         if division and kind not in FLOATS:
             data = kernels.cast(data, default_float())
         elif kind == "bool" and "bitwise" in name:

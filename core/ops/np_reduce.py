@@ -16,6 +16,8 @@ K = kernels.reduce
 
 
 def _axes(axis, ndim, name):
+    if not ndim and axis is not None and all(a in (0, -1) for a in axis):  # a number is a row of one, too
+        return ()
     axes = normal_axes(axis, ndim, name)
     if len(set(axes)) != len(axes):
         raise MXNetError(f"{name}: an axis is repeated in {axis}")

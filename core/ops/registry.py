@@ -83,7 +83,7 @@ class Operator:
                 self.inputs.append(p.name)
                 self.variadic = True
             elif p.kind is p.KEYWORD_ONLY:
-                if p.name not in hidden:
+                if p.name not in hidden or isinstance(p.annotation, Attribute):
                     kind = p.annotation if isinstance(p.annotation, Attribute) else attributes.Any_
                     self.attrs[p.name] = (kind, p.default)
             elif p.kind is not p.VAR_KEYWORD:

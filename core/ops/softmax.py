@@ -13,7 +13,7 @@ from core.ops.shape import expect_shape, normal_axis
 @operator("_softmax")
 def _softmax(data, *, axis: Int):
     """exp(x) / sum(exp(x)) along an axis."""
-    return kernels.softmax.softmax(data, normal_axis(axis, data.dim(), "softmax"))
+    return kernels.softmax.softmax(data, _place(axis, data.dim()))
 
 
 @gradient(_softmax)
@@ -24,7 +24,7 @@ def _(head, out, attrs):
 @operator("_onednn_softmax")
 def _onednn_softmax(data, *, axis: Int = -1):
     """The softmax of networks on codes: rounded as MXNet's, where oneDNN computed it, to the last bit."""
-    return kernels.softmax.onednn_softmax(data, normal_axis(axis, data.dim(), "softmax"))
+    return kernels.softmax.onednn_softmax(data, _place(axis, data.dim()))
 
 
 @gradient(_onednn_softmax)
@@ -35,7 +35,7 @@ def _(head, out, attrs):
 @operator("_softmax_grad")
 def _softmax_grad(head, out, *, axis: Int):
     """(head - sum(head * out)) * out."""
-    return kernels.softmax.softmax_grad(head, out, axis % out.dim())
+    return kernels.softmax.softmax_grad(head, out, _place(axis, out.dim()))
 
 
 @decompose(_softmax_grad)
@@ -46,7 +46,7 @@ def _(head, out, *, axis):
 @operator("_log_softmax")
 def _log_softmax(data, *, axis: Int):
     """x - log(sum(exp(x))) along an axis."""
-    return kernels.softmax.log_softmax(data, normal_axis(axis, data.dim(), "log_softmax"))
+    return kernels.softmax.log_softmax(data, _place(axis, data.dim()))
 
 
 @gradient(_log_softmax)
@@ -57,7 +57,7 @@ def _(head, out, attrs):
 @operator("_log_softmax_grad")
 def _log_softmax_grad(head, out, *, axis: Int):
     """head - exp(out) * sum(head)."""
-    return kernels.softmax.log_softmax_grad(head, out, axis % out.dim())
+    return kernels.softmax.log_softmax_grad(head, out, _place(axis, out.dim()))
 
 
 @decompose(_log_softmax_grad)
@@ -68,7 +68,7 @@ def _(head, out, *, axis):
 @operator("_masked_softmax")
 def _masked_softmax(data, length, *, axis: Int):
     """The softmax of the first `length` places; 0 elsewhere."""
-    axis %= data.dim()
+    axis = normal_axis(axis, data.dim(), "softmax with lengths")
     expect_shape("softmax", "an array of lengths", length, (*data.shape[:axis], *data.shape[axis + 1 :]))
     return kernels.softmax.masked_softmax(data, length, axis)
 
@@ -78,10 +78,14 @@ def _(head, out, attrs):
     return [F._softmax_grad(head, out, axis=attrs.axis), None]
 
 
+def _place(axis, ndim):
+    """The axis counted from the front; a single number without axes is a row of one, as in MXNet."""
+    return normal_axis(axis, max(ndim, 1), "softmax")
+
+
 def _prepared(data, temperature, axis, dtype=None):
     """The data of a softmax; in the type that was asked for if that is wider and sums are to be safe (as in MXNet, else after)."""
-    if not -data.ndim <= axis < data.ndim:
-        raise MXNetError(f"softmax: axis {axis} is out of bounds for an array of {data.ndim} axes")
+    _place(axis, data.ndim)
     if dtype is not None and accumulates_safely() and _WIDTH.get(dtype, 0) > _WIDTH.get(dtype_name(data.dtype), 0):
         data = F.Cast(data, dtype=dtype)
     return data if temperature in (None, 1.0) else data / temperature

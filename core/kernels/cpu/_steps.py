@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Sequence
 
 import torch
@@ -169,7 +171,7 @@ _RENAMED = {
 }  # fmt: skip
 
 
-def only_where(compare: Callable, a, b, x: torch.Tensor) -> torch.Tensor:
+def _only_where(compare: Callable, a, b, x: torch.Tensor) -> torch.Tensor:
     """`x` where `compare(a, b)`, else 0: by vectors, where `torch.where` takes a branch an element."""
     if x.dtype not in FULL or x.is_meta:
         return torch.where(compare(a, b), x, 0)
@@ -183,6 +185,21 @@ def _only_elsewhere(compare: Callable, a, b, x: torch.Tensor) -> torch.Tensor:
     return aten.threshold_backward.default(x, compare(a, b, out=x.new_empty(0)).neg_(), -0.5)
 
 
+def only_inside(data: torch.Tensor, low: float, high: float, x: torch.Tensor) -> torch.Tensor:
+    """`x` where `data` is neither below `low` nor above `high`, NaN included, else 0."""
+    if x.dtype not in FULL or x.is_meta:
+        return torch.where((data > high) | (data < low), 0, x)
+    above = aten.threshold_backward.default(x, data, _next_below(low, data.dtype))
+    return aten.threshold_backward.grad_input(above, data.neg(), _next_below(-high, data.dtype), grad_input=above)
+
+
+@functools.lru_cache(64)
+def _next_below(bound: float, dtype: torch.dtype) -> float:
+    """The largest number of the type below `bound`; NaN where there is none."""
+    bound = torch.tensor(bound, dtype=dtype)
+    return math.nan if bound == -math.inf else float(torch.nextafter(bound, torch.full_like(bound, -math.inf)))
+
+
 def _divided(function: Callable, a: torch.Tensor, b: torch.Tensor | float) -> torch.Tensor:
     """A remainder or a whole quotient of a and b; 0 where b is 0, as in MXNet."""
     if not isinstance(b, torch.Tensor):
@@ -194,7 +211,7 @@ def _divided(function: Callable, a: torch.Tensor, b: torch.Tensor | float) -> to
 SCOPE = {  # what the source may name
     "torch": torch,
     "aten": aten,
-    "_only_where": only_where,
+    "_only_where": _only_where,
     "_only_elsewhere": _only_elsewhere,
     "_divided": _divided,
 }

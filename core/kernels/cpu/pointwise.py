@@ -12,7 +12,7 @@ import torch
 
 from core import storage
 from core.kernels.cpu._codes import codes, scaled_codes, summed_codes
-from core.kernels.cpu._steps import COMPARISONS, SCOPE, lowered, only_where, steps
+from core.kernels.cpu._steps import COMPARISONS, SCOPE, lowered, only_inside, steps
 from core.kernels.formula import Expr, Formula, postorder
 from core.kernels.row_program import COLUMN, ROW, WHOLE, Result, RowProgram
 
@@ -45,7 +45,7 @@ FAST: dict[str, Callable] = {
     "codes": codes,
     "scaled_codes": scaled_codes,
     "summed_codes": summed_codes,
-    "clip_grad0": lambda head, data, high, low: only_where(torch.eq, data, data.clamp(low, high), head),
+    "clip_grad0": lambda head, data, high, low: only_inside(data, low, high, head),
 }
 
 
@@ -86,13 +86,14 @@ def _row_function(roots: tuple[Expr, ...], count: int) -> Callable:
 def _typed(formula: Formula, dtype: torch.dtype, operands: Sequence) -> Callable:
     """The function of (operands..., attributes...) that computes `formula` for operands, and a result, of `dtype`."""
     function = _compiled(formula, dtype)
-    if function(*operands).dtype is dtype:
+    single = [x.new_ones(()) if isinstance(x, torch.Tensor) else x for x in operands]
+    if function(*operands).dtype is dtype and function(*single).dtype is dtype:  # 0-d operands have ATen's promotion
         return function
     compare = COMPARISONS.get(formula.root.op)
     if compare is not None and all(a.op == "input" for a in formula.root.args):  # written in its type at once
         first, second = (a.args[0] for a in formula.root.args)
         return lambda *x: compare(x[first], x[second], out=x[first].new_empty(0))
-    return lambda *x: function(*x).to(dtype)
+    return lambda *x: result if (result := function(*x)).dtype is dtype else result.to(dtype)
 
 
 def _compiled(formula: Formula, dtype: torch.dtype) -> Callable:

@@ -87,7 +87,7 @@ def _summed_in_half(x: Tensor, axis: int) -> tuple[Tensor, Tensor, Tensor]:
         return x.float(), x.float(), x.float().sum(axis, keepdim=True)
     below = (x - x.amax(axis, keepdim=True)).float()
     powers = below.exp()
-    total = torch.zeros_like(powers.select(axis, 0))
-    for part in powers.unbind(axis):
+    total = torch.zeros_like(powers.narrow(axis, 0, 1)) if x.dim() else powers
+    for part in powers.split(1, axis) if x.dim() else ():
         total = total.add_(part).half().float()
-    return below, powers, total.unsqueeze(axis)
+    return below, powers, total

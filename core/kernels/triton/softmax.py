@@ -264,7 +264,7 @@ def _dense(x: Tensor, axis: int) -> tuple[Tensor, tuple[int, int, int]]:
     if axis == 1 and x.ndim == 4 and x.is_contiguous(memory_format=torch.channels_last):
         return x, (x.shape[0] * x.shape[2] * x.shape[3], x.shape[1], 1)
     x = x.contiguous()
-    return x, rows(x, axis)
+    return x, rows(x, axis) if x.ndim else (1, 1, 1)
 
 
 def _without(x: Tensor, axis: int) -> list[int]:

@@ -1,0 +1,87 @@
+"""How arrays and functions of them may be called: recorded answers of MXNet 1.9.1, and of 2.0 for what it added."""
+
+import math
+
+import numpy as onp
+import pytest
+
+import core as mx
+from core import nd, np, npx
+
+
+@pytest.fixture
+def numpy_semantics():
+    npx.set_np()
+    yield
+    npx.reset_np()
+
+
+def test_what_is_no_array_cannot_be_written_to():
+    with pytest.raises(TypeError, match="abs: out is an array, or a list of arrays, given int"):
+        nd.abs(nd.ones(2), out=3)
+
+
+def test_parts_are_assigned_in_a_copy():
+    x = nd.ones((2, 2))
+    assert x.slice_assign(nd.zeros((1, 2)), (0, 0), (1, 2), ()).asnumpy().tolist() == [[0, 0], [1, 1]]
+    assert x.slice_assign_scalar(5, (0, 0), (1, 2), ()).asnumpy().tolist() == [[5, 5], [1, 1]]
+    assert x.asnumpy().min() == 1
+
+
+def test_full_repeats_what_it_is_given():
+    assert nd.full((2, 2), [1, 2]).asnumpy().tolist() == [[1, 2], [1, 2]]
+    assert nd.full(2, nd.array([5])).asnumpy().tolist() == [5, 5]
+
+
+def test_functions_of_numbers_give_numbers():
+    for answer in (nd.equal(2, 1.5), nd.lesser(1, 2), nd.logical_and(0, 1.5)):
+        assert type(answer) is int
+
+
+def test_no_type_is_the_default_type():
+    assert nd.array([1, 2], dtype="int32").astype(None).dtype == onp.float32
+
+
+def test_a_context_names_where_numbers_like_an_arrays_lie():
+    assert nd.contrib.arange_like(nd.ones((2, 2)), ctx=mx.cpu()).asnumpy().tolist() == [[0, 1], [2, 3]]
+    assert nd.contrib.arange_like(nd.ones((2, 2)), ctx="cpu(0)", axis=1).asnumpy().tolist() == [0, 1]
+
+
+def test_pythons_own_rounding(numpy_semantics):
+    x = np.array(2.567)
+    assert round(x, 1).item() == pytest.approx(2.6)
+    assert [f(x).item() for f in (math.floor, math.ceil, math.trunc)] == [2, 3, 2]
+    assert type(math.floor(x)) is np.ndarray
+
+
+def test_orders_of_elements_that_are_the_arrays_own(numpy_semantics):
+    x = np.array([[1, 2], [3, 4]])
+    for order in ("C", "A", "K", None):
+        assert np.ravel(x, order).asnumpy().tolist() == [1, 2, 3, 4]
+    assert np.reshape(x, 4, order="A").shape == (4,)
+
+
+def test_tolerances_are_arrays_too(numpy_semantics):
+    x = np.ones(3)
+    assert np.allclose(x, x + 0.5, atol=np.array([1.0])) and not np.allclose(x, x + 0.5)
+    assert np.isclose(x, x + 0.5, atol=np.array(1.0)).asnumpy().all()
+
+
+def test_names_of_arguments_are_numpys(numpy_semantics):
+    assert np.copy(a=np.ones(2)).asnumpy().tolist() == [1, 1]
+    assert np.in1d(ar1=np.array([1, 2]), ar2=np.array([2]), invert=True).asnumpy().tolist() == [True, False]
+    assert np.count_nonzero(onp.array([1, 0, 2])) == 2
+    assert np.positive(onp.array([1, 2])).asnumpy().tolist() == [1, 2]
+
+
+def test_factorisations_of_whole_numbers_are_float64(numpy_semantics):
+    a, b = np.array([[2, 1], [1, 3]], dtype="int32"), np.array([1, 2], dtype="int32")
+    linalg = np.linalg
+    results = [*linalg.eigh(a), *linalg.eig(a), linalg.eigvals(a), linalg.eigvalsh(a), linalg.pinv(a), *linalg.qr(a)]
+    results += [linalg.solve(a, b), linalg.lstsq(a, b)[0], linalg.tensorinv(a, 1), linalg.tensorsolve(a, b)]
+    results += [linalg.cond(a)]
+    assert {x.dtype for x in results} == {onp.dtype("float64")}
+    onp.testing.assert_allclose(linalg.solve(a, b).asnumpy(), [0.2, 0.6])
+    assert linalg.matrix_power(a, 2).asnumpy().tolist() == [[5, 5], [5, 10]]
+    with pytest.raises(mx.base.MXNetError, match="float32 or float64"):
+        linalg.det(a)
