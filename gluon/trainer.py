@@ -32,8 +32,8 @@ class Trainer:
     `torchrun` or `scripts/launch.py` start: then parameters begin with the values of process 0, and sums are on their way
     while the backward pass computes further gradients; `Parameter.grad()` is that of this process until `step`. A store of another class
     (`KVStoreBase`) is asked to `broadcast` and to `pushpull`. compression_params: `{"type": "2bit", "threshold": 0.5}`, for
-    "dist" types. update_on_kvstore: kept for programs written for MXNet; each context updates its own copy in any case, and
-    it only forbids `update` and `allreduce_grads`. As there, None stands for True with several contexts or processes, unless
+    "dist" types; one context alone sends nothing.
+    update_on_kvstore: kept for programs written for MXNet; each context updates its own copy in any case, and it only forbids `update` and `allreduce_grads`. As there, None stands for True with several contexts or processes, unless
     gradients are sparse or MXNET_UPDATE_ON_KVSTORE=0 is set.
 
     `step(n)` divides the sum by n: with several processes that is the batch size of all of them together.
@@ -265,7 +265,7 @@ class Trainer:
         if kind in DISTRIBUTED:
             processes = Processes(compression_params)
             self._processes = processes if processes.count > 1 else None
-        elif compression_params:
+        elif compression_params and len(self._contexts) > 1:
             raise NotSupportedError("gradient compression needs a distributed kvstore, such as dist_sync")
         elif isinstance(kvstore, KVStoreBase) and not isinstance(kvstore, KVStore):
             self._custom = kvstore

@@ -26,7 +26,8 @@ YIQ_TO_RGB = np.array([[1.0, 0.956, 0.621], [1.0, -0.272, -0.647], [1.0, -1.107,
 GRAY = np.array([[0.21] * 3, [0.72] * 3, [0.07] * 3], np.float32)
 # Statistics of ImageNet in 0..255: mean and deviation by channel, principal components of the colours
 # (Krizhevsky et al., 2012).
-MEAN, STD = np.array([123.68, 116.28, 103.53]), np.array([58.395, 57.12, 57.375])
+MEAN = np.array([123.68, 116.28, 103.53], np.float32)
+STD = np.array([58.395, 57.12, 57.375], np.float32)
 EIGENVALUES = np.array([55.46, 4.794, 1.148])
 EIGENVECTORS = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]])
 

@@ -265,8 +265,7 @@ def CreateDetAugmenter(
     """
     chain: list[DetAugmenter] = [DetBorrowAug(ResizeAug(resize, inter_method))] if resize > 0 else []
     if rand_crop > 0:
-        shrinking = (area_range[0], min(1.0, area_range[1]))
-        crop = (min_object_covered, aspect_ratio_range, shrinking, min_eject_coverage, max_attempts)
+        crop = (min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts)
         chain.append(CreateMultiRandCropAugmenter(*crop, skip_prob=1 - rand_crop))
     if rand_mirror:
         chain.append(DetHorizontalFlipAug(0.5))

@@ -36,6 +36,8 @@ class NDArrayIter(DataIter):
         super().__init__(batch_size)
         if last_batch_handle not in HANDLES:
             raise ValueError(f"unknown last_batch_handle {last_batch_handle!r}; accepted are {', '.join(HANDLES)}")
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be 1 or more, got {batch_size}")
         self.data = _named(data, data_name, allow_empty=False)
         self.label = _named(label, label_name, allow_empty=True)
         sparse = [name for name, array in self.data + self.label if _is_sparse(array)]
@@ -45,7 +47,7 @@ class NDArrayIter(DataIter):
         for name, array in self.data + self.label:
             if array.shape[0] < self.num_data:
                 raise ValueError(f"{name!r} has {array.shape[0]} samples where {self.data[0][0]!r} has {self.num_data}")
-        self.num_source = len(self.data)
+        self.num_source = len(self.data) + len(self.label)
         self.shuffle, self.last_batch_handle, self.layout = shuffle, last_batch_handle, layout
         self.idx = np.arange(self.num_data)
         self._kept: np.ndarray | None = None

@@ -79,7 +79,10 @@ class AdaDelta(Optimizer):
 
 @register
 class Ftrl(Optimizer):
-    """Follow the regularised leader, with L1 penalty `lamda1` (McMahan et al., 2013)."""
+    """Follow the regularised leader, with L1 penalty `lamda1` (McMahan et al., 2013).
+
+    Of a row_sparse weight the rows of a row_sparse gradient alone are updated.
+    """
 
     def __init__(self, lamda1=0.01, learning_rate=0.1, beta=1, **kwargs):
         super().__init__(**kwargs)
@@ -94,3 +97,6 @@ class Ftrl(Optimizer):
         z, n = (s._data for s in state)
         w, g = weight._data, grad._data
         kernels.ftrl_(w, g, z, n, lr, wd, self.lamda1, self.beta, **self._scaling(), **where)
+
+    def _is_lazy(self, weight):
+        return weight.stype == "row_sparse"

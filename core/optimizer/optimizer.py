@@ -175,10 +175,14 @@ class Optimizer:
             else:
                 self._rule(w, g, s, lr, wd, counts[i])
 
+    def _is_lazy(self, weight):
+        """Whether rows that a row_sparse gradient does not have stay as they are."""
+        return getattr(self, "lazy_update", False)
+
     def _step_sparse(self, weight, grad, state, lr, wd, t):
         """A step with a sparse weight or gradient: on the rows of a row_sparse gradient where the optimizer is lazy."""
         dense = weight.tostype("default")
-        if grad.stype != "row_sparse" or not getattr(self, "lazy_update", False):
+        if grad.stype != "row_sparse" or not self._is_lazy(weight):
             self._rule(dense, grad.tostype("default"), state, lr, wd, t)
         elif len(grad.indices):
             rows = grad.indices

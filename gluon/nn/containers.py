@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from core.ndarray import NDArray
+from core.util import is_np_array
 from gluon.block import Block, HybridBlock
 from gluon.block.block import listing
 
@@ -36,10 +37,11 @@ class _Stack:
         return iter(self._children.values())
 
     def _chain(self, x, args):
-        """Each block gets what the one before gave, taken apart where that is a tuple or list."""
+        """Each block gets what the one before gave: whole, or as MXNet 2's blocks (in NumPy mode) one argument a result."""
+        spread = is_np_array()
         for block in self._children.values():
             x = block(x, *args)
-            if type(x) is tuple or type(x) is list:
+            if spread and (type(x) is tuple or type(x) is list):
                 x, *args = x
             else:
                 args = ()

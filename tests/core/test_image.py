@@ -367,3 +367,16 @@ def test_each_image_of_a_batch_has_its_own_rotation():
     assert [int(np.argmax(x)) for x in turned] == [1, 3]
     with pytest.raises(ValueError, match="1 rotations for 2 images"):
         mx.image.imrotate(batch, mx.nd.array([90.0]))
+
+
+def test_augmenters_of_detection_take_the_areas_and_statistics_as_given():
+    crop, normalised = (
+        mx.image.CreateDetAugmenter((3, 4, 4), **how)[0 if "rand_crop" in how else -1].dumps()
+        for how in ({"rand_crop": 1}, {"mean": True})
+    )
+    assert json.loads(crop[1][0])[1]["area_range"] == [0.05, 3.0]  # as in MXNet 1.9.1, where windows end at the image
+    # MXNet 1.9.1 keeps ImageNet's mean in float32.
+    assert json.loads(normalised[1])[1] == {
+        "mean": [123.68000030517578, 116.27999877929688, 103.52999877929688],
+        "std": None,
+    }

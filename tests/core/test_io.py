@@ -452,3 +452,10 @@ def test_matrices_of_scipy_are_sparse_data():
     batches = list(mx.io.NDArrayIter(sparse.csr_matrix(rows), batch_size=2, last_batch_handle="discard"))
     assert [b.data[0].stype for b in batches] == ["csr", "csr"]
     np.testing.assert_array_equal(batches[1].data[0].asnumpy(), rows[2:4])
+
+
+def test_ndarray_iter_counts_its_sources_and_refuses_empty_batches():
+    rows = np.zeros((4, 2))
+    assert mx.io.NDArrayIter(rows, rows, 2).num_source == 2
+    with pytest.raises(ValueError, match="batch_size"):  # a pass of which would never end
+        mx.io.NDArrayIter(rows, rows, 0)

@@ -119,6 +119,15 @@ def test_a_lazy_optimizer_leaves_rows_without_gradient_alone():
     np.testing.assert_allclose(found[False], [1 - 0.11 - 0.099 - 0.0089, 0.99 - 0.009 - 0.1099], rtol=1e-6)
 
 
+@pytest.mark.parametrize("stype, second", [("default", 0.0), ("row_sparse", 1.0)])
+def test_ftrl_leaves_rows_of_a_sparse_weight_without_gradient_alone(stype, second):
+    weight = mx.nd.ones((3, 1)).tostype(stype)
+    updater = mx.optimizer.get_updater(mx.optimizer.Ftrl(lamda1=0.1))
+    updater(0, mx.nd.array([[1.0], [0.0], [-2.0]]).tostype("row_sparse"), weight)
+    # MXNet 1.9.1: of a row_sparse weight, only the rows of the gradient change
+    np.testing.assert_allclose(weight.asnumpy().ravel(), [0.445, second, 0.73], rtol=1e-5)
+
+
 def test_several_weights_in_one_step_of_adamw_or_lamb():
     rng = np.random.RandomState(0)
     arrays = [[mx.nd.array(rng.rand(3)) for _ in range(2)] for _ in range(4)]

@@ -375,3 +375,29 @@ def test_blocks_show_themselves_as_in_mxnet():
     assert repr(gluon.ParameterDict("p_")) == "p_ (\n\n)"
     x = mx.sym.var("x")
     assert re.fullmatch(r"SymbolBlock\(\n<Symbol _mulscalar\d+> : 1 -> 1\n\)", repr(gluon.SymbolBlock(x * 2, x)))
+
+
+@pytest.mark.parametrize("stack", [nn.Sequential, nn.HybridSequential])
+def test_several_results_of_a_block_are_one_argument_of_the_next(stack):
+    # as in MXNet 1.9.1; those of MXNet 2, in NumPy mode, are spread over arguments
+    x = mx.nd.array([1.0, 2.0])
+
+    class Twice(gluon.Block if stack is nn.Sequential else gluon.HybridBlock):
+        def forward(self, x):
+            return [x, 2 * x]
+
+    net = stack()
+    net.add(Twice(), nn.HybridLambda(lambda F, pair: F.concat(*pair, dim=0)), Twice())
+    first, second = net(x)
+    assert first.asnumpy().tolist() == [1, 2, 2, 4]
+    assert second.asnumpy().tolist() == [2, 4, 4, 8]
+
+
+def test_parameters_of_modulated_deformable_convolutions_are_in_the_order_of_mxnet():
+    for layer, first in (("DeformableConvolution", "offset_"), ("ModulatedDeformableConvolution", "deformable_conv_")):
+        names = [p.removeprefix("d_") for p in getattr(gluon.contrib.cnn, layer)(2, prefix="d_").collect_params()]
+        assert [n.startswith(first) for n in names] == [True, True, False, False]
+
+
+def test_the_sigmoid_of_swish_has_the_name_that_files_of_mxnet_have():
+    assert "s_fwd" in nn.Swish(prefix="s_")(mx.sym.var("data")).get_internals().list_outputs()[-2]

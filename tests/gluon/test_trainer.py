@@ -269,3 +269,9 @@ def test_parameters_of_two_dtypes_are_updated_once_where_one_of_them_has_a_count
         for p in parameters.values():
             assert p.data().asnumpy().tolist() == [0.5 - 0.5 * step] * 2
         trainer._optimizer._index_update_count[3] += 1
+
+
+def test_compression_says_nothing_where_one_context_sends_nothing():
+    layer = gluon.nn.Dense(1, in_units=1)
+    layer.initialize()
+    gluon.Trainer(layer.collect_params(), "sgd", compression_params={"type": "2bit", "threshold": 0.5})

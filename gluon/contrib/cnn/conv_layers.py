@@ -19,6 +19,8 @@ class DeformableConvolution(HybridBlock):
     # Numbers for each place of the kernel that the second convolution gives: shifts in two directions.
     _offsets = 2
     _operator = "DeformableConvolution"
+    # Trainers number parameters in the order in which layers make them.
+    _offset_first = True
 
     def __init__(
         self,
@@ -66,13 +68,16 @@ class DeformableConvolution(HybridBlock):
             "no_bias": not use_bias,
         }
         width = in_channels // groups
+        offset = (
+            ("offset_weight", (offset_channels, width, *kernel), offset_weight_initializer),
+            ("offset_bias", (offset_channels,) if offset_use_bias else None, offset_bias_initializer),
+        )
+        convolution = (
+            ("deformable_conv_weight", (channels, width, *kernel), weight_initializer),
+            ("deformable_conv_bias", (channels,) if use_bias else None, bias_initializer),
+        )
         with self.name_scope():
-            for name, shape, init in (
-                ("offset_weight", (offset_channels, width, *kernel), offset_weight_initializer),
-                ("offset_bias", (offset_channels,) if offset_use_bias else None, offset_bias_initializer),
-                ("deformable_conv_weight", (channels, width, *kernel), weight_initializer),
-                ("deformable_conv_bias", (channels,) if use_bias else None, bias_initializer),
-            ):
+            for name, shape, init in offset + convolution if self._offset_first else convolution + offset:
                 parameter = None
                 if shape is not None:
                     parameter = self.params.get(name, shape=shape, init=init, allow_deferred_init=True)
@@ -101,6 +106,7 @@ class ModulatedDeformableConvolution(DeformableConvolution):
 
     _offsets = 3
     _operator = "ModulatedDeformableConvolution"
+    _offset_first = False
 
     def _guides(self, F, offset):
         split = 2 * self._places
