@@ -164,8 +164,8 @@ def get_symbol(x):
 class Function:
     """A differentiable function of the user: override `forward` and `backward` on arrays.
 
-    `save_for_backward(*arrays)` in forward; `self.saved_tensors` in backward, which gets one gradient an output
-    and returns one an input.
+    `save_for_backward(*arrays)` in forward; `self.saved_tensors` in backward, which gets one gradient per output
+    and returns one per input.
     """
 
     def __init__(self):

@@ -154,7 +154,7 @@ class F1(_Decided):
     """Harmonic mean of precision and recall.
 
     class_type: "binary" (labels 0 and 1; predictions of one score, or of two), "multiclass" (labels are classes),
-    "multilabel" (labels are 0 or 1 for each class). threshold: scores above it stand for 1, a number or one a class.
+    "multilabel" (labels are 0 or 1 for each class). threshold: scores above it stand for 1, a number or one per class.
     average: "micro" of all decisions together, "macro" the mean of the classes, None an array of a figure a class.
     """
 
@@ -196,7 +196,7 @@ class MCC(_Decided):
 
 @_register
 class BinaryAccuracy(_Second):
-    """Share of correct decisions between 0 and 1; a prediction above `threshold` (one, or one a class) stands for 1."""
+    """Share of correct decisions between 0 and 1; a prediction above `threshold` (one, or one per class) stands for 1."""
 
     def __init__(self, name="binary_accuracy", output_names=None, label_names=None, threshold=0.5):
         super().__init__(name, output_names, label_names, threshold=threshold)

@@ -1,8 +1,8 @@
 """The graph compiler: what `hybridize()` runs.
 
-The way of a block, one module a station:
+The stages of compiling a block, one module each:
 
-- `trace`: its Python runs once a signature on arrays without memory; every primitive operator that is applied on the
+- `trace`: its Python runs once per signature on arrays without memory; every primitive operator that is applied on the
   way, and in the gradient rules on the way back, becomes a node.
 - `passes`: functions from graph to graph. `passes.PASSES` is their order. In prediction `batch_norm` folds normalisation
   into convolutions, `epilogues` sums and activations into the products before them, and `packing` brings constant weights

@@ -91,7 +91,7 @@ class Graph:
     them that are `parameters` change from call to call.
     outputs: what the forward part gives. tracked: those inputs and held values that gradients are wanted for;
     gradients: theirs, None where zero. writes: (value from outside, value to store in its memory after the forward part).
-    draws: one a random key, in order.
+    draws: one per random key, in order.
     """
 
     def __init__(self):

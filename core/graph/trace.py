@@ -227,7 +227,7 @@ class Tracer:
                 self.graph.writes.append((origin, value))
 
     def differentiate(self) -> None:
-        """Adds the backward part, for one head gradient an output that autograd tracks."""
+        """Adds the backward part, for one head gradient per output that autograd tracks."""
         graph, self._backward = self.graph, True
         heads, outputs = [], []
         for k, twin in self._outputs.values():

@@ -41,7 +41,7 @@ def resize(image: np.ndarray, width: int, height: int, interp: int = LINEAR) -> 
 def border(image: np.ndarray, top: int, bottom: int, left: int, right: int, kind: int = 0, values=0.0) -> np.ndarray:
     """The image with a border.
 
-    `kind`: 0 constant (`values`: one number or one a channel), 1 repeated edge, 2 mirrored, 3 wrapped, 4 mirrored
+    `kind`: 0 constant (`values`: one number or one per channel), 1 repeated edge, 2 mirrored, 3 wrapped, 4 mirrored
     without repeating the edge; 16 more (OpenCV's "isolated") changes nothing here.
     """
     kind %= 16

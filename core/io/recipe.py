@@ -1,7 +1,7 @@
 """What the record iterators do to an image between decoding and the batch: geometry, colours, normalisation.
 
 The order and the arithmetic are those of MXNet's default augmenter (src/io/image_aug_default.cc). Random numbers come
-from the NumPy Generator that the caller passes, one an image, so that results do not depend on threads.
+from the NumPy Generator that the caller passes, one per image, so that results do not depend on threads.
 """
 
 from __future__ import annotations

@@ -279,7 +279,7 @@ _warned: set[Callable] = set()
 
 
 def _through_the_cpu(room: str, function: Callable) -> Callable:
-    """A kernel for GPU tensors that computes on the CPU; warns once a process."""
+    """A kernel for GPU tensors that computes on the CPU; warns once per process."""
 
     def run(*args, **kwargs):
         device = next(a.device for a in args if isinstance(a, torch.Tensor))

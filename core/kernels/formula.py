@@ -253,7 +253,7 @@ LN2 = math.log(2.0)
 LN10 = math.log(10.0)
 TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 
-# d(op)/d(argument k) times the adjoint `g`: RULES[op](g, y, *arguments) gives one term an argument,
+# d(op)/d(argument k) times the adjoint `g`: RULES[op](g, y, *arguments) gives one term per argument,
 # None where the derivative vanishes. `y` is the node itself, so its value is reused.
 RULES: dict[str, Callable] = {
     "add": lambda g, y, a, b: (g, g),

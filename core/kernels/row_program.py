@@ -2,7 +2,7 @@
 
 What softmax, normalisations, their gradients and sums have in common: an element depends on its row. The operands
 broadcast to `shape`, whose last `axes` axes are a row. A result is of one of three kinds: "whole" (an element for each
-element), "row" (an element a row: constant along it), "column" (its sum over all rows).
+element), "row" (one element per row: constant along it), "column" (its sum over all rows).
 """
 
 from __future__ import annotations
@@ -54,5 +54,5 @@ class RowProgram:
 
 
 def kept(shape: tuple[int, ...], axes: int) -> tuple[int, ...]:
-    """The shape of what has one element a row, with the axes of the row kept."""
+    """The shape of what has one element per row, with the axes of the row kept."""
     return (*shape[: len(shape) - axes], *(1,) * axes)

@@ -40,7 +40,7 @@ class TwoBit:
         return sent
 
     def sum_over_processes(self, key, gradient: NDArray) -> NDArray:
-        """The sum of the lossy gradients of all processes; each sends a quarter of a byte an element."""
+        """The sum of the lossy gradients of all processes; each sends a quarter of a byte per element."""
         signs = self.lossy(key, gradient) / self.threshold
         kind, context, count = gradient.dtype, gradient.context, gradient.size
         codes = (

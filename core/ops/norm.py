@@ -13,7 +13,7 @@ K = kernels.norm
 
 
 def _channel_shapes(op, *names):
-    """Backward inference: parameters with one element a channel."""
+    """Backward inference: parameters with one element per channel."""
 
     @infer(op)
     def _(shapes, attrs):
@@ -202,7 +202,7 @@ def _(head, data, gamma, mean, rstd, *, axis, eps):
 
 @operator("_group_norm", outputs=3, visible=1)
 def _group_norm(data, gamma, beta, *, num_groups: Int, eps: Float):
-    """Group normalisation with gamma and beta of one element a channel."""
+    """Group normalisation with gamma and beta of one element per channel."""
     if num_groups < 1:
         raise MXNetError(f"group normalisation: {num_groups} groups do not fit; one or more are accepted")
     return K.group_norm(data, gamma, beta, num_groups, eps)

@@ -1,4 +1,4 @@
-"""The operator table: one entry an operator, from which every face is derived.
+"""The operator table: one entry per operator, from which every face is derived.
 
 Entries are made by three decorators:
 
@@ -13,7 +13,8 @@ any number), keyword-only parameters are attributes, annotated with a type of `c
 `gradient(op)` decorates the gradient rule of a primitive. The names of its parameters say what it
 reads, and only that is kept on the tape: `head` (`head1`, ...; `heads` for all) for the incoming gradients,
 names of inputs, `out` (`out1`, ...), `<input>_shape`, `<input>_dtype`, `shapes` (of all inputs), `attrs`
-(namespace of attributes) and `needs` (one bool an input). It returns one gradient an input (None: zero), written with operators (`F`).
+(namespace of attributes) and `needs` (one bool per input). It returns one gradient per input (None: zero), written
+with operators (`F`).
 """
 
 from __future__ import annotations
@@ -525,7 +526,7 @@ def _unknown(op: Operator) -> Callable:
 
 
 def _derive(op: Operator, formula: Formula) -> None:
-    """The gradient rule of a pointwise operator: one derived operator an input, summed over broadcast axes."""
+    """The gradient rule of a pointwise operator: one derived operator per input, summed over broadcast axes."""
     count = len(formula.inputs)
     derived: dict[int, tuple[Operator | None, tuple[int, ...]] | None] = {}
 

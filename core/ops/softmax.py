@@ -182,7 +182,7 @@ def _(head, out):
 
 @operator("_cross_entropy")
 def _cross_entropy(data, label, *, axis: Int = -1):
-    """-log softmax(data) at the label, one loss a row."""
+    """-log softmax(data) at the label, one loss per row."""
     axis %= data.dim()
     expect_shape("cross entropy", "a label", label, (*data.shape[:axis], *data.shape[axis + 1 :]))
     return kernels.softmax.cross_entropy(data, label, axis)

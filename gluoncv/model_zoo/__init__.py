@@ -1,4 +1,4 @@
-"""Networks by name, one module a family."""
+"""Networks by name, one module per family."""
 
 from gluon.model_zoo.vision import (
     VGG,

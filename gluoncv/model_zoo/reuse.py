@@ -37,7 +37,7 @@ def _index(label, classes, which):
 def replace_layer(old, new, mapping, shared=0, groups=1, width=1):
     """Initialises `new`, the layer that takes the place of `old`, and copies the rows of the classes in `mapping`.
 
-    The outputs of both are `groups` times `shared` places and one place a class, each of `width` numbers. With a mapping
+    The outputs of both are `groups` times `shared` places and one place per class, each of `width` numbers. With a mapping
     the shared places are copied too.
     """
     parameter = next(iter(old.params.values()))

@@ -35,7 +35,7 @@ class DataParallelModel:
 
 
 class DataParallelCriterion:
-    """A loss on all of `ctx_list`: called with what `DataParallelModel` gives and targets, it gives losses, one a device."""
+    """A loss on all of `ctx_list`: called with what `DataParallelModel` gives and targets, it gives losses, one per device."""
 
     def __init__(self, module, ctx_list=None, sync=False):
         self.module, self.ctx_list, self.sync = module, ctx_list, sync
@@ -79,7 +79,7 @@ def parallel_apply(module, inputs, kwargs_tup=None, sync=False):
 
 
 def criterion_parallel_apply(module, inputs, targets, kwargs_tup=None, sync=False):
-    """The losses of `module`, for inputs and targets that are tuples, one a device."""
+    """The losses of `module`, for inputs and targets that are tuples, one per device."""
     kwargs_tup = kwargs_tup or ({},) * len(inputs)
     return _each(lambda args, labels, kwargs: module(*args, *labels, **kwargs), sync, inputs, targets, kwargs_tup)
 

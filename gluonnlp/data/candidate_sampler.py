@@ -14,7 +14,7 @@ class UnigramCandidateSampler(HybridBlock):
     """Draws classes with probabilities proportional to `weights` (NDArray of shape (classes,)).
 
     Called with an array, gives an array of its shape with drawn classes, of type `dtype`.  Uses the
-    alias method (Walker, 1977): two random numbers a draw, whatever the number of classes.
+    alias method (Walker, 1977): two random numbers per draw, whatever the number of classes.
     ValueError when `dtype` cannot hold all class numbers.
     """
 

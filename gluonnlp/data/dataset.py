@@ -146,7 +146,7 @@ class NumpyDataset(ArrayDataset):
 
 
 class _JsonlDataset(SimpleDataset):
-    """One JSON object a line, as ordered dictionaries."""
+    """One JSON object per line, as ordered dictionaries."""
 
     def __init__(self, filename, encoding="utf8"):
         samples = []

@@ -96,7 +96,7 @@ class FixedBucketSampler(Sampler):
     Every sample goes to the bucket that pads it least, and a batch comes from one bucket.
 
     lengths: an integer for each sample, or a tuple when a sample has several sequences.
-    batch_size: samples a batch; with `use_average_length`, sequence elements a batch (then a bucket's
+    batch_size: samples per batch; with `use_average_length`, sequence elements per batch (then a bucket's
         batches hold `batch_size / (mean + deviation of its lengths)` samples).
     num_buckets, bucket_scheme: how keys are chosen when `bucket_keys` are not given (by default buckets of one width).
     ratio: buckets of short sequences get batches larger by (longest key / key * ratio), never smaller.

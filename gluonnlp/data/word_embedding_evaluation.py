@@ -44,7 +44,7 @@ class WordSimilarityEvaluationDataset(Hosted, SimpleDataset):
         raise NotImplementedError
 
     def _table(self, root, part, columns=(0, 1, 2), faruqui=None, separator=None):
-        """The chosen columns of a file with a row a line."""
+        """The chosen columns of a file with one row per line."""
         released = self._original(root, faruqui) if faruqui else None
         path, columns = (released[0], (0, 1, 2)) if released else (self._find(part, root), columns)
         rows = CorpusDataset(path, tokenizer=None if released else (lambda line: line.split(separator)))

@@ -62,7 +62,7 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--kept", type=Path, help="file of results to go on from and to add to, JSON lines")
     parser.add_argument("--log", action="store_true", help="keep the results in logs/benchmarks/")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
     return parser.parse_args()
 
 

@@ -170,7 +170,7 @@ def bar(row: dict) -> float:
 
 
 def measure(size: str, backward: bool, args: argparse.Namespace) -> list[dict]:
-    """A row an operator: microseconds of both, and the ratio."""
+    """One row per operator: microseconds of both, and the ratio."""
     import torch
 
     rows = []

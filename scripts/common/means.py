@@ -8,7 +8,7 @@ from scripts.common.spread import show
 
 
 class Means:
-    """Means of named numbers, one of each a batch; with `every`, they are said after so many batches as well."""
+    """Means of named numbers, one of each per batch; with `every`, they are said after so many batches as well."""
 
     def __init__(self, run: Run, every: int = 0):
         self._run, self._every = run, every
@@ -16,7 +16,7 @@ class Means:
         self._count = 0
 
     def add(self, **values: float | NDArray | list[NDArray]) -> None:
-        """The numbers of a batch; of arrays (one a device) the mean of all their elements."""
+        """The numbers of a batch; of arrays (one per device) the mean of all their elements."""
         for name, value in values.items():
             self._sums[name] = self._sums.get(name, 0.0) + _mean(value)
         self._count += 1

@@ -62,7 +62,7 @@ MASKS = (
     ("--target-roi-scale", int, 2, "target_roi_scale", "size of masks over that of regions"),
     ("--num-mask-head-convs", int, 4, "num_fcn_convs", "convolutions before masks"),
 )
-# By data set: epochs, learning rate for one picture a batch, weight decay, epochs of the steps, batches of warm-up.
+# By data set: epochs, learning rate for one picture per batch, weight decay, epochs of the steps, batches of warm-up.
 DEFAULTS = {
     "voc": (20, 0.001, 5e-4, "14,20", 0),
     "coco": (26, 0.00125, 1e-4, "17,23", 1000),

@@ -51,7 +51,7 @@ def labelled(picture: nd.NDArray, found: list[tuple[str, float]]):
 
 
 def class_names(path: Path | None) -> dict[int, str]:
-    """Names by number, from a file with a line a class; a WordNet number in front is left out."""
+    """Names by number, from a file with one line per class; a WordNet number in front is left out."""
     if path is None:
         return {}
     lines = path.read_text(encoding="utf-8").splitlines()

@@ -172,7 +172,7 @@ _RENAMED = {
 
 
 def _only_where(compare: Callable, a, b, x: torch.Tensor) -> torch.Tensor:
-    """`x` where `compare(a, b)`, else 0: by vectors, where `torch.where` takes a branch an element."""
+    """`x` where `compare(a, b)`, else 0: by vectors, where `torch.where` branches for each element."""
     if x.dtype not in FULL or x.is_meta:
         return torch.where(compare(a, b), x, 0)
     return aten.threshold_backward.default(x, compare(a, b, out=x.new_empty(0)), 0)

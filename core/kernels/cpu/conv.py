@@ -2,7 +2,7 @@
 
 Shapes throughout: x (N, C, *spatial), w (O, C / groups, *kernel), dy and y (N, O, *out) with
 out = (size + 2 pad - dilate (kernel - 1) - 1) // stride + 1; `stride`, `dilate` and `pad` are tuples with
-one entry a spatial axis. Channels-last operands give channels-last results.
+one entry per spatial axis. Channels-last operands give channels-last results.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from core.kernels.triton.aot import AotCase
 from core.kernels.triton.functions import round_away
 
 BLOCK = 256  # channels of a program
-# Of `align`, by the columns of its regions: with two channels a thread rotated ones would spill registers.
+# Of `align`, by the columns of its regions: with two channels per thread rotated ones would spill registers.
 WARPS = {4: 4, 5: 4, 6: 8}
 
 

@@ -23,7 +23,7 @@ from core.kernels.triton.aot import AotCase
 from core.kernels.triton.autotune import processors
 
 TILE = 1024  # elements of several short rows together
-EACH = 8  # elements a thread, up to the most warps that a program has
+EACH = 8  # elements per thread, up to the most warps that a program has
 SHARES = 4  # programs for each processor where columns are summed
 
 

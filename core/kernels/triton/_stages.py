@@ -18,7 +18,7 @@ PROGRAMS = 512  # about four for each processor of the largest GPU
 
 
 class Tiling(NamedTuple):
-    """`BK` x `BR` elements a step; the reduced side in `splits` chunks of `chunk`."""
+    """`BK` x `BR` elements per step; the reduced side in `splits` chunks of `chunk`."""
 
     BK: int
     BR: int

@@ -1,7 +1,7 @@
 """Non-maximum suppression of sorted boxes, on the device from beginning to end.
 
 First every pair is compared, which is parallel: bit j of row i says that box j comes after box i and overlaps it too
-much. Then one program an image sweeps over the rows, 32 at a time: within such a group it decides box by box, from one
+much. Then one program per image sweeps over the rows, 32 at a time: within such a group it decides box by box, from one
 word of each row; then it takes out what the survivors of the group overlap. The bits take n^2 / 8 bytes; where that
 is much, they are made and swept a part at a time.
 

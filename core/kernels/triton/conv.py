@@ -5,7 +5,7 @@ x, w and y once each, whichever takes longer; depthwise passes are always bound 
 
 Shapes throughout: x (N, C, *spatial), w (O, C / groups, *kernel), dy and y (N, O, *out) with
 out = (size + 2 pad - dilate (kernel - 1) - 1) // stride + 1; `stride`, `dilate` and `pad` are tuples with
-one entry a spatial axis. Operands may have any strides; inside, and in results, channels lie next to each other.
+one entry per spatial axis. Operands may have any strides; inside, and in results, channels lie next to each other.
 
 - 1x1 kernels that move nothing are matrix products.
 - `_gather_gemm`: one row for each place of the result, one column for each of its channels; the sum runs over taps

@@ -4,7 +4,7 @@ The functions are those of the CPU wing, `w32` (float32 master copy of half-prec
 a flat arena, (start, stop, lr_mult, wd_mult), in order and apart) included. One kernel loads, prepares the gradient,
 applies a rule and stores; a rule is a formula over one block. Arithmetic is float32, or float64 for float64 weights;
 hyperparameters are float32, as in MXNet. Floor: every array moves once in each direction it is used, which for Adam in
-float32 is 28 bytes an element (reads w, g, mean, var; writes w, mean, var).
+float32 is 28 bytes per element (reads w, g, mean, var; writes w, mean, var).
 """
 
 from __future__ import annotations

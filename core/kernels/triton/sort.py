@@ -4,7 +4,7 @@ An element and its index travel as one int64: an integer that orders as the elem
 the lower. All keys differ, so any sorting network is stable. Rows of up to 4096 are sorted in registers (bitonic
 network); longer ones are cut into such blocks, which are then merged pairwise: every key finds its place by a binary
 search in the sibling run. Types of 64 bits are sorted by their lower and then by their upper halves. Floor: one read of
-the row and one write of values and indices; each merge adds a read and a write of 8 bytes an element.
+the row and one write of values and indices; each merge adds a read and a write of 8 bytes per element.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class VideoToTensor(Block):
 
 
 class VideoNormalize(Block):
-    """Frames (C, H, W) less `mean`, over `std`, both one number a channel."""
+    """Frames (C, H, W) less `mean`, over `std`, both one number per channel."""
 
     def __init__(self, mean, std):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Networks that name actions in films, one module a family."""
+"""Networks that name actions in films, one module per family."""
 
 from gluoncv.model_zoo.action_recognition.actionrec import (
     ActionRecInceptionV1,

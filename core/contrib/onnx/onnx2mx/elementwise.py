@@ -187,7 +187,7 @@ def celu(net, attrs, x):
 @converts("PRelu")
 def prelu(net, attrs, x, slope):
     slope, x = net.symbol(slope), net.symbol(x)
-    if net.opset < 7 and net.shape(slope) != (1,):  # one a channel, whatever follows
+    if net.opset < 7 and net.shape(slope) != (1,):  # one per channel, whatever follows
         slope = sym.Reshape(slope, shape=(-1, *(1,) * (net.rank(x) - 2)))
     return sym.broadcast_add(sym.relu(x), sym.broadcast_mul(slope, 0 - sym.relu(0 - x)))
 

@@ -14,7 +14,7 @@ _RANGE = {"uint8": (0, 255), "int8": (-128, 127), "int32": (-(2**31), 2**31 - 1)
 
 
 def _spread(net, x: Symbol, value, axis: int) -> Symbol:
-    """A scale or a zero point, one or one a place along an axis, ready to broadcast against `x`."""
+    """A scale or a zero point, one or one per place along an axis, ready to broadcast against `x`."""
     made = sym.Cast(net.symbol(value), dtype="float32")
     shape = net.shape(value)
     if not shape or shape == (1,):

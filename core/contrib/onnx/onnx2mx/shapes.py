@@ -253,11 +253,11 @@ def _wrapped(net, x, indices, axis: int) -> Symbol:
 @converts("GatherND")
 def gather_nd(net, attrs, x, indices):
     if attrs.get("batch_dims") == 1 and net.shape(indices) is not None and net.shape(indices)[1:] == (1,):
-        # the places of one element a row, as the last step of each sequence
+        # the places of one element per row, as the last step of each sequence
         last = sym.Reshape(net.symbol(indices), shape=(-1,)) + 1
         return sym.SequenceLast(net.symbol(x), last, use_sequence_length=True, axis=1)
     if attrs.get("batch_dims"):
-        raise net.refuse("batch_dims with more than one place a row")
+        raise net.refuse("batch_dims with more than one place per row")
     return sym.gather_nd(net.symbol(x), _columns(net, indices))
 
 

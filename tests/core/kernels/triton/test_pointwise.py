@@ -80,7 +80,7 @@ def test_truth_values():
 
 
 def test_results_lie_as_their_operands_do():
-    """A sum with one number a channel stays channels-last; any order of axes is walked as one run of memory."""
+    """A sum with one number per channel stays channels-last; any order of axes is walked as one run of memory."""
     add, x = FORMULAS["broadcast_add"], torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)
     for a, b in [
         (x, torch.randn(3, 1, 1)),
