@@ -17,7 +17,13 @@ ZERO = object()  # the gradient of an output of a compiled block that was read w
 def run(
     heads, head_grads, retain_graph, train_mode, create_graph, wanted=(), stop=False, store: list[Leaf] | None = None
 ) -> Sums:
-    """store: gradients go where users read them; takes the marked arrays whose gradients have no memory until then."""
+    """Walks the tape from `heads`, whose gradients are `head_grads`, and gives the adjoints that it met.
+
+    retain_graph: nodes keep what they saved, for another walk. train_mode: the mode in which rules run. create_graph: rules
+    are recorded, so that their results differentiate again. wanted: entries of the tape whose adjoints are asked for; with
+    `stop` the walk ends at them. store: given where gradients go to the arrays that users read; takes those marked arrays
+    whose gradients have no memory until then.
+    """
     sums = Sums()
     targets = {place(e) for e in wanted} if wanted else ()
     roots, given = [], {}  # of an array that is a head twice, the last gradient counts, as in MXNet

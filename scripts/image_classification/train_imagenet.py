@@ -86,32 +86,37 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         trainer.load_states(args.resume_states)
 
     for epoch in run.epochs(args.num_epochs, net, trainer, first=args.resume_epoch + 1):
-        mixed = args.mixup and epoch <= args.num_epochs - args.mixup_off_epoch
-        soft = mixed or args.label_smoothing
-        smoothing = SMOOTHING if args.label_smoothing else 0.0
-        loss = loss_function(args, sparse_label=not soft)
-        means, accuracy = Means(run, args.log_interval), mx.metric.Accuracy()
-        batches = run.progress(train_batches, f"epoch {epoch}")
-        if mixed:
-            batches = mixup(batches, args.mixup_alpha, classes, smoothing)
-        for data, label in batches:
-            if soft and not mixed:
-                label = shares(label, classes, smoothing)
-            pieces = list(zip(spread(data, devices), spread(label, devices), strict=True))
-            taught = [() if teacher is None else (wisdom(teacher, x, args.temperature),) for x, _ in pieces]
-            with autograd.record():
-                outputs = [net(x) for x, _ in pieces]
-                losses = [loss(out, y, *more) for out, (_, y), more in zip(outputs, pieces, taught, strict=True)]
-                backward(losses, trainer, args.dtype)
-            trainer.step(data.shape[0])
-            means.add(loss=losses)
-            if not soft:
-                accuracy.update([y for _, y in pieces], outputs)
-        row = means.row() | ({} if soft else {"train_top1": accuracy.get()[1]})
+        row = train(args, run, epoch, net, teacher, trainer, train_batches, classes, devices)
         if epoch == args.num_epochs or (args.eval_frequency and epoch % args.eval_frequency == 0):
             row |= test(net, val_batches, devices)
         run.epoch_done(epoch, row, samples=len(train_set))
     return run.finish("top1", "top5", published=args.published)
+
+
+def train(args, run, epoch: int, net, teacher, trainer, batches, classes: int, devices) -> dict[str, float]:
+    """Trains for an epoch and gives its means; under mixup and label smoothing labels are distributions over the classes."""
+    mixed = args.mixup and epoch <= args.num_epochs - args.mixup_off_epoch
+    soft = mixed or args.label_smoothing
+    smoothing = SMOOTHING if args.label_smoothing else 0.0
+    loss = loss_function(args, sparse_label=not soft)
+    means, accuracy = Means(run, args.log_interval), mx.metric.Accuracy()
+    batches = run.progress(batches, f"epoch {epoch}")
+    if mixed:
+        batches = mixup(batches, args.mixup_alpha, classes, smoothing)
+    for data, label in batches:
+        if soft and not mixed:
+            label = shares(label, classes, smoothing)
+        pieces = list(zip(spread(data, devices), spread(label, devices), strict=True))
+        distilled = [() if teacher is None else (soft_labels(teacher, x, args.temperature),) for x, _ in pieces]
+        with autograd.record():
+            outputs = [net(x) for x, _ in pieces]
+            losses = [loss(out, y, *more) for out, (_, y), more in zip(outputs, pieces, distilled, strict=True)]
+            backward(losses, trainer, args.dtype)
+        trainer.step(data.shape[0])
+        means.add(loss=losses)
+        if not soft:
+            accuracy.update([y for _, y in pieces], outputs)
+    return means.row() | ({} if soft else {"train_top1": accuracy.get()[1]})
 
 
 def test(net, batches, devices) -> dict[str, float]:
@@ -124,13 +129,13 @@ def test(net, batches, devices) -> dict[str, float]:
     return {"top1": top1.get()[1], "top5": top5.get()[1]}
 
 
-def wisdom(teacher, x, temperature: float):
-    """What the teacher says of pictures, as shares of classes."""
+def soft_labels(teacher, x, temperature: float):
+    """The teacher's distribution over the classes, at a temperature (Hinton et al., 2015)."""
     return nd.softmax(teacher(x) / temperature)
 
 
 def loss_function(args, sparse_label: bool):
-    """The loss of (output, label), of (output, label, the teacher's shares) where there is one."""
+    """The loss of (output, label), of (output, label, soft label) where there is a teacher."""
     if args.teacher:
         return DistillationSoftmaxCrossEntropyLoss(
             temperature=args.temperature, hard_weight=args.hard_weight, sparse_label=sparse_label
