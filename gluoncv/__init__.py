@@ -1,4 +1,4 @@
-"""GluonCV: networks for pictures and films."""
+"""GluonCV: networks for pictures and videos."""
 
 from gluoncv import data, homes, loss, model_zoo, nn, utils
 

@@ -69,7 +69,7 @@ HOMES = {
         f"{_ZOO}.simple_pose.{part}": [f"{_ZOO}.simple_pose", _PARAMETRIC]
         for part in ("mobile_pose", "pose_target", "simple_pose_resnet")
     },
-    # films
+    # videos
     _ACTIONS: [],
     **{
         f"{_ACTIONS}.actionrec_{body}": [f"{_ACTIONS}.actionrec"]

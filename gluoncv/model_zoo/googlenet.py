@@ -90,7 +90,7 @@ class GoogLeNet(InceptionV1):
 
 
 def inception_module(name, row, norm, dimensions=2):
-    """A module of four branches, for pictures, or for films if `dimensions` is 3; row: one of `MODULES`."""
+    """A module of four branches, for pictures, or for videos if `dimensions` is 3; row: one of `MODULES`."""
 
     def conv(channels, kernel):
         return sequence(*conv_norm_act(norm, channels, (kernel,) * dimensions))

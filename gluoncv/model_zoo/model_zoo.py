@@ -115,8 +115,8 @@ def by_identifier(identifier, module):
     raise AttributeError(f"module {module!r} has no attribute {identifier!r}")
 
 
-# Endings of names of networks that were trained on films -> the data set
-FILMS = {f"_{name}": name for name in ("kinetics400", "kinetics700", "ucf101", "hmdb51")} | {
+# Endings of names of networks that were trained on videos -> the data set
+VIDEOS = {f"_{name}": name for name in ("kinetics400", "kinetics700", "ucf101", "hmdb51")} | {
     "_sthsthv2": "somethingsomethingv2"
 }
 
@@ -129,10 +129,10 @@ def _name_classes(net, name):
     if hasattr(net, "classes"):
         return
     count = list(net.collect_params().values())[-1].shape[0]
-    films = next((data for ending, data in FILMS.items() if name.endswith(ending)), None)
-    if films is not None and count == len(names(films)):
-        net.classes = list(names(films))
-    elif films is None and count == 1000:
+    videos = next((data for ending, data in VIDEOS.items() if name.endswith(ending)), None)
+    if videos is not None and count == len(names(videos)):
+        net.classes = list(names(videos))
+    elif videos is None and count == 1000:
         for attribute, value in vars(ImageNet1kAttr()).items():
             if attribute != "num_class":
                 setattr(net, attribute, value)

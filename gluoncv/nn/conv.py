@@ -6,13 +6,13 @@ from gluon import nn
 def conv_norm_act(norm, channels, kernel=1, stride=1, padding=None, act="relu", **kwargs):
     """A list of layers: a convolution without bias, `norm()`, and the activation named `act`, none when it is None.
 
-    kernel: a number, or a tuple of two (images) or three (films). padding: what keeps the size, for odd kernels, by
+    kernel: a number, or a tuple of two (images) or three (videos). padding: what keeps the size, for odd kernels, by
     default. Further keywords go to the convolution.
     """
-    films = isinstance(kernel, (tuple, list)) and len(kernel) == 3
+    videos = isinstance(kernel, (tuple, list)) and len(kernel) == 3
     if padding is None:
         padding = tuple(k // 2 for k in kernel) if isinstance(kernel, (tuple, list)) else kernel // 2
-    conv = (nn.Conv3D if films else nn.Conv2D)(channels, kernel, stride, padding, **{"use_bias": False, **kwargs})
+    conv = (nn.Conv3D if videos else nn.Conv2D)(channels, kernel, stride, padding, **{"use_bias": False, **kwargs})
     return [conv, norm(), *([nn.Activation(act)] if act else [])]
 
 

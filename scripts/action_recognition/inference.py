@@ -1,6 +1,6 @@
-"""Recognises the actions of films in a list, one film after the other.
+"""Recognises the actions of videos in a list, one video after the other.
 
-    python scripts/action_recognition/inference.py --data-list films.txt --data-dir films --model i3d_resnet50_v1_kinetics400 \\
+    python scripts/action_recognition/inference.py --data-list videos.txt --data-dir videos --model i3d_resnet50_v1_kinetics400 \\
         --use-pretrained --new-length 32 --video-loader --save-preds
 
 The list is as for train_recognizer.py. What is found is in --logging-file of --save-dir, too; `--save-logits` and `--save-preds`
@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from core.files.atomic import write_bytes
-from scripts.action_recognition import films
+from scripts.action_recognition import videos
 from scripts.common.devices import add_numbers_argument, contexts
 from scripts.common.precision import use_dtype
 
@@ -49,12 +49,12 @@ def main(argv: list[str] | None = None) -> list[int]:
 
 
 def outputs(args, **options) -> Iterator[tuple[str, np.ndarray]]:
-    """The name of each film in the list, and what the network gives for it."""
+    """The name of each video in the list, and what the network gives for it."""
     device = contexts(args)[0]
     use_dtype(args.dtype)
     args.save_dir.mkdir(parents=True, exist_ok=True)
-    pictures = films.films(args, args.data_dir, args.data_list, test=True)
-    net = films.network(args, [device], test=True, **options)
+    pictures = videos.videos(args, args.data_dir, args.data_list, test=True)
+    net = videos.network(args, [device], test=True, **options)
     for k in range(len(pictures)):
         clips, _ = pictures[k]
         yield Path(pictures.clips[k][0]).stem, net(clips.as_in_context(device)).asnumpy()[0]
@@ -64,11 +64,11 @@ def parser_of(description: str, folder: str) -> argparse.ArgumentParser:
     """The flags that this program and feat_extract.py share."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--data-list", type=Path, required=True, help="list of the films")
-    add("--data-dir", type=Path, default=Path("."), help="folder of the films (default: %(default)s)")
+    add("--data-list", type=Path, required=True, help="list of the videos")
+    add("--data-dir", type=Path, default=Path("."), help="folder of the videos (default: %(default)s)")
     add("--save-dir", type=Path, default=Path(folder), help="folder of what is written (default: %(default)s)")
     add("--need-root", action="store_true", help="the list's paths are below --data-dir, as they are anyway")
-    films.add_film_arguments(parser)
+    videos.add_video_arguments(parser)
     add_numbers_argument(parser, "--gpu-id")
     return parser
 

@@ -1,4 +1,4 @@
-"""Tests a network that recognises actions: shares of films whose class is the likeliest, and among the five likeliest.
+"""Tests a network that recognises actions: shares of videos whose class is the likeliest, and among the five likeliest.
 
     python scripts/action_recognition/test_recognizer.py --dataset kinetics400 --data-dir frames --val-list val.txt \\
         --model i3d_resnet50_v1_kinetics400 --use-pretrained --new-length 32 --new-step 2 --num-segments 10 --three-crop
@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from scripts.action_recognition import films
+from scripts.action_recognition import videos
 from scripts.action_recognition.train_recognizer import test
 from scripts.common.deployment import add_deployment_arguments, instead_of_test, tested_network
 from scripts.common.devices import contexts
@@ -23,32 +23,34 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     devices = contexts(args)
     use_dtype(args.dtype)
-    pictures = films.films(args, args.data_dir, args.val_list, test=True)
-    net = tested_network(args, lambda suffix: films.network(args, devices, test=True, suffix=suffix), devices[0])
-    batches = films.loader(pictures, args.batch_size * len(devices), args.num_data_workers, prefetch=films.ahead(args))
+    pictures = videos.videos(args, args.data_dir, args.val_list, test=True)
+    net = tested_network(args, lambda suffix: videos.network(args, devices, test=True, suffix=suffix), devices[0])
+    batches = videos.loader(
+        pictures, args.batch_size * len(devices), args.num_data_workers, prefetch=videos.ahead(args)
+    )
     if args.calibration or args.benchmark:
         data, _ = next(iter(batches))
         return instead_of_test(args, net, batches, data.shape, devices[0], args.model)
     scores = test(net, batches, devices, args.use_softmax)
-    print(f"{len(pictures)} films: " + "  ".join(f"{name} {value:.4f}" for name, value in scores.items()))
+    print(f"{len(pictures)} videos: " + "  ".join(f"{name} {value:.4f}" for name, value in scores.items()))
     return scores
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--dataset", choices=films.DATASETS, default="ucf101", help="data set (default: %(default)s)")
-    add("--data-dir", "--val-data-dir", dest="data_dir", type=Path, required=True, help="folder of the films")
-    add("--val-list", type=Path, required=True, help="list of the films")
-    add("--batch-size", type=int, default=32, help="films in a batch of a device (default: %(default)s)")
+    add("--dataset", choices=videos.DATASETS, default="ucf101", help="data set (default: %(default)s)")
+    add("--data-dir", "--val-data-dir", dest="data_dir", type=Path, required=True, help="folder of the videos")
+    add("--val-list", type=Path, required=True, help="list of the videos")
+    add("--batch-size", type=int, default=32, help="videos in a batch of a device (default: %(default)s)")
     add(
         "--use-softmax",
         action="store_true",
         help="compare shares of classes, which the order of scores does not change",
     )
-    films.add_film_arguments(parser)
-    films.add_prefetch_argument(parser)
-    films.add_foreign_arguments(parser, test=True)
+    videos.add_video_arguments(parser)
+    videos.add_prefetch_argument(parser)
+    videos.add_foreign_arguments(parser, test=True)
     add_deployment_arguments(parser)
     return parser.parse_args(argv)
 

@@ -1,4 +1,4 @@
-"""Trains a network that recognises actions in films: TSN, C3D, P3D, R2+1D, I3D, SlowFast.
+"""Trains a network that recognises actions in videos: TSN, C3D, P3D, R2+1D, I3D, SlowFast.
 
     python scripts/action_recognition/train_recognizer.py --dataset ucf101 --model inceptionv3_ucf101 --num-segments 3 \\
         --input-size 299 --new-height 340 --new-width 450 --partial-bn --num-epochs 80 --lr-decay-epoch 30,60,80 --num-gpus 4
@@ -6,7 +6,7 @@
         --val-list val.txt --model i3d_resnet50_v1_custom --num-classes 5 --new-length 32 --num-gpus 1
 
 A line of a list is "path below the folder, number of frames, class"; the path is a folder with img_00001.jpg and so on, or with
---video-loader a film, which needs PyAV. The batch size is that of one device.
+--video-loader a video, which needs PyAV. The batch size is that of one device.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gluon import Trainer
 from gluon.loss import SoftmaxCrossEntropyLoss
 from gluon.utils import clip_global_norm
 from gluoncv.data.base import DATASETS as HOME
-from scripts.action_recognition import films
+from scripts.action_recognition import videos
 from scripts.common.decay import decay_weights_only
 from scripts.common.devices import contexts, spread
 from scripts.common.environment import checksums
@@ -39,12 +39,12 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     devices = contexts(args)
     use_dtype(args.dtype)
     run = Run("action_recognition", args, data=checksums([args.train_list, args.val_list]), best="top1")
-    train_set = films.films(args, args.data_dir, args.train_list, train=True)
-    val_set = films.films(args, args.val_data_dir or args.data_dir, args.val_list)
+    train_set = videos.videos(args, args.data_dir, args.train_list, train=True)
+    val_set = videos.videos(args, args.val_data_dir or args.data_dir, args.val_list)
     batch_size = args.batch_size * len(devices)
-    train_batches = films.loader(train_set, batch_size, args.num_data_workers, train=True, prefetch=films.ahead(args))
-    val_batches = films.loader(val_set, batch_size, args.num_data_workers, prefetch=films.ahead(args))
-    net = films.network(args, devices)
+    train_batches = videos.loader(train_set, batch_size, args.num_data_workers, train=True, prefetch=videos.ahead(args))
+    val_batches = videos.loader(val_set, batch_size, args.num_data_workers, prefetch=videos.ahead(args))
+    net = videos.network(args, devices)
     if args.no_wd:
         decay_weights_only(net)
     updates = max(len(train_batches) // args.accumulate, 1)
@@ -67,7 +67,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         means, accuracy = Means(run, args.log_interval), mx.metric.Accuracy()
         waiting = 0
         for count, (data, label) in enumerate(run.progress(train_batches, f"epoch {epoch}"), 1):
-            pieces = list(zip(by_film(data, label, devices), spread(label, devices), strict=True))
+            pieces = list(zip(by_video(data, label, devices), spread(label, devices), strict=True))
             with autograd.record():
                 outputs = [net(x) for x, _ in pieces]
                 targets = [
@@ -94,8 +94,8 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     return run.finish(*(["train_top1"] if args.train_only else ["top1", "top5"]), published=args.published)
 
 
-def by_film(data, label, devices) -> list:
-    """The clips of each device's films."""
+def by_video(data, label, devices) -> list:
+    """The clips of each device's videos."""
     clips = data.shape[0] // label.shape[0]
     ends = [0]
     for piece in spread(label, devices):
@@ -104,10 +104,10 @@ def by_film(data, label, devices) -> list:
 
 
 def test(net, batches, devices, softmax: bool = False) -> dict[str, float]:
-    """Shares of films whose class is the likeliest, and among the five likeliest; `softmax`: scores are turned into shares."""
+    """Shares of videos whose class is the likeliest, and among the five likeliest; `softmax`: scores are turned into shares."""
     top1, top5 = mx.metric.Accuracy(), None
     for data, label in batches:
-        labels, outputs = spread(label, devices), [net(x) for x in by_film(data, label, devices)]
+        labels, outputs = spread(label, devices), [net(x) for x in by_video(data, label, devices)]
         outputs = [nd.softmax(out) for out in outputs] if softmax else outputs
         top5 = top5 or mx.metric.TopKAccuracy(min(5, outputs[0].shape[1]))
         top1.update(labels, outputs)
@@ -119,15 +119,15 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     home, lists = Path(HOME) / "ucf101" / "rawframes", Path(HOME) / "ucf101" / "ucfTrainTestlist"
-    add("--dataset", choices=films.DATASETS, default="ucf101", help="data set (default: %(default)s)")
-    add("--data-dir", type=Path, default=home, help="folder of the films to train on (default: %(default)s)")
-    add("--val-data-dir", type=Path, help="folder of the films of the test (default: the same)")
-    add("--train-list", type=Path, default=lists / "ucf101_train_rgb_split1.txt", help="films to train on")
-    add("--val-list", type=Path, default=lists / "ucf101_val_rgb_split1.txt", help="films of the test")
-    add("--batch-size", type=int, default=25, help="films in a batch of a device (default: %(default)s)")
+    add("--dataset", choices=videos.DATASETS, default="ucf101", help="data set (default: %(default)s)")
+    add("--data-dir", type=Path, default=home, help="folder of the videos to train on (default: %(default)s)")
+    add("--val-data-dir", type=Path, help="folder of the videos of the test (default: the same)")
+    add("--train-list", type=Path, default=lists / "ucf101_train_rgb_split1.txt", help="videos to train on")
+    add("--val-list", type=Path, default=lists / "ucf101_val_rgb_split1.txt", help="videos of the test")
+    add("--batch-size", type=int, default=25, help="videos in a batch of a device (default: %(default)s)")
     add_optimizer_arguments(parser, epochs=3, lr=0.1, wd=1e-4, momentum=0.9)
     add("--label-smoothing", action="store_true", help="0.1 of a label is spread over all classes")
-    add("--clip-grad", type=float, default=0, help="largest norm of a film's gradient, 0 for no limit")
+    add("--clip-grad", type=float, default=0, help="largest norm of a video's gradient, 0 for no limit")
     add("--accumulate", type=int, default=1, help="batches whose gradients are added up for a step (default: 1)")
     add("--use-pretrained-base", action="store_true", help="begin with the published weights of the body")
     add("--scale-ratios", default="1.0,0.875,0.75,0.66", help="sides of random crops over the short side")
@@ -139,9 +139,9 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--resume-states", help="file of the optimizer's states to begin with")
     add("--save-frequency", dest="save_interval", type=int, default=10, help="keep parameters every N-th epoch")
     add("--published", default="", help="what others reached, for the log")
-    films.add_film_arguments(parser)
-    films.add_prefetch_argument(parser)
-    films.add_foreign_arguments(parser)
+    videos.add_video_arguments(parser)
+    videos.add_prefetch_argument(parser)
+    videos.add_foreign_arguments(parser)
     add_schedule_arguments(parser, "40,60")
     add_run_arguments(parser, "recognizer", "--logging-file")
     return parser.parse_args(argv)

@@ -23,7 +23,7 @@ def add_shared_arguments(parser: argparse.ArgumentParser, batch_size: int) -> No
         help="name in the model zoo (default: %(default)s)",
     )
     add("--dataset", choices=SETS, default="kitti", help="data set (default: %(default)s)")
-    add("--data_path", type=Path, default=KITTI / "kitti_data", help="folder of its films (default: %(default)s)")
+    add("--data_path", type=Path, default=KITTI / "kitti_data", help="folder of its videos (default: %(default)s)")
     add("--splits_dir", type=Path, default=KITTI / "splits", help="folder of the splits (default: %(default)s)")
     add("--png", action="store_true", help="frames are PNG files, not JPEG")
     add("--height", type=int, default=192, help="height of the input, a multiple of 32 (default: %(default)s)")

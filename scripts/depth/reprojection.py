@@ -1,4 +1,4 @@
-"""The loss that learns depth from films: a picture is made again from its neighbours at the predicted depths."""
+"""The loss that learns depth from videos: a picture is made again from its neighbours at the predicted depths."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ MOSTLY, HARDLY = 0.8, 0.2
 
 
 def counts(truth: np.ndarray, found: np.ndarray, min_iou: float = 0.5) -> Counter:
-    """What a film adds to the figures; both (N, 6 or more) of frame, number, left, top, width, height.
+    """What a video adds to the figures; both (N, 6 or more) of frame, number, left, top, width, height.
 
     Keys: objects, predictions, matches, misses, false_positives, switches, tracks, mostly_tracked, mostly_lost, idtp.
     """

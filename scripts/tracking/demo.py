@@ -1,8 +1,8 @@
-"""Follows one object through a film, and draws its box.
+"""Follows one object through a video, and draws its box.
 
     python scripts/tracking/demo.py --video-path Dog.mp4 --gt-bbox 74,86,56,48 --save-dir track
 
-The film is a file (with PyAV) or a folder of pictures; the box is left,top,width,height in the first frame.
+The video is a file (with PyAV) or a folder of pictures; the box is left,top,width,height in the first frame.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None) -> list[list[float]]:
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--video-path", type=Path, required=True, help="file of a film, or a folder of pictures")
+    add("--video-path", type=Path, required=True, help="file of a video, or a folder of pictures")
     add("--gt-bbox", type=_box, required=True, metavar="X,Y,W,H", help="the object in the first frame")
     add("--model-name", default="siamrpn_alexnet_v2_otb15", help="name in the model zoo (default: %(default)s)")
     add("--model-path", help="file, folder or URL of weights (default: the published ones)")

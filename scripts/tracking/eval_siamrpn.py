@@ -2,7 +2,7 @@
 
     python scripts/tracking/eval_siamrpn.py --dataset OTB2015 --dataset-root OTB2015 --model-name siamrpn_alexnet_v2_otb15
 
-The boxes go to RESULTS-PATH/DATASET/MODEL/FILM.txt. With `--results-only` those that are there are judged.
+The boxes go to RESULTS-PATH/DATASET/MODEL/VIDEO.txt. With `--results-only` those that are there are judged.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from scripts.common.recipe import add_mode_argument
 
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
-    films = OTBTracking(args.dataset, str(args.dataset_root))
+    data_set = OTBTracking(args.dataset, str(args.dataset_root))
     if args.video:
-        films.videos = {args.video: films.videos[args.video]}
+        data_set.videos = {args.video: data_set.videos[args.video]}
     folder = args.results_path / args.dataset
     if not args.results_only:
         device = contexts(args)[0]
@@ -36,9 +36,9 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         if args.mode == "hybrid":
             net.backbone.hybridize()
             net.rpn_head.hybridize()
-        follow_all(films, SiamRPNTracker(net), folder / args.model_name, device)
-    films.set_tracker(str(folder), [args.model_name])
-    judge = OPEBenchmark(films)
+        follow_all(data_set, SiamRPNTracker(net), folder / args.model_name, device)
+    data_set.set_tracker(str(folder), [args.model_name])
+    judge = OPEBenchmark(data_set)
     success, precision, relative = judge.eval_success(), judge.eval_precision(), judge.eval_norm_precision()
     judge.show_result(success, precision, relative, show_video_level=args.show_video_level)
     curves = {"success": success, "precision": precision, "norm_precision": relative}
@@ -46,12 +46,12 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     return {name: float(mean.mean() if name == "success" else mean[20]) for name, mean in means.items()}
 
 
-def follow_all(films, tracker, folder: Path, device) -> None:
-    """Writes the boxes that a tracker finds in each film to `folder`."""
+def follow_all(data_set, tracker, folder: Path, device) -> None:
+    """Writes the boxes that a tracker finds in each video to `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    for number in range(len(films)):
-        film, began, boxes = films[number], time.perf_counter(), []
-        for frame, box in film:
+    for number in range(len(data_set)):
+        video, began, boxes = data_set[number], time.perf_counter(), []
+        for frame, box in video:
             if boxes:
                 boxes.append(tracker.track(frame, device)["bbox"])
             else:
@@ -59,21 +59,21 @@ def follow_all(films, tracker, folder: Path, device) -> None:
                 boxes.append(box)
         seconds = time.perf_counter() - began
         lines = [",".join(f"{float(v):.4f}" for v in box) for box in boxes]
-        (folder / f"{film.name}.txt").write_text("\n".join(lines) + "\n")
-        print(f"{number + 1:3d} {film.name}: {seconds:.1f} s, {len(film) / seconds:.1f} frames a second")
+        (folder / f"{video.name}.txt").write_text("\n".join(lines) + "\n")
+        print(f"{number + 1:3d} {video.name}: {seconds:.1f} s, {len(video) / seconds:.1f} frames a second")
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--dataset", default="OTB2015", help="name of the list of films (default: %(default)s)")
+    add("--dataset", default="OTB2015", help="name of the list of videos (default: %(default)s)")
     add("--dataset-root", type=Path, default=Path("OTB2015"), help="its folder (default: %(default)s)")
     add("--model-name", default="siamrpn_alexnet_v2_otb15", help="name in the model zoo (default: %(default)s)")
     add("--model-path", help="file, folder or URL of weights (default: the published ones)")
     add("--results-path", type=Path, default=Path("tracks"), help="folder of the boxes (default: %(default)s)")
     add("--results-only", action="store_true", help="judge boxes that are there already")
-    add("--video", help="only this film")
-    add("--show-video-level", action="store_true", help="print a row for each film")
+    add("--video", help="only this video")
+    add("--show-video-level", action="store_true", help="print a row for each video")
     add_mode_argument(parser)
     add_count_argument(parser)
     return parser.parse_args(argv)

@@ -1,4 +1,4 @@
-"""The frames of a film: a file, or a folder of pictures."""
+"""The frames of a video: a file, or a folder of pictures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from core import image
-from gluoncv.data.video_custom.reader import FilmReader
+from gluoncv.data.video_custom.reader import VideoReader
 
 PICTURES = {".jpg", ".jpeg", ".png", ".bmp"}
 
@@ -22,5 +22,5 @@ def frames(path: Path) -> Iterator[np.ndarray]:
         for picture in pictures:
             yield image.imread(str(picture), 1).asnumpy()
     else:
-        with FilmReader(str(path)) as film:
-            yield from film
+        with VideoReader(str(path)) as video:
+            yield from video

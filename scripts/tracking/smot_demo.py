@@ -1,9 +1,9 @@
-"""Follows all objects of some classes through a film by one detector (SMOT), and draws their boxes and numbers.
+"""Follows all objects of some classes through a video by one detector (SMOT), and draws their boxes and numbers.
 
     python scripts/tracking/smot_demo.py street.mp4 --network-name ssd_512_mobilenet1.0_coco --use-pretrained \\
         --custom-classes person car --gpu 0
 
-The film is a file (with PyAV) or a folder of pictures. `--eval` writes what was found for smot_eval.py too.
+The video is a file (with PyAV) or a folder of pictures. `--eval` writes what was found for smot_eval.py too.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def draw(frame: np.ndarray, objects: list[dict], target: Path) -> None:
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("filename", type=Path, help="file of a film, or a folder of pictures")
-    add("--input-type", choices=("video", "images"), default="video", help="means nothing: seen from the film itself")
+    add("filename", type=Path, help="file of a video, or a folder of pictures")
+    add("--input-type", choices=("video", "images"), default="video", help="means nothing: seen from the video itself")
     add_idle_arguments(parser, (), ("--tracktor-version",), why="there is one")
     add("--verbose", action="store_true", help="say where objects are, too")
     add("--network-name", default="ssd_512_resnet50_v1_coco", help="detector of the zoo (default: %(default)s)")

@@ -37,7 +37,7 @@ from scripts.common.recipe import (
 )  # fmt: skip
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 
-# Sources -> folder of pictures, boxes, frames that a pair is apart at most, films an epoch
+# Sources -> folder of pictures, boxes, frames that a pair is apart at most, videos an epoch
 SOURCES = {
     "vid": ("vid/crop511", "vid/train.json", 100, 100000),
     "Youtube_bb": ("Youtube_bb/crop511", "Youtube_bb/train.json", 3, -1),
@@ -100,7 +100,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("--data-dir", type=Path, default=Path("tracking"), help="folder of the sources (default: %(default)s)")
     add("--sources", default=",".join(SOURCES), help="of %(default)s, with commas (default: all)")
-    add("--videos-per-epoch", type=int, default=600000, help="pairs of an epoch, -1: films (default: %(default)s)")
+    add("--videos-per-epoch", type=int, default=600000, help="pairs of an epoch, -1: videos (default: %(default)s)")
     add("--model", default="siamrpn_alexnet_v2_otb15", help="name in the model zoo (default: %(default)s)")
     add("--use-pretrained", action="store_true", help="begin with the published weights")
     add("--cls-weight", type=float, default=1.0, help="weight of the loss of classes (default: %(default)s)")

@@ -41,10 +41,10 @@ def test_weights_for_pictures_are_spread_over_the_time(kind, monkeypatch):
     monkeypatch.setattr(room, "get_model", lambda name, **kwargs: pictures)
     names = {"resnet50_v1b": "i3d_resnet50_v1", "googlenet": "i3d_inceptionv1", "inceptionv3": "i3d_inceptionv3"}
     net = model_zoo.get_model(f"{names[kind]}_kinetics400")
-    film, still = net._collect_params_with_prefix(), pictures._collect_params_with_prefix()
+    video, still = net._collect_params_with_prefix(), pictures._collect_params_with_prefix()
     rename = room._renamed if kind.startswith("resnet") else net._renamed
     seen = 0
-    for name, parameter in film.items():
+    for name, parameter in video.items():
         if name.startswith(("fc.", "head.", "output.")):
             continue
         want, got = still[rename(name)].data().asnumpy(), parameter.data().asnumpy()

@@ -76,12 +76,12 @@ def test_masks_of_coco_in_classes_of_voc(data, tmp_path):
 
 
 @pytest.fixture
-def films(tmp_path):
+def videos(tmp_path):
     for k in range(2):
         for number in range(1, 13):
-            save(tmp_path / f"film{k}/img_{number:05d}.jpg", picture(48, 64, value=number * 10))
-    (tmp_path / "films.txt").write_text("film0 12 3\nfilm1 12 4\n")
-    return {"root": str(tmp_path), "setting": str(tmp_path / "films.txt"), "new_width": 64, "new_height": 48}
+            save(tmp_path / f"video{k}/img_{number:05d}.jpg", picture(48, 64, value=number * 10))
+    (tmp_path / "videos.txt").write_text("video0 12 3\nvideo1 12 4\n")
+    return {"root": str(tmp_path), "setting": str(tmp_path / "videos.txt"), "new_width": 64, "new_height": 48}
 
 
 def shown(clip):
@@ -102,21 +102,21 @@ def shown(clip):
         ({"new_length": 16, "test_mode": True}, [[*range(1, 12), 11, 11, 11, 11, 11]]),
     ],
 )
-def test_frames_of_films(films, options, frames):
+def test_frames_of_videos(videos, options, frames):
     transform = VideoGroupValTransform(24, [0, 0, 0], [1, 1, 1])
     found = gdata.VideoClsCustom(
-        **films, train=False, target_width=24, target_height=24, transform=transform, **options
+        **videos, train=False, target_width=24, target_height=24, transform=transform, **options
     )
     clips, label = found[1]
     assert len(found) == 2 and label == 4
-    # A clip that is longer than its film repeats the last frame it reaches.
+    # A clip that is longer than its video repeats the last frame it reaches.
     assert (shown(clips) if clips.ndim == 5 else [shown(clips)]) == frames
     assert clips.shape[-2:] == (24, 24) and clips.shape[1] == 3
 
 
-def test_training_frames_and_attributes(films):
+def test_training_frames_and_attributes(videos):
     transform = VideoGroupValTransform(24, [0, 0, 0], [1, 1, 1])
-    found = gdata.UCF101(**films, num_segments=3, new_length=2, target_width=24, target_height=24, transform=transform)
+    found = gdata.UCF101(**videos, num_segments=3, new_length=2, target_width=24, target_height=24, transform=transform)
     np.random.seed(0)
     for _ in range(5):
         clips = shown(found[0][0])
@@ -127,16 +127,16 @@ def test_training_frames_and_attributes(films):
     with pytest.raises(TypeError, match="needs the argument root"):
         gdata.VideoClsCustom()
     with pytest.raises(AssertionError, match="multiple"):
-        gdata.VideoClsCustom(**films, slowfast=True, fast_temporal_stride=3)
+        gdata.VideoClsCustom(**videos, slowfast=True, fast_temporal_stride=3)
 
 
-def test_films_in_files(data, tmp_path):
+def test_videos_in_files(data, tmp_path):
     pytest.importorskip("av")
-    (tmp_path / "films.txt").write_text("Woman.mp4 10 0\n")
+    (tmp_path / "videos.txt").write_text("Woman.mp4 10 0\n")
     transform = VideoGroupValTransform(32, [0, 0, 0], [1, 1, 1])
     options = {"video_loader": True, "new_width": 64, "new_height": 48, "target_width": 32, "target_height": 32}
     found = gdata.VideoClsCustom(
-        str(data / "demo"), str(tmp_path / "films.txt"), train=False, new_length=4, transform=transform, **options
+        str(data / "demo"), str(tmp_path / "videos.txt"), train=False, new_length=4, transform=transform, **options
     )
     clips, _ = found[0]
     assert clips.shape == (1, 3, 4, 32, 32) and 0 < np.abs(np.diff(clips.asnumpy(), axis=2)).mean() < 0.2
@@ -159,7 +159,7 @@ def test_boxes_from_the_air_and_persons(tmp_path):
     assert img.shape == (60, 80, 3) and img.dtype == np.float32 and number == train[0][1]
 
 
-def test_films_with_targets(tmp_path):
+def test_videos_with_targets(tmp_path):
     for k in range(3):
         save(tmp_path / f"Jogging-1/img/{k}.jpg", picture())
     boxes = [[10, 10, 20, 20]] * 3
@@ -179,9 +179,9 @@ def test_films_with_targets(tmp_path):
 def test_pairs_of_templates_and_regions(tmp_path):
     np.random.seed(0)
     for frame in range(4):
-        save(tmp_path / f"crops/film/{frame:06d}.00.x.jpg", picture(511, 511, value=frame))
+        save(tmp_path / f"crops/video/{frame:06d}.00.x.jpg", picture(511, 511, value=frame))
     boxes = {f"{frame:06d}": [10, 20, 60, 80] for frame in range(4)}
-    (tmp_path / "anno.json").write_text(json.dumps({"film": {"00": boxes}, "empty": {"00": {"000000": [1, 1, 1, 1]}}}))
+    (tmp_path / "anno.json").write_text(json.dumps({"video": {"00": boxes}, "empty": {"00": {"000000": [1, 1, 1, 1]}}}))
     found = TrkDataset(
         str(tmp_path), ("one",), ("crops",), ("anno.json",), (2,), (-1,), videos_per_epoch=3, train_epoch=2, neg=0
     )

@@ -85,20 +85,20 @@ def test_the_truth_is_perfect_for_coco(data, tmp_path):
 
 
 def test_followed_targets(capsys):
-    class Film:
-        name, pred_trajs = "film", {}
+    class Video:
+        name, pred_trajs = "video", {}
         gt_traj = [[10, 10, 20, 20]] * 4
 
         def load_tracker(self, path, name, store):
             return [[10, 10, 20, 20], [10, 10, 20, 10], [40, 40, 20, 20], [10, 15, 20, 20]]
 
-    class Films(list):
+    class Videos(list):
         tracker_names, tracker_path = ["one"], ""
 
-    judge = tracking.OPEBenchmark(Films([Film()]))
+    judge = tracking.OPEBenchmark(Videos([Video()]))
     success, precision = judge.eval_success(), judge.eval_precision()
-    np.testing.assert_allclose(success["one"]["film"][[0, 11, 20]], [3 / 4, 2 / 4, 0])
-    assert precision["one"]["film"][20] == 3 / 4 and judge.eval_norm_precision("one")["one"]["film"][50] == 3 / 4
+    np.testing.assert_allclose(success["one"]["video"][[0, 11, 20]], [3 / 4, 2 / 4, 0])
+    assert precision["one"]["video"][20] == 3 / 4 and judge.eval_norm_precision("one")["one"]["video"][50] == 3 / 4
     judge.show_result(success, precision, show_video_level=True)
     assert "one" in capsys.readouterr().out
     assert tracking.Iou([0, 0, 2, 2], [1, 0, 3, 2]) == pytest.approx(1 / 3)

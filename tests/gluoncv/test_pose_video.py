@@ -1,4 +1,4 @@
-"""Persons, films and tracked boxes: what goes through a transform and back; the draws were compared with the original's."""
+"""Persons, videos and tracked boxes: what goes through a transform and back; the draws were compared with the original's."""
 
 import random
 
@@ -109,7 +109,7 @@ def test_center_net_samples():
     np.testing.assert_allclose(pose.affine_transform(resized[0, :2], back), [10, 20], atol=1e-3)
 
 
-def test_films():
+def test_videos():
     clip = [picture(48, 64).asnumpy() for _ in range(3)]
     mean, std, ratios = [0.4, 0.5, 0.6], [0.1, 0.2, 0.3], [1.0, 0.875, 0.75, 0.66]
     for transform in (

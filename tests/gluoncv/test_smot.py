@@ -1,4 +1,4 @@
-"""SMOT: what GluonCV 0.10.5 answers for the same film and the same detections, and a detector that looks again."""
+"""SMOT: what GluonCV 0.10.5 answers for the same video and the same detections, and a detector that looks again."""
 
 import numpy as np
 import pytest
@@ -131,7 +131,7 @@ def test_a_detector_looks_again_where_objects_were(weights):
     np.testing.assert_allclose(entry, [*label, *score, *box], rtol=1e-4, atol=1e-4)
 
 
-def test_films_of_any_size(weights):
+def test_videos_of_any_size(weights):
     frame = np.random.RandomState(0).randint(0, 255, (40, 60, 3)).astype("uint8")
     tracktor = smot.GluonSSDMultiClassTracktor(
         None, 0.0, "ssd_300_mobilenet0.25_custom", param_path=weights[1], data_shape=64, classes=CLASSES

@@ -1,4 +1,4 @@
-"""The tracker around SiamRPN: what GluonCV 0.10.5 answers for the same film and the same outputs of the network."""
+"""The tracker around SiamRPN: what GluonCV 0.10.5 answers for the same video and the same outputs of the network."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from gluoncv.model_zoo.siamrpn import SiamRPNTracker
 from gluoncv.model_zoo.siamrpn.siamrpn_tracker import get_axis_aligned_bbox
 
 PLACES = 21
-# a bright square of 30 pixels that moves by (12, 9) a frame, out of a film of 160 x 120; (box, score) of frames 1 to 4
+# a bright square of 30 pixels that moves by (12, 9) a frame, out of a video of 160 x 120; (box, score) of frames 1 to 4
 FOUND = [
     ([92.4471, 9.3, 29.089, 30.3179], 0.98158),
     ([107.4772, 16.9318, 28.4439, 30.8017], 0.98189),

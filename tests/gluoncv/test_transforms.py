@@ -202,11 +202,11 @@ def test_an_exported_network_prepares_its_input(tmp_path):
     got = loaded(src.expand_dims(0).astype("float32"))
     np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), rtol=1e-3, atol=1e-4)
 
-    film = nn.Conv3D(2, 3, in_channels=3)
-    film.initialize()
-    export_block(str(tmp_path / "film"), film, (3, 4, 8, 8), layout="CTHW", preprocess=None)
-    assert (tmp_path / "film-0000.params").exists()
+    video = nn.Conv3D(2, 3, in_channels=3)
+    video.initialize()
+    export_block(str(tmp_path / "video"), video, (3, 4, 8, 8), layout="CTHW", preprocess=None)
+    assert (tmp_path / "video-0000.params").exists()
     with pytest.raises(ValueError, match="layout is CHW or CTHW"):
-        export_block(str(tmp_path / "film"), film, (4, 8, 8, 3), layout="THWC", preprocess=None)
+        export_block(str(tmp_path / "video"), video, (4, 8, 8, 3), layout="THWC", preprocess=None)
     with pytest.raises(TypeError, match="HybridBlock"):
-        export_block(str(tmp_path / "film"), film, preprocess=3)
+        export_block(str(tmp_path / "video"), video, preprocess=3)

@@ -11,19 +11,19 @@ TWO = ["--model", "resnet18_v1b_custom", "--num-classes", "2", "--num-segments",
 
 @pytest.fixture
 def listed(data, tmp_path):
-    """Folders of frames: a window that wanders over a picture, four films of six frames, and their list."""
+    """Folders of frames: a window that wanders over a picture, four videos of six frames, and their list."""
     from PIL import Image
 
     lines = []
     for k, name in enumerate(["giraffe.jpg", "venice-boat.jpg"] * 2):
         picture = Image.open(data / "demo" / name).convert("RGB").resize((96, 96))
-        (tmp_path / f"film{k}").mkdir()
+        (tmp_path / f"video{k}").mkdir()
         for t in range(6):
             left, top = 2 * t + 8 * (k // 2), 4 * t
-            picture.crop((left, top, left + 64, top + 64)).save(tmp_path / f"film{k}" / f"img_{t + 1:05d}.jpg")
-        lines.append(f"film{k} 6 {k % 2}\n")
-    (tmp_path / "films.txt").write_text("".join(lines))
-    return tmp_path / "films.txt"
+            picture.crop((left, top, left + 64, top + 64)).save(tmp_path / f"video{k}" / f"img_{t + 1:05d}.jpg")
+        lines.append(f"video{k} 6 {k % 2}\n")
+    (tmp_path / "videos.txt").write_text("".join(lines))
+    return tmp_path / "videos.txt"
 
 
 def test_training_resuming_and_test(programs, listed, tmp_path):
@@ -43,10 +43,10 @@ def test_training_resuming_and_test(programs, listed, tmp_path):
     assert 0 <= tested["top1"] <= tested["top5"] == 1
     given = ["--data-list", str(listed), "--data-dir", str(tmp_path), "--resume-params", str(saved)]
     classes = inference.main([*TWO, *given, "--save-logits", "--save-preds", "--save-dir", str(tmp_path / "out")])
-    logits = np.load(tmp_path / "out" / "resnet18_v1b_custom_film3_logits.npy")
+    logits = np.load(tmp_path / "out" / "resnet18_v1b_custom_video3_logits.npy")
     assert len(classes) == 4 and logits.argmax() == classes[3]
     said = (tmp_path / "out" / "predictions.log").read_text().splitlines()
-    assert said[3] == f"film3: class {classes[3]}" and len(said) == 4
+    assert said[3] == f"video3: class {classes[3]}" and len(said) == 4
 
 
 def test_gradients_of_several_batches_make_a_step(programs, listed, tmp_path):

@@ -1,4 +1,4 @@
-"""Depth is learned from a rendered film with laser points, judged, and drawn; its loss against what geometry says."""
+"""Depth is learned from a rendered video with laser points, judged, and drawn; its loss against what geometry says."""
 
 import argparse
 

@@ -47,7 +47,7 @@ def test_refused_flags_leave_no_trace():
     assert vars(parser.parse_args([])) == {}
 
 
-def test_command_lines_of_gluoncv_for_films():
+def test_command_lines_of_gluoncv_for_videos():
     given = """--model i3d_resnet50_v1_custom --use-amp --last-gamma --mixup --mixup-alpha 0.2 --teacher none --input-5d
         --prefetch-ratio 1.5 --hashtag 0123abcd --crop-ratio 0.8"""
     args = train_recognizer.parse_args(given.split())
@@ -94,8 +94,8 @@ def test_further_names_for_gpus():
         counted.parse_args(["--gpu-id", "first"])
 
 
-def test_command_lines_of_gluoncv_for_films_in_tests():
-    given = """--model x --data-dir films --val-list v.txt --train-list t.txt --use-tsn --use-softmax --use-amp --lr 0.1
+def test_command_lines_of_gluoncv_for_videos_in_tests():
+    given = """--model x --data-dir videos --val-list v.txt --train-list t.txt --use-tsn --use-softmax --use-amp --lr 0.1
         --lr-decay-epoch 40,60 --momentum 0.9 --save-dir params --logging-file train.log --prefetch-ratio 1.5 -j 4"""
     args = test_recognizer.parse_args(given.split())
     assert (args.use_softmax, args.dtype, args.prefetch_ratio) == (True, "float16", 1.5)
@@ -139,6 +139,6 @@ def test_sizes_and_processes_of_other_programs():
     assert train_srgan.parse_args(["--dataroot", ".", "--gpu_ids", "0,1"]).gpus == "0,1"
     assert train_wgan.parse_args(["--dataroot", ".", "--dataset", "mnist", "--ngpu", "1"]).ngpu == 1
     assert demo_srgan.parse_args(["--images", "a.png", "--pretrained", "p", "--gpu_id", "1"]).gpus == "1"
-    assert smot_demo.parse_args(["film", "--tracktor-version", "joint", "--verbose", "--input-type", "images"]).verbose
+    assert smot_demo.parse_args(["video", "--tracktor-version", "joint", "--verbose", "--input-type", "images"]).verbose
     assert smot_eval.parse_args(["--gt-dir", ".", "--pred-dir", ".", "--num-worker", "4"]).num_worker == 4
     assert train_simple_pose.parse_args(["--flip-test"]).flip_test

@@ -1,4 +1,4 @@
-"""Objects of a rendered film are followed, drawn and judged; figures are those of py-motmetrics 1.4.0 on the same boxes."""
+"""Objects of a rendered video are followed, drawn and judged; figures are those of py-motmetrics 1.4.0 on the same boxes."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ JUDGED = {
 }
 
 
-def film(seed):
+def video(seed):
     """Truth and what a bad tracker finds: (frame, number, left, top, width, height)."""
     random = np.random.RandomState(seed)
     truth, found = [], []
@@ -43,23 +43,23 @@ def film(seed):
 @pytest.mark.parametrize("seed", JUDGED)
 def test_figures_are_those_of_motmetrics(seed):
     counts, figures = JUDGED[seed]
-    total = clear_mot.counts(*film(seed))
+    total = clear_mot.counts(*video(seed))
     assert tuple(total[name] for name in NAMES) == counts
     found = clear_mot.figures(total)
     assert {name: found[name] for name in figures} == pytest.approx(figures, abs=1e-9)
     assert found["precision"] == pytest.approx(counts[2] / counts[1])
 
 
-def test_films_are_judged_together(tmp_path, capsys):
+def test_videos_are_judged_together(tmp_path, capsys):
     for seed in JUDGED:
-        for kind, rows in zip(("gt", "pred"), film(seed), strict=True):
+        for kind, rows in zip(("gt", "pred"), video(seed), strict=True):
             np.save(tmp_path / f"{kind}_{seed}.npy", rows)
     figures = smot_eval.main(["--gt-dir", str(tmp_path), "--pred-dir", str(tmp_path)])
     misses, false, switches = 27 + 16, 36 + 17, 19 + 18
     assert figures["MOTA"] == pytest.approx(1 - (misses + false + switches) / (79 + 56))
-    assert "smot, 2 films" in capsys.readouterr().out
+    assert "smot, 2 videos" in capsys.readouterr().out
     assert smot_eval.main(["--gt-dir", str(tmp_path), "--pred-dir", str(tmp_path), "--num-worker", "2"]) == figures
-    truth, _ = film(0)
+    truth, _ = video(0)
     perfect = clear_mot.figures(clear_mot.counts(truth, truth))
     assert perfect["MOTA"] == perfect["IDF1"] == perfect["F1"] == 1
     with pytest.raises(SystemExit, match="no pred_NAME"):
@@ -71,13 +71,13 @@ def test_the_demo_draws(tmp_path):
     net.initialize()
     net(nd.zeros((1, 3, 64, 64)))
     net.save_parameters(str(tmp_path / "net.params"))
-    (tmp_path / "film").mkdir()
+    (tmp_path / "video").mkdir()
     for k in range(2):
         picture = np.zeros((40, 60, 3), "uint8")
         picture[10:20, 10 + 4 * k : 30 + 4 * k] = 200
-        Image.fromarray(picture).save(tmp_path / f"film/{k}.png")
+        Image.fromarray(picture).save(tmp_path / f"video/{k}.png")
     given = [
-        str(tmp_path / "film"),
+        str(tmp_path / "video"),
         "--network-name",
         "ssd_300_mobilenet0.25_coco",
         "--param-path",

@@ -1,4 +1,4 @@
-"""SiamRPN is trained on rendered pairs, follows a square through a rendered film, and is judged."""
+"""SiamRPN is trained on rendered pairs, follows a square through a rendered video, and is judged."""
 
 import json
 
@@ -16,8 +16,8 @@ def test_training_and_resuming(programs, tmp_path):
     for k in range(2):
         picture = rng.randint(0, 80, (511, 511, 3)).astype("uint8")
         picture[215:296, 215:296] = 200
-        _save(tmp_path / f"det/crop511/film{k}/000000.00.x.jpg", picture)
-    boxes = {f"film{k}": {"00": {"000000": [0, 0, 40, 40]}} for k in range(2)}
+        _save(tmp_path / f"det/crop511/video{k}/000000.00.x.jpg", picture)
+    boxes = {f"video{k}": {"00": {"000000": [0, 0, 40, 40]}} for k in range(2)}
     (tmp_path / "det/train.json").write_text(json.dumps(boxes))
     given = ["--data-dir", tmp_path, "--sources", "det", "--videos-per-epoch", 1, "--batch-size", 1]
     program = [train_siamrpn.main, *given, "--num-epochs", 2, "--lr", 0.001, "--no-wd"]
@@ -40,14 +40,14 @@ def weights(tmp_path):
 
 def test_the_demo_draws(weights, tmp_path):
     for k in range(3):
-        _save(tmp_path / f"film/{k}.png", _frame(k))
-    given = ["--video-path", str(tmp_path / "film"), "--gt-bbox", "20,20,24,24", "--model-path", weights]
+        _save(tmp_path / f"video/{k}.png", _frame(k))
+    given = ["--video-path", str(tmp_path / "video"), "--gt-bbox", "20,20,24,24", "--model-path", weights]
     boxes = demo.main([*given, "--save-dir", str(tmp_path / "out"), "--gif"])
     assert len(boxes) == 3 and boxes[0] == [20, 20, 24, 24] and all(len(box) == 4 for box in boxes)
     assert {p.name for p in (tmp_path / "out").iterdir()} == {"00000.png", "00001.png", "00002.png", "track.gif"}
 
 
-def test_films_are_followed_and_judged(weights, tmp_path):
+def test_videos_are_followed_and_judged(weights, tmp_path):
     truth = [[20 + 4 * k, 20, 24, 24] for k in range(3)]
     for k in range(3):
         _save(tmp_path / f"Square/img/{k}.png", _frame(k))

@@ -43,7 +43,7 @@ class KITTIDataset(MonoDataset):
 
 
 class KITTIRAWDataset(KITTIDataset):
-    """The raw films, with depth from laser points."""
+    """The raw videos, with depth from laser points."""
 
     def __init__(self, data_path=f"{_ROOT}/kitti_data", *args, **kwargs):
         super().__init__(data_path, *args, **kwargs)
@@ -57,7 +57,7 @@ class KITTIRAWDataset(KITTIDataset):
 
 
 class KITTIOdomDataset(KITTIDataset):
-    """The films of odometry."""
+    """The videos of odometry."""
 
     def __init__(self, data_path=f"{_ROOT}/kitti_odom", *args, **kwargs):
         super().__init__(data_path, *args, **kwargs)
@@ -69,7 +69,7 @@ class KITTIOdomDataset(KITTIDataset):
 
 
 class KITTIDepthDataset(KITTIDataset):
-    """The films with denser depth (Uhrig et al., 2017)."""
+    """The videos with denser depth (Uhrig et al., 2017)."""
 
     def get_depth(self, folder, frame_index, side, do_flip):
         """The depths (375, 1242) of a frame in metres, 0 where unknown."""

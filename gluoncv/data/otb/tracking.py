@@ -1,4 +1,4 @@
-"""OTB-2015 (Wu et al., 2015): films with the box of a target in each frame."""
+"""OTB-2015 (Wu et al., 2015): videos with the box of a target in each frame."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gluon.data.dataset import Dataset
 
 __all__ = ["OTBTracking", "OTBVideo", "Video"]
 
-# Films whose results trackers write under a name of their own, but for the first letter
+# Videos whose results trackers write under a name of their own, but for the first letter
 _OTHER_NAMES = {
     "FleetFace": "fleetface", "Jogging-1": "jogging_1", "Jogging-2": "jogging_2", "Skating2-1": "skating2_1",
     "Skating2-2": "skating2_2", "FaceOcc1": "faceocc1", "FaceOcc2": "faceocc2", "Human4-2": "human4_2",
@@ -19,7 +19,7 @@ _OTHER_NAMES = {
 
 
 class Video:
-    """A film: frames in the files `img_names` below `root`, and boxes `gt_rect` (left, top, width, height).
+    """A video: frames in the files `img_names` below `root`, and boxes `gt_rect` (left, top, width, height).
 
     Item k is (NumPy frame (H, W, 3), blue first, box). load_img: read all frames now.
     """
@@ -52,10 +52,10 @@ class Video:
 
 
 class OTBVideo(Video):
-    """A film with what trackers found in it."""
+    """A video with what trackers found in it."""
 
     def load_tracker(self, path, tracker_names=None, store=True):
-        """Reads boxes from `<path>/<tracker>/<film>.txt` into `pred_trajs`, or gives those of the first tracker without `store`.
+        """Reads boxes from `<path>/<tracker>/<video>.txt` into `pred_trajs`, or gives those of the first tracker without `store`.
 
         tracker_names: one or several, by default all folders that match `path`.
         """
@@ -79,7 +79,7 @@ class OTBVideo(Video):
 
 
 class OTBTracking(Dataset):
-    """The films that `<dataset_root>/<name>.json` lists, by name or by place in the order of names."""
+    """The videos that `<dataset_root>/<name>.json` lists, by name or by place in the order of names."""
 
     def __init__(self, name, dataset_root, load_img=False):
         super().__init__()
@@ -88,13 +88,13 @@ class OTBTracking(Dataset):
             listed = json.load(file)
         fields = ("video_dir", "init_rect", "img_names", "gt_rect", "attr")
         self.videos = {
-            film: OTBVideo(film, dataset_root, *(entry[field] for field in fields), load_img)
-            for film, entry in listed.items()
+            name: OTBVideo(name, dataset_root, *(entry[field] for field in fields), load_img)
+            for name, entry in listed.items()
         }
         self.attr = {"ALL": list(self.videos)}
-        for film, video in self.videos.items():
+        for name, video in self.videos.items():
             for attribute in video.attr:
-                self.attr.setdefault(attribute, []).append(film)
+                self.attr.setdefault(attribute, []).append(name)
 
     def __len__(self):
         return len(self.videos)

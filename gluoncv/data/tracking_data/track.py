@@ -1,4 +1,4 @@
-"""Pairs of a template and a region in which to search for it, from films and pictures cut to 511 pixels (Li et al., 2018)."""
+"""Pairs of a template and a region in which to search for it, from videos and pictures cut to 511 pixels (Li et al., 2018)."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class TrkDataset(Dataset):
         return template, search, cls, delta, delta_weight, np.array(box)
 
     def shuffle(self):
-        """Numbers of films of all sources, as many as there are samples."""
+        """Numbers of videos of all sources, as many as there are samples."""
         pick = []
         while len(pick) < self.num:
             part = [number for source in self.all_dataset for number in source.pick]
@@ -117,7 +117,7 @@ class TrkDataset(Dataset):
         for source in self.all_dataset:
             if source.start_idx + source.num > index:
                 return source, index - source.start_idx
-        raise IndexError(f"there is no film {index}")
+        raise IndexError(f"there is no video {index}")
 
     def _get_bbox(self, img, shape):
         """The `Corner` of a target in the middle of a picture, at the template's scale."""
@@ -128,17 +128,17 @@ class TrkDataset(Dataset):
 
 
 class SubDataset:
-    """A source of pairs: files `<root>/<film>/<frame>.<track>.x.jpg`, whose boxes `anno` has as {film: {track: {frame: box}}}.
+    """A source of pairs: files `<root>/<video>/<frame>.<track>.x.jpg`, whose boxes `anno` has as {video: {track: {frame: box}}}.
 
-    frame_range: frames that a pair is apart at most. num_use: films an epoch, -1 for all. start_idx: number of the first film.
+    frame_range: frames that a pair is apart at most. num_use: videos an epoch, -1 for all. start_idx: number of the first video.
     """
 
     def __init__(self, name, root, anno, frame_range, num_use, start_idx):
         self.name, self.root, self.anno, self.frame_range, self.start_idx = name, root, anno, frame_range, start_idx
         with open(anno, encoding="utf-8") as file:
-            films = json.load(file)
+            videos = json.load(file)
         self.labels = {}
-        for film, tracks in films.items():
+        for video, tracks in videos.items():
             kept = {}
             for track, boxes in tracks.items():
                 boxes = {frame: box for frame, box in boxes.items() if isinstance(box, dict) or _has_area(box)}
@@ -146,7 +146,7 @@ class SubDataset:
                 if frames:
                     kept[track] = {**boxes, "frames": frames}
             if kept:
-                self.labels[film] = kept
+                self.labels[video] = kept
         self.num = len(self.labels)
         self.num_use = self.num if num_use == -1 else num_use
         self.videos, self.path_format = list(self.labels), "{}.{}.{}.jpg"
@@ -163,7 +163,7 @@ class SubDataset:
         )  # fmt: skip
 
     def shuffle(self):
-        """The numbers of films of an epoch."""
+        """The numbers of videos of an epoch."""
         numbers, pick = list(range(self.start_idx, self.start_idx + self.num)), []
         while len(pick) < self.num_use:
             np.random.shuffle(numbers)
@@ -177,7 +177,7 @@ class SubDataset:
         return path, self.labels[video][track][frame]
 
     def get_positive_pair(self, index):
-        """(file, box) of two frames of a random track of a film."""
+        """(file, box) of two frames of a random track of a video."""
         video, track, frames = self._track(index)
         first = np.random.randint(0, len(frames))
         near = frames[max(first - self.frame_range, 0) : min(first + self.frame_range, len(frames) - 1) + 1]
@@ -185,7 +185,7 @@ class SubDataset:
         return self.get_image_anno(video, track, frames[first]), self.get_image_anno(video, track, second)
 
     def get_random_target(self, index=-1):
-        """(file, box) of a random frame of a film, of any one for -1."""
+        """(file, box) of a random frame of a video, of any one for -1."""
         video, track, frames = self._track(np.random.randint(0, self.num) if index == -1 else index)
         return self.get_image_anno(video, track, np.random.choice(frames))
 

@@ -1,4 +1,4 @@
-"""Steps for films: lists of NumPy frames (H, W, C), all treated alike. Sizes are (height, width)."""
+"""Steps for videos: lists of NumPy frames (H, W, C), all treated alike. Sizes are (height, width)."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class VideoNormalize(Block):
 
 
 class VideoRandomHorizontalFlip(Block):
-    """The film mirrored left-right with probability `prob`."""
+    """The video mirrored left-right with probability `prob`."""
 
     def __init__(self, prob=0.5):
         super().__init__()
@@ -254,7 +254,7 @@ class VideoCenterCrop(Block):
 
 
 class VideoThreeCrop(Block):
-    """Both ends and the middle along the side that is longer than `size`: three films, one after the other."""
+    """Both ends and the middle along the side that is longer than `size`: three videos, one after the other."""
 
     def __init__(self, size):
         super().__init__()

@@ -1,3 +1,3 @@
-"""Films of classes."""
+"""Videos of classes."""
 
 from gluoncv.data.video_custom.classification import VideoClsCustom

@@ -1,4 +1,4 @@
-"""Films of classes: folders of frames, or files of films."""
+"""Labelled videos, as folders of frames or as video files."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from core import image, nd
 from core.image import resample
 from gluon.data.dataset import Dataset
 from gluoncv.data.base import DATASETS
-from gluoncv.data.video_custom.reader import FilmReader
+from gluoncv.data.video_custom.reader import VideoReader
 
 __all__ = ["VideoClsCustom"]
 
 
 class VideoClsCustom(Dataset):
-    """Clips of films with their class: (float32 (clips, 3, `new_length`, `target_height`, `target_width`), class).
+    """Clips of videos with their class: (float32 (clips, 3, `new_length`, `target_height`, `target_width`), class).
 
     Clips of one frame are (clips, 3, height, width).
 
     setting: a text file of lines "path below `root`, number of frames, class".
     train, test_mode: training clips begin at random, others in the middle of their segment.
-    name_pattern: names of the frames in a folder, from 1 on. video_loader: the paths are films, `video_ext` their ending where
+    name_pattern: names of the frames in a folder, from 1 on. video_loader: the paths are videos, `video_ext` their ending where
     they have none; they need PyAV. new_width, new_height: size of frames before the transform; 0 leaves it. With `use_decord`
-    films keep their size unless `data_aug` is "v1".
-    num_segments: clips of a film, from equal parts of it. new_length, new_step: frames of a clip, and every how many-eth frame
+    videos keep their size unless `data_aug` is "v1".
+    num_segments: clips of a video, from equal parts of it. new_length, new_step: frames of a clip, and every how many-eth frame
     it has. temporal_jitter: which of `new_step` frames that is, is drawn. num_crop: crops that the transform makes of a frame.
     slowfast: of the frames every `fast_temporal_stride`-th, and behind them again every `slow_temporal_stride`-th.
     transform: from a list of NumPy frames (H, W, 3) of bytes to one of (3, target_height, target_width).
     lazy_init: read nothing yet. is_color, modality: accepted as in the original and without effect.
-    RuntimeError for settings without films.
+    RuntimeError for settings without videos.
     """
 
     ROOT = SETTING = None
@@ -89,9 +89,9 @@ class VideoClsCustom(Dataset):
         path, duration, target = self.clips[index]
         if self.video_loader:
             name = path if "." in os.path.basename(path) else f"{path}.{self.video_ext}"
-            with FilmReader(name) as film:
-                numbers = [n - 1 for n in self._frames(len(film))]
-                frames = film.get_batch(numbers)
+            with VideoReader(name) as video:
+                numbers = [n - 1 for n in self._frames(len(video))]
+                frames = video.get_batch(numbers)
             resized = not self.use_decord or self.data_aug == "v1"
         else:
             numbers, resized = self._frames(duration), True
@@ -106,7 +106,7 @@ class VideoClsCustom(Dataset):
 
     def _make_dataset(self, directory, setting):
         if not os.path.exists(setting):
-            raise RuntimeError(f"there is no file {setting} that lists the films")
+            raise RuntimeError(f"there is no file {setting} that lists the videos")
         clips = []
         with open(setting, encoding="utf-8") as file:
             for line in file:
@@ -117,11 +117,11 @@ class VideoClsCustom(Dataset):
                     )
                 clips.append((os.path.join(directory, fields[0]), int(fields[1]), int(fields[2])))
         if not clips:
-            raise RuntimeError(f"{setting} lists no films")
+            raise RuntimeError(f"{setting} lists no videos")
         return clips
 
     def _frames(self, duration):
-        """The numbers, from 1 on, of the frames of all clips of a film."""
+        """The numbers, from 1 on, of the frames of all clips of a video."""
         sample = self._sample_val_indices if not self.train else self._sample_train_indices
         starts, skips = (self._sample_test_indices if self.test_mode else sample)(duration)
         numbers = []

@@ -1,4 +1,4 @@
-"""Frames of films, decoded by PyAV."""
+"""Frames of videos, decoded by PyAV."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import numpy as np
 from gluoncv.utils.filesystem import try_import
 
 
-class FilmReader:
-    """The film in a file, as a context: `len` of it is the number of frames, `get_batch` gives some of them."""
+class VideoReader:
+    """The video in a file, as a context: `len` of it is the number of frames, `get_batch` gives some of them."""
 
     def __init__(self, path):
         av = try_import(
-            "av", "films are decoded by PyAV, you can install it by `pip install av`; folders of frames need nothing"
+            "av", "videos are decoded by PyAV, you can install it by `pip install av`; folders of frames need nothing"
         )
         self._path, self._container = path, av.open(path)
         self._stream = self._container.streams.video[0]

@@ -1,4 +1,4 @@
-"""Networks that name actions in films, one module per family."""
+"""Networks that name actions in videos, one module per family."""
 
 from gluoncv.model_zoo.action_recognition.actionrec import (
     ActionRecInceptionV1,

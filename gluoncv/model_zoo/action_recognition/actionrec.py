@@ -1,4 +1,4 @@
-"""Networks for pictures on parts of a film (temporal segment networks, Wang et al., 2016)."""
+"""Networks for pictures on parts of a video (temporal segment networks, Wang et al., 2016)."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Inception networks inflated to films (Carreira and Zisserman, 2017)."""
+"""Inception networks inflated to videos (Carreira and Zisserman, 2017)."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ POOLS_V1 = {"3a": ((1, 3, 3), (1, 2, 2), (0, 1, 1)), "4a": (3, 2, 1), "5a": (2, 
 
 
 class _I3D(Recognizer):
-    """`features` of a film, their means over space and time, and a `head`."""
+    """`features` of a video, their means over space and time, and a `head`."""
 
     base = None
 
@@ -87,7 +87,7 @@ class I3D_InceptionV3(_I3D):
 
 
 def _inflated(row, norm):
-    """A layer of Inception v3 for films: as long in time as it is large in space, and padded in time such that it fits."""
+    """A layer of Inception v3 for videos: as long in time as it is large in space, and padded in time such that it fits."""
     if row == AVERAGE:
         return nn.AvgPool3D(3, 1, 1)
     if row in (MAXIMUM, STEM_MAXIMUM):

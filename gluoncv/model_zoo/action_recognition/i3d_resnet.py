@@ -1,4 +1,4 @@
-"""Residual networks inflated to films (Carreira and Zisserman, 2017), with non-local blocks or not (Wang et al., 2018)."""
+"""Residual networks inflated to videos (Carreira and Zisserman, 2017), with non-local blocks or not (Wang et al., 2018)."""
 
 from functools import partial
 

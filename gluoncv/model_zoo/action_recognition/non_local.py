@@ -1,4 +1,4 @@
-"""Non-local blocks: every place of a film, or picture, looks at all others (Wang et al., 2018)."""
+"""Non-local blocks: every place of a video, or picture, looks at all others (Wang et al., 2018)."""
 
 from functools import partial
 
@@ -11,7 +11,7 @@ from gluoncv.nn import sequence
 class NonLocal(HybridBlock):
     """x + convolution(attention of each place to all places); with `use_bn` it starts as x alone.
 
-    nonlocal_type: "gaussian", the only one; ValueError for others. dim: 3 for films, 2 for pictures. embed: queries, keys and
+    nonlocal_type: "gaussian", the only one; ValueError for others. dim: 3 for videos, 2 for pictures. embed: queries, keys and
     values are convolutions to `embed_dim` channels, by default half of those of the input. sub_sample: keys and values are those
     of halved pictures.
     """

@@ -13,7 +13,7 @@ from gluoncv.nn import sequence
 class Bottleneck(HybridBlock):
     """A middle convolution between two 1x1 ones, beside a shortcut.
 
-    design: of a film's middle convolution: "A" time after space, "B" time beside space, "C" time after space and beside it.
+    design: of a video's middle convolution: "A" time after space, "B" time beside space, "C" time after space and beside it.
     None is for pictures. stride: of the first convolution, in space.
     """
 

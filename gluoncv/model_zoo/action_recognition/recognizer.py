@@ -1,4 +1,4 @@
-"""What networks for actions share: means over parts of a film, names, weights taken from other networks."""
+"""What networks for actions share: means over parts of a video, names, weights taken from other networks."""
 
 from functools import partial
 
@@ -13,9 +13,9 @@ CLASSES = {"ucf101": 101, "hmdb51": 51, "kinetics400": 400, "kinetics700": 700, 
 
 
 class Recognizer(HybridBlock):
-    """Features of each part of a film, averaged over the parts.
+    """Features of each part of a video, averaged over the parts.
 
-    num_segments, num_crop: parts of a film, and crops of each, which follow each other in the batch. feat_ext: gives the
+    num_segments, num_crop: parts of a video, and crops of each, which follow each other in the batch. feat_ext: gives the
     features and not the scores.
     """
 

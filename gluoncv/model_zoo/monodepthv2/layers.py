@@ -1,4 +1,4 @@
-"""Geometry and losses for learning depth from films: projection between pictures, likeness of pictures, smoothness."""
+"""Geometry and losses for learning depth from videos: projection between pictures, likeness of pictures, smoothness."""
 
 import numpy as np
 

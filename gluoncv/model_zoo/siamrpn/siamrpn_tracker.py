@@ -1,4 +1,4 @@
-"""Follows one object through a film with SiamRPN (Li et al., 2018)."""
+"""Follows one object through a video with SiamRPN (Li et al., 2018)."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class SiamRPNTracker(BaseTracker):
         return {"bbox": [x - width / 2, y - height / 2, width, height], "best_score": scores[best]}
 
     def _extent(self):
-        """The side of a square as large as the object and its surroundings, in pixels of the film."""
+        """The side of a square as large as the object and its surroundings, in pixels of the video."""
         return np.sqrt(np.prod(self.size + self.CONTEXT_AMOUNT * self.size.sum()))
 
     def _window(self, img, size, side, ctx):

@@ -1,4 +1,4 @@
-"""Where boxes of one frame of a film are expected in the next."""
+"""Where boxes of one frame of a video are expected in the next."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class BaseFlowMotionEstimator(MotionEstimator):
     def predict_new_locations(self, prev_frame_cache, prev_bboxes, new_frame, *args, skip=False, **kwargs):
         cache = self.prepare_frame(new_frame)
         if prev_frame_cache.shape != cache.shape:
-            raise MXNetError(f"the frames of a film are of one size, given {prev_frame_cache.shape} and {cache.shape}")
+            raise MXNetError(f"the frames of a video are of one size, given {prev_frame_cache.shape} and {cache.shape}")
         if skip:
             return prev_bboxes, cache
         flow = self.compute_flow(prev_frame_cache, cache)

@@ -21,7 +21,7 @@ LEAST_OVERLAP = 0.1
 
 
 class SMOTTracker:
-    """Follows objects of COCO's classes named in `tracking_classes` through the frames of a film.
+    """Follows objects of COCO's classes named in `tracking_classes` through the frames of a video.
 
     motion_model: 'no' or 'farneback', see `MOTIONS`. anchor_array: corners of the detector's anchors (A, 4), None for those
     of the first frame. use_motion: move boxes by the motion model. match_top_k: anchors of a box. track_keep_alive_thresh:

@@ -31,7 +31,7 @@ class BaseAnchorBasedTracktor(ABC):
 
     @abstractmethod
     def clean_up(self):
-        """After the last frame of a film."""
+        """After the last frame of a video."""
 
 
 class GluonSSDMultiClassTracktor(BaseAnchorBasedTracktor):

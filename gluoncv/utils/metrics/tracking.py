@@ -39,9 +39,9 @@ def success_error(gt_center, result_center, thresholds, n_frame):
 
 
 class OPEBenchmark:
-    """Curves of trackers on the films of `dataset`: {tracker: {film: shares}}.
+    """Curves of trackers on the videos of `dataset`: {tracker: {video: shares}}.
 
-    Films have `name`, `gt_traj` and `pred_trajs`, the boxes of each tracker, or `load_tracker(path, name, store)`; `absent`, if
+    Videos have `name`, `gt_traj` and `pred_trajs`, the boxes of each tracker, or `load_tracker(path, name, store)`; `absent`, if
     they have it, is 1 in frames that count. The data set has `tracker_names` and `tracker_path`.
     """
 
@@ -82,9 +82,9 @@ class OPEBenchmark:
     ):
         """Prints areas under the curves of success, best first, and precisions at 20 pixels and 0.2; red is below the threshold.
 
-        show_video_level: a table of films too, for less than ten trackers whose precision is given.
+        show_video_level: a table of videos too, for less than ten trackers whose precision is given.
         """
-        area = {name: np.mean(list(films.values())) for name, films in success_ret.items()}
+        area = {name: np.mean(list(videos.values())) for name, videos in success_ret.items()}
         wide = max(12, *(len(name) + 2 for name in area))
 
         def at_20(found, name):
@@ -107,26 +107,28 @@ class OPEBenchmark:
             f"|{'Video name':^21}|" + f"{'success':^9}|{'precision':^11}|" * len(area),
         ]
         rows = [
-            f"|{film:^21}|"
-            + "".join(cell(np.mean(success_ret[n][film]), 9) + cell(np.mean(precision_ret[n][film]), 11) for n in area)
-            for film in next(iter(success_ret.values()))
+            f"|{video:^21}|"
+            + "".join(
+                cell(np.mean(success_ret[n][video]), 9) + cell(np.mean(precision_ret[n][video]), 11) for n in area
+            )
+            for video in next(iter(success_ret.values()))
         ]
         print("\n\n")
         _print_table(heads, rows)
 
     def _curves(self, names, curve):
         names = self.dataset.tracker_names if names is None else [names] if isinstance(names, str) else names
-        return {name: {film.name: curve(*self._boxes(film, name)) for film in self.dataset} for name in names}
+        return {name: {video.name: curve(*self._boxes(video, name)) for video in self.dataset} for name in names}
 
-    def _boxes(self, film, name):
+    def _boxes(self, video, name):
         """(truth, boxes of the tracker, number of frames)."""
-        found = film.pred_trajs.get(name)
+        found = video.pred_trajs.get(name)
         if found is None:
-            found = film.load_tracker(self.dataset.tracker_path, name, False)
-        truth, found = np.array(film.gt_traj), np.array(found)
+            found = video.load_tracker(self.dataset.tracker_path, name, False)
+        truth, found = np.array(video.gt_traj), np.array(found)
         frames = len(truth)
-        if hasattr(film, "absent"):
-            truth, found = truth[film.absent == 1], found[film.absent == 1]
+        if hasattr(video, "absent"):
+            truth, found = truth[video.absent == 1], found[video.absent == 1]
         return truth, found, frames
 
 

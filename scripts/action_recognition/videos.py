@@ -1,4 +1,4 @@
-"""Films for recognising actions: flags that say which frames are seen, data sets, transforms, and batches."""
+"""Videos for recognising actions: flags that say which frames are seen, data sets, transforms, and batches."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ DATASETS = {
 MEAN, DEVIATION = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
 
-def add_film_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds what says which frames of a film a network sees, which network it is, and on what it runs."""
+def add_video_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds what says which frames of a video a network sees, which network it is, and on what it runs."""
     add = parser.add_argument
     add("--model", required=True, help="name in the model zoo")
     add("--num-classes", type=int, help="classes of the network (default: those that its name says)")
@@ -39,15 +39,15 @@ def add_film_arguments(parser: argparse.ArgumentParser) -> None:
     add("--input-size", type=int, default=224, help="sides of the crop (default: %(default)s)")
     add("--new-height", type=int, default=0, help="height of frames before the crop, 0 for their own")
     add("--new-width", type=int, default=0, help="width of frames before the crop, 0 for their own")
-    add("--num-segments", type=int, default=1, help="clips of a film, from equal parts (default: %(default)s)")
+    add("--num-segments", type=int, default=1, help="clips of a video, from equal parts (default: %(default)s)")
     add("--new-length", type=int, default=1, help="frames of a clip (default: %(default)s)")
     add("--new-step", type=int, default=1, help="every how many-eth frame a clip has (default: %(default)s)")
     add("--num-crop", type=int, default=1, help="crops of a frame (default: %(default)s, or what the next two say)")
     add("--three-crop", action="store_true", help="three crops of each frame, in tests")
     add("--ten-crop", action="store_true", help="ten crops of each frame, in tests")
     add("--data-aug", choices=("v1", "v2", "v3", "v4"), default="v1", help="how frames are cropped in training")
-    add("--video-loader", action="store_true", help="films are files, not folders of frames")
-    add("--use-decord", action="store_true", help="such films keep their size unless --data-aug is v1")
+    add("--video-loader", action="store_true", help="videos are files, not folders of frames")
+    add("--use-decord", action="store_true", help="such videos keep their size unless --data-aug is v1")
     add("--slowfast", action="store_true", help="clips at two speeds, for SlowFast")
     add("--slow-temporal-stride", type=int, default=16, help="frames between those of the slow way (default: 16)")
     add("--fast-temporal-stride", type=int, default=2, help="frames between those of the fast way (default: 2)")
@@ -101,8 +101,8 @@ def crops(args) -> int:
     return 10 if args.ten_crop else 3 if args.three_crop else args.num_crop
 
 
-def films(args, root: Path, listed: Path, train: bool = False, test: bool = False):
-    """The films below `root` in the list `listed`; train: clips begin at random; test: as --three-crop and --ten-crop say."""
+def videos(args, root: Path, listed: Path, train: bool = False, test: bool = False):
+    """The videos below `root` in the list `listed`; train: clips begin at random; test: as --three-crop and --ten-crop say."""
     given = {
         name: getattr(args, name)
         for name in (
@@ -152,7 +152,7 @@ def _through(steps, frames):
 
 
 def loader(pictures, batch_size: int, workers: int, train: bool = False, prefetch: int | None = None) -> DataLoader:
-    """Batches of clips (B clips, 3, [frames,] height, width), those of a film together, and of classes (B,)."""
+    """Batches of clips (B clips, 3, [frames,] height, width), those of a video together, and of classes (B,)."""
     return DataLoader(
         pictures,
         batch_size,
