@@ -60,38 +60,43 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         trainer.load_states(args.resume_states)
     if args.accumulate > 1:
         net.collect_params().setattr("grad_req", "add")
-    loss = SoftmaxCrossEntropyLoss(sparse_label=not args.label_smoothing)
-    trained = [p for p in net.collect_params().values() if p.grad_req != "null"]
 
     for epoch in run.epochs(args.num_epochs, net, trainer, first=args.resume_epoch + 1):
-        means, accuracy = Means(run, args.log_interval), mx.metric.Accuracy()
-        waiting = 0
-        for count, (data, label) in enumerate(run.progress(train_batches, f"epoch {epoch}"), 1):
-            pieces = list(zip(by_video(data, label, devices), spread(label, devices), strict=True))
-            with autograd.record():
-                outputs = [net(x) for x, _ in pieces]
-                targets = [
-                    shares(y, out.shape[1], 0.1) if args.label_smoothing else y for (_, y), out in zip(pieces, outputs)
-                ]
-                losses = [loss(out, y) for out, y in zip(outputs, targets, strict=True)]
-                backward(losses, trainer, args.dtype)
-            waiting += label.shape[0]
-            means.add(loss=losses)
-            accuracy.update([y for _, y in pieces], outputs)
-            if count % args.accumulate and count < len(train_batches):
-                continue
-            if args.clip_grad > 0:
-                for device in devices:
-                    clip_global_norm([p.grad(device) for p in trained], args.clip_grad * waiting)
-            trainer.step(waiting)
-            waiting = 0
-            if args.accumulate > 1:
-                net.collect_params().zero_grad()
-        row = means.row() | {"train_top1": accuracy.get()[1]}
+        row = train(args, run, epoch, net, trainer, train_batches, devices)
         if not args.train_only:
             row |= test(net, val_batches, devices)
         run.epoch_done(epoch, row, samples=len(train_set))
     return run.finish(*(["train_top1"] if args.train_only else ["top1", "top5"]), published=args.published)
+
+
+def train(args, run, epoch: int, net, trainer, batches, devices) -> dict[str, float]:
+    """Trains for an epoch, with a step after every --accumulate batches, and gives its means."""
+    loss = SoftmaxCrossEntropyLoss(sparse_label=not args.label_smoothing)
+    trained = [p for p in net.collect_params().values() if p.grad_req != "null"]
+    means, accuracy = Means(run, args.log_interval), mx.metric.Accuracy()
+    waiting = 0
+    for count, (data, label) in enumerate(run.progress(batches, f"epoch {epoch}"), 1):
+        pieces = list(zip(by_video(data, label, devices), spread(label, devices), strict=True))
+        with autograd.record():
+            outputs = [net(x) for x, _ in pieces]
+            targets = [
+                shares(y, out.shape[1], 0.1) if args.label_smoothing else y for (_, y), out in zip(pieces, outputs)
+            ]
+            losses = [loss(out, y) for out, y in zip(outputs, targets, strict=True)]
+            backward(losses, trainer, args.dtype)
+        waiting += label.shape[0]
+        means.add(loss=losses)
+        accuracy.update([y for _, y in pieces], outputs)
+        if count % args.accumulate and count < len(batches):
+            continue
+        if args.clip_grad > 0:
+            for device in devices:
+                clip_global_norm([p.grad(device) for p in trained], args.clip_grad * waiting)
+        trainer.step(waiting)
+        waiting = 0
+        if args.accumulate > 1:
+            net.collect_params().zero_grad()
+    return means.row() | {"train_top1": accuracy.get()[1]}
 
 
 def by_video(data, label, devices) -> list:
