@@ -361,9 +361,9 @@ def on_device(ctx, function):
 def copy_to(tensor: Tensor, dtype=None, ctx=None) -> Tensor:
     """A copy in the given type and place, always new memory."""
     wanted = tensor.dtype if dtype is None else torch_dtype(dtype)
+    where = tensor.device if ctx is None else device(ctx)
     if ctx is not None and ctx.device_type == "cpu_pinned" and torch.cuda.is_available():
         return tensor.to(device="cpu", dtype=wanted).pin_memory()
-    where = tensor.device if ctx is None else device(ctx)
     # From page-locked memory the copy runs beside the computation; torch keeps the source alive for it.
     beside = where.type == "cuda" and not tensor.is_cuda and tensor.is_pinned()
     return tensor.to(device=where, dtype=wanted, copy=True, non_blocking=beside)

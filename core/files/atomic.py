@@ -51,7 +51,11 @@ class AtomicFile:
             self._mode_bits = stat.S_IMODE(status.st_mode)
             self._is_filled = status.st_size == 0
         self._temporary = f"{self.path}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
-        self.file = open(self._temporary, mode.replace("w", "x"), **kwargs)  # noqa: SIM115
+        try:
+            self.file = open(self._temporary, mode.replace("w", "x"), **kwargs)  # noqa: SIM115
+        except OSError as error:
+            error.filename = self.path  # the name that the caller knows
+            raise
 
     def commit(self) -> None:
         """Makes the written content the file's content, on the disk when this returns."""

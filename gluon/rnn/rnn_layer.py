@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core import ndarray as nd
+from core.base import MXNetError
 from gluon.block import HybridBlock
 from gluon.rnn import rnn_cell
 from gluon.rnn.sequence import zeros
@@ -162,6 +163,9 @@ class _RNNLayer(HybridBlock):
 
     def hybrid_forward(self, F, inputs, states, sequence_length=None, **parameters):
         if isinstance(inputs, nd.NDArray):
+            features = parameters["l0_i2h_weight"].shape[1]
+            if features and inputs.shape[2] != features:
+                raise MXNetError(f"inputs of {features} features are expected, given shape {inputs.shape}")
             wanted = [info["shape"] for info in self.state_info(inputs.shape[self._layout.find("N")])]
             if [state.shape for state in states] != wanted:
                 raise ValueError(f"states of shapes {wanted} are expected, got {[s.shape for s in states]}")

@@ -39,11 +39,24 @@ def test_wrong_shapes_are_told_in_terms_of_the_layer_that_was_called(make, shape
 def test_recurrent_layers_tell_the_axes_of_their_layout():
     with pytest.raises(ValueError, match=r"layout TNC have 3 axes, given shape \(2, 3\)"):
         initialized(rnn.LSTM(4))(nd.ones((2, 3)))
+    with pytest.raises(MXNetError, match=r"inputs of 5 features are expected, given shape \(2, 3, 6\)"):
+        initialized(rnn.LSTM(4, input_size=5))(nd.ones((2, 3, 6)))
 
 
 def test_an_operator_of_any_number_of_arrays_needs_one():
     with pytest.raises(MXNetError, match=r"stack .* at least one is needed"):
         nd.stack()
+
+
+def test_a_name_is_no_context():
+    with pytest.raises(MXNetError, match="ctx='gpu' is no context"):
+        nd.ones((2,)).as_in_context("gpu")
+
+
+def test_a_file_that_cannot_be_written_is_called_as_the_caller_does(tmp_path):
+    file = str(tmp_path / "absent" / "x.params")
+    with pytest.raises(FileNotFoundError, match=re.escape(f"{file}'") + "$"):
+        nd.save(file, nd.ones((1,)))
 
 
 def test_an_unknown_initializer_is_told_before_the_first_forward_pass():
