@@ -77,7 +77,7 @@ def test_sparse_arrays_have_the_density(density):
 def test_rows_of_a_power_law_double():
     _, (indptr, _, _) = tools.rand_sparse_ndarray((8, 64), "csr", 0.3, distribution="powerlaw")
     assert np.diff(indptr).tolist()[:6] == [2, 4, 8, 16, 32, 64]
-    with pytest.raises(ValueError, match="2 elements a row"):
+    with pytest.raises(ValueError, match="2 elements per row"):
         tools.rand_sparse_ndarray((8, 64), "csr", 0.01, distribution="powerlaw")
 
 
