@@ -154,8 +154,7 @@ class MultiHeadAttentionCell(AttentionCell):
         super().__init__(prefix=prefix, params=params)
         widths = {"query": query_units, "key": key_units, "value": value_units}
         for name, units in widths.items():
-            if units % num_heads:
-                raise InvalidArgument(f"{name}_units must be a multiple of num_heads, {num_heads}, got {units}")
+            check_heads(units, num_heads, f"{name}_units")
         self._num_heads = num_heads
         self._base_cell = base_cell
         with self.name_scope():
@@ -206,6 +205,12 @@ class MultiHeadAttentionCell(AttentionCell):
         """(batch, length, heads * width) as (batch * heads, length, width)."""
         x = F.transpose(F.reshape(x, shape=(0, 0, self._num_heads, -1)), axes=(0, 2, 1, 3))
         return F.reshape(x, shape=(-1, 0, 0), reverse=True)
+
+
+def check_heads(units, num_heads, name="units"):
+    """InvalidArgument unless `units` numbers divide into `num_heads` heads."""
+    if units % num_heads:
+        raise InvalidArgument(f"{name} must be a multiple of num_heads, {num_heads}, got {units}")
 
 
 def fused_attention(F, query, key, value, length=None, causal=False, scale=None, dropout=0.0):

@@ -7,7 +7,7 @@ from gluon import HybridBlock, nn
 
 from ..base import InvalidArgument
 from ..vocab import BERTVocab, Vocab
-from .attention_cell import fused_attention
+from .attention_cell import check_heads, fused_attention
 from .block import GELU
 from .seq2seq_encoder_decoder import Seq2SeqEncoder
 from .transformer import PositionwiseFFN
@@ -308,8 +308,7 @@ class DotProductSelfAttentionCell(HybridBlock):
         params=None,
     ):
         super().__init__(prefix=prefix, params=params)
-        if units % num_heads:
-            raise InvalidArgument(f"units must be a multiple of num_heads, {num_heads}, got {units}")
+        check_heads(units, num_heads)
         self._num_heads = num_heads
         with self.name_scope():
             self.dropout_layer = nn.Dropout(dropout)

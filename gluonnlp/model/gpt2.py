@@ -5,9 +5,8 @@ from __future__ import annotations
 from core.initializer import Normal
 from gluon import HybridBlock, nn
 
-from ..base import InvalidArgument
 from ..vocab import Vocab
-from .attention_cell import DotProductAttentionCell, fused_attention
+from .attention_cell import DotProductAttentionCell, check_heads, fused_attention
 from .block import GELU
 
 __all__ = ["GPT2FFNLayer", "GPT2Model", "GPT2SelfAttentionLayer"]
@@ -98,8 +97,7 @@ class GPT2SelfAttentionLayer(HybridBlock):
         params=None,
     ):
         super().__init__(prefix=prefix, params=params)
-        if units % num_heads:
-            raise InvalidArgument(f"units must be a multiple of num_heads, {num_heads}, got {units}")
+        check_heads(units, num_heads)
         self._num_heads = num_heads
         self._dropout = dropout
         options = {

@@ -10,9 +10,8 @@ import numpy as np
 from core import autograd, nd
 from gluon import HybridBlock, nn
 
-from ..base import InvalidArgument
 from ..utils.parallel import Parallelizable
-from .attention_cell import make_attention_cell
+from .attention_cell import check_heads, make_attention_cell
 from .block import GELU
 from .seq2seq_encoder_decoder import Seq2SeqDecoder, Seq2SeqEncoder, Seq2SeqOneStepDecoder
 
@@ -54,8 +53,7 @@ class _Transformer(HybridBlock):
         params=None,
     ):
         super().__init__(prefix=prefix, params=params)
-        if units % num_heads:
-            raise InvalidArgument(f"units must be a multiple of num_heads, {num_heads}, got {units}")
+        check_heads(units, num_heads)
         self._units = units
         self._max_length = max_length
         self._scale_embed = scale_embed

@@ -5,8 +5,8 @@ from __future__ import annotations
 from core import nd
 from gluon import Block, HybridBlock, loss, nn
 
-from ..base import InvalidArgument
 from ..vocab import Vocab
+from .attention_cell import check_heads
 from .transformer_xl import (
     PositionalEmbedding,
     PositionalEmbeddingMultiHeadAttentionCell,
@@ -69,8 +69,7 @@ class _XLNet(HybridBlock):
         params=None,
     ):
         super().__init__(prefix=prefix, params=params)
-        if units % num_heads:
-            raise InvalidArgument(f"units must be a multiple of num_heads, {num_heads}, got {units}")
+        check_heads(units, num_heads)
         self._units = units
         self._clamp_len = clamp_len
         with self.name_scope():
