@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from core.backward import as_list, finish, place, refill, run
 from core.base import MXNetError
 from core.ops.registry import Operator
-from core.tape import Leaf, Node, Scope, attach, engage, is_tracked, state, watch, written
+from core.tape import Leaf, Node, Scope, attach, busy, engage, is_tracked, state, written
 
 __all__ = [
-    "GRAD_REQS", "Function", "Leaf", "Node", "Scope", "attach", "backward", "engage", "get_symbol", "grad", "is_recording", "is_tracked",
+    "GRAD_REQS", "Function", "Leaf", "Node", "Scope", "attach", "backward", "busy", "engage", "get_symbol", "grad", "is_recording", "is_tracked",
     "is_training", "mark_variables", "pause", "predict_mode", "record", "set_recording", "set_training", "state", "train_mode",
-    "untraced", "watch", "written",
+    "untraced", "written",
 ]  # fmt: skip
 
 GRAD_REQS = ("write", "add", "null")

@@ -44,7 +44,7 @@ def run(
     with Scope(create_graph, train_mode):
         nodes = order(roots, sums.reached)
         compiled = [node for node in nodes if type(node) is not Node]
-        read = _outputs_read(nodes, compiled, given)
+        read = _outputs_read(nodes, compiled, given) if compiled else ()
         waiting, alone = None, ()
         if store is not None:
             waiting, alone = _uses(nodes, sums), _read_once(nodes, sums) if compiled else ()
@@ -144,13 +144,17 @@ def order(roots, reached: dict) -> list[Node]:
         if id(node) in seen:
             continue
         seen.add(id(node))
-        stack.append((node, True))
+        depth = len(stack)
         for parent in node.parents:
             if type(parent) is tuple:
                 if id(parent[0]) not in seen:
                     stack.append((parent[0], False))
             elif parent is not None:
                 reached[id(parent)] = parent
+        if len(stack) == depth:
+            found.append(node)
+        else:
+            stack.insert(depth, (node, True))
     found.reverse()
     return found
 

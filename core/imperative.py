@@ -343,7 +343,7 @@ def _make_front(op: Operator, kind: type | None):
         "_gather": _gather,
         "_refuse": _refuse,
         "_state": state,
-        "_watch": autograd.watch,
+        "_busy": autograd.busy,
         "_attach": autograd.attach,
         "_new": _new,
         "_Unfit": UNFIT,
@@ -387,7 +387,6 @@ def _untraced(op: Operator, kind_of: str) -> list[str]:
             f"                _attach(_op, {'_typed' if attrs else '{}'}, ({', '.join(inputs)},), (result,))",
         ]
     return [
-        "    _busy = _watch.busy",
         f"    if out is None and {may_go}(not _busy or {idle}):",
         "        try:",
         *call,
@@ -410,14 +409,17 @@ def apart(result, *given):
     Operators inside of others hand views on, which costs nothing. given: the arrays that went in.
     """
     if isinstance(result, (list, tuple)):
-        return type(result)([apart(x, *given) for x in result])
+        return type(result)([_apart(x, given) for x in result])
+    return _apart(result, given)
+
+
+def _apart(result, given: tuple):
     if getattr(result, "stype", None) != "default" or result._is_placeholder:
         return result
     if state.tracer is not None:
         state.tracer.apart(result)
         return result
-    same = any(result is x for x in given)
-    if same or storage.is_view(result._data):
+    if storage.is_view(result._data) or (given and any([result is x for x in given])):
         alone = type(result)._wrap(storage.apart(result._data), result._ctx)
         alone._entry = result._entry
         return alone

@@ -26,7 +26,7 @@ TORCH: dict[str, torch.dtype] = {
 }
 _CPU = torch.device("cpu")
 # A tensor of the same memory until one of the two is written to; RuntimeError for memory of other libraries or processes.
-copy_on_write = torch._lazy_clone
+copy_on_write = Tensor._lazy_clone
 NAMES: dict[torch.dtype, str] = {dtype: name for name, dtype in TORCH.items()}
 
 

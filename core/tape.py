@@ -14,32 +14,22 @@ from core.ops.registry import Operator
 
 
 class _State(threading.local):
-    recording = False
-    training = False
-    pausing = False  # whether this is a pause() inside of a record()
-    tracer = None
+    def __init__(self):  # of each thread
+        self.recording = self.training = False
+        self.pausing = False  # whether this is a pause() inside of a record()
+        self.tracer = None
 
 
-class _Watch:
-    """How many threads record or trace: while none does, none has to look at its own state, which takes longer."""
-
-    __slots__ = ("busy", "lock")
-
-    def __init__(self):
-        self.busy, self.lock = 0, threading.Lock()
-
-
-state, watch = _State(), _Watch()
+state = _State()
+busy: set[int] = (
+    set()
+)  # threads that record or trace: while none does, none has to look at its own state, which takes longer
 
 
 def engage(recording: bool, tracer) -> None:
     """Sets whether this thread records, and what it traces for (None: nothing)."""
-    before = state.recording or state.tracer is not None
     state.recording, state.tracer = recording, tracer
-    now = recording or tracer is not None
-    if now is not before:
-        with watch.lock:
-            watch.busy += 1 if now else -1
+    (busy.add if recording or tracer is not None else busy.discard)(threading.get_ident())
 
 
 class Scope:
@@ -51,20 +41,21 @@ class Scope:
         self._recording, self._training = recording, training
 
     def __enter__(self):
-        recording, wanted = state.recording, self._recording
-        self._before = recording, state.training, state.pausing
+        now, wanted = state.__dict__, self._recording  # of this thread, looked up once
+        recording, _, pausing = self._before = now["recording"], now["training"], now["pausing"]
         if wanted is not None:
-            state.pausing = not wanted and (recording or state.pausing)
+            now["pausing"] = not wanted and (recording or pausing)
             if wanted is not recording:
-                engage(wanted, state.tracer)
+                engage(wanted, now["tracer"])
         if self._training is not None:
-            state.training = self._training
+            now["training"] = self._training
         return self
 
     def __exit__(self, *_):
-        recording, state.training, state.pausing = self._before
-        if self._recording is not None and recording is not state.recording:
-            engage(recording, state.tracer)
+        now = state.__dict__
+        recording, now["training"], now["pausing"] = self._before
+        if self._recording is not None and recording is not now["recording"]:
+            engage(recording, now["tracer"])
 
 
 class Leaf:

@@ -127,18 +127,18 @@ def without_negative_steps(shape: Sequence[int], key: tuple, device) -> tuple:
 def concat(tensors: Sequence[Tensor], axis: int) -> Tensor:
     if tensors[0].is_meta:  # ATen needs Python, and its compiler, for tensors without memory
         return joined(tensors, axis)
-    return torch.cat(list(tensors), axis)
+    return torch.cat(tensors, axis)
 
 
 def stack(tensors: Sequence[Tensor], axis: int) -> Tensor:
     if tensors[0].is_meta:
         return joined([t.unsqueeze(axis) for t in tensors], axis)
-    return torch.stack(list(tensors), axis)
+    return torch.stack(tensors, axis)
 
 
 def split(x: Tensor, lengths: Sequence[int], axis: int) -> tuple[Tensor, ...]:
     """Consecutive parts along an axis, each in new memory; `lengths` add up to its length."""
-    return tuple(torch.split_with_sizes_copy(x, list(lengths), axis))
+    return torch.split_with_sizes_copy(x, lengths, axis)
 
 
 def flip(x: Tensor, axes: Sequence[int]) -> Tensor:

@@ -123,7 +123,10 @@ def concatenate(arrays, axis=0, always_copy=True) -> NDArray:
 
 def stack(*data, axis=0, **kwargs):
     """Arrays of one shape joined along a new axis."""
-    return imperative.front(TABLE["stack"], NDArray)(*data, axis=axis, **kwargs)
+    return _stack(*data, axis=axis, **kwargs)
+
+
+_stack = imperative.front(TABLE["stack"], NDArray)
 
 
 def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):

@@ -178,7 +178,7 @@ def parse(array, key) -> tuple[bool, tuple, list]:
         elif item is None:
             spec.append(None)
         elif isinstance(item, slice):
-            spec.append(_plain_slice(item))
+            spec.append(plain_slice(item))
             axis += 1
         elif isinstance(item, (numbers.Integral, onp.integer)) and not isinstance(item, bool):
             i = int(item)
@@ -237,7 +237,8 @@ def build(spec: tuple, tensors: list) -> tuple:
     return tuple(index)
 
 
-def _plain_slice(item: slice) -> slice:
+def plain_slice(item: slice) -> slice:
+    """The slice with plain numbers or None as its bounds. ValueError for a step of 0."""
     bounds = []
     for bound in (item.start, item.stop, item.step):
         bounds.append(None if bound is None else int(bound))

@@ -14,10 +14,11 @@ from core.ndarray import indexing
 from core.ops.registry import TABLE, F, Operator
 from core.ops.storage_types import NUMBERS as _STORAGE_TYPE_STR_TO_ID  # noqa: F401  MXNet's name, which programs import
 
-state, watch = autograd.state, autograd.watch
+state, busy = autograd.state, autograd.busy
 apply = imperative.apply
 py_slice = slice  # MXNet's name for it beside the operator, which programs import
 _new = object.__new__
+_SLICE_VIEW = TABLE["_slice_view"]
 
 
 class NDArray:
@@ -88,7 +89,7 @@ class NDArray:
     @property
     def T(self):
         """The array with its axes reversed."""
-        return self if self.ndim < 2 else self.transpose()
+        return self if self.ndim < 2 else _reversed(self)
 
     @property
     def grad(self):
@@ -301,11 +302,16 @@ class NDArray:
     # ------------------------------------------------------------------ indexing
 
     def __getitem__(self, key):
-        if (type(key) is slice or type(key) is int) and _is_free(self):
+        kind = type(key)
+        if (kind is slice or kind is int) and not self._is_placeholder and (not busy or state.tracer is None):
             try:
                 part = self._data[key]
                 if part.dim() and part.is_contiguous():
-                    return _shared(self, part)
+                    view = _shared(self, part)
+                    if busy and state.recording and self._entry is not None:
+                        place = indexing.plain_slice(key) if kind is slice else key
+                        autograd.attach(_SLICE_VIEW, {"key": (place,), "zero_dim": self._zero_dim}, (self,), (view,))
+                    return view
             except (RuntimeError, TypeError, ValueError, IndexError):
                 pass
         return indexing.get(self, key)
@@ -390,7 +396,7 @@ def _is_free(array: NDArray) -> bool:
     """Whether a view of the array is nobody's business but the caller's: no tape and no graph hears of it."""
     if array._is_placeholder:
         return False
-    return not watch.busy or (state.tracer is None and (not state.recording or array._entry is None))
+    return not busy or (state.tracer is None and (not state.recording or array._entry is None))
 
 
 def _shared(array: NDArray, tensor) -> NDArray:
@@ -459,15 +465,20 @@ def _install_infix(cls: type, table: dict) -> None:
         reverse_op = TABLE[reverse_name] if reverse_name else None
 
         def infix(self, other, a=array_op, s=scalar_op, r=reverse_op):
-            if type(other) is type(self) and a.simple and (not watch.busy or state.tracer is None):
+            kind = type(other)
+            number = kind is float or kind is int
+            op = s if number else a
+            if (number or kind is type(self)) and op.simple and (not busy or state.tracer is None):
                 try:  # `apply`, without the way there
                     result = _new(self._dense_kind)
-                    result._data, result._ctx, result._entry = a.forward(self._data, other._data), self._ctx, None
+                    tensor = s.forward(self._data, scalar=other) if number else a.forward(self._data, other._data)
+                    result._data, result._ctx, result._entry = tensor, self._ctx, None
                 except imperative.UNFIT:
                     pass  # the long way says what is wrong
                 else:
-                    if watch.busy and state.recording:
-                        autograd.attach(a, {}, (self, other), (result,))
+                    if busy and state.recording:
+                        inputs, attrs = ((self,), {"scalar": other}) if number else ((self, other), {})
+                        autograd.attach(op, attrs, inputs, (result,))
                     return result
             if other is None and r is None:
                 return NotImplemented
@@ -526,7 +537,9 @@ def _reshape(array: NDArray, shape: tuple, reverse: bool) -> NDArray:
     return apply(TABLE["Reshape"], [array], TABLE["Reshape"].parse_named(shape=shape, reverse=reverse), type(array))
 
 
-_broadcast_to, _expand_dims, _flatten, _squeeze = map(_method, ("broadcast_to", "expand_dims", "flatten", "squeeze"))
+_broadcast_to, _expand_dims, _flatten, _squeeze, _reversed = map(
+    _method, ("broadcast_to", "expand_dims", "flatten", "squeeze", "transpose")
+)
 NDArray._dense_kind = NDArray
 
 for _name in METHODS:

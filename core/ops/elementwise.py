@@ -13,6 +13,7 @@ from core.ops.registry import (
     F,
     Operator,
     composite,
+    direct,
     gradient,
     infer,
     make_pointwise,
@@ -382,9 +383,12 @@ def _enter_scalar(name, function, differentiable):
     op = Operator(name, entry, aliases=(_old_name(name),))
     formula = Formula.of(body, name=name.lstrip("_"))
     register(make_pointwise(op, formula, "same", differentiable))
-    kernel = kernels.pointwise.pointwise
+    kernel, of_fractions = kernels.pointwise.pointwise, op.forward
+    op.binder = None  # which knows nothing of whole numbers
 
     def forward(data, *, scalar, is_int=True):
+        if data.is_floating_point():
+            return of_fractions(data, scalar=scalar)
         kind = kernels.dtype_name(data)
         if kind == "bool":
             data, kind = kernels.cast(data, "int64"), "int64"
@@ -465,6 +469,16 @@ def where_(condition, x, y):
     if tuple(x.shape) != tuple(y.shape):
         raise MXNetError(f"where: x and y of one shape are needed, given {x.shape} and {y.shape}")
     return F._where(condition, x, y)
+
+
+@direct(where_)
+def _(attrs):
+    def run(condition, x, y):
+        if not condition.shape == x.shape == y.shape:
+            raise ValueError("the operator says what does not fit")
+        return _where.forward(condition, x, y)
+
+    return run
 
 
 @infer(where_)

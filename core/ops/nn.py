@@ -34,8 +34,9 @@ def _window(attrs) -> dict:
     }
 
 
+@functools.lru_cache(4096)
 def window(kernel: tuple, stride: tuple, dilate: tuple, pad: tuple, groups: int) -> dict:
-    """Stride, dilation and padding of a convolution as the kernels take them."""
+    """Stride, dilation and padding of a convolution as the kernels take them; remembered, and not to be changed."""
     return _window(_Window(kernel, stride, dilate, pad, groups))
 
 
@@ -83,8 +84,8 @@ def _code_conv(data, weight, bias=None, *, stride: Shape, dilate: Shape, pad: Sh
 def _(head, data, weight, data_shape, weight_shape, attrs, needs):
     how = _how(attrs)
     return [
-        F._conv_data_grad(head, weight, shape=data_shape, **how) if needs[0] else None,
-        F._conv_weight_grad(head, data, shape=weight_shape, **how) if needs[1] else None,
+        F._conv_data_grad.typed(head, weight, shape=data_shape, **how) if needs[0] else None,
+        F._conv_weight_grad.typed(head, data, shape=weight_shape, **how) if needs[1] else None,
         F._conv_bias_grad(head) if len(needs) > 2 and needs[2] else None,
     ]
 
@@ -96,8 +97,8 @@ def _(head, data, weight, data_shape, weight_shape, attrs, needs):
 def _(head1, head, weight, weight_shape, attrs, needs):
     how = _how(attrs)
     return [
-        F._conv(head1, weight, **how) if needs[0] else None,
-        F._conv_weight_grad(head, head1, shape=weight_shape, **how) if needs[1] else None,
+        F._conv.typed(head1, weight, **how) if needs[0] else None,
+        F._conv_weight_grad.typed(head, head1, shape=weight_shape, **how) if needs[1] else None,
     ]
 
 
@@ -105,8 +106,8 @@ def _(head1, head, weight, weight_shape, attrs, needs):
 def _(head1, head, data, data_shape, attrs, needs):
     how = _how(attrs)
     return [
-        F._conv(data, head1, **how) if needs[0] else None,
-        F._conv_data_grad(head, head1, shape=data_shape, **how) if needs[1] else None,
+        F._conv.typed(data, head1, **how) if needs[0] else None,
+        F._conv_data_grad.typed(head, head1, shape=data_shape, **how) if needs[1] else None,
     ]
 
 
@@ -206,7 +207,7 @@ def deconvolution(
         if any(t < 0 and -t >= s for t, s in zip(total, how["stride"], strict=True)):
             raise MXNetError(f"Deconvolution: target_shape {target_shape} is too large")
         adj = tuple(abs(t) % 2 for t in total)
-        how["pad"] = tuple((t + 1) // 2 for t in total)
+        how = {**how, "pad": tuple((t + 1) // 2 for t in total)}
     shape = tuple(
         s * (m - 1) + (k - 1) * d + 1 - 2 * p + a
         for s, m, k, d, p, a in zip(how["stride"], space, kernel, how["dilate"], how["pad"], adj, strict=True)
@@ -257,7 +258,7 @@ def _(attrs):
 
 @gradient(_max_pool)
 def _(head, out1, data_shape, attrs):
-    return [F._max_pool_grad(head, out1, shape=data_shape, **vars(attrs))]
+    return [F._max_pool_grad.typed(head, out1, shape=data_shape, **vars(attrs))]
 
 
 @operator("_max_pool_grad")
@@ -268,7 +269,7 @@ def _max_pool_grad(head, argmax, *, shape: Shape, kernel: Shape, stride: Shape, 
 
 @gradient(_max_pool_grad)
 def _(head1, argmax, attrs):
-    return [F._max_pool_gather(head1, argmax, kernel=attrs.kernel, stride=attrs.stride, pad=attrs.pad), None]
+    return [F._max_pool_gather.typed(head1, argmax, kernel=attrs.kernel, stride=attrs.stride, pad=attrs.pad), None]
 
 
 @operator("_max_pool_gather")
@@ -279,7 +280,7 @@ def _max_pool_gather(data, argmax, *, kernel: Shape, stride: Shape, pad: Any_):
 
 @gradient(_max_pool_gather)
 def _(head, argmax, data_shape, attrs):
-    return [F._max_pool_grad(head, argmax, shape=data_shape, **vars(attrs)), None]
+    return [F._max_pool_grad.typed(head, argmax, shape=data_shape, **vars(attrs)), None]
 
 
 @operator("_avg_pool")
@@ -291,7 +292,7 @@ def _avg_pool(data, *, kernel: Shape, stride: Shape, pad: Any_, count_include_pa
 
 @gradient(_avg_pool)
 def _(head, data_shape, attrs):
-    return [F._avg_pool_grad(head, shape=data_shape, **vars(attrs))]
+    return [F._avg_pool_grad.typed(head, shape=data_shape, **vars(attrs))]
 
 
 @operator("_avg_pool_grad")

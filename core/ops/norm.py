@@ -91,8 +91,7 @@ _channel_shapes(batch_norm, "gamma", "beta", "moving_mean", "moving_var")
 @operator("_batch_norm_update", mutates=("moving_mean", "moving_var"))
 def _batch_norm_update(moving_mean, moving_var, mean, rstd, *, momentum: Float, eps: Float):
     """moving = moving * momentum + batch * (1 - momentum), in place."""
-    kernels.shape.copy_(moving_mean, F._moving_mean.forward(moving_mean, mean, momentum=momentum))
-    kernels.shape.copy_(moving_var, F._moving_var.forward(moving_var, rstd, momentum=momentum, eps=eps))
+    K.move_statistics(moving_mean, moving_var, mean, rstd, momentum, eps)
     return moving_mean
 
 
@@ -100,18 +99,6 @@ def _batch_norm_update(moving_mean, moving_var, mean, rstd, *, momentum: Float, 
 def _rstd(var, *, eps: Float):
     """1 / sqrt(variance + eps)."""
     return rsqrt(var + eps)
-
-
-@pointwise("_moving_mean", dtype="first", differentiable=False)
-def _moving_mean(moving, mean, *, momentum: Float):
-    """One step of a running mean."""
-    return moving * momentum + mean * (1.0 - momentum)
-
-
-@pointwise("_moving_var", dtype="first", differentiable=False)
-def _moving_var(moving, rstd, *, momentum: Float, eps: Float):
-    """One step of a running variance, from 1 / sqrt(variance + eps)."""
-    return moving * momentum + (1.0 / (rstd * rstd) - eps) * (1.0 - momentum)
 
 
 @operator("_batch_norm_grad", outputs=3)
@@ -179,7 +166,7 @@ def _(attrs):
 @gradient(layer_norm)
 def _(head, data, gamma, out1, out2, attrs):
     rstd = F.reciprocal(out2) if attrs.output_mean_var else out2
-    return F._layer_norm_grad(head, data, gamma, out1, rstd, axis=attrs.axis, eps=attrs.eps)
+    return F._layer_norm_grad.typed(head, data, gamma, out1, rstd, axis=attrs.axis, eps=attrs.eps)
 
 
 _channel_shapes(layer_norm, "gamma", "beta")
@@ -210,7 +197,7 @@ def _group_norm(data, gamma, beta, *, num_groups: Int, eps: Float):
 
 @gradient(_group_norm)
 def _(head, data, gamma, out1, out2, attrs):
-    return F._group_norm_grad(head, data, gamma, out1, out2, num_groups=attrs.num_groups, eps=attrs.eps)
+    return F._group_norm_grad.typed(head, data, gamma, out1, out2, num_groups=attrs.num_groups, eps=attrs.eps)
 
 
 @operator("_group_norm_grad", outputs=3)

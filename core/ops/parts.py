@@ -182,11 +182,11 @@ def split(data, *, num_outputs: Int, axis: Int = 1, squeeze_axis: Bool = False):
         raise MXNetError(f"split: an axis of length {n} does not divide into {num_outputs} parts")
     if squeeze_axis and n != num_outputs:
         raise MXNetError(f"split: squeeze_axis needs parts of length 1, not {n // num_outputs}")
-    return _split(data, [n // num_outputs * i for i in range(num_outputs + 1)], axis, squeeze_axis)
+    return _split(data, (n // num_outputs,) * num_outputs, axis, squeeze_axis)
 
 
-def _split(data, bounds, axis, squeeze_axis):
-    parts = K.split(data, [b - a for a, b in pairwise(bounds)], axis)
+def _split(data, lengths, axis, squeeze_axis):
+    parts = K.split(data, lengths, axis)
     return tuple(K.reshape(p, (*p.shape[:axis], *p.shape[axis + 1 :])) for p in parts) if squeeze_axis else parts
 
 
@@ -197,7 +197,8 @@ def _split(data, bounds, axis, squeeze_axis):
 def split_v2(data, *, indices: Shape = (), axis: Int = 1, squeeze_axis: Bool = False, sections: Int = 0):
     """Parts along an axis: `sections` equal ones, or cut at `indices`."""
     axis = normal_axis(axis, data.dim(), "split_v2")
-    return _split(data, _bounds(data.shape[axis], indices, sections), axis, squeeze_axis)
+    bounds = _bounds(data.shape[axis], indices, sections)
+    return _split(data, [b - a for a, b in pairwise(bounds)], axis, squeeze_axis)
 
 
 def _bounds(n, indices, sections):

@@ -18,7 +18,7 @@ def _softmax(data, *, axis: Int):
 
 @gradient(_softmax)
 def _(head, out, attrs):
-    return [F._softmax_grad(head, out, axis=attrs.axis)]
+    return [F._softmax_grad.typed(head, out, axis=attrs.axis)]
 
 
 @operator("_onednn_softmax")
@@ -29,7 +29,7 @@ def _onednn_softmax(data, *, axis: Int = -1):
 
 @gradient(_onednn_softmax)
 def _(head, out, attrs):
-    return [F._softmax_grad(head, out, axis=attrs.axis)]
+    return [F._softmax_grad.typed(head, out, axis=attrs.axis)]
 
 
 @operator("_softmax_grad")
@@ -51,7 +51,7 @@ def _log_softmax(data, *, axis: Int):
 
 @gradient(_log_softmax)
 def _(head, out, attrs):
-    return [F._log_softmax_grad(head, out, axis=attrs.axis)]
+    return [F._log_softmax_grad.typed(head, out, axis=attrs.axis)]
 
 
 @operator("_log_softmax_grad")
@@ -75,7 +75,7 @@ def _masked_softmax(data, length, *, axis: Int):
 
 @gradient(_masked_softmax)
 def _(head, out, attrs):
-    return [F._softmax_grad(head, out, axis=attrs.axis), None]
+    return [F._softmax_grad.typed(head, out, axis=attrs.axis), None]
 
 
 def _place(axis, ndim):

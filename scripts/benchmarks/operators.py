@@ -38,6 +38,7 @@ class Case:
     differentiable: bool = True
     labels: bool = False  # the last operand holds class numbers below the columns
     constants: int = 0  # so many operands, the first ones, get no gradient
+    states: int = 0  # nor do so many, the last ones, which are written to
 
 
 def cases() -> list[Case]:
@@ -124,7 +125,7 @@ def cases() -> list[Case]:
              lambda x, w: tf.conv2d(x, w, padding=1), convolution),
         Case("Pooling", lambda x: nd.Pooling(x, kernel=(2, 2), stride=(2, 2), pool_type="max"), lambda x: tf.max_pool2d(x, 2), picture),
         Case("BatchNorm", lambda x, g, b, m, v: nd.BatchNorm(x, g, b, m, v, fix_gamma=False),
-             lambda x, g, b, m, v: tf.batch_norm(x, m.detach(), v.detach(), g, b, torch.is_grad_enabled(), eps=1e-3), normalized, positive=True),
+             lambda x, g, b, m, v: tf.batch_norm(x, m, v, g, b, torch.is_grad_enabled(), eps=1e-3), normalized, positive=True, states=2),
         Case("LayerNorm", lambda x, g, b: nd.LayerNorm(x, g, b), lambda x, g, b: tf.layer_norm(x, (x.shape[-1],), g, b), layer),
     ]  # fmt: skip
 
@@ -217,14 +218,13 @@ def calls(case: Case, rows: int, columns: int, backward: bool) -> tuple[Callable
         values[-1] = draw.randint(0, min(rows, 64), values[-1].shape).astype("float32")
     arrays = [nd.array(v) for v in values]
     tensors = [torch.from_dlpack(a) for a in arrays]
-    floats = len(values) - case.labels
     if not backward:
         with torch.no_grad():
             assert_equal(case.ours(*arrays), case.torch(*tensors), case.name)
 
         return (lambda: case.ours(*arrays)), (lambda: case.torch(*tensors))
 
-    learnt = slice(case.constants, floats)
+    learnt = slice(case.constants, len(values) - case.labels - case.states)
     for array, tensor in zip(arrays[learnt], tensors[learnt], strict=True):
         array.attach_grad()
         tensor.requires_grad_()

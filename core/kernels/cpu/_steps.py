@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from core.kernels.formula import REDUCTIONS, Expr, literal, postorder
+from core.kernels.formula import REDUCTIONS, Expr, is_const, literal, postorder
 
 aten = torch.ops.aten
 FULL = (torch.float32, torch.float64)
@@ -103,8 +103,10 @@ def call(node: Expr, names: dict[int, str]) -> str:
 
 def _infix(node: Expr, args: list[str]) -> str:
     a, b = node.args
-    if node.op == "div" and is_scalar(a) and not is_scalar(b) and a.args != (1,):
+    if node.op == "div" and is_scalar(a) and not is_scalar(b):
         # `number / tensor` multiplies by the reciprocal, which rounds twice; only that of 1 is the quotient itself.
+        if is_const(a, 1):
+            return f"torch.reciprocal({args[1]})"
         return f"torch.div(torch.as_tensor({args[0]}, dtype=torch.float64), {args[1]})"
     return f"{args[0]} {INFIX[node.op]} {args[1]}"
 

@@ -60,6 +60,16 @@ def batch_norm_inference_grad(
     return _batch_norm_grad(dy, x, gamma, _cast(mean, x), _cast(var, x), None, None, False, axis, eps)
 
 
+def move_statistics(
+    moving_mean: Tensor, moving_var: Tensor, mean: Tensor, rstd: Tensor, momentum: float, eps: float
+) -> None:
+    """A step of running statistics, in place: moving = moving momentum + batch (1 - momentum), where the batch's variance is
+    1 / rstd^2 - eps. All have shape (C,)."""
+    share = 1.0 - momentum
+    _move(moving_mean, mean * share, momentum)
+    _move(moving_var, (rstd * rstd).reciprocal_().sub_(eps).mul_(share), momentum)
+
+
 def layer_norm(
     x: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -154,6 +164,13 @@ def _batch_norm_grad(dy, x, gamma, running_mean, running_var, mean, rstd, traini
     return _restore(dx, x, axis), _like_gamma(dgamma, gamma), _like_gamma(dbeta, gamma)
 
 
+def _move(moving: Tensor, step: Tensor, momentum: float) -> None:
+    if moving.dtype in (torch.float16, torch.bfloat16):  # rounded once
+        moving.copy_(moving.float().mul_(momentum).add_(step))
+    else:
+        moving.mul_(momentum).add_(step)
+
+
 def _stat_dtype(x: Tensor) -> torch.dtype:
     return torch.float64 if x.dtype is torch.float64 else torch.float32
 
@@ -188,7 +205,7 @@ def _affine_for_grad(x: Tensor, gamma: Tensor | None, size: int) -> tuple[Tensor
 
 
 def _like_gamma(grad: Tensor, gamma: Tensor | None) -> Tensor:
-    return grad if gamma is None else grad.to(gamma.dtype)
+    return grad if gamma is None or grad.dtype is gamma.dtype else grad.to(gamma.dtype)
 
 
 def _no_grads(x: Tensor, gamma: Tensor | None, size: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -47,6 +47,7 @@ FAST: dict[str, Callable] = {
     "summed_codes": summed_codes,
     "clip_grad0": lambda head, data, high, low: only_inside(data, low, high, head),
 }
+_BOTH = Expr("input", 0), Expr("input", 1)
 
 
 def pointwise(formula: Formula, tensors: Sequence[torch.Tensor], attrs: Sequence[float], dtype: torch.dtype):
@@ -90,9 +91,8 @@ def _typed(formula: Formula, dtype: torch.dtype, operands: Sequence) -> Callable
     if function(*operands).dtype is dtype and function(*single).dtype is dtype:  # 0-d operands have ATen's promotion
         return function
     compare = COMPARISONS.get(formula.root.op)
-    if compare is not None and all(a.op == "input" for a in formula.root.args):  # written in its type at once
-        first, second = (a.args[0] for a in formula.root.args)
-        return lambda *x: compare(x[first], x[second], out=x[first].new_empty(0))
+    if compare is not None and formula.root.args == _BOTH:  # written in its type at once
+        return lambda a, b: compare(a, b, out=a.new_empty(0))
     return lambda *x: result if (result := function(*x)).dtype is dtype else result.to(dtype)
 
 

@@ -156,7 +156,7 @@ def _extremum(reduction, name: str, x: Tensor, axes: tuple[int, ...], keepdims: 
 
 
 def _argextremum(places, reduction, name: str, x: Tensor, axis: int, keepdims: bool, dtype: torch.dtype) -> Tensor:
-    if not x.shape[axis]:
+    if not x.numel():
         _need_elements(name, x, (axis,))
     if axis == x.dim() - 1 and x.dtype is not torch.bool:
         if dtype in NUMPY and x.dtype in NUMPY and is_ahead(x, 0) and x.is_contiguous():

@@ -145,7 +145,7 @@ def _keys(x, axis, descending):
     n = x.shape[axis]
     place = torch.arange(n, device=x.device)
     place = (0x7FFFFFFF - place if descending else place).reshape((n,) + (1,) * (x.dim() - 1 - axis))
-    return _ordered(x).to(torch.int64).mul_(1 << 32).add_(place)
+    return torch.add(place, _ordered(x), alpha=1 << 32)
 
 
 def _places(keys, descending):
@@ -159,7 +159,7 @@ def _ordered(x):
     if x.dtype in _SMALL_INTEGERS:
         return x
     integer = _KEY_BITS[x.dtype]
-    top = torch.iinfo(integer).max
+    kind = torch.iinfo(integer)
     bits = (x + 0.0).view(integer)
-    bits = torch.where(bits < 0, bits ^ top, bits)
-    return torch.where(x == x, bits, top)
+    bits.bitwise_xor_((bits >> kind.bits - 1).bitwise_and_(kind.max))  # of negative ones all but the sign
+    return bits.masked_fill_(x != x, kind.max)

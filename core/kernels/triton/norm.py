@@ -16,9 +16,11 @@ import math
 import torch
 from torch import Tensor
 
+from core.kernels.formula import Formula
 from core.kernels.triton import _layer_norm, _per_channel
 from core.kernels.triton._fold import fold
 from core.kernels.triton._moments import moments_of
+from core.kernels.triton.pointwise import pointwise
 from core.kernels.triton.tiles import accumulator
 
 
@@ -65,6 +67,24 @@ def batch_norm_inference_grad(
     sums = _per_channel.gradient_sums(view, dy, mean, var, eps)
     dx = _per_channel.apply_gradient(view, dy, gamma, mean, var, None, eps)
     return dx, *_parameters(sums, gamma)
+
+
+def move_statistics(
+    moving_mean: Tensor, moving_var: Tensor, mean: Tensor, rstd: Tensor, momentum: float, eps: float
+) -> None:
+    """A step of running statistics, in place: moving = moving momentum + batch (1 - momentum), where the batch's variance is
+    1 / rstd^2 - eps. All have shape (C,)."""
+    moving_mean.copy_(pointwise(_MOVING_MEAN, (moving_mean, mean), (momentum,), moving_mean.dtype))
+    moving_var.copy_(pointwise(_MOVING_VAR, (moving_var, rstd), (momentum, eps), moving_var.dtype))
+
+
+_MOVING_MEAN = Formula.of(
+    lambda moving, mean, *, momentum: moving * momentum + mean * (1.0 - momentum), name="moving_mean"
+)
+_MOVING_VAR = Formula.of(
+    lambda moving, rstd, *, momentum, eps: moving * momentum + (1.0 / (rstd * rstd) - eps) * (1.0 - momentum),
+    name="moving_var",
+)
 
 
 def layer_norm(

@@ -179,6 +179,17 @@ def test_mixed_layouts_of_gradient_and_input():
         close(ours, truth)
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_running_statistics_move_in_place(dtype):
+    moving_mean, moving_var = draw(5, dtype), draw(5, dtype, 1).abs()
+    mean, rstd = draw(5, stat(dtype), 2), draw(5, stat(dtype), 3).abs() + 1
+    want_mean = moving_mean.double() * 0.9 + mean.double() * 0.1
+    want_var = moving_var.double() * 0.9 + (rstd.double() ** -2 - EPS) * 0.1
+    norm.move_statistics(moving_mean, moving_var, mean, rstd, 0.9, EPS)
+    close(moving_mean, want_mean, dtype)
+    close(moving_var, want_var, dtype)
+
+
 def test_empty():
     x, stats = torch.zeros(0, 4, 3, 3), (torch.zeros(4), torch.ones(4))
     y, mean, rstd = norm.batch_norm(x, None, None, 1, EPS)

@@ -28,6 +28,7 @@ def numpy_semantics():
         (lambda x: x + float("nan"), "int32", [SMALLEST + 1, SMALLEST + 4, SMALLEST + 5, 2**31 - 4]),
         (lambda x: x + float("nan"), "int8", INT8),
         (lambda x: x == float("nan"), "int32", [0, 0, 0, 0]),
+        (lambda x: nd._internal._mul_scalar(x, scalar=1.5), "int32", INT8),
     ],
 )
 def test_a_number_is_converted_to_the_type_of_whole_numbers_as_c_does(call, dtype, want):

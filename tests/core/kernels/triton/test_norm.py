@@ -65,6 +65,17 @@ def check_batch_norm(x, axis, affine=True):
     return ours[0]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_running_statistics_move_in_place(dtype):
+    moving, batch = (draw(5, dtype), draw(5, dtype, 1).abs()), (draw(5, seed=2), draw(5, seed=3).abs() + 1)
+    expected = wide(*moving)
+    truth.move_statistics(*expected, *wide(*batch), 0.9, EPS)
+    room.move_statistics(*moving, *batch, 0.9, EPS)
+    for ours, theirs in zip(moving, expected, strict=True):
+        assert ours.dtype == dtype
+        assert (ours.double().cpu() - theirs).norm() <= TOLERANCE[dtype] * theirs.norm()
+
+
 @pytest.mark.parametrize("affine", [True, False])
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("shape, axis", BATCH)
