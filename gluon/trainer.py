@@ -9,6 +9,7 @@ from core import optimizer as opt
 from core.base import NotSupportedError
 from core.kvstore import KVStore, KVStoreBase
 from core.kvstore import create as create_store
+from core.kvstore.compression import TwoBit
 from core.kvstore.kvstore import DISTRIBUTED, IN_PROCESS
 from core.kvstore.processes import Processes
 from core.optimizer.arena import Arena
@@ -27,14 +28,16 @@ class Trainer:
     """Updates parameters by their gradients after each backward pass.
 
     params: a `ParameterDict`, a dictionary or a list of parameters. optimizer: a name, with `optimizer_params` as
-    keywords, or an `Optimizer`. kvstore: how gradients are summed. "local", "device" and None (or a store of such a
-    type) sum those of the contexts of this process; "dist_sync", "dist_device_sync" those of all processes, which
-    `torchrun` or `scripts/launch.py` start: then parameters begin with the values of process 0, and sums are on their way
-    while the backward pass computes further gradients; `Parameter.grad()` is that of this process until `step`. A store of another class
-    (`KVStoreBase`) is asked to `broadcast` and to `pushpull`. compression_params: `{"type": "2bit", "threshold": 0.5}`, for
-    "dist" types; one context alone sends nothing.
-    update_on_kvstore: kept for programs written for MXNet; each context updates its own copy in any case, and it only forbids `update` and `allreduce_grads`. As there, None stands for True with several contexts or processes, unless
-    gradients are sparse or MXNET_UPDATE_ON_KVSTORE=0 is set.
+    keywords, or an `Optimizer`. kvstore: how gradients are summed. "local" and "device" (or a store of such a type)
+    sum those of the contexts of this process, None leaves that to the program; "dist_sync", "dist_device_sync"
+    those of all processes, which `torchrun` or `scripts/launch.py` start: then parameters begin with the values of
+    process 0, and sums are on their way while the backward pass computes further gradients; `Parameter.grad()` is
+    that of this process until `step`. A store of another class (`KVStoreBase`) is asked to `broadcast` and to
+    `pushpull`. compression_params: `{"type": "2bit", "threshold": 0.5}`, for "device" and "dist" types; one context
+    alone sends nothing. update_on_kvstore: kept for programs written for MXNet; each context updates its own copy
+    in any case, but as there `update` and `allreduce_grads` are refused, gradients need not be fresh, and the step
+    leaves the gradients of several contexts as they were. As there, None stands for True with several contexts or
+    processes, unless gradients are sparse or MXNET_UPDATE_ON_KVSTORE=0 is set.
 
     `step(n)` divides the sum by n: with several processes that is the batch size of all of them together.
     """
@@ -64,7 +67,7 @@ class Trainer:
         for param in params:
             param._set_trainer(self)
         self._contexts = self._check_contexts()
-        self._kvstore, self._custom, self._processes = None, None, None
+        self._kvstore, self._custom, self._processes, self._compression = None, None, None, None
         self._kv_initialized, self._update_on_kvstore, self._wanted_update = False, None, update_on_kvstore
         self._connect(kvstore, compression_params)
         self._init_optimizer(optimizer, optimizer_params or {})
@@ -99,8 +102,11 @@ class Trainer:
         if not self._kv_initialized:
             self._init_kvstore()
         self._rescale(batch_size)
-        self._allreduce_grads()
-        self._update(ignore_stale_grad)
+        if self._update_on_kvstore and len(self._contexts) > 1 and self._custom is None and self._processes is None:
+            self._step_on_kvstore()
+        else:
+            self._allreduce_grads()
+            self._update(ignore_stale_grad)
 
     def allreduce_grads(self):
         """Sums the gradients over contexts and processes, for programs that change them before `update`."""
@@ -113,6 +119,19 @@ class Trainer:
         self._rescale(batch_size)
         self._update(ignore_stale_grad)
 
+    def _step_on_kvstore(self):
+        """As where MXNet's store updates: by any gradients, old ones too, and those of each context stay as they are."""
+        trained = [param for param in self._params if param._grad is not None]
+        own = [[gradient.copy() for gradient in param._grad] for param in trained]
+        for param in trained:
+            for array in param._data:
+                array._entry.fresh = True
+        self._allreduce_grads()
+        self._update(ignore_stale_grad=False)
+        for param, before in zip(trained, own):
+            for gradient, kept in zip(param._grad, before):
+                kept.copyto(gradient)
+
     def _rescale(self, batch_size):
         """batch_size: a number, or an array of one element, such as a count of tokens."""
         count = batch_size.item() if hasattr(batch_size, "_data") else batch_size
@@ -123,16 +142,19 @@ class Trainer:
             for i, param in enumerate(self._params):
                 if param._grad is not None:
                     self._custom.pushpull(i, param._grad, priority=-i)
-        elif len(self._contexts) > 1:
+        elif len(self._contexts) > 1 and self._kind is not None:
             self._sum_over_contexts()
         elif self._processes is not None:
             self._sum_over_processes()
 
     def _sum_over_contexts(self):
         trained = [param._grad for param in self._params if param._grad is not None]
-        for first, *others in trained:
-            for gradient in others:
-                first += gradient.as_in_context(first.context)
+        for i, (first, *others) in enumerate(trained):
+            if self._compression is not None:
+                first[:] = self._compression.lossy((i, 0), first)
+            for k, gradient in enumerate(others, 1):
+                sent = gradient if self._compression is None else self._compression.lossy((i, k), gradient)
+                first += sent.as_in_context(first.context)
         if self._processes is not None:
             self._processes.sum([gradients[0] for gradients in trained])
         for first, *others in trained:
@@ -265,8 +287,10 @@ class Trainer:
         if kind in DISTRIBUTED:
             processes = Processes(compression_params)
             self._processes = processes if processes.count > 1 else None
-        elif compression_params and len(self._contexts) > 1:
-            raise NotSupportedError("gradient compression needs a distributed kvstore, such as dist_sync")
+        elif compression_params and kind is not None and len(self._contexts) > 1:
+            if "device" not in kind:
+                raise NotSupportedError(f"gradient compression needs a device or dist kvstore, given {kind!r}")
+            self._compression = TwoBit.of(compression_params)
         elif isinstance(kvstore, KVStoreBase) and not isinstance(kvstore, KVStore):
             self._custom = kvstore
         self._kind = kind

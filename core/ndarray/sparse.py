@@ -488,16 +488,15 @@ def divide(lhs, rhs):
 
 
 def retain(data: RowSparseNDArray, indices=None, out=None, name=None, **kwargs) -> RowSparseNDArray:
-    """The row-sparse array with only the given rows left."""
+    """The row-sparse array with only the given rows left, in their order, zeros where it has none; one without rows stays so."""
     if indices is None or kwargs:
         raise MXNetError(f"retain takes data and indices; given {', '.join(kwargs) or 'no indices'}")
     if out is not None:
         return retain(data, indices).copyto(out)
     if autograd.is_recording() and data._entry is not None:
         return apply(TABLE["_sparse_retain"], [data, indices], {})
-    there = data.indices.asnumpy()
-    kept = onp.flatnonzero(onp.isin(there, onp.asarray(_plain(indices)).astype(onp.int64)))
-    return _of_rows(_rows_of(data.data, _index(kept, data._ctx)), there[kept], data)
+    rows = _index(indices if len(data.indices) else [], data._ctx)
+    return _of_rows(_rows_of(data, rows), rows, data)
 
 
 sparse_retain = _sparse_retain = retain

@@ -457,7 +457,7 @@ class Parameter:
         if not self._trainer._kv_initialized:
             self._trainer._init_kvstore()
         found = self._check_and_get(self._data, ctx)
-        rows = nd.sparse.retain(self._master, row_id)
+        rows = nd.sparse.retain(self._master, np.unique(row_id.asnumpy()))
         for array in found if ctx is list else [found]:
             rows.copyto(array)
         return found

@@ -113,6 +113,57 @@ def test_stale_gradients():
     assert trainer.optimizer.num_update == 3
 
 
+def _dense_on_two_contexts(**trainer):
+    """A layer on two contexts with known weights, its trainer, and a pass through half a batch on each."""
+    contexts, random = [mx.cpu(0), mx.cpu(1)], np.random.RandomState(0)
+    x, weight = random.randn(8, 3).astype("float32"), random.randn(2, 3).astype("float32")
+    net = nn.Dense(2, in_units=3)
+    net.initialize(ctx=contexts)
+    net.weight.set_data(nd.array(weight))
+
+    def backward():
+        with autograd.record():
+            losses = [(net(part) ** 2).sum() for part in gluon.utils.split_and_load(x, contexts)]
+        autograd.backward(losses)
+
+    return net, gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1}, **trainer), backward
+
+
+def test_without_a_store_contexts_keep_to_themselves():
+    net, trainer, backward = _dense_on_two_contexts(kvstore=None)
+    backward()
+    trainer.step(8)
+    first, second = (weight.asnumpy() for weight in net.weight.list_data())
+    np.testing.assert_allclose(first[0], [1.92215, -1.59149, -0.00482], atol=1e-5)  # of MXNet 1.9.1
+    np.testing.assert_allclose(second[0], [2.23424, -1.37087, 0.14177], atol=1e-5)
+
+
+def test_a_store_that_updates_takes_old_gradients_and_leaves_them_alone():
+    net, trainer, backward = _dense_on_two_contexts(kvstore="device")
+    backward()
+    own = [gradient.asnumpy() for gradient in net.weight.list_grad()]
+    want = [1.88664, 1.50353, 1.12042]  # of MXNet 1.9.1
+    for value in want:
+        trainer.step(8)
+        for weight, gradient, before in zip(net.weight.list_data(), net.weight.list_grad(), own):
+            np.testing.assert_allclose(weight.asnumpy()[0, 0], value, atol=1e-5)
+            np.testing.assert_array_equal(gradient.asnumpy(), before)
+
+
+@pytest.mark.parametrize("on_store", [None, False])
+def test_gradients_of_contexts_are_compressed(on_store):
+    compression = {"type": "2bit", "threshold": 0.5}
+    net, trainer, backward = _dense_on_two_contexts(update_on_kvstore=on_store, compression_params=compression)
+    for _ in range(3):
+        backward()
+        trainer.step(2)
+    for weight, bias in zip(net.weight.list_data(), net.bias.list_data()):  # of MXNet 1.9.1
+        np.testing.assert_allclose(
+            weight.asnumpy(), [[2.11975, -1.45437, 0.04576], [-0.18718, 1.38278, 1.31936]], atol=1e-5
+        )
+        np.testing.assert_allclose(bias.asnumpy(), [-0.15, 0], atol=1e-6)
+
+
 def test_set_data_and_reinitialisation_between_steps():
     results = []
     for arena in (True, False):

@@ -198,7 +198,7 @@ class _Improvement:
                 "mode='min' or mode='max' says so without this warning",
                 stacklevel=4,
             )
-        self.greater, self.min_delta = mode == "max", abs(min_delta)
+        self.greater, self.min_delta = mode == "max", min_delta
         self.worst = -math.inf if self.greater else math.inf
 
     def __call__(self, value, best):
