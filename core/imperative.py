@@ -461,7 +461,7 @@ def _gather(data: tuple) -> list:
 
 
 def _refuse(op: Operator, kwargs: dict) -> None:
-    if not op.attrs:  # MXNet has nothing to compare them with either: programs give such operators an axis
+    if not op.compares_words:
         return
     for name in kwargs:
         if name not in ("num_args", "cudnn_off", "cudnn_tune", "workspace", "attr", "__layout__"):

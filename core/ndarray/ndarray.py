@@ -97,6 +97,20 @@ class NDArray:
         return self._entry.grad if type(self._entry) is autograd.Leaf else None
 
     @property
+    def _fresh_grad(self) -> bool:
+        """Whether a backward pass has written the gradient since this was last set to False, as a Trainer does.
+
+        By MXNet's name, which trainers of programs read and set.
+        """
+        return type(self._entry) is autograd.Leaf and self._entry.fresh
+
+    @_fresh_grad.setter
+    def _fresh_grad(self, fresh: bool):
+        if type(self._entry) is not autograd.Leaf:
+            raise MXNetError("an array without attach_grad() has no gradient to be fresh")
+        self._entry.fresh = bool(fresh)
+
+    @property
     def handle(self):
         """Identifies the array; MXNet programs compare it only."""
         return id(self)

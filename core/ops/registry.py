@@ -125,7 +125,7 @@ class Operator:
 
     def parse(self, given: dict) -> dict:
         """Typed attributes from keywords: defaults filled in; errors name operator, attribute and what is accepted."""
-        if not self.attrs:  # MXNet has nothing to compare words with either: programs give such operators an axis
+        if not self.compares_words:
             return {}
         for name in given:  # first, for a wrong word is why a required one is missing
             if name not in self.attrs:
@@ -253,6 +253,14 @@ class Operator:
         if self.user_rule is not None or any(kind == "heads" for kind, _ in self.reads):
             return range(count)
         return [i for kind, i in self.reads if kind == "head"]
+
+    @property
+    def compares_words(self) -> bool:
+        """Whether unknown keywords are errors. Operators of MXNet without attributes take any: programs give them an axis.
+
+        One of any number of inputs has an attribute there, their number.
+        """
+        return bool(self.attrs) or self.variadic
 
     def unknown(self, name: str) -> MXNetError:
         words = [*self.inputs, *self.attrs]

@@ -84,6 +84,19 @@ def test_detach_and_block_grad_stop():
     assert x.grad.asscalar() == 6
 
 
+def test_gradients_are_fresh_until_told_otherwise():
+    x, y = leaf([1.0, 2]), leaf([1.0, 2])
+    assert not x._fresh_grad
+    for detached in (False, True):
+        x._fresh_grad = y._fresh_grad = False
+        with autograd.record():
+            z = x + 2
+            ((z.detach() if detached else z) + y).backward()
+        assert x._fresh_grad != detached and y._fresh_grad and not z._fresh_grad
+    with pytest.raises(mx.MXNetError, match="attach_grad"):
+        nd.ones(2)._fresh_grad = True
+
+
 def test_unreached_gradients_become_zero():
     x = leaf([1.0, 2.0])
     x.grad[:] = 5

@@ -49,3 +49,13 @@ def test_calls_of_expressions_and_graphs_say_it_too():
             MXNetError, match=r"Convolution has no attribute 'kernal'\. Did you mean 'kernel'\? .*num_filter"
         ):
             call()
+
+
+def test_sums_of_any_number_of_operands_know_their_words():
+    """As in MXNet 1.9.1, where their number is an attribute; `relu`, without any, takes every word."""
+    for module, operand in ((nd, nd.ones((2, 2))), (sym, sym.var("x"))):
+        for name in ("add_n", "khatri_rao"):
+            with pytest.raises(MXNetError, match=f"{name} has no attribute 'row_wise'"):
+                getattr(module, name)(operand, operand, row_wise=True)
+        module.add_n(operand, operand, num_args=2)
+        module.relu(operand, row_wise=True)
