@@ -60,23 +60,7 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
             _materialise(op, inputs, attrs)
         inputs = op.cast_inputs(inputs, attrs)
     if op.composite:
-        if op.shortcut is not None and out is None and tracer is None and all(x is None for x in inputs[1:]):
-            target = op.shortcut(attrs)
-            if target is not None:
-                return apply(target[0], inputs[:1], target[1], kind)
-        if op.infer is not None and any(getattr(x, "_is_placeholder", False) for x in inputs):
-            _materialise(op, inputs, attrs)
-        try:
-            if tracer is None:
-                result = op.function(*inputs, **_context_attrs(op, attrs))
-            else:
-                result = tracer.composite(op, inputs, attrs, _context_attrs(op, attrs))
-        except ZeroDivisionError as error:
-            raise _operand_error(op, inputs, attrs, error) from error
-        except OperandError as error:  # of arrays that the caller has not seen
-            reason = error.__cause__
-            raise _operand_error(op, inputs, attrs, reason) from reason
-        return result if out is None else assign(op, out, result)
+        return _apply_composite(op, inputs, attrs, kind, out)
     try:
         tensors = [None if x is None else x._data for x in inputs]
     except NeedsShape:
@@ -127,6 +111,28 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
     if out is not None:
         return assign(op, out, outputs if len(outputs) > 1 else outputs[0])
     return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _apply_composite(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
+    """A composite on arrays: the primitive that it comes down to under these attributes, or its expression."""
+    tracer = state.tracer
+    if op.shortcut is not None and out is None and tracer is None and all(x is None for x in inputs[1:]):
+        target = op.shortcut(attrs)
+        if target is not None:
+            return apply(target[0], inputs[:1], target[1], kind)
+    if op.infer is not None and any(getattr(x, "_is_placeholder", False) for x in inputs):
+        _materialise(op, inputs, attrs)
+    try:
+        if tracer is None:
+            result = op.function(*inputs, **_context_attrs(op, attrs))
+        else:
+            result = tracer.composite(op, inputs, attrs, _context_attrs(op, attrs))
+    except ZeroDivisionError as error:
+        raise _operand_error(op, inputs, attrs, error) from error
+    except OperandError as error:  # of arrays that the caller has not seen
+        reason = error.__cause__
+        raise _operand_error(op, inputs, attrs, reason) from reason
+    return result if out is None else assign(op, out, result)
 
 
 def create(op: Operator, attrs: dict, ctx, kind: type, out=None):
