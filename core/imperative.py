@@ -9,6 +9,7 @@ from core import autograd, random, storage
 from core.base import IndexOutOfBounds, MXNetError
 from core.context import current_context
 from core.dtypes import dtype_name
+from core.kernels.meta import broadcast
 from core.ops import storage_types
 from core.ops.registry import NULL, Operator
 
@@ -263,7 +264,8 @@ def failure(what: str, inputs: Sequence, reason: Exception, contradiction: str |
 
 
 def _operand_error(op: Operator, inputs: Sequence, attrs: dict, reason: Exception) -> OperandError:
-    return failure(op.name, inputs, reason, _contradiction(op, inputs, attrs))
+    name = op.name.removeprefix("_npi_")  # np's functions
+    return failure(name, inputs, reason, _contradiction(op, inputs, attrs))
 
 
 def _contradiction(op: Operator, inputs: Sequence, attrs: dict) -> str | None:
@@ -273,6 +275,11 @@ def _contradiction(op: Operator, inputs: Sequence, attrs: dict) -> str | None:
     present = [x for x in inputs if x is not None]
     if len({x._ctx.device_type for x in present}) > 1:
         return f"they are on different devices, {', '.join(str(x._ctx) for x in present)}"
+    if op.formula is not None:
+        try:
+            broadcast([x.shape for x in present])
+        except RuntimeError:
+            return "their shapes do not broadcast"
     if op.infer is None:
         return None
     given = {name: None if x is None else tuple(x.shape) for name, x in zip(op.inputs, inputs, strict=False)}

@@ -43,6 +43,13 @@ def test_recurrent_layers_tell_the_axes_of_their_layout():
         initialized(rnn.LSTM(4, input_size=5))(nd.ones((2, 3, 6)))
 
 
+@pytest.mark.parametrize(("face", "name"), [(mx.nd, "broadcast_add"), (mx.np, "add")])
+def test_shapes_that_do_not_broadcast_are_named(face, name):
+    told = f"{name} does not fit the arrays float32(2, 3), float32(3, 2): their shapes do not broadcast"
+    with pytest.raises(MXNetError, match=re.escape(told)):
+        face.ones((2, 3)) + face.ones((3, 2))
+
+
 def test_an_operator_of_any_number_of_arrays_needs_one():
     with pytest.raises(MXNetError, match=r"stack .* at least one is needed"):
         nd.stack()
