@@ -71,7 +71,7 @@ def set_(array, key, value) -> None:
         else:
             target[index] = source
     except (RuntimeError, IndexError, ValueError) as error:
-        raise _write_error(array, key, error) from None
+        raise _write_error(array, key, source, error) from None
     autograd.written(target)
 
 
@@ -154,9 +154,12 @@ def _replaced_places(array, key, spec: tuple, operands: list, value):
     return TABLE["where"](mask, _fitted(value, array.shape, key), array)
 
 
-def _write_error(array, key, error) -> Exception:
+def _write_error(array, key, source, error) -> Exception:
     if isinstance(error, IndexError):
         return IndexError(f"index {key!r} does not fit an array of shape {array.shape}: {error}")
+    if isinstance(error, RuntimeError) and storage.is_tensor(source):
+        given = f"a value of shape {tuple(source.shape)}"
+        return ValueError(f"{given} does not fit the part {key!r} of an array of shape {array.shape}")
     return ValueError(f"cannot write to {key!r} of an array of shape {array.shape}: {str(error).splitlines()[0]}")
 
 

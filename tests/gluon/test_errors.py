@@ -50,6 +50,11 @@ def test_shapes_that_do_not_broadcast_are_named(face, name):
         face.ones((2, 3)) + face.ones((3, 2))
 
 
+def test_values_that_do_not_fit_a_part_are_told_with_both_shapes():
+    with pytest.raises(ValueError, match=r"shape \(4,\) does not fit the part 0 of an array of shape \(2, 3\)"):
+        nd.ones((2, 3))[0] = nd.ones((4,))
+
+
 def test_an_operator_of_any_number_of_arrays_needs_one():
     with pytest.raises(MXNetError, match=r"stack .* at least one is needed"):
         nd.stack()
