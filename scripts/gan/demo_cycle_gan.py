@@ -35,7 +35,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("--to", choices=("A", "B"), default="B", help="the kind to make (default: %(default)s)")
     add("--loadSize", type=int, default=256, help="sides of the pictures (default: %(default)s)")
-    add("--output_nc", type=int, default=3, help="channels of made pictures (default: %(default)s)")
+    add("--output_nc", type=int, default=3, help="channels of generated pictures (default: %(default)s)")
     add("--ngf", type=int, default=64, help="channels of the generator's outer maps (default: %(default)s)")
     add("--which_model_netG", choices=GENERATORS, default="resnet_9blocks", help="generator (default: %(default)s)")
     add("--no_dropout", action=argparse.BooleanOptionalAction, default=True, help="no dropout in the generator")

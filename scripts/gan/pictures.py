@@ -1,4 +1,4 @@
-"""Pictures without labels, and grids of made ones."""
+"""Pictures without labels, and grids of generated ones."""
 
 from __future__ import annotations
 

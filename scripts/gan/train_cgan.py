@@ -3,7 +3,7 @@
     python scripts/gan/train_cgan.py --dataroot horse2zebra --gpu_ids 0
 
 The folder holds folders trainA and trainB with pictures. After every epoch a few of both kinds, turned and turned back, are
-drawn to --experiment. The pool of earlier made pictures, which the discriminators see too, begins empty in every epoch, so
+drawn to --experiment. The pool of earlier generated pictures, which the discriminators see too, begins empty in every epoch, so
 that a resumed run repeats.
 """
 
@@ -40,14 +40,14 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         pictures, args.batchSize, shuffle=True, last_batch="discard", num_workers=args.workers
     )  # fmt: skip
     layers = args.n_layers_D if args.which_model_netD == "n_layers" else 3
-    makers = {
+    generators = {
         f"to_{kind}": generator(args.which_model_netG, args.output_nc, args.ngf, not args.no_dropout) for kind in "BA"
     }
-    judges = {f"judge_{kind}": discriminator(args.ndf, layers) for kind in "AB"}
-    nets = Networks(**makers, **judges)
+    discriminators = {f"discriminator_{kind}": discriminator(args.ndf, layers) for kind in "AB"}
+    nets = Networks(**generators, **discriminators)
     nets.initialize(mx.init.Normal(0.02), ctx=device)
     trainers = {}
-    for name, members in (("generators", makers), ("discriminators", judges)):
+    for name, members in (("generators", generators), ("discriminators", discriminators)):
         parameters = [p for net in members.values() for p in net.collect_params().values()]
         optimizer = {"beta1": args.beta1, "learning_rate": args.lr, "lr_scheduler": schedule(args, len(batches))}
         trainers[name] = Trainer(parameters, "adam", optimizer)
@@ -56,39 +56,39 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         means, pools = Means(run, args.log_interval), [Pool(args.pool_size) for _ in "AB"]
         for a, b in run.progress(batches, f"epoch {epoch}"):
             a, b = a.as_in_context(device), b.as_in_context(device)
-            losses, made_a, made_b = teach_generators(args, nets, a, b, trainers["generators"])
-            judged = teach_discriminators(nets, a, b, pools[0](made_a), pools[1](made_b), trainers["discriminators"])
-            means.add(**losses, discriminator_loss=judged)
+            losses, fake_a, fake_b = train_generators(args, nets, a, b, trainers["generators"])
+            found = train_discriminators(nets, a, b, pools[0](fake_a), pools[1](fake_b), trainers["discriminators"])
+            means.add(**losses, discriminator_loss=found)
         run.epoch_done(epoch, means.row(), samples=len(pictures))
         shown = [a, nets.to_B(a), nets.to_A(nets.to_B(a)), b, nets.to_A(b), nets.to_B(nets.to_A(b))]
         save_grid(args.experiment / f"turned_{epoch:04d}.png", nd.concat(*(x[:1] for x in shown), dim=0), columns=3)
     return run.finish("cycle_loss", "generator_loss", "discriminator_loss")
 
 
-def teach_generators(args, nets, a, b, trainer):
-    """A step of both generators: (losses, made A, made B)."""
+def train_generators(args, nets, a, b, trainer):
+    """A step of both generators: (losses, fake A, fake B)."""
     near, same = L2Loss(), L1Loss()
     with autograd.record():
-        made_b, made_a = nets.to_B(a), nets.to_A(b)
-        believed = [judge(made) for judge, made in ((nets.judge_B, made_b), (nets.judge_A, made_a))]
-        fooled = sum(near(score, nd.ones_like(score)) * 2 for score in believed)  # L2Loss has a half
-        cycle = args.lambda_A * same(nets.to_A(made_b), a) + args.lambda_B * same(nets.to_B(made_a), b)
+        fake_b, fake_a = nets.to_B(a), nets.to_A(b)
+        scores = [net(fake) for net, fake in ((nets.discriminator_B, fake_b), (nets.discriminator_A, fake_a))]
+        fooled = sum(near(score, nd.ones_like(score)) * 2 for score in scores)  # L2Loss has a half
+        cycle = args.lambda_A * same(nets.to_A(fake_b), a) + args.lambda_B * same(nets.to_B(fake_a), b)
         total = fooled + cycle
         if args.lambda_idt > 0:
             kept = args.lambda_B * same(nets.to_B(b), b) + args.lambda_A * same(nets.to_A(a), a)
             total = total + args.lambda_idt * kept
     total.backward()
     trainer.step(a.shape[0])
-    return {"generator_loss": fooled, "cycle_loss": cycle}, made_a.detach(), made_b.detach()
+    return {"generator_loss": fooled, "cycle_loss": cycle}, fake_a.detach(), fake_b.detach()
 
 
-def teach_discriminators(nets, a, b, made_a, made_b, trainer) -> nd.NDArray:
+def train_discriminators(nets, a, b, fake_a, fake_b, trainer) -> nd.NDArray:
     """A step of both discriminators; their loss."""
     near = L2Loss()
     with autograd.record():
         loss = 0
-        for judge, real, made in ((nets.judge_A, a, made_a), (nets.judge_B, b, made_b)):
-            yes, no = judge(real), judge(made)
+        for net, real, fake in ((nets.discriminator_A, a, fake_a), (nets.discriminator_B, b, fake_b)):
+            yes, no = net(real), net(fake)
             loss = loss + near(yes, nd.ones_like(yes)) + near(no, nd.zeros_like(no))
     loss.backward()
     trainer.step(a.shape[0])
@@ -106,16 +106,16 @@ def schedule(args, updates: int) -> LRSequential:
 
 
 class Pool:
-    """Earlier made pictures, of which every other one takes the place of a new one (Shrivastava et al., 2017)."""
+    """Earlier generated pictures, of which every other one takes the place of a new one (Shrivastava et al., 2017)."""
 
     def __init__(self, size: int):
         self._size, self._pictures = size, []
 
-    def __call__(self, made: nd.NDArray) -> nd.NDArray:
+    def __call__(self, fake: nd.NDArray) -> nd.NDArray:
         if not self._size:
-            return made
+            return fake
         given = []
-        for picture in made:
+        for picture in fake:
             if len(self._pictures) < self._size:
                 self._pictures.append(picture)
             elif random.random() > 0.5:
@@ -157,7 +157,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("--loadSize", type=int, default=286, help="sides of pictures before the crop (default: %(default)s)")
     add("--fineSize", type=int, default=256, help="sides of the crop, a multiple of 4 (default: %(default)s)")
-    add("--output_nc", type=int, default=3, help="channels of made pictures (default: %(default)s)")
+    add("--output_nc", type=int, default=3, help="channels of generated pictures (default: %(default)s)")
     add("--ngf", type=int, default=64, help="channels of the generators' outer maps (default: %(default)s)")
     add("--ndf", type=int, default=64, help="channels of the discriminators' first maps (default: %(default)s)")
     add("--which_model_netG", choices=GENERATORS, default="resnet_9blocks", help="generators (default: %(default)s)")
@@ -175,7 +175,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
         help="weight of leaving pictures as they are, over those (default: 0.5)",
     )
     add("--lr", type=float, default=2e-4, help="learning rate (default: %(default)s)")
-    add("--pool_size", type=int, default=50, help="earlier made pictures that are kept (default: %(default)s)")
+    add("--pool_size", type=int, default=50, help="earlier generated pictures that are kept (default: %(default)s)")
     add("--niter", type=int, default=100, help="epochs at the full rate (default: %(default)s)")
     add("--niter_decay", type=int, default=100, help="epochs in which it falls to zero (default: %(default)s)")
     add_run_arguments(parser, "cycle_gan", seed=233)

@@ -42,18 +42,20 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     run = Run("gan", args, data={})
     pictures = Folder(args.dataroot, Crop(args.fineSize)).take(args.samples)
     batches = DataLoader(pictures, args.batchSize, shuffle=True, last_batch="rollover", num_workers=args.workers)
-    made, judge = SRGenerator(args.blocks, args.width), SRDiscriminator(args.width)
+    generator, discriminator = SRGenerator(args.blocks, args.width), SRDiscriminator(args.width)
     trainers = {}
-    for name, net in (("generator", made), ("discriminator", judge)):
+    for name, net in (("generator", generator), ("discriminator", discriminator)):
         net.initialize(mx.init.Normal(0.02), ctx=devices)
         optimizer = {"learning_rate": args.lr_init, "beta1": args.beta1}
         trainers[name] = Trainer(net.collect_params(), "adam", optimizer)
     side = args.fineSize // SCALE
-    judge(made(nd.zeros((1, 3, side, side), ctx=devices[0])))  # checkpoints of the first epochs hold the judge too
-    losses = Losses(made, judge, args, devices)
+    discriminator(generator(nd.zeros((1, 3, side, side), ctx=devices[0])))  # checkpoints of the first epochs hold both
+    losses = Losses(generator, discriminator, args, devices)
 
     for epoch in run.epochs(
-        args.n_epoch_init + args.n_epoch, Networks(generator=made, judge=judge), Trainers(**trainers)
+        args.n_epoch_init + args.n_epoch,
+        Networks(generator=generator, discriminator=discriminator),
+        Trainers(**trainers),
     ):
         alone = epoch <= args.n_epoch_init
         late = epoch - args.n_epoch_init > args.n_epoch // 2
@@ -64,19 +66,21 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
             parts = list(zip(spread(large, devices), spread(small, devices), strict=True))
             row = {}
             if not alone:
-                row["judge_loss"] = taught(losses.judge, parts, trainers["discriminator"], len(large))["loss"]
-            row |= taught(losses.close if alone else losses.generator, parts, trainers["generator"], len(large))
+                found = train_step(losses.discriminator, parts, trainers["discriminator"], len(large))
+                row["discriminator_loss"] = found["loss"]
+            wanted = losses.reconstruction if alone else losses.generator
+            row |= train_step(wanted, parts, trainers["generator"], len(large))
             means.add(**row)
         run.epoch_done(epoch, means.row(), samples=len(pictures))
         large, small = large[:4], small[:4]
         enlarged = nd.repeat(nd.repeat(small, SCALE, axis=2), SCALE, axis=3)
-        found = made(small.as_in_context(devices[0])).as_in_context(small.context)
-        sheet = nd.concat(enlarged, found, large, dim=0)
+        generated = generator(small.as_in_context(devices[0])).as_in_context(small.context)
+        sheet = nd.concat(enlarged, generated, large, dim=0)
         save_grid(args.experiment / f"epoch_{epoch:04d}.png", sheet, columns=len(large))
     return run.finish("mse")
 
 
-def taught(losses, parts, trainer, count: int) -> dict[str, list]:
+def train_step(losses, parts, trainer, count: int) -> dict[str, list]:
     """A step on the sums of `losses(large, small)` of each device, which come by name; "loss" is the one that counts."""
     with autograd.record():
         found = [losses(large, small) for large, small in parts]
@@ -86,10 +90,11 @@ def taught(losses, parts, trainer, count: int) -> dict[str, list]:
 
 
 class Losses:
-    """What both networks learn, each loss (B,)."""
+    """The losses of both networks, each (B,)."""
 
-    def __init__(self, made, judge, args, devices):
-        self._made, self._judge, self._binary = made, judge, SigmoidBinaryCrossEntropyLoss()
+    def __init__(self, generator, discriminator, args, devices):
+        self._generator, self._discriminator = generator, discriminator
+        self._binary = SigmoidBinaryCrossEntropyLoss()
         self._adversarial, self._perceptual = args.adversarial_weight, args.perceptual_weight
         self._features = None
         if self._perceptual:
@@ -97,24 +102,24 @@ class Losses:
             self._features = features[:VGG_LAYERS]
             self._features.collect_params().setattr("grad_req", "null")
 
-    def close(self, large, small):
+    def reconstruction(self, large, small):
         """The mean squared error."""
-        error = _squared(self._made(small), large)
+        error = _squared(self._generator(small), large)
         return {"loss": error, "mse": error}
 
-    def judge(self, large, small):
-        """That of telling real pictures from made ones."""
-        real, made = self._judge(large), self._judge(self._made(small).detach())
-        return {"loss": self._binary(real, nd.ones_like(real)) + self._binary(made, nd.zeros_like(made))}
+    def discriminator(self, large, small):
+        """The cross-entropy of telling real pictures from generated ones."""
+        real, fake = self._discriminator(large), self._discriminator(self._generator(small).detach())
+        return {"loss": self._binary(real, nd.ones_like(real)) + self._binary(fake, nd.zeros_like(fake))}
 
     def generator(self, large, small):
-        """The error, that of VGG's features, and that of passing for real."""
-        made = self._made(small)
-        score = self._judge(made)
-        error = _squared(made, large)
+        """The squared error, that of VGG's features, and the adversarial loss."""
+        fake = self._generator(small)
+        score = self._discriminator(fake)
+        error = _squared(fake, large)
         loss = error + self._adversarial * self._binary(score, nd.ones_like(score))
         if self._features is not None:
-            loss = loss + self._perceptual * _squared(self._features(_shifted(made)), self._features(_shifted(large)))
+            loss = loss + self._perceptual * _squared(self._features(_shifted(fake)), self._features(_shifted(large)))
         return {"loss": loss, "mse": error}
 
 

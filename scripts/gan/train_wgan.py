@@ -35,27 +35,27 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     batches = DataLoader(
         pictures, args.batchSize, shuffle=True, last_batch="discard", num_workers=args.workers
     )  # fmt: skip
-    made, critic = generator(args), discriminator(args)
-    for net, weights in ((made, args.netG), (critic, args.netD)):
+    generator, critic = make_generator(args), make_critic(args)
+    for net, weights in ((generator, args.netG), (critic, args.netD)):
         net.initialize(mx.init.Normal(0.02), ctx=device)
         if weights:
             net.load_parameters(weights, ctx=device)
     trainers = {}
-    for name, net, lr in (("generator", made, args.lrG), ("critic", critic, args.lrD)):
+    for name, net, lr in (("generator", generator, args.lrG), ("critic", critic, args.lrD)):
         how = ("adam", {"learning_rate": lr, "beta1": args.beta1}) if args.adam else ("rmsprop", {"learning_rate": lr})
         trainers[name] = Trainer(net.collect_params(), *how)
     shown = nd.random.normal(shape=(args.batchSize, args.nz, 1, 1), ctx=device)
 
-    for epoch in run.epochs(args.niter, Networks(generator=made, critic=critic), Trainers(**trainers)):
+    for epoch in run.epochs(args.niter, Networks(generator=generator, critic=critic), Trainers(**trainers)):
         means = Means(run, args.log_interval)
         stream = iter(run.progress(batches, f"epoch {epoch}"))
         while taken := list(itertools.islice(stream, critic_steps(trainers["generator"], args.Diters))):
             for real in taken:
-                distance = teach_critic(args, critic, made, real.as_in_context(device), trainers["critic"])
-            score = teach_generator(args, critic, made, device, trainers["generator"])
+                distance = train_critic(args, critic, generator, real.as_in_context(device), trainers["critic"])
+            score = train_generator(args, critic, generator, device, trainers["generator"])
             means.add(distance=distance, generator_loss=score)
         run.epoch_done(epoch, means.row(), samples=len(pictures))
-        save_grid(args.experiment / f"fake_samples_{epoch:04d}.png", made(shown))
+        save_grid(args.experiment / f"fake_samples_{epoch:04d}.png", generator(shown))
     return run.finish("distance", "generator_loss")
 
 
@@ -65,9 +65,9 @@ def critic_steps(trainer, usual: int) -> int:
     return 100 if done < 25 or done % 500 == 0 else usual
 
 
-def teach_critic(args, critic, made, real, trainer) -> nd.NDArray:
-    """A step of the critic; the estimate of Wasserstein's distance between real and made pictures."""
-    fake = made(nd.random.normal(shape=(real.shape[0], args.nz, 1, 1), ctx=real.context)).detach()
+def train_critic(args, critic, generator, real, trainer) -> nd.NDArray:
+    """A step of the critic; the estimate of Wasserstein's distance between real and generated pictures."""
+    fake = generator(nd.random.normal(shape=(real.shape[0], args.nz, 1, 1), ctx=real.context)).detach()
     with autograd.record():
         distance = critic(real).mean() - critic(fake).mean()
         loss = -distance
@@ -79,11 +79,11 @@ def teach_critic(args, critic, made, real, trainer) -> nd.NDArray:
     return distance
 
 
-def teach_generator(args, critic, made, device, trainer) -> nd.NDArray:
+def train_generator(args, critic, generator, device, trainer) -> nd.NDArray:
     """A step of the generator; its loss."""
     noise = nd.random.normal(shape=(args.batchSize, args.nz, 1, 1), ctx=device)
     with autograd.record():
-        loss = -critic(made(noise)).mean()
+        loss = -critic(generator(noise)).mean()
     loss.backward()
     trainer.step(1)
     return loss
@@ -92,7 +92,7 @@ def teach_generator(args, critic, made, device, trainer) -> nd.NDArray:
 # ---------------------------------------------------------------------------------------------- networks
 
 
-def generator(args) -> nn.HybridSequential:
+def make_generator(args) -> nn.HybridSequential:
     """Noise (B, nz, 1, 1) to pictures (B, nc, imageSize, imageSize) between -1 and 1 (Radford et al., 2016)."""
     net = nn.HybridSequential()
     if args.mlp_G:
@@ -112,7 +112,7 @@ def generator(args) -> nn.HybridSequential:
     return net
 
 
-def discriminator(args) -> nn.HybridSequential:
+def make_critic(args) -> nn.HybridSequential:
     """Pictures to one number each, (B, 1): larger for real ones."""
     net = nn.HybridSequential()
     if args.mlp_D:

@@ -23,7 +23,7 @@ def test_wgan_and_its_resumption(programs, data, tmp_path):
     program = [train_wgan.main, *given, *small, "--niter", 4, "--experiment", tmp_path / "drawn"]
     whole = programs(*program, into="whole")
     record = programs.record("whole")
-    # The critic learns to tell real pictures from made ones: its estimate of their distance rises.
+    # The critic learns to tell real pictures from generated ones: its estimate of their distance rises.
     assert record["epochs"][-1]["distance"] > record["epochs"][0]["distance"]
     drawn = (tmp_path / "drawn" / "fake_samples_0004.png").read_bytes()
     programs.interrupted(*program, rows=3, into="twice")
@@ -51,10 +51,10 @@ def test_shapes_of_both_kinds_of_networks():
                 *more,
             ]
         )
-        made, critic = train_wgan.generator(args), train_wgan.discriminator(args)
-        made.initialize()
+        generator, critic = train_wgan.make_generator(args), train_wgan.make_critic(args)
+        generator.initialize()
         critic.initialize()
-        pictures = made(nd.random.normal(shape=(2, args.nz, 1, 1)))
+        pictures = generator(nd.random.normal(shape=(2, args.nz, 1, 1)))
         assert pictures.shape == (2, 1, 32, 32) and critic(pictures).shape == (2, 1)
 
 
@@ -102,7 +102,7 @@ def test_srgan_its_resumption_and_its_demo(programs, data, tmp_path):
     program = [train_srgan.main, "--dataroot", pictures, *small, *epochs]
     whole = programs(*program, into="whole")
     rows = programs.record("whole")["epochs"]
-    assert rows[1]["mse"] < rows[0]["mse"] and np.isfinite(rows[3]["judge_loss"])
+    assert rows[1]["mse"] < rows[0]["mse"] and np.isfinite(rows[3]["discriminator_loss"])
     programs.interrupted(*program, rows=3, into="twice")
     assert programs(*program, "--resume", into="twice") == whole
     (saved,) = [path for path in (tmp_path / "whole").rglob("net.params") if "0004" in str(path)]
