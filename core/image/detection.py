@@ -405,8 +405,8 @@ class ImageDetIter(ImageIter):
             yield np.asarray(picture)
 
     def _most_objects(self) -> tuple[int, int]:
-        """(most objects of a sample, their width), from a look through all labels."""
-        most, width = 0, 5
+        """(most objects of a sample, their width), from a look through all labels; MXNetError where none is valid."""
+        most, width, fault = 0, 5, None
         self.reset()
         while True:
             try:
@@ -414,10 +414,13 @@ class ImageDetIter(ImageIter):
                 objects = parse_label(label)
             except StopIteration:
                 break
-            except RuntimeError:
-                continue  # reported when the sample is used
+            except RuntimeError as error:  # told of again when the sample is used
+                fault = error
+                continue
             most, width = max(most, len(objects)), objects.shape[1]
         self.reset()
+        if fault is not None and not most:
+            raise fault
         return most, width
 
     def _describe(self) -> None:

@@ -16,6 +16,7 @@ from gluon.probability.distribution import (
     betaln,
     digamma,
     gammaln,
+    where,
 )
 
 
@@ -313,12 +314,12 @@ class StudentT(Distribution):
 
     @property
     def mean(self):
-        return np.where(self.df > 1, self.loc + 0 * self.df, math.nan)
+        return where(self.df > 1, self.loc + 0 * self.df, math.nan)
 
     @property
     def variance(self):
-        finite = self.scale**2 * self.df / np.where(self.df > 2, self.df - 2, 1.0) + 0 * self.loc
-        return np.where(self.df > 2, finite, np.where(self.df > 1, math.inf, math.nan))
+        finite = self.scale**2 * self.df / where(self.df > 2, self.df - 2, 1.0) + 0 * self.loc
+        return where(self.df > 2, finite, where(self.df > 1, np.full_like(finite, math.inf), math.nan))
 
     def entropy(self):
         df = self.df
@@ -355,13 +356,13 @@ class FisherSnedecor(Distribution):
     @property
     def mean(self):
         b = self.df2 + 0 * self.df1
-        return np.where(b > 2, b / np.where(b > 2, b - 2, 1.0), math.nan)
+        return where(b > 2, b / where(b > 2, b - 2, 1.0), math.nan)
 
     @property
     def variance(self):
         a, b = self.df1, self.df2
-        below = np.where(b > 4, a * (b - 2) ** 2 * (b - 4), 1.0)
-        return np.where(b > 4, 2 * b**2 * (a + b - 2) / below, math.nan)
+        below = where(b > 4, a * (b - 2) ** 2 * (b - 4), 1.0)
+        return where(b > 4, 2 * b**2 * (a + b - 2) / below, math.nan)
 
 
 class _Half(Distribution):
@@ -384,7 +385,7 @@ class _Half(Distribution):
         return np.abs(self._base._draw(shape))
 
     def log_prob(self, value):
-        return np.where(self._checked(value) >= 0, self._base.log_prob(value) + math.log(2), -math.inf)
+        return where(self._checked(value) >= 0, self._base.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value):
         return 2 * self._base.cdf(value) - 1
@@ -453,12 +454,12 @@ class Pareto(Distribution):
     @property
     def mean(self):
         a = self.alpha + 0 * self.scale
-        return np.where(a > 1, a * self.scale / np.where(a > 1, a - 1, 1.0), math.inf)
+        return where(a > 1, a * self.scale / where(a > 1, a - 1, 1.0), math.inf)
 
     @property
     def variance(self):
         a = self.alpha + 0 * self.scale
-        return np.where(a > 2, a * self.scale**2 / np.where(a > 2, (a - 1) ** 2 * (a - 2), 1.0), math.inf)
+        return where(a > 2, a * self.scale**2 / where(a > 2, (a - 1) ** 2 * (a - 2), 1.0), math.inf)
 
     def entropy(self):
         return np.log(self.scale / self.alpha) + 1 + 1 / self.alpha

@@ -170,6 +170,13 @@ def sum_right_most(x, ndim: int):
     return x.sum(tuple(range(-ndim, 0))) if ndim else x
 
 
+def where(condition, x, y):
+    """`np.where` with the gradient of what was taken: beside a number MXNet's passes it to the other places."""
+    array = y if isinstance(x, Number) else x
+    x, y = (np.full_like(array, part) if isinstance(part, Number) else part for part in (x, y))
+    return np.where(condition, x, y)
+
+
 def softplus(x):
     """log(1 + exp(x)), without overflow."""
     return npx.activation(x, "softrelu")

@@ -20,7 +20,7 @@ from gluon.probability.continuous import (
     Uniform,
 )
 from gluon.probability.discrete import Bernoulli, Binomial, Categorical, Geometric, Poisson
-from gluon.probability.distribution import EULER, HALF_LOG_2_PI, betaln, digamma, gammaln
+from gluon.probability.distribution import EULER, HALF_LOG_2_PI, betaln, digamma, gammaln, where
 from gluon.probability.multivariate import Dirichlet, MultivariateNormal, OneHotCategorical
 
 _TABLE: dict = {}
@@ -89,7 +89,7 @@ def _(p, q):
 @register_kl(Uniform, Uniform)
 def _(p, q):
     inside = (q.low <= p.low) * (p.high <= q.high)
-    return np.where(inside, np.log((q.high - q.low) / (p.high - p.low)), math.inf)
+    return where(inside, np.log((q.high - q.low) / (p.high - p.low)), math.inf)
 
 
 @register_kl(Cauchy, Cauchy)
@@ -123,7 +123,7 @@ def _(p, q):
 def _(p, q):
     ratio = q.alpha / p.alpha
     value = q.alpha * (np.log(p.scale) - np.log(q.scale)) - np.log(ratio) + ratio - 1
-    return np.where(p.scale >= q.scale, value, math.nan)
+    return where(p.scale >= q.scale, value, math.nan)
 
 
 @register_kl(Gumbel, Gumbel)

@@ -335,6 +335,13 @@ def test_malformed_labels_are_refused(label):
         detection.parse_label(label)
 
 
+def test_a_file_without_any_detection_label_is_refused(tmp_path):
+    with MXIndexedRecordIO(tmp_path / "x.idx", tmp_path / "x.rec", "w") as writer:
+        writer.write_idx(0, pack(IRHeader(0, 3.0, 0, 0), codec.encode(painted(BOXES), ".png", 1)))
+    with pytest.raises(MXNetError, match="a detection label of 1 numbers"):
+        mx.image.ImageDetIter(1, (3, 20, 30), path_imgrec=str(tmp_path / "x.rec"))
+
+
 def test_a_window_of_no_pixels_is_scaled_but_not_cut():
     assert mx.image.scale_down((300, 400), (0, 0)) == (0, 0)
     with pytest.raises(mx.MXNetError, match="no pixel"):

@@ -350,3 +350,33 @@ def test_negative_binomials_have_the_two_conventions_of_mxnet(parameter):
     other = stats.nbinom(4, 0.7)
     assert abs(float(counts.mean) - other.mean()) < 1e-5 and abs(float(counts.variance) - other.var()) < 1e-5
     assert abs(float(counts.sample((20000,)).mean()) - other.mean()) < 0.05
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: mgp.HalfNormal(a).log_prob(np.array([0.5, 0.7, 2.0], dtype="float64")),
+        lambda a: mgp.HalfCauchy(a).log_prob(np.array([[0.5], [0.7]], dtype="float64")),
+        lambda a: mgp.Pareto(a, 0.5 * a).mean,
+        lambda a: mgp.Pareto(a + 1, a).variance,
+        lambda a: mgp.StudentT(a + 1, a, a).variance,
+        lambda a: mgp.FisherSnedecor(a, a + 3).variance,
+        lambda a: mgp.kl_divergence(mgp.Uniform(0 * a, a), mgp.Uniform(-a, 2 * a)),
+        lambda a: mgp.kl_divergence(mgp.Pareto(a, 2 * a), mgp.Pareto(a + 1, a)),
+    ],
+)
+def test_gradients_where_conditions_choose(function):
+    """Against central differences."""
+    point = onp.array([1.5, 2.5, 3.5])
+    array, step = np.array(point, dtype="float64"), 1e-6
+    array.attach_grad()
+    with autograd.record():
+        total = function(array).sum()
+    total.backward()
+    for i, got in enumerate(array.grad.asnumpy()):
+        ends = []
+        for sign in (1, -1):
+            moved = point.copy()
+            moved[i] += sign * step
+            ends.append(function(np.array(moved, dtype="float64")).sum().item())
+        assert got == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-5, abs=1e-7)
