@@ -86,7 +86,7 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
     places = []
     for sub, own in ((cond_sub, tested), (func_sub, variables)):
         of_loop = {v.name: k for k, v in enumerate(own)}
-        places.append([of_loop[n] if n in of_loop else _place(entries, sub.outside[n]) for n in sub.names])
+        places.append([of_loop[n] if n in of_loop else _place(entries, sub.outside[n], len(loop)) for n in sub.names])
     made = _node(
         "_while_loop",
         name,
@@ -321,10 +321,11 @@ def _single_node(op_name: str, hint: str, inputs: list[Entry]) -> Entry:
     return Node(TABLE[op_name], name, graph.hidden(AttrScope.current.get()), inputs), 0
 
 
-def _place(entries: list[Entry], entry: Entry) -> int:
-    if entry not in entries:
+def _place(entries: list[Entry], entry: Entry, start: int = 0) -> int:
+    """Where an entry is among the inputs of a node from `start` on, put behind them where it is not there."""
+    if entry not in entries[start:]:
         entries.append(entry)
-    return entries.index(entry)
+    return entries.index(entry, start)
 
 
 def _names(sub: list[Entry]) -> list[str]:

@@ -70,7 +70,7 @@ def contents(block: HybridBlock, inputs=(True,)) -> tuple[symbol.Symbol, dict, d
     out, constants = described(block, inputs)
     names, states = set(out.list_inputs()), set(out.list_auxiliary_states())
     arrays = {n: p._reduce() for n, p in block.collect_params().by_full_name().items() if n in names}
-    arrays.update((name, array.as_nd_ndarray()) for name, array in constants.items())
+    arrays.update((name, array.as_nd_ndarray()) for name, array in constants.items() if name in names)
     return out, {n: a for n, a in arrays.items() if n not in states}, {n: a for n, a in arrays.items() if n in states}
 
 
@@ -110,11 +110,14 @@ def _agrees(out: symbol.Symbol, block: HybridBlock, inputs) -> bool:
     """Whether a symbol gives results of the shapes of the last compiled call, as far as they are known without values."""
     try:
         whole = block._compiled.whole()
-        given = dict(zip(_names(block, inputs), (tuple(v.shape) for v in whole.graph.inputs), strict=True))
+    except MXNetError:  # there is nothing else to write
+        return True
+    given = dict(zip(_names(block, inputs), (tuple(v.shape) for v in whole.graph.inputs), strict=True))
+    try:
         with np_shape():
             found = out.infer_shape_partial(**given)[1]
-    except MXNetError:
-        return True
+    except MXNetError:  # sums of symbols, for one, do not broadcast, while those of arrays do
+        return False
     results = [tuple(v.shape) for v in _results(whole)]
     return len(found) == len(results) and all(map(_fits, found, results))
 

@@ -276,3 +276,13 @@ def test_the_original_loads_our_loops_and_branches(mxnet_python, tmp_path):
         ours = graph.eval(**{k: nd.array(v) for k, v in values.items()})
         for mine, theirs in zip(ours, answers[name], strict=True):
             np.testing.assert_allclose(mine.asnumpy(), theirs, rtol=1e-5)
+
+
+def test_a_loop_may_read_the_first_value_of_what_it_changes():
+    def run(space, x):
+        return space.contrib.while_loop(
+            lambda i, s: i < 3, lambda i, s: ([], [i + 1, s * 2 + x]), [space.zeros((1,)), x], max_iterations=4
+        )[1][1]
+
+    arrays = _arrays(x=(2, 3))
+    _same(_values(run(sym, sym.var("x")), arrays), _recorded(lambda x: [run(nd, x)], arrays))

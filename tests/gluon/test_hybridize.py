@@ -721,7 +721,7 @@ def test_several_contexts():
 
 
 class Indexing(gluon.HybridBlock):
-    """Means something else for symbols, of which an index picks outputs."""
+    """Means something else for symbols, of which an index picks outputs and a sum does not broadcast."""
 
     def __init__(self, results):
         super().__init__()
@@ -739,6 +739,7 @@ class Indexing(gluon.HybridBlock):
         lambda F, y: [y[0], y[-1] * 2, y[0]],
         lambda F, y: (F.concat(y, y[:, ::-1], dim=0), [y]),
         lambda F, y: (y, y),
+        lambda F, y: y + F.mean(y, axis=1, keepdims=True),
     ],
 )
 def test_export_is_what_calls_computed(results, tmp_path):
@@ -763,6 +764,7 @@ def test_export_of_blocks_that_define_forward(tmp_path):
 
         def forward(self, x):
             y = self.drop(self.dense(x) * self.weight.data())
+            y * mx.np.array([2.0] * 6)  # nobody reads it
             return [y[:, 1:4] + mx.np.array([1.0, 2, 3]), y[0], y[..., None, ::2]]
 
     mx.util.set_np()
