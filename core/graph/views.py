@@ -6,6 +6,8 @@ then on, and so do the arrays that were parts or other shapes of it, and those t
 
 from __future__ import annotations
 
+import numbers
+
 from core import autograd, storage
 from core.ndarray.ndarray import NDArray
 from core.ops.registry import F, Operator
@@ -69,8 +71,8 @@ class Views:
         self._pass_up(array)
 
 
-def replaced(array: NDArray, key: tuple, value: NDArray) -> NDArray:
-    """The array with the value at a basic index."""
+def replaced(array: NDArray, key: tuple, value: NDArray | numbers.Number) -> NDArray:
+    """The array with the value, an array in the shape of the part or a number, at a basic index."""
     lengths, places = list(array.shape), []
     axes = sum(item is not None and item is not Ellipsis for item in key)
     for item in key:
@@ -81,6 +83,7 @@ def replaced(array: NDArray, key: tuple, value: NDArray) -> NDArray:
     for axis, place in enumerate(places):
         lengths[axis] = len(range(*place.indices(lengths[axis])))
     begin, end, step = ([getattr(place, bound) for place in places] for bound in ("start", "stop", "step"))
-    return F._slice_assign(
-        array, F._reshape_to(value, shape=tuple(lengths)), begin=tuple(begin), end=tuple(end), step=tuple(step)
-    )
+    bounds = {"begin": tuple(begin), "end": tuple(end), "step": tuple(step)}
+    if isinstance(value, numbers.Number):
+        return F._slice_assign_scalar(array, scalar=value, **bounds)
+    return F._slice_assign(array, F._reshape_to(value, shape=tuple(lengths)), **bounds)

@@ -110,13 +110,18 @@ def _is_whole(key) -> bool:
 def _set_traced(array, key, value) -> None:
     """`array[key] = value` while a block is traced."""
     basic, spec, operands = parse(array, key)
+    whole = all(item is Ellipsis or item == slice(None) for item in spec) if basic else False
+    if basic and not whole and isinstance(value, numbers.Real) and abs(value) < 2**24 and float(value).is_integer():
+        onp.broadcast_to(0, array.shape)[spec]
+        autograd.state.tracer.write_part(array, spec, value)
+        return
     if not hasattr(value, "_data"):
         value = array._new(storage.from_numpy(onp.asarray(value), array.dtype, array._ctx), array._ctx)
     if value.dtype != array.dtype:
         value = TABLE["Cast"](value, dtype=array.dtype)
     if not basic:
         imperative.write(array, _replaced_places(array, key, spec, operands, value))
-    elif all(item in (slice(None), Ellipsis) for item in spec):
+    elif whole:
         imperative.write(array, _fitted(value, array.shape, key))
     else:
         part = onp.broadcast_to(0, array.shape)[spec]

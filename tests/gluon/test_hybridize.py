@@ -731,6 +731,16 @@ class Indexing(gluon.HybridBlock):
         return self.results(F, self.dense(x))
 
 
+PLACES = mx.nd.array([1, -1], dtype="int32")
+
+
+def written(y):
+    y[:, 1:] = 3
+    y[0] = y[1]
+    y[..., 0] = 0.5
+    return y
+
+
 @pytest.mark.parametrize(
     "results",
     [
@@ -740,6 +750,9 @@ class Indexing(gluon.HybridBlock):
         lambda F, y: (F.concat(y, y[:, ::-1], dim=0), [y]),
         lambda F, y: (y, y),
         lambda F, y: y + F.mean(y, axis=1, keepdims=True),
+        lambda F, y: [y[:, PLACES], y[PLACES], y[PLACES, PLACES], y[1:, PLACES, ::2], y[0, PLACES], y[..., PLACES]],
+        lambda F, y: [y[PLACES.reshape((1, 2)), :, PLACES], y[:, PLACES.reshape((2, 1)), PLACES], y[0, :, PLACES]],
+        lambda F, y: written(y * 1),
     ],
 )
 def test_export_is_what_calls_computed(results, tmp_path):
