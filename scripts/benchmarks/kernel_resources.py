@@ -109,10 +109,10 @@ def inspect(room: str, case: AotCase, arch: int, kept: Kept) -> dict:
         taken = resources(case, arch, kept)
     except Exception as error:  # the table goes on; the row carries the compiler's words
         return {**row, "wrong": [f"{type(error).__name__}: {error}"[-500:]]}
-    return {**row, **dataclasses.asdict(taken), "wrong": judge(case, taken, arch)}
+    return {**row, **dataclasses.asdict(taken), "wrong": shortcomings(case, taken, arch)}
 
 
-def judge(case: AotCase, taken: Resources, arch: int) -> list[str]:
+def shortcomings(case: AotCase, taken: Resources, arch: int) -> list[str]:
     wrong = []
     if taken.spills:
         wrong.append(f"spills {taken.spills} bytes")

@@ -37,7 +37,7 @@ def main(argv: list[str] | None = None) -> dict:
     parts, files = corpora(args.data_dir, args.dataset)
     parts = {name: words[: args.words] for name, words in parts.items()}
     if args.eval_only:
-        return judge(args, parts, context)
+        return evaluate(args, parts, context)
     run = Run("language_model", args, data=checksums(files))
     vocab = vocabulary(parts["train"], args.min_freq)
     run.record.put(vocabulary=len(vocab), words={name: len(words) for name, words in parts.items()})
@@ -59,7 +59,7 @@ def main(argv: list[str] | None = None) -> dict:
     return run.finish("dev_perplexity", test_perplexity=perplexity(net, batches["test"], args.mem_len, context))
 
 
-def judge(args: argparse.Namespace, parts: dict, context) -> dict[str, float]:
+def evaluate(args: argparse.Namespace, parts: dict, context) -> dict[str, float]:
     """The perplexities of the model in --output_dir."""
     shape, vocab, parameters = kept(args.output_dir)
     net = network(len(vocab), **shape)

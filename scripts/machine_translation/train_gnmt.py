@@ -19,7 +19,7 @@ import core as mx
 import gluonnlp as nlp
 from gluon import Trainer
 from scripts.common.precision import use_dtype
-from scripts.machine_translation.learning import Lesson, add_lesson_arguments, name_run
+from scripts.machine_translation.experiment import Experiment, add_experiment_arguments, name_run
 
 BUCKETS = {
     "constant": nlp.data.ConstWidthBucket,
@@ -31,9 +31,9 @@ BUCKETS = {
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     use_dtype(args.dtype)
-    lesson = Lesson(args, clip=args.clip)
-    net = network(args, lesson.subwords.vocab)
-    net.initialize(mx.init.Uniform(0.1), ctx=lesson.context)
+    experiment = Experiment(args, clip=args.clip)
+    net = network(args, experiment.subwords.vocab)
+    net.initialize(mx.init.Uniform(0.1), ctx=experiment.context)
     trainer = Trainer(net.collect_params(), args.optimizer, {"learning_rate": args.lr})
 
     def sampler(samples: list, shuffle: bool) -> nlp.data.FixedBucketSampler:
@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> dict:
     def lower_rate(epoch: int) -> None:
         trainer.set_learning_rate(args.lr * args.lr_update_factor ** max(0, epoch - args.epochs * 2 // 3))
 
-    return lesson.learn(net, trainer, sampler, before_epoch=lower_rate)
+    return experiment.train(net, trainer, sampler, before_epoch=lower_rate)
 
 
 def network(args: argparse.Namespace, vocab) -> nlp.model.NMTModel:
@@ -82,7 +82,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     )
     add("--lr_update_factor", type=float, default=0.5, help="of the rate, an epoch (default: %(default)s)")
     add("--clip", type=float, default=5.0, help="highest norm of the gradients (default: %(default)s)")
-    add_lesson_arguments(parser, lr=1e-3, dropout=0.2, epochs=40, lp_alpha=1.0, test_batch_size=32)
+    add_experiment_arguments(parser, lr=1e-3, dropout=0.2, epochs=40, lp_alpha=1.0, test_batch_size=32)
     return name_run(parser.parse_args(argv), "gnmt")
 
 

@@ -20,24 +20,24 @@ import gluonnlp as nlp
 from gluon import Trainer
 from scripts.common.precision import use_dtype
 from scripts.machine_translation import parallel_text
-from scripts.machine_translation.learning import Lesson, add_lesson_arguments, name_run
+from scripts.machine_translation.experiment import Experiment, add_experiment_arguments, name_run
 
 
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     use_dtype(args.dtype)
-    lesson = Lesson(args, epsilon=args.epsilon)
-    net = network(args, lesson.subwords.vocab)
-    net.initialize(mx.init.Xavier(magnitude=args.magnitude), ctx=lesson.context)
+    experiment = Experiment(args, epsilon=args.epsilon)
+    net = network(args, experiment.subwords.vocab)
+    net.initialize(mx.init.Xavier(magnitude=args.magnitude), ctx=experiment.context)
     sampler = functools.partial(parallel_text.sampler, tokens=args.batch_size)
     schedule = mx.lr_scheduler.CosineScheduler(
-        args.epochs * len(sampler(lesson.samples["train"], shuffle=False)),
+        args.epochs * len(sampler(experiment.samples["train"], shuffle=False)),
         base_lr=args.lr,
         final_lr=0,
         warmup_steps=args.warmup_steps,
     )
     optimizer = {"learning_rate": args.lr, "lr_scheduler": schedule, "beta2": 0.98, "epsilon": 1e-9}
-    return lesson.learn(net, Trainer(net.collect_params(), args.optimizer, optimizer), sampler)
+    return experiment.train(net, Trainer(net.collect_params(), args.optimizer, optimizer), sampler)
 
 
 def network(args: argparse.Namespace, vocab) -> nlp.model.NMTModel:
@@ -69,7 +69,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--warmup_steps", type=int, default=400, help="until the rate is reached (default: %(default)s)")
     add("--batch_size", type=int, default=1024, help="pieces of a language (default: %(default)s)")
     add("--max_len", type=int, default=100, help="pieces of a sentence (default: %(default)s)")
-    add_lesson_arguments(parser, lr=3e-3, dropout=0.1, epochs=10, lp_alpha=0.6, test_batch_size=64)
+    add_experiment_arguments(parser, lr=3e-3, dropout=0.1, epochs=10, lp_alpha=0.6, test_batch_size=64)
     return name_run(parser.parse_args(argv), "transformer")
 
 

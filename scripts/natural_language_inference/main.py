@@ -30,7 +30,7 @@ from scripts.natural_language_inference import dataset
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     context = mx.gpu(args.gpu_id) if args.gpu_id >= 0 else mx.cpu()
-    return train(args, context) if args.mode == "train" else judge(args, context)
+    return train(args, context) if args.mode == "train" else evaluate(args, context)
 
 
 def train(args: argparse.Namespace, context: mx.Context) -> dict[str, float]:
@@ -66,7 +66,7 @@ def train(args: argparse.Namespace, context: mx.Context) -> dict[str, float]:
     return run.finish(test_accuracy=max(row["test_accuracy"] for row in run.record.facts["epochs"]))
 
 
-def judge(args: argparse.Namespace, context: mx.Context) -> dict[str, float]:
+def evaluate(args: argparse.Namespace, context: mx.Context) -> dict[str, float]:
     """The accuracy of the network in --model-dir."""
     settings, vocab, parameters = kept(args.model_dir)
     net = network(len(vocab), **settings)
@@ -107,7 +107,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--model", choices=("da", "esim"), required=True, help="decomposable attention, or ESIM")
     add("--mode", choices=("train", "test"), default="train", help="(default: %(default)s)")
     add("--train-file", type=Path, default="snli_1.0/snli_1.0_train.txt", help="to learn from (default: %(default)s)")
-    add("--test-file", type=Path, default="snli_1.0/snli_1.0_dev.txt", help="to be judged by (default: %(default)s)")
+    add("--test-file", type=Path, default="snli_1.0/snli_1.0_dev.txt", help="for evaluation (default: %(default)s)")
     add("--max-num-examples", type=int, help="use only the first so many pairs of each file")
     add("--batch-size", type=int, default=32, help="pairs (default: %(default)s)")
     add("--optimizer", choices=("adam", "adagrad"), default="adagrad", help="(default: %(default)s)")

@@ -34,7 +34,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     net.load_dict(weights, ctx=device)
     parts = [listed(args.dataset_root / FOLDER / part) for part in ("query", "bounding_box_test")]
     found = [(looks(net, items, args, device), *map(np.array, zip(*numbers, strict=True))) for items, numbers in parts]
-    figures = judge(*found)
+    figures = evaluate(*found)
     print("  ".join(f"{name} {value:.4f}" for name, value in figures.items()))
     return figures
 
@@ -59,7 +59,7 @@ def looks(net, items, args, device) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def judge(queries, gallery) -> dict[str, float]:
+def evaluate(queries, gallery) -> dict[str, float]:
     """Shares of queries with the person among the first places, and the mean average precision.
 
     Both: features (N, C), persons (N,) and cameras (N,). Pictures of the person by the query's own camera do not count, nor do

@@ -19,7 +19,7 @@ ANALOGY = ("GoogleAnalogyTestSet",)
 
 
 def add_evaluation_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds which data sets and functions judge, and where the data sets are."""
+    """Adds which data sets and functions evaluate, and where the data sets are."""
     similarity, analogy = (nlp.embedding.evaluation.list_evaluation_functions(k) for k in ("similarity", "analogy"))
     add = parser.add_argument
     add("--similarity-datasets", nargs="*", default=SIMILARITY, help="(default: all but two that are hosted alone)")
@@ -39,7 +39,7 @@ def evaluate(embedding: nlp.embedding.TokenEmbedding, args: argparse.Namespace, 
     A data set that cannot be had is a row with "missing", which says why.
     """
     rows = []
-    for names, folder, judge in (
+    for names, folder, figures in (
         (args.similarity_datasets, "word_similarity", similarity),
         (args.analogy_datasets, "word_analogy", analogy),
     ):
@@ -50,7 +50,7 @@ def evaluate(embedding: nlp.embedding.TokenEmbedding, args: argparse.Namespace, 
             except MXNetError as error:
                 rows.append({"dataset": name, "missing": str(error)})
                 continue
-            rows += [{"dataset": name} | row for row in judge(embedding, data, args, context)]
+            rows += [{"dataset": name} | row for row in figures(embedding, data, args, context)]
     return rows
 
 

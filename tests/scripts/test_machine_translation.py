@@ -4,7 +4,7 @@ import pytest
 
 import gluonnlp as nlp
 from scripts.machine_translation import parallel_text, train_gnmt, train_transformer
-from scripts.machine_translation.learning import bleu
+from scripts.machine_translation.experiment import bleu
 
 
 def test_buckets_keep_padding_under_five_percent(data):

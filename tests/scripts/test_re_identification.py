@@ -49,9 +49,9 @@ def test_what_counts():
     """Of four places the first is the query's own camera's and does not count; the second and the third are right."""
     gallery = np.eye(4), np.array([7, 7, 8, 7]), np.array([1, 2, 2, 3])
     look = np.array([[0.9, 0.8, 0.7, 0.6]])
-    found = test.judge((look, np.array([7]), np.array([1])), gallery)
+    found = test.evaluate((look, np.array([7]), np.array([1])), gallery)
     assert found["top1"] == 1 and found["mAP"] == pytest.approx((1 + (1 / 2 + 2 / 3) / 2) / 2)
-    other = test.judge((np.array([[0.9, 0.8, 0.7, 0.6]]), np.array([8]), np.array([1])), gallery)
+    other = test.evaluate((np.array([[0.9, 0.8, 0.7, 0.6]]), np.array([8]), np.array([1])), gallery)
     assert other["top1"] == 0 and other["top5"] == 1 and other["mAP"] == pytest.approx((0 + 1 / 3) / 2)
     rates = train.parse_args(["--epochs", "5,25,50", "--lr", "1"])
     assert [round(train.rate(epoch, rates), 6) for epoch in (0, 2, 4, 5, 25, 49)] == [0.01, 0.505, 1, 1, 0.1, 0.1]

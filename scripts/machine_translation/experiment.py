@@ -1,4 +1,4 @@
-"""How a translator learns, whatever its network: the texts and the search that programs name, passes over the data, BLEU."""
+"""Training and evaluation of a translator, whatever its network: data, beam search, passes over the data, BLEU."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from scripts.machine_translation import parallel_text
 PARTS = {"train": "train", "dev": "val", "test": "test_2016_flickr"}
 
 
-class Lesson:
+class Experiment:
     """The captions of Multi30k (Elliott et al., 2016) in two languages, as pieces that both share.
 
-    args: those of `add_lesson_arguments`. text: pairs of sentences by part; samples: their numbers. clip: the highest norm of
+    args: those of `add_experiment_arguments`. text: pairs of sentences by part; samples: their numbers. clip: the highest norm of
     gradients, None for any. epsilon: how much labels are smoothed by (Szegedy et al., 2016).
     """
 
@@ -43,7 +43,7 @@ class Lesson:
         }
         self.run.record.put(vocabulary=len(self.subwords.vocab))
 
-    def learn(self, net, trainer, sampler: Callable, before_epoch: Callable = lambda epoch: None) -> dict:
+    def train(self, net, trainer, sampler: Callable, before_epoch: Callable = lambda epoch: None) -> dict:
         """Trains, translates the test part and concludes the run.
 
         sampler(samples, shuffle): batches of a part. before_epoch(epoch): called at the begin of each epoch.
@@ -86,7 +86,7 @@ class Lesson:
 
 
 def train(net, batches, trainer, context, epsilon: float = 0.0, clip: float | None = None) -> float:
-    """One pass of training; the mean loss of a piece. epsilon, clip: as in `Lesson`."""
+    """One pass of training; the mean loss of a piece. epsilon, clip: as in `Experiment`."""
     parameters = [p for p in net.collect_params().values() if p.grad_req != "null"]
     total = count = 0.0
     for batch in batches:
@@ -117,10 +117,10 @@ def bleu(translations: list[str], references: list[str]) -> float:
     return sacrebleu.corpus_bleu(translations, [references]).score
 
 
-def add_lesson_arguments(
+def add_experiment_arguments(
     parser: argparse.ArgumentParser, *, lr: float, dropout: float, epochs: int, lp_alpha: float, test_batch_size: int
 ) -> None:
-    """Adds what a `Lesson` takes, with these defaults, and the arguments of every run."""
+    """Adds what an `Experiment` takes, with these defaults, and the arguments of every run."""
     add = parser.add_argument
     add("--data-dir", type=Path, required=True, help="folder with train.de.gz, train.en.gz, ...")
     add("--src_lang", default="de", help="language to read: en, de, fr, cs (default: %(default)s)")
