@@ -503,7 +503,8 @@ def np_where(condition, x, y):
 def _enter_where_with_number(name, choose):
     """Enters `np.where` of an array and a number.
 
-    The gradient is MXNet 1.9's, which is 0 where the array was taken and the head's where the number was.
+    The gradient is MXNet 1.9's: the head's where the condition holds for an array that is repeated to the shape of the
+    result; for one of that shape 0 where the array was taken and the head's where the number was.
     """
 
     @operator(name)
@@ -516,8 +517,10 @@ def _enter_where_with_number(name, choose):
 
     @gradient(op)
     def _(head, condition, x_shape):
-        swapped = F._npi_where(condition, *choose(F.zeros_like(head), head))
-        return [None, F._sum_to(swapped, shape=x_shape)]
+        none = F.zeros_like(head)
+        if tuple(x_shape) == head.shape:
+            return [None, F._npi_where(condition, *choose(none, head))]
+        return [None, F._sum_to(F._npi_where(condition, head, none), shape=x_shape)]
 
 
 _enter_where_with_number("_npi_where_rscalar", lambda x, number: (x, number))

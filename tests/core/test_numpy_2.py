@@ -459,3 +459,14 @@ def test_instances_of_no_channels_are_normalised_to_nothing(channels):
         y = npx.instance_norm(x, gamma, beta)
     y.backward()
     assert y.shape == x.grad.shape == (1, 0, 1) and gamma.grad.asnumpy().tolist() == [0] * channels
+
+
+@pytest.mark.parametrize("take", [lambda c, x: np.where(c, x, 0.0), lambda c, x: np.where(c, 0.0, x)])
+def test_an_array_repeated_beside_a_number_has_its_gradient_where_the_condition_holds(take):
+    """As MXNet 1.9.1 answered."""
+    x = np.array([0.7, 1.2, 3.0])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = take(np.array([[0.0, 1.0, 1.0], [0.0, 1.0, 0.0]]), x * 2).sum()
+    y.backward()
+    assert x.grad.tolist() == [0, 4, 2]
