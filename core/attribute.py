@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from core.current import Current
 
 
@@ -15,6 +17,8 @@ class AttrScope(metaclass=Current):
 
     Values are strings (ValueError otherwise), for instance `AttrScope(ctx_group="stage1", lr_mult="0.1")`.
     """
+
+    _subgraph_names: defaultdict[str, int] = defaultdict(int)  # how many loops and branches have taken each name
 
     def __init__(self, **kwargs):
         for key, value in kwargs.items():

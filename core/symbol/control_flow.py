@@ -230,12 +230,12 @@ def auxiliary_places(node: Node) -> set[int]:
 class _Subgraph:
     """While it is entered, nodes are marked as belonging to one subgraph; `cut` then takes them out."""
 
-    _counts: dict[str, int] = {}
-
     def __init__(self, name: str):
-        count = self._counts.get(name, 0)
-        self._counts[name] = count + 1
-        self.name = f"{name}{count}"
+        if around := AttrScope.current.get().get(SUBGRAPH):
+            name = f"{around}${name}"
+        counts = AttrScope._subgraph_names
+        self.name = f"{name}{counts[name]}"
+        counts[name] += 1
         self._scope = AttrScope(**{SUBGRAPH: self.name})
         self._own: dict[int, Node] = {}
         self._names: set[str] = set()

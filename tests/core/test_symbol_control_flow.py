@@ -2,12 +2,14 @@
 
 import json
 import subprocess
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import core as mx
+from core.attribute import AttrScope
 from core.base import MXNetError
 from core.name import NameManager
 from gluon import HybridBlock, SymbolBlock, rnn
@@ -146,6 +148,20 @@ def test_names_that_mean_two_things_inside_a_loop_are_refused():
     one, other = sym.var("w"), sym.var("w")
     with pytest.raises(MXNetError, match="two different things called 'w'"):
         sym.contrib.foreach(lambda x, s: (x * one + other, [s[0] + x]), sym.var("data"), [sym.var("state")])
+
+
+def test_loops_inside_loops_are_named_by_what_is_around_them(monkeypatch):
+    # As MXNet 1.9.1 names them; its tests count them in AttrScope._subgraph_names.
+    taken = defaultdict(int)
+    monkeypatch.setattr(AttrScope, "_subgraph_names", taken)
+    x, s = sym.var("x"), sym.var("s")
+    with AttrScope(__subgraph_name__="q"):
+        for _ in range(2):
+            sym.contrib.cond(x > 0.5, lambda: x * 2, lambda: x * 3, name="my")
+    assert taken == {"q$my_pred": 2, "q$my_then": 2, "q$my_else": 2}
+    taken.clear()
+    sym.contrib.foreach(lambda a, b: (sym.contrib.cond(a > 0.5, lambda: a * 2, lambda: a * b), b + 0), x, s)
+    assert taken == {"foreach": 1, "foreach0$cond_pred": 1, "foreach0$cond_then": 1, "foreach0$cond_else": 1}
 
 
 def test_an_unrolled_cell_is_exported_with_its_loop(tmp_path):
