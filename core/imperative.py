@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Sequence
 
 from core import autograd, random, storage
@@ -357,6 +358,8 @@ def _make_front(op: Operator, kind: type | None):
         "_refuse": _refuse,
         "_state": state,
         "_busy": autograd.busy,
+        "_stype": operator.attrgetter("stype"),
+        "_default": {"default"},
         "_attach": autograd.attach,
         "_new": _new,
         "_Unfit": UNFIT,
@@ -449,7 +452,7 @@ def _tensors_of(op: Operator) -> str:
 def _all_dense(op: Operator) -> str:
     """Source of the question whether no input is a sparse array."""
     if op.variadic:
-        return f"{{x.stype for x in {op.inputs[-1]}}} == {{'default'}}"
+        return f"{{*map(_stype, {op.inputs[-1]})}} == _default"
     return " == ".join([*(f"{i}.stype" for i in op.inputs), "'default'"])
 
 

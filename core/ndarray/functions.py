@@ -121,12 +121,7 @@ def concatenate(arrays, axis=0, always_copy=True) -> NDArray:
     return F.Concat(*arrays, dim=axis)
 
 
-def stack(*data, axis=0, **kwargs):
-    """Arrays of one shape joined along a new axis."""
-    return _stack(*data, axis=axis, **kwargs)
-
-
-_stack = imperative.front(TABLE["stack"], NDArray)
+stack = imperative.front(TABLE["stack"], NDArray)
 
 
 def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):

@@ -160,7 +160,8 @@ def _argextremum(places, reduction, name: str, x: Tensor, axis: int, keepdims: b
         _need_elements(name, x, (axis,))
     if axis == x.dim() - 1 and x.dtype is not torch.bool:
         if dtype in NUMPY and x.dtype in NUMPY and is_ahead(x, 0) and x.is_contiguous():
-            return torch.from_numpy(np.asarray(getattr(x.numpy(), name)(axis, keepdims=keepdims), NUMPY[dtype]))
+            find = getattr(x.numpy(), name)
+            return torch.from_numpy(np.asarray(find(axis, keepdims=True) if keepdims else find(axis), NUMPY[dtype]))
         index = places(x, axis, keepdims)
     else:
         index = reduction(x, axis, keepdim=keepdims).indices  # across other axes two and a half times as fast
