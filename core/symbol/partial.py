@@ -109,58 +109,72 @@ def _parameters(node: Node, found: list) -> list:
 
 
 def _backward(node: Node, of: Callable, refine: Callable) -> None:
-    kind, attrs, result = node.op.name, node.parsed, of((node, 0))
+    """Refines the inputs of a node by what its result tells of them."""
+    kind = node.op.name
     if kind in _ALIKE:
-        alike = [*(e for e in node.inputs), (node, 0)]
+        alike = [*node.inputs, (node, 0)]
         for extents in [of(e) for e in alike]:
             for entry in alike:
                 refine(entry, extents)
         return
     if kind in _FIRST_ALIKE or (node.op.formula is not None and len(node.inputs) == 1):
-        refine(node.inputs[0], result)
+        refine(node.inputs[0], of((node, 0)))
         refine((node, 0), of(node.inputs[0]))
-    if kind == "Concat":
-        _concat(node, of, refine)
+    if kind in _OF_RESULT:
+        result = of((node, 0))
+        if result is not None:
+            _OF_RESULT[kind](node, of(node.inputs[0]), result, refine)
+    elif kind in _OF_ALL:
+        _OF_ALL[kind](node, of, refine)
+
+
+def _reshape(node: Node, data: Extents, result: Extents, refine: Callable) -> None:
+    if data is None or data.count(UNKNOWN) != 1 or UNKNOWN in result:
         return
-    data = of(node.inputs[0]) if node.inputs else None
-    if result is None:
-        if kind == "SliceChannel":
-            result = next((of((node, k)) for k in range(node.outputs) if of((node, k)) is not None), None)
-        if result is None:
-            return
-    if kind == "Reshape" and data is not None and data.count(UNKNOWN) == 1 and UNKNOWN not in result:
-        elements, beside = math.prod(result), math.prod(n for n in data if n != UNKNOWN)
-        if beside and elements % beside == 0:
-            refine(node.inputs[0], tuple(elements // beside if n == UNKNOWN else n for n in data))
-    elif kind == "transpose":
-        axes = attrs["axes"] or range(len(result))[::-1]
-        refine(node.inputs[0], tuple(n for _, n in sorted(zip(axes, result, strict=True))))
-    elif kind == "FullyConnected" and data is not None:
-        rows = 1 if attrs["flatten"] else len(data) - 1
+    elements, beside = math.prod(result), math.prod(n for n in data if n != UNKNOWN)
+    if beside and elements % beside == 0:
+        refine(node.inputs[0], tuple(elements // beside if n == UNKNOWN else n for n in data))
+
+
+def _transpose(node: Node, data: Extents, result: Extents, refine: Callable) -> None:
+    axes = node.parsed["axes"] or range(len(result))[::-1]
+    refine(node.inputs[0], tuple(n for _, n in sorted(zip(axes, result, strict=True))))
+
+
+def _fully_connected(node: Node, data: Extents, result: Extents, refine: Callable) -> None:
+    if data is not None:
+        rows = 1 if node.parsed["flatten"] else len(data) - 1
         refine(node.inputs[0], (*result[:rows], *(UNKNOWN,) * (len(data) - rows)))
-    elif kind == "Convolution" and attrs["layout"] in (None, "NCW", "NCHW", "NCDHW"):
-        n = len(attrs["kernel"])
-        strides, dilates, pads = (attrs[k] or (d,) * n for k, d in (("stride", 1), ("dilate", 1), ("pad", 0)))
-        space = [
-            UNKNOWN if out == UNKNOWN else (out - 1) * s + d * (k - 1) + 1 - 2 * p
-            for out, k, s, d, p in zip(result[2:], attrs["kernel"], strides, dilates, pads)
-        ]
-        known = data or (UNKNOWN,) * (n + 2)
-        # Several inputs give one result where the stride is more than 1: then only what is unknown is filled in.
-        refine(node.inputs[0], tuple(a if a != UNKNOWN else b for a, b in zip(known, (result[0], UNKNOWN, *space))))
-    elif kind == "SliceChannel":
-        axis, parts = attrs["axis"], attrs["num_outputs"]
-        for k in range(node.outputs):
-            part = of((node, k))
-            if part is None:
-                continue
-            if attrs["squeeze_axis"]:
-                axis %= len(part) + 1
-                refine(node.inputs[0], (*part[:axis], parts, *part[axis:]))
-            else:
-                axis %= len(part)
-                whole = UNKNOWN if part[axis] == UNKNOWN else part[axis] * parts
-                refine(node.inputs[0], (*part[:axis], whole, *part[axis + 1 :]))
+
+
+def _convolution(node: Node, data: Extents, result: Extents, refine: Callable) -> None:
+    attrs = node.parsed
+    if attrs["layout"] not in (None, "NCW", "NCHW", "NCDHW"):
+        return
+    n = len(attrs["kernel"])
+    strides, dilates, pads = (attrs[k] or (d,) * n for k, d in (("stride", 1), ("dilate", 1), ("pad", 0)))
+    space = [
+        UNKNOWN if out == UNKNOWN else (out - 1) * s + d * (k - 1) + 1 - 2 * p
+        for out, k, s, d, p in zip(result[2:], attrs["kernel"], strides, dilates, pads)
+    ]
+    known = data or (UNKNOWN,) * (n + 2)
+    # Several inputs give one result where the stride is more than 1: then only what is unknown is filled in.
+    refine(node.inputs[0], tuple(a if a != UNKNOWN else b for a, b in zip(known, (result[0], UNKNOWN, *space))))
+
+
+def _slice_channel(node: Node, of: Callable, refine: Callable) -> None:
+    axis, parts = node.parsed["axis"], node.parsed["num_outputs"]
+    for k in range(node.outputs):
+        part = of((node, k))
+        if part is None:
+            continue
+        if node.parsed["squeeze_axis"]:
+            axis %= len(part) + 1
+            refine(node.inputs[0], (*part[:axis], parts, *part[axis:]))
+        else:
+            axis %= len(part)
+            whole = UNKNOWN if part[axis] == UNKNOWN else part[axis] * parts
+            refine(node.inputs[0], (*part[:axis], whole, *part[axis + 1 :]))
 
 
 def _concat(node: Node, of: Callable, refine: Callable) -> None:
@@ -187,6 +201,11 @@ def _concat(node: Node, of: Callable, refine: Callable) -> None:
         refine(node.inputs[along.index(UNKNOWN)], place(rest))
 
 
+# What the result tells of the first input, and what all results and inputs tell of each other.
+_OF_RESULT = {
+    "Reshape": _reshape, "transpose": _transpose, "FullyConnected": _fully_connected, "Convolution": _convolution,
+}  # fmt: skip
+_OF_ALL = {"Concat": _concat, "SliceChannel": _slice_channel}
 # Operators whose operands and result have one shape, and those whose first operand and result do.
 _ALIKE = frozenset(
     "elemwise_add elemwise_sub elemwise_mul elemwise_div _mod _power _maximum _minimum _hypot _equal _not_equal _greater "
