@@ -10,9 +10,10 @@ from core import autograd, imperative, kernels, random, storage
 from core.backward import ZERO, gradients_through, zeros_head
 from core.base import MXNetError
 from core.context import current_context
+from core.graph.around import around
 from core.graph.capture import Captured, capturable
 from core.graph.changes import Changes
-from core.graph.ir import HELD, INPUT, Value, written
+from core.graph.ir import HELD, INPUT, Graph, Value, written
 from core.graph.passes import optimize
 from core.graph.plan import Part, backward_part, early_part, forward_part, sharing_of
 from core.graph.replay import run_node
@@ -22,16 +23,8 @@ from core.ndarray.ndarray import NDArray
 state = autograd.state
 LIMIT = 256  # plans that one block keeps; the oldest goes first
 MOST_PREPARED = 2**31  # bytes of packed weights that the plans of one block keep: there is one set for each signature
-PATIENCE = 4  # plans after which a signature is compiled only when it comes for the second time: images of all sizes
-
-
-class _Around(threading.local):
-    """What this thread is within: a function that was to be compiled and is run operator by operator."""
-
-    untraced = False
-
-
-_around = _Around()
+PATIENCE = 24  # calls of a network of small arrays in which a plan saves the time that it takes to make
+SMALL = 2**17  # bytes that an operator writes while another one is called
 
 
 class Compiled:
@@ -54,20 +47,24 @@ class Compiled:
         self._plans: dict[tuple, Plan | Untraceable] = {}
         self._seen, self._arrays = -1, []
         self._example: tuple = ()
-        self._met: set[tuple] = set()
+        self._met: dict[tuple, int] = {}  # how often signatures without a plan came
+        self._latest: dict[tuple, Plan | Untraceable] = {}  # the last plan of each mode
         self._nesting: list | None = None
         self._holding: list[Plan] = []
         self._lock = threading.RLock()
 
     def __call__(self, *args, variant=None):
         """The function's results; `variant` is whatever else they depend on."""
-        if _around.untraced and not self._accepts(args):
+        if around.untraced and not self._accepts(args):
             return self._function(*args)
         leaves: list[NDArray] = []
-        key = (*_signature(args, leaves, state.recording), *_circumstances(), variant)
+        key = (*_signature(args, leaves, state.recording), _mode(variant))
         if self._seen != Changes.count:
             self._look_again()
         plan = self._plans.get(key)
+        if plan is None and not self._is_due(key):
+            self._check(args)
+            return self._run_untraced(args, waiting=True)
         if plan is None:
             plan = self._plan(key, args)
         if type(plan) is Untraceable:
@@ -77,7 +74,7 @@ class Compiled:
     def plan(self, *args, variant=None):
         """The plan of a call with these arguments, made if there is none yet."""
         leaves: list[NDArray] = []
-        key = (*_signature(args, leaves, state.recording), *_circumstances(), variant)
+        key = (*_signature(args, leaves, state.recording), _mode(variant))
         self._look_again()
         return self._plans.get(key) or self._plan(key, args)
 
@@ -91,27 +88,36 @@ class Compiled:
         except Untraceable as reason:
             raise MXNetError(f"the block has no graph that could be written to a file: {reason}") from reason
 
+    def _is_due(self, key: tuple) -> bool:
+        """Whether a signature gets its plan now: the first one of a mode does, others when they came as often as pays for it."""
+        with self._lock:
+            latest = self._latest.get(key[-1])
+            if latest is None or type(latest) is Untraceable or self.flags.get("static_shape"):
+                return True
+            came = self._met[key] = self._met.pop(key, 0) + 1
+            if len(self._met) > LIMIT:
+                self._met.pop(next(iter(self._met)))
+            return came >= latest.patience
+
     def _plan(self, key: tuple, args: tuple):
         with self._lock:
             self._check(args)
             if key not in self._plans:
-                if len(self._plans) >= PATIENCE and key not in self._met:
-                    self._met = {key, *self._met} if len(self._met) < LIMIT else {key}
-                    return Untraceable("the first call with inputs of these shapes, after those of many others")
                 while len(self._plans) >= LIMIT:
                     self._plans.pop(next(iter(self._plans)))
                 self._example = _without_memory(args)
                 made = self._make(args)
                 self._seen, self._arrays = Changes.count, _marks(self._parameters())
-                self._plans[key] = made
+                self._plans[key] = self._latest[key[-1]] = made
             return self._plans[key]
 
-    def _run_untraced(self, args: tuple):
-        before, _around.untraced = _around.untraced, True
+    def _run_untraced(self, args: tuple, waiting: bool = False):
+        before = around.untraced, around.waiting
+        around.untraced, around.waiting = True, waiting
         try:
             return self._function(*args)
         finally:
-            _around.untraced = before
+            around.untraced, around.waiting = before
 
     def _accepts(self, args: tuple) -> bool:
         """Whether these can be arguments of a compiled function; within a traced one, whose part it is, anything can."""
@@ -170,6 +176,7 @@ class Compiled:
                 a[0] is not b[0] or a[1:] != b[1:] for a, b in zip(marks, self._arrays)
             ):
                 self._plans.clear()
+                self._latest.clear()
                 self._holding.clear()
             self._seen, self._arrays = Changes.count, marks
 
@@ -180,6 +187,7 @@ class Plan:
     def __init__(self, traced: Traced, flags: dict | None = None, hold: Callable[[Plan], None] = lambda plan: None):
         self._traced, self._hold = traced.graph, hold
         self.inline_limit = (flags or {}).get("inline_limit", 2)
+        self.patience = 0 if traced.keeps else _patience(traced.graph)
         graph = self.graph = optimize(traced.graph)
         self._sharing = sharing_of(graph)
         self.early = early_part(graph, self._sharing) if any(node.early for node in graph.nodes) else None
@@ -345,9 +353,9 @@ class _Node(autograd.Node):
         return [array(k) for k in range(len(found))]
 
 
-def _circumstances() -> tuple:
+def _mode(variant) -> tuple:
     """What a plan depends on besides its arguments."""
-    return state.recording, state.training, kernels.wing(), Changes.rules
+    return state.recording, state.training, kernels.wing(), Changes.rules, variant
 
 
 def _signature(args: Sequence, leaves: list[NDArray], recording: bool) -> list:
@@ -417,6 +425,15 @@ def _filled(template, outputs: list[NDArray], leaves: list[NDArray], plan: Plan)
         kind = list if isinstance(template, list) else tuple
         return kind([_filled(t, outputs, leaves, plan) for t in template])
     return template
+
+
+def _patience(graph: Graph) -> float:
+    """Calls after which another plan like this one has paid for itself, which does not depend on how fast the machine is.
+
+    A plan takes time for each node when it is made, and saves some for each node and each byte whenever it is called.
+    """
+    nodes = max(len(graph.nodes), 1)
+    return PATIENCE * nodes / (nodes + sum(v.nbytes for node in graph.nodes for v in node.outputs) / SMALL)
 
 
 def _looks_outside(output: Value, sharing) -> bool:

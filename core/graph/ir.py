@@ -64,21 +64,22 @@ class Node:
     only where these changed.
     """
 
-    __slots__ = ("attrs", "backward", "ctx", "early", "inputs", "op", "outputs", "single")
+    __slots__ = ("_reads", "attrs", "backward", "ctx", "early", "inputs", "op", "outputs", "single")
 
     def __init__(self, op: Operator, attrs: dict, inputs: list, ctx, single: bool = True, backward: bool = False):
         self.op, self.attrs, self.inputs, self.ctx = op, attrs, inputs, ctx
         self.single, self.backward, self.early = single, backward, False
         self.outputs: list[Value] = []
+        self._reads = tuple([v for v in (*inputs, *attrs.values()) if isinstance(v, Value)])
 
     @property
     def effect(self) -> bool:
         """Whether it writes to one of its inputs, so that it runs even where nobody reads what it gives."""
         return bool(self.op.mutates)
 
-    def reads(self) -> list[Value]:
+    def reads(self) -> tuple[Value, ...]:
         """Values that it reads: inputs, and opaque ones among the attributes."""
-        return [v for v in (*self.inputs, *self.attrs.values()) if isinstance(v, Value)]
+        return self._reads
 
     def __repr__(self):
         return f"<{self.op.name} {self.inputs} -> {self.outputs}>"

@@ -6,6 +6,7 @@ by running it on tensors without memory), or else the rule itself. Values are le
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 
@@ -35,15 +36,17 @@ class Step:
 class Part:
     """A compiled list of nodes.
 
-    run: the function that was made of `source`; steps: what it calls, in order; buffers: numbers of the memory that
-    values lie in; draws: what its random keys are for.
+    run: the function that was made of `source`; steps: what it calls, in order; draws: what its random keys are for.
     """
-
-    __slots__ = ("buffers", "draws", "run", "source", "steps")
 
     def __init__(self, writer: _Writer, name: str, parameters: str, draws: list[Draw]):
         self.source, self.run = writer.function(name, parameters)
-        self.steps, self.buffers, self.draws = writer.steps, writer.buffers, draws
+        self.steps, self.draws, self._buffers = writer.steps, draws, writer.buffers
+
+    @functools.cached_property
+    def buffers(self) -> dict[Value, int]:
+        """Numbers of the memory that values lie in, found out when somebody asks."""
+        return self._buffers()
 
 
 def early_part(graph: Graph, sharing: Sharing) -> Part:
@@ -147,7 +150,8 @@ class _Writer:
         self._scope: dict[str, object] = {}
         self._constants: dict[int, str] = {}
         self.steps: list[Step] = []
-        self.buffers: dict[Value, int] = {}
+        self._nodes: list[Node] = []
+        self._in_place: dict[Value, Value] = {}
 
     def line(self, text: str) -> None:
         self._lines.append("    " + text)
@@ -175,7 +179,7 @@ class _Writer:
                 results.setdefault(v, []).append(k)
         keep = {*kept, *results}
         last = {v: node for node in nodes for v in node.reads()}
-        in_place: dict[Value, Value] = {}
+        self._nodes, in_place = nodes, self._in_place
         for node in nodes:
             step = lower(node)
             self.steps.append(step)
@@ -193,7 +197,10 @@ class _Writer:
                     self._store(v, results.pop(v))
         for v, places in results.items():
             self._store(v, places)
-        self.buffers = buffers(nodes, self._sharing, self._places, in_place)
+
+    def buffers(self) -> dict[Value, int]:
+        """Numbers of the buffers that values lie in (see `core.graph.memory`)."""
+        return buffers(self._nodes, self._sharing, self._places, self._in_place)
 
     def _store(self, value: Value, places: list[int]) -> None:
         """Hands a finished gradient over; one of several tracked values stays where all of them find it."""

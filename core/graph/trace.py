@@ -10,6 +10,7 @@ from __future__ import annotations
 import linecache
 import sys
 import traceback
+import weakref
 from collections.abc import Callable
 
 from core import autograd, backward, kernels, storage
@@ -39,11 +40,12 @@ class Traced:
     """What tracing gives: the graph, and how results are made of its outputs.
 
     template: nested lists and tuples as the block returned them, with numbers of `graph.outputs` (`Slot`) in the
-    places of arrays and other values as they are.
+    places of arrays and other values as they are. keeps: whether somebody holds arrays of the trace, which have values in
+    other traces only.
     """
 
-    def __init__(self, graph: Graph, template):
-        self.graph, self.template = graph, template
+    def __init__(self, graph: Graph, template, keeps: bool):
+        self.graph, self.template, self.keeps = graph, template, keeps
 
 
 class Slot(int):
@@ -71,7 +73,9 @@ def trace(function: Callable, args: tuple, record: bool, parameters=(), whole: b
                 tracer.differentiate()
     finally:
         autograd.engage(*before)
-    return Traced(tracer.graph, template)
+    graph, made = tracer.graph, tracer.made
+    del tracer, results
+    return Traced(graph, template, keeps=any(array() is not None for array in made))
 
 
 class Tracer:
@@ -90,6 +94,7 @@ class Tracer:
         self._views = Views()
         self._backward = False
         self._ctx = None
+        self.made: list[weakref.ref] = []  # all traced arrays
 
     # ------------------------------------------------------------------ called by core.imperative
 
@@ -109,6 +114,7 @@ class Tracer:
         values = [None if x is None else self._values[id(x._data)] for x in inputs]
         attrs = {key: self._values.get(id(v), v) if _opaque(v) else v for key, v in attrs.items()}
         node = Node(op, attrs, values, ctx, single, self._backward)
+        self.made += map(weakref.ref, outputs)
         for k, array in enumerate(outputs):
             if not array._data.is_meta:
                 array._data = storage.meta_like(array._data)
@@ -272,6 +278,7 @@ class Tracer:
     def _enter(self, x: NDArray, role: str, into: list[Value]) -> NDArray:
         """Makes the traced array for one from outside."""
         twin = type(x)._wrap(storage.meta_like(x._data), x._ctx)
+        self.made.append(weakref.ref(twin))
         value = Value(twin._data, x._ctx, type(x), role, len(into))
         into.append(value)
         self._values[id(twin._data)] = value

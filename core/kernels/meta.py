@@ -257,6 +257,27 @@ for _name in ("softmax", "onednn_softmax", "log_softmax", "softmax_grad", "log_s
     _same(_name)
 
 
+@_enter("softmax")
+def masked_softmax(x, length, axis):
+    _fits(length.shape == _without(x.shape, axis), "lengths of rows", x, length)
+    return _empty(x.shape, x.dtype)
+
+
+@_enter("softmax")
+def cross_entropy(logits, label, axis):
+    _fits(label.shape == _without(logits.shape, axis), "labels of rows", logits, label)
+    return _empty(label.shape, logits.dtype)
+
+
+@_enter("softmax")
+def cross_entropy_grad(dloss, logits, label, axis):
+    return _empty(logits.shape, logits.dtype)
+
+
+def _without(shape, axis: int) -> tuple[int, ...]:
+    return (*shape[:axis], *shape[axis + 1 :])
+
+
 def _reduction(name):
     def function(x, axes, keepdims, dtype=None):
         _fits(name in ("sum", "mean") or all(x.shape[a] for a in axes), f"{name} over nothing", x)
@@ -281,9 +302,53 @@ def embedding_grad(dy, indices, weight_shape):
     return _empty(weight_shape, dy.dtype)
 
 
+def _places(name):
+    def function(indices, n):
+        return _empty(indices.shape, torch.int64)
+
+    function.__name__ = name
+    _enter("index")(function)
+
+
+for _name in ("clipped", "wrapped", "wrapped_negative"):
+    _places(_name)
+
+
 @_enter("index")
-def clipped(indices, n):
-    return _empty(indices.shape, torch.int64)
+def one_hot(indices, depth, on_value, off_value, dtype):
+    return _empty((*indices.shape, depth), dtype)
+
+
+@_enter("index")
+def sequence_reverse(x, lengths):
+    return _empty(x.shape, x.dtype)
+
+
+@_enter("vision")
+def resize_bilinear(x, size, align_corners):
+    return _empty((*x.shape[:2], *size), x.dtype)
+
+
+@_enter("vision")
+def roi_align(data, rois, pooled, scale, ratio, aligned, by_position):
+    channels = data.shape[1] // (pooled[0] * pooled[1]) if by_position else data.shape[1]
+    return _empty((rois.shape[0], channels, *pooled), data.dtype)
+
+
+@_enter("vision")
+def roi_align_grad(dy, rois, pooled, scale, ratio, aligned, by_position, data_shape):
+    return _empty(data_shape, dy.dtype)
+
+
+@_enter("deformable")
+def columns(x, offset, mask, kernel, stride, dilate, pad, groups):
+    return _empty((*x.shape[:2], kernel[0] * kernel[1], offset.shape[2] * offset.shape[3]), x.dtype)
+
+
+@_enter("deformable")
+def columns_grad(dy, x, offset, mask, kernel, stride, dilate, pad, groups):
+    fading = _empty((0,) if mask is None else mask.shape, x.dtype)
+    return _empty(x.shape, x.dtype), _empty(offset.shape, offset.dtype), fading
 
 
 @_enter("random")

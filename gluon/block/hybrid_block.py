@@ -6,6 +6,7 @@ from core import autograd, graph
 from core import ndarray as nd
 from core.base import MXNetError
 from core.context import current_context
+from core.graph.around import around
 from core.numpy.multiarray import ndarray as np_ndarray
 from core.util import is_np_array
 from gluon.block import block as blocks
@@ -60,7 +61,7 @@ class HybridBlock(Block):
             routed = blocks.route(HybridBlock.__call__, self, args)
             if routed is not None:
                 return routed[0]
-        if self._active and self._traceable and autograd.state.tracer is None and not is_symbolic(args):
+        if self._compiles() and not is_symbolic(args):
             return self._call_compiled(args)
         if args and type(args[0]) not in _FACES and is_np_array() and not any(map(is_array, leaves(args))):
             raise ValueError(f"{self.name}: an array is needed among the inputs, given {', '.join(map(repr, args))}")
@@ -84,7 +85,7 @@ class HybridBlock(Block):
             operators, ctx = operators_for(x, args)
             if ctx is None:
                 return self._symbolic_forward(operators, x, *args)
-        if self._active and self._traceable and autograd.state.tracer is None:
+        if self._compiles():
             return self._call_cached_op(x, args)
         try:
             return self._run(operators, ctx, x, args)
@@ -112,13 +113,14 @@ class HybridBlock(Block):
         """Switches compiled execution of the block and its children on or off, with MXNet's options.
 
         A compiled block is run once for each signature of its inputs (shapes, dtypes, place, training or not) to see what
-        it does, and from then on its operators are called without its Python. What it decides in Python it decides
+        it does, and from then on its operators are called without its Python: the first signature at once, others, which
+        may never come again, when they came some times (two for large arrays, twenty for small ones). What it decides in Python it decides
         once: a branch on the value of an array raises MXNetError with the line, unless `hybrid_forward` takes another way
         for symbols (`if F is mx.nd`), which is then the one that is compiled, as in MXNet.
 
         static_alloc, static_shape: together they let predictions and training steps on a GPU be captured as CUDA graphs,
-        with buffers of their own. Elsewhere they change nothing: memory that a call lets go stays with the process in any
-        case, and the next call takes it again.
+        with buffers of their own. static_shape promises few shapes: each has its plan at once. Memory that a call lets go
+        stays with the process in any case, and the next call takes it again.
         """
         self._active = active
         self._compiled = None
@@ -212,6 +214,10 @@ class HybridBlock(Block):
         """
         with autograd.pause(), placeholders:
             self(*args)
+
+    def _compiles(self):
+        """Whether a call goes through a plan of this block, which is no part of what is traced or waits for its own plan."""
+        return self._active and self._traceable and autograd.state.tracer is None and not around.waiting
 
     def _run(self, operators, ctx, x, args):
         """`hybrid_forward` on arrays."""

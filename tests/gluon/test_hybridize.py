@@ -553,7 +553,7 @@ def test_several_shapes_and_a_bounded_cache(monkeypatch):
     from core.graph import compiled
 
     monkeypatch.setattr(compiled, "LIMIT", 3)
-    monkeypatch.setattr(compiled, "PATIENCE", 100)
+    monkeypatch.setattr(compiled, "PATIENCE", 0)
     net = nn.Dense(2, in_units=3)
     net.initialize()
     net.hybridize()
@@ -562,7 +562,7 @@ def test_several_shapes_and_a_bounded_cache(monkeypatch):
     assert len(net._compiled._plans) == 3
 
 
-def test_many_shapes_are_compiled_when_they_come_again(monkeypatch):
+def test_further_shapes_are_compiled_when_they_came_often_enough(monkeypatch):
     from core.graph import compiled
 
     monkeypatch.setattr(compiled, "PATIENCE", 2)
@@ -573,7 +573,38 @@ def test_many_shapes_are_compiled_when_they_come_again(monkeypatch):
         x = array(n, 3)
         expected = mx.nd.FullyConnected(x, net.weight.data(), net.bias.data(), num_hidden=2)
         np.testing.assert_array_equal(net(x).asnumpy(), expected.asnumpy())
-    assert len(net._compiled._plans) == 3  # 1, 2 and 3
+    assert len(net._compiled._plans) == 2  # 1 and 3
+    with autograd.record():
+        net(array(4, 3))
+    assert len(net._compiled._plans) == 3  # and the first that is recorded
+
+
+def test_static_shapes_do_not_wait():
+    net = nn.Dense(2, in_units=3)
+    net.initialize()
+    net.hybridize(static_alloc=True, static_shape=True)
+    for n in (1, 2, 3):
+        net(array(n, 3))
+    assert len(net._compiled._plans) == 3
+
+
+def test_large_arrays_are_waited_for_less():
+    net = nn.Dense(2, in_units=3, flatten=False)
+    net.initialize()
+    net.hybridize()
+    small, large = (net.plan_of(array(n, 3)).patience for n in (1, 100_000))
+    assert small > 20 > 5 > large
+
+
+def test_parts_have_no_plans_of_their_own_while_the_whole_waits_for_one():
+    net = nn.HybridSequential()
+    net.add(nn.Dense(2, in_units=3), nn.Dense(2, in_units=2))
+    net.initialize()
+    net.hybridize()
+    for n in (1, 2, 3):
+        net(array(n, 3))
+    assert len(net._compiled._plans) == 1
+    assert not any(part._compiled and part._compiled._plans for part in net)
 
 
 def test_parts_of_a_block_that_is_not_compiled_take_what_they_take_in_a_traced_one(monkeypatch):
@@ -591,7 +622,7 @@ def test_parts_of_a_block_that_is_not_compiled_take_what_they_take_in_a_traced_o
         def hybrid_forward(self, F, x):
             return self.part(x, 3, {"a": 1})
 
-    monkeypatch.setattr(compiled, "PATIENCE", 1)
+    monkeypatch.setattr(compiled, "PATIENCE", 100)
     net = Outer()
     net.hybridize()
     for n in (1, 2, 3):

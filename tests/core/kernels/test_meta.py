@@ -55,6 +55,9 @@ SAMPLES = {
     "softmax.log_softmax": [(X, 3)],
     "softmax.softmax_grad": [(X, X, 1)],
     "softmax.log_softmax_grad": [(X, X, 1)],
+    "softmax.masked_softmax": [(X, t(2, 6, 6, dtype=torch.int32), 1), (t(2, 3, dtype=torch.float16), t(2, dtype=torch.int64), 1)],
+    "softmax.cross_entropy": [(X, t(2, 4, 6), 3)],
+    "softmax.cross_entropy_grad": [(t(2, 4, 6), X, t(2, 4, 6), 3)],
     "reduce.sum": [(X, (0, 2), False), (X, (1,), True, torch.float64)],
     "reduce.mean": [(X, (2, 3), True), (t(3, 4, dtype=torch.int32), (0,), False)],
     "reduce.max": [(X, (1,), False)],
@@ -62,6 +65,15 @@ SAMPLES = {
     "index.embedding": [(t(2, 3, dtype=torch.int64), t(5, 4))],
     "index.embedding_grad": [(t(2, 3, 4), t(2, 3, dtype=torch.int64), (5, 4))],
     "index.clipped": [(t(2, 3), 5), (t(2, 3, dtype=torch.int64), 5)],
+    "index.wrapped": [(t(2, 3), 5)],
+    "index.wrapped_negative": [(t(2, 3), 5)],
+    "index.one_hot": [(t(2, 3), 5, 1.0, 0.0, F32), (t(0, dtype=torch.int64), 5, 3.0, 1.0, torch.int32)],
+    "index.sequence_reverse": [(t(4, 2, 3), None), (t(4, 2, 3), t(2))],
+    "vision.resize_bilinear": [(X, (3, 5), True), (t(0, 4, 6, 6), (3, 5), False)],
+    "vision.roi_align": [(X, t(3, 5), (2, 2), 1.0, 2, False, False), (X, t(3, 4), (2, 2), 1.0, 0, True, True)],
+    "vision.roi_align_grad": [(t(3, 4, 2, 2), t(3, 5), (2, 2), 1.0, 2, False, False, (2, 4, 6, 6))],
+    "deformable.columns": [(X, t(2, 18, 6, 6), None, (3, 3), (1, 1), (1, 1), (1, 1), 1), (X, t(2, 36, 6, 6), t(2, 18, 6, 6), (3, 3), (1, 1), (1, 1), (1, 1), 2)],
+    "deformable.columns_grad": [(t(2, 4, 9, 36), X, t(2, 36, 6, 6), t(2, 18, 6, 6), (3, 3), (1, 1), (1, 1), (1, 1), 2), (t(2, 4, 9, 36), X, t(2, 18, 6, 6), None, (3, 3), (1, 1), (1, 1), (1, 1), 1)],
     "pointwise.pointwise_rows": [(ROWS, [t(2, 3, 4), t(4)])],
     "random.dropout": [(X, 0.5, 3)],
 }  # fmt: skip
@@ -108,6 +120,7 @@ def test_pointwise():
         ("matmul.linear", (t(2, 3), t(5, 4))),
         ("matmul.matmul", (t(2, 3), t(4, 5))),
         ("norm.batch_norm", (X, t(3), C, 1, 1e-5)),
+        ("softmax.masked_softmax", (X, t(2, 4), 3)),
     ],
 )
 def test_shapes_that_do_not_fit_are_refused(name, arguments):
