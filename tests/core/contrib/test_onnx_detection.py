@@ -110,6 +110,17 @@ def test_deformable_convolution(modulated, groups, shifted, stride, pad, dilate,
         _run(made, given, parameters, path, opset_version=17)
 
 
+def test_what_a_conversion_cannot_let_vary_is_fixed(tmp_path):
+    """Suppression needs the number of boxes, which a convolution lets vary: of what may vary the batch is left."""
+    made = sym.contrib.box_nms(sym.Reshape(sym.var("x"), shape=(0, -1, 6)), coord_start=2, score_index=1, id_index=0)
+    path = str(tmp_path / "m.onnx")
+    mx.contrib.onnx.export_model(made, {}, [(1, 9, 6)], onnx_file_path=path, dynamic=True)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    assert session.get_inputs()[0].shape == ["batch", 9, 6]
+    rows = _boxes(3, 9).astype("float32")
+    _compare([made.eval(x=mx.nd.array(rows))[0].asnumpy()], session.run(None, {"x": rows}))
+
+
 def test_regions_of_no_image_are_zeros(tmp_path):
     """Feature pyramids mark the regions of other levels by image -1."""
     rng = np.random.default_rng(5)

@@ -42,8 +42,9 @@ def export_model(sym, params, in_shapes=None, in_types=np.float32, onnx_file_pat
     (arg_params, aux_params), or the path of a `.params` file. in_shapes, in_types: one for each input that is no
     parameter, in the order of `list_inputs`; `input_shape` and `input_type` are older names.
     dynamic: extents may differ from call to call: those that are None or a string (a name) in `dynamic_input_shapes`, or,
-    without it, all that the network lets vary. opset_version: 17 to 19; by default 17, or what an operator needs beyond
-    it. MXNetError names an operator that has no form in ONNX.
+    without it, all that the network lets vary, or the first ones alone where a conversion needs the others.
+    opset_version: 17 to 19; by default 17, or what an operator needs beyond it. MXNetError names an operator that has no
+    form in ONNX.
     """
     onnx = package()
 
@@ -62,7 +63,17 @@ def export_model(sym, params, in_shapes=None, in_types=np.float32, onnx_file_pat
     )
     types = {name: dtype_name(dtype) for name, dtype in types.items()}
     free = _free_axes(symbol, arrays, shapes, types, names, dynamic, dynamic_input_shapes)
-    model = _Conversion(onnx, opset, symbol, arrays, shapes, types, free, verbose).model()
+    batch = {place: label for place, label in free.items() if label == "batch"}
+
+    def converted(free):
+        return _Conversion(onnx, opset, symbol, arrays, shapes, types, free, verbose).model()
+
+    try:
+        model = converted(free)
+    except MXNetError:
+        if dynamic_input_shapes is not None or batch == free:
+            raise
+        model = converted(batch)  # conversions need more extents than the operators do
     if run_shape_inference:
         model = onnx.shape_inference.infer_shapes(model)
     onnx.checker.check_model(model)
