@@ -10,7 +10,7 @@ def explain(block, *inputs) -> str:
     """Prints the plan that a hybridized `block` runs on these inputs, and gives the text.
 
     One row per step: its number, the kernel, shapes and bytes of what it makes, and the numbers of the buffers where that
-    lies. Inside `autograd.record()` the backward part follows.
+    lies. Inside `autograd.record()` the backward part follows behind a row that says so; it has buffers of its own.
     """
     plan = block.plan_of(*inputs)
     if isinstance(plan, Untraceable):
@@ -20,6 +20,7 @@ def explain(block, *inputs) -> str:
         notes = []
         for title, part in (("forward", plan.forward), ("backward", plan.backward)):
             if part is not None:
+                rows += [("", title, "", "", "")] if title == "backward" else []
                 rows += _rows(part)
                 notes.append(
                     f"{title}: {len(part.steps)} steps, {_held(part)} bytes in {len(set(part.buffers.values()))} buffers"

@@ -144,6 +144,14 @@ class _RNNLayer(HybridBlock):
         self._dtype = dtype
 
     def __call__(self, inputs, states=None, sequence_length=None):
+        return super().__call__(*self._completed(inputs, states, sequence_length))
+
+    def plan_of(self, inputs, states=None, sequence_length=None):
+        """As that of any block, with first states of zeros where none are given."""
+        return super().plan_of(*self._completed(inputs, states, sequence_length))
+
+    def _completed(self, inputs, states, sequence_length) -> tuple:
+        """What a call passes on: first states are zeros where none are given, and none come back then."""
         self.skip_states = self._variant = states is None
         if states is None:
             if isinstance(inputs, nd.NDArray):
@@ -157,9 +165,7 @@ class _RNNLayer(HybridBlock):
                 states = self.begin_state(0, func=symbol.zeros)
         elif not isinstance(states, (list, tuple)):
             states = [states]
-        if self._use_sequence_length:
-            return super().__call__(inputs, states, sequence_length)
-        return super().__call__(inputs, states)
+        return (inputs, states, sequence_length) if self._use_sequence_length else (inputs, states)
 
     def hybrid_forward(self, F, inputs, states, sequence_length=None, **parameters):
         if isinstance(inputs, nd.NDArray):

@@ -472,7 +472,13 @@ def test_explain(capsys):
     with autograd.record():
         rows = [line.split() for line in mx.graph.explain(net, x).splitlines()]
     assert rows[2][1:3] == ["pointwise", "relu"] and rows[2][-1] == rows[1][-1]  # written in place
-    assert rows[-1][0] == "backward:"
+    assert rows[-1][0] == "backward:" and ["backward"] in rows
+    layer = rnn.LSTM(3, input_size=5)  # whose calls add first states
+    layer.initialize()
+    layer.hybridize()
+    x = array(2, 3, 5)
+    layer(x)
+    assert "float32[2, 3, 3]" in mx.graph.explain(layer, x)
 
 
 def test_values_print():
