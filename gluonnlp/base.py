@@ -1,4 +1,4 @@
-"""Where files are kept, the error of arguments that are not accepted, and numba's names, which compile nothing here."""
+"""Where files are kept, the errors of arguments that are not accepted, and numba's names, which compile nothing here."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ import os
 from gluon.store import home as get_home_dir
 
 __all__ = [
-    "InvalidArgument", "NumbaTypes", "get_home_dir", "identity", "kept_in", "numba_jitclass", "numba_njit", "numba_prange",
+    "InvalidArgument", "MissingArgument", "NumbaTypes", "get_home_dir", "identity", "kept_in", "numba_jitclass", "numba_njit", "numba_prange",
     "numba_types",
 ]  # fmt: skip
 
 
 class InvalidArgument(ValueError, AssertionError):
     """A value that is not accepted, where GluonNLP asserts: programs that expect its AssertionError go on working."""
+
+
+class MissingArgument(ValueError, TypeError):
+    """Nothing is given where something is needed, for which GluonNLP raises TypeError."""
 
 
 def kept_in(root: str | None, *names: str) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base import InvalidArgument
+from ..base import InvalidArgument, MissingArgument
 
 __all__ = ["Vectors", "read_text", "read_word2vec_binary", "read_zip", "write_zip"]
 
@@ -24,11 +24,11 @@ class Vectors(NamedTuple):
     values: np.ndarray
 
 
-def read_text(path, delimiter=" ", encoding="utf8") -> Vectors:
+def read_text(path, delimiter=" ", encoding="utf8", unknown_token=None) -> Vectors:
     """A token and its numbers a line, as GloVe, word2vec and fastText write them.
 
-    A first line with one number is a header and is skipped, as are lines that cannot be decoded
-    and tokens that occurred before (with a warning).  InvalidArgument for lines of another length.
+    A first line with one number is a header (unless it is that of `unknown_token`) and is skipped, as are lines that
+    cannot be decoded and tokens that occurred before (with a warning).  InvalidArgument for lines of another length.
     """
     tokens, known, numbers, width = [], set(), array.array("f"), None
     with open(path, "rb") as file:
@@ -43,7 +43,7 @@ def read_text(path, delimiter=" ", encoding="utf8") -> Vectors:
             values = [float(f) for f in fields]
             if token in known:
                 warnings.warn(f"{path}, line {number}: token {token!r} occurred before, skipped.")
-            elif number == 0 and len(values) == 1:
+            elif number == 0 and len(values) == 1 and token != unknown_token:
                 warnings.warn(f"{path}: first line looks like a header, skipped.")
             elif width not in (None, len(values)):
                 raise InvalidArgument(f"{path}, line {number}: {len(values)} numbers for {token!r}, {width} expected.")
@@ -53,7 +53,7 @@ def read_text(path, delimiter=" ", encoding="utf8") -> Vectors:
                 tokens.append(token)
                 known.add(token)
     if width is None:
-        raise ValueError(f"{path} holds no vectors.")
+        raise MissingArgument(f"{path} holds no vectors.")
     return Vectors(tokens, np.frombuffer(numbers, "float32").reshape(len(tokens), width))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from core import nd
 
 from .. import _constants as C
-from ..base import InvalidArgument, kept_in
+from ..base import InvalidArgument, MissingArgument, kept_in
 from ..data.utils import DefaultLookupDict
 from ..published import File, embedding_files, fetch
 from ..registry import Registry
@@ -41,7 +41,7 @@ class TokenEmbedding:
         idx_to_vec=None,
     ):
         if (idx_to_token is None) != (idx_to_vec is None):
-            raise ValueError("idx_to_token and idx_to_vec go together: give both or neither.")
+            raise MissingArgument("idx_to_token and idx_to_vec go together: give both or neither.")
         if idx_to_token is None:
             idx_to_token = [unknown_token] if unknown_token else []
         elif len(idx_to_token) != idx_to_vec.shape[0]:
@@ -122,7 +122,8 @@ class TokenEmbedding:
         if not tokens:
             raise ValueError("There are no tokens to look up.")
         if self._unknown_lookup is None:
-            vectors = self._idx_to_vec.take(nd.array([self._token_to_idx[t] for t in tokens], dtype="int64"))
+            rows = [self._token_to_idx[t] for t in tokens]
+            vectors = self._idx_to_vec.take(nd.array(rows, dtype="int64"))
         elif self._idx_to_vec is None:
             vectors = self._unknown_lookup[list(tokens)]
         else:
@@ -344,7 +345,7 @@ def _read(path, delimiter, unknown_token, init_unknown_vec, encoding) -> Vectors
     if not os.path.isfile(path):
         raise InvalidArgument(f"{path} is not a file.")
     if not path.endswith(".npz"):
-        return _with_unknown(read_text(path, delimiter, encoding), unknown_token, init_unknown_vec)
+        return _with_unknown(read_text(path, delimiter, encoding, unknown_token), unknown_token, init_unknown_vec)
     (tokens, values), stored = read_zip(path)
     if len(set(tokens)) != len(tokens):
         raise ValueError(f"{path} repeats a token.")

@@ -243,7 +243,7 @@ def make_attention_cell(cell, units=None, scaled=True, num_heads=None, use_bias=
         return MultiHeadAttentionCell(base, units, units, units, num_heads, use_bias=use_bias)
     if cell not in _ATTENTION:
         known = ", ".join(["multi_head", *_ATTENTION])
-        raise ValueError(f"an attention cell is one of {known}, got {cell!r}")
+        raise NotImplementedError(f"an attention cell is one of {known}, got {cell!r}")
     class_, settings = _ATTENTION[cell]
     if class_ is DotProductAttentionCell:
         settings = {**settings, "use_bias": use_bias}

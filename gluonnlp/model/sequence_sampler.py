@@ -260,6 +260,7 @@ def _expand_to_beam_size(data, beam_size, batch_size, state_info=None):
             raise InvalidArgument(
                 f"States of shape {array.shape} do not have the batch size {batch_size} on axis {axis}."
             )
+        _check_state(array)
         return array.repeat(repeats=beam_size, axis=axis)
 
     return _map_states(expand, data, state_info)
@@ -269,11 +270,15 @@ def _choose_states(F, states, state_info, indices):
     """States of the beams with the given numbers."""
 
     def choose(array, axis):
-        if not hasattr(array, "reshape"):
-            raise NotImplementedError(f"States are arrays, lists, tuples and dictionaries, not {type(array).__name__}.")
+        _check_state(array)
         return F.take(array, indices, axis=axis)
 
     return _map_states(choose, states, state_info)
+
+
+def _check_state(array):
+    if not hasattr(array, "reshape"):
+        raise NotImplementedError(f"States are arrays, lists, tuples and dictionaries, not {type(array).__name__}.")
 
 
 def _map_states(function, states, info):

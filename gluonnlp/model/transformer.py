@@ -168,7 +168,7 @@ class TransformerEncoder(_Transformer, Seq2SeqEncoder):
     """Sequences (batch, length, units) read by `num_layers` layers of self-attention.
 
     Called with inputs, states and valid_length (batch,), of which the last two may be None.  states is
-    a mask (batch, length, length) or a list that ends with one.  Gives outputs, 0 behind the valid lengths, or a
+    a mask (batch, length, length) or a list that ends with one or is empty.  Gives outputs, 0 behind the valid lengths, or a
     list of those of all layers (output_all_encodings), and a list of lists of attention weights (output_attention).
     scale_embed: inputs times sqrt(units) before positions are added; norm_inputs: layer normalization after.
     """
@@ -184,7 +184,7 @@ class TransformerEncoder(_Transformer, Seq2SeqEncoder):
 
     def hybrid_forward(self, F, inputs, states=None, valid_length=None, position_weight=None):
         steps = F.contrib.arange_like(inputs, axis=1)
-        mask = states[-1] if isinstance(states, (list, tuple)) else states
+        mask = (states[-1] if states else None) if isinstance(states, (list, tuple)) else states
         fused = mask is None and self._fuses
         if valid_length is not None and not fused:
             counts = _counts(F, steps, valid_length)

@@ -37,6 +37,6 @@ class ELMoCharVocab:
         return 262
 
     def _row(self, token):
-        inner = self._boundaries.get(token) or list(token.encode("utf8", "ignore")[: self.max_word_chars])
+        inner = self._boundaries.get(token) or list(bytes(token, "utf8", "ignore")[: self.max_word_chars])
         row = [self.bow_id, *inner, self.eow_id]
         return row + [self.pad_id] * (self.max_word_length - len(row))

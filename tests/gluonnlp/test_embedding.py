@@ -244,3 +244,20 @@ def test_embeddings_of_users(tmp_path):
     assert nlp.embedding.create("ofmine", embedding_root=str(tmp_path))["Hello"].asnumpy().tolist() == [1, 2]
     with pytest.raises(KeyError, match="small"):
         nlp.embedding.create("ofmine", source="large")
+
+
+def test_nothing_where_something_is_needed_is_the_error_of_gluonnlp(tmp_path):
+    (tmp_path / "empty.txt").write_text("")
+    with pytest.raises(TypeError, match="holds no vectors"):
+        nlp.embedding.TokenEmbedding.from_file(str(tmp_path / "empty.txt"))
+    with pytest.raises(TypeError, match="both or neither"):
+        nlp.embedding.TokenEmbedding(idx_to_vec=nd.ones((2, 2)))
+    with pytest.raises(KeyError):  # there are no vectors either
+        nlp.embedding.TokenEmbedding(unknown_token=None)["a"]
+
+
+def test_the_first_line_may_be_that_of_the_unknown_token(tmp_path):
+    (tmp_path / "e.txt").write_text("a 1\nb 2\n")
+    embedding = nlp.embedding.TokenEmbedding.from_file(str(tmp_path / "e.txt"), unknown_token="a")
+    assert embedding.idx_to_token == ["a", "b"]  # GluonNLP 0.10; another token is taken for a header
+    assert embedding.idx_to_vec.asnumpy().tolist() == [[1], [2]]

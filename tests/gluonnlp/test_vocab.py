@@ -113,3 +113,8 @@ def test_elmo_rows_have_fifty_numbers():
 def test_a_list_of_tokens_is_no_counter():
     with pytest.raises(ValueError, match=r"counter maps tokens to their frequencies, .* given list"):
         nlp.Vocab(["a", "b"])
+
+
+def test_elmo_spells_words_alone():
+    with pytest.raises(TypeError):
+        nlp.vocab.ELMoCharVocab()[3]

@@ -41,9 +41,10 @@ def tokenize_and_align_positions(origin_text, start_position, end_position, toke
         first_token.append(len(tokens))
         tokens += tokenizer(word)
         word_of_token += [i] * (len(tokens) - len(word_of_token))
-    ends = [*first_token[1:], len(tokens)]
-    last = min(end_position, len(origin_text) - 1)
-    return first_token[start_position], ends[last] - 1, tokens, first_token, word_of_token
+    # The word behind the span: behind -1, as questions without an answer have it, that is the first one.
+    behind = end_position + 1
+    end = first_token[behind] if behind < len(origin_text) else len(tokens)
+    return first_token[start_position], end - 1, tokens, first_token, word_of_token
 
 
 def get_doc_spans(full_doc, max_length, doc_stride):

@@ -120,3 +120,8 @@ def test_length_clusters_reach_the_longest():
     padding = lambda splits: sum(c * (splits[np.searchsorted(splits, n)] - n) for n, c in lengths.items())  # noqa: E731
     assert padding(clusters.splits) <= padding(np.ceil(even))
     assert clusters.len2split_idx[clusters.splits[2]] == 2
+
+
+def test_spans_of_questions_without_an_answer_end_before_the_first_token():
+    words = nlp.data.bert.squad.tokenize_and_align_positions(["hello", "you"], -1, -1, list)
+    assert words[:2] == (5, -1)  # GluonNLP 0.10

@@ -448,3 +448,12 @@ def test_translation_trains_in_parallel():
             expected -= 0.9 * logarithms[row, step, label] + 0.1 * logarithms[row, step].mean()
     assert abs(loss - expected / 60) < 1e-5
     assert all(float(p.grad().norm().asscalar()) > 0 for p in net.collect_params(".*ffn_1_weight").values())
+
+
+def test_transformer_encoders_take_no_masks_in_a_list():
+    encoder = nlp.model.TransformerEncoder(num_layers=1, units=4, hidden_size=4, num_heads=2, max_length=3)
+    encoder.initialize()
+    x = nd.random.normal(shape=(1, 3, 4))
+    np.testing.assert_array_equal(encoder(x, [])[0].asnumpy(), encoder(x)[0].asnumpy())
+    with pytest.raises(NotImplementedError, match="multi_head"):  # the class of GluonNLP's error
+        nlp.model.TransformerEncoder(attention_cell="nosuch")

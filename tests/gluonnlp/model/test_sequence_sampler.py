@@ -7,7 +7,7 @@ import pytest
 
 import gluonnlp as nlp
 from core import nd, random
-from gluonnlp.model.sequence_sampler import _expand_to_beam_size
+from gluonnlp.model.sequence_sampler import _choose_states, _expand_to_beam_size
 
 WORDS, END = 4, 0
 TABLE = np.log(np.random.RandomState(0).dirichlet(np.ones(WORDS), WORDS)).astype("float32")
@@ -81,3 +81,9 @@ def test_states_of_any_structure_are_repeated():
 def test_settings_are_checked(beam_size, eos_id):
     with pytest.raises(ValueError, match=r"must be|is the index"):
         nlp.model.BeamSearchSampler(beam_size, decoder, eos_id)
+
+
+def test_states_of_other_types_are_not_implemented():
+    for change in (lambda s: _expand_to_beam_size(s, 2, 2), lambda s: _choose_states(nd, s, None, nd.array([0]))):
+        with pytest.raises(NotImplementedError, match="not str"):
+            change("a")
