@@ -109,11 +109,12 @@ class _HRNet(HybridBlock):
 
 
 class HighResolutionClsNet(_HRNet):
-    """Input (batch, 3, 224, 224), output (batch, num_classes)."""
+    """Input (batch, 3, 224, 224), output (batch, num_classes); `classes` is what other networks call these."""
 
     def __init__(
-        self, config, stage_interp_type="nearest", norm_layer=nn.BatchNorm, norm_kwargs=None, num_classes=1000
-    ):
+        self, config, stage_interp_type="nearest", norm_layer=nn.BatchNorm, norm_kwargs=None, num_classes=1000,
+        classes=None,
+    ):  # fmt: skip
         super().__init__(config, stage_interp_type, norm_layer, norm_kwargs)
         norm = self._norm
         self.incre_blocks = sequence(prefix=None)
@@ -123,7 +124,7 @@ class HighResolutionClsNet(_HRNet):
         self.downsamp_blocks = sequence(*rows, prefix=None)
         self.final_layer = sequence(*conv_norm_act(norm, POOLED, use_bias=True), prefix=None)
         self.avg = nn.GlobalAvgPool2D()
-        self.classifier = nn.Dense(num_classes, in_units=POOLED)
+        self.classifier = nn.Dense(classes or num_classes, in_units=POOLED)
 
     def hybrid_forward(self, F, x):
         images = [layer(x) for layer, x in zip(self.incre_blocks, self._branches(F, x), strict=True)]

@@ -153,8 +153,11 @@ class CIFARResNext(_ResNext):
 
 def _resnext(name, use_se=False):
     layers, cardinality, width, settings = CONFIGURATIONS[name]
-    settings = {"use_se": use_se, **settings}
-    return model("se_" * use_se + name, lambda **kw: ResNext(BLOCKS[layers], cardinality, width, **{**settings, **kw}))
+    # Whether there is squeeze and excitation, the name says, not the caller.
+    return model(
+        "se_" * use_se + name,
+        lambda **kw: ResNext(BLOCKS[layers], cardinality, width, **{**settings, **kw, "use_se": use_se}),
+    )
 
 
 def _senet(name):

@@ -24,7 +24,7 @@ class NumPyNormalizedBoxCenterEncoder:
         boxes, anchors = self.corner_to_center(truth), self.corner_to_center(anchors)
         targets = np.concatenate(_offsets(np.log, boxes, anchors, self._means, self._stds), axis=2)
         positive = samples[..., None] > 0.5
-        return np.where(positive, targets, 0.0), np.where(positive, np.ones_like(targets), 0.0)
+        return np.where(positive, targets, 0.0), np.where(positive, np.ones(targets.shape), 0.0)
 
 
 class NormalizedBoxCenterEncoder(HybridBlock):
@@ -50,7 +50,7 @@ class NormalizedBoxCenterEncoder(HybridBlock):
 class NormalizedPerClassBoxCenterEncoder(HybridBlock):
     """`NormalizedBoxCenterEncoder` for detectors with a box for each class.
 
-    Called with labels (B, M, 1) too, before the boxes. Gives targets and masks (B, max_pos, num_class, 4) of the first
+    Called with labels (B, M) or (B, M, 1) too, before the boxes. Gives targets and masks (B, max_pos, num_class, 4) of the first
     `max_pos` anchors when positive ones come first, and the indices (B, max_pos) of these; the mask is 1 for positive
     ones, at their class.
     """
@@ -66,6 +66,7 @@ class NormalizedPerClassBoxCenterEncoder(HybridBlock):
     def hybrid_forward(self, F, samples, matches, anchors, labels, refs):
         targets, masks = self.class_agnostic_encoder(samples, matches, anchors, refs)
         classes = F.reshape(F.arange(self._num_class), shape=(1, 1, -1))
+        labels = F.reshape(labels, shape=(0, -1, 1))
         is_class = F.broadcast_equal(take_rows(F, labels, F.relu(matches)), classes)
         first = F.reshape(F.slice_axis(masks, axis=-1, begin=0, end=1), shape=(0, -1))
         indices = F.slice_axis(F.argsort(first, axis=1, is_ascend=False), axis=1, begin=0, end=self._max_pos)

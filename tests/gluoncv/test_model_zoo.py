@@ -127,3 +127,11 @@ def test_weights_under_the_names_of_an_export(weights):
     want = net._collect_params_with_prefix()
     for key, parameter in original._collect_params_with_prefix().items():
         assert (parameter.data().asnumpy() == want[key].data().asnumpy()).all(), key
+
+
+def test_arguments_that_upstreams_builders_take():
+    assert model_zoo.get_model("hrnet_w18_small_v1_c", classes=3).classifier.weight.shape[0] == 3
+    # Whether there is squeeze and excitation, the name says.
+    assert not any(
+        ".se." in name for name in model_zoo.get_model("resnext50_32x4d", use_se=True)._collect_params_with_prefix()
+    )

@@ -5,6 +5,7 @@ import pytest
 
 from core import autograd, nd
 from gluoncv.nn import DSNT, DUC, Consensus, DropBlock, DropBlockScheduler, SplitAttentionConv
+from gluoncv.nn.coder import NormalizedPerClassBoxCenterEncoder, NumPyNormalizedBoxCenterEncoder
 
 
 @pytest.mark.parametrize("hybrid", [False, True])
@@ -70,3 +71,21 @@ def test_consensus_and_shuffled_pixels():
     duc = DUC(8, 2)
     duc.initialize()
     assert duc(nd.ones((1, 4, 5, 6))).shape == (1, 2, 10, 12)
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (1, 2, 1)])
+def test_boxes_of_classes_take_labels_with_or_without_an_axis_of_one(shape):
+    encoder = NormalizedPerClassBoxCenterEncoder(3, max_pos=2)
+    encoder.initialize()
+    boxes = nd.array([[[0, 0, 2, 2], [1, 1, 4, 5.0]]])
+    labels = nd.array([2, 0]).reshape(shape)
+    _, masks, indices = encoder(nd.array([[1, -1, 1]]), nd.array([[1, 0, 0]]), nd.ones((1, 3, 4)), labels, boxes)
+    assert sorted(indices.asnumpy().ravel().tolist()) == [0, 2]
+    found = {int(i): row[:, 0].tolist() for i, row in zip(indices.asnumpy()[0], masks.asnumpy()[0], strict=True)}
+    assert found == {0: [1, 0, 0], 2: [0, 0, 1]}
+
+
+def test_masks_of_numpy_are_float64_as_those_of_gluoncv():
+    boxes = np.array([[[0, 0, 2, 2]]], "float32")
+    targets, masks = NumPyNormalizedBoxCenterEncoder()(np.ones((1, 1)), np.zeros((1, 1)), boxes, boxes)
+    assert (targets.dtype, masks.dtype) == (np.float32, np.float64)

@@ -34,6 +34,8 @@ def test_boxes_in_changed_pictures():
     assert bbox.flip(bbox.flip(BOXES, (100, 80), True, True), (100, 80), True, True).tolist() == BOXES.tolist()
     assert bbox.resize(BOXES, (100, 80), (50, 160))[0].tolist() == [5, 40, 20, 120, 3]
     assert bbox.translate(BOXES, 5, -5)[0].tolist() == [15, 15, 45, 55, 3]
+    with pytest.raises(ValueError, match="out_size is"):
+        bbox.resize(BOXES, (100, 80), (50,))
     with pytest.raises(ValueError, match="left, top, width, height"):
         bbox.crop(BOXES, (1, 2))
 
@@ -57,6 +59,8 @@ def test_sizes():
     assert image.resize_long(src, 50).shape == (40, 50, 3)
     out, place = image.resize_contain(src, (60, 60), fill=7)
     assert place == (0, 6, 60, 48) and (out[:6].asnumpy() == 7).all() and out.shape == (60, 60, 3)
+    out, _ = image.resize_contain(src, (60, 60), fill=(1, 2, 3))
+    assert out[0, 0].asnumpy().tolist() == [1, 2, 3] and out.dtype == np.float32  # as in GluonCV 0.10
     out, (x, y, w, h) = image.random_expand(src, fill=(1, 2, 3))
     assert (out[y : y + 80, x : x + 100].asnumpy() == src.asnumpy()).all() and out.shape == (h, w, 3)
     crops = image.ten_crop(src, (30, 20))

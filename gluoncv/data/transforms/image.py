@@ -92,7 +92,7 @@ def random_flip(src, px=0, py=0, copy=False):
 def resize_contain(src, size, fill=0):
     """The picture in the middle of one of `size` = (width, height), smaller where it does not fit.
 
-    Gives it and (x, y, width, height) of the old one.
+    Gives it and (x, y, width, height) of the old one. fill: one number, or one for each channel; then it is float32.
     """
     h, w = src.shape[:2]
     out_w, out_h = size
@@ -100,6 +100,8 @@ def resize_contain(src, size, fill=0):
     new_w, new_h = int(w * scale), int(h * scale)
     if scale < 1:
         src = image.imresize(src, new_w, new_h)
+    if np.ndim(fill):
+        src = src.astype("float32")
     x, y = (out_w - new_w) // 2, (out_h - new_h) // 2
     return _placed(src, size, (x, y), fill), (x, y, new_w, new_h)
 

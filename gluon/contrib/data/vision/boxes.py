@@ -55,6 +55,9 @@ def bbox_flip(bbox, size, flip_x=False, flip_y=False):
 
 def bbox_resize(bbox, in_size, out_size):
     """The boxes in a picture of `in_size` = (width, height) that was resized to `out_size`."""
+    for name, size in (("in_size", in_size), ("out_size", out_size)):
+        if len(size) != 2:
+            raise ValueError(f"{name} is (width, height), given {len(size)} numbers")
     bbox = bbox.copy().astype(float)
     bbox[:, :4] *= np.array([out_size[0] / in_size[0], out_size[1] / in_size[1]] * 2)
     return bbox
