@@ -43,7 +43,10 @@ class _Sampled(Block):
             self.bias = self.params.get("bias", shape=(num_classes,), init=bias_initializer, dtype=dtype)
 
     def __repr__(self):
-        return f"{type(self).__name__}({self._in_unit} -> {self._num_classes}, with {self._num_sampled} samples)"
+        return f"{type(self).__name__}({self._in_unit} -> {self._num_classes}, {self._about()})"
+
+    def _about(self):
+        return f"with {self._num_sampled} samples"
 
     def _score(self, F, x, sampled_values, label, weight, bias, sparse_grad):
         sampled, expected_sampled, expected_true = sampled_values
@@ -93,6 +96,9 @@ class _Sparse(_Sampled):
         words = nd.concat(sampled_values[0].astype("int32"), label.reshape((-1,)).astype("int32"), dim=0)
         weight, bias = self.weight.row_sparse_data(words), self.bias.data(words.context)
         return self._score(nd, x, sampled_values, label, weight, bias, sparse_grad=True)
+
+    def _about(self):
+        return f"num_sampled = {self._num_sampled}, remove_accidental_hits = {self._remove_accidental_hits}"
 
 
 class ISDense(_Dense):

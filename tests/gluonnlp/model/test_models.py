@@ -457,3 +457,9 @@ def test_transformer_encoders_take_no_masks_in_a_list():
     np.testing.assert_array_equal(encoder(x, [])[0].asnumpy(), encoder(x)[0].asnumpy())
     with pytest.raises(NotImplementedError, match="multi_head"):  # the class of GluonNLP's error
         nlp.model.TransformerEncoder(attention_cell="nosuch")
+
+
+def test_sampled_layers_show_themselves_as_in_gluonnlp():
+    assert repr(nlp.model.NCEDense(10, 4, 5)) == "NCEDense(5 -> 10, with 4 samples)"
+    sparse = "SparseISDense(5 -> 10, num_sampled = 4, remove_accidental_hits = True)"
+    assert repr(nlp.model.SparseISDense(10, 4, 5)) == sparse
