@@ -80,7 +80,7 @@ def _(head, index, data_shape, attrs):
 def _pick_grad(head, index, *, shape: Shape, axis: Int, mode: Any_ = "clip"):
     """Zeros of `shape` with the head at the picked places."""
     axis, index = _pick_place(shape, axis, index)
-    return K.pick_grad(kernels.shape.reshape(head, index.shape), _places(index, shape[axis], mode), axis, shape)
+    return K.pick_grad(head, _places(index, shape[axis], mode), axis, shape)
 
 
 @gradient(_pick_grad)

@@ -35,9 +35,9 @@ def take(x, indices, axis):
 def take_grad(dy, indices, axis, x_shape):
     """Gradient of `take` with respect to `x` (shape `x_shape`)."""
     outer, rows, inner = math.prod(x_shape[:axis]), x_shape[axis], math.prod(x_shape[axis + 1 :])
-    indices = _long(indices).reshape(-1)
+    indices = _shaped(_long(indices), (indices.numel(),))
     if outer == 1:
-        return embedding_grad(dy.reshape(indices.numel(), inner), indices, (rows, inner)).reshape(x_shape)
+        return _shaped(embedding_grad(_shaped(dy, (indices.numel(), inner)), indices, (rows, inner)), x_shape)
     dx = torch.zeros((outer, rows, inner), dtype=_accumulator(dy.dtype), device=dy.device)
     dx.index_add_(1, indices, dy.reshape(outer, indices.numel(), inner).to(dx.dtype))
     return dx.to(dy.dtype).reshape(x_shape)
@@ -50,8 +50,10 @@ def embedding(indices, weight):
 
 def embedding_grad(dy, indices, weight_shape):
     """Gradient of `embedding` with respect to the weight of shape (V, D)."""
-    rows = dy.to(_accumulator(dy.dtype))
-    return aten.embedding_dense_backward.default(rows, _long(indices), weight_shape[0], -1, False).to(dy.dtype)
+    kind = _accumulator(dy.dtype)
+    rows = dy if dy.dtype is kind else dy.to(kind)
+    dw = aten.embedding_dense_backward.default(rows, _long(indices), weight_shape[0], -1, False)
+    return dw if dy.dtype is kind else dw.to(dy.dtype)
 
 
 def pick(x, indices, axis, keepdims):
@@ -155,6 +157,11 @@ def _rows(indices, shape):
 
 def _long(indices):
     return indices if indices.dtype is torch.int64 else indices.long()
+
+
+def _shaped(x, shape):
+    """`x` in a shape; itself where it has that one, for a gradient that is a view of another tensor is copied on its way."""
+    return x if x.shape == shape else x.reshape(shape)
 
 
 def _index(index):
