@@ -8,7 +8,7 @@ import numpy as onp
 
 from core import autograd, imperative, kernels, storage
 from core.base import MXNetError
-from core.dtypes import dtype_name
+from core.dtypes import as_integer, dtype_name
 from core.ops.registry import TABLE
 
 
@@ -79,9 +79,10 @@ def _source(array, value):
     """What is to be written to the array: a number, or a tensor on its device that does not share its memory."""
     target = array._data
     if isinstance(value, onp.generic):
-        return value.item()
+        value = value.item()
     if isinstance(value, numbers.Number):
-        return value
+        kind = dtype_name(array.dtype)
+        return as_integer(value, kind) if "int" in kind else value
     if not hasattr(value, "_data"):
         return storage.from_numpy(onp.asarray(value), array.dtype, array._ctx)
     source = value._data
@@ -177,12 +178,11 @@ def parse(array, key) -> tuple[bool, tuple, list]:
     ndim = array.ndim
     if not ndim and len(items) == 1 and isinstance(items[0], slice) and items[0] == slice(None):  # all of a scalar
         items = (Ellipsis,)
-    consumed = sum(1 for i in items if i is not None and i is not Ellipsis)
     shape = array.shape
     for item in items:
         if item is Ellipsis:
             spec.append(Ellipsis)
-            axis += ndim - consumed
+            axis += ndim - sum(_axes_taken(array, i) for i in items)
         elif item is None:
             spec.append(None)
         elif isinstance(item, slice):
@@ -206,7 +206,6 @@ def parse(array, key) -> tuple[bool, tuple, list]:
             elif operand.ndim == 0:
                 spec.append("$1")
                 operands[-1] = operand.reshape((1,))
-                consumed -= 1
             elif operand.shape == shape[axis : axis + operand.ndim]:
                 spec.append("$")
                 axis += operand.ndim
@@ -217,6 +216,16 @@ def parse(array, key) -> tuple[bool, tuple, list]:
     if axis > ndim:
         raise IndexError(f"too many indices for an array of shape {shape}: {key!r}")
     return basic, tuple(spec), operands
+
+
+def _axes_taken(array, item) -> int:
+    """How many axes an item of a key stands for."""
+    if item is None or item is Ellipsis:
+        return 0
+    if isinstance(item, slice) or (isinstance(item, numbers.Integral) and not isinstance(item, bool)):
+        return 1
+    operand = _index_array(array, item)
+    return operand.ndim if dtype_name(operand.dtype) == "bool" else 1
 
 
 def _index_array(array, item):

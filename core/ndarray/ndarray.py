@@ -525,7 +525,8 @@ def _install_infix(cls: type, table: dict) -> None:
                 return self
 
             setattr(cls, f"__r{method}__", reflected)
-            setattr(cls, f"__i{method}__", in_place)
+            if method != "pow":  # MXNet's arrays leave x **= y to Python, which makes a new one
+                setattr(cls, f"__i{method}__", in_place)
 
 
 _install_infix(NDArray, _INFIX)

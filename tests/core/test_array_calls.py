@@ -85,3 +85,33 @@ def test_factorisations_of_whole_numbers_are_float64(numpy_semantics):
     assert linalg.matrix_power(a, 2).asnumpy().tolist() == [[5, 5], [5, 10]]
     with pytest.raises(mx.base.MXNetError, match="float32 or float64"):
         linalg.det(a)
+
+
+@pytest.mark.parametrize(
+    "dtype, want", [("uint8", [254, 44, 0]), ("int8", [-2, 44, 0]), ("int32", [-2, 300, -(2**31)])]
+)
+def test_numbers_are_written_to_whole_numbers_as_c_converts_them(dtype, want):
+    for number, answer in zip((-2.6, 300, float("nan")), want):
+        for key in (slice(None), 1, [0, 2], slice(None, None, 2)):
+            x = nd.array([1, 2, 3], dtype=dtype)
+            x[key] = number
+            assert onp.all(x.asnumpy()[key] == answer)
+        assert nd.full((2,), number, dtype=dtype).asnumpy().tolist() == [answer] * 2
+
+
+def test_a_power_is_a_new_array(numpy_semantics):
+    for module in (nd, np):
+        x = y = module.ones((2,)) * 3
+        x **= 2
+        assert x.asnumpy().tolist() == [9, 9] and y.asnumpy().tolist() == [3, 3]
+    mask = np.array([1, 0], dtype="bool")
+    mask **= np.array([2, 2], dtype="int32")
+    assert mask.dtype == onp.int32
+
+
+def test_masks_of_several_axes_go_with_an_ellipsis(numpy_semantics):
+    x = np.array([[1.0, 2, 3], [4, 5, 6]])
+    assert x[x > 2, ...].asnumpy().tolist() == x[..., x > 2].asnumpy().tolist() == [3, 4, 5, 6]
+    assert x[..., x[0] > 2].asnumpy().tolist() == [[3], [6]]
+    x[..., x > 2] = 9
+    assert x.asnumpy().tolist() == [[1, 2, 9], [9, 9, 9]]
