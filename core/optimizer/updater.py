@@ -7,6 +7,8 @@ import tempfile
 
 from core import graph
 from core import ndarray as nd
+from core.base import MXNetError
+from core.dtypes import dtype_name
 from core.files import read_states, write_states
 from core.optimizer.states import from_plain, to_plain
 
@@ -50,8 +52,19 @@ class Updater:
             if i not in self.states:
                 self.states[i] = self.optimizer.create_state_multi_precision(i, w)
             elif not self.states_synced[i]:
+                self._check(i, w)
                 self.states[i] = self.sync_state_context(self.states[i], w.context)
             self.states_synced[i] = True
+
+    def _check(self, index, weight):
+        """MXNetError where loaded states are not those of the weight: kernels trust their shapes."""
+        given = _kinds(self.states[index])
+        wanted = _kinds(self.optimizer.create_state_multi_precision(index, weight))
+        if given and wanted and given != wanted:
+            raise MXNetError(
+                f"the states loaded for parameter {index} are {given}, but {type(self.optimizer).__name__} keeps {wanted} for "
+                f"its weight of shape {weight.shape}: were they saved for other parameters, or these in another order?"
+            )
 
     def sync_state_context(self, state, context):
         """The state on `context`."""
@@ -85,6 +98,13 @@ class Updater:
         """Reads a file of `save`, or a pickle of MXNet's, which is read as data and never executed."""
         self.states, self.optimizer = from_plain(*read_states(path), self.optimizer)
         self.states_synced = dict.fromkeys(self.states, False)
+
+
+def _kinds(state) -> list[tuple[tuple[int, ...], str]]:
+    """Shape and dtype of every array in a state."""
+    if isinstance(state, (tuple, list)):
+        return [kind for part in state for kind in _kinds(part)]
+    return [(state.shape, dtype_name(state.dtype))] if isinstance(state, nd.NDArray) else []
 
 
 def get_updater(optimizer):

@@ -219,7 +219,7 @@ class Block:
         the block does not have. cast_dtype converts: to the parameter's dtype, or to the file's (dtype_source="saved").
         """
         ctx = device if ctx is None else ctx
-        arrays = nd.load(filename)
+        arrays = self._as_kept_here(nd.load(filename))
         parameters = self._collect_params_with_prefix()
         if not arrays and not parameters:
             return
@@ -261,7 +261,14 @@ class Block:
         ctx = device if ctx is None else ctx
         found = ParameterDict()
         found._params = self._collect_params_with_prefix()
+        param_dict = self._as_kept_here(param_dict)
         found.load_dict(param_dict, ctx, allow_missing, ignore_extra, "", None, cast_dtype, dtype_source)
+
+    def _as_kept_here(self, arrays, prefix=""):
+        """Arrays by structural name with those in parts that are one array in MXNet 2: the vectors of recurrent layers."""
+        for name, child in self._children.items():
+            arrays = child._as_kept_here(arrays, f"{prefix}{name}.")
+        return arrays
 
     def save(self, prefix):
         """Writes `PREFIX-model.json`, the names that blocks have in their parents, and `PREFIX-model.params`.

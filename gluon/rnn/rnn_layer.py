@@ -7,6 +7,7 @@ from core.base import MXNetError
 from gluon.block import HybridBlock
 from gluon.rnn import rnn_cell
 from gluon.rnn.sequence import zeros
+from gluon.utils import split_rnn_params
 
 GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 
@@ -117,6 +118,23 @@ class _RNNLayer(HybridBlock):
         for name, child in self._children.items():
             found.update(child._collect_params_with_prefix(prefix + name))
         return found
+
+    def _as_kept_here(self, arrays, prefix=""):
+        flat = arrays.get(prefix + "rnn_param")
+        if flat is None:
+            return arrays
+        rows, recurrent = self._gates * self._hidden_size, self._projection_size or self._hidden_size
+        later = (
+            recurrent * self._dir * rows * self._dir * (self._num_layers - 1)
+        )  # weights of what comes from a layer below
+        each = rows * (recurrent + 2) + (self._projection_size or 0) * self._hidden_size
+        width = (flat.size - later - each * self._dir * self._num_layers) // (rows * self._dir)
+        parts = split_rnn_params(
+            flat, self._mode, self._num_layers, width, self._hidden_size, self._dir == 2, self._projection_size
+        )
+        names = {parameter: name for name, parameter in self._collect_params_with_prefix(prefix[:-1]).items()}
+        rest = {name: array for name, array in arrays.items() if name != prefix + "rnn_param"}
+        return rest | {names[self._reg_params[name]]: part for name, part in parts.items()}
 
     def state_info(self, batch_size=0):
         """Shape, layout and dtype of every state array."""

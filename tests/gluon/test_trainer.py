@@ -199,6 +199,27 @@ def test_states_survive_a_file(name, tmp_path):
     same(want, train(again, resumed, data[2:]))
 
 
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_states_of_other_parameters_are_refused(name, tmp_path):
+    path = str(tmp_path / "trainer.states")
+    for units in (4, 300):
+        net = nn.Dense(units, in_units=3)
+        net.initialize()
+        trainer = gluon.Trainer(net.collect_params(), name, dict(OPTIMIZERS[name]))
+        with autograd.record():
+            loss = net(nd.ones((2, 3))).sum()
+        loss.backward()
+        if units == 4:
+            trainer.step(2)
+            trainer.save_states(path)
+            continue
+        trainer.load_states(path)
+        before = net.weight.data().asnumpy()
+        with pytest.raises(mx.MXNetError, match="the states loaded for parameter 0 are"):
+            trainer.step(2)
+        np.testing.assert_array_equal(net.weight.data().asnumpy(), before)
+
+
 def test_learning_rate_of_a_schedule_cannot_be_set():
     net = network()
     schedule = mx.lr_scheduler.FactorScheduler(2, 0.5, base_lr=1.0)

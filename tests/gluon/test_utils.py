@@ -7,7 +7,7 @@ import pytest
 
 from core import ndarray as nd
 from core.context import cpu
-from gluon import utils
+from gluon import nn, rnn, utils
 
 
 @pytest.mark.parametrize(
@@ -95,3 +95,28 @@ def test_split_rnn_params_in_the_order_of_mxnet_2():
     assert utils.split_rnn_params(nd.zeros(120), "lstm", 1, 3, 4, projection_size=2)["l0_h2r_weight"].shape == (2, 4)
     with pytest.raises(ValueError, match="736"):
         utils.split_rnn_params(nd.arange(735), "lstm", 2, 3, 4, bidirectional=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "inputs"),
+    [({}, 3), ({"bidirectional": True, "num_layers": 2}, 3), ({"projection_size": 2, "num_layers": 2}, 0)],
+)
+def test_files_of_mxnet_2_hold_recurrent_layers_as_one_vector(tmp_path, options, inputs):
+    """The vector is that of the RNN operator, which tells what the layer has to give."""
+    layers, directions = options.get("num_layers", 1), 1 + options.get("bidirectional", False)
+    net = nn.HybridSequential()
+    net.add(rnn.LSTM(4, input_size=inputs, **options), nn.Dense(2, in_units=1, flatten=False))
+    projected = options.get("projection_size")
+    recurrent = projected or 4
+    size = sum(
+        directions * (16 * ((recurrent * directions if layer else 3) + recurrent + 2) + 4 * (projected or 0))
+        for layer in range(layers)
+    )
+    flat, x = nd.array(np.random.RandomState(0).randn(size)), nd.array(np.random.RandomState(1).randn(5, 2, 3))
+    nd.save(str(tmp_path / "x.params"), {"0.rnn_param": flat, "1.weight": nd.ones((2, 1)), "1.bias": nd.ones(2)})
+    net.load_parameters(str(tmp_path / "x.params"))
+    states = nd.zeros((layers * directions, 2, recurrent)), nd.zeros((layers * directions, 2, 4))
+    settings = {"state_size": 4, "mode": "lstm", "num_layers": layers, "bidirectional": directions == 2}
+    if projected:
+        settings["projection_size"] = projected
+    np.testing.assert_allclose(net[0](x).asnumpy(), nd.RNN(x, flat, *states, **settings).asnumpy(), rtol=1e-5)
