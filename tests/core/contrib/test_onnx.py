@@ -171,6 +171,25 @@ def test_networks_of_gluoncv(name, tmp_path):
     _close(_in_onnxruntime(path, [x]), [expected])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "side"),
+    [("ssd_512_resnet18_v1_voc", 128), ("yolo3_mobilenet0.25_voc", 64), ("center_net_resnet18_v1b_dcnv2_voc", 64),
+     ("fcn_resnet50_voc", 64), ("fastscnn_citys", 128), ("simple_pose_resnet18_v1b", 64), ("mobile_pose_mobilenetv3_small", 64)],
+)  # fmt: skip
+def test_detectors_segmentation_and_pose(name, side, tmp_path):
+    from gluoncv import model_zoo
+
+    net = model_zoo.get_model(name, pretrained=False, pretrained_base=False)
+    net.initialize(mx.init.MSRAPrelu(slope=0))
+    x, two = (mx.nd.array(np.random.default_rng(0).normal(0, 1, (n, 3, side, side))) for n in (1, 2))
+    net(x)
+    path, _ = _exported(_initialised(net), [x], tmp_path, [("batch", 3, side, side)])
+    for given in (x, two):
+        found = net(given)
+        _close(_in_onnxruntime(path, [given]), found if isinstance(found, (list, tuple)) else [found], 1e-3)
+
+
 def _small(tmp_path):
     net = nn.HybridSequential()
     net.add(
