@@ -210,8 +210,14 @@ class HybridBlock(Block):
     def infer_shape(self, *args):
         """Tells the shapes of this block's parameters from inputs.
 
-        A block in the style of MXNet 2 may override it to set `self.weight.shape = ...`. Here it runs a forward pass.
+        A block in the style of MXNet 2 may override it to set `self.weight.shape = ...`. Here it runs a forward pass, or,
+        before `initialize`, follows the block's symbol.
         """
+        if any(p._data is None and not p._deferred_init for p in self.collect_params().values()):
+            from gluon.block.export import as_symbol_block
+
+            as_symbol_block(self, nesting(args))[0].infer_shape(*args)
+            return
         with autograd.pause(), placeholders:
             self(*args)
 

@@ -401,3 +401,12 @@ def test_parameters_of_modulated_deformable_convolutions_are_in_the_order_of_mxn
 
 def test_the_sigmoid_of_swish_has_the_name_that_files_of_mxnet_have():
     assert "s_fwd" in nn.Swish(prefix="s_")(mx.sym.var("data")).get_internals().list_outputs()[-2]
+
+
+def test_infer_shape_needs_no_values():
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(4, 3), nn.BatchNorm(), nn.Flatten(), nn.Dense(2))
+    net.infer_shape(nd.ones((1, 3, 5, 5)))
+    shapes = {name: p.shape for name, p in net._collect_params_with_prefix().items()}
+    assert shapes["0.weight"] == (4, 3, 3, 3) and shapes["1.running_var"] == (4,) and shapes["3.weight"] == (2, 36)
+    assert all(p._data is None for p in net.collect_params().values())
