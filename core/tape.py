@@ -21,9 +21,8 @@ class _State(threading.local):
 
 
 state = _State()
-busy: set[int] = (
-    set()
-)  # threads that record or trace: while none does, none has to look at its own state, which takes longer
+# Threads that record or trace: while none does, none has to look at its own state, which takes longer.
+busy: set[int] = set()
 
 
 def engage(recording: bool, tracer) -> None:

@@ -6,7 +6,7 @@ import numpy as onp
 import pytest
 
 import core as mx
-from core import nd
+from core import nd, np, npx
 
 
 def test_one_seed_repeats_everything():
@@ -68,6 +68,18 @@ def test_arrays_of_parameters_give_samples_for_each():
     x = nd.random.normal(nd.array([0.0, 100.0]), nd.array([1.0, 1.0]), shape=1000)
     assert x.shape == (2, 1000)
     assert abs(x[0].asnumpy().mean()) < 0.2 and abs(x[1].asnumpy().mean() - 100) < 0.2
+
+
+def test_gradients_reach_the_shape_of_gamma_samples():
+    npx.set_np()
+    mx.random.seed(3)
+    a = np.array([2.0, 5.0])
+    a.attach_grad()
+    with mx.autograd.record():
+        mean = np.random.gamma(a, 3.0, size=(20000, 2)).mean(axis=0)
+    mean.backward()
+    # The mean of a gamma distribution is shape * scale.
+    onp.testing.assert_allclose(a.grad.asnumpy(), [3.0, 3.0], rtol=0.05)
 
 
 def test_multinomial_follows_the_probabilities():
