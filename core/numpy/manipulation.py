@@ -468,7 +468,7 @@ def delete(arr, obj, axis=None):
 def insert(arr, obj, values, axis=None):
     """The array with values put in before the given places (an int, a slice or an int64 array).
 
-    values: an array that broadcasts to the new part; a number where arr is flattened (axis=None) and obj is an int.
+    values: an array that broadcasts to the new part; a number where arr has one axis and obj names one place.
     """
     if axis is None:
         arr, axis = ravel(arr), 0
@@ -480,7 +480,7 @@ def insert(arr, obj, values, axis=None):
     for p in places:
         if not -n <= p <= n:
             raise MXNetError(f"insert: index {p} is out of bounds for an axis of length {n}")
-    if not isinstance(values, ndarray) and (arr.ndim > 1 or not isinstance(obj, numbers.Integral)):
+    if not isinstance(values, ndarray) and (arr.ndim > 1 or len(places) != 1):
         raise MXNetError(f"insert: values for {arr.ndim} axes or several places are an np array, given {values!r}")
     values = as_array(values, arr).astype(arr.dtype)
     single, width = len(places) == 1, len(places)

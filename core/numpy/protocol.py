@@ -18,7 +18,10 @@ def array_function(self, func, types, args, kwargs):
         return _device(func(*_host(args), **_host(kwargs)))
     if name in ("shares_memory", "may_share_memory"):  # of the arrays themselves, not of copies
         return own(*args)
-    return own(*_device(args), **_device(kwargs))
+    try:
+        return own(*_device(args), **_device(kwargs))
+    except NotImplementedError:  # what MXNet's function of this name leaves out, NumPy's own has
+        return _device(func(*_host(args), **_host(kwargs)))
 
 
 def array_ufunc(self, ufunc, method, *inputs, out=None, **kwargs):

@@ -276,6 +276,10 @@ def interp(x, xp, fp, left=None, right=None, period=None):
 
 def polyval(p, x):
     """The polynomial with coefficients p, highest first, at x."""
+    if not isinstance(x, NDArray):
+        if not isinstance(p, NDArray):
+            return onp.polyval(p, x)
+        x = as_array(x, p)
     coefficients = p.asnumpy().reshape(-1).tolist() if isinstance(p, NDArray) else list(p)
     result = F.full_like(x, fill_value=0)
     for k in range(len(coefficients)):

@@ -115,3 +115,20 @@ def test_masks_of_several_axes_go_with_an_ellipsis(numpy_semantics):
     assert x[..., x[0] > 2].asnumpy().tolist() == [[3], [6]]
     x[..., x > 2] = 9
     assert x.asnumpy().tolist() == [[1, 2, 9], [9, 9, 9]]
+
+
+def test_numpys_own_function_has_what_mxnets_leaves_out(numpy_semantics):
+    x = np.array([1.0, 2, 3, 4])
+    counts, edges = onp.histogram(x, bins=3)
+    assert counts.asnumpy().tolist() == [1, 1, 2] and edges.asnumpy().tolist() == [1, 2, 3, 4]
+    with pytest.raises(NotImplementedError):
+        np.histogram(x, bins=3)
+    assert np.polyval([1, 2, 3], 2.5) == 14.25 and np.polyval(np.array([1.0, 2, 3]), 2.5).item() == 14.25
+
+
+def test_a_number_is_inserted_at_one_place(numpy_semantics):
+    x = np.array([1.0, 2])
+    for place in (0, slice(0, 1), np.array([0], dtype="int64")):
+        assert np.insert(x, place, 2.5).asnumpy().tolist() == [2.5, 1, 2]
+    with pytest.raises(mx.base.MXNetError, match="several places"):
+        np.insert(x, slice(0, 2), 2.5)
