@@ -1,7 +1,7 @@
 """Arrays from nothing: constants and ranges."""
 
 from core import kernels, storage
-from core.dtypes import as_integer
+from core.dtypes import as_integer, dtype_name
 from core.ops.attributes import Bool, DType, Float, Int, OptFloat, Scalar, Shape
 from core.ops.registry import operator
 
@@ -21,7 +21,8 @@ def ones(*, shape: Shape = (), dtype: DType = "float32", ctx=None):
 @operator("_full")
 def full(*, shape: Shape = (), value: Scalar = 0, dtype: DType = "float32", ctx=None):
     """One value everywhere."""
-    return storage.full(shape, as_integer(value, dtype) if "int" in dtype else value, dtype, ctx)
+    kind = dtype_name(dtype)
+    return storage.full(shape, as_integer(value, kind) if "int" in kind else value, kind, ctx)
 
 
 @operator("_arange")

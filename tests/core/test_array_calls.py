@@ -96,7 +96,8 @@ def test_numbers_are_written_to_whole_numbers_as_c_converts_them(dtype, want):
             x = nd.array([1, 2, 3], dtype=dtype)
             x[key] = number
             assert onp.all(x.asnumpy()[key] == answer)
-        assert nd.full((2,), number, dtype=dtype).asnumpy().tolist() == [answer] * 2
+        for kind in (dtype, onp.dtype(dtype).type, onp.dtype(dtype)):
+            assert nd.full((2,), number, dtype=kind).asnumpy().tolist() == [answer] * 2
 
 
 def test_a_power_is_a_new_array(numpy_semantics):
