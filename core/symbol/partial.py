@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 from core.base import MXNetError
-from core.symbol.graph import Node
+from core.symbol.graph import Node, is_open
 
 UNKNOWN = -1
 Extents = tuple[int, ...] | None  # None: not even the number of axes
@@ -82,6 +82,8 @@ def _forward(node: Node, inputs: tuple, outputs: Callable) -> list:
         tuple(n if n == m else UNKNOWN for n, m in zip(a, b)) if len(a) == len(b) else None
         for a, b in zip(*results, strict=True)
     ]
+    if is_open(node):  # a first state, whose batch size is that of what follows
+        found = [tuple(n or UNKNOWN for n in found[0])]
     if node.op.name in ("slice", "slice_axis"):  # bounds are cut to an extent that may be smaller than any tried
         found = [tuple(UNKNOWN if n == UNKNOWN else m for n, m in zip(inputs[0], found[0]))]
     return found
@@ -194,11 +196,20 @@ def _concat(node: Node, of: Callable, refine: Callable) -> None:
     def place(n):
         return tuple(n if i == axis else UNKNOWN for i in range(rank))
 
-    if UNKNOWN not in along:
+    missing = [entry for entry, n in zip(node.inputs, along, strict=True) if n == UNKNOWN]
+    if not missing:
         refine((node, 0), place(sum(along)))
-    elif total != UNKNOWN and along.count(UNKNOWN) == 1:
+    elif total != UNKNOWN and (len(missing) == 1 or _weights_of_one_shape(missing, of)):
         rest = total - sum(n for n in along if n != UNKNOWN)
-        refine(node.inputs[along.index(UNKNOWN)], place(rest))
+        for entry in missing if rest % len(missing) == 0 else ():
+            refine(entry, place(rest // len(missing)))
+
+
+def _weights_of_one_shape(entries: list, of: Callable) -> bool:
+    """Whether these are flat matrices of as many rows each, as the two directions of a recurrent layer have them."""
+    flat = all(n.op is not None and n.op.name == "Reshape" and n.parsed["shape"] == (-1,) for n, _ in entries)
+    shapes = {of(n.inputs[0]) for n, _ in entries} if flat else set()
+    return len(shapes) == 1 and len(next(iter(shapes)) or ()) == 2
 
 
 # What the result tells of the first input, and what all results and inputs tell of each other.

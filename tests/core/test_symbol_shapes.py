@@ -10,6 +10,7 @@ import pytest
 
 import core as mx
 from core.util import np_shape
+from gluon import rnn
 
 sym = mx.sym
 x, y = sym.var("x"), sym.var("y")
@@ -180,6 +181,22 @@ def test_slices_of_unknown_extents_are_unknown():
         (10, 0)
     ]
     assert mx.nd.slice(mx.nd.arange(4), begin=(2,), end=(2,)).shape == (0,)
+
+
+@pytest.mark.parametrize("layer", [rnn.LSTM, rnn.GRU])
+def test_both_directions_of_a_recurrent_layer_find_out_their_weights(layer):
+    """The shapes are those that MXNet 1.9.1 tells."""
+    out = layer(5, 2, bidirectional=True, prefix="r_")(mx.sym.Variable("data"))
+    rows = 20 if layer is rnn.LSTM else 15
+    shapes = dict(zip(out.list_arguments(), out.infer_shape(data=(7, 2, 4))[0], strict=True))
+    assert shapes["r_l0_i2h_weight"] == shapes["r_r0_i2h_weight"] == (rows, 4)
+    assert shapes["r_l1_i2h_weight"] == shapes["r_r1_i2h_weight"] == (rows, 10)
+    states = [s for s in out.get_internals().infer_shape(data=(7, 2, 4))[1] if s == (4, 2, 5)]
+    assert len(states) == (4 if layer is rnn.LSTM else 2)  # the first and the last ones
+    two = [mx.sym.Variable(name, shape=(3, 0)).reshape((-1,)) for name in "ab"]
+    odd = mx.sym.RNN(mx.sym.Variable("data"), mx.sym.concat(*two, dim=0), mode="gru", state_size=1, num_layers=1)
+    with pytest.raises(mx.MXNetError):
+        odd.simple_bind(mx.cpu(), data=(7, 2, 4))
 
 
 def test_parameters_behind_operators_that_keep_shapes_are_found_out():
