@@ -218,32 +218,27 @@ def proposals(scores, deltas, info, before, after, threshold, least, scales, rat
 def _survivors(boxes, alive, threshold, labels, exceeds):
     """Which of boxes (batch, n, 4), best first, are alive and overlap no survivor before them beyond the threshold.
 
-    Blocks of boxes are settled one after the other. Within a block, a box is out when a survivor overlaps it: the
-    answer is the only fixed point of that sentence, and repeating it gets there, one link of the longest chain a time.
+    The boxes of an image are settled in blocks, and those that a survivor overlaps are looked at no more. Within a block,
+    a box is out when a survivor overlaps it: the answer is the only fixed point of that sentence, and repeating it gets
+    there, one link of the longest chain a time.
     """
-    keep = alive.clone()
-    n = boxes.shape[1]
-    for start in range(0, 0 if boxes.is_meta else n, _BLOCK):
-        part, rest = slice(start, start + _BLOCK), slice(start, n)
-        over = exceeds(_overlaps(boxes[:, part], boxes[:, rest]), threshold)
-        if labels is not None:
-            over &= labels[:, part].unsqueeze(2) == labels[:, rest].unsqueeze(1)
-        size = over.shape[1]
-        over = over.to(torch.float32)  # so that a product counts the survivors that overlap a box
-        within, candidates = over[:, :, :size].triu(1), keep[:, part]
-        kept = candidates
-        while True:
-            left = candidates & (_count(kept, within) == 0)
-            if torch.equal(left, kept):
-                break
-            kept = left
-        keep[:, part] = kept
-        keep[:, start + size :] &= _count(kept, over[:, :, size:]) == 0
+    keep = torch.zeros_like(alive)
+    for image in range(0 if boxes.is_meta else boxes.shape[0]):
+
+        def over(a, b, image=image):
+            found = exceeds(_overlaps(boxes[image, a], boxes[image, b]), threshold)
+            return found if labels is None else found & (labels[image, a].unsqueeze(1) == labels[image, b])
+
+        rest = alive[image].nonzero().squeeze(1)
+        while rest.numel():
+            part, rest = rest[:_BLOCK], rest[_BLOCK:]
+            within, kept, before = over(part, part).triu(1), torch.ones_like(part, dtype=torch.bool), None
+            while before is None or not torch.equal(before, kept):
+                before, kept = kept, ~(within & kept.unsqueeze(1)).any(0)
+            part = part[kept]
+            keep[image, part] = True
+            rest = rest[~over(part, rest).any(0)]
     return keep
-
-
-def _count(kept, over):
-    return torch.matmul(kept.to(over.dtype).unsqueeze(1), over).squeeze(1)
 
 
 def _pairs(scores, threshold, topk):
