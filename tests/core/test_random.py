@@ -70,8 +70,14 @@ def test_arrays_of_parameters_give_samples_for_each():
     assert abs(x[0].asnumpy().mean()) < 0.2 and abs(x[1].asnumpy().mean() - 100) < 0.2
 
 
-def test_gradients_reach_the_shape_of_gamma_samples():
+@pytest.fixture
+def numpy_semantics():
     npx.set_np()
+    yield
+    npx.reset_np()
+
+
+def test_gradients_reach_the_shape_of_gamma_samples(numpy_semantics):
     mx.random.seed(3)
     a = np.array([2.0, 5.0])
     a.attach_grad()
