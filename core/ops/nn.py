@@ -429,7 +429,7 @@ def pooling_v1(
 
 
 @operator("_dropout", rng=True)
-def _dropout(data, *, p: Float, axes: Shape = (), key: Any_ = None):
+def _dropout(data, *, p: Float, axes: Shape = (), key=None):
     """The data times a random mask over 1 - p; the mask follows from the key."""
     return kernels.random.dropout(data, p, key, axes)
 

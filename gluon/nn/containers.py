@@ -37,8 +37,11 @@ class _Stack:
         return iter(self._children.values())
 
     def _chain(self, x, args):
-        """Each block gets what the one before gave: whole, or as MXNet 2's blocks (in NumPy mode) one argument a result."""
-        spread = is_np_array()
+        """Each block gets what the one before gave: whole, or one argument per result as in MXNet 2.
+
+        Its way is taken in NumPy mode, and wherever a chain gets several arguments, which MXNet 1 refuses.
+        """
+        spread = bool(args) or is_np_array()
         for block in self._children.values():
             x = block(x, *args)
             if spread and (type(x) is tuple or type(x) is list):

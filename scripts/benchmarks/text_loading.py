@@ -27,7 +27,7 @@ from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.benchmarks.table import report
 from scripts.common.classify import train_epoch
 from scripts.common.record import LOGS
-from scripts.machine_translation import learning, parallel_text, train_transformer
+from scripts.machine_translation import experiment, parallel_text, train_transformer
 from scripts.sentiment_analysis import process_data, sentiment_analysis_cnn
 
 WAITING, TRAINING = "waiting for batches", "training"
@@ -108,7 +108,7 @@ def transformer(data: Path, pairs: int = 6000) -> tuple[Callable, Iterable]:
     trainer = Trainer(net.collect_params(), "adam")
 
     def train(batches: Iterable) -> None:
-        learning.train(net, batches, trainer, mx.cpu(), args.epsilon)
+        experiment.train(net, batches, trainer, mx.cpu(), args.epsilon)
 
     sampler = parallel_text.sampler(samples, args.batch_size, shuffle=True)
     return train, parallel_text.batches(samples, subwords.vocab, sampler)
