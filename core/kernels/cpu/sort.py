@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ aten = torch.ops.aten
 _SELECT_SHARE = 8
 _STRIDE = 16
 _KEY_BITS = {torch.float32: torch.int32, torch.float16: torch.int16, torch.bfloat16: torch.int16}
+_PARALLEL = 1 << 20  # elements whose sorting pays for threads of its own, beside those of ATen that wait for work
 _SHORT, _BACK = 256, slice(None, None, -1)
 _SMALL_INTEGERS = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32)
 
@@ -22,7 +24,8 @@ _SMALL_INTEGERS = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32
 def sort(x, axis, descending):
     """Sorted `x` along `axis` and the int64 indices that sort it (stable; NaN counts as largest)."""
     if is_ahead(x) and (x.dtype in _KEY_BITS or x.dtype in _SMALL_INTEGERS):
-        keys = torch.from_numpy(np.sort(_keys(x, axis, descending).numpy(), axis))
+        keys = _keys(x, axis, descending).contiguous()
+        _sort(keys.numpy(), axis)
         indices = _places(keys.flip(axis) if descending else keys, descending)
         return x.gather(axis, indices), indices
     return torch.sort(x, dim=axis, descending=descending, stable=True)
@@ -32,7 +35,8 @@ def sort_values(x, axis, descending):
     """Sorted `x` along `axis`; of equal elements, -0 and 0 among them, any may come first."""
     if not is_ahead(x) or x.dtype is torch.bfloat16:
         return sort(x, axis, descending)[0]
-    values = torch.from_numpy(np.sort(x.contiguous().numpy(), axis))
+    values = x.clone(memory_format=torch.contiguous_format)
+    _sort(values.numpy(), axis)
     return values.flip(axis) if descending else values
 
 
@@ -88,6 +92,19 @@ def unique(x, axis=None):
     first = torch.full(counts.shape, inverse.numel(), dtype=torch.int64, device=x.device)
     first.scatter_reduce_(0, inverse, torch.arange(inverse.numel(), device=x.device), "amin")
     return values, first, inverse, counts
+
+
+def _sort(rows, axis):
+    """Sorts in place; of many elements each of ATen's threads sorts its share of the rows, as NumPy lets go of Python's lock."""
+    across = max((a for a in range(rows.ndim) if a != axis), key=rows.shape.__getitem__, default=axis)
+    count = 1 if across == axis or rows.size < _PARALLEL else min(torch.get_num_threads(), rows.shape[across])
+    first, *others = np.array_split(rows, count, across)
+    threads = [threading.Thread(target=part.sort, args=(axis,)) for part in others]
+    for thread in threads:
+        thread.start()
+    first.sort(axis)
+    for thread in threads:
+        thread.join()
 
 
 @functools.lru_cache(64)

@@ -48,6 +48,16 @@ def test_sort_and_topk_are_stable(dtype, descending, axis):
         assert (indices.numpy() == first).all() and (values == x.gather(axis, torch.from_numpy(first))).all()
 
 
+@pytest.mark.parametrize("shape, axis", [((3, 5, 80), 2), ((80, 3), 0), ((80,), 0)])
+def test_threads_share_the_rows_of_many_elements(monkeypatch, shape, axis):
+    monkeypatch.setattr(sort, "_PARALLEL", 1)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    x = numbers(torch.float32, *shape)
+    values, indices = sort.sort(x, axis, True)
+    np.testing.assert_array_equal(indices, stable_order(x, axis, True))
+    np.testing.assert_array_equal(sort.sort_values(x, axis, True), values)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64], ids=str)
 @pytest.mark.parametrize("largest", [True, False])
 def test_topk_of_values_that_hardly_tie(dtype, largest):
