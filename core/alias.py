@@ -92,8 +92,9 @@ def install_as_mxnet(numpy: bool = False) -> None:
     """From now on `import mxnet`, `from mxnet import gluon`, `from mxnet.gluon import nn` give this project.
 
     numpy: begin in NumPy mode, as MXNet 2 does; programs for MXNet 1 call `npx.set_np()` where they want it.
-    ImportError where the original mxnet is imported already. Programs find MXNET_ENGINE_TYPE=NaiveEngine in their environment
-    where it names no engine: as under that engine of MXNet, errors are raised by the call, not when a result is read.
+    ImportError where the original mxnet is imported already. Programs find MXNET_ENGINE_TYPE=NaiveEngine in their
+    environment where it names no engine: as under that engine of MXNet, errors are raised by the call, not when a
+    result is read.
     """
     if numpy:
         core.util.begin_with_np()

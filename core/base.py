@@ -152,10 +152,8 @@ class _Library:
     def MXRemoveSubgraphPropertyOpNames(self, backend) -> int:
         return 0
 
-    MXSetSubgraphPropertyOpNamesV2, MXRemoveSubgraphPropertyOpNamesV2 = (
-        MXSetSubgraphPropertyOpNames,
-        MXRemoveSubgraphPropertyOpNames,
-    )
+    MXSetSubgraphPropertyOpNamesV2 = MXSetSubgraphPropertyOpNames
+    MXRemoveSubgraphPropertyOpNamesV2 = MXRemoveSubgraphPropertyOpNames
 
     def MXBuildSubgraphByOpNames(self, symbol: SymbolHandle, backend, count, names, result) -> int:
         result._obj.entries = symbol.entries

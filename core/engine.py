@@ -1,7 +1,7 @@
 """The engine's settings of MXNet. Kernels run in program order here, so these are kept and have no effect.
 
-Errors are raised by the call that is wrong, as under MXNet's NaiveEngine; other engines of MXNet raise them when a result
-is read (`asnumpy`, `wait_to_read`, `waitall`).
+Errors are raised by the call that is wrong, as under MXNet's NaiveEngine; other engines of MXNet raise them when a
+result is read (`asnumpy`, `wait_to_read`, `waitall`).
 """
 
 from __future__ import annotations

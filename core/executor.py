@@ -20,8 +20,8 @@ class Executor:
 
     arg_arrays, grad_arrays, aux_arrays: lists in the order of `list_arguments` and `list_auxiliary_states`;
     arg_dict, grad_dict, aux_dict: the same by name; of several arguments of one name, which only lists can fill, the
-    later ones get numbers. outputs: those of the last `forward`, before it zeros; the arrays stay the same, as in MXNet,
-    where programs take them once and read them after every pass.
+    later ones get numbers. outputs: those of the last `forward`, before it zeros; the arrays stay the same, as in
+    MXNet, where programs take them once and read them after every pass.
     """
 
     def __init__(self, symbol, ctx, args, args_grad=None, grad_req="write", aux_states=None):
@@ -182,7 +182,8 @@ class Executor:
 
         What it computes is written over the outputs of this one too, as far as they reach: in MXNet they share memory.
 
-        MXNetError where an array not named in `kwargs` changes, unless `partial_shaping`; or grows, unless `allow_up_sizing`.
+        MXNetError where an array not named in `kwargs` changes, unless `partial_shaping`; or grows, unless
+        `allow_up_sizing`.
         """
         types = {name: array.dtype for name, array in (self.arg_dict | self.aux_dict).items()}
         other = allocate(self._symbol, self._ctx, self._grad_req, types, kwargs)

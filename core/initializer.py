@@ -2,8 +2,8 @@
 
 An initializer is called with the parameter's name and its array, and chooses by the ending of the name: weights get the
 initializer's own rule, biases and betas 0, gammas 1. A rule that was asked for by the parameter itself
-(`InitDesc.attrs["__init__"]`) applies whatever the name is. Random numbers come from `core.nd.random`, so `mx.random.seed`
-repeats them.
+(`InitDesc.attrs["__init__"]`) applies whatever the name is. Random numbers come from `core.nd.random`, so
+`mx.random.seed` repeats them.
 """
 
 from __future__ import annotations

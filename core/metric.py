@@ -1,7 +1,7 @@
 """Metrics: running figures over the labels and predictions of many batches.
 
-Every metric keeps two sums, one since `reset_local` (read by `get`) and one since `reset` (read by `get_global`). Labels
-and predictions are lists of arrays, one for each output; a single array is taken for a list of one.
+Every metric keeps two sums, one since `reset_local` (read by `get`) and one since `reset` (read by `get_global`).
+Labels and predictions are lists of arrays, one for each output; a single array is taken for a list of one.
 """
 
 from __future__ import annotations

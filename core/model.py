@@ -64,8 +64,8 @@ class FeedForward:
     """A network with `fit`, `predict`, `score`, `save` and `load`; new programs use `Module`.
 
     symbol: the network, or a function from a bucket key to one. ctx: a context or several. num_epoch, epoch_size:
-    how long `fit` trains, in epochs and in batches an epoch. Further keywords go to the optimizer. X and y: arrays, or X
-    an iterator.
+    how long `fit` trains, in epochs and in batches an epoch. Further keywords go to the optimizer. X and y: arrays, or
+    X an iterator.
     """
 
     def __init__(self, symbol, ctx=None, num_epoch=None, epoch_size=None, optimizer="sgd", initializer=None,

@@ -7,8 +7,8 @@
     print(profiler.dumps())
     profiler.dump()
 
-Every operator of the table gets a stopwatch while the profiler runs, and costs nothing more when it does not. On a GPU each
-operator is waited for, so that its time is its own. A hybridized block is one entry, `CachedOp`.
+Every operator of the table gets a stopwatch while the profiler runs, and costs nothing more when it does not. On a GPU
+each operator is waited for, so that its time is its own. A hybridized block is one entry, `CachedOp`.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _memory: dict[str, dict[str, list[float]]] = {}  # the same in kB
 
 def set_config(**kwargs) -> None:
     """Sets `filename` of the trace and what to watch: profile_all, or profile_symbolic, profile_imperative (operators),
-    profile_memory, profile_api. The others (continuous_dump, dump_period, aggregate_stats, profile_process) are kept for
-    programs written for MXNet. TypeError for other names.
+    profile_memory, profile_api. The others (continuous_dump, dump_period, aggregate_stats, profile_process) are kept
+    for programs written for MXNet. TypeError for other names.
     """
     for name in kwargs:
         if name not in _SETTINGS:

@@ -15,8 +15,8 @@
         kernel[(mx.rtc.cdiv(x.numel(), 1024),)](x, out, x.numel(), slope, BLOCK=1024)
         return out
 
-From then on there are `mx.nd.leaky(x, slope=0.2)`, `mx.sym.leaky` and `F.leaky` in blocks, hybridized ones too. Its gradient
-is optional, and made of other operators or of another kernel:
+From then on there are `mx.nd.leaky(x, slope=0.2)`, `mx.sym.leaky` and `F.leaky` in blocks, hybridized ones too. Its
+gradient is optional, and made of other operators or of another kernel:
 
     @mx.rtc.gradient(leaky)
     def rule(head, x, attrs):
@@ -45,9 +45,9 @@ _KINDS = {
 def register(name: str, *, outputs: int = 1, aliases: tuple[str, ...] = ()):
     """Decorator: enters a launcher into the table of operators, under `name`, which must be new; gives the operator.
 
-    The launcher gets its arrays as contiguous tensors (with `shape`, `dtype`, `numel()`, `stride()`) and its attributes,
-    which are keywords of type float, int, bool, str or tuple, and returns a tensor that it made with `empty` or
-    `empty_like`, or `outputs` of them. ValueError where the name is taken.
+    The launcher gets its arrays as contiguous tensors (with `shape`, `dtype`, `numel()`, `stride()`) and its
+    attributes, which are keywords of type float, int, bool, str or tuple, and returns a tensor that it made with
+    `empty` or `empty_like`, or `outputs` of them. ValueError where the name is taken.
     """
 
     def enter(launcher):

@@ -177,8 +177,8 @@ def same_memory(a: Tensor, b: Tensor) -> bool:
 def vacate(array) -> tuple | None:
     """Takes the memory of a large array's tensor away, if that goes unseen, and gives what `settled` is to make again.
 
-    What is computed then finds the memory that the processor still holds, and there is one array less at a time. Until it
-    gets a tensor again the array cannot be read.
+    What is computed then finds the memory that the processor still holds, and there is one array less at a time. Until
+    it gets a tensor again the array cannot be read.
     """
     tensor = array._data
     if tensor.nbytes < _WORTH_ASKING or not tensor.is_cpu or sys.getrefcount(tensor) > _HELD_ONCE:
@@ -210,8 +210,8 @@ def take_over(target: Tensor, holder: tuple, others: Iterable[tuple] = ()) -> bo
     """Makes the values of the last array in `holder` those of `target` without a copy, if that goes unseen; whether it did.
 
     Memory that hangs on `holder` alone becomes the target's: for all that hold `target` itself it is as if it had been
-    written to. Memory that others use as well is shared until one of them writes. Not where a view of `target` is left, or
-    another library looks into either memory. others: holders of arrays that are about to be taken over, too.
+    written to. Memory that others use as well is shared until one of them writes. Not where a view of `target` is left,
+    or another library looks into either memory. others: holders of arrays that are about to be taken over, too.
     """
     if target.nbytes < _WORTH_ASKING or target._base is not None or not _is_plain(target):
         return False

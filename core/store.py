@@ -46,8 +46,8 @@ def download(
     A file that exists and has the SHA-1 `sha1_hash` (if one is given) is kept unless `overwrite`. The file
     appears under its name only when it is complete and its checksum is right; a download that was interrupted
     goes on where it stopped, also in another process, with a checksum, or if the server says by an ETag or a date
-    that the file is still the same. Of several processes that want one file, one fetches it and the others wait. Raises `DownloadError` after `retries` repetitions, on a wrong checksum,
-    and when offline.
+    that the file is still the same. Of several processes that want one file, one fetches it and the others wait. Raises
+    `DownloadError` after `retries` repetitions, on a wrong checksum, and when offline.
     """
     if retries < 0:
         raise ValueError(f"retries must be 0 or more, got {retries}")

@@ -1,7 +1,7 @@
 """Losses: one number for each instance of the batch (the mean over its other axes, unless told otherwise).
 
-`weight` multiplies the loss; `sample_weight` multiplies it elementwise, broadcast to its shape. `batch_axis` is the axis
-that is kept.
+`weight` multiplies the loss; `sample_weight` multiplies it elementwise, broadcast to its shape. `batch_axis` is the
+axis that is kept.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ class F1(_Decided):
 
     class_type: "binary" (labels 0 and 1; predictions of one score, or of two), "multiclass" (labels are classes),
     "multilabel" (labels are 0 or 1 for each class). threshold: scores above it stand for 1, a number or one per class.
-    average: "micro" of all decisions together, "macro" the mean of the classes, None an array of a figure a class.
+    average: "micro" of all decisions together, "macro" the mean of the classes, None an array of one figure per class.
     """
 
     def __init__(

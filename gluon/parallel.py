@@ -19,8 +19,8 @@ class Parallelizable:
 class Parallel:
     """`num_workers` threads that call `parallizable.forward_backward`; without workers `put` does so itself.
 
-    serial_init: the first `num_workers` inputs are worked on by `put`, since blocks must not be initialised by two threads.
-    An error in a worker is raised by `get`.
+    serial_init: the first `num_workers` inputs are worked on by `put`, since blocks must not be initialised by two
+    threads. An error in a worker is raised by `get`.
     """
 
     def __init__(self, num_workers, parallizable, serial_init=True):

@@ -57,10 +57,10 @@ class FocalLoss(Loss):
 class SSDMultiBoxLoss(Block):
     """Cross-entropy of classes plus `lambd` times Huber's loss of boxes, over the number of positive anchors of all devices.
 
-    Called with lists (or one array each): class scores (B, A, 1 + classes), offsets (B, A, 4), classes (B, A), 0 for the
-    background, -1 to be left out of the boxes' loss, and target offsets (B, A, 4); gives three lists of (B,): the sum, the
-    classes' and the boxes' loss. negative_mining_ratio: negative anchors that count, the worst ones, for each positive
-    one, but `min_hard_negatives` at least. rho: where Huber's loss becomes linear.
+    Called with lists (or one array each): class scores (B, A, 1 + classes), offsets (B, A, 4), classes (B, A), 0 for
+    the background, -1 to be left out of the boxes' loss, and target offsets (B, A, 4); gives three lists of (B,): the
+    sum, the classes' and the boxes' loss. negative_mining_ratio: negative anchors that count, the worst ones, for each
+    positive one, but `min_hard_negatives` at least. rho: where Huber's loss becomes linear.
     """
 
     def __init__(self, negative_mining_ratio=3, rho=1.0, lambd=1.0, min_hard_negatives=0, **kwargs):
@@ -99,8 +99,8 @@ class SSDMultiBoxLoss(Block):
 class YOLOV3Loss(Loss):
     """Four losses (B,), summed over anchors: of objects, centres, sizes and classes.
 
-    Called with what the network predicts: objects (B, N, 1), centres (B, N, 2), sizes (B, N, 2), classes (B, N, classes);
-    then their targets, with the weights of centres and sizes before those of classes, and the classes' mask.
+    Called with what the network predicts: objects (B, N, 1), centres (B, N, 2), sizes (B, N, 2), classes (B, N,
+    classes); then their targets, with the weights of centres and sizes before those of classes, and the classes' mask.
     Objects with a target below 0 do not count.
     """
 
@@ -172,8 +172,9 @@ class MaskedL1Loss(Loss):
 class SiamRPNLoss(HybridBlock):
     """Losses of classes and of places of a tracker (Li et al., 2018) with five anchors at each of 17 x 17 places.
 
-    Called with class scores (B, 10, 17, 17), offsets (B, 20, 17, 17), labels, indices of positive and of negative anchors
-    among all (each class of anchors counts half), target offsets (B, 4, 5, 17, 17) and their weights (B, 5, 17, 17).
+    Called with class scores (B, 10, 17, 17), offsets (B, 20, 17, 17), labels, indices of positive and of negative
+    anchors among all (each class of anchors counts half), target offsets (B, 4, 5, 17, 17) and their weights (B, 5, 17,
+    17).
     """
 
     def __init__(self, batch_size=128, **kwargs):
@@ -213,8 +214,9 @@ class SiamRPNLoss(HybridBlock):
 class SoftmaxCrossEntropyLoss(Loss):
     """Cross-entropy of each place, without those labelled `ignore_label`, averaged over all places, one number an instance.
 
-    pred (B, classes, H, W); label (B, H, W), or with `sparse_label` off the probabilities, classes last. The gradient is
-    that of `SoftmaxOutput`: over the number of places that count (size_average), whatever the loss is multiplied with.
+    pred (B, classes, H, W); label (B, H, W), or with `sparse_label` off the probabilities, classes last. The gradient
+    is that of `SoftmaxOutput`: over the number of places that count (size_average), whatever the loss is multiplied
+    with.
     """
 
     def __init__(self, sparse_label=True, batch_axis=0, ignore_label=-1, size_average=True, **kwargs):

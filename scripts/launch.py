@@ -2,8 +2,8 @@
 
     python scripts/launch.py -n 2 scripts/image_classification/train_mnist.py --kv-store dist_sync
 
-Each process finds its number in RANK, the number of all in WORLD_SIZE. When one fails, the others get a few seconds to say
-what they miss, and are ended. For several machines use torchrun, which sets the same variables.
+Each process finds its number in RANK, the number of all in WORLD_SIZE. When one fails, the others get a few seconds to
+say what they miss, and are ended. For several machines use torchrun, which sets the same variables.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Answers of the original software: the conformance runner over the sections whose rooms exist.
 
-`reference_pending.txt` names the cases that do not pass, each below the reason; a case that is not named there must pass, and a
-case that passes must be taken out of the list, so that the list only shrinks. MXTEST_REFERENCE names the folder.
+`reference_pending.txt` names the cases that do not pass, each below the reason; a case that is not named there must
+pass, and a case that passes must be taken out of the list, so that the list only shrinks. MXTEST_REFERENCE names the
+folder.
 """
 
 import json

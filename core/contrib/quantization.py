@@ -1,7 +1,7 @@
 """Quantization to 8 bits: `quantize_model` for symbols, `quantize_net` for hybrid blocks, and the parts of both.
 
-Parameters keep their float weights; a quantized layer quantizes them itself, with one range for each output channel of a
-convolution, and one for a fully connected layer unless quantize_granularity is "channel-wise".
+Parameters keep their float weights; a quantized layer quantizes them itself, with one range for each output channel of
+a convolution, and one for a fully connected layer unless quantize_granularity is "channel-wise".
 """
 
 from __future__ import annotations
@@ -41,12 +41,13 @@ def quantize_model(
 ):  # fmt: skip
     """(symbol on codes, arg_params, aux_params) of a network.
 
-    sym and the parameters: objects or file names. calib_mode: where the ranges of codes come from: "none": at each call from
-    the values; "naive": least and largest value over `calib_data`, a DataIter; "entropy": the cut that loses least
-    information on it. After `num_calib_examples` samples it is enough. excluded_sym_names, excluded_op_names: layers and
-    operators that stay on numbers. quantized_dtype: int8, uint8 or auto, what the inputs of layers become. quantize_granularity:
-    one range for the weights of a fully connected layer ("tensor-wise") or one for each output ("channel-wise"); those of
-    convolutions have one for each channel. quantize_mode is accepted. ValueError for other arguments.
+    sym and the parameters: objects or file names. calib_mode: where the ranges of codes come from: "none": at each call
+    from the values; "naive": least and largest value over `calib_data`, a DataIter; "entropy": the cut that loses least
+    information on it. After `num_calib_examples` samples it is enough. excluded_sym_names, excluded_op_names: layers
+    and operators that stay on numbers. quantized_dtype: int8, uint8 or auto, what the inputs of layers become.
+    quantize_granularity: one range for the weights of a fully connected layer ("tensor-wise") or one for each output
+    ("channel-wise"); those of convolutions have one for each channel. quantize_mode is accepted. ValueError for other
+    arguments.
     """
     if calib_mode == "customize":
         raise ValueError("quantize_model takes the calib_mode 'none', 'naive' or 'entropy', given 'customize'")
@@ -77,9 +78,9 @@ def quantize_graph(
 ):  # fmt: skip
     """(symbol on codes, arg_params, aux_params, collector) without ranges yet; arguments as of `quantize_model`.
 
-    `collector.collect(name, array)` is for `Executor.set_monitor_callback(..., monitor_all=True)` of the original network;
-    `calib_graph` takes the ranges over. With calib_mode "customize" it is `LayerOutputCollector`, which has `collect`
-    and then `min_max_dict`; None with "none".
+    `collector.collect(name, array)` is for `Executor.set_monitor_callback(..., monitor_all=True)` of the original
+    network; `calib_graph` takes the ranges over. With calib_mode "customize" it is `LayerOutputCollector`, which has
+    `collect` and then `min_max_dict`; None with "none".
     """
     _check("quantized_dtype", quantized_dtype, DTYPES)
     _check("quantize_granularity", quantize_granularity, GRANULARITIES)

@@ -1,8 +1,8 @@
 """The pass that quantizes the layers of a symbol to 8-bit integers (codes), and the calibrated ranges of the codes.
 
-A convolution is fused with the BatchNorm, the sum and the ReLU behind it, a fully connected layer with its ReLU; pooling,
-flattening and concatenation work on codes; everything else computes on float32. Softmax rounds as oneDNN's does, which
-decides between boxes whose scores are almost equal after quantization.
+A convolution is fused with the BatchNorm, the sum and the ReLU behind it, a fully connected layer with its ReLU;
+pooling, flattening and concatenation work on codes; everything else computes on float32. Softmax rounds as oneDNN's
+does, which decides between boxes whose scores are almost equal after quantization.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Atomic writes: after a crash at any moment the old file or the new one is there, whole.
 
-An empty file is filled in place instead: programs make one with `tempfile.NamedTemporaryFile`, save to its name, and read
-from the file that they hold open.
+An empty file is filled in place instead: programs make one with `tempfile.NamedTemporaryFile`, save to its name, and
+read from the file that they hold open.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ class ImageIter(DataIter):
     Samples come from one of: `path_imgrec` (with `path_imgidx` for shuffling and parts), `path_imglist` (lines
     `index TAB label ... TAB path`), or `imglist` ([label or labels, path] each); paths are under `path_root`.
     `aug_list` replaces the augmenters that `CreateAugmenter(data_shape, **kwargs)` makes. `num_parts`, `part_index`:
-    this iterator's share. `dtype` is that of the labels, images are float32. `last_batch_handle`: "pad", "discard" or "roll_over". Images that cannot be decoded are
-    left out with a warning.
+    this iterator's share. `dtype` is that of the labels, images are float32. `last_batch_handle`: "pad", "discard" or
+    "roll_over". Images that cannot be decoded are left out with a warning.
     """
 
     def __init__(

@@ -113,13 +113,9 @@ class Recipe(Normalisation):
     max_random_illumination: float = 0.0
 
     def __post_init__(self):
-        scaled = (self.min_random_scale, self.max_random_scale, self.min_crop_size, self.max_crop_size) != (
-            1,
-            1,
-            -1,
-            -1,
-        )
-        if self.random_resized_crop and (scaled or self.rand_crop):
+        scaled = self.min_random_scale != 1 or self.max_random_scale != 1
+        sized = self.min_crop_size != -1 or self.max_crop_size != -1
+        if self.random_resized_crop and (scaled or sized or self.rand_crop):
             raise MXNetError(
                 "random_resized_crop does not go with rand_crop, min_crop_size, max_crop_size, min_random_scale, "
                 "max_random_scale"

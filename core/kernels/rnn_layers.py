@@ -16,9 +16,9 @@ from core.kernels.rnn_parameters import Weights, unpack
 class Cell(NamedTuple):
     """One kind of network in one direction; `saved` are the tensors, `kept` in number, that `gradients` needs.
 
-    forward(x, weights, h0, c0, out, order) fills `out` (T, N, H), returns (saved, last c). gradients(dy, dhn, dcn, x, y,
-    saved, weights, h0, c0, order, sum) returns (dx + sum, `Weights` of gradients, dh0, dc0); it may overwrite dhn and dcn,
-    `sum` is None or a gradient of x that may be overwritten too.
+    forward(x, weights, h0, c0, out, order) fills `out` (T, N, H), returns (saved, last c). gradients(dy, dhn, dcn, x,
+    y, saved, weights, h0, c0, order, sum) returns (dx + sum, `Weights` of gradients, dh0, dc0); it may overwrite dhn
+    and dcn, `sum` is None or a gradient of x that may be overwritten too.
     """
 
     forward: Callable
@@ -36,9 +36,10 @@ class Wing(NamedTuple):
 def through_time(backward: Callable, weight_gradients: Callable, input_gradient: Callable) -> Callable:
     """The `gradients` of a cell that goes back step by step, and ends with products over all steps.
 
-    backward(heads, last_head, dhn, dcn, saved, previous, weights, c0, order) returns (d_i2h, d_h2h, dh0, dc0), the first
-    two (T, N, G H) with respect to the two projections; `heads` is dy one step earlier in `order`, `last_head` its last
-    step. weight_gradients(d_i2h, d_h2h, x, previous) gives `Weights`, input_gradient(d_i2h, weights, sum) that of x.
+    backward(heads, last_head, dhn, dcn, saved, previous, weights, c0, order) returns (d_i2h, d_h2h, dh0, dc0), the
+    first two (T, N, G H) with respect to the two projections; `heads` is dy one step earlier in `order`, `last_head`
+    its last step. weight_gradients(d_i2h, d_h2h, x, previous) gives `Weights`, input_gradient(d_i2h, weights, sum) that
+    of x.
     """
 
     def gradients(dy, dhn, dcn, x, y, saved, weights, h0, c0, order, total):

@@ -10,7 +10,8 @@ BUCKET_BYTES = 4 << 20
 class Bucket:
     """Gradients that travel together.
 
-    leaves: the marked arrays whose gradients they are. flat: one tensor that holds all of them, None where they lie apart.
+    leaves: the marked arrays whose gradients they are. flat: one tensor that holds all of them, None where they lie
+    apart.
     """
 
     def __init__(self, leaves: list, flat=None):
@@ -43,10 +44,10 @@ class Bucket:
 class Reducer:
     """The hook (`core.autograd.Leaf.hook`) of arrays whose gradients are to be summed over processes.
 
-    Copies of buckets leave in their order, which is the same in all processes, as soon as all their gradients are there;
-    the last ones to be computed come last. `finish`, at the end of the pass, waits for them. The gradients themselves
-    stay those of this process until `complete`, before the update, puts the sums in their place. There it also sums
-    what no pass reached, and what was written to since (clipped gradients).
+    Copies of buckets leave in their order, which is the same in all processes, as soon as all their gradients are
+    there; the last ones to be computed come last. `finish`, at the end of the pass, waits for them. The gradients
+    themselves stay those of this process until `complete`, before the update, puts the sums in their place. There it
+    also sums what no pass reached, and what was written to since (clipped gradients).
     """
 
     def __init__(self, buckets: list[Bucket]):

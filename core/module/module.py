@@ -140,8 +140,8 @@ class Module(BaseModule):
                     force_init=False, allow_extra=False):  # fmt: skip
         """Sets the parameters to given arrays, and those not given to what the initializer makes.
 
-        RuntimeError where some are given, others are missing, and not `allow_missing`. Names that the network has not are
-        passed over. Without `force_init` parameters that are there stay.
+        RuntimeError where some are given, others are missing, and not `allow_missing`. Names that the network has not
+        are passed over. Without `force_init` parameters that are there stay.
         """
         if self.params_initialized and not force_init:
             warnings.warn(

@@ -62,9 +62,9 @@ def dgl_csr_neighbor_uniform_sample(
 ) -> list:  # fmt: skip
     """For each array of seeds a part of the graph: the seeds, up to `num_neighbor` neighbours of each, and so on, `num_hops` times.
 
-    Three arrays for each, those of a kind side by side: the vertices in ascending order and then, last of max_num_vertices
-    + 1 places, how many there are; the drawn edges, a row a vertex and a column for each of the whole graph; how many hops
-    each vertex is away. int64 all; places that stand for no vertex are 0.
+    Three arrays for each, those of a kind side by side: the vertices in ascending order and then, last of
+    max_num_vertices + 1 places, how many there are; the drawn edges, a row a vertex and a column for each of the whole
+    graph; how many hops each vertex is away. int64 all; places that stand for no vertex are 0.
     """
     sampled = [_sample("dgl_csr_neighbor_uniform_sample", csr_matrix, None, seeds, num_hops, num_neighbor, max_num_vertices)
                for seeds in seed_arrays]  # fmt: skip
@@ -94,8 +94,8 @@ def dgl_csr_neighbor_non_uniform_sample(
 def dgl_graph_compact(*graph_data, return_mapping: bool, graph_sizes: Sequence[int] | int, num_args: int = 0) -> list:
     """Sampled graphs, and the vertices that came with each, as square matrices without empty rows and columns.
 
-    graph_sizes: the vertices of each. Edges are numbered anew (int64); with return_mapping the same graphs follow with the
-    numbers that the edges had. MXNetError where an edge leads to none of the vertices.
+    graph_sizes: the vertices of each. Edges are numbered anew (int64); with return_mapping the same graphs follow with
+    the numbers that the edges had. MXNetError where an edge leads to none of the vertices.
     """
     count = len(graph_data) // 2
     sizes = [graph_sizes] if onp.ndim(graph_sizes) == 0 else list(graph_sizes)

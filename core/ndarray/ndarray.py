@@ -256,11 +256,11 @@ class NDArray:
         return F.Cast(self, dtype=dtype)
 
     def slice_assign(self, rhs, begin, end, step):
-        """A copy with `rhs` in the part from begin to end (exclusive) with a step an axis."""
+        """A copy with `rhs` in the part from begin to end (exclusive) with one step per axis."""
         return F._slice_assign(self, rhs, begin=begin, end=end, step=step)
 
     def slice_assign_scalar(self, value, begin, end, step):
-        """A copy with one number in the part from begin to end (exclusive) with a step an axis."""
+        """A copy with one number in the part from begin to end (exclusive) with one step per axis."""
         return F._slice_assign_scalar(self, scalar=value, begin=begin, end=end, step=step)
 
     def split_v2(self, indices_or_sections, axis: int = 0, squeeze_axis: bool = False):

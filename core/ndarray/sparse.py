@@ -349,7 +349,8 @@ class RowSparseNDArray(BaseSparseNDArray):
 def csr_matrix(arg1, shape=None, ctx: Context | None = None, dtype=None) -> CSRNDArray:
     """A CSR matrix of (data, indices, indptr), of (data, (row, column)), of a shape (empty), or of a dense or sparse matrix.
 
-    dtype: that of the data if it is an array, else float32. Parts are taken as they are: `check_format` tells whether they fit.
+    dtype: that of the data if it is an array, else float32. Parts are taken as they are: `check_format` tells whether
+    they fit.
     """
     ctx = ctx or current_context()
     if isinstance(arg1, tuple) and len(arg1) == 2 and all(isinstance(n, numbers.Integral) for n in arg1):
@@ -387,7 +388,8 @@ def csr_matrix(arg1, shape=None, ctx: Context | None = None, dtype=None) -> CSRN
 def row_sparse_array(arg1, shape=None, ctx: Context | None = None, dtype=None) -> RowSparseNDArray:
     """A row-sparse array of (rows, row numbers), of a shape (empty), or of a dense or sparse array.
 
-    dtype: that of the data if it is an array, else float32. Parts are taken as they are: `check_format` tells whether they fit.
+    dtype: that of the data if it is an array, else float32. Parts are taken as they are: `check_format` tells whether
+    they fit.
     """
     ctx = ctx or current_context()
     if isinstance(arg1, RowSparseNDArray):
@@ -528,7 +530,8 @@ def adagrad_update(
 def lookup_gradient(head: NDArray, data: NDArray, shape: tuple[int, ...]) -> NDArray:
     """The gradient of a lookup of rows by number (`Embedding`) with respect to the array of this shape.
 
-    Row-sparse with the rows that `data` names; dense where a graph is traced or recorded, which has no sparse values."""
+    Row-sparse with the rows that `data` names; dense where a graph is traced or recorded, which has no sparse
+    values."""
     if autograd.is_recording() or autograd.state.tracer is not None or type(head) is not NDArray:
         return F._embedding_grad(head, data, shape=shape)
     named = onp.clip(data.asnumpy().astype(onp.int64), 0, shape[0] - 1)

@@ -21,7 +21,8 @@ NAMES = (
 def on_the_host(function, name: str):
     """`function` of NumPy for `np` arrays: they are copied to the host, and what is an array comes back as one.
 
-    ValueError inside `autograd.record()` for arrays that it tracks where the result is fractions, because no gradient would pass.
+    ValueError inside `autograd.record()` for arrays that it tracks where the result is fractions, because no gradient
+    would pass.
     """
 
     def call(*args, **kwargs):

@@ -116,7 +116,7 @@ def argsort(a, axis=-1, kind=None, order=None):
 
 
 def nonzero(a):
-    """The indices of the elements that are not zero, an array an axis."""
+    """The indices of the elements that are not zero, one array per axis."""
     places = F._npx_nonzero(a if a.ndim else a.reshape(1))
     return tuple(F._reshape_to(places[:, i : i + 1], shape=(places.shape[0],)) for i in range(places.shape[1]))
 

@@ -227,7 +227,7 @@ def _(head, data, gamma, mean, rstd, *, num_groups, eps):
 
 @composite("GroupNorm", aliases=("group_norm",), outputs=3, visible=lambda attrs: 3 if attrs["output_mean_var"] else 1)
 def group_norm(data, gamma, beta, *, num_groups: Int = 1, eps: Float = 1e-5, output_mean_var: Bool = False):
-    """Group normalisation (Wu and He, 2018); gamma and beta have one element a group, or, as in MXNet 2, a channel.
+    """Group normalisation (Wu and He, 2018); gamma and beta have one element per group, or, as in MXNet 2, per channel.
 
     With output_mean_var also the means and standard deviations (N, num_groups).
     """

@@ -50,7 +50,7 @@ def _slice_key(begin, end, step, ndim, name):
 
 @operator("slice", aliases=("crop",))
 def slice_(data, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
-    """The part from begin to end (exclusive) with a step an axis; None is open."""
+    """The part from begin to end (exclusive) with one step per axis; None is open."""
     part = K.take_part(data, _slice_key(begin, end, step, data.dim(), "slice"))
     return part.clone() if part.data_ptr() == data.data_ptr() and not part.is_meta else part
 

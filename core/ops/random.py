@@ -207,7 +207,7 @@ _enter_density(
 @composite("_random_pdf_dirichlet", aliases=("random_pdf_dirichlet",))
 def dirichlet_density(sample, alpha, *, is_log: Bool = False):
     """The density (or its logarithm) of the Dirichlet distribution at the samples of each row."""
-    wide = F.expand_dims(alpha, axis=alpha.ndim - 1) if sample.ndim > alpha.ndim else alpha  # several samples a row
+    wide = F.expand_dims(alpha, axis=alpha.ndim - 1) if sample.ndim > alpha.ndim else alpha  # several samples per row
     constant = F.gammaln(F.sum(wide, axis=-1)) - F.sum(F.gammaln(wide), axis=-1)
     log = F.broadcast_add(F.sum(F.broadcast_mul(wide - 1.0, F.log(sample)), axis=-1), constant)
     return log if is_log else F.exp(log)

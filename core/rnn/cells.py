@@ -98,8 +98,8 @@ class BaseRNNCell:
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None):
         """(outputs, last states) of `length` steps.
 
-        inputs: a symbol of shape `layout`, or a list with one of each step. merge_outputs: True gives one symbol, False a
-        list, None whatever is at hand.
+        inputs: a symbol of shape `layout`, or a list with one of each step. merge_outputs: True gives one symbol, False
+        a list, None whatever is at hand.
         """
         self.reset()
         inputs, _ = _normalize_sequence(length, inputs, layout, False)

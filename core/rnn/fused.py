@@ -22,7 +22,8 @@ _GATES = {"rnn_relu": ("",), "rnn_tanh": ("",), "lstm": ("_i", "_f", "_c", "_o")
 class FusedRNNCell(BaseRNNCell):
     """Several layers over a sequence.
 
-    mode: rnn_relu, rnn_tanh, lstm or gru. dropout: between layers. get_next_state: whether `unroll` gives the last states.
+    mode: rnn_relu, rnn_tanh, lstm or gru. dropout: between layers. get_next_state: whether `unroll` gives the last
+    states.
     """
 
     def __init__(self, num_hidden, num_layers=1, mode="lstm", bidirectional=False, dropout=0.0, get_next_state=False,

@@ -1,8 +1,8 @@
 """Loops and branches over symbols: `sym.contrib.foreach`, `while_loop` and `cond`, and how a graph runs them.
 
 The functions that a user gives are called once, on variables; what they make becomes a subgraph of one node. What a
-subgraph reads from outside is an input of that node, which the attributes called `..._locs` place (the layout is that of
-MXNet 1.9.1, which reads the JSON of such graphs).
+subgraph reads from outside is an input of that node, which the attributes called `..._locs` place (the layout is that
+of MXNet 1.9.1, which reads the JSON of such graphs).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ SUBGRAPH = "__subgraph_name__"  # the attribute that tells the nodes of a subgra
 def foreach(body, data, init_states, name="foreach"):
     """Runs `body(slice, states) -> (output, states)` over axis 0 of `data` (a symbol or a list of symbols).
 
-    Gives (outputs stacked along a new axis 0, last states), each a symbol or a list as `body` gives them. Data and states
-    must be used by `body`.
+    Gives (outputs stacked along a new axis 0, last states), each a symbol or a list as `body` gives them. Data and
+    states must be used by `body`.
     """
     flat_data, flat_states = _flat(data), _flat(init_states)
     with _Subgraph(name) as scope:

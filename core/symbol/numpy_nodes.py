@@ -1,7 +1,7 @@
 """Nodes that MXNet writes for NumPy's functions, as operators of the table.
 
-A network that was exported in NumPy mode holds them: `_npi_exp`, `_npi_concatenate`, `_np_transpose`. Where an older operator
-does the same it takes their place; others become nodes that run the function of `np`.
+A network that was exported in NumPy mode holds them: `_npi_exp`, `_npi_concatenate`, `_np_transpose`. Where an older
+operator does the same it takes their place; others become nodes that run the function of `np`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Shapes of which only some extents are known: what follows from them, forwards and backwards.
 
-Forwards, an operator is run twice on tensors without memory, with two numbers in place of what is unknown: extents of the
-result that differ are unknown too. Backwards, a few operators tell extents of their inputs from those of the result.
+Forwards, an operator is run twice on tensors without memory, with two numbers in place of what is unknown: extents of
+the result that differ are unknown too. Backwards, a few operators tell extents of their inputs from those of the
+result.
 """
 
 from __future__ import annotations

@@ -64,8 +64,8 @@ def rand_sparse_ndarray(shape, stype, density=None, dtype=None, distribution=Non
                         modifier_func=None, shuffle_csr_indices=False, ctx=None):  # fmt: skip
     """(array, its parts as NumPy arrays): (values, indices) of row_sparse, (indptr, indices, values) of csr.
 
-    data_init: a value for all stored elements. rsp_indices: which rows are stored. modifier_func: applied to each stored
-    element. distribution: uniform, or (csr) powerlaw, where rows hold 2, 4, 8, ... elements.
+    data_init: a value for all stored elements. rsp_indices: which rows are stored. modifier_func: applied to each
+    stored element. distribution: uniform, or (csr) powerlaw, where rows hold 2, 4, 8, ... elements.
     """
     density = float(np.random.rand()) if density is None else density
     dtype = default_dtype() if dtype is None else dtype

@@ -270,7 +270,8 @@ def _compare_kinds(array, wanted, kind: np.dtype, names: tuple[str, str], rtol, 
 def check_gluon_hybridize_consistency(net_builder, data_l, numpy_func=None, test_grad=True, rtol=1e-4, atol=1e-4):
     """Raises AssertionError where a block gives other outputs or gradients once it is hybridized.
 
-    net_builder(): the block, without randomness, made of the same parameters each time. numpy_func: what it is to compute.
+    net_builder(): the block, without randomness, made of the same parameters each time. numpy_func: what it is to
+    compute.
     """
     from core import autograd, initializer
     from core.util import np_array, np_shape

@@ -215,8 +215,9 @@ class Block:
     ):
         """Reads a file of `save_parameters`, `ParameterDict.save` or `export`, and initialises what it finds.
 
-        AssertionError names a parameter that is missing in the file, or whose shape or dtype differs; ValueError one that
-        the block does not have. cast_dtype converts: to the parameter's dtype, or to the file's (dtype_source="saved").
+        AssertionError names a parameter that is missing in the file, or whose shape or dtype differs; ValueError one
+        that the block does not have. cast_dtype converts: to the parameter's dtype, or to the file's
+        (dtype_source="saved").
         """
         ctx = device if ctx is None else ctx
         arrays = self._as_kept_here(nd.load(filename))

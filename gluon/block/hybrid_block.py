@@ -112,15 +112,16 @@ class HybridBlock(Block):
     ):
         """Switches compiled execution of the block and its children on or off, with MXNet's options.
 
-        A compiled block is run once for each signature of its inputs (shapes, dtypes, place, training or not) to see what
-        it does, and from then on its operators are called without its Python: the first signature at once, others, which
-        may never come again, when they came some times (two for large arrays, twenty for small ones). What it decides in Python it decides
-        once: a branch on the value of an array raises MXNetError with the line, unless `hybrid_forward` takes another way
-        for symbols (`if F is mx.nd`), which is then the one that is compiled, as in MXNet.
+        A compiled block is traced once for each signature of its inputs (shapes, dtypes, device, training or not); from
+        then on its operators are called without its Python code. The first signature is traced at once, others, which
+        may never come again, after a few calls (two for large arrays, twenty for small ones). What the block decides in
+        Python is decided once: a branch on the value of an array raises MXNetError with the line, unless
+        `hybrid_forward` takes another way for symbols (`if F is mx.nd`), which is then the one that is compiled, as in
+        MXNet.
 
-        static_alloc, static_shape: together they let predictions and training steps on a GPU be captured as CUDA graphs,
-        with buffers of their own. static_shape promises few shapes: each has its plan at once. Memory that a call lets go
-        stays with the process in any case, and the next call takes it again.
+        static_alloc, static_shape: together they let predictions and training steps on a GPU be captured as CUDA
+        graphs, with buffers of their own. static_shape promises few shapes: each has its plan at once. Memory that a
+        call lets go stays with the process in any case, and the next call takes it again.
         """
         self._active = active
         self._compiled = None
@@ -210,8 +211,8 @@ class HybridBlock(Block):
     def infer_shape(self, *args):
         """Tells the shapes of this block's parameters from inputs.
 
-        A block in the style of MXNet 2 may override it to set `self.weight.shape = ...`. Here it runs a forward pass, or,
-        before `initialize`, follows the block's symbol.
+        A block in the style of MXNet 2 may override it to set `self.weight.shape = ...`. Here it runs a forward pass,
+        or, before `initialize`, follows the block's symbol.
         """
         if any(p._data is None and not p._deferred_init for p in self.collect_params().values()):
             from gluon.block.export import as_symbol_block

@@ -9,8 +9,8 @@ from core.symbol import Symbol
 def _flatten(args, inout_str: str) -> tuple[list, int | list]:
     """(the arrays, symbols and Nones in `args` in one list, their nesting for `_regroup`).
 
-    In the nesting an array or a symbol of one output is 0, a symbol of n outputs n, None -1. ValueError for anything else;
-    it names `inout_str`.
+    In the nesting an array or a symbol of one output is 0, a symbol of n outputs n, None -1. ValueError for anything
+    else; it names `inout_str`.
     """
     if args is None:
         return [None], -1

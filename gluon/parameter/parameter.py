@@ -28,8 +28,8 @@ class Parameter:
     """A trainable array of a block, with one copy for each context.
 
     name: full name, with the prefix of its block. grad_req: "write", "add" or "null". shape: unknown extents are 0 or
-    -1, which needs `allow_deferred_init`: the first forward pass fills them in. lr_mult, wd_mult: factors for the learning
-    rate and the weight decay. init: its own initializer. differentiable: whether gradients are wanted at all.
+    -1, which needs `allow_deferred_init`: the first forward pass fills them in. lr_mult, wd_mult: factors for the
+    learning rate and the weight decay. init: its own initializer. differentiable: whether gradients are wanted at all.
     stype, grad_stype: storage types of the array and of the gradient.
     """
 

@@ -17,8 +17,8 @@ EPS = float(onp.finfo("float32").eps)
 class Distribution:
     """A probability distribution over arrays; its parameters are `np` arrays (or numbers) that are broadcast together.
 
-    A sample has the shape `batch_shape + event_shape`: `event_dim` axes belong to one event. Subclasses name their parameters
-    in `parameters`, with the number of their own event axes, and define `log_prob` and `_draw`.
+    A sample has the shape `batch_shape + event_shape`: `event_dim` axes belong to one event. Subclasses name their
+    parameters in `parameters`, with the number of their own event axes, and define `log_prob` and `_draw`.
 
     validate_args: whether parameters and values are checked, ValueError otherwise. `has_grad`: whether samples are
     differentiable in the parameters.

@@ -15,10 +15,10 @@ GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 class _RNNLayer(HybridBlock):
     """All recurrent layers.
 
-    layout "TNC" or "NTC" is that of inputs and outputs. dropout: rate between layers. Parameters of layer i: li_i2h_weight
-    (gates hidden, input), li_h2h_weight (gates hidden, hidden), li_i2h_bias, li_h2h_bias (gates hidden,), with a
-    projection li_h2r_weight (projection, hidden); the backward direction has them with r in place of l. In files they
-    have the names that stacked cells would have.
+    layout "TNC" or "NTC" is that of inputs and outputs. dropout: rate between layers. Parameters of layer i:
+    li_i2h_weight (gates hidden, input), li_h2h_weight (gates hidden, hidden), li_i2h_bias, li_h2h_bias (gates hidden,),
+    with a projection li_h2r_weight (projection, hidden); the backward direction has them with r in place of l. In files
+    they have the names that stacked cells would have.
 
     `layer(inputs)` gives outputs; `layer(inputs, states)` gives (outputs, states).
     """

@@ -89,8 +89,8 @@ class Tuple:
 class FasterRCNNTrainBatchify:
     """Batches of `FasterRCNNDefaultTrainTransform(net=...)`, padded within each of `num_shards` parts.
 
-    Gives pictures (B, 3, H, W) and boxes (B, M, 5), padded by -1: lists for several parts; then tuples with one array a part:
-    objects (B, A), offsets and their masks (B, A, 4), A the anchors of all maps of `net` for the padded pictures.
+    Gives pictures (B, 3, H, W) and boxes (B, M, 5), padded by -1: lists for several parts; then tuples with one array a
+    part: objects (B, A), offsets and their masks (B, A, 4), A the anchors of all maps of `net` for the padded pictures.
     """
 
     NUM_ELEMENTS = 5

@@ -16,8 +16,8 @@ from gluoncv.data.segbase import SegmentationDataset
 class MHPV1Segmentation(SegmentationDataset):
     """split: train (the first 3,000 pictures of the list), val (those from 3,001 to 4,000) or test.
 
-    Pictures have a short side of `base_size` first, and the other a multiple of 8. A picture has a mask for each person; of
-    overlapping ones the first by name counts.
+    Pictures have a short side of `base_size` first, and the other a multiple of 8. A picture has a mask for each
+    person; of overlapping ones the first by name counts.
     """
 
     NUM_CLASS = 19

@@ -52,9 +52,9 @@ class ShuffleSplitSampler(Sampler):
 class SplitSortedBucketSampler(Sampler):
     """Batches of indices with similar `sort_keys`, from part `part_index` of `num_parts`.
 
-    Samples are sorted within buckets of `mult * batch_size`, upwards or downwards by Python's generator. shuffle: the samples
-    of the part, and the batches of a bucket, in an order drawn by `numpy.random`. seed: of the shuffling that decides which
-    samples a part has. A batch that is not full takes samples of the one before it.
+    Samples are sorted within buckets of `mult * batch_size`, upwards or downwards by Python's generator. shuffle: the
+    samples of the part, and the batches of a bucket, in an order drawn by `numpy.random`. seed: of the shuffling that
+    decides which samples a part has. A batch that is not full takes samples of the one before it.
     """
 
     def __init__(self, sort_keys, batch_size, mult=32, num_parts=1, part_index=0, shuffle=False, seed=233):

@@ -17,9 +17,10 @@ __all__ = ["SegmentationDataset", "ms_batchify_fn"]
 class SegmentationDataset(VisionDataset):
     """Base: subclasses fill in `images` and `masks`, lists of files, and may change how masks are read.
 
-    mode: "train" crops `crop_size` pixels at random after scaling to 0.5 to 2 times `base_size`, mirrors and blurs; "val" takes the
-    middle; "testval" leaves all as it is; "test" gives (picture, name of its file). By default the split's name. transform: of
-    the picture. A sample is (float32 picture (H, W, 3) of 0 to 255, classes (H, W) int32 with -1 for what does not count).
+    mode: "train" crops `crop_size` pixels at random after scaling to 0.5 to 2 times `base_size`, mirrors and blurs;
+    "val" takes the middle; "testval" leaves all as it is; "test" gives (picture, name of its file). By default the
+    split's name. transform: of the picture. A sample is (float32 picture (H, W, 3) of 0 to 255, classes (H, W) int32
+    with -1 for what does not count).
     """
 
     NUM_CLASS = 0

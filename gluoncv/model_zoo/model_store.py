@@ -33,8 +33,8 @@ cached, purge = model_store.cached, model_store.purge
 def get_model_file(name, root=None, tag=None):
     """The path of a network's parameter file, which is fetched when it is not there yet; ValueError for unknown names.
 
-    root: folder of the files, by default `models` under the store's home. tag: the beginning of the SHA-1, 8 digits or more, of
-    another version. DownloadError tells when a file cannot be fetched or is not the one that was asked for.
+    root: folder of the files, by default `models` under the store's home. tag: the beginning of the SHA-1, 8 digits or
+    more, of another version. DownloadError tells when a file cannot be fetched or is not the one that was asked for.
     """
     tag = None if tag in (None, True) else tag
     return model_store.get_model_file(FILES.get(name, name), root, checksums(), tag)
@@ -48,9 +48,10 @@ def has_published_weights(name):
 def weights_file(name, pretrained, root=None):
     """The path of the file that `pretrained` means for a network.
 
-    True: the published file. A file: that file. A folder: the file in it that is called NAME or NAME-anything, or its only one.
-    A URL: what it leads to, kept under `root`. 8 or more digits of a SHA-1: that version of the published file. MXNetError for
-    anything else, and for folders without such a file or with several.
+    True: the published file. A file: that file. A folder: the file in it that is called NAME or NAME-anything, or its
+    only one.
+    A URL: what it leads to, kept under `root`. 8 or more digits of a SHA-1: that version of the published file.
+    MXNetError for anything else, and for folders without such a file or with several.
     """
     if not isinstance(pretrained, (str, os.PathLike)):
         return get_model_file(name, root)

@@ -19,9 +19,9 @@ MODELS: dict[str, Callable] = {}
 def get_model(name, pretrained=False, root=None, ctx=None, **kwargs):
     """A network by its name, in any case of letters; ValueError, with the name most like it, for others.
 
-    pretrained: True for the published weights, which are kept under `root`; 8 or more digits of their SHA-1 for a version of
-    them; or a file, a folder or a URL of weights, MXNet's or a state_dict of PyTorch. ctx: the device or devices that
-    the weights are loaded to. Further keywords go to the network's class.
+    pretrained: True for the published weights, which are kept under `root`; 8 or more digits of their SHA-1 for a
+    version of them; or a file, a folder or a URL of weights, MXNet's or a state_dict of PyTorch. ctx: the device or
+    devices that the weights are loaded to. Further keywords go to the network's class.
     """
     builder = MODELS.get(name.lower())
     if builder is None:
@@ -53,9 +53,9 @@ def builder(
     """A function that gives a network with or without its published weights; `make(**kwargs)` gives it without.
 
     base: the network is built on another one that has published weights of its own. Then `make` is told by
-    `pretrained_base` whether to load those, and with `root` and `ctx` where from and where to. Without, `pretrained_base` is
-    accepted and means nothing, so that all networks can be called alike. load_base: its default. lenient: the published file
-    lacks constants that the network computes, and has some that it does not need.
+    `pretrained_base` whether to load those, and with `root` and `ctx` where from and where to. Without,
+    `pretrained_base` is accepted and means nothing, so that all networks can be called alike. load_base: its default.
+    lenient: the published file lacks constants that the network computes, and has some that it does not need.
     """
 
     def build(pretrained=False, root=None, ctx=None, pretrained_base=load_base, **kwargs):

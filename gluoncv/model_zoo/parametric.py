@@ -1,7 +1,8 @@
 """Builders that take as numbers what the names of networks spell: `get_resnet(1, 50)` is `resnet50_v1`.
 
 After the numbers come `pretrained`, `ctx` and `root`, as with `get_model`, and keywords of the network's class. Where a
-family is built of any numbers, these may be others than those of the published networks. ValueError for numbers that there are not.
+family is built of any numbers, these may be others than those of the published networks. ValueError for numbers that
+there are not.
 """
 
 from collections.abc import Callable

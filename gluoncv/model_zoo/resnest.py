@@ -26,10 +26,10 @@ STEPS = {1: ((2, 1), (2, 1)), 2: ((2, 1), (1, 2)), 3: ((1, 2), (2, 2)), 4: ((1, 
 class Bottleneck(HybridBlock):
     """A 3x3 convolution between two 1x1 convolutions, beside a shortcut.
 
-    planes: channels of each convolution. cardinality, bottleneck_width: groups of the middle one, and channels of a group
-    when the first has 64. use_splat: the middle one has split attention of `radix` splits, with `split_drop_ratio`. avd:
-    averages stride, after the middle convolution or, with `avd_first`, before it. dropblock_prob: share that `DropBlock`
-    drops, for which `size`, the height and width of the output, has to be known.
+    planes: channels of each convolution. cardinality, bottleneck_width: groups of the middle one, and channels of a
+    group when the first has 64. use_splat: the middle one has split attention of `radix` splits, with
+    `split_drop_ratio`. avd: averages stride, after the middle convolution or, with `avd_first`, before it.
+    dropblock_prob: share that `DropBlock` drops, for which `size`, the height and width of the output, has to be known.
     """
 
     expansion = 4
@@ -94,8 +94,8 @@ class Bottleneck(HybridBlock):
 class ResNeSt(ResNetV1b):
     """Input (batch, 3, input_size, input_size), output (batch, classes); arguments as those of `ResNetV1b` and `Bottleneck`.
 
-    dilation: 1, or 2 to 4 for last stages that dilate and stride less; 4 is what `dilated` says. DropBlock is in the last
-    two stages.
+    dilation: 1, or 2 to 4 for last stages that dilate and stride less; 4 is what `dilated` says. DropBlock is in the
+    last two stages.
     """
 
     def __init__(

@@ -6,9 +6,9 @@ import warnings
 def class_map(before, after, reuse_weights):
     """{new index: old index} from the `reuse_weights` of `reset_class`; {} for None.
 
-    before, after: names of the classes. reuse_weights: names that both have, or a dictionary from new to old, of names or
-    indices. ValueError for what a dictionary names and there is not; what a list names and there is not is left out with
-    a warning.
+    before, after: names of the classes. reuse_weights: names that both have, or a dictionary from new to old, of names
+    or indices. ValueError for what a dictionary names and there is not; what a list names and there is not is left out
+    with a warning.
     """
     if not reuse_weights:
         return {}
@@ -37,8 +37,8 @@ def _index(label, classes, which):
 def replace_layer(old, new, mapping, shared=0, groups=1, width=1):
     """Initialises `new`, the layer that takes the place of `old`, and copies the rows of the classes in `mapping`.
 
-    The outputs of both are `groups` times `shared` places and one place per class, each of `width` numbers. With a mapping
-    the shared places are copied too.
+    The outputs of both are `groups` times `shared` places and one place per class, each of `width` numbers. With a
+    mapping the shared places are copied too.
     """
     parameter = next(iter(old.params.values()))
     if parameter._data is None and not parameter._deferred_init:

@@ -19,8 +19,8 @@ UNITS = (4, 8, 4)
 class ShuffleUnit(HybridBlock):
     """1x1 convolution, shuffled channels, depthwise convolution, 1x1 convolution, beside its input.
 
-    stride 1 adds the input, stride 2 appends the input's means. The 1x1 convolutions have `groups` groups; of the first one
-    it is the case when `grouped`.
+    stride 1 adds the input, stride 2 appends the input's means. The 1x1 convolutions have `groups` groups; of the first
+    one it is the case when `grouped`.
     """
 
     def __init__(self, before, after, stride, groups, grouped, norm):

@@ -91,7 +91,8 @@ class MobilePose(HybridBlock):
 class SimplePoseGaussianTargetGenerator:
     """Heat maps (J, H, W) with a Gaussian of deviation `sigma` at each visible joint, and weights (J, 1, 1), float32 NumPy.
 
-    image_size, heatmap_size: (width, height). Called with joints (J, 3, 2) in pixels. Joints whose Gaussian is outside weigh 0.
+    image_size, heatmap_size: (width, height). Called with joints (J, 3, 2) in pixels. Joints whose Gaussian is outside
+    weigh 0.
     """
 
     def __init__(self, num_joints, image_size, heatmap_size, sigma=2):

@@ -1,8 +1,8 @@
 """Weights of the networks of PyTorch's vision library and of timm, in `.safetensors` or `.pth` files, for the networks here.
 
-state_dict.json says which layer there is which here, for each class of networks. In it `{n}` stands for any number, `{a*n+b}` for
-one from which `n` follows, `{a*n+b:c}` for that with n below c; a negative number counts from the end. A value is a name there,
-or a name and a table of the parts that a block has.
+state_dict.json says which layer there is which here, for each class of networks. In it `{n}` stands for any number,
+`{a*n+b}` for one from which `n` follows, `{a*n+b:c}` for that with n below c; a negative number counts from the end. A
+value is a name there, or a name and a table of the parts that a block has.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def is_state_dict(path):
 def load_state_dict(net, source, ctx=None):
     """Gives a network the weights of the same network of PyTorch's vision library or timm.
 
-    source: a file, which is read without executing any of it, or a dictionary of NumPy arrays. Parameters are converted to
-    float32. Statistics that MXNet does not keep and auxiliary classifiers are left out. MXNetError for networks
+    source: a file, which is read without executing any of it, or a dictionary of NumPy arrays. Parameters are converted
+    to float32. Statistics that MXNet does not keep and auxiliary classifiers are left out. MXNetError for networks
     that have no map of names, for parameters that are missing, have another shape, or have no place.
     """
     where = "the dictionary" if isinstance(source, dict) else os.fspath(source)

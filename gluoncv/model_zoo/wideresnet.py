@@ -19,8 +19,8 @@ DILATED = ((3,), (1, 1, 1, 2, 4, 4))
 class IdentityResidualBlock(HybridBlock):
     """Two 3x3 convolutions, or a 3x3 one between two 1x1 ones, each after normalisation and relu.
 
-    channels: of each convolution. dropout: share dropped before the last one. A shortcut that convolves starts after the
-    first relu.
+    channels: of each convolution. dropout: share dropped before the last one. A shortcut that convolves starts after
+    the first relu.
     """
 
     def __init__(self, in_channels, channels, strides, dilation, norm, dropout=0):

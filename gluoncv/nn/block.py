@@ -50,7 +50,8 @@ class SoftmaxHD(HybridBlock):
 class DSNT(HybridBlock):
     """Heat maps (batch, joints, height, width) to coordinates (batch, joints, 2), x first, and the maps with a sum of 1.
 
-    size: (width, height), or one number for both. Coordinates are shares of the map, of its cells' centers (Nibali et al., 2018).
+    size: (width, height), or one number for both. Coordinates are shares of the map, of its cells' centers (Nibali et
+    al., 2018).
     norm: "sum" or "softmax"; ValueError for others.
     """
 

@@ -30,8 +30,8 @@ class NumPyNormalizedBoxCenterEncoder:
 class NormalizedBoxCenterEncoder(HybridBlock):
     """Offsets of boxes from anchors in parts of these, their size as logarithm, less `means` and over `stds`.
 
-    Called with samples (B, N) of 1 for positive, matches (B, N) in 0 ... M - 1, corners of anchors (B, N, 4) and of boxes
-    (B, M, 4); gives targets (B, N, 4) and their mask, both 0 where the sample is not positive.
+    Called with samples (B, N) of 1 for positive, matches (B, N) in 0 ... M - 1, corners of anchors (B, N, 4) and of
+    boxes (B, M, 4); gives targets (B, N, 4) and their mask, both 0 where the sample is not positive.
     """
 
     def __init__(self, stds=STDS, means=MEANS, **kwargs):
@@ -50,9 +50,9 @@ class NormalizedBoxCenterEncoder(HybridBlock):
 class NormalizedPerClassBoxCenterEncoder(HybridBlock):
     """`NormalizedBoxCenterEncoder` for detectors with a box for each class.
 
-    Called with labels (B, M) or (B, M, 1) too, before the boxes. Gives targets and masks (B, max_pos, num_class, 4) of the first
-    `max_pos` anchors when positive ones come first, and the indices (B, max_pos) of these; the mask is 1 for positive
-    ones, at their class.
+    Called with labels (B, M) or (B, M, 1) too, before the boxes. Gives targets and masks (B, max_pos, num_class, 4) of
+    the first `max_pos` anchors when positive ones come first, and the indices (B, max_pos) of these; the mask is 1 for
+    positive ones, at their class.
     """
 
     def __init__(self, num_class, max_pos=128, per_device_batch_size=1, stds=STDS, means=MEANS):
@@ -184,8 +184,8 @@ def _above(F, label, score, thresh):
 class CenterNetDecoder(HybridBlock):
     """Classes (B, topk), scores (B, topk) and corners (B, topk, 4) of the highest places of heat maps.
 
-    Called with heat maps (B, classes, H, W), sizes (B, 2, H, W) of width and height, and offsets (B, 2, H, W) of x and y
-    within a place. scale: pixels of the picture a place.
+    Called with heat maps (B, classes, H, W), sizes (B, 2, H, W) of width and height, and offsets (B, 2, H, W) of x and
+    y within a place. scale: pixels of the picture a place.
     """
 
     def __init__(self, topk=100, scale=4.0):

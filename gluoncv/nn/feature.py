@@ -54,10 +54,10 @@ class FPNFeatureExpander(SymbolBlock):
     """Feature pyramid (Lin et al., 2017): layers of a network, each with what the smaller ones after it know.
 
     outputs: names of layers, each half the size of the one before. num_filters: channels of each output, from the
-    smallest one on. use_1x1, use_upsample, use_elewadd: whether layers are convolved, doubled in size and added. use_p6:
-    one more output, half the size of the smallest one, by a convolution if `p6_conv`, else by pooling. no_bias: of all
-    convolutions. norm_layer: operator of symbols that follows each convolution, with `norm_kwargs`. Other arguments as
-    those of `FeatureExtractor`.
+    smallest one on. use_1x1, use_upsample, use_elewadd: whether layers are convolved, doubled in size and added.
+    use_p6: one more output, half the size of the smallest one, by a convolution if `p6_conv`, else by pooling. no_bias:
+    of all convolutions. norm_layer: operator of symbols that follows each convolution, with `norm_kwargs`. Other
+    arguments as those of `FeatureExtractor`.
     """
 
     def __init__(

@@ -6,8 +6,9 @@ from gluon.block import HybridBlock
 class GroupNorm(HybridBlock):
     """Normalises `ngroups` groups of channels of every instance, input (batch, channels, ...).
 
-    Parameters: gamma, which is not used unless `scale`, and beta, both (channels,). `gluon.nn.GroupNorm` has those of groups instead.
-    ValueError when the channels, if they are given, cannot be divided into the groups, and for another `axis` of channels than 1.
+    Parameters: gamma, which is not used unless `scale`, and beta, both (channels,). `gluon.nn.GroupNorm` has those of
+    groups instead. ValueError when the channels, if they are given, cannot be divided into the groups, and for another
+    `axis` of channels than 1.
     """
 
     def __init__(

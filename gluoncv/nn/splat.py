@@ -7,8 +7,8 @@ from gluon.block import HybridBlock
 class SplitAttentionConv(HybridBlock):
     """A convolution to `radix` times `channels`, and the sum of its splits, weighed for each channel by what is in all.
 
-    groups: of each split. r: by which the channels of the layer that computes the weights are fewer. drop_ratio: share of
-    its outputs to drop. norm_layer None: nothing is normalised. Further keywords go to the convolution.
+    groups: of each split. r: by which the channels of the layer that computes the weights are fewer. drop_ratio: share
+    of its outputs to drop. norm_layer None: nothing is normalised. Further keywords go to the convolution.
     """
 
     def __init__(

@@ -29,9 +29,9 @@ class _Preprocess(HybridBlock):
 def export_block(path, block, data_shape=None, epoch=0, preprocess=True, layout="HWC", ctx=None):
     """Writes `<path>-symbol.json` and `<path>-<epoch>.params` of a network for inference elsewhere.
 
-    data_shape: that of the input without the batch, in `layout` ("HWC" or "CHW", with T before them, or after C, for videos); by
-    default sizes of pictures that are usual are tried. preprocess: True for pictures of bytes in RGB that are normalised by
-    ImageNet's statistics, only with "HWC"; or a block; or None, for "CHW" and "CTHW".
+    data_shape: that of the input without the batch, in `layout` ("HWC" or "CHW", with T before them, or after C, for
+    videos); by default sizes of pictures that are usual are tried. preprocess: True for pictures of bytes in RGB that
+    are normalised by ImageNet's statistics, only with "HWC"; or a block; or None, for "CHW" and "CTHW".
     ValueError for other layouts, and where no size fits; TypeError for another `preprocess`.
     """
     ctx, layout = ctx or cpu(), layout.upper()

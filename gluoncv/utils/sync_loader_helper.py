@@ -10,8 +10,8 @@ __all__ = ["split_and_load", "split_data"]
 def split_data(data, num_slice, batch_axis=0, even_split=True, multiplier=1):
     """Cuts an array into `num_slice` pieces along `batch_axis`, as long as one another, and multiples of `multiplier`.
 
-    Without `even_split` the last one may be longer, and there are fewer pieces of an array that is shorter than their number;
-    else ValueError for an extent that is no multiple of it.
+    Without `even_split` the last one may be longer, and there are fewer pieces of an array that is shorter than their
+    number; else ValueError for an extent that is no multiple of it.
     """
     size = data.shape[batch_axis]
     if even_split and size % num_slice:

@@ -7,7 +7,8 @@ import random
 class EfficientNetRandomCrop:
     """A random part of `area_range` of the picture's area, and of an aspect within `aspect_ratio_range`.
 
-    min_covered: the least share of the picture. The middle, where `max_attempts` parts do not fit, and where one is all of it.
+    min_covered: the least share of the picture. The middle, where `max_attempts` parts do not fit, and where one is all
+    of it.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Word pairs with a similarity, and word analogies, to judge word vectors by.
 
 `faruqui` names below are those of the collection https://github.com/mfaruqui/eval-word-vectors
-(Faruqui and Dyer, 2014), whose files, two words and a score a line, are read as well.
+(Faruqui and Dyer, 2014), whose files, two words and a score per line, are read as well.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Vectors(NamedTuple):
 
 
 def read_text(path, delimiter=" ", encoding="utf8", unknown_token=None) -> Vectors:
-    """A token and its numbers a line, as GloVe, word2vec and fastText write them.
+    """A token and its numbers per line, as GloVe, word2vec and fastText write them.
 
     A first line with one number is a header (unless it is that of `unknown_token`) and is skipped, as are lines that
     cannot be decoded and tokens that occurred before (with a warning).  InvalidArgument for lines of another length.

@@ -184,7 +184,7 @@ class TokenEmbedding:
 
     @staticmethod
     def from_file(file_path, elem_delim=" ", encoding="utf8", **kwargs):
-        """A token embedding from a text file (a token and its numbers a line) or an `.npz` of `serialize`.
+        """A token embedding from a text file (a token and its numbers per line) or an `.npz` of `serialize`.
 
         A first line of two fields is taken for a header; of a repeated token the first vector
         counts.  The other arguments are those of TokenEmbedding.

@@ -1,7 +1,7 @@
 """Embeddings and output layers for large vocabularies, with less width for rarer words.
 
-Words are sorted by frequency and cut into clusters; cluster i has the width embed_size / div_val ** i (Baevski and Auli,
-2019; Grave et al., 2017).  The projected ones are those of a single cluster.
+Words are sorted by frequency and cut into clusters; cluster i has the width embed_size / div_val ** i (Baevski and
+Auli, 2019; Grave et al., 2017).  The projected ones are those of a single cluster.
 """
 
 from __future__ import annotations

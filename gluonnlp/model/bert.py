@@ -155,8 +155,8 @@ class DistilBERTModel(RoBERTaModel):
 class BERTEncoder(HybridBlock, Seq2SeqEncoder):
     """Sequences (length, batch, units) with learned positions, read by `num_layers` cells.
 
-    Called with inputs, None (for states) and valid_length (batch,) or None.  Gives outputs, or a list of those of all layers
-    (output_all_encodings), 0 behind the valid lengths, and a list of lists of attention weights
+    Called with inputs, None (for states) and valid_length (batch,) or None.  Gives outputs, or a list of those of all
+    layers (output_all_encodings), 0 behind the valid lengths, and a list of lists of attention weights
     (batch, heads, length, length), empty without output_attention.
     """
 

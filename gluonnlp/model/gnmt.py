@@ -29,9 +29,9 @@ class GNMTEncoder(Seq2SeqEncoder):
     """`num_bi_layers` bidirectional layers, and one-way layers above them.
 
     Called with inputs (batch, length, units), states, a list of those of each layer, or None, and valid_length (batch,)
-    or None; gives [outputs (batch, length, hidden_size), 0 behind the valid lengths, new states of each layer], and an empty list.
-    Of bidirectional layers the states are those of the backward cell.  cell_type: "lstm", "gru", "relu_rnn", "tanh_rnn",
-    or a class.  use_residual: one-way layers but the first add their inputs to their outputs.
+    or None; gives [outputs (batch, length, hidden_size), 0 behind the valid lengths, new states of each layer], and an
+    empty list. Of bidirectional layers the states are those of the backward cell.  cell_type: "lstm", "gru",
+    "relu_rnn", "tanh_rnn", or a class.  use_residual: one-way layers but the first add their inputs to their outputs.
     """
 
     def __init__(
@@ -147,9 +147,10 @@ class _Decoder(HybridBlock):
 class GNMTDecoder(_Decoder, Seq2SeqDecoder):
     """Whole sequences (batch, length, units) decoded at once, as training does.
 
-    Called with inputs, states as `init_state_from_encoder` gives them, and valid_length (batch,) or None; gives outputs (batch,
-    length, hidden_size), 0 behind the valid lengths, states after the last valid step, and a list of attention weights (batch,
-    length, mem_length), empty without output_attention.  attention_cell: a name as for TransformerEncoderCell, or a cell.
+    Called with inputs, states as `init_state_from_encoder` gives them, and valid_length (batch,) or None; gives outputs
+    (batch, length, hidden_size), 0 behind the valid lengths, states after the last valid step, and a list of attention
+    weights (batch, length, mem_length), empty without output_attention.  attention_cell: a name as for
+    TransformerEncoderCell, or a cell.
     """
 
     def __call__(self, inputs, states, valid_length=None):

@@ -16,7 +16,8 @@ class GPT2Model(HybridBlock):
     """Words (batch, length) to scores of the next words (batch, length, vocab_size), and states to go on with.
 
     states: keys and values (batch, num_heads, past, width) of each layer, as the call before gave them, or None.
-    hidden_size: of the position-wise networks, by default 4 * units.  ValueError where past and length exceed max_length.
+    hidden_size: of the position-wise networks, by default 4 * units.  ValueError where past and length exceed
+    max_length.
     """
 
     def __init__(

@@ -30,9 +30,9 @@ def load_huggingface(folder, ctx=None, ignore_extra=False, **heads):
     or vocab.json and merges.txt).  Older folders have pytorch_model.bin, which is read without executing it, and
     bert_config.json.
 
-    heads: use_pooler, use_classifier and use_decoder of a BERT, use_decoder of a RoBERTa; a head that is not named is there
-    if the checkpoint has it.  Parameters are float32.  MXNetError for types of model that are not known, for parameters
-    that the checkpoint lacks, and for those that the network has no place for unless ignore_extra.
+    heads: use_pooler, use_classifier and use_decoder of a BERT, use_decoder of a RoBERTa; a head that is not named is
+    there if the checkpoint has it.  Parameters are float32.  MXNetError for types of model that are not known, for
+    parameters that the checkpoint lacks, and for those that the network has no place for unless ignore_extra.
     """
     folder = os.path.expanduser(folder)
     names = _table()

@@ -23,8 +23,8 @@ class BiaffineParser(Block):
     the root; with the targets the three shares and that list, where relations count for the predicted heads.
 
     vocab: tells ROOT, UNK, words_in_train, rel_size, and tables of vectors by get_word_embs(word_dims), get_tag_embs(
-    tag_dims) and, where has_pret_embs(), get_pret_embs().  dropout_dim: rate for whole words in the tables.  debug: weights are
-    random rather than orthonormal.
+    tag_dims) and, where has_pret_embs(), get_pret_embs().  dropout_dim: rate for whole words in the tables.  debug:
+    weights are random rather than orthonormal.
     """
 
     def __init__(

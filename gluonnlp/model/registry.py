@@ -32,8 +32,8 @@ def list_models():
 def get_model(name, dataset_name=None, pretrained=None, ctx=None, root=None, hparam_allow_override=False, **kwargs):
     """The network called `name`, in any case, and its vocabularies.
 
-    dataset_name: for which published vocabulary and weights the network is; otherwise vocab (for translation src_vocab and
-    tgt_vocab) says for which words.  pretrained: with the published weights, from `root` (`models` below
+    dataset_name: for which published vocabulary and weights the network is; otherwise vocab (for translation src_vocab
+    and tgt_vocab) says for which words.  pretrained: with the published weights, from `root` (`models` below
     `$MXNET_HOME`) or downloaded to it, on ctx; by default those of BERT, GPT-2 and XLNet are for which dataset_name is
     given.  pretrained_allow_missing, ignore_extra: as `load_parameters` takes them.
     kwargs: settings beyond those that make the named network; to change one of these takes hparam_allow_override.

@@ -27,7 +27,8 @@ class FastTextClassificationModel(HybridBlock):
 class SentimentNet(HybridBlock):
     """The score (batch, 1) that a text is positive, by the `embedding` and `encoder` of a language model, which are set later.
 
-    Called with words (length, batch) and valid_length (batch,).  use_mean_pool: the mean of all states, or the last one.
+    Called with words (length, batch) and valid_length (batch,).  use_mean_pool: the mean of all states, or the last
+    one.
     """
 
     def __init__(self, dropout, use_mean_pool=True, prefix=None, params=None):

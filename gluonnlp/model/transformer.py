@@ -99,7 +99,8 @@ class TransformerEncoderCell(HybridBlock):
     Called with inputs (batch, length, units) and mask (batch, length, length) or None; gives outputs and a list
     of attention weights, empty without output_attention.  key_length (batch,), how many keys count for
     every query, stands in place of a mask where the attention is of several heads and its weights are not asked for.
-    attention_cell: one of "multi_head", "scaled_luong", "scaled_dot", "dot", "cosine", "mlp" and "normed_mlp", or a cell.
+    attention_cell: one of "multi_head", "scaled_luong", "scaled_dot", "dot", "cosine", "mlp" and "normed_mlp", or a
+    cell.
     """
 
     def __init__(
@@ -168,8 +169,9 @@ class TransformerEncoder(_Transformer, Seq2SeqEncoder):
     """Sequences (batch, length, units) read by `num_layers` layers of self-attention.
 
     Called with inputs, states and valid_length (batch,), of which the last two may be None.  states is
-    a mask (batch, length, length) or a list that ends with one or is empty.  Gives outputs, 0 behind the valid lengths, or a
-    list of those of all layers (output_all_encodings), and a list of lists of attention weights (output_attention).
+    a mask (batch, length, length) or a list that ends with one or is empty.  Gives outputs, 0 behind the valid lengths,
+    or a list of those of all layers (output_all_encodings), and a list of lists of attention weights
+    (output_attention).
     scale_embed: inputs times sqrt(units) before positions are added; norm_inputs: layer normalization after.
     """
 
@@ -328,8 +330,9 @@ class TransformerDecoder(_Transformer, Seq2SeqDecoder):
 class TransformerOneStepDecoder(TransformerDecoder, Seq2SeqOneStepDecoder):
     """A TransformerDecoder for one position after the other.
 
-    Called with step_input (batch, units) and states; gives step_output (batch, units), states that begin with all inputs
-    so far (batch, steps, units), and a list of lists of attention weights of all steps so far (output_attention).
+    Called with step_input (batch, units) and states; gives step_output (batch, units), states that begin with all
+    inputs so far (batch, steps, units), and a list of lists of attention weights of all steps so far
+    (output_attention).
     """
 
     def __call__(self, step_input, states):

@@ -52,8 +52,8 @@ class TransformerXL(WithMemory):
 
     Gives the negative log-likelihoods of the targets (batch, length), the new memory, and the last hidden states
     (batch, length, units).  A word sees as many before it, itself included, as the memory is long; without memory,
-    all.  embed_cutoffs, embed_div_val, project_same_dim: of an AdaptiveEmbedding.  tie_input_output_projections: for each
-    cluster.  clamp_len: distances beyond it count as equal.
+    all.  embed_cutoffs, embed_div_val, project_same_dim: of an AdaptiveEmbedding.  tie_input_output_projections: for
+    each cluster.  clamp_len: distances beyond it count as equal.
     """
 
     def __init__(self, *args, prefix=None, params=None, **kwargs):
@@ -152,9 +152,9 @@ class _TransformerXL(HybridBlock):
 class TransformerXLCell(HybridBlock):
     """Attention to memory and inputs, and a position-wise network, each with residual and layer normalization.
 
-    Called with inputs (batch, length, units), embeddings of distances (places, units), memory (batch, mem_length, units) or
-    None, mask (batch, length, keys) or None, and segments as `attention_cell` takes them, or None; gives outputs and a list of
-    attention weights, empty without output_attention.
+    Called with inputs (batch, length, units), embeddings of distances (places, units), memory (batch, mem_length,
+    units) or None, mask (batch, length, keys) or None, and segments as `attention_cell` takes them, or None; gives
+    outputs and a list of attention weights, empty without output_attention.
     """
 
     def __init__(
@@ -209,8 +209,8 @@ class PositionalEmbeddingMultiHeadAttentionCell(AttentionCell):
     Called with query (batch, queries, width), key and value (batch, keys, width), embeddings of the distances keys ..
     -queries + 1 (keys + queries, width), mask (batch, queries, keys) or None, and segments or None; gives what was read
     (batch, queries, num_heads * d_head) and weights (batch, num_heads, queries, keys).
-    use_segments: scores also depend on whether query and key are of different segments, segments (batch, queries, keys),
-    1 where they are (Yang et al., 2019).
+    use_segments: scores also depend on whether query and key are of different segments, segments (batch, queries,
+    keys), 1 where they are (Yang et al., 2019).
     """
 
     def __init__(
@@ -330,7 +330,8 @@ def _scores(F, query, key):
 def _shift(F, x):
     """x[i, queries - i + j] at [i, j], for x (batch, heads, queries, places): from distances to keys.
 
-    Without its first `queries` elements the matrix, read with rows shorter by one, is what is wanted (Dai et al., 2019).
+    Without its first `queries` elements the matrix, read with rows shorter by one, is what is wanted (Dai et al.,
+    2019).
     """
     flat = F.reshape(x, shape=(-1, 0, 0), reverse=True)
     turned = F.reshape_like(flat, F.swapaxes(flat, 1, 2))

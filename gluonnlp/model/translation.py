@@ -18,8 +18,8 @@ __all__ = ["BeamSearchTranslator", "NMTModel"]
 class NMTModel(Block):
     """Embeddings of source and target words, encoder, decoder, and scores of target words.
 
-    Called with src_seq (batch, src_length), tgt_seq (batch, tgt_length), and the valid lengths of both (batch,) or None; gives
-    scores (batch, tgt_length, target words), and the lists of additional outputs of encoder and decoder.
+    Called with src_seq (batch, src_length), tgt_seq (batch, tgt_length), and the valid lengths of both (batch,) or
+    None; gives scores (batch, tgt_length, target words), and the lists of additional outputs of encoder and decoder.
     src_embed, tgt_embed: given, or made of width embed_size.  share_embed: one for both; tie_weights: its
     weight also scores the words.
     """

@@ -5,8 +5,8 @@
     python scripts/action_recognition/train_recognizer.py --dataset custom --data-dir frames --train-list train.txt \\
         --val-list val.txt --model i3d_resnet50_v1_custom --num-classes 5 --new-length 32 --num-gpus 1
 
-A line of a list is "path below the folder, number of frames, class"; the path is a folder with img_00001.jpg and so on, or with
---video-loader a video, which needs PyAV. The batch size is that of one device.
+A line of a list is "path below the folder, number of frames, class"; the path is a folder with img_00001.jpg and so on,
+or with --video-loader a video, which needs PyAV. The batch size is that of one device.
 """
 
 from __future__ import annotations

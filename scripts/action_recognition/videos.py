@@ -41,7 +41,7 @@ def add_video_arguments(parser: argparse.ArgumentParser) -> None:
     add("--new-width", type=int, default=0, help="width of frames before the crop, 0 for their own")
     add("--num-segments", type=int, default=1, help="clips of a video, from equal parts (default: %(default)s)")
     add("--new-length", type=int, default=1, help="frames of a clip (default: %(default)s)")
-    add("--new-step", type=int, default=1, help="every how many-eth frame a clip has (default: %(default)s)")
+    add("--new-step", type=int, default=1, help="frames from one of a clip to the next (default: %(default)s)")
     add("--num-crop", type=int, default=1, help="crops of a frame (default: %(default)s, or what the next two say)")
     add("--three-crop", action="store_true", help="three crops of each frame, in tests")
     add("--ten-crop", action="store_true", help="ten crops of each frame, in tests")

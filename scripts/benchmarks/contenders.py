@@ -69,7 +69,7 @@ def take_turns(contenders: dict[str, Contender], rounds: int, steps: int) -> dic
 def serve(step, parameters: int) -> None:
     """Inside a contender: answers each line "count" on stdin with the measurements of that many steps.
 
-    {"seconds": of each step, "processor": seconds of all threads a step, "faults": page faults a step,
+    {"seconds": of each step, "processor": seconds of all threads per step, "faults": page faults per step,
     "peak": the most kB that the process ever held, "parameters": as given}
     """
     for line in sys.stdin:

@@ -6,9 +6,9 @@
 2. JPEG files of FOLDER (searched recursively), decoded, randomly cropped and resized to 224 x 224, flipped, and
    normalised: images a second; PyTorch's side does the same with Pillow and NumPy.
 
-Both sides take turns; medians of the rounds, and of their ratios, go to logs/benchmarks/data_loader.log, and the ratio of
-what this process and its workers computed. The first ratio below 1 in part 1, above 1 in part 2, is in our favour; that
-of processor time always below 1.
+Both sides take turns; medians of the rounds, and of their ratios, go to logs/benchmarks/data_loader.log, and the ratio
+of what this process and its workers computed. The first ratio below 1 in part 1, above 1 in part 2, is in our favour;
+that of processor time always below 1.
 """
 
 import argparse

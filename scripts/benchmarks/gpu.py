@@ -1,9 +1,9 @@
 """Runs every benchmark of a GPU, one after the other, and puts all bars into one table: met, missed or not measured.
 
 Kernels are timed in bfloat16, float16 and float32 (with and without tf32), whole networks in bfloat16. Each program
-leaves its own log in logs/benchmarks/, this one `gpu_bars`, which is written anew after each program. A kernel or network
-that fails has a row that says so, and the rest goes on. What is measured is in build/gpu/ at once: at the same commit the
-same command goes on from there, `--minutes` says for how long.
+leaves its own log in logs/benchmarks/, this one `gpu_bars`, which is written anew after each program. A kernel or
+network that fails has a row that says so, and the rest goes on. What is measured is in build/gpu/ at once: at the same
+commit the same command goes on from there, `--minutes` says for how long.
 
 With `--smoke` nothing is timed: each operator, kernel and a few small networks run on the GPU and are compared with the
 CPU, in a few minutes (`make gpu`). `--dry-run` needs no GPU: everything is checked at tiny sizes on the CPU.

@@ -5,8 +5,8 @@ machine. The yardstick of a case is the fastest of PyTorch eager, PyTorch channe
 and MXNet 1.9.1; the bar says how much of its time our hybridized network may take. MXTEST_MXNET_PYTHON names an
 interpreter with the original MXNet, if there is one. In bfloat16 inference is timed after `net.cast` and training under
 mixed precision (`amp`, `torch.autocast`); the yardstick is our own hybridized network in float32, and PyTorch in
-float32 takes part, to show what it gains. `--dtype both --rounds 6` times everything. Memory is the most that the process held resident, what it
-took to build (and, for torch.compile, to compile) the network included.
+float32 takes part, to show what it gains. `--dtype both --rounds 6` times everything. Memory is the most that the
+process held resident, what it took to build (and, for torch.compile, to compile) the network included.
 
 With `--device gpu` the cases are those of `GPU_CASES`, in bfloat16 (`--dtype` chooses another), and the yardstick is
 torch.compile, with or without CUDA graphs, or where a case says so PyTorch eager. Without a GPU, `--dry-run` makes a

@@ -2,8 +2,9 @@
 
     python scripts/bert/finetune_squad.py --data-dir squad --checkpoint all-minilm-l6-v2 --version 1.1
 
---data-dir holds the published files train-v1.1.json and dev-v1.1.json (or those of 2.0); without it they are downloaded.
-The network of the last epoch is kept in --output_dir as net.params, its answers to the dev part as predictions.json.
+--data-dir holds the published files train-v1.1.json and dev-v1.1.json (or those of 2.0); without it they are
+downloaded. The network of the last epoch is kept in --output_dir as net.params, its answers to the dev part as
+predictions.json.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python scripts/bert/run_pretraining.py --data instances/*.npz --vocab vocab.txt --num_steps 1000
 
-The network is kept in --output_dir, which finetune_classifier.py and its relatives take as --checkpoint. An epoch in the
-log is --log_interval steps.
+The network is kept in --output_dir, which finetune_classifier.py and its relatives take as --checkpoint. An epoch in
+the log is --log_interval steps.
 """
 
 from __future__ import annotations

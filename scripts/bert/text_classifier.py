@@ -15,8 +15,8 @@ from scripts.bert.tuned import Tuned
 class TextClassifier(Tuned):
     """The network, and how texts become its inputs.
 
-    start: a BERTModel with a pooler and no other head, or a RoBERTaModel without. labels: their names in the order of the
-    scores; empty for a regression, which has one score. max_len: pieces of a text.
+    start: a BERTModel with a pooler and no other head, or a RoBERTaModel without. labels: their names in the order of
+    the scores; empty for a regression, which has one score. max_len: pieces of a text.
     """
 
     def __init__(self, start: Pretrained, *, labels: list[str], max_len: int, dropout: float = 0.0):

@@ -2,9 +2,9 @@
 
     python scripts/conversion_tools/convert_pytorch_model.py --pytorch_checkpoint_dir bert-base-uncased --out_dir converted
 
-The folder has config.json (or bert_config.json), pytorch_model.bin or model.safetensors, and the tokenizer's files: a BERT,
-RoBERTa, DistilBERT or GPT-2. Nothing in it is executed. The files are named after the first eight digits of their SHA-1;
-`net.load_parameters` reads the parameters, `gluonnlp.Vocab.from_json` the vocabulary.
+The folder has config.json (or bert_config.json), pytorch_model.bin or model.safetensors, and the tokenizer's files: a
+BERT, RoBERTa, DistilBERT or GPT-2. Nothing in it is executed. The files are named after the first eight digits of their
+SHA-1; `net.load_parameters` reads the parameters, `gluonnlp.Vocab.from_json` the vocabulary.
 """
 
 from __future__ import annotations

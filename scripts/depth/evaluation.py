@@ -21,7 +21,8 @@ def errors(
 ) -> dict[str, float]:
     """The errors `NAMES` of one picture's disparities (h, w), in units of 1 / depth, against depths (H, W), 0 where unknown.
 
-    scale: what depths are multiplied by; None brings their median to that of the truth, whose unit one camera cannot tell.
+    scale: what depths are multiplied by; None brings their median to that of the truth, whose unit one camera cannot
+    tell.
     crop: only `ROWS` and `COLUMNS` count.
     """
     height, width = truth.shape

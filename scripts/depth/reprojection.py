@@ -22,8 +22,8 @@ class Reprojection:
     """How badly the frames around a picture explain it, and how rough its disparities are (Godard et al., 2019).
 
     args: --height, --width, --scales, --frame_ids (with "s" for the other camera), --min_depth, --max_depth,
-    --disparity_smoothness, --v1_multiscale, --avg_reprojection, --disable_automasking and --no_ssim. Batches have `batch_size`
-    pictures on `device`.
+    --disparity_smoothness, --v1_multiscale, --avg_reprojection, --disable_automasking and --no_ssim. Batches have
+    `batch_size` pictures on `device`.
     """
 
     def __init__(self, args: argparse.Namespace, batch_size: int, device):
@@ -37,7 +37,8 @@ class Reprojection:
     def __call__(self, inputs: dict, disparities: dict, motions: dict) -> nd.NDArray:
         """The mean of the losses of all scales.
 
-        inputs: as `MonoDataset` gives them, in batches. disparities: scale -> (B, 1, H, W). motions: frame -> (B, 4, 4).
+        inputs: as `MonoDataset` gives them, in batches. disparities: scale -> (B, 1, H, W). motions: frame -> (B, 4,
+        4).
         """
         return sum(self._at(scale, disparity, inputs, motions) for scale, disparity in disparities.items()) / len(
             disparities

@@ -3,8 +3,8 @@
     python scripts/depth/train.py --data_path kitti/kitti_data --pretrained_base --frame_ids 0 -1 1 --gpu 0
     python scripts/depth/train.py --data_path kitti/kitti_data --pretrained_base --frame_ids 0 --use_stereo --split eigen_full
 
-A video alone needs a second network, for the camera's motion; two cameras do not. The errors of depth are those of the part "val"
-where laser points lie beside its pictures.
+A video alone needs a second network, for the camera's motion; two cameras do not. The errors of depth are those of the
+part "val" where laser points lie beside its pictures.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Turns pictures into another kind with a generator of CycleGAN.
 
-python scripts/gan/demo_cycle_gan.py --images horse.jpg --pretrained checkpoints/gan/cycle_gan/epoch-0200/net.params --to B
+python scripts/gan/demo_cycle_gan.py --images horse.jpg --pretrained checkpoints/gan/cycle_gan/epoch-0200/net.params
+--to B
 """
 
 from __future__ import annotations

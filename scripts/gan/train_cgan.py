@@ -2,9 +2,9 @@
 
     python scripts/gan/train_cgan.py --dataroot horse2zebra --gpu_ids 0
 
-The folder holds folders trainA and trainB with pictures. After every epoch a few of both kinds, turned and turned back, are
-drawn to --experiment. The pool of earlier generated pictures, which the discriminators see too, begins empty in every epoch, so
-that a resumed run repeats.
+The folder holds folders trainA and trainB with pictures. After every epoch a few of both kinds, turned and turned back,
+are drawn to --experiment. The pool of earlier generated pictures, which the discriminators see too, begins empty in
+every epoch, so that a resumed run repeats.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python scripts/gan/train_srgan.py --dataroot pictures --fineSize 384 --num-gpus 1
     python scripts/gan/train_srgan.py --dataroot pictures --fineSize 64 --perceptual-weight 0 --n_epoch_init 10 --n_epoch 10
 
-The first --n_epoch_init epochs teach the generator alone to come close to the pictures. The samples of every epoch are drawn
-to --experiment: small pictures enlarged, what is made of them, and the pictures.
+The first --n_epoch_init epochs teach the generator alone to come close to the pictures. The samples of every epoch are
+drawn to --experiment: small pictures enlarged, what is made of them, and the pictures.
 """
 
 from __future__ import annotations

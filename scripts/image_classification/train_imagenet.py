@@ -6,9 +6,9 @@
     python scripts/image_classification/train_imagenet.py --use-rec --rec-train train.rec --rec-val val.rec --model mobilenet1.0
     python scripts/image_classification/train_imagenet.py --data-dir imagenet --model resnet18_v1b --teacher resnet152_v1d
 
-`--data-dir` holds train.rec and val.rec, folders train and val with one folder per class, a list of pictures (`*.lst`), or the
-files of CIFAR-10. The batch size is that of one device. `--resume` goes on after the last finished epoch with everything;
-`--resume-params` and `--resume-states` begin with given files after `--resume-epoch` epochs.
+`--data-dir` holds train.rec and val.rec, folders train and val with one folder per class, a list of pictures (`*.lst`),
+or the files of CIFAR-10. The batch size is that of one device. `--resume` goes on after the last finished epoch with
+everything; `--resume-params` and `--resume-states` begin with given files after `--resume-epoch` epochs.
 """
 
 from __future__ import annotations

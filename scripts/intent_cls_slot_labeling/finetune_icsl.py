@@ -4,8 +4,8 @@ and Wang, 2019), on ATIS or SNIPS.
     python scripts/intent_cls_slot_labeling/finetune_icsl.py --data-dir ../shared/data --dataset atis \\
         --checkpoint all-minilm-l6-v2
 
-Of an utterance with several intents the first one is learned and asked for. The model of the epoch that does best on the
-dev part, by the mean of intent accuracy and slot F1, is kept in --output_dir and tested.
+Of an utterance with several intents the first one is learned and asked for. The model of the epoch that does best on
+the dev part, by the mean of intent accuracy and slot F1, is kept in --output_dir and tested.
 """
 
 from __future__ import annotations

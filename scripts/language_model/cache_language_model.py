@@ -3,7 +3,8 @@
     python scripts/language_model/cache_language_model.py --data-dir ../shared/data --dataset wikitext-2 \\
         --output_dir checkpoints/language_model/model
 
-The model is one that word_language_model.py made, or a published one. The first --window words of a text fill the cache.
+The model is one that word_language_model.py made, or a published one. The first --window words of a text fill the
+cache.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ that are drawn by their ranks (importance sampling), in tests from all words.
     python scripts/language_model/large_word_language_model.py --data-dir ../shared/data --dataset sherlockholmes \\
         --emsize 128 --nhid 256 --nproj 128 --k 512 --batch-size 20
 
-The perplexities are those of word_language_model.py, with all words. The model of the epoch that does best on the dev part is
-kept in --output_dir; --eval-only tests it again.
+The perplexities are those of word_language_model.py, with all words. The model of the epoch that does best on the dev
+part is kept in --output_dir; --eval-only tests it again.
 """
 
 from __future__ import annotations

@@ -18,8 +18,9 @@ PIECES = "pieces.model"
 class XLNetTextClassifier:
     """What a TextClassifier is to a BERT: the network, and how texts become its inputs.
 
-    xlnet: an XLNetModel without decoder, settings: what `named_xlnet` builds it from. pieces: file of the sentencepiece model
-    that cuts texts. labels: their names in the order of the scores; empty for a regression. max_len: pieces of a text.
+    xlnet: an XLNetModel without decoder, settings: what `named_xlnet` builds it from. pieces: file of the sentencepiece
+    model that cuts texts. labels: their names in the order of the scores; empty for a regression. max_len: pieces of a
+    text.
     """
 
     def __init__(self, xlnet, vocab: nlp.Vocab, settings: dict, pieces: Path, *, labels: list[str], max_len: int):

@@ -21,8 +21,8 @@ PARTS = {"train": "train", "dev": "val", "test": "test_2016_flickr"}
 class Experiment:
     """The captions of Multi30k (Elliott et al., 2016) in two languages, as pieces that both share.
 
-    args: those of `add_experiment_arguments`. text: pairs of sentences by part; samples: their numbers. clip: the highest norm of
-    gradients, None for any. epsilon: how much labels are smoothed by (Szegedy et al., 2016).
+    args: those of `add_experiment_arguments`. text: pairs of sentences by part; samples: their numbers. clip: the
+    highest norm of gradients, None for any. epsilon: how much labels are smoothed by (Szegedy et al., 2016).
     """
 
     def __init__(self, args: argparse.Namespace, *, epsilon: float = 0.0, clip: float | None = None):
@@ -46,7 +46,7 @@ class Experiment:
     def train(self, net, trainer, sampler: Callable, before_epoch: Callable = lambda epoch: None) -> dict:
         """Trains, translates the test part and concludes the run.
 
-        sampler(samples, shuffle): batches of a part. before_epoch(epoch): called at the begin of each epoch.
+        sampler(samples, shuffle): batches of a part. before_epoch(epoch): called at the start of each epoch.
         """
         padding = parallel_text.padding_share(self.samples["train"], sampler(self.samples["train"], shuffle=False))
         self.run.record.put(padding=padding)

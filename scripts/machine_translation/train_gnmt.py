@@ -2,8 +2,8 @@
 
     python scripts/machine_translation/train_gnmt.py --data-dir ../shared/data/multi30k --src_lang de --tgt_lang en
 
-Both languages share byte-pair pieces that are learned from the training part. The rate falls by --lr_update_factor after each
-epoch of the last third. BLEU is that of sacrebleu (the extra `bleu`) on test_2016_flickr, by beam search.
+Both languages share byte-pair pieces that are learned from the training part. The rate falls by --lr_update_factor
+after each epoch of the last third. BLEU is that of sacrebleu (the extra `bleu`) on test_2016_flickr, by beam search.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ class Pair(NamedTuple):
 def read(path: Path, limit: int | None) -> list[Pair]:
     """The first `limit` pairs that have a label, of a file of SNLI, or of lines of two sentences and a label.
 
-    Columns are set apart by tabs. A file of SNLI begins with their names; its sentences are those of the parse trees. SystemExit
-    names a line without three columns.
+    Columns are set apart by tabs. A file of SNLI begins with their names; its sentences are those of the parse trees.
+    SystemExit names a line without three columns.
     """
     with open(path, encoding="utf-8", newline="") as lines:
         rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)

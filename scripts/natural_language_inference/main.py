@@ -3,9 +3,9 @@ ESIM (Chen et al., 2017).
 
     python scripts/natural_language_inference/main.py --model da --train-file snli_1.0_train.txt --test-file snli_1.0_dev.txt
 
-Files are those of SNLI (Bowman et al., 2015), or have two sentences, whose words are set apart by blanks, and a label on each
-line, in columns set apart by tabs. The network of the epoch that does best on --test-file is kept in --output-dir;
-`--mode test` reads it from --model-dir.
+Files are those of SNLI (Bowman et al., 2015), or have two sentences, whose words are set apart by blanks, and a label
+on each line, in columns set apart by tabs. The network of the epoch that does best on --test-file is kept in
+--output-dir; `--mode test` reads it from --model-dir.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
     python scripts/ner/finetune_bert.py --train-path eng.train --dev-path eng.testa --test-path eng.testb \\
         --checkpoint all-minilm-l6-v2
 
-A file has a word a line, its columns set apart by blanks, with the word first and its tag last, and an empty line between
-sentences. The tagger of the epoch with the best F1 on the dev part is kept in --output_dir; predict_ner.py reads it.
+A file has one word per line, its columns set apart by blanks, with the word first and its tag last, and an empty line
+between sentences. The tagger of the epoch with the best F1 on the dev part is kept in --output_dir; predict_ner.py
+reads it.
 """
 
 from __future__ import annotations

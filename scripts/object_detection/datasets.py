@@ -1,7 +1,7 @@
 """Pictures with boxes for training detectors: rendered ones, and those of gluoncv.data.
 
-A data set gives (picture, boxes): uint8 (H, W, 3) in RGB, and float32 (M, 6) of left, top, right, bottom in pixels, class,
-and whether the box is difficult.
+A data set gives (picture, boxes): uint8 (H, W, 3) in RGB, and float32 (M, 6) of left, top, right, bottom in pixels,
+class, and whether the box is difficult.
 """
 
 from __future__ import annotations

@@ -120,10 +120,10 @@ def train(
 ) -> dict[str, float]:  # fmt: skip
     """Trains as long as the flags say, and gives the metrics.
 
-    losses: called with the parts of a batch that one device gets, gives its losses by name. test: gives the mean average
-    precision. per_picture: losses are sums over pictures, else means over what a device has got. together: `losses` is
-    called with a list of the parts of all devices, gives a list, and divides by what counts in all of them. begin: called
-    with the number of each epoch.
+    losses: called with the parts of a batch that one device gets, gives its losses by name. test: gives the mean
+    average precision. per_picture: losses are sums over pictures, else means over what a device has got. together:
+    `losses` is called with a list of the parts of all devices, gives a list, and divides by what counts in all of them.
+    begin: called with the number of each epoch.
     """
     dtype = getattr(args, "dtype", "float32")
     watch_overflow(trainer, dtype)

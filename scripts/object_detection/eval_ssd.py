@@ -1,6 +1,7 @@
 """Tests a single shot detector: mean average precision on VOC 2007 or COCO.
 
-python scripts/object_detection/eval_ssd.py --network vgg16_atrous --data-shape 300 --dataset voc --dataset-root VOCdevkit
+python scripts/object_detection/eval_ssd.py --network vgg16_atrous --data-shape 300 --dataset voc --dataset-root
+VOCdevkit
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@
         --dev_file ../shared/data/ud_english_ewt/en_ewt-ud-dev.conllu.gz \\
         --test_file ../shared/data/ud_english_ewt/en_ewt-ud-test.conllu.gz
 
-Files are in CoNLL-X or CoNLL-U, plain or .gz. Words come with their tags, the fourth column; the accuracies are shares of all
-words, punctuation among them. The parser of the epoch with the best UAS on the dev part is kept in --output_dir, for parse.py.
+Files are in CoNLL-X or CoNLL-U, plain or .gz. Words come with their tags, the fourth column; the accuracies are shares
+of all words, punctuation among them. The parser of the epoch with the best UAS on the dev part is kept in --output_dir,
+for parse.py.
 """
 
 from __future__ import annotations

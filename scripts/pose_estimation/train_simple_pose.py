@@ -5,7 +5,8 @@
     python scripts/pose_estimation/train_simple_pose.py --data-dir coco --model alpha_pose_resnet101_v1b_coco --num-gpus 4 \\
         --input-size 320,256 --sigma 1 --addDPG --use-pretrained-base
 
-`--data-dir` holds COCO: folders of pictures named after the splits, and annotations. The batch size is that of one device.
+`--data-dir` holds COCO: folders of pictures named after the splits, and annotations. The batch size is that of one
+device.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ DEPTHS = (18, 34, 50, 101, 152)
 class PersonNet(HybridBlock):
     """Input (B, 3, H, W), output (B, num_classes); `features` gives (B, C), by which persons are found again.
 
-    The last stage of the residual network keeps its input's size. depth: number of layers. num_classes: persons to train
-    on. pretrained: the body's published weights, or a file of them.
+    The last stage of the residual network keeps its input's size. depth: number of layers. num_classes: persons to
+    train on. pretrained: the body's published weights, or a file of them.
     """
 
     def __init__(self, depth: int, num_classes: int, pretrained=False, ctx=None):

@@ -2,8 +2,8 @@
 
     python scripts/re_identification/test.py --dataset-root datasets --pretrained checkpoints/re_identification/market1501/market1501-0070.params
 
-The root holds Market-1501-v15.09.15 with `query` and `bounding_box_test`; files are called NUMBER_cCAMERA..., with -1 for what is
-no person.
+The root holds Market-1501-v15.09.15 with `query` and `bounding_box_test`; files are called NUMBER_cCAMERA..., with -1
+for what is no person.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def looks(net, items, args, device) -> np.ndarray:
 def evaluate(queries, gallery) -> dict[str, float]:
     """Shares of queries with the person among the first places, and the mean average precision.
 
-    Both: features (N, C), persons (N,) and cameras (N,). Pictures of the person by the query's own camera do not count, nor do
-    queries of persons whom no other camera has seen.
+    Both: features (N, C), persons (N,) and cameras (N,). Pictures of the person by the query's own camera do not count,
+    nor do queries of persons whom no other camera has seen.
     """
     first, precisions = [], []
     for look, person, camera in zip(*queries, strict=True):

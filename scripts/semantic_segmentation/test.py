@@ -3,9 +3,9 @@
     python scripts/semantic_segmentation/test.py --model-zoo deeplab_resnet101_voc --pretrained --dataset-root VOCdevkit --eval
     python scripts/semantic_segmentation/test.py --model fcn --backbone resnet50 --aux --resume best.params --save-dir drawn
 
-`--eval` prints the share of pixels that are right and the mean intersection over union of the part `--mode`; scores are summed
-over six scales and mirror images as in the published figures, or with `--single-scale` taken from the picture as it is. Without
-`--eval` every picture's map of classes is drawn in the palette of PASCAL VOC.
+`--eval` prints the share of pixels that are right and the mean intersection over union of the part `--mode`; scores are
+summed over six scales and mirror images as in the published figures, or with `--single-scale` taken from the picture as
+it is. Without `--eval` every picture's map of classes is drawn in the palette of PASCAL VOC.
 """
 
 from __future__ import annotations

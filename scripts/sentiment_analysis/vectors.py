@@ -13,7 +13,7 @@ from core.files.safetensors import read_safetensors
 def word_vectors(source: Path, words: list[str], deviation: float) -> np.ndarray:
     """Vectors (words, dimensions) as float32; words without one are all zeros.
 
-    source: a text file of embeddings with a word and its numbers a line, or the folder of a published BERT
+    source: a text file of embeddings with a word and its numbers per line, or the folder of a published BERT
     (`model.safetensors`, `vocab.txt`), where the vector of a word is the mean of those of its word pieces. They are
     shifted and scaled to the mean zero and the standard deviation `deviation`.
     """

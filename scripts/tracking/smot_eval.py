@@ -2,8 +2,8 @@
 
     python scripts/tracking/smot_eval.py --gt-dir truth --pred-dir found
 
-Videos are files gt_NAME.npy in the one folder and pred_NAME.npy in the other, with a row of frame, number, left, top, width and
-height for each box (further columns do not count).
+Videos are files gt_NAME.npy in the one folder and pred_NAME.npy in the other, with a row of frame, number, left, top,
+width and height for each box (further columns do not count).
 """
 
 from __future__ import annotations

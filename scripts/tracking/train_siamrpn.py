@@ -2,8 +2,8 @@
 
     python scripts/tracking/train_siamrpn.py --data-dir tracking --num-gpus 4 --batch-size 32 --num-epochs 50 --no-wd
 
-`--data-dir` holds folders of pictures cut to 511 pixels and a JSON of boxes for each source, as `gluoncv.data.TrkDataset` reads
-them. The batch size is that of one device.
+`--data-dir` holds folders of pictures cut to 511 pixels and a JSON of boxes for each source, as
+`gluoncv.data.TrkDataset` reads them. The batch size is that of one device.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from scripts.common.recipe import (
 )  # fmt: skip
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 
-# Sources -> folder of pictures, boxes, frames that a pair is apart at most, videos an epoch
+# Sources -> folder of pictures, boxes, frames that a pair is apart at most, videos per epoch
 SOURCES = {
     "vid": ("vid/crop511", "vid/train.json", 100, 100000),
     "Youtube_bb": ("Youtube_bb/crop511", "Youtube_bb/train.json", 3, -1),

@@ -1,6 +1,7 @@
 """An exported network with published weights, outside of Python: the same five best classes as in MXNet 1.9.1.
 
-The programs need the npm packages of examples/deploy (`npm install` there), or MXTEST_NODE_MODULES, a node_modules folder.
+The programs need the npm packages of examples/deploy (`npm install` there), or MXTEST_NODE_MODULES, a node_modules
+folder.
 """
 
 import importlib.util

@@ -7,9 +7,10 @@
             autograd.backward(scaled)
     trainer.step(batch_size)
 
-Which operator runs in which type is data, `lists.json`, after the lists of MXNet 1.9.1 for float16; operators that are not
-named run in the type of their inputs. They serve for bfloat16 as well, whose range is wider: MXNet's own lists for it keep
-what its CPU library could not compute then, recurrent layers and transposes among them, in float32. Parameters stay float32 and are converted where they are used.
+Which operator runs in which type is data, `lists.json`, after the lists of MXNet 1.9.1 for float16; operators that are
+not named run in the type of their inputs. They serve for bfloat16 as well, whose range is wider: MXNet's own lists for
+it keep what its CPU library could not compute then, recurrent layers and transposes among them, in float32. Parameters
+stay float32 and are converted where they are used.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ def init(
     """Switches mixed precision on for the process; a second call does nothing.
 
     target_dtype: "float16" or "bfloat16". target_precision_ops, fp32_ops: names of the operators that run in it, or in
-    float32, instead of the listed ones. conditional_fp32_ops: (operator, attribute, [values]) for those that run in float32
-    under some attributes.
+    float32, instead of the listed ones. conditional_fp32_ops: (operator, attribute, [values]) for those that run in
+    float32 under some attributes.
     layout_optimization: accepted as in MXNet 2; convolutions have the layout that they like in any case.
     MXNetError for unknown names, ValueError for other types.
     """

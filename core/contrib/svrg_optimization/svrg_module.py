@@ -11,8 +11,8 @@ class SVRGModule(Module):
     """A `Module` that, every `update_freq` epochs, takes a snapshot of its weights and the mean gradient there.
 
     Each gradient is then less that of the same batch at the snapshot, plus that mean: the same direction on average,
-    with less variance. Johnson and Zhang, "Accelerating stochastic gradient descent using predictive variance reduction"
-    (2013).
+    with less variance. Johnson and Zhang, "Accelerating stochastic gradient descent using predictive variance
+    reduction" (2013).
     """
 
     def __init__(self, symbol, data_names=("data",), label_names=("softmax_label",), logger=logging, context=None,

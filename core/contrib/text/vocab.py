@@ -10,8 +10,8 @@ UNKNOWN = 0  # the number of the unknown token
 class Vocabulary:
     """Tokens by number, and numbers by token.
 
-    First come the unknown token and the reserved ones, then those of `counter` that occur at least `min_freq` times, the
-    most frequent first (equal ones in alphabetical order), `most_freq_count` at most.
+    First come the unknown token and the reserved ones, then those of `counter` that occur at least `min_freq` times,
+    the most frequent first (equal ones in alphabetical order), `most_freq_count` at most.
     """
 
     def __init__(self, counter=None, most_freq_count=None, min_freq=1, unknown_token="<unk>", reserved_tokens=None):

@@ -1,7 +1,7 @@
 """Greedy pairing: the best pair of what is left, again and again.
 
-One axis is short (ground-truth boxes, say). For each of its places the best partner is known, so that the best pair is a
-choice among few; after it, only those places whose partner was taken look again. Floor: one read of the scores, and
+One axis is short (ground-truth boxes, say). For each of its places the best partner is known, so that the best pair is
+a choice among few; after it, only those places whose partner was taken look again. Floor: one read of the scores, and
 one choice (a reduction within a program) for each pair.
 """
 

@@ -17,7 +17,8 @@ TILE = 64
 def pairwise(lhs, rhs, out, width=4, column=0, counts=None, center=False):
     """Fills out (batch, n, m) with intersections over unions.
 
-    lhs (batch, n, width) with boxes from `column` on; rhs (m, 4). counts (batch,): rows beyond it are -1. All contiguous.
+    lhs (batch, n, width) with boxes from `column` on; rhs (m, 4). counts (batch,): rows beyond it are -1. All
+    contiguous.
     """
     batch, n, m = out.shape
     if out.numel():

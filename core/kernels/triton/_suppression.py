@@ -29,7 +29,8 @@ def suppressed(rows, count, coordinates, alive, threshold, *, label=-1, inclusiv
 
     rows (batch, n, width), contiguous: the first `count` of each image are compared, best first; boxes are in four
     columns from `coordinates` on, right and bottom short by `grow`. alive (batch, n): not -inf; None if all are.
-    label: the column of the class beyond which boxes do not compete, -1 for none. inclusive: `threshold` itself is too much.
+    label: the column of the class beyond which boxes do not compete, -1 for none. inclusive: `threshold` itself is too
+    much.
     """
     batch, n, width = rows.shape
     words = triton.cdiv(count, _WORD)

@@ -55,8 +55,8 @@ def conv(
 ) -> Tensor:  # fmt: skip
     """activation(cross-correlation of x with w + b + residual); b (O,) and residual (N, O, *out) where given.
 
-    `activation` is None, "relu", "gelu", "sigmoid" or "tanh"; w may be what `pack` made of it. With `overwrite` the result
-    may take the memory of the residual; here it has its own.
+    `activation` is None, "relu", "gelu", "sigmoid" or "tanh"; w may be what `pack` made of it. With `overwrite` the
+    result may take the memory of the residual; here it has its own.
     """
     check_activation("conv", activation)
     how = _Geometry.of(w.shape, stride, dilate, pad, groups)

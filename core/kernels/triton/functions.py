@@ -386,8 +386,8 @@ def erfinv(x):
 def gamma_slope(a, x):
     """How a standard gamma sample x moves with its shape a while its quantile stays: -(dP/da) / (dP/dx).
 
-    P is the regularised incomplete gamma function by its power series, in float64 because the terms cancel where P is near 1;
-    beyond shapes of 1000 the Wilson-Hilferty cube stands for it.
+    P is the regularised incomplete gamma function by its power series, in float64 because the terms cancel where P is
+    near 1; beyond shapes of 1000 the Wilson-Hilferty cube stands for it.
     """
     shape, sample = a.to(tl.float64), x.to(tl.float64)
     large = shape > 1000.0

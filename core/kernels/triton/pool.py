@@ -34,7 +34,8 @@ Pads = tuple[tuple[int, int], ...]
 def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, places: bool = True) -> tuple[Tensor, Tensor | None]:
     """Maximum of each window, and flat positions of the (first) maxima in the spatial extent of x, int32 if they fit.
 
-    The positions come at no cost, whether `places` are asked for or not. A window that lies in the padding alone gives the lowest value of the dtype and position -1.
+    The positions come at no cost, whether `places` are asked for or not. A window that lies in the padding alone gives
+    the lowest value of the dtype and position -1.
     """
     x = channels_last(x)
     y = empty((x.shape[0], *_out(x.shape[1:-1], kernel, stride, pad), x.shape[-1]), x)

@@ -3,10 +3,10 @@
 The input of all steps is projected by one matrix product. A step is the product with the hidden state, to which the
 projected input is added, and one kernel for the gates; backward likewise, and the weight gradients are products over
 all steps at the end. For half types everything that a step hands to the next but the operands of products (the
-hidden state forward, the gradients of the gates backward) stays in float32. Floor of a sequence: the recurrent weights once a
-step (L2 cache holds them up to about 50 MB on Hopper), the operations of the products, and for the gates the bytes of
-their inputs and outputs. Gate equations: Hochreiter and Schmidhuber, 1997 (order i, f, g, o); Cho et al., 2014, with
-the reset gate applied after the recurrent product (order r, z, n), as in cuDNN and MXNet.
+hidden state forward, the gradients of the gates backward) stays in float32. Floor of a sequence: the recurrent weights
+once a step (L2 cache holds them up to about 50 MB on Hopper), the operations of the products, and for the gates the
+bytes of their inputs and outputs. Gate equations: Hochreiter and Schmidhuber, 1997 (order i, f, g, o); Cho et al.,
+2014, with the reset gate applied after the recurrent product (order r, z, n), as in cuDNN and MXNet.
 """
 
 from __future__ import annotations

@@ -12,8 +12,9 @@ __all__ = ["DeformableConvolution", "ModulatedDeformableConvolution"]
 class DeformableConvolution(HybridBlock):
     """Convolution at places that a second convolution shifts (Dai et al., 2017).
 
-    Arguments are those of `nn.Conv2D`; num_deformable_group: parts of the channels with shifts of their own. Parameters:
-    deformable_conv_weight, deformable_conv_bias, and offset_weight, offset_bias of the convolution for the shifts.
+    Arguments are those of `nn.Conv2D`; num_deformable_group: parts of the channels with shifts of their own.
+    Parameters: deformable_conv_weight, deformable_conv_bias, and offset_weight, offset_bias of the convolution for the
+    shifts.
     """
 
     # Numbers for each place of the kernel that the second convolution gives: shifts in two directions.

@@ -23,8 +23,9 @@ EOS_TOKEN = "<eos>"
 class _WikiText(_DownloadedDataset):
     """Samples (seq_len,), (seq_len,) of int32 numbers; every line that is not empty ends with `<eos>`.
 
-    root: the folder of the files, which are downloaded where they are missing. segment: "train", "validation" or "test". vocab:
-    a `Vocabulary`, by default one of all words of the segment. Words at the end that fill no row are left out.
+    root: the folder of the files, which are downloaded where they are missing. segment: "train", "validation" or
+    "test". vocab: a `Vocabulary`, by default one of all words of the segment. Words at the end that fill no row are
+    left out.
     """
 
     _folder = ""

@@ -7,7 +7,7 @@ from gluon.utils import split_and_load
 class BatchProcessor:
     """Forward and backward passes over a batch (data, label), which is shared among the estimator's contexts.
 
-    Both methods give (data, label, prediction, loss), each a list with an array a context.
+    Both methods give (data, label, prediction, loss), each a list with one array per context.
     """
 
     def _get_data_and_label(self, batch, ctx, batch_axis=0):

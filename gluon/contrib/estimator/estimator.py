@@ -35,9 +35,10 @@ class Estimator:
     """A training loop for `net` with `loss`.
 
     train_metrics, val_metrics: metrics, by default the accuracy for a softmax loss, and the mean loss; their names get
-    "training " and "validation " in front. initializer: for a network that is not initialized yet. trainer: by default SGD with a
-    rate of 0.001. context: a device or a list of them, by default the first GPU or else the CPU. val_net, val_loss: for
-    evaluation, by default the same. batch_processor: what to do with a batch. `logger` writes to the standard output.
+    "training " and "validation " in front. initializer: for a network that is not initialized yet. trainer: by default
+    SGD with a rate of 0.001. context: a device or a list of them, by default the first GPU or else the CPU. val_net,
+    val_loss: for evaluation, by default the same. batch_processor: what to do with a batch. `logger` writes to the
+    standard output.
     """
 
     logger = None
@@ -78,8 +79,8 @@ class Estimator:
     def fit(self, train_data, val_data=None, epochs=None, event_handlers=None, batches=None, batch_axis=0):
         """Trains on a `DataLoader` for so many `epochs` or `batches`, and evaluates on `val_data` after each epoch.
 
-        Besides `event_handlers` those run that stop, update, measure, evaluate and log, unless handlers of their classes
-        are given. ValueError for other data, and unless there is exactly one of epochs and batches.
+        Besides `event_handlers` those run that stop, update, measure, evaluate and log, unless handlers of their
+        classes are given. ValueError for other data, and unless there is exactly one of epochs and batches.
         """
         _check_data(train_data)
         if bool(epochs) == bool(batches):

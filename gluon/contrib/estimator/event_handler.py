@@ -1,9 +1,9 @@
 """Handlers of the events of a training loop.
 
 A handler has a method for each event that it is a subclass of: `TrainBegin.train_begin`, `EpochBegin.epoch_begin`,
-`BatchBegin.batch_begin`, `BatchEnd.batch_end`, `EpochEnd.epoch_end`, `TrainEnd.train_end`. Each gets the estimator; those of
-batches get `batch`, and at the end `pred`, `label` and `loss` too. A true value from `batch_end` ends the epoch, one
-from `epoch_end` the training. Handlers are called in the order of their `priority`, 0 where they have none.
+`BatchBegin.batch_begin`, `BatchEnd.batch_end`, `EpochEnd.epoch_end`, `TrainEnd.train_end`. Each gets the estimator;
+those of batches get `batch`, and at the end `pred`, `label` and `loss` too. A true value from `batch_end` ends the
+epoch, one from `epoch_end` the training. Handlers are called in the order of their `priority`, 0 where they have none.
 """
 
 import math
@@ -208,10 +208,10 @@ class _Improvement:
 class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     """Saves parameters and trainer states to `model_dir` after every `epoch_period` epochs and `batch_period` batches.
 
-    Files: PREFIX-epochNbatchN.params and .states, at most `max_checkpoints` of each; PREFIX-symbol.json after the first batch of
-    a hybridized network; with `save_best` PREFIX-best.params and .states, those with the best value of the metric
-    `monitor` (`mode` "min", "max", or "auto" for what its name suggests). `resume_from_checkpoint` goes on after the last
-    checkpoint found. ValueError when there is nothing left to train, or the files have other names.
+    Files: PREFIX-epochNbatchN.params and .states, at most `max_checkpoints` of each; PREFIX-symbol.json after the first
+    batch of a hybridized network; with `save_best` PREFIX-best.params and .states, those with the best value of the
+    metric `monitor` (`mode` "min", "max", or "auto" for what its name suggests). `resume_from_checkpoint` goes on after
+    the last checkpoint found. ValueError when there is nothing left to train, or the files have other names.
     """
 
     def __init__(

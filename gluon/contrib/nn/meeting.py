@@ -1,7 +1,7 @@
 """Layers that need the batches of several contexts at once, in programs that call a network for one context after the other.
 
-Called from threads, one per context, the layers of all of them wait for each other. Called one after the other, by the main
-thread, a call that comes to such a layer is put aside there, in a thread of its own, and gives an array that is
+Called from threads, one per context, the layers of all of them wait for each other. Called one after the other, by the
+main thread, a call that comes to such a layer is put aside there, in a thread of its own, and gives an array that is
 `Awaited`; blocks that are called with it are put aside with it. The call for the last context lets all of them go on.
 Threads take turns: at any time one of them runs.
 """

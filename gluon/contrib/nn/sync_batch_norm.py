@@ -16,10 +16,11 @@ __all__ = ["SyncBatchNorm"]
 class SyncBatchNorm(BatchNorm):
     """`nn.BatchNorm` with statistics over the batches of `num_devices` devices.
 
-    Devices are the contexts of this process and of the others of a distributed kvstore, equally many in each. In training a
-    network with such layers is called for each context, in threads or one after the other; between these calls only
-    blocks can be applied to the results (`gluon.contrib.nn.meeting`). Gradients of all contexts are computed in one backward
-    pass, `autograd.backward(losses)`. Zhang et al., "Context encoding for semantic segmentation" (2018).
+    Devices are the contexts of this process and of the others of a distributed kvstore, equally many in each. In
+    training a network with such layers is called for each context, in threads or one after the other; between these
+    calls only blocks can be applied to the results (`gluon.contrib.nn.meeting`). Gradients of all contexts are computed
+    in one backward pass, `autograd.backward(losses)`. Zhang et al., "Context encoding for semantic segmentation"
+    (2018).
     """
 
     _meeting = None

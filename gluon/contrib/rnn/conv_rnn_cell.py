@@ -21,11 +21,11 @@ __all__ = [
 class _ConvCell(HybridRecurrentCell):
     """All convolutional cells.
 
-    input_shape: of one instance of one step, in the order of `conv_layout` (by default that with channels first) without
-    the batch. hidden_channels: of states and output. i2h_kernel, i2h_pad, i2h_dilate: of the convolution of inputs.
-    h2h_kernel (odd), h2h_dilate: of the convolution of states, which is padded so that their size stays. All are numbers, or
-    tuples of one number for each spatial dimension. Parameters: i2h_weight, h2h_weight, i2h_bias, h2h_bias with
-    gates x hidden_channels filters.
+    input_shape: of one instance of one step, in the order of `conv_layout` (by default that with channels first)
+    without the batch. hidden_channels: of states and output. i2h_kernel, i2h_pad, i2h_dilate: of the convolution of
+    inputs. h2h_kernel (odd), h2h_dilate: of the convolution of states, which is padded so that their size stays. All
+    are numbers, or tuples of one number for each spatial dimension. Parameters: i2h_weight, h2h_weight, i2h_bias,
+    h2h_bias with gates x hidden_channels filters.
     """
 
     _ndim = 2

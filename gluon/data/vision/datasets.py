@@ -36,7 +36,8 @@ class MNIST(_DownloadedDataset):
 
     A sample is (image, label): uint8 of shape (28, 28, 1), and an int32 scalar, NumPy's or under
     `npx.set_np` an array. `root` holds the four original files, packed (`train-images-idx3-ubyte.gz`, ...) by any
-    program, or unpacked; what is absent is downloaded there. Checksums are verified; raises `gluon.store.DownloadError` for a file that can be neither used nor fetched.
+    program, or unpacked; what is absent is downloaded there. Checksums are verified; raises `gluon.store.DownloadError`
+    for a file that can be neither used nor fetched.
     """
 
     _files = idx.MNIST
@@ -76,8 +77,8 @@ class CIFAR10(_DownloadedDataset):
     A sample is (image, label): uint8 of shape (32, 32, 3), and an int32 scalar, NumPy's or under
     `npx.set_np` an array. `root` holds the original binary files (`data_batch_1.bin`, ..., `test_batch.bin`), which are
     downloaded if absent and verified; or else the records that MXNet's examples use (`train.rec`, `test.rec`, in `root`
-    or in `root/cifar`, or packed in `root/cifar10-rec.tar.gz`), whose images are JPEG-compressed and therefore not quite
-    the original ones.
+    or in `root/cifar`, or packed in `root/cifar10-rec.tar.gz`), whose images are JPEG-compressed and therefore not
+    quite the original ones.
     """
 
     def __init__(

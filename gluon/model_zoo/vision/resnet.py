@@ -121,8 +121,8 @@ class BottleneckV2(_BlockV2):
 class _ResNet(Classifier):
     """Stem, stages and pooling.
 
-    block: class of the blocks. layers: blocks of each stage. channels: of the stem and of each stage. thumbnail: the stem
-    is one 3x3 convolution, for small images. last_gamma: as that of the blocks.
+    block: class of the blocks. layers: blocks of each stage. channels: of the stem and of each stage. thumbnail: the
+    stem is one 3x3 convolution, for small images. last_gamma: as that of the blocks.
     """
 
     def __init__(

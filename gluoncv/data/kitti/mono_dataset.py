@@ -24,9 +24,10 @@ def pil_loader(path):
 class MonoDataset(Dataset):
     """Base: dictionaries of float32 arrays of the frames around each one that `filenames` lists ("folder number side").
 
-    ("color", frame, scale) and ("color_aug", frame, scale): (3, height / 2^scale, width / 2^scale) of 0 to 1; ("K", scale) and
-    ("inv_K", scale): the camera's matrix (4, 4) and its inverse; "depth_gt": (1, H, W) in metres, where it is known; "stereo_T":
-    (4, 4) to the other camera, if `frame_idxs` has "s". frame_idxs: distances in time, and "s" for the other camera.
+    ("color", frame, scale) and ("color_aug", frame, scale): (3, height / 2^scale, width / 2^scale) of 0 to 1; ("K",
+    scale) and ("inv_K", scale): the camera's matrix (4, 4) and its inverse; "depth_gt": (1, H, W) in metres, where it
+    is known; "stereo_T": (4, 4) to the other camera, if `frame_idxs` has "s". frame_idxs: distances in time, and "s"
+    for the other camera.
     is_train: samples are mirrored at random. Subclasses have `K`, relative to width and height, and read files.
     """
 

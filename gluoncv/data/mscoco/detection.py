@@ -14,7 +14,8 @@ __all__ = ["COCODetection", "COCODetectionDALI"]
 class COCODetection(COCOPictures):
     """Pictures with boxes: (uint8 (H, W, 3), float (M, 5) of left, top, right, bottom, class).
 
-    min_object_area: smaller objects are left out. skip_empty: pictures without objects are left out, else they have one box of -1.
+    min_object_area: smaller objects are left out. skip_empty: pictures without objects are left out, else they have one
+    box of -1.
     use_crowd: groups count as objects.
     """
 

@@ -18,8 +18,9 @@ _ROOT = f"{DATASETS}/voc"
 class VOCDetection(VisionDataset):
     """Pictures with boxes: (uint8 (H, W, 3), float (M, 6) of left, top, right, bottom, class, difficult).
 
-    splits: (year, split) pairs, or (folder below the root, split). index_map: numbers of classes by name, by default in the order of `CLASSES`. preload_label: read
-    all annotations now. Objects of other classes are left out, and those whose box makes no sense, with a warning.
+    splits: (year, split) pairs, or (folder below the root, split). index_map: numbers of classes by name, by default in
+    the order of `CLASSES`. preload_label: read all annotations now. Objects of other classes are left out, and those
+    whose box makes no sense, with a warning.
     """
 
     CLASSES = VOC

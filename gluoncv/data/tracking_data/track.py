@@ -20,10 +20,11 @@ _log = logging.getLogger(__name__)
 class TrkDataset(Dataset):
     """Samples (template (3, 127, 127), region (3, 255, 255), classes, offsets and weights of anchors, corners in the region).
 
-    dataset_names, detaset_root, detaset_anno, dataset_frame_range, dataset_num_use: of each source, see `SubDataset`; paths are
-    below `data_path`. template_ and search_: arguments of `SiamRPNaugmentation`. train_thr_low and so on: those of `AnchorTarget`.
-    videos_per_epoch, train_epoch: the length of the data set is their product. gray: share of samples without colours. neg: share
-    of samples whose target is not in the region. ValueError for sizes that do not fit one another.
+    dataset_names, detaset_root, detaset_anno, dataset_frame_range, dataset_num_use: of each source, see `SubDataset`;
+    paths are below `data_path`. template_ and search_: arguments of `SiamRPNaugmentation`. train_thr_low and so on:
+    those of `AnchorTarget`.
+    videos_per_epoch, train_epoch: the length of the data set is their product. gray: share of samples without colours.
+    neg: share of samples whose target is not in the region. ValueError for sizes that do not fit one another.
     """
 
     def __init__(
@@ -130,7 +131,8 @@ class TrkDataset(Dataset):
 class SubDataset:
     """A source of pairs: files `<root>/<video>/<frame>.<track>.x.jpg`, whose boxes `anno` has as {video: {track: {frame: box}}}.
 
-    frame_range: frames that a pair is apart at most. num_use: videos an epoch, -1 for all. start_idx: number of the first video.
+    frame_range: frames that a pair is apart at most. num_use: videos per epoch, -1 for all. start_idx: number of the
+    first video.
     """
 
     def __init__(self, name, root, anno, frame_range, num_use, start_idx):
@@ -198,9 +200,9 @@ class SubDataset:
 class AnchorTarget:
     """What anchors are taught: called with the `Corner` of the target, the number of places in a row, and whether it is absent.
 
-    Gives classes (A, size, size) of 1, 0 and -1 for those that do not count, offsets (4, A, size, size), their weights, and
-    overlaps (A, size, size). train_thr_high, train_thr_low: overlaps of positive and negative anchors. train_pos_num,
-    train_neg_num, train_total_num: positive ones at most, negative ones of absent targets, and all.
+    Gives classes (A, size, size) of 1, 0 and -1 for those that do not count, offsets (4, A, size, size), their weights,
+    and overlaps (A, size, size). train_thr_high, train_thr_low: overlaps of positive and negative anchors.
+    train_pos_num, train_neg_num, train_total_num: positive ones at most, negative ones of absent targets, and all.
     """
 
     def __init__(

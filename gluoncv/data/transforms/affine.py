@@ -12,8 +12,8 @@ __all__ = ["affine_transform", "get_3rd_point", "get_affine_transform", "get_dir
 def get_affine_transform(center, scale, rot, output_size, shift=(0.0, 0.0), inv=0):
     """The map of a window of a picture to `output_size` = (width, height).
 
-    center: of the window, (x, y). scale: its extent, one number or (width, height), of which the width counts. rot: degrees
-    clockwise. shift: of the centre, in extents. inv: the map back.
+    center: of the window, (x, y). scale: its extent, one number or (width, height), of which the width counts. rot:
+    degrees clockwise. shift: of the centre, in extents. inv: the map back.
     """
     scale = np.asarray(scale, "float32") if np.ndim(scale) else np.full(2, scale, "float32")
     width, height = output_size

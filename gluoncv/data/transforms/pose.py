@@ -1,7 +1,7 @@
 """Persons in pictures: their joints, the crops around them, and heat maps of joints.
 
-Joints are (J, 3, 2) NumPy arrays of x, y, z, each with 1 behind it where it is visible, else 0. Boxes are left, top, right,
-bottom. Heat maps are (N, J, H, W).
+Joints are (J, 3, 2) NumPy arrays of x, y, z, each with 1 behind it where it is visible, else 0. Boxes are left, top,
+right, bottom. Heat maps are (N, J, H, W).
 """
 
 from __future__ import annotations

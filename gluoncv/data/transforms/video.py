@@ -200,8 +200,8 @@ class RandomResizedCrop(Block):
 class VideoMultiScaleCrop(Block):
     """A part at `size`, with sides of `scale_ratios` of the short one (Wang et al., 2015).
 
-    max_distort: how far apart in `scale_ratios` those of height and width may be. fix_crop: from a corner or the middle, and
-    with `more_fix_crop` from eight places more, else from anywhere.
+    max_distort: how far apart in `scale_ratios` those of height and width may be. fix_crop: from a corner or the
+    middle, and with `more_fix_crop` from eight places more, else from anywhere.
     """
 
     def __init__(self, size, scale_ratios, fix_crop=True, more_fix_crop=True, max_distort=1):

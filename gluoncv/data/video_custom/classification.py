@@ -22,11 +22,12 @@ class VideoClsCustom(Dataset):
 
     setting: a text file of lines "path below `root`, number of frames, class".
     train, test_mode: training clips begin at random, others in the middle of their segment.
-    name_pattern: names of the frames in a folder, from 1 on. video_loader: the paths are videos, `video_ext` their ending where
-    they have none; they need PyAV. new_width, new_height: size of frames before the transform; 0 leaves it. With `use_decord`
-    videos keep their size unless `data_aug` is "v1".
-    num_segments: clips of a video, from equal parts of it. new_length, new_step: frames of a clip, and every how many-eth frame
-    it has. temporal_jitter: which of `new_step` frames that is, is drawn. num_crop: crops that the transform makes of a frame.
+    name_pattern: names of the frames in a folder, from 1 on. video_loader: the paths are videos, `video_ext` their
+    ending where they have none; they need PyAV. new_width, new_height: size of frames before the transform; 0 leaves
+    it. With `use_decord` videos keep their size unless `data_aug` is "v1".
+    num_segments: clips of a video, from equal parts of it. new_length, new_step: frames of a clip, and how
+    many apart these are. temporal_jitter: which of `new_step` frames that is, is drawn. num_crop: crops that the
+    transform makes of a frame.
     slowfast: of the frames every `fast_temporal_stride`-th, and behind them again every `slow_temporal_stride`-th.
     transform: from a list of NumPy frames (H, W, 3) of bytes to one of (3, target_height, target_width).
     lazy_init: read nothing yet. is_color, modality: accepted as in the original and without effect.

@@ -28,7 +28,8 @@ SMALL = {"dropout_ratio": 0.8, "init_std": 0.001}
 class Bottleneck(HybridBlock):
     """A 3x3 convolution of single frames between two 1x1 ones, beside a shortcut; perhaps a non-local block.
 
-    inflates: three frames are seen, by the first convolution if `inflate_style` is 3x1x1, by the middle one if it is 3x3x3.
+    inflates: three frames are seen, by the first convolution if `inflate_style` is 3x1x1, by the middle one if it is
+    3x3x3.
     nested: the layers are children of `bottleneck`, too.
     """
 
@@ -69,10 +70,10 @@ class Bottleneck(HybridBlock):
 class _I3DResNet(Recognizer):
     """Input (batch * segments * crops, 3, frames, height, width), output (batch, nclass).
 
-    depth: layers, 50, 101 or 152. spatial_strides, temporal_strides, dilations: of each stage. inflate_freq, nonlocal_freq:
-    for each stage 0 or 1 for all of its blocks, or a tuple of them: whether several frames are seen, whether there is a
-    non-local block of the keywords `nonlocal_cfg`, which the stages numbered in `nonlocal_stages` can have. bn_frozen: all
-    normalisation uses the running statistics; partial_bn: all but the first.
+    depth: layers, 50, 101 or 152. spatial_strides, temporal_strides, dilations: of each stage. inflate_freq,
+    nonlocal_freq: for each stage 0 or 1 for all of its blocks, or a tuple of them: whether several frames are seen,
+    whether there is a non-local block of the keywords `nonlocal_cfg`, which the stages numbered in `nonlocal_stages`
+    can have. bn_frozen: all normalisation uses the running statistics; partial_bn: all but the first.
     """
 
     # Whether layers of blocks have two names; whether frames are halved after the first stage.

@@ -11,9 +11,9 @@ from gluoncv.nn import sequence
 class NonLocal(HybridBlock):
     """x + convolution(attention of each place to all places); with `use_bn` it starts as x alone.
 
-    nonlocal_type: "gaussian", the only one; ValueError for others. dim: 3 for videos, 2 for pictures. embed: queries, keys and
-    values are convolutions to `embed_dim` channels, by default half of those of the input. sub_sample: keys and values are those
-    of halved pictures.
+    nonlocal_type: "gaussian", the only one; ValueError for others. dim: 3 for videos, 2 for pictures. embed: queries,
+    keys and values are convolutions to `embed_dim` channels, by default half of those of the input. sub_sample: keys
+    and values are those of halved pictures.
     """
 
     def __init__(

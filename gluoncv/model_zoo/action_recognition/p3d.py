@@ -13,7 +13,8 @@ from gluoncv.nn import sequence
 class Bottleneck(HybridBlock):
     """A middle convolution between two 1x1 ones, beside a shortcut.
 
-    design: of a video's middle convolution: "A" time after space, "B" time beside space, "C" time after space and beside it.
+    design: of a video's middle convolution: "A" time after space, "B" time beside space, "C" time after space and
+    beside it.
     None is for pictures. stride: of the first convolution, in space.
     """
 
@@ -53,8 +54,8 @@ class Bottleneck(HybridBlock):
 class P3D(Recognizer):
     """Input (batch * segments * crops, 3, 16, 112, 112), output (batch, nclass).
 
-    layers: blocks of each stage; the last stage is for pictures. block_design: designs of the blocks, by turns. partial_bn: all
-    normalisation but the first uses the running statistics.
+    layers: blocks of each stage; the last stage is for pictures. block_design: designs of the blocks, by turns.
+    partial_bn: all normalisation but the first uses the running statistics.
     """
 
     def __init__(

@@ -15,8 +15,8 @@ CLASSES = {"ucf101": 101, "hmdb51": 51, "kinetics400": 400, "kinetics700": 700, 
 class Recognizer(HybridBlock):
     """Features of each part of a video, averaged over the parts.
 
-    num_segments, num_crop: parts of a video, and crops of each, which follow each other in the batch. feat_ext: gives the
-    features and not the scores.
+    num_segments, num_crop: parts of a video, and crops of each, which follow each other in the batch. feat_ext: gives
+    the features and not the scores.
     """
 
     def __init__(self, feat_dim, num_segments=1, num_crop=1, feat_ext=False, **kwargs):
@@ -31,9 +31,9 @@ class Recognizer(HybridBlock):
 def enter(network, dataset, make, transfer=False):
     """Enters the network NETWORK_DATASET; `make(nclass, **kwargs)` gives it without weights of its own.
 
-    classes: names of the classes, whose number `nclass` then is. transfer: whether the builder's `use_kinetics_pretrain` is
-    the default: it starts from the network trained on Kinetics, unless `pretrained_base` is False. `use_tsn` and `tsn` are
-    accepted for old programs and mean nothing.
+    classes: names of the classes, whose number `nclass` then is. transfer: whether the builder's
+    `use_kinetics_pretrain` is the default: it starts from the network trained on Kinetics, unless `pretrained_base` is
+    False. `use_tsn` and `tsn` are accepted for old programs and mean nothing.
     """
 
     def build(
@@ -55,8 +55,8 @@ def enter(network, dataset, make, transfer=False):
 def adopt(net, source, ctx=None, rename=lambda name: name, skip=lambda name: False):
     """Gives the parameters of `net` the values that `source` has under the names `rename` gives.
 
-    Weights of convolutions on pictures are repeated along the time and divided by its length (Carreira and Zisserman, 2017).
-    KeyError names a parameter that `source` does not have, AssertionError one of another shape.
+    Weights of convolutions on pictures are repeated along the time and divided by its length (Carreira and Zisserman,
+    2017). KeyError names a parameter that `source` does not have, AssertionError one of another shape.
     """
     values = source._collect_params_with_prefix()
     for name, parameter in net._collect_params_with_prefix().items():

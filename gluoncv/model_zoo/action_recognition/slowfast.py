@@ -49,9 +49,10 @@ class Bottleneck(HybridBlock):
 class SlowFast(Recognizer):
     """Input (batch * segments * crops, 3, fast_frames + slow_frames, height, width), the fast path's frames first.
 
-    Output (batch, nclass). layers: blocks of each stage. alpha: frames of the fast path for one of the slow path. beta_inv: by
-    which the fast path's channels are fewer. fusion_conv_channel_ratio, fusion_kernel_size: of the convolutions from the fast
-    path to the slow one. num_block_temp_kernel_fast, _slow: blocks of the third stage that see several frames, None for all.
+    Output (batch, nclass). layers: blocks of each stage. alpha: frames of the fast path for one of the slow path.
+    beta_inv: by which the fast path's channels are fewer. fusion_conv_channel_ratio, fusion_kernel_size: of the
+    convolutions from the fast path to the slow one. num_block_temp_kernel_fast, _slow: blocks of the third stage that
+    see several frames, None for all.
     """
 
     def __init__(

@@ -20,9 +20,9 @@ class CenterNet(HybridBlock):
     In training, output: heat maps (B, classes, H / scale, W / scale) of probabilities, and sizes and offsets, both
     (B, 2, ...), in places.
 
-    base_network: the body. heads: {"heatmap": ..., "wh": ..., "reg": ...}, each {"num_output": channels, "bias": initial
-    value}. head_conv_channel: channels of a 3x3 convolution before the last one of each head, none if 0. flip_test: the
-    mean of the results on the picture and on its mirror image.
+    base_network: the body. heads: {"heatmap": ..., "wh": ..., "reg": ...}, each {"num_output": channels, "bias":
+    initial value}. head_conv_channel: channels of a 3x3 convolution before the last one of each head, none if 0.
+    flip_test: the mean of the results on the picture and on its mirror image.
     """
 
     def __init__(

@@ -37,8 +37,8 @@ class CenterNetTargetGenerator(Block):
 def _radius(height, width, overlap=0.7):
     """How far a corner may move so that the box still overlaps by `overlap` (Law and Deng, 2018).
 
-    The smallest of three cases, one a quadratic equation each: both corners move the same way, in, or out. As published,
-    the greater root is divided by 2 whatever the factor of the square is.
+    The smallest of three cases, one a quadratic equation each: both corners move the same way, in, or out. As
+    published, the greater root is divided by 2 whatever the factor of the square is.
     """
     area, around = height * width, height + width
     cases = (

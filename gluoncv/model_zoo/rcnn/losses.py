@@ -20,8 +20,8 @@ class RegionLosses:
     def __call__(self, data, truth, objects, offsets, offset_masks, masks=None):
         """Each loss (B,), so that the sum over the batch is B times the mean over what counts in it; pairs for metrics.
 
-        data (B, 3, H, W), truth (B, M, 5 or more), targets of proposals (B, A), (B, A, 4) and (B, A, 4); masks (B, M, H, W).
-        The pairs are lists of labels and of predictions, of "rpn_class", "rpn_box", "class", "box" and "mask".
+        data (B, 3, H, W), truth (B, M, 5 or more), targets of proposals (B, A), (B, A, 4) and (B, A, 4); masks (B, M,
+        H, W). The pairs are lists of labels and of predictions, of "rpn_class", "rpn_box", "class", "box" and "mask".
         """
         cls_pred, box_pred, *rest = self.net(data, truth[:, :, :4], truth[:, :, 4:5])
         mask_pred = None if self.mask_loss is None else rest.pop(0)

@@ -14,8 +14,8 @@ from gluoncv.nn.rows import take_rows
 class Mask(HybridBlock):
     """Masks (B, N, classes, 2 h, 2 w) before the sigmoid, from regions (B N, C, h, w); B is 1 outside of training.
 
-    num_fcn_convs: 3x3 convolutions of `mask_channels` before the size is doubled; they are normalised if `norm_layer` is
-    SyncBatchNorm.
+    num_fcn_convs: 3x3 convolutions of `mask_channels` before the size is doubled; they are normalised if `norm_layer`
+    is SyncBatchNorm.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class Mask(HybridBlock):
 class MaskRCNN(FasterRCNN):
     """Output as that of `FasterRCNN`, of the best `rcnn_max_dets` alone and by falling score; then masks (1, N, 2 h, 2 w).
 
-    In training masks (B, positive, classes, 2 h, 2 w) before the sigmoid come third. target_roi_scale: size of the masks
-    that are taught over that of regions. mask_channels, num_fcn_convs, norm_layer, norm_kwargs: of `Mask`.
+    In training masks (B, positive, classes, 2 h, 2 w) before the sigmoid come third. target_roi_scale: size of the
+    masks that are taught over that of regions. mask_channels, num_fcn_convs, norm_layer, norm_kwargs: of `Mask`.
     """
 
     def __init__(

@@ -10,9 +10,9 @@ from gluoncv.nn.rows import take_rows
 class RCNNTargetSampler(HybridBlock):
     """Regions (B, num_sample, 4) drawn from proposals (B, N, 4) and boxes (B, M, 4), samples and matches (B, num_sample).
 
-    Called with the proposals, their scores (B, N, 1), below 0 where there is none, and the boxes, -1 behind the last. At
-    most `pos_ratio` of the samples are positive (1), which overlap a box by `pos_iou_thresh`; the others are negative
-    (-1), or left out (0) where there are not enough. Regions come by rising area.
+    Called with the proposals, their scores (B, N, 1), below 0 where there is none, and the boxes, -1 behind the last.
+    At most `pos_ratio` of the samples are positive (1), which overlap a box by `pos_iou_thresh`; the others are
+    negative (-1), or left out (0) where there are not enough. Regions come by rising area.
     """
 
     def __init__(self, num_image, num_proposal, num_sample, pos_iou_thresh, pos_ratio, max_num_gt):

@@ -52,8 +52,9 @@ class GeneralDetector:
     def run_detection(self, image, tracking_box_indices, tracking_box_weights, tracking_box_classes):
         """Looks for everything, and again for objects of classes (T, 1) where anchors (T, K) are, which count by weights (T, K).
 
-        Gives classes (N, 1), scores (N, 1) and corners (N, 4) in pixels of the picture, corners and scores of the objects
-        (T, 5), and the anchor of each detection as a NumPy array (N, 1). `anchor_tensor` (A, 4) are corners of the anchors.
+        Gives classes (N, 1), scores (N, 1) and corners (N, 4) in pixels of the picture, corners and scores of the
+        objects (T, 5), and the anchor of each detection as a NumPy array (N, 1). `anchor_tensor` (A, 4) are corners of
+        the anchors.
         """
         data, width, height, border = mxnet_frame_preprocessing(
             image, self.data_shape, self.ratio, self.mean_mx, self.std_mx, self.ctx

@@ -23,13 +23,14 @@ LEAST_OVERLAP = 0.1
 class SMOTTracker:
     """Follows objects of COCO's classes named in `tracking_classes` through the frames of a video.
 
-    motion_model: 'no' or 'farneback', see `MOTIONS`. anchor_array: corners of the detector's anchors (A, 4), None for those
-    of the first frame. use_motion: move boxes by the motion model. match_top_k: anchors of a box. track_keep_alive_thresh:
-    score below which an object is missing. new_track_iou_thresh: overlap with an object of its class above which a detection
-    is no new one. track_nms_thresh: overlap above which the lesser of two objects of a class is missing. gpu_id: number of
-    the GPU on which anchors are compared, None for the CPU. anchor_assignment_method: see `ASSIGNMENTS`. ValueError for other
-    classes, motions and assignments; NotImplementedError for joint_linking, faces as parts of bodies, of which GluonCV has
-    the detector no more than this.
+    motion_model: 'no' or 'farneback', see `MOTIONS`. anchor_array: corners of the detector's anchors (A, 4), None for
+    those of the first frame. use_motion: move boxes by the motion model. match_top_k: anchors of a box.
+    track_keep_alive_thresh: score below which an object is missing. new_track_iou_thresh: overlap with an object of its
+    class above which a detection is no new one. track_nms_thresh: overlap above which the lesser of two objects of a
+    class is missing. gpu_id: number of the GPU on which anchors are compared, None for the CPU.
+    anchor_assignment_method: see `ASSIGNMENTS`. ValueError for other classes, motions and assignments;
+    NotImplementedError for joint_linking, faces as parts of bodies, of which GluonCV has the detector no more than
+    this.
     """
 
     def __init__(
@@ -67,8 +68,8 @@ class SMOTTracker:
     def process_frame_sequence(self, frame_iterator: Iterable, tracktor) -> Iterator[tuple]:
         """(number, objects) of each (number, frame), frames (H, W, 3) of bytes; `tracktor`: a `BaseAnchorBasedTracktor`.
 
-        An object is a dictionary of bbox (left, top, width, height), track_id, age in frames, class_id, class_name and, where
-        they are known, landmarks.
+        An object is a dictionary of bbox (left, top, width, height), track_id, age in frames, class_id, class_name and,
+        where they are known, landmarks.
         """
         for number, frame in frame_iterator:
             known = tracktor.prepare_for_frame(frame)

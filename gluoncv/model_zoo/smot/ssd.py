@@ -8,9 +8,9 @@ class SSD(ssd.SSD):
     """Input: a picture (1, 3, H, W), entries of the list of detections (T, K) where each of T objects is expected, and their
     weights (T, K).
 
-    Output: classes (1, N, 1), scores (1, N, 1) and corners (1, N, 4) as of `gluoncv.model_zoo.ssd.SSD`, the anchor of each
-    (1, N, 1), what is found of the objects (T, 7) as weighted sums of class, score, corners and anchor, and all anchors
-    (1, A, 4) of centres and sizes. Entry c A + a is anchor a of class c.
+    Output: classes (1, N, 1), scores (1, N, 1) and corners (1, N, 4) as of `gluoncv.model_zoo.ssd.SSD`, the anchor of
+    each (1, N, 1), what is found of the objects (T, 7) as weighted sums of class, score, corners and anchor, and all
+    anchors (1, A, 4) of centres and sizes. Entry c A + a is anchor a of class c.
 
     return_intermediate_features: in place of a picture come the maps of `forward_features`.
     """

@@ -16,9 +16,9 @@ class TrackState:
 class Track:
     """An object with `track_id`, of class `class_id`, whose corners in pixels are `mean` (4,).
 
-    source: (numbers of the anchors, their weights) that the corners are from. keep_alive_thresh: a score below which the
-    object counts as missing. max_missing: frames after which one that is missing is deleted. attributes: whatever else is
-    known of it. linked_id: number of the object that it is a part of.
+    source: (numbers of the anchors, their weights) that the corners are from. keep_alive_thresh: a score below which
+    the object counts as missing. max_missing: frames after which one that is missing is deleted. attributes: whatever
+    else is known of it. linked_id: number of the object that it is a part of.
     """
 
     def __init__(

@@ -26,7 +26,8 @@ class BaseAnchorBasedTracktor(ABC):
         """Finds what there is in a frame, and the objects of classes (T, 1) at anchors (T, K) with weights (T, K).
 
         Gives corners, score and class of what is found (N, 6) and the anchor of each (N, 1), corners and score of the
-        objects (T, 5), and a dictionary of what else is known: detection_landmarks (N, ...) and tracking_landmarks (T, ...).
+        objects (T, 5), and a dictionary of what else is known: detection_landmarks (N, ...) and tracking_landmarks (T,
+        ...).
         """
 
     @abstractmethod

@@ -18,9 +18,9 @@ class SSD(HybridBlock):
 
     network: name of a network in the zoo, of which `features` names layers and `num_filters` channels of further maps
     (see `FeatureExpander`, also for use_1x1_transition, use_bn, reduce_ratio, min_depth and global_pool); None when
-    `features` is a function that gives a block. base_size: pixels of the pictures it is for. sizes: of the anchors of each
-    map, and one more. ratios: of width to height of anchors, for each map or for all. steps: pixels a place. nms_thresh,
-    nms_topk, post_nms: see `set_nms`. anchor_alloc_size: height and width of the largest map.
+    `features` is a function that gives a block. base_size: pixels of the pictures it is for. sizes: of the anchors of
+    each map, and one more. ratios: of width to height of anchors, for each map or for all. steps: pixels a place.
+    nms_thresh, nms_topk, post_nms: see `set_nms`. anchor_alloc_size: height and width of the largest map.
     """
 
     def __init__(
@@ -75,7 +75,8 @@ class SSD(HybridBlock):
     def set_nms(self, nms_thresh=0.45, nms_topk=400, post_nms=100):
         """Overlap above which the lesser of two boxes of a class is dropped, boxes that compete, and boxes that are given.
 
-        nms_thresh not between 0 and 1: all boxes are given. nms_topk -1: all compete. post_nms 0 or less: all are given.
+        nms_thresh not between 0 and 1: all boxes are given. nms_topk -1: all compete. post_nms 0 or less: all are
+        given.
         """
         self._clear_cached_op()
         self.nms_thresh, self.nms_topk, self.post_nms = nms_thresh, nms_topk, post_nms

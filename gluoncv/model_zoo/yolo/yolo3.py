@@ -28,9 +28,9 @@ CLASSES = {"voc": VOC, "coco": COCO, "custom": None}
 class YOLOOutputV3(HybridBlock):
     """Detections (B, classes N, 6) of class, score and corners of a map (B, C, H, W).
 
-    In training: corners (B, N, 4), centres within places (B, H W, anchors, 2), logarithms of sizes over those of anchors,
-    objects (.., 1) and classes (.., classes), all before the sigmoid, and anchors (1, 1, anchors, 2) and places
-    (1, H W, 1, 2). index: number of the map. anchors: widths and heights in pixels. stride: pixels a place.
+    In training: corners (B, N, 4), centres within places (B, H W, anchors, 2), logarithms of sizes over those of
+    anchors, objects (.., 1) and classes (.., classes), all before the sigmoid, and anchors (1, 1, anchors, 2) and
+    places (1, H W, 1, 2). index: number of the map. anchors: widths and heights in pixels. stride: pixels a place.
     """
 
     def __init__(self, index, num_class, anchors, stride, alloc_size=(128, 128), **kwargs):
@@ -192,7 +192,8 @@ class YOLOV3(HybridBlock):
     def set_nms(self, nms_thresh=0.45, nms_topk=400, post_nms=100):
         """Overlap above which the lesser of two boxes of a class is dropped, boxes that compete, and boxes that are given.
 
-        nms_thresh not between 0 and 1: all boxes are given. nms_topk -1: all compete. post_nms 0 or less: all are given.
+        nms_thresh not between 0 and 1: all boxes are given. nms_topk -1: all compete. post_nms 0 or less: all are
+        given.
         """
         self._clear_cached_op()
         self.nms_thresh, self.nms_topk, self.post_nms = nms_thresh, nms_topk, post_nms

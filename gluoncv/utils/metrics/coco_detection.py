@@ -13,11 +13,13 @@ from gluoncv.utils.metrics.pictures import pictures
 class COCODetectionMetric(EvalMetric):
     """Mean of the average precisions at overlaps of 0.5, 0.55, ... 0.95, in per cent, by pycocotools.
 
-    dataset: has `coco`, the annotations of pycocotools, `classes`, and `contiguous_id_to_json`, COCO's number of each class.
-    save_prefix: detections are written to this path with .json behind, and with the time between if `use_time`; `cleanup`
-    removes the file at the end. score_thresh: detections below do not count. data_shape: (height, width) of the pictures that
-    were seen, None for those of the data set. post_affine(width, height, data width, data height) gives the (2, 3) matrix
-    that maps what was seen to the picture, in place of scaling. ValueError for another data_shape.
+    dataset: has `coco`, the annotations of pycocotools, `classes`, and `contiguous_id_to_json`, COCO's number of each
+    class.
+    save_prefix: detections are written to this path with .json behind, and with the time between if `use_time`;
+    `cleanup` removes the file at the end. score_thresh: detections below do not count. data_shape: (height, width) of
+    the pictures that were seen, None for those of the data set. post_affine(width, height, data width, data height)
+    gives the (2, 3) matrix that maps what was seen to the picture, in place of scaling. ValueError for another
+    data_shape.
     """
 
     def __init__(

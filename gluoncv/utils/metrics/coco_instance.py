@@ -10,10 +10,10 @@ from gluoncv.utils.viz.image import as_numpy
 class COCOInstanceMetric(EvalMetric):
     """COCO's figures of boxes and of masks, by pycocotools.
 
-    dataset: has `coco`, the annotations of pycocotools, and `contiguous_id_to_json`. save_prefix: results are written to this
-    path with .json behind, and with the time between if `use_time`; not at all with `cleanup`. starting_id: place among the
-    sorted numbers of pictures of the first one. score_thresh: what is less sure does not count. use_ext: a branch of
-    pycocotools that NVIDIA published; AttributeError without it.
+    dataset: has `coco`, the annotations of pycocotools, and `contiguous_id_to_json`. save_prefix: results are written
+    to this path with .json behind, and with the time between if `use_time`; not at all with `cleanup`. starting_id:
+    place among the sorted numbers of pictures of the first one. score_thresh: what is less sure does not count.
+    use_ext: a branch of pycocotools that NVIDIA published; AttributeError without it.
     """
 
     def __init__(

@@ -15,9 +15,9 @@ NAMES = ["AP", "Ap .5", "AP .75", "AP (M)", "AP (L)", "AR", "AR .5", "AR .75", "
 class COCOKeyPointsMetric(EvalMetric):
     """COCO's figures of persons' joints, by pycocotools.
 
-    dataset: has `coco`, the annotations of pycocotools. save_prefix: results are written to this path with .json behind, and
-    with the time between if `use_time`; `cleanup` removes the file at the end. in_vis_thresh: surer joints make up the score of
-    a person. data_shape: None or (height, width), accepted as in the original and without effect.
+    dataset: has `coco`, the annotations of pycocotools. save_prefix: results are written to this path with .json
+    behind, and with the time between if `use_time`; `cleanup` removes the file at the end. in_vis_thresh: surer joints
+    make up the score of a person. data_shape: None or (height, width), accepted as in the original and without effect.
     """
 
     def __init__(self, dataset, save_prefix, use_time=True, cleanup=False, in_vis_thresh=0.2, data_shape=None):

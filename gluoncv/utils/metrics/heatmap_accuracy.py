@@ -9,8 +9,8 @@ from gluoncv.data.transforms.pose import get_max_pred
 class HeatmapAccuracy(EvalMetric):
     """The share of peaks, joint by joint, nearer than `threshold` tenths of the map's size to those of the label.
 
-    Labels and predictions are (N, J, H, W), or lists of them. Joints in the first two rows or columns do not count. hm_type:
-    "gaussian" alone; ValueError for others.
+    Labels and predictions are (N, J, H, W), or lists of them. Joints in the first two rows or columns do not count.
+    hm_type: "gaussian" alone; ValueError for others.
     """
 
     def __init__(

@@ -41,8 +41,8 @@ def success_error(gt_center, result_center, thresholds, n_frame):
 class OPEBenchmark:
     """Curves of trackers on the videos of `dataset`: {tracker: {video: shares}}.
 
-    Videos have `name`, `gt_traj` and `pred_trajs`, the boxes of each tracker, or `load_tracker(path, name, store)`; `absent`, if
-    they have it, is 1 in frames that count. The data set has `tracker_names` and `tracker_path`.
+    Videos have `name`, `gt_traj` and `pred_trajs`, the boxes of each tracker, or `load_tracker(path, name, store)`;
+    `absent`, if they have it, is 1 in frames that count. The data set has `tracker_names` and `tracker_path`.
     """
 
     def __init__(self, dataset):

@@ -17,7 +17,8 @@ LIMBS = (
 def plot_keypoints(img, coords, confidence, class_ids, bboxes, scores, box_thresh=0.5, keypoint_thresh=0.2, **kwargs):
     """Draws the boxes of persons that a detector found, and limbs between joints that are sure enough; gives the axes.
 
-    coords (N, 17, 2), confidence (N, 17, 1); classes (1, M, 1), of which 0 is a person, boxes (1, M, 4), scores (1, M, 1).
+    coords (N, 17, 2), confidence (N, 17, 1); classes (1, M, 1), of which 0 is a person, boxes (1, M, 4), scores (1, M,
+    1).
     """
     boxes, scores = _persons(class_ids, bboxes, scores)
     ax = plot_bbox(img, boxes, scores, thresh=box_thresh, **kwargs)

@@ -14,7 +14,8 @@ __all__ = ["DeNormalize", "get_color_pallete"]
 def get_color_pallete(npimg, dataset="pascal_voc"):
     """A Pillow picture of a map of classes (H, W) in the colours of "ade20k", "citys", "mhpv1", or else of PASCAL VOC.
 
-    What does not count, -1, is shown in the colour 255, but in that of 0 with ADE20K's, which numbers classes from 1 on.
+    What does not count, -1, is shown in the colour 255, but in that of 0 with ADE20K's, which numbers classes from 1
+    on.
     """
     from PIL import Image
 

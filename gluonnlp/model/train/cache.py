@@ -20,9 +20,9 @@ class CacheCell(Block):
     """The model's probabilities, mixed with those of the words that followed similar states.
 
     Called with inputs and target (length, 1), what the last call gave for next_word_history and cache_history, None at
-    first, and states; gives the probabilities of the targets (length,), the two histories, one-hot words (window, vocab_size) and
-    states (window, units), and new states.  window: how many words back the cache goes; theta: how much similarity
-    counts; lambdas: the cache's share of the mixture.
+    first, and states; gives the probabilities of the targets (length,), the two histories, one-hot words (window,
+    vocab_size) and states (window, units), and new states.  window: how many words back the cache goes; theta: how much
+    similarity counts; lambdas: the cache's share of the mixture.
     """
 
     def __init__(self, lm_model, vocab_size, window, theta, lambdas, **kwargs):

@@ -1,9 +1,9 @@
 """Gradients of every operator of the sweep under variations that its table entry generates.
 
-Each sample (see `tests.support.samples`) is varied in one thing at a time: an attribute, the size of an axis (0 or 1), or
-an operand that broadcasts (see `tests.support.variations`). The operator refuses what does not fit with an error that is
-made for users; of what it takes, first and second derivatives are the central differences. Every attribute takes two
-values or more and every operator meets axes of sizes 0 and 1: what does not is in `RIGID`, with the reason.
+Each sample (see `tests.support.samples`) is varied in one thing at a time: an attribute, the size of an axis (0 or 1),
+or an operand that broadcasts (see `tests.support.variations`). The operator refuses what does not fit with an error
+that is made for users; of what it takes, first and second derivatives are the central differences. Every attribute
+takes two values or more and every operator meets axes of sizes 0 and 1: what does not is in `RIGID`, with the reason.
 """
 
 import numpy as np

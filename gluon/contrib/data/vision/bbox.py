@@ -1,7 +1,7 @@
 """Transforms of a picture together with its boxes, for detection.
 
-Pictures are (height, width, channels). Boxes are (N, 4 or more) of left, top, right, bottom in pixels, and whatever comes
-behind, which stays as it is.
+Pictures are (height, width, channels). Boxes are (N, 4 or more) of left, top, right, bottom in pixels, and whatever
+comes behind, which stays as it is.
 """
 
 from __future__ import annotations

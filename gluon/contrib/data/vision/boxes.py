@@ -75,8 +75,8 @@ def bbox_random_crop_with_constraints(
 ):
     """A random crop of a picture of `size` = (width, height); gives the boxes in it and (x, y, width, height).
 
-    constraints: (lowest, highest) overlaps of the crop with the boxes. For each, `max_trial` crops are tried, and one of
-    those that fit, or the whole picture, is taken.
+    constraints: (lowest, highest) overlaps of the crop with the boxes. For each, `max_trial` crops are tried, and one
+    of those that fit, or the whole picture, is taken.
     """
     w, h = size
     candidates = [(0, 0, w, h)]

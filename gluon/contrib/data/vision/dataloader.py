@@ -54,8 +54,8 @@ def create_bbox_augment(
 ) -> Block:  # fmt: skip
     """The transforms that make (channels, height, width) = `data_shape` of a picture, and boxes that follow it.
 
-    rand_crop, rand_pad, rand_gray: probabilities of a random window, of a canvas of `pad_val` around the picture, and of
-    gray. area_range: (smallest scale of a window, largest ratio of a canvas). Others as in `create_image_augment`.
+    rand_crop, rand_pad, rand_gray: probabilities of a random window, of a canvas of `pad_val` around the picture, and
+    of gray. area_range: (smallest scale of a window, largest ratio of a canvas). Others as in `create_image_augment`.
     """
     method = random.randint(0, 4) if inter_method == 10 else inter_method
     steps = []

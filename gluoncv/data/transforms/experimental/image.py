@@ -57,8 +57,8 @@ _data_rng = np.random.RandomState()
 def np_random_color_distort(image, data_rng=None, eig_val=None, eig_vec=None, var=0.4, alphastd=0.1):
     """Brightness, contrast and saturation of a float32 picture (H, W, 3) of 0 to 1, blue first, changed in place.
 
-    By up to `var`, in a random order, and noise of deviation `alphastd` along the colours' principal components (Zhou et al.,
-    2019). data_rng: a `numpy.random.RandomState`, by default one of its own.
+    By up to `var`, in a random order, and noise of deviation `alphastd` along the colours' principal components (Zhou
+    et al., 2019). data_rng: a `numpy.random.RandomState`, by default one of its own.
     """
     rng = _data_rng if data_rng is None else data_rng
     eig_val, eig_vec = _EIG_VAL if eig_val is None else eig_val, _EIG_VEC if eig_vec is None else eig_vec

@@ -15,9 +15,9 @@ __all__ = ["AlphaPoseDefaultTrainTransform", "AlphaPoseDefaultValTransform", "fl
 class AlphaPoseDefaultTrainTransform:
     """Gives (input (3, height, width), heat maps (J, h, w), weights (J, 1, 1), `img_path`), sizes as (height, width).
 
-    Called with a picture, {"bbox": corners, "joints_3d": (J, 3, 2)} and anything. scale_factor: lowest and highest growth of
-    the box. random_sample: the box moves as detectors err. random_crop: halves and quarters of a person, where more than ten
-    joints are visible. rotation_factor: degrees, at most twice as many.
+    Called with a picture, {"bbox": corners, "joints_3d": (J, 3, 2)} and anything. scale_factor: lowest and highest
+    growth of the box. random_sample: the box moves as detectors err. random_crop: halves and quarters of a person,
+    where more than ten joints are visible. rotation_factor: degrees, at most twice as many.
     """
 
     def __init__(

@@ -33,11 +33,12 @@ def load_test(filenames, short=600, max_size=1000, mean=MEAN, std=STD):
 class FasterRCNNDefaultTrainTransform:
     """Size and mirroring for training; with a network `net` the targets of its region proposals too.
 
-    Gives (input, boxes), or (input, boxes, objects, offsets, masks): lists with (h, w, anchors) or (h, w, 4 * anchors) a map.
+    Gives (input, boxes), or (input, boxes, objects, offsets, masks): lists with (h, w, anchors) or (h, w, 4 * anchors)
+    a map.
 
-    short: a length, or (lowest, highest) of a random one. flip_p: probability of mirroring. ashape: size of the largest map
-    of anchors; multi_stage: whether `net` has several. box_norm, num_sample, pos_iou_thresh, neg_iou_thresh, pos_ratio and
-    other arguments are those of `RPNTargetGenerator`, box_norm as its stds.
+    short: a length, or (lowest, highest) of a random one. flip_p: probability of mirroring. ashape: size of the largest
+    map of anchors; multi_stage: whether `net` has several. box_norm, num_sample, pos_iou_thresh, neg_iou_thresh,
+    pos_ratio and other arguments are those of `RPNTargetGenerator`, box_norm as its stds.
     """
 
     def __init__(

@@ -19,7 +19,8 @@ class SimplePoseDefaultTrainTransform:
     """Gives (input (3, height, width), heat maps (J, h, w), weights (J, 1, 1), `img_path`), sizes as (height, width).
 
     Called with a picture, {"bbox": corners, "joints_3d": (J, 3, 2)} and anything. sigma: deviation of the peaks.
-    scale_factor, rotation_factor: by how much the size varies, and by how many degrees, at most twice as many, a person turns.
+    scale_factor, rotation_factor: by how much the size varies, and by how many degrees, at most twice as many, a person
+    turns.
     """
 
     def __init__(

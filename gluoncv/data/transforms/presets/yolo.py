@@ -24,8 +24,8 @@ def load_test(filenames, short=416, max_size=1024, stride=1, mean=MEAN, std=STD)
 class YOLO3DefaultTrainTransform:
     """Augmentation for training; with a network `net` its targets too.
 
-    Gives (input, boxes), or (input, objectness, centers, scales, weights, classes, boxes). mixup: the last column of the labels
-    is the share of the picture that a box is from.
+    Gives (input, boxes), or (input, objectness, centers, scales, weights, classes, boxes). mixup: the last column of
+    the labels is the share of the picture that a box is from.
     """
 
     def __init__(self, width, height, net=None, mean=MEAN, std=STD, mixup=False, **kwargs):

@@ -16,8 +16,9 @@ class RPN(HybridBlock):
     In training also what the proposals come from: scores before the sigmoid (B, A, 1), offsets (B, A, 4), and anchors
     (1, A, 4), which are a list with one element a map if there are several.
 
-    channels: of the layer before the predictors. strides: pixels a place. base_size, scales, ratios: of anchors; there are
-    lists of strides and scales, with one element a map, if `multi_level`. alloc_size: height and width of the largest map.
+    channels: of the layer before the predictors. strides: pixels a place. base_size, scales, ratios: of anchors; there
+    are lists of strides and scales, with one element a map, if `multi_level`. alloc_size: height and width of the
+    largest map.
     clip: see `NormalizedBoxCenterDecoder`. nms_thresh: overlap above which the lesser proposal is dropped;
     train_pre_nms, test_pre_nms: proposals that compete, for each map by itself if `per_level_nms`; train_post_nms,
     test_post_nms: proposals given. min_size: the least width and height of a proposal, in pixels.

@@ -11,8 +11,8 @@ from gluoncv.nn.coder import NumPyNormalizedBoxCenterEncoder, SigmoidClassEncode
 class RPNTargetSampler:
     """Samples (N,) of 1, -1 and 0 for what is left out, and matches (N,), from overlaps (N, M) in an array of NumPy.
 
-    num_sample: anchors that count, `pos_ratio` of them positive at most, drawn by `numpy.random`. Positive are those that
-    overlap a box by `pos_iou_thresh`, and the best of each box; negative those below `neg_iou_thresh`. Overlaps of
+    num_sample: anchors that count, `pos_ratio` of them positive at most, drawn by `numpy.random`. Positive are those
+    that overlap a box by `pos_iou_thresh`, and the best of each box; negative those below `neg_iou_thresh`. Overlaps of
     anchors that do not count are -1.
     """
 

@@ -1,9 +1,9 @@
 """Every room beyond 2^31 elements: tensors of several GB, of whose memory only the ends are ever touched.
 
-Memory fresh from the operating system reads as zero and costs nothing until it is written. The first and the last sample
-hold numbers; of launches, and of loops inside kernels, only the first and the last turns are run. What kernels make of
-the two samples is held against the CPU wing in float64, which sees those two alone. The interpreter checks every
-32-bit addition and multiplication for overflow besides.
+Memory fresh from the operating system reads as zero and costs nothing until it is written. The first and the last
+sample hold numbers; of launches, and of loops inside kernels, only the first and the last turns are run. What kernels
+make of the two samples is held against the CPU wing in float64, which sees those two alone. The interpreter checks
+every 32-bit addition and multiplication for overflow besides.
 """
 
 import importlib
