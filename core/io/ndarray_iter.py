@@ -19,7 +19,8 @@ class NDArrayIter(DataIter):
     The first array tells the number of samples; what others have beyond it is left out. `last_batch_handle`: "pad"
     fills the last batch from the beginning, "discard" drops it, "roll_over" keeps it for the next pass. NumPy arrays
     become float32; `data` and `label` are lists of (name, NDArray), whose new values later batches have. `shuffle`
-    draws a new order by `numpy.random` for every pass. CSR arrays need "discard".
+    draws a new order by `numpy.random` for every pass. ValueError for an unknown `last_batch_handle`, a batch size
+    below 1 or fewer samples than the first array has; NotImplementedError for sparse arrays without "discard".
     """
 
     def __init__(

@@ -531,7 +531,8 @@ def lookup_gradient(head: NDArray, data: NDArray, shape: tuple[int, ...]) -> NDA
     """The gradient of a lookup of rows by number (`Embedding`) with respect to the array of this shape.
 
     Row-sparse with the rows that `data` names; dense where a graph is traced or recorded, which has no sparse
-    values."""
+    values.
+    """
     if autograd.is_recording() or autograd.state.tracer is not None or type(head) is not NDArray:
         return F._embedding_grad(head, data, shape=shape)
     named = onp.clip(data.asnumpy().astype(onp.int64), 0, shape[0] - 1)
