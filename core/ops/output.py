@@ -36,10 +36,11 @@ def _(label, out, attrs):
     else:
         axis, probability = 1, F._reshape_to(out, shape=(shape[0], out.size // max(shape[0], 1)))
     if label.shape in (shape, probability.shape):  # a distribution as label
-        grad = out - F._reshape_to(label, shape=shape)
-        return [grad * attrs.grad_scale, None]
+        grad = (out - F._reshape_to(label, shape=shape)) * attrs.grad_scale
+        return [grad * out if attrs.out_grad else grad, None]
     rest = probability.shape[:axis] + probability.shape[axis + 1 :]
-    index = F.trunc(F._reshape_to(label, shape=rest))
+    labels = F.trunc(F._reshape_to(label, shape=(label.size,)))  # of which all count, even if each instance reads one
+    index = F._reshape_to(F.slice_axis(labels, axis=0, begin=0, end=math.prod(rest)), shape=rest)
     classes = probability.shape[axis]
     known = F.Cast(F.broadcast_equal(index, F.clip(index, a_min=0, a_max=classes - 1)), dtype=probability.dtype)
     hot = F._pick_grad(known, index, shape=probability.shape, axis=axis)
@@ -47,15 +48,14 @@ def _(label, out, attrs):
         alpha, others = attrs.smooth_alpha, max(classes - 1, 1)
         hot = hot * (1.0 - alpha - alpha / others) + alpha / others
     grad = probability - hot
-    if attrs.use_ignore or attrs.normalization == "valid":  # what is valid does not hang on use_ignore
-        kept = F.Cast(F._not_equal_scalar(index, scalar=attrs.ignore_label), dtype=grad.dtype)
     if attrs.use_ignore:
+        kept = F.Cast(F._not_equal_scalar(index, scalar=attrs.ignore_label), dtype=grad.dtype)
         grad = F.broadcast_mul(grad, F.expand_dims(kept, axis=axis))
     if attrs.normalization == "batch":
-        grad = grad * (1.0 / shape[0])
-    elif attrs.normalization == "valid":
-        valid = F._maximum_scalar(F.sum(kept), scalar=1.0)
-        grad = F.broadcast_div(grad, F._reshape_to(valid, shape=(1,) * grad.ndim))
+        grad = grad * (1.0 / (shape[0] if attrs.multi_output else label.size))
+    elif attrs.normalization == "valid":  # whether or not labels are ignored
+        valid = F.sum(F.Cast(F._not_equal_scalar(labels, scalar=attrs.ignore_label), dtype=grad.dtype))
+        grad = F.broadcast_div(grad, F._reshape_to(F._maximum_scalar(valid, scalar=1.0), shape=(1,) * grad.ndim))
     if attrs.multi_output and attrs.normalization != "valid":
         grad = grad * (1.0 / max(probability.size // (shape[0] * classes), 1))
     grad = F._reshape_to(grad * attrs.grad_scale, shape=shape)
@@ -68,8 +68,8 @@ def _(shapes, attrs):
     if attrs["multi_output"]:  # the places in a row; their own shape is taken as well
         batch, places = data[:1], data[2:]
         _fit_label(shapes, (*batch, math.prod(places)), (*batch, *places), (*batch, 1, *places), data)
-    else:  # classes, or a distribution
-        _fit_label(shapes, data[:-1] if attrs["preserve_shape"] else data[:1], data)
+    else:  # classes, or a distribution; one class of all an instance's numbers where they form no rows
+        _fit_label(shapes, data[:-1], *(() if attrs["preserve_shape"] else (data[:1],)), data)
 
 
 def _fit_label(shapes, *accepted):

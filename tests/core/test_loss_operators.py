@@ -171,3 +171,30 @@ def test_functions_of_users_are_told_of_zero_gradients():
         y = nd.BlockGrad(Shift()(x))
     y.backward()
     assert (x.grad.asnumpy() == 3).all()
+
+
+@pytest.mark.parametrize("normalization, each", [("null", 1), ("batch", 6), ("valid", 5)])
+@pytest.mark.parametrize("rows", [True, False])
+def test_normalization_of_softmax_output_counts_every_label(rows, normalization, each):
+    """MXNet divides by all labels, also where each instance is one row that reads a single label."""
+    data = nd.array(np.random.RandomState(3).standard_normal((2, 3, 4)))
+    label = nd.array([[0, 2, 1], [3, 3, 2]])  # all read, or the first two
+    data.attach_grad()
+    with autograd.record():
+        out = nd.SoftmaxOutput(data, label, preserve_shape=rows, normalization=normalization, ignore_label=1)
+    out.backward()
+    classes = [0, 2, 1, 3, 3, 2] if rows else [0, 2]
+    hot = np.eye(4 if rows else 12)[classes].reshape(2, 3, 4)
+    np.testing.assert_allclose(data.grad.asnumpy(), (out.asnumpy() - hot) / each, rtol=1e-5, atol=1e-7)
+    symbol = sym.SoftmaxOutput(sym.var("data"), sym.var("label"), preserve_shape=rows)
+    assert symbol.infer_shape(data=(2, 3, 4))[0] == [(2, 3, 4), (2, 3)]
+
+
+def test_out_grad_holds_for_distributions_too():
+    data, label = nd.array([[1.0, 2.0], [0.5, -1.0]]), nd.array([[0.25, 0.75], [1.0, 0.0]])
+    data.attach_grad()
+    with autograd.record():
+        out = nd.SoftmaxOutput(data, label, out_grad=True, grad_scale=3.0)
+    out.backward()
+    probability = out.asnumpy()
+    np.testing.assert_allclose(data.grad.asnumpy(), 3 * (probability - label.asnumpy()) * probability, rtol=1e-5)
