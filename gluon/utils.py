@@ -107,7 +107,7 @@ def clip_global_norm(arrays: Sequence, max_norm: float, check_isfinite: bool = T
     for array in arrays:
         by_context.setdefault(array.ctx, []).append(array)
     squares = [
-        F.multi_sum_sq(*group, num_arrays=len(group)).astype("float32").sum().reshape((1,)).as_in_context(context)
+        F.multi_sum_sq(*group, num_arrays=len(group)).sum().reshape((1,)).as_in_context(context)
         for group in by_context.values()
     ]
     total = sum(squares[1:], squares[0]).sqrt()

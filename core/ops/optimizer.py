@@ -28,12 +28,12 @@ _ATTRS = {
     "wd_lh": ("wd_lh", Float, 0.0),
     "eta": ("eta", Float, None),
 }
-# operator: (kernel, states, attributes as "name" or "name=default", further accepted attributes without effect on dense arrays)
+# operator: (kernel, states, attributes as "name" or "name=default", accepted attributes without effect on dense arrays)
 _UPDATES = {
     "sgd_update": ("sgd_", "", "lr wd rescale_grad clip_gradient", "lazy_update"),
     "sgd_mom_update": ("sgd_momentum_", "mom", "lr momentum wd rescale_grad clip_gradient", "lazy_update"),
     "nag_mom_update": ("nag_", "mom", "lr momentum wd rescale_grad clip_gradient", ""),
-    "signsgd_update": ("signsgd_", "", "lr wd rescale_grad clip_gradient", ""),
+    "signsgd_update": ("signsgd_", "", "lr wd", "rescale_grad clip_gradient"),
     "signum_update": ("signum_", "mom", "lr momentum wd rescale_grad clip_gradient wd_lh", ""),
     "adam_update": ("adam_", "mean var", "lr beta1 beta2 epsilon wd rescale_grad clip_gradient", "lazy_update"),
     "rmsprop_update": ("rmsprop_", "n", "lr gamma1 epsilon wd rescale_grad clip_gradient clip_weights", ""),
@@ -56,7 +56,7 @@ def _annotations(attributes: str, ignored: str) -> tuple[dict, dict]:
         table[name] = (kind, float(default) if default else standard)
         renamed[name] = kernel_name
     for name in ignored.split():
-        table[name] = (Bool, True)
+        table[name] = _ATTRS[name][1:] if name in _ATTRS else (Bool, True)
     return table, renamed
 
 
@@ -236,15 +236,15 @@ for _preloaded in (False, True):
 
 @operator("multi_sum_sq")
 def multi_sum_sq(*data, num_arrays: Int):
-    """The sum of squares of each array, as one array."""
-    return kernels.shape.concat([K.sum_squares(x).reshape(1) for x in data], 0)
+    """The sum of squares of each array, as one array of float32."""
+    return kernels.cast(kernels.shape.concat([K.sum_squares(x).reshape(1) for x in data], 0), "float32")
 
 
 @pointwise("multi_lars", differentiable=False)
 def multi_lars(lrs, weights_sum_sq, grads_sum_sq, wds, *, eta: Float, eps: Float, rescale_grad: Float = 1.0):
     """Learning rates of layer-wise adaptive rate scaling (You et al., 2017): lr eta |w| / (|g| + wd |w| + eps)."""
     w, g = f.sqrt(weights_sum_sq), f.sqrt(grads_sum_sq) * rescale_grad
-    return f.where(f.logical_and(w > 0, g > 0), lrs * eta * w / (g + wds * w + eps), lrs)
+    return f.where(f.logical_and(w > 0, grads_sum_sq > 0), lrs * eta * w / (g + wds * w + eps), lrs)
 
 
 @operator("reset_arrays", outputs=0, mutates=("data",))

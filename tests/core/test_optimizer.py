@@ -1,5 +1,7 @@
 """Optimizers: what the recorded cases do not reach."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -183,3 +185,16 @@ def test_steps_in_the_style_of_mxnet_2():
         out.backward()
         trainer.step(1)
         np.testing.assert_array_equal(net.weight.data().asnumpy(), np.full((1, 2), expected))
+
+
+def test_update_operators_at_the_edges_of_their_attributes():
+    """As MXNet 1.9.1: signs of gradients know no scale, sums of squares are float32, a rate of 0 may divide to NaN."""
+    weight, grad = nd.array([1.0, -2.0]), nd.array([0.5, -3.0])
+    for scale in (-1, 0, 3):
+        assert nd.signsgd_update(weight, grad, lr=0.5, rescale_grad=scale).asnumpy().tolist() == [0.5, -1.5]
+    squares = nd.multi_sum_sq(nd.array([3, 4], dtype="float64"), nd.array([2], dtype="float64"), num_arrays=2)
+    assert squares.dtype == np.float32 and squares.asnumpy().tolist() == [25, 4]
+    rates = nd.multi_lars(nd.array([0.3]), nd.array([4]), nd.array([9]), nd.array([0.0]), eta=1, eps=0, rescale_grad=-1)
+    np.testing.assert_allclose(rates.asnumpy(), [-0.2], rtol=1e-6)
+    for update, states in ((nd.ftrl_update, 2), (functools.partial(nd.ftml_update, t=1), 3)):
+        assert np.isnan(update(weight, grad, *(nd.ones(2) for _ in range(states)), lr=0).asnumpy()).all()

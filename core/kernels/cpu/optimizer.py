@@ -230,7 +230,7 @@ def ftrl_(w, g, z, n, lr, wd=0.0, lamda1=0.01, beta=1.0, rescale=1.0, clip=None)
     root = n.sqrt()
     n.addcmul_(g, g)
     grown = n.sqrt()
-    z.add_(g).addcmul_(root.sub_(grown), w, value=1 / lr)
+    z.add_(g).addcmul_(root.sub_(grown), w / lr)  # a rate of 0 divides tensors only: NaN
     # sign(z) max(|z| - lamda1, 0), the soft threshold, with the opposite sign
     shrunk = z.clamp(-lamda1, lamda1).sub_(z)
     torch.div(shrunk, grown.add_(beta).div_(lr).add_(wd), out=w)
@@ -241,7 +241,7 @@ def ftml_(w, g, d, v, z, lr, t, wd=0.0, beta1=0.6, beta2=0.999, eps=1e-8, rescal
     """Follow the moving leader (Zheng and Kwok, 2017), step number `t` from 1."""
     g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
     v.mul_(beta2).addcmul_(g, g, value=1 - beta2)
-    d_new = (v / (1 - beta2**t)).sqrt_().add_(eps).mul_((1 - beta1**t) / lr)
+    d_new = (v / (1 - beta2**t)).sqrt_().add_(eps).mul_(1 - beta1**t).div_(lr)
     z.mul_(beta1).add_(g, alpha=1 - beta1)
     z.addcmul_(d.mul_(-beta1).add_(d_new), w, value=-1)
     d.copy_(d_new)
