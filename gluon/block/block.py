@@ -26,6 +26,11 @@ class Block:
     params: a `ParameterDict` to share parameters with.
     """
 
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if cls.__doc__ and not cls.__name__.startswith("_"):
+            cls.__doc__ = "\n\n    ".join([cls.__doc__.rstrip(), *_details(cls)])
+
     def __init__(self, prefix=None, params=None):
         self._empty_prefix = prefix == ""
         self._prefix, self._params = BlockScope.create(prefix, params, self._alias())
@@ -220,7 +225,7 @@ class Block:
         (dtype_source="saved").
         """
         ctx = device if ctx is None else ctx
-        arrays = self._as_kept_here(nd.load(filename))
+        arrays = self._split_rnn_vectors(nd.load(filename))
         parameters = self._collect_params_with_prefix()
         if not arrays and not parameters:
             return
@@ -262,13 +267,13 @@ class Block:
         ctx = device if ctx is None else ctx
         found = ParameterDict()
         found._params = self._collect_params_with_prefix()
-        param_dict = self._as_kept_here(param_dict)
+        param_dict = self._split_rnn_vectors(param_dict)
         found.load_dict(param_dict, ctx, allow_missing, ignore_extra, "", None, cast_dtype, dtype_source)
 
-    def _as_kept_here(self, arrays, prefix=""):
-        """Arrays by structural name with those in parts that are one array in MXNet 2: the vectors of recurrent layers."""
+    def _split_rnn_vectors(self, arrays, prefix=""):
+        """Arrays by structural name, the vectors of MXNet 2's recurrent layers split into the parameters that they join."""
         for name, child in self._children.items():
-            arrays = child._as_kept_here(arrays, f"{prefix}{name}.")
+            arrays = child._split_rnn_vectors(arrays, f"{prefix}{name}.")
         return arrays
 
     def save(self, prefix):
@@ -371,6 +376,15 @@ class Block:
                     "parameters are not collected: use register_child() or nn.Sequential",
                     stacklevel=3,
                 )
+
+
+def _details(cls):
+    """What the docstrings of private bases, which `help` does not show, say after their first lines."""
+    for base in cls.__bases__:
+        if base.__name__.startswith("_"):
+            details = (base.__doc__ or "").partition("\n\n")[2].strip()
+            yield from [details] if details else []
+            yield from _details(base)
 
 
 _OWN_CONTAINERS = frozenset({"_children", "_reg_params", "_forward_hooks", "_forward_pre_hooks"})

@@ -12,10 +12,13 @@ class _Conv(HybridBlock):
     """All convolutions.
 
     channels: of the output. kernel_size, strides, padding, dilation: numbers, or tuples of one number for each spatial
-    dimension. groups: parts that the channels are split into, each convolved by itself. in_channels: found out in the
-    first call where it is 0. Parameters: weight (channels, in_channels / groups, *kernel), for the layouts with
-    channels last (channels, *kernel, in_channels / groups), for transposed ones (in_channels, channels / groups,
-    *kernel); bias (channels,).
+    dimension; padding is with zeros on both sides. groups: parts that the channels are split into, each convolved by
+    itself. layout: with channels first (the default) or, not for transposed ones, last. activation: the name of one for
+    the result, as "relu". in_channels: found out in the first call where it is 0. AssertionError for another layout and
+    for tuples of another length.
+
+    Parameters: weight (channels, in_channels / groups, *kernel), for the layouts with channels last (channels, *kernel,
+    in_channels / groups), for transposed ones (in_channels, channels / groups, *kernel); bias (channels,).
     """
 
     _ndim = 2

@@ -10,8 +10,8 @@ class _Pooling(HybridBlock):
     """All poolings.
 
     pool_size, strides, padding: numbers, or tuples of one number for each spatial dimension; strides default to the
-    pool size. ceil_mode: whether a last window that hangs over the border counts. count_include_pad: whether averages
-    count padding.
+    pool size. layout: with channels first (the default) or last. ceil_mode: whether a last window that hangs over the
+    border counts. count_include_pad: whether averages count padding. AssertionError for another layout.
     """
 
     _ndim = 2

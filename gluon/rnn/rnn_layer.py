@@ -15,12 +15,12 @@ GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 class _RNNLayer(HybridBlock):
     """All recurrent layers.
 
-    layout "TNC" or "NTC" is that of inputs and outputs. dropout: rate between layers. Parameters of layer i:
+    `layer(inputs)` gives outputs, `layer(inputs, states)` gives (outputs, states): inputs (length, batch, input_size)
+    and outputs (length, batch, hidden_size * directions) in layout "TNC", batch first in "NTC"; states, one or a list,
+    are (num_layers * directions, batch, hidden_size). dropout: rate between layers. Parameters of layer i:
     li_i2h_weight (gates hidden, input), li_h2h_weight (gates hidden, hidden), li_i2h_bias, li_h2h_bias (gates hidden,),
     with a projection li_h2r_weight (projection, hidden); the backward direction has them with r in place of l. In files
     they have the names that stacked cells would have.
-
-    `layer(inputs)` gives outputs; `layer(inputs, states)` gives (outputs, states).
     """
 
     def __init__(
@@ -119,16 +119,16 @@ class _RNNLayer(HybridBlock):
             found.update(child._collect_params_with_prefix(prefix + name))
         return found
 
-    def _as_kept_here(self, arrays, prefix=""):
+    def _split_rnn_vectors(self, arrays, prefix=""):
         flat = arrays.get(prefix + "rnn_param")
         if flat is None:
             return arrays
         rows, recurrent = self._gates * self._hidden_size, self._projection_size or self._hidden_size
-        later = (
-            recurrent * self._dir * rows * self._dir * (self._num_layers - 1)
-        )  # weights of what comes from a layer below
-        each = rows * (recurrent + 2) + (self._projection_size or 0) * self._hidden_size
-        width = (flat.size - later - each * self._dir * self._num_layers) // (rows * self._dir)
+        # The vector holds what every layer and direction has of its own, and the weights of inputs: of those of the
+        # first layer, whose width is left to find out, and of what the layers above take from those below.
+        own = rows * (recurrent + 2) + (self._projection_size or 0) * self._hidden_size
+        between = recurrent * self._dir * rows * self._dir * (self._num_layers - 1)
+        width = (flat.size - between - own * self._dir * self._num_layers) // (rows * self._dir)
         parts = split_rnn_params(
             flat, self._mode, self._num_layers, width, self._hidden_size, self._dir == 2, self._projection_size
         )

@@ -172,7 +172,6 @@ class TransformerEncoder(_Transformer, Seq2SeqEncoder):
     a mask (batch, length, length) or a list that ends with one or is empty.  Gives outputs, 0 behind the valid lengths,
     or a list of those of all layers (output_all_encodings), and a list of lists of attention weights
     (output_attention).
-    scale_embed: inputs times sqrt(units) before positions are added; norm_inputs: layer normalization after.
     """
 
     _cell = TransformerEncoderCell

@@ -1,5 +1,6 @@
 """Blocks: names, parameters, deferred initialisation, files, hooks."""
 
+import inspect
 import re
 import warnings
 
@@ -410,3 +411,14 @@ def test_infer_shape_needs_no_values():
     shapes = {name: p.shape for name, p in net._collect_params_with_prefix().items()}
     assert shapes["0.weight"] == (4, 3, 3, 3) and shapes["1.running_var"] == (4,) and shapes["3.weight"] == (2, 36)
     assert all(p._data is None for p in net.collect_params().values())
+
+
+def test_public_layers_tell_their_arguments_without_private_bases():
+    class Mine(nn.Conv2D):
+        """A convolution."""
+
+    told = inspect.getdoc(nn.Conv2D)
+    assert told.startswith("Convolution of (batch, channels, height, width).\n\nchannels: ")
+    assert "kernel_size" in told and "pool_size" in inspect.getdoc(nn.MaxPool1D)
+    assert inspect.getdoc(rnn.LSTM).count("projection_size: ") == 1
+    assert inspect.getdoc(Mine) == "A convolution."
