@@ -7,6 +7,7 @@ absent is skipped, and the summary prints why.
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,16 @@ def weights() -> Path:
 def mxnet_python() -> str:
     """An interpreter that has the original MXNet; for tests marked `mxnet`."""
     return os.environ["MXTEST_MXNET_PYTHON"]
+
+
+@pytest.fixture
+def numpy_semantics() -> Iterator[None]:
+    """NumPy mode, as `npx.set_np()` switches it on, for one test."""
+    from core import npx
+
+    npx.set_np()
+    yield
+    npx.reset_np()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

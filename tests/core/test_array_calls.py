@@ -6,14 +6,7 @@ import numpy as onp
 import pytest
 
 import core as mx
-from core import nd, np, npx
-
-
-@pytest.fixture
-def numpy_semantics():
-    npx.set_np()
-    yield
-    npx.reset_np()
+from core import nd, np
 
 
 def test_what_is_no_array_cannot_be_written_to():

@@ -8,12 +8,7 @@ from core import np, npx
 from core.base import MXNetError
 from gluon import HybridBlock
 
-
-@pytest.fixture(autouse=True)
-def _numpy_semantics():
-    npx.set_np()
-    yield
-    npx.reset_np()
+pytestmark = pytest.mark.usefixtures("numpy_semantics")
 
 
 class Of(HybridBlock):

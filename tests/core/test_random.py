@@ -6,7 +6,7 @@ import numpy as onp
 import pytest
 
 import core as mx
-from core import nd, np, npx
+from core import nd, np
 
 
 def test_one_seed_repeats_everything():
@@ -68,13 +68,6 @@ def test_arrays_of_parameters_give_samples_for_each():
     x = nd.random.normal(nd.array([0.0, 100.0]), nd.array([1.0, 1.0]), shape=1000)
     assert x.shape == (2, 1000)
     assert abs(x[0].asnumpy().mean()) < 0.2 and abs(x[1].asnumpy().mean() - 100) < 0.2
-
-
-@pytest.fixture
-def numpy_semantics():
-    npx.set_np()
-    yield
-    npx.reset_np()
 
 
 def test_gradients_reach_the_shape_of_gamma_samples(numpy_semantics):

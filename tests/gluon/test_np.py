@@ -8,13 +8,7 @@ import gluon
 from core import autograd, np, npx
 from gluon import nn, rnn
 
-
-@pytest.fixture(autouse=True)
-def numpy_semantics():
-    npx.set_np()
-    yield
-    npx.reset_np()
-
+pytestmark = pytest.mark.usefixtures("numpy_semantics")
 
 LAYERS = [
     nn.Conv2D(2, 3), nn.Conv2DTranspose(2, 2), nn.BatchNorm(), nn.InstanceNorm(), nn.GroupNorm(3), nn.LayerNorm(),

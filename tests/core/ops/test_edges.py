@@ -14,13 +14,6 @@ from core import autograd, nd, np, npx
 NAN = float("nan")
 
 
-@pytest.fixture
-def numpy_semantics():
-    npx.set_np()
-    yield
-    npx.reset_np()
-
-
 def gradients(function, *arrays):
     for x in arrays:
         x.attach_grad()

@@ -4,17 +4,10 @@ import numpy as onp
 import pytest
 
 import core as mx
-from core import nd, np, npx
+from core import nd, np
 
 INT8 = [1, 4, 5, -4]
 SMALLEST = -(2**31)
-
-
-@pytest.fixture
-def numpy_semantics():
-    npx.set_np()
-    yield
-    npx.reset_np()
 
 
 @pytest.mark.parametrize(

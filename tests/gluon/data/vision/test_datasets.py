@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from core import ndarray as nd
-from core import npx, recordio
+from core import recordio
 from core.base import MXNetError
 from core.numpy import ndarray as np_array
 from gluon import store
@@ -51,17 +51,13 @@ def test_mnist(data):
     assert batch.shape == (32, 28, 28, 1) and labels.dtype == np.int32 and float(batch.max().asscalar()) == 1
 
 
-def test_labels_are_arrays_of_np_where_that_face_is_in_use(data):
-    npx.set_np()
-    try:
-        test = MNIST(data / "mnist", train=False)
-        images, labels = test[10:14]
-        assert type(labels) is type(images) is np_array and labels.dtype == np.int32
-        assert labels.asnumpy().tolist() == [0, 6, 9, 0] and (test[0][1] == 7).item() is True
-        (_, batch) = next(iter(DataLoader(test.transform_first(lambda x: x.astype("float32") / 255), 4)))
-        assert type(batch) is np_array and batch.dtype == np.int32 and batch.tolist() == [7, 2, 1, 0]
-    finally:
-        npx.reset_np()
+def test_labels_are_arrays_of_np_where_that_face_is_in_use(data, numpy_semantics):
+    test = MNIST(data / "mnist", train=False)
+    images, labels = test[10:14]
+    assert type(labels) is type(images) is np_array and labels.dtype == np.int32
+    assert labels.asnumpy().tolist() == [0, 6, 9, 0] and (test[0][1] == 7).item() is True
+    (_, batch) = next(iter(DataLoader(test.transform_first(lambda x: x.astype("float32") / 255), 4)))
+    assert type(batch) is np_array and batch.dtype == np.int32 and batch.tolist() == [7, 2, 1, 0]
 
 
 def test_mnist_unpacked(data, tmp_path):
