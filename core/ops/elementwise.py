@@ -453,10 +453,16 @@ def _(head, shapes):
     return [head] * len(shapes)
 
 
-@pointwise("_where", dtype=lambda c, x, y: (None, _same_type("where", x, y, c)))
-def _where(condition, x, y):
-    """Elements of x where condition is not zero, else of y."""
-    return where(f.ne(condition, 0), x, y)
+@pointwise("_is_true", dtype=lambda condition: (None, _truth_type(condition)))
+def is_true(condition):
+    """Whether an element is not zero: a mask that gradients read without asking again."""
+    return f.ne(condition, 0)
+
+
+def _truth_type(condition):
+    if condition == "bool":
+        raise MXNetError("where: a condition of bool is not accepted by nd; convert with astype")
+    return "bool"
 
 
 @composite("where")
@@ -468,15 +474,15 @@ def where_(condition, x, y):
         raise MXNetError(f"where: a condition of shape {condition.shape} does not fit x of shape {x.shape}")
     if tuple(x.shape) != tuple(y.shape):
         raise MXNetError(f"where: x and y of one shape are needed, given {x.shape} and {y.shape}")
-    return F._where(condition, x, y)
+    return F._npi_where(F._is_true(condition), x, y)
 
 
 @direct(where_)
 def _(attrs):
     def run(condition, x, y):
-        if not condition.shape == x.shape == y.shape:
+        if not condition.shape == x.shape == y.shape or kernels.dtype_name(condition) == "bool":
             raise ValueError("the operator says what does not fit")
-        return _where.forward(condition, x, y)
+        return np_where.forward(condition, x, y)
 
     return run
 
@@ -486,9 +492,7 @@ def _(shapes, attrs):
     shapes["x"], shapes["y"] = shapes["x"] or shapes["y"], shapes["y"] or shapes["x"]
 
 
-def _same_type(name, a, b, condition="float32"):
-    if condition == "bool":
-        raise MXNetError(f"{name}: a condition of bool is not accepted by nd; convert with astype")
+def _same_type(name, a, b):
     if a != b:
         raise MXNetError(f"{name}: operands of one dtype are needed, given {a} and {b}; convert with astype")
     return a

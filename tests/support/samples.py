@@ -244,7 +244,7 @@ GIVEN: dict[str, list[Sample]] = {
     # choices
     "clip": [S(shape, a_min=low, a_max=high) for shape in ((2, 3), (1,), (0, 3)) for low, high in ((-0.5, 0.5), (0.3, 0.7), (0.5, -0.5))],
     "where": [S(_MASK, (2, 3), (2, 3)), S(_ints(1, 0), (2, 3), (2, 3))],
-    "_where": [S(_MASK, (2, 3), (2, 3))],
+    "_is_true": [S(_MASK)],
     "_npi_where": [S(_MASK, (2, 3), (2, 3)), S(_MASK, (1, 3), (2, 1))],
     "_npi_where_rscalar": [S(_MASK, (2, 3), scalar=0.5)],
     "_npi_where_lscalar": [S(_MASK, (2, 3), scalar=0.5)],

@@ -43,26 +43,36 @@ def is_scalar(node: Expr) -> bool:
 
 
 def lowered(root: Expr) -> Expr:
-    """The expression, with a cheaper step of the CPU in place of each `where` that has one, such as between a value and 0."""
+    """The expression, with a cheaper step of the CPU in place of each one that has one, such as `where` between a value and 0."""
     made: dict[int, Expr] = {}
     for node in postorder([root]):
         args = [made[id(a)] if isinstance(a, Expr) else a for a in node.args]
         made[id(node)] = _chosen(*args) if node.op == "where" else Expr(node.op, *args)
-    return made[id(root)]
+    root = made[id(root)]
+    return _truth(root.args[0]) if _asks_truth(root) else root
+
+
+def _asks_truth(node: Expr) -> bool:
+    """Whether a node compares an array with 0."""
+    return node.op == "ne" and not is_scalar(node.args[0]) and _is_zero(node.args[1])
+
+
+def _truth(x: Expr) -> Expr:
+    return Expr("cast", x, "bool")  # takes a quarter of a comparison's time
 
 
 def _chosen(condition: Expr, a: Expr, b: Expr) -> Expr:
     if condition.op not in COMPARISONS or is_scalar(condition.args[0]) or (is_scalar(a) and is_scalar(b)):
         return Expr("where", condition, a, b)
+    if _asks_truth(condition) and (_is_zero(a) or _is_zero(b)):
+        return Expr("_only_true", condition.args[0], a) if _is_zero(b) else Expr("_only_false", condition.args[0], b)
     if _is_zero(b):
         return Expr("_only_where", condition.op, *condition.args, a)
     if _is_zero(a) and condition.op in ("eq", "ne"):
         return Expr("_only_where", "ne" if condition.op == "eq" else "eq", *condition.args, b)
     if _is_zero(a):  # the opposite of `<` is not `>=`, for NaN is neither
         return Expr("_only_elsewhere", condition.op, *condition.args, b)
-    if condition.op == "ne" and _is_zero(condition.args[1]):  # a conversion takes a quarter of a comparison's time
-        condition = Expr("cast", condition.args[0], "bool")
-    return Expr("where", condition, a, b)
+    return Expr("where", _truth(condition.args[0]) if _asks_truth(condition) else condition, a, b)
 
 
 def _is_zero(node: Expr) -> bool:
@@ -84,6 +94,8 @@ def call(node: Expr, names: dict[int, str]) -> str:
         return _where(node, args)
     if op in ("_only_where", "_only_elsewhere"):
         return f"{op}(torch.{node.args[0]}, {', '.join(args[1:])})"
+    if op in ("_only_true", "_only_false"):
+        return f"{op}({', '.join(args)})"
     if op == "cast":
         return f"{args[0]}.to(torch.{node.args[1]})"
     if op in ("maximum", "minimum") and any(map(is_scalar, node.args)):
@@ -180,6 +192,16 @@ def _only_where(compare: Callable, a, b, x: torch.Tensor) -> torch.Tensor:
     return aten.threshold_backward.default(x, compare(a, b, out=x.new_empty(0)), 0)
 
 
+def _only_true(mask: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """`x` where `mask` is not 0, else 0."""
+    return torch.where(mask, x, 0) if mask.dtype is torch.bool else _only_where(torch.ne, mask, 0, x)
+
+
+def _only_false(mask: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """`x` where `mask` is 0, else 0."""
+    return torch.where(mask, 0, x) if mask.dtype is torch.bool else _only_where(torch.eq, mask, 0, x)
+
+
 def _only_elsewhere(compare: Callable, a, b, x: torch.Tensor) -> torch.Tensor:
     """0 where `compare(a, b)`, else `x`."""
     if x.dtype not in FULL or x.is_meta:
@@ -215,5 +237,7 @@ SCOPE = {  # what the source may name
     "aten": aten,
     "_only_where": _only_where,
     "_only_elsewhere": _only_elsewhere,
+    "_only_true": _only_true,
+    "_only_false": _only_false,
     "_divided": _divided,
 }
