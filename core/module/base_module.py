@@ -202,6 +202,15 @@ class BaseModule:
         """Sets the parameters to given arrays."""
         self.init_params(None, arg_params, aux_params, allow_missing, force_init, allow_extra)
 
+    def _keeps_params(self, force_init: bool) -> bool:
+        """Whether the parameters that are there stay, which a warning says."""
+        stay = self.params_initialized and not force_init
+        if stay:
+            warnings.warn(
+                "the parameters are initialized already and stay; force_init=True sets them anew", stacklevel=3
+            )
+        return stay
+
     def save_params(self, fname):
         """Writes the parameters to a file, atomically."""
         arg_params, aux_params = self.get_params()

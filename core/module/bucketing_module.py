@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 
 from core import symbol as sym
 from core.base import MXNetError
@@ -108,14 +107,9 @@ class BucketingModule(BaseModule):
     def set_params(self, arg_params, aux_params, allow_missing=False, force_init=True, allow_extra=False):
         if not allow_missing:
             self.init_params(None, arg_params, aux_params, allow_missing, force_init, allow_extra)
-            return
-        if self.params_initialized and not force_init:
-            warnings.warn(
-                "the parameters are initialized already and stay; force_init=True sets them anew", stacklevel=2
-            )
-            return
-        self._curr_module.set_params(arg_params, aux_params, allow_missing, force_init, allow_extra)
-        self._params_dirty = self.params_initialized = True
+        elif not self._keeps_params(force_init):
+            self._curr_module.set_params(arg_params, aux_params, allow_missing, force_init, allow_extra)
+            self._params_dirty = self.params_initialized = True
 
     def get_states(self, merge_multi_context=True):
         self._need_params()

@@ -143,10 +143,7 @@ class Module(BaseModule):
         RuntimeError where some are given, others are missing, and not `allow_missing`. Names that the network has not
         are passed over. Without `force_init` parameters that are there stay.
         """
-        if self.params_initialized and not force_init:
-            warnings.warn(
-                "the parameters are initialized already and stay; force_init=True sets them anew", stacklevel=2
-            )
+        if self._keeps_params(force_init):
             return
         if not self.binded:
             raise AssertionError("the module is not bound to shapes yet: call bind()")
@@ -165,18 +162,16 @@ class Module(BaseModule):
         self._exec_group.set_params(self._arg_params, self._aux_params)
 
     def set_params(self, arg_params, aux_params, allow_missing=False, force_init=True, allow_extra=False):
-        """Sets the parameters to given arrays. RuntimeError where one is missing; with `allow_missing` none is, and unknown
-        names are a ValueError unless `allow_extra`."""
+        """Sets the parameters to given arrays.
+
+        RuntimeError where one is missing; with `allow_missing` none is, and unknown names are a ValueError unless
+        `allow_extra`.
+        """
         if not allow_missing:
             self.init_params(None, arg_params, aux_params, allow_missing, force_init, allow_extra)
-            return
-        if self.params_initialized and not force_init:
-            warnings.warn(
-                "the parameters are initialized already and stay; force_init=True sets them anew", stacklevel=2
-            )
-            return
-        self._exec_group.set_params(arg_params, aux_params, allow_extra)
-        self._params_dirty = self.params_initialized = True
+        elif not self._keeps_params(force_init):
+            self._exec_group.set_params(arg_params, aux_params, allow_extra)
+            self._params_dirty = self.params_initialized = True
 
     def _sync_params_from_devices(self):
         self._exec_group.get_params(self._arg_params, self._aux_params)

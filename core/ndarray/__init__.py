@@ -11,6 +11,7 @@ from core import ops, storage
 from core.base import MXNetError, UnknownName
 from core.context import Context, cpu, current_context
 from core.imperative import create, front
+from core.ndarray.deferred import Deferred
 from core.ndarray.functions import (
     add,
     arange,
@@ -50,7 +51,7 @@ from core.ndarray.functions import (
     waitall,
     zeros,
 )  # fmt: skip
-from core.ndarray.ndarray import Deferred, NDArray, array
+from core.ndarray.ndarray import NDArray, array
 from core.ops.registry import TABLE
 
 _NAMESPACES = ("contrib", "image", "linalg", "op", "random", "sparse", "_internal")

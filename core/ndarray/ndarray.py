@@ -433,8 +433,8 @@ def binary(lhs, rhs, array_op: Operator, scalar_op: Operator, reverse_op: Operat
     if isinstance(rhs, NDArray):
         if isinstance(lhs, NDArray):
             if lhs._zero_dim is not rhs._zero_dim:
-                if type(lhs) is Deferred or type(rhs) is Deferred:  # the operator finds out its shape
-                    return apply(array_op, [lhs, rhs], {}, type(rhs if type(lhs) is Deferred else lhs))
+                if lhs._is_placeholder or rhs._is_placeholder:  # the operator finds out its shape
+                    return apply(array_op, [lhs, rhs], {}, type(rhs if lhs._is_placeholder else lhs))
                 raise TypeError("nd and np arrays do not mix; convert with as_np_ndarray() or as_nd_ndarray()")
             return apply(array_op, [lhs, rhs], {}, type(lhs))
         if isinstance(lhs, (numbers.Number, onp.bool_)):
@@ -581,49 +581,6 @@ def _transpose(self, *axes, **kwargs):
 NDArray.transpose = _transpose
 
 
-class Deferred(NDArray):
-    """Stands for a parameter whose shape is not known yet.
-
-    The first operator that meets it infers the shape from its other inputs and initialises the parameter;
-    from then on the placeholder is the parameter's array.
-    """
-
-    __slots__ = ("_parameter",)
-    _is_placeholder = True
-    _dense_kind = NDArray  # results are arrays, not placeholders
-
-    def __init__(self, parameter):
-        self._parameter = parameter
-
-    def _array(self) -> NDArray:
-        array = self._parameter._initialised_array()
-        if array is None:
-            raise imperative.NeedsShape(self._parameter.name)
-        return array
-
-    @classmethod
-    def _apply_operator(cls, op: Operator, inputs: list, attrs: dict, out=None):
-        inputs = [x._array() if type(x) is Deferred else x for x in inputs]
-        return type(inputs[0])._apply_operator(op, inputs, attrs, out)
-
-    _data = property(lambda self: self._array()._data)
-    _entry = property(lambda self: self._array()._entry)
-    _ctx = property(lambda self: self._array()._ctx)
-
-    @property
-    def shape(self):
-        return tuple(self._parameter.shape or ())
-
-    @property
-    def ndim(self):
-        return len(self.shape)
-
-    def materialise(self, shape: tuple[int, ...] | None) -> None:
-        """Initialises the parameter now that its shape is known."""
-        if self._parameter._initialised_array() is None:
-            self._parameter._finish_deferred_init_with(shape)
-
-
 def array(source_array, ctx: Context | None = None, dtype=None, kind: type = NDArray):
     """An array with a copy of the values of `source_array` (nested lists, numbers, NumPy or other arrays).
 
@@ -659,4 +616,4 @@ def _plain(source):
     return source
 
 
-__all__ = ["Deferred", "NDArray", "array", "binary", "cpu"]
+__all__ = ["NDArray", "array", "binary", "cpu"]

@@ -29,26 +29,12 @@ def add_list_argument(parser: argparse.ArgumentParser) -> None:
 
 def add_numbers_argument(parser: argparse.ArgumentParser, *names: str) -> None:
     """Adds `names` as further names of `--gpus 0,1`, beside the program's own flag; -1 is the CPU."""
-    parser.add_argument(
-        *names,
-        dest="gpus",
-        type=_numbers,
-        default=argparse.SUPPRESS,
-        metavar="K,K",
-        help="numbers of GPUs, with commas, -1 for the CPU",
-    )
+    _add_gpus_under(parser, names, _numbers, "K,K", "numbers of GPUs, with commas, -1 for the CPU")
 
 
 def add_first_argument(parser: argparse.ArgumentParser) -> None:
     """Adds `--num-gpus N` to a program with `--gpus`: the first N of them."""
-    parser.add_argument(
-        "--num-gpus",
-        dest="gpus",
-        type=_first,
-        default=argparse.SUPPRESS,
-        metavar="N",
-        help="the first N GPUs",
-    )
+    _add_gpus_under(parser, ["--num-gpus"], _first, "N", "the first N GPUs")
 
 
 def add_cpu_argument(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +42,11 @@ def add_cpu_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-cuda", dest="num_gpus", action="store_const", const=0, default=0, help="the CPU, as by default"
     )
+
+
+def _add_gpus_under(parser, names, kind, metavar: str, help: str) -> None:
+    """Adds names under which a value for `--gpus` is given as well, which they leave alone where they are absent."""
+    parser.add_argument(*names, dest="gpus", type=kind, default=argparse.SUPPRESS, metavar=metavar, help=help)
 
 
 def _numbers(text: str) -> str:

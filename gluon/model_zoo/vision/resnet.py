@@ -65,7 +65,22 @@ class BottleneckV1(_BlockV1):
 
 
 class _BlockV2(HybridBlock):
-    """residual(active) + shortcut, where active = relu(norm(x)); the shortcut is of x, or strided and of active."""
+    """residual(active) + shortcut, where active = relu(norm(x)); the shortcut is of x, or strided and of active.
+
+    last_gamma: the last normalisation starts with zeros.
+    """
+
+    def __init__(
+        self, channels, stride, downsample=False, in_channels=0, last_gamma=False,
+        norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs,
+    ):  # fmt: skip
+        super().__init__(**kwargs)
+        norm = partial(norm_layer, **(norm_kwargs or {}))
+        self.bn1 = norm()
+        self._add_layers(
+            channels, stride, in_channels, norm, partial(norm, gamma_initializer="zeros") if last_gamma else norm
+        )
+        self.downsample = _conv1x1(channels, stride, in_channels) if downsample else None
 
     def hybrid_forward(self, F, x):
         active = F.Activation(self.bn1(x), act_type="relu")
@@ -76,18 +91,10 @@ class _BlockV2(HybridBlock):
 class BasicBlockV2(_BlockV2):
     """Two 3x3 convolutions, each after normalisation and relu."""
 
-    def __init__(
-        self, channels, stride, downsample=False, in_channels=0, last_gamma=False,
-        norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs,
-    ):  # fmt: skip
-        super().__init__(**kwargs)
-        norm = partial(norm_layer, **(norm_kwargs or {}))
-        last = partial(norm, gamma_initializer="zeros") if last_gamma else norm
-        self.bn1 = norm()
+    def _add_layers(self, channels, stride, in_channels, norm, last):
         self.conv1 = _conv3x3(channels, stride, in_channels)
         self.bn2 = last()
         self.conv2 = _conv3x3(channels, 1, channels)
-        self.downsample = _conv1x1(channels, stride, in_channels) if downsample else None
 
     def _residual(self, F, x):
         x = F.Activation(self.bn2(self.conv1(x)), act_type="relu")
@@ -97,20 +104,12 @@ class BasicBlockV2(_BlockV2):
 class BottleneckV2(_BlockV2):
     """1x1, 3x3 and 1x1 convolutions, each after normalisation and relu."""
 
-    def __init__(
-        self, channels, stride, downsample=False, in_channels=0, last_gamma=False,
-        norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs,
-    ):  # fmt: skip
-        super().__init__(**kwargs)
-        norm = partial(norm_layer, **(norm_kwargs or {}))
-        last = partial(norm, gamma_initializer="zeros") if last_gamma else norm
-        self.bn1 = norm()
+    def _add_layers(self, channels, stride, in_channels, norm, last):
         self.conv1 = nn.Conv2D(channels // 4, kernel_size=1, strides=1, use_bias=False)
         self.bn2 = norm()
         self.conv2 = _conv3x3(channels // 4, stride, channels // 4)
         self.bn3 = last()
         self.conv3 = nn.Conv2D(channels, kernel_size=1, strides=1, use_bias=False)
-        self.downsample = _conv1x1(channels, stride, in_channels) if downsample else None
 
     def _residual(self, F, x):
         x = F.Activation(self.bn2(self.conv1(x)), act_type="relu")
