@@ -7,7 +7,7 @@ from core.base import MXNetError
 from core.kernels.formula import rsqrt
 from core.ops.attributes import Bool, Float, Int, OptFloat
 from core.ops.registry import F, composite, decompose, direct, gradient, infer, operator, pointwise
-from core.ops.shape import expect_shape
+from core.ops.shape import expect_shape, normal_axis
 
 K = kernels.norm
 
@@ -34,10 +34,10 @@ def batch_norm(
 ):  # fmt: skip
     """Batch normalisation (Ioffe and Szegedy, 2015); outputs: result, mean, 1 / sqrt(variance + eps).
 
-    In training the statistics of the batch are used, and the backward pass moves the running ones; fix_gamma
-    sets gamma to 1.
+    In training the statistics of the batch are used, and the backward pass moves the running ones by 1 - momentum;
+    fix_gamma sets gamma to 1. axis: that of the channels; gamma, beta and the running statistics are (channels,).
     """
-    axis %= data.dim()
+    axis = normal_axis(axis, data.dim(), "BatchNorm")
     _prepare(data, gamma, beta, moving_mean, moving_var, axis, fix_gamma)
     if training and not use_global_stats:
         return K.batch_norm(data, gamma, beta, axis, eps)
@@ -62,7 +62,7 @@ def _(attrs):
     axis, eps, fix_gamma = attrs.axis, attrs.eps, attrs.fix_gamma
 
     def run(data, gamma, beta, moving_mean, moving_var):
-        at = axis % data.dim()
+        at = normal_axis(axis, data.dim(), "BatchNorm")
         _prepare(data, gamma, beta, moving_mean, moving_var, at, fix_gamma)
         return K.batch_norm_inference(data, gamma, beta, moving_mean, moving_var, at, eps)
 
@@ -150,8 +150,11 @@ def _normalised_grad(head, data, gamma, axes, kept, eps):
 
 @operator("LayerNorm", aliases=("layer_norm",), outputs=3, visible=lambda attrs: 3 if attrs["output_mean_var"] else 1)
 def layer_norm(data, gamma, beta, *, axis: Int = -1, eps: Float = 1e-5, output_mean_var: Bool = False):
-    """Layer normalisation along one axis (Ba et al., 2016); outputs: result, mean, standard deviation."""
-    y, mean, rstd = K.layer_norm(data, gamma, beta, axis % data.dim(), eps)
+    """Layer normalisation along one axis (Ba et al., 2016); outputs: result, mean, standard deviation.
+
+    gamma and beta have one element for each place of the axis.
+    """
+    y, mean, rstd = K.layer_norm(data, gamma, beta, normal_axis(axis, data.dim(), "LayerNorm"), eps)
     return y, mean, F.reciprocal.forward(rstd) if output_mean_var else rstd
 
 
@@ -160,7 +163,7 @@ def _(attrs):
     axis, eps = attrs.axis, attrs.eps
     if attrs.output_mean_var:
         return None
-    return lambda data, gamma, beta: K.layer_norm(data, gamma, beta, axis % data.dim(), eps)[0]
+    return lambda data, gamma, beta: K.layer_norm(data, gamma, beta, normal_axis(axis, data.dim(), "LayerNorm"), eps)[0]
 
 
 @gradient(layer_norm)

@@ -103,3 +103,13 @@ def test_coordinates_have_no_gradient():
     x = nd.array([[1, 0], [1, 2]])
     assert gradients(lambda x: nd.ravel_multi_index(x, shape=(2, 3)), x) == [[[0, 0], [0, 0]]]
     assert gradients(lambda x: nd.unravel_index(x, shape=(2, 3)), nd.array([1, 5])) == [[0, 0]]
+
+
+@pytest.mark.parametrize("axis", [3, 7, -4, -5])
+def test_normalisation_along_an_axis_that_is_not_there_is_refused(axis):
+    """MXNet 1.9.1: Channel axis out of range."""
+    x, channels = nd.ones((2, 3, 4)), nd.ones((2, 3, 4)[axis % 3])
+    for function, count in ((nd.BatchNorm, 4), (nd.LayerNorm, 2)):
+        with pytest.raises(mx.base.MXNetError, match=f"axis {axis} is out of bounds for an array of 3 axes"):
+            function(x, *[channels] * count, axis=axis)
+        assert function(x, *[nd.ones(4)] * count, axis=-1).shape == x.shape
