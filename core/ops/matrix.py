@@ -30,7 +30,11 @@ def _need_floats(name, *tensors):
 
 @operator("FullyConnected", aliases=("fully_connected",))
 def fully_connected(data, weight, bias=None, *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True):
-    """data weight^T + bias; with flatten all axes but the first are one."""
+    """data weight^T + bias; with flatten all axes but the first are one, else the last axis alone is multiplied.
+
+    data (N, ...) or (..., K), weight (num_hidden, K), bias (num_hidden,) unless no_bias; result (N, num_hidden) or
+    (..., num_hidden). MXNetError for shapes that do not fit.
+    """
     _need_floats("FullyConnected", data, weight)
     if weight.shape[0] != num_hidden:
         expect_shape("FullyConnected", "a weight", weight, (num_hidden, *weight.shape[1:]))

@@ -131,7 +131,12 @@ def convolution(
     num_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False, cudnn_tune: OptStr = None, cudnn_off: Bool = False,
     layout: OptStr = None,
 ):  # fmt: skip
-    """N-dimensional convolution; layouts NCW, NCHW, NCDHW and their channels-last forms."""
+    """N-dimensional convolution; layouts NCW, NCHW, NCDHW and their channels-last forms.
+
+    data (N, C, *space), weight (num_filter, C / num_group, *kernel), bias (num_filter,) unless no_bias; result
+    (N, num_filter, *places) with (space + 2 pad - dilate (kernel - 1) - 1) // stride + 1 places along each axis.
+    MXNetError for shapes that do not fit. workspace, cudnn_tune and cudnn_off change nothing.
+    """
     how = window(kernel, stride, dilate, pad, num_group)
     if len(data.shape) != len(kernel) + 2:
         raise _wrong_rank("Convolution", data, kernel)
@@ -192,7 +197,12 @@ def deconvolution(
     target_shape: Shape = (), num_filter: Int, num_group: Int = 1, workspace: Int = 512, no_bias: Bool = True,
     cudnn_tune: OptStr = None, cudnn_off: Bool = False, layout: OptStr = None,
 ):  # fmt: skip
-    """Transposed convolution: the adjoint of a convolution in its data; weight (C, O / groups, *kernel)."""
+    """Transposed convolution, the adjoint of a convolution in its data; channels-first layouts only.
+
+    data (N, C, *space), weight (C, num_filter / num_group, *kernel), bias (num_filter,) unless no_bias; result
+    (N, num_filter, *places) with (space - 1) stride - 2 pad + dilate (kernel - 1) + 1 + adj places along each axis,
+    or `target_shape`. MXNetError for shapes that do not fit.
+    """
     if _channels_last(layout):
         raise MXNetError("Deconvolution: only channels-first layouts are supported")
     how = window(kernel, stride, dilate, pad, num_group)
@@ -336,7 +346,12 @@ def pooling(
     cudnn_off: Bool = False, pooling_convention: Choice("valid", "full", "same") = "valid", stride: Shape = (),
     pad: Shape = (), p_value: OptInt = None, count_include_pad: OptBool = None, layout: OptStr = None,
 ):  # fmt: skip
-    """Maximum, mean, sum or l_p norm of windows, or of all of space with global_pool."""
+    """Maximum, mean, sum or l_p norm (p_value) of windows, or of all of space with global_pool.
+
+    data (N, C, *space), or channels last by `layout`. pooling_convention: "valid" leaves out a last window that hangs
+    over the border, "full" takes it, "same" gives space / stride places, rounded up. count_include_pad: whether means
+    count padding (None: they do).
+    """
     if _channels_last(layout):
         first = F.Pooling(
             _to_channels_first(data), kernel=kernel, pool_type=pool_type, global_pool=global_pool, stride=stride, pad=pad,
@@ -457,7 +472,10 @@ def dropout(
     cudnn_off: OptBool = False,
     training,
 ):
-    """Each element is 0 with probability p, else divided by 1 - p; in prediction the data itself."""
+    """Each element is 0 with probability p, else divided by 1 - p; in prediction the data itself (Srivastava et al., 2014).
+
+    mode: "always" drops in prediction too. axes: those along which one draw is shared. MXNetError for p outside [0, 1].
+    """
     if not 0 <= p <= 1:
         raise MXNetError(f"Dropout: p={p} is no probability")
     if p == 0 or not (training or mode == "always"):
@@ -469,7 +487,10 @@ def dropout(
 
 @operator("Embedding", aliases=("embedding",))
 def embedding(data, weight, *, input_dim: Int, output_dim: Int, dtype: DType = "float32", sparse_grad: Bool = False):
-    """The rows of weight that data names; indices are clipped to [0, input_dim)."""
+    """The rows of weight (input_dim, output_dim) that data names, any shape; indices are clipped to [0, input_dim).
+
+    sparse_grad: the gradient of the weight is row_sparse.
+    """
     expect_shape("Embedding", "a weight", weight, (input_dim, output_dim))
     return kernels.index.embedding(kernels.index.clipped(data, weight.shape[0]), weight)
 
