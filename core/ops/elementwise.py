@@ -44,17 +44,22 @@ def _unary(name, function, derivative=None, aliases=(), differentiable=True, doc
     def forward(data):
         if kernels.dtype_name(data) == "bool":
             raise MXNetError(f"{name}: arrays of bool are not accepted; convert with astype")
+        if curved and not data.is_floating_point():  # in C's double, then cut off
+            return kernels.cast(compute(kernels.cast(data, "float64")), kernels.dtype_name(data))
         return compute(data)
 
+    curved = name in UNARY and name not in WHOLE
     op.forward = forward
     return op
 
 
 def _gamma(x):
-    """By reflection below zero, where log |gamma| has lost the sign; NaN at the poles there."""
+    """By reflection below zero, where log |gamma| has lost the sign; NaN at the poles there, factorials are whole."""
     reflected = math.pi / (f.sin(math.pi * x) * f.exp(f.lgamma(1.0 - x)))
-    pole = f.logical_and(x < 0, f.eq(x, f.floor(x)))
-    return where(x > 0, f.exp(f.lgamma(x)), where(pole, math.nan, reflected))
+    whole = f.eq(x, f.floor(x))
+    above = f.exp(f.lgamma(x))
+    above = where(whole, f.floor(above + 0.5), above)
+    return where(x > 0, above, where(f.logical_and(x < 0, whole), math.nan, reflected))
 
 
 def _rint(x):
@@ -103,6 +108,7 @@ UNARY = {
     "gamma": (_gamma, lambda x, y: y * f.digamma(x), ()),
     "digamma": (f.digamma, None, ("_npx_digamma",)),
 }
+WHOLE = {"abs", "negative", "reciprocal", "square", "relu"}  # stay in the integers
 FLAT = {  # no gradient: piecewise constant, or a truth value
     "sign": f.sign,
     "round": f.round_away,

@@ -433,11 +433,15 @@ def pooling_v1(
     data, *, kernel: Shape = (), pool_type: Choice("max", "avg", "sum") = "max", global_pool: Bool = False,
     pooling_convention: Choice("valid", "full") = "valid", stride: Shape = (), pad: Shape = (),
 ):  # fmt: skip
-    """Pooling whose means divide by the size of the kernel also where a window ends outside of the data."""
-    options = {"global_pool": global_pool, "pooling_convention": pooling_convention, "stride": stride, "pad": pad}
+    """Pooling over zeros around the data for every type: maxima are 0 or more there, means divide by the size of the kernel."""
+    options = {"global_pool": global_pool, "pooling_convention": pooling_convention, "stride": stride}
+    if pool_type == "max" and not global_pool:
+        around = (v for p in _spread(pad, len(kernel), 0) for v in (p, p))
+        padded = F._pad(data, mode="constant", pad_width=(0, 0, 0, 0, *around)) if any(pad) else data
+        return F.Pooling(padded, kernel=kernel, pool_type="max", **options)
     if pool_type == "avg" and not global_pool:
-        return F.Pooling(data, kernel=kernel, pool_type="sum", **options) / float(math.prod(kernel))
-    return F.Pooling(data, kernel=kernel, pool_type=pool_type, **options)
+        return F.Pooling(data, kernel=kernel, pool_type="sum", pad=pad, **options) / float(math.prod(kernel))
+    return F.Pooling(data, kernel=kernel, pool_type=pool_type, pad=pad, **options)
 
 
 # ---------------------------------------------------------------------------------------------- dropout, embedding

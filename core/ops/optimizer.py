@@ -1,6 +1,7 @@
 """Update operators of the optimizers. States are changed in place; the new weight is the result (usually `out=weight`)."""
 
 from core import kernels
+from core.base import MXNetError
 from core.kernels import formula as f
 from core.ops.attributes import Any_, Bool, Float, Floats, Int
 from core.ops.registry import TABLE, operator, pointwise
@@ -47,6 +48,14 @@ _UPDATES = {
 _MASTERED = ("sgd_update", "sgd_mom_update", "nag_mom_update")
 
 
+def _alike(name: str, arrays) -> None:
+    """MXNetError unless the arrays have one shape: what kernels do not look at."""
+    shape = arrays[0].shape
+    if any(a.shape != shape for a in arrays):
+        given = ", ".join(str(tuple(a.shape)) for a in arrays)
+        raise MXNetError(f"{name}: a weight, its gradient and its states have one shape, given {given}")
+
+
 def _annotations(attributes: str, ignored: str) -> tuple[dict, dict]:
     """Attribute types with defaults for the table, and MXNet's names to the kernels'."""
     table, renamed = {}, {}
@@ -73,6 +82,7 @@ def _enter(name: str, kernel: str, states: str, attributes: str, ignored: str, m
     count = len(inputs)
 
     def forward(*arrays, **attrs):
+        _alike(name, arrays)
         weight = COPY(arrays[0])
         given = {renamed[k]: v for k, v in attrs.items() if k in renamed}
         if overwrites:
@@ -111,6 +121,7 @@ def lamb_update_phase1(
     bias_correction: Bool = True, wd: Float, rescale_grad: Float = 1.0, clip_gradient: Float = -1.0,
 ):  # fmt: skip
     """LAMB's direction before the trust ratio (You et al., 2020)."""
+    _alike("lamb_update_phase1", (weight, grad, mean, var))
     return K.lamb_phase1(
         weight, grad, mean, var, t, wd, beta1, beta2, epsilon, bias_correction, rescale_grad, clip_gradient
     )
@@ -119,6 +130,7 @@ def lamb_update_phase1(
 @operator("lamb_update_phase2")
 def lamb_update_phase2(weight, g, r1, r2, *, lr: Float, lower_bound: Float = -1.0, upper_bound: Float = -1.0):
     """LAMB's step along g, scaled by the bounded norm r1 of the weight over the norm r2 of g."""
+    _alike("lamb_update_phase2", (weight, g))
     weight = COPY(weight)
     K.lamb_phase2_(weight, g, r1, r2, lr, lower_bound, upper_bound)
     return weight
@@ -130,6 +142,7 @@ def mp_lamb_update_phase1(
     bias_correction: Bool = True, wd: Float, rescale_grad: Float = 1.0, clip_gradient: Float = -1.0,
 ):  # fmt: skip
     """LAMB's direction for a half-precision weight, from its float32 master."""
+    _alike("mp_lamb_update_phase1", (weight, grad, mean, var, weight32))
     return K.lamb_phase1(
         weight32, grad, mean, var, t, wd, beta1, beta2, epsilon, bias_correction, rescale_grad, clip_gradient
     )
@@ -140,12 +153,14 @@ def mp_lamb_update_phase2(
     weight, g, r1, r2, weight32, *, lr: Float, lower_bound: Float = -1.0, upper_bound: Float = -1.0
 ):
     """LAMB's step for a half-precision weight from its float32 master, which stays as it is (as in MXNet)."""
+    _alike("mp_lamb_update_phase2", (weight, g, weight32))
     weight = COPY(weight)
     K.lamb_phase2_(weight, g, r1, r2, lr, lower_bound, upper_bound, w32=COPY(weight32))
     return weight
 
 
 def _adamw(weight, grad, mean, var, rescale_grad, master, lr, eta, wd, beta1, beta2, epsilon, clip_gradient):
+    _alike("adamw_update", (weight, grad, mean, var, *([] if master is None else [master])))
     weight = COPY(weight)
     scale = float(rescale_grad) if not rescale_grad.is_meta else 1.0
     if scale != scale or scale in (0.0, float("inf")):  # a loss scale that overflowed: the step is left out
@@ -197,6 +212,7 @@ def _enter_multi(name: str, states: int, master: bool, preloaded: bool) -> None:
         out = []
         for i in range(num_weights):
             arrays = data[i * width : (i + 1) * width]
+            _alike(name, arrays)
             weight = COPY(arrays[0])
             more = {"w32": arrays[-1]} if master else {}
             more |= {"momentum": momentum} if states else {}
@@ -279,6 +295,7 @@ def _lamb(arrays, learning_rates, wds, beta1, beta2, epsilon, rescale_grad, lowe
     out = []
     for i in range(len(arrays) // width):
         weight, grad, mean, var = arrays[i * width : i * width + 4]
+        _alike("multi_lamb_update", arrays[i * width : (i + 1) * width])
         w32 = arrays[i * width + 4] if master else None
         source = weight if w32 is None else w32
         update = K.lamb_phase1(

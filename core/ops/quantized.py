@@ -168,7 +168,7 @@ def quantized_fully_connected(
 ):  # fmt: skip
     """data weight^T + bias of codes; int32 codes and their range."""
     _need_ends("quantized_fully_connected", max_weight if no_bias else max_bias, no_bias)
-    kind = dtype_name(data.dtype)
+    kind = _kind(data)
     reach, weight_reach = _reach(min_data, max_data), _reach(min_weight, max_weight)
     if bias is not None:
         one = reach / WIDE[kind] * weight_reach / WIDE["int8"]  # what one code of the result stands for
@@ -206,7 +206,7 @@ def quantized_pooling(
         _real(data), kernel=kernel, pool_type=pool_type, global_pool=global_pool, pooling_convention=pooling_convention,
         stride=stride, pad=pad, count_include_pad=count_include_pad, layout=layout,
     )  # fmt: skip
-    return [_codes(y, dtype_name(data.dtype)), F._copy(min_data), F._copy(max_data)]
+    return [_codes(y, _kind(data)), F._copy(min_data), F._copy(max_data)]
 
 
 @composite("_contrib_quantized_act", outputs=3)
@@ -239,7 +239,7 @@ def quantized_concat(*data, dim: Int = 1):
         widest = F.broadcast_maximum(widest, reach)
     parts = []
     for x, reach in zip(arrays, reaches, strict=True):
-        factor = reach / WIDE[dtype_name(x.dtype)] / widest * WIDE[kind]
+        factor = reach / _wide(x) / widest * WIDE[kind]
         parts.append(_codes(_real(x), kind, _spread(factor, x)))
     return [F.Concat(*parts, dim=dim), F.zeros_like(widest) if kind == "uint8" else F.negative(widest), widest]
 
@@ -267,7 +267,7 @@ def quantized_elemwise_mul(
             return F.Cast(product, dtype="float32")
         return _result(product, left, min_calib_range, max_calib_range)
     product = F.Cast(F.broadcast_mul(_real(lhs), _real(rhs)), dtype="int32")
-    scale = left / EXACT[dtype_name(lhs.dtype)] * right / EXACT[dtype_name(rhs.dtype)]
+    scale = left / EXACT[_kind(lhs)] * right / EXACT[_kind(rhs)]
     return [product, *_ends(scale * TOP)]
 
 
@@ -281,7 +281,7 @@ def quantized_batch_norm(
     if min_calib_range is None or max_calib_range is None:
         raise MXNetError("quantized_batch_norm: min_calib_range and max_calib_range are needed")
     reach = _reach(min_data, max_data)
-    real = F.broadcast_mul(_real(data), _spread(reach / EXACT[dtype_name(data.dtype)], data))
+    real = F.broadcast_mul(_real(data), _spread(reach / EXACT[_kind(data)], data))
     y = F.BatchNorm(
         real, gamma, beta, moving_mean, moving_var, eps=eps, fix_gamma=fix_gamma,
         use_global_stats=True, axis=axis,
@@ -362,7 +362,7 @@ def fused_conv(
     if with_sum:
         meaning = scale / _scale(_wide(addend), _reach(addend_min, addend_max))
         sums = addend, _spread(meaning, addend)
-        most = min(most, LIMITS[dtype_name(addend.dtype)][1])  # written over the addend, in its type
+        most = min(most, LIMITS[_kind(addend)][1])  # written over the addend, in its type
     return [_codes(y, kind, scales, *sums, most=most), low, high]
 
 
@@ -477,10 +477,15 @@ def _meaning(x, reach, dtype: str = "float32"):
 
 def _wide(codes) -> float:
     """The largest code of their type."""
+    return WIDE[_kind(codes)]
+
+
+def _kind(codes) -> str:
+    """The type of codes; MXNetError for arrays that hold none."""
     kind = dtype_name(codes.dtype)
     if kind not in WIDE:
         raise MXNetError(f"codes are int8 or uint8, given {kind}")
-    return WIDE[kind]
+    return kind
 
 
 def _ends(reach) -> list:

@@ -217,8 +217,13 @@ def _(head, a_shape, a_dtype, attrs):
 
 @operator("_moments", aliases=("moments",), outputs=2)
 def moments(data, *, axes: Axis = None, keepdims: Bool = False):
-    """Mean and biased variance over the given axes."""
-    mean, var = K.moments(data, reduction_axes(axes, False, data.dim(), "moments"), keepdims)
+    """Mean and biased variance over the given axes; those of integers are integers."""
+    axes = reduction_axes(axes, False, data.dim(), "moments")
+    if data.is_floating_point():
+        mean, var = K.moments(data, axes, keepdims)
+    else:
+        centre = F.broadcast_sub.forward(data, _mean(data, axes, True))
+        mean, var = _mean(data, axes, keepdims), _mean(F.square.forward(centre), axes, keepdims)
     return at_least_one_axis(mean), at_least_one_axis(var)
 
 

@@ -142,3 +142,46 @@ def test_numpy_answers_without_fractions_need_no_gradient(numpy_semantics):
         assert np.argwhere(x * 1 > 1).asnumpy().tolist() == [[0, 1]]
         with pytest.raises(ValueError, match="no gradients"):
             np.ptp(x)
+
+
+def test_curves_of_integers_are_computed_as_in_c():
+    """MXNet 1.9.1 promotes to double and cuts off: in float32 the first three were 1, exp was 485165184."""
+    for name, number in (("erf", 4), ("tanh", 10), ("sigmoid", 20)):
+        for dtype in ("int8", "int32", "int64"):
+            assert getattr(nd, name)(nd.array([number], dtype=dtype)).asscalar() == 0, (name, dtype)
+    assert nd.exp(nd.array([20], dtype="int32")).asscalar() == 485165195
+    assert nd.exp(nd.array([20], dtype="int8")).asscalar() == -117  # the low byte
+    factorials = [1, 1, 2, 6, 24, 120, 720, 5040, 40320, 362880]
+    for dtype in ("int32", "int64", "float32", "float64"):
+        assert nd.gamma(nd.arange(1, 11, dtype=dtype)).asnumpy().tolist() == factorials
+
+
+def test_moments_of_integers_are_integers():
+    """As MXNet 1.9.1: the mean is cut off towards zero, the variance is that of the differences to it."""
+    data = nd.array([[1, 2, 5], [-4, -4, 0]], dtype="int32")
+    mean, variance = nd.moments(data, axes=1)
+    assert mean.dtype == variance.dtype == onp.int32
+    assert mean.asnumpy().tolist() == [2, -2] and variance.asnumpy().tolist() == [3, 4]
+
+
+def test_pooling_v1_takes_maxima_over_zeros_around_the_data():
+    data = nd.array([[[[-1, -2], [-3, -4]]]])
+    assert nd.Pooling_v1(data, kernel=(2, 2), pad=(1, 1), pool_type="max").asnumpy().tolist() == [
+        [[[0, 0, 0], [0, -1, 0], [0, 0, 0]]]
+    ]
+    assert nd.Pooling_v1(data, kernel=(2, 2), pool_type="max").asnumpy().tolist() == [[[[-1]]]]
+
+
+@pytest.mark.parametrize(
+    "update, count", [("sgd_mom_update", 3), ("adam_update", 4), ("mp_sgd_mom_update", 4), ("lamb_update_phase1", 4)]
+)
+def test_states_of_another_shape_are_refused(update, count):
+    """Kernels that trusted them would read beyond their memory."""
+    attributes = {"t": 1, "wd": 0.0} if "lamb" in update else {"lr": 0.1}
+    for place in range(1, count):
+        arrays = [nd.ones((300,) if i == place else (3000, 40)) for i in range(count)]
+        with pytest.raises(mx.MXNetError, match="one shape"):
+            getattr(nd, update)(*arrays, **attributes)
+    weight, grad, state = nd.ones((300, 40)), nd.ones((300, 40)), nd.ones(3)
+    with pytest.raises(mx.MXNetError, match="one shape"):
+        nd.multi_sgd_mom_update(weight, grad, state, lrs=(0.1,), wds=(0,), num_weights=1)
