@@ -249,7 +249,7 @@ def group_norm(data, gamma, beta, *, num_groups: Int = 1, eps: Float = 1e-5, out
     if not output_mean_var:
         return y
     groups = F._reshape_to(data, shape=(n, num_groups, math.prod(data.shape[1:]) // num_groups))
-    mean, var = F._moments(groups, axes=(2,))
+    mean, var = F.moments(groups, axes=(2,))
     return [y, F.BlockGrad(mean), F.BlockGrad(F.sqrt(var + eps))]  # MXNet differentiates the result alone
 
 

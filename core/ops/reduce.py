@@ -215,7 +215,7 @@ def _(head, a_shape, a_dtype, attrs):
     return [F._reshape_to(back, shape=a_shape).astype(a_dtype, copy=False)]
 
 
-@operator("_moments", aliases=("moments",), outputs=2)
+@operator("moments", outputs=2)
 def moments(data, *, axes: Axis = None, keepdims: Bool = False):
     """Mean and biased variance over the given axes; those of integers are integers."""
     axes = reduction_axes(axes, False, data.dim(), "moments")

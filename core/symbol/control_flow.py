@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from core import storage
+from core import autograd, storage
 from core.attribute import AttrScope
 from core.base import MXNetError
 from core.context import cpu
@@ -132,6 +132,8 @@ def cond(pred, then_func, else_func, name="cond"):
 def run(node: Node, inputs: Sequence) -> list:
     """The outputs of a node with subgraphs on arrays, step by step and on the tape."""
     attrs = node.parsed
+    if autograd.state.tracer is None and any(x._data.is_meta for x in inputs):  # inside of what is inferred
+        return infer(node, inputs)
     if node.op.name == "_foreach":
         body, data, states = _foreach_parts(node, inputs)
         outputs, states = control_flow.foreach(lambda slices, s: body(slices, s), data, states)
@@ -175,13 +177,33 @@ def infer(node: Node, inputs: Sequence) -> list:
 def parameter_shapes(node: Node, found: list, infer_shapes: Callable) -> list:
     """Shapes of the node's inputs, with those that its subgraphs tell of their variables filled in."""
     found = list(found)
-    for places, names, drop_axis, sub in _wiring(node):
+    for places, names, drop_axis, sub in wiring(node):
         known = {n: found[k][1:] if d else found[k] for n, k, d in zip(names, places, drop_axis) if k >= 0 and found[k]}
         inside, _ = infer_shapes(sub, known)
         for n, k, d in zip(names, places, drop_axis):
             if k >= 0 and not found[k] and inside.get(n) and not d:
                 found[k] = inside[n]
     return found
+
+
+def wiring(node: Node) -> list[tuple[Sequence[int], list[str], list[bool], list[Entry]]]:
+    """For each subgraph: the node's inputs that its variables stand for, their names, which of them are slices."""
+    attrs = node.parsed
+    if node.op.name == "_foreach":
+        (sub,) = node.subgraphs
+        names = _names(sub)
+        order = [*attrs["in_data_locs"], *attrs["in_state_locs"], *attrs["remain_locs"]]
+        sliced = len(attrs["in_data_locs"])
+        return [(range(len(order)), [names[k] for k in order], [i < sliced for i in range(len(order))], sub)]
+    if node.op.name == "_gradient":
+        names = _names(node.subgraphs[0])
+        return [(range(len(names)), names, [False] * len(names), node.subgraphs[0])]
+    kinds = ("cond", "func") if node.op.name == "_while_loop" else ("cond", "then", "else")
+    return [
+        (places, _names(sub), [False] * len(places), sub)
+        for kind, sub in zip(kinds, node.subgraphs, strict=True)
+        for places in [attrs[f"{kind}_input_locs"]]
+    ]
 
 
 def check_wiring(node: Node) -> None:
@@ -196,10 +218,9 @@ def check_wiring(node: Node) -> None:
         good = good and states == len(attrs["in_state_locs"]) and len(attrs["in_data_locs"]) > 0
         results = len(node.subgraphs[0])
     else:
-        wiring = _wiring(node)
         good = all(
             len(places) == len(names) and all(0 <= k < len(node.inputs) for k in places)
-            for places, names, _, _ in wiring
+            for places, names, _, _ in wiring(node)
         )
         results = len(node.subgraphs[-1])
         if node.op.name == "_gradient":
@@ -216,7 +237,7 @@ def check_wiring(node: Node) -> None:
 def auxiliary_places(node: Node) -> set[int]:
     """Which inputs of the node hold states of operators in its subgraphs."""
     places = set()
-    for where, names, _, sub in _wiring(node):
+    for where, names, _, sub in wiring(node):
         nodes = graph.order(sub)
         states = graph.auxiliaries(nodes)
         inside = {n.name for n in nodes if id(n) in states}
@@ -382,26 +403,6 @@ def _while_parts(node: Node, inputs: Sequence):
         return results[:count], results[count:]
 
     return lambda *variables: run_test(*variables)[0], stepped, list(inputs[:loop])
-
-
-def _wiring(node: Node) -> list[tuple[Sequence[int], list[str], list[bool], list[Entry]]]:
-    """For each subgraph: the node's inputs that its variables stand for, their names, which of them are slices."""
-    attrs = node.parsed
-    if node.op.name == "_foreach":
-        (sub,) = node.subgraphs
-        names = _names(sub)
-        order = [*attrs["in_data_locs"], *attrs["in_state_locs"], *attrs["remain_locs"]]
-        sliced = len(attrs["in_data_locs"])
-        return [(range(len(order)), [names[k] for k in order], [i < sliced for i in range(len(order))], sub)]
-    if node.op.name == "_gradient":
-        names = _names(node.subgraphs[0])
-        return [(range(len(names)), names, [False] * len(names), node.subgraphs[0])]
-    kinds = ("cond", "func") if node.op.name == "_while_loop" else ("cond", "then", "else")
-    return [
-        (places, _names(sub), [False] * len(places), sub)
-        for kind, sub in zip(kinds, node.subgraphs, strict=True)
-        for places in [attrs[f"{kind}_input_locs"]]
-    ]
 
 
 def _meta(shape, dtype: str) -> NDArray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from core.attribute import AttrScope
 from core.name import NameManager, Prefix
 from core.symbol import graph
@@ -60,4 +62,15 @@ def _softmax(data, *, axis: int) -> Symbol:
     return call("softmax", data, axis=axis)
 
 
-EXPRESSIONS = {"_attention": _attention, "_dropout_attention": _attention, "_onednn_softmax": _softmax}
+def _isinf(data) -> Symbol:
+    return call("abs", data) == math.inf
+
+
+def _isfinite(data) -> Symbol:
+    return call("broadcast_logical_and", data == data, call("abs", data) != math.inf)
+
+
+EXPRESSIONS = {
+    "_attention": _attention, "_dropout_attention": _attention, "_onednn_softmax": _softmax, "_contrib_isnan": lambda data: data != data,
+    "_contrib_isinf": _isinf, "_contrib_isfinite": _isfinite,
+}  # fmt: skip

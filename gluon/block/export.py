@@ -168,7 +168,8 @@ _UNNAMED_INPUTS = frozenset({"Activation"})
 
 def _styled_forward(block: HybridBlock) -> bool:
     """Whether the block or one inside defines `forward` on arrays, which symbols cannot be passed through."""
-    own = block._defines_forward and not isinstance(block, SymbolBlock)
+    forward = type(block).forward
+    own = block._defines_forward and forward not in (HybridBlock.forward, SymbolBlock.forward)
     return own or any(_styled_forward(child) for child in block._children.values())
 
 

@@ -12,8 +12,8 @@ __all__ = ["import_to_gluon"]
 def import_to_gluon(model_file, ctx) -> SymbolBlock:
     """The network of an ONNX file as a block on `ctx` (a context or a list); errors as of `import_model`."""
     network, arguments, states = import_model(model_file)
-    given = [name for name, _ in get_model_metadata(model_file)["input_tensor_data"]]
-    block = SymbolBlock(network, [symbol.var(name) for name in given if name in network.list_inputs()])
+    given = [name for name, *_ in get_model_metadata(model_file)["input_tensor_data"]]
+    block = SymbolBlock(network, [symbol.var(name) for name in given])
     for name, value in {**arguments, **states}.items():
         parameter = block.params[name]
         parameter.shape, parameter.dtype = value.shape, value.dtype

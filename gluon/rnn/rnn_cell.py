@@ -408,7 +408,7 @@ class BidirectionalCell(HybridRecurrentCell):
         self.register_child(r_cell, "r_cell")
         self._output_prefix = output_prefix
 
-    def __call__(self, inputs, states):
+    def hybrid_forward(self, F, inputs, states):
         raise NotImplementedError("a BidirectionalCell needs the whole sequence: use unroll")
 
     def state_info(self, batch_size=0):

@@ -121,3 +121,22 @@ def test_the_original_loads_exported_networks(mxnet_python, tmp_path):
     for name, outputs in expected.items():
         for mine, theirs in zip(outputs, answers[name], strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_moments_and_tests_of_numbers_are_written_with_operators_of_mxnet():
+    x = mx.sym.var("x")
+    c = mx.sym.contrib
+    whole = mx.sym.Group([*mx.sym.moments(x, axes=(1,)), c.isnan(x), c.isinf(x), c.isfinite(x)])
+    operators = {node["op"] for node in json.loads(whole.tojson())["nodes"]} - {"null"}
+    assert operators == {
+        "moments",
+        "_not_equal",
+        "_equal",
+        "abs",
+        "_equal_scalar",
+        "_not_equal_scalar",
+        "broadcast_logical_and",
+    }
+    value = mx.nd.array([[1, np.nan, np.inf, -np.inf]])
+    found = [y.asnumpy()[0].tolist() for y in mx.sym.load_json(whole.tojson()).eval(x=value)[2:]]
+    assert found == [[0, 1, 0, 0], [0, 0, 1, 1], [1, 0, 0, 0]]

@@ -190,7 +190,7 @@ GIVEN: dict[str, list[Sample]] = {
        for n in ("_np_sum", "_np_prod", "_npi_mean", "_np_max", "_np_min")},
     "norm": [S((2, 3, 4), ord=o, axis=a) for o in (1, 2) for a in (None, 1, (0, 2))] + [S((1, 3), axis=0), S((0, 3), axis=1)],
     "cumsum": [S((2, 3)), S((2, 3, 4), axis=1), S((1, 3), axis=0), S((0, 3), axis=1)],
-    "_moments": [S((2, 3)), S((2, 3, 4), axes=(0, 2)), S((1, 3), axes=(0,), keepdims=True)],
+    "moments": [S((2, 3)), S((2, 3, 4), axes=(0, 2)), S((1, 3), axes=(0,), keepdims=True)],
     "L2Normalization": [S((2, 3, 4), mode=m) for m in ("instance", "channel", "spatial")],
     # places
     "Reshape": [S((2, 3, 4), shape=(4, -1)), S((2, 3, 4), shape=(0, -3)), S((1,), shape=(1, 1)), S((0, 3), shape=(0, 3, 1)), S((2, 6), target_shape=(3, 4))],

@@ -211,7 +211,10 @@ def test_import_gives_symbol_parameters_and_blocks(tmp_path):
     block.hybridize()
     _close([block(x).asnumpy()], [expected])
     data = mx.contrib.onnx.get_model_metadata(path)
-    assert data == {"input_tensor_data": [("data", (0, 2, 6, 6))], "output_tensor_data": [(symbol_name(path), (0, 4))]}
+    assert data == {
+        "input_tensor_data": [("data", (0, 2, 6, 6), onnx.TensorProto.FLOAT)],
+        "output_tensor_data": [(symbol_name(path), (0, 4))],
+    }
 
 
 def symbol_name(path):

@@ -41,6 +41,12 @@ def roi_pooling(g, a, data, rois):
     return g.add("MaxRoiPool", data, rois, pooled_shape=list(a.pooled_size), spatial_scale=a.spatial_scale)
 
 
+@converts("BilinearSampler")
+def bilinear_sampler(g, a, data, grid):
+    places = g.add("Transpose", grid, perm=[0, 2, 3, 1])
+    return g.add("GridSample", data, places, mode="bilinear", padding_mode="zeros", align_corners=1)
+
+
 @converts("_contrib_box_decode")
 def box_decode(g, a, data, anchors):
     dtype = g.dtype(data)

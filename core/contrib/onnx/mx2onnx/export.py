@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from core import imperative
 from core import symbol as sym
 from core.base import MXNetError
 from core.context import cpu
 from core.contrib.onnx import package
+from core.contrib.onnx.mx2onnx.control_flow import CONTROL
 from core.contrib.onnx.mx2onnx.table import CONVERSIONS, LATEST, NEEDED, OPSET, Builder, namespace
 from core.dtypes import dtype_name
 from core.files.atomic import replacing
@@ -22,6 +25,7 @@ from core.ndarray import NDArray, array
 from core.ops.registry import TABLE
 from core.serialization import load
 from core.symbol import Symbol, graph, infer
+from core.symbol.control_flow import wiring
 from core.symbol.graph import Node
 
 for _family in ("pointwise", "neural", "shapes", "reduce", "attention", "recurrent", "detection", "sampling"):
@@ -31,6 +35,8 @@ _pointwise = importlib.import_module("core.contrib.onnx.mx2onnx.pointwise")
 # Inputs that steer training alone: what feeds them has no place in the exported network.
 _TRAINING = frozenset({"label"})
 _IR_VERSIONS = {17: 8, 18: 8, 19: 9}  # by opset
+# Operators whose conversions look at the shape of the result, not at the attribute that tells it.
+_BY_RESULT = {"Reshape": "shape", "_npi_reshape": "newshape", "broadcast_to": "shape"}
 
 
 def export_model(sym, params, in_shapes=None, in_types=np.float32, onnx_file_path="model.onnx", verbose=False, dynamic=False,
@@ -126,11 +132,17 @@ def _opset(symbol: Symbol, wanted: int | None) -> int:
     """The opset that is written."""
     if wanted is not None and not OPSET <= wanted <= LATEST:
         raise ValueError(f"opset_version {wanted}: {OPSET} to {LATEST} are written")
-    needs = {n.op.name: NEEDED[n.op.name] for n in graph.order(_inference(symbol)) if n.op and n.op.name in NEEDED}
+    needs = {n.op.name: NEEDED[n.op.name] for n in _with_inner(_inference(symbol)) if n.op and n.op.name in NEEDED}
     least = max(needs.values(), default=OPSET)
     if wanted is not None and wanted < least:
         raise MXNetError(f"opset_version {wanted}: {', '.join(sorted(needs))} need opset {least}")
     return wanted or least
+
+
+def _with_inner(entries: list) -> list[Node]:
+    """The nodes of a graph and of those in its loops and branches."""
+    nodes = graph.order(entries)
+    return nodes + [inner for node in nodes for sub in node.subgraphs for inner in _with_inner(sub)]
 
 
 def _inference(symbol: Symbol) -> list:
@@ -152,6 +164,32 @@ def _labels(entries: list) -> set[int]:
     """Ids of the variables that `_inference` put in."""
     nodes = [n for n in graph.order(entries) if n.op is not None]
     return {id(p) for n in nodes for slot, (p, _) in zip(n.slots, n.inputs, strict=True) if _trains(n, slot)}
+
+
+def _output_name(name: str) -> str:
+    """What MXNet calls an output of a symbol in an ONNX file: the node, and the number of one of several."""
+    for ending, number in (("_state_output", "1"), ("_statecell_output", "2")):
+        if name.endswith(ending):
+            return name.removesuffix(ending) + number
+    return re.sub(r"_output(\d?)$", r"\1", name)
+
+
+def _merged(found: tuple, other: tuple) -> tuple:
+    """(shape, dtype) with None for extents that differ."""
+    return tuple(n if n == m else None for n, m in zip(found[0], other[0], strict=True)), found[1]
+
+
+def _alike(entries: list, others: list) -> bool:
+    """Whether two graphs are made of the same operators with the same attributes."""
+    pairs = list(zip(graph.order(entries), graph.order(others)))
+    places = [{id(node): k for k, node in enumerate(side)} for side in zip(*pairs)]
+
+    def shown(node: Node, own: dict) -> tuple:
+        attrs = {key: v for key, v in node.parsed.items() if key != _BY_RESULT.get(node.op and node.op.name)}
+        return node.op, node.slots, [(own[id(p)], k) for p, k in node.inputs], attrs
+
+    same = len(graph.order(entries)) == len(graph.order(others))
+    return same and all(shown(a, places[0]) == shown(b, places[1]) for a, b in pairs)
 
 
 def _trains(node: Node, slot: str) -> bool:
@@ -237,28 +275,28 @@ class _Conversion:
         dtypes = {**{n: a.dtype.name for n, a in arrays.items()}, **types}
         self.found = infer.arrays(self.entries, known | shapes, dtypes)
         self.labels = _labels(self.entries)
-        self.base, self.second = dict(self.found), {}
         self._inner: list[Symbol] = []
+        self.base = self.second = self.found
         if free:  # what changes with the free extents is dynamic
-            other = self.second = infer.arrays(self.entries, known | varied(shapes, free), dtypes)
-            for place, (shape, dtype) in self.found.items():
-                second = other[place][0] if place in other else shape
-                self.found[place] = tuple(n if n == m else None for n, m in zip(shape, second, strict=True)), dtype
+            self.base, self.found = dict(self.found), {}
+            self.second = self.base | infer.arrays(self.entries, known | varied(shapes, free), dtypes)
+            self.found = {place: _merged(found, self.second[place]) for place, found in self.base.items()}
         self.builder = Builder(onnx, opset)
+        changed = varied(shapes, free)
+        self.builder.sources = {(shapes[n][axis], changed[n][axis]): (n, axis) for n, axis in free}
 
     def model(self):
         g, helper = self.builder, self.onnx.helper
-        names: dict[tuple[int, int], str] = {}
-        for node in graph.order(self.entries):
-            for k, name in enumerate(self._variable(node) if node.op is None else self._node(node, names)):
+        nodes = graph.order(self.entries)
+        names = {(id(node), 0): self._variable(node) for node in nodes if node.op is None}
+        wanted = [g.fresh(_output_name(name)) for name in self.output_names]
+        for node in nodes:
+            for k, name in enumerate(self._node(node, names) if node.op is not None else ()):
                 names[id(node), k] = name
-        outputs = []
-        for (node, k), wanted in zip(self.entries, self.output_names, strict=True):
-            g.where, g.hint = f"output {wanted!r}", ""
-            outputs.append((g.add("Identity", names[id(node), k]), *self.found[id(node), k]))
-        rename = {made: g.fresh(wanted) for (made, _, _), wanted in zip(outputs, self.output_names, strict=True)}
-        for node in g.nodes[-len(outputs) :]:
-            node.output[0] = rename[node.output[0]]
+        for (node, k), name in zip(self.entries, wanted, strict=True):
+            g.where = f"output {name!r}"
+            g.nodes.append(helper.make_node("Identity", [g.whole(names[id(node), k])], [name], name=name))
+            g.used.add(names[id(node), k])
         inputs = [
             helper.make_tensor_value_info(
                 n, g.code(self.types[n]), [self.free.get((n, axis), extent) for axis, extent in enumerate(shape)]
@@ -266,8 +304,8 @@ class _Conversion:
             for n, shape in self.shapes.items()
         ]
         results = [
-            helper.make_tensor_value_info(rename[n], g.code(dtype), self._extents(rename[n], entry))
-            for (n, _, dtype), entry in zip(outputs, self.entries, strict=True)
+            helper.make_tensor_value_info(name, g.code(self.found[id(node), k][1]), self._extents(name, (node, k)))
+            for name, (node, k) in zip(wanted, self.entries, strict=True)
         ]
         constants = [
             self.onnx.numpy_helper.from_array(np.asarray(v, order="C"), n) for n, v in g.values.items() if n in g.used
@@ -282,13 +320,13 @@ class _Conversion:
 
     def _extents(self, name: str, entry) -> list:
         """The extents of an output: numbers, and names that it shares with the inputs whose extents it follows."""
-        place = id(entry[0]), entry[1]
-        changed = varied(self.shapes, self.free)
-        follow = {(self.shapes[n][axis], changed[n][axis]): label for (n, axis), label in self.free.items()}
-        extents = zip(self.found[place][0], self.base[place][0], (self.second or self.base)[place][0], strict=True)
-        return [follow.get((a, b), f"{name}_{i}") if n is None else n for i, (n, a, b) in enumerate(extents)]
+        sources = self.builder.sources
+        return [
+            a if a == b else self.free[sources[a, b]] if (a, b) in sources else f"{name}_{i}"
+            for i, (a, b) in enumerate(zip(*self._probes(*entry), strict=True))
+        ]
 
-    def _variable(self, node: Node) -> list[str]:
+    def _variable(self, node: Node) -> str:
         g = self.builder
         name = g.fresh(node.name)
         if node.name in self.arrays:
@@ -298,7 +336,7 @@ class _Conversion:
             g.probes[name] = self._probes(node, 0)
         elif id(node) not in self.labels:
             raise MXNetError(f"variable {node.name!r} is neither among params nor an input with a shape")
-        return [name]
+        return name
 
     def _node(self, node: Node, names: dict) -> list[str]:
         g = self.builder
@@ -313,12 +351,14 @@ class _Conversion:
             raise g.refuse("its shape does not follow from those of the inputs")
         inputs = given if node.op.variadic else self._by_slot(node, given)
         convert = CONVERSIONS.get(node.op.name)
-        if convert is not None:
-            made = convert(g, namespace(node.parsed), *inputs)
-        elif _pointwise.converts_formula(node.op):
+        if node.op.name in CONTROL:
+            made = CONTROL[node.op.name](g, namespace(node.parsed), given, self._walker(node))
+        elif convert is None and _pointwise.converts_formula(node.op):
             made = _pointwise.convert_formula(g, node.op.formula, node.parsed, inputs)
-        elif node.op.composite and not any(n is not None and None in g.shape(n) for n in inputs):
-            made = self._expanded(node, inputs)
+        elif convert is not None:
+            made = convert(g, namespace(node.parsed), *(n and g.whole(n) for n in inputs))
+        elif node.op.composite:
+            made = self._expanded(node, [n and g.whole(n) for n in inputs])
         else:
             raise g.refuse("ONNX has no such operator, and no conversion is known; see get_operator_support()")
         made = [made] if isinstance(made, str) else list(made)
@@ -331,33 +371,86 @@ class _Conversion:
             print(f"{g.where} -> {', '.join(made)}: {g.outputs[0]}")
         return made
 
+    def _walker(self, node: Node):
+        """What adds the nodes of a subgraph: `walk(k, values)` gives the names of its outputs."""
+        g = self.builder
+
+        def walk(k: int, values: list[str]) -> list[str]:
+            places, names, sliced, entries = wiring(node)[k]
+            shapes = [{}, {}]
+            dtypes = {}
+            for name, place, element in zip(names, places, sliced, strict=True):
+                source = id(node.inputs[place][0]), node.inputs[place][1]
+                dtypes[name] = self.found[source][1]
+                for probe, shape in zip(shapes, self._probes(*node.inputs[place]), strict=True):
+                    probe[name] = (shape[1:] or (1,)) if element else shape
+            self._describe(entries, entries, *shapes, dtypes)
+            place = g.where, g.hint, g.outputs, g.output_probes
+            made = self._inner_nodes(entries, {n: values[k] for n, k in zip(names, places, strict=True)})
+            g.where, g.hint, g.outputs, g.output_probes = place
+            return made
+
+        return walk
+
     def _expanded(self, node: Node, inputs: list) -> list[str]:
-        """A composite on arrays of fixed shapes, by what it is made of."""
+        """A composite by what it is made of, which must be the same for all extents that are dynamic."""
         g = self.builder
         held = [n for n in inputs if n is not None]
-        arrays = iter([array(np.zeros(g.shape(n), g.dtype(n)), dtype=g.dtype(n)) for n in held])
-        given = [None if n is None else next(arrays) for n in inputs]
-        traced = trace(lambda *x: apply(node.op, list(x), node.parsed, NDArray), tuple(given), False)
-        inner, constants = symbols(traced.graph, [str(k) for k in range(len(held))], {})
-        self._inner.append(inner)  # its nodes are known by their identity
+        described = [g.described(n) for n in held]
+        dtypes = {str(k): dtype for k, (_, dtype) in enumerate(described)}
+        shapes = [{str(k): probes[i] for k, (probes, _) in enumerate(described)} for i in (0, 1)]
+        inner, constants = self._composed(node, inputs, shapes[0], dtypes)
+        other, others = (
+            (inner, constants) if shapes[0] == shapes[1] else self._composed(node, inputs, shapes[1], dtypes)
+        )
+        if not _alike(inner._entries, other._entries) or not all(
+            map(np.array_equal, constants.values(), others.values())
+        ):
+            raise g.refuse("what it is made of depends on an extent that is dynamic; fix it in dynamic_input_shapes")
         sources = {str(k): n for k, n in enumerate(held)}
         for name, value in constants.items():
             sources[name] = g.fresh(f"{node.name}_{name}")
-            g.values[sources[name]] = value.asnumpy()
-        known = {k: g.shape(n) for k, n in sources.items()}, {k: g.dtype(n) for k, n in sources.items()}
-        found = infer.arrays(inner._entries, *known)
-        for places in (self.found, self.base, self.second):
-            if places:
-                places |= found
+            g.values[sources[name]] = value
+            dtypes[name] = value.dtype.name
+            for probe in shapes:
+                probe[name] = value.shape
+        self._describe(inner._entries, other._entries, *shapes, dtypes)
+        where = g.where
+        try:
+            return self._inner_nodes(inner._entries, sources)
+        except MXNetError as error:
+            g.where = where
+            raise g.refuse(f"it is made of other operators, and {error}") from None
+
+    def _composed(self, node: Node, inputs: list, shapes: dict, dtypes: dict) -> tuple[Symbol, dict[str, np.ndarray]]:
+        """What a composite does with arrays of these shapes, and the constants in it."""
+        arrays = iter([array(np.zeros(shapes[k], dtypes[k]), dtype=dtypes[k]) for k in shapes])
+        given = tuple(None if n is None else next(arrays) for n in inputs)
+        traced = trace(lambda *x: apply(node.op, list(x), node.parsed, NDArray), given, False)
+        inner, constants = symbols(traced.graph, list(shapes), {})
+        self._inner.append(inner)  # its nodes are known by their identity
+        return inner, {name: value.asnumpy() for name, value in constants.items()}
+
+    def _describe(self, entries: list, others: list, base: dict, second: dict, dtypes: dict) -> None:
+        """Enters what is known of the tensors of an inner graph; others: the same graph, as it is for the second shapes."""
+        found = infer.arrays(entries, base, dtypes)
+        changed = found if base == second else infer.arrays(others, second, dtypes)
+        twins = dict(zip(map(id, graph.order(entries)), map(id, graph.order(others)), strict=True))
+        for (node, k), known in found.items():
+            self.base[node, k], self.second[node, k] = known, changed[twins[node], k]
+            self.found[node, k] = _merged(known, changed[twins[node], k])
+
+    def _inner_nodes(self, entries: list, sources: dict[str, str]) -> list[str]:
+        """Adds the nodes of an inner graph; sources: names of what its variables stand for. The names of its outputs."""
         names: dict[tuple[int, int], str] = {}
-        for part in graph.order(inner._entries):
-            for k, name in enumerate([sources[part.name]] if part.op is None else self._node(part, names)):
-                names[id(part), k] = name
-        return [names[id(part), k] for part, k in inner._entries]
+        for node in graph.order(entries):
+            for k, name in enumerate([sources[node.name]] if node.op is None else self._node(node, names)):
+                names[id(node), k] = name
+        return [names[id(node), k] for node, k in entries]
 
     def _probes(self, node: Node, k: int) -> tuple:
         place = id(node), k
-        return self.base[place][0], (self.second or self.base)[place][0]
+        return self.base[place][0], self.second[place][0]
 
     def _by_slot(self, node: Node, given: list[str]) -> list:
         by_slot = dict(zip(node.slots, given, strict=True))
@@ -366,20 +459,18 @@ class _Conversion:
     def _folded(self, node: Node, given: list[str]) -> list[str]:
         """A node on constants alone, computed now."""
         g = self.builder
-        attrs = dict(node.parsed)
-        if not given and 0 in attrs.get(
-            "shape", ()
-        ):  # a first state whose batch is not known: one row, which broadcasts
-            attrs["shape"] = tuple(n or 1 for n in attrs["shape"])
 
-        def make(op, _):
-            from core import imperative
-
+        def make(op, attrs):
+            if 0 in attrs.get("shape", ()):  # a first state whose batch is not known: one row, which broadcasts
+                attrs = {**attrs, "shape": tuple(n or 1 for n in attrs["shape"])}
             return imperative.create(op, attrs, cpu(), NDArray)
 
         results = graph.apply(node, [array(g.values[n], dtype=g.values[n].dtype) for n in given], make)
         made = []
         for k, result in enumerate(results):
             made.append(g.fresh(node.output_name(k) if k < node.outputs else f"{node.name}_{k}"))
-            g.values[made[-1]] = result.asnumpy()
+            value = g.values[made[-1]] = result.asnumpy()
+            known = self.found.get((id(node), k))
+            if known is not None and known[0] != value.shape:
+                g.rows[made[-1]] = self._probes(node, k)
         return made

@@ -89,6 +89,7 @@ def _level(g, state, level: int, directions: int):
     """The first states of a level; None, that is zeros, for states that the network made itself."""
     if state is None or (state in g.values and not g.values[state].any()):
         return None
+    state = g.whole(state)
     if g.shape(state)[0] == directions:
         return state
     begin, end = np.array([level * directions], np.int64), np.array([(level + 1) * directions], np.int64)

@@ -26,6 +26,21 @@ def reduction(g, a, data):
     return g.cast(made, g.outputs[0][1], g.dtype(data))
 
 
+@converts("moments")
+def moments(g, a, data):
+    axes = axes_of(a.axes, g.rank(data))
+    mean = g.reduce("ReduceMean", data, axes, True)
+    centred = g.add("Sub", data, mean)
+    made = [mean, g.reduce("ReduceMean", g.add("Mul", centred, centred), axes, True)]
+    if a.keepdims:
+        return made
+    whole = len(axes) == g.rank(data)
+    return [
+        g.add("Reshape", x, np.array([1], np.int64)) if whole else g.add("Squeeze", x, np.array(axes, np.int64))
+        for x in made
+    ]
+
+
 @converts("norm")
 def norm(g, a, data):
     axes = axes_of(a.axis, g.rank(data))

@@ -142,6 +142,8 @@ def broadcast(g, a, data, like=None):
         if getattr(a, "lhs_axes", None) is not None:
             raise g.refuse("axes are given, and an extent is dynamic")
         return g.add("Expand", data, g.add("Shape", like))
+    if any(n is None and m is not None for n, m in zip(after[::-1], before[::-1])):
+        return g.add("Expand", data, g.extents(*g.output_probes))
     # 1 leaves an extent as it is
     before = (*(1,) * (len(after) - len(before)), *before)
     return g.add("Expand", data, _ints(*(1 if n is None or n == m else n for n, m in zip(after, before, strict=True))))
@@ -183,6 +185,11 @@ def constant_like(g, a, data):
     return g.add("ConstantOfShape", g.add("Shape", data), value=tensor)
 
 
+@converts("_arange_like")
+def arange(g, a, data):
+    return g.constant(np.arange(a.length, dtype=np.float32), name=g.hint)
+
+
 @converts("_contrib_arange_like")
 def arange_like(g, a, data):
     dtype = g.outputs[0][1]
@@ -214,6 +221,11 @@ def take(g, a, data, indices):
     elif a.mode == "wrap" and extent is not None:
         places = g.add("Mod", places, np.int64(extent))
     return g.add("Gather", data, places, axis=axis)
+
+
+@converts("_take_places")
+def take_places(g, a, data):
+    return g.add("Gather", data, _ints(*a.places), axis=a.axis)
 
 
 @converts("gather_nd")

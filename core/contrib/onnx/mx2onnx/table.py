@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -52,6 +53,9 @@ class Builder:
         # Shapes under two sizes of the inputs: of tensors of the original graph, and of the node's first output.
         self.probes: dict[Name, tuple] = {}
         self.output_probes: tuple | None = None
+        self.sources: dict[tuple[int, int], tuple[Name, int]] = {}  # (input, axis) by its extents under both
+        # Constants of first states whose batch is not known, which have one row, which broadcasts: the shapes that they stand for.
+        self.rows: dict[Name, tuple] = {}
 
     # ------------------------------------------------------------------ what conversions ask
 
@@ -77,6 +81,12 @@ class Builder:
     def dtype(self, name: Name) -> str:
         """The dtype of a tensor of the original graph."""
         return self.values[name].dtype.name if name in self.values else self.known[name][1]
+
+    def described(self, name: Name) -> tuple[tuple, str]:
+        """(shapes under two sizes of the inputs, dtype) of a tensor of the original graph."""
+        if name in self.rows:
+            return self.rows[name], self.dtype(name)
+        return (self.values[name].shape,) * 2 if name in self.values else self.probes[name], self.dtype(name)
 
     def value(self, name: Name, what: str) -> np.ndarray:
         """The value of a tensor that must be constant."""
@@ -142,6 +152,50 @@ class Builder:
             return self.onnx.TensorProto.BFLOAT16
         return self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
+    def whole(self, name: Name) -> Name:
+        """The tensor with all rows, where it is a first state that has one for all."""
+        if name not in self.rows:
+            return name
+        probes, dtype = self.described(name)
+        made = self.add("Expand", name, self.extents(*probes))
+        self.know(made, probes, dtype)
+        return made
+
+    def extents(self, shape: tuple, other: tuple):
+        """A shape that is this and that under two sizes of the inputs: an array, or the name of a tensor that follows it."""
+        if shape == other:
+            return np.array(shape, np.int64)
+        return self.add("Concat", *(self._extent(a, b) for a, b in zip(shape, other, strict=True)), axis=0)
+
+    def _extent(self, one: int, other: int):
+        if one == other:
+            return np.array([one], np.int64)
+        held = {
+            times: place
+            for (a, b), place in self.sources.items()
+            for times in [one // a if a else 0]
+            if (a * times, b * times) == (one, other)
+        }
+        if len(held) != 1:
+            raise self.refuse("an extent of its result, which is dynamic, is that of no input")
+        ((times, (name, axis)),) = held.items()
+        extent = self.add("Shape", name, start=axis, end=axis + 1)
+        return extent if times == 1 else self.add("Mul", extent, np.array([times], np.int64))
+
+    @contextlib.contextmanager
+    def inner(self):
+        """While it is entered, nodes are added to an inner graph, a `Body`; constants are those of the whole network."""
+        outside, self.nodes = self.nodes, []
+        try:
+            yield Body(self)
+        finally:
+            self.nodes = outside
+
+    def know(self, name: Name, probes: tuple, dtype: str) -> None:
+        """Notes shapes under two sizes of the inputs, and the dtype, of a tensor."""
+        self.known[name] = tuple(a if a == b else None for a, b in zip(*probes, strict=True)), dtype
+        self.probes[name] = probes
+
     def reshaped(self, name: Name, before: Extents, after: Extents) -> Name:
         """The tensor in another shape; of its dynamic extents all but one must be those of the input, or merge its first."""
         if tuple(before) == tuple(after) and None not in after:
@@ -156,6 +210,8 @@ class Builder:
             if target.count(-1) > 1 and target[0] == -1 and merged:
                 name = self.add("Flatten", name, axis=merged[0])
                 target[0] = 0
+        if target.count(-1) > 1 and after is self.outputs[0][0] and self.output_probes is not None:
+            return self.add("Reshape", name, self.extents(*self.output_probes))
         if target.count(-1) > 1:
             raise self.refuse(f"{before} cannot be brought into {after}: more than one extent follows from the input")
         return self.add("Reshape", name, np.array(target, np.int64))
@@ -177,6 +233,33 @@ class Builder:
             name = f"{hint}_{count}"
         self._taken.add(name)
         return name
+
+
+class Body:
+    """An inner graph in the making: what it takes and gives."""
+
+    def __init__(self, builder: Builder):
+        self.builder, self.inputs = builder, []
+
+    def take(self, like: Name, probes: tuple, dtype: str) -> Name:
+        """A new input, named like another tensor, of these shapes."""
+        name = self.builder.fresh(like)
+        self.builder.know(name, probes, dtype)
+        self.inputs.append(self._info(name))
+        return name
+
+    def graph(self, outputs: list[Name]):
+        """The graph that gives these tensors."""
+        g, made = self.builder, []
+        for name in outputs:
+            described = g.described(name)
+            made.append(g.add("Identity", name))
+            g.know(made[-1], *described)
+        return g.onnx.helper.make_graph(g.nodes, g.fresh(f"{g.hint}_body"), self.inputs, [self._info(n) for n in made])
+
+    def _info(self, name: Name):
+        shape, dtype = self.builder.known[name]
+        return self.builder.onnx.helper.make_tensor_value_info(name, self.builder.code(dtype), shape)
 
 
 def _product(extents: list[tuple]) -> tuple:

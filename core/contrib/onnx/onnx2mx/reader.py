@@ -50,15 +50,17 @@ def import_model(model_file) -> tuple[Symbol, dict, dict]:
         random.set_state(state)  # shapes of samplers are found out by running them
 
 
-def get_model_metadata(model_file) -> dict[str, list[tuple[str, tuple]]]:
+def get_model_metadata(model_file) -> dict[str, list[tuple]]:
     """Names and shapes of what a network takes and gives; 0 stands for an extent that may vary.
 
-    {"input_tensor_data": [(name, shape), ...], "output_tensor_data": [...]}
+    {"input_tensor_data": [(name, shape, ONNX's number of the element type), ...], "output_tensor_data": [(name, shape), ...]}
     """
     graph = _loaded(model_file).graph
     own = {tensor.name for tensor in graph.initializer}
     return {
-        "input_tensor_data": [(v.name, _shape(v)) for v in graph.input if v.name not in own],
+        "input_tensor_data": [
+            (v.name, _shape(v), v.type.tensor_type.elem_type) for v in graph.input if v.name not in own
+        ],
         "output_tensor_data": [(v.name, _shape(v)) for v in graph.output],
     }
 

@@ -256,9 +256,14 @@ def gather_nd(net, attrs, x, indices):
         # the places of one element per row, as the last step of each sequence
         last = sym.Reshape(net.symbol(indices), shape=(-1,)) + 1
         return sym.SequenceLast(net.symbol(x), last, use_sequence_length=True, axis=1)
+    places = _columns(net, indices)
+    if attrs.get("batch_dims", 0) > 1:
+        raise net.refuse(f"batch_dims {attrs['batch_dims']}; 0 and 1 are converted")
     if attrs.get("batch_dims"):
-        raise net.refuse("batch_dims with more than one place per row")
-    return sym.gather_nd(net.symbol(x), _columns(net, indices))
+        row = sym.Reshape(sym.contrib.arange_like(places, axis=1), shape=(1, -1, *(1,) * (net.rank(indices) - 2)))
+        row = sym.broadcast_like(row, sym.slice_axis(places, axis=0, begin=0, end=1))
+        places = sym.Concat(row, places, dim=0)
+    return sym.gather_nd(net.symbol(x), places)
 
 
 def _columns(net, indices) -> Symbol:
