@@ -53,11 +53,11 @@ def outputs(args, **options) -> Iterator[tuple[str, np.ndarray]]:
     device = contexts(args)[0]
     use_dtype(args.dtype)
     args.save_dir.mkdir(parents=True, exist_ok=True)
-    pictures = videos.videos(args, args.data_dir, args.data_list, test=True)
+    dataset = videos.dataset(args, args.data_dir, args.data_list, test=True)
     net = videos.network(args, [device], test=True, **options)
-    for k in range(len(pictures)):
-        clips, _ = pictures[k]
-        yield Path(pictures.clips[k][0]).stem, net(clips.as_in_context(device)).asnumpy()[0]
+    for k in range(len(dataset)):
+        clips, _ = dataset[k]
+        yield Path(dataset.clips[k][0]).stem, net(clips.as_in_context(device)).asnumpy()[0]
 
 
 def parser_of(description: str, folder: str) -> argparse.ArgumentParser:

@@ -23,16 +23,14 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     devices = contexts(args)
     use_dtype(args.dtype)
-    pictures = videos.videos(args, args.data_dir, args.val_list, test=True)
+    dataset = videos.dataset(args, args.data_dir, args.val_list, test=True)
     net = tested_network(args, lambda suffix: videos.network(args, devices, test=True, suffix=suffix), devices[0])
-    batches = videos.loader(
-        pictures, args.batch_size * len(devices), args.num_data_workers, prefetch=videos.ahead(args)
-    )
+    batches = videos.loader(dataset, args.batch_size * len(devices), args.num_data_workers, prefetch=videos.ahead(args))
     if args.calibration or args.benchmark:
         data, _ = next(iter(batches))
         return instead_of_test(args, net, batches, data.shape, devices[0], args.model)
     scores = test(net, batches, devices, args.use_softmax)
-    print(f"{len(pictures)} videos: " + "  ".join(f"{name} {value:.4f}" for name, value in scores.items()))
+    print(f"{len(dataset)} videos: " + "  ".join(f"{name} {value:.4f}" for name, value in scores.items()))
     return scores
 
 

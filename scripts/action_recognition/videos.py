@@ -101,7 +101,7 @@ def crops(args) -> int:
     return 10 if args.ten_crop else 3 if args.three_crop else args.num_crop
 
 
-def videos(args, root: Path, listed: Path, train: bool = False, test: bool = False):
+def dataset(args, root: Path, listed: Path, train: bool = False, test: bool = False):
     """The videos below `root` in the list `listed`; train: clips begin at random; test: as --three-crop and --ten-crop say."""
     given = {
         name: getattr(args, name)
@@ -151,10 +151,10 @@ def _through(steps, frames):
     return frames
 
 
-def loader(pictures, batch_size: int, workers: int, train: bool = False, prefetch: int | None = None) -> DataLoader:
+def loader(dataset, batch_size: int, workers: int, train: bool = False, prefetch: int | None = None) -> DataLoader:
     """Batches of clips (B clips, 3, [frames,] height, width), those of a video together, and of classes (B,)."""
     return DataLoader(
-        pictures,
+        dataset,
         batch_size,
         shuffle=train,
         last_batch="rollover" if train else "keep",

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import core as mx
 import gluonnlp as nlp
 from gluon.loss import L2Loss, SoftmaxCrossEntropyLoss
-from scripts.bert.pretrained import add_bert_arguments, check_bert_arguments, pretrained
+from scripts.bert.pretrained import add_bert_arguments, pretrained, settle_bert_arguments
 from scripts.bert.text_classifier import TextClassifier
 from scripts.bert.tuning import add_tuning_arguments, train, trainer
 from scripts.common.environment import checksums
@@ -161,8 +161,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add_bert_arguments(parser)
     add_tuning_arguments(parser, "bert/model", lr=3e-5)
     args = parser.parse_args(argv)
-    args.run = args.run or f"{args.checkpoint or args.bert_model}_{args.task_name}".lower().replace("-", "_")
-    check_bert_arguments(parser, args)
+    settle_bert_arguments(parser, args, args.task_name)
     check_task_arguments(parser, args)
     return args
 

@@ -23,7 +23,7 @@ from gluon.data import DataLoader
 from gluon.loss import SoftmaxCrossEntropyLoss
 from gluonnlp.data import batchify
 from scripts.bert import squad
-from scripts.bert.pretrained import add_bert_arguments, check_bert_arguments, pretrained
+from scripts.bert.pretrained import add_bert_arguments, pretrained, settle_bert_arguments
 from scripts.bert.tuning import add_tuning_arguments, train, trainer
 from scripts.common.environment import checksums
 from scripts.common.precision import use_dtype
@@ -133,8 +133,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add_bert_arguments(parser, MODELS)
     add_tuning_arguments(parser, "bert/squad", lr=5e-5, seed=0)
     args = parser.parse_args(argv)
-    args.run = args.run or f"{args.checkpoint or args.bert_model}_squad_{args.version}".lower().replace("-", "_")
-    check_bert_arguments(parser, args)
+    settle_bert_arguments(parser, args, f"squad_{args.version}")
     return args
 
 

@@ -48,7 +48,7 @@ class Pretrained(NamedTuple):
 
 
 def add_bert_arguments(parser: argparse.ArgumentParser, models: tuple[str, ...] = MODELS) -> None:
-    """Adds what says which network `pretrained` gives; `check_bert_arguments` looks at the values."""
+    """Adds what says which network `pretrained` gives; `settle_bert_arguments` looks at the values."""
     parser.add_argument(
         "--bert_model", "--bert-model", choices=models, default=models[0], help="shapes (default: %(default)s)"
     )
@@ -68,8 +68,9 @@ def add_bert_arguments(parser: argparse.ArgumentParser, models: tuple[str, ...] 
     )
 
 
-def check_bert_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """Ends the program where the arguments contradict each other."""
+def settle_bert_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace, data: str) -> None:
+    """Names a run that has no name after the network and its data; ends the program where arguments contradict each other."""
+    args.run = args.run or f"{args.checkpoint or args.bert_model}_{data}".lower().replace("-", "_")
     if args.pretrained_bert_parameters and not args.vocab:
         parser.error("--pretrained_bert_parameters needs --vocab, the words of its embedding")
     if args.bert_model.startswith("roberta") and not args.checkpoint:

@@ -37,17 +37,20 @@ class TextClassifier(Tuned):
 
     def batches(self, samples: list[tuple], batch_size: int, *, shuffle: bool) -> DataLoader:
         """Batches of samples `(*inputs, label)`, in which texts of similar length are together."""
-        sampler = nlp.data.SortedBucketSampler([len(s[0]) for s in samples], batch_size, mult=20, shuffle=shuffle)
-        pad = self.vocab[self.vocab.padding_token]
-        together = batchify.Tuple(
-            batchify.Pad(pad_val=pad, dtype="int32", round_to=8),
-            batchify.Stack("float32"),
-            batchify.Pad(pad_val=0, dtype="int32", round_to=8),
-            batchify.Stack("float32"),
-        )
-        return DataLoader(samples, batch_sampler=sampler, batchify_fn=together)
+        return padded_batches(samples, batch_size, shuffle, (self.vocab[self.vocab.padding_token], 0))
 
     def scores(self, batch, context: mx.Context):
         """The scores (batch, labels) of a batch's tokens, lengths and segments."""
         tokens, lengths, segments = (field.as_in_context(context) for field in batch)
         return self.net(tokens, segments, lengths) if self._has_segments else self.net(tokens, lengths)
+
+
+def padded_batches(samples: list[tuple], batch_size: int, shuffle: bool, padding: tuple[int, int]) -> DataLoader:
+    """Batches of (tokens, their number, segments, label), in which texts of similar length are together.
+
+    padding: what fills up tokens and segments.
+    """
+    sampler = nlp.data.SortedBucketSampler([len(s[0]) for s in samples], batch_size, mult=20, shuffle=shuffle)
+    tokens, segments = (batchify.Pad(pad_val=value, dtype="int32", round_to=8) for value in padding)
+    together = batchify.Tuple(tokens, batchify.Stack("float32"), segments, batchify.Stack("float32"))
+    return DataLoader(samples, batch_sampler=sampler, batchify_fn=together)

@@ -103,9 +103,9 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--eval_model", help="their file")
     add("--disable_median_scaling", action="store_true", help="multiply depths by --pred_depth_scale_factor instead")
     add("--pred_depth_scale_factor", type=float, default=1.0, help="see above (default: %(default)s)")
-    add("--ext_disp_to_eval", help="file .npy of disparities to judge, in place of a network's")
+    add("--ext_disp_to_eval", help="file .npy of disparities to evaluate, in place of a network's")
     add("--save_pred_disps", action="store_true", help="write the disparities to --load_weights_folder")
-    add("--no_eval", action="store_true", help="judge nothing")
+    add("--no_eval", action="store_true", help="evaluate nothing")
     return parser.parse_args(argv)
 
 

@@ -20,7 +20,7 @@ import core as mx
 import gluonnlp as nlp
 from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.bert import tagging
-from scripts.bert.pretrained import MODELS, Pretrained, add_bert_arguments, check_bert_arguments, pretrained
+from scripts.bert.pretrained import MODELS, Pretrained, add_bert_arguments, pretrained, settle_bert_arguments
 from scripts.bert.tuned import Tuned
 from scripts.bert.tuning import add_tuning_arguments, train, trainer
 from scripts.common.environment import checksums
@@ -125,8 +125,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add_bert_arguments(parser, MODELS[:2])
     add_tuning_arguments(parser, "intent_cls_slot_labeling/model", lr=5e-5, epochs=40, seed=123)
     args = parser.parse_args(argv)
-    args.run = args.run or f"{args.checkpoint or args.bert_model}_{args.dataset}".lower().replace("-", "_")
-    check_bert_arguments(parser, args)
+    settle_bert_arguments(parser, args, args.dataset)
     return args
 
 

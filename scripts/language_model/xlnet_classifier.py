@@ -9,7 +9,7 @@ import core as mx
 import gluonnlp as nlp
 from core.files.atomic import write_bytes
 from gluon.data import DataLoader
-from gluonnlp.data import batchify
+from scripts.bert.text_classifier import padded_batches
 from scripts.common.kept import keep, kept
 
 PIECES = "pieces.model"
@@ -36,14 +36,7 @@ class XLNetTextClassifier:
 
     def batches(self, samples: list[tuple], batch_size: int, *, shuffle: bool) -> DataLoader:
         """Batches of samples `(*inputs, label)`, in which texts of similar length are together."""
-        sampler = nlp.data.SortedBucketSampler([len(s[0]) for s in samples], batch_size, mult=20, shuffle=shuffle)
-        together = batchify.Tuple(
-            batchify.Pad(pad_val=self.vocab["<pad>"], dtype="int32", round_to=8),
-            batchify.Stack("float32"),
-            batchify.Pad(pad_val=1, dtype="int32", round_to=8),
-            batchify.Stack("float32"),
-        )
-        return DataLoader(samples, batch_sampler=sampler, batchify_fn=together)
+        return padded_batches(samples, batch_size, shuffle, (self.vocab["<pad>"], 1))
 
     def scores(self, batch, context: mx.Context):
         """The scores (batch, labels) of a batch's tokens, lengths and segments."""

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 from gluon.loss import SoftmaxCrossEntropyLoss
-from scripts.bert.pretrained import MODELS, add_bert_arguments, check_bert_arguments, pretrained
+from scripts.bert.pretrained import MODELS, add_bert_arguments, pretrained, settle_bert_arguments
 from scripts.bert.tuning import add_tuning_arguments, train, trainer
 from scripts.common.environment import checksums
 from scripts.common.precision import use_dtype
@@ -68,8 +68,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add_bert_arguments(parser, MODELS[:2])
     add_tuning_arguments(parser, "ner/model", lr=5e-5, epochs=4, seed=13531)
     args = parser.parse_args(argv)
-    args.run = args.run or f"{args.checkpoint or args.bert_model}_{args.train_path.stem}".lower().replace("-", "_")
-    check_bert_arguments(parser, args)
+    settle_bert_arguments(parser, args, args.train_path.stem)
     return args
 
 

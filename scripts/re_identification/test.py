@@ -33,7 +33,9 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     net = PersonNet(args.depth, weights["classifier.weight"].shape[0])
     net.load_dict(weights, ctx=device)
     parts = [listed(args.dataset_root / FOLDER / part) for part in ("query", "bounding_box_test")]
-    found = [(looks(net, items, args, device), *map(np.array, zip(*numbers, strict=True))) for items, numbers in parts]
+    found = [
+        (features_of(net, items, args, device), *map(np.array, zip(*numbers, strict=True))) for items, numbers in parts
+    ]
     figures = evaluate(*found)
     print("  ".join(f"{name} {value:.4f}" for name, value in figures.items()))
     return figures
@@ -48,7 +50,7 @@ def listed(folder: Path) -> tuple[list[tuple[str, int]], list[tuple[int, int]]]:
     return [(str(path), person) for path, (person, _) in zip(files, numbers, strict=True)], numbers
 
 
-def looks(net, items, args, device) -> np.ndarray:
+def features_of(net, items, args, device) -> np.ndarray:
     """Features (N, C) of length 1, of the pictures and their mirror images together."""
     pictures = ImageTxtDataset(items, transform=steps((args.img_width, args.img_height)))
     rows = []
@@ -66,9 +68,9 @@ def evaluate(queries, gallery) -> dict[str, float]:
     nor do queries of persons whom no other camera has seen.
     """
     first, precisions = [], []
-    for look, person, camera in zip(*queries, strict=True):
+    for query, person, camera in zip(*queries, strict=True):
         features, persons, cameras = gallery
-        order = np.argsort(-features @ look, kind="stable")
+        order = np.argsort(-features @ query, kind="stable")
         same = persons[order] == person
         hits = np.flatnonzero(same[~(same & (cameras[order] == camera))])
         if len(hits):

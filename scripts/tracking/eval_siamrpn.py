@@ -2,7 +2,7 @@
 
     python scripts/tracking/eval_siamrpn.py --dataset OTB2015 --dataset-root OTB2015 --model-name siamrpn_alexnet_v2_otb15
 
-The boxes go to RESULTS-PATH/DATASET/MODEL/VIDEO.txt. With `--results-only` those that are there are judged.
+The boxes go to RESULTS-PATH/DATASET/MODEL/VIDEO.txt. With `--results-only` those that are there are evaluated.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
             net.rpn_head.hybridize()
         follow_all(data_set, SiamRPNTracker(net), folder / args.model_name, device)
     data_set.set_tracker(str(folder), [args.model_name])
-    judge = OPEBenchmark(data_set)
-    success, precision, relative = judge.eval_success(), judge.eval_precision(), judge.eval_norm_precision()
-    judge.show_result(success, precision, relative, show_video_level=args.show_video_level)
+    benchmark = OPEBenchmark(data_set)
+    success, precision, relative = benchmark.eval_success(), benchmark.eval_precision(), benchmark.eval_norm_precision()
+    benchmark.show_result(success, precision, relative, show_video_level=args.show_video_level)
     curves = {"success": success, "precision": precision, "norm_precision": relative}
     means = {name: np.mean(list(curve[args.model_name].values()), axis=0) for name, curve in curves.items()}
     return {name: float(mean.mean() if name == "success" else mean[20]) for name, mean in means.items()}
@@ -71,7 +71,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--model-name", default="siamrpn_alexnet_v2_otb15", help="name in the model zoo (default: %(default)s)")
     add("--model-path", help="file, folder or URL of weights (default: the published ones)")
     add("--results-path", type=Path, default=Path("tracks"), help="folder of the boxes (default: %(default)s)")
-    add("--results-only", action="store_true", help="judge boxes that are there already")
+    add("--results-only", action="store_true", help="evaluate boxes that are there already")
     add("--video", help="only this video")
     add("--show-video-level", action="store_true", help="print a row for each video")
     add_mode_argument(parser)

@@ -95,10 +95,10 @@ def test_followed_targets(capsys):
     class Videos(list):
         tracker_names, tracker_path = ["one"], ""
 
-    judge = tracking.OPEBenchmark(Videos([Video()]))
-    success, precision = judge.eval_success(), judge.eval_precision()
+    benchmark = tracking.OPEBenchmark(Videos([Video()]))
+    success, precision = benchmark.eval_success(), benchmark.eval_precision()
     np.testing.assert_allclose(success["one"]["video"][[0, 11, 20]], [3 / 4, 2 / 4, 0])
-    assert precision["one"]["video"][20] == 3 / 4 and judge.eval_norm_precision("one")["one"]["video"][50] == 3 / 4
-    judge.show_result(success, precision, show_video_level=True)
+    assert precision["one"]["video"][20] == 3 / 4 and benchmark.eval_norm_precision("one")["one"]["video"][50] == 3 / 4
+    benchmark.show_result(success, precision, show_video_level=True)
     assert "one" in capsys.readouterr().out
     assert tracking.Iou([0, 0, 2, 2], [1, 0, 3, 2]) == pytest.approx(1 / 3)
