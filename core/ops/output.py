@@ -84,10 +84,10 @@ def _fit_label(shapes, *accepted):
 
 
 def _regression_label(shapes, attrs):
+    """A label fits that has the batch size and as many numbers as the data, whatever the other axes."""
     data, label = shapes["data"], shapes["label"]
-    if label is not None and 0 not in (*label, *data):
-        if label[:1] == data[:1] and math.prod(label) == math.prod(data):
-            return
+    if label is not None and label[:1] == data[:1] and math.prod(label) == math.prod(data) != 0:
+        return
     _fit_label(shapes, tuple(data[:1] if len(data) == 2 and data[1] == 1 else data))
 
 

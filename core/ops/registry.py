@@ -256,9 +256,10 @@ class Operator:
 
     @property
     def compares_words(self) -> bool:
-        """Whether unknown keywords are errors. Operators of MXNet without attributes take any: programs give them an axis.
+        """Whether unknown keywords are errors.
 
-        One of any number of inputs has an attribute there, their number.
+        MXNet's operators without attributes take any keyword: programs give them an axis. Variadic ones have an
+        attribute there, the number of their inputs.
         """
         return bool(self.attrs) or self.variadic
 

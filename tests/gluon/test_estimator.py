@@ -118,9 +118,8 @@ def test_early_stopping_knows_which_way_is_better():
         handler = EarlyStoppingHandler(est.train_metrics[1], patience=2)
     est.fit(data(), epochs=50, event_handlers=handler)
     assert handler.current_epoch == 3 and handler.stopped_epoch == 2
-    bears = EarlyStoppingHandler(
-        est.train_metrics[1], mode="max", min_delta=-1, patience=1
-    )  # may fall by 1, as in MXNet
+    # As in MXNet, a negative min_delta lets the figure fall by as much.
+    bears = EarlyStoppingHandler(est.train_metrics[1], mode="max", min_delta=-1, patience=1)
     est.fit(data(), epochs=4, event_handlers=bears)
     assert bears.current_epoch == 4 and bears.wait == 0
 

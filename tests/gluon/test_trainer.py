@@ -345,5 +345,11 @@ def test_parameters_of_two_dtypes_are_updated_once_where_one_of_them_has_a_count
 
 def test_compression_says_nothing_where_one_context_sends_nothing():
     layer = gluon.nn.Dense(1, in_units=1)
-    layer.initialize()
-    gluon.Trainer(layer.collect_params(), "sgd", compression_params={"type": "2bit", "threshold": 0.5})
+    layer.initialize("ones")
+    compression = {"type": "2bit", "threshold": 0.5}
+    trainer = gluon.Trainer(layer.collect_params(), "sgd", {"learning_rate": 1}, compression_params=compression)
+    with autograd.record():
+        loss = layer(nd.array([[0.25]])).sum()
+    loss.backward()
+    trainer.step(1)
+    assert layer.weight.data().asscalar() == 0.75  # by the gradient as it is, not by one of -0.5, 0 or 0.5

@@ -182,8 +182,10 @@ def _walk(onnx, network: Network, graph, path: str) -> None:
     """Converts the nodes of a graph, in order."""
     for i, node in enumerate(graph.node):
         where = f"{path!r}: node {i} ({node.op_type} {node.name or ', '.join(node.output)!r})"
-        if node.domain not in ("", "ai.onnx") or node.op_type not in CONVERSIONS | CONTROL | {"Constant": None}:
-            raise MXNetError(f"{where}: this operator is not converted; known are {', '.join(sorted(CONVERSIONS))}")
+        known = CONVERSIONS.keys() | CONTROL.keys() | {"Constant"}
+        if node.domain not in ("", "ai.onnx") or node.op_type not in known:
+            domain = f" of the domain {node.domain!r}" if node.domain else ""
+            raise MXNetError(f"{where}: this operator{domain} is not converted; known are {', '.join(sorted(known))}")
         attrs = {a.name: _attribute(onnx, a, path) for a in node.attribute}
         if node.op_type == "Constant":
             network.constant(node.output[0], _constant(attrs, where))
