@@ -361,7 +361,7 @@ def _by_name(what: str, names: list[str], given, required: bool) -> dict:
     wrong = [
         x
         for x in (given.values() if isinstance(given, dict) else given)
-        if x is not None and not isinstance(x, NDArray)
+        if (required or x is not None) and not isinstance(x, NDArray)
     ]
     if wrong:
         raise TypeError(f"{what} is to hold arrays, given {type(wrong[0]).__name__}")

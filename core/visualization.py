@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 
-from core.base import MXNetError
 from core.symbol import Symbol, graph
 from core.symbol.graph import Node
 
@@ -59,7 +58,7 @@ def print_summary(symbol, shape=None, line_length=120, positions=(0.44, 0.64, 0.
 def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None, node_attrs=None, hide_weights=True):
     """A `graphviz.Digraph` of a symbol: boxes for operators, ovals for inputs, shapes along the edges where `shape` is given.
 
-    Its `source` needs nothing more; `render()` and `view()` need the graphviz programs. ImportError where the Python
+    So are dtypes where `dtype` is. Its `source` needs nothing more; `render()` and `view()` need the graphviz programs. ImportError where the Python
     package graphviz is absent.
     """
     _check(symbol)
@@ -68,6 +67,7 @@ def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None
     except ImportError:
         raise ImportError("plot_network needs the package graphviz: pip install graphviz") from None
     outputs, _ = _shapes(symbol, shape)
+    types = _types(symbol, dtype)
     nodes = graph.order(symbol._entries)
     names = [n.name for n in nodes]
     if len(set(names)) != len(names):
@@ -91,7 +91,7 @@ def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None
         for parent, k in node.inputs:
             if parent.name in hidden and hide_weights:
                 continue
-            label = "x".join(map(str, (outputs.get((id(parent), k)) or ())[1:]))
+            label = "x".join(map(str, (outputs.get((id(parent), k)) or ())[1:])) + types.get((id(parent), k), "")
             picture.edge(node.name, parent.name, dir="back", arrowtail="open", label=label)
     return picture
 
@@ -111,10 +111,21 @@ def _shapes(symbol: Symbol, given) -> tuple[dict, dict]:
     inside = symbol.get_internals()
     arguments, outputs, states = inside.infer_shape_partial(**given)
     if not all(outputs):
-        raise MXNetError(f"the shapes of all layers do not follow from those of {', '.join(given) or 'no input'}")
+        raise ValueError(f"the shapes of all layers do not follow from those of {', '.join(given) or 'no input'}")
     by_place = {(id(node), k): s for (node, k), s in zip(inside._entries, outputs, strict=True)}
     names = [*inside.list_arguments(), *inside.list_auxiliary_states()]
     return by_place, dict(zip(names, [*arguments, *states], strict=True))
+
+
+def _types(symbol: Symbol, given) -> dict[tuple[int, int], str]:
+    """The dtypes of all outputs of all nodes in brackets, by (id of the node, number)."""
+    if given is None:
+        return {}
+    inside = symbol.get_internals()
+    _, found, _ = inside.infer_type(**given)
+    if found is None:
+        raise ValueError(f"the dtypes of all layers do not follow from those of {', '.join(given) or 'no input'}")
+    return {(id(node), k): f"({t.__name__})" for (node, k), t in zip(inside._entries, found, strict=True)}
 
 
 def _label(node: Node) -> str:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import types
 
 import numpy as np
 
 from core.attribute import AttrScope
-from core.base import nearest
+from core.base import MXNetError, nearest
 from core.dtypes import bfloat16, dtype_name
 from core.name import NameManager
 from core.ops.registry import NULL, REQUIRED, TABLE, Operator
 from core.symbol.graph import HIDDEN, Node, hidden, input_names
 
-# Initial values of states and parameters that an operator makes itself.
-_INITIAL = {"moving_mean": '["zero", {}]', "moving_var": '["one", {}]'}
+# Initial values of states and parameters by the input that they are, which variables take that say nothing of their own.
+_INITIAL_STATES = {"moving_mean": '["zero", {}]', "moving_var": '["one", {}]'}
+_INITIAL = {("LeakyReLU", "gamma"): '["Constant", {"value": 0.25}]', ("UpSampling", "weight"): '["bilinear", {}]'}
 
 
 def front(op: Operator, called: str, kind: type):
@@ -43,15 +45,18 @@ def front(op: Operator, called: str, kind: type):
 def compose(op: Operator, called: str, symbols, attrs: dict, kind: type, name=None, attr=None):
     """A symbol for `op` on `symbols` (a dict by input name, or a list for an operator of any number of inputs)."""
     parsed = op.parse(attrs)
-    name = NameManager.current.get(name, called.lower())
+    name = NameManager.current.get(name, re.sub("^_np[ix]?_", "", called.lower()))
     texts = {key: text_of(value) for key, value in attrs.items()}
     texts.update(hidden(AttrScope.current.get(attr)))
     if op.variadic:
-        texts["num_args"] = str(len(symbols))
+        if "num_args" in op.attrs or not any(key.startswith("num_") for key in op.attrs):
+            texts["num_args"] = str(len(symbols))
         entries = [_single(op, "data", symbol) for symbol in symbols]
-        if op.name == "UpSampling" and parsed["sample_type"] == "bilinear" and len(entries) == 1:
-            entries.append((_variable(op, name, "weight", texts), 0))
         slots = [f"arg{i}" for i in range(len(entries))]
+        if op.name == "UpSampling" and parsed["sample_type"] == "bilinear":
+            entries = [*entries, (_variable(op, name, "weight", texts), 0)][:2]
+            slots = ["arg0", "arg1"]
+            _start(op, "weight", entries[1][0])
     else:
         if op.takes is not None:
             found = op.placed([symbols.get(slot) for slot in op.inputs], parsed)
@@ -61,6 +66,8 @@ def compose(op: Operator, called: str, symbols, attrs: dict, kind: type, name=No
             _single(op, slot, symbols[slot]) if slot in symbols else (_variable(op, name, slot, texts), 0)
             for slot in slots
         ]
+        for slot, (parent, _) in zip(slots, entries, strict=True):
+            _start(op, slot, parent)
     node = Node.__new__(Node)
     node.op, node.name, node.attrs, node.parsed = op, name, texts, parsed
     node.inputs, node.slots, node.subgraphs = entries, tuple(slots), []
@@ -79,11 +86,8 @@ def given_of(op: Operator, parsed: dict) -> dict:
 def variable_texts(op: Operator, slot: str, texts: dict[str, str]) -> dict[str, str]:
     """Attributes of a variable that an operator makes for its input `slot`: its own, and how the variable starts."""
     texts = {key: value for key, value in texts.items() if key != "num_args"}
-    if slot in _INITIAL and slot in op.mutates:
-        texts.setdefault("__init__", _INITIAL[slot])
-    elif op.name == "LeakyReLU" and slot == "gamma":
-        texts.setdefault("__init__", '["Constant", {"value": 0.25}]')
-    return texts
+    initial = _initial(op, slot)
+    return texts if initial is None else {"__init__": initial, **texts}
 
 
 def text_of(value) -> str:
@@ -92,11 +96,9 @@ def text_of(value) -> str:
         return value
     if value is bfloat16 or isinstance(value, np.dtype) or (isinstance(value, type) and value is not bool):
         return dtype_name(value)
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, (list, np.ndarray)):
-        value = tuple(value)
-    return str(value)
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    return str(tuple(value) if isinstance(value, list) else value)
 
 
 class Namespace(types.ModuleType):
@@ -129,7 +131,10 @@ def _arguments(op: Operator, args: tuple, kwargs: dict, kind: type):
     if op.variadic:
         attrs.pop("num_args", None)
         symbols = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
-        symbols += [attrs.pop(key) for key in list(attrs) if isinstance(attrs[key], kind)]
+        named = [attrs.pop(key) for key in list(attrs) if isinstance(attrs[key], kind)]
+        if symbols and named:
+            raise TypeError(f"{op.name} takes its symbols by position or by keyword, not both")
+        symbols = symbols or named
         if not symbols:
             raise TypeError(f"{op.name} needs at least one symbol. {op.signature()}")
         return [_checked(op, "data", s, kind) for s in symbols], attrs
@@ -162,10 +167,21 @@ def _single(op: Operator, slot: str, symbol):
     """The one output of a symbol that goes into an operator."""
     entries = symbol._entries
     if len(entries) != 1:
-        raise ValueError(
+        raise MXNetError(
             f"{op.name}: input {slot!r} is a symbol of {len(entries)} outputs ({', '.join(symbol.list_outputs())}); pick one with [i]"
         )
     return entries[0]
+
+
+def _initial(op: Operator, slot: str) -> str | None:
+    return _INITIAL_STATES.get(slot) if slot in op.mutates else _INITIAL.get((op.name, slot))
+
+
+def _start(op: Operator, slot: str, node: Node) -> None:
+    """Tells a variable how it starts as the input `slot` of an operator, unless it knows."""
+    initial = _initial(op, slot)
+    if initial is not None and node.op is None:
+        node.attrs.setdefault("__init__", initial)
 
 
 def _variable(op: Operator, name: str, slot: str, texts: dict[str, str]) -> Node:

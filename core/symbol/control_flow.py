@@ -38,7 +38,7 @@ def foreach(body, data, init_states, name="foreach"):
         flat_outputs, flat_new = _flat(outputs), _flat(new_states)
         if len(flat_new) != len(flat_states):
             raise ValueError(f"foreach: body gives {len(flat_new)} states, it got {len(flat_states)}")
-        sub = scope.cut([*flat_outputs, *flat_new])
+        sub = scope.cut(flat_outputs, flat_new)
     for what, variables in (("data", slices), ("states", states)):
         if any(v.name not in sub.names for v in variables):
             raise AssertionError(f"foreach: all {what} have to be used in the body")
@@ -46,7 +46,6 @@ def foreach(body, data, init_states, name="foreach"):
     free = [n for n in sub.names if n not in own]
     made = _node(
         "_foreach",
-        name,
         [s._entries[0] for s in (*flat_data, *flat_states)] + [sub.outside[n] for n in free],
         [sub],
         num_outputs=len(sub.entries),
@@ -81,7 +80,7 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
         flat_outputs, flat_new = _flat([] if outputs is None else outputs), _flat(new)
         if len(flat_new) != len(loop):
             raise ValueError(f"while_loop: func gives {len(flat_new)} variables, it got {len(loop)}")
-        func_sub = scope.cut([*flat_outputs, *flat_new])
+        func_sub = scope.cut(flat_outputs, flat_new)
     entries = [s._entries[0] for s in loop]
     places = []
     for sub, own in ((cond_sub, tested), (func_sub, variables)):
@@ -89,7 +88,6 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
         places.append([of_loop[n] if n in of_loop else _place(entries, sub.outside[n], len(loop)) for n in sub.names])
     made = _node(
         "_while_loop",
-        name,
         entries,
         [cond_sub, func_sub],
         num_outputs=len(func_sub.entries),
@@ -118,7 +116,6 @@ def cond(pred, then_func, else_func, name="cond"):
     places = [[_place(entries, sub.outside[n]) for n in sub.names] for sub in subs]
     made = _node(
         "_cond",
-        name,
         entries,
         subs,
         num_outputs=len(subs[1].entries),
@@ -282,14 +279,16 @@ class _Subgraph:
             made.append(type(symbol)([(variable, 0)]))
         return made
 
-    def cut(self, outputs: list[Symbol]) -> _Cut:
-        """The subgraph that computes the outputs; what it reads from outside becomes variables."""
+    def cut(self, outputs: list[Symbol], states: Sequence[Symbol] = ()) -> _Cut:
+        """The subgraph that computes outputs and states; what it reads from outside becomes variables."""
         heads, seen = [], set()
-        for symbol in outputs:
+        of_outputs = {id(symbol._entries[0][0]) for symbol in outputs}
+        for i, symbol in enumerate([*outputs, *states]):
             entry = symbol._entries[0]
             key = id(entry[0]), entry[1]
-            if entry[0].op is None or entry[0].attrs.get(SUBGRAPH) != self.name or key in seen:
-                # An output is made by a node of the subgraph, and by no other output.
+            again = key in seen or (i >= len(outputs) and key[0] in of_outputs)
+            if entry[0].op is None or entry[0].attrs.get(SUBGRAPH) != self.name or again:
+                # An output is made by a node of the subgraph, and by no other output; a state by none of theirs.
                 entry = _single_node("_copy", "identity", [entry])
             seen.add(key)
             heads.append(entry)
@@ -328,9 +327,9 @@ class _Cut:
         self.names = [n.name for n in graph.order(entries) if n.op is None]
 
 
-def _node(op_name: str, name: str, inputs: list[Entry], subs: list[_Cut], **attrs) -> list[Symbol]:
+def _node(op_name: str, inputs: list[Entry], subs: list[_Cut], **attrs) -> list[Symbol]:
     op = TABLE[op_name]
-    name = NameManager.current.get(None if name == op_name.lstrip("_") else name, op_name)
+    name = NameManager.current.get(None, op_name)
     texts = graph.hidden(AttrScope.current.get())
     texts |= {key: str(value) for key, value in attrs.items()} | {"num_args": str(len(inputs) + len(subs))}
     node = Node(op, name, texts, inputs, subgraphs=[sub.entries for sub in subs])

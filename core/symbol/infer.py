@@ -36,7 +36,7 @@ _KEEP_SHAPE = frozenset(
     "_rminus_scalar _div_scalar".split()
 )
 # Inputs that hold numbers of elements or places of them, in a dtype of their own.
-_COUNTS = frozenset("length sequence_length data_lengths label_lengths index indices".split())
+_COUNTS = frozenset("length sequence_length data_lengths label_lengths index indices condition".split())
 BY_NUMBER = {number: name for name, (number, _) in DTYPES.items() if number is not None}
 # Results whose dtype is not that of the first input.
 _OWN_DTYPE = {"shape_array": "int64", "size_array": "int64", "argmax_channel": "float32"}
@@ -171,6 +171,8 @@ def types(entries: list[Entry], given: dict[str, object]) -> tuple[dict[str, str
             if parent.op is None and known[parent.name] is None and first is not None:
                 known[parent.name] = _variable_dtype(node, slot, first)
         own = node.parsed.get("dtype") or _OWN_DTYPE.get(node.op.name)
+        if own is None and not node.inputs:
+            own = "int32" if node.op.name == "_random_randint" else "float32"
         results[id(node)] = own or _formula_dtype(node, found) or first
     return known, [known[n.name] if n.op is None else results[id(n)] for n, _ in entries]
 

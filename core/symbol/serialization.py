@@ -14,6 +14,8 @@ from core.symbol.numpy_nodes import translated
 from core.util import is_np_shape
 
 VERSION = 10901
+WITH_LAST_AXIS = 905  # the first version in which axis -1 of argmax is the last one
+TEXTS = ("param", "attr", "attrs")  # where attributes are; the first two: before 1.0
 FUSED = ("_sg_mkldnn_conv", "_sg_mkldnn_fully_connected")  # a layer with what follows it, whose parts are a subgraph
 MOST_OUTPUTS = 1 << 16  # of a node: no network has more, and a damaged file must not ask for memory
 
@@ -60,7 +62,20 @@ def loads(text: str, source: str = "the JSON text") -> list[Entry]:
         graph = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise MXNetError(f"{source} is no JSON: {error}") from None
+    if isinstance(graph, dict) and isinstance(graph.get("nodes"), list):
+        with _damage(source):
+            _upgrade(graph)
     return _entries(graph, source)
+
+
+def _upgrade(graph: dict) -> None:
+    """Leaves out the axis -1 of argmax and argmin that stood for all elements before 0.9.5; 0.8 wrote no version."""
+    if int((graph.get("attrs") or {}).get("mxnet_version", ("int", 800))[1]) >= WITH_LAST_AXIS:
+        return
+    for row in graph["nodes"]:
+        for texts in (row.get(key) or {} for key in TEXTS if row.get("op") in ("argmax", "argmin")):
+            if texts.get("axis") == "-1":
+                del texts["axis"]
 
 
 def _entries(graph, source: str) -> list[Entry]:
@@ -100,7 +115,7 @@ def _node(row: dict, before: list[Node], where: str) -> Node:
     if not isinstance(name, str) or not isinstance(kind, str):
         raise MXNetError("name and op are strings")
     texts: dict[str, str] = {}
-    for key in ("param", "attr", "attrs"):  # the first two: before 1.0
+    for key in TEXTS:
         texts.update(row.get(key) or {})
     if not all(isinstance(value, str) for value in texts.values()):
         raise MXNetError("attributes are strings")

@@ -82,7 +82,9 @@ class Symbol:
             return type(self)(self._entries[index])
         if not isinstance(index, numbers.Integral):
             raise TypeError(f"outputs are picked by int, slice or name, given {index!r}")
-        if not 0 <= index < len(self._entries):
+        if index < 0:
+            raise MXNetError(f"outputs are counted from the first one, given {index}")
+        if index >= len(self._entries):
             raise IndexError(f"output {index} of a symbol with {len(self._entries)} outputs")
         return self if len(self._entries) == 1 else type(self)([self._entries[index]])
 
@@ -120,14 +122,21 @@ class Symbol:
 
     def __call__(self, *args, name=None, **kwargs) -> Symbol:
         """The same graph with variables replaced by symbols, given in the order of `list_arguments` or by name."""
+        if args and kwargs:
+            raise TypeError("variables are replaced by position or by name, not both")
         variables = {node.name: node for group in self._variables() for node in group}
-        given = dict(zip(self.list_arguments(), args, strict=False)) | kwargs
+        names = self.list_arguments()
+        if len(args) > len(names):
+            raise MXNetError(f"{len(args)} symbols are given for {len(names)} arguments: {', '.join(names)}")
+        given = dict(zip(names, args, strict=False)) | kwargs
         replace = {}
         for key, symbol in given.items():
             if key not in variables:
                 raise MXNetError(f"there is no variable {key!r} to replace.{nearest(key, variables)}")
-            if not isinstance(symbol, Symbol) or len(symbol) != 1:
-                raise TypeError(f"variable {key!r} is replaced by a symbol of one output, given {symbol!r}")
+            if not isinstance(symbol, Symbol):
+                raise TypeError(f"variable {key!r} is replaced by a symbol, given {symbol!r}")
+            if len(symbol) != 1:
+                raise MXNetError(f"variable {key!r} is replaced by a symbol of one output, given {symbol!r}")
             replace[id(variables[key])] = symbol._entries[0]
         composed = Symbol(graph.copy(self._entries, replace))
         if name:
@@ -152,15 +161,14 @@ class Symbol:
     # ------------------------------------------------------------------ attributes
 
     def attr(self, key: str) -> str | None:
-        """An attribute of the node as text, None where it has none of that name."""
-        attrs = self._one().attrs
-        return attrs.get(key, attrs.get(f"__{key}__") if key in HIDDEN else None)
+        """An attribute of the node as text, None where it has none of that name; a group has none."""
+        return self.list_attr().get(key)
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
-        """All attributes of the node."""
+        """All attributes of the node; a group has none."""
         if recursive:
             raise DeprecationWarning("list_attr of all nodes is attr_dict()")
-        return _shown(self._one())
+        return {} if self.name is None else _shown(self._one())
 
     @property
     def attributes(self) -> dict[str, str]:
@@ -177,7 +185,7 @@ class Symbol:
                 raise ValueError(f"attributes are strings, but {key} is {value!r}")
         node = self._one()
         node.name = kwargs.pop("name", node.name)
-        node.attrs.update(kwargs)
+        node.attrs.update(graph.hidden(kwargs))
 
     def _gen_atomic_symbol(self) -> Symbol:
         """The operator alone, with variables for its inputs."""
@@ -286,13 +294,21 @@ class Symbol:
             file.write(self.tojson(remove_amp_cast))
 
     def debug_str(self) -> str:
-        """The graph as a list of nodes, for people."""
-        lines = []
+        """The outputs and all nodes with their inputs and attributes, for people."""
+        if len(self._entries) == 1 and self._entries[0][0].op is None:
+            return f"Variable:{self.name}\n"
+        lines = ["Symbol Outputs:", *(f"\toutput[{i}]={node.name}({k})" for i, (node, k) in enumerate(self._entries))]
         for node in graph.order(self._entries):
-            kind = "Variable" if node.op is None else f"Op:{node.op.name}, Name="
-            inputs = "".join(f"\n\targ[{i}]={p.name}({k})" for i, (p, k) in enumerate(node.inputs))
-            lines.append(f"{kind}{':' if node.op is None else ''}{node.name}{inputs}")
-        return "\n".join(lines)
+            if node.op is None:
+                lines.append(f"Variable:{node.name}")
+                continue
+            lines += ["-" * 20, f"Op:{node.op.name}, Name={node.name}", "Inputs:"]
+            for i, (slot, (parent, k)) in enumerate(zip(node.slots, node.inputs, strict=True)):
+                version = "" if parent.op is not None else f" version={int(node.auxiliary(slot))}"
+                lines.append(f"\targ[{i}]={parent.name}({k}){version}")
+            if node.attrs:
+                lines += ["Attrs:", *(f"\t{key}={text}" for key, text in sorted(node.attrs.items()))]
+        return "\n".join([*lines, ""])
 
     # ------------------------------------------------------------------ values
 
@@ -313,12 +329,13 @@ class Symbol:
                     shared_exec=None, shared_buffer=None, **kwargs):  # fmt: skip
         """An `Executor` with arrays of zeros of its own, whose shapes follow from those in `kwargs`.
 
-        Keywords that are no shapes (tuples, lists) are passed over, as MXNet does. shared_exec, shared_arg_names,
-        shared_buffer: arrays of others to use (see `core.executor.share`).
+        Keywords that are no shapes (tuples, lists) are passed over, as MXNet does, and so are shapes of what the symbol
+        does not read. shared_exec, shared_arg_names, shared_buffer: arrays of others to use (see `core.executor.share`).
         """
         from core.executor import allocate, share
 
-        shapes = {name: shape for name, shape in kwargs.items() if isinstance(shape, (tuple, list))}
+        known = set(self.list_inputs())
+        shapes = {n: shape for n, shape in kwargs.items() if isinstance(shape, (tuple, list)) and n in known}
         made = allocate(self, ctx, grad_req, type_dict, shapes, group2ctx, stype_dict)
         return share(made, shared_arg_names, shared_exec, shared_buffer)
 
@@ -394,6 +411,8 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
     if not isinstance(name, str):
         raise TypeError(f"the name of a variable is a string, given {name!r}")
     texts = graph.hidden(AttrScope.current.get(attr))
+    if not all(isinstance(text, str) for text in texts.values()):
+        raise ValueError(f"attributes of variable {name!r} are strings, given {attr!r}")
     if init is not None and not isinstance(init, str):
         init = init.dumps()
     given = {

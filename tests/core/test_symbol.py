@@ -85,7 +85,7 @@ def test_outputs_are_picked_and_grouped():
         parts[2]
     with pytest.raises(ValueError, match="called 's_output9'"):
         parts["s_output9"]
-    with pytest.raises(ValueError, match="2 outputs"):
+    with pytest.raises(mx.MXNetError, match="2 outputs"):
         sym.exp(parts)
 
 
@@ -337,3 +337,107 @@ def test_files_tell_that_shapes_are_those_of_numpy():
 )
 def test_names_of_outputs_are_those_of_mxnet(make, names):
     assert make(mx.sym.var("x")).list_outputs() == [f"n_{name}" for name in names]
+
+
+def test_symbols_are_composed_by_position_or_by_name():
+    whole = sym.var("x") + sym.var("y")
+    with pytest.raises(TypeError, match="not both"):
+        whole(sym.var("a"), y=sym.var("b"))
+    with pytest.raises(mx.MXNetError, match="2 arguments"):
+        whole(*map(sym.var, "abc"))
+    with pytest.raises(mx.MXNetError, match="one output"):
+        whole(x=sym.split(sym.var("z"), num_outputs=2))
+    with pytest.raises(TypeError, match="not both"):
+        sym.Concat(sym.var("a"), b=sym.var("b"))
+    with pytest.raises(mx.MXNetError, match="from the first"):
+        whole.get_internals()[-1]
+
+
+def test_attributes_of_groups_and_attributes_set_later():
+    group = sym.Group([sym.var("x"), sym.var("y")])
+    assert group.list_attr() == {} and group.attr("x") is None
+    x = sym.var("x")
+    x._set_attr(lr_mult="2")
+    assert x.list_attr() == {"lr_mult": "2", "__lr_mult__": "2"} and x.attr("__lr_mult__") == "2"
+    with pytest.raises(ValueError, match="strings"):
+        sym.var("x", attr={"foo": 1})
+    assert (x * np.float32(0.1)).attr("scalar") == "0.1"
+
+
+def test_variables_of_the_user_learn_how_they_start():
+    mean, slope, weight = map(sym.var, ("mean", "slope", "weight"))
+    sym.BatchNorm(sym.var("x"), moving_mean=mean, moving_var=sym.var("v", init="two"), name="bn")
+    sym.LeakyReLU(sym.var("x"), slope, act_type="prelu")
+    sym.UpSampling(sym.var("x"), weight, scale=2, sample_type="bilinear", num_filter=2, num_args=2)
+    found = [s.attr("__init__") for s in (mean, slope, weight)]
+    assert found == ['["zero", {}]', '["Constant", {"value": 0.25}]', '["bilinear", {}]']
+
+
+def test_debug_str_is_that_of_mxnet():
+    data = sym.FullyConnected(sym.var("x"), num_hidden=3, name="fc")
+    lines = sym.BatchNorm(data, name="bn")
+    expected = """Symbol Outputs:
+	output[0]=bn(0)
+Variable:x
+Variable:fc_weight
+Variable:fc_bias
+--------------------
+Op:FullyConnected, Name=fc
+Inputs:
+	arg[0]=x(0) version=0
+	arg[1]=fc_weight(0) version=0
+	arg[2]=fc_bias(0) version=0
+Attrs:
+	num_hidden=3
+Variable:bn_gamma
+Variable:bn_beta
+Variable:bn_moving_mean
+Variable:bn_moving_var
+--------------------
+Op:BatchNorm, Name=bn
+Inputs:
+	arg[0]=fc(0)
+	arg[1]=bn_gamma(0) version=0
+	arg[2]=bn_beta(0) version=0
+	arg[3]=bn_moving_mean(0) version=1
+	arg[4]=bn_moving_var(0) version=1
+"""
+    assert lines.debug_str() == expected
+
+
+@pytest.mark.parametrize(("version", "result"), [(None, [3.0]), (904, [3.0]), (905, [1.0, 0.0])])
+def test_axis_of_argmax_in_old_files(version, result):
+    graph = {
+        "nodes": [
+            {"op": "null", "name": "x", "inputs": []},
+            {"op": "argmax", "name": "a", "attr": {"axis": "-1"}, "inputs": [[0, 0, 0]]},
+        ],
+        "arg_nodes": [0], "heads": [[1, 0, 0]],
+    }  # fmt: skip
+    if version is not None:
+        graph["attrs"] = {"mxnet_version": ["int", version]}
+    (found,) = sym.load_json(json.dumps(graph)).eval(x=mx.nd.array([[1, 3, 2], [4, 1, 0]]))
+    assert found.asnumpy().tolist() == result
+
+
+def test_dtypes_of_choices_and_of_samples():
+    choice = sym.where(sym.var("x"), sym.var("y"), sym.var("y"))
+    assert choice.infer_type(x="float16", y="int32")[1] == [np.int32]
+    assert sym.random.uniform(shape=(2,)).infer_type()[1] == [np.float32]
+    assert sym.random.randint(0, 2, shape=(2,)).infer_type()[1] == [np.int32]
+
+
+def test_names_of_numpy_nodes_and_loops_are_those_of_mxnet():
+    x = sym.var("x").as_np_ndarray()
+    assert [s.name for s in (x + x, x * 2, x.sum())] == ["add0", "multiply_scalar0", "sum0"]
+    outputs, states = sym.contrib.foreach(lambda d, s: (d + s[0], s), sym.var("d"), [sym.var("s")], name="loop")
+    assert sym.Group([outputs, *states]).list_outputs() == ["_foreach0_output0", "_foreach0_output1"]
+    assert sym.multi_sum_sq(sym.var("a"), sym.var("b"), num_arrays=2).list_attr() == {"num_arrays": "2"}
+
+
+def test_simple_bind_passes_over_shapes_of_what_is_not_read():
+    net = sym.FullyConnected(sym.var("x"), num_hidden=3, name="fc")
+    executor = net.simple_bind(mx.cpu(), x=(2, 4), label=(2,))
+    assert sorted(executor.arg_dict) == ["fc_bias", "fc_weight", "x"]
+    with pytest.raises(TypeError, match="arrays"):
+        (sym.var("a") + sym.var("b")).bind(mx.cpu(), [mx.nd.ones(2), None])

@@ -67,7 +67,7 @@ def test_plot_is_that_of_mxnet(network, tmp_path):
 def test_what_cannot_be_drawn_is_refused(network):
     with pytest.raises(TypeError, match="a Symbol is drawn, given str"):
         mx.viz.print_summary("network")
-    with pytest.raises(mx.MXNetError, match="do not follow"):
+    with pytest.raises(ValueError, match="do not follow"):
         mx.viz.print_summary(network, shape={})
 
 
@@ -77,3 +77,10 @@ def test_layers_of_one_name_are_drawn_with_a_warning():
     net = mx.sym.FullyConnected(net, name="f", num_hidden=2)
     with pytest.warns(UserWarning, match="multiple variables with the same name in your graph.* f"):
         mx.viz.plot_network(net, shape={"data": (5, 4)})
+
+
+def test_dtypes_are_written_behind_shapes():
+    pytest.importorskip("graphviz")
+    net = mx.sym.Pooling(mx.sym.var("data"), kernel=(2, 2), pool_type="avg", name="p")
+    source = mx.viz.plot_network(net, shape={"data": (2, 3, 8, 8)}, dtype={"data": "float16"}).source
+    assert 'p -> data [label="3x8x8(float16)" arrowtail=open dir=back]' in source

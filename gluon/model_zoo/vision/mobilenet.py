@@ -23,7 +23,7 @@ class RELU6(HybridBlock):
     """min(max(x, 0), 6)."""
 
     def hybrid_forward(self, F, x):
-        return F.clip(x, 0, 6)
+        return F.clip(x, 0, 6, name="relu6")
 
 
 class LinearBottleneck(HybridBlock):
@@ -46,7 +46,7 @@ class LinearBottleneck(HybridBlock):
 
     def hybrid_forward(self, F, x):
         out = self.out(x)
-        return out + x if self.use_shortcut else out
+        return F.elemwise_add(out, x) if self.use_shortcut else out
 
 
 class MobileNet(Classifier):
