@@ -39,12 +39,12 @@ class SymbolBlock(HybridBlock):
         self._closed: tuple = (None, ())  # the shapes of inputs that came last, and the graph for them
         self._called_with = [True] * len(inputs)
         self._input_names = [variable.name for variable in inputs]
-        states = set(outputs.list_auxiliary_states())
+        states = outputs.list_auxiliary_states()
         shapes = {n.name: n.attrs for n in graph.order(outputs._entries) if n.op is None}
         for name, attrs in shapes.items():
             if attrs.get("__storage_type__") == str(NUMBERS["row_sparse"]):
                 raise AssertionError(f"a SymbolBlock has dense parameters, but the variable {name!r} is row_sparse")
-        for name in outputs.list_inputs():
+        for name in [*outputs.list_arguments(), *states]:
             if name not in self._input_names:
                 options = {"grad_req": "null"} if name in states else {}
                 self.params.get(name, allow_deferred_init=True, **options, **_declared(shapes[name]))
