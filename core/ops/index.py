@@ -264,7 +264,11 @@ def _arange_like(data, *, length: Int):
 
 @composite("SequenceMask", aliases=("sequence_mask",))
 def sequence_mask(data, sequence_length=None, *, use_sequence_length: Bool = False, value: Float = 0.0, axis: Int = 0):
-    """The data with places behind the end of each sequence set to `value`."""
+    """The data with places behind the end of each sequence set to `value`.
+
+    data (steps, batch, ...), or with axis=1 (batch, steps, ...); sequence_length (batch,). MXNetError for another axis.
+    """
+    _check_axis_of_steps("SequenceMask", axis)
     if not use_sequence_length:
         return F._bridge(data)
     inside = F._broadcast_from(_mask(data, sequence_length, axis), shape=data.shape)
@@ -273,7 +277,11 @@ def sequence_mask(data, sequence_length=None, *, use_sequence_length: Bool = Fal
 
 @composite("SequenceLast", aliases=("sequence_last",))
 def sequence_last(data, sequence_length=None, *, use_sequence_length: Bool = False, axis: Int = 0):
-    """The last step of each sequence."""
+    """The last step of each sequence, (batch, ...).
+
+    data (steps, batch, ...), or with axis=1 (batch, steps, ...); sequence_length (batch,). MXNetError for another axis.
+    """
+    _check_axis_of_steps("SequenceLast", axis)
     if not use_sequence_length:
         return F._reshape_to(
             F.slice_axis(data, axis=axis, begin=-1, end=None), shape=data.shape[:axis] + data.shape[axis + 1 :]
@@ -283,6 +291,11 @@ def sequence_last(data, sequence_length=None, *, use_sequence_length: Bool = Fal
     last = F.Cast(sequence_length, dtype="int64") - 1
     batch = F.Cast(F._arange_like(data, length=data.shape[1]), dtype="int64")
     return F.gather_nd(data, F.stack(last, batch, axis=0))
+
+
+def _check_axis_of_steps(name, axis):
+    if axis not in (0, 1):
+        raise MXNetError(f"{name}: the axis of steps is 0 or 1, given {axis}")
 
 
 @operator("_sequence_reverse")

@@ -113,3 +113,13 @@ def test_normalisation_along_an_axis_that_is_not_there_is_refused(axis):
         with pytest.raises(mx.base.MXNetError, match=f"axis {axis} is out of bounds for an array of 3 axes"):
             function(x, *[channels] * count, axis=axis)
         assert function(x, *[nd.ones(4)] * count, axis=-1).shape == x.shape
+
+
+@pytest.mark.parametrize("lengths", [False, True])
+@pytest.mark.parametrize("axis", [2, -1, -3])
+def test_steps_of_sequences_are_along_one_of_the_first_two_axes(axis, lengths):
+    """MXNet 1.9.1: Current implementation expects axis to be 0 or 1."""
+    arrays = [nd.ones((2, 3, 4)), *([nd.ones(3)] if lengths else [])]
+    for function in (nd.SequenceMask, nd.SequenceLast):
+        with pytest.raises(mx.base.MXNetError, match=f"axis of steps is 0 or 1, given {axis}"):
+            function(*arrays, use_sequence_length=lengths, axis=axis)
