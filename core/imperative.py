@@ -172,7 +172,7 @@ def assign(op: Operator, out, result):
         return out
     result = result[0] if isinstance(result, (list, tuple)) else result
     if not hasattr(out, "_data"):
-        raise TypeError(f"{op.name}: out is an array, or a list of arrays, given {type(out).__name__} ({out!r})")
+        raise _no_array(out, op.name)
     if out._data is not None and out.dtype != result.dtype:
         raise OutputType(
             f"{op.name} gives {dtype_name(result.dtype)}, out is of {dtype_name(out.dtype)}; convert with astype"
@@ -189,6 +189,8 @@ def write(target, source) -> None:
     """Copies `source` into the memory of `target`, which takes over its place on the tape."""
     if target is source:
         return
+    if not hasattr(target, "_data"):
+        raise _no_array(target, "an operator")
     if state.recording and autograd.is_tracked(target):
         raise recorded_write()
     if state.tracer is not None:
@@ -204,6 +206,10 @@ def write(target, source) -> None:
         autograd.written(target._data)
     if state.recording:
         target._entry = source._entry
+
+
+def _no_array(out, name: str) -> TypeError:
+    return TypeError(f"{name}: out is an array, or a list of arrays, given {type(out).__name__} ({out!r})")
 
 
 def recorded_write() -> MXNetError:

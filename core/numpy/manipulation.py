@@ -381,9 +381,9 @@ def take(a, indices, axis=None, mode="raise", out=None):
     return _into(out, F.take(a, indices, axis=axis, mode=mode))
 
 
-def take_along_axis(a, indices, axis):
+def take_along_axis(arr, indices, axis):
     """Elements at indices along an axis, one for each place of the others."""
-    return F._gather_along(a, F.Cast(indices, dtype="int64"), axis=axis)
+    return F._gather_along(arr, F.Cast(indices, dtype="int64"), axis=axis)
 
 
 def diagonal(a, offset=0, axis1=0, axis2=1):

@@ -118,10 +118,17 @@ def softmax(
 
 @composite("log_softmax")
 def log_softmax(
-    data, length=None, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False
+    data, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False
 ):
     """The logarithm of the softmax."""
+    _without_length("log_softmax", use_length)
     return _typed(F._log_softmax(_prepared(data, temperature, axis, dtype), axis=axis), dtype)
+
+
+def _without_length(name, use_length):
+    """MXNetError for the attribute that every softmax of MXNet has, where no input goes with it."""
+    if use_length:
+        raise MXNetError(f"{name}: use_length=True is for softmax, which takes lengths")
 
 
 def _of_mask(data, mask, temperature, axis):
@@ -160,6 +167,7 @@ shortcut(log_softmax)(_plain(_log_softmax))
 @composite("softmin")
 def softmin(data, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False):
     """The softmax of the negated data."""
+    _without_length("softmin", use_length)
     return _typed(F._softmax(_prepared(F.negative(data), temperature, axis, dtype), axis=axis), dtype)
 
 

@@ -4,7 +4,7 @@ import numpy as onp
 import pytest
 
 import core as mx
-from core import nd, np
+from core import nd, np, npx
 
 INT8 = [1, 4, 5, -4]
 SMALLEST = -(2**31)
@@ -185,3 +185,30 @@ def test_states_of_another_shape_are_refused(update, count):
     weight, grad, state = nd.ones((300, 40)), nd.ones((300, 40)), nd.ones(3)
     with pytest.raises(mx.MXNetError, match="one shape"):
         nd.multi_sgd_mom_update(weight, grad, state, lrs=(0.1,), wds=(0,), num_weights=1)
+
+
+def test_the_second_place_of_log_softmax_is_the_axis(numpy_semantics):
+    """As in every version of MXNet; what reads lengths is softmax alone."""
+    data = onp.array([[1, 2, 4], [0, 3, 1]], dtype="float32")
+    want = data - onp.log(onp.exp(data).sum(0, keepdims=True))
+    onp.testing.assert_allclose(npx.log_softmax(np.array(data), 0).asnumpy(), want, rtol=1e-6)
+    onp.testing.assert_allclose(npx.log_softmax(np.array(data), 0, 1.0).asnumpy(), want, rtol=1e-6)
+    npx.reset_np()
+    x = mx.sym.var("x")
+    for got in (
+        nd.log_softmax(nd.array(data), 0),
+        nd.array(data).log_softmax(0),
+        *mx.sym.log_softmax(x, 0).eval(x=nd.array(data)),
+    ):
+        onp.testing.assert_allclose(got.asnumpy(), want, rtol=1e-6)
+    for refusing in (nd.log_softmax, nd.softmin):
+        with pytest.raises(mx.MXNetError, match="use_length"):
+            refusing(nd.array(data), use_length=True)
+
+
+@pytest.mark.parametrize(
+    "call", [lambda x: np.max(x, 0, True), lambda x: np.argmax(x, 0, 3), lambda x: npx.relu(x, (1,))]
+)
+def test_results_go_to_arrays(numpy_semantics, call):
+    with pytest.raises(TypeError, match="out is an array"):
+        call(np.ones((2, 3)))
