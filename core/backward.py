@@ -52,7 +52,8 @@ def run(
                 _make_room(sums.reached.values(), {id(g._data) for _, g in given.values()}, store)
         for node in nodes:
             heads_of = sums.nodes.pop(id(node), None)
-            if heads_of is None and node.starts:  # behind a piecewise constant operator a gradient is zero, not absent
+            idle = heads_of is None  # behind a piecewise constant operator a gradient is zero, not absent
+            if idle and (node.starts or (node.moves and not targets)):
                 heads_of = [None] * len(node.outputs)
             if heads_of is not None and not (targets and _note(sums, node, heads_of, targets) and stop):
                 if type(node) is Node:
@@ -60,6 +61,8 @@ def run(
                 else:
                     heads_of = [ZERO if h is None and (id(node), k) in read else h for k, h in enumerate(heads_of)]
                     grads = node.apply_rule(heads_of, retain_graph, _early(node, sums, alone))
+                if idle and not node.starts:  # only its states were to be moved
+                    grads = ()
                 if not retain_graph:
                     node.saved_inputs = node.saved_outputs = node.reserve = None
                 for parent, g in zip(node.parents, grads):

@@ -90,6 +90,11 @@ class Node:
         """Whether there may be gradients although none comes in."""
         return self.op.starts
 
+    @property
+    def moves(self) -> bool:
+        """Whether the rule moves states, and so runs where no gradient comes in, too."""
+        return self.op.moves
+
 
 def attach(op: Operator, attrs: dict, inputs: Sequence, outputs: Sequence, reserve=None) -> None:
     """Puts one application of `op` on the tape where some input is on it; called when recording."""

@@ -196,6 +196,7 @@ class Plan:
         self._state: tuple = ()
         self._ready: tuple = ()
         self.starts = any(node.op.starts for node in traced.graph.nodes if not node.backward)
+        self.moves = any(node.op.moves for node in traced.graph.nodes if not node.backward)
         self.forward = forward_part(graph, self._sharing)
         self.training = state.training
         ctx = next((v.ctx for v in (*graph.outputs, *graph.inputs)), None) or current_context()
@@ -311,6 +312,10 @@ class _Node(autograd.Node):
     @property
     def starts(self) -> bool:
         return self._plan.starts
+
+    @property
+    def moves(self) -> bool:
+        return self._plan.moves
 
     def apply_rule(self, heads: list, retain: bool, finish: Callable) -> list:
         """Gradients with respect to the parents, None for those that are stored or zero; called by the tape.

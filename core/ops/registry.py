@@ -107,6 +107,11 @@ class Operator:
         reads_head = self.formula is not None or any(kind in ("head", "heads") for kind, _ in self.reads)
         return self.user_rule is not None or (self.rule is not None and not reads_head)
 
+    @functools.cached_property
+    def moves(self) -> bool:
+        """Whether the backward pass moves states that the operator keeps, whatever gradient comes in."""
+        return bool(self.mutates) and self.rule is not None
+
     def __call__(self, *inputs, out=None, **attrs):
         """Applies the operator to values; the result has the kind (nd, np, symbol) of the first one."""
         return self._owner(inputs)._apply_operator(self, list(inputs), self.parse_named(**attrs), out)

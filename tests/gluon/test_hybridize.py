@@ -912,3 +912,32 @@ def test_the_only_result_of_such_a_block_is_whole():
         y.backward()
         assert y.asnumpy().tolist() == [5, 25, 61]
         np.testing.assert_array_equal(x.grad.asnumpy(), 2 * x.asnumpy())
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize("stop", ["BlockGrad", "rint", "zeros_like", "argmax"])
+def test_backward_moves_statistics_behind_what_stops_gradients(stop, hybrid):
+    class Net(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.dense = gluon.nn.BatchNorm(momentum=0.9), gluon.nn.Dense(2)
+
+        def hybrid_forward(self, F, x):
+            return self.dense(getattr(F, stop)(self.norm(x), **({"axis": 1} if stop == "argmax" else {})))
+
+    net = Net()
+    net.initialize()
+    net.hybridize(hybrid)
+    x = mx.nd.array([[1.0, 2.0], [3.0, 6.0]])
+    with mx.autograd.record():
+        loss = net(x)
+    np.testing.assert_array_equal(net.norm.running_mean.data().asnumpy(), [0, 0])
+    loss.backward()
+    np.testing.assert_allclose(net.norm.running_mean.data().asnumpy(), [0.2, 0.4], rtol=1e-6)
+    np.testing.assert_array_equal(net.norm.gamma.grad().asnumpy(), [0, 0])
+    norm = net.norm
+    with mx.autograd.record():
+        loss = norm(x) * 1
+        loss = getattr(mx.nd, stop)(loss) * net.dense.weight.data()[0, 0]
+    loss.backward()  # of a block whose gradients stop outside
+    np.testing.assert_allclose(norm.running_mean.data().asnumpy(), [0.38, 0.76], rtol=1e-6)
