@@ -16,6 +16,11 @@ def packs(w: Tensor) -> bool:
     return w.device.type == "cpu" and w.numel() > 0 and w.dtype in _types()
 
 
+def multiplies(kind: torch.dtype) -> bool:
+    """Whether oneDNN is here and computes in this type."""
+    return kind in _types()
+
+
 def reorders(x: Tensor, w: Tensor) -> bool:
     """Whether oneDNN multiplies x by a matrix faster than MKL although it reorders the matrix first.
 
