@@ -27,7 +27,7 @@ def _known(shape) -> tuple[int, ...]:
 
 
 def zeros(shape, ctx: Context | None = None, dtype="float32", stype=None, out=None, **kwargs) -> NDArray:
-    """Zeros."""
+    """An array of zeros; of few stored rows or elements with stype "row_sparse" or "csr"."""
     if stype not in (None, "default"):
         from core.ndarray import sparse
 
@@ -36,7 +36,7 @@ def zeros(shape, ctx: Context | None = None, dtype="float32", stype=None, out=No
 
 
 def ones(shape, ctx: Context | None = None, dtype="float32", out=None, **kwargs) -> NDArray:
-    """Ones."""
+    """An array of ones."""
     return imperative.create(TABLE["_ones"], {"shape": _known(shape), "dtype": dtype or "float32"}, ctx, NDArray, out)
 
 

@@ -8,8 +8,7 @@ import numpy as onp
 
 from core.dtypes import dtype_name
 from core.ndarray.ndarray import NDArray, binary
-from core.numpy.manipulation import _into
-from core.numpy.multiarray import array, ndarray
+from core.numpy.multiarray import _into, array, ndarray
 from core.ops.registry import TABLE, F
 
 # name -> NumPy's name of the same function

@@ -14,7 +14,7 @@ from core.numpy.array_api import ALIASES
 from core.numpy.fallback import *  # noqa: F403
 from core.numpy.fallback import on_the_host
 from core.numpy.manipulation import *  # noqa: F403
-from core.numpy.multiarray import array, as_array, create, empty, ndarray
+from core.numpy.multiarray import _into, array, as_array, create, empty, ndarray
 from core.numpy.products import *  # noqa: F403
 from core.numpy.statistics import *  # noqa: F403
 from core.ops.registry import TABLE, F
@@ -29,12 +29,12 @@ def _shape(shape):
 
 
 def zeros(shape, dtype=None, order="C", ctx=None, device=None):
-    """Zeros."""
+    """An array of zeros; dtype: float32 unless given, float64 under `npx.set_np(dtype=True)`."""
     return create("_zeros", ctx or device, shape=_shape(shape), dtype=dtype or default_float())
 
 
 def ones(shape, dtype=None, order="C", ctx=None, device=None):
-    """Ones."""
+    """An array of ones; dtype: float32 unless given, float64 under `npx.set_np(dtype=True)`."""
     return create("_ones", ctx or device, shape=_shape(shape), dtype=dtype or default_float())
 
 
@@ -42,25 +42,25 @@ def full(shape, fill_value, dtype=None, order="C", ctx=None, device=None, out=No
     """One value everywhere; its kind gives the type unless `dtype` is given."""
     if isinstance(fill_value, NDArray):
         filled = F._broadcast_from(as_array(fill_value), shape=_shape(shape))
-        return filled if dtype is None else filled.astype(dtype)
+        return _into(out, filled if dtype is None else filled.astype(dtype))
     if dtype is None:
         dtype = "bool" if isinstance(fill_value, (bool, onp.bool_)) else default_float()
-    return create("_full", ctx or device, shape=_shape(shape), value=fill_value, dtype=dtype)
+    return _into(out, create("_full", ctx or device, shape=_shape(shape), value=fill_value, dtype=dtype))
 
 
 def zeros_like(a, dtype=None, order="C", ctx=None, out=None):
-    """Zeros in the shape of a."""
-    return F.full_like(a, fill_value=0, **({} if dtype is None else {"dtype": dtype}))
+    """Zeros of the shape of a, and of its dtype unless given."""
+    return full_like(a, 0, dtype, out=out)
 
 
 def ones_like(a, dtype=None, order="C", ctx=None, out=None):
-    """Ones in the shape of a."""
-    return F.full_like(a, fill_value=1, **({} if dtype is None else {"dtype": dtype}))
+    """Ones of the shape of a, and of its dtype unless given."""
+    return full_like(a, 1, dtype, out=out)
 
 
 def full_like(a, fill_value, dtype=None, order="C", ctx=None, out=None):
-    """One value in the shape of a."""
-    return F.full_like(a, fill_value=fill_value, **({} if dtype is None else {"dtype": dtype}))
+    """One value in the shape of a, and in its dtype unless given."""
+    return _into(out, F.full_like(a, fill_value=fill_value, **({} if dtype is None else {"dtype": dtype})))
 
 
 def empty_like(prototype, dtype=None, order="C", subok=False, shape=None):
@@ -102,7 +102,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
 
 
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0, ctx=None, device=None):
-    """`num` numbers evenly spaced on a logarithmic scale."""
+    """`num` numbers base^start to base^stop whose logarithms are evenly spaced; float32 unless given."""
     exponents = onp.linspace(start, stop, num, endpoint)
     return array(onp.power(base, exponents), dtype=dtype or default_float(), ctx=ctx or device)
 
@@ -195,7 +195,7 @@ globals().update({_name: _unary_function(_name, _op) for _name, _op in UNARY.ite
 
 def positive(x, out=None, **kwargs):
     """The array itself, as new memory."""
-    return F._copy(as_array(x))
+    return _into(out, F._copy(as_array(x)))
 
 
 def copy(a):
@@ -242,13 +242,13 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None, **kwargs):
 
 def signbit(x, out=None):
     """Whether the sign is negative."""
-    return F._npi_signbit(x) if isinstance(x, NDArray) else onp.signbit(x)
+    return _into(out, F._npi_signbit(x)) if isinstance(x, NDArray) else onp.signbit(x)
 
 
 def float_power(x1, x2, out=None, **kwargs):
     """x1 to the power of x2, in float64."""
     x1, x2 = (v.astype("float64") if isinstance(v, NDArray) else v for v in (x1, x2))
-    return power(x1, x2)
+    return power(x1, x2, out=out)
 
 
 nanmean = on_the_host(onp.nanmean, "nanmean")

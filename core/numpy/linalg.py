@@ -13,7 +13,7 @@ from core.numpy import array_api
 from core.numpy import manipulation as _arrays
 from core.numpy.keywords import explain
 from core.numpy.manipulation import expand_dims, moveaxis, squeeze
-from core.numpy.multiarray import array, as_array
+from core.numpy.multiarray import _into, array, as_array
 from core.numpy.products import cross as _cross
 from core.numpy.products import outer as _outer
 from core.numpy.products import tensordot
@@ -144,7 +144,7 @@ def multi_dot(arrays, out=None):
     result = as_array(arrays[0])
     for a in arrays[1:]:
         result = tensordot(result, a, 1)
-    return result
+    return _into(out, result)
 
 
 def matrix_power(a, n):

@@ -11,7 +11,7 @@ import numpy as onp
 
 from core.base import MXNetError
 from core.dtypes import dtype_name
-from core.numpy.multiarray import array, as_array, create, ndarray
+from core.numpy.multiarray import _into, array, as_array, create, ndarray
 from core.ops.registry import F
 from core.ops.shape import normal_axis
 from core.util import default_float, is_np_default_dtype
@@ -288,7 +288,7 @@ def stack(arrays, axis=0, out=None):
 
 def vstack(arrays, out=None):
     """Arrays joined along rows."""
-    return concatenate([atleast_2d(a) for a in arrays], axis=0)
+    return concatenate([atleast_2d(a) for a in arrays], axis=0, out=out)
 
 
 row_stack = vstack
@@ -313,15 +313,6 @@ def column_stack(tup):
 def append(arr, values, axis=None):
     """The values behind the array."""
     return concatenate([as_array(arr), as_array(values)], axis=axis)
-
-
-def _into(out, result):
-    if out is None:
-        return result
-    from core.imperative import write
-
-    write(out, result)
-    return out
 
 
 # ---------------------------------------------------------------------------------------------- parts
@@ -415,8 +406,8 @@ def diagflat(v, k=0):
 
 
 def trace(a, offset=0, axis1=0, axis2=1, out=None):
-    """The sum of a diagonal."""
-    return F._np_sum(diagonal(a, offset, axis1, axis2), axis=-1)
+    """The sums of diagonal `offset` (above the main one if positive) of the matrices along axis1 and axis2."""
+    return _into(out, F._np_sum(diagonal(a, offset, axis1, axis2), axis=-1))
 
 
 def _triangle(m, name, k):
@@ -437,7 +428,7 @@ def triu(m, k=0):
 
 
 def tri(N, M=None, k=0, dtype=None, ctx=None):
-    """Ones on and below diagonal k."""
+    """An N x M matrix (M: N by default) of ones on and below diagonal k, zeros above; float32 unless given."""
     return array(onp.tri(N, M, k), dtype=dtype or default_float(), ctx=ctx)
 
 

@@ -265,8 +265,16 @@ def as_array(value, like: ndarray | None = None) -> ndarray:
     return array(value, ctx=like._ctx if like is not None else None)
 
 
+def _into(out, result):
+    """The result, written to the array `out` where one is given."""
+    if out is None:
+        return result
+    imperative.write(out, result)
+    return out
+
+
 def empty(shape, dtype=None, order="C", ctx=None, device=None) -> ndarray:
-    """An array whose values are not set."""
+    """An array whose values are not set; dtype: as in `zeros`. NotImplementedError for an order other than "C"."""
     if order != "C":
         raise NotImplementedError(f"empty: only order='C' is supported, given {order!r}")
     ctx = ctx or device or current_context()

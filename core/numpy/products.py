@@ -8,8 +8,7 @@ import numbers
 
 from core.base import MXNetError
 from core.dtypes import dtype_name
-from core.numpy.manipulation import _into
-from core.numpy.multiarray import as_array
+from core.numpy.multiarray import _into, as_array
 from core.ops.registry import F
 
 

@@ -1,4 +1,9 @@
-"""`np.random`: samplers with NumPy's names; parameters are numbers or arrays."""
+"""`np.random`: samplers with NumPy's names; parameters are numbers or arrays.
+
+size: the shape of the result, by default what the parameters broadcast to, () for numbers. dtype: by default float32, or
+float64 under `npx.set_np(dtype=True)`. out: an array that the result is written to. ValueError for a parameter outside of
+its range; of an array that is found out when the result is read.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from core import imperative
 from core.base import MXNetError
 from core.ndarray.ndarray import NDArray
 from core.numpy.keywords import explain
-from core.numpy.multiarray import array, ndarray
+from core.numpy.multiarray import _into, array, ndarray
 from core.ops.registry import TABLE, F
 from core.util import default_float
 
@@ -59,31 +64,24 @@ def _number(parameter):
     return F._reshape_to(parameter, shape=()) if isinstance(parameter, NDArray) and parameter.size == 1 else parameter
 
 
-def _written(out, result):
-    if out is None:
-        return result
-    imperative.write(out, result)
-    return out
-
-
 def uniform(low=0.0, high=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
     """Numbers between low and high (exclusive)."""
     unit = _standard("uniform", _shape_of(size, low, high), dtype, ctx, device)
     plain = not isinstance(low, NDArray) and not isinstance(high, NDArray) and (low, high) == (0.0, 1.0)
-    return _written(out, unit if plain else unit * (high - low) + low)
+    return _into(out, unit if plain else unit * (high - low) + low)
 
 
 def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
-    """Numbers of a normal distribution; differentiable in loc and scale."""
+    """Numbers of a normal distribution with mean loc and standard deviation scale; differentiable in both."""
     scale = _not_negative("scale", scale)
     unit = _standard("normal", _shape_of(size, loc, scale), dtype, ctx, device)
     plain = not isinstance(loc, NDArray) and not isinstance(scale, NDArray) and (loc, scale) == (0.0, 1.0)
-    return _written(out, unit if plain else unit * scale + loc)
+    return _into(out, unit if plain else unit * scale + loc)
 
 
 def lognormal(mean=0.0, sigma=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
-    """Numbers whose logarithm is normal."""
-    return _written(out, F.exp(normal(mean, sigma, size, dtype, ctx, device)))
+    """Numbers whose logarithm is normal with this mean and standard deviation sigma."""
+    return _into(out, F.exp(normal(mean, sigma, size, dtype, ctx, device)))
 
 
 def randn(*size, **kwargs):
@@ -108,17 +106,17 @@ def randint(low, high=None, size=None, dtype=None, ctx=None, device=None, out=No
     shape = _size(size)
     given = {"low": low, "high": high, "shape": shape or (1,), "dtype": dtype or "int64"}
     drawn = imperative.create(op, op.parse(given), ctx or device, ndarray)
-    return _written(out, drawn if shape else F._reshape_to(drawn, shape=()))
+    return _into(out, drawn if shape else F._reshape_to(drawn, shape=()))
 
 
 def exponential(scale=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
     """Numbers of an exponential distribution with mean scale."""
     scale = _not_negative("scale", scale)
-    return _written(out, _standard("exponential", _shape_of(size, scale), dtype, ctx, device, lam=1.0) * scale)
+    return _into(out, _standard("exponential", _shape_of(size, scale), dtype, ctx, device, lam=1.0) * scale)
 
 
 def gamma(shape, scale=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
-    """Numbers of a gamma distribution, differentiable by its parameters."""
+    """Numbers of a gamma distribution with mean shape * scale, differentiable in both."""
     shape, scale = _positive("shape", shape), _positive("scale", scale)
     if isinstance(shape, NDArray):
         op = TABLE["_sample_gamma"]
@@ -127,23 +125,23 @@ def gamma(shape, scale=1.0, size=None, dtype=None, ctx=None, device=None, out=No
         drawn = F._gamma_of_shape(full, drawn)
     else:
         drawn = _standard("gamma", _shape_of(size, scale), dtype, ctx, device, alpha=shape, beta=1.0)
-    return _written(out, drawn * scale)
+    return _into(out, drawn * scale)
 
 
 def beta(a, b, size=None, dtype=None, ctx=None, device=None):
-    """Numbers of a beta distribution."""
+    """Numbers in [0, 1] of a beta distribution, with density proportional to x^(a - 1) (1 - x)^(b - 1)."""
     x, y = gamma(a, 1.0, size, dtype, ctx, device), gamma(b, 1.0, size, dtype, ctx, device)
     return x / (x + y)
 
 
 def f(dfnum, dfden, size=None, ctx=None, device=None):
-    """Numbers of an F distribution."""
+    """Numbers of Fisher's F distribution with dfnum and dfden degrees of freedom."""
     top, bottom = (chisquare(df, size, ctx=ctx, device=device) / _number(df) for df in (dfnum, dfden))
     return top / bottom
 
 
 def chisquare(df, size=None, dtype=None, ctx=None, device=None):
-    """Numbers of a chi-square distribution."""
+    """Numbers of a chi-square distribution with df degrees of freedom."""
     return gamma(df / 2, 2.0, size, dtype, ctx, device)
 
 
@@ -153,9 +151,9 @@ def _open_unit(size, ctx, device, *parameters):
 
 
 def gumbel(loc=0.0, scale=1.0, size=None, ctx=None, device=None, out=None):
-    """Numbers of a Gumbel distribution."""
+    """Numbers of a Gumbel distribution with mode loc: loc - scale log(-log(u)), u uniform."""
     scale = _not_negative("scale", scale)
-    return _written(
+    return _into(
         out,
         F.negative(F.log(_standard("exponential", _shape_of(size, loc, scale), None, ctx, device, lam=1.0))) * scale
         + loc,
@@ -163,42 +161,42 @@ def gumbel(loc=0.0, scale=1.0, size=None, ctx=None, device=None, out=None):
 
 
 def logistic(loc=0.0, scale=1.0, size=None, ctx=None, device=None, out=None):
-    """Numbers of a logistic distribution."""
+    """Numbers of a logistic distribution with mean loc: loc + scale log(u / (1 - u)), u uniform."""
     scale = _not_negative("scale", scale)
     u = _open_unit(size, ctx, device, loc, scale) * (1.0 - 1e-7)
-    return _written(out, F.log(u / (1.0 - u)) * scale + loc)
+    return _into(out, F.log(u / (1.0 - u)) * scale + loc)
 
 
 def laplace(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
-    """Numbers of a Laplace distribution."""
+    """Numbers of a Laplace distribution, with density exp(-|x - loc| / scale) / (2 scale)."""
     scale = _not_negative("scale", scale)
     shape = _shape_of(size, loc, scale)
     a, b = (_standard("exponential", shape, dtype, ctx, device, lam=1.0) for _ in range(2))
-    return _written(out, (a - b) * scale + loc)
+    return _into(out, (a - b) * scale + loc)
 
 
 def rayleigh(scale=1.0, size=None, ctx=None, device=None, out=None):
-    """Numbers of a Rayleigh distribution."""
+    """Numbers of a Rayleigh distribution with mode scale: the length of two normal numbers of that deviation."""
     scale = _not_negative("scale", scale)
-    return _written(out, F.sqrt(_standard("exponential", _shape_of(size, scale), None, ctx, device, lam=0.5)) * scale)
+    return _into(out, F.sqrt(_standard("exponential", _shape_of(size, scale), None, ctx, device, lam=0.5)) * scale)
 
 
 def weibull(a, size=None, ctx=None, device=None, out=None):
-    """Numbers of a Weibull distribution with shape a."""
+    """Numbers of a Weibull distribution with shape a and scale 1: (-log(u))^(1 / a), u uniform."""
     a = _positive("a", a)
-    return _written(out, _standard("exponential", _shape_of(size, a), None, ctx, device, lam=1.0) ** (1.0 / a))
+    return _into(out, _standard("exponential", _shape_of(size, a), None, ctx, device, lam=1.0) ** (1.0 / a))
 
 
 def pareto(a, size=None, ctx=None, device=None, out=None):
     """Numbers of a Pareto distribution (of the second kind) with shape a."""
     a = _positive("a", a)
-    return _written(out, F.expm1(_standard("exponential", _shape_of(size, a), None, ctx, device, lam=1.0) / a))
+    return _into(out, F.expm1(_standard("exponential", _shape_of(size, a), None, ctx, device, lam=1.0) / a))
 
 
 def power(a, size=None, ctx=None, device=None, out=None):
     """Numbers in [0, 1] with density a x^(a - 1)."""
     a = _positive("a", a)
-    return _written(out, _open_unit(size, ctx, device, a) ** (1.0 / a))
+    return _into(out, _open_unit(size, ctx, device, a) ** (1.0 / a))
 
 
 def poisson(lam=1.0, size=None, dtype=None, ctx=None, device=None):
@@ -220,7 +218,7 @@ def bernoulli(prob=None, logit=None, size=None, dtype=None, ctx=None, device=Non
     else:
         prob = F.sigmoid(logit) if isinstance(logit, NDArray) else 1.0 / (1.0 + onp.exp(-logit))
     draws = uniform(0.0, 1.0, _shape_of(size, prob), None, ctx, device)
-    return _written(out, F.Cast(draws < prob, dtype=dtype or "float32"))
+    return _into(out, F.Cast(draws < prob, dtype=dtype or "float32"))
 
 
 def binomial(n: int, p=0.5, size=None, dtype=None, ctx=None, device=None):
@@ -271,7 +269,7 @@ def choice(a, size=None, replace=True, p=None, ctx=None, device=None, out=None):
     else:
         index = permutation(n, ctx=ctx or device)[:count].astype("int64")
     index = F._reshape_to(index, shape=shape)
-    return _written(out, index if isinstance(a, numbers.Integral) else F.take(a, index, axis=0))
+    return _into(out, index if isinstance(a, numbers.Integral) else F.take(a, index, axis=0))
 
 
 def permutation(x, ctx=None, device=None):

@@ -11,8 +11,8 @@ import numpy as onp
 from core.base import MXNetError
 from core.dtypes import FLOATS, dtype_name
 from core.ndarray.ndarray import NDArray
-from core.numpy.manipulation import _into, ravel
-from core.numpy.multiarray import array, as_array, ndarray
+from core.numpy.manipulation import ravel
+from core.numpy.multiarray import _into, array, as_array, ndarray
 from core.ops.registry import F
 from core.ops.shape import normal_axes, normal_axis
 from core.util import default_float
@@ -54,12 +54,12 @@ product, alltrue, sometrue = prod, all, any
 
 
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
-    """The standard deviation over the given axes."""
+    """The standard deviation over the given axes (all by default): sqrt(sum((a - mean)^2) / (n - ddof))."""
     return _into(out, F._npi_std(a, axis=axis, ddof=ddof, keepdims=keepdims, **_given(dtype=dtype)))
 
 
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
-    """The variance over the given axes."""
+    """The variance over the given axes (all by default): sum((a - mean)^2) / (n - ddof)."""
     return _into(out, F._npi_var(a, axis=axis, ddof=ddof, keepdims=keepdims, **_given(dtype=dtype)))
 
 
@@ -81,6 +81,7 @@ def average(a, axis=None, weights=None, returned=False, out=None):
             shape[axis] = a.shape[axis]
             weights = F._broadcast_from(F._reshape_to(weights, shape=tuple(shape)), shape=a.shape)
         result = sum(a * weights, axis) / total
+    result = _into(out, result)
     return [result, F.BlockGrad(total)] if returned else result
 
 
@@ -231,7 +232,7 @@ def quantile(a, q, axis=None, out=None, overwrite_input=None, interpolation="lin
 
 
 def median(a, axis=None, out=None, overwrite_input=None, keepdims=False):
-    """The median over the given axes."""
+    """The median over the given axes (all by default), between both middle elements where there are two."""
     return _into(out, _quantile(a, 0.5, axis, "linear", keepdims, 1.0))
 
 
@@ -269,7 +270,10 @@ def ediff1d(ary, to_end=None, to_begin=None):
 
 
 def interp(x, xp, fp, left=None, right=None, period=None):
-    """Piecewise linear interpolation."""
+    """Values at x of the line through the points (xp, fp), xp ascending; left and right: those beyond its ends.
+
+    period: of xp, which need not ascend then. Computed by NumPy, without gradients.
+    """
     values = [v.asnumpy() if isinstance(v, NDArray) else v for v in (x, xp, fp)]
     return array(onp.interp(*values, left, right, period))
 
@@ -299,7 +303,7 @@ def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
 
 
 def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
-    """Which elements agree within tolerances."""
+    """Where |a - b| <= atol + rtol |b|, as bool; equal_nan: NaN agrees with NaN."""
     given = (x.asnumpy() if isinstance(x, NDArray) else x for x in (as_array(a), as_array(b), rtol, atol))
     return array(onp.isclose(*given, equal_nan))
 

@@ -126,3 +126,27 @@ def test_a_number_is_inserted_at_one_place(numpy_semantics):
         assert np.insert(x, place, 2.5).asnumpy().tolist() == [2.5, 1, 2]
     with pytest.raises(mx.base.MXNetError, match="several places"):
         np.insert(x, slice(0, 2), 2.5)
+
+
+@pytest.mark.parametrize(
+    "function, want",
+    [
+        (lambda out: np.trace(np.array([[1.0, 2], [3, 4]]), out=out), 5),
+        (lambda out: np.average(np.array([1.0, 3]), weights=np.array([3.0, 1]), out=out), 1.5),
+        (lambda out: np.full((), 3.0, out=out), 3),
+        (lambda out: np.full_like(np.array(1.0), 2, out=out), 2),
+        (lambda out: np.ones_like(np.array(5.0), out=out), 1),
+        (lambda out: np.positive(np.array(4.0), out=out), 4),
+    ],
+)
+def test_results_are_written_where_out_says(numpy_semantics, function, want):
+    out = np.array(-7.0)
+    assert function(out) is out and out.item() == want
+
+
+def test_results_of_joins_and_products_are_written_where_out_says(numpy_semantics):
+    out = np.zeros((2, 2))
+    assert np.vstack([np.array([1.0, 2]), np.array([3.0, 4])], out=out) is out
+    assert out.asnumpy().tolist() == [[1, 2], [3, 4]]
+    assert np.linalg.multi_dot([out, np.eye(2) * 2], out=out) is out
+    assert out.asnumpy().tolist() == [[2, 4], [6, 8]]
