@@ -150,7 +150,7 @@ def _lstm_backward(heads, last_head, dh, dc, saved, before, w, c0, order):
 def _gru_forward(x, w, h, c, out, order):
     n = h.shape[1]
     gates = _project(x, w.i2h, w.i2h_bias)
-    recurrent = w.h2h_bias.expand(gates.shape).contiguous()
+    recurrent = w.h2h_bias.repeat(*gates.shape[:2], 1)
     product = _stepper(w.h2h, x.shape[1])
     for t in order:
         step, state = gates[t], product(h, recurrent[t])

@@ -139,3 +139,16 @@ def test_wrong_parameters_are_named():
         rnn.rnn(x, params[1:], h0, c0, **attributes("gru", False))
     with pytest.raises(MXNetError, match="accepted are rnn_relu"):
         rnn.rnn(x, params, h0, c0, **attributes("grru", False))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_one_step_of_one_sequence_leaves_its_inputs_alone(mode):
+    arrays = formulas.arrays(mode, 1, 1, 6, HIDDEN, LAYERS, True)
+    given = tensors(arrays)
+    y, hn, cn, reserve = rnn.rnn(*given, **attributes(mode, True))
+    np.testing.assert_allclose(y.numpy(), formulas.run(*arrays, mode, HIDDEN, LAYERS, True)[0], rtol=1e-10)
+    heads = [None if o is None else torch.ones_like(o) for o in (y, hn, cn)]
+    rnn.rnn_grad(*heads, *given, y, reserve, **attributes(mode, True))
+    for before, after in zip(arrays, given, strict=True):
+        assert before is None or np.array_equal(before, after.numpy())
+    assert all(o is None or bool((o == 1).all()) for o in heads)
