@@ -46,6 +46,7 @@ empty: Callable[..., np.ndarray] = np.empty
 
 
 def on_gpu(array) -> bool:
+    """Whether an array lies on a GPU, which worker processes cannot share."""
     return array.ctx.device_type == "gpu"
 
 

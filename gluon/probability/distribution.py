@@ -183,14 +183,17 @@ def softplus(x):
 
 
 def gammaln(x):
+    """The logarithm of the gamma function, of an array or a number."""
     return npx.gammaln(x if not isinstance(x, Number) else np.array(float(x)))
 
 
 def digamma(x):
+    """The derivative of `gammaln`."""
     return npx.digamma(x)
 
 
 def betaln(a, b):
+    """The logarithm of the beta function."""
     return gammaln(a) + gammaln(b) - gammaln(a + b)
 
 

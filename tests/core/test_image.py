@@ -387,3 +387,12 @@ def test_augmenters_of_detection_take_the_areas_and_statistics_as_given():
         "mean": [123.68000030517578, 116.27999877929688, 103.52999877929688],
         "std": None,
     }
+
+
+def test_pictures_of_nd_are_decoded_whole():
+    content = codec.encode(painted(BOXES), ".png", 1)
+    assert mx.nd.imdecode(content).shape == painted(BOXES).shape
+    assert mx.nd.imdecode(content, channels=1).shape == (*painted(BOXES).shape[:2], 1)
+    for options in ({"clip_rect": (0, 0, 2, 2)}, {"mean": mx.nd.ones(3)}, {"out": mx.nd.ones(3)}):
+        with pytest.raises(NotImplementedError, match=r"image\.fixed_crop"):
+            mx.nd.imdecode(content, **options)

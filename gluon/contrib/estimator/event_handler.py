@@ -22,32 +22,44 @@ class EventHandler:
 
 
 class TrainBegin(EventHandler):
+    """Handlers of the start of training."""
+
     def train_begin(self, estimator, *args, **kwargs):
         """Called before the first epoch."""
 
 
 class TrainEnd(EventHandler):
+    """Handlers of the end of training."""
+
     def train_end(self, estimator, *args, **kwargs):
         """Called after the last epoch."""
 
 
 class EpochBegin(EventHandler):
+    """Handlers of the start of each epoch."""
+
     def epoch_begin(self, estimator, *args, **kwargs):
         """Called before the first batch of an epoch."""
 
 
 class EpochEnd(EventHandler):
+    """Handlers of the end of each epoch."""
+
     def epoch_end(self, estimator, *args, **kwargs):
         """Called after the last batch of an epoch; gives whether training should end."""
         return False
 
 
 class BatchBegin(EventHandler):
+    """Handlers of the start of each batch."""
+
     def batch_begin(self, estimator, *args, **kwargs):
         """Called before a batch is used."""
 
 
 class BatchEnd(EventHandler):
+    """Handlers of the end of each batch."""
+
     def batch_end(self, estimator, *args, **kwargs):
         """Called after the backward pass of a batch; gives whether the epoch should end."""
         return False

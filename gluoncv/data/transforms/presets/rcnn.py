@@ -26,7 +26,7 @@ def transform_test(imgs, short=600, max_size=1000, mean=MEAN, std=STD):
 
 
 def load_test(filenames, short=600, max_size=1000, mean=MEAN, std=STD):
-    """`transform_test` of the pictures in files."""
+    """(input, picture) of the picture in a file, or lists for several files, as `transform_test` makes them."""
     return transform_test(common.load(filenames), short, max_size, mean, std)
 
 

@@ -17,7 +17,7 @@ def transform_test(imgs, short=416, max_size=1024, stride=1, mean=MEAN, std=STD)
 
 
 def load_test(filenames, short=416, max_size=1024, stride=1, mean=MEAN, std=STD):
-    """`transform_test` of the pictures in files."""
+    """(input, picture) of the picture in a file, or lists for several files, as `transform_test` makes them."""
     return transform_test(common.load(filenames), short, max_size, stride, mean, std)
 
 
