@@ -169,8 +169,8 @@ def stack(*data, axis: Int = 0):
 
 @gradient(stack)
 def _(head, shapes, attrs):
-    axis = attrs.axis % (len(shapes[0]) + 1)
-    return [F._reshape_to(p, shape=s) for p, s in zip(_parts(head, [1] * len(shapes), axis), shapes, strict=True)]
+    before = (slice(None),) * (attrs.axis % (len(shapes[0]) + 1))
+    return [F._slice_view.typed(head, key=(*before, i), zero_dim=True) for i in range(len(shapes))]
 
 
 @operator("SliceChannel", aliases=("split",), outputs=lambda attrs: attrs["num_outputs"])
