@@ -64,8 +64,8 @@ def full_like(a, fill_value, dtype=None, order="C", ctx=None, out=None):
 
 
 def empty_like(prototype, dtype=None, order="C", subok=False, shape=None):
-    """An array in the shape of another whose values are not set."""
-    return empty(prototype.shape, dtype or prototype.dtype, ctx=prototype._ctx)
+    """An array whose values are not set, of the shape and dtype of another unless given."""
+    return empty(prototype.shape if shape is None else shape, dtype or prototype.dtype, ctx=prototype._ctx)
 
 
 def arange(start, stop=None, step=1, dtype=None, ctx=None, device=None):

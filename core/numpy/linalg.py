@@ -86,8 +86,17 @@ def tensorinv(a, ind=2):
 
 
 def qr(a, mode="reduced"):
-    """Orthogonal Q and upper triangular R with a = Q R."""
-    return tuple(F._npi_qr(_with_fractions(a)))
+    """Orthogonal Q (..., M, K) and upper triangular R (..., K, N) with a = Q R, K = min(M, N).
+
+    mode: "reduced", or NumPy's "complete" and "r", computed by NumPy without gradients; ValueError for another.
+    """
+    a = _with_fractions(a)
+    if mode == "reduced":
+        return tuple(F._npi_qr(a))
+    if mode not in ("complete", "r"):
+        raise ValueError(f"qr: mode is 'reduced', 'complete' or 'r', given {mode!r}")
+    found = onp.linalg.qr(a.asnumpy(), mode)
+    return array(found, dtype=a.dtype) if mode == "r" else tuple(array(part, dtype=a.dtype) for part in found)
 
 
 def svd(a):

@@ -140,7 +140,12 @@ class ndarray(NDArray):
         return self
 
     def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
-        """The array converted to `dtype`; without `copy` itself where it has that type."""
+        """The array converted to `dtype`; without `copy` itself where it has that type.
+
+        ValueError for a casting other than "unsafe" and for subok=False, as in MXNet.
+        """
+        if casting != "unsafe" or not subok:
+            raise ValueError(f"astype: casting is 'unsafe' and subok True, given {casting!r} and {subok}")
         return super().astype(default_float() if dtype is None else dtype, copy)
 
     def copy(self, order="C"):
@@ -150,12 +155,16 @@ class ndarray(NDArray):
         return F._copy(self)
 
     def reshape(self, *args, **kwargs):
-        """The same elements in another shape; -1 takes what is left."""
+        """The same elements in another shape; -1 takes what is left. order: as in `np.reshape`."""
         shape = args[0] if len(args) == 1 and not isinstance(args[0], numbers.Integral) else args
         shape = kwargs.pop("shape", kwargs.pop("newshape", shape))
-        kwargs.pop("order", None)
+        order = kwargs.pop("order", "C")
         if kwargs:
             raise TypeError(f"reshape takes shape and order, given {', '.join(kwargs)}")
+        if order != "C":
+            from core.numpy.manipulation import reshape
+
+            return reshape(self, shape, order=order)
         return imperative.apart(F._npi_reshape(self, newshape=shape))
 
     reshape_view = reshape

@@ -54,6 +54,27 @@ def test_orders_of_elements_that_are_the_arrays_own(numpy_semantics):
     assert np.reshape(x, 4, order="A").shape == (4,)
 
 
+def test_the_first_index_changes_fastest_in_reshapes_of_order_f(numpy_semantics):
+    x = np.arange(6).reshape((3, 2))
+    want = x.asnumpy().reshape((2, 3), order="F")
+    for y in (x.reshape((2, 3), order="F"), x.reshape(2, 3, order="F"), np.reshape(x, (2, 3), order="F")):
+        onp.testing.assert_array_equal(y.asnumpy(), want)
+
+
+def test_arguments_of_numpy_that_would_change_the_answer_are_heard(numpy_semantics):
+    x = np.array([[2.0, 1], [1, 3], [5, 6]])
+    assert np.empty_like(x, shape=(4,)).shape == (4,)
+    for kind in ({"casting": "safe"}, {"subok": False}):
+        with pytest.raises(ValueError, match="astype: casting is 'unsafe'"):  # the class of MXNet's error
+            x.astype("int32", **kind)
+    for mode in ("complete", "r"):
+        found, want = np.linalg.qr(x, mode), onp.linalg.qr(x.asnumpy(), mode)
+        for part, wanted in zip(found if mode == "complete" else [found], want if mode == "complete" else [want]):
+            onp.testing.assert_allclose(part.asnumpy(), wanted, rtol=1e-5)
+    with pytest.raises(ValueError, match="given 'full'"):
+        np.linalg.qr(x, "full")
+
+
 def test_tolerances_are_arrays_too(numpy_semantics):
     x = np.ones(3)
     assert np.allclose(x, x + 0.5, atol=np.array([1.0])) and not np.allclose(x, x + 0.5)
