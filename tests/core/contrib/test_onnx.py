@@ -246,6 +246,31 @@ def test_what_may_vary_is_found_by_trying(tmp_path):
     assert onnx.load(path).graph.output[0].type.tensor_type.shape.dim[0].dim_param == "batch"
 
 
+def test_a_batch_is_found_at_other_axes(tmp_path):
+    x, lengths = mx.sym.var("x"), mx.sym.var("lengths")
+    path = str(tmp_path / "net.onnx")
+    last = mx.sym.SequenceLast(x, lengths, use_sequence_length=True)
+    mx.onnx.export_model(last, {}, [(5, 2, 3), (2,)], onnx_file_path=path, dynamic=True)
+    dims = [[d.dim_param for d in i.type.tensor_type.shape.dim] for i in onnx.load(path).graph.input]
+    assert dims == [["x_0", "x_1", "x_2"], ["x_1"]]
+
+
+def test_shapes_may_be_given_by_name(tmp_path):
+    """In a list they come in the order of list_inputs, which need not be that of a block's arguments."""
+    x, y = mx.sym.var("x"), mx.sym.var("y")
+    product, path = mx.sym.dot(y, x), str(tmp_path / "net.onnx")
+    with pytest.raises(MXNetError, match=r"in_shapes are, in the order of list_inputs: y \(2, 3\), x \(4, 2\)"):
+        mx.onnx.export_model(product, {}, [(2, 3), (4, 2)], onnx_file_path=path)
+    mx.onnx.export_model(
+        product, {}, {"x": (2, 3), "y": (4, 2)}, {"x": np.float32, "y": np.float32}, path, dynamic=True,
+        dynamic_input_shapes={"x": (2, 3), "y": ("rows", 2)},
+    )  # fmt: skip
+    given = {"x": np.ones((2, 3), "f"), "y": np.ones((5, 2), "f")}
+    assert onnxruntime.InferenceSession(path).run(None, given)[0].shape == (5, 3)
+    with pytest.raises(ValueError, match="in_shapes has x for the 2 inputs y, x"):
+        mx.onnx.export_model(product, {}, {"x": (2, 3)}, onnx_file_path=path)
+
+
 def test_users_are_told_what_is_wrong(tmp_path):
     x = mx.sym.var("x")
     path = str(tmp_path / "bad.onnx")

@@ -69,6 +69,13 @@ BLOCKS = {
     "products": ((None, lambda _, F, x: [F.linalg.syrk(x), F.diag(F.linalg.syrk(x), axis1=1, axis2=2)]), [(None, 3, 4)]),
     "sampler": ((None, lambda _, F, x, y: F.BilinearSampler(x, y)), [IMAGE, (None, 2, 4, 4)]),
     "spatial": ((None, lambda _, F, x, y: F.SpatialTransformer(x, y, (4, 4), "affine", "bilinear")), [IMAGE, (None, 6)]),
+    "merged_rows": ((None, lambda _, F, x: F.reshape(F.transpose(F.reshape(x, shape=(0, 0, 2, -1)), axes=(0, 2, 1, 3)),
+                                                     shape=(-1, 0, 0), reverse=True)), [STEPS]),
+    "part_of_a_shape": ((None, lambda _, F, x, y: F.reshape_like(x, y, lhs_begin=1, lhs_end=3, rhs_begin=1, rhs_end=2)),
+                        [STEPS, (None, 24)]),
+    "axes_of_another": ((None, lambda _, F, x, y: F.broadcast_like(F.sum(x, axis=(0, 2), keepdims=True), y, lhs_axes=(0,),
+                                                                   rhs_axes=(0,))), [STEPS, ROWS]),
+    "mean_of_rows": ((gluon.loss.SigmoidBCELoss(), lambda loss, F, x, y: loss(F.sum(x, axis=1), y)), [ROWS, (None,)]),
     "size_of_another": ((None, lambda _, F, x, y: F.slice_like(x, y, axes=(2,)) * 2), [IMAGE, (None, 3, 2, 7)]),
 }  # fmt: skip
 

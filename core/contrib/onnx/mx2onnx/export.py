@@ -46,7 +46,7 @@ def export_model(sym, params, in_shapes=None, in_types=np.float32, onnx_file_pat
 
     sym: a Symbol or the path of its JSON. params: arrays by name (`arg:` and `aux:` before the names are fine), a pair
     (arg_params, aux_params), or the path of a `.params` file. in_shapes, in_types: one for each input that is no
-    parameter, in the order of `list_inputs`; `input_shape` and `input_type` are older names.
+    parameter, in the order of `list_inputs`, or by name; `input_shape` and `input_type` are older names.
     dynamic: extents may differ from call to call: those that are None or a string (a name) in `dynamic_input_shapes`, or,
     without it, all that the network lets vary, or the first ones alone where a conversion needs the others.
     opset_version: 17 to 19; by default 17, or what an operator needs beyond it. MXNetError names an operator that has no
@@ -65,7 +65,7 @@ def export_model(sym, params, in_shapes=None, in_types=np.float32, onnx_file_pat
         names = every
     shapes = _by_name("in_shapes", names, in_shapes)
     types = _by_name(
-        "in_types", names, list(in_types) if isinstance(in_types, (list, tuple)) else [in_types] * len(names)
+        "in_types", names, in_types if isinstance(in_types, (list, tuple, Mapping)) else [in_types] * len(names)
     )
     types = {name: dtype_name(dtype) for name, dtype in types.items()}
     free = _free_axes(symbol, arrays, shapes, types, names, dynamic, dynamic_input_shapes)
@@ -196,13 +196,19 @@ def _trains(node: Node, slot: str) -> bool:
     return slot in _TRAINING and node.op.name.endswith("Output")
 
 
-def _shapes(given) -> list:
+def _shapes(given) -> list | dict:
     if given is None:
         raise ValueError("in_shapes is needed: one shape for each input, such as [(1, 3, 224, 224)]")
+    if isinstance(given, Mapping):
+        return {name: tuple(shape) for name, shape in given.items()}
     return [tuple(given)] if given and all(isinstance(n, int) for n in given) else [tuple(s) for s in given]
 
 
-def _by_name(what: str, names: list[str], given: Sequence) -> dict:
+def _by_name(what: str, names: list[str], given: Sequence | Mapping) -> dict:
+    if isinstance(given, Mapping):
+        if set(given) != set(names):
+            raise ValueError(f"{what} has {', '.join(given)} for the {len(names)} inputs {', '.join(names)}")
+        return {name: given[name] for name in names}
     if len(given) != len(names):
         raise ValueError(f"{what} has {len(given)} items for the {len(names)} inputs {', '.join(names)}")
     return dict(zip(names, given, strict=True))
@@ -214,7 +220,7 @@ def _free_axes(symbol, arrays, shapes, types, names, dynamic, given) -> dict[tup
         return {}
     if given is not None:
         free = {}
-        for name, wanted in _by_name("dynamic_input_shapes", names, list(given)).items():
+        for name, wanted in _by_name("dynamic_input_shapes", names, given).items():
             if len(wanted) != len(shapes[name]):
                 raise ValueError(f"dynamic_input_shapes: {wanted} for {name!r} of shape {shapes[name]}")
             for axis, n in enumerate(wanted):
@@ -233,14 +239,15 @@ def _free_axes(symbol, arrays, shapes, types, names, dynamic, given) -> dict[tup
 
 
 def _groups(names, shapes):
-    """What may vary together, and its name: the first axis of all inputs; each axis alone; axes of one extent."""
+    """What may vary together, and its name: the first axis of all inputs; each axis alone; the same axes of one extent, then any."""
     places = [(name, axis) for name in names for axis in range(len(shapes[name]))]
     yield [place for place in places if place[1] == 0], "batch"
     yield from (([(name, axis)], f"{name}_{axis}") for name, axis in places)
-    for first, axis in places:
-        same = [(n, k) for n, k in places if shapes[n][k] == shapes[first][axis] and k == axis]
-        if same[0] == (first, axis) and len(same) > 1:
-            yield same, f"{first}_{axis}"
+    for anywhere in (False, True):
+        for first, axis in places:
+            same = [(n, k) for n, k in places if shapes[n][k] == shapes[first][axis] and (anywhere or k == axis)]
+            if same[0] == (first, axis) and len(same) > 1:
+                yield same, f"{first}_{axis}"
 
 
 def _fits(symbol, known, shapes, types, free) -> bool:
@@ -273,7 +280,11 @@ class _Conversion:
         self.shapes, self.types, self.free = shapes, types, free
         known = {n: a.shape for n, a in arrays.items()}
         dtypes = {**{n: a.dtype.name for n, a in arrays.items()}, **types}
-        self.found = infer.arrays(self.entries, known | shapes, dtypes)
+        try:
+            self.found = infer.arrays(self.entries, known | shapes, dtypes)
+        except MXNetError as error:
+            told = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+            raise MXNetError(f"{error}. The in_shapes are, in the order of list_inputs: {told}") from None
         self.labels = _labels(self.entries)
         self._inner: list[Symbol] = []
         self.base = self.second = self.found

@@ -20,7 +20,10 @@ def reduction(g, a, data):
     if getattr(a, "exclude", False):
         axes = [i for i in range(rank) if i not in axes]
     classic = "_np" not in g.where.split(" ")[0]
-    made = g.reduce(kind, data, axes, a.keepdims)
+    if axes:
+        made = g.reduce(kind, data, axes, a.keepdims)
+    else:  # in ONNX no axes mean all of them
+        made = g.add("Mul", data, data) if kind == "ReduceSumSquare" else g.add("Identity", data)
     # A classic array has at least one axis.
     made = g.add("Reshape", made, np.array([1], np.int64)) if classic and not a.keepdims and len(axes) == rank else made
     return g.cast(made, g.outputs[0][1], g.dtype(data))

@@ -16,9 +16,22 @@ def _ints(*values) -> np.ndarray:
 @converts("Reshape", "_npi_reshape", "_npx_reshape", "reshape_like", "_reshape_to")
 def reshape(g, a, data, like=None):
     after = g.outputs[0][0]
-    if like is not None and sum(n is None for n in after) > 1 and getattr(a, "lhs_begin", None) is None:
-        return g.add("Reshape", data, g.add("Shape", like))
+    if like is not None and sum(n is None for n in after) > 1:
+        begin, end = _bounds(a.lhs_begin, a.lhs_end, g.rank(data))
+        parts = [(data, 0, begin), (like, *_bounds(a.rhs_begin, a.rhs_end, g.rank(like))), (data, end, g.rank(data))]
+        shapes = [_part_of_shape(g, *part) for part in parts if part[1] < part[2]]
+        return g.add("Reshape", data, g.add("Concat", *shapes, axis=0))
     return g.reshaped(data, g.shape(data), after)
+
+
+def _bounds(begin, end, rank: int) -> tuple[int, int]:
+    """Bounds of axes, counted from the front; None: the first, the end."""
+    begin, end = begin or 0, rank if end is None else end
+    return begin + rank if begin < 0 else begin, end + rank if end < 0 else end
+
+
+def _part_of_shape(g, x, begin: int, end: int):
+    return g.add("Shape", x, start=begin, end=end)
 
 
 @converts("Flatten")
@@ -139,9 +152,11 @@ def repeat(g, a, data):
 def broadcast(g, a, data, like=None):
     after, before = g.outputs[0][0], g.shape(data)
     if like is not None and None in after:
-        if getattr(a, "lhs_axes", None) is not None:
-            raise g.refuse("axes are given, and an extent is dynamic")
-        return g.add("Expand", data, g.add("Shape", like))
+        if getattr(a, "lhs_axes", None) is None:
+            return g.add("Expand", data, g.add("Shape", like))
+        axes = dict(zip(axes_of(a.lhs_axes, len(after)), axes_of(a.rhs_axes, g.rank(like)), strict=True))
+        extents = [_part_of_shape(g, like, axes[k], axes[k] + 1) if k in axes else _ints(1) for k in range(len(after))]
+        return g.add("Expand", data, g.add("Concat", *extents, axis=0))
     if any(n is None and m is not None for n, m in zip(after[::-1], before[::-1])):
         return g.add("Expand", data, g.extents(*g.output_probes))
     # 1 leaves an extent as it is

@@ -207,7 +207,7 @@ class Builder:
                 if target[axis] == -1 and old[axis] == new[axis] and target.count(-1) > 1:
                     target[axis] = 0  # as it is in the input
             merged = [k for k in range(2, len(old) + 1) if _product(old[:k]) == new[0]]
-            if target.count(-1) > 1 and target[0] == -1 and merged:
+            if target.count(-1) > 1 and target[0] == -1 and merged and 0 not in target:
                 name = self.add("Flatten", name, axis=merged[0])
                 target[0] = 0
         if target.count(-1) > 1 and after is self.outputs[0][0] and self.output_probes is not None:
