@@ -5,8 +5,9 @@ import math
 
 from core import kernels
 from core.base import MXNetError
+from core.kernels.formula import cbrt, eq, sqrt, where
 from core.ops.attributes import Any_, Bool, Choice, DType, Float, Int, OptBool, OptInt, OptStr, Shape
-from core.ops.registry import F, composite, direct, gradient, infer, operator, shortcut
+from core.ops.registry import F, composite, direct, gradient, infer, operator, pointwise, shortcut
 from core.ops.shape import expect_shape
 
 # ---------------------------------------------------------------------------------------------- convolution
@@ -390,10 +391,22 @@ def _power_and_root(p):
     return _POWERS[p]
 
 
+@pointwise("_square_root_flat", derivative=lambda x, y: where(eq(y, 0), 0, 0.5 / y))
+def _square_root(x):
+    """The square root, flat at 0: so are norms of windows of zeros in MXNet."""
+    return sqrt(x)
+
+
+@pointwise("_cube_root_flat", derivative=lambda x, y: where(eq(y, 0), 0, 1 / (3 * y * y)))
+def _cube_root(x):
+    """The cube root, flat at 0."""
+    return cbrt(x)
+
+
 _POWERS = {
     1: (lambda x: x, lambda x: x),
-    2: (lambda x: F.square(x), lambda x: F.sqrt(x)),
-    3: (lambda x: F.square(x) * x, lambda x: F.cbrt(x)),
+    2: (lambda x: F.square(x), _square_root),
+    3: (lambda x: F.square(x) * x, _cube_root),
 }
 
 

@@ -81,7 +81,7 @@ class Node:
             return self.name
         if self.op.name in _OUTPUT_NAMES:
             return f"{self.name}_{_OUTPUT_NAMES[self.op.name][k]}"
-        numbered = self.outputs > 1 or self.op.name in _NUMBERED
+        numbered = self.outputs > 1 or self.op.name in _NUMBERED or self.parsed.get("ret_typ") == "value"
         return f"{self.name}_output{k}" if numbered else f"{self.name}_output"
 
     def auxiliary(self, slot: str) -> bool:

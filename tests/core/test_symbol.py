@@ -323,6 +323,8 @@ def test_files_tell_that_shapes_are_those_of_numpy():
         (lambda x: mx.sym.split(x, num_outputs=1, name="n"), ["output0"]),
         (lambda x: mx.sym.sort(x, name="n"), ["output0"]),
         (lambda x: mx.sym.argsort(x, name="n"), ["output"]),
+        (lambda x: mx.sym.topk(x, name="n", ret_typ="value"), ["output0"]),
+        (lambda x: mx.sym.topk(x, name="n", ret_typ="mask"), ["output"]),
         (lambda x: mx.sym.make_loss(x, name="n"), ["loss"]),
         (lambda x: mx.sym.CTCLoss(x, mx.sym.var("label"), name="n"), ["output0"]),
         (lambda x: mx.sym.contrib.box_nms(x, name="n"), ["output0"]),

@@ -3,6 +3,7 @@
 import numpy as onp
 import pytest
 
+import gluon
 from core import autograd, nd, sym
 from core.test_utils import check_symbolic_backward, check_symbolic_forward
 
@@ -54,3 +55,18 @@ def test_dropping_everything_leaves_no_number():
     y.backward()
     assert onp.isnan(y.asnumpy()).all() and onp.isnan(x.grad.asnumpy()).all()
     assert nd.Dropout(x, p=1).asnumpy().tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize(
+    ("p", "gradient"), [(1, [2, 4, 4, 2]), (2, [0, 0, 2.894427, 1.788854]), (3, [0, 0, 2.462238, 1.848952])]
+)
+def test_norms_of_windows_of_zeros_are_flat(p, gradient, hybrid):
+    pool = gluon.nn.HybridLambda(lambda F, x: F.Pooling(x, kernel=(2,), pool_type="lp", p_value=p))
+    pool.hybridize(hybrid)
+    x = nd.array([[[0, 0, 1, 2]]])
+    x.attach_grad()
+    with autograd.record():
+        y = pool(x)
+    y.backward(nd.full(y.shape, 2))
+    onp.testing.assert_allclose(x.grad.asnumpy(), [[gradient]], rtol=1e-5)
