@@ -123,13 +123,19 @@ def get_dla(layers):
     return f"dla{layers}", None
 
 
-@_by_numbers
-def get_hrnet(model_name, stage_interp_type="nearest", purpose="cls"):
-    """High-resolution networks (Wang et al., 2019), such as "w18_small_v1", for purpose "cls" or "seg"."""
+def get_hrnet(
+    model_name, stage_interp_type="nearest", purpose="cls", pretrained=False, ctx=None, root=None, **kwargs
+):  # fmt: skip
+    """High-resolution networks (Wang et al., 2019), such as "w18_small_v1", for purpose "cls" or "seg".
+
+    stage_interp_type: how branches are brought to the size of others, "nearest", "bilinear" or "bilinear_like".
+    NotImplementedError for another purpose.
+    """
     kinds = {"cls": "c", "seg": "s"}
     if purpose not in kinds:
         raise NotImplementedError(f"purpose is cls or seg, got {purpose!r}")
-    return f"hrnet_{model_name}_{kinds[purpose]}", None
+    name = f"hrnet_{model_name}_{kinds[purpose]}"
+    return get_model(name, pretrained, root, ctx, stage_interp_type=stage_interp_type, **kwargs)
 
 
 @_by_numbers

@@ -11,6 +11,7 @@ import pytest
 
 from core import nd
 from core.name import NameManager
+from core.symbol import var
 from gluon import nn
 from gluon.store import DownloadError
 from gluoncv import model_zoo
@@ -131,6 +132,9 @@ def test_weights_under_the_names_of_an_export(weights):
 
 def test_arguments_that_upstreams_builders_take():
     assert model_zoo.get_model("hrnet_w18_small_v1_c", classes=3).classifier.weight.shape[0] == 3
+    for kind, operator in (("nearest", "UpSampling"), ("bilinear", "_contrib_BilinearResize2D")):
+        written = model_zoo.get_hrnet("w18_small_v1", kind)(var("data")).tojson()
+        assert set(re.findall("UpSampling|_contrib_BilinearResize2D", written)) == {operator}
     # Whether there is squeeze and excitation, the name says.
     assert not any(
         ".se." in name for name in model_zoo.get_model("resnext50_32x4d", use_se=True)._collect_params_with_prefix()
