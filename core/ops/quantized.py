@@ -4,6 +4,7 @@ Codes come with the two ends of the range that they represent, as arrays of one 
 about 0, uint8 codes start at 0. Accumulated products are int32 codes, scaled so that 2^31 - 1 is the end of their range.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -229,19 +230,21 @@ for _op in (quantized_pooling, quantized_act, quantized_flatten):
 
 @composite("_contrib_quantized_concat", outputs=3)
 def quantized_concat(*data, dim: Int = 1):
-    """Codes joined along an axis: n arrays, then min and max of each; the range is the widest, uint8 if all are."""
+    """Codes joined along an axis, those of the widest range, uint8 if all are: n arrays, then min and max of each."""
     n = len(data) // 3
     arrays, lows, highs = data[:n], data[n::2], data[n + 1 :: 2]
     kind = "uint8" if all(dtype_name(x.dtype) == "uint8" for x in arrays) else "int8"
     reaches = [_reach(low, high) for low, high in zip(lows, highs, strict=True)]
-    widest = reaches[0]
-    for reach in reaches[1:]:
-        widest = F.broadcast_maximum(widest, reach)
+    widest = functools.reduce(F.broadcast_maximum, reaches)
     parts = []
     for x, reach in zip(arrays, reaches, strict=True):
         factor = reach / _wide(x) / widest * WIDE[kind]
         parts.append(_codes(_real(x), kind, _spread(factor, x)))
-    return [F.Concat(*parts, dim=dim), F.zeros_like(widest) if kind == "uint8" else F.negative(widest), widest]
+    return [
+        F.Concat(*parts, dim=dim),
+        functools.reduce(F.broadcast_minimum, lows),
+        functools.reduce(F.broadcast_maximum, highs),
+    ]
 
 
 @composite("_contrib_quantized_elemwise_add", outputs=3)
@@ -271,23 +274,30 @@ def quantized_elemwise_mul(
     return [product, *_ends(scale * TOP)]
 
 
-@composite("_contrib_quantized_batch_norm", outputs=3)
+@composite("_contrib_quantized_batch_norm", outputs=3, mutates=("moving_mean", "moving_var"))
 def quantized_batch_norm(
     data, gamma, beta, moving_mean, moving_var, min_data, max_data, *, eps: Float = 1e-3, momentum: Float = 0.9,
     fix_gamma: Bool = True, use_global_stats: Bool = False, output_mean_var: Bool = False, axis: Int = 1,
     cudnn_off: Bool = False, min_calib_range: OptFloat = None, max_calib_range: OptFloat = None,
 ):  # fmt: skip
-    """BatchNorm of codes with the running statistics, as int8 codes of the calibrated range."""
+    """BatchNorm of codes with the running statistics, as int8 codes of the calibrated range.
+
+    As in MXNet gamma counts whatever fix_gamma says, codes of uint8 become those of int8 first, and oneDNN divides by
+    the root of 1 + eps once more.
+    """
     if min_calib_range is None or max_calib_range is None:
         raise MXNetError("quantized_batch_norm: min_calib_range and max_calib_range are needed")
-    reach = _reach(min_data, max_data)
-    real = F.broadcast_mul(_real(data), _spread(reach / EXACT[_kind(data)], data))
-    y = F.BatchNorm(
-        real, gamma, beta, moving_mean, moving_var, eps=eps, fix_gamma=fix_gamma,
-        use_global_stats=True, axis=axis,
-    )  # fmt: skip
-    limit = max(abs(min_calib_range), abs(max_calib_range))
-    return [_codes(y * (EXACT["int8"] / limit), "int8"), *_ends(F.zeros_like(reach) + limit)]
+    reach, limit = _reach(min_data, max_data), max(abs(min_calib_range), abs(max_calib_range))
+    codes = _real(data)
+    if _kind(data) == "uint8":
+        codes = _real(_codes(codes * (EXACT["int8"] / EXACT["uint8"]), "int8"))
+    along = tuple(-1 if k == axis % data.ndim else 1 for k in range(data.ndim))
+    scale = gamma / F.sqrt(moving_var + eps)
+    weight = F.broadcast_mul(scale, reach) * (1.0 / (limit * math.sqrt(1.0 + eps)))
+    bias = (beta - moving_mean * scale) * (WIDE["int8"] / limit)
+    weight, bias = (F.Reshape(v, shape=along) for v in (weight, bias))
+    y = F.broadcast_add(F.broadcast_mul(codes, weight), bias)
+    return [_codes(y, "int8"), *_given_ends(reach, min_calib_range, max_calib_range)]
 
 
 @infer(quantized_batch_norm)
@@ -492,11 +502,15 @@ def _ends(reach) -> list:
     return [F.negative(reach), reach]
 
 
+def _given_ends(reach, low: float, high: float) -> list:
+    nothing = F.zeros_like(reach)
+    return [nothing + low, nothing + high]
+
+
 def _result(y, reach, low, high) -> list:
     """Numbers as int8 codes of a calibrated range, or as int32 codes of the range that reaches as far as `reach`."""
     if low is not None and high is not None:
-        reach = F.zeros_like(reach) + max(abs(low), abs(high))
-        return [_codes(y * (WIDE["int8"] / max(abs(low), abs(high))), "int8"), *_ends(reach)]
+        return [_codes(y * (WIDE["int8"] / max(abs(low), abs(high))), "int8"), *_given_ends(reach, low, high)]
     scaled = F.broadcast_div(y * TOP, _spread(F.Cast(reach, dtype=dtype_name(y.dtype)), y))
     return [F.Cast(F.clip(scaled, a_min=-TOP - 1.0, a_max=TOP), dtype="int32"), *_ends(reach)]
 

@@ -24,6 +24,13 @@ _OUTPUT_NAMES = {
     "_contrib_MultiBoxTarget": ("loc_target", "loc_mask", "cls_target"),
     "_contrib_hawkesll": ("output", "out_state"),
     "make_loss": ("loss",),
+    "_contrib_BatchNormWithReLU": ("output", "mean", "var"),
+    "_contrib_SyncBatchNorm": ("output", "mean", "var"),
+    "_contrib_quantize_asym": ("output", "scale", "shift"),
+    **{
+        f"_contrib_quantized_{name}": ("output", "min_output", "max_output")
+        for name in "act batch_norm concat conv elemwise_add elemwise_mul embedding flatten fully_connected pooling".split()
+    },
 }
 # Their outputs have numbers where they show a single one, too: in MXNet they have more that are hidden.
 _NUMBERED = frozenset({"CTCLoss", "SliceChannel", "_contrib_box_nms", "_linalg_det", "sort"})

@@ -114,3 +114,43 @@ def test_count_sketch_adds_signed_columns():
     x = nd.array([[1.2, 2.5, 3.4], [3.2, 5.7, 6.6]])
     y = C.count_sketch(x, nd.array([[0, 3, 4]]), nd.array([[1, -1, 1]]), out_dim=5)
     onp.testing.assert_allclose(y.asnumpy(), [[1.2, 0, 0, -2.5, 3.4], [3.2, 0, 0, -5.7, 6.6]], rtol=1e-6)
+
+
+def test_ranges_are_those_that_were_given():
+    """As MXNet 1.9.1: a calibrated range keeps its two ends, joined codes have the lowest and the highest."""
+    calibrated = {"min_calib_range": -2.0, "max_calib_range": 2.5}
+    moments = [nd.ones((2,))] * 4
+    for _, low, high in (
+        C.quantized_elemwise_add(I8, I8, one(-2), one(2), one(-1), one(1), **calibrated),
+        C.quantized_batch_norm(I8, *moments, one(-2), one(2), **calibrated),
+        C.quantized_concat(U8, I8, one(-1), one(2.5), one(-2), one(1), dim=1),
+    ):
+        assert (low.asscalar(), high.asscalar()) == (-2.0, 2.5)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+def test_quantized_batch_norm_rescales_once_more(kind):
+    """MXNet 1.9.1's formula, with gamma even where it is fixed, and oneDNN's variance of 1 + eps."""
+    data = onp.array([[[[100, 40, 0]], [[0, -30, 7]]]])
+    data = data if kind == "int8" else data + 128
+    gamma, beta, mean, variance = ([1.5, 0.25], [0.5, -1.0], [0.25, 0.75], [2.0, 0.5])
+    got, _, _ = C.quantized_batch_norm(
+        nd.array(data, dtype=kind), *(nd.array(v) for v in (gamma, beta, mean, variance)), one(-2), one(1.5),
+        eps=0.5, fix_gamma=True, min_calib_range=-3.0, max_calib_range=4.0,
+    )  # fmt: skip
+    scale = onp.array(gamma) / onp.sqrt(onp.array(variance) + 0.5)
+    shift = (onp.array(beta) - onp.array(mean) * scale) / 4 * 127.5
+    codes = data if kind == "int8" else onp.rint(data * 127 / 255)
+    want = codes / onp.sqrt(1.5) * (scale * 2 / 4).reshape(1, 2, 1, 1) + shift.reshape(1, 2, 1, 1)
+    assert got.dtype == onp.int8 and got.asnumpy().tolist() == onp.clip(onp.rint(want), -128, 127).tolist()
+
+
+def test_outputs_of_quantized_layers_have_mxnets_names():
+    x = sym.var("x")
+    assert sym.contrib.quantized_act(x, act_type="relu", name="q").list_outputs() == [
+        "q_output", "q_min_output", "q_max_output",
+    ]  # fmt: skip
+    norm = sym.contrib.quantized_batch_norm(x, name="q")
+    assert norm.list_auxiliary_states() == ["q_moving_mean", "q_moving_var"]
+    assert sym.topk(x, ret_typ="value", name="t").list_outputs() == ["t_output0"]
+    assert sym.contrib.BatchNormWithReLU(x, name="b", output_mean_var=True).list_outputs()[1:] == ["b_mean", "b_var"]
