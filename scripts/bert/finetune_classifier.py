@@ -22,6 +22,7 @@ from gluon.loss import L2Loss, SoftmaxCrossEntropyLoss
 from scripts.bert.pretrained import add_bert_arguments, pretrained, settle_bert_arguments
 from scripts.bert.text_classifier import TextClassifier
 from scripts.bert.tuning import add_tuning_arguments, train, trainer
+from scripts.common.devices import context_of
 from scripts.common.environment import checksums
 from scripts.common.precision import use_dtype
 from scripts.common.run import Run
@@ -35,7 +36,7 @@ def main(argv: list[str] | None = None) -> dict:
 
 def execute(args: argparse.Namespace, folder: str, kind: type, begin: Callable) -> dict:
     """Tunes the classifier that `begin(args, labels, context)` makes, or tests the kept one of the class `kind`."""
-    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    context = context_of(args)
     use_dtype(args.dtype)
     task = nlp.data.get_task(args.task_name)
     if args.only_inference:

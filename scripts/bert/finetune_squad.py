@@ -25,6 +25,7 @@ from gluonnlp.data import batchify
 from scripts.bert import squad
 from scripts.bert.pretrained import add_bert_arguments, pretrained, settle_bert_arguments
 from scripts.bert.tuning import add_tuning_arguments, train, trainer
+from scripts.common.devices import context_of
 from scripts.common.environment import checksums
 from scripts.common.precision import use_dtype
 from scripts.common.run import Run
@@ -34,7 +35,7 @@ MODELS = ("bert_12_768_12", "bert_24_1024_16")
 
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
-    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    context = context_of(args)
     use_dtype(args.dtype)
     files = sorted(args.data_dir.glob(f"*-v{args.version}.json")) if args.data_dir else []
     run = Run("bert", args, data=checksums(files))

@@ -17,11 +17,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 from scripts.bert.text_classifier import TextClassifier
+from scripts.common.devices import add_gpu_argument, context_of
 
 
 def main(argv: list[str] | None = None) -> list[tuple]:
     args = parse_args(argv)
-    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    context = context_of(args)
     texts = args.sentences or args.file.read_text(encoding="utf-8").splitlines()
     found = predict(TextClassifier.load(args.output_dir, context), texts, args.batch_size, context)
     for text, answer in zip(texts, found, strict=True):
@@ -51,7 +52,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     what.add_argument("--sentences", nargs="+", help="texts")
     what.add_argument("--file", type=Path, help="file with a text a line")
     parser.add_argument("--batch_size", type=int, default=32, help="texts at a time (default: %(default)s)")
-    parser.add_argument("--gpu", type=int, help="use this GPU (default: CPU)")
+    add_gpu_argument(parser)
     return parser.parse_args(argv)
 
 

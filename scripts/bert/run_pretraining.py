@@ -22,6 +22,7 @@ from core import autograd
 from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.bert import pretraining
 from scripts.bert.tuning import rising_and_falling
+from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
 from scripts.common.kept import keep
 from scripts.common.precision import add_dtype_argument, use_dtype
@@ -32,7 +33,7 @@ SHAPES = ("num_layers", "units", "hidden_size", "num_heads", "max_length")
 
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
-    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    context = context_of(args)
     use_dtype(args.dtype)
     run = Run("bert", args, data=checksums(args.data))
     vocab = nlp.data.BERTTokenizer.from_file(args.vocab).vocab
@@ -109,7 +110,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--lr", type=float, default=1e-4, help="highest rate (default: %(default)s)")
     add("--warmup_ratio", type=float, default=0.01, help="part of the steps (default: %(default)s)")
     add("--hybridize", action="store_true", help="compile the network")
-    add("--gpu", type=int, help="train on this GPU (default: CPU)")
+    add_gpu_argument(parser)
     folder = ROOT / "checkpoints" / "bert" / "pretrained"
     add("--output_dir", type=Path, default=folder, help="of the result (default: checkpoints/bert/pretrained)")
     add_dtype_argument(parser)

@@ -11,6 +11,7 @@ import gluonnlp as nlp
 from core import autograd, metric
 from gluon import Trainer
 from scripts.common.decay import decay_weights_only
+from scripts.common.devices import add_gpu_argument
 from scripts.common.precision import add_dtype_argument
 from scripts.common.run import ROOT, add_run_arguments
 
@@ -43,7 +44,7 @@ def add_tuning_arguments(
     parser.add_argument("--epsilon", type=float, default=1e-6, help="of the optimizer (default: %(default)s)")
     parser.add_argument("--hybridize", action="store_true", help="compile the network")
     parser.add_argument("--samples", type=int, help="use only the first so many of each part")
-    parser.add_argument("--gpu", type=int, help="train on this GPU (default: CPU)")
+    add_gpu_argument(parser)
     add_dtype_argument(parser)
     add_run_arguments(parser, run="", seed=seed)
 

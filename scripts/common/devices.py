@@ -22,6 +22,11 @@ def add_count_argument(parser: argparse.ArgumentParser, *names: str) -> None:
     )
 
 
+def add_gpu_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds `--gpu K`, which `context_of` reads."""
+    parser.add_argument("--gpu", type=int, metavar="K", help="compute on this GPU (default: the CPU)")
+
+
 def add_list_argument(parser: argparse.ArgumentParser) -> None:
     """Adds `--gpus 0,1`."""
     parser.add_argument("--gpus", default="", help="numbers of GPUs, with commas (default: none, the CPU)")
@@ -63,6 +68,15 @@ def contexts(args: argparse.Namespace) -> list[Context]:
     if any(k >= num_gpus() for k in wanted):
         raise SystemExit(f"GPU {', '.join(map(str, wanted))} asked for, there are {num_gpus()}")
     return [mx.gpu(k) for k in wanted] or [mx.cpu()]
+
+
+def context_of(args: argparse.Namespace) -> Context:
+    """The GPU that `--gpu` names, or the CPU; SystemExit for one that is not there."""
+    if args.gpu is None:
+        return mx.cpu()
+    if not 0 <= args.gpu < num_gpus():
+        raise SystemExit(f"GPU {args.gpu} asked for, there are {num_gpus()}")
+    return mx.gpu(args.gpu)
 
 
 def settle(net, devices: list[Context], init=None) -> None:

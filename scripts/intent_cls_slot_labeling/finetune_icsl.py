@@ -23,6 +23,7 @@ from scripts.bert import tagging
 from scripts.bert.pretrained import MODELS, Pretrained, add_bert_arguments, pretrained, settle_bert_arguments
 from scripts.bert.tuned import Tuned
 from scripts.bert.tuning import add_tuning_arguments, train, trainer
+from scripts.common.devices import context_of
 from scripts.common.environment import checksums
 from scripts.common.precision import use_dtype
 from scripts.common.run import Run
@@ -56,7 +57,7 @@ class IntentsAndSlots(Tuned):
 
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
-    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    context = context_of(args)
     use_dtype(args.dtype)
     folder = args.data_dir / args.dataset if args.data_dir else None
     files = sorted(f for f in folder.rglob("*") if f.is_file()) if folder else []

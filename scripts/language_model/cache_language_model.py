@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 import gluonnlp as nlp
+from scripts.common.devices import context_of
 from scripts.common.environment import checksums
 from scripts.common.record import LOGS, Record
 from scripts.language_model.kept_model import add_model_arguments, chosen
@@ -26,7 +27,7 @@ from scripts.language_model.text import add_text_arguments, corpora
 
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
-    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    context = context_of(args)
     parts, files = corpora(args.data_dir, args.dataset)
     record = Record("language_model", args.run, data=checksums(files), folder=args.log_dir) if args.run else None
     if record:

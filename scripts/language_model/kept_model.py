@@ -7,6 +7,7 @@ from pathlib import Path
 
 import core as mx
 import gluonnlp as nlp
+from scripts.common.devices import add_gpu_argument
 from scripts.common.kept import kept
 
 
@@ -43,7 +44,7 @@ def add_model_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument(
         name, dest="model_name", default="awd_lstm_lm_1150", help="a published model's name (default: %(default)s)"
     )
-    parser.add_argument("--gpu", type=int, help="use this GPU (default: CPU)")
+    add_gpu_argument(parser)
 
 
 def chosen(args: argparse.Namespace, context: mx.Context) -> tuple:

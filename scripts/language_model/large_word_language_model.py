@@ -22,6 +22,7 @@ from core import autograd
 from gluon import Trainer
 from gluon.loss import SoftmaxCrossEntropyLoss
 from gluon.utils import clip_global_norm
+from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
 from scripts.common.kept import keep
 from scripts.common.run import ROOT, Run, add_run_arguments
@@ -32,7 +33,7 @@ from scripts.language_model.text import add_text_arguments, corpora
 
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
-    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    context = context_of(args)
     parts, files = corpora(args.data_dir, args.dataset)
     parts = {name: words[: args.words] for name, words in parts.items()}
     if args.eval_only:
@@ -108,7 +109,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--eval-only", action="store_true", help="test the model in --output_dir, train nothing")
     folder = ROOT / "checkpoints" / "language_model" / "big"
     add("--output_dir", type=Path, default=folder, help="of the result (default: checkpoints/language_model/big)")
-    add("--gpu", type=int, help="train on this GPU (default: CPU)")
+    add_gpu_argument(parser)
     add_run_arguments(parser, run="", seed=1)
     args = parser.parse_args(argv)
     args.run = args.run or f"big_{args.dataset}".replace("-", "_")

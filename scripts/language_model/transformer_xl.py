@@ -20,6 +20,7 @@ import core as mx
 import gluonnlp as nlp
 from core import autograd
 from gluon import Trainer
+from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
 from scripts.common.kept import keep, kept
 from scripts.common.precision import add_dtype_argument, use_dtype
@@ -33,7 +34,7 @@ SHAPE = ("units", "hidden_size", "num_layers", "num_heads", "dropout", "attentio
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     use_dtype(args.dtype)
-    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    context = context_of(args)
     parts, files = corpora(args.data_dir, args.dataset)
     parts = {name: words[: args.words] for name, words in parts.items()}
     if args.eval_only:
@@ -130,7 +131,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--eval-only", action="store_true", help="test the model in --output_dir, train nothing")
     folder = ROOT / "checkpoints" / "language_model" / "transformer_xl"
     add("--output_dir", type=Path, default=folder, help="(default: checkpoints/language_model/transformer_xl)")
-    add("--gpu", type=int, help="train on this GPU (default: CPU)")
+    add_gpu_argument(parser)
     add_dtype_argument(parser)
     add_run_arguments(parser, run="")
     args = parser.parse_args(argv)

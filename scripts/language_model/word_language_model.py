@@ -22,6 +22,7 @@ import gluonnlp as nlp
 from core import autograd
 from gluon import Trainer
 from gluon.loss import SoftmaxCrossEntropyLoss
+from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
 from scripts.common.kept import keep
 from scripts.common.precision import add_dtype_argument, use_dtype
@@ -34,7 +35,7 @@ from scripts.language_model.text import add_text_arguments, corpora
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     use_dtype(args.dtype)
-    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    context = context_of(args)
     parts, files = corpora(args.data_dir, args.dataset)
     run = Run("language_model", args, data=checksums(files))
     parts = {name: words[: args.words] for name, words in parts.items()}
@@ -109,7 +110,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
         default=ROOT / "checkpoints" / "language_model" / "model",
         help="of the model of the epoch that does best on the dev part (default: checkpoints/language_model/model)",
     )
-    parser.add_argument("--gpu", type=int, help="train on this GPU (default: CPU)")
+    add_gpu_argument(parser)
     add_dtype_argument(parser)
     add_run_arguments(parser, run="")
     args = parser.parse_args(argv)

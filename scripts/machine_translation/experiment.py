@@ -10,6 +10,7 @@ from pathlib import Path
 import core as mx
 import gluonnlp as nlp
 from core import autograd
+from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
 from scripts.common.precision import add_dtype_argument
 from scripts.common.run import Run, add_run_arguments
@@ -29,7 +30,7 @@ class Experiment:
         languages = (args.src_lang, args.tgt_lang)
         files = [args.data_dir / f"{part}.{language}.gz" for part in PARTS.values() for language in languages]
         self.args, self._epsilon, self._clip = args, epsilon, clip
-        self.context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+        self.context = context_of(args)
         self.run = Run("machine_translation", args, data=checksums(files))
         text = {name: nlp.data.Multi30k(part, *languages, root=str(args.data_dir)) for name, part in PARTS.items()}
         self.text = {name: list(data)[: args.samples] for name, data in text.items()}
@@ -135,7 +136,7 @@ def add_experiment_arguments(
     add("--lp_k", type=float, default=5, help="length penalty (default: %(default)s)")
     add("--test_batch_size", type=int, default=test_batch_size, help="sentences at a time (default: %(default)s)")
     add("--samples", type=int, help="use only the first so many of each part")
-    add("--gpu", type=int, help="train on this GPU (default: CPU)")
+    add_gpu_argument(parser)
     add_dtype_argument(parser)
     add_run_arguments(parser, run="")
 

@@ -20,6 +20,7 @@ import core as mx
 from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.bert.pretrained import MODELS, add_bert_arguments, pretrained, settle_bert_arguments
 from scripts.bert.tuning import add_tuning_arguments, train, trainer
+from scripts.common.devices import context_of
 from scripts.common.environment import checksums
 from scripts.common.precision import use_dtype
 from scripts.common.run import Run
@@ -28,7 +29,7 @@ from scripts.ner.tagger import Tagger, read
 
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
-    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    context = context_of(args)
     use_dtype(args.dtype)
     paths = {"train": args.train_path, "dev": args.dev_path, "test": args.test_path}
     run = Run("ner", args, data=checksums(paths.values()))

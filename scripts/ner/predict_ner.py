@@ -13,14 +13,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import core as mx
 from scripts.bert import tagging
+from scripts.common.devices import add_gpu_argument, context_of
 from scripts.ner.tagger import Tagger, read
 
 
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
-    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    context = context_of(args)
     data = read(args.test_path)
     found = Tagger.load(args.output_dir, context).predict([words for words, _ in data], args.batch_size, context)
     for (words, tags), answers in zip(data, found, strict=True):
@@ -35,7 +35,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--output_dir", type=Path, required=True, help="that of finetune_bert.py")
     parser.add_argument("--test-path", type=Path, required=True, help="file to tag, as finetune_bert.py reads them")
     parser.add_argument("--batch-size", type=int, default=32, help="sentences at a time (default: %(default)s)")
-    parser.add_argument("--gpu", type=int, help="use this GPU (default: CPU)")
+    add_gpu_argument(parser)
     return parser.parse_args(argv)
 
 

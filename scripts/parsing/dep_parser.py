@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import core as mx
 from core import autograd, metric
 from gluon import Trainer
+from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
 from scripts.common.run import ROOT, Run, add_run_arguments
 from scripts.parsing.kept_parser import DepParser
@@ -59,7 +60,7 @@ def main(argv: list[str] | None = None) -> dict:
     parts = {name: read(path)[: args.samples] for name, path in paths.items()}
     vocab = ParserVocabulary.of(parts["train"], args.min_occur_count)
     run.record.put(words=len(vocab.words), tags=len(vocab.tags), relations=len(vocab.relations))
-    with mx.gpu(args.gpu) if args.gpu is not None else mx.cpu():
+    with context_of(args):
         parser = DepParser(vocab, {name: getattr(args, given) for name, given in SHAPE.items()})
         schedule = ExponentialScheduler(args.learning_rate, args.decay, args.decay_steps)
         optimizer = mx.optimizer.Adam(args.learning_rate, args.beta_1, args.beta_2, args.epsilon, lr_scheduler=schedule)
@@ -121,7 +122,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--debug", action="store_true", help="begin with random rather than orthonormal weights, which takes less time")
     folder = ROOT / "checkpoints" / "parsing" / "model"
     add("--output_dir", type=Path, default=folder, help="of the result (default: checkpoints/parsing/model)")
-    add("--gpu", type=int, help="train on this GPU (default: CPU)")
+    add_gpu_argument(parser)
     add_run_arguments(parser, run="")
     args = parser.parse_args(argv)
     args.run = args.run or "biaffine_" + args.train_file.name.split(".")[0].replace("-", "_").lower()

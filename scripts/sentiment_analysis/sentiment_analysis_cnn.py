@@ -21,6 +21,7 @@ import gluonnlp as nlp
 from gluon import Trainer
 from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.common.classify import test, train_epoch
+from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
 from scripts.common.packaged import checkpoint_folder
 from scripts.common.precision import add_dtype_argument, use_dtype
@@ -44,7 +45,7 @@ MODES = ("rand", "static", "non-static", "multichannel")
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     use_dtype(args.dtype)
-    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    context = context_of(args)
     folder = args.data_dir / process_data.DATA_SETS[args.data_name][1]
     run = Run("sentiment_analysis", args, data=checksums(sorted(f for f in folder.rglob("*") if f.is_file())))
     loss = SoftmaxCrossEntropyLoss()
@@ -173,7 +174,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--dev_share", type=float, default=0.1, help="of the training samples (default: %(default)s)")
     parser.add_argument("--repeats", type=int, help="seeds or folds (default: 5 seeds, 10 folds)")
     parser.add_argument("--samples", type=int, help="use only the first so many of each part")
-    parser.add_argument("--gpu", type=int, help="train on this GPU (default: CPU)")
+    add_gpu_argument(parser)
     add_dtype_argument(parser)
     add_run_arguments(parser, run="")
     args = parser.parse_args(argv)

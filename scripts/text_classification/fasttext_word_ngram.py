@@ -22,6 +22,7 @@ from gluon import Trainer
 from gluon.data import DataLoader
 from gluon.loss import SigmoidBinaryCrossEntropyLoss, SoftmaxCrossEntropyLoss
 from gluonnlp.data import batchify
+from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
 from scripts.common.run import Run, add_run_arguments
 
@@ -30,7 +31,7 @@ NAME = "net.params"
 
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
-    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    context = context_of(args)
     run = Run("text_classification", args, data=checksums([args.input, args.validation]))
     train_texts = read(args.input, args.encoding, args.ngrams)[: args.samples]
     test_texts = read(args.validation, args.encoding, args.ngrams)[: args.samples]
@@ -121,7 +122,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--lr", type=float, default=0.05, help="first rate, falls to zero (default: %(default)s)")
     parser.add_argument("--no-hybridize", action="store_true", help="do not compile the network")
     parser.add_argument("--samples", type=int, help="use only the first so many of each file")
-    parser.add_argument("--gpu", type=int, help="train on this GPU (default: CPU)")
+    add_gpu_argument(parser)
     add_run_arguments(parser, run="")
     args = parser.parse_args(argv)
     args.run = args.run or f"fasttext_{args.input.name.split('.')[0]}".lower().replace("-", "_")

@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import core as mx
 import gluonnlp as nlp
 from core import random
+from scripts.common.devices import context_of
 from scripts.language_model.kept_model import add_model_arguments, chosen
 
 
@@ -64,7 +65,7 @@ class PieceDecoder:
 
 def main(argv: list[str] | None = None) -> list[tuple[str, float]]:
     args = parse_args(argv)
-    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    context = context_of(args)
     random.seed(args.seed)
     found = continuations(writer(args, context), args, context)
     for text, score in found[: args.print_num]:

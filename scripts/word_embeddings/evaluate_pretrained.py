@@ -13,9 +13,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import core as mx
 import gluonnlp as nlp
 from core.files.atomic import write_bytes
+from scripts.common.devices import add_gpu_argument, context_of
 from scripts.word_embeddings import evaluation
 
 
@@ -26,7 +26,7 @@ def main(argv: list[str] | None = None) -> list[dict]:
         for name, known in sources.items():
             print(f"{name}: {', '.join(known)}")
         return []
-    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    context = context_of(args)
     rows = evaluation.evaluate(read(args), args, context)
     print(evaluation.table(rows))
     if args.output:
@@ -55,7 +55,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--fasttext-load-ngrams", action="store_true", help="with n-grams, for words that have no vector")
     add("--list-embedding-sources", action="store_true", help="print what there is, and end")
     add("--output", type=Path, help="JSON file for the rows")
-    add("--gpu", type=int, help="use this GPU (default: CPU)")
+    add_gpu_argument(parser)
     evaluation.add_evaluation_arguments(parser)
     args = parser.parse_args(argv)
     if not (args.list_embedding_sources or args.embedding_path or (args.embedding_name and args.embedding_source)):

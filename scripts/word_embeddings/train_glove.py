@@ -19,6 +19,7 @@ import core as mx
 import gluonnlp as nlp
 from core import autograd
 from gluon import Trainer
+from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
 from scripts.common.run import ROOT, Run, add_run_arguments
 from scripts.word_embeddings import evaluation
@@ -26,7 +27,7 @@ from scripts.word_embeddings import evaluation
 
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
-    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    context = context_of(args)
     run = Run("word_embeddings", args, data=checksums([args.cooccurrences, args.vocab]))
     words = [line.split()[0] for line in args.vocab.read_text(encoding="utf-8").splitlines()]
     with np.load(args.cooccurrences) as file:
@@ -71,7 +72,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--dropout", type=float, default=0.15, help="share of pairs that are passed over (default: %(default)s)")
     add("--no-hybridize", action="store_true", help="do not compile the network")
     add("--no-static-alloc", action="store_true", help="do not reuse memory of the compiled network")
-    add("--gpu", type=int, help="train on this GPU (default: CPU)")
+    add_gpu_argument(parser)
     folder = ROOT / "checkpoints" / "word_embeddings"
     add(
         "--output",

@@ -24,6 +24,7 @@ import gluonnlp as nlp
 from core import autograd
 from gluon import Trainer
 from gluon.loss import SigmoidBinaryCrossEntropyLoss
+from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.run import ROOT, Run, add_run_arguments
 from scripts.word_embeddings import data, evaluation
 from scripts.word_embeddings.model import NegativeSampling, Subwords
@@ -31,7 +32,7 @@ from scripts.word_embeddings.model import NegativeSampling, Subwords
 
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
-    context = mx.gpu(args.gpu) if args.gpu is not None else mx.cpu()
+    context = context_of(args)
     run = Run("word_embeddings", args, data=data.files(args))
     words = data.sentences(args)
     vocab, counts = data.vocabulary(args, words)
@@ -114,7 +115,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--optimizer", default="groupadagrad", help="(default: %(default)s)")
     add("--lr", type=float, default=0.1, help="first rate, falls to almost zero (default: %(default)s)")
     add("--no-hybridize", action="store_true", help="do not compile the network")
-    add("--gpu", type=int, help="train on this GPU (default: CPU)")
+    add_gpu_argument(parser)
     folder = ROOT / "checkpoints" / "word_embeddings"
     add(
         "--output",

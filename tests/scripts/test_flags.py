@@ -4,11 +4,18 @@ import argparse
 
 import pytest
 
-from core import nd
+from core import cpu, nd
 from gluoncv.model_zoo import get_model
 from scripts.action_recognition import feat_extract, inference, test_recognizer, train_recognizer
 from scripts.common import regions
-from scripts.common.devices import add_count_argument, add_first_argument, add_list_argument, add_numbers_argument
+from scripts.common.devices import (
+    add_count_argument,
+    add_first_argument,
+    add_gpu_argument,
+    add_list_argument,
+    add_numbers_argument,
+    context_of,
+)  # fmt: skip
 from scripts.common.foreign import add_refused_argument
 from scripts.gan import demo_srgan, train_cgan, train_srgan, train_wgan
 from scripts.image_classification import train_cifar10, train_imagenet
@@ -142,3 +149,11 @@ def test_sizes_and_processes_of_other_programs():
     assert smot_demo.parse_args(["video", "--tracktor-version", "joint", "--verbose", "--input-type", "images"]).verbose
     assert smot_eval.parse_args(["--gt-dir", ".", "--pred-dir", ".", "--num-worker", "4"]).num_worker == 4
     assert train_simple_pose.parse_args(["--flip-test"]).flip_test
+
+
+def test_one_gpu_by_its_number():
+    parser = argparse.ArgumentParser()
+    add_gpu_argument(parser)
+    assert context_of(parser.parse_args([])) == cpu()
+    with pytest.raises(SystemExit, match="GPU 99 asked for"):
+        context_of(parser.parse_args(["--gpu", "99"]))
