@@ -134,7 +134,7 @@ def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
             )
     else:
         how = {"indices": (0, *indices_or_sections)}
-    return F._split_v2(ary, axis=axis, squeeze_axis=squeeze_axis, **how)
+    return imperative.apart(F._split_v2(ary, axis=axis, squeeze_axis=squeeze_axis, **how))
 
 
 def moveaxis(tensor: NDArray, source, destination) -> NDArray:
@@ -150,7 +150,7 @@ def moveaxis(tensor: NDArray, source, destination) -> NDArray:
     order = [a for a in range(n) if a not in source]
     for to, a in sorted(zip(destination, source, strict=True)):
         order.insert(to, a)
-    return F.transpose(tensor, axes=tuple(order))
+    return imperative.apart(F.transpose(tensor, axes=tuple(order)))
 
 
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:

@@ -575,7 +575,7 @@ def _transpose(self, *axes, **kwargs):
     """The array with its axes in another order (reversed by default)."""
     if len(axes) == 1 and (isinstance(axes[0], (tuple, list)) or axes[0] is None):
         axes = axes[0] or ()
-    return F.transpose(self, axes=tuple(kwargs.get("axes", axes) or ()))
+    return imperative.apart(F.transpose(self, axes=tuple(kwargs.get("axes", axes) or ())))
 
 
 NDArray.transpose = _transpose

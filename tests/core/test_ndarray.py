@@ -341,3 +341,20 @@ def test_shapes_that_do_not_fit_are_value_errors_too():
     with pytest.raises(MXNetError):
         nd.broadcast_like(nd.ones((1, 2)), nd.ones((3, 2)), lhs_axes=(), rhs_axes=())
     assert nd.moveaxis(nd.ones((1, 2, 3)), range(3), range(3)).shape == (1, 2, 3)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 1), (2, 2)])
+def test_results_share_no_memory_with_their_inputs(shape):
+    for move in (
+        lambda x: x.transpose(),
+        lambda x: x.transpose((0, 1)),
+        lambda x: mx.nd.moveaxis(x, 0, 1),
+        lambda x: mx.nd.split_v2(x, (1,), axis=0)[0],
+    ):
+        x = mx.nd.ones(shape)
+        y = move(x)
+        y[:] = 9
+        assert (x.asnumpy() == 1).all()
+        y = move(x)
+        x[:] = 5
+        assert (y.asnumpy() == 1).all()
