@@ -64,11 +64,17 @@ def _number(parameter):
     return F._reshape_to(parameter, shape=()) if isinstance(parameter, NDArray) and parameter.size == 1 else parameter
 
 
+def _typed(drawn, dtype):
+    """The numbers in the type that was asked for, or the default one, whatever the type of arrays of parameters."""
+    dtype = dtype or default_float()
+    return drawn if drawn.dtype == onp.dtype(dtype) else F.Cast(drawn, dtype=dtype)
+
+
 def uniform(low=0.0, high=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
     """Numbers between low and high (exclusive)."""
     unit = _standard("uniform", _shape_of(size, low, high), dtype, ctx, device)
     plain = not isinstance(low, NDArray) and not isinstance(high, NDArray) and (low, high) == (0.0, 1.0)
-    return _into(out, unit if plain else unit * (high - low) + low)
+    return _into(out, unit if plain else _typed(unit * (high - low) + low, dtype))
 
 
 def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
@@ -76,7 +82,7 @@ def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, device=None, out
     scale = _not_negative("scale", scale)
     unit = _standard("normal", _shape_of(size, loc, scale), dtype, ctx, device)
     plain = not isinstance(loc, NDArray) and not isinstance(scale, NDArray) and (loc, scale) == (0.0, 1.0)
-    return _into(out, unit if plain else unit * scale + loc)
+    return _into(out, unit if plain else _typed(unit * scale + loc, dtype))
 
 
 def lognormal(mean=0.0, sigma=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
@@ -112,7 +118,8 @@ def randint(low, high=None, size=None, dtype=None, ctx=None, device=None, out=No
 def exponential(scale=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
     """Numbers of an exponential distribution with mean scale."""
     scale = _not_negative("scale", scale)
-    return _into(out, _standard("exponential", _shape_of(size, scale), dtype, ctx, device, lam=1.0) * scale)
+    unit = _standard("exponential", _shape_of(size, scale), dtype, ctx, device, lam=1.0)
+    return _into(out, _typed(unit * scale, dtype))
 
 
 def gamma(shape, scale=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
@@ -125,7 +132,7 @@ def gamma(shape, scale=1.0, size=None, dtype=None, ctx=None, device=None, out=No
         drawn = F._gamma_of_shape(full, drawn)
     else:
         drawn = _standard("gamma", _shape_of(size, scale), dtype, ctx, device, alpha=shape, beta=1.0)
-    return _into(out, drawn * scale)
+    return _into(out, _typed(drawn * scale, dtype))
 
 
 def beta(a, b, size=None, dtype=None, ctx=None, device=None):
@@ -153,18 +160,15 @@ def _open_unit(size, ctx, device, *parameters):
 def gumbel(loc=0.0, scale=1.0, size=None, ctx=None, device=None, out=None):
     """Numbers of a Gumbel distribution with mode loc: loc - scale log(-log(u)), u uniform."""
     scale = _not_negative("scale", scale)
-    return _into(
-        out,
-        F.negative(F.log(_standard("exponential", _shape_of(size, loc, scale), None, ctx, device, lam=1.0))) * scale
-        + loc,
-    )
+    waits = _standard("exponential", _shape_of(size, loc, scale), None, ctx, device, lam=1.0)
+    return _into(out, _typed(F.negative(F.log(waits)) * scale + loc, None))
 
 
 def logistic(loc=0.0, scale=1.0, size=None, ctx=None, device=None, out=None):
     """Numbers of a logistic distribution with mean loc: loc + scale log(u / (1 - u)), u uniform."""
     scale = _not_negative("scale", scale)
     u = _open_unit(size, ctx, device, loc, scale) * (1.0 - 1e-7)
-    return _into(out, F.log(u / (1.0 - u)) * scale + loc)
+    return _into(out, _typed(F.log(u / (1.0 - u)) * scale + loc, None))
 
 
 def laplace(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, device=None, out=None):
@@ -172,31 +176,34 @@ def laplace(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, device=None, ou
     scale = _not_negative("scale", scale)
     shape = _shape_of(size, loc, scale)
     a, b = (_standard("exponential", shape, dtype, ctx, device, lam=1.0) for _ in range(2))
-    return _into(out, (a - b) * scale + loc)
+    return _into(out, _typed((a - b) * scale + loc, dtype))
 
 
 def rayleigh(scale=1.0, size=None, ctx=None, device=None, out=None):
     """Numbers of a Rayleigh distribution with mode scale: the length of two normal numbers of that deviation."""
     scale = _not_negative("scale", scale)
-    return _into(out, F.sqrt(_standard("exponential", _shape_of(size, scale), None, ctx, device, lam=0.5)) * scale)
+    squares = _standard("exponential", _shape_of(size, scale), None, ctx, device, lam=0.5)
+    return _into(out, _typed(F.sqrt(squares) * scale, None))
 
 
 def weibull(a, size=None, ctx=None, device=None, out=None):
     """Numbers of a Weibull distribution with shape a and scale 1: (-log(u))^(1 / a), u uniform."""
     a = _positive("a", a)
-    return _into(out, _standard("exponential", _shape_of(size, a), None, ctx, device, lam=1.0) ** (1.0 / a))
+    waits = _standard("exponential", _shape_of(size, a), None, ctx, device, lam=1.0)
+    return _into(out, _typed(waits ** (1.0 / a), None))
 
 
 def pareto(a, size=None, ctx=None, device=None, out=None):
     """Numbers of a Pareto distribution (of the second kind) with shape a."""
     a = _positive("a", a)
-    return _into(out, F.expm1(_standard("exponential", _shape_of(size, a), None, ctx, device, lam=1.0) / a))
+    waits = _standard("exponential", _shape_of(size, a), None, ctx, device, lam=1.0)
+    return _into(out, _typed(F.expm1(waits * (1.0 / a)), None))
 
 
 def power(a, size=None, ctx=None, device=None, out=None):
     """Numbers in [0, 1] with density a x^(a - 1)."""
     a = _positive("a", a)
-    return _into(out, _open_unit(size, ctx, device, a) ** (1.0 / a))
+    return _into(out, _typed(_open_unit(size, ctx, device, a) ** (1.0 / a), None))
 
 
 def poisson(lam=1.0, size=None, dtype=None, ctx=None, device=None):

@@ -106,3 +106,23 @@ def test_a_row_of_zipfian_classes_has_none_twice():
     assert sorted(whole.asnumpy()[0].tolist()) == list(range(6))
     with pytest.raises(mx.MXNetError, match="7 of 6 classes"):
         nd._internal._sample_unique_zipfian(6, shape=(1, 7))
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+def test_types_of_samples_are_those_asked_for(numpy_semantics, kind):
+    """As in MXNet: the types of arrays of parameters do not show."""
+    values = np.array([1.0, 2.0], dtype=kind)
+    one = {
+        "gumbel": (0, values),
+        "logistic": (values, 1),
+        "pareto": (values,),
+        "power": (values,),
+        "rayleigh": (values,),
+    }
+    for name, parameters in (one | {"weibull": (values,)}).items():
+        assert getattr(np.random, name)(*parameters).dtype == onp.float32, name
+    two = {"uniform": (values, 3), "normal": (0, values), "gamma": (values,), "chisquare": (values,)}
+    for name, parameters in two.items():
+        assert getattr(np.random, name)(*parameters).dtype == onp.float32, name
+        for asked in ("float16", "float64"):
+            assert getattr(np.random, name)(*parameters, dtype=asked).dtype == onp.dtype(asked), name
