@@ -86,8 +86,8 @@ class Context(metaclass=_Default):
         return Context(self)
 
     def empty_cache(self) -> None:
-        """Gives the cached memory of a GPU back to the driver."""
-        storage.empty_cache()
+        """Gives freed memory that is kept for reuse back: on a GPU to its driver, else to the system."""
+        storage.empty_cache(self.device_type != "gpu")
 
 
 Device = Context  # as MXNet 2 calls it

@@ -1,6 +1,10 @@
 """Scopes of names and attributes, and the default context: one of each for every thread."""
 
+import platform
+import resource
 import threading
+
+import pytest
 
 import core as mx
 
@@ -35,3 +39,17 @@ def test_the_default_context_can_be_assigned():
         assert in_a_thread(lambda: mx.Context.default_ctx) == mx.cpu(0)
     finally:
         mx.Context.default_ctx = before
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator has its own policy")
+def test_freed_memory_goes_back_when_asked():
+    def held():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+
+    arrays = [mx.nd.ones((1000, 1000)) for _ in range(60)]
+    mx.nd.waitall()
+    kept, arrays = arrays[::10], None
+    before = held()
+    mx.cpu().empty_cache()
+    assert held() < before - 100_000_000 and len(kept) == 6
