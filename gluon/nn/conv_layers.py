@@ -91,10 +91,8 @@ class _Conv(HybridBlock):
         return _conv_repr(self, self.weight, self.bias, self._kwargs, self.act)
 
 
-class Conv1D(_Conv):
-    """Convolution of (batch, channels, width)."""
-
-    _ndim = 1
+class _Forward(_Conv):
+    """Convolutions that are not transposed."""
 
     def __init__(
         self,
@@ -104,7 +102,7 @@ class Conv1D(_Conv):
         padding=0,
         dilation=1,
         groups=1,
-        layout="NCW",
+        layout=None,
         activation=None,
         use_bias=True,
         weight_initializer=None,
@@ -119,7 +117,7 @@ class Conv1D(_Conv):
             padding,
             dilation,
             groups,
-            layout,
+            layout or LAYOUTS[self._ndim][0],
             in_channels,
             activation,
             use_bias,
@@ -129,86 +127,30 @@ class Conv1D(_Conv):
         )
 
 
-class Conv2D(_Conv):
+class Conv1D(_Forward):
+    """Convolution of (batch, channels, width)."""
+
+    _ndim = 1
+
+
+class Conv2D(_Forward):
     """Convolution of (batch, channels, height, width)."""
 
     _ndim = 2
 
-    def __init__(
-        self,
-        channels,
-        kernel_size,
-        strides=(1, 1),
-        padding=(0, 0),
-        dilation=(1, 1),
-        groups=1,
-        layout="NCHW",
-        activation=None,
-        use_bias=True,
-        weight_initializer=None,
-        bias_initializer="zeros",
-        in_channels=0,
-        **kwargs,
-    ):
-        super().__init__(
-            channels,
-            kernel_size,
-            strides,
-            padding,
-            dilation,
-            groups,
-            layout,
-            in_channels,
-            activation,
-            use_bias,
-            weight_initializer,
-            bias_initializer,
-            **kwargs,
-        )
 
-
-class Conv3D(_Conv):
+class Conv3D(_Forward):
     """Convolution of (batch, channels, depth, height, width)."""
 
     _ndim = 3
 
-    def __init__(
-        self,
-        channels,
-        kernel_size,
-        strides=(1, 1, 1),
-        padding=(0, 0, 0),
-        dilation=(1, 1, 1),
-        groups=1,
-        layout="NCDHW",
-        activation=None,
-        use_bias=True,
-        weight_initializer=None,
-        bias_initializer="zeros",
-        in_channels=0,
-        **kwargs,
-    ):
-        super().__init__(
-            channels,
-            kernel_size,
-            strides,
-            padding,
-            dilation,
-            groups,
-            layout,
-            in_channels,
-            activation,
-            use_bias,
-            weight_initializer,
-            bias_initializer,
-            **kwargs,
-        )
 
+class _Transposed(_Conv):
+    """Transposed convolutions.
 
-class Conv1DTranspose(_Conv):
-    """Transposed convolution of (batch, channels, width); `output_padding` is added to one side of the output."""
+    output_padding: a number, or a tuple, added to one side of the output.
+    """
 
-    _ndim = 1
     _op_name = "Deconvolution"
 
     def __init__(
@@ -220,7 +162,7 @@ class Conv1DTranspose(_Conv):
         output_padding=0,
         dilation=1,
         groups=1,
-        layout="NCW",
+        layout=None,
         activation=None,
         use_bias=True,
         weight_initializer=None,
@@ -235,7 +177,7 @@ class Conv1DTranspose(_Conv):
             padding,
             dilation,
             groups,
-            layout,
+            layout or LAYOUTS[self._ndim][0],
             in_channels,
             activation,
             use_bias,
@@ -247,88 +189,22 @@ class Conv1DTranspose(_Conv):
         self.outpad = self._kwargs["adj"]
 
 
-class Conv2DTranspose(_Conv):
-    """Transposed convolution of (batch, channels, height, width); `output_padding` is added to one side of the output."""
+class Conv1DTranspose(_Transposed):
+    """Transposed convolution of (batch, channels, width)."""
+
+    _ndim = 1
+
+
+class Conv2DTranspose(_Transposed):
+    """Transposed convolution of (batch, channels, height, width)."""
 
     _ndim = 2
-    _op_name = "Deconvolution"
-
-    def __init__(
-        self,
-        channels,
-        kernel_size,
-        strides=(1, 1),
-        padding=(0, 0),
-        output_padding=(0, 0),
-        dilation=(1, 1),
-        groups=1,
-        layout="NCHW",
-        activation=None,
-        use_bias=True,
-        weight_initializer=None,
-        bias_initializer="zeros",
-        in_channels=0,
-        **kwargs,
-    ):
-        super().__init__(
-            channels,
-            kernel_size,
-            strides,
-            padding,
-            dilation,
-            groups,
-            layout,
-            in_channels,
-            activation,
-            use_bias,
-            weight_initializer,
-            bias_initializer,
-            output_padding,
-            **kwargs,
-        )
-        self.outpad = self._kwargs["adj"]
 
 
-class Conv3DTranspose(_Conv):
-    """Transposed convolution of (batch, channels, depth, height, width); `output_padding` is added to one side of the output."""
+class Conv3DTranspose(_Transposed):
+    """Transposed convolution of (batch, channels, depth, height, width)."""
 
     _ndim = 3
-    _op_name = "Deconvolution"
-
-    def __init__(
-        self,
-        channels,
-        kernel_size,
-        strides=(1, 1, 1),
-        padding=(0, 0, 0),
-        output_padding=(0, 0, 0),
-        dilation=(1, 1, 1),
-        groups=1,
-        layout="NCDHW",
-        activation=None,
-        use_bias=True,
-        weight_initializer=None,
-        bias_initializer="zeros",
-        in_channels=0,
-        **kwargs,
-    ):
-        super().__init__(
-            channels,
-            kernel_size,
-            strides,
-            padding,
-            dilation,
-            groups,
-            layout,
-            in_channels,
-            activation,
-            use_bias,
-            weight_initializer,
-            bias_initializer,
-            output_padding,
-            **kwargs,
-        )
-        self.outpad = self._kwargs["adj"]
 
 
 class ReflectionPad2D(HybridBlock):

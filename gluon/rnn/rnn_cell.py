@@ -113,7 +113,12 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
 
 
 class _GatedCell(HybridRecurrentCell):
-    """Cells with the parameters i2h_weight (gates hidden, input), h2h_weight (gates hidden, hidden) and two biases."""
+    """Cells of gates.
+
+    Parameters: i2h_weight (gates hidden, input), h2h_weight (gates hidden, hidden) and the biases i2h_bias and h2h_bias
+    (gates hidden,). input_size: found out in the first call where it is 0. Called with inputs (batch, input) and a list
+    of states (batch, hidden), a cell gives the output (batch, hidden) and the new states.
+    """
 
     _gates = 1
     _states = 1
@@ -196,14 +201,11 @@ class RNNCell(_GatedCell):
         return f"{super().__repr__()[:-1]}, {self._activation})"
 
 
-class LSTMCell(_GatedCell):
-    """Long short-term memory (Hochreiter and Schmidhuber, 1997); states are hidden state and cell.
+class _SquashingCell(_GatedCell):
+    """Cells whose gates are squashed by one function and what they let through by another.
 
-    The gates lie in the order input, forget, candidate, output.
+    activation, recurrent_activation: names of the functions of candidates and of gates.
     """
-
-    _gates = 4
-    _states = 2
 
     def __init__(
         self,
@@ -230,6 +232,16 @@ class LSTMCell(_GatedCell):
         )
         self._activation = activation
         self._recurrent_activation = recurrent_activation
+
+
+class LSTMCell(_SquashingCell):
+    """Long short-term memory (Hochreiter and Schmidhuber, 1997); states are hidden state and cell.
+
+    The gates lie in the order input, forget, candidate, output.
+    """
+
+    _gates = 4
+    _states = 2
 
     def _alias(self):
         return "lstm"
@@ -248,39 +260,13 @@ class LSTMCell(_GatedCell):
         return hidden, [hidden, cell]
 
 
-class GRUCell(_GatedCell):
+class GRUCell(_SquashingCell):
     """Gated recurrent unit (Cho et al., 2014), with the reset gate applied after the recurrent product.
 
     The gates lie in the order reset, update, candidate.
     """
 
     _gates = 3
-
-    def __init__(
-        self,
-        hidden_size,
-        i2h_weight_initializer=None,
-        h2h_weight_initializer=None,
-        i2h_bias_initializer="zeros",
-        h2h_bias_initializer="zeros",
-        input_size=0,
-        prefix=None,
-        params=None,
-        activation="tanh",
-        recurrent_activation="sigmoid",
-    ):
-        super().__init__(
-            hidden_size,
-            i2h_weight_initializer,
-            h2h_weight_initializer,
-            i2h_bias_initializer,
-            h2h_bias_initializer,
-            input_size,
-            prefix,
-            params,
-        )
-        self._activation = activation
-        self._recurrent_activation = recurrent_activation
 
     def _alias(self):
         return "gru"
