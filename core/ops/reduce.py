@@ -236,7 +236,7 @@ def _(head, head1, data, out, data_shape, attrs):
         count *= data_shape[a]
     head, head1, centre = (F._reshape_to(v, shape=kept) for v in (head, head1, out))
     spread = F.broadcast_mul(F.broadcast_sub(data, centre), head1 * 2.0)
-    return [F.broadcast_add(spread, head) * (1.0 / count)]
+    return [F.broadcast_add(spread, head) * (1.0 / max(1, count))]
 
 
 @composite("square_sum", aliases=("_square_sum",))

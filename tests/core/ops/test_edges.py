@@ -123,3 +123,12 @@ def test_steps_of_sequences_are_along_one_of_the_first_two_axes(axis, lengths):
     for function in (nd.SequenceMask, nd.SequenceLast):
         with pytest.raises(mx.base.MXNetError, match=f"axis of steps is 0 or 1, given {axis}"):
             function(*arrays, use_sequence_length=lengths, axis=axis)
+
+
+def test_the_gradient_of_moments_over_nothing_is_empty(numpy_semantics):
+    x = nd.ones((2, 0))
+    x.attach_grad()
+    with autograd.record():
+        mean, variance = nd.moments(x, axes=(1,))
+    autograd.backward([mean, variance])
+    assert x.grad.shape == (2, 0) and onp.isnan(variance.asnumpy()).all()
