@@ -9,9 +9,7 @@ from gluon.nn.conv_layers import LAYOUTS, _sizes
 class _Pooling(HybridBlock):
     """All poolings.
 
-    pool_size, strides, padding: numbers, or tuples of one number for each spatial dimension; strides default to the
-    pool size. layout: with channels first (the default) or last. ceil_mode: whether a last window that hangs over the
-    border counts. count_include_pad: whether averages count padding. AssertionError for another layout.
+    layout: with channels first (the default) or last; AssertionError for another.
     """
 
     _ndim = 2
@@ -50,7 +48,16 @@ class _Pooling(HybridBlock):
         )
 
 
-class MaxPool1D(_Pooling):
+class _Windows(_Pooling):
+    """Poolings over windows.
+
+    pool_size, strides, padding: numbers, or tuples of one number for each spatial dimension; strides default to the
+    pool size. ceil_mode: whether a last window that hangs over the border counts. count_include_pad: whether averages
+    count padding.
+    """
+
+
+class MaxPool1D(_Windows):
     """Maximum over windows of (batch, channels, width)."""
 
     _ndim = 1
@@ -67,7 +74,7 @@ class MaxPool1D(_Pooling):
         super().__init__(pool_size, strides, padding, ceil_mode, False, "max", layout, **kwargs)
 
 
-class MaxPool2D(_Pooling):
+class MaxPool2D(_Windows):
     """Maximum over windows of (batch, channels, height, width)."""
 
     _ndim = 2
@@ -84,7 +91,7 @@ class MaxPool2D(_Pooling):
         super().__init__(pool_size, strides, padding, ceil_mode, False, "max", layout, **kwargs)
 
 
-class MaxPool3D(_Pooling):
+class MaxPool3D(_Windows):
     """Maximum over windows of (batch, channels, depth, height, width)."""
 
     _ndim = 3
@@ -101,7 +108,7 @@ class MaxPool3D(_Pooling):
         super().__init__(pool_size, strides, padding, ceil_mode, False, "max", layout, **kwargs)
 
 
-class AvgPool1D(_Pooling):
+class AvgPool1D(_Windows):
     """Average over windows of (batch, channels, width)."""
 
     _ndim = 1
@@ -119,7 +126,7 @@ class AvgPool1D(_Pooling):
         super().__init__(pool_size, strides, padding, ceil_mode, False, "avg", layout, count_include_pad, **kwargs)
 
 
-class AvgPool2D(_Pooling):
+class AvgPool2D(_Windows):
     """Average over windows of (batch, channels, height, width)."""
 
     _ndim = 2
@@ -137,7 +144,7 @@ class AvgPool2D(_Pooling):
         super().__init__(pool_size, strides, padding, ceil_mode, False, "avg", layout, count_include_pad, **kwargs)
 
 
-class AvgPool3D(_Pooling):
+class AvgPool3D(_Windows):
     """Average over windows of (batch, channels, depth, height, width)."""
 
     _ndim = 3
@@ -155,55 +162,49 @@ class AvgPool3D(_Pooling):
         super().__init__(pool_size, strides, padding, ceil_mode, False, "avg", layout, count_include_pad, **kwargs)
 
 
-class GlobalMaxPool1D(_Pooling):
+class _Global(_Pooling):
+    """Poolings over all of space."""
+
+    _pool_type = "max"
+
+    def __init__(self, layout=None, **kwargs):
+        super().__init__(1, None, 0, True, True, self._pool_type, layout or LAYOUTS[self._ndim][0], **kwargs)
+
+
+class GlobalMaxPool1D(_Global):
     """Maximum over all of the space of (batch, channels, width)."""
 
     _ndim = 1
 
-    def __init__(self, layout="NCW", **kwargs):
-        super().__init__(1, None, 0, True, True, "max", layout, **kwargs)
 
-
-class GlobalMaxPool2D(_Pooling):
+class GlobalMaxPool2D(_Global):
     """Maximum over all of the space of (batch, channels, height, width)."""
 
     _ndim = 2
 
-    def __init__(self, layout="NCHW", **kwargs):
-        super().__init__(1, None, 0, True, True, "max", layout, **kwargs)
 
-
-class GlobalMaxPool3D(_Pooling):
+class GlobalMaxPool3D(_Global):
     """Maximum over all of the space of (batch, channels, depth, height, width)."""
 
     _ndim = 3
 
-    def __init__(self, layout="NCDHW", **kwargs):
-        super().__init__(1, None, 0, True, True, "max", layout, **kwargs)
 
-
-class GlobalAvgPool1D(_Pooling):
+class GlobalAvgPool1D(_Global):
     """Average over all of the space of (batch, channels, width)."""
 
     _ndim = 1
-
-    def __init__(self, layout="NCW", **kwargs):
-        super().__init__(1, None, 0, True, True, "avg", layout, **kwargs)
+    _pool_type = "avg"
 
 
-class GlobalAvgPool2D(_Pooling):
+class GlobalAvgPool2D(_Global):
     """Average over all of the space of (batch, channels, height, width)."""
 
     _ndim = 2
-
-    def __init__(self, layout="NCHW", **kwargs):
-        super().__init__(1, None, 0, True, True, "avg", layout, **kwargs)
+    _pool_type = "avg"
 
 
-class GlobalAvgPool3D(_Pooling):
+class GlobalAvgPool3D(_Global):
     """Average over all of the space of (batch, channels, depth, height, width)."""
 
     _ndim = 3
-
-    def __init__(self, layout="NCDHW", **kwargs):
-        super().__init__(1, None, 0, True, True, "avg", layout, **kwargs)
+    _pool_type = "avg"
