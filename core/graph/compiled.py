@@ -10,6 +10,7 @@ from core import autograd, imperative, kernels, random, storage
 from core.backward import ZERO, gradients_through, zeros_head
 from core.base import MXNetError
 from core.context import current_context
+from core.dtypes import dtype_name
 from core.graph.around import around
 from core.graph.capture import Captured, capturable
 from core.graph.changes import Changes
@@ -78,13 +79,14 @@ class Compiled:
         self._look_again()
         return self._plans.get(key) or self._plan(key, args)
 
-    def whole(self) -> Traced:
+    def whole(self, longer: int | None = None) -> Traced:
         """The graph of a call like the last one that was compiled, in terms of the operators that it called.
 
-        MXNetError where it cannot be traced."""
+        longer: an axis along which all inputs that have it are to have one more element. MXNetError where it cannot be traced."""
+        example = self._example if longer is None else _without_memory(self._example, longer)
         try:
             with autograd.predict_mode():
-                return trace(self._function, self._example, False, self._parameters(), whole=True)
+                return trace(self._function, example, False, self._parameters(), whole=True)
         except Untraceable as reason:
             raise MXNetError(f"the block has no graph that could be written to a file: {reason}") from reason
 
@@ -408,18 +410,21 @@ def _collect_places(values: Sequence, places: set) -> None:
             places.add(x._ctx)
 
 
-def _without_memory(args: Sequence):
-    """The arguments with arrays of the same shapes that hold nothing."""
+def _without_memory(args: Sequence, longer: int | None = None):
+    """The arguments with arrays of the same shapes that hold nothing; longer: an axis that has one more element."""
     kind = list if isinstance(args, list) else tuple
-    return kind(_nothing(x) for x in args)
+    return kind(_nothing(x, longer) for x in args)
 
 
-def _nothing(x):
+def _nothing(x, longer: int | None):
     if isinstance(x, (list, tuple)):
-        return _without_memory(x)
-    if isinstance(x, NDArray) and x.stype == "default":
+        return _without_memory(x, longer)
+    if not isinstance(x, NDArray) or x.stype != "default":
+        return x
+    if longer is None or longer >= x.ndim:
         return type(x)._wrap(storage.meta_like(x._data), x._ctx)
-    return x
+    shape = [n + (k == longer) for k, n in enumerate(x.shape)]
+    return type(x)._wrap(storage.meta(shape, dtype_name(x.dtype)), x._ctx)
 
 
 def _filled(template, outputs: list[NDArray], leaves: list[NDArray], plan: Plan):

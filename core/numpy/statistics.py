@@ -140,12 +140,12 @@ def where(condition, x=None, y=None):
         return nonzero(condition)
     if not isinstance(condition, NDArray):
         condition = array(onp.asarray(condition))
-    numbers_among = [not isinstance(v, NDArray) for v in (x, y)]
-    if all(numbers_among):
+    x_is_number, y_is_number = (not isinstance(v, NDArray) for v in (x, y))
+    if x_is_number and y_is_number:
         x, y = (array(v, dtype="float32", ctx=condition._ctx) for v in (x, y))
-    elif numbers_among[0]:
+    elif x_is_number:
         return F._npi_where_lscalar(condition, y, scalar=x)
-    elif numbers_among[1]:
+    elif y_is_number:
         return F._npi_where_rscalar(condition, x, scalar=y)
     if dtype_name(x.dtype) != dtype_name(y.dtype):
         raise MXNetError(f"where: arrays of one type are needed, given {dtype_name(x.dtype)} and {dtype_name(y.dtype)}")

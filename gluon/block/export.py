@@ -9,6 +9,7 @@ from core.graph.symbols import symbols
 from core.graph.trace import Slot
 from core.symbol import graph
 from core.util import np_shape
+from gluon.block.any_batch import opened
 from gluon.block.hybrid_block import HybridBlock
 from gluon.block.operators import leaves
 from gluon.block.structure import form
@@ -175,8 +176,16 @@ def _styled_forward(block: HybridBlock) -> bool:
 
 def _traced(block: HybridBlock) -> tuple[symbol.Symbol, dict]:
     """The symbol of the block's last compiled signature, and the arrays of the constants in it."""
-    traced = block._compiled.whole()
-    found = traced.graph
-    found.outputs = _results(traced)
     held = {id(a): p.var() for p in block.collect_params().values() if p._data is not None for a in p._data}
-    return symbols(found, _names(block, found.inputs), held)
+    known = {n: p.shape for n, p in block.collect_params().by_full_name().items()}
+
+    def made(longer: int | None = None) -> tuple[symbol.Symbol, dict, dict]:
+        traced = block._compiled.whole(longer)
+        found, names = traced.graph, _names(block, traced.graph.inputs)
+        found.outputs = _results(traced)
+        out, constants = symbols(found, names, held)
+        shapes = {n: tuple(v.shape) for n, v in zip(names, found.inputs, strict=True)}
+        return out, constants, known | shapes | {n: tuple(a.shape) for n, a in constants.items()}
+
+    out, constants, shapes = made()
+    return opened(out, lambda axis: made(axis)[::2], shapes), constants

@@ -160,3 +160,28 @@ def test_composites_without_a_form_are_refused_by_name(tmp_path):
         mx.onnx.export_model(
             mx.sym.Correlation(x, y, name="seen"), {}, [(1, 2, 4, 4)] * 2, onnx_file_path=str(tmp_path / "x.onnx")
         )
+
+
+def test_arrays_of_numpy_leave_for_any_batch(tmp_path):
+    """Blocks in the style of MXNet 2 whose shapes come from Python, and choices between arrays and numbers."""
+
+    class Net(gluon.HybridBlock):
+        def forward(self, x):
+            x = np_.where(x > 0, x, x * 0.1)
+            heads = x.reshape(x.shape[0], 2, -1).transpose(1, 0, 2)
+            longer = np_.concatenate([x, np_.ones((x.shape[0], 1))], axis=1)
+            return heads, longer, np_.where(x > 0, 1.5, x), x.var(axis=1), x.std(axis=1, ddof=1, keepdims=True)
+
+    np_, path = mx.np, str(tmp_path / "net.onnx")
+    with mx.util.np_array(True), mx.util.np_shape(True):
+        net = Net()
+        net.hybridize()
+        net(np_.ones((2, 6)))
+        mx.onnx.export_model(*net.export(str(tmp_path / "net")), [(2, 6)], onnx_file_path=path, dynamic=True)
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        for batch in (1, 2, 3):
+            x = np.random.default_rng(batch).normal(size=(batch, 6)).astype("float32")
+            expected = [y.asnumpy() for y in net(np_.array(x))]
+            for a, b in zip(session.run(None, {"data": x}), expected, strict=True):
+                assert a.shape == b.shape
+                np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

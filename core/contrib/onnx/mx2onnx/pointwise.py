@@ -158,6 +158,16 @@ def where(g, a, condition, x, y):
     return g.add("Where", condition, x, y)
 
 
+@converts("_npi_where_lscalar")
+def where_number_first(g, a, condition, y):
+    return where(g, a, condition, g.like(a.scalar, g.dtype(y)), y)
+
+
+@converts("_npi_where_rscalar")
+def where_number_last(g, a, condition, x):
+    return where(g, a, condition, x, g.like(a.scalar, g.dtype(x)))
+
+
 @converts("_contrib_div_sqrt_dim")
 def div_sqrt_dim(g, a, data):
     return g.add("Div", data, g.like(math.sqrt(g.extent(data, -1)), g.dtype(data)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from core.contrib.onnx.mx2onnx.table import axes_of, converts
@@ -32,9 +34,7 @@ def reduction(g, a, data):
 @converts("moments")
 def moments(g, a, data):
     axes = axes_of(a.axes, g.rank(data))
-    mean = g.reduce("ReduceMean", data, axes, True)
-    centred = g.add("Sub", data, mean)
-    made = [mean, g.reduce("ReduceMean", g.add("Mul", centred, centred), axes, True)]
+    made = _mean_and_variance(g, data, axes)
     if a.keepdims:
         return made
     whole = len(axes) == g.rank(data)
@@ -42,6 +42,26 @@ def moments(g, a, data):
         g.add("Reshape", x, np.array([1], np.int64)) if whole else g.add("Squeeze", x, np.array(axes, np.int64))
         for x in made
     ]
+
+
+def _mean_and_variance(g, data, axes: list[int]) -> list:
+    mean = g.reduce("ReduceMean", data, axes, True)
+    centred = g.add("Sub", data, mean)
+    return [mean, g.reduce("ReduceMean", g.add("Mul", centred, centred), axes, True)]
+
+
+@converts("_npi_var", "_npi_std")
+def spread(g, a, data):
+    dtype = g.outputs[0][1]
+    if not (dtype.startswith("float") and g.dtype(data).startswith("float")):
+        raise g.refuse("only the spread of floats is converted")
+    axes = axes_of(a.axis, g.rank(data))
+    _, made = _mean_and_variance(g, g.cast(data, dtype), axes)
+    if a.ddof:
+        count = math.prod(g.extent(data, axis) for axis in axes)
+        made = g.add("Mul", made, g.like(count / (count - a.ddof) if count > a.ddof else math.nan, dtype))
+    made = g.add("Sqrt", made) if g.where.startswith("_npi_std") else made
+    return made if a.keepdims else g.add("Squeeze", made, np.array(axes, np.int64))
 
 
 @converts("norm")
