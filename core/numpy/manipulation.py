@@ -27,7 +27,7 @@ def _axes(axis, ndim: int, name: str) -> tuple[int, ...]:
 # ---------------------------------------------------------------------------------------------- shape and order
 
 
-def reshape(a, newshape, reverse=False, order="C"):
+def reshape(a, newshape, order="C"):
     """The same elements in another shape; one length may be -1. order: "C", "F", or "A" for the array's own, which is "C"."""
     if order == "F":  # the first index changes fastest
         lengths = newshape if isinstance(newshape, (tuple, list)) else (newshape,)

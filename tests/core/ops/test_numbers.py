@@ -212,3 +212,10 @@ def test_the_second_place_of_log_softmax_is_the_axis(numpy_semantics):
 def test_results_go_to_arrays(numpy_semantics, call):
     with pytest.raises(TypeError, match="out is an array"):
         call(np.ones((2, 3)))
+
+
+def test_the_third_place_of_reshape_is_the_order(numpy_semantics):
+    data = onp.arange(24).reshape(2, 3, 4)
+    for order in "CF":
+        got = np.reshape(np.array(data), (4, -1), order)
+        onp.testing.assert_array_equal(got.asnumpy(), onp.reshape(data, (4, -1), order))
