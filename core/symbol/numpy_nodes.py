@@ -7,8 +7,9 @@ operator does the same it takes their place; others become nodes that run the fu
 from __future__ import annotations
 
 import ast
+import numbers
 
-__all__ = ["translated"]
+__all__ = ["translated", "written"]
 
 
 def translated(kind: str, texts: dict[str, str], inputs: int) -> tuple[str, dict[str, str]]:
@@ -19,6 +20,69 @@ def translated(kind: str, texts: dict[str, str], inputs: int) -> tuple[str, dict
         return _OPERATORS[kind], {key: text for key, text in texts.items() if text != "None"}
     call = _call(kind, {key: _value(text) for key, text in texts.items()}, [{"$": i} for i in range(inputs)])
     return (kind, texts) if call is None else ("_np_function", {"function": call[0], "given": repr(call[1:])})
+
+
+def written(node) -> tuple[str, dict[str, str]]:
+    """The operator and its attributes in MXNet's words, which `translated` reads; what MXNet does not have as it is."""
+    kind, texts = node.op.name, node.attrs
+    if kind.startswith("_npi_") and kind.endswith("_scalar"):
+        number = node.parsed["scalar"]
+        return kind, {**texts, "scalar": str(float(number)), "is_int": str(isinstance(number, numbers.Integral))}
+    if kind == "_np_function":
+        found = _told(node.parsed["function"], *node.parsed["given"])
+        if found is not None:
+            hidden = {key: text for key, text in texts.items() if key.startswith("__")}
+            return found[0], {key: str(value) for key, value in found[1].items()} | hidden
+    if kind == "_matmul" and not (node.parsed["transpose_a"] or node.parsed["transpose_b"]):
+        return "_npi_matmul", {key: text for key, text in texts.items() if not key.startswith("transpose")}
+    if kind == "_npi_rot90":
+        return kind, {key: str(value) for key, value in node.parsed.items()} | texts
+    return _WRITTEN.get(kind, kind), texts
+
+
+def _told(function: str, args: tuple, kwargs: dict) -> tuple[str, dict] | None:
+    """MXNet's operator for a function of `np`, and its attributes; None where it has none for these arguments."""
+    if function in _JOINS.values():
+        return (f"_npi_{function}", {"num_args": len(args[0])}) if len(args) == 1 and not kwargs else None
+    if function == "einsum":
+        return ("_npi_einsum", {"subscripts": args[0], "num_args": len(args) - 1, "optimize": 0}) if not kwargs else None
+    if function not in _PARAMETERS:
+        return None
+    kind, names, defaults = _PARAMETERS[function]
+    given = {**defaults, **dict(zip(names, args)), **kwargs}
+    data = [value for value in given.values() if isinstance(value, dict)]
+    attrs = {key: value for key, value in given.items() if not isinstance(value, dict)}
+    if len(args) > len(names) or not given.keys() <= {*names, *defaults} or "{'$'" in repr(attrs):
+        return None
+    if data != [{"$": i} for i in range(len(data))]:
+        return None
+    return kind(attrs) if callable(kind) else (kind, attrs)
+
+
+def _tensordot(attrs: dict) -> tuple[str, dict]:
+    if isinstance(attrs["axes"], int):
+        return "_npi_tensordot_int_axes", attrs
+    a, b = ((axes,) if isinstance(axes, int) else tuple(axes) for axes in attrs["axes"])
+    return "_npi_tensordot", {"a_axes_summed": a, "b_axes_summed": b}
+
+
+def _norm(attrs: dict) -> tuple[str, dict] | None:
+    if not isinstance(attrs["axis"], int) or attrs["ord"] not in (None, 2):
+        return None
+    return "_npi_norm", {**attrs, "axis": (attrs["axis"],), "ord": 2, "flag": 1}
+
+
+def _average(attrs: dict) -> tuple[str, dict] | None:
+    if attrs.pop("weights") is not None or attrs["returned"]:
+        return None
+    return "_npi_average", {**attrs, "weighted": False}
+
+
+def _pad(attrs: dict) -> tuple[str, dict] | None:
+    value = attrs.pop("constant_values")
+    if attrs["mode"] != "constant" or not isinstance(value, numbers.Number):
+        return None
+    return "_npi_pad", {**attrs, "constant_value": value}
 
 
 def _scalar(texts: dict[str, str]) -> dict[str, str]:
@@ -85,6 +149,30 @@ _FUNCTIONS = {
         for name in ("atleast_1d", "atleast_2d", "atleast_3d", "diag", "dot", "moveaxis", "roll", "trace")
     },
     **{f"_npi_{name}": name for name in ("broadcast_to", "diff", "flip", "nan_to_num", "polyval", "tril")},
+    "_npi_around": "around",
     "_npi_cholesky": "linalg.cholesky",
     "_npi_tensordot_int_axes": "tensordot",
+}
+_WRITTEN = {"_npi_all": "_np_all", "_npi_any": "_np_any", "full_like": "_npi_full_like"}
+# function of np -> operator (or what tells it and its attributes from these), arguments in order, defaults that are told
+_PARAMETERS = {
+    **{f"atleast_{n}d": (f"_np_atleast_{n}d", ("a",), {"num_args": 1}) for n in (1, 2, 3)},
+    "argsort": ("argsort", ("a", "axis"), {"axis": -1, "is_ascend": True, "dtype": "int64"}),
+    "around": ("_npi_around", ("x", "decimals"), {"decimals": 0}),
+    "average": (_average, ("a", "axis", "weights", "returned"), {"axis": None, "weights": None, "returned": False}),
+    "diag": ("_np_diag", ("v", "k"), {}),
+    "diff": ("_npi_diff", ("a", "n", "axis"), {}),
+    "dot": ("_np_dot", ("a", "b"), {}),
+    "eye": ("_npi_eye", ("N", "M", "k", "dtype"), {"M": None, "k": 0, "dtype": "float32"}),
+    "inner": ("_npi_tensordot", ("a", "b"), {"a_axes_summed": (-1,), "b_axes_summed": (-1,)}),
+    "linalg.norm": (_norm, ("x", "ord", "axis", "keepdims"), {"ord": None, "axis": None, "keepdims": False}),
+    "moveaxis": ("_np_moveaxis", ("a", "source", "destination"), {}),
+    "nan_to_num": ("_npi_nan_to_num", ("x", "copy", "nan", "posinf", "neginf"), {}),
+    "pad": (_pad, ("x", "pad_width", "mode", "constant_values"), {"mode": "constant", "constant_values": 0}),
+    "ravel": ("_npi_reshape", ("x",), {"newshape": (-1,)}),
+    "roll": ("_np_roll", ("a", "shift", "axis"), {}),
+    "sort": ("sort", ("a", "axis"), {"axis": -1, "is_ascend": True}),
+    "tensordot": (_tensordot, ("a", "b", "axes"), {"axes": 2}),
+    "trace": ("_np_trace", ("a", "offset", "axis1", "axis2"), {}),
+    "tril": ("_npi_tril", ("m", "k"), {}),
 }

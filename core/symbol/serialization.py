@@ -10,7 +10,7 @@ from core.ops import registry
 from core.ops.control_flow import SUBGRAPHS
 from core.symbol.compose import variable_texts
 from core.symbol.graph import HIDDEN, Entry, Node, hidden, order
-from core.symbol.numpy_nodes import translated
+from core.symbol.numpy_nodes import translated, written
 from core.util import is_np_shape
 
 VERSION = 10901
@@ -36,9 +36,10 @@ def _rows(entries: list[Entry]) -> dict:
     place = {id(node): i for i, node in enumerate(nodes)}
     rows, pointers = [], [0]
     for node in nodes:
-        row = {"op": "null" if node.op is None else node.op.name, "name": node.name}
-        if node.attrs:
-            row["attrs"] = dict(sorted(node.attrs.items()))
+        kind, texts = ("null", node.attrs) if node.op is None else written(node)
+        row = {"op": kind, "name": node.name}
+        if texts:
+            row["attrs"] = dict(sorted(texts.items()))
         row["inputs"] = [
             # The third number counts the writes to a variable: an auxiliary state has seen one.
             [place[id(parent)], k, int(parent.op is None and node.auxiliary(slot))]
