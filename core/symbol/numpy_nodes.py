@@ -45,7 +45,9 @@ def _told(function: str, args: tuple, kwargs: dict) -> tuple[str, dict] | None:
     if function in _JOINS.values():
         return (f"_npi_{function}", {"num_args": len(args[0])}) if len(args) == 1 and not kwargs else None
     if function == "einsum":
-        return ("_npi_einsum", {"subscripts": args[0], "num_args": len(args) - 1, "optimize": 0}) if not kwargs else None
+        return (
+            ("_npi_einsum", {"subscripts": args[0], "num_args": len(args) - 1, "optimize": 0}) if not kwargs else None
+        )
     if function not in _PARAMETERS:
         return None
     kind, names, defaults = _PARAMETERS[function]
@@ -102,6 +104,8 @@ def _call(kind: str, given: dict, data: list) -> tuple[str, tuple, dict] | None:
         return "concatenate", (data,), {"axis": given.get("axis")}
     if kind in _FUNCTIONS:
         return _FUNCTIONS[kind], tuple(data), given
+    if kind == "_npi_around" and "decimals" in given:  # the table's has a scale
+        return "around", tuple(data), given
     if kind == "_npi_einsum":
         return "einsum", (given["subscripts"], *data), {}
     if kind == "_npi_tensordot":
@@ -149,7 +153,6 @@ _FUNCTIONS = {
         for name in ("atleast_1d", "atleast_2d", "atleast_3d", "diag", "dot", "moveaxis", "roll", "trace")
     },
     **{f"_npi_{name}": name for name in ("broadcast_to", "diff", "flip", "nan_to_num", "polyval", "tril")},
-    "_npi_around": "around",
     "_npi_cholesky": "linalg.cholesky",
     "_npi_tensordot_int_axes": "tensordot",
 }

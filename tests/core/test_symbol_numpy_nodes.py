@@ -70,3 +70,49 @@ def test_attributes_that_later_versions_added_and_left_unset():
         loaded(("Pooling", [0], {**pooling, "output_size": "[1,1]"}))
     with pytest.raises(mx.MXNetError, match="_npi_percentile"):
         loaded(("_npi_percentile", [0], {"q_scalar": "50"}))
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "attrs"),
+    [
+        (lambda m, x: x * 2, "_npi_multiply_scalar", {"is_int": "True", "scalar": "2.0"}),
+        (lambda m, x: x * 0.5, "_npi_multiply_scalar", {"is_int": "False", "scalar": "0.5"}),
+        (lambda m, x: m.tensordot(x, x, 2), "_npi_tensordot_int_axes", {"axes": "2"}),
+        (
+            lambda m, x: m.einsum("ij,kj->ik", x, x),
+            "_npi_einsum",
+            {"num_args": "2", "optimize": "0", "subscripts": "ij,kj->ik"},
+        ),
+        (lambda m, x: m.sort(x, axis=1), "sort", {"axis": "1", "is_ascend": "True"}),
+        (lambda m, x: m.argsort(x, axis=1), "argsort", {"axis": "1", "dtype": "int64", "is_ascend": "True"}),
+        (lambda m, x: m.around(x, 1), "_npi_around", {"decimals": "1"}),
+        (lambda m, x: m.average(x), "_npi_average", {"axis": "None", "returned": "False", "weighted": "False"}),
+        (
+            lambda m, x: m.linalg.norm(x, axis=1),
+            "_npi_norm",
+            {"axis": "(1,)", "flag": "1", "keepdims": "False", "ord": "2"},
+        ),
+        (lambda m, x: m.diff(x, axis=1), "_npi_diff", {"axis": "1"}),
+        (lambda m, x: m.roll(x, 1, axis=1), "_np_roll", {"axis": "1", "shift": "1"}),
+        (lambda m, x: m.trace(x), "_np_trace", {}),
+        (lambda m, x: m.moveaxis(x, 0, 1), "_np_moveaxis", {"destination": "1", "source": "0"}),
+        (lambda m, x: m.atleast_3d(x), "_np_atleast_3d", {"num_args": "1"}),
+        (lambda m, x: m.vstack([x, x]), "_npi_vstack", {"num_args": "2"}),
+        (lambda m, x: m.any(x, axis=1), "_np_any", {"axis": "1"}),
+        (lambda m, x: m.rot90(x), "_npi_rot90", {"axes": "(0, 1)", "k": "1"}),
+        (
+            lambda m, x: m.pad(x, ((1, 1), (0, 0))),
+            "_npi_pad",
+            {"constant_value": "0", "mode": "constant", "pad_width": "((1, 1), (0, 0))"},
+        ),
+    ],
+)
+def test_functions_are_written_as_nodes_of_mxnet(make, kind, attrs):
+    values = mx.np.array([[1.25, 2.0, -3.0], [4.0, 0.5, 6.0]])
+    with mx.util.np_shape(True), mx.util.np_array(True):
+        text = make(mx.sym.np, mx.sym.var("x").as_np_ndarray()).tojson()
+        expected = make(mx.np, values)
+        (found,) = mx.sym.load_json(text).eval(x=values)
+    row = json.loads(text)["nodes"][-1]
+    assert (row["op"], row.get("attrs", {})) == (kind, attrs)
+    np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-6)
