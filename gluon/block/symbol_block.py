@@ -8,7 +8,7 @@ import contextlib
 from core import autograd, initializer, symbol
 from core import ndarray as nd
 from core.base import MXNetError
-from core.dtypes import dtype_type
+from core.dtypes import dtype_name, dtype_type
 from core.ops.storage_types import NUMBERS
 from core.symbol import graph, infer
 from gluon.block.hybrid_block import HybridBlock
@@ -58,16 +58,28 @@ class SymbolBlock(HybridBlock):
     @staticmethod
     def imports(symbol_file, input_names, param_file=None, ctx=None, allow_missing=False, ignore_extra=False,
                 device=None):  # fmt: skip
-        """The network that `HybridBlock.export` wrote to a `-symbol.json` and a `.params` file, on `ctx` or `device`."""
+        """The network that `HybridBlock.export` wrote to a `-symbol.json` and a `.params` file, on `ctx` or `device`.
+
+        Without param_file its parameters are yet to be initialized, or loaded.
+        """
         ctx = device if ctx is None else ctx
         names = [input_names] if isinstance(input_names, str) else list(input_names)
         block = SymbolBlock(symbol.load(symbol_file), [symbol.var(name) for name in names])
         parameters = block.collect_params()
         if param_file is not None:
             parameters.load(param_file, ctx, allow_missing, ignore_extra, cast_dtype=True, dtype_source="saved")
-        elif ctx is not None:
-            parameters.reset_ctx(ctx)
         return block
+
+    def cast(self, dtype):
+        """Changes the dtype of all parameters; in float16 those of batch normalisations are float32, as in their layer."""
+        super().cast(dtype)
+        if dtype_name(dtype) != "float16":
+            return
+        for node in graph.order(self._symbol._entries):
+            if node.op is not None and node.op.name == "BatchNorm":
+                for parent, _ in node.inputs[1:]:
+                    if parent.name in self.params:
+                        self.params[parent.name].cast("float32")
 
     def forward(self, x, *args):
         """The outputs on arrays, or, given symbols, the graph with these in place of the inputs."""

@@ -422,3 +422,24 @@ def test_public_layers_tell_their_arguments_without_private_bases():
     assert "kernel_size" in told and "pool_size" in inspect.getdoc(nn.MaxPool1D)
     assert inspect.getdoc(rnn.LSTM).count("projection_size: ") == 1
     assert inspect.getdoc(Mine) == "A convolution."
+
+
+def test_imported_networks_without_parameters_and_in_float16(tmp_path):
+    """As in MXNet 1.9.1: ctx is that of loaded parameters alone, and batch normalisations stay float32."""
+    net = nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(nn.Dense(3, in_units=4), nn.BatchNorm(in_channels=3))
+    net.initialize()
+    net.hybridize()
+    x = mx.nd.ones((2, 4))
+    expected = net(x).asnumpy()
+    symbol_file, params_file = net.export(str(tmp_path / "net"))
+    empty = gluon.SymbolBlock.imports(symbol_file, ["data"], ctx=mx.cpu())
+    with pytest.raises(RuntimeError, match="has not been initialized"):
+        empty(x)
+    empty.collect_params().load(params_file, mx.cpu())
+    np.testing.assert_array_equal(empty(x).asnumpy(), expected)
+    empty.cast("float16")
+    kinds = {n: np.dtype(p.dtype).name for n, p in empty.collect_params().items()}
+    assert {n for n, kind in kinds.items() if kind == "float16"} == {"net_dense0_weight", "net_dense0_bias"}
+    assert empty(x.astype("float16")).dtype == np.float16
