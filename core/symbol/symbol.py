@@ -21,6 +21,8 @@ from core.symbol.compose import compose, front, given_of, text_of
 from core.symbol.graph import HIDDEN, Entry, Node
 from core.util import is_np_array, is_np_shape
 
+_BACKENDS = ("MKLDNN", "MKLDNN_QUANTIZE", "default", "default_v2")
+
 
 class Symbol:
     """One or several outputs of a graph of operators. Made by `sym.var` and the functions of `sym`, not by the class."""
@@ -355,11 +357,16 @@ class Symbol:
 
     def optimize_for(self, backend, args=None, aux=None, ctx=None, shape_dict=None, type_dict=None, stype_dict=None,
                      skip_infer=False, **kwargs):  # fmt: skip
-        """The symbol itself: graphs are compiled when they are run, so there are no backends to choose from."""
+        """The symbol itself: graphs are compiled when they are run, so there are no backends to choose from.
+
+        An unknown one changes nothing, as in MXNet.
+        """
         return self
 
     def get_backend_symbol(self, backend) -> Symbol:
-        """The symbol itself (see `optimize_for`)."""
+        """The symbol itself (see `optimize_for`); MXNetError for a backend that MXNet does not have on a CPU."""
+        if backend not in _BACKENDS:
+            raise MXNetError(f"there is no backend {backend!r}; those of MXNet on a CPU are {', '.join(_BACKENDS)}")
         return self
 
     # ------------------------------------------------------------------ arithmetic

@@ -443,3 +443,11 @@ def test_simple_bind_passes_over_shapes_of_what_is_not_read():
     assert sorted(executor.arg_dict) == ["fc_bias", "fc_weight", "x"]
     with pytest.raises(TypeError, match="arrays"):
         (sym.var("a") + sym.var("b")).bind(mx.cpu(), [mx.nd.ones(2), None])
+
+
+def test_backends_are_those_of_mxnet():
+    """Asked of MXNet 1.9.1: `optimize_for` passes over an unknown one, `get_backend_symbol` refuses it."""
+    made = mx.sym.Variable("x") * 2
+    assert made.get_backend_symbol("MKLDNN") is made and made.optimize_for("nonesuch") is made
+    with pytest.raises(mx.MXNetError, match="no backend 'nonesuch'; those of MXNet on a CPU are MKLDNN"):
+        made.get_backend_symbol("nonesuch")
