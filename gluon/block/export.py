@@ -8,7 +8,7 @@ from core.base import MXNetError
 from core.graph.symbols import symbols
 from core.graph.trace import Slot
 from core.symbol import graph
-from core.util import np_shape
+from core.util import is_np_array, np_shape
 from gluon.block.any_batch import opened
 from gluon.block.hybrid_block import HybridBlock
 from gluon.block.operators import leaves
@@ -48,9 +48,14 @@ def _called(block: HybridBlock, inputs):
     names = iter(_names(block, inputs))
 
     def variables(values):
-        return [v and (variables(v) if isinstance(v, (list, tuple)) else symbol.var(next(names))) for v in values]
+        return [v and (variables(v) if isinstance(v, (list, tuple)) else _variable(next(names))) for v in values]
 
     return block(*variables(inputs))
+
+
+def _variable(name: str) -> symbol.Symbol:
+    made = symbol.var(name)
+    return made.as_np_ndarray() if is_np_array() else made
 
 
 def export(block: HybridBlock, path: str, epoch: int = 0, inputs=(True,)) -> tuple[str, str]:

@@ -337,6 +337,8 @@ class HybridBlock(Block):
         """`hybrid_forward` on symbols, with parameters as variables."""
         with self.name_scope():
             variables = {name: parameter.var() for name, parameter in self._reg_params.items()}
+            if is_np_array():
+                variables = {name: variable.as_np_ndarray() for name, variable in variables.items()}
             return self.hybrid_forward(operators, x, *args, **variables)
 
 

@@ -100,6 +100,7 @@ def test_attributes_that_later_versions_added_and_left_unset():
         (lambda m, x: m.vstack([x, x]), "_npi_vstack", {"num_args": "2"}),
         (lambda m, x: m.any(x, axis=1), "_np_any", {"axis": "1"}),
         (lambda m, x: m.rot90(x), "_npi_rot90", {"axes": "(0, 1)", "k": "1"}),
+        (lambda m, x: m.split(x, 3, axis=1)[0], "_split_v2", {"axis": "1", "indices": "()", "sections": "3"}),
         (
             lambda m, x: m.pad(x, ((1, 1), (0, 0))),
             "_npi_pad",

@@ -175,3 +175,18 @@ def test_gelu_by_its_approximation(hybridize):
     onp.testing.assert_allclose(layer(np.array(x)).asnumpy(), expected, rtol=1e-5, atol=1e-6)
     with pytest.raises(ValueError, match="tanh"):
         nn.GELU(approximation="sigmoid")
+
+
+def test_comparisons_of_exported_blocks_choose_and_stay_bool(tmp_path):
+    class Net(gluon.HybridBlock):
+        def hybrid_forward(self, F, x):
+            return F.np.where(x > 0, x, x * 2), x > 0
+
+    x = np.array([[-1.0, 2.0], [3.0, -4.0]])
+    net = Net()
+    net.hybridize()
+    net(x)
+    net.export(str(tmp_path / "net"))
+    chosen, positive = gluon.SymbolBlock.imports(str(tmp_path / "net-symbol.json"), ["data"])(x)
+    assert chosen.asnumpy().tolist() == [[-2, 2], [3, -8]]
+    assert positive.dtype == bool and positive.asnumpy().tolist() == [[False, True], [True, False]]
