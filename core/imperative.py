@@ -82,8 +82,8 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
             attrs["key"] = random.next_key(ctx) if tracer is None else tracer.draw(ctx)
         if op.train:
             attrs["training"] = state.training
-    if op.overwrites and out is not None:
-        attrs = {**attrs, "in_place": out is inputs[0]}
+    if op.overwrites and tracer is None and hasattr(out, "_data"):
+        attrs = {**attrs, "into": out._data}
     try:
         results = op.forward(*tensors, **attrs)
     except MISFITS as error:

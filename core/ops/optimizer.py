@@ -86,7 +86,7 @@ def _enter(name: str, kernel: str, states: str, attributes: str, ignored: str, m
         weight = COPY(arrays[0])
         given = {renamed[k]: v for k, v in attrs.items() if k in renamed}
         if overwrites:
-            given["in_place"] = attrs.get("in_place", False)
+            given["in_place"] = attrs.get("into") is arrays[0]
         states_of = arrays[2 : count - master]
         if master:
             update(weight, arrays[1], *states_of, w32=arrays[-1], **given)
@@ -272,22 +272,22 @@ def reset_arrays(*data, num_arrays: Int):
 
 
 @operator("multi_all_finite")
-def multi_all_finite(*data, num_arrays: Int = 1, init_output: Bool = True):
-    """1 where no element of any array is infinite or NaN, else 0."""
-    return _all_finite(data)
+def multi_all_finite(*data, num_arrays: Int = 1, init_output: Bool = True, into=None):
+    """1 where no element of any array is infinite or NaN, else 0; without init_output 0 also where `out` holds it."""
+    each = [
+        kernels.reduce.all(TABLE["_npi_isfinite"].forward(t), tuple(range(t.dim())), False).reshape(1) for t in data
+    ]
+    finite = kernels.cast(kernels.reduce.all(kernels.shape.concat(each, 0), (0,), True), "float32")
+    return finite if init_output or into is None else TABLE["broadcast_mul"].forward(finite, into)
 
 
 @operator("all_finite")
-def all_finite(data, *, init_output: Bool = True):
-    """1 where no element is infinite or NaN, else 0."""
-    return _all_finite((data,))
+def all_finite(data, *, init_output: Bool = True, into=None):
+    """1 where no element is infinite or NaN, else 0; without init_output 0 also where `out` holds it."""
+    return multi_all_finite.forward(data, init_output=init_output, into=into)
 
 
-def _all_finite(tensors):
-    each = [
-        kernels.reduce.all(TABLE["_npi_isfinite"].forward(t), tuple(range(t.dim())), False).reshape(1) for t in tensors
-    ]
-    return kernels.cast(kernels.reduce.all(kernels.shape.concat(each, 0), (0,), True), "float32")
+multi_all_finite.overwrites = all_finite.overwrites = True
 
 
 def _lamb(arrays, learning_rates, wds, beta1, beta2, epsilon, rescale_grad, lower_bound, upper_bound, clip_gradient,

@@ -63,7 +63,7 @@ class Operator:
         self.outputs, self.visible = outputs, visible  # counts, or functions of the attributes
         self.mutates = frozenset(mutates)  # inputs that the operator writes to
         self.rng, self.train = rng, train  # takes a `key` / the `training` flag besides its attributes
-        self.overwrites = False  # the forward rule is told (`in_place`) when the result goes to the first input
+        self.overwrites = False  # the forward rule is told the memory that the result goes to (`into`), which it reads
         self.cast_inputs: Callable | None = None  # mixed precision: (inputs, attrs) -> the inputs in other types
         self.reserves = reserves  # the forward rule gives (outputs, what the gradient rule reads as `reserve`)
         self.formula: Formula | None = None

@@ -198,3 +198,14 @@ def test_update_operators_at_the_edges_of_their_attributes():
     np.testing.assert_allclose(rates.asnumpy(), [-0.2], rtol=1e-6)
     for update, states in ((nd.ftrl_update, 2), (functools.partial(nd.ftml_update, t=1), 3)):
         assert np.isnan(update(weight, grad, *(nd.ones(2) for _ in range(states)), lr=0).asnumpy()).all()
+
+
+@pytest.mark.parametrize("finite", [nd.all_finite, lambda x, **how: nd.multi_all_finite(x, x, num_arrays=2, **how)])
+def test_what_out_held_counts_without_init_output(finite):
+    """MXNet's loss scalers ask for many arrays in parts, and read one answer."""
+    for held in (0, 1):
+        for value, good in ((1.0, 1), (np.nan, 0)):
+            for init_output in (True, False):
+                out = nd.full((1,), held)
+                finite(nd.array([2.0, value]), init_output=init_output, out=out)
+                assert out.asscalar() == (good if init_output else good * held)
