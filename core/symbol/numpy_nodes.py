@@ -71,6 +71,8 @@ def _tensordot(attrs: dict) -> tuple[str, dict]:
 
 
 def _norm(attrs: dict) -> tuple[str, dict] | None:
+    if attrs["axis"] is None and attrs["ord"] is None:  # of all elements
+        return "_npi_norm", {**attrs, "ord": 2, "flag": -2}
     if not isinstance(attrs["axis"], int) or attrs["ord"] not in (None, 2):
         return None
     return "_npi_norm", {**attrs, "axis": (attrs["axis"],), "ord": 2, "flag": 1}
@@ -116,6 +118,8 @@ def _call(kind: str, given: dict, data: list) -> tuple[str, tuple, dict] | None:
         return "pad", (*data, given["pad_width"]), {"constant_values": given.get("constant_value", 0)}
     if kind == "_npi_average" and not given.get("weighted"):
         return "average", tuple(data), {"axis": given.get("axis")}
+    if kind == "_npi_norm" and given.get("flag") == -2 and "axis" not in given:
+        return "linalg.norm", tuple(data), {"keepdims": bool(given.get("keepdims"))}
     if kind == "_npi_norm" and len(given.get("axis", ())) == 1:
         return "linalg.norm", (*data, given.get("ord"), given["axis"][0]), {"keepdims": bool(given.get("keepdims"))}
     if kind == "_npi_where_scalar2":

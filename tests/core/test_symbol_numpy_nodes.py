@@ -92,6 +92,11 @@ def test_attributes_that_later_versions_added_and_left_unset():
             "_npi_norm",
             {"axis": "(1,)", "flag": "1", "keepdims": "False", "ord": "2"},
         ),
+        (
+            lambda m, x: m.linalg.norm(x),
+            "_npi_norm",
+            {"axis": "None", "flag": "-2", "keepdims": "False", "ord": "2"},
+        ),
         (lambda m, x: m.diff(x, axis=1), "_npi_diff", {"axis": "1"}),
         (lambda m, x: m.roll(x, 1, axis=1), "_np_roll", {"axis": "1", "shift": "1"}),
         (lambda m, x: m.trace(x), "_np_trace", {}),
