@@ -218,13 +218,17 @@ _READ = {
     ],
     "out": lambda node, i, heads, needs: _restore_output(node, i),
     "attrs": lambda node, i, heads, needs: namespace(node.attrs),
-    # An optional input that was left out may have no place among the shapes.
-    "shape": lambda node, i, heads, needs: next((tuple(s) for s in node.shapes[i : i + 1] if s is not None), None),
+    "shape": lambda node, i, heads, needs: _shape(node, i),
     "shapes": lambda node, i, heads, needs: [None if s is None else tuple(s) for s in node.shapes],
     "dtype": lambda node, i, heads, needs: node.kinds[i],
     "reserve": lambda node, i, heads, needs: node.reserve,
     "needs": lambda node, i, heads, needs: needs,
 }
+
+
+def _shape(node: Node, i: int) -> tuple | None:
+    shape = node.shapes[i] if i < len(node.shapes) else None  # an optional input that was left out may have no place
+    return None if shape is None else tuple(shape)
 
 
 def zeros_head(kind: type, description: tuple, ctx):
@@ -245,8 +249,8 @@ def _context(node: Node):
 def _restore(node: Node, i: int):
     """The array that was input `i`, as it was, with its own history."""
     tensor, version, entry, kind, ctx, array = node.saved_inputs[i]
-    meant = tensor._version in (version, getattr(tensor, "meant", None))
-    if not meant and node.op.inputs[min(i, len(node.op.inputs) - 1)] not in node.op.mutates:
+    changed = tensor._version != version and tensor._version != getattr(tensor, "meant", None)
+    if changed and node.op.inputs[min(i, len(node.op.inputs) - 1)] not in node.op.mutates:
         raise MXNetError(
             f"an input of {node.op.name} was changed in place after it was used, but its value is needed for the gradient; "
             "write to a copy, or outside of record() after backward()"

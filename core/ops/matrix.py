@@ -9,7 +9,7 @@ from core.base import MXNetError
 from core.dtypes import FLOATS, dtype_name
 from core.ops.attributes import Bool, Int, OptStr
 from core.ops.registry import F, composite, direct, gradient, infer, operator
-from core.ops.shape import expect_shape
+from core.ops.shape import expect_shape, in_shape
 
 K = kernels.matmul
 
@@ -156,16 +156,16 @@ def _dot_shape(ls, rs, ta, tb):
 @gradient(dot)
 def _(head, lhs, rhs, lhs_shape, rhs_shape, attrs, needs):
     ta, tb = attrs.transpose_a, attrs.transpose_b
-    a, b = _as_matrices(lhs, rhs, ta, tb, lambda x, shape: F._reshape_to(x, shape=shape))
+    a, b = _as_matrices(lhs, rhs, ta, tb, in_shape)
     rows, columns = a.shape[1] if ta else a.shape[0], b.shape[0] if tb else b.shape[1]
-    head = F._reshape_to(head, shape=(rows, columns))
+    head = in_shape(head, (rows, columns))
     ga = gb = None
     if needs[0]:
         ga = F._matmul(b, head, transpose_a=tb, transpose_b=True) if ta else F._matmul(head, b, transpose_b=not tb)
-        ga = F._reshape_to(ga, shape=lhs_shape)
+        ga = in_shape(ga, lhs_shape)
     if needs[1]:
         gb = F._matmul(head, a, transpose_a=True, transpose_b=ta) if tb else F._matmul(a, head, transpose_a=not ta)
-        gb = F._reshape_to(gb, shape=rhs_shape)
+        gb = in_shape(gb, rhs_shape)
     return [ga, gb]
 
 

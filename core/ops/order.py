@@ -4,7 +4,7 @@ from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Bool, Choice, FewDTypes, Int, OptInt, Shape
 from core.ops.registry import F, composite, direct, gradient, operator
-from core.ops.shape import normal_axis
+from core.ops.shape import in_shape, normal_axis
 
 K = kernels.sort
 Index = FewDTypes("float16", "float32", "float64", "int32", "int64", "uint8")
@@ -30,7 +30,7 @@ def _(head, data, data_shape, attrs):
     order = F.argsort(data, axis=attrs.axis, is_ascend=attrs.is_ascend, dtype="int64")
     flat = data_shape if attrs.axis is not None else (data.size,)
     grad = F._scatter_along(head, order, shape=flat, axis=0 if attrs.axis is None else attrs.axis)
-    return [F._reshape_to(grad, shape=data_shape)]
+    return [in_shape(grad, data_shape)]
 
 
 @operator("argsort")
@@ -84,7 +84,7 @@ def _(heads, data, data_shape, attrs):
     places = F.topk(data, axis=attrs.axis, k=attrs.k, ret_typ="indices", is_ascend=attrs.is_ascend, dtype="int64")
     flat = data_shape if attrs.axis is not None else (data.size,)
     grad = F._scatter_along(heads[0], places, shape=flat, axis=0 if attrs.axis is None else attrs.axis)
-    return [F._reshape_to(grad, shape=data_shape)]
+    return [in_shape(grad, data_shape)]
 
 
 @operator("_scatter_along")

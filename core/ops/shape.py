@@ -168,6 +168,11 @@ def _reshape_to(data, *, shape: Shape):
     return K.reshape(data, shape)
 
 
+def in_shape(x, shape):
+    """The elements of x in a shape: x itself, where that is its own."""
+    return x if tuple(x.shape) == tuple(shape) else F._reshape_to(x, shape=shape)
+
+
 @operator("expand_dims")
 def expand_dims(data, *, axis: Int):
     """A new axis of length 1 before `axis`."""

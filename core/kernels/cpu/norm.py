@@ -65,9 +65,8 @@ def move_statistics(
 ) -> None:
     """A step of running statistics, in place: moving = moving momentum + batch (1 - momentum), where the batch's variance is
     1 / rstd^2 - eps. All have shape (C,)."""
-    share = 1.0 - momentum
-    _move(moving_mean, mean * share, momentum)
-    _move(moving_var, (rstd * rstd).reciprocal_().sub_(eps).mul_(share), momentum)
+    _move(moving_mean, mean, momentum)
+    _move(moving_var, rstd.pow(-2).sub_(eps), momentum)
 
 
 def layer_norm(
@@ -164,11 +163,11 @@ def _batch_norm_grad(dy, x, gamma, running_mean, running_var, mean, rstd, traini
     return _restore(dx, x, axis), _like_gamma(dgamma, gamma), _like_gamma(dbeta, gamma)
 
 
-def _move(moving: Tensor, step: Tensor, momentum: float) -> None:
+def _move(moving: Tensor, batch: Tensor, momentum: float) -> None:
     if moving.dtype in (torch.float16, torch.bfloat16):  # rounded once
-        moving.copy_(moving.float().mul_(momentum).add_(step))
+        moving.copy_(moving.float().mul_(momentum).add_(batch, alpha=1.0 - momentum))
     else:
-        moving.mul_(momentum).add_(step)
+        moving.mul_(momentum).add_(batch, alpha=1.0 - momentum)
 
 
 def _stat_dtype(x: Tensor) -> torch.dtype:

@@ -21,6 +21,7 @@ from core.base import MXNetError
 from core.kernels.layout import memory_format
 
 aten = torch.ops.aten
+_bindings = torch._C._nn  # those of ATen's operators that stand apart in Python: a call without comparing signatures
 Ints = tuple[int, ...]
 Pads = tuple[tuple[int, int], ...]
 MANY = 2**14  # elements from which on time goes into the windows rather than into calls
@@ -40,12 +41,8 @@ def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, places: bool = Tr
     if plan.padded is None:
         if not places and len(kernel) == 2:
             return torch.max_pool2d(x, *plan.window, 1, plan.ceil), None
-        return _squeeze(
-            _aten(len(kernel), "max_pool{}d_with_indices")(
-                _unsqueeze(x), *plan.window, (1,) * len(plan.window[0]), plan.ceil
-            ),
-            len(kernel),
-        )
+        windows = _bindings.max_pool3d_with_indices if len(kernel) == 3 else _bindings.max_pool2d_with_indices
+        return _squeeze(windows(_unsqueeze(x), *plan.window, 1, plan.ceil), len(kernel))
     y, argmax = max_pool(_widen(x, plan, _lowest(x.dtype)), kernel, stride, ((0, 0),) * len(kernel))
     return y, _to_unpadded(argmax, plan, tuple(x.shape[2:]))
 
