@@ -271,7 +271,7 @@ def reset_arrays(*data, num_arrays: Int):
     return ()
 
 
-@operator("multi_all_finite")
+@operator("multi_all_finite", overwrites=True)
 def multi_all_finite(*data, num_arrays: Int = 1, init_output: Bool = True, into=None):
     """1 where no element of any array is infinite or NaN, else 0; without init_output 0 also where `out` holds it."""
     each = [
@@ -281,13 +281,10 @@ def multi_all_finite(*data, num_arrays: Int = 1, init_output: Bool = True, into=
     return finite if init_output or into is None else TABLE["broadcast_mul"].forward(finite, into)
 
 
-@operator("all_finite")
+@operator("all_finite", overwrites=True)
 def all_finite(data, *, init_output: Bool = True, into=None):
     """1 where no element is infinite or NaN, else 0; without init_output 0 also where `out` holds it."""
     return multi_all_finite.forward(data, init_output=init_output, into=into)
-
-
-multi_all_finite.overwrites = all_finite.overwrites = True
 
 
 def _lamb(arrays, learning_rates, wds, beta1, beta2, epsilon, rescale_grad, lower_bound, upper_bound, clip_gradient,

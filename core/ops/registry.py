@@ -50,6 +50,7 @@ class Operator:
         rng=False,
         train=False,
         reserves=False,
+        overwrites=False,
     ):
         self.name, self.aliases, self.doc = name, tuple(aliases), inspect.getdoc(function) or ""
         self.function, self.forward = function, function
@@ -63,7 +64,7 @@ class Operator:
         self.outputs, self.visible = outputs, visible  # counts, or functions of the attributes
         self.mutates = frozenset(mutates)  # inputs that the operator writes to
         self.rng, self.train = rng, train  # takes a `key` / the `training` flag besides its attributes
-        self.overwrites = False  # the forward rule is told the memory that the result goes to (`into`), which it reads
+        self.overwrites = overwrites  # the rule is told the memory that the result goes to (`into`)
         self.cast_inputs: Callable | None = None  # mixed precision: (inputs, attrs) -> the inputs in other types
         self.reserves = reserves  # the forward rule gives (outputs, what the gradient rule reads as `reserve`)
         self.formula: Formula | None = None
@@ -78,6 +79,7 @@ class Operator:
         self._fronts: dict[type, Callable] = {}
         hidden = {"key"} if rng else set()
         hidden |= {"training"} if train else set()
+        hidden |= {"into"} if overwrites else set()
         hidden |= {"ctx"}
         for p in inspect.signature(function).parameters.values():
             if p.kind is p.VAR_POSITIONAL:
@@ -338,7 +340,7 @@ def register(op: Operator) -> Operator:
 
 
 def operator(name: str, **options) -> Callable[[Callable], Operator]:
-    """Enters a primitive; options: aliases, outputs, visible, mutates, rng, train, reserves (see `Operator`)."""
+    """Enters a primitive; options: aliases, outputs, visible, mutates, rng, train, reserves, overwrites (see `Operator`)."""
     return lambda function: register(Operator(name, function, **options))
 
 
