@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from core import nd
+from core import nd, sym
 from gluon.model_zoo import model_store, vision
 from gluon.model_zoo.vision.registry import MODELS
 
@@ -75,3 +75,11 @@ def test_published_weights_are_fetched_checked_and_loaded(tmp_path, monkeypatch)
     with pytest.raises(model_store.DownloadError, match="published"):
         model_store.get_model_file("mobilenet0.25", str(tmp_path / "models"))
     assert not list((tmp_path / "models").glob("*.params"))
+
+
+def test_the_shortcut_of_a_block_comes_first_among_arguments_of_version_1_as_in_mxnet():
+    for name, first in (("resnet18_v1", [2, 0, 1, 3, 4]), ("resnet18_v2", [0, 1, 2, 3, 4])):
+        net = vision.get_model(name, prefix="n_")
+        arguments = net(sym.var("data")).list_arguments()
+        found = [a for a in arguments if a.startswith("n_stage2_conv")]
+        assert found == [f"n_stage2_conv{k}_weight" for k in first]

@@ -40,7 +40,7 @@ class _BlockV1(HybridBlock):
 
     def hybrid_forward(self, F, x):
         shortcut = x if self.downsample is None else self.downsample(x)
-        return F.Activation(self._residual(F, x) + shortcut, act_type="relu")
+        return F.Activation(shortcut + self._residual(F, x), act_type="relu")
 
     def _residual(self, F, x):
         return self.body(x)
