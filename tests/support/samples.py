@@ -83,7 +83,7 @@ def draw(op: Operator, sample: Sample) -> tuple[list, list[int], list]:
 # ---------------------------------------------------------------------------------------------- pointwise
 
 POSITIVE = {  # formulas that are defined, or differentiable, for positive operands alone
-    "sqrt", "rsqrt", "log", "log2", "log10", "broadcast_power", "_power", "_power_scalar", "_rpower_scalar", "_npi_power",
+    "sqrt", "_square_root_flat", "rsqrt", "log", "log2", "log10", "broadcast_power", "_power", "_power_scalar", "_rpower_scalar", "_npi_power",
     "_npi_power_scalar", "_npi_rpower_scalar",
 }  # fmt: skip
 BEYOND_ONE = {"arccosh"}
