@@ -53,15 +53,16 @@ def run(
         for node in nodes:
             heads_of = sums.nodes.pop(id(node), None)
             idle = heads_of is None  # behind a piecewise constant operator a gradient is zero, not absent
-            if idle and (node.starts or (node.moves and not targets)):
+            stepped = idle and not node.starts and node.moves and not targets  # only its states are to move
+            if stepped or (idle and node.starts):
                 heads_of = [None] * len(node.outputs)
             if heads_of is not None and not (targets and _note(sums, node, heads_of, targets) and stop):
                 if type(node) is Node:
                     grads = _apply_rule(node, heads_of)
                 else:
                     heads_of = [ZERO if h is None and (id(node), k) in read else h for k, h in enumerate(heads_of)]
-                    grads = node.apply_rule(heads_of, retain_graph, _early(node, sums, alone))
-                if idle and not node.starts:  # only its states were to be moved
+                    grads = node.apply_rule(heads_of, retain_graph, _early(node, sums, () if stepped else alone))
+                if stepped:
                     grads = ()
                 if not retain_graph:
                     node.saved_inputs = node.saved_outputs = node.reserve = None

@@ -87,7 +87,7 @@ class Context(metaclass=_Default):
 
     def empty_cache(self) -> None:
         """Gives freed memory that is kept for reuse back: on a GPU to its driver, else to the system."""
-        storage.empty_cache(self.device_type != "gpu")
+        storage.empty_cache() if self.device_type == "gpu" else storage.trim()
 
 
 Device = Context  # as MXNet 2 calls it

@@ -34,22 +34,25 @@ def _keep_freed_memory() -> None:
     """Tells glibc to keep freed blocks in the process instead of returning them to the system.
 
     A training step frees and takes the same large blocks over and over; every block that malloc maps
-    anew costs a page fault for each 4 KiB. Measured: 20 % of a small CPU training step. The largest blocks go back, for small
-    ones that come to lie in their place would keep them whole: a program that loaded one VGG after another held 6 GB.
+    anew costs a page fault for each 4 KiB. Measured: 20 % of a small CPU training step. The largest blocks go back,
+    for small ones that come to lie in their place would keep them whole: a program that loaded one VGG after another
+    held 6 GB.
     """
     m_trim_threshold, m_mmap_threshold = -1, -3
-    _allocator("mallopt", m_mmap_threshold, 1 << 27)
-    _allocator("mallopt", m_trim_threshold, (1 << 31) - 1)
+    # Before version 2.35 glibc refuses blocks of more than 32 MiB.
+    if any(_allocator("mallopt", m_mmap_threshold, 1 << bits) for bits in (27, 25)):
+        _allocator("mallopt", m_trim_threshold, (1 << 31) - 1)
 
 
-def _allocator(function: str, *numbers: int) -> None:
-    """Calls a function of glibc's allocator; nothing where another C library has its own policy."""
-    if sys.platform.startswith("linux"):
-        try:
-            call = getattr(ctypes.CDLL(None), function)
-        except (OSError, AttributeError):
-            return
-        call(*numbers)
+def _allocator(function: str, *numbers: int) -> int:
+    """Calls a function of glibc's allocator; gives 0 where it refuses, or another C library has its own policy."""
+    if not sys.platform.startswith("linux"):
+        return 0
+    try:
+        call = getattr(ctypes.CDLL(None), function)
+    except (OSError, AttributeError):
+        return 0
+    return call(*numbers)
 
 
 def _use_huge_pages() -> None:
@@ -118,12 +121,15 @@ def compute_capability(device_id: int) -> int:
     return major * 10 + minor
 
 
-def empty_cache(on_cpu: bool) -> None:
-    """Gives freed memory that is kept for reuse back to the system, or that of GPUs to their driver."""
-    if on_cpu:
-        _allocator("malloc_trim", 0)
-    elif torch.cuda.is_initialized():
+def empty_cache() -> None:
+    """Gives memory that torch keeps for reuse back to the driver."""
+    if torch.cuda.is_initialized():
         torch.cuda.empty_cache()
+
+
+def trim() -> None:
+    """Gives freed memory of the processor that is kept for reuse back to the system."""
+    _allocator("malloc_trim", 0)
 
 
 def synchronize() -> None:

@@ -93,7 +93,7 @@ class Node:
     @property
     def moves(self) -> bool:
         """Whether the rule moves states, and so runs where no gradient comes in, too."""
-        return self.op.moves
+        return self.op.moves(self.attrs)
 
 
 def attach(op: Operator, attrs: dict, inputs: Sequence, outputs: Sequence, reserve=None) -> None:

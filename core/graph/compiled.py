@@ -198,7 +198,7 @@ class Plan:
         self._state: tuple = ()
         self._ready: tuple = ()
         self.starts = any(node.op.starts for node in traced.graph.nodes if not node.backward)
-        self.moves = any(node.op.moves for node in traced.graph.nodes if not node.backward)
+        self.moves = any(node.op.moves(node.attrs) for node in traced.graph.nodes if not node.backward)
         self.forward = forward_part(graph, self._sharing)
         self.training = state.training
         ctx = next((v.ctx for v in (*graph.outputs, *graph.inputs)), None) or current_context()

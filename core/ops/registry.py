@@ -109,10 +109,10 @@ class Operator:
         reads_head = self.formula is not None or any(kind in ("head", "heads") for kind, _ in self.reads)
         return self.user_rule is not None or (self.rule is not None and not reads_head)
 
-    @functools.cached_property
-    def moves(self) -> bool:
-        """Whether the backward pass moves states that the operator keeps, whatever gradient comes in."""
-        return bool(self.mutates) and self.rule is not None
+    def moves(self, attrs: dict) -> bool:
+        """Whether the backward pass moves states that an application keeps, whatever gradient comes in: in training."""
+        trained = attrs.get("training", False) and not attrs.get("use_global_stats", False)
+        return trained and bool(self.mutates) and self.rule is not None
 
     def __call__(self, *inputs, out=None, **attrs):
         """Applies the operator to values; the result has the kind (nd, np, symbol) of the first one."""

@@ -16,9 +16,11 @@ def packs(w: Tensor) -> bool:
     return w.device.type == "cpu" and w.numel() > 0 and w.dtype in _types()
 
 
-def multiplies(kind: torch.dtype) -> bool:
-    """Whether oneDNN is here and computes in this type."""
-    return kind in _types()
+@functools.cache
+def multiplies_half(kind: torch.dtype) -> bool:
+    """Whether oneDNN is here and the processor has products of this type of half precision, which others emulate."""
+    native = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return kind in _types() and (kind is torch.float16 or (kind is torch.bfloat16 and native))
 
 
 def reorders(x: Tensor, w: Tensor) -> bool:

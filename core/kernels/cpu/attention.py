@@ -14,10 +14,9 @@ import torch
 from torch import Tensor
 
 from core.kernels.cpu import random
-from core.kernels.cpu._onednn import multiplies
+from core.kernels.cpu._onednn import multiplies_half
 
 aten = torch.ops.aten
-HALF = (torch.float16, torch.bfloat16)
 CHUNK = 2**20  # scores at a time
 FEW, LONG = 2**14, 512  # scores, keys
 
@@ -89,7 +88,7 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, causal: bool, dropout: float) -> boo
     """
     if dropout or q.shape[-1] != v.shape[-1] or not q.numel() or not k.numel():
         return False
-    if q.dtype not in HALF or not multiplies(q.dtype):
+    if not multiplies_half(q.dtype):
         return True
     queries, keys = q.shape[2], k.shape[2]
     return q.shape[:3].numel() * keys < FEW or queries * keys > CHUNK or (causal and keys > LONG)
@@ -171,6 +170,6 @@ def _accumulator(kind: torch.dtype) -> torch.dtype:
 
 def _product(a: Tensor, b: Tensor, kind: torch.dtype, scale: float = 1) -> Tensor:
     """scale a b, of factors and in the type `kind` where the processor multiplies that, else in float32 or float64."""
-    if kind not in HALF or not multiplies(kind):
+    if not multiplies_half(kind):
         kind = _accumulator(kind)
     return torch.baddbmm(a.new_empty((1, 1, 1), dtype=kind), a.to(kind), b.to(kind), beta=0, alpha=scale)

@@ -21,7 +21,7 @@ from core.base import MXNetError
 from core.kernels.layout import memory_format
 
 aten = torch.ops.aten
-_bindings = torch._C._nn  # those of ATen's operators that stand apart in Python: a call without comparing signatures
+_bindings = torch._C._nn  # see `pointwise`
 Ints = tuple[int, ...]
 Pads = tuple[tuple[int, int], ...]
 MANY = 2**14  # elements from which on time goes into the windows rather than into calls
