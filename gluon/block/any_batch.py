@@ -9,96 +9,145 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
+from core.base import MXNetError
 from core.ops.registry import TABLE
 from core.symbol import Symbol, graph, infer
-from core.symbol.graph import Node
+from core.symbol.graph import Entry, Node
 from core.util import np_shape
 
 __all__ = ["opened"]
+
+Shapes = dict[tuple[int, int], tuple]  # by number of the node, and output
 
 _FILLED = frozenset({"_zeros", "_ones", "_full"})
 _SHAPED = {"Reshape": "shape", "_npi_reshape": "newshape", "broadcast_to": "shape"}
 
 
-def opened(made: Symbol, retraced: Callable, shapes: dict[str, tuple]) -> Symbol:
+def opened(traced: tuple[Symbol, dict, dict], retraced: Callable, known: dict[str, tuple]) -> Symbol:
     """The symbol with extents left open where that gives what tracing gives.
 
-    retraced(axis): the symbol, and the shapes of all variables, with one more element along this axis of all inputs that
-    have it. shapes: those of the variables of `made`.
+    traced: the symbol, its constants, and the shapes of its inputs by name. retraced(axis): the same with one more element
+    along this axis of all inputs that have it; where it raises, the axis stays fixed. known: shapes of the parameters.
     """
-    agreed, edits, inputs = [(made, shapes)], {}, {}
-    for axis in (0, 1):
+    made, constants, inputs = traced
+    nodes = graph.order(made._entries)
+    known = known | {name: tuple(array.shape) for name, array in constants.items()}
+    before = _shapes(made._entries, nodes, known | inputs)
+    result, edits, agreed = made, {}, [(inputs, before)]
+    for axis in (0, 1) if before else ():
         try:
-            other, changed = retraced(axis)
-            more = _edits(made, other, shapes, changed, axis)
-            inputs = {name: shape for name, shape in shapes.items() if shape != changed[name]} | inputs
-            merged = {k: edits.get(k, {}) | more.get(k, {}) for k in {*edits, *more}}
-            attempt = _edited(made, merged, shapes, inputs)
-            if all(_same(attempt, *pair) for pair in [*agreed, (other, changed)]):
-                edits = merged
-                agreed.append((other, changed))
+            other, others, longer = retraced(axis)
         except Exception:  # whatever a block raises for inputs that it does not take
             continue
-    return _edited(made, edits, shapes, inputs) if edits else made
+        twins = graph.order(other._entries)
+        if not (_equal(constants, others) and _alike(nodes, twins)):
+            continue
+        after = _shapes(other._entries, twins, known | longer)
+        more = after and _edits(nodes, twins, (before, after), (inputs, longer), axis)
+        if more is None:
+            continue
+        merged = {k: edits.get(k, {}) | more.get(k, {}) for k in {*edits, *more}}
+        entries, copies = _edited(made, merged, before)
+        wanted = [*agreed, (longer, after)]
+        if all(_shapes(entries, copies, known | given) == found for given, found in wanted):
+            result, edits, agreed = type(made)(entries), merged, wanted
+    return result
 
 
-def _edits(made: Symbol, other: Symbol, shapes: dict, changed: dict, axis: int) -> dict[int, dict[int, int]]:
-    """By number of the node, for places in the shape that it tells: what to write there, or the axis of inputs it follows.
+def _shapes(entries: list[Entry], nodes: list[Node], given: dict[str, tuple]) -> Shapes | None:
+    """Shapes of what these nodes give; None where those of the variables do not fit."""
+    places = {id(node): k for k, node in enumerate(nodes)}
+    try:
+        with np_shape():
+            found = infer.arrays(entries, given, {})
+    except MXNetError:
+        return None
+    return {(places[node], k): shape for (node, k), (shape, _) in found.items() if node in places}
 
-    ValueError where the graphs differ in anything else.
+
+def _equal(constants: dict, others: dict) -> bool:
+    """Whether two traces hold the same numbers."""
+    return constants.keys() == others.keys() and all(
+        array is others[name]
+        or (array.dtype == others[name].dtype and np.array_equal(array.asnumpy(), others[name].asnumpy()))
+        for name, array in constants.items()
+    )
+
+
+def _alike(nodes: list[Node], twins: list[Node]) -> bool:
+    """Whether two graphs are of the same operators and variables, whatever the attributes."""
+
+    def shown(side: list[Node]) -> list:
+        places = {id(node): k for k, node in enumerate(side)}
+        return [
+            (n.op, n.op or n.name, [(places[id(parent)], k) for parent, k in n.inputs], n.parsed.keys()) for n in side
+        ]
+
+    return shown(nodes) == shown(twins)
+
+
+def _edits(nodes: list[Node], twins: list[Node], shapes: tuple, inputs: tuple, axis: int) -> dict[int, dict] | None:
+    """By number of the node, for places in the shape that it tells: what to write there, or the (input, axis) it follows.
+
+    shapes, inputs: those of everything, and those of inputs, in both graphs. None where these differ in anything else.
     """
-    pairs = list(zip(graph.order(made._entries), graph.order(other._entries), strict=True))
-    with np_shape():
-        before, after = (infer.arrays(s._entries, known, {}) for s, known in ((made, shapes), (other, changed)))
+    places = {id(node): k for k, node in enumerate(nodes)}
+    sources = {}  # what has these extents in the two graphs
+    for name in (n.name for n in nodes if n.op is None and len(inputs[0].get(n.name, ())) > axis):
+        sources.setdefault(tuple(side[name][axis] for side in inputs), (name, axis))
     edits = {}
-    for number, (node, twin) in enumerate(pairs):
-        if node.op is not twin.op or len(node.inputs) != len(twin.inputs):
-            raise ValueError(f"{node.name} is {twin.name} for other shapes")
+    for number, (node, twin) in enumerate(zip(nodes, twins, strict=True)):
         different = [key for key, value in node.parsed.items() if value != twin.parsed[key]]
         if not different:
             continue
-        found = list(zip(before[id(node), 0][0], after[id(twin), 0][0], strict=True))
+        found = _pairs(shapes, (number, 0))
         longer = [k for k, (a, b) in enumerate(found) if a != b]
         if node.op.name in _FILLED and different == ["shape"]:
-            edits[number] = dict.fromkeys(longer, axis)
+            edits[number] = {k: sources.get(found[k]) for k in longer}
         elif different == [_SHAPED.get(node.op.name)]:
-            (parent, k), (twins, _) = node.inputs[0], twin.inputs[0]
-            given = list(zip(before[id(parent), k][0], after[id(twins), k][0], strict=True))
-            copies = node.op.name != "_npi_reshape"
-            edits[number] = {k: 0 if copies and given[k : k + 1] == [found[k]] else -1 for k in longer}
-        else:
-            raise ValueError(f"{node.name} has other attributes for other shapes")
+            parent, k = node.inputs[0]
+            given = _pairs(shapes, (places[id(parent)], k)) if node.op.name != "_npi_reshape" else []
+            otherwise = None if node.op.name == "broadcast_to" else -1
+            edits[number] = {k: 0 if given[k : k + 1] == [found[k]] else otherwise for k in longer}
+        if not longer or number not in edits or None in edits[number].values():
+            return None
     return edits
 
 
-def _edited(
-    made: Symbol, edits: dict[int, dict[int, int]], shapes: dict[str, tuple], inputs: dict[str, tuple]
-) -> Symbol:
-    """A copy with edits; inputs: shapes of the variables that are not parameters."""
+def _pairs(shapes: tuple[Shapes, Shapes], place: tuple[int, int]) -> list[tuple[int, int]]:
+    """The extents in both graphs; none where their numbers differ."""
+    before, after = (side.get(place, ()) for side in shapes)
+    return list(zip(before, after, strict=True)) if len(before) == len(after) else []
+
+
+def _edited(made: Symbol, edits: dict[int, dict], shapes: Shapes) -> tuple[list[Entry], list[Node]]:
+    """A copy with edits, and its nodes by the numbers of those that they were."""
     entries = graph.copy(made._entries)
     nodes = graph.order(entries)
-    with np_shape():
-        found = infer.arrays(entries, shapes, {})
+    variables = {n.name: n for n in nodes if n.op is None}
     for number, places in edits.items():
-        node, shape = nodes[number], list(found[id(nodes[number]), 0][0])
+        node, shape = nodes[number], shapes[number, 0]
         if node.op.name in _FILLED:
-            _repeat(node, [1 if k in places else n for k, n in enumerate(shape)], places, nodes, inputs)
+            _repeat(node, tuple(1 if k in places else n for k, n in enumerate(shape)), places, variables)
             continue
         key = _SHAPED[node.op.name]
         if len(node.parsed[key]) == len(shape) and -1 not in places.values():
-            shape = list(node.parsed[key])
+            shape = node.parsed[key]
         shape = tuple(places.get(k, n) for k, n in enumerate(shape))
         node.parsed, node.attrs = {**node.parsed, key: shape}, {**node.attrs, key: str(shape)}
-    return type(made)(entries)
+    return entries, nodes
 
 
-def _repeat(node: Node, shape: list[int], places: dict[int, int], nodes: list[Node], inputs: dict) -> None:
-    """Makes a node that fills an array one that repeats a smaller one along axes of an input."""
-    axes = tuple(places.values())
-    source = next(n for n in nodes if n.op is None and n.name in inputs and len(inputs[n.name]) > max(axes))
-    small = Node(node.op, f"{node.name}_one", {**node.attrs, "shape": str(tuple(shape))})
-    attrs = {"lhs_axes": str(tuple(places)), "rhs_axes": str(axes)}
-    like = Node(TABLE["broadcast_like"], node.name, attrs, [(small, 0), (source, 0)])
+def _repeat(node: Node, shape: tuple, places: dict[int, tuple[str, int]], variables: dict[str, Node]) -> None:
+    """Makes a node that fills an array one that repeats a smaller one along axes of inputs."""
+    like = Node(node.op, f"{node.name}_one", {**node.attrs, "shape": str(shape)})
+    for source in dict.fromkeys(name for name, _ in places.values()):
+        axes = {k: axis for k, (name, axis) in places.items() if name == source}
+        attrs = {"lhs_axes": str(tuple(axes)), "rhs_axes": str(tuple(axes.values()))}
+        inputs = [(like, 0), (variables[source], 0)]
+        like = Node(TABLE["broadcast_like"], f"{node.name}_{source}", attrs, inputs)
     node.op, node.parsed, node.attrs, node.inputs, node.slots = (
         like.op,
         like.parsed,
@@ -106,9 +155,3 @@ def _repeat(node: Node, shape: list[int], places: dict[int, int], nodes: list[No
         like.inputs,
         like.slots,
     )
-
-
-def _same(attempt: Symbol, traced: Symbol, shapes: dict) -> bool:
-    with np_shape():
-        found, wanted = (infer.shapes(s._entries, shapes)[1] for s in (attempt, traced))
-    return found == wanted

@@ -92,24 +92,25 @@ def rewritten(block: HybridBlock, inputs, rewrite, ctx=None) -> SymbolBlock:
     return made
 
 
-def described(block: HybridBlock, inputs=(True,)) -> tuple[symbol.Symbol, dict]:
+def described(block: HybridBlock, inputs=(True,), any_batch: bool = True) -> tuple[symbol.Symbol, dict]:
     """The symbol of a block, and the arrays of the constants in it; inputs: as in `trace`.
 
     It is composed by the block itself, which names it as MXNet does. Where that means something else than the calls with
-    arrays, as an index does, which picks an output of a symbol, it is what those calls computed.
+    arrays, as an index does, which picks an output of a symbol, it is what those calls computed: for other batches too,
+    where it can be, or, without `any_batch`, operator by operator.
     """
     if _styled_forward(block):
-        return _traced(block)
+        return _traced(block, any_batch)
     if block._compiled is None:
         return trace(block, inputs), {}
     try:
         out = trace(block, inputs)
     except (MXNetError, TypeError, ValueError, IndexError, AttributeError, NotImplementedError) as error:
         try:
-            return _traced(block)
+            return _traced(block, any_batch)
         except MXNetError:
             raise error from None
-    return (out, {}) if _agrees(out, block, inputs) else _traced(block)
+    return (out, {}) if _agrees(out, block, inputs) else _traced(block, any_batch)
 
 
 def _agrees(out: symbol.Symbol, block: HybridBlock, inputs) -> bool:
@@ -145,7 +146,7 @@ def show_operators(block: HybridBlock, args, callback, inputs_too: bool) -> None
 
     Names are those of an exported file, or `node_0`, ... for `np` arrays. Running statistics stay as they are.
     """
-    out, values = described(block, block._called_with)
+    out, values = described(block, block._called_with, any_batch=False)
     given = list(leaves(args))
     ctx, kind = given[0].context, type(given[0])
     values.update(zip(_names(block, given), given, strict=True))
@@ -179,7 +180,7 @@ def _styled_forward(block: HybridBlock) -> bool:
     return own or any(_styled_forward(child) for child in block._children.values())
 
 
-def _traced(block: HybridBlock) -> tuple[symbol.Symbol, dict]:
+def _traced(block: HybridBlock, any_batch: bool) -> tuple[symbol.Symbol, dict]:
     """The symbol of the block's last compiled signature, and the arrays of the constants in it."""
     held = {id(a): p.var() for p in block.collect_params().values() if p._data is not None for a in p._data}
     known = {n: p.shape for n, p in block.collect_params().by_full_name().items()}
@@ -188,9 +189,8 @@ def _traced(block: HybridBlock) -> tuple[symbol.Symbol, dict]:
         traced = block._compiled.whole(longer)
         found, names = traced.graph, _names(block, traced.graph.inputs)
         found.outputs = _results(traced)
-        out, constants = symbols(found, names, held)
         shapes = {n: tuple(v.shape) for n, v in zip(names, found.inputs, strict=True)}
-        return out, constants, known | shapes | {n: tuple(a.shape) for n, a in constants.items()}
+        return *symbols(found, names, held), shapes
 
-    out, constants, shapes = made()
-    return opened(out, lambda axis: made(axis)[::2], shapes), constants
+    traced = made()
+    return opened(traced, made, known) if any_batch else traced[0], traced[1]
