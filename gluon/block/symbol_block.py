@@ -60,7 +60,7 @@ class SymbolBlock(HybridBlock):
                 device=None):  # fmt: skip
         """The network that `HybridBlock.export` wrote to a `-symbol.json` and a `.params` file, on `ctx` or `device`.
 
-        Without param_file its parameters are yet to be initialized, or loaded.
+        Without param_file its parameters are yet to be initialized, or loaded, and `ctx` has no effect.
         """
         ctx = device if ctx is None else ctx
         names = [input_names] if isinstance(input_names, str) else list(input_names)
