@@ -255,6 +255,17 @@ def test_a_batch_is_found_at_other_axes(tmp_path):
     assert dims == [["x_0", "x_1", "x_2"], ["x_1"]]
 
 
+def test_extents_that_may_vary_are_tried_once(tmp_path, monkeypatch):
+    from core.contrib.onnx.mx2onnx import export
+
+    fits, tried = export._fits, []
+    monkeypatch.setattr(export, "_fits", lambda *given: tried.append(frozenset(given[-1])) or fits(*given))
+    x, y = mx.sym.var("x"), mx.sym.var("y")
+    product = mx.sym.FullyConnected(x, mx.sym.broadcast_add(y, y), num_hidden=3, no_bias=True)
+    mx.onnx.export_model(product, {}, [(2, 3), (3, 3)], onnx_file_path=str(tmp_path / "net.onnx"), dynamic=True)
+    assert {("x", 0)} in tried and len(tried) == len(set(tried))
+
+
 def test_shapes_may_be_given_by_name(tmp_path):
     """In a list they come in the order of list_inputs, which need not be that of a block's arguments."""
     x, y = mx.sym.var("x"), mx.sym.var("y")

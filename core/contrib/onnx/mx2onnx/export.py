@@ -231,10 +231,12 @@ def _free_axes(symbol, arrays, shapes, types, names, dynamic, given) -> dict[tup
         return free
     known = {n: a.shape for n, a in arrays.items()}
     free: dict[tuple[str, int], str] = {}
+    tried = {frozenset()}
     for group, label in _groups(names, shapes):
         places = {place: label for place in group if place not in free}
-        if places and _fits(symbol, known, shapes, types, places):
+        if frozenset(places) not in tried and _fits(symbol, known, shapes, types, places):
             free |= places
+        tried.add(frozenset(places))
     return free
 
 

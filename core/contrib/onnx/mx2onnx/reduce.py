@@ -50,8 +50,8 @@ def _mean_and_variance(g, data, axes: list[int]) -> list:
     return [mean, g.reduce("ReduceMean", g.add("Mul", centred, centred), axes, True)]
 
 
-@converts("_npi_var", "_npi_std")
-def spread(g, a, data):
+@converts("_npi_var")
+def variance(g, a, data):
     dtype = g.outputs[0][1]
     if not (dtype.startswith("float") and g.dtype(data).startswith("float")):
         raise g.refuse("only the spread of floats is converted")
@@ -60,8 +60,12 @@ def spread(g, a, data):
     if a.ddof:
         count = math.prod(g.extent(data, axis) for axis in axes)
         made = g.add("Mul", made, g.like(count / (count - a.ddof) if count > a.ddof else math.nan, dtype))
-    made = g.add("Sqrt", made) if g.where.startswith("_npi_std") else made
     return made if a.keepdims else g.add("Squeeze", made, np.array(axes, np.int64))
+
+
+@converts("_npi_std")
+def deviation(g, a, data):
+    return g.add("Sqrt", variance(g, a, data))
 
 
 @converts("norm")
@@ -80,7 +84,7 @@ def arg_extreme(g, a, data):
     else:
         data_, axis, keep = data, a.axis, int(a.keepdims)
     made = g.cast(g.add(kind, data_, axis=axis, keepdims=keep), g.outputs[0][1], "int64")
-    return g.reshaped(made, (1,), g.outputs[0][0]) if a.axis is None else made
+    return g.as_result(made, (1,)) if a.axis is None else made
 
 
 @converts("argmax_channel")
@@ -153,7 +157,7 @@ def _dot_flat(g, a, left, right):
         g.add("Transpose", x, perm=[1, 0]) if turned else x
         for x, turned in ((left, a.transpose_a), (right, a.transpose_b))
     )
-    return g.reshaped(g.add("MatMul", left, right), (None, None), g.outputs[0][0])
+    return g.as_result(g.add("MatMul", left, right), (None, None))
 
 
 def _flipped(g, name, flip: bool):

@@ -21,7 +21,7 @@ def reshape(g, a, data, like=None):
         parts = [(data, 0, begin), (like, *_bounds(a.rhs_begin, a.rhs_end, g.rank(like))), (data, end, g.rank(data))]
         shapes = [_part_of_shape(g, *part) for part in parts if part[1] < part[2]]
         return g.add("Reshape", data, g.add("Concat", *shapes, axis=0))
-    return g.reshaped(data, g.shape(data), after)
+    return g.as_result(data, g.shape(data))
 
 
 def _bounds(begin, end, rank: int) -> tuple[int, int]:
@@ -145,7 +145,7 @@ def repeat(g, a, data):
     longer = g.add("Unsqueeze", data, _ints(axis + 1))
     tiled = g.add("Tile", longer, _ints(*[1] * (axis + 1), a.repeats, *[1] * (len(shape) - axis - 1)))
     before = (*shape[: axis + 1], a.repeats, *shape[axis + 1 :])
-    return g.reshaped(tiled, before, g.outputs[0][0])
+    return g.as_result(tiled, before)
 
 
 @converts("broadcast_to", "broadcast_axis", "broadcast_like", "_broadcast_from")
@@ -216,7 +216,7 @@ def arange_like(g, a, data):
         count = int(np.prod(known))
         places = g.constant((a.start + a.step * np.arange(count)).astype(dtype), name=g.fresh(g.hint))
         g.used.add(places)
-        return g.reshaped(places, (count,), g.outputs[0][0]) if a.axis is None else g.add("Identity", places)
+        return g.as_result(places, (count,)) if a.axis is None else g.add("Identity", places)
     count = g.add("Size", data) if a.axis is None else g.add("Gather", g.add("Shape", data), np.int64(a.axis))
     places = g.cast(g.add("Range", np.int64(0), count, np.int64(1)), dtype, "int64")
     places = g.add("Add", g.add("Mul", places, g.like(a.step, dtype)), g.like(a.start, dtype))

@@ -196,13 +196,19 @@ class Builder:
         self.known[name] = tuple(a if a == b else None for a, b in zip(*probes, strict=True)), dtype
         self.probes[name] = probes
 
-    def reshaped(self, name: Name, before: Extents, after: Extents) -> Name:
-        """The tensor in another shape; of its dynamic extents all but one must be those of the input, or merge its first."""
+    def as_result(self, name: Name, before: Extents) -> Name:
+        """The tensor in the shape of what the node gives."""
+        return self.reshaped(name, before, self.outputs[0][0], self.output_probes)
+
+    def reshaped(self, name: Name, before: Extents, after: Extents, probes: tuple | None = None) -> Name:
+        """The tensor in another shape; of its dynamic extents all but one must be those of the input, or merge its first.
+
+        probes: the other shape under two sizes of the inputs, by which any extents can follow them."""
         if tuple(before) == tuple(after) and None not in after:
             return name
         target = [-1 if n is None else n for n in after]
         if target.count(-1) > 1:
-            old, new = self._measured(name, before), self._measured(None, after)
+            old, new = _measured(self.probes.get(name), before), _measured(probes, after)
             for axis in range(min(len(old), len(new))):
                 if target[axis] == -1 and old[axis] == new[axis] and target.count(-1) > 1:
                     target[axis] = 0  # as it is in the input
@@ -210,20 +216,11 @@ class Builder:
             if target.count(-1) > 1 and target[0] == -1 and merged and 0 not in target:
                 name = self.add("Flatten", name, axis=merged[0])
                 target[0] = 0
-        if target.count(-1) > 1 and after is self.outputs[0][0] and self.output_probes is not None:
-            return self.add("Reshape", name, self.extents(*self.output_probes))
+        if target.count(-1) > 1 and probes is not None:
+            return self.add("Reshape", name, self.extents(*probes))
         if target.count(-1) > 1:
             raise self.refuse(f"{before} cannot be brought into {after}: more than one extent follows from the input")
         return self.add("Reshape", name, np.array(target, np.int64))
-
-    def _measured(self, name: Name | None, shape: Extents) -> list[tuple]:
-        """The extents under two sizes of the inputs, by which those that are always equal are known."""
-        probes = (
-            self.probes.get(name) if name is not None else self.output_probes if shape is self.outputs[0][0] else None
-        )
-        if probes is None or len(probes[0]) != len(shape):
-            return [(n, n) if n is not None else (None, object()) for n in shape]  # equal to nothing
-        return list(zip(*probes))
 
     def fresh(self, hint: str) -> Name:
         """A name that no tensor has."""
@@ -260,6 +257,13 @@ class Body:
     def _info(self, name: Name):
         shape, dtype = self.builder.known[name]
         return self.builder.onnx.helper.make_tensor_value_info(name, self.builder.code(dtype), shape)
+
+
+def _measured(probes: tuple | None, shape: Extents) -> list[tuple]:
+    """The extents under two sizes of the inputs, by which those that are always equal are known."""
+    if probes is None or len(probes[0]) != len(shape):
+        return [(n, n) if n is not None else (None, object()) for n in shape]  # equal to nothing
+    return list(zip(*probes))
 
 
 def _product(extents: list[tuple]) -> tuple:
