@@ -82,8 +82,8 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
             attrs["key"] = random.next_key(ctx) if tracer is None else tracer.draw(ctx)
         if op.train:
             attrs["training"] = state.training
-    if op.overwrites and tracer is None and hasattr(out, "_data"):
-        attrs = {**attrs, "into": out._data}
+    if op.overwrites and out is not None:
+        attrs = {**attrs, "into": _held(out)}
     try:
         results = op.forward(*tensors, **attrs)
     except MISFITS as error:
@@ -159,6 +159,15 @@ def create(op: Operator, attrs: dict, ctx, kind: type, out=None):
     if out is not None:
         return assign(op, out, outputs if len(outputs) > 1 else outputs[0])
     return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _held(out):
+    """The memory of `out`, an array or a list of one; None where there is none yet."""
+    if isinstance(out, (list, tuple)) and len(out) == 1:
+        out = out[0]
+    if getattr(out, "_data", None) is None:
+        return None
+    return out._data if state.tracer is None else state.tracer.twins([out])[0]._data
 
 
 def assign(op: Operator, out, result):

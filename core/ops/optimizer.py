@@ -278,7 +278,12 @@ def multi_all_finite(*data, num_arrays: Int = 1, init_output: Bool = True, into=
         kernels.reduce.all(TABLE["_npi_isfinite"].forward(t), tuple(range(t.dim())), False).reshape(1) for t in data
     ]
     finite = kernels.cast(kernels.reduce.all(kernels.shape.concat(each, 0), (0,), True), "float32")
-    return finite if init_output or into is None else TABLE["broadcast_mul"].forward(finite, into)
+    if init_output or into is None:
+        return finite
+    shape, kind = tuple(into.shape), kernels.dtype_name(into)
+    if (shape, kind) != ((1,), "float32"):
+        raise MXNetError(f"whether arrays are finite goes to an out of shape (1,) and float32, given {shape} and {kind}")
+    return TABLE["broadcast_mul"].forward(finite, into)
 
 
 @operator("all_finite", overwrites=True)

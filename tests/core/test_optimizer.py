@@ -209,3 +209,27 @@ def test_what_out_held_counts_without_init_output(finite):
                 out = nd.full((1,), held)
                 finite(nd.array([2.0, value]), init_output=init_output, out=out)
                 assert out.asscalar() == (good if init_output else good * held)
+                assert finite(nd.array([2.0, value]), init_output=init_output, out=(listed := [nd.full((1,), held)]))
+                assert listed[0].asscalar() == out.asscalar()
+    for out in (nd.ones((2,)), nd.ones((1,), dtype="float16")):
+        for init_output in (True, False):
+            with pytest.raises(mx.MXNetError, match=r"\(2,\)|float16"):
+                finite(nd.ones((2,)), init_output=init_output, out=out)
+
+
+def test_what_out_holds_counts_in_a_compiled_block_too():
+    class Steps(gluon.HybridBlock):
+        def hybrid_forward(self, F, x, flag, weight, mom):
+            F.all_finite(x, init_output=False, out=flag)
+            F.nag_mom_update(weight, x, mom, lr=0.1, momentum=0.9, wd=0.5, out=weight)
+            return x + 1
+
+    for compiled in (False, True):
+        block = Steps()
+        block.hybridize(compiled)
+        for held in (0, 1, 1):
+            flag, weight, mom = nd.full((1,), held), nd.array([1.0, 2.0]), nd.array([0.1, 0.2])
+            block(nd.array([0.5, -0.5]), flag, weight, mom)
+            assert flag.asscalar() == held
+            want = 0.9 * np.array([0.1, 0.2]) - 0.1 * (np.array([0.5, -0.5]) + 0.5 * weight.asnumpy())
+            np.testing.assert_allclose(mom.asnumpy(), want, rtol=1e-5)
