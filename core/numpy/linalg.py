@@ -11,6 +11,7 @@ from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.numpy import array_api
 from core.numpy import manipulation as _arrays
+from core.numpy.fallback import on_the_host
 from core.numpy.keywords import explain
 from core.numpy.manipulation import expand_dims, moveaxis, squeeze
 from core.numpy.multiarray import _into, array, as_array
@@ -88,15 +89,15 @@ def tensorinv(a, ind=2):
 def qr(a, mode="reduced"):
     """Orthogonal Q (..., M, K) and upper triangular R (..., K, N) with a = Q R, K = min(M, N).
 
-    mode: "reduced", or NumPy's "complete" and "r", computed by NumPy without gradients; ValueError for another.
+    mode: "reduced", or NumPy's "complete" and "r", computed by NumPy without gradients; ValueError for another, and inside
+    `autograd.record()` for these two of an array that it tracks.
     """
     a = _with_fractions(a)
     if mode == "reduced":
         return tuple(F._npi_qr(a))
     if mode not in ("complete", "r"):
         raise ValueError(f"qr: mode is 'reduced', 'complete' or 'r', given {mode!r}")
-    found = onp.linalg.qr(a.asnumpy(), mode)
-    return array(found, dtype=a.dtype) if mode == "r" else tuple(array(part, dtype=a.dtype) for part in found)
+    return on_the_host(onp.linalg.qr, "linalg.qr")(a, mode)
 
 
 def svd(a):
@@ -144,8 +145,9 @@ def matrix_rank(M, tol=None, hermitian=False, rtol=None):
 
 def lstsq(a, b, rcond="warn"):
     """The least squares solution of a x = b: x, residuals, rank (a Python int), singular values."""
-    x, residuals, rank, s = onp.linalg.lstsq(a.asnumpy(), b.asnumpy(), None if rcond == "warn" else rcond)
-    return array(x, dtype=x.dtype), array(residuals, dtype=x.dtype), int(rank), array(s, dtype=x.dtype)
+    solve_on_the_host = on_the_host(onp.linalg.lstsq, "linalg.lstsq")
+    x, residuals, rank, s = solve_on_the_host(a, b, None if rcond == "warn" else rcond)
+    return x, residuals, int(rank), s
 
 
 def multi_dot(arrays, out=None):

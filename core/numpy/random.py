@@ -13,6 +13,7 @@ import numpy as onp
 
 from core import imperative
 from core.base import MXNetError
+from core.dtypes import dtype_name
 from core.ndarray.ndarray import NDArray
 from core.numpy.keywords import explain
 from core.numpy.multiarray import _into, array, ndarray
@@ -67,7 +68,7 @@ def _number(parameter):
 def _typed(drawn, dtype):
     """The numbers in the type that was asked for, or the default one, whatever the type of arrays of parameters."""
     dtype = dtype or default_float()
-    return drawn if drawn.dtype == onp.dtype(dtype) else F.Cast(drawn, dtype=dtype)
+    return drawn if dtype_name(drawn.dtype) == dtype_name(dtype) else F.Cast(drawn, dtype=dtype)
 
 
 def uniform(low=0.0, high=1.0, size=None, dtype=None, ctx=None, device=None, out=None):

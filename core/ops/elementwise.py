@@ -31,8 +31,8 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.050700987355480493
 # Unary
 
 
-def _unary(name, function, derivative=None, aliases=(), differentiable=True, doc=""):
-    """Enters a one-operand formula; `derivative` in terms of (x, y)."""
+def _unary(name, function, derivative=None, aliases=(), differentiable=True, curved=False, doc=""):
+    """Enters a one-operand formula; `derivative` in terms of (x, y). curved: of integers its results are no integers."""
 
     def entry(data):
         return function(data)
@@ -48,7 +48,6 @@ def _unary(name, function, derivative=None, aliases=(), differentiable=True, doc
             return kernels.cast(compute(kernels.cast(data, "float64")), kernels.dtype_name(data))
         return compute(data)
 
-    curved = name in UNARY and name not in WHOLE
     op.forward = forward
     return op
 
@@ -120,7 +119,7 @@ FLAT = {  # no gradient: piecewise constant, or a truth value
     "logical_not": f.logical_not,
 }
 for _name, (_function, _derivative, _aliases) in UNARY.items():
-    _unary(_name, _function, _derivative, _aliases)
+    _unary(_name, _function, _derivative, _aliases, curved=_name not in WHOLE)
 for _name, _function in FLAT.items():
     _unary(_name, lambda x, _function=_function: _function(x) if _function is not f.logical_not else f.eq(x, 0))
 

@@ -282,7 +282,9 @@ def multi_all_finite(*data, num_arrays: Int = 1, init_output: Bool = True, into=
         return finite
     shape, kind = tuple(into.shape), kernels.dtype_name(into)
     if (shape, kind) != ((1,), "float32"):
-        raise MXNetError(f"whether arrays are finite goes to an out of shape (1,) and float32, given {shape} and {kind}")
+        raise MXNetError(
+            f"whether arrays are finite goes to an out of shape (1,) and float32, given {shape} and {kind}"
+        )
     return TABLE["broadcast_mul"].forward(finite, into)
 
 

@@ -17,6 +17,7 @@ from core.kernels.formula import Formula
 from core.ops.attributes import Bool, Choice, DType, Float, Int, OptBool, OptFloat, OptInt, OptStr, Shape
 from core.ops.nn import window
 from core.ops.registry import F, composite, infer, operator, pointwise, takes
+from core.ops.shape import normal_axis
 
 # What oneDNN, whose results are the reference, takes as the largest code when it scales by a known range.
 WIDE = {"int8": 127.5, "uint8": 255.5}
@@ -287,17 +288,18 @@ def quantized_batch_norm(
     """
     if min_calib_range is None or max_calib_range is None:
         raise MXNetError("quantized_batch_norm: min_calib_range and max_calib_range are needed")
-    reach, limit = _reach(min_data, max_data), max(abs(min_calib_range), abs(max_calib_range))
+    reach, scale_out = _reach(min_data, max_data), _calibrated_scale(min_calib_range, max_calib_range)
     codes = _real(data)
     if _kind(data) == "uint8":
         codes = _real(_codes(codes * (EXACT["int8"] / EXACT["uint8"]), "int8"))
-    along = tuple(-1 if k == axis % data.ndim else 1 for k in range(data.ndim))
+    axis = normal_axis(axis, data.ndim, "quantized_batch_norm")
+    along = tuple(-1 if k == axis else 1 for k in range(data.ndim))
     scale = gamma / F.sqrt(moving_var + eps)
-    weight = F.broadcast_mul(scale, reach) * (1.0 / (limit * math.sqrt(1.0 + eps)))
-    bias = (beta - moving_mean * scale) * (WIDE["int8"] / limit)
+    weight = F.broadcast_mul(scale, reach) * (scale_out / (WIDE["int8"] * math.sqrt(1.0 + eps)))
+    bias = (beta - moving_mean * scale) * scale_out
     weight, bias = (F.Reshape(v, shape=along) for v in (weight, bias))
     y = F.broadcast_add(F.broadcast_mul(codes, weight), bias)
-    return [_codes(y, "int8"), *_given_ends(reach, min_calib_range, max_calib_range)]
+    return [_codes(y, "int8", nan=0.0), *_given_ends(reach, min_calib_range, max_calib_range)]
 
 
 @infer(quantized_batch_norm)
@@ -510,7 +512,7 @@ def _given_ends(reach, low: float, high: float) -> list:
 def _result(y, reach, low, high) -> list:
     """Numbers as int8 codes of a calibrated range, or as int32 codes of the range that reaches as far as `reach`."""
     if low is not None and high is not None:
-        return [_codes(y * (WIDE["int8"] / max(abs(low), abs(high))), "int8"), *_given_ends(reach, low, high)]
+        return [_codes(y * _calibrated_scale(low, high), "int8", nan=0.0), *_given_ends(reach, low, high)]
     scaled = F.broadcast_div(y * TOP, _spread(F.Cast(reach, dtype=dtype_name(y.dtype)), y))
     return [F.Cast(F.clip(scaled, a_min=-TOP - 1.0, a_max=TOP), dtype="int32"), *_ends(reach)]
 
@@ -531,18 +533,24 @@ def _range(kind, reach, low, high):
     return (F.negative(reach), F._bridge(reach)) if kind == "int8" else (F._bridge(low), F._bridge(high))
 
 
+def _calibrated_scale(low: float, high: float) -> float:
+    """int8 codes a number in a calibrated range; endless for a range of nothing, as in MXNet."""
+    reach = max(abs(low), abs(high))
+    return WIDE["int8"] / reach if reach else math.inf
+
+
 def _scale(largest: float, reach):
     """Codes a number; 2^31 - 1 for a range of nothing, so that layers on its codes give their bias."""
     return F.where(reach == 0.0, F.zeros_like(reach) + TOP, largest / reach)
 
 
-def _codes(data, kind, *rest, most=None):
+def _codes(data, kind, *rest, most=None, nan=None):
     """Codes nearest to data [* scale [+ addend * meaning]], up to `most`.
 
-    What is not a number, as 0 in a range of nothing, is 127 of int8 and 0 of uint8.
+    What is not a number, as 0 in a range of nothing, is `nan`: by default 127 of int8 and 0 of uint8.
     """
     low, high = LIMITS[kind]
-    nan = high if kind == "int8" else low
+    nan = (high if kind == "int8" else low) if nan is None else nan
     return F._codes(data, *rest, low=low, high=high if most is None else most, nan=nan, out_type=kind)
 
 

@@ -32,8 +32,12 @@ _OUTPUT_NAMES = {
         for name in "act batch_norm concat conv elemwise_add elemwise_mul embedding flatten fully_connected pooling".split()
     },
 }
-# Their outputs have numbers where they show a single one, too: in MXNet they have more that are hidden.
-_NUMBERED = frozenset({"CTCLoss", "SliceChannel", "_contrib_box_nms", "_linalg_det", "sort"})
+# Their outputs have numbers where they show a single one, too, under the attributes told: in MXNet they have more that
+# are hidden.
+_NUMBERED = {
+    **dict.fromkeys(("CTCLoss", "SliceChannel", "_contrib_box_nms", "_linalg_det", "sort"), lambda attrs: True),
+    "topk": lambda attrs: attrs["ret_typ"] == "value",
+}
 
 
 def hidden(attrs: dict[str, str]) -> dict[str, str]:
@@ -88,7 +92,8 @@ class Node:
             return self.name
         if self.op.name in _OUTPUT_NAMES:
             return f"{self.name}_{_OUTPUT_NAMES[self.op.name][k]}"
-        numbered = self.outputs > 1 or self.op.name in _NUMBERED or self.parsed.get("ret_typ") == "value"
+        hides = _NUMBERED.get(self.op.name)
+        numbered = self.outputs > 1 or (hides is not None and hides(self.parsed))
         return f"{self.name}_output{k}" if numbered else f"{self.name}_output"
 
     def auxiliary(self, slot: str) -> bool:

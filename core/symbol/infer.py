@@ -35,11 +35,16 @@ _KEEP_SHAPE = frozenset(
     "Cast amp_cast BlockGrad _copy negative abs square sqrt exp log sigmoid tanh relu _mul_scalar _plus_scalar _minus_scalar "
     "_rminus_scalar _div_scalar".split()
 )
-# Inputs that hold numbers of elements or places of them, in a dtype of their own.
-_COUNTS = frozenset("length sequence_length data_lengths label_lengths index indices condition".split())
+# Inputs that count, place or choose elements, in a dtype of their own.
+_BESIDES = frozenset("length sequence_length data_lengths label_lengths index indices condition".split())
 BY_NUMBER = {number: name for name, (number, _) in DTYPES.items() if number is not None}
 # Results whose dtype is not that of the first input.
-_OWN_DTYPE = {"shape_array": "int64", "size_array": "int64", "argmax_channel": "float32"}
+_OWN_DTYPE = {
+    "shape_array": "int64",
+    "size_array": "int64",
+    "argmax_channel": "float32",
+    "_random_randint": "int32",
+}
 
 
 def shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[str, Shape | None], list[Shape | None]]:
@@ -172,7 +177,7 @@ def types(entries: list[Entry], given: dict[str, object]) -> tuple[dict[str, str
                 known[parent.name] = _variable_dtype(node, slot, first)
         own = node.parsed.get("dtype") or _OWN_DTYPE.get(node.op.name)
         if own is None and not node.inputs:
-            own = "int32" if node.op.name == "_random_randint" else "float32"
+            own = "float32"
         results[id(node)] = own or _formula_dtype(node, found) or first
     return known, [known[n.name] if n.op is None else results[id(n)] for n, _ in entries]
 
@@ -327,9 +332,9 @@ def _agree(before: Shape, after: Shape) -> bool:
 
 
 def _first_dtype(node: Node, found: list) -> str | None:
-    """The dtype of the first input that has one; counts and places say nothing of what they count."""
-    counted = [None if slot in _COUNTS else t for slot, t in zip(node.slots, found, strict=True)]
-    return next((t for t in counted if t is not None), None)
+    """The dtype of the first input that has one; counts, places and choices say nothing of the others."""
+    own = (t for slot, t in zip(node.slots, found, strict=True) if slot not in _BESIDES)
+    return next((t for t in own if t is not None), None)
 
 
 def _formula_dtype(node: Node, found: list) -> str | None:

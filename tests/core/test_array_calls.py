@@ -71,8 +71,21 @@ def test_arguments_of_numpy_that_would_change_the_answer_are_heard(numpy_semanti
         found, want = np.linalg.qr(x, mode), onp.linalg.qr(x.asnumpy(), mode)
         for part, wanted in zip(found if mode == "complete" else [found], want if mode == "complete" else [want]):
             onp.testing.assert_allclose(part.asnumpy(), wanted, rtol=1e-5)
+            assert part.dtype == onp.float32
     with pytest.raises(ValueError, match="given 'full'"):
         np.linalg.qr(x, "full")
+
+
+def test_factors_of_the_host_stay_on_the_device_and_have_no_gradient(numpy_semantics):
+    x = np.ones((3, 2), ctx=mx.cpu(1))
+    calls = *(lambda mode=mode: np.linalg.qr(x, mode) for mode in ("complete", "r")), lambda: np.linalg.lstsq(x, x)
+    for call in calls:
+        found = call()
+        assert (found[0] if isinstance(found, tuple) else found).ctx == mx.cpu(1)
+    x.attach_grad()
+    for call in calls:
+        with mx.autograd.record(), pytest.raises(ValueError, match="no gradients"):
+            call()
 
 
 def test_tolerances_are_arrays_too(numpy_semantics):

@@ -7,6 +7,7 @@ import pytest
 
 import core as mx
 from core import nd, np
+from core.dtypes import dtype_name
 
 
 def test_one_seed_repeats_everything():
@@ -126,3 +127,5 @@ def test_types_of_samples_are_those_asked_for(numpy_semantics, kind):
         assert getattr(np.random, name)(*parameters).dtype == onp.float32, name
         for asked in ("float16", "float64"):
             assert getattr(np.random, name)(*parameters, dtype=asked).dtype == onp.dtype(asked), name
+    for name, numbers in {"uniform": (0, 2), "normal": (0, 2), "gamma": (2, 2), "exponential": (2,)}.items():
+        assert dtype_name(getattr(np.random, name)(*numbers, size=3, dtype="bfloat16").dtype) == "bfloat16", name

@@ -145,6 +145,24 @@ def test_quantized_batch_norm_rescales_once_more(kind):
     assert got.dtype == onp.int8 and got.asnumpy().tolist() == onp.clip(onp.rint(want), -128, 127).tolist()
 
 
+def test_a_calibrated_range_of_nothing_has_its_ends_as_codes():
+    """The codes of MXNet 1.9.1."""
+    x, nothing = nd.array([[[[1, -5, 0, -128]]]], dtype="int8"), {"min_calib_range": 0.0, "max_calib_range": 0.0}
+    codes, low, high = C.quantized_elemwise_add(x, x, one(-2), one(2), one(-2), one(2), **nothing)
+    assert codes.asnumpy().ravel().tolist() == [127, -128, 0, -128] and low.asscalar() == high.asscalar() == 0
+    for gamma, beta, want in ((1, 1, [127, 0, 0, 0]), (-1, -1, [-128, 0, 0, 0]), (1, -1, [0, -128, 0, -128])):
+        parameters = [nd.array([v]) for v in (gamma, beta, 0, 1)]
+        codes, *_ = C.quantized_batch_norm(x, *parameters, one(-2), one(2), **nothing)
+        assert codes.asnumpy().ravel().tolist() == want
+
+
+def test_quantized_batch_norm_refuses_an_axis_that_is_not_there():
+    with pytest.raises(MXNetError, match="axis 5 is out of bounds for an array of 4 axes"):
+        C.quantized_batch_norm(
+            I8, *[nd.ones((2,))] * 4, one(-2), one(2), axis=5, min_calib_range=-1.0, max_calib_range=1.0
+        )
+
+
 def test_outputs_of_quantized_layers_have_mxnets_names():
     x = sym.var("x")
     assert sym.contrib.quantized_act(x, act_type="relu", name="q").list_outputs() == [
