@@ -56,10 +56,10 @@ def print_summary(symbol, shape=None, line_length=120, positions=(0.44, 0.64, 0.
 
 
 def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None, node_attrs=None, hide_weights=True):
-    """A `graphviz.Digraph` of a symbol: boxes for operators, ovals for inputs, shapes along the edges where `shape` is given.
+    """A `graphviz.Digraph` of a symbol: boxes for operators, ovals for inputs.
 
-    So are dtypes where `dtype` is. Its `source` needs nothing more; `render()` and `view()` need the graphviz programs. ImportError where the Python
-    package graphviz is absent.
+    Along the edges are shapes where `shape` is given, and dtypes where `dtype` is. Its `source` needs nothing more;
+    `render()` and `view()` need the graphviz programs. ImportError where the Python package graphviz is absent.
     """
     _check(symbol)
     try:

@@ -148,7 +148,8 @@ def convolution(
     space = weight.shape[1:-1] if _channels_last(layout) else weight.shape[2:]
     if weight.shape[0] != num_filter or tuple(space) != kernel:
         raise MXNetError(
-            f"Convolution: a weight of {num_filter} filters with kernel {kernel} is needed, given shape {tuple(weight.shape)}"
+            f"Convolution: a weight of {num_filter} filters with kernel {kernel} is needed, given shape "
+            f"{tuple(weight.shape)}"
         )
     if _channels_last(layout):
         if data.context.device_type != "gpu":
@@ -385,7 +386,10 @@ def pooling(
 
 
 def _power_and_root(p):
-    """Functions of arrays: the p-th power, signs kept, and its inverse. MXNet's l_1 is the plain sum, its l_3 one of signed cubes."""
+    """Functions of arrays: the p-th power, signs kept, and its inverse.
+
+    MXNet's l_1 is the plain sum, its l_3 one of signed cubes.
+    """
     if p not in _POWERS:
         raise MXNetError(f"Pooling: p_value={p} does not fit; 1, 2 and 3 are accepted")
     return _POWERS[p]
@@ -446,7 +450,10 @@ def pooling_v1(
     data, *, kernel: Shape = (), pool_type: Choice("max", "avg", "sum") = "max", global_pool: Bool = False,
     pooling_convention: Choice("valid", "full") = "valid", stride: Shape = (), pad: Shape = (),
 ):  # fmt: skip
-    """Pooling over zeros around the data for every type: maxima are 0 or more there, means divide by the size of the kernel."""
+    """Pooling over zeros around the data for every type.
+
+    Maxima are 0 or more there, means divide by the size of the kernel.
+    """
     options = {"global_pool": global_pool, "pooling_convention": pooling_convention, "stride": stride}
     if pool_type == "max" and not global_pool:
         around = (v for p in _spread(pad, len(kernel), 0) for v in (p, p))
@@ -489,7 +496,7 @@ def dropout(
     cudnn_off: OptBool = False,
     training,
 ):
-    """Each element is 0 with probability p, else divided by 1 - p; in prediction the data itself (Srivastava et al., 2014).
+    """Each element is 0 with probability p, else divided by 1 - p (Srivastava et al., 2014); in prediction the data.
 
     mode: "always" drops in prediction too. axes: those along which one draw is shared. MXNetError for p outside [0, 1].
     """

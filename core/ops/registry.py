@@ -154,7 +154,7 @@ class Operator:
         return parsed
 
     def placed(self, given: list, attrs: dict) -> list:
-        """Inputs by place, where those that came by position are the ones that the operator has under the attributes."""
+        """Inputs by place, where those that came by position are those that the operator has under the attributes."""
         names = self.takes(attrs)
         if all(value is None or name in names for name, value in zip(self.inputs, given, strict=True)):
             return given
@@ -177,7 +177,10 @@ class Operator:
 
     @functools.cached_property
     def bound(self) -> Callable[..., tuple[Callable | None, dict]]:
-        """What `bind` gives for attributes in the order of `attrs`, and these typed; remembered. TypeError where they are lists."""
+        """What `bind` gives for attributes in the order of `attrs`, and these typed; remembered.
+
+        TypeError where they are lists.
+        """
         names = tuple(self.attrs)
 
         def binding(*values):
@@ -340,7 +343,7 @@ def register(op: Operator) -> Operator:
 
 
 def operator(name: str, **options) -> Callable[[Callable], Operator]:
-    """Enters a primitive; options: aliases, outputs, visible, mutates, rng, train, reserves, overwrites (see `Operator`)."""
+    """Enters a primitive; options: those of `Operator`, by keyword (aliases, outputs, visible, mutates, ...)."""
     return lambda function: register(Operator(name, function, **options))
 
 
@@ -492,7 +495,7 @@ def pointwise(
 def make_pointwise(
     op: Operator, formula: Formula, dtype, differentiable: bool = True, refused: str | None = None
 ) -> Operator:
-    """Completes an entry whose forward and gradient follow from `formula`; `refused` is a type that "same" leaves out."""
+    """Completes an entry whose rules follow from `formula`; `refused` is a type that "same" leaves out."""
     op.formula = formula
     kernel = kernels.pointwise.pointwise
     names = formula.attrs

@@ -14,16 +14,16 @@ from core.name import NameManager
 from core.ops.registry import NULL, REQUIRED, TABLE, Operator
 from core.symbol.graph import HIDDEN, Node, hidden, input_names
 
-# Initial values of states and parameters by the input that they are, which variables take that say nothing of their own.
+# Initial values of states and parameters by the input that they are; variables take them that say nothing of their own.
 _INITIAL_STATES = {"moving_mean": '["zero", {}]', "moving_var": '["one", {}]'}
 _INITIAL = {("LeakyReLU", "gamma"): '["Constant", {"value": 0.25}]', ("UpSampling", "weight"): '["bilinear", {}]'}
 
 
 def front(op: Operator, called: str, kind: type):
-    """The function `sym.NAME`: inputs (symbols) and attributes by position or keyword, `name`, `attr` (extra attributes;
-    so are keywords of the form `__key__`).
+    """The function `sym.NAME`: inputs (symbols) and attributes by position or keyword, `name`, `attr`.
 
-    Inputs that are not given become variables called `<name>_<input>`.
+    attr: extra attributes; so are keywords of the form `__key__`. Inputs that are not given become variables called
+    `<name>_<input>`.
     """
 
     def function(*args, name=None, attr=None, out=None, **kwargs):
@@ -168,7 +168,8 @@ def _single(op: Operator, slot: str, symbol):
     entries = symbol._entries
     if len(entries) != 1:
         raise MXNetError(
-            f"{op.name}: input {slot!r} is a symbol of {len(entries)} outputs ({', '.join(symbol.list_outputs())}); pick one with [i]"
+            f"{op.name}: input {slot!r} is a symbol of {len(entries)} outputs ({', '.join(symbol.list_outputs())}); "
+            "pick one with [i]"
         )
     return entries[0]
 

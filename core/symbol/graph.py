@@ -29,7 +29,9 @@ _OUTPUT_NAMES = {
     "_contrib_quantize_asym": ("output", "scale", "shift"),
     **{
         f"_contrib_quantized_{name}": ("output", "min_output", "max_output")
-        for name in "act batch_norm concat conv elemwise_add elemwise_mul embedding flatten fully_connected pooling".split()
+        for name in (
+            "act batch_norm concat conv elemwise_add elemwise_mul embedding flatten fully_connected pooling".split()
+        )
     },
 }
 # Their outputs have numbers where they show a single one, too, under the attributes told: in MXNet they have more that

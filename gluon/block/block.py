@@ -16,6 +16,8 @@ __all__ = ["Block", "indent", "listing"]
 
 # Asked first where a block is called: what the call gives in a list, or None for calls of no interest to it.
 route = None
+# Docstrings of blocks of these packages are completed by those of their private bases; a user's stay as they are.
+_PACKAGES = frozenset({"core", "gluon", "gluoncv", "gluonnlp"})
 
 
 class Block:
@@ -28,7 +30,8 @@ class Block:
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        if cls.__doc__ and not cls.__name__.startswith("_"):
+        ours = cls.__module__.partition(".")[0] in _PACKAGES
+        if ours and cls.__doc__ and not cls.__name__.startswith("_"):
             cls.__doc__ = "\n\n    ".join([cls.__doc__.rstrip(), *_details(cls)])
 
     def __init__(self, prefix=None, params=None):

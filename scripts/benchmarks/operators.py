@@ -3,9 +3,9 @@
 Small operands hold 1 KB, where what is timed is the cost of dispatching an operator; large ones 10 MB, where it is the
 kernel. The two libraries take turns, call by call or in short bursts, so that both see the same machine, and read the
 same memory, for where operands lie is worth up to a fifth of the time. A round is ours, theirs, theirs, ours: what one
-leaves in the caches serves both alike. The figure is the median of the rounds' ratios. Each operator is printed; the log holds the geometric means,
-the worst, and the number beyond the bar. An operator that takes PyTorch less than 50 microseconds on large operands
-reads a small part of them: it counts as dispatch.
+leaves in the caches serves both alike. The figure is the median of the rounds' ratios. Each operator is printed; the log
+holds the geometric means, the worst, and the number beyond the bar. An operator that takes PyTorch less than 50
+microseconds on large operands reads a small part of them: it counts as dispatch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SIZES = {"small": (16, 16), "large": (1280, 2048)}
 
 @dataclass
 class Case:
-    """An operator as MXNet's users write it and as PyTorch's do; `shapes` of its operands follow from (rows, columns)."""
+    """An operator as MXNet's users write it and as PyTorch's do; `shapes` of its operands are of (rows, columns)."""
 
     name: str
     ours: Callable

@@ -49,7 +49,8 @@ def test_freed_memory_goes_back_when_asked():
 
     arrays = [mx.nd.ones((1000, 1000)) for _ in range(60)]
     mx.nd.waitall()
-    kept, arrays = arrays[::10], None
+    kept, arrays = arrays[::10], None  # so that what is free lies between blocks in use
     before = held()
     mx.cpu().empty_cache()
-    assert held() < before - 100_000_000 and len(kept) == 6
+    assert held() < before - 100_000_000
+    del kept

@@ -20,6 +20,13 @@ def small_net(**kwargs):
     return net
 
 
+def test_docstrings_of_users_stay_as_they_are():
+    class Mine(nn.Conv2D.__base__):
+        """Mine."""
+
+    assert Mine.__doc__ == "Mine." and len(nn.Conv2D.__doc__.split("\n\n")) > 1
+
+
 def test_names_count_by_scope():
     net = small_net(prefix="net_")
     names = list(net.collect_params().keys())

@@ -1,4 +1,4 @@
-"""Blocks as ONNX files with a batch that varies: recurrent cells, loops, branches, composites; run by onnxruntime and back."""
+"""Blocks as ONNX files with a batch that varies, run by onnxruntime and back: cells, loops, branches, composites."""
 
 import numpy as np
 import pytest
