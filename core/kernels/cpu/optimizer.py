@@ -112,7 +112,7 @@ def nag_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None, in_place=T
 
 @_elementwise
 def signsgd_(w, g, lr, wd=0.0, rescale=1.0, clip=None):
-    """w = (1 - lr wd) w - lr sign(rescale g) (Bernstein et al., 2018); `clip` is taken and not read.
+    """w = (1 - lr wd) w - lr sign(rescale g) (Bernstein et al., 2018); `clip` would leave the sign as it is.
 
     The operator `signsgd_update` ignores both: it hands on neither.
     """
