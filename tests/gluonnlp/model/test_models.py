@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gluonnlp as nlp
-from core import autograd, nd
+from core import autograd, nd, random
 from core.base import MXNetError
 from core.initializer import Uniform
 from gluon import SymbolBlock, Trainer, nn, rnn
@@ -62,6 +62,7 @@ def test_weights_drop_in_training_alone():
 
 def test_weights_that_are_dropped_keep_their_values_and_names(tmp_path):
     """As in GluonNLP: the parameter itself is another one, for every block that has it."""
+    random.seed(1)
     net = nn.HybridSequential()
     with net.name_scope():
         net.add(nn.Dense(4, in_units=3), nn.Dense(4, in_units=4))
