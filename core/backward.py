@@ -52,10 +52,10 @@ def run(
                 _make_room(sums.reached.values(), {id(g._data) for _, g in given.values()}, store)
         for node in nodes:
             heads_of = sums.nodes.pop(id(node), None)
-            idle = heads_of is None  # behind a piecewise constant operator a gradient is zero, not absent
-            stepped = idle and not node.starts and node.moves and not targets  # only its states are to move
-            if stepped or (idle and node.starts):
-                heads_of = [None] * len(node.outputs)
+            stepped = False  # whether only its states are to move
+            # Behind a piecewise constant operator a gradient is zero, not absent.
+            if heads_of is None and (node.starts or (node.moves and not targets)):
+                heads_of, stepped = [None] * len(node.outputs), not node.starts
             if heads_of is not None and not (targets and _note(sums, node, heads_of, targets) and stop):
                 if type(node) is Node:
                     grads = _apply_rule(node, heads_of)

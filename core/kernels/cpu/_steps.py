@@ -43,36 +43,36 @@ def is_scalar(node: Expr) -> bool:
 
 
 def lowered(root: Expr) -> Expr:
-    """The expression, with a cheaper step of the CPU in place of each one that has one, such as `where` between a value and 0."""
+    """The expression, with a cheaper step of the CPU in place of each one that has one, such as `where` with a 0."""
     made: dict[int, Expr] = {}
     for node in postorder([root]):
         args = [made[id(a)] if isinstance(a, Expr) else a for a in node.args]
-        made[id(node)] = _chosen(*args) if node.op == "where" else Expr(node.op, *args)
-    root = made[id(root)]
-    return _truth(root.args[0]) if _asks_truth(root) else root
-
-
-def _asks_truth(node: Expr) -> bool:
-    """Whether a node compares an array with 0."""
-    return node.op == "ne" and not is_scalar(node.args[0]) and _is_zero(node.args[1])
-
-
-def _truth(x: Expr) -> Expr:
-    return Expr("cast", x, "bool")  # takes a quarter of a comparison's time
+        if node.op == "where":
+            made[id(node)] = _chosen(*args)
+        elif node.op == "ne" and not is_scalar(args[0]) and _is_zero(args[1]):
+            made[id(node)] = Expr("cast", args[0], "bool")  # takes a quarter of a comparison's time
+        else:
+            made[id(node)] = Expr(node.op, *args)
+    return made[id(root)]
 
 
 def _chosen(condition: Expr, a: Expr, b: Expr) -> Expr:
-    if condition.op not in COMPARISONS or is_scalar(condition.args[0]) or (is_scalar(a) and is_scalar(b)):
-        return Expr("where", condition, a, b)
-    if _asks_truth(condition) and (_is_zero(a) or _is_zero(b)):
-        return Expr("_only_true", condition.args[0], a) if _is_zero(b) else Expr("_only_false", condition.args[0], b)
+    plain = Expr("where", condition, a, b)
+    if is_scalar(a) and is_scalar(b):
+        return plain
+    if condition.op == "cast" and condition.args[1] == "bool":
+        if _is_zero(b):
+            return Expr("_only_true", condition.args[0], a)
+        return Expr("_only_false", condition.args[0], b) if _is_zero(a) else plain
+    if condition.op not in COMPARISONS or is_scalar(condition.args[0]):
+        return plain
     if _is_zero(b):
         return Expr("_only_where", condition.op, *condition.args, a)
     if _is_zero(a) and condition.op in ("eq", "ne"):
         return Expr("_only_where", "ne" if condition.op == "eq" else "eq", *condition.args, b)
     if _is_zero(a):  # the opposite of `<` is not `>=`, for NaN is neither
         return Expr("_only_elsewhere", condition.op, *condition.args, b)
-    return Expr("where", _truth(condition.args[0]) if _asks_truth(condition) else condition, a, b)
+    return plain
 
 
 def _is_zero(node: Expr) -> bool:

@@ -8,7 +8,7 @@ for float64 inputs), is the log of the sum of the exponentials of a row, -inf fo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import torch
 from torch import Tensor
@@ -44,8 +44,9 @@ def attention(
     if not k.shape[2]:
         lse = q.new_full(q.shape[:3], -math.inf, dtype=_accumulator(q.dtype))
         return q.new_zeros((*q.shape[:3], v.shape[3])), lse
-    parts = [_forward_chunk(*chunk, scale, causal, dropout, key) for chunk in _chunks([q, k, v], k, length, dropout)]
-    o, lse = (torch.cat(x) if len(parts) > 1 else x[0] for x in zip(*parts, strict=True))
+    o, lse = _joined(
+        _forward_chunk(*chunk, scale, causal, dropout, key) for chunk in _chunks([q, k, v], k, length, dropout)
+    )
     return o.view(*q.shape[:3], v.shape[3]), lse.view(q.shape[:3])
 
 
@@ -72,10 +73,9 @@ def attention_grad(
         return aten._scaled_dot_product_flash_attention_for_cpu_backward.default(
             do, q, k, v, o, lse, 0.0, causal, attn_mask=mask, scale=scale
         )
-    parts = [
+    grads = _joined(
         _backward_chunk(*chunk, scale, causal, dropout, key) for chunk in _chunks([do, q, k, v], k, length, dropout)
-    ]
-    grads = (torch.cat(x) if len(parts) > 1 else x[0] for x in zip(*parts, strict=True))
+    )
     return tuple(grad.view(t.shape) for grad, t in zip(grads, (q, k, v), strict=True))
 
 
@@ -120,6 +120,11 @@ def _chunks(tensors: list[Tensor], k: Tensor, length: Tensor | None, dropout: fl
     for first in range(0, max(1, count), max(1, size)):
         chunk = slice(first, first + size)
         yield [*(t[chunk] for t in tensors), None if length is None else length[chunk]]
+
+
+def _joined(parts: Iterable[tuple[Tensor, ...]]) -> list[Tensor]:
+    """The results of all chunks."""
+    return [torch.cat(x) if len(x) > 1 else x[0] for x in zip(*parts, strict=True)]
 
 
 def _forward_chunk(
