@@ -58,7 +58,7 @@ def run(
                 heads_of, stepped = [None] * len(node.outputs), not node.starts
             if heads_of is not None and not (targets and _note(sums, node, heads_of, targets) and stop):
                 if type(node) is Node:
-                    grads = _apply_rule(node, heads_of)
+                    grads = _apply_rule(node, heads_of, stepped)
                 else:
                     heads_of = [ZERO if h is None and (id(node), k) in read else h for k, h in enumerate(heads_of)]
                     grads = node.apply_rule(heads_of, retain_graph, _early(node, sums, () if stepped else alone))
@@ -183,8 +183,8 @@ def _outputs_read(nodes: Sequence[Node], compiled: Sequence[Node], heads) -> set
 # The rule of one node
 
 
-def _apply_rule(node: Node, heads: list) -> Sequence:
-    """Gradients with respect to the inputs of a node."""
+def _apply_rule(node: Node, heads: list, stepped: bool = False) -> Sequence:
+    """Gradients with respect to the inputs of a node; stepped: none is needed."""
     op = node.op
     if node.saved_inputs is None:
         raise MXNetError(
@@ -199,7 +199,7 @@ def _apply_rule(node: Node, heads: list) -> Sequence:
     user = op.user_rule
     if user is not None:
         return user(heads)
-    needs = [p is not None for p in node.parents]
+    needs = [p is not None and not stepped for p in node.parents]
     if op.formula is not None:
         values = {i: _restore(node, i) for i in node.saved_inputs}
         if node.saved_outputs:

@@ -76,6 +76,8 @@ def _(head, data, gamma, moving_mean, moving_var, out1, out2, attrs, needs):
         gamma = F.ones_like(gamma)
     if attrs.training and not attrs.use_global_stats:
         F._batch_norm_update.typed(moving_mean, moving_var, out1, out2, momentum=attrs.momentum, eps=attrs.eps)
+        if not any(needs):  # the statistics alone are to move
+            return ()
         grads = F._batch_norm_grad.typed(head, data, gamma, out1, out2, **fused)
     else:
         grads = F._batch_norm_inference_grad.typed(head, data, gamma, moving_mean, moving_var, **fused)

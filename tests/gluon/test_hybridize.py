@@ -941,3 +941,21 @@ def test_backward_moves_statistics_behind_what_stops_gradients(stop, hybrid):
         loss = getattr(mx.nd, stop)(loss) * net.dense.weight.data()[0, 0]
     loss.backward()  # of a block whose gradients stop outside
     np.testing.assert_allclose(norm.running_mean.data().asnumpy(), [0.38, 0.76], rtol=1e-6)
+
+
+def test_statistics_move_without_gradients_where_none_are_needed(monkeypatch):
+    from core.kernels.cpu import norm
+
+    layer = nn.BatchNorm(in_channels=2, momentum=0.5)
+    layer.initialize()
+    x, scale = mx.nd.array([[1.0, 2.0], [3.0, 6.0]]), mx.nd.ones((1,))
+    scale.attach_grad()
+
+    def refused(*_):
+        raise AssertionError("a gradient that nobody reads is computed")
+
+    monkeypatch.setattr(norm, "_batch_norm_grad", refused)
+    with autograd.record():
+        loss = (mx.nd.BlockGrad(layer(x)) * scale).sum()
+    loss.backward()
+    np.testing.assert_allclose(layer.running_mean.data().asnumpy(), [1.0, 2.0])
