@@ -22,7 +22,6 @@ __all__ = ["opened"]
 Shapes = dict[tuple[int, int], tuple]  # by number of the node, and output
 
 _FILLED = frozenset({"_zeros", "_ones", "_full"})
-_SHAPED = {"Reshape": "shape", "_npi_reshape": "newshape", "broadcast_to": "shape"}
 
 
 def opened(traced: tuple[Symbol, dict, dict], retraced: Callable, known: dict[str, tuple]) -> Symbol:
@@ -78,14 +77,8 @@ def _equal(constants: dict, others: dict) -> bool:
 
 def _alike(nodes: list[Node], twins: list[Node]) -> bool:
     """Whether two graphs are of the same operators and variables, whatever the attributes."""
-
-    def shown(side: list[Node]) -> list:
-        places = {id(node): k for k, node in enumerate(side)}
-        return [
-            (n.op, n.op or n.name, [(places[id(parent)], k) for parent, k in n.inputs], n.parsed.keys()) for n in side
-        ]
-
-    return shown(nodes) == shown(twins)
+    one, other = (graph.outline(side, lambda n: n.name if n.op is None else set(n.parsed)) for side in (nodes, twins))
+    return one == other
 
 
 def _edits(nodes: list[Node], twins: list[Node], shapes: tuple, inputs: tuple, axis: int) -> dict[int, dict] | None:
@@ -106,7 +99,7 @@ def _edits(nodes: list[Node], twins: list[Node], shapes: tuple, inputs: tuple, a
         longer = [k for k, (a, b) in enumerate(found) if a != b]
         if node.op.name in _FILLED and different == ["shape"]:
             edits[number] = {k: sources.get(found[k]) for k in longer}
-        elif different == [_SHAPED.get(node.op.name)]:
+        elif different == [graph.SHAPED.get(node.op.name)]:
             parent, k = node.inputs[0]
             given = _pairs(shapes, (places[id(parent)], k)) if node.op.name != "_npi_reshape" else []
             otherwise = None if node.op.name == "broadcast_to" else -1
@@ -132,7 +125,7 @@ def _edited(made: Symbol, edits: dict[int, dict], shapes: Shapes) -> tuple[list[
         if node.op.name in _FILLED:
             _repeat(node, tuple(1 if k in places else n for k, n in enumerate(shape)), places, variables)
             continue
-        key = _SHAPED[node.op.name]
+        key = graph.SHAPED[node.op.name]
         if len(node.parsed[key]) == len(shape) and -1 not in places.values():
             shape = node.parsed[key]
         shape = tuple(places.get(k, n) for k, n in enumerate(shape))

@@ -35,8 +35,6 @@ _pointwise = importlib.import_module("core.contrib.onnx.mx2onnx.pointwise")
 # Inputs that steer training alone: what feeds them has no place in the exported network.
 _TRAINING = frozenset({"label"})
 _IR_VERSIONS = {17: 8, 18: 8, 19: 9}  # by opset
-# Operators whose conversions look at the shape of the result, not at the attribute that tells it.
-_BY_RESULT = {"Reshape": "shape", "_npi_reshape": "newshape", "broadcast_to": "shape"}
 
 
 def export_model(sym, params, in_shapes=None, in_types=np.float32, onnx_file_path="model.onnx", verbose=False, dynamic=False,
@@ -180,16 +178,14 @@ def _merged(found: tuple, other: tuple) -> tuple:
 
 
 def _alike(entries: list, others: list) -> bool:
-    """Whether two graphs are made of the same operators with the same attributes."""
-    pairs = list(zip(graph.order(entries), graph.order(others)))
-    places = [{id(node): k for k, node in enumerate(side)} for side in zip(*pairs)]
+    """Whether two graphs are made of the same operators with the same attributes, but for the shape of a result."""
 
-    def shown(node: Node, own: dict) -> tuple:
-        attrs = {key: v for key, v in node.parsed.items() if key != _BY_RESULT.get(node.op and node.op.name)}
-        return node.op, node.slots, [(own[id(p)], k) for p, k in node.inputs], attrs
+    def told(node: Node) -> tuple:
+        shape = node.op and graph.SHAPED.get(node.op.name)
+        return node.slots, {key: value for key, value in node.parsed.items() if key != shape}
 
-    same = len(graph.order(entries)) == len(graph.order(others))
-    return same and all(shown(a, places[0]) == shown(b, places[1]) for a, b in pairs)
+    one, other = (graph.outline(graph.order(side), told) for side in (entries, others))
+    return one == other
 
 
 def _trains(node: Node, slot: str) -> bool:
