@@ -18,11 +18,8 @@ resnet_spec = {
 }
 
 
-class _BlockV1(HybridBlock):
-    """relu(body(x) + shortcut(x)); `downsample` makes the shortcut a strided 1x1 convolution.
-
-    last_gamma: the last normalisation starts with zeros, so that the block starts as its shortcut.
-    """
+class _Block(HybridBlock):
+    """A residual block of `channels`, strided by `stride`."""
 
     def __init__(
         self, channels, stride, downsample=False, in_channels=0, last_gamma=False,
@@ -30,9 +27,20 @@ class _BlockV1(HybridBlock):
     ):  # fmt: skip
         super().__init__(**kwargs)
         norm = partial(norm_layer, **(norm_kwargs or {}))
+        last = partial(norm, gamma_initializer="zeros") if last_gamma else norm
+        self._add(channels, stride, downsample, in_channels, norm, last)
+
+
+class _BlockV1(_Block):
+    """relu(body(x) + shortcut(x)); `downsample` makes the shortcut a strided 1x1 convolution.
+
+    last_gamma: the last normalisation starts with zeros, so that the block starts as its shortcut.
+    """
+
+    def _add(self, channels, stride, downsample, in_channels, norm, last):
         self.body = nn.HybridSequential(prefix="")
         self._add_body(channels, stride, in_channels, norm)
-        self.body.add(norm(gamma_initializer="zeros") if last_gamma else norm())
+        self.body.add(last())
         self.downsample = None
         if downsample:
             self.downsample = nn.HybridSequential(prefix="")
@@ -64,22 +72,15 @@ class BottleneckV1(_BlockV1):
         self.body.add(nn.Conv2D(channels, kernel_size=1, strides=1))
 
 
-class _BlockV2(HybridBlock):
+class _BlockV2(_Block):
     """residual(active) + shortcut, where active = relu(norm(x)); the shortcut is of x, or strided and of active.
 
     last_gamma: the last normalisation starts with zeros.
     """
 
-    def __init__(
-        self, channels, stride, downsample=False, in_channels=0, last_gamma=False,
-        norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs,
-    ):  # fmt: skip
-        super().__init__(**kwargs)
-        norm = partial(norm_layer, **(norm_kwargs or {}))
+    def _add(self, channels, stride, downsample, in_channels, norm, last):
         self.bn1 = norm()
-        self._add_layers(
-            channels, stride, in_channels, norm, partial(norm, gamma_initializer="zeros") if last_gamma else norm
-        )
+        self._add_layers(channels, stride, in_channels, norm, last)
         self.downsample = _conv1x1(channels, stride, in_channels) if downsample else None
 
     def hybrid_forward(self, F, x):
