@@ -1,8 +1,6 @@
-"""Answers of the original software: the conformance runner over the sections whose rooms exist.
+"""Answers of the original software: the conformance runner over the sections whose rooms exist, all of whose cases must pass.
 
-`reference_pending.txt` names the cases that do not pass, each below the reason; a case that is not named there must
-pass, and a case that passes must be taken out of the list, so that the list only shrinks. MXTEST_REFERENCE names the
-folder.
+MXTEST_REFERENCE names the folder.
 """
 
 import json
@@ -15,7 +13,6 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = Path(os.environ.get("MXTEST_REFERENCE", ROOT.parent / "shared" / "reference"))
-PENDING = Path(__file__).parent / "reference_pending.txt"
 SECTIONS = ["ops", "gluon", "files", "gluonnlp_data"]
 
 
@@ -29,12 +26,7 @@ def test_section(section, tmp_path):
         [sys.executable, str(runner), section, "--json", str(report)],
         env={**os.environ, "PROJECT": str(ROOT), "OMP_NUM_THREADS": "1"}, cwd=tmp_path, capture_output=True, check=False,
     )  # fmt: skip
-    cases = {c["id"]: c for c in json.loads(report.read_text())["cases"]}
+    cases = json.loads(report.read_text())["cases"]
     assert cases
-    pending = {line for line in PENDING.read_text().splitlines() if line.startswith(f"{section}/")}
-    failing = {f"{section}/{name}" for name, c in cases.items() if c["status"] not in ("passed", "skipped")}
-    broken = sorted(failing - pending)
-    details = [f"{name}: {cases[name.partition('/')[2]]['detail'][:200]}" for name in broken]
-    assert not broken, "\n".join(details)
-    repaired = sorted(name for name in pending - failing if name.partition("/")[2] in cases)
-    assert not repaired, "these pass now; take them out of reference_pending.txt:\n" + "\n".join(repaired)
+    broken = sorted((c["id"], c["detail"][:200]) for c in cases if c["status"] not in ("passed", "skipped"))
+    assert not broken, "\n".join(": ".join(case) for case in broken)

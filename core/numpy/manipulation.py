@@ -46,7 +46,7 @@ flatten = ravel
 def transpose(a, axes=None):
     """The axes in another order, reversed by default."""
     axes = () if axes is None else tuple(axes)
-    if len(set(axes)) < len(axes):
+    if len(axes) == a.ndim and len({axis % a.ndim for axis in axes}) < a.ndim:
         raise ValueError(f"transpose: an axis is repeated in {axes}")
     return F.transpose(a, axes=axes)
 

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import warnings
 from functools import reduce as fold
 
 from core import kernels, storage
@@ -223,10 +224,22 @@ def transpose(data, *, axes: Shape = ()):
     """The axes in another order, reversed by default."""
     if axes and len(axes) != data.dim():
         raise MXNetError(f"transpose: {len(axes)} axes given for an array of {data.dim()}")
-    axes = normal_axes(axes, data.dim(), "transpose") if axes else tuple(range(data.dim()))[::-1]
-    if len(set(axes)) != len(axes):
+    order = normal_axes(axes, data.dim(), "transpose") if axes else tuple(range(data.dim()))[::-1]
+    return K.permute(data, order) if len(set(order)) == len(order) else _square(data, axes)
+
+
+def _square(matrix, axes):
+    """What MXNet 1.9.1 makes of a matrix one of whose axes is named twice: its transpose's elements in rows as long as that axis.
+
+    Zeros are where elements are missing. Arrays of more axes, for which MXNet reads beyond them, are refused, as are negative axes.
+    """
+    if len(axes) != 2 or min(axes) < 0:
         raise MXNetError(f"transpose: an axis is repeated in {axes}")
-    return K.permute(data, axes)
+    n = matrix.shape[axes[0]]
+    warnings.warn(f"transpose: an axis is repeated in {axes}; its {n} x {n} places are filled as MXNet fills them")
+    elements = K.reshape(K.permute(matrix, (1, 0)), (-1,))
+    elements = K.pad_constant(elements, ((0, max(n * n - matrix.numel(), 0)),), 0)
+    return K.reshape(K.take_part(elements, (slice(0, n * n),)), (n, n))
 
 
 @gradient(transpose)
@@ -235,6 +248,8 @@ def _(head, attrs):
     if not axes:
         return [F.transpose(head)]
     n = len(axes)
+    if len({a % n for a in axes}) < n:
+        raise MXNetError(f"transpose: no gradient is known where an axis is repeated, as in {axes}")
     inverse = [0] * n
     for position, a in enumerate(axes):
         inverse[a % n] = position

@@ -33,13 +33,13 @@ def _(head, out, attrs):
 
 
 @operator("_softmax_grad")
-def _softmax_grad(head, out, *, axis: Int):
-    """(head - sum(head * out)) * out."""
-    return kernels.softmax.softmax_grad(head, out, _place(axis, out.dim()))
+def _softmax_grad(head, out, length=None, *, axis: Int):
+    """(head - sum(head * out)) * out; the sum is over `length` places."""
+    return kernels.softmax.softmax_grad(head, out, _place(axis, out.dim()), length)
 
 
 @decompose(_softmax_grad)
-def _(head, out, *, axis):
+def _(head, out, length=None, *, axis):
     return F.broadcast_sub(head, F.sum(head * out, axis=axis, keepdims=True)) * out
 
 
@@ -74,8 +74,8 @@ def _masked_softmax(data, length, *, axis: Int):
 
 
 @gradient(_masked_softmax)
-def _(head, out, attrs):
-    return [F._softmax_grad.typed(head, out, axis=attrs.axis), None]
+def _(head, out, length, attrs):
+    return [F._softmax_grad.typed(head, out, length, axis=attrs.axis), None]
 
 
 def _place(axis, ndim):

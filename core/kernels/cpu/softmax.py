@@ -8,6 +8,8 @@ environment says MXNET_SAFE_ACCUMULATION=1 (in MXNet, too, the way to sums in fl
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -40,9 +42,16 @@ def log_softmax(x: Tensor, axis: int) -> Tensor:
     return torch._log_softmax(x, axis, False)
 
 
-def softmax_grad(dy: Tensor, y: Tensor, axis: int) -> Tensor:
-    """Gradient of `softmax` for its input, from its output `y`: y (dy - sum(dy y))."""
-    return torch._softmax_backward_data(dy, y, axis, y.dtype)
+def softmax_grad(dy: Tensor, y: Tensor, axis: int, length: Tensor | None = None) -> Tensor:
+    """Gradient of `softmax` for its input, from its output `y`: y (dy - sum(dy y)); of `masked_softmax` with its `length`."""
+    if length is None or _fit(length, y, axis):
+        return torch._softmax_backward_data(dy, y, axis, y.dtype)
+    dy, y = dy.contiguous(), y.contiguous()
+    dx = torch._softmax_backward_data(dy, y, axis, y.dtype)
+    for (row, ys), (_, dys), (dxs, _) in zip(*(_reading_on(t, length, axis) for t in (y, dy, dx))):
+        total = torch.dot(ys.double(), dys.double())
+        dxs.copy_(row * (dys[: len(row)] - total))
+    return dx
 
 
 def log_softmax_grad(dy: Tensor, y: Tensor, axis: int) -> Tensor:
@@ -53,12 +62,24 @@ def log_softmax_grad(dy: Tensor, y: Tensor, axis: int) -> Tensor:
 def masked_softmax(x: Tensor, length: Tensor, axis: int) -> Tensor:
     """Softmax over the first `length` places along `axis`; the other places, and rows of length 0, are 0.
 
-    `length`: integers, of the shape of `x` without `axis`.
+    `length`: integers, of the shape of `x` without `axis`. One beyond the axis is a mistake, of which a warning tells: as in
+    MXNet the sum goes on over what follows in memory, which is the next rows, here to the end of `x` and not beyond it.
     """
-    steps = torch.arange(x.shape[axis], device=x.device).view(-1, *[1] * (x.ndim - 1 - axis))
-    beyond = steps >= length.unsqueeze(axis)
+    places = x.shape[axis]
     # A row of length 0 is all -inf and comes out as NaN, which the second fill overwrites.
-    return softmax(x.masked_fill(beyond, -math.inf), axis).masked_fill_(beyond, 0)
+    beyond = torch.arange(places, device=x.device).view(-1, *[1] * (x.ndim - 1 - axis)) >= length.unsqueeze(axis)
+    y = softmax(x.masked_fill(beyond, -math.inf), axis).masked_fill_(beyond, 0)
+    if _fit(length, x, axis):
+        return y
+    warnings.warn(
+        f"softmax: a length of {int(length.max())} for {places} places counts what follows in memory, as in MXNet; "
+        "clip the lengths",
+        stacklevel=2,
+    )
+    x, y = x.contiguous(), y.contiguous()
+    for (_, scores), (row, _) in zip(_reading_on(x, length, axis), _reading_on(y, length, axis)):
+        row.copy_(softmax(scores, 0)[: len(row)])
+    return y
 
 
 def cross_entropy(logits: Tensor, label: Tensor, axis: int) -> Tensor:
@@ -75,6 +96,19 @@ def cross_entropy_grad(dloss: Tensor, logits: Tensor, label: Tensor, axis: int) 
     classes = _classes(logits, label, axis)
     difference.scatter_add_(axis, classes, difference.new_full((), -1).expand_as(classes))
     return difference.mul_(dloss.unsqueeze(axis))
+
+
+def _fit(length: Tensor, x: Tensor, axis: int) -> bool:
+    return x.is_meta or not x.numel() or int(length.max()) <= x.shape[axis]
+
+
+def _reading_on(x: Tensor, length: Tensor, axis: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """The rows along `axis` whose length is beyond them: each, and with what follows it in `x` up to its length, as views."""
+    places, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
+    columns, lengths = x.view(-1, inner), length.reshape(-1, inner)
+    for outer, column in (lengths > places).nonzero().tolist():
+        whole = columns[outer * places :, column][: int(lengths[outer, column])]
+        yield whole[:places], whole
 
 
 def _classes(logits: Tensor, label: Tensor, axis: int) -> Tensor:

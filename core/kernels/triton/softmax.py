@@ -37,8 +37,8 @@ def log_softmax(x: Tensor, axis: int) -> Tensor:
     return _forward(x, None, axis, log=True)
 
 
-def softmax_grad(dy: Tensor, y: Tensor, axis: int) -> Tensor:
-    """Gradient of `softmax` for its input, from its output `y`: y (dy - sum(dy y))."""
+def softmax_grad(dy: Tensor, y: Tensor, axis: int, length: Tensor | None = None) -> Tensor:
+    """Gradient of `softmax` for its input, from its output `y`: y (dy - sum(dy y)), where y is 0 beyond a `length`."""
     return _backward(dy, y, axis, log=False)
 
 
@@ -50,7 +50,7 @@ def log_softmax_grad(dy: Tensor, y: Tensor, axis: int) -> Tensor:
 def masked_softmax(x: Tensor, length: Tensor, axis: int) -> Tensor:
     """Softmax over the first `length` places along `axis`; the other places, and rows of length 0, are 0.
 
-    `length`: integers, of the shape of `x` without `axis`.
+    `length`: integers, of the shape of `x` without `axis`; one beyond the axis counts as all of it.
     """
     return _forward(x, length.contiguous(), axis, log=False)
 

@@ -73,6 +73,54 @@ def test_nag_momentum_where_the_weight_is_overwritten():
     np.testing.assert_allclose(mom.asnumpy(), 0.9 * start - 0.1 * (gradient + 0.5 * weight.asnumpy()), rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:transpose")
+def test_matrices_with_an_axis_named_twice():
+    x = nd.arange(6)
+    for shape, axis, squared in (
+        ((2, 3), 0, [[0, 3], [1, 4]]), ((2, 3), 1, [[0, 3, 1], [4, 2, 5], [0, 0, 0]]), ((3, 2), 1, [[0, 2], [4, 1]]),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(nd.transpose(x.reshape(shape), axes=(axis, axis)).asnumpy(), squared)
+    with pytest.warns(UserWarning, match="repeated"), mx.autograd.record():
+        matrix = nd.ones((2, 3))
+        matrix.attach_grad()
+        y = nd.transpose(matrix, axes=(0, 0))
+    with pytest.raises(MXNetError, match="repeated"):
+        y.backward()
+    for axes in ((0, 0, 1), (1, 1, 1)):
+        with pytest.raises(MXNetError, match="repeated"):
+            nd.transpose(nd.ones((2, 3, 4)), axes=axes)
+    for axes in ((0, 0), (0, -2)):
+        with pytest.raises(ValueError, match="repeated"):
+            mx.np.transpose(mx.np.ones((2, 3)), axes)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((2, 4, 5), -1), ((6, 3), 1), ((3, 4, 2), 1), ((3, 4, 2), 0), ((7,), 0)])
+def test_softmax_reads_on_where_lengths_are_beyond_their_rows(shape, axis):
+    """Numbers of MXNet 1.9.1, which this formula tells to rounding for all rows but those that end beyond the array."""
+    draw = np.random.default_rng(0)
+    axis %= len(shape)
+    data, head = draw.normal(size=(2, *shape)).astype("float32")
+    rest, places = shape[:axis] + shape[axis + 1 :], shape[axis]
+    inner = int(np.prod(shape[axis + 1 :]))
+    length = draw.integers(0, places + 1, rest)
+    length.reshape(-1, inner)[0] = places + 2
+    x, y, dx = data.reshape(-1, inner), np.zeros((data.size // inner, inner)), np.zeros((data.size // inner, inner))
+    rows = [(slice(o * places, o * places + n), slice(o * places, o * places + min(n, places)), i)
+            for o, ns in enumerate(length.reshape(-1, inner)) for i, n in enumerate(ns) if n]  # fmt: skip
+    for counted, row, i in rows:
+        y[row, i] = np.exp(x[row, i]) / np.exp(x[counted, i]).sum()
+    for counted, row, i in rows:
+        heads = head.reshape(-1, inner)
+        dx[row, i] = y[row, i] * (heads[row, i] - (y[counted, i] * heads[counted, i]).sum())
+    array = nd.array(data)
+    array.attach_grad()
+    with pytest.warns(UserWarning, match="clip the lengths"), mx.autograd.record():
+        out = nd.softmax(array, nd.array(length, dtype="int32"), use_length=True, axis=axis)
+    out.backward(nd.array(head))
+    np.testing.assert_allclose(out.asnumpy(), y.reshape(shape), atol=1e-6)
+    np.testing.assert_allclose(array.grad.asnumpy(), dx.reshape(shape), atol=1e-6)
+
+
 def test_joined_arrays_have_one_type():
     for join in (nd.concat, nd.stack):
         with pytest.raises(MXNetError, match="float32, int32"):
