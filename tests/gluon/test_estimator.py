@@ -34,7 +34,8 @@ def data(batch=8):
 def estimator(hybrid=True, **options):
     mx.random.seed(0)
     net = nn.HybridSequential()
-    net.add(nn.Dense(8, activation="relu"), nn.Dense(2))
+    # A trainer keeps states in the order of names, in which dense10_ would come before dense9_.
+    net.add(nn.Dense(8, activation="relu", prefix="first_"), nn.Dense(2, prefix="second_"))
     net.initialize(mx.init.Xavier())
     if hybrid:
         net.hybridize()
