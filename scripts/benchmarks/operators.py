@@ -143,6 +143,8 @@ def main() -> None:
     for size in SIZES:
         for what in ("forward", "forward and backward"):
             ratios = {r["operator"]: r["ratio"] for r in rows if r["size"] == size and r["pass"] == what}
+            if not ratios:
+                continue
             worst = max(ratios, key=ratios.get)
             beyond = [r for r in rows if r["size"] == size and r["pass"] == what and r["ratio"] > bar(r)]
             summary.append(
