@@ -21,8 +21,10 @@ import urllib.request
 import warnings
 from collections.abc import Iterator
 from http.client import HTTPException
+from typing import IO
 
 from core.base import MXNetError
+from core.files.atomic import replacing, sync_folder
 
 DEFAULT_REPO = "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/"
 STALL_SECONDS = 60
@@ -73,6 +75,21 @@ def check_sha1(filename: str | os.PathLike, sha1_hash: str) -> bool:
     """Whether the SHA-1 of the file's content is `sha1_hash` (40 hexadecimal digits)."""
     with open(filename, "rb") as file:
         return hashlib.file_digest(file, "sha1").hexdigest() == sha1_hash.lower()
+
+
+def write_checked(source: IO[bytes], target: str | os.PathLike, sha1_hash: str | None = None) -> None:
+    """Copies an open file, such as a member of an archive, to `target`, which appears when it is complete.
+
+    Several processes may write one target at a time. sha1_hash: all digits of the SHA-1 that the content must have, or
+    the first ones; `DownloadError`, and no new file, if it has another.
+    """
+    digest = hashlib.sha1()
+    with replacing(target) as file:
+        while chunk := source.read(CHUNK):
+            digest.update(chunk)
+            file.write(chunk)
+        if sha1_hash is not None and not digest.hexdigest().startswith(sha1_hash.lower()):
+            raise DownloadError(f"what was unpacked for {target} has the SHA-1 {digest.hexdigest()}, not {sha1_hash}")
 
 
 def replace_file(src: str | os.PathLike, dst: str | os.PathLike) -> None:
@@ -141,7 +158,7 @@ def _fetch_with_retries(url: str, target: str, sha1_hash: str | None, retries: i
                 _remove(part)
                 raise _WrongContent(f"what arrived does not have the SHA-1 {sha1_hash}")
             os.replace(part, target)
-            _sync_folder(os.path.dirname(target))
+            sync_folder(os.path.dirname(target))
             if version is not None:
                 _remove(version)
             return
@@ -240,11 +257,3 @@ def _bar(part: str, total: int | None, done: int):
 def _remove(path: str) -> None:
     with contextlib.suppress(FileNotFoundError):
         os.remove(path)
-
-
-def _sync_folder(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

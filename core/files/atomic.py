@@ -75,7 +75,7 @@ class AtomicFile:
         except BaseException:
             self.discard()
             raise
-        _sync_folder(os.path.dirname(self.path))
+        sync_folder(os.path.dirname(self.path))
 
     def _fill(self) -> None:
         with open(self._temporary, "rb") as written, open(self.path, "wb") as target:
@@ -92,7 +92,7 @@ class AtomicFile:
                 os.unlink(self._temporary)
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str) -> None:
     """Makes the rename itself durable, where the file system lets a folder be synced."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)

@@ -6,7 +6,6 @@ import bz2
 import gzip
 import logging
 import os
-import shutil
 import struct
 import zipfile
 
@@ -107,9 +106,8 @@ def get_bz2_data(data_dir, data_name, url, data_origin_name):
     if os.path.exists(path):
         return
     download(url, fname=packed)
-    with bz2.open(packed) as source, open(f"{path}.part", "wb") as target:
-        shutil.copyfileobj(source, target)
-    os.replace(f"{path}.part", path)
+    with bz2.open(packed) as source:
+        store.write_checked(source, path)
     os.remove(packed)
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-import shutil
 import zipfile
 
 from core.base import nearest
-from gluon.store import DownloadError, download, home, locked, repo_file_url
+from gluon.store import DownloadError, download, home, locked, repo_file_url, write_checked
 
 __all__ = ["cached", "get_model_file", "purge"]
 
@@ -69,10 +68,11 @@ def get_model_file(name, root=None, checksums=CHECKSUMS, tag=None):
     if os.path.exists(target) and _has_sha1(target, checksum):
         return target
     os.makedirs(root, exist_ok=True)
-    archive = os.path.join(root, stem + ".zip")
-    download(repo_file_url("gluon/models", stem + ".zip"), path=archive)
     with locked(target):
-        _extract(archive, stem + ".params", target, checksum)
+        # Another process may have put it there while this one waited.
+        if not (os.path.exists(target) and _has_sha1(target, checksum)):
+            archive = download(repo_file_url("gluon/models", stem + ".zip"), path=os.path.join(root, stem + ".zip"))
+            _extract(archive, stem + ".params", target, checksum)
     return target
 
 
@@ -112,20 +112,10 @@ def _root(root):
 
 def _extract(archive, member, target, checksum):
     """Puts one member of an archive in the place of `target` if it has the checksum, and removes the archive."""
-    if os.path.exists(target) and _has_sha1(target, checksum):
-        return
-    part = target + ".part"
     try:
-        with zipfile.ZipFile(archive) as files, files.open(member) as source, open(part, "wb") as copy:
-            shutil.copyfileobj(source, copy)
-            copy.flush()
-            os.fsync(copy.fileno())
-        if not _has_sha1(part, checksum):
-            raise DownloadError(f"{archive} holds another {member} than the published one (SHA-1 {checksum})")
-        os.replace(part, target)
+        with zipfile.ZipFile(archive) as files, files.open(member) as source:
+            write_checked(source, target, checksum)
     except (zipfile.BadZipFile, KeyError) as error:
         raise DownloadError(f"{archive} is not the published archive of {member}: {error}") from error
     finally:
-        for path in (part, archive):
-            if os.path.exists(path):
-                os.remove(path)
+        os.remove(archive)

@@ -10,12 +10,11 @@ from __future__ import annotations
 import functools
 import os
 import tarfile
-import tempfile
 import zipfile
 from typing import NamedTuple
 
 from core.base import MXNetError
-from gluon.store import DownloadError, check_sha1, download, repo_url
+from gluon.store import DownloadError, check_sha1, download, repo_url, write_checked
 
 __all__ = ["File", "dataset_file", "dataset_parts", "embedding_files", "fetch", "table", "verify"]
 
@@ -112,9 +111,4 @@ def _unpack(archive: str, file: File, path: str) -> None:
         if not found:
             raise MXNetError(f"{archive} has no member {file.name!r}. It has: {', '.join(names[:20])}")
         member = packed.open(found[0]) if isinstance(packed, zipfile.ZipFile) else packed.extractfile(found[0])
-        with member, tempfile.NamedTemporaryFile(dir=os.path.dirname(path), delete=False) as part:
-            while block := member.read(1 << 20):
-                part.write(block)
-            part.flush()
-            os.fsync(part.fileno())
-    os.replace(part.name, path)
+        write_checked(member, path)

@@ -1,8 +1,10 @@
 """Downloads against a real HTTP server on this machine that can cut connections and answer range requests."""
 
 import contextlib
+import functools
 import hashlib
 import http.server
+import io
 import multiprocessing
 import os
 import threading
@@ -199,3 +201,30 @@ def test_check_sha1(tmp_path):
     assert store.check_sha1(tmp_path / "f", "A9993E364706816ABA3E25717850C26C9CD0D89D")
     assert not store.check_sha1(tmp_path / "f", "0" * 40)
     assert os.path.basename(store.home()) == ".mxnet" or "MXNET_HOME" in os.environ
+
+
+class Interrupted(io.BytesIO):
+    """A file to copy during whose reading something else happens."""
+
+    def __init__(self, content, meanwhile):
+        super().__init__(content)
+        self.meanwhile = meanwhile
+
+    def read(self, size):
+        if chunk := super().read(size):
+            self.meanwhile()
+        return chunk
+
+
+def test_two_processes_unpack_one_file(tmp_path):
+    target = tmp_path / "file.bin"
+    other = functools.partial(store.write_checked, io.BytesIO(BODY), target, SHA1)
+    store.write_checked(Interrupted(BODY, other), target, SHA1[:8])
+    assert content(target) == BODY and os.listdir(tmp_path) == ["file.bin"]
+
+
+def test_what_has_another_checksum_is_not_unpacked(tmp_path):
+    (tmp_path / "file.bin").write_bytes(b"before")
+    with pytest.raises(store.DownloadError, match=f"file.bin has the SHA-1 .*, not {SHA1}"):
+        store.write_checked(io.BytesIO(b"damaged"), tmp_path / "file.bin", SHA1)
+    assert content(tmp_path / "file.bin") == b"before" and os.listdir(tmp_path) == ["file.bin"]

@@ -99,12 +99,12 @@ class _TokenEmbedding(Vocabulary):
         store.download(store.repo_file_url(f"gluon/embeddings/{embedding}", source), archive, sha1_hash=source_sha1)
         if archive.endswith(".zip"):
             with zipfile.ZipFile(archive) as files:
-                files.extract(name, folder)
+                store.write_checked(files.open(name), path, wanted)
         elif archive != path:
             with tarfile.open(archive) as files:
-                files.extract(name, folder, filter="data")
-        if not store.check_sha1(path, wanted):
-            raise MXNetError(f"{path!r} from {archive!r} does not have the SHA-1 {wanted}")
+                store.write_checked(files.extractfile(name), path, wanted)
+        elif not store.check_sha1(path, wanted):
+            raise MXNetError(f"{path!r} does not have the SHA-1 {wanted}")
         return path
 
     def _load_embedding(self, pretrained_file_path, elem_delim, init_unknown_vec, encoding="utf8"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import zipfile
 
 import numpy as np
@@ -13,7 +12,7 @@ from core.base import MXNetError, data_dir
 from core.contrib.text.utils import count_tokens_from_str
 from core.contrib.text.vocab import Vocabulary
 from gluon.data.dataset import _DownloadedDataset
-from gluon.store import check_sha1, download, replace_file, repo_file_url
+from gluon.store import check_sha1, download, repo_file_url, write_checked
 
 __all__ = ["WikiText2", "WikiText103"]
 
@@ -71,9 +70,7 @@ class _WikiText(_DownloadedDataset):
             url = repo_file_url(f"gluon/dataset/{self._folder}", archive)
             with zipfile.ZipFile(download(url, path=self._root, sha1_hash=archive_sha1)) as packed:
                 member = next(m for m in packed.namelist() if os.path.basename(m) == name)
-                with packed.open(member) as source, open(path + ".part", "wb") as target:
-                    shutil.copyfileobj(source, target)
-            replace_file(path + ".part", path)
+                write_checked(packed.open(member), path, sha1)
         return path
 
 

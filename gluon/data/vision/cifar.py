@@ -87,20 +87,7 @@ def _fetch(root: str, published: Files) -> None:
         for member in tar:
             name = os.path.basename(member.name)
             if member.isfile() and name in wanted:
-                _extract(tar, member, os.path.join(root, name), wanted[name])
-
-
-def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, path: str, sha1: str) -> None:
-    part = path + ".part"
-    with tar.extractfile(member) as source, open(part, "wb") as target:
-        while chunk := source.read(store.CHUNK):
-            target.write(chunk)
-        target.flush()
-        os.fsync(target.fileno())
-    if not store.check_sha1(part, sha1):
-        os.remove(part)
-        raise MXNetError(f"{member.name} of {tar.name} does not have the SHA-1 {sha1}")
-    store.replace_file(part, path)
+                store.write_checked(tar.extractfile(member), os.path.join(root, name), wanted[name])
 
 
 def _decode_packed_records(archive: str, name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tarfile
+
+from gluon.store import locked
 
 from ..._constants import EOS_TOKEN
 from ...vocab import Vocab
@@ -33,10 +36,13 @@ class GBWStream(Hosted, SimpleDatasetStream):
         self._check("segment", segment, _FILES)
         self._at = root
         subfolder, pattern, order = _FILES[segment]
-        folder = os.path.join(self._root(root), _RELEASE, subfolder)
+        release = os.path.join(self._root(root), _RELEASE)
+        folder = os.path.join(release, subfolder)
         if not os.path.isdir(folder):
-            with tarfile.open(self._find("archive", root)) as archive:
-                archive.extractall(self._root(root), filter="data")
+            archive = self._find("archive", root)
+            with locked(release):
+                if not os.path.isdir(folder):  # another process may have unpacked it while this one waited
+                    _unpack(archive, release)
         super().__init__(CorpusDataset, os.path.join(folder, pattern), order, skip_empty=skip_empty, bos=bos, eos=eos)
 
     @property
@@ -44,3 +50,16 @@ class GBWStream(Hosted, SimpleDatasetStream):
         """The vocabulary of 793,471 words."""
         with open(self._find("vocab", self._at), encoding="utf8") as file:
             return Vocab.from_json(file.read())
+
+
+def _unpack(archive, release):
+    """Puts what an archive holds below `release`; each folder appears there when it is complete."""
+    part = release + ".part"
+    shutil.rmtree(part, ignore_errors=True)  # what a process that was killed has left
+    with tarfile.open(archive) as packed:
+        packed.extractall(part, filter="data")
+    os.makedirs(release, exist_ok=True)
+    for name in os.listdir(os.path.join(part, _RELEASE)):
+        if not os.path.exists(os.path.join(release, name)):
+            os.rename(os.path.join(part, _RELEASE, name), os.path.join(release, name))
+    shutil.rmtree(part)

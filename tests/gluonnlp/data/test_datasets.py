@@ -313,7 +313,7 @@ def test_word_evaluation_files(tmp_path, as_they_are):
     assert list(pairs) == [["dog", ["dogs", "hounds"]], ["cat", ["cats"]]]
 
 
-def test_gbw_streams_its_files(tmp_path, as_they_are):
+def test_gbw_streams_its_files(tmp_path, as_they_are, monkeypatch):
     release = "1-billion-word-language-modeling-benchmark-r13output"
     folder = tmp_path / "made" / release / "training-monolingual.tokenized.shuffled"
     folder.mkdir(parents=True)
@@ -321,6 +321,15 @@ def test_gbw_streams_its_files(tmp_path, as_they_are):
         (folder / f"news.en-0000{i}-of-00100").write_text(f"line {i}\n")
     with tarfile.open(tmp_path / f"{release}.tar.gz", "w:gz") as archive:
         archive.add(tmp_path / "made" / release, release)
+
+    def end_early(archive, path, **kwargs):
+        archive.extract(archive.getmembers()[2], path, filter="data")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(tarfile.TarFile, "extractall", end_early)
+        D.GBWStream("train", root=str(tmp_path))
+    # The folder of an unpacking that was interrupted would pass for a corpus of one file.
     lines = [dataset[0] for dataset in D.GBWStream("train", root=str(tmp_path))]
     assert sorted(lines) == [["line", str(i), "<eos>"] for i in range(1, 4)]
 
