@@ -55,5 +55,5 @@ def _serve(inputs, outputs, work):
     while (given := inputs.get()) is not None:
         try:
             outputs.put((work(*given), None))
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # `get` raises it
             outputs.put((None, error))

@@ -288,7 +288,7 @@ def _read_ahead(iterator: DataIter, ready: queue.Queue, stopping: threading.Even
             item = ("batch", iterator.next())
         except StopIteration:
             item = ("end", None)
-        except Exception as error:  # handed to the thread that asks for the batch
+        except (Exception, SystemExit) as error:  # handed to the thread that asks for the batch
             item = ("error", error)
         ready.put(item)
         if item[0] != "batch":

@@ -237,23 +237,21 @@ def _answer(channel: shared.Channel, task: int, make: Callable, indices, seeds: 
         random.seed(seeds[2])
         return channel.prepare((task, False, make(indices)))
     except (Exception, SystemExit) as error:
-        text = traceback.format_exc()
+        return channel.prepare((task, True, (portable(error, "a DataLoader worker"), traceback.format_exc())))
+
+
+def portable(error: BaseException, place: str) -> BaseException:
+    """The exception itself if it survives the way to another process and can be raised there from an iterator.
+
+    Else a MXNetError that tells of it, and in what place it was raised.
+    """
+    if not isinstance(error, StopIteration | SystemExit):
         try:
-            return channel.prepare((task, True, (_portable(error), text)))
-        except Exception:
-            return channel.prepare((task, True, (_substitute(error), text)))
-
-
-def _portable(error: BaseException) -> BaseException:
-    """The exception itself if it survives the way to the parent and can be raised there from an iterator."""
-    if isinstance(error, StopIteration | SystemExit):
-        return _substitute(error)
-    pickle.loads(pickle.dumps(error))
-    return error
-
-
-def _substitute(error: BaseException) -> MXNetError:
-    return MXNetError(f"{type(error).__name__} in a DataLoader worker: {error}")
+            pickle.loads(pickle.dumps(error))
+            return error
+        except Exception:  # whatever a class of the user's makes of it
+            pass
+    return MXNetError(f"{type(error).__name__} in {place}: {error}")
 
 
 def _patiently(step: Callable[[], Any], parent: int) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 from core import random as core_random
 from core.base import MXNetError
 from gluon.data import RandomSampler, Sampler, SequentialSampler, SimpleDataset
+from gluon.data.workers import portable
 
 from ..base import InvalidArgument
 
@@ -195,9 +196,6 @@ def _prefetch(stream, items, stop, in_process, seeds):
             if stop.is_set():
                 return
         put(("end", None))
-    except Exception as error:  # whatever the user's stream raises belongs to the consumer
-        trace = traceback.format_exc()
-        try:
-            put(("error", (error, trace)))
-        except (pickle.PicklingError, TypeError, AttributeError):
-            put(("error", (MXNetError(repr(error)), trace)))
+    except (Exception, SystemExit) as error:  # whatever the user's stream raises belongs to the consumer
+        error = portable(error, "a prefetching process") if in_process else error
+        put(("error", (error, traceback.format_exc())))

@@ -217,14 +217,15 @@ def test_programs_end_in_the_middle_of_a_pass(folder):
     assert run.returncode == 0 and not run.stderr, run.stderr
 
 
-def test_prefetching_iter_hands_errors_on():
+@pytest.mark.parametrize("error", [MXNetError("broken"), SystemExit("broken")])
+def test_prefetching_iter_hands_errors_on(error):
     class Broken(mx.io.DataIter):
         provide_data, provide_label = [mx.io.DataDesc("data", (1, 1))], []
 
         def next(self):
-            raise MXNetError("broken")
+            raise error
 
-    with pytest.raises(MXNetError, match="broken"):
+    with pytest.raises(type(error), match="broken"):
         mx.io.PrefetchingIter(Broken()).next()
 
 

@@ -41,7 +41,9 @@ def test_gradients_that_are_not_finite():
 
 class Square(nlp.utils.Parallelizable):
     def forward_backward(self, x):
-        return 1 / 0 if x == "bad" else x * x
+        if isinstance(x, BaseException):
+            raise x
+        return x * x
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
@@ -52,10 +54,11 @@ def test_parallel_workers(workers):
     assert sorted(pool.get() for _ in range(10)) == [i * i for i in range(10)]
 
 
-def test_an_error_reaches_who_asks_for_the_result():
+@pytest.mark.parametrize("error", [ZeroDivisionError(), SystemExit()])
+def test_an_error_reaches_who_asks_for_the_result(error):
     pool = nlp.utils.Parallel(1, Square(), serial_init=False)
-    pool.put("bad")
-    with pytest.raises(ZeroDivisionError):
+    pool.put(error)
+    with pytest.raises(type(error)):
         pool.get()
 
 

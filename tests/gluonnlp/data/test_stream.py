@@ -47,6 +47,32 @@ def test_a_killed_worker_is_noticed():
         list(stream)
 
 
+class TwoParts(Exception):
+    """Cannot be made again of its message alone, as pickling would have it."""
+
+    def __init__(self, one, two):
+        super().__init__(f"{one} and {two}")
+
+
+@pytest.mark.parametrize(
+    "error, message", [(TwoParts(1, 2), "TwoParts .* 1 and 2"), (SystemExit(3), "SystemExit .* 3")]
+)
+def test_errors_that_cannot_leave_their_process_are_told_of(error, message):
+    stream = nlp.data.PrefetchingStream(nlp.data.SimpleDataStream([error]).transform(throw), 1, "process")
+    with pytest.raises(MXNetError, match=message):
+        list(stream)
+
+
+def test_a_thread_that_wants_to_end_the_program_does():
+    stream = nlp.data.PrefetchingStream(nlp.data.SimpleDataStream([SystemExit(3)]).transform(throw), 1, "thread")
+    with pytest.raises(SystemExit):
+        list(stream)
+
+
+def throw(error):
+    raise error
+
+
 def test_what_cannot_be_pickled_is_an_error():
     stream = nlp.data.PrefetchingStream(nlp.data.SimpleDataStream([lambda: 0]), 1, "process")
     with pytest.raises(Exception, match=r"[Pp]ickle|local object"):
