@@ -167,8 +167,16 @@ def full_like(x: Tensor, value, dtype: str | None = None) -> Tensor:
 
 
 def arange(start: float, stop: float, step: float, dtype: str, ctx) -> Tensor:
-    """start, start + step, ... below `stop`."""
-    return torch.arange(start, stop, step, dtype=storage.TORCH[dtype], device=storage.device(ctx))
+    """start, start + step, ... below `stop`; element k is start + k * step, each operation rounded to the dtype."""
+    kind, device = storage.TORCH[dtype], storage.device(ctx)
+    values = torch.arange(start, stop, step, dtype=kind, device=device)
+    if not kind.is_floating_point:
+        return values
+    return _evenly(start, step, values.numel(), torch.promote_types(kind, torch.float32), device).to(kind)
+
+
+def _evenly(start: float, step: float, num: int, kind: torch.dtype, device) -> Tensor:
+    return torch.arange(num, dtype=kind, device=device).mul_(step).add_(start)
 
 
 def index_tensor(values: Sequence[int], like: Tensor) -> Tensor:
@@ -190,9 +198,9 @@ def eye(n: int, m: int, k: int, dtype: str, ctx) -> Tensor:
 
 
 def linspace(start: float, stop: float, num: int, endpoint: bool, dtype: str, ctx) -> Tensor:
-    """`num` evenly spaced numbers, computed in float64."""
-    last = stop if endpoint or num == 0 else stop - (stop - start) / num
-    return torch.linspace(start, last, num, dtype=torch.float64, device=storage.device(ctx)).to(storage.TORCH[dtype])
+    """`num` evenly spaced numbers start + k * step, computed in float64."""
+    step = (stop - start) / max(num - 1 if endpoint else num, 1)
+    return _evenly(start, step, num, torch.float64, storage.device(ctx)).to(storage.TORCH[dtype])
 
 
 def numbers(x: Tensor) -> list[float]:

@@ -139,3 +139,12 @@ def test_bounds_of_the_method_clip_are_called_min_and_max():
     assert x.clip(min=0).asnumpy().tolist() == [0, 0.5, 2]
     assert x.clip(max=1).asnumpy().tolist() == [-1, 0.5, 1]
     assert x.clip(0, 1).asnumpy().tolist() == [0, 0.5, 1]
+
+
+def test_ranges_are_start_plus_k_steps_in_the_type_of_the_result():
+    k = onp.arange(160)
+    single = onp.float32(-8) + k.astype("float32") * onp.float32(0.1)
+    assert (mx.np.arange(-8, 8, 0.1).asnumpy() == single).all() and single[80] == 0
+    assert (mx.np.arange(-8, 8, 0.1, dtype="float64").asnumpy() == -8 + k * 0.1).all()
+    assert (mx.np.linspace(-8, 8, 160, endpoint=False, dtype="float64").asnumpy() == -8 + k * 0.1).all()
+    assert (mx.np.linspace(0, 1, 7, dtype="float64").asnumpy() == onp.linspace(0, 1, 7)).all()
