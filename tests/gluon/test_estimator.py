@@ -161,3 +161,4 @@ def test_errors_say_what_is_accepted():
         estimator(batch_processor=object())
     with pytest.raises(ValueError, match="save_best"):
         CheckpointHandler("unused", save_best=True)
+    assert not os.path.exists("unused")

@@ -230,12 +230,12 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         self, model_dir, model_prefix="model", monitor=None, verbose=0, save_best=False, mode="auto", epoch_period=1,
         batch_period=None, max_checkpoints=5, resume_from_checkpoint=False,
     ):  # fmt: skip
-        os.makedirs(model_dir, exist_ok=True)
         if save_best and not isinstance(monitor, EvalMetric):
             raise ValueError(
                 "save_best needs to know by what: monitor is to be one of estimator.train_metrics or estimator.val_metrics"
             )
         self.model_dir, self.model_prefix = model_dir, model_prefix
+        os.makedirs(model_dir, exist_ok=True)
         self.monitor, self.verbose, self.save_best = monitor, verbose, save_best
         self.epoch_period, self.batch_period = epoch_period, batch_period
         self.max_checkpoints, self.resume_from_checkpoint = max_checkpoints, resume_from_checkpoint
