@@ -145,7 +145,7 @@ def test_validation_every_few_batches():
     assert calls == [["batch_axis", "event_handlers", "val_data"]] * BATCHES
 
 
-def test_errors_say_what_is_accepted():
+def test_errors_say_what_is_accepted(tmp_path):
     est = estimator()
     with pytest.raises(ValueError, match="exactly one of epochs and batches"):
         est.fit(data(), epochs=1, batches=1)
@@ -160,5 +160,5 @@ def test_errors_say_what_is_accepted():
     with pytest.raises(ValueError, match="needs a method fit_batch"):
         estimator(batch_processor=object())
     with pytest.raises(ValueError, match="save_best"):
-        CheckpointHandler("unused", save_best=True)
-    assert not os.path.exists("unused")
+        CheckpointHandler(str(tmp_path / "refused"), save_best=True)
+    assert not os.listdir(tmp_path)
