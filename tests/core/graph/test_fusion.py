@@ -91,6 +91,13 @@ def test_rows_in_gradients(function):
     assert len(whole) <= 3, fused
 
 
+def test_gradients_of_a_softmax_with_lengths_stay_by_themselves():
+    x, lengths = array(3, 4), nd.array([1, 4, 2], dtype="int32")
+    x.attach_grad()
+    fused = fused_like(lambda x: nd.softmax(x * 2, lengths, use_length=True) * 3, x, record=True)
+    assert "_softmax_grad" in names(fused, backward=True)
+
+
 def test_gradients_of_a_layer_norm_bring_their_columns():
     arrays = [array(4, 7), array(4, 7), array(7), array(7)]
     for x in arrays:
