@@ -3,6 +3,9 @@
 import os
 import subprocess
 import sys
+import tomllib
+
+import core as mx
 
 PROGRAM = """
 import multiprocessing
@@ -35,6 +38,27 @@ def run(tmp_path, root, text, *arguments, **variables):
 def test_a_program_runs_unmodified(tmp_path, root):
     result = run(tmp_path, root, PROGRAM, "--flag", "1")
     assert result.stdout == "['--flag', '1'] [[4.0, 4.0, 4.0], [4.0, 4.0, 4.0]]\n", result.stderr
+
+
+def test_the_name_can_be_installed(tmp_path, root):
+    """The second distribution holds the module that makes `python SCRIPT` find this project, and asks for the first one."""
+    folder = root / "packaging" / "mxnet"
+    about = tomllib.loads((folder / "pyproject.toml").read_text())
+    module = (folder / about["tool"]["setuptools"]["package-dir"]["mxnet"]).resolve()
+    first = tomllib.loads((root / "pyproject.toml").read_text())
+    assert about["project"]["dependencies"] == [first["project"]["name"]]
+    assert about["project"]["version"].startswith(mx.__version__)
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    path = os.pathsep.join([str(root), str(module.parent)])
+    result = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert result.stdout == "[] [[4.0, 4.0, 4.0], [4.0, 4.0, 4.0]]\n", result.stderr
 
 
 LATE = """

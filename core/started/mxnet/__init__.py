@@ -1,4 +1,4 @@
-"""What processes import that a program started by `python -m core.mxnet` starts itself: the alias takes this module's place."""
+"""`import mxnet` where the name is installed, and in processes of a program that `core.mxnet` started: the alias instead."""
 
 import sys
 
