@@ -1,4 +1,4 @@
-"""`import mxnet` where the name is installed, and in processes of a program that `core.mxnet` started: the alias instead."""
+"""`import mxnet` where that name is installed, and in processes that `core.mxnet` started: the alias takes over."""
 
 import sys
 
