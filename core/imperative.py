@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import operator
 from collections.abc import Sequence
 
 from core import autograd, random, storage
@@ -334,6 +333,7 @@ def _make_front(op: Operator, kind: type | None):
     else:
         head = [f"{i}=None" for i in inputs]
         gather = f"[{', '.join(inputs)}]"
+    kind_of = "_kind" if kind is not None or creates else f"type({inputs[0]})"
     clash = [a for a in attrs if a in inputs]
     if clash:
         raise ValueError(f"{op.name}: {clash} are both inputs and attributes")
@@ -349,8 +349,8 @@ def _make_front(op: Operator, kind: type | None):
         body = f"_create(_op, _parse({', '.join(attrs)}), ctx, _kind, {out})"
     else:
         parsed = f"_parse({', '.join(attrs)})" if attrs else "{}"
-        kind_of = "_kind" if kind is not None else f"type({inputs[0]})"
         gather = gather if op.takes is None else f"_op.placed({gather}, {parsed})"
+        gather = f"_classic(_op, {gather}, {kind_of}, {out})"
         body = f"_apply(_op, {gather}, {parsed}, {kind_of}, {out})"
         if op.formula is None and op.name not in _VIEWS:
             body = f"_apart({body})" if "out" in inputs else f"{body} if out is not None else _apart({body})"
@@ -370,11 +370,11 @@ def _make_front(op: Operator, kind: type | None):
         "_separate": storage.apart,
         "_create": create,
         "_gather": _gather,
+        "_classic": _classic,
         "_refuse": _refuse,
         "_state": state,
         "_busy": autograd.busy,
-        "_stype": operator.attrgetter("stype"),
-        "_default": {"default"},
+        "_faces": {getattr(kind, "_dense_kind", None)},
         "_attach": autograd.attach,
         "_new": _new,
         "_Unfit": UNFIT,
@@ -396,8 +396,8 @@ def _untraced(op: Operator, kind_of: str) -> list[str]:
     idle = "_state.tracer is None" if op.simple else "(_state.tracer is None and not _state.recording)"
     attrs = ", ".join(op.attrs)
     call = []
-    if op.name in storage_types.NAMES:
-        call += [f"            if not ({_all_dense(op)}):", "                raise TypeError"]
+    if unlike := _unlike(op, kind_of):
+        call += [f"            if {unlike}:", "                raise TypeError"]
     if op.binder is None and op.binds and len(op.inputs) > 1:  # a shortcut is for the first input alone
         others = " or ".join(f"{i} is not None" for i in op.inputs[1:])
         call += [f"            if {others}:", "                raise TypeError"]
@@ -464,11 +464,16 @@ def _tensors_of(op: Operator) -> str:
     return ", ".join([*parts, f"*[x._data for x in {op.inputs[-1]}]"] if op.variadic else parts)
 
 
-def _all_dense(op: Operator) -> str:
-    """Source of the question whether no input is a sparse array."""
+def _unlike(op: Operator, kind_of: str) -> str:
+    """Source of the question whether an input is no dense array of the function's class; "" where that cannot be."""
     if op.variadic:
-        return f"{{*map(_stype, {op.inputs[-1]})}} == _default"
-    return " == ".join([*(f"{i}.stype" for i in op.inputs), "'default'"])
+        return f"{{*map(type, {op.inputs[-1]})}} != _faces"
+    face, inputs, parts = "_dense", op.inputs, []
+    if kind_of != "_kind":  # a method: the first is the array itself
+        face, inputs = kind_of, inputs[1:]
+        parts = [f"{op.inputs[0]}.stype != 'default'"] * (op.name in storage_types.NAMES)
+    parts += [f"type({i}) is not {face}" + f" and {i} is not None" * (i in op.optional) for i in inputs]
+    return " or ".join(parts)
 
 
 def _first_of(op: Operator) -> str:
@@ -489,6 +494,19 @@ def apply_stored(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
 def _gather(data: tuple) -> list:
     """Inputs of a variadic operator: given one by one or as one list."""
     return list(data[0]) if len(data) == 1 and isinstance(data[0], (list, tuple)) else list(data)
+
+
+def _classic(op: Operator, inputs: list, kind: type, out) -> list:
+    """`inputs`; TypeError where a function of `nd` was given one of `np`, or such an `out`.
+
+    The functions of `np` take arrays of `nd` as theirs, as in MXNet 2.
+    """
+    if getattr(kind, "_zero_dim", True):
+        return inputs
+    for x in inputs if out is None else [*inputs, *(out if isinstance(out, (list, tuple)) else [out])]:
+        if getattr(x, "_zero_dim", False):
+            raise TypeError(f"{op.name} of nd was called with an array of np; convert it with as_nd_ndarray()")
+    return inputs
 
 
 def _refuse(op: Operator, kwargs: dict) -> None:

@@ -1,4 +1,7 @@
-"""Wrong keywords of `np` functions: the error names the function, the wrong word, the nearest right one and the rest."""
+"""How `np` functions are called: arrays of `nd` count as those of `np`, as in MXNet 2.
+
+The error of a wrong keyword names the function, the wrong word, the nearest right one and the rest.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,20 @@ import re
 import types
 
 from core.base import nearest
+from core.ndarray.ndarray import NDArray
 
 _UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'")
 
 
 def explained(function, name: str):
-    """`function`, which users know as `name`, with such errors; what is no plain function as it is."""
+    """`function`, which users know as `name`, called like that; what is no plain function as it is."""
     if not isinstance(function, types.FunctionType) or hasattr(function, "operator"):
         return function
 
     @functools.wraps(function)
     def call(*args, **kwargs):
+        if NDArray in map(type, args):
+            args = [x.as_np_ndarray() if type(x) is NDArray else x for x in args]
         try:
             return function(*args, **kwargs)
         except TypeError as error:
@@ -34,7 +40,7 @@ def explained(function, name: str):
 
 
 def explain(module: dict, prefix: str) -> None:
-    """Gives all public functions that a module defines such errors."""
+    """Has all public functions that a module defines called like that."""
     for name, value in list(module.items()):
         if not name.startswith("_") and getattr(value, "__module__", None) == module["__name__"]:
             module[name] = explained(value, prefix + name)

@@ -84,7 +84,7 @@ class ndarray(NDArray):
         return F._npi_matmul(self, other)
 
     def __rmatmul__(self, other):
-        return F._npi_matmul(other, self)
+        return F._npi_matmul(as_array(other), self)
 
     def __lshift__(self, other):
         return _shifted("left", self, other)

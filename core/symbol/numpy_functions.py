@@ -49,10 +49,9 @@ def _count(attrs: dict) -> int:
 def np_function(*data, function: Str, given: _Literal()):
     """A function of `np`; `given` is the literal of (args, kwargs), in which {"$": i} stands for the input i."""
     from core import numpy, numpy_extension
-    from core.numpy.multiarray import as_array
 
     args, kwargs = given
-    arrays = [as_array(x) for x in data]
+    arrays = [x.as_np_ndarray() for x in data]
     module = numpy_extension if function.startswith("npx.") else numpy
     result = operator.attrgetter(function.removeprefix("npx."))(module)(
         *_filled(args, arrays), **_filled(kwargs, arrays)

@@ -184,3 +184,28 @@ def test_results_of_joins_and_products_are_written_where_out_says(numpy_semantic
     assert out.asnumpy().tolist() == [[1, 2], [3, 4]]
     assert np.linalg.multi_dot([out, np.eye(2) * 2], out=out) is out
     assert out.asnumpy().tolist() == [[2, 4], [6, 8]]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda a, b: nd.dot(a, b), lambda a, b: nd.concat(a, b, dim=0), lambda a, b: nd.exp(b), lambda a, b: nd.take(a, b),
+        lambda a, b: nd.FullyConnected(a, b, no_bias=True, num_hidden=2), lambda a, b: nd.linalg.gemm2(a, b),
+        lambda a, b: nd.sgd_update(a, b, lr=0.1), lambda a, b: nd.exp(a, out=b), lambda a, b: a + b,
+    ],
+)  # fmt: skip
+def test_functions_of_nd_refuse_arrays_of_np(call):
+    with pytest.raises(TypeError):
+        call(nd.ones((2, 2)), np.ones((2, 2)))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda a, b: np.sort(a), lambda a, b: np.concatenate([b, a]), lambda a, b: np.exp(a), lambda a, b: mx.npx.relu(a),
+        lambda a, b: mx.npx.fully_connected(b, a, no_bias=True, num_hidden=2), lambda a, b: np.add(a, b), lambda a, b: a @ b, lambda a, b: b @ a,
+        lambda a, b: np.where(a, a, b), lambda a, b: np.reshape(a, (4,)), lambda a, b: np.linalg.inv(a + mx.nd.eye(2)),
+    ],
+)  # fmt: skip
+def test_functions_of_np_take_arrays_of_nd_as_theirs_as_in_mxnet_2(call):
+    assert type(call(nd.ones((2, 2)), np.ones((2, 2)))) is np.ndarray
