@@ -1,4 +1,5 @@
-"""What programs compute on arrays as a symbol, while the arrays have their values (MXNet 2 knows this module by this name).
+"""What programs compute on arrays as a symbol, while the arrays have their values
+(MXNet 2 knows this module by this name).
 
 a = np.arange(10)
 set_variable(a, sym.var("a"))
@@ -57,7 +58,10 @@ def set_variable(arrays, variables) -> None:
 
 
 def get_symbol(output_arrays, *, sym_cls: type = Symbol):
-    """The symbol of arrays that were computed in `context`, of class `sym_cls`; MXNetError where an array is unknown."""
+    """The symbol of arrays that were computed in `context`, of class `sym_cls`.
+
+    MXNetError where an array is unknown.
+    """
     made: dict[Node, list[Symbol]] = {}
     found = [_symbol(_value(array), made) for array in _list(output_arrays)]
     return sym_cls([entry for symbol in found for entry in symbol._entries])

@@ -163,7 +163,8 @@ def _is_own(fullname: str) -> bool:
 
 
 def _widen() -> None:
-    """Lets modules of ours that hold a part of MXNet's of the same name show the rest: `from mxnet.ndarray import ndarray`.
+    """Lets modules of ours that hold a part of MXNet's of the same name show the rest:
+    `from mxnet.ndarray import ndarray`.
 
     Packages show what MXNet cuts another way as their attributes: `gluon.probability.utils`.
     """

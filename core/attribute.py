@@ -13,9 +13,10 @@ def current() -> AttrScope:
 
 
 class AttrScope(metaclass=Current):
-    """Gives every symbol made inside the block these attributes; scopes nest, inner values win; `current` is the innermost.
+    """Gives every symbol made inside the block these attributes.
 
-    Values are strings (ValueError otherwise), for instance `AttrScope(ctx_group="stage1", lr_mult="0.1")`.
+    Scopes nest, inner values win; `current` is the innermost. Values are strings (ValueError otherwise), for instance
+    `AttrScope(ctx_group="stage1", lr_mult="0.1")`.
     """
 
     _subgraph_names: defaultdict[str, int] = defaultdict(int)  # how many loops and branches have taken each name

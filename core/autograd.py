@@ -1,4 +1,5 @@
-"""Automatic differentiation, as users see it: scopes of recording and training, marked arrays, gradients, own functions.
+"""Automatic differentiation, as users see it: scopes of recording and training, marked arrays, gradients,
+own functions.
 
 `core.tape` is what is recorded, `core.backward` walks it.
 """
@@ -137,7 +138,9 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph: boo
 
 
 def _hung(gradient, variable):
-    """A gradient that does not depend on the variable, put on the tape all the same: its own gradient is zero, as in MXNet."""
+    """A gradient that does not depend on the variable, put on the tape all the same: its own gradient is zero,
+    as in MXNet.
+    """
     if gradient is None or gradient._entry is not None or gradient.stype != "default":
         return gradient
     with Scope(True, None):

@@ -1,5 +1,6 @@
-"""The backward pass: walks the tape from the heads, calls the gradient rules of the operator table and lets go of what a node
-kept as soon as it is used."""
+"""The backward pass: walks the tape from the heads, calls the gradient rules of the operator table and lets go of what
+a node kept as soon as it is used.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +20,10 @@ def run(
 ) -> Sums:
     """Walks the tape from `heads`, whose gradients are `head_grads`, and gives the adjoints that it met.
 
-    retain_graph: nodes keep what they saved, for another walk. train_mode: the mode in which rules run. create_graph: rules
-    are recorded, so that their results differentiate again. wanted: entries of the tape whose adjoints are asked for; with
-    `stop` the walk ends at them. store: given where gradients go to the arrays that users read; takes those marked arrays
-    whose gradients have no memory until then.
+    retain_graph: nodes keep what they saved, for another walk. train_mode: the mode in which rules run. create_graph:
+    rules are recorded, so that their results differentiate again. wanted: entries of the tape whose adjoints are asked
+    for; with `stop` the walk ends at them. store: given where gradients go to the arrays that users read; takes those
+    marked arrays whose gradients have no memory until then.
     """
     sums = Sums()
     targets = {place(e) for e in wanted} if wanted else ()
@@ -281,8 +282,8 @@ def _restore_output(node: Node, k: int):
 def _make_room(leaves: Collection[Leaf], given: set[int], vacated: list[Leaf]) -> None:
     """Has gradients that are to be overwritten give their memory back; their marked arrays are put into `vacated`.
 
-    Trainers and parameters hold those, whose values nobody asks for until the pass is over: hooks, which might, keep them,
-    and so does a head that they are (`given`: ids of the tensors of those).
+    Trainers and parameters hold those, whose values nobody asks for until the pass is over: hooks, which might, keep
+    them, and so does a head that they are (`given`: ids of the tensors of those).
     """
     if len(leaves) > 1 and len({id(leaf.grad) for leaf in leaves}) < len(leaves):  # two write to one
         return

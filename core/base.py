@@ -131,7 +131,10 @@ def c_str_array(strings) -> ctypes.Array:
 
 
 class SymbolHandle(ctypes.c_void_p):
-    """What a symbol is to a call of C, which writes a result into an empty one; `Symbol(handle)` is that symbol again."""
+    """What a symbol is to a call of C, which writes a result into an empty one.
+
+    `Symbol(handle)` is that symbol again.
+    """
 
     entries = ()
 

@@ -6,7 +6,7 @@ import threading
 
 
 class Current(type):
-    """Class of classes whose attribute `current` is an instance in each thread, at first a new one; it can be assigned."""
+    """Class of classes whose attribute `current` is an instance per thread, at first a new one; it can be assigned."""
 
     def __init__(cls, *definition):
         super().__init__(*definition)

@@ -75,7 +75,10 @@ class Executor:
         return dict(zip(self._symbol.list_outputs(), self.outputs, strict=True))
 
     def forward(self, is_train: bool = False, **kwargs) -> list:
-        """Computes the outputs; keywords are new values for arguments. A `backward` may follow where gradients are bound."""
+        """Computes the outputs; keywords are new values for arguments.
+
+        A `backward` may follow where gradients are bound.
+        """
         for name, value in kwargs.items():
             if name not in self.arg_dict:
                 raise TypeError(f"there is no argument {name!r}.{nearest(name, self.arg_dict)}")
@@ -138,14 +141,15 @@ class Executor:
                 leaf.grad[:] = 0
 
     def set_monitor_callback(self, callback, monitor_all: bool = False, active=lambda: True) -> None:
-        """Calls `callback(name, array)` with the outputs and gradients of every operator, and with `monitor_all` its inputs.
+        """Calls `callback(name, array)` with the outputs and gradients of every operator,
+        and with `monitor_all` its inputs.
 
         active: whether to look, asked before each pass.
         """
         self._watch = Watch(callback, monitor_all, active)
 
     def debug_str(self) -> str:
-        """The nodes, and how much memory their results take: all of them for a backward pass, else those alive at once."""
+        """The nodes, and how much memory their results take: all for a backward pass, else those alive at once."""
         nodes = graph.order(self._symbol._entries)
         arrays = self.arg_dict | self.aux_dict
         shapes = {name: array.shape for name, array in arrays.items()}
@@ -209,7 +213,10 @@ class Executor:
 
 
 def _refilled(array: NDArray | None, output: NDArray) -> NDArray:
-    """`array`, which programs may hold, with the memory of `output`; sparse outputs are arrays of their own each time."""
+    """`array`, which programs may hold, with the memory of `output`.
+
+    Sparse outputs are arrays of their own each time.
+    """
     if array is None or not array.stype == output.stype == "default":
         return output.detach()
     array._data = output._data

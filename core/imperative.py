@@ -389,8 +389,8 @@ def _make_front(op: Operator, kind: type | None):
 def _untraced(op: Operator, kind_of: str) -> list[str]:
     """Source of `apply` for arrays that no tracer looks at, without the way there.
 
-    Whatever does not fit goes on to the long way, which says what is wrong; so does an operator with hidden results that is
-    recorded.
+    Whatever does not fit goes on to the long way, which says what is wrong;
+    so does an operator with hidden results that is recorded.
     """
     may_go = "not _state.training and " * op.train if op.binds else "_op.simple and "
     idle = "_state.tracer is None" if op.simple else "(_state.tracer is None and not _state.recording)"
@@ -435,7 +435,8 @@ _VIEWS = frozenset({"_slice_view"})  # what shares memory in MXNet too
 
 
 def apart(result, *given):
-    """`result` (or each of a list) as the user gets it: writing to it reaches no other array, and no write to another reaches it.
+    """`result` (or each of a list) as the user gets it: writing to it reaches no other array,
+    and no write to another reaches it.
 
     Operators inside of others hand views on, which costs nothing. given: the arrays that went in.
     """

@@ -186,7 +186,10 @@ class Normal(Initializer):
 
 @register
 class Orthogonal(Initializer):
-    """`scale` times a matrix with orthonormal rows or columns (Saxe et al., 2014); dimensions from the second are merged."""
+    """`scale` times a matrix with orthonormal rows or columns (Saxe et al., 2014).
+
+    Dimensions from the second are merged.
+    """
 
     def __init__(self, scale=1.414, rand_type="uniform"):
         super().__init__(scale=scale, rand_type=rand_type)

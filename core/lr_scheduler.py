@@ -148,7 +148,7 @@ class PolyScheduler(_DecayToMaxUpdate):
 
 
 class CosineScheduler(_DecayToMaxUpdate):
-    """Falls along half a cosine from `base_lr` to `final_lr` over `max_update` updates (Loshchilov and Hutter, 2017)."""
+    """Falls along half a cosine from `base_lr` to `final_lr` in `max_update` updates (Loshchilov and Hutter, 2017)."""
 
     def __init__(self, max_update, base_lr=0.01, final_lr=0, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
         super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)

@@ -16,7 +16,10 @@ from core.base import MXNetError
 
 
 def check_label_shapes(labels, preds, wrap=False, shape=False):
-    """Raises ValueError unless labels and predictions agree in number (or in shape); with `wrap` arrays become lists."""
+    """Raises ValueError unless labels and predictions agree in number (or in shape).
+
+    With `wrap` arrays become lists.
+    """
     got = (labels.shape, preds.shape) if shape else (len(labels), len(preds))
     if got[0] != got[1]:
         what = "shape" if shape else "number"

@@ -38,7 +38,9 @@ def main() -> None:
 
 
 def _extend_path() -> None:
-    """Lets the program, and processes that it starts, find this project and the alias; after packages of the program's own."""
+    """Lets the program, and processes that it starts, find this project and the alias;
+    after packages of the program's own.
+    """
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     folders = [home, os.path.join(home, "core", "started")]
     known = [os.path.abspath(place) for place in sys.path]

@@ -1,4 +1,6 @@
-"""The functions of NumPy that arrays of `np` answer to (`core.numpy.protocol`), by the names that MXNet's programs look up."""
+"""The functions of NumPy that arrays of `np` answer to (`core.numpy.protocol`),
+by the names that MXNet's programs look up.
+"""
 
 from __future__ import annotations
 

@@ -144,7 +144,10 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
 
 @contextlib.contextmanager
 def scope(name: str = "<unk>:", append_mode: bool = True) -> Iterator[str]:
-    """A part of the program under a name, which stands in the trace; `append_mode` puts the names of outer ones before it."""
+    """A part of the program under a name, which stands in the trace.
+
+    `append_mode` puts the names of outer ones before it.
+    """
     before = _local.scope
     name = (before if append_mode else "") + name.removesuffix(":") + ":"
     _local.scope = name

@@ -25,7 +25,8 @@ TORCH: dict[str, torch.dtype] = {
     for name in ("float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool".split())
 }
 _CPU = torch.device("cpu")
-# A tensor of the same memory until one of the two is written to; RuntimeError for memory of other libraries or processes.
+# A tensor of the same memory until one of the two is written to; RuntimeError for memory of other
+# libraries or processes.
 copy_on_write = Tensor._lazy_clone
 NAMES: dict[torch.dtype, str] = {dtype: name for name, dtype in TORCH.items()}
 
@@ -220,7 +221,8 @@ def settled(description: tuple, holder: tuple | None, others: Iterable[tuple] = 
 
 
 def take_over(target: Tensor, holder: tuple, others: Iterable[tuple] = ()) -> bool:
-    """Makes the values of the last array in `holder` those of `target` without a copy, if that goes unseen; whether it did.
+    """Makes the values of the last array in `holder` those of `target` without a copy, if that goes unseen;
+    whether it did.
 
     Memory that hangs on `holder` alone becomes the target's: for all that hold `target` itself it is as if it had been
     written to. Memory that others use as well is shared until one of them writes. Not where a view of `target` is left,
@@ -242,8 +244,9 @@ def take_over(target: Tensor, holder: tuple, others: Iterable[tuple] = ()) -> bo
 
 
 def _yielded(holder: tuple, others: Iterable[tuple]) -> Tensor | None:
-    """The tensor of the last array in `holder` itself, where that array alone holds it, or one that shares its memory until
-    one of the two is written to; None where others would see that."""
+    """The tensor of the last array in `holder` itself, where that array alone holds it, or one that shares its memory
+    until one of the two is written to; None where others would see that.
+    """
     alone = sys.getrefcount(holder[-1]) == 2 and sys.getrefcount(holder[-1]._data) == 2  # the holder, and the question
     source = holder[-1]._data
     base = source._base
@@ -265,7 +268,9 @@ def is_view(tensor: Tensor) -> bool:
 
 
 def apart(tensor: Tensor) -> Tensor:
-    """The same values where no write to another tensor reaches them: the memory is shared until one of the two is written to."""
+    """The same values where no write to another tensor reaches them:
+    the memory is shared until one of the two is written to.
+    """
     if tensor.is_contiguous() or 0 not in tensor.stride():
         try:
             return copy_on_write(tensor)
@@ -279,7 +284,8 @@ _WORTH_ASKING = 1 << 16  # bytes; fewer are copied in less time than it takes to
 
 
 def _is_plain(tensor: Tensor, siblings: int = 0) -> bool:
-    """Whether a tensor has a block of torch's memory for itself, but for what it is a view of and `siblings` more views.
+    """Whether a tensor has a block of torch's memory for itself,
+    but for what it is a view of and `siblings` more views.
 
     What keeps it must not keep more than as much memory again.
     """
@@ -441,7 +447,10 @@ def to_dlpack(tensor: Tensor):
 
 
 def flush_denormals(active: bool) -> None:
-    """Whether the processor takes numbers that are too small for full precision as 0; where it cannot, nothing changes."""
+    """Whether the processor takes numbers that are too small for full precision as 0.
+
+    Where it cannot, nothing changes.
+    """
     torch.set_flush_denormal(active)
 
 

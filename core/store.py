@@ -202,7 +202,9 @@ def _fetch(url: str, part: str, version: str | None, verify_ssl: bool) -> None:
 
 @contextlib.contextmanager
 def _open(url: str, done: int, version: str | None, verify_ssl: bool) -> Iterator:
-    """The answer of the server from byte `done` on, or None when there is nothing beyond it; all, if `version` is no more."""
+    """The answer of the server from byte `done` on, or None when there is nothing beyond it; all,
+    if `version` is no more.
+    """
     headers = {"Range": f"bytes={done}-", **({"If-Range": version} if version else {})} if done else {}
     request = urllib.request.Request(url, headers=headers)
     context = None if verify_ssl else ssl._create_unverified_context()

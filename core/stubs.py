@@ -1,4 +1,5 @@
-"""Type stubs for the faces of the operator table, so that editors complete and check calls: `python -m core.stubs FOLDER`.
+"""Type stubs for the faces of the operator table, so that editors complete and check calls:
+`python -m core.stubs FOLDER`.
 
 Operators are made on first use, which no editor can see; a stub (PEP 484) spells out each with its signature and one
 line of documentation. Wheels contain them (see `packaging/backend.py`); the repository does not.
@@ -85,7 +86,7 @@ def function(name: str, op: Operator, kind: str) -> str:
     ]
     ending = [f"out: {kind} | None = None", "name: str | None = None", "**kwargs: Any"]
     result = kind if op.outputs == 1 or op.visible == 1 else f"{kind} | list[{kind}]"
-    line = next(iter(op.doc.splitlines()), "").replace("\\", "\\\\").replace('"""', "'''")
+    line = " ".join(op.doc.partition("\n\n")[0].split()).replace("\\", "\\\\").replace('"""', "'''")
     return f'def {name}({", ".join(inputs + attrs + ending)}) -> {result}:\n    """{line}"""'
 
 

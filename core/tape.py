@@ -1,7 +1,7 @@
 """The tape: what is recorded of the operators that read tracked arrays, and whether this thread records.
 
-Inside `record()` every operator that reads a tracked array puts a `Node` on the tape; nodes hold their parents, so the tape
-lives exactly as long as the arrays that need it.
+Inside `record()` every operator that reads a tracked array puts a `Node` on the tape; nodes hold their parents, so the
+tape lives exactly as long as the arrays that need it.
 """
 
 from __future__ import annotations
@@ -138,6 +138,9 @@ def is_tracked(array) -> bool:
 
 
 def written(tensor) -> None:
-    """Called after a write. Inside of a pause() of the recording it is meant: gradients are those at the new values, as in MXNet."""
+    """Called after a write.
+
+    Inside of a pause() of the recording it is meant: gradients are those at the new values, as in MXNet.
+    """
     if state.pausing:
         tensor.meant = tensor._version

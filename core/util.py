@@ -70,7 +70,8 @@ def set_np_default_dtype(is_np_default_dtype: bool = True) -> bool:
 
 
 def dtype_from_number(number) -> type:
-    """The type that MXNet 2 gives a number: int64, or uint64 where it needs the range, for integers; float32 for others.
+    """The type that MXNet 2 gives a number: int64, or uint64 where it needs the range, for integers;
+    float32 for others.
 
     float64 beyond 2**24, where float32 no longer holds every integer, and where `npx.set_np(dtype=True)` makes it the
     default; a number of NumPy keeps its own. OverflowError for an integer of more than 64 bits.
@@ -86,7 +87,9 @@ def dtype_from_number(number) -> type:
 
 
 def set_flush_denorms(value: bool) -> bool:
-    """Whether numbers too small for full precision count as 0 in this thread's computations on the CPU; what was before."""
+    """Whether numbers too small for full precision count as 0 in this thread's computations on the CPU;
+    what was before.
+    """
     from core import storage
 
     before, _state.flushes = _state.flushes, bool(value)

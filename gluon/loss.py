@@ -287,7 +287,8 @@ class CosineEmbeddingLoss(Loss):
 
 
 class SDMLLoss(Loss):
-    """Smoothed deep metric learning: pairs (x1[i], x2[i]) match, all others of the batch do not (Bonadiman et al., 2019).
+    """Smoothed deep metric learning: pairs (x1[i], x2[i]) match,
+    all others of the batch do not (Bonadiman et al., 2019).
 
     x1, x2: (batch, features).
     """

@@ -1,5 +1,5 @@
-"""Metrics as MXNet 2 defines them, which is not always how `core.metric` does: deviations and cross entropies are averaged
-over samples, F1 and its kin over all samples and for several classes or labels too.
+"""Metrics as MXNet 2 defines them, which is not always how `core.metric` does: deviations and cross entropies are
+averaged over samples, F1 and its kin over all samples and for several classes or labels too.
 
 Under one name both modules know, `create` here gives the metric of this module.
 """
@@ -196,7 +196,10 @@ class MCC(_Decided):
 
 @_register
 class BinaryAccuracy(_Second):
-    """Share of correct decisions between 0 and 1; a prediction above `threshold` (one, or one per class) stands for 1."""
+    """Share of correct decisions between 0 and 1.
+
+    A prediction above `threshold` (one, or one per class) stands for 1.
+    """
 
     def __init__(self, name="binary_accuracy", output_names=None, label_names=None, threshold=0.5):
         super().__init__(name, output_names, label_names, threshold=threshold)

@@ -19,8 +19,8 @@ __all__ = ["Trainer"]
 
 # Parameters whose arrays are exchanged again and again (two trainers share them) are updated one by one.
 MAX_REBUILDS = 3
-# Elements from which a parameter of the CPU gains nothing in an arena: outside of it the array that the backward pass makes
-# for its gradient becomes the gradient without being copied.
+# Elements from which a parameter of the CPU gains nothing in an arena: outside of it the array that the backward pass
+# makes for its gradient becomes the gradient without being copied.
 LARGE = 1 << 16
 
 
@@ -120,7 +120,7 @@ class Trainer:
         self._update(ignore_stale_grad)
 
     def _step_on_kvstore(self):
-        """As where MXNet's store updates: by any gradients, old ones too, and those of each context stay as they are."""
+        """As where MXNet's store updates: by any gradients, old ones too; those of each context stay as they are."""
         trained = [param for param in self._params if param._grad is not None]
         own = [[gradient.copy() for gradient in param._grad] for param in trained]
         for param in trained:
@@ -361,7 +361,10 @@ class Trainer:
         self._kv_initialized = True
 
     def _reset_kvstore(self):
-        """Forgets the decision, because a parameter got new values; RuntimeError where they are kept for several processes."""
+        """Forgets the decision, because a parameter got new values.
+
+        RuntimeError where they are kept for several processes.
+        """
         if self._update_on_kvstore:
             if self._kind in DISTRIBUTED:
                 raise RuntimeError(

@@ -70,7 +70,8 @@ def split_and_load(data, ctx_list: Sequence[Context] | Context, batch_axis: int 
 def split_rnn_params(
     param, mode: str, num_layers: int, input_size: int, hidden_size: int, bidirectional=False, projection_size=None
 ) -> dict:
-    """The weights and biases in the one vector that the RNN operator takes, by name ("l0_i2h_weight", "r0_h2h_bias", ...).
+    """The weights and biases in the one vector that the RNN operator takes,
+    by name ("l0_i2h_weight", "r0_h2h_bias", ...).
 
     mode: rnn_relu, rnn_tanh, lstm or gru. All weights come before all biases, layer by layer, to the left before to the
     right; a weight has the shape (gates hidden, inputs), with a projection h2r_weight is (projection, hidden).

@@ -14,8 +14,8 @@ _ZOO, _LENT = "gluoncv.model_zoo", "gluon.model_zoo.vision"
 _ACTIONS, _BODIES, _RCNN = f"{_ZOO}.action_recognition", f"{_ZOO}.center_net.bodies", f"{_ZOO}.rcnn"
 _PARAMETRIC, _DEPTH = f"{_ZOO}.parametric", f"{_ZOO}.monodepthv2.monodepth2"
 
-# A module of GluonCV -> the modules of ours that hold its names, in this order. Those of ours that have names of their own
-# besides are listed too. Builders of networks of the zoo are found in each of them.
+# A module of GluonCV -> the modules of ours that hold its names, in this order. Those of ours that have names of their
+# own besides are listed too. Builders of networks of the zoo are found in each of them.
 HOMES = {
     _ZOO: [
         _LENT, f"{_ZOO}.ssd", f"{_ZOO}.rcnn", f"{_ZOO}.mobilenet", f"{_ZOO}.alpha_pose", f"{_ZOO}.siamrpn.siam_net", _DEPTH,

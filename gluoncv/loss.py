@@ -55,7 +55,8 @@ class FocalLoss(Loss):
 
 
 class SSDMultiBoxLoss(Block):
-    """Cross-entropy of classes plus `lambd` times Huber's loss of boxes, over the number of positive anchors of all devices.
+    """Cross-entropy of classes plus `lambd` times Huber's loss of boxes,
+    over the number of positive anchors of all devices.
 
     Called with lists (or one array each): class scores (B, A, 1 + classes), offsets (B, A, 4), classes (B, A), 0 for
     the background, -1 to be left out of the boxes' loss, and target offsets (B, A, 4); gives three lists of (B,): the
@@ -212,7 +213,8 @@ class SiamRPNLoss(HybridBlock):
 
 
 class SoftmaxCrossEntropyLoss(Loss):
-    """Cross-entropy of each place, without those labelled `ignore_label`, averaged over all places, one number an instance.
+    """Cross-entropy of each place, without those labelled `ignore_label`, averaged over all places,
+    one number an instance.
 
     pred (B, classes, H, W); label (B, H, W), or with `sparse_label` off the probabilities, classes last. The gradient
     is that of `SoftmaxOutput`: over the number of places that count (size_average), whatever the loss is multiplied

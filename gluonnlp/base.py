@@ -1,4 +1,4 @@
-"""Where files are kept, the errors of arguments that are not accepted, and numba's names, which compile nothing here."""
+"""Where files are kept, errors of arguments that are not accepted, and numba's names, which compile nothing here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Answers of the original software: the conformance runner over the sections whose rooms exist, all of whose cases must pass.
+"""Answers of the original software: the conformance runner over the sections whose rooms exist,
+all of whose cases must pass.
 
 MXTEST_REFERENCE names the folder.
 """

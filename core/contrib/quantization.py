@@ -161,7 +161,9 @@ def threshold(counts, edges, low: float, high: float, reach: float, quantized_dt
 
 
 def collect(sym: Symbol, arg_params, aux_params, batches: Iterator[dict], collector, ctx, enough: int | None) -> None:
-    """Shows a collector every output of a network over batches, {name of an input: array}, of at least `enough` samples."""
+    """Shows a collector every output of a network over batches, {name of an input: array},
+    of at least `enough` samples.
+    """
     if ctx is not None and not isinstance(ctx, Context):
         raise ValueError(f"ranges are found on one context, given {ctx!r}")
     executor, seen = None, 0

@@ -31,7 +31,7 @@ def quantize_symbol(
 
 
 def calibrated(symbol: Symbol, ranges: Mapping[str, Range]) -> Symbol:
-    """A copy of a symbol that `quantize_symbol` made, with ranges by the name of the output that the codes stand for."""
+    """A copy of a symbol that `quantize_symbol` made, with ranges by the name of the output that codes stand for."""
     symbol = symbol.__copy__()
     for node in _nodes_with_ranges(symbol):
         if stands_for(node) in ranges:
@@ -40,7 +40,8 @@ def calibrated(symbol: Symbol, ranges: Mapping[str, Range]) -> Symbol:
 
 
 def ranged(symbol: Symbol, inputs: Sequence[Range | None], layers: Sequence[Range]) -> Symbol:
-    """A copy of a symbol that `quantize_symbol` made, with the ranges of what is turned into codes and of what its layers give.
+    """A copy of a symbol that `quantize_symbol` made, with the ranges of what is turned into codes
+    and of what its layers give.
 
     Both lists follow the order of the nodes; None: the range of the values that come.
     """

@@ -4,29 +4,34 @@ The stages of compiling a block, one module each:
 
 - `trace`: its Python runs once per signature on arrays without memory; every primitive operator that is applied on the
   way, and in the gradient rules on the way back, becomes a node.
-- `passes`: functions from graph to graph. `passes.PASSES` is their order. In prediction `batch_norm` folds normalisation
-  into convolutions, `epilogues` sums and activations into the products before them, and `packing` brings constant weights
-  into the order of the kernel; convolutions with packed weights give channels-last results, which the kernels behind keep.
+- `passes`: functions from graph to graph. `passes.PASSES` is their order. In prediction `batch_norm` folds
+  normalisation into convolutions, `epilogues` sums and activations into the products before them, and `packing` brings
+  constant weights into the order of the kernel; convolutions with packed weights give channels-last results, which the
+  kernels behind keep.
 - `plan`: the graph as a flat list of kernel calls, written out as one Python function for the forward part and one for
   the backward part.
 - `compiled`: plans by signature, and the one node that a call leaves on the tape.
-- `memory`: which values share memory, and when it may be written to. `capture`: CUDA graphs. `explain`: the plan as a table.
+- `memory`: which values share memory, and when it may be written to. `capture`: CUDA graphs. `explain`:
+  the plan as a table.
 - `symbols`: a trace as a symbol, for files.
 
 The representation (`ir`) is small:
 
-- `Value`: an array of known shape and dtype. It has a `role`: an INPUT of the call, a HELD array of the block (a parameter
-  or a constant, read anew at each call: `Graph.arrays` are the arrays themselves), a HEAD gradient, or the output of a NODE.
-  `meta` is a tensor without memory of its shape, dtype and strides, on which forward rules can be run to infer more.
-- `Node`: an operator of the table, typed attributes, input values, output values. Random operators have a `Draw` as their
-  `key`; every run draws keys anew, in the order of the draws. An operator that `reserves` has one more output, opaque,
-  which the attributes of its gradient's node refer to. Nodes of operators that `mutates` are effects: they stay in order.
-- `Graph`: nodes in the order of execution, forward ones and then `backward` ones; `outputs`; `tracked` values with their
-  `gradients`; `writes` to arrays from outside. `Graph.saved()` is what the backward part reads of the forward part.
+- `Value`: an array of known shape and dtype. It has a `role`: an INPUT of the call, a HELD array of the block (a
+  parameter or a constant, read anew at each call: `Graph.arrays` are the arrays themselves), a HEAD gradient, or the
+  output of a NODE. `meta` is a tensor without memory of its shape, dtype and strides, on which forward rules can be run
+  to infer more.
+- `Node`: an operator of the table, typed attributes, input values, output values. Random operators have a `Draw` as
+  their `key`; every run draws keys anew, in the order of the draws. An operator that `reserves` has one more output,
+  opaque, which the attributes of its gradient's node refer to. Nodes of operators that `mutates` are effects: they stay
+  in order.
+- `Graph`: nodes in the order of execution, forward ones and then `backward` ones; `outputs`; `tracked` values with
+  their `gradients`; `writes` to arrays from outside. `Graph.saved()` is what the backward part reads of the forward
+  part.
 
-A pass may replace nodes by nodes of other operators of the table and make values (`ir.apply` infers what they are). What
-computes a node in a plan is found by `plan.lower`; kernels that only plans use are operators too, whose names begin
-with `_plan_`, with forward rules that call `core.kernels`.
+A pass may replace nodes by nodes of other operators of the table and make values (`ir.apply` infers what they are).
+What computes a node in a plan is found by `plan.lower`; kernels that only plans use are operators too, whose names
+begin with `_plan_`, with forward rules that call `core.kernels`.
 """
 
 from core.graph.changes import arrays_changed, rules_changed, values_changed

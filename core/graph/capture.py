@@ -25,7 +25,7 @@ MOST = 4  # captures after which a plan whose arrays keep moving is run kernel b
 
 
 def capturable(graph: Graph, parts: list[Part], flags: dict) -> bool:
-    """Whether a plan may be captured: on a GPU, with static_alloc and static_shape, and if kernels read all its keys."""
+    """Whether a plan may be captured: on a GPU, with static_alloc and static_shape, if kernels read all its keys."""
     on_gpu = bool(graph.outputs) and all(
         v.ctx.device_type == "gpu" for v in (*graph.inputs, *graph.held, *graph.outputs)
     )

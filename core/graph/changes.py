@@ -4,9 +4,10 @@ from __future__ import annotations
 
 
 class Changes:
-    """`count` grows whenever some parameter gets another array, dtype, place or request for gradients, `values` whenever
-    an optimizer writes new values, which kernels of a GPU do without the tensor's noticing it, `rules` whenever operators
-    begin to act otherwise, as under mixed precision."""
+    """`count` grows whenever some parameter gets another array, dtype, place or request for gradients, `values`
+    whenever an optimizer writes new values, which kernels of a GPU do without the tensor's noticing it, `rules`
+    whenever operators begin to act otherwise, as under mixed precision.
+    """
 
     count = 0
     values = 0

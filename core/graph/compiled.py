@@ -82,7 +82,9 @@ class Compiled:
     def whole(self, longer: int | None = None) -> Traced:
         """The graph of a call like the last one that was compiled, in terms of the operators that it called.
 
-        longer: an axis along which all inputs that have it are to have one more element. MXNetError where it cannot be traced."""
+        longer: an axis along which all inputs that have it are to have one more element.
+        MXNetError where it cannot be traced.
+        """
         example = self._example if longer is None else _without_memory(self._example, longer)
         try:
             with autograd.predict_mode():
@@ -91,7 +93,9 @@ class Compiled:
             raise MXNetError(f"the block has no graph that could be written to a file: {reason}") from reason
 
     def _is_due(self, key: tuple) -> bool:
-        """Whether a signature gets its plan now: the first one of a mode does, others when they came as often as pays for it."""
+        """Whether a signature gets its plan now: the first one of a mode does,
+        others when they came as often as pays for it.
+        """
         with self._lock:
             latest = self._latest.get(key[-1])
             if latest is None or type(latest) is Untraceable or self.flags.get("static_shape"):
@@ -122,7 +126,10 @@ class Compiled:
             around.untraced, around.waiting = before
 
     def _accepts(self, args: tuple) -> bool:
-        """Whether these can be arguments of a compiled function; within a traced one, whose part it is, anything can."""
+        """Whether these can be arguments of a compiled function.
+
+        Within a traced one, whose part it is, anything can.
+        """
         try:
             self._check(args)
         except ValueError:
@@ -130,7 +137,10 @@ class Compiled:
         return True
 
     def _check(self, args: tuple) -> None:
-        """ValueError unless there are arrays, of one device, nested as in the first call; None may follow or be left out."""
+        """ValueError unless there are arrays, of one device, nested as in the first call.
+
+        None may follow or be left out.
+        """
         nesting, places = _nesting(args), set()
         _collect_places(args, places)
         if len(places) != 1:
@@ -165,7 +175,10 @@ class Compiled:
         return Plan(traced, self.flags, self._hold)
 
     def _hold(self, plan: Plan) -> None:
-        """Notes that a plan keeps prepared weights now; those that did so first let theirs go where that is too much."""
+        """Notes that a plan keeps prepared weights now.
+
+        Those that did so first let theirs go where that is too much.
+        """
         with self._lock:
             self._holding = [*(p for p in self._holding if p is not plan), plan]
             while len(self._holding) > 1 and sum(p.prepared_bytes for p in self._holding) > MOST_PREPARED:
@@ -282,7 +295,9 @@ class Plan:
         return [(leaves if given else self._arrays)[k]._entry for given, k in self._tracked]
 
     def again(self, leaves: list[NDArray], keys: list[int], results: Sequence[int]) -> tuple[list, Callable]:
-        """The tracked arrays, and the forward part as an expression of them that the tape can record; `results` of its outputs."""
+        """The tracked arrays, and the forward part as an expression of them that the tape can record;
+        `results` of its outputs.
+        """
         graph = self._traced
         arrays = {v: x for v, x in zip(graph.inputs, leaves, strict=True)}
         arrays.update(zip(graph.held, self._arrays, strict=True))
@@ -322,7 +337,8 @@ class _Node(autograd.Node):
     def apply_rule(self, heads: list, retain: bool, finish: Callable) -> list:
         """Gradients with respect to the parents, None for those that are stored or zero; called by the tape.
 
-        finish(k, take): stores `take(k)`, the gradient of the k-th parent, if that is the whole of it. `heads` are let go.
+        finish(k, take): stores `take(k)`, the gradient of the k-th parent,
+        if that is the whole of it. `heads` are let go.
         """
         plan, saved = self._plan, self.saved_inputs
         if saved is None:
@@ -438,7 +454,8 @@ def _filled(template, outputs: list[NDArray], leaves: list[NDArray], plan: Plan)
 
 
 def _patience(graph: Graph) -> float:
-    """Calls after which another plan like this one has paid for itself, which does not depend on how fast the machine is.
+    """Calls after which another plan like this one has paid for itself,
+    which does not depend on how fast the machine is.
 
     A plan takes time for each node when it is made, and saves some for each node and each byte whenever it is called.
     """

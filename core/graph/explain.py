@@ -9,8 +9,9 @@ from core.graph.trace import Untraceable
 def explain(block, *inputs) -> str:
     """Prints the plan that a hybridized `block` runs on these inputs, and gives the text.
 
-    One row per step: its number, the kernel, shapes and bytes of what it makes, and the numbers of the buffers where that
-    lies. Inside `autograd.record()` the backward part follows behind a row that says so; it has buffers of its own.
+    One row per step: its number, the kernel, shapes and bytes of what it makes, and the numbers of the buffers where
+    that lies. Inside `autograd.record()` the backward part follows behind a row that says so; it has buffers of its
+    own.
     """
     plan = block.plan_of(*inputs)
     if isinstance(plan, Untraceable):

@@ -88,11 +88,10 @@ class Node:
 class Graph:
     """A traced computation: forward nodes, and behind them those of the backward pass where gradients are wanted.
 
-    inputs, held, heads: values from outside; `arrays` are what `held` stands for, read anew at each call; those of
-    them that are `parameters` change from call to call.
-    outputs: what the forward part gives. tracked: those inputs and held values that gradients are wanted for;
-    gradients: theirs, None where zero. writes: (value from outside, value to store in its memory after the forward part).
-    draws: one per random key, in order.
+    inputs, held, heads: values from outside; `arrays` are what `held` stands for, read anew at each call; those of them
+    that are `parameters` change from call to call. outputs: what the forward part gives. tracked: those inputs and held
+    values that gradients are wanted for; gradients: theirs, None where zero. writes: (value from outside, value to
+    store in its memory after the forward part). draws: one per random key, in order.
     """
 
     def __init__(self):
@@ -176,7 +175,7 @@ class Graph:
 
 
 def apply(op: Operator, inputs: list[Value | None], attrs: dict, like: Value, backward: bool = False) -> Node:
-    """A new node; its outputs get the shapes and dtypes that the forward rule gives, and the kind and place of `like`."""
+    """A new node; its outputs get shapes and dtypes from the forward rule, and the kind and place of `like`."""
     node = Node(op, attrs, inputs, like.ctx, backward=backward)
     plain = {key: v.meta if isinstance(v, Value) else v for key, v in attrs.items()}
     with kernels.without_memory():

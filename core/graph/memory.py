@@ -1,4 +1,4 @@
-"""Memory planning: which values alias, how long they are live, when their memory may be overwritten, and their buffers."""
+"""Memory planning: which values alias, how long they live, when their memory may be overwritten, and their buffers."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ def buffers(
 ) -> dict[Value, int]:
     """Numbers of the buffers that values lie in: the memory of what is dead is taken again.
 
-    places: numbers of the nodes, by id. in_place: values that are written over others. Values that share memory share a number.
+    places: numbers of the nodes, by id. in_place: values that are written over others. Values that
+    share memory share a number.
     """
     placed: dict[Value, int] = {}
     free: list[tuple[int, int]] = []  # (bytes, number)

@@ -20,9 +20,11 @@ _PLAIN = (bool, int, str, type(None))
 
 
 class Step:
-    """One call. function: what is called; arguments, keywords: values, draws and constants (nested in lists and tuples).
+    """One call. function: what is called; arguments, keywords: values,
+    draws and constants (nested in lists and tuples).
 
-    kernel: its name for people. node: what it computes. formula: of a pointwise step, (formula, operands, attributes, dtype).
+    kernel: its name for people. node: what it computes. formula: of a pointwise step,
+    (formula, operands, attributes, dtype).
     """
 
     __slots__ = ("arguments", "formula", "function", "kernel", "keywords", "node")
@@ -74,10 +76,11 @@ def forward_part(graph: Graph, sharing: Sharing) -> Part:
 
 
 def backward_part(graph: Graph, sharing: Sharing, retain: bool = False) -> Part:
-    """`run(saved, heads, keys, found, store)` puts the gradients of the tracked values into `found`, where they are not zero.
+    """`run(saved, heads, keys, found, store)` puts the gradients of the tracked values into `found`,
+    where they are not zero.
 
-    keys: those of the forward part and then its own. saved, heads: lists, which it empties, so that what is read for the
-    last time is let go; it takes the memory of what is saved for its own results, unless it is to `retain` it.
+    keys: those of the forward part and then its own. saved, heads: lists, which it empties, so that what is read for
+    the last time is let go; it takes the memory of what is saved for its own results, unless it is to `retain` it.
     store(k): called as soon as `found[k]` is there, which nothing else holds by then.
     """
     writer = _Writer(graph, sharing, graph.saved() if retain else graph.prepared())
@@ -242,7 +245,9 @@ class _Writer:
         return True
 
     def _overwrite(self, step: Step, free: list[Value], in_place: dict[Value, Value]) -> None:
-        """Lets a product whose kernel can `overwrite` what it adds do so, where that is free and no other operand lies there."""
+        """Lets a product whose kernel can `overwrite` what it adds do so,
+        where that is free and no other operand lies there.
+        """
         node = step.node
         place = node.op.inputs.index("residual") if "residual" in node.op.inputs else len(node.inputs)
         added = node.inputs[place] if place < len(node.inputs) else None

@@ -21,7 +21,8 @@ def run_node(node: Node, values: dict[Value, NDArray]) -> None:
 
 
 def give_values(array: NDArray) -> bool:
-    """Whether a traced array, which a block kept, is a constant: made of nothing that was given, or drawn; it gets its values then.
+    """Whether a traced array, which a block kept, is a constant: made of nothing that was given, or drawn;
+    it gets its values then.
 
     In MXNet a block is traced once, so that what it keeps from then is part of its graph.
     """

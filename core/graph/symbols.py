@@ -50,7 +50,7 @@ def symbol_of(node: Node, inputs: list[Symbol | None]) -> Symbol:
     return compose(op, op.name, given, given_of(op, attrs), kind)
 
 
-# ---------------------------------------------------------------------------------------------- operators that files lack
+# -------------------------------------------------------------------------------------------- operators that files lack
 
 
 def _call(name: str, given: Sequence[Symbol], attrs: dict, kind: type) -> Symbol:

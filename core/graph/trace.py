@@ -39,8 +39,8 @@ class _Reserve(tuple):
 class Traced:
     """What tracing gives: the graph, and how results are made of its outputs.
 
-    template: nested lists and tuples as the block returned them, with numbers of `graph.outputs` (`Slot`) in the
-    places of arrays and other values as they are. keeps: whether somebody holds arrays of the trace, which have values in
+    template: nested lists and tuples as the block returned them, with numbers of `graph.outputs` (`Slot`) in the places
+    of arrays and other values as they are. keeps: whether somebody holds arrays of the trace, which have values in
     other traces only.
     """
 
@@ -57,9 +57,10 @@ class Slot(int):
 def trace(function: Callable, args: tuple, record: bool, parameters=(), whole: bool = False) -> Traced:
     """The graph of `function(*args)`; `args` may nest arrays in lists and tuples.
 
-    record: whether gradients are wanted, for those arrays (given, or met inside) that autograd tracks. parameters: arrays
-    whose values are not to be read either, for they change. whole: whether composites become nodes, as files want them,
-    rather than the primitives that they are made of. MXNetError names the line where the function reads a value; Untraceable where a shape depends on one.
+    record: whether gradients are wanted, for those arrays (given, or met inside) that autograd tracks. parameters:
+    arrays whose values are not to be read either, for they change. whole: whether composites become nodes, as files
+    want them, rather than the primitives that they are made of. MXNetError names the line where the function reads a
+    value; Untraceable where a shape depends on one.
     """
     tracer = Tracer(parameters, whole)
     before = state.recording, state.tracer

@@ -39,7 +39,10 @@ def imread(filename: str, flag: int = 1, to_rgb: bool = True, out=None):
 
 
 def imdecode(buf, flag: int = 1, to_rgb: bool = True, out=None):
-    """The image in compressed bytes (bytes, bytearray, or a uint8 array); see `imread`. `out`: an array to write it to."""
+    """The image in compressed bytes (bytes, bytearray, or a uint8 array); see `imread`.
+
+    `out`: an array to write it to.
+    """
     if not isinstance(buf, (bytes, bytearray, memoryview)):
         buf = pixels_of(buf).astype(np.uint8, copy=False).tobytes()
     if flag not in (0, 1):

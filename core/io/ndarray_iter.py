@@ -136,7 +136,7 @@ def _named(data, default: str, allow_empty: bool) -> list[tuple[str, object]]:
 
 
 def _stored(array, name: str):
-    """What is kept: an NDArray on the CPU, which of NumPy arrays is a copy in float32; sparse arrays, also SciPy's CSR."""
+    """What is kept: an NDArray on the CPU, of NumPy arrays a copy in float32; sparse arrays, also SciPy's CSR."""
     if hasattr(array, "indptr") and not _is_sparse(array):
         from core import ndarray
 

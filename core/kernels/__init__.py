@@ -120,7 +120,7 @@ def formula_kernel(formula, dtype: torch.dtype, first: torch.dtype, device: torc
 
 
 def inline(formula, operands, attrs, dtype: torch.dtype, target: str, device: torch.device):
-    """`formula` as lines of source for a plan (see `core.kernels.cpu.inline`), or None where kernels are not so simple."""
+    """`formula` as lines of source for a plan (see `core.kernels.cpu.inline`), None where kernels are not so simple."""
     if _forced == "triton" or device.type == "cuda":
         return None
     return importlib.import_module("core.kernels.cpu.inline").inline(formula, operands, attrs, dtype, target)

@@ -114,7 +114,7 @@ class KVStore(KVStoreBase):
     # ------------------------------------------------------------------ settings
 
     def set_gradient_compression(self, compression_params):
-        """`{"type": "2bit", "threshold": 0.5}`: pushed arrays are sent as two bits per element, the rest is kept back."""
+        """`{"type": "2bit", "threshold": 0.5}`: arrays are pushed as two bits per element, the rest is kept back."""
         if "device" not in self._type and not self._distributed:
             raise MXNetError(f"gradient compression needs a device or dist kvstore; this one is {self._type!r}")
         self._compression = TwoBit.of(compression_params)

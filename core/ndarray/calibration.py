@@ -9,7 +9,8 @@ from core.ndarray.ndarray import NDArray, array
 
 
 def calibrate_entropy(hist: NDArray, hist_edges: NDArray, num_quantized_bins: int = 255) -> list[NDArray]:
-    """[threshold, divergence], each (1,): the cut that loses least information (Migacz, 2017, "8-bit Inference with TensorRT").
+    """[threshold, divergence], each (1,): the cut that loses least information
+    (Migacz, 2017, "8-bit Inference with TensorRT").
 
     hist: numbers of values (bins,), bins odd and the middle one around 0; hist_edges (bins + 1,). The divergence is
     that of Kullback and Leibler from the values that are kept to their `num_quantized_bins` codes.

@@ -35,7 +35,10 @@ def multi_mp_lamb_update(weights, grads, mean, var, weights32, step_count, lrs, 
 
 
 def multi_adamw_update(weights, grads, mean, var, rescale_grad, lrs, wds, etas, out=None, size=0, **kwargs):
-    """One step of AdamW for several weights at once; the kinds of arrays come as lists. rescale_grad: as `adamw_update`."""
+    """One step of AdamW for several weights at once; the kinds of arrays come as lists.
+
+    rescale_grad: as `adamw_update`.
+    """
     given = {"lrs": lrs, "wds": wds, "etas": etas, "num_weights": size or len(weights)}
     shared = (_as_array(rescale_grad, weights[0]),)
     return _multi("_multi_adamw_update", (weights, grads, mean, var), shared, out, **given, **_without_name(kwargs))
@@ -80,7 +83,8 @@ def _without_name(kwargs: dict) -> dict:
 
 
 def rand_zipfian(true_classes, num_sampled: int, range_max: int, ctx=None):
-    """Classes drawn with P(k) = log((k + 2) / (k + 1)) / log(range_max + 1), and the counts expected of true and drawn ones.
+    """Classes drawn with P(k) = log((k + 2) / (k + 1)) / log(range_max + 1),
+    and the counts expected of true and drawn ones.
 
     Returns `num_sampled` classes (int64), the expected counts of `true_classes`, and of the drawn ones (float64).
     """

@@ -30,7 +30,8 @@ def foreach(body, data, init_states, name="foreach"):
 
 
 def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
-    """Runs `func(*loop_vars) -> (step output, new loop_vars)` while `cond(*loop_vars)` holds, `max_iterations` times at most.
+    """Runs `func(*loop_vars) -> (step output, new loop_vars)` while `cond(*loop_vars)` holds,
+    `max_iterations` times at most.
 
     Gives (outputs stacked along a new axis 0 and padded with zeros to `max_iterations` rows, last loop_vars).
     """

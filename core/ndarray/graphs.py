@@ -60,7 +60,8 @@ def dgl_csr_neighbor_uniform_sample(
     csr_matrix: CSRNDArray, *seed_arrays: NDArray, num_args: int = 0, num_hops: int = 1, num_neighbor: int = 2,
     max_num_vertices: int = 100,
 ) -> list:  # fmt: skip
-    """For each array of seeds a part of the graph: the seeds, up to `num_neighbor` neighbours of each, and so on, `num_hops` times.
+    """For each array of seeds a part of the graph: the seeds, up to `num_neighbor` neighbours of each,
+    and so on, `num_hops` times.
 
     Three arrays for each, those of a kind side by side: the vertices in ascending order and then, last of
     max_num_vertices + 1 places, how many there are; the drawn edges, a row a vertex and a column for each of the whole
@@ -151,7 +152,9 @@ def _sample(name: str, graph, weights, seeds: NDArray, num_hops: int, num_neighb
 
 
 def _drawn(draw, edges, columns, weights, count: int):
-    """`count` of the edges, all if there are no more, in ascending order; by the weights of where they lead to, if given."""
+    """`count` of the edges, all if there are no more, in ascending order; by the weights of where they lead to,
+    if given.
+    """
     if len(edges) <= count:
         return edges
     likely = None

@@ -94,7 +94,7 @@ def _source(array, value):
 
 
 def _set_flat(array, key, value) -> None:
-    """`array[key] = value` by the places that the key names in the flat array: of negative steps beside index arrays."""
+    """`array[key] = value` by the places that the key names in the flat array: negative steps beside index arrays."""
     key = tuple(
         item.asnumpy() if hasattr(item, "_data") else item for item in (key if isinstance(key, tuple) else (key,))
     )

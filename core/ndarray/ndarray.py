@@ -336,8 +336,9 @@ class NDArray:
     # ------------------------------------------------------------------ shapes that share memory
 
     def reshape(self, *shape, reverse=False, **named):
-        """The same elements in another shape; 0, -1, -2, -3, -4 have MXNet's meanings. ValueError where -1 leaves a rest,
-        which the operator `nd.reshape` drops."""
+        """The same elements in another shape; 0, -1, -2, -3, -4 have MXNet's meanings. ValueError where -1 leaves a
+        rest, which the operator `nd.reshape` drops.
+        """
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             (shape,) = shape
         if named:

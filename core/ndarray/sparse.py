@@ -117,7 +117,7 @@ class BaseSparseNDArray(NDArray):
     wait_to_write = wait_to_read
 
     def check_format(self, full_check: bool = True) -> None:
-        """Raises MXNetError when the parts do not make an array of this shape; when full, of columns out of order too."""
+        """Raises MXNetError when the parts make no array of this shape; `full_check`: or when indices do not ascend."""
         fault = self._fault() or (self._disorder() if full_check else None)
         if fault:
             raise MXNetError(f"damaged {self.stype} array of shape {self._shape}: {fault}")
@@ -347,7 +347,8 @@ class RowSparseNDArray(BaseSparseNDArray):
 
 
 def csr_matrix(arg1, shape=None, ctx: Context | None = None, dtype=None) -> CSRNDArray:
-    """A CSR matrix of (data, indices, indptr), of (data, (row, column)), of a shape (empty), or of a dense or sparse matrix.
+    """A CSR matrix of (data, indices, indptr), of (data, (row, column)), of a shape (empty),
+    or of a dense or sparse matrix.
 
     dtype: that of the data if it is an array, else float32. Parts are taken as they are: `check_format` tells whether
     they fit.
@@ -490,7 +491,10 @@ def divide(lhs, rhs):
 
 
 def retain(data: RowSparseNDArray, indices=None, out=None, name=None, **kwargs) -> RowSparseNDArray:
-    """The row-sparse array with only the given rows left, in their order, zeros where it has none; one without rows stays so."""
+    """The row-sparse array with only the given rows left, in their order, zeros where it has none.
+
+    One without rows stays so.
+    """
     if indices is None or kwargs:
         raise MXNetError(f"retain takes data and indices; given {', '.join(kwargs) or 'no indices'}")
     if out is not None:
@@ -585,7 +589,7 @@ def _front(op):
         inputs = [*inputs, *(kwargs.pop(given) for given in op.inputs[len(inputs) :] if given in kwargs)]
         return apply(op, inputs, op.parse({**dict(zip(op.attrs, rest)), **kwargs}), out)
 
-    function.__name__, function.__doc__ = op.name, op.__doc__
+    function.__name__, function.__doc__ = op.name, op.doc
     return function
 
 

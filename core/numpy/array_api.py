@@ -26,7 +26,7 @@ UniqueInverse = namedtuple("UniqueInverse", "values inverse_indices")
 
 
 def unique_all(x) -> UniqueAll:
-    """The different elements in order, where each stands first, which one each element is, and how often each occurs."""
+    """The different elements in order, where each stands first, which each element is, and how often each occurs."""
     values, indices, inverse, counts = onp.unique(x.asnumpy(), True, True, True)
     return UniqueAll(*(array(v, ctx=x._ctx) for v in (values, indices, inverse.reshape(x.shape), counts)))
 

@@ -1,4 +1,7 @@
-"""Functions of `np.linalg` that MXNet leaves to NumPy, under the module's name there; here they are `np.linalg`'s own."""
+"""Functions of `np.linalg` that MXNet leaves to NumPy, under the module's name there.
+
+Here they are `np.linalg`'s own.
+"""
 
 from core.numpy.linalg import cond, matrix_power, multi_dot
 

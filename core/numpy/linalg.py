@@ -89,8 +89,8 @@ def tensorinv(a, ind=2):
 def qr(a, mode="reduced"):
     """Orthogonal Q (..., M, K) and upper triangular R (..., K, N) with a = Q R, K = min(M, N).
 
-    mode: "reduced", or NumPy's "complete" and "r", computed by NumPy without gradients; ValueError for another, and inside
-    `autograd.record()` for these two of an array that it tracks.
+    mode: "reduced", or NumPy's "complete" and "r", computed by NumPy without gradients; ValueError for another, and
+    inside `autograd.record()` for these two of an array that it tracks.
     """
     a = _with_fractions(a)
     if mode == "reduced":

@@ -28,7 +28,10 @@ def _axes(axis, ndim: int, name: str) -> tuple[int, ...]:
 
 
 def reshape(a, newshape, order="C"):
-    """The same elements in another shape; one length may be -1. order: "C", "F", or "A" for the array's own, which is "C"."""
+    """The same elements in another shape; one length may be -1.
+
+    order: "C", "F", or "A" for the array's own, which is "C".
+    """
     if order == "F":  # the first index changes fastest
         lengths = newshape if isinstance(newshape, (tuple, list)) else (newshape,)
         return transpose(F._npi_reshape(transpose(a), newshape=tuple(reversed(lengths))))
@@ -444,7 +447,10 @@ def _places(name: str, obj, n: int) -> list[int]:
 
 
 def delete(arr, obj, axis=None):
-    """The array without the slices at the given places (an int, a slice or an array); those of arrays beyond the end are ignored."""
+    """The array without the slices at the given places (an int, a slice or an array).
+
+    Those of arrays beyond the end are ignored.
+    """
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = normal_axis(axis, arr.ndim, "delete")
@@ -527,7 +533,7 @@ def triu_indices_from(arr, k=0):
 
 
 def indices(dimensions, dtype=None, ctx=None):
-    """The indices of a grid, stacked along a new first axis; int32 unless given, or int64 under NumPy's default types."""
+    """The indices of a grid, stacked along a new first axis; by default int32, or int64 under NumPy's types."""
     dtype = dtype or ("int64" if is_np_default_dtype() else "int32")
     return array(onp.indices(dimensions), dtype=dtype, ctx=ctx)
 

@@ -1,8 +1,8 @@
 """`np.random`: samplers with NumPy's names; parameters are numbers or arrays.
 
-size: the shape of the result, by default what the parameters broadcast to, () for numbers. dtype: by default float32, or
-float64 under `npx.set_np(dtype=True)`. out: an array that the result is written to. ValueError for a parameter outside of
-its range; of an array that is found out when the result is read.
+size: the shape of the result, by default what the parameters broadcast to, () for numbers. dtype: by default float32,
+or float64 under `npx.set_np(dtype=True)`. out: an array that the result is written to. ValueError for a parameter
+outside of its range; of an array that is found out when the result is read.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ def _shape_of(size, *parameters):
 
 
 def _where(holds, parameter, words: str):
-    """A parameter of which `holds` is true; ValueError with `words` otherwise (of an array, when its values are read)."""
+    """A parameter of which `holds` is true.
+
+    ValueError with `words` otherwise (of an array, when its values are read).
+    """
     if isinstance(parameter, NDArray):
         return parameter * F.Cast(F._npx_constraint_check(holds(parameter), msg=words), dtype=parameter.dtype)
     if not onp.all(holds(parameter)):

@@ -30,7 +30,8 @@ def savez(file: str | os.PathLike, *args, **kwargs) -> None:
 
 
 def load(file: str | os.PathLike) -> ndarray | list | dict:
-    """The arrays of a file written by `save` (an array of a `.npy` file, a list, or a dictionary by name) or `savez` (a dictionary).
+    """The arrays of a file written by `save` (an array of a `.npy` file, a list, or a dictionary by name) or `savez` (a
+    dictionary).
 
     Raises MXNetError for a file that cannot be opened or is damaged.
     """

@@ -162,8 +162,8 @@ def multi_box_target(
 ):  # fmt: skip
     """Regression targets (B, 4 A), their mask and classes (B, A; 0 is background) of anchors (1, A, 4).
 
-    label (B, L, 5 or more): class, left, top, right, bottom; a class of -1 ends the list. cls_pred (B, classes, A) ranks
-    negatives when negative_mining_ratio > 0.
+    label (B, L, 5 or more): class, left, top, right, bottom; a class of -1 ends the list. cls_pred (B, classes, A)
+    ranks negatives when negative_mining_ratio > 0.
     """
     if anchor.dim() != 3 or label.dim() != 3 or cls_pred.dim() != 3 or label.shape[2] < 5 or len(variances) != 4:
         raise MXNetError(
@@ -190,8 +190,8 @@ def multi_box_detection(
 ):  # fmt: skip
     """Detections (B, A, 6) of class, score, left, top, right, bottom by falling score; class -1: none, or suppressed.
 
-    cls_prob (B, 1 + classes, A), loc_pred (B, 4 A), anchor (1, A, 4). The background is class 0 of cls_prob: MXNet takes
-    background_id and does not look at it.
+    cls_prob (B, 1 + classes, A), loc_pred (B, 4 A), anchor (1, A, 4). The background is class 0 of cls_prob: MXNet
+    takes background_id and does not look at it.
     """
     if cls_prob.dim() != 3 or loc_pred.dim() != 2 or anchor.dim() != 3 or len(variances) != 4:
         raise MXNetError(
@@ -213,8 +213,8 @@ def _proposal(name: str, images: str):
     ):  # fmt: skip
         """Regions of interest (B rpn_post_nms_top_n, 5) of image and corners, and scores, from a proposal network.
 
-        cls_prob (B, 2 A, H, W) with the foreground in the second half, bbox_pred (B, 4 A, H, W), im_info (B, 3) of height,
-        width and scale (Ren et al., 2015). iou_loss: bbox_pred shifts the corners.
+        cls_prob (B, 2 A, H, W) with the foreground in the second half, bbox_pred (B, 4 A, H, W), im_info (B, 3) of
+        height, width and scale (Ren et al., 2015). iou_loss: bbox_pred shifts the corners.
         """
         kinds = len(scales) * len(ratios)
         if cls_prob.dim() != 4 or cls_prob.shape[1] != 2 * kinds or bbox_pred.shape[1] != 4 * kinds:

@@ -150,7 +150,7 @@ def _leading(label, end):
 
 
 def _jumps(label, used, places):
-    """(how many labels repeat the one before, 0 or IMPOSSIBLE for each place that a path may jump to from two before)."""
+    """(how many labels repeat the one before, 0 or IMPOSSIBLE for each place where a path may jump from two before)."""
     zeros = F.zeros_like(label)
     if places < 2:
         same = zeros

@@ -32,7 +32,10 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.050700987355480493
 
 
 def _unary(name, function, derivative=None, aliases=(), differentiable=True, curved=False, doc=""):
-    """Enters a one-operand formula; `derivative` in terms of (x, y). curved: of integers its results are no integers."""
+    """Enters a one-operand formula; `derivative` in terms of (x, y).
+
+    curved: of integers its results are no integers.
+    """
 
     def entry(data):
         return function(data)
@@ -327,7 +330,8 @@ def _(head, data_dtype):
 
 
 BINARY = {
-    # name: (formula, names of the broadcasting form, names of the form for equal shapes, of the scalar form, of its reverse)
+    # name: (formula, names of the broadcasting form, names of the form for equal shapes, of the scalar form,
+    # of its reverse)
     "add": (f.add, ("broadcast_add", "broadcast_plus"), ("elemwise_add", "_plus", "_Plus", "_add"), "_plus_scalar", None),
     "sub": (f.sub, ("broadcast_sub", "broadcast_minus"), ("elemwise_sub", "_minus", "_Minus", "_sub"), "_minus_scalar", "_rminus_scalar"),
     "mul": (f.mul, ("broadcast_mul",), ("elemwise_mul", "_mul", "_Mul"), "_mul_scalar", None),

@@ -30,7 +30,10 @@ def prepare_data(data, maxabs):
 
 @_enter("prepare_weight")
 def prepare_weight(weight, maxabs=None, *, already_quantized: Bool = False):
-    """int8 codes of a weight (outputs, inputs); those that `prepare_data` gave stay as they are with already_quantized."""
+    """int8 codes of a weight (outputs, inputs).
+
+    Those that `prepare_data` gave stay as they are with already_quantized.
+    """
     if already_quantized:
         return F._copy(weight)
     if maxabs is None:
@@ -51,7 +54,8 @@ def fully_connected(
     data, weight, scaling=None, bias=None, *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True,
     out_type: Choice("float32", "int32") = "float32",
 ):  # fmt: skip
-    """data weight^T of codes: times `scaling` plus bias as float32, or as int32 plus an int32 bias, which then comes third.
+    """data weight^T of codes: times `scaling` plus bias as float32, or as int32 plus an int32 bias,
+    which then comes third.
 
     float32 data becomes codes of its own largest absolute value, by which the result is multiplied again.
     """

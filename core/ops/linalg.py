@@ -74,7 +74,7 @@ def trmm(A, B, *, transpose: Bool = False, rightside: Bool = False, lower: Bool 
 
 
 def triangle_places(n: int, offset: int, lower: bool) -> tuple[int, ...]:
-    """Flat places of a triangle of an n x n matrix up to a diagonal: the lower one by rows, the upper one by columns."""
+    """Flat places of a triangle of an n x n matrix up to a diagonal: the lower by rows, the upper by columns."""
     if lower:
         return tuple(r * n + c for r in range(n) for c in range(n) if c - r <= offset)
     return tuple(r * n + c for c in range(n) for r in range(n) if c - r >= offset)
@@ -357,7 +357,7 @@ def np_svd(a):
 
 @gradient(np_svd)
 def _(head, head1, head2, out, out1, out2):
-    """Townsend, 2016: differentiating the singular value decomposition; a has no more rows than columns or is square."""
+    """Townsend, 2016: differentiating the singular value decomposition; a has no more rows than columns."""
     u, s, v = out, out1, out2
     n = s.shape[-1]
     square = F.square(s)

@@ -138,8 +138,8 @@ def enter(name, function, rule, differentiable=True):
 def enter_scalar(name, function, differentiable=True, truth=False, division=False, widens=False):
     """Enters a pointwise operator of an array and a number.
 
-    The number takes the type of an array of integers first, unless the operation is a `division`, which makes the default
-    float of it, or `widens`, as operations that came with MXNet 2 do: integers with a fraction are float64.
+    The number takes the type of an array of integers first, unless the operation is a `division`, which makes the
+    default float of it, or `widens`, as operations that came with MXNet 2 do: integers with a fraction are float64.
     """
 
     def entry(data, *, scalar: Scalar):

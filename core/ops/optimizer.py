@@ -1,4 +1,7 @@
-"""Update operators of the optimizers. States are changed in place; the new weight is the result (usually `out=weight`)."""
+"""Update operators of the optimizers.
+
+States are changed in place; the new weight is the result (usually `out=weight`).
+"""
 
 from core import kernels
 from core.base import MXNetError
@@ -341,7 +344,7 @@ for _master in (False, True):
     del _op.attrs["_master"]
 
 
-# ---------------------------------------------------------------------------------------------- AdamW for several weights
+# -------------------------------------------------------------------------------------------- AdamW for several weights
 
 for _master in (False, True):
 
@@ -349,7 +352,10 @@ for _master in (False, True):
         *data, lrs: Floats, wds: Floats, etas: Floats, beta1: Float = 0.9, beta2: Float = 0.999, epsilon: Float = 1e-8,
         clip_gradient: Float = -1.0, num_weights: Int = 1, _master=_master,
     ):  # fmt: skip
-        """One step of AdamW for several weights; arrays come interleaved, the scale of the gradients is the last one."""
+        """One step of AdamW for several weights.
+
+        Arrays come interleaved, the scale of the gradients is the last one.
+        """
         width, out = 4 + _master, []
         for i in range(num_weights):
             weight, grad, mean, var, *master = data[i * width : (i + 1) * width]

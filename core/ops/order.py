@@ -44,7 +44,7 @@ def topk(
     data, *, axis: OptInt = -1, k: Int = 1, ret_typ: Choice("value", "indices", "mask", "both") = "indices",
     is_ascend: Bool = False, dtype: Index = "float32",
 ):  # fmt: skip
-    """The k largest (smallest with is_ascend) elements along an axis: values, indices, both, or a mask; k=0 means all."""
+    """The k largest (smallest with is_ascend) elements along an axis: values, indices, both, or a mask; k=0: all."""
     flat, at = _flat(data, axis, "topk")
     n = flat.shape[at]
     if k > n:
@@ -111,7 +111,10 @@ def _(head, indices, data_shape, attrs):
 
 @composite("_put_along")
 def _put_along(data, indices, values, *, axis: Int):
-    """The data with the values written at indices along an axis, as NumPy's put_along_axis; places that meet are added up."""
+    """The data with the values written at indices along an axis, as NumPy's put_along_axis.
+
+    Places that meet are added up.
+    """
     hit = F._scatter_along(F.ones_like(values), indices, shape=data.shape, axis=axis)
     return F._npi_where(
         F._npi_not_equal_scalar(hit, scalar=0), F._scatter_along(values, indices, shape=data.shape, axis=axis), data

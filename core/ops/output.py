@@ -1,4 +1,6 @@
-"""Output layers: a loss is implied, and the backward pass starts from it whatever gradient comes in (`Operator.starts`)."""
+"""Output layers: a loss is implied, and the backward pass starts from it whatever gradient
+comes in (`Operator.starts`).
+"""
 
 import math
 

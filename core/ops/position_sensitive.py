@@ -37,7 +37,8 @@ def deformable_ps_roi_pooling(
     data, rois, trans=None, *, spatial_scale: Float, output_dim: Int, group_size: Int, pooled_size: Int,
     part_size: Int = 0, sample_per_part: Int = 1, trans_std: Float = 0.0, no_trans: Bool = False,
 ):  # fmt: skip
-    """Means of bilinear samples in cells that `trans` moves: (regions, output_dim, pooled_size, pooled_size) (Dai et al., 2017).
+    """Means of bilinear samples in cells that `trans` moves:
+    (regions, output_dim, pooled_size, pooled_size) (Dai et al., 2017).
 
     As `PSROIPooling`, with sample_per_part samples a cell on each axis; trans (regions, 2 * classes, part_size,
     part_size): shifts to the right and down, in trans_std of the region, for output_dim / classes channels each.

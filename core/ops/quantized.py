@@ -1,7 +1,7 @@
 """Quantization to 8-bit integers (codes), and layers that compute on them; inference only.
 
-Codes come with the two ends of the range that they represent, as arrays of one element. int8 codes are symmetric
-about 0, uint8 codes start at 0. Accumulated products are int32 codes, scaled so that 2^31 - 1 is the end of their range.
+Codes come with the two ends of the range that they represent, as arrays of one element. int8 codes are symmetric about
+0, uint8 codes start at 0. Accumulated products are int32 codes, scaled so that 2^31 - 1 is the end of their range.
 """
 
 import functools
@@ -331,8 +331,8 @@ def fused_conv(
 ):  # fmt: skip
     """A convolution, BatchNorm, sum and rectifier as one, for inference: what MXNet's quantization makes of them.
 
-    Weights and statistics are float32. Of codes and their range (`quantized`) it gives codes of the calibrated range, or of
-    that of the values, uint8 behind a rectifier, and that range; otherwise numbers of numbers.
+    Weights and statistics are float32. Of codes and their range (`quantized`) it gives codes of the calibrated range,
+    or of that of the values, uint8 behind a rectifier, and that range; otherwise numbers of numbers.
     """
     if with_bn:
         exact = F.Cast(F.ones_like(gamma) if fix_gamma else gamma, dtype="float64")
@@ -406,8 +406,8 @@ def fused_fully_connected(
 ):  # fmt: skip
     """A fully connected layer and the activation behind it as one, for inference: numbers of numbers, or of codes.
 
-    Weights are float32. Of codes and their range (`quantized`, with `enable_float_output`), the weights become int8 codes of
-    one range, or with `channel_wise_quantize` of a range for each output.
+    Weights are float32. Of codes and their range (`quantized`, with `enable_float_output`), the weights become int8
+    codes of one range, or with `channel_wise_quantize` of a range for each output.
     """
     how = {"num_hidden": num_hidden, "flatten": flatten}
     if quantized:
@@ -437,7 +437,9 @@ def _(shapes, attrs):
 
 
 def _codes_by_output(weight, bias, data_scale):
-    """Codes of weights (outputs, inputs) and of the bias that fits sums of their products, and the scales of the weights."""
+    """Codes of weights (outputs, inputs) and of the bias that fits sums of their products,
+    and the scales of the weights.
+    """
     scales = _scale(WIDE["int8"], F.max(F.abs(weight), axis=1))
     if bias is not None:
         scales = F.broadcast_minimum(scales, F.broadcast_div(TOP / 2 / F.abs(bias), data_scale))
@@ -446,7 +448,10 @@ def _codes_by_output(weight, bias, data_scale):
 
 
 def _codes_of_one_range(weight, bias, data_scale):
-    """As `_codes_by_output`, with weights of one range, and a bias that was put on int8 codes before; halves go away from 0."""
+    """As `_codes_by_output`, with weights of one range, and a bias that was put on int8 codes before.
+
+    Halves go away from 0.
+    """
     reach = F.max(F.abs(weight))
     codes = _codes(weight, "int8", _spread(EXACT["int8"] / reach, weight))
     scale = _scale(WIDE["int8"], reach)

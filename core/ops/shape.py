@@ -1,4 +1,6 @@
-"""Operators that give arrays another shape: reshape, the order of axes, broadcasting; and arrays in the shape of others."""
+"""Operators that give arrays another shape: reshape, the order of axes, broadcasting;
+and arrays in the shape of others.
+"""
 
 import functools
 import math
@@ -115,7 +117,10 @@ def reshape(data, *, shape: Shape = (), reverse: Bool = False, target_shape: Sha
 
 @operator("_contrib_dynamic_reshape")
 def dynamic_reshape(data, shape):
-    """The same elements in the shape whose codes (see `reshape`) the second array holds; it is read, so a trace refuses it."""
+    """The same elements in the shape whose codes (see `reshape`) the second array holds.
+
+    It is read, so a trace refuses it.
+    """
     return K.reshape(data, reshaped(tuple(data.shape), tuple(map(int, K.numbers(shape)))))
 
 
@@ -229,9 +234,11 @@ def transpose(data, *, axes: Shape = ()):
 
 
 def _square(matrix, axes):
-    """What MXNet 1.9.1 makes of a matrix one of whose axes is named twice: its transpose's elements in rows as long as that axis.
+    """What MXNet 1.9.1 makes of a matrix one of whose axes is named twice:
+    its transpose's elements in rows as long as that axis.
 
-    Zeros are where elements are missing. Arrays of more axes, for which MXNet reads beyond them, are refused, as are negative axes.
+    Zeros are where elements are missing. Arrays of more axes, for which MXNet reads beyond them, are refused,
+    as are negative axes.
     """
     if len(axes) != 2 or min(axes) < 0:
         raise MXNetError(f"transpose: an axis is repeated in {axes}")

@@ -1,8 +1,9 @@
-"""Attention in a sliding window: each place of a sequence sees `w` places on either side, or before it, `dilation` apart.
+"""Attention in a sliding window: each place of a sequence sees `w` places on either side, or before it,
+`dilation` apart.
 
-Arrays are those of MXNet 2: query, key and value (batch, places, heads, width), dilation (heads,) of integers, and scores
-(batch, places, heads, window) with a window of 2 w + 1, or of w + 1 where `symmetric` is False (source: Beltagy, Peters and
-Cohan, Longformer, 2020). Scores of places outside of the sequence are 0.
+Arrays are those of MXNet 2: query, key and value (batch, places, heads, width), dilation (heads,) of integers, and
+scores (batch, places, heads, window) with a window of 2 w + 1, or of w + 1 where `symmetric` is False (source: Beltagy,
+Peters and Cohan, Longformer, 2020). Scores of places outside of the sequence are 0.
 """
 
 from core import kernels
@@ -13,9 +14,11 @@ from core.ops.shape import expect_shape
 
 @operator("_sliding_window", outputs=2)
 def _sliding_window(data, dilation, *, w: Int, symmetric: Bool):
-    """What each place of data (batch, places, heads, ...) sees: rows of (places x heads), int64, and 1 where there are such, else 0.
+    """What each place of data (batch, places, heads, ...) sees: rows of (places x heads), int64,
+    and 1 where there are such, else 0.
 
-    Both (places, heads, window), the second of the data's type; rows that are not there are numbered like the first place.
+    Both (places, heads, window), the second of the data's type;
+    rows that are not there are numbered like the first place.
     """
     length, heads = data.shape[1:3]
     expect_shape("sliding window attention", "a dilation", dilation, (heads,))
@@ -33,7 +36,7 @@ def _sliding_window(data, dilation, *, w: Int, symmetric: Bool):
 
 
 def _seen(data, dilation, w, symmetric):
-    """The data of the places that each place sees, (batch, places, heads, window, width), and which of them there are."""
+    """The data of the places that each place sees, (batch, places, heads, window, width), and which of these exist."""
     batch, length, heads, width = data.shape
     rows, inside = F._sliding_window(data, dilation, w=w, symmetric=symmetric)
     flat = F._reshape_to(data, shape=(batch, length * heads, width))

@@ -84,7 +84,9 @@ def _place(axis, ndim):
 
 
 def _prepared(data, temperature, axis, dtype=None):
-    """The data of a softmax; in the type that was asked for if that is wider and sums are to be safe (as in MXNet, else after)."""
+    """The data of a softmax; in the type that was asked for if that is wider and sums are to be
+    safe (as in MXNet, else after).
+    """
     _place(axis, data.ndim)
     if dtype is not None and accumulates_safely() and _WIDTH.get(dtype, 0) > _WIDTH.get(dtype_name(data.dtype), 0):
         data = F.Cast(data, dtype=dtype)
@@ -179,7 +181,10 @@ def softmax_activation(data, *, mode: Choice("instance", "channel") = "instance"
 
 @operator("_instance_softmax")
 def _instance_softmax(data):
-    """The softmax along the last axis; its gradient is MXNet's: that of a softmax over axis 1, also where that is not the last."""
+    """The softmax along the last axis.
+
+    Its gradient is MXNet's: that of a softmax over axis 1, also where that is not the last.
+    """
     return kernels.softmax.softmax(data, data.dim() - 1)
 
 

@@ -31,7 +31,9 @@ def ifft(data, *, compute_size: Int = 128):
 
 @composite("_contrib_count_sketch")
 def count_sketch(data, h, s, *, out_dim: Int, processing_batch_size: Int = 32):
-    """(N, d) to (N, out_dim): column i, times its sign s[i], is added to column h[i]; h, s: (1, d) (Charikar et al., 2002)."""
+    """(N, d) to (N, out_dim): column i, times its sign s[i], is added to column h[i]; h, s:
+    (1, d) (Charikar et al., 2002).
+    """
     places = F.Cast(F.one_hot(F.Reshape(h, shape=(-1,)), depth=out_dim), dtype=dtype_name(data.dtype))
     signed = F.broadcast_mul(data, F.Reshape(s, shape=(1, -1)))
     return F._reshape_to(F._matmul(_rows(signed, data.shape[-1]), places), shape=(*data.shape[:-1], out_dim))

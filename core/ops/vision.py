@@ -91,7 +91,9 @@ def _(head1, rois, attrs):
 
 @operator("_contrib_RROIAlign")
 def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Float, sampling_ratio: Int = -1):
-    """ROIAlign of rotated regions: rois (regions, 6) of image, centre x and y, width, height, degrees (Ma et al., 2018)."""
+    """ROIAlign of rotated regions: rois (regions, 6) of image, centre x and y, width, height,
+    degrees (Ma et al., 2018).
+    """
     _check_regions("RROIAlign", data, rois, (6,), pooled_size)
     return K.rotated_roi_align(data, rois, pooled_size, spatial_scale, sampling_ratio)
 
@@ -310,9 +312,9 @@ def bilinear_resize(
 ):  # fmt: skip
     """data (N, C, H, W) in another size by bilinear interpolation.
 
-    mode: "size" (height and width, or scale_height and scale_width times the size), "odd_scale" (what goes beyond an even
-    length is not scaled), "like" (that of `like`), or the nearest even or odd size from below or above. align_corners: the centres of the
-    outermost pixels stay where they are.
+    mode: "size" (height and width, or scale_height and scale_width times the size), "odd_scale" (what goes beyond an
+    even length is not scaled), "like" (that of `like`), or the nearest even or odd size from below or above.
+    align_corners: the centres of the outermost pixels stay where they are.
     """
     size = data.shape[2:]
     if mode == "like":

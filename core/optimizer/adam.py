@@ -10,7 +10,9 @@ from core.optimizer.optimizer import Optimizer, register, zeros_like
 
 
 class _Moments(Optimizer):
-    """Optimizers whose state is (mean, var): averages of the gradient and of its square, which decay by beta1 and beta2."""
+    """Optimizers whose state is (mean, var): averages of the gradient and of its square,
+    which decay by beta1 and beta2.
+    """
 
     def __init__(self, learning_rate, beta1, beta2, epsilon=0.0, **kwargs):
         super().__init__(learning_rate=learning_rate, **kwargs)

@@ -1,4 +1,7 @@
-"""Recurrent cells over symbols, unrolled in time; and batches of sentences of about one length. New programs: `gluon.rnn`."""
+"""Recurrent cells over symbols, unrolled in time; and batches of sentences of about one length.
+
+New programs: `gluon.rnn`.
+"""
 
 import sys
 

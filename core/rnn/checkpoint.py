@@ -1,4 +1,6 @@
-"""Checkpoints of networks with recurrent cells: files hold the weights gate by gate, so that fused and single cells share them."""
+"""Checkpoints of networks with recurrent cells: files hold the weights gate by gate,
+so that fused and single cells share them.
+"""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ def foreach(body, data, init_states, name="foreach"):
 
 
 def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
-    """Runs `func(*loop_vars) -> (step output, new loop_vars)` while `cond(*loop_vars)` holds, `max_iterations` times at most.
+    """Runs `func(*loop_vars) -> (step output, new loop_vars)` while `cond(*loop_vars)` holds,
+    `max_iterations` times at most.
 
     Gives (outputs stacked along a new axis 0, padded to `max_iterations` rows, last loop_vars).
     """
@@ -102,7 +103,10 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
 
 
 def cond(pred, then_func, else_func, name="cond"):
-    """`then_func()` where the scalar `pred` is true, else `else_func()`; both give symbols of the same number and kind."""
+    """`then_func()` where the scalar `pred` is true, else `else_func()`.
+
+    Both give symbols of the same number and kind.
+    """
     subs, results = [], []
     for kind, function in (("pred", lambda: pred), ("then", then_func), ("else", else_func)):
         with _Subgraph(f"{name}_{kind}") as scope:

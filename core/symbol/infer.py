@@ -106,7 +106,10 @@ def partial_shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[
 def arrays(
     entries: list[Entry], given: dict[str, Shape], dtypes: dict[str, str]
 ) -> dict[tuple[int, int], tuple[Shape, str]]:
-    """(shape, dtype) of everything that the graph computes, by (id of the node, output); what stays unknown is left out."""
+    """(shape, dtype) of everything that the graph computes, by (id of the node, output).
+
+    What stays unknown is left out.
+    """
     nodes = graph.order(entries)
     types = dict(dtypes)
     known, values = _settle(nodes, given, types)
@@ -371,7 +374,10 @@ def _dtype(types: dict, values: dict[int, list], entry: Entry) -> str | None:
 
 
 def _told(node: Node, given: dict[str, Shape], otherwise: Callable) -> Shape | None:
-    """The shape that is given for a variable, or else `otherwise(node)`; () is given under `np_shape` only, for a scalar."""
+    """The shape that is given for a variable, or else `otherwise(node)`.
+
+    () is given under `np_shape` only, for a scalar.
+    """
     shape = given.get(node.name)
     return shape if shape or (shape is not None and is_np_shape()) else otherwise(node)
 

@@ -18,7 +18,7 @@ pi, e, inf, nan, newaxis = onp.pi, onp.e, onp.inf, onp.nan, None
 
 
 class _Symbol(Symbol):
-    """A symbol with NumPy's semantics: operators broadcast and promote, `[]` takes slices (MXNet's class of that name)."""
+    """A symbol with NumPy's semantics: operators broadcast and promote, `[]` slices (MXNet's class of that name)."""
 
     __slots__ = ()
 
@@ -103,7 +103,7 @@ def _of_numpy(name: str):
 
 
 class Functions:
-    """`sym.np.linalg`, `sym.np.random` and `sym.npx.random`: the functions of a module of `np` or `npx` over symbols."""
+    """`sym.np.linalg`, `sym.np.random` and `sym.npx.random`: functions of a module of `np` or `npx` over symbols."""
 
     def __init__(self, name: str, module):
         self._name, self._module = name, module

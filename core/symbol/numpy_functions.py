@@ -1,4 +1,6 @@
-"""NumPy's functions over symbols that need to know shapes: nodes that run the function of `np` when the graph is traced."""
+"""NumPy's functions over symbols that need to know shapes:
+nodes that run the function of `np` when the graph is traced.
+"""
 
 import ast
 import operator
@@ -15,7 +17,10 @@ _SPLITS = frozenset({"array_split", "hsplit", "vsplit", "dsplit"})
 
 
 def function(name: str, kind: type):
-    """The function `np.NAME` over symbols of a kind; other arguments are plain values. NAME may be `linalg.NAME`, `npx.NAME`."""
+    """The function `np.NAME` over symbols of a kind; other arguments are plain values.
+
+    NAME may be `linalg.NAME`, `npx.NAME`.
+    """
 
     def call(*args, **kwargs):
         symbols: list[Symbol] = []

@@ -100,7 +100,10 @@ def _scalar(texts: dict[str, str]) -> dict[str, str]:
 
 
 def _call(kind: str, given: dict, data: list) -> tuple[str, tuple, dict] | None:
-    """The function of `np`, its arguments and keywords; `data` are the marks of the inputs. None for other operators."""
+    """The function of `np`, its arguments and keywords; `data` are the marks of the inputs.
+
+    None for other operators.
+    """
     given = {key: value for key, value in given.items() if key not in ("ctx", "num_args") and value is not None}
     if kind in _JOINS:
         return _JOINS[kind], (data,), given
@@ -163,7 +166,8 @@ _FUNCTIONS = {
     "_npi_tensordot_int_axes": "tensordot",
 }
 _WRITTEN = {"_npi_all": "_np_all", "_npi_any": "_np_any", "full_like": "_npi_full_like"}
-# function of np -> operator (or what tells it and its attributes from these), arguments in order, defaults that are told
+# function of np -> operator (or what tells it and its attributes from these), arguments in order, defaults
+# that are told
 _PARAMETERS = {
     **{f"atleast_{n}d": (f"_np_atleast_{n}d", ("a",), {"num_args": 1}) for n in (1, 2, 3)},
     "argsort": ("argsort", ("a", "axis"), {"axis": -1, "is_ascend": True, "dtype": "int64"}),

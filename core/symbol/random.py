@@ -66,7 +66,8 @@ def shuffle(data, **kwargs) -> Symbol:
 
 
 def rand_zipfian(true_classes, num_sampled: int, range_max: int):
-    """Classes drawn with P(k) = log((k + 2) / (k + 1)) / log(range_max + 1), and the counts expected of true and drawn ones.
+    """Classes drawn with P(k) = log((k + 2) / (k + 1)) / log(range_max + 1),
+    and the counts expected of true and drawn ones.
 
     Three symbols, as of `nd.contrib.rand_zipfian`.
     """

@@ -21,7 +21,7 @@ MOST_OUTPUTS = 1 << 16  # of a node: no network has more, and a damaged file mus
 
 
 def dumps(entries: list[Entry]) -> str:
-    """The graph as text: nodes in order, `arg_nodes` (variables), `node_row_ptr` (sums of output counts) and `heads`."""
+    """The graph as text: nodes in order, `arg_nodes` (variables), `node_row_ptr` (sums of output counts), `heads`."""
     attrs = {"mxnet_version": ["int", VERSION]}
     if is_np_shape():
         attrs["is_np_shape"] = ["int", 1]

@@ -25,7 +25,10 @@ _BACKENDS = ("MKLDNN", "MKLDNN_QUANTIZE", "default", "default_v2")
 
 
 class Symbol:
-    """One or several outputs of a graph of operators. Made by `sym.var` and the functions of `sym`, not by the class."""
+    """One or several outputs of a graph of operators.
+
+    Made by `sym.var` and the functions of `sym`, not by the class.
+    """
 
     __slots__ = ("__weakref__", "_entries")
     __array_priority__ = 1000.0
@@ -287,7 +290,7 @@ class Symbol:
     # ------------------------------------------------------------------ files
 
     def tojson(self, remove_amp_cast: bool = True) -> str:
-        """The graph as JSON (see `core.symbol.serialization`), by default without the conversions of mixed precision."""
+        """The graph as JSON (see `core.symbol.serialization`), by default without conversions of mixed precision."""
         return serialization.dumps(graph.without_casts(self._entries) if remove_amp_cast else self._entries)
 
     def save(self, fname: str, remove_amp_cast: bool = True) -> None:
@@ -332,7 +335,8 @@ class Symbol:
         """An `Executor` with arrays of zeros of its own, whose shapes follow from those in `kwargs`.
 
         Keywords that are no shapes (tuples, lists) are passed over, as MXNet does, and so are shapes of what the symbol
-        does not read. shared_exec, shared_arg_names, shared_buffer: arrays of others to use (see `core.executor.share`).
+        does not read. shared_exec, shared_arg_names, shared_buffer: arrays of others to use (see
+        `core.executor.share`).
         """
         from core.executor import allocate, share
 

@@ -51,7 +51,10 @@ def rand_coord_2d(x_low, x_high, y_low, y_high):
 
 def rand_ndarray(shape, stype="default", density=None, dtype=None, modifier_func=None, shuffle_csr_indices=False,
                  distribution=None, ctx=None):  # fmt: skip
-    """A random array of a storage type; dense ones are uniform in [0, 1)... of sparse ones the share `density` is set."""
+    """A random array of a storage type.
+
+    Dense ones are uniform in [0, 1), of sparse ones the share `density` is set.
+    """
     if stype == "default":
         return nd.array(np.random.random_sample(shape), dtype=dtype or default_dtype(), ctx=ctx)
     return rand_sparse_ndarray(

@@ -35,7 +35,9 @@ def download(url, fname=None, dirname=None, overwrite=False, retries=5):
 
 
 def download_model(model_name, dst_dir="./", meta_info=None):
-    """(prefix, epoch) of a published checkpoint: `meta_info[name]` gives the URLs "symbol" and "params"; (None, 0) without."""
+    """(prefix, epoch) of a published checkpoint: `meta_info[name]` gives the URLs "symbol" and "params";
+    (None, 0) without.
+    """
     urls = (meta_info or {}).get(model_name)
     if urls is None:
         return None, 0

@@ -1,4 +1,4 @@
-"""Checks of symbols: values, gradients against expectations and finite differences, agreement of contexts and dtypes."""
+"""Checks of symbols: values, gradients against expectations and finite differences, agreement of contexts, dtypes."""
 
 from __future__ import annotations
 
@@ -183,7 +183,8 @@ def check_speed(sym, location=None, ctx=None, N=20, grad_req=None, typ="whole", 
 def check_consistency(sym, ctx_list, scale=1.0, grad_req="write", arg_params=None, aux_params=None, rtol=None, atol=None,
                       raise_on_err=True, ground_truth=None, equal_nan=False, use_uniform=False,
                       rand_type=np.float64):  # fmt: skip
-    """Raises AssertionError where a symbol gives different values or gradients on several contexts or in several dtypes.
+    """Raises AssertionError where a symbol gives different values or gradients on several
+    contexts or in several dtypes.
 
     ctx_list: keywords of `simple_bind` (`ctx`, shapes, `type_dict`) for each. ground_truth: what to compare with, by
     name; by default what the most exact dtype gives. Returns it.

@@ -36,7 +36,8 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def prepared(path: Path, size: int, turn: bool = False) -> np.ndarray:
-    """A picture file as (1, 3, size, size) float32: the short side to size / 0.875, the middle, ImageNet's normalisation.
+    """A picture file as (1, 3, size, size) float32: the short side to size / 0.875, the middle,
+    ImageNet's normalisation.
 
     turn: by 180 degrees, for weights that were converted from networks that pad at the other end.
     """

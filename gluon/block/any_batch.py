@@ -27,8 +27,9 @@ _FILLED = frozenset({"_zeros", "_ones", "_full"})
 def opened(traced: tuple[Symbol, dict, dict], retraced: Callable, known: dict[str, tuple]) -> Symbol:
     """The symbol with extents left open where that gives what tracing gives.
 
-    traced: the symbol, its constants, and the shapes of its inputs by name. retraced(axis): the same with one more element
-    along this axis of all inputs that have it; where it raises, the axis stays fixed. known: shapes of the parameters.
+    traced: the symbol, its constants, and the shapes of its inputs by name. retraced(axis): the same with one more
+    element along this axis of all inputs that have it; where it raises, the axis stays fixed. known: shapes of the
+    parameters.
     """
     made, constants, inputs = traced
     nodes = graph.order(made._entries)
@@ -82,7 +83,8 @@ def _alike(nodes: list[Node], twins: list[Node]) -> bool:
 
 
 def _edits(nodes: list[Node], twins: list[Node], shapes: tuple, inputs: tuple, axis: int) -> dict[int, dict] | None:
-    """By number of the node, for places in the shape that it tells: what to write there, or the (input, axis) it follows.
+    """By number of the node, for places in the shape that it tells: what to write there,
+    or the (input, axis) it follows.
 
     shapes, inputs: those of everything, and those of inputs, in both graphs. None where these differ in anything else.
     """

@@ -120,7 +120,7 @@ class Block:
         return found
 
     def _collect_params_with_prefix(self, prefix=""):
-        """Parameters by the names that they have in files: structural ones, but where a layer's parts were cells once."""
+        """Parameters by the names that they have in files: structural, but where a layer's parts were cells once."""
         prefix = prefix + "." if prefix else ""
         found = {prefix + name: parameter for name, parameter in self._reg_params.items()}
         for name, child in self._children.items():
@@ -274,7 +274,9 @@ class Block:
         found.load_dict(param_dict, ctx, allow_missing, ignore_extra, "", None, cast_dtype, dtype_source)
 
     def _split_rnn_vectors(self, arrays, prefix=""):
-        """Arrays by structural name, the vectors of MXNet 2's recurrent layers split into the parameters that they join."""
+        """Arrays by structural name, the vectors of MXNet 2's recurrent layers split into
+        the parameters that they join.
+        """
         for name, child in self._children.items():
             arrays = child._split_rnn_vectors(arrays, f"{prefix}{name}.")
         return arrays

@@ -30,7 +30,7 @@ def trace(block: HybridBlock, inputs=(True,)) -> symbol.Symbol:
 
 
 def as_symbol_block(block: HybridBlock, inputs) -> tuple[SymbolBlock, list | int]:
-    """The block as one of its symbol, with the same parameters, and how its results are nested; inputs: as in `trace`."""
+    """The block as one of its symbol, with the same parameters, and how its results nest; inputs: as in `trace`."""
     out = _called(block, inputs)
     variables = [symbol.var(name) for name in _names(block, inputs)]
     return SymbolBlock(list(leaves(out)), variables, block.collect_params()), form(out)
@@ -95,9 +95,9 @@ def rewritten(block: HybridBlock, inputs, rewrite, ctx=None) -> SymbolBlock:
 def described(block: HybridBlock, inputs=(True,), any_batch: bool = True) -> tuple[symbol.Symbol, dict]:
     """The symbol of a block, and the arrays of the constants in it; inputs: as in `trace`.
 
-    It is composed by the block itself, which names it as MXNet does. Where that means something else than the calls with
-    arrays, as an index does, which picks an output of a symbol, it is what those calls computed: for other batches too,
-    where it can be, or, without `any_batch`, operator by operator.
+    It is composed by the block itself, which names it as MXNet does. Where that means something else than the calls
+    with arrays, as an index does, which picks an output of a symbol, it is what those calls computed: for other batches
+    too, where it can be, or, without `any_batch`, operator by operator.
     """
     if _styled_forward(block):
         return _traced(block, any_batch)
@@ -114,7 +114,7 @@ def described(block: HybridBlock, inputs=(True,), any_batch: bool = True) -> tup
 
 
 def _agrees(out: symbol.Symbol, block: HybridBlock, inputs) -> bool:
-    """Whether a symbol gives results of the shapes of the last compiled call, as far as they are known without values."""
+    """Whether a symbol gives the shapes of the last compiled call's results, as far as known without values."""
     try:
         whole = block._compiled.whole()
     except MXNetError:  # there is nothing else to write

@@ -34,9 +34,11 @@ class HybridBlock(Block):
     _defines_forward = False
     # The nesting of the inputs of the first hybridized call, with True for each array.
     _called_with = ()
-    # The nestings of inputs and outputs as `_regroup` takes them, by MXNet's names: programs keep them beside exported files.
+    # The nestings of inputs and outputs as `_regroup` takes them, by MXNet's names: programs keep them
+    # beside exported files.
     _in_format = _out_format = None
-    # Whether calls depend on nothing that the block keeps from call to call; others are compiled as parts of blocks only.
+    # Whether calls depend on nothing that the block keeps from call to call; others are compiled as
+    # parts of blocks only.
     _traceable = True
     # What compiled calls go through, from the first one on.
     _compiled = None
@@ -165,7 +167,8 @@ class HybridBlock(Block):
         self._compiled = None
 
     def register_op_hook(self, callback, monitor_all=False):
-        """Calls `callback(name, operator, array)` with what each operator of a hybridized call gives, one after the other.
+        """Calls `callback(name, operator, array)` with what each operator of a hybridized call gives,
+        one after the other.
 
         monitor_all: also with what each one gets. For this the operators are applied once more after the call.
         """
@@ -223,7 +226,9 @@ class HybridBlock(Block):
             self(*args)
 
     def _compiles(self):
-        """Whether a call goes through a plan of this block, which is no part of what is traced or waits for its own plan."""
+        """Whether a call goes through a plan of this block,
+        which is no part of what is traced or waits for its own plan.
+        """
         return self._active and self._traceable and autograd.state.tracer is None and not around.waiting
 
     def _run(self, operators, ctx, x, args):
@@ -268,7 +273,10 @@ class HybridBlock(Block):
 
     @property
     def _cached_graph(self):
-        """(symbols of the inputs, symbol of the block) by MXNet's name, which programs read; () before the first hybridized call."""
+        """(symbols of the inputs, symbol of the block) by MXNet's name, which programs read.
+
+        () before the first hybridized call.
+        """
         if not self._called_with or not self._active:
             return ()
         from gluon.block.export import described
@@ -292,7 +300,8 @@ class HybridBlock(Block):
         return self._compiled
 
     def _by_symbols(self, error):
-        """The block as what its `hybrid_forward` composes of symbols, as in MXNet, where it reads a value of an array only.
+        """The block as what its `hybrid_forward` composes of symbols, as in MXNet,
+        where it reads a value of an array only.
 
         Raises `error`, which tells of the reading, where symbols do not pass through it either.
         """

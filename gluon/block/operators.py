@@ -66,7 +66,7 @@ _NUMPY_OWN = frozenset({"arange", "array", "empty", "eye", "full", "linspace", "
 
 
 class _NumpyOperators:
-    """What `F` is when inputs are `np` arrays: the operators of `nd` with `np` arrays as results, and `np` and `npx`."""
+    """What `F` is when inputs are `np` arrays: operators of `nd` with `np` arrays as results, and `np` and `npx`."""
 
     def __getattr__(self, name):
         from core import numpy

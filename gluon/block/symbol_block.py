@@ -20,7 +20,8 @@ __all__ = ["SymbolBlock"]
 
 
 class SymbolBlock(HybridBlock):
-    """A block that computes `outputs` (a symbol or a list of them) from `inputs` (variables); other variables are parameters.
+    """A block that computes `outputs` (a symbol or a list of them) from `inputs` (variables);
+    other variables are parameters.
 
     params: a `ParameterDict` to share parameters with, by name.
     """
@@ -71,7 +72,10 @@ class SymbolBlock(HybridBlock):
         return block
 
     def cast(self, dtype):
-        """Changes the dtype of all parameters; in float16 those of batch normalisations are float32, as in their layer."""
+        """Changes the dtype of all parameters.
+
+        In float16 those of batch normalisations are float32, as in their layer.
+        """
         super().cast(dtype)
         if dtype_name(dtype) != "float16":
             return

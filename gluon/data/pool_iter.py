@@ -1,4 +1,7 @@
-"""Batches from a pool of `multiprocessing`: what loaders written for MXNet build on. `DataLoader` has workers of its own."""
+"""Batches from a pool of `multiprocessing`: what loaders written for MXNet build on.
+
+`DataLoader` has workers of its own.
+"""
 
 from __future__ import annotations
 

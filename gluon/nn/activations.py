@@ -74,7 +74,7 @@ class SELU(HybridBlock):
 
 
 class GELU(HybridBlock):
-    """x times the normal distribution function of x, or with approximation="tanh" nearly (Hendrycks and Gimpel, 2016)."""
+    """x times the normal distribution function of x, nearly with approximation="tanh" (Hendrycks and Gimpel, 2016)."""
 
     def __init__(self, approximation="erf", **kwargs):
         super().__init__(**kwargs)

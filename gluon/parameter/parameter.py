@@ -81,7 +81,7 @@ class Parameter:
     # ------------------------------------------------------------------ attributes
     @property
     def shape(self):
-        """Extents; those not known yet are 0 or -1 as they were given, and -1 all under `np_shape`, where 0 is a size."""
+        """Extents; those not known yet are 0 or -1 as given, and -1 all under `np_shape`, where 0 is a size."""
         if self._shape and 0 in self._shape and is_np_shape():
             return tuple(n or -1 for n in self._shape)
         return self._shape
@@ -480,7 +480,7 @@ class Parameter:
 
 
 class _Placeholders:
-    """Whether `Parameter.data()` gives a placeholder where the shape is not known: while a block finds out its shapes."""
+    """Whether `Parameter.data()` gives a placeholder where the shape is not known: while a block finds its shapes."""
 
     active = 0
 

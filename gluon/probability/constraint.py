@@ -7,7 +7,10 @@ from core import numpy as np
 
 
 class Constraint:
-    """Base: accepts everything. Subclasses tell by `holds(value)`, an array of truth values, and describe themselves."""
+    """Base: accepts everything.
+
+    Subclasses tell by `holds(value)`, an array of truth values, and describe themselves.
+    """
 
     text = "any value"
 
@@ -15,7 +18,10 @@ class Constraint:
         return None
 
     def check(self, value):
-        """`value`, all of which must satisfy the constraint. Inside a trace, where there are no values, nothing is checked."""
+        """`value`, all of which must satisfy the constraint.
+
+        Inside a trace, where there are no values, nothing is checked.
+        """
         if autograd.state.tracer is None:
             holds = self.holds(value)
             if holds is not None and not bool(np.array(holds).all()):

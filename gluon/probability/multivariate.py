@@ -134,7 +134,9 @@ class Multinomial(_OverCategorical):
 
 
 class MultivariateNormal(Distribution):
-    """The normal distribution of mean `loc`, and of covariance `cov`, its inverse `precision` or its factor `scale_tril`."""
+    """The normal distribution of mean `loc`, and of covariance `cov`,
+    its inverse `precision` or its factor `scale_tril`.
+    """
 
     parameters = {"loc": 1, "cov": 2, "precision": 2, "scale_tril": 2}
     event_dim = 1

@@ -8,7 +8,10 @@ from gluon.block import HybridBlock
 
 
 class StochasticBlock(HybridBlock):
-    """A block whose `forward`, decorated with `StochasticBlock.collectLoss`, may call `add_loss`; `losses` has them after a call."""
+    """A block whose `forward`, decorated with `StochasticBlock.collectLoss`, may call `add_loss`.
+
+    `losses` has them after a call.
+    """
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)

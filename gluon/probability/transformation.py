@@ -12,7 +12,10 @@ from gluon.probability.distribution import EPS, softplus, sum_right_most
 
 
 class Transformation:
-    """A map y = t(x) with its inverse x = t.inv(y). `event_dim` axes are transformed together, `sign` is that of the slope."""
+    """A map y = t(x) with its inverse x = t.inv(y).
+
+    `event_dim` axes are transformed together, `sign` is that of the slope.
+    """
 
     bijective = False
     event_dim = 0
@@ -208,7 +211,10 @@ class AbsTransform(Transformation):
 
 
 class domain_map:
-    """Maps from all numbers onto the sets of constraints; `register(Constraint)` decorates a function that makes one."""
+    """Maps from all numbers onto the sets of constraints.
+
+    `register(Constraint)` decorates a function that makes one.
+    """
 
     def __init__(self):
         self._storage: dict = {}

@@ -122,7 +122,7 @@ class _Relaxed(TransformedDistribution):
 
 
 class RelaxedBernoulli(_Relaxed):
-    """A differentiable relative of the Bernoulli distribution on (0, 1) at the temperature `T` (Maddison et al., 2017)."""
+    """A differentiable relative of the Bernoulli distribution on (0, 1) at temperature `T` (Maddison et al., 2017)."""
 
     support = OpenInterval(0, 1)
     arg_constraints = _LogitRelaxedBernoulli.arg_constraints

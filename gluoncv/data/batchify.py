@@ -15,14 +15,18 @@ __all__ = ["Append", "FasterRCNNTrainBatchify", "MaskRCNNTrainBatchify", "Pad", 
 
 
 class Stack:
-    """Stacks equally shaped samples (arrays, lists of numbers, numbers); those that are no `mx.nd` arrays become float32."""
+    """Stacks equally shaped samples (arrays, lists of numbers, numbers).
+
+    Those that are no `mx.nd` arrays become float32.
+    """
 
     def __call__(self, data):
         return arrays.stack(data if isinstance(data[0], nd.NDArray) else [np.asarray(x, "float32") for x in data])
 
 
 class Pad:
-    """Pads samples at the end of `axis` (one, or several) to the longest with `pad_val`, and stacks them; dtype as the first.
+    """Pads samples at the end of `axis` (one, or several) to the longest with `pad_val`, and stacks them;
+    dtype as the first.
 
     num_shards: the batch is cut into as many parts, each as long as its own samples need; gives a list of parts then.
     ret_length: gives (batch, lengths) with int32 lengths (N,), or (N, axes) for several axes.
@@ -71,7 +75,10 @@ class Append:
 
 
 class Tuple:
-    """Batches samples of several fields: function k makes the batch of field k. Takes the functions, or a list of them."""
+    """Batches samples of several fields: function k makes the batch of field k.
+
+    Takes the functions, or a list of them.
+    """
 
     def __init__(self, fn, *args):
         if isinstance(fn, list | tuple) and args:
@@ -114,7 +121,9 @@ class FasterRCNNTrainBatchify:
 
 
 class MaskRCNNTrainBatchify:
-    """Batches of `MaskRCNNDefaultTrainTransform(net=...)`: as `FasterRCNNTrainBatchify`, and masks (B, M, H, W) after the boxes."""
+    """Batches of `MaskRCNNDefaultTrainTransform(net=...)`: as `FasterRCNNTrainBatchify`,
+    and masks (B, M, H, W) after the boxes.
+    """
 
     NUM_ELEMENTS = 6
 

@@ -34,7 +34,7 @@ def default_mp_pad_batchify_fn(data):
 
 
 def tsn_mp_batchify_fn(data):
-    """Videos of several clips joined along their first axis; NumPy arrays and numbers stacked; tuples field by field."""
+    """Joins videos of several clips along their first axis, stacks NumPy arrays and numbers; tuples field by field."""
     if isinstance(data[0], nd.NDArray):
         return nd.concat(*data, dim=0)
     if isinstance(data[0], tuple):

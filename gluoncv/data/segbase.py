@@ -116,7 +116,10 @@ class SegmentationDataset(VisionDataset):
 
 
 def paired(paths):
-    """(pictures, masks) of pairs of paths; pictures without a mask are left out, with a warning. OSError for none at all."""
+    """(pictures, masks) of pairs of paths; pictures without a mask are left out, with a warning.
+
+    OSError for none at all.
+    """
     pairs = []
     for image, mask in paths:
         if os.path.isfile(mask):

@@ -93,5 +93,7 @@ from gluoncv.model_zoo.yolo import YOLOV3, custom_yolov3, get_yolov3
 
 
 def __getattr__(name):
-    """The builder of a network: `model_zoo.ssd_512_resnet50_v1_voc(...)` is `get_model("ssd_512_resnet50_v1_voc", ...)`."""
+    """The builder of a network: `model_zoo.ssd_512_resnet50_v1_voc(...)` is
+    `get_model("ssd_512_resnet50_v1_voc", ...)`.
+    """
     return by_identifier(name, __name__)

@@ -1,4 +1,4 @@
-"""The pose estimator of AlphaPose (Fang et al., 2017): a residual network with weighed channels, and shuffled pixels."""
+"""The pose estimator of AlphaPose (Fang et al., 2017): a residual network with weighed channels, shuffled pixels."""
 
 from functools import partial
 from math import prod, sqrt
@@ -65,7 +65,10 @@ class Bottleneck(BottleneckV1b):
 
 
 class FastSEResNet(HybridBlock):
-    """Input (batch, 3, height, width), output 2,048 channels of a 32nd of the size; architecture: a name with resnet50 or 101."""
+    """Input (batch, 3, height, width), output 2,048 channels of a 32nd of the size.
+
+    architecture: a name with resnet50 or 101.
+    """
 
     def __init__(self, architecture, norm_layer=nn.BatchNorm, **norm_kwargs):
         super().__init__()
@@ -108,7 +111,9 @@ class DUC(HybridBlock):
 
 
 class AlphaPose(HybridBlock):
-    """Input (batch, 3, height, width), output heat maps (batch, num_joints, height / 4, width / 4), from the features `preact`."""
+    """Input (batch, 3, height, width), output heat maps (batch, num_joints, height / 4, width / 4),
+    from the features `preact`.
+    """
 
     def __init__(self, preact, num_joints, norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs):
         super().__init__(**kwargs)

@@ -1,4 +1,6 @@
-"""Residual networks for pictures of 32x32: versions 1 and 2 (He et al., 2016) and wide ones (Zagoruyko, Komodakis, 2016)."""
+"""Residual networks for pictures of 32x32: versions 1 and 2 (He et al., 2016) and wide ones
+(Zagoruyko, Komodakis, 2016).
+"""
 
 from functools import partial
 

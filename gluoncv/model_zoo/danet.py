@@ -9,7 +9,10 @@ from gluoncv.nn import conv_norm_act, sequence
 
 
 class DANet(SegBaseModel):
-    """Scores of both attentions, of that between places, of that between channels; arguments as those of `SegBaseModel`."""
+    """Scores of both attentions, of that between places, of that between channels.
+
+    Arguments as those of `SegBaseModel`.
+    """
 
     def __init__(
         self, nclass, backbone="resnet50", aux=False, ctx=None, norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs

@@ -1,4 +1,6 @@
-"""DeepLab, version 3+: fine features beside those of version 3 (Chen et al., 2018), on Xception and on a wide residual network."""
+"""DeepLab, version 3+: fine features beside those of version 3 (Chen et al., 2018),
+on Xception and on a wide residual network.
+"""
 
 from functools import partial
 

@@ -76,7 +76,8 @@ class Tree(HybridBlock):
 
 
 class DLA(HybridBlock):
-    """Input (batch, 3, 224, 224), output (batch, classes), or with `use_feature` the list of features of the six levels.
+    """Input (batch, 3, 224, 224), output (batch, classes),
+    or with `use_feature` the list of features of the six levels.
 
     levels, channels: depth and channels of each level. block: class of the blocks. momentum: of the normalisation.
     residual_root: roots add their first input.

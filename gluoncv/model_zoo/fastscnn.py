@@ -73,7 +73,9 @@ class GlobalFeatureExtractor(HybridBlock):
 
 
 class LinearBottleneck(HybridBlock):
-    """Expansion, depthwise convolution and a projection without activation, beside the input where the shapes are equal."""
+    """Expansion, depthwise convolution and a projection without activation,
+    beside the input where the shapes are equal.
+    """
 
     def __init__(self, before, after, stride, norm):
         super().__init__()

@@ -9,7 +9,10 @@ from gluoncv.nn import conv_norm_act, sequence
 
 
 class FCN(SegBaseModel):
-    """Scores of a head on the last features, and with `aux` of one on those before; arguments as those of `SegBaseModel`."""
+    """Scores of a head on the last features, and with `aux` of one on those before.
+
+    Arguments as those of `SegBaseModel`.
+    """
 
     def __init__(
         self, nclass, backbone="resnet50", aux=True, ctx=None, norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs

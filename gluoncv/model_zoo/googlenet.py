@@ -8,8 +8,8 @@ from gluon.contrib.nn import HybridConcurrent
 from gluoncv.model_zoo.model_zoo import model
 from gluoncv.nn import conv_norm_act, sequence
 
-# Of each module: channels of the branch of one 1x1 convolution, of the 1x1 and the 3x3 one of the next two branches, and of
-# the 1x1 one after pooling.
+# Of each module: channels of the branch of one 1x1 convolution, of the 1x1 and the 3x3 one of the next two branches,
+# and of the 1x1 one after pooling.
 MODULES = {
     "3a": (64, (96, 128), (16, 32), 32),
     "3b": (128, (128, 192), (32, 96), 64),
@@ -27,7 +27,9 @@ AUXILIARY = {"4a": "aux1", "4d": "aux2"}
 
 
 class InceptionV1(HybridBlock):
-    """What networks on GoogLeNet share: all before pooling. (batch, 3, height, width) to 1,024 channels at a 32nd of the size.
+    """What networks on GoogLeNet share: all before pooling.
+
+    (batch, 3, height, width) to 1,024 channels at a 32nd of the size.
 
     partial_bn: all normalisation but the first uses the running statistics.
     """
@@ -60,7 +62,8 @@ class InceptionV1(HybridBlock):
 
 
 class GoogLeNet(InceptionV1):
-    """Input (batch, 3, 224, 224), output (batch, classes); with `aux_logits` that and those of the two auxiliary classifiers.
+    """Input (batch, 3, 224, 224), output (batch, classes);
+    with `aux_logits` that and those of the two auxiliary classifiers.
 
     dropout_ratio: share dropped before the last layer. partial_bn: all normalisation but the first uses the running
     statistics.

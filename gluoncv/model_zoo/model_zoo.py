@@ -122,7 +122,8 @@ VIDEOS = {f"_{name}": name for name in ("kinetics400", "kinetics700", "ucf101", 
 
 
 def _name_classes(net, name):
-    """Gives a classifier with trained weights the names of its classes, `net.classes`, if it has as many as their data set.
+    """Gives a classifier with trained weights the names of its classes, `net.classes`,
+    if it has as many as their data set.
 
     Those of ImageNet's 1,000 classes have `synset` and `classes_long` too.
     """

@@ -117,7 +117,9 @@ class _Cell(HybridBlock):
 
 
 class _Halving:
-    """An input of twice the size and other channels: two strided 1x1 convolutions, one on pixels beside those of the other."""
+    """An input of twice the size and other channels: two strided 1x1 convolutions,
+    one on pixels beside those of the other.
+    """
 
     def _add_paths(self, channels, norm):
         for i in (1, 2):
@@ -194,7 +196,8 @@ class ReductionCell(NormalCell):
 
 
 class NASNetALarge(HybridBlock):
-    """Input (batch, 3, height, width), output (batch, classes), and with `use_aux` that of an auxiliary classifier, too.
+    """Input (batch, 3, height, width), output (batch, classes),
+    and with `use_aux` that of an auxiliary classifier, too.
 
     repeat: cells of each group. penultimate_filters: channels before the last layer. stem_filters: of the stem.
     filters_multiplier: by which each reduction multiplies the channels.

@@ -20,7 +20,7 @@ from gluoncv.model_zoo.resnext import BLOCKS, CIFARResNext, ResNext, SENet
 
 
 def _by_numbers(named: Callable) -> Callable:
-    """Makes a builder of a function from numbers to the name of a network, or to the name and what makes the network."""
+    """Makes a builder of a function from numbers to the name of a network, or to its name and what makes it."""
     numbers = tuple(signature(named).parameters)
     places = (*numbers, "pretrained", "ctx", "root")
 

@@ -38,7 +38,7 @@ class PyramidPooling(HybridBlock):
 
 
 class PSPHead(HybridBlock):
-    """Pyramid pooling of 2,048 channels, a 3x3 convolution to 512 and, unless `nclass` is None, one of 1x1 to scores."""
+    """Pyramid pooling of 2,048 channels, a 3x3 convolution to 512 and, unless `nclass` is None, a 1x1 one to scores."""
 
     def __init__(self, nclass, norm_layer=nn.BatchNorm, norm_kwargs=None):
         super().__init__()

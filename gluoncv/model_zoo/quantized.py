@@ -1,4 +1,6 @@
-"""Networks whose convolutions compute on codes of eight bits, with the ranges that GluonCV calibrated (`quantized.json`)."""
+"""Networks whose convolutions compute on codes of eight bits,
+with the ranges that GluonCV calibrated (`quantized.json`).
+"""
 
 from __future__ import annotations
 

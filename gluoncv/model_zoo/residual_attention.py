@@ -32,7 +32,10 @@ class Upsample(HybridBlock):
 
 
 class ResidualBlock(HybridBlock):
-    """1x1, 3x3 and 1x1 convolutions, each after normalisation and relu; a shortcut that convolves starts after the first."""
+    """1x1, 3x3 and 1x1 convolutions, each after normalisation and relu.
+
+    A shortcut that convolves starts after the first.
+    """
 
     def __init__(self, channels, norm, in_channels=None, stride=1):
         super().__init__()

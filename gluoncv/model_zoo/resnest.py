@@ -92,7 +92,9 @@ class Bottleneck(HybridBlock):
 
 
 class ResNeSt(ResNetV1b):
-    """Input (batch, 3, input_size, input_size), output (batch, classes); arguments as those of `ResNetV1b` and `Bottleneck`.
+    """Input (batch, 3, input_size, input_size), output (batch, classes).
+
+    Arguments as those of `ResNetV1b` and `Bottleneck`.
 
     dilation: 1, or 2 to 4 for last stages that dilate and stride less; 4 is what `dilated` says. DropBlock is in the
     last two stages.

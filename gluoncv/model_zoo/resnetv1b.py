@@ -1,4 +1,6 @@
-"""Residual networks whose bottlenecks stride in the 3x3 convolution, and their variants c, d, e and s (He et al., 2019)."""
+"""Residual networks whose bottlenecks stride in the 3x3 convolution, and their variants c, d,
+e and s (He et al., 2019).
+"""
 
 import json
 from functools import cache

@@ -21,7 +21,9 @@ CIFAR = {"cifar_resnext29_32x4d": (32, 4), "cifar_resnext29_16x64d": (16, 64)}
 
 
 class ResNextBlock(HybridBlock):
-    """relu(body(x) + shortcut(x)) with 4 * `channels` channels; the 3x3 convolution in the body has `cardinality` groups.
+    """relu(body(x) + shortcut(x)) with 4 * `channels` channels.
+
+    The 3x3 convolution in the body has `cardinality` groups.
 
     bottleneck_width: channels of a group when `channels` is 64. downsample: makes the shortcut a convolution, with the
     average of `stride` before it if `avg_down`. use_se: weighs the channels of the body. last_gamma: the last

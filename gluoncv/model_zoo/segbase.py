@@ -1,4 +1,6 @@
-"""What networks for segmentation share: names of data sets and backbones, forward and prediction, evaluation at several scales."""
+"""What networks for segmentation share: names of data sets and backbones, forward and prediction,
+evaluation at several scales.
+"""
 
 import math
 
@@ -62,7 +64,8 @@ def enter(get, name, dataset, backbone):
 
 
 class Segmenter(HybridBlock):
-    """Input (batch, 3, crop_size, crop_size), output a tuple of scores (batch, nclass, height, width), the best ones first.
+    """Input (batch, 3, crop_size, crop_size), output a tuple of scores (batch, nclass, height, width),
+    the best ones first.
 
     height, width: of the output, by default `crop_size`. base_size: of the longer side of pictures before they are
     cropped. A network says in `_maps(F, x, size)` what it computes; size are the keywords height and width.
@@ -135,7 +138,8 @@ class SegEvalModel:
 
 
 class MultiEvalModel:
-    """Scores of one picture (3, height, width), summed over scales and, with `flip`, over the picture and its mirror image.
+    """Scores of one picture (3, height, width), summed over scales and, with `flip`,
+    over the picture and its mirror image.
 
     Scores are exp(output), (1, nclass, height, width). The picture is brought to `base_size` times each of `scales` on
     its longer side, and looked at in overlapping squares of `crop_size`. Parameters are put on all of `ctx_list`.

@@ -47,7 +47,9 @@ class ShuffleUnit(HybridBlock):
 
 
 class ShuffleUnitV2(HybridBlock):
-    """Shuffles the channels of two branches: of stride 2 both convolve, else one takes half of the channels as they are."""
+    """Shuffles the channels of two branches: of stride 2 both convolve,
+    else one takes half of the channels as they are.
+    """
 
     def __init__(self, before, after, stride, norm):
         super().__init__()
@@ -77,7 +79,10 @@ class ShuffleUnitV2(HybridBlock):
 
 
 class ShuffleNetV1(Classifier):
-    """Input (batch, 3, 224, 224), output (batch, classes). groups: of the 1x1 convolutions; ValueError if not 1, 2, 3, 4 or 8."""
+    """Input (batch, 3, 224, 224), output (batch, classes).
+
+    groups: of the 1x1 convolutions; ValueError if not 1, 2, 3, 4 or 8.
+    """
 
     def __init__(self, groups=3, classes=1000, norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs):
         super().__init__(**kwargs)
@@ -95,7 +100,10 @@ class ShuffleNetV1(Classifier):
 
 
 class ShuffleNetV2(Classifier):
-    """Input (batch, 3, 224, 224), output (batch, classes). multiplier: of the channels; ValueError if not 0.5, 1, 1.5 or 2."""
+    """Input (batch, 3, 224, 224), output (batch, classes).
+
+    multiplier: of the channels; ValueError if not 0.5, 1, 1.5 or 2.
+    """
 
     def __init__(self, classes=1000, norm_layer=nn.BatchNorm, norm_kwargs=None, multiplier=1, **kwargs):
         super().__init__(**kwargs)

@@ -1,4 +1,6 @@
-"""Networks for pose estimation: heat maps of joints from transposed convolutions (Xiao et al., 2018) or shuffled pixels."""
+"""Networks for pose estimation: heat maps of joints from transposed convolutions
+(Xiao et al., 2018) or shuffled pixels.
+"""
 
 import numpy as np
 
@@ -89,7 +91,8 @@ class MobilePose(HybridBlock):
 
 
 class SimplePoseGaussianTargetGenerator:
-    """Heat maps (J, H, W) with a Gaussian of deviation `sigma` at each visible joint, and weights (J, 1, 1), float32 NumPy.
+    """Heat maps (J, H, W) with a Gaussian of deviation `sigma` at each visible joint, and weights (J, 1, 1),
+    float32 NumPy.
 
     image_size, heatmap_size: (width, height). Called with joints (J, 3, 2) in pixels. Joints whose Gaussian is outside
     weigh 0.

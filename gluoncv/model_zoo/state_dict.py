@@ -1,4 +1,5 @@
-"""Weights of the networks of PyTorch's vision library and of timm, in `.safetensors` or `.pth` files, for the networks here.
+"""Weights of the networks of PyTorch's vision library and of timm, in `.safetensors` or `.pth` files,
+for the networks here.
 
 state_dict.json says which layer there is which here, for each class of networks. In it `{n}` stands for any number,
 `{a*n+b}` for one from which `n` follows, `{a*n+b:c}` for that with n below c; a negative number counts from the end. A
@@ -62,7 +63,9 @@ def load_state_dict(net, source, ctx=None):
 
 
 def keywords(name, path):
-    """Further keywords with which a network takes the weights of a file: MobileNets have a bias there that they lack here."""
+    """Further keywords with which a network takes the weights of a file:
+    MobileNets have a bias there that they lack here.
+    """
     for pattern, key, settings in _table()["keywords"]:
         if re.fullmatch(pattern, name) and any(re.fullmatch(key, other) for other in _arrays(path)):
             return settings

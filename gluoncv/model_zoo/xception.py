@@ -51,7 +51,10 @@ class XceptionBlock(HybridBlock):
 
 
 class _Xception(HybridBlock):
-    """Input (batch, 3, 299, 299), output (batch, classes); output_stride: 32, 16 or 8, by dilation of the last blocks."""
+    """Input (batch, 3, 299, 299), output (batch, classes).
+
+    output_stride: 32, 16 or 8, by dilation of the last blocks.
+    """
 
     def __init__(self, entry, classes=1000, output_stride=32, norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs):
         super().__init__(**kwargs)

@@ -1,4 +1,6 @@
-"""Small layers: activations of networks for small devices (Howard et al., 2019), and what makes coordinates of heat maps."""
+"""Small layers: activations of networks for small devices (Howard et al., 2019),
+and what makes coordinates of heat maps.
+"""
 
 from gluon import nn
 from gluon.block import HybridBlock
@@ -48,7 +50,8 @@ class SoftmaxHD(HybridBlock):
 
 
 class DSNT(HybridBlock):
-    """Heat maps (batch, joints, height, width) to coordinates (batch, joints, 2), x first, and the maps with a sum of 1.
+    """Heat maps (batch, joints, height, width) to coordinates (batch, joints, 2), x first,
+    and the maps with a sum of 1.
 
     size: (width, height), or one number for both. Coordinates are shares of the map, of its cells' centers (Nibali et
     al., 2018).

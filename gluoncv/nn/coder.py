@@ -134,7 +134,10 @@ class MultiClassEncoder(HybridBlock):
 
 
 class MultiClassDecoder(HybridBlock):
-    """The best class, from 0 on, and its score, from probabilities with the background first; -1 and 0 up to `thresh`."""
+    """The best class, from 0 on, and its score, from probabilities with the background first.
+
+    -1 and 0 up to `thresh`.
+    """
 
     def __init__(self, axis=-1, thresh=0.01):
         super().__init__()
@@ -166,7 +169,7 @@ class MultiPerClassDecoder(HybridBlock):
 
 
 class SigmoidClassEncoder:
-    """Objects or not: targets 1, 0, and -1 for what is left out, and a mask, from samples 1, -1, 0 in arrays of NumPy."""
+    """Objects or not: targets 1, 0, and -1 for what is left out, and a mask, from samples 1, -1, 0 in NumPy arrays."""
 
     def __call__(self, samples):
         counts = np.abs(samples) > 1e-5

@@ -7,7 +7,8 @@ from gluon.block import HybridBlock
 
 
 class DropBlock(HybridBlock):
-    """Zeroes squares of `block_size` in training, about a share of `drop_prob` in all, and scales the rest up to make up for them.
+    """Zeroes squares of `block_size` in training, about a share of `drop_prob` in all,
+    and scales the rest up to make up for them.
 
     c, h, w: channels, height and width of the input (batch, c, h, w). All of a batch are dropped at the same places.
     """
@@ -40,7 +41,10 @@ def set_drop_prob(drop_prob, module):
 
 
 class DropBlockScheduler:
-    """Raises the share of all `DropBlock`s of a network linearly from `start_prob`; called with each epoch from 0 on."""
+    """Raises the share of all `DropBlock`s of a network linearly from `start_prob`.
+
+    Called with each epoch from 0 on.
+    """
 
     def __init__(self, net, start_prob, end_prob, num_epochs):
         self.net, self.num_epochs = net, num_epochs

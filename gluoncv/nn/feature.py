@@ -109,7 +109,10 @@ _INITIALIZERS = {"bias": "zeros", "gamma": "ones", "beta": "zeros", "moving_mean
 
 
 def _set_initializers(block, params, weight):
-    """Says how the parameters that are not those of the network start; those made from symbols say nothing themselves."""
+    """Says how the parameters that are not those of the network start.
+
+    Those made from symbols say nothing themselves.
+    """
     for name, parameter in block.params.items():
         if params is None or name not in params:
             endings = (init for ending, init in _INITIALIZERS.items() if name.endswith(f"_{ending}"))

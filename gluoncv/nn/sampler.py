@@ -1,4 +1,4 @@
-"""Which anchors a detector is trained on: 1 for positive, -1 for negative, 0 for those that are left out; all (B, N)."""
+"""Which anchors a detector is trained on: 1 for positive, -1 for negative, 0 for those left out; all (B, N)."""
 
 import numpy as np
 
@@ -15,7 +15,8 @@ class NaiveSampler(HybridBlock):
 
 
 class OHEMSampler(Block):
-    """Matched anchors, and `ratio` times as many of the others: those least sure to be background (Shrivastava et al., 2016).
+    """Matched anchors, and `ratio` times as many of the others:
+    those least sure to be background (Shrivastava et al., 2016).
 
     min_samples: the least number of negative ones. thresh: negative ones overlap every box by less.
     """

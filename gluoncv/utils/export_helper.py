@@ -70,7 +70,10 @@ def export_block(path, block, data_shape=None, epoch=0, preprocess=True, layout=
 
 
 def export_tvm(*args, **kwargs):
-    """A name that programs import; a call is a MXNetError, for TVM reads no networks of MXNet any more, but ONNX files."""
+    """A name that programs import.
+
+    A call is a MXNetError, for TVM reads no networks of MXNet any more, but ONNX files.
+    """
     raise MXNetError(
         "networks are not compiled by TVM here: write an ONNX file with mx.onnx.export_model, which TVM and others read"
     )

@@ -75,7 +75,7 @@ def import_try_install(package, extern_url=None):
 
 
 def unzip(zip_file_path, root="./", strict=False):
-    """Unpacks a zip file below `root`, unless its last file is there already (always with `strict`); gives its folder."""
+    """Unpacks a zip file below `root`, unless its last file is there (always with `strict`); gives its folder."""
     with zipfile.ZipFile(zip_file_path) as archive:
         return _unpacked(archive.namelist(), archive.extractall, root, strict)
 

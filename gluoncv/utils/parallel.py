@@ -35,7 +35,9 @@ class DataParallelModel:
 
 
 class DataParallelCriterion:
-    """A loss on all of `ctx_list`: called with what `DataParallelModel` gives and targets, it gives losses, one per device."""
+    """A loss on all of `ctx_list`: called with what `DataParallelModel` gives and targets, it gives losses,
+    one per device.
+    """
 
     def __init__(self, module, ctx_list=None, sync=False):
         self.module, self.ctx_list, self.sync = module, ctx_list, sync

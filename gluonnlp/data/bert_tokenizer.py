@@ -64,7 +64,8 @@ class BERTTokenizer:
 
     @classmethod
     def from_file(cls, path, lower=True):
-        """The tokenizer of a published BERT: `vocab.txt`, or `tokenizer.json`, which says itself whether it lower-cases.
+        """The tokenizer of a published BERT: `vocab.txt`, or `tokenizer.json`,
+        which says itself whether it lower-cases.
 
         Its vocabulary is the attribute `vocab`.  Accents are kept where case is, unless the file says otherwise.
         """

@@ -1,4 +1,4 @@
-"""What is fine-tuned on a BERT beside classification: answers in a text, tags, intents and slots (Devlin et al., 2019)."""
+"""What is tuned on a BERT beside classification: answers in a text, tags, intents and slots (Devlin et al., 2019)."""
 
 from __future__ import annotations
 

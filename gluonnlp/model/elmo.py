@@ -13,8 +13,8 @@ __all__ = ["ELMoBiLM", "ELMoCharacterEncoder"]
 
 
 class ELMoBiLM(HybridBlock):
-    """Called with characters (batch, length, max_chars_per_token), states as `begin_state` gives them, or None, and mask
-    (batch, length) of 1 for what counts, or None.
+    """Called with characters (batch, length, max_chars_per_token), states as `begin_state` gives them, or None, and
+    mask (batch, length) of 1 for what counts, or None.
 
     Gives a list of num_layers + 1 arrays (batch, length, 2 * output_size), of which the first one holds the words by
     themselves, twice; and new states.  filters: pairs of width and number of the convolutions over characters.

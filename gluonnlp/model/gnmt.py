@@ -118,7 +118,9 @@ class _Decoder(HybridBlock):
                 self.rnn_cells.add(cell(hidden_size, prefix=f"rnn{i}_", **initializers))
 
     def init_state_from_encoder(self, encoder_outputs, encoder_valid_length=None):
-        """[states of the layers, what attention read last: 0, memory, mask (batch, mem_length)], without mask for no lengths."""
+        """[states of the layers, what attention read last: 0, memory, mask (batch, mem_length)],
+        without mask for no lengths.
+        """
         mem_value, rnn_states = encoder_outputs
         read = nd.zeros_like(nd.slice_axis(mem_value, axis=1, begin=0, end=1)).reshape((0, -1))
         states = [rnn_states, read, mem_value]
@@ -171,7 +173,9 @@ class GNMTDecoder(_Decoder, Seq2SeqDecoder):
 
 
 class GNMTOneStepDecoder(_Decoder, Seq2SeqOneStepDecoder):
-    """A GNMTDecoder for one step: step_input (batch, units) and states to output (batch, hidden_size), new states, weights."""
+    """A GNMTDecoder for one step: step_input (batch, units) and states to output (batch, hidden_size),
+    new states, weights.
+    """
 
     def __call__(self, step_input, states):
         return super().__call__(step_input, states)

@@ -26,9 +26,9 @@ __all__ = ["load_huggingface"]
 
 
 def load_huggingface(folder, ctx=None, ignore_extra=False, **heads):
-    """The network, vocabulary and tokenizer in a folder with config.json, model.safetensors and tokenizer.json (or vocab.txt,
-    or vocab.json and merges.txt).  Older folders have pytorch_model.bin, which is read without executing it, and
-    bert_config.json.
+    """The network, vocabulary and tokenizer in a folder with config.json, model.safetensors and tokenizer.json (or
+    vocab.txt, or vocab.json and merges.txt).  Older folders have pytorch_model.bin, which is read without executing it,
+    and bert_config.json.
 
     heads: use_pooler, use_classifier and use_decoder of a BERT, use_decoder of a RoBERTa; a head that is not named is
     there if the checkpoint has it.  Parameters are float32.  MXNetError for types of model that are not known, for

@@ -8,7 +8,7 @@ __all__ = ["LSTMPCellWithClip"]
 
 
 class LSTMPCellWithClip(LSTMPCell):
-    """An LSTMPCell whose cell stays within +-cell_clip and whose output within +-projection_clip (Peters et al., 2018)."""
+    """An LSTMPCell whose cell stays within +-cell_clip and output within +-projection_clip (Peters et al., 2018)."""
 
     def __init__(self, *args, cell_clip=None, projection_clip=None, **kwargs):
         super().__init__(*args, **kwargs)

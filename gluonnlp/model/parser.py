@@ -135,7 +135,9 @@ class BiaffineParser(Block):
 
 
 def _parse(counts, arcs, rels):
-    """The best tree of one sentence, from probabilities of heads (words, heads) and relations (words, heads, relations)."""
+    """The best tree of one sentence, from probabilities of heads (words, heads) and
+    relations (words, heads, relations).
+    """
     counts = counts.copy()
     counts[0] = 1
     length = int(counts.sum())
@@ -167,7 +169,9 @@ def _table(vectors, rate):
 
 
 def _lstm(width, units, debug):
-    """A cell whose gates begin alike and orthonormal, the forget gate open by 1 less than the others (Saxe et al., 2014)."""
+    """A cell whose gates begin alike and orthonormal, the forget gate open by 1 less than
+    the others (Saxe et al., 2014).
+    """
     weight = _orthonormal(units, units + width, debug)
     bias = np.zeros(4 * units, "float32")
     bias[units : 2 * units] = -1

@@ -17,8 +17,8 @@ from . import bert, elmo, gpt2, language_model, translation, xlnet
 __all__ = ["get_model", "list_models"]
 
 # Modules with CONFIGURATIONS, name to (class, settings); VOCABULARIES, the arguments that are vocabularies, with what
-# their published names have behind the data set's (or own_vocabulary(), which is always the one); FREE, settings that may
-# change; build(name, *vocabularies, settings); DATASETS, which data set a name stands for without dataset_name and
+# their published names have behind the data set's (or own_vocabulary(), which is always the one); FREE, settings that
+# may change; build(name, *vocabularies, settings); DATASETS, which data set a name stands for without dataset_name and
 # vocabulary; PRETRAINED, whether published weights are read unless told otherwise.
 FAMILIES = (bert, elmo, gpt2, language_model, translation, xlnet)
 HEADS = ("use_pooler", "use_decoder", "use_classifier")
@@ -68,7 +68,10 @@ def get_model(name, dataset_name=None, pretrained=None, ctx=None, root=None, hpa
 
 
 def load_published(net, model_name, dataset_name, root, ctx, ignore_extra=False, allow_missing=False):
-    """Reads the published weights of `model_name` for `dataset_name` into `net`; MXNetError where they are not to be had."""
+    """Reads the published weights of `model_name` for `dataset_name` into `net`.
+
+    MXNetError where they are not to be had.
+    """
     path = _weights(model_name, dataset_name, root)
     net.load_parameters(path, ctx=ctx, ignore_extra=ignore_extra, allow_missing=allow_missing)
 

@@ -87,7 +87,9 @@ class _Dense(_Sampled, HybridBlock):
 
 
 class _Sparse(_Sampled):
-    """A row-sparse weight (num_classes, in_unit) with row-sparse gradient, of which a call takes the rows that it needs."""
+    """A row-sparse weight (num_classes, in_unit) with row-sparse gradient,
+    of which a call takes the rows that it needs.
+    """
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, stype="row_sparse", grad_stype="row_sparse", **kwargs)
@@ -102,7 +104,10 @@ class _Sparse(_Sampled):
 
 
 class ISDense(_Dense):
-    """Scores and labels for the softmax cross-entropy over a sample (Jozefowicz et al., 2016); labels are (rows,) of 0."""
+    """Scores and labels for the softmax cross-entropy over a sample (Jozefowicz et al., 2016).
+
+    Labels are (rows,) of 0.
+    """
 
     _sparse_label = True
 

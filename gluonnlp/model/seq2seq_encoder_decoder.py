@@ -22,7 +22,10 @@ class Seq2SeqEncoder(Block):
 
 
 class Seq2SeqDecoder(Block):
-    """Called with inputs (batch, length, units), states and valid_length; gives outputs, new states, additional ones."""
+    """Called with inputs (batch, length, units), states and valid_length.
+
+    Gives outputs, new states, additional ones.
+    """
 
     def init_state_from_encoder(self, encoder_outputs, encoder_valid_length=None):
         """The first states of the decoder."""
@@ -30,7 +33,10 @@ class Seq2SeqDecoder(Block):
 
 
 class Seq2SeqOneStepDecoder(Seq2SeqDecoder):
-    """Called with step_input (batch, units) and states; gives step_output (batch, units), new states, additional outputs."""
+    """Called with step_input (batch, units) and states.
+
+    Gives step_output (batch, units), new states, additional outputs.
+    """
 
 
 def _nested_sequence_last(data, valid_length):

@@ -134,7 +134,9 @@ class HybridBeamSearchSampler(HybridBlock):
         return samples, beams.scores, beams.lengths + beams.alive
 
     def _rotate(self, F, words, steps):
-        """Place j gets what a buffer of zeros, with the words of `steps` steps at its end, has at (steps + j) mod length."""
+        """Place j gets what a buffer of zeros, with the words of `steps` steps at its end,
+        has at (steps + j) mod length.
+        """
         length = self._max_length
         place = F.broadcast_mod(
             F.broadcast_add(F.arange(length, dtype="int32"), steps), F.full((1,), length, dtype="int32")
@@ -145,7 +147,8 @@ class HybridBeamSearchSampler(HybridBlock):
 
 
 class SequenceSampler:
-    """Draws `beam_size` sequences of at most `max_length` words (and the two at the ends), each word by its probability.
+    """Draws `beam_size` sequences of at most `max_length` words (and the two at the ends),
+    each word by its probability.
 
     temperature: divides the scores; below 1 likely words become likelier.  top_k: draws among k words only.
     Called as, and gives what, BeamSearchSampler does; scores are log-probabilities.

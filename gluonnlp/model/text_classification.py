@@ -25,7 +25,8 @@ class FastTextClassificationModel(HybridBlock):
 
 
 class SentimentNet(HybridBlock):
-    """The score (batch, 1) that a text is positive, by the `embedding` and `encoder` of a language model, which are set later.
+    """The score (batch, 1) that a text is positive, by the `embedding` and `encoder` of a language model,
+    which are set later.
 
     Called with words (length, batch) and valid_length (batch,).  use_mean_pool: the mean of all states, or the last
     one.

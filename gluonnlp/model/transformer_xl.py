@@ -36,7 +36,10 @@ class WithMemory(Block):
         return [nd.zeros(shape, ctx=context) for _ in range(len(self._net.transformer_cells))]
 
     def _places(self, step_input, mems):
-        """Length of the memory, and how far the query behind all keys is from each of them: length + memory .. -length + 1."""
+        """Length of the memory, and how far the query behind all keys is from each of them.
+
+        Distances fall from length + memory to -length + 1.
+        """
         length = step_input.shape[1]
         past = 0 if mems is None else mems[0].shape[1]
         return past, nd.arange(length + past, -length, step=-1, ctx=step_input.context)

@@ -111,7 +111,8 @@ class BeamSearchTranslator:
         )
 
     def translate(self, src_seq, src_valid_length):
-        """For words (batch, length): samples (batch, beam_size, steps), scores, best first, and valid lengths (batch, beam_size).
+        """For words (batch, length): samples (batch, beam_size, steps), scores, best first,
+        and valid lengths (batch, beam_size).
 
         Samples are int32 and begin and end with the words that say so; -1 lies behind their end.
         """

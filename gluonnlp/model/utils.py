@@ -35,7 +35,8 @@ def _get_rnn_cell(
     mode, num_layers, input_size, hidden_size, dropout, weight_dropout, var_drop_in, var_drop_state, var_drop_out,
     skip_connection, proj_size=None, cell_clip=None, proj_clip=None,
 ):  # fmt: skip
-    """Cells one above the other: "rnn_relu", "rnn_tanh", "lstm", "gru", or "lstmpc", an LSTM with projection and bounds.
+    """Cells one above the other: "rnn_relu", "rnn_tanh", "lstm", "gru", or "lstmpc",
+    an LSTM with projection and bounds.
 
     Rates: dropout between cells, weight_dropout of hidden-to-hidden weights, var_drop_* of inputs, states and outputs
     with one mask for all steps. skip_connection: each cell adds its inputs to its outputs. All cells have input_size.

@@ -18,8 +18,8 @@ __all__ = ["XLNetClassifier", "XLNetForQA", "XLNetModel"]
 
 
 class XLNetModel(WithMemory):
-    """Words and token types (batch, length), memory as `begin_mems` gives it, or None, and mask (batch, length, mem_length +
-    length) of 1 for what may be read, or None for all.
+    """Words and token types (batch, length), memory as `begin_mems` gives it, or None, and mask (batch, length,
+    mem_length + length) of 1 for what may be read, or None for all.
 
     Gives scores of words (batch, length, vocab_size), or without use_decoder hidden states (batch, length, units), and
     the new memory, None without one.  The memory's words have the token type 0.  clamp_len: distances beyond it count

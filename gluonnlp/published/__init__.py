@@ -71,7 +71,9 @@ def dataset_parts(dataset: str) -> list[str]:
 
 
 def embedding_files(embedding: str, kind: str = "") -> dict[str, tuple[str, str]]:
-    """{source: (file, SHA-1)} of an embedding; kind "ngram_": of the files with vectors of n-grams, where there are some."""
+    """{source: (file, SHA-1)} of an embedding; kind "ngram_": of the files with vectors of n-grams,
+    where there are some.
+    """
     rows = [row for row in table("embeddings") if row["embedding"] == embedding and row[kind + "file"]]
     return {row["source"]: (row[kind + "file"], row[kind + "sha1"]) for row in rows}
 

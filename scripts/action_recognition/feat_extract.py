@@ -1,7 +1,7 @@
 """Writes the features of videos, what a network sees before its last layer, as MODEL_NAME_feat.npy.
 
-    python scripts/action_recognition/feat_extract.py --data-list videos.txt --data-dir videos --model i3d_resnet50_v1_kinetics400 \\
-        --use-pretrained --new-length 32 --video-loader --save-dir features
+    python scripts/action_recognition/feat_extract.py --data-list videos.txt --data-dir videos \\
+        --model i3d_resnet50_v1_kinetics400 --use-pretrained --new-length 32 --video-loader --save-dir features
 
 The list is as for train_recognizer.py.
 """

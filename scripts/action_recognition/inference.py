@@ -1,7 +1,7 @@
 """Recognises the actions of videos in a list, one video after the other.
 
-    python scripts/action_recognition/inference.py --data-list videos.txt --data-dir videos --model i3d_resnet50_v1_kinetics400 \\
-        --use-pretrained --new-length 32 --video-loader --save-preds
+    python scripts/action_recognition/inference.py --data-list videos.txt --data-dir videos \\
+        --model i3d_resnet50_v1_kinetics400 --use-pretrained --new-length 32 --video-loader --save-preds
 
 The list is as for train_recognizer.py. What is found is in --logging-file of --save-dir, too; `--save-logits` and
 `--save-preds` write NAME_logits.npy and NAME_preds.npy there.

@@ -1,7 +1,9 @@
 """Trains a network that recognises actions in videos: TSN, C3D, P3D, R2+1D, I3D, SlowFast.
 
-    python scripts/action_recognition/train_recognizer.py --dataset ucf101 --model inceptionv3_ucf101 --num-segments 3 \\
-        --input-size 299 --new-height 340 --new-width 450 --partial-bn --num-epochs 80 --lr-decay-epoch 30,60,80 --num-gpus 4
+    python scripts/action_recognition/train_recognizer.py --dataset ucf101 --model inceptionv3_ucf101 \\
+        --num-segments 3 \\
+        --input-size 299 --new-height 340 --new-width 450 --partial-bn --num-epochs 80 --lr-decay-epoch 30,60,80 \\
+        --num-gpus 4
     python scripts/action_recognition/train_recognizer.py --dataset custom --data-dir frames --train-list train.txt \\
         --val-list val.txt --model i3d_resnet50_v1_custom --num-classes 5 --new-length 32 --num-gpus 1
 
@@ -109,7 +111,10 @@ def by_video(data, label, devices) -> list:
 
 
 def test(net, batches, devices, softmax: bool = False) -> dict[str, float]:
-    """Shares of videos whose class is the likeliest, and among the five likeliest; `softmax`: scores are turned into shares."""
+    """Shares of videos whose class is the likeliest, and among the five likeliest.
+
+    `softmax`: scores are turned into shares.
+    """
     top1, top5 = mx.metric.Accuracy(), None
     for data, label in batches:
         labels, outputs = spread(label, devices), [net(x) for x in by_video(data, label, devices)]

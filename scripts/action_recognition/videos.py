@@ -89,7 +89,10 @@ IDLE_IN_TESTS = (
 
 
 def add_foreign_arguments(parser: argparse.ArgumentParser, test: bool = False) -> None:
-    """Adds what command lines for GluonCV may hold and what has no effect there either; `test`: flags of training, too."""
+    """Adds what command lines for GluonCV may hold and what has no effect there either.
+
+    `test`: flags of training, too.
+    """
     add_idle_arguments(parser, *IDLE)
     add_idle_arguments(parser, ("--use-tsn",), why="clips of several --num-segments are averaged anyway")
     if test:
@@ -102,7 +105,10 @@ def crops(args) -> int:
 
 
 def dataset(args, root: Path, listed: Path, train: bool = False, test: bool = False):
-    """The videos below `root` in the list `listed`; train: clips begin at random; test: as --three-crop and --ten-crop say."""
+    """The videos below `root` in the list `listed`.
+
+    train: clips begin at random; test: as --three-crop and --ten-crop say.
+    """
     given = {
         name: getattr(args, name)
         for name in (

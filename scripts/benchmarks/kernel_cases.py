@@ -1,4 +1,4 @@
-"""What `scripts/benchmarks/kernels.py` measures: kernels and shapes as tables, each beside PyTorch's way to the same."""
+"""What `scripts/benchmarks/kernels.py` measures: kernels and shapes as tables, each beside PyTorch's way to it."""
 
 from __future__ import annotations
 

@@ -88,7 +88,10 @@ def language_model(gluon, words: int):
 
 
 def detector(gluon):
-    """SSD of this project with VGG-16; input (N, 3, 300, 300), output (N, 8732, 25), scores and offsets of each anchor."""
+    """SSD of this project with VGG-16.
+
+    Input (N, 3, 300, 300), output (N, 8732, 25), scores and offsets of each anchor.
+    """
     from gluoncv.model_zoo import get_model
 
     class Detector(gluon.HybridBlock):

@@ -3,8 +3,8 @@
 Small operands hold 1 KB, where what is timed is the cost of dispatching an operator; large ones 10 MB, where it is the
 kernel. The two libraries take turns, call by call or in short bursts, so that both see the same machine, and read the
 same memory, for where operands lie is worth up to a fifth of the time. A round is ours, theirs, theirs, ours: what one
-leaves in the caches serves both alike. The figure is the median of the rounds' ratios. Each operator is printed; the log
-holds the geometric means, the worst, and the number beyond the bar. An operator that takes PyTorch less than 50
+leaves in the caches serves both alike. The figure is the median of the rounds' ratios. Each operator is printed; the
+log holds the geometric means, the worst, and the number beyond the bar. An operator that takes PyTorch less than 50
 microseconds on large operands reads a small part of them: it counts as dispatch.
 """
 

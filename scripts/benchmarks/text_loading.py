@@ -1,4 +1,5 @@
-"""How long training on text waits for its batches, by the profiler's table: textCNN on TREC, the Transformer on Multi30k.
+"""How long training on text waits for its batches, by the profiler's table: textCNN on TREC,
+the Transformer on Multi30k.
 
     python scripts/benchmarks/text_loading.py [--batches 20]
 

@@ -122,7 +122,7 @@ def start(args: argparse.Namespace, labels: list[str], context) -> TextClassifie
 
 
 def treebank(folder: Path, phrases: int) -> dict[str, list]:
-    """The sentences of SST-2 in Kim's files, `label text` a line, and `phrases` random phrases of the training trees."""
+    """Sentences of SST-2 in Kim's files, `label text` a line, and `phrases` random phrases of the training trees."""
     parts = {}
     for part in ("train", "dev", "test"):
         with open(folder / f"stsa.binary.{part}", encoding="utf8") as lines:

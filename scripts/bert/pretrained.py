@@ -69,7 +69,10 @@ def add_bert_arguments(parser: argparse.ArgumentParser, models: tuple[str, ...] 
 
 
 def settle_bert_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace, data: str) -> None:
-    """Names a run that has no name after the network and its data; ends the program where arguments contradict each other."""
+    """Names a run that has no name after the network and its data.
+
+    Ends the program where arguments contradict each other.
+    """
     args.run = args.run or f"{args.checkpoint or args.bert_model}_{data}".lower().replace("-", "_")
     if args.pretrained_bert_parameters and not args.vocab:
         parser.error("--pretrained_bert_parameters needs --vocab, the words of its embedding")

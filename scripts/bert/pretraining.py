@@ -1,4 +1,6 @@
-"""What BERT is pretrained on (Devlin et al., 2019): pairs of passages, of which some words are masked, made from documents."""
+"""What BERT is pretrained on (Devlin et al., 2019): pairs of passages, of which some words are masked,
+made from documents.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ class Settings(NamedTuple):
 
 
 def documents(paths: Sequence[Path], tokenizer) -> list[list[list[str]]]:
-    """The pieces of each sentence of each document: files have a sentence a line, and an empty line between documents."""
+    """The pieces of each sentence of each document: files have a sentence a line, an empty line between documents."""
     found: list[list[list[str]]] = []
     for path in paths:
         found.append([])

@@ -1,4 +1,5 @@
-"""Pretrains a BERT on masked words and following passages (Devlin et al., 2019), on what create_pretraining_data.py made.
+"""Pretrains a BERT on masked words and following passages (Devlin et al., 2019),
+on what create_pretraining_data.py made.
 
     python scripts/bert/run_pretraining.py --data instances/*.npz --vocab vocab.txt --num_steps 1000
 

@@ -117,7 +117,9 @@ def quality(answers: Iterable[str], accepted: Iterable[list[str]]) -> dict[str, 
 
 
 def _characters(paragraph: str, tokens: list[str], words: list[int]) -> list[tuple[int, int]]:
-    """Where each token stands in the paragraph: its own characters where pieces are as long as their word, else the word's."""
+    """Where each token stands in the paragraph: its own characters where pieces are as long as their word,
+    else the word's.
+    """
     places = [match.span() for match in re.finditer(r"\S+", paragraph)]
     lengths = [len(token.removeprefix("##")) for token in tokens]
     whole = collections.Counter()

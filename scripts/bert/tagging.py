@@ -1,4 +1,6 @@
-"""Tags of words by a BERT: the pieces of words, the tags that their first pieces get, and how chunks of tags are judged."""
+"""Tags of words by a BERT: the pieces of words, the tags that their first pieces get,
+and how chunks of tags are judged.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,20 @@ OUTSIDE = "O"
 
 
 class Sentence(NamedTuple):
-    """tokens: numbers of the pieces between [CLS] and [SEP]. firsts: the place of the first piece of each word that fits."""
+    """tokens: numbers of the pieces between [CLS] and [SEP].
+
+    firsts: the place of the first piece of each word that fits.
+    """
 
     tokens: list[int]
     firsts: list[int]
 
 
 def sentence(words: Sequence[str], tokenizer, longest: int) -> Sentence:
-    """The pieces of `words`, at most `longest` of them with [CLS] and [SEP]; a word without pieces is an unknown one."""
+    """The pieces of `words`, at most `longest` of them with [CLS] and [SEP].
+
+    A word without pieces is an unknown one.
+    """
     vocab = tokenizer.vocab
     pieces, firsts = [vocab.cls_token], []
     for word in words:
@@ -42,7 +50,9 @@ def placed(sentence: Sentence, numbers: Sequence[int]) -> tuple[np.ndarray, np.n
 
 
 def batches(samples: list[tuple], pad: int, batch_size: int, *, shuffle: bool) -> DataLoader:
-    """Batches of samples `(tokens, tags, mask, *numbers)`: tokens, lengths, tags, mask, and a row of each further number."""
+    """Batches of samples `(tokens, tags, mask, *numbers)`: tokens, lengths, tags, mask,
+    and a row of each further number.
+    """
     sampler = SortedBucketSampler([len(s[0]) for s in samples], batch_size, mult=20, shuffle=shuffle)
     together = batchify.Tuple(
         batchify.Pad(pad_val=pad, dtype="int32", round_to=8),

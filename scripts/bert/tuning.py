@@ -1,4 +1,4 @@
-"""How a network on a BERT learns: the arguments of the programs that tune one, their trainer, and a pass over the data."""
+"""How a network on a BERT learns: arguments of the programs that tune one, their trainer, a pass over the data."""
 
 from __future__ import annotations
 

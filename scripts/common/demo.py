@@ -12,7 +12,9 @@ PUBLISHED = "file, folder or URL of weights (default: the published ones)"
 def demo_parser(
     description: str, folder: str, weights: str | None = PUBLISHED, needed: bool = False
 ) -> argparse.ArgumentParser:
-    """A parser with --images (or --input-pic), --save-dir and, unless `weights` is None, --pretrained (or --saved-params)."""
+    """A parser with --images (or --input-pic), --save-dir and, unless `weights` is None,
+    --pretrained (or --saved-params).
+    """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--images", "--input-pic", type=Path, nargs="+", required=True, help="pictures")

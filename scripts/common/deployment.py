@@ -30,7 +30,10 @@ def add_deployment_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def tested_network(args: argparse.Namespace, make: Callable, device):
-    """The network in the files, or `make(suffix)`, of the zoo's name with this suffix; SystemExit for files that lack."""
+    """The network in the files, or `make(suffix)`, of the zoo's name with this suffix.
+
+    SystemExit for files that lack.
+    """
     if not args.deploy:
         return make("_int8" if args.quantized else "")
     files = [Path(f"{args.model_prefix}{end}") for end in ("-symbol.json", "-0000.params")]
@@ -57,7 +60,10 @@ def instead_of_test(
 
 
 def calibrate(args: argparse.Namespace, net, batches: Iterable, batch_size: int, device, name: str) -> int:
-    """Writes the network on codes as --model-prefix, or as model/NAME-quantized-MODE; gives the number of layers on codes."""
+    """Writes the network on codes as --model-prefix, or as model/NAME-quantized-MODE.
+
+    Gives the number of layers on codes.
+    """
     codes = quantize_net(
         net, args.quantized_dtype, calib_data=batches, calib_mode=args.calib_mode, ctx=device,
         num_calib_examples=batch_size * args.num_calib_batches,

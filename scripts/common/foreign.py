@@ -1,4 +1,6 @@
-"""Flags that command lines for GluonCV hold and that have no effect here: refused with what serves, or taken for what they are."""
+"""Flags that command lines for GluonCV hold and that have no effect here: refused with what serves,
+or taken for what they are.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ def add_refused_argument(parser: argparse.ArgumentParser, flag: str, instead: st
 def add_idle_arguments(
     parser: argparse.ArgumentParser, switches: tuple[str, ...], values: tuple[str, ...] = (), why: str = ""
 ) -> None:
-    """Adds flags without and with a value that have no effect in the original either; `why` says what to know of that."""
+    """Adds flags without and with a value that have no effect in the original either.
+
+    `why` says what to know of that.
+    """
     said = "accepted, and without effect as in GluonCV" + (f": {why}" if why else "")
     for flag in switches:
         parser.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=said)

@@ -1,4 +1,6 @@
-"""A trained network for text on disk: a folder with `net.params`, `vocab.json` and `model.json`, which says how to build it."""
+"""A trained network for text on disk: a folder with `net.params`, `vocab.json` and `model.json`,
+which says how to build it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ def keep(folder: Path, net, vocab: nlp.Vocab, description: dict) -> None:
 
 
 def kept(folder: Path) -> tuple[dict, nlp.Vocab, str]:
-    """Description, vocabulary and the path of the parameters that `keep` wrote; SystemExit where there is no such folder."""
+    """Description, vocabulary and the path of the parameters that `keep` wrote.
+
+    SystemExit where there is no such folder.
+    """
     if not (folder / "model.json").exists():
         raise SystemExit(f"{folder} has no model.json: no finished training has written its result there")
     description = json.loads((folder / "model.json").read_text(encoding="utf-8"))

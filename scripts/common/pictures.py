@@ -11,7 +11,9 @@ from gluon.data.vision import CIFAR10, ImageFolderDataset, ImageListDataset, Ima
 
 
 def data_set(folder: Path, part: str = "val"):
-    """The pictures of `part` (train or val): of records, a list as im2rec writes it, folders named after classes, CIFAR-10."""
+    """The pictures of `part` (train or val): of records, a list as im2rec writes it,
+    folders named after classes, CIFAR-10.
+    """
     if (folder / f"{part}.rec").exists():
         return ImageRecordDataset(str(folder / f"{part}.rec"))
     lists = sorted(folder.glob("*.lst"))

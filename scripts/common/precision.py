@@ -37,7 +37,10 @@ def watch_overflow(trainer, dtype: str) -> None:
 
 
 def backward(losses: list, trainer, dtype: str = "float32") -> None:
-    """The backward pass of one loss per device, within `autograd.record`; scaled where `watch_overflow` has seen to it."""
+    """The backward pass of one loss per device, within `autograd.record`.
+
+    Scaled where `watch_overflow` has seen to it.
+    """
     if dtype == "float32":
         autograd.backward(losses)
         return

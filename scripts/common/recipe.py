@@ -63,7 +63,7 @@ def add_schedule_arguments(parser: argparse.ArgumentParser, decay: str, modes=("
 
 
 def schedule(args: argparse.Namespace, epochs: int, updates: int, power: float = 2) -> LRSequential:
-    """The learning rate by update, of `epochs` with so many updates each: a linear warm-up, then what --lr-mode says."""
+    """The learning rate by update, of `epochs` of so many updates: a linear warm-up, then what --lr-mode says."""
     if args.lr_decay_period > 0:
         steps = range(args.lr_decay_period, epochs, args.lr_decay_period)
     else:

@@ -54,7 +54,9 @@ FREE = {
 
 
 def add_run_arguments(parser: argparse.ArgumentParser, run: str, *names: str, seed: int = 0) -> None:
-    """Adds --seed, --resume, --run (under further `names`, too), --save-dir and --log-dir, which every training program has."""
+    """Adds --seed, --resume, --run (under further `names`, too), --save-dir and --log-dir,
+    which every training program has.
+    """
     parser.add_argument("--seed", type=int, default=seed, help="seed of everything random (default: %(default)s)")
     parser.add_argument(
         "--resume",

@@ -1,6 +1,7 @@
 """Turns a checkpoint of PyTorch, or of Hugging Face, into GluonNLP's files: parameters, and a vocabulary as JSON.
 
-    python scripts/conversion_tools/convert_pytorch_model.py --pytorch_checkpoint_dir bert-base-uncased --out_dir converted
+    python scripts/conversion_tools/convert_pytorch_model.py --pytorch_checkpoint_dir bert-base-uncased \\
+        --out_dir converted
 
 The folder has config.json (or bert_config.json), pytorch_model.bin or model.safetensors, and the tokenizer's files: a
 BERT, RoBERTa, DistilBERT or GPT-2. Nothing in it is executed. The files are named after the first eight digits of their

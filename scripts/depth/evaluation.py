@@ -19,7 +19,8 @@ STEREO_SCALE = 5.4
 def errors(
     disparities: np.ndarray, truth: np.ndarray, scale: float | None = None, crop: bool = True
 ) -> dict[str, float]:
-    """The errors `NAMES` of one picture's disparities (h, w), in units of 1 / depth, against depths (H, W), 0 where unknown.
+    """The errors `NAMES` of one picture's disparities (h, w), in units of 1 / depth, against depths (H, W),
+    0 where unknown.
 
     scale: what depths are multiplied by; None brings their median to that of the truth, whose unit one camera cannot
     tell.

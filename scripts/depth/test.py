@@ -1,7 +1,7 @@
 """The errors of a network's depths on pictures with laser points (Eigen et al., 2014).
 
-    python scripts/depth/test.py --data_path kitti/kitti_data --eval_mono --load_weights_folder checkpoints/depth/monodepth2 \\
-        --eval_model monodepth2-best.params
+    python scripts/depth/test.py --data_path kitti/kitti_data --eval_mono \\
+        --load_weights_folder checkpoints/depth/monodepth2 --eval_model monodepth2-best.params
     python scripts/depth/test.py --data_path kitti/kitti_data --eval_stereo --pretrained_type gluoncv \\
         --model_zoo monodepth2_resnet18_kitti_stereo_640x192
 

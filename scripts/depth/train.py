@@ -1,7 +1,8 @@
 """Trains Monodepth2 (Godard et al., 2019): depth from videos, or from pairs of pictures, without measured depths.
 
     python scripts/depth/train.py --data_path kitti/kitti_data --pretrained_base --frame_ids 0 -1 1 --gpu 0
-    python scripts/depth/train.py --data_path kitti/kitti_data --pretrained_base --frame_ids 0 --use_stereo --split eigen_full
+    python scripts/depth/train.py --data_path kitti/kitti_data --pretrained_base --frame_ids 0 --use_stereo \\
+        --split eigen_full
 
 A video alone needs a second network, for the camera's motion; two cameras do not. The errors of depth are those of the
 part "val" where laser points lie beside its pictures.

@@ -1,7 +1,8 @@
 """Trains SRGAN (Ledig et al., 2017): a generator of pictures of four times the size against a discriminator.
 
     python scripts/gan/train_srgan.py --dataroot pictures --fineSize 384 --num-gpus 1
-    python scripts/gan/train_srgan.py --dataroot pictures --fineSize 64 --perceptual-weight 0 --n_epoch_init 10 --n_epoch 10
+    python scripts/gan/train_srgan.py --dataroot pictures --fineSize 64 --perceptual-weight 0 --n_epoch_init 10 \\
+        --n_epoch 10
 
 The first --n_epoch_init epochs teach the generator alone to come close to the pictures. The samples of every epoch are
 drawn to --experiment: small pictures enlarged, what is made of them, and the pictures.
@@ -81,7 +82,10 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
 
 
 def train_step(losses, parts, trainer, count: int) -> dict[str, list]:
-    """A step on the sums of `losses(large, small)` of each device, which come by name; "loss" is the one that counts."""
+    """A step on the sums of `losses(large, small)` of each device, which come by name.
+
+    "loss" is the one that counts.
+    """
     with autograd.record():
         found = [losses(large, small) for large, small in parts]
     autograd.backward([own["loss"] for own in found])

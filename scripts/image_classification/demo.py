@@ -38,7 +38,9 @@ def main(argv: list[str] | None = None) -> list[list[tuple[str, float]]]:
 
 
 def labelled(picture: nd.NDArray, found: list[tuple[str, float]]):
-    """The picture (H, W, 3) as a Pillow picture, with a strip below it on which the classes and their probabilities stand."""
+    """The picture (H, W, 3) as a Pillow picture, with a strip below it on which the classes
+    and their probabilities stand.
+    """
     from PIL import Image, ImageDraw
 
     height, width, _ = picture.shape

@@ -1,10 +1,12 @@
 """Trains a network of the model zoo on ImageNet, with the refinements of "Bag of Tricks" (He et al., 2019).
 
     python scripts/image_classification/train_imagenet.py --data-dir imagenet --model resnet50_v1b --mode hybrid \\
-        --batch-size 128 --num-gpus 8 --num-epochs 120 --lr 0.4 --lr-mode cosine --warmup-epochs 5 --no-wd --last-gamma \\
-        --label-smoothing --mixup --dtype bfloat16
-    python scripts/image_classification/train_imagenet.py --use-rec --rec-train train.rec --rec-val val.rec --model mobilenet1.0
-    python scripts/image_classification/train_imagenet.py --data-dir imagenet --model resnet18_v1b --teacher resnet152_v1d
+        --batch-size 128 --num-gpus 8 --num-epochs 120 --lr 0.4 --lr-mode cosine --warmup-epochs 5 --no-wd \\
+        --last-gamma --label-smoothing --mixup --dtype bfloat16
+    python scripts/image_classification/train_imagenet.py --use-rec --rec-train train.rec --rec-val val.rec \\
+        --model mobilenet1.0
+    python scripts/image_classification/train_imagenet.py --data-dir imagenet --model resnet18_v1b \\
+        --teacher resnet152_v1d
 
 `--data-dir` holds train.rec and val.rec, folders train and val with one folder per class, a list of pictures (`*.lst`),
 or the files of CIFAR-10. The batch size is that of one device. `--resume` goes on after the last finished epoch with
@@ -94,7 +96,10 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
 
 
 def train(args, run, epoch: int, net, teacher, trainer, batches, classes: int, devices) -> dict[str, float]:
-    """Trains for an epoch and gives its means; under mixup and label smoothing labels are distributions over the classes."""
+    """Trains for an epoch and gives its means.
+
+    Under mixup and label smoothing labels are distributions over the classes.
+    """
     mixed = args.mixup and epoch <= args.num_epochs - args.mixup_off_epoch
     soft = mixed or args.label_smoothing
     smoothing = SMOOTHING if args.label_smoothing else 0.0

@@ -1,8 +1,9 @@
 """Trains Mask R-CNN (He et al., 2017) on COCO.
 
-    python scripts/instance_segmentation/train_mask_rcnn.py --dataset-root coco --use-fpn --network resnet50_v1b --gpus 0,1 \\
-        --batch-size 2
-    python scripts/instance_segmentation/train_mask_rcnn.py --dataset-root tiny_coco --coco-splits train2017 train2017 \\
+    python scripts/instance_segmentation/train_mask_rcnn.py --dataset-root coco --use-fpn --network resnet50_v1b \\
+        --gpus 0,1 --batch-size 2
+    python scripts/instance_segmentation/train_mask_rcnn.py --dataset-root tiny_coco \\
+        --coco-splits train2017 train2017 \\
         --custom-model --network resnet18_v1b --image-short 128 --image-max-size 213 --no-pretrained-base
 
 The root of the data set holds folders of pictures named after the splits, and annotations.

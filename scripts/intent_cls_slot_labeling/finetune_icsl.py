@@ -1,5 +1,5 @@
-"""Fine-tunes a BERT to tell what an utterance wants and which words say the details: intents and slots together (Chen, Zhuo
-and Wang, 2019), on ATIS or SNIPS.
+"""Fine-tunes a BERT to tell what an utterance wants and which words say the details: intents and slots together (Chen,
+Zhuo and Wang, 2019), on ATIS or SNIPS.
 
     python scripts/intent_cls_slot_labeling/finetune_icsl.py --data-dir ../shared/data --dataset atis \\
         --checkpoint all-minilm-l6-v2

@@ -15,7 +15,9 @@ def vocabulary(words: list[str], min_freq: int) -> nlp.Vocab:
 
 
 def stretches(parts: dict[str, list[str]], vocab: nlp.Vocab, length: int, batch_size: int) -> dict:
-    """Pairs of words and next words (length, texts) of each part: `batch_size` texts of the training part, ten of others."""
+    """Pairs of words and next words (length, texts) of each part: `batch_size` texts of the training part,
+    ten of others.
+    """
     return {
         name: nlp.data.batchify.CorpusBPTTBatchify(vocab, length, size, last_batch="discard")(words)
         for (name, words), size in zip(parts.items(), (batch_size, 10, 10), strict=True)

@@ -1,5 +1,5 @@
-"""Trains an LSTM with projected states for a large vocabulary (Jozefowicz et al., 2016): in training a word is told from words
-that are drawn by their ranks (importance sampling), in tests from all words.
+"""Trains an LSTM with projected states for a large vocabulary (Jozefowicz et al., 2016): in training a word is told
+from words that are drawn by their ranks (importance sampling), in tests from all words.
 
     python scripts/language_model/large_word_language_model.py --data-dir ../shared/data --dataset sherlockholmes \\
         --emsize 128 --nhid 256 --nproj 128 --k 512 --batch-size 20

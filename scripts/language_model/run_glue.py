@@ -1,7 +1,7 @@
 """Fine-tunes an XLNet (Yang et al., 2019) on a task of sentences or pairs of sentences (GLUE and its relatives).
 
-    python scripts/language_model/run_glue.py --task_name SST --data-dir ../shared/data/sst --sentencepiece spiece.model \\
-        --model_name xlnet_cased_l12_h768_a12
+    python scripts/language_model/run_glue.py --task_name SST --data-dir ../shared/data/sst \\
+        --sentencepiece spiece.model --model_name xlnet_cased_l12_h768_a12
 
 Begins with the published weights of --model_name, or with --random_weights, then in a smaller shape if told so. The
 model of the epoch that does best on the dev part is kept in --output_dir; --only_inference tests it.

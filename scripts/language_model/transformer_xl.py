@@ -1,4 +1,5 @@
-"""Trains a Transformer-XL on words (Dai et al., 2019): it reads a stretch at a time and remembers what its layers read before.
+"""Trains a Transformer-XL on words (Dai et al., 2019): it reads a stretch at a time and remembers
+what its layers read before.
 
     python scripts/language_model/transformer_xl.py --data-dir ../shared/data --dataset sherlockholmes \\
         --units 128 --num-layers 4 --bptt 64 --mem-len 64

@@ -78,7 +78,10 @@ def named_xlnet(vocab: nlp.Vocab, model_name: str, **settings) -> nlp.model.XLNe
 
 
 def vocabulary(pieces: Path) -> nlp.Vocab:
-    """The pieces of a sentencepiece model of XLNet at their own indices; SystemExit where it has no <cls>, <sep> and <pad>."""
+    """The pieces of a sentencepiece model of XLNet at their own indices.
+
+    SystemExit where it has no <cls>, <sep> and <pad>.
+    """
     tokens = nlp.data.SentencepieceTokenizer(str(pieces)).tokens
     if missing := [mark for mark in ("<cls>", "<sep>", "<pad>", "<unk>") if mark not in tokens]:
         raise SystemExit(f"{pieces} has no piece {missing[0]}, which XLNet's texts end with or are filled up with")

@@ -69,8 +69,9 @@ def batches(samples: list, vocab, sampler: Iterable[list[int]]) -> DataLoader:
 def sampler(
     samples: list, tokens: int, *, shuffle: bool, step: int = 2, enough: int = 50
 ) -> nlp.data.FixedBucketSampler:
-    """Batches with about `tokens` pieces of either language, out of buckets for each pair of lengths, rounded up to `step`, that `enough` samples have; the other samples go to
-    twenty buckets of growing width with both languages equally long.
+    """Batches with about `tokens` pieces of either language, out of buckets for each pair of lengths, rounded up to
+    `step`, that `enough` samples have; the other samples go to twenty buckets of growing width with both languages
+    equally long.
 
     Translations are about as long as their sources, but only about: with equal lengths alone, a tenth would be padding.
     """

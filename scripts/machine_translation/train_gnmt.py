@@ -1,4 +1,5 @@
-"""Trains Google's recurrent translator with attention (Wu et al., 2016) on the captions of Multi30k (Elliott et al., 2016).
+"""Trains Google's recurrent translator with attention (Wu et al., 2016) on the captions of
+Multi30k (Elliott et al., 2016).
 
     python scripts/machine_translation/train_gnmt.py --data-dir ../shared/data/multi30k --src_lang de --tgt_lang en
 

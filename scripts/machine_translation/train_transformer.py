@@ -1,6 +1,7 @@
 """Trains the Transformer (Vaswani et al., 2017) to translate the captions of Multi30k (Elliott et al., 2016).
 
-    python scripts/machine_translation/train_transformer.py --data-dir ../shared/data/multi30k --src_lang de --tgt_lang en
+    python scripts/machine_translation/train_transformer.py --data-dir ../shared/data/multi30k --src_lang de \\
+        --tgt_lang en
 
 Both languages share byte-pair pieces that are learned from the training part. BLEU is that of sacrebleu
 (the extra `bleu`) on test_2016_flickr, of whole sentences as they are written, by beam search.

@@ -1,7 +1,8 @@
-"""Learns whether a sentence follows from another, contradicts it, or neither: decomposable attention (Parikh et al., 2016) or
-ESIM (Chen et al., 2017).
+"""Learns whether a sentence follows from another, contradicts it, or neither: decomposable attention (Parikh et al.,
+2016) or ESIM (Chen et al., 2017).
 
-    python scripts/natural_language_inference/main.py --model da --train-file snli_1.0_train.txt --test-file snli_1.0_dev.txt
+    python scripts/natural_language_inference/main.py --model da --train-file snli_1.0_train.txt \\
+        --test-file snli_1.0_dev.txt
 
 Files are those of SNLI (Bowman et al., 2015), or have two sentences, whose words are set apart by blanks, and a label
 on each line, in columns set apart by tabs. The network of the epoch that does best on --test-file is kept in

@@ -21,7 +21,10 @@ class Tagger(Tuned):
         self.tags, self._seq_len, self._tokenizer = tags, seq_len, start.tokenizer()
 
     def samples(self, data: list[tuple[list[str], list[str]]]) -> list[tuple]:
-        """Tokens, tags, mask and number of each sample `(words, tags)`; a tag that was not learned counts as the first."""
+        """Tokens, tags, mask and number of each sample `(words, tags)`.
+
+        A tag that was not learned counts as the first.
+        """
         number = {tag: i for i, tag in enumerate(self.tags)}
         made = []
         for index, (words, tags) in enumerate(data):

@@ -66,7 +66,10 @@ class Mirrored:
 
 
 def datasets(args, shape=None, post_affine=None):
-    """(data set to train on, to test on, metric); `shape` and `post_affine` are of the metric, see `COCODetectionMetric`."""
+    """(data set to train on, to test on, metric).
+
+    `shape` and `post_affine` are of the metric, see `COCODetectionMetric`.
+    """
     root = Path(args.dataset_root)
     if args.dataset == "rendered":
         pictures = Arrays(Rendered(args.num_samples if args.num_samples > 0 else 32, max(shape or (96,))))

@@ -1,4 +1,6 @@
-"""Tests of trained detectors: what the programs eval_ssd.py, eval_yolo.py, eval_center_net.py and eval_faster_rcnn.py share."""
+"""Tests of trained detectors: what the programs eval_ssd.py, eval_yolo.py,
+eval_center_net.py and eval_faster_rcnn.py share.
+"""
 
 from __future__ import annotations
 

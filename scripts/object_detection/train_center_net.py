@@ -1,6 +1,7 @@
 """Trains CenterNet: objects as points (Zhou et al., 2019).
 
-    python scripts/object_detection/train_center_net.py --dataset voc --dataset-root VOCdevkit --network resnet18_v1b --gpus 0
+    python scripts/object_detection/train_center_net.py --dataset voc --dataset-root VOCdevkit \\
+        --network resnet18_v1b --gpus 0
     python scripts/object_detection/train_center_net.py --dataset rendered --data-shape 96 --no-pretrained-base
 
 Data sets as for train_ssd.py.

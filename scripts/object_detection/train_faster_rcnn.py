@@ -1,7 +1,9 @@
 """Trains Faster R-CNN (Ren et al., 2015), on one map or on a pyramid (Lin et al., 2017).
 
-    python scripts/object_detection/train_faster_rcnn.py --dataset voc --dataset-root VOCdevkit --network resnet50_v1b --gpus 0
-    python scripts/object_detection/train_faster_rcnn.py --dataset coco --dataset-root coco --use-fpn --gpus 0,1 --batch-size 2
+    python scripts/object_detection/train_faster_rcnn.py --dataset voc --dataset-root VOCdevkit \\
+        --network resnet50_v1b --gpus 0
+    python scripts/object_detection/train_faster_rcnn.py --dataset coco --dataset-root coco --use-fpn --gpus 0,1 \\
+        --batch-size 2
     python scripts/object_detection/train_faster_rcnn.py --dataset rendered --custom-model --network resnet18_v1b \\
         --image-short 96 --no-pretrained-base
 

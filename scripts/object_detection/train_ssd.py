@@ -1,7 +1,8 @@
 """Trains a single shot detector (Liu et al., 2016).
 
     python scripts/object_detection/train_ssd.py --dataset voc --dataset-root VOCdevkit --network vgg16_atrous --gpus 0
-    python scripts/object_detection/train_ssd.py --dataset coco --dataset-root coco --network resnet50_v1 --data-shape 512
+    python scripts/object_detection/train_ssd.py --dataset coco --dataset-root coco --network resnet50_v1 \\
+        --data-shape 512
     python scripts/object_detection/train_ssd.py --dataset rendered --network mobilenet0.25 --data-shape 128 \\
         --no-pretrained-base --augment mirror
 

@@ -1,6 +1,7 @@
 """Trains YOLOv3 (Redmon and Farhadi, 2018), on inputs of changing size.
 
-    python scripts/object_detection/train_yolo3.py --dataset voc --dataset-root VOCdevkit --network darknet53 --mixup --gpus 0
+    python scripts/object_detection/train_yolo3.py --dataset voc --dataset-root VOCdevkit --network darknet53 \\
+        --mixup --gpus 0
     python scripts/object_detection/train_yolo3.py --dataset rendered --network mobilenet0.25 --data-shape 96 \\
         --no-random-shape --no-pretrained-base
 

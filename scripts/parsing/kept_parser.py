@@ -10,7 +10,10 @@ from scripts.parsing.treebank import Batches, ParserVocabulary, Sentence
 
 
 class DepParser:
-    """A biaffine parser (Dozat and Manning, 2017). shape: what `gluonnlp.model.BiaffineParser` takes behind the vocabulary."""
+    """A biaffine parser (Dozat and Manning, 2017).
+
+    shape: what `gluonnlp.model.BiaffineParser` takes behind the vocabulary.
+    """
 
     def __init__(self, vocab: ParserVocabulary, shape: dict):
         self.vocab, self._shape = vocab, shape
@@ -27,7 +30,9 @@ class DepParser:
         return found
 
     def evaluate(self, sentences: list[Sentence], buckets: int = 10, tokens: int = 5000) -> dict[str, float]:
-        """The share of words, punctuation among them, with the right head ("uas"), and with the right relation too ("las")."""
+        """The share of words, punctuation among them, with the right head ("uas"),
+        and with the right relation too ("las").
+        """
         heads = both = words = 0
         for wanted, found in zip(sentences, self.parse(sentences, buckets, tokens), strict=True):
             of_words = list(zip(wanted.heads, found.heads, wanted.relations, found.relations, strict=True))

@@ -47,7 +47,7 @@ def read(path: Path) -> list[Sentence]:
 
 
 class ParserVocabulary:
-    """The numbers of words in lower case, of tags and of relations, and the vectors that a BiaffineParser begins with."""
+    """Numbers of words in lower case, of tags and of relations, and the vectors that a BiaffineParser begins with."""
 
     PAD, ROOT, UNK = 0, 1, 2
 
@@ -71,7 +71,9 @@ class ParserVocabulary:
         return cls(words, ["<pad>", "<root>", "<unk>", *tags], ["<pad>", "root", *relations])
 
     def numbers(self, sentence: Sentence) -> np.ndarray:
-        """(words + 1, 4), int32: word, tag, head and relation, of the root first; unknown relations are that of padding."""
+        """(words + 1, 4), int32: word, tag, head and relation, of the root first;
+        unknown relations are that of padding.
+        """
         words = self.words[[word.lower() for word in sentence.words]]
         tags = [self._tags.get(tag, self.UNK) for tag in sentence.tags]
         relations = [self._relations.get(relation, self.PAD) for relation in sentence.relations]

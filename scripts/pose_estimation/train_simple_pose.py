@@ -1,9 +1,10 @@
-"""Trains SimplePose (Xiao et al., 2018), its small relatives, or AlphaPose (Fang et al., 2017): a heat map for each joint.
+"""Trains SimplePose (Xiao et al., 2018), its small relatives, or AlphaPose (Fang et al., 2017):
+a heat map for each joint.
 
     python scripts/pose_estimation/train_simple_pose.py --data-dir coco --model simple_pose_resnet18_v1b --num-gpus 4 \\
         --batch-size 32 --num-epochs 140 --lr 0.001 --lr-decay-epoch 90,120 --use-pretrained-base --mode hybrid
-    python scripts/pose_estimation/train_simple_pose.py --data-dir coco --model alpha_pose_resnet101_v1b_coco --num-gpus 4 \\
-        --input-size 320,256 --sigma 1 --addDPG --use-pretrained-base
+    python scripts/pose_estimation/train_simple_pose.py --data-dir coco --model alpha_pose_resnet101_v1b_coco \\
+        --num-gpus 4 --input-size 320,256 --sigma 1 --addDPG --use-pretrained-base
 
 `--data-dir` holds COCO: folders of pictures named after the splits, and annotations. The batch size is that of one
 device.

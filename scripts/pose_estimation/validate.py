@@ -64,7 +64,9 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
 
 
 def heat_maps(net, data: nd.NDArray, pairs=None) -> nd.NDArray:
-    """The heat maps of persons; with `pairs` of left and right joints the mean of these and of those of the mirror images."""
+    """The heat maps of persons; with `pairs` of left and right joints the mean of these and
+    of those of the mirror images.
+    """
     maps = net(data)
     if pairs is None:
         return maps

@@ -1,6 +1,7 @@
 """How well persons are found again in the pictures of other cameras: the first places, and the mean average precision.
 
-    python scripts/re_identification/test.py --dataset-root datasets --pretrained checkpoints/re_identification/market1501/market1501-0070.params
+    python scripts/re_identification/test.py --dataset-root datasets \\
+        --pretrained checkpoints/re_identification/market1501/market1501-0070.params
 
 The root holds Market-1501-v15.09.15 with `query` and `bounding_box_test`; files are called NUMBER_cCAMERA..., with -1
 for what is no person.

@@ -1,7 +1,9 @@
 """Tests a segmentation network at several scales, or draws what it finds.
 
-    python scripts/semantic_segmentation/test.py --model-zoo deeplab_resnet101_voc --pretrained --dataset-root VOCdevkit --eval
-    python scripts/semantic_segmentation/test.py --model fcn --backbone resnet50 --aux --resume best.params --save-dir drawn
+    python scripts/semantic_segmentation/test.py --model-zoo deeplab_resnet101_voc --pretrained \\
+        --dataset-root VOCdevkit --eval
+    python scripts/semantic_segmentation/test.py --model fcn --backbone resnet50 --aux --resume best.params \\
+        --save-dir drawn
 
 `--eval` prints the share of pixels that are right and the mean intersection over union of the part `--mode`; scores are
 summed over six scales and mirror images as in the published figures, or with `--single-scale` taken from the picture as

@@ -1,8 +1,10 @@
 """Trains a network that gives every pixel its class: FCN, PSPNet, DeepLabV3 and V3+, ICNet, Fast-SCNN, DANet.
 
     python scripts/semantic_segmentation/train.py --dataset pascal_voc --dataset-root VOCdevkit --model fcn --aux
-    python scripts/semantic_segmentation/train.py --dataset ade20k --model psp --backbone resnet50 --aux --lr 0.01 --epochs 120
-    python scripts/semantic_segmentation/train.py --dataset folder --dataset-root pictures --model fastscnn --crop-size 192
+    python scripts/semantic_segmentation/train.py --dataset ade20k --model psp --backbone resnet50 --aux --lr 0.01 \\
+        --epochs 120
+    python scripts/semantic_segmentation/train.py --dataset folder --dataset-root pictures --model fastscnn \\
+        --crop-size 192
 
 The learning rate falls to zero as (1 - progress)^0.9. The data set "folder" is a folder with NAME.jpg and masks
 NAME.png, or with folders train and val of such; "rendered" are disks, squares and triangles on noise. The figure on

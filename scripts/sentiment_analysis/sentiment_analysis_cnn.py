@@ -116,7 +116,7 @@ def optimizer_arguments(args: argparse.Namespace, steps: int) -> dict:
 
 
 def constrain(net, max_norm: float) -> None:
-    """After each step: padding stays zero, and the weights of a class in the last layer have a norm below `max_norm`."""
+    """After each step: padding stays zero, and weights of a class in the last layer have a norm below `max_norm`."""
     for embedding in embeddings(net):
         embedding.weight.data()[1] = 0  # the vocabulary's padding token
     weight = net.output[-1].weight

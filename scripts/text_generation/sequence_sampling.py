@@ -1,4 +1,5 @@
-"""Goes on with a text as a language model would: words drawn by their probability, or the likeliest ones by beam search.
+"""Goes on with a text as a language model would: words drawn by their probability,
+or the likeliest ones by beam search.
 
     python scripts/text_generation/sequence_sampling.py random-sample --output_dir checkpoints/language_model/model \\
         --bos "I think this works" --temperature 0.8

@@ -1,4 +1,4 @@
-"""How well objects were followed: CLEAR MOT (Bernardin and Stiefelhagen, 2008) and identities (Ristani et al., 2016)."""
+"""How well objects were followed: CLEAR MOT (Bernardin and Stiefelhagen, 2008) identities (Ristani et al., 2016)."""
 
 from __future__ import annotations
 

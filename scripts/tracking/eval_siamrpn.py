@@ -1,6 +1,7 @@
 """Follows the targets of OTB-2015 (Wu et al., 2015), and says how well: success and precision of one pass.
 
-    python scripts/tracking/eval_siamrpn.py --dataset OTB2015 --dataset-root OTB2015 --model-name siamrpn_alexnet_v2_otb15
+    python scripts/tracking/eval_siamrpn.py --dataset OTB2015 --dataset-root OTB2015 \\
+        --model-name siamrpn_alexnet_v2_otb15
 
 The boxes go to RESULTS-PATH/DATASET/MODEL/VIDEO.txt. With `--results-only` those that are there are evaluated.
 """

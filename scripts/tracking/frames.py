@@ -14,7 +14,10 @@ PICTURES = {".jpg", ".jpeg", ".png", ".bmp"}
 
 
 def frames(path: Path) -> Iterator[np.ndarray]:
-    """Each frame (H, W, 3) of bytes, red first; pictures in the order of their names. SystemExit where there are none."""
+    """Each frame (H, W, 3) of bytes, red first; pictures in the order of their names.
+
+    SystemExit where there are none.
+    """
     if path.is_dir():
         pictures = sorted(p for p in path.iterdir() if p.suffix.lower() in PICTURES)
         if not pictures:

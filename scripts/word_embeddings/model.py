@@ -10,7 +10,9 @@ from gluon import HybridBlock, nn
 
 
 class NegativeSampling(HybridBlock):
-    """Scores (batch, words) of `words` (batch, words) beside inputs, a CSR array (batch, rows) that weighs rows of the table."""
+    """Scores (batch, words) of `words` (batch, words) beside inputs,
+    a CSR array (batch, rows) that weighs rows of the table.
+    """
 
     def __init__(self, rows: int, words: int, width: int, **kwargs):
         super().__init__(**kwargs)

@@ -1,5 +1,5 @@
-"""Learns word vectors by skip-gram or CBOW with negative samples (Mikolov, Sutskever, Chen, Corrado and Dean, 2013), with
---ngram-buckets those of fastText, which makes the vector of a word from its n-grams too (Bojanowski et al., 2017).
+"""Learns word vectors by skip-gram or CBOW with negative samples (Mikolov, Sutskever, Chen, Corrado and Dean, 2013),
+with --ngram-buckets those of fastText, which makes the vector of a word from its n-grams too (Bojanowski et al., 2017).
 
     python scripts/word_embeddings/train_sg_cbow.py --data ../shared/data/wikitext-2/wiki.valid.tokens \\
         ../shared/data/wikitext-2/wiki.test.tokens --eval-dir ../shared/data --ngram-buckets 0
@@ -63,7 +63,7 @@ def main(argv: list[str] | None = None) -> dict:
 
 
 def batches(texts: list[np.ndarray], subwords: Subwords, args: argparse.Namespace):
-    """Sparse inputs, and the words to tell, of one pass: a word tells one near it, or with CBOW those near it tell it."""
+    """Sparse inputs, and the words to tell, of one pass: a word tells one near it, with CBOW those near it tell it."""
     cbow = args.model == "cbow"
     make = nlp.data.batchify.EmbeddingCenterContextBatchify(
         args.batch_size, args.window, cbow=cbow, index_dtype="int64"

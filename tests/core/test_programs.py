@@ -109,7 +109,9 @@ def test_operators_without_attributes_take_any_word():
 
 @pytest.mark.parametrize("hybridize", [False, True])
 def test_what_was_differentiated_before_is_constant_in_the_next_recording(hybridize):
-    """As states of recurrent networks are that programs carry on: each step of them is recorded and differentiated alone."""
+    """As states of recurrent networks are that programs carry on:
+    each step of them is recorded and differentiated alone.
+    """
     from gluon import nn
 
     net = nn.HybridLambda(lambda F, h, x: h * x)

@@ -13,7 +13,9 @@ from gluon import SymbolBlock, nn
 
 
 class Residual(nn.HybridBlock):
-    """A convolution with all that can follow it in one node: BatchNorm, a sum, a rectifier; then pooling and a dense layer."""
+    """A convolution with all that can follow it in one node: BatchNorm, a sum, a rectifier;
+    then pooling and a dense layer.
+    """
 
     def __init__(self):
         super().__init__()

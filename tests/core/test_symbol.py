@@ -1,4 +1,4 @@
-"""Symbols: names, attributes, shapes, files, values and gradients, against what MXNet 1.9.1 gives and NumPy computes."""
+"""Symbols: names, attributes, shapes, files, values and gradients, against what MXNet 1.9.1 and NumPy give."""
 
 import copy
 import json

@@ -1,4 +1,6 @@
-"""Distributions against SciPy, samples against moments, divergences against integrals, flows against finite differences."""
+"""Distributions against SciPy, samples against moments, divergences against integrals,
+flows against finite differences.
+"""
 
 import numpy as onp
 import pytest

@@ -1,4 +1,4 @@
-"""Networks for actions: means over segments, weights taken from networks for pictures, what a non-local block computes."""
+"""Networks for actions: means over segments, weights of networks for pictures, what a non-local block computes."""
 
 import numpy as np
 import pytest

@@ -38,7 +38,10 @@ def _rows(path):
 
 
 def test_classes_difficult_boxes_and_repeated_detections():
-    """Class 0: found, found again (wrong), missed, so precision 1 up to a recall of 1/2. Class 1: a difficult box alone."""
+    """Class 0: found, found again (wrong), missed, so precision 1 up to a recall of 1/2.
+
+    Class 1: a difficult box alone.
+    """
     boxes = np.array([[[0, 0, 9, 9], [50, 50, 59, 59], [20, 20, 29, 29], [-1, -1, -1, -1]]], "float32")
     labels, hard = np.array([[0, 0, 1, -1]], "float32"), np.array([[0, 0, 1, 0]], "float32")
     found = np.array([[[0, 0, 9, 9], [0, 0, 9, 8], [20, 20, 29, 29], [-1] * 4]], "float32")
@@ -54,7 +57,9 @@ def test_classes_difficult_boxes_and_repeated_detections():
 
 
 def test_coco(tmp_path):
-    """A box that is found in full and one that overlaps by 0.6: both count at 0.5, 0.55 and 0.6, one at the other seven."""
+    """A box that is found in full and one that overlaps by 0.6: both count at 0.5, 0.55 and 0.6,
+    one at the other seven.
+    """
     pycocotools = pytest.importorskip("pycocotools.coco")
     boxes = [[10, 10, 50, 50], [80, 80, 50, 50]]
     annotations = [

@@ -125,7 +125,8 @@ def test_tasks_of_a_device(mix_ratio):
     task = ForwardBackwardTask(Net(), None, *losses, mix_ratio, False)
     batch = (nd.zeros((1, 3, 8, 8)), nd.zeros((1, 1, 6)), nd.array([[1, -1]]), nd.zeros((1, 2, 4)), nd.ones((1, 2, 4)))
     *means, first, _, third, _ = task.forward_backward(batch)
-    # One of two proposals counts, and both regions: log(1 + e^-1), 4 (1 - 1/18), (log(1 + e^-2) + log(1 + e^-1)) / 2, 4 / 2.
+    # One of two proposals counts, and both regions: log(1 + e^-1), 4 (1 - 1/18), (log(1 + e^-2) + log(1 + e^-1)) / 2,
+    # 4 / 2.
     expected = [np.log1p(np.exp(-1)), 8 * (1 - 1 / 18), (np.log1p(np.exp(-2)) + np.log1p(np.exp(-1))) / 2, 2]
     np.testing.assert_allclose([m.asscalar() for m in means], np.array(expected) * mix_ratio, rtol=1e-5)
     assert [part.shape for part in first[0]] == [(1, 2), (1, 2)] and third[1][0].shape == (1, 2, 2)

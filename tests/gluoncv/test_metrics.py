@@ -1,4 +1,6 @@
-"""Metrics of segmentation, pose, instances, proposals and tracking against counts by hand; pycocotools judges the truth as perfect."""
+"""Metrics of segmentation, pose, instances, proposals and tracking against counts by hand;
+pycocotools judges the truth as perfect.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""The store of weights against a server on this machine that sends whole archives, cuts, corrupts, stalls and drops them."""
+"""The store of weights against a server on this machine that sends whole archives, cuts, corrupts,
+stalls and drops them.
+"""
 
 import hashlib
 import http.server

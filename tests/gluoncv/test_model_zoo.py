@@ -52,7 +52,9 @@ def test_names():
 
 
 def test_published_files_are_the_recorded_ones(reference, tmp_path, monkeypatch):
-    """The first digits of the checksums, which are in the files' names, against those recorded in the table of networks."""
+    """The first digits of the checksums, which are in the files' names,
+    against those recorded in the table of networks.
+    """
     rows = [line.split("|") for line in (reference / "out" / "gluoncv_zoo" / "INDEX.md").read_text().splitlines()]
     want = {row[1].strip(): row[-2].strip() for row in rows if len(row) > 8}
     monkeypatch.setenv("MXNET_OFFLINE", "1")

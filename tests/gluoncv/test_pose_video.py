@@ -1,4 +1,6 @@
-"""Persons, videos and tracked boxes: what goes through a transform and back; the draws were compared with the original's."""
+"""Persons, videos and tracked boxes: what goes through a transform and back;
+the draws were compared with the original's.
+"""
 
 import random
 

@@ -1,4 +1,6 @@
-"""Networks for segmentation: sizes of what they give, prediction for pictures of any size, evaluation at several scales."""
+"""Networks for segmentation: sizes of what they give, prediction for pictures of any size,
+evaluation at several scales.
+"""
 
 import numpy as np
 import pytest

@@ -16,7 +16,9 @@ RANDOM = np.random.RandomState(0)
 
 
 class Weights:
-    """Makes the weights that a forward pass asks for, by torchvision's names and with its shapes, and computes the layers."""
+    """Makes the weights that a forward pass asks for, by torchvision's names and with its shapes,
+    and computes the layers.
+    """
 
     def __init__(self, epsilon=1e-5):
         self.values, self.epsilon = {}, epsilon
@@ -145,7 +147,8 @@ def mobilenet(timm):
     return forward
 
 
-# Kernel, expanded channels, channels, whether channels are weighed, whether the activation is the hard swish, stride; by stage
+# Kernel, expanded channels, channels, whether channels are weighed, whether the activation is the hard swish,
+# stride; by stage
 LARGE = (
     ((3, 16, 16, 0, 0, 1),), ((3, 64, 24, 0, 0, 2), (3, 72, 24, 0, 0, 1)),
     ((5, 72, 40, 1, 0, 2), (5, 120, 40, 1, 0, 1), (5, 120, 40, 1, 0, 1)),

@@ -1,4 +1,4 @@
-"""Every operator of the table on a GPU, forward and backward, gives what it gives on the CPU; a few in half precision."""
+"""Every operator of the table on a GPU, forward and backward, gives what the CPU gives; a few in half precision."""
 
 import pytest
 import torch

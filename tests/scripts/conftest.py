@@ -30,7 +30,9 @@ class Programs:
         return facts
 
     def interrupted(self, main, *arguments, rows: int, into: str):
-        """Runs a program that ends with an error once it has written `rows` epochs, and its checkpoint of the one before."""
+        """Runs a program that ends with an error once it has written `rows` epochs,
+        and its checkpoint of the one before.
+        """
         from scripts.common.run import Run
 
         class Interruption(Exception):

@@ -1,4 +1,4 @@
-"""Pretraining of BERT: pairs and masks by the rules of Devlin et al. (2019), and the way from texts to a tuned network."""
+"""Pretraining of BERT: pairs and masks by the rules of Devlin et al. (2019), the way from texts to a tuned network."""
 
 import random
 

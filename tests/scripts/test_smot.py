@@ -1,4 +1,7 @@
-"""Objects of a rendered video are followed, drawn and judged; figures are those of py-motmetrics 1.4.0 on the same boxes."""
+"""Objects of a rendered video are followed, drawn and judged.
+
+Figures are those of py-motmetrics 1.4.0 on the same boxes.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""The ImageNet recipe on real pictures: what it learns from, that each refinement takes part, and going on after a stop."""
+"""The ImageNet recipe on real pictures: what it learns from, that each refinement takes part,
+and going on after a stop.
+"""
 
 import numpy as np
 import pytest

@@ -78,7 +78,9 @@ def convert_bucketing_module(
     bucketing_mod, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
     excluded_sym_names=None, cast_optional_params=False,
 ):  # fmt: skip
-    """A `BucketingModule` in mixed precision with the parameters and settings of an initialised one; see `convert_model`."""
+    """A `BucketingModule` in mixed precision with the parameters and settings of an initialised one;
+    see `convert_model`.
+    """
     from core.module import BucketingModule
 
     if not isinstance(bucketing_mod, BucketingModule):
@@ -104,7 +106,7 @@ def convert_hybrid_block(
     block, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None, excluded_sym_names=None,
     ctx=None, cast_optional_params=False, device=None,
 ):  # fmt: skip
-    """A block for inference in mixed precision with the parameters of `block`, which was hybridized and called before."""
+    """A block for inference in mixed precision with the parameters of `block`, hybridized and called before."""
 
     def rewrite(sym, arguments, states):
         return convert_model(
@@ -128,7 +130,10 @@ def _converted(entry: graph.Entry, dtype: str, made: dict) -> graph.Entry:
 
 
 def _tell_types(entries: list[graph.Entry], data_names, low: str | None) -> None:
-    """Writes into the variables the dtypes in which the graph takes them; `low`: for those that are read in it alone."""
+    """Writes into the variables the dtypes in which the graph takes them.
+
+    `low`: for those that are read in it alone.
+    """
     nodes = graph.order(entries)
     declared = {n: BY_NUMBER.get(int(n.attrs.get("__dtype__", -1))) for n in nodes if n.op is None}
     if data_names is None:

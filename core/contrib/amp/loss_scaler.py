@@ -6,7 +6,9 @@ from core import autograd
 
 
 class LossScaler:
-    """A loss scale that halves when a gradient overflows, and doubles after 2,000 steps without (Micikevicius et al., 2018)."""
+    """A loss scale that halves when a gradient overflows, and doubles after 2,000 steps without
+    (Micikevicius et al., 2018).
+    """
 
     HIGHEST = 2.0**24
     PATIENCE = 2000

@@ -20,7 +20,10 @@ from core.util import is_np_array
 
 
 class _TokenEmbedding(Vocabulary):
-    """Base of embeddings: a vocabulary with a vector for each token. Subclasses load their file with `_load_embedding`."""
+    """Base of embeddings: a vocabulary with a vector for each token.
+
+    Subclasses load their file with `_load_embedding`.
+    """
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -108,7 +111,10 @@ class _TokenEmbedding(Vocabulary):
         return path
 
     def _load_embedding(self, pretrained_file_path, elem_delim, init_unknown_vec, encoding="utf8"):
-        """Reads lines of a token and its numbers; the first line for a token counts, a line with one number is a head."""
+        """Reads lines of a token and its numbers.
+
+        The first line for a token counts, a line with one number is a head.
+        """
         path = os.path.expanduser(pretrained_file_path)
         if not os.path.isfile(path):
             raise ValueError(f"there is no file {path!r} with token vectors")

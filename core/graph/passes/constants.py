@@ -1,4 +1,6 @@
-"""Constant folding: what depends on constants alone, and in prediction on parameters alone, is not computed at each call."""
+"""Constant folding: what depends on constants alone, and in prediction on parameters alone,
+is not computed at each call.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Fusion: neighbouring pointwise operators, and those among them that reduce rows, become one generated kernel.
 
 On a GPU such a kernel is as fast as the memory that it reads and writes, so every intermediate result that is not read
-again from there is time saved. On the CPU the steps of a plan write in place what fits in a cache, and stay as they are.
+again from there is time saved. On the CPU the steps of a plan write in place what fits in a cache, and stay as they
+are.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def fusion(graph: Graph) -> Graph:
 
 
 def _repeated_by_shape(graph: Graph) -> Graph:
-    """The graph with what is repeated over axes that it lacks, as sums' gradients are, in a shape that has them first."""
+    """The graph with what is repeated over axes it lacks, as sums' gradients are, in a shape that has them first."""
     nodes, replace = [], {}
     for node in graph.nodes:
         if node.op is not F._repeat_over:
@@ -127,7 +128,8 @@ class _Groups:
         return [v for v in made if v in self._kept or not inside.issuperset(self._readers.get(v, ()))]
 
     def _join(self, value: Value, node: Node, vanishing: bool) -> bool:
-        """Makes one group of the one that gives `value` and that of `node`, which reads it, if they fit; whether it did.
+        """Makes one group of the one that gives `value` and that of `node`, which reads it, if they fit;
+        whether it did.
 
         vanishing: only if nobody else reads the value then.
         """

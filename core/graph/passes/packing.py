@@ -1,4 +1,6 @@
-"""Packing: weights that stay the same from call to call are brought into the order in which their kernel reads them, once."""
+"""Packing: weights that stay the same from call to call are brought into the order in which
+their kernel reads them, once.
+"""
 
 from __future__ import annotations
 

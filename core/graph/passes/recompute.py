@@ -1,4 +1,6 @@
-"""Recompute: what the backward part can cheaply make of values that it reads anyway is not kept for it (Chen et al., 2016)."""
+"""Recompute: what the backward part can cheaply make of values that it reads anyway is not
+kept for it (Chen et al., 2016).
+"""
 
 from __future__ import annotations
 

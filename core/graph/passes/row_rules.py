@@ -1,4 +1,6 @@
-"""What operators compute along rows, as expressions: softmax, layer normalisation, sums, their gradients; and conversions."""
+"""What operators compute along rows, as expressions: softmax, layer normalisation, sums, their gradients;
+and conversions.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,10 @@ _sum, _mean, _top = (CONSTRUCTORS[name] for name in ("row_sum", "row_mean", "row
 
 @dataclass(frozen=True)
 class Rule:
-    """How an operator goes by rows. function: (node, *expressions of inputs) -> expressions of outputs; axes: how many last
-    axes of the shape are a row (0: any), None where the operator does not go by rows; kinds: of the outputs; shape: of an
-    element for each element, by default that of the first input."""
+    """How an operator goes by rows. function: (node, *expressions of inputs) -> expressions of outputs; axes: how many
+    last axes of the shape are a row (0: any), None where the operator does not go by rows; kinds: of the outputs;
+    shape: of an element for each element, by default that of the first input.
+    """
 
     function: Callable
     axes: Callable[[Node], int | None]
@@ -150,7 +153,7 @@ for _op in (F.sum, F._sum_to):
     RULES[_op] = _Sum(None, _summed)
 
 
-# ---------------------------------------------------------------------------------------------- pointwise, without a formula
+# ----------------------------------------------------------------------------------------- pointwise, without a formula
 
 
 _enter(F._broadcast_from, lambda node: 0, shape=lambda node: node.outputs[0].shape)(lambda node, x: (x,))

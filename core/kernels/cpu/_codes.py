@@ -1,4 +1,6 @@
-"""Quantization of real numbers to 8-bit integers (codes), block by block, so that intermediate results stay in the caches."""
+"""Quantization of real numbers to 8-bit integers (codes), block by block,
+so that intermediate results stay in the caches.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ BLOCK = 2**17  # elements
 
 
 def codes(data: Tensor, high: float, low: float, nan: float) -> Tensor:
-    """The data rounded to integers (halves to even) and clipped to [low, high], NaN as `nan`: int8 where low < 0, else uint8."""
+    """The data rounded to integers (halves to even) and clipped to [low, high], NaN as `nan`: int8 where low < 0,
+    else uint8.
+    """
     return _blocked(data, None, None, None, high, low, nan)
 
 
@@ -49,7 +53,10 @@ def _values(data, scale, addend, meaning, high, low, nan):
 
 
 def _rows(x: Tensor | None, data: Tensor) -> Tensor | None:
-    """x as (rows, channels) in the order of the memory of the data, or as (1, channels) or (1, 1); None where it lies otherwise."""
+    """x as (rows, channels) in the order of the memory of the data, or as (1, channels) or (1, 1).
+
+    None where it lies otherwise.
+    """
     if x is None:
         return None
     if x.numel() == 1:

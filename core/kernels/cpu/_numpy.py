@@ -9,5 +9,7 @@ NUMPY = {torch.float32: np.float32, torch.float64: np.float64, torch.int32: np.i
 
 
 def is_ahead(x: torch.Tensor, least: int = 1 << 12) -> bool:
-    """Whether `x` is large enough (`least` elements) for NumPy, and ATen has not so many threads that it is ahead of NumPy's one."""
+    """Whether `x` is large enough (`least` elements) for NumPy,
+    and ATen has not so many threads that it is ahead of NumPy's one.
+    """
     return x.numel() >= least and not x.is_meta and torch.get_num_threads() <= 4

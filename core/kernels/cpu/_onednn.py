@@ -37,7 +37,10 @@ def reorders(x: Tensor, w: Tensor) -> bool:
 
 @functools.cache
 def multiplies_codes() -> bool:
-    """Whether oneDNN is here and the processor sums products of 8 bits in 32; elsewhere sums of 16 bits may overflow."""
+    """Whether oneDNN is here and the processor sums products of 8 bits in 32.
+
+    Elsewhere sums of 16 bits may overflow.
+    """
     return bool(_types()) and hasattr(quantized, "qconv2d_pointwise") and torch.cpu._is_vnni_supported()
 
 

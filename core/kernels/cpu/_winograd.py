@@ -1,11 +1,11 @@
 """Winograd's convolution of 3 by 3 windows: a quarter of the multiplications, for constant weights in float32.
 
-Six by six data give four by four results: both are brought into the 36 values of a polynomial product by matrices, between
-which every value is a matrix product over channels [Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks",
-2016]. The points 0, 3/4, -3/4, 3/2, -3/2 and infinity keep the root-mean-square error at 1e-6 to 3e-6 of the results, half of
-what the usual ones (0, 1, -1, 2, -2) give; the direct sum has 2e-7 to 1e-6 [Barabasz et al., "Error Analysis and Improving
-the Accuracy of Winograd Convolution for Deep Neural Networks", 2020].
-An infinite or undefined datum reaches all the results of its tile, not only those whose windows hold it.
+Six by six data give four by four results: both are brought into the 36 values of a polynomial product by matrices,
+between which every value is a matrix product over channels [Lavin and Gray, "Fast Algorithms for Convolutional Neural
+Networks", 2016]. The points 0, 3/4, -3/4, 3/2, -3/2 and infinity keep the root-mean-square error at 1e-6 to 3e-6 of the
+results, half of what the usual ones (0, 1, -1, 2, -2) give; the direct sum has 2e-7 to 1e-6 [Barabasz et al., "Error
+Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural Networks", 2020]. An infinite or undefined
+datum reaches all the results of its tile, not only those whose windows hold it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def suits(w: Tensor, x_shape: tuple, stride: tuple, dilate: tuple, pad: tuple, g
 
 
 def pack(w: Tensor, x_shape: tuple, pad: tuple) -> Tensor:
-    """The transformed weight (O, C, 3, 3) for `conv`: oneDNN's packed (36 O, C, 1, 1, 1), with which tiles lie along a line."""
+    """The transformed weight (O, C, 3, 3) for `conv`: oneDNN's packed (36 O, C, 1, 1, 1),
+    with which tiles lie along a line.
+    """
     outputs, channels = w.shape[:2]
     _, weights, _, _ = _matrices()
     values = weights @ w.reshape(-1, 9).double().T
@@ -57,7 +59,10 @@ def pack(w: Tensor, x_shape: tuple, pad: tuple) -> Tensor:
 
 
 def conv(x: Tensor, w: Tensor, b: Tensor | None, pad: tuple, relu: bool) -> Tensor:
-    """The sums x (N, C, H, W) * w + b, or their positive parts, channels-last; w as `pack` made it, b (O,) where given."""
+    """The sums x (N, C, H, W) * w + b, or their positive parts, channels-last.
+
+    w as `pack` made it, b (O,) where given.
+    """
     count, (rows, columns), outputs = x.shape[0], _out(x.shape, pad), w.shape[0] // VALUES
     down, across = ceil(rows / TILE), ceil(columns / TILE)
     padded = _padded(x, pad, down * TILE + 2, across * TILE + 2)

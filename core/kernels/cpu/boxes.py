@@ -218,9 +218,9 @@ def proposals(scores, deltas, info, before, after, threshold, least, scales, rat
 def _survivors(boxes, alive, threshold, labels, exceeds):
     """Which of boxes (batch, n, 4), best first, are alive and overlap no survivor before them beyond the threshold.
 
-    The boxes of an image are settled in blocks, and those that a survivor overlaps are looked at no more. Within a block,
-    a box is out when a survivor overlaps it: the answer is the only fixed point of that sentence, and repeating it gets
-    there, one link of the longest chain a time.
+    The boxes of an image are settled in blocks, and those that a survivor overlaps are looked at no more. Within a
+    block, a box is out when a survivor overlaps it: the answer is the only fixed point of that sentence, and repeating
+    it gets there, one link of the longest chain a time.
     """
     keep = torch.zeros_like(alive)
     for image in range(0 if boxes.is_meta else boxes.shape[0]):

@@ -28,8 +28,8 @@ def conv(
 ) -> Tensor:  # fmt: skip
     """activation(cross-correlation of x with w + b + residual); b (O,) and residual (N, O, *out) where given.
 
-    `activation` is None, "relu", "gelu", "sigmoid" or "tanh"; w may be what `pack` made of it. With `overwrite` the result
-    may take the memory of the residual.
+    `activation` is None, "relu", "gelu", "sigmoid" or "tanh"; w may be what `pack` made of it. With `overwrite` the
+    result may take the memory of the residual.
     """
     check_activation("conv", activation)
     if w.ndim > x.ndim:
@@ -81,7 +81,9 @@ def code_conv(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints
 
 
 def pack_codes(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, signed: bool) -> Tensor:
-    """The int8 weight in the order in which `code_conv` reads it fastest for codes of this shape, int8 ones if `signed`."""
+    """The int8 weight in the order in which `code_conv` reads it fastest for codes of this shape,
+    int8 ones if `signed`.
+    """
     if w.device.type != "cpu" or w.ndim != 4 or not w.numel() or not all(x_shape) or not multiplies_codes():
         return w
     return quantized.qconv_prepack(w, _ones(w.shape[0])[0], 1.0, 128 * signed, stride, pad, dilate, groups, x_shape)

@@ -160,7 +160,9 @@ def _long(indices):
 
 
 def _shaped(x, shape):
-    """`x` in a shape; itself where it has that one, for a gradient that is a view of another tensor is copied on its way."""
+    """`x` in a shape; itself where it has that one, for a gradient that is a view of another
+    tensor is copied on its way.
+    """
     return x if x.shape == shape else x.reshape(shape)
 
 

@@ -1,4 +1,5 @@
-"""Pointwise formulas written into the source of a plan: one ATen call per step, into memory that is free where there is some.
+"""Pointwise formulas written into the source of a plan: one ATen call per step,
+into memory that is free where there is some.
 
 The numbers are those of `core.kernels.cpu.pointwise`, which writes the same calls as a function of its own.
 """

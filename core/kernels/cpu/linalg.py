@@ -79,7 +79,10 @@ def svd(a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def eig(a: Tensor) -> tuple[Tensor, Tensor]:
-    """Real parts of the eigenvalues and of the eigenvectors of general matrices. RuntimeError where they are complex."""
+    """Real parts of the eigenvalues and of the eigenvectors of general matrices.
+
+    RuntimeError where they are complex.
+    """
     values, vectors = torch.linalg.eig(a)
     if not a.is_meta and bool((values.imag.abs() > 1e-6 * (1 + values.real.abs())).any()):
         raise RuntimeError("the eigenvalues are complex; only real ones are supported")

@@ -63,8 +63,9 @@ def batch_norm_inference_grad(
 def move_statistics(
     moving_mean: Tensor, moving_var: Tensor, mean: Tensor, rstd: Tensor, momentum: float, eps: float
 ) -> None:
-    """A step of running statistics, in place: moving = moving momentum + batch (1 - momentum), where the batch's variance is
-    1 / rstd^2 - eps. All have shape (C,)."""
+    """A step of running statistics, in place: moving = moving momentum + batch (1 - momentum), where the batch's
+    variance is 1 / rstd^2 - eps. All have shape (C,).
+    """
     _move(moving_mean, mean, momentum)
     _move(moving_var, rstd.pow(-2).sub_(eps), momentum)
 

@@ -298,7 +298,7 @@ def lamb_phase2_(w, update, weight_norm, update_norm, lr, lower_bound=None, uppe
 
 
 def sum_squares(x, segments=None):
-    """Sum of the squares of `x`, or of each of its segments: float32 (float64 for float64) of one element per segment."""
+    """Sum of the squares of `x`, or of each segment: float32 (float64 for float64) of one element per segment."""
     parts = [x.reshape(-1)] if segments is None else [x[start:stop] for start, stop, *_ in segments]
     dtype = torch.float64 if x.dtype is torch.float64 else torch.float32
     return torch.stack([torch.linalg.vector_norm(part, dtype=dtype) for part in parts]).square_()

@@ -28,7 +28,8 @@ MANY = 2**14  # elements from which on time goes into the windows rather than in
 
 
 def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, places: bool = True) -> tuple[Tensor, Tensor | None]:
-    """Maximum of each window, and (with `places`) int64 flat positions of the (first) maxima in the spatial extent of x.
+    """Maximum of each window, and (with `places`) int64 flat positions of the (first)
+    maxima in the spatial extent of x.
 
     A window that lies in the padding alone gives the lowest value of the dtype and position -1.
     """

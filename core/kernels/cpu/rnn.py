@@ -20,7 +20,8 @@ from core.kernels.rnn_layers import Cell, Wing, previous, run, run_grad, through
 from core.kernels.rnn_parameters import Weights
 
 _sigmoid_slope, _tanh_slope = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
-# Elements of a matrix from which oneDNN is worth its overhead (with 20 rows: even at 1 << 17, a third faster at 1 << 20).
+# Elements of a matrix from which oneDNN is worth its overhead (with 20 rows: even at 1 << 17,
+# a third faster at 1 << 20).
 _PACKED = 1 << 18
 
 
@@ -28,9 +29,10 @@ def rnn(x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, tr
     """Runs a recurrent network.
 
     x (T, N, I); params flat: for each layer and direction the i2h (G H, I) and h2h (G H, H) weights, then in the same
-    order all i2h and h2h biases; or a list of these, each flat, as their gradients are then; h0 and, for "lstm", c0 (layers * directions, N, H). `dropout` acts on the input of
-    every layer but the first while `training`, with masks from `key`. Returns y (T, N, directions * H), hn, cn (None
-    but for "lstm") and `reserve`, the tensors that `rnn_grad` needs.
+    order all i2h and h2h biases; or a list of these, each flat, as their gradients are then; h0 and, for "lstm", c0
+    (layers * directions, N, H). `dropout` acts on the input of every layer but the first while `training`, with masks
+    from `key`. Returns y (T, N, directions * H), hn, cn (None but for "lstm") and `reserve`, the tensors that
+    `rnn_grad` needs.
     """
     return run(_wing(mode, x, training), x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, training)
 

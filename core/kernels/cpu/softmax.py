@@ -1,8 +1,8 @@
 """Softmax, log-softmax and the cross-entropy loss on the CPU.
 
-`axis` is one non-negative axis; inputs are floating-point; float16 and bfloat16 are computed in float32, with one exception
-that MXNet 1.9.1's numbers ask for: softmax and log-softmax of float16 round the sum of a row after each addition, unless the
-environment says MXNET_SAFE_ACCUMULATION=1 (in MXNet, too, the way to sums in float32).
+`axis` is one non-negative axis; inputs are floating-point; float16 and bfloat16 are computed in float32, with one
+exception that MXNet 1.9.1's numbers ask for: softmax and log-softmax of float16 round the sum of a row after each
+addition, unless the environment says MXNET_SAFE_ACCUMULATION=1 (in MXNet, too, the way to sums in float32).
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def log_softmax(x: Tensor, axis: int) -> Tensor:
 
 
 def softmax_grad(dy: Tensor, y: Tensor, axis: int, length: Tensor | None = None) -> Tensor:
-    """Gradient of `softmax` for its input, from its output `y`: y (dy - sum(dy y)); of `masked_softmax` with its `length`."""
+    """Gradient of `softmax` for its input, from its output `y`: y (dy - sum(dy y));
+    of `masked_softmax` with its `length`.
+    """
     if length is None or _fit(length, y, axis):
         return torch._softmax_backward_data(dy, y, axis, y.dtype)
     dy, y = dy.contiguous(), y.contiguous()
@@ -62,8 +64,9 @@ def log_softmax_grad(dy: Tensor, y: Tensor, axis: int) -> Tensor:
 def masked_softmax(x: Tensor, length: Tensor, axis: int) -> Tensor:
     """Softmax over the first `length` places along `axis`; the other places, and rows of length 0, are 0.
 
-    `length`: integers, of the shape of `x` without `axis`. One beyond the axis is a mistake, of which a warning tells: as in
-    MXNet the sum goes on over what follows in memory, which is the next rows, here to the end of `x` and not beyond it.
+    `length`: integers, of the shape of `x` without `axis`. One beyond the axis is a mistake, of which a warning tells:
+    as in MXNet the sum goes on over what follows in memory, which is the next rows, here to the end of `x` and not
+    beyond it.
     """
     places = x.shape[axis]
     # A row of length 0 is all -inf and comes out as NaN, which the second fill overwrites.
@@ -103,7 +106,9 @@ def _fit(length: Tensor, x: Tensor, axis: int) -> bool:
 
 
 def _reading_on(x: Tensor, length: Tensor, axis: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """The rows along `axis` whose length is beyond them: each, and with what follows it in `x` up to its length, as views."""
+    """The rows along `axis` whose length is beyond them: each, and with what follows it in `x` up to its length,
+    as views.
+    """
     places, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
     columns, lengths = x.view(-1, inner), length.reshape(-1, inner)
     for outer, column in (lengths > places).nonzero().tolist():
@@ -116,7 +121,10 @@ def _classes(logits: Tensor, label: Tensor, axis: int) -> Tensor:
 
 
 def _summed_in_half(x: Tensor, axis: int) -> tuple[Tensor, Tensor, Tensor]:
-    """x - max(x), its powers of e and their sums along `axis`, all float32; each sum is rounded to float16 at every step."""
+    """x - max(x), its powers of e and their sums along `axis`, all float32.
+
+    Each sum is rounded to float16 at every step.
+    """
     if not x.numel():
         return x.float(), x.float(), x.float().sum(axis, keepdim=True)
     below = (x - x.amax(axis, keepdim=True)).float()

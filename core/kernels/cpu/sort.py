@@ -95,7 +95,9 @@ def unique(x, axis=None):
 
 
 def _sort(rows, axis):
-    """Sorts in place; of many elements each of ATen's threads sorts its share of the rows, as NumPy lets go of Python's lock."""
+    """Sorts in place; of many elements each of ATen's threads sorts its share of the rows,
+    as NumPy lets go of Python's lock.
+    """
     across = max((a for a in range(rows.ndim) if a != axis), key=rows.shape.__getitem__, default=axis)
     count = 1 if across == axis or rows.size < _PARALLEL else min(torch.get_num_threads(), rows.shape[across])
     first, *others = np.array_split(rows, count, across)
@@ -120,8 +122,8 @@ def _is_small(x):
 def _select(x, k, axis, largest):
     """The `k` largest (or smallest) of `x` along `axis` in order, and their indices; of equal ones any.
 
-    Long rows are thinned out first: of `_STRIDE` elements each, a row's length / `_STRIDE` apart, the extremes are compared
-    by vectors, and the `k` that are ahead name the elements among which to choose.
+    Long rows are thinned out first: of `_STRIDE` elements each, a row's length / `_STRIDE` apart, the extremes are
+    compared by vectors, and the `k` that are ahead name the elements among which to choose.
     """
     n = x.shape[axis]
     if axis != x.dim() - 1 or n % _STRIDE or n < 16 * _STRIDE * k or not x.is_contiguous():
@@ -157,8 +159,9 @@ def _topk_of_keys(x, k, axis, largest):
 
 
 def _keys(x, axis, descending):
-    """One int64 holds the value (order-preserving, upper half) and the index, so no two keys tie, and of equal values the first
-    comes first in the given direction."""
+    """One int64 holds the value (order-preserving, upper half) and the index, so no two keys tie, and of equal values
+    the first comes first in the given direction.
+    """
     n = x.shape[axis]
     place = torch.arange(n, device=x.device)
     place = (0x7FFFFFFF - place if descending else place).reshape((n,) + (1,) * (x.dim() - 1 - axis))

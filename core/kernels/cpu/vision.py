@@ -180,7 +180,7 @@ def _along(start, extent, cells, ratio):
 
 
 def _grid(image, ys, xs, height, width):
-    """All pairs of the coordinates of two axes: (regions, cells, samples), the samples that a region has not invalid."""
+    """All pairs of the coordinates of two axes: (regions, cells, samples), samples that a region has not invalid."""
     regions, rows, tall = ys.shape
     columns, wide = xs.shape[1:]
     shape = (regions, rows, columns, tall, wide)
@@ -253,7 +253,7 @@ def _spread_samples(dy, samples, pooled, by_position, data_shape):
 
 
 def _rows(data, kinds):
-    """(N, C, H, W) as rows of channels, one per place, or `kinds` per place: channel c * kinds + k is c of row kind k."""
+    """(N, C, H, W) as rows of channels, one or `kinds` per place: channel c * kinds + k is c of row kind k."""
     batch, channels, height, width = data.shape
     parts = _accumulated(data).reshape(batch, channels // kinds, kinds, height, width)
     return parts.permute(0, 3, 4, 2, 1).reshape(-1, channels // kinds)

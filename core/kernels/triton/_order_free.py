@@ -21,7 +21,7 @@ _BLOCK = 512
 
 
 class Sums(NamedTuple):
-    """Memory for sums, and how many of its integers are 1 (a float64 on the device; any tensor where `exact` is not)."""
+    """Memory for sums, and how many of its integers are 1 (a float64 on the device; any tensor unless `exact`)."""
 
     memory: torch.Tensor
     scale: torch.Tensor
@@ -29,7 +29,7 @@ class Sums(NamedTuple):
 
 
 def begin(shape, addends, terms):
-    """Zeros of `shape` to which `add` adds multiples, by at most 1, of elements of `addends`, each up to `terms` times."""
+    """Zeros of `shape` to which `add` adds multiples, by at most 1, of elements of `addends`, `terms` times at most."""
     exact, device = kernels.deterministic(), addends.device
     if not exact:
         kind = torch.float64 if addends.dtype is torch.float64 else torch.float32

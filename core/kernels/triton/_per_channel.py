@@ -156,7 +156,7 @@ def _gradient_kernel(
     EPS: tl.constexpr, LAST: tl.constexpr, GROUPED: tl.constexpr, ACC: tl.constexpr,
     BR: tl.constexpr, BC: tl.constexpr,
 ):  # fmt: skip
-    """dx = rstd (gamma dy - (sum(gamma dy) + xhat sum(gamma dy xhat)) / shared), the sums over what shares statistics."""
+    """dx = rstd (gamma dy - (sum(gamma dy) + xhat sum(gamma dy xhat)) / shared), sums over what shares statistics."""
     place, inside, channel, exists, stat, has_stat = _where(
         rows, columns, c, places, groups, size, LAST, GROUPED, BR, BC
     )

@@ -47,8 +47,9 @@ def run(program: RowProgram, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 
 class _Operand:
-    """An operand, what it is to a tile ("whole", or one "row" or "column" of it), and its strides: `lead` along the axes
-    before those of a row, `step` from one element of a row to the next."""
+    """An operand, what it is to a tile ("whole", or one "row" or "column" of it), and its strides: `lead` along the
+    axes before those of a row, `step` from one element of a row to the next.
+    """
 
     def __init__(self, t: Tensor, program: RowProgram):
         split = len(program.shape) - program.axes
@@ -145,7 +146,7 @@ def _coordinates(rank: int) -> list[str]:
 
 
 def _aot() -> list[AotCase]:
-    """A softmax of a scaled and masked matrix, and the gradient of a layer normalisation with the sums of its columns."""
+    """The softmax of a scaled and masked matrix, and a layer normalisation's gradient with the sums of its columns."""
     x, y, scale = (Expr("input", i) for i in range(3))
     exp, top, total, mean = (CONSTRUCTORS[name] for name in ("exp", "row_fmax", "row_sum", "row_mean"))
     scores = x * 0.125 + y

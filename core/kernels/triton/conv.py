@@ -83,7 +83,9 @@ def code_conv(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints
 
 
 def pack_codes(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, signed: bool) -> Tensor:
-    """The int8 weight in the order in which `code_conv` reads it fastest for codes of this shape, int8 ones if `signed`."""
+    """The int8 weight in the order in which `code_conv` reads it fastest for codes of this shape,
+    int8 ones if `signed`.
+    """
     return pack(w, x_shape, stride, dilate, pad, groups)
 
 

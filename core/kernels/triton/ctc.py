@@ -49,7 +49,7 @@ def loss_grad(dy, data, label, counts, lengths, blank):
 
 
 def _forward(data, label, counts, lengths, blank):
-    """(losses, alpha (N, T, states), logarithms of the sums that make probabilities (T, N), (label, counts, lengths))."""
+    """(losses, alpha (N, T, states), logarithms of sums that make probabilities (T, N), (label, counts, lengths))."""
     steps, batch, classes = data.shape
     label, counts = label.contiguous(), counts.contiguous()
     lengths = counts if lengths is None else lengths.contiguous()

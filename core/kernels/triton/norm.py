@@ -72,8 +72,9 @@ def batch_norm_inference_grad(
 def move_statistics(
     moving_mean: Tensor, moving_var: Tensor, mean: Tensor, rstd: Tensor, momentum: float, eps: float
 ) -> None:
-    """A step of running statistics, in place: moving = moving momentum + batch (1 - momentum), where the batch's variance is
-    1 / rstd^2 - eps. All have shape (C,)."""
+    """A step of running statistics, in place: moving = moving momentum + batch (1 - momentum), where the batch's
+    variance is 1 / rstd^2 - eps. All have shape (C,).
+    """
     moving_mean.copy_(pointwise(_MOVING_MEAN, (moving_mean, mean), (momentum,), moving_mean.dtype))
     moving_var.copy_(pointwise(_MOVING_VAR, (moving_var, rstd), (momentum, eps), moving_var.dtype))
 

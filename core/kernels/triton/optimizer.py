@@ -207,7 +207,7 @@ def lamb_phase2_(w, update, weight_norm, update_norm, lr, lower_bound=None, uppe
 
 
 def sum_squares(x, segments=None):
-    """Sum of the squares of `x`, or of each of its segments: float32 (float64 for float64) of one element per segment."""
+    """Sum of the squares of `x`, or of each segment: float32 (float64 for float64) of one element per segment."""
     x = x.contiguous().view(-1)
     parts = ((0, x.numel(), 1.0, 1.0),) if segments is None else tuple(map(tuple, segments))
     dtype = torch.float64 if x.dtype is torch.float64 else torch.float32

@@ -108,7 +108,9 @@ class MetricHandler(EpochBegin, BatchEnd):
 
 
 class ValidationHandler(TrainBegin, BatchEnd, EpochEnd):
-    """Calls `eval_fn(val_data=, batch_axis=, event_handlers=)` after every `epoch_period` epochs and `batch_period` batches."""
+    """Calls `eval_fn(val_data=, batch_axis=, event_handlers=)` after every `epoch_period`
+    epochs and `batch_period` batches.
+    """
 
     def __init__(self, val_data, eval_fn, epoch_period=1, batch_period=None, priority=-1000, event_handlers=None):
         self.val_data, self.eval_fn, self.event_handlers = val_data, eval_fn, event_handlers
@@ -196,7 +198,10 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
 
 
 class _Improvement:
-    """Whether a monitored metric is better than before; `mode` is "min", "max", or "auto" for what its name suggests."""
+    """Whether a monitored metric is better than before.
+
+    `mode` is "min", "max", or "auto" for what its name suggests.
+    """
 
     def __init__(self, monitor, mode, min_delta=0):
         if mode not in ("auto", "min", "max"):

@@ -51,7 +51,8 @@ class SparseEmbedding(Block):
 
 
 class _PixelShuffle(HybridBlock):
-    """Moves blocks of channels to space: (batch, f1 ... fn channels, d1, ..., dn) to (batch, channels, f1 d1, ..., fn dn).
+    """Moves blocks of channels to space: (batch, f1 ... fn channels, d1, ..., dn) to
+    (batch, channels, f1 d1, ..., fn dn).
 
     For sub-pixel convolution (Shi et al., 2016). factor: one number, or one for each spatial dimension.
     """

@@ -1,4 +1,5 @@
-"""Layers that need the batches of several contexts at once, in programs that call a network for one context after the other.
+"""Layers that need the batches of several contexts at once,
+in programs that call a network for one context after the other.
 
 Called from threads, one per context, the layers of all of them wait for each other. Called one after the other, by the
 main thread, a call that comes to such a layer is put aside there, in a thread of its own, and gives an array that is
@@ -103,7 +104,10 @@ def watch() -> None:
 
 
 def _route(call, block, args):
-    """The result of call(block, *args) by the main thread in training, in a list; None elsewhere, and inside such a call."""
+    """The result of call(block, *args) by the main thread in training, in a list.
+
+    None elsewhere, and inside such a call.
+    """
     if _lane.inside or threading.current_thread() is not threading.main_thread() or not autograd.is_training():
         return None
     arrays = [x for x in leaves(args) if isinstance(x, NDArray)]

@@ -87,7 +87,10 @@ def _of_shape(array, shape):
 
 
 class _NormOverDevices(autograd.Function):
-    """Batch normalisation along axis 1 of the batches of all contexts and processes; moves the running ones going back."""
+    """Batch normalisation along axis 1 of the batches of all contexts and processes.
+
+    Moves the running ones going back.
+    """
 
     def __init__(self, epsilon, momentum, running):
         super().__init__()

@@ -69,7 +69,7 @@ class Compose(Sequential):
             self.add(*group)
 
     def forward(self, x, *args):
-        """A picture in this machine's memory is an array of NumPy's from transform to transform, where they know how."""
+        """A picture in this machine's memory is NumPy's array from transform to transform, where they know how."""
         if args or state.recording or state.tracer is not None:
             return super().forward(x, *args)
         pixels, own, kind = None, False, None
@@ -415,7 +415,7 @@ class RandomColorJitter(_Pixels, HybridBlock):
 
 
 class RandomLighting(_Pixels, HybridBlock):
-    """Adds noise of deviation `alpha` along the principal components of ImageNet's colours (Krizhevsky et al., 2012)."""
+    """Adds noise of deviation `alpha` along principal components of ImageNet's colours (Krizhevsky et al., 2012)."""
 
     def __init__(self, alpha: float):
         super().__init__()

@@ -6,8 +6,8 @@ from gluon import nn
 from gluon.contrib.nn import HybridConcurrent
 from gluon.model_zoo.vision.registry import Classifier, model
 
-# A convolution is (channels, kernel, strides, padding). A branch is a list of convolutions and pooling names; a module is a
-# list of branches.
+# A convolution is (channels, kernel, strides, padding). A branch is a list of convolutions and pooling names; a module
+# is a list of branches.
 AVERAGE, MAXIMUM, STEM_MAXIMUM = "average", "maximum", "maximum in the stem"
 
 
@@ -76,7 +76,10 @@ class Inception3(Classifier):
 
 
 def inception_features(layer):
-    """All blocks between the first convolution and the pooling at the end; `layer(row)` makes one of a convolution or a pooling."""
+    """All blocks between the first convolution and the pooling at the end.
+
+    `layer(row)` makes one of a convolution or a pooling.
+    """
     blocks = [layer(row) for row in STEM[1:]]
     for prefix, branches in MODULES.items():
         module = HybridConcurrent(axis=1, prefix=prefix)

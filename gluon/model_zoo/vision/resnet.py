@@ -1,4 +1,4 @@
-"""Residual networks: version 1 (He et al., 2016a) and version 2, with activation before convolution (He et al., 2016b)."""
+"""Residual networks: version 1 (He et al., 2016a) and 2, with activation before convolution (He et al., 2016b)."""
 
 from __future__ import annotations
 

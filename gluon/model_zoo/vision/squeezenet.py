@@ -4,7 +4,8 @@ from gluon import nn
 from gluon.contrib.nn import HybridConcurrent
 from gluon.model_zoo.vision.registry import MODELS, Classifier, model
 
-# version -> (channels and kernel of the first convolution, the squeezed channels of each fire module; None is a pooling)
+# version -> (channels and kernel of the first convolution, the squeezed channels of each fire module; None is
+# a pooling)
 CONFIGURATIONS = {
     "1.0": ((96, 7), (None, 16, 16, 32, None, 32, 48, 48, 64, None, 64)),
     "1.1": ((64, 3), (None, 16, 16, None, 32, 32, None, 48, 48, 64, 64)),

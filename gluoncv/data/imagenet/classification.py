@@ -19,7 +19,9 @@ class ImageNet(ImageFolderDataset):
 
 
 class ImageNet1kAttr:
-    """The 1,000 classes: `synset`, `classes` and `classes_long`, lists of WordNet's numbers, one name, and all names of each."""
+    """The 1,000 classes: `synset`, `classes` and `classes_long`, lists of WordNet's numbers, one name,
+    and all names of each.
+    """
 
     def __init__(self):
         self.synset, self.classes, self.classes_long = (

@@ -69,7 +69,9 @@ class MonoDataset(Dataset):
         return inputs
 
     def preprocess(self, inputs, color_aug):
-        """Adds all sizes of the pictures ("color", frame, -1), each resized from the one before, and what `color_aug` makes of them."""
+        """Adds all sizes of the pictures ("color", frame, -1), each resized from the one before,
+        and what `color_aug` makes of them.
+        """
         from PIL import Image
 
         for kind, frame, _ in [key for key in inputs if key[0] == "color"]:

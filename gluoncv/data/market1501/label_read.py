@@ -9,9 +9,9 @@ __all__ = ["LabelList"]
 
 
 def LabelList(ratio=1, root=DATASETS, name="market1501"):
-    """(training, validation) lists of (file, number), in an order of Python's generator; `ratio` is the share of the first.
+    """(training, validation) lists of (file, number), in an order of Python's generator.
 
-    ValueError for other names than market1501.
+    `ratio` is the share of the first. ValueError for other names than market1501.
     """
     if name != "market1501":
         raise ValueError(f"the data set is market1501, given {name!r}")

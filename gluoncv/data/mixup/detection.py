@@ -9,7 +9,10 @@ from gluon.data.dataset import Dataset
 
 
 class MixupDetection(Dataset):
-    """Samples of `dataset` blended by a share drawn with `mixup(*args)`; boxes get a column with the share of their picture."""
+    """Samples of `dataset` blended by a share drawn with `mixup(*args)`.
+
+    Boxes get a column with the share of their picture.
+    """
 
     def __init__(self, dataset, mixup=None, *args):
         self._dataset = dataset

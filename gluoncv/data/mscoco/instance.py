@@ -13,7 +13,8 @@ __all__ = ["COCOInstance"]
 
 
 class COCOInstance(COCOPictures):
-    """(uint8 picture (H, W, 3), float32 boxes (M, 5) of left, top, right, bottom, class, a list of lists of polygons (N, 2)).
+    """(uint8 picture (H, W, 3), float32 boxes (M, 5) of left, top, right, bottom, class, a list of lists of polygons
+    (N, 2)).
 
     Objects are larger than `min_object_area` and no groups; corners are exact, not those of whole pixels. skip_empty:
     pictures without objects are left out, else they have None for boxes and polygons.

@@ -13,9 +13,9 @@ from gluoncv.data.segbase import SegmentationDataset
 
 
 class COCOSegmentation(SegmentationDataset):
-    """Pictures with more than 1,000 pixels of the classes; of overlapping objects the first counts. split: train, or else val.
+    """Pictures with more than 1,000 pixels of the classes; of overlapping objects the first counts.
 
-    Which pictures these are is found once, and kept in `annotations/<split>_ids.txt`.
+    split: train, or else val. Which pictures these are is found once, and kept in `annotations/<split>_ids.txt`.
     """
 
     NUM_CLASS = 21

@@ -55,7 +55,8 @@ class OTBVideo(Video):
     """A video with what trackers found in it."""
 
     def load_tracker(self, path, tracker_names=None, store=True):
-        """Reads boxes from `<path>/<tracker>/<video>.txt` into `pred_trajs`, or gives those of the first tracker without `store`.
+        """Reads boxes from `<path>/<tracker>/<video>.txt` into `pred_trajs`,
+        or gives those of the first tracker without `store`.
 
         tracker_names: one or several, by default all folders that match `path`.
         """

@@ -16,7 +16,10 @@ _LISTS = {"train": "trainval", "val": "val", "test": "test"}
 
 
 class VOCSegmentation(SegmentationDataset):
-    """The border of objects is -1. split: train (which has the pictures of val too, as published networks), val or test (without masks)."""
+    """The border of objects is -1.
+
+    split: train (which has the pictures of val too, as published networks), val or test (without masks).
+    """
 
     NUM_CLASS = 21
     BASE_DIR = "VOC2012"

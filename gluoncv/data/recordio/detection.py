@@ -19,7 +19,8 @@ class RecordFileDetection(ImageRecordDataset):
 
 
 def detection_label(label, height=None, width=None):
-    """Boxes (M, 5 or more) from a flat label: header length, length of a box, the header's rest, boxes of class and corners.
+    """Boxes (M, 5 or more) from a flat label: header length, length of a box, the header's rest,
+    boxes of class and corners.
 
     The class goes behind the corners, which are in pixels where `height` and `width` are given. ValueError for other
     labels.

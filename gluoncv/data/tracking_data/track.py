@@ -1,4 +1,6 @@
-"""Pairs of a template and a region in which to search for it, from videos and pictures cut to 511 pixels (Li et al., 2018)."""
+"""Pairs of a template and a region in which to search for it,
+from videos and pictures cut to 511 pixels (Li et al., 2018).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ _log = logging.getLogger(__name__)
 
 
 class TrkDataset(Dataset):
-    """Samples (template (3, 127, 127), region (3, 255, 255), classes, offsets and weights of anchors, corners in the region).
+    """Samples (template (3, 127, 127), region (3, 255, 255), classes, offsets and weights of anchors, corners in the
+    region).
 
     dataset_names, detaset_root, detaset_anno, dataset_frame_range, dataset_num_use: of each source, see `SubDataset`;
     paths are below `data_path`. template_ and search_: arguments of `SiamRPNaugmentation`. train_thr_low and so on:
@@ -129,7 +132,8 @@ class TrkDataset(Dataset):
 
 
 class SubDataset:
-    """A source of pairs: files `<root>/<video>/<frame>.<track>.x.jpg`, whose boxes `anno` has as {video: {track: {frame: box}}}.
+    """A source of pairs: files `<root>/<video>/<frame>.<track>.x.jpg`,
+    whose boxes `anno` has as {video: {track: {frame: box}}}.
 
     frame_range: frames that a pair is apart at most. num_use: videos per epoch, -1 for all. start_idx: number of the
     first video.
@@ -198,7 +202,8 @@ class SubDataset:
 
 
 class AnchorTarget:
-    """What anchors are taught: called with the `Corner` of the target, the number of places in a row, and whether it is absent.
+    """What anchors are taught: called with the `Corner` of the target, the number of places in a row,
+    and whether it is absent.
 
     Gives classes (A, size, size) of 1, 0 and -1 for those that do not count, offsets (4, A, size, size), their weights,
     and overlaps (A, size, size). train_thr_high, train_thr_low: overlaps of positive and negative anchors.

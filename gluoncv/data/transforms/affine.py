@@ -49,7 +49,9 @@ def get_3rd_point(a, b):
 
 
 def warp(img, matrix, size, fill=0):
-    """A picture (H, W, C), NumPy of bytes or float32, under the map, at `size` = (width, height); linear, by 1/32 of a pixel."""
+    """A picture (H, W, C), NumPy of bytes or float32, under the map, at `size` = (width, height); linear,
+    by 1/32 of a pixel.
+    """
     matrix, (width, height) = np.asarray(matrix), size
     return resample.warp(img, matrix[:, :2], matrix[:, 2], int(width), int(height), fill=fill)
 

@@ -1,4 +1,4 @@
-"""Boxes that follow their picture: (N, 4 or more) NumPy arrays of left, top, right, bottom, and whatever comes behind."""
+"""Boxes that follow their picture: (N, 4 or more) NumPy arrays of left, top, right, bottom, and what comes behind."""
 
 from gluon.contrib.data.vision.boxes import bbox_crop as crop
 from gluon.contrib.data.vision.boxes import bbox_flip as flip

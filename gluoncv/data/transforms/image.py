@@ -80,7 +80,10 @@ def random_expand(src, max_ratio=4, fill=0, keep_ratio=True):
 
 
 def random_flip(src, px=0, py=0, copy=False):
-    """The picture mirrored left-right with probability `px` and up-down with `py`; gives it and (flipped x, flipped y)."""
+    """The picture mirrored left-right with probability `px` and up-down with `py`.
+
+    Gives it and (flipped x, flipped y).
+    """
     flip_y, flip_x = (bool(np.random.choice([False, True], p=[1 - p, p])) for p in (py, px))
     if flip_y:
         src = src[::-1]

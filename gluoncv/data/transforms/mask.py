@@ -30,7 +30,8 @@ def to_mask(polys, size):
 
 
 def fill(masks, bboxes, size, fast_fill=True):
-    """Masks (N, M, M) of scores in their boxes, at `size` = (width, height) pixels: uint8 (N, height, width) of 0 and 1.
+    """Masks (N, M, M) of scores in their boxes, at `size` = (width, height) pixels:
+    uint8 (N, height, width) of 0 and 1.
 
     The score of a pixel is interpolated between the cells of the mask. fast_fill: with the box at whole pixels, by
     Pillow; above 0.5 is inside. Else exactly, and 0.5 is inside.

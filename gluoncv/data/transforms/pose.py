@@ -79,7 +79,7 @@ def transform_preds(coords, center, scale, output_size):
 
 
 def get_max_pred(batch_heatmaps):
-    """Where each heat map is greatest, (N, J, 2) of x and y (0 where nothing is above 0), and by how much, (N, J, 1)."""
+    """Where each heat map is greatest, (N, J, 2) of x and y (0 where none is above 0), and by how much, (N, J, 1)."""
     places, peaks = _peaks(batch_heatmaps.asnumpy())
     return nd.array(places), nd.array(peaks, dtype=batch_heatmaps.dtype)
 
@@ -121,7 +121,8 @@ def crop_resize_normalize(img, bbox_list, output_size, mean=MEAN, std=STD):
 def detector_to_simple_pose(
     img, class_ids, scores, bounding_boxs, output_shape=(256, 192), scale=1.25, ctx=None, thr=0.5, mean=MEAN, std=STD
 ):
-    """(input of the network on `ctx`, boxes grown by `scale`) of the persons (class 0) that a detector is sure of by `thr`.
+    """(input of the network on `ctx`, boxes grown by `scale`) of the persons (class 0) that a
+    detector is sure of by `thr`.
 
     What a detector gives: classes (1, N, 1), scores (1, N, 1) and boxes (1, N, 4). Without persons the input is None.
     """
@@ -172,7 +173,8 @@ def refine_bound(ul, br):
     return ul, br
 
 
-# Which halves of a box are left: the probability is above -> axes whose upper left, axes whose lower right corner moves.
+# Which halves of a box are left: the probability is above -> axes whose upper left, axes whose lower right
+# corner moves.
 _HALVES = (
     (0.96, (), (0, 1)), (0.92, (0,), (1,)), (0.88, (1,), (0,)), (0.84, (0, 1), ()),
     (0.80, (), (0,)), (0.76, (0,), ()), (0.72, (), (1,)), (0.68, (1,), ()),
@@ -283,7 +285,9 @@ def drawGaussian(img, pt, sigma, sig=1):
 
 
 def alpha_pose_detection_processor(img, boxes, class_idxs, scores, thr=0.5):
-    """(boxes, scores) of the persons (class 0) that a detector is surer of than `thr`, within the picture; None without any."""
+    """(boxes, scores) of the persons (class 0) that a detector is surer of than `thr`, within the picture;
+    None without any.
+    """
     boxes, classes, sure = (x.asnumpy().reshape(-1, n) for x, n in ((boxes, 4), (class_idxs, 1), (scores, 1)))
     boxes[:, 0::2], boxes[:, 1::2] = boxes[:, 0::2].clip(0, img.shape[1] - 1), boxes[:, 1::2].clip(0, img.shape[0] - 1)
     picked = ((classes == 0) & (sure > thr))[:, 0]
@@ -318,7 +322,9 @@ def alpha_input(img):
 
 
 def heatmap_to_coord_alpha_pose(hms, boxes):
-    """Joints (N, J, 2) in the picture and how sure they are (N, J, 1), from heat maps and NumPy boxes (N, 4) or (N, 1, 4)."""
+    """Joints (N, J, 2) in the picture and how sure they are (N, J, 1),
+    from heat maps and NumPy boxes (N, 4) or (N, 1, 4).
+    """
     maps, boxes = hms.asnumpy(), np.asarray(boxes, "float32").reshape(-1, 4)
     places, peaks = _peaks(maps)
     _towards_neighbours(places, maps)

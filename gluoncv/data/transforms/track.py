@@ -51,7 +51,9 @@ _COLORS = np.array(
 
 
 class SiamRPNaugmentation:
-    """Called with a NumPy picture (S, S, 3), a `Corner` of the target, and the size of the crop; gives (crop, `Corner` in it).
+    """Called with a NumPy picture (S, S, 3), a `Corner` of the target, and the size of the crop.
+
+    Gives (crop, `Corner` in it).
 
     shift: pixels that the crop moves at most. scale: by how much its sides change. blur, flip, color: probabilities.
     """

@@ -33,7 +33,10 @@ class VideoReader:
         return (frame.to_ndarray(format="rgb24") for frame in self._decoded())
 
     def get_batch(self, numbers) -> list[np.ndarray]:
-        """The frames (H, W, 3) of bytes with these numbers, from 0 on, in their order. RuntimeError for those it has not."""
+        """The frames (H, W, 3) of bytes with these numbers, from 0 on, in their order.
+
+        RuntimeError for those it has not.
+        """
         wanted, found = set(numbers), {}
         for number, frame in enumerate(self._decoded()):
             if number in wanted:

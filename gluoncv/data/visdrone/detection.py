@@ -12,7 +12,8 @@ from gluoncv.data.classes import names
 
 
 class VisDroneDetection(VisionDataset):
-    """(picture, boxes (M, 5) of left, top, right, bottom, class) of the folders `VisDrone2019-DET-<split>` below the root.
+    """(picture, boxes (M, 5) of left, top, right, bottom, class) of the folders
+    `VisDrone2019-DET-<split>` below the root.
 
     Regions that do not count have the class -1.
     """

@@ -18,7 +18,7 @@ LAYERS = (
 
 
 class C3D(Recognizer):
-    """Input (batch * segments * crops, 3, 16, 112, 112), output (batch, nclass), or the 4,096 features if `feat_ext`."""
+    """Input (batch * segments * crops, 3, 16, 112, 112), output (batch, nclass), or 4,096 features if `feat_ext`."""
 
     def __init__(
         self, nclass, dropout_ratio=0.5, num_segments=1, num_crop=1, feat_ext=False, init_std=0.001,

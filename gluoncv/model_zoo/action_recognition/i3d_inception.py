@@ -72,7 +72,10 @@ class I3D_InceptionV1(_I3D):
 
 
 class I3D_InceptionV3(_I3D):
-    """Input (batch * segments * crops, 3, 32, 299, 299), output (batch, nclass); arguments as those of `I3D_InceptionV1`."""
+    """Input (batch * segments * crops, 3, 32, 299, 299), output (batch, nclass).
+
+    Arguments as those of `I3D_InceptionV1`.
+    """
 
     base = "inceptionv3"
 
@@ -87,7 +90,9 @@ class I3D_InceptionV3(_I3D):
 
 
 def _inflated(row, norm):
-    """A layer of Inception v3 for videos: as long in time as it is large in space, and padded in time such that it fits."""
+    """A layer of Inception v3 for videos: as long in time as it is large in space,
+    and padded in time such that it fits.
+    """
     if row == AVERAGE:
         return nn.AvgPool3D(3, 1, 1)
     if row in (MAXIMUM, STEM_MAXIMUM):

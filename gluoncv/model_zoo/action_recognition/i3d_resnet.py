@@ -1,4 +1,6 @@
-"""Residual networks inflated to videos (Carreira and Zisserman, 2017), with non-local blocks or not (Wang et al., 2018)."""
+"""Residual networks inflated to videos (Carreira and Zisserman, 2017),
+with non-local blocks or not (Wang et al., 2018).
+"""
 
 from functools import partial
 
@@ -142,7 +144,10 @@ class I3D_ResNetV1(_I3DResNet):
 
 
 class ResNet_SlowFast(_I3DResNet):
-    """The slow path of SlowFast (Feichtenhofer et al., 2019) alone; frames are seen by threes in the last two stages only."""
+    """The slow path of SlowFast (Feichtenhofer et al., 2019) alone.
+
+    Frames are seen by threes in the last two stages only.
+    """
 
     nested, halves = False, False
 

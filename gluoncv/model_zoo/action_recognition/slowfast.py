@@ -1,4 +1,6 @@
-"""SlowFast: a path of few frames and many channels, and one of many frames and few channels (Feichtenhofer et al., 2019)."""
+"""SlowFast: a path of few frames and many channels, and one of many frames and few channels
+(Feichtenhofer et al., 2019).
+"""
 
 from functools import partial
 

@@ -15,7 +15,7 @@ from gluoncv.nn import DUC
 
 
 class BilinearUpSample(Initializer):
-    """Weights (in, out, k, k) of a transposed convolution that interpolates the first channel; others are small noise."""
+    """Weights (in, out, k, k) of a transposed convolution that interpolates the first channel; others: small noise."""
 
     def _init_weight(self, name, arr):
         size = arr.shape[2]

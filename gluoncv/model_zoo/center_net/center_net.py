@@ -54,7 +54,7 @@ class CenterNet(HybridBlock):
         return len(self.classes)
 
     def set_nms(self, nms_thresh=0, nms_topk=400, post_nms=100):
-        """Accepted as with other detectors: points are suppressed by their neighbours in the heat map, and there alone."""
+        """Accepted as with other detectors: points are suppressed by neighbours in the heat map, and there alone."""
         self._clear_cached_op()
         self.nms_thresh, self.nms_topk, self.post_nms = nms_thresh, nms_topk, min(post_nms, nms_topk)
 
@@ -90,7 +90,9 @@ class CenterNet(HybridBlock):
 
 
 def get_center_net(name, dataset, pretrained=False, ctx=None, root=None, **kwargs):
-    """A detector of its parts (see `CenterNet`), with the weights published for center_net_NAME_DATASET if `pretrained`."""
+    """A detector of its parts (see `CenterNet`), with the weights published for
+    center_net_NAME_DATASET if `pretrained`.
+    """
     return with_weights(CenterNet(**kwargs), f"center_net_{name}_{dataset}", pretrained, ctx, root)
 
 

@@ -14,7 +14,10 @@ def disp_to_depth(disp, min_depth, max_depth):
 
 
 def transformation_from_parameters(axisangle, translation, invert=False):
-    """Matrices (batch, 4, 4) that rotate and then move; with `invert` the inverse ones. Both inputs are (batch, 1, 3)."""
+    """Matrices (batch, 4, 4) that rotate and then move; with `invert` the inverse ones.
+
+    Both inputs are (batch, 1, 3).
+    """
     rotation = rot_from_axisangle(axisangle)
     if invert:
         return nd.batch_dot(nd.transpose(rotation, axes=(0, 2, 1)), get_translation_matrix(-translation))
@@ -47,7 +50,7 @@ def rot_from_axisangle(vec):
 
 
 class BackprojectDepth(HybridBlock):
-    """Depths (batch, 1, height, width) and inverse camera matrices (batch, 4, 4) to points (batch, 4, height * width)."""
+    """Depths (batch, 1, height, width), inverse camera matrices (batch, 4, 4) to points (batch, 4, height * width)."""
 
     def __init__(self, batch_size, height, width, ctx=None):
         super().__init__()
@@ -70,7 +73,9 @@ class BackprojectDepth(HybridBlock):
 
 
 class Project3D(HybridBlock):
-    """Points (batch, 4, height * width), camera matrices and motions (batch, 4, 4) to places (batch, 2, height, width) in [-1, 1]."""
+    """Points (batch, 4, height * width), camera matrices and motions (batch, 4, 4) to places
+    (batch, 2, height, width) in [-1, 1].
+    """
 
     def __init__(self, batch_size, height, width, eps=1e-7):
         super().__init__()
@@ -87,7 +92,9 @@ class Project3D(HybridBlock):
 
 
 class SSIM(HybridBlock):
-    """How unlike two pictures are at each place, in [0, 1]: (1 - structural similarity) / 2 over 3x3 pixels (Wang et al., 2004)."""
+    """How unlike two pictures are at each place, in [0, 1]:
+    (1 - structural similarity) / 2 over 3x3 pixels (Wang et al., 2004).
+    """
 
     def __init__(self):
         super().__init__()
@@ -116,8 +123,9 @@ def get_smooth_loss(disp, img):
 
 
 def compute_depth_errors(gt, pred):
-    """Errors of depths, NumPy arrays: absolute and squared relative, root mean square, that of logarithms, and the shares whose
-    ratio is below 1.25, 1.25^2 and 1.25^3 (Eigen et al., 2014)."""
+    """Errors of depths, NumPy arrays: absolute and squared relative, root mean square, that of logarithms, and the
+    shares whose ratio is below 1.25, 1.25^2 and 1.25^3 (Eigen et al., 2014).
+    """
     ratio = np.maximum(gt / pred, pred / gt)
     shares = [(ratio < 1.25**k).mean() for k in (1, 2, 3)]
     rmse = np.sqrt(((gt - pred) ** 2).mean())

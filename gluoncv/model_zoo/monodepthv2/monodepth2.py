@@ -20,7 +20,8 @@ POSENET_TRAININGS = ("posenet_kitti_mono_640x192", "posenet_kitti_mono_stereo_64
 
 
 class MonoDepth2(HybridBlock):
-    """Input (batch, 3, height, width), output a list of disparities in (0, 1), of an eighth, a quarter, a half, the full size.
+    """Input (batch, 3, height, width), output a list of disparities in (0, 1), of an eighth, a quarter, a half,
+    the full size.
 
     `predict` gives them as {("disp", scale): disparities}, scale 0 the full size. backbone: a key of `BACKBONES`.
     """

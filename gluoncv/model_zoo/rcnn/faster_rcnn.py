@@ -75,12 +75,13 @@ class RCNN(HybridBlock):
 
 
 class FasterRCNN(RCNN):
-    """Input (1, 3, H, W); output: classes (1, N, 1), scores (1, N, 1) and corners (1, N, 4) in pixels, -1 where there is none.
+    """Input (1, 3, H, W).
 
-    In training, with boxes (B, M, 4) and labels (B, M, 1) besides pictures, output: class scores (B, num_sample,
-    1 + classes), offsets (B, positive, classes, 4), regions (B, num_sample, 4), samples, matches, then the last three
-    of `RPN`, and targets as those of `RCNNTargetGenerator`: classes, offsets, mask, indices. additional_output: the
-    features of the regions come before the indices, and last outside of training those of the picture.
+    output: classes (1, N, 1), scores (1, N, 1) and corners (1, N, 4) in pixels, -1 where there is none. In training,
+    with boxes (B, M, 4) and labels (B, M, 1) besides pictures, output: class scores (B, num_sample, 1 + classes),
+    offsets (B, positive, classes, 4), regions (B, num_sample, 4), samples, matches, then the last three of `RPN`, and
+    targets as those of `RCNNTargetGenerator`: classes, offsets, mask, indices. additional_output: the features of the
+    regions come before the indices, and last outside of training those of the picture.
 
     min_stage, max_stage: first and last level of the pyramid, whose places have 2^level pixels; equal without a
     pyramid. rpn_*, base_size, scales, ratios, alloc_size: of `RPN`. per_device_batch_size: pictures of a batch in

@@ -101,7 +101,7 @@ class MaskRCNNTask(FasterRCNNTask):
         self._losses.mask_loss = rcnn_mask_loss
 
     def forward_backward(self, x):
-        """The five losses, of proposals as means and of regions as sums, then labels and predictions, twice of masks."""
+        """Five losses, of proposals as means and of regions as sums, then labels and predictions, twice of masks."""
         data, truth, masks, *targets = x
         losses, pairs = self._step(data, truth, *targets, masks)
         shown = [loss.mean() if name.startswith("rpn") else loss.sum() for name, loss in losses.items()]

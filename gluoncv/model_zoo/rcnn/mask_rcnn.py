@@ -53,7 +53,8 @@ class Mask(HybridBlock):
 
 
 class MaskRCNN(FasterRCNN):
-    """Output as that of `FasterRCNN`, of the best `rcnn_max_dets` alone and by falling score; then masks (1, N, 2 h, 2 w).
+    """Output as that of `FasterRCNN`, of the best `rcnn_max_dets` alone and by falling score;
+    then masks (1, N, 2 h, 2 w).
 
     In training masks (B, positive, classes, 2 h, 2 w) before the sigmoid come third. target_roi_scale: size of the
     masks that are taught over that of regions. mask_channels, num_fcn_convs, norm_layer, norm_kwargs: of `Mask`.

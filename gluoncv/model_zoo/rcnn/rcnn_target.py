@@ -8,7 +8,8 @@ from gluoncv.nn.rows import take_rows
 
 
 class RCNNTargetSampler(HybridBlock):
-    """Regions (B, num_sample, 4) drawn from proposals (B, N, 4) and boxes (B, M, 4), samples and matches (B, num_sample).
+    """Regions (B, num_sample, 4) drawn from proposals (B, N, 4) and boxes (B, M, 4),
+    samples and matches (B, num_sample).
 
     Called with the proposals, their scores (B, N, 1), below 0 where there is none, and the boxes, -1 behind the last.
     At most `pos_ratio` of the samples are positive (1), which overlap a box by `pos_iou_thresh`; the others are
@@ -49,7 +50,8 @@ class RCNNTargetSampler(HybridBlock):
 
 
 class RCNNTargetGenerator(HybridBlock):
-    """Classes (B, N), 0 for the background, -1 for what is left out; targets and masks (B, max_pos, classes, 4), indices.
+    """Classes (B, N), 0 for the background, -1 for what is left out;
+    targets and masks (B, max_pos, classes, 4), indices.
 
     Called with regions (B, N, 4), samples and matches (B, N), labels (B, M, 1) and boxes (B, M, 4); the rest as in
     `NormalizedPerClassBoxCenterEncoder`.

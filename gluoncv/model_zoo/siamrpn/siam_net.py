@@ -34,7 +34,9 @@ class AlexNetLegacy(HybridBlock):
 
 
 class DepthwiseXCorr(HybridBlock):
-    """(B, out_channels, h, w): the correlation of each channel of a template (B, C, k, k) with that of a picture (B, C, H, W)."""
+    """(B, out_channels, h, w): the correlation of each channel of a template (B, C, k, k) with
+    that of a picture (B, C, H, W).
+    """
 
     def __init__(self, hidden, out_channels, bz=1, is_train=False, kernel_size=3, ctx=None):
         super().__init__()

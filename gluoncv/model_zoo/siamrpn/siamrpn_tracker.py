@@ -30,7 +30,10 @@ def get_axis_aligned_bbox(region):
 
 
 class BaseTracker:
-    """What a tracker of one object offers. Frames are NumPy arrays (H, W, 3) of bytes, blue first as OpenCV reads them."""
+    """What a tracker of one object offers.
+
+    Frames are NumPy arrays (H, W, 3) of bytes, blue first as OpenCV reads them.
+    """
 
     def init(self, img, bbox, ctx=None):
         """Begins with the object in the box (left, top, width, height) of a frame."""
@@ -100,7 +103,9 @@ class SiamRPNTracker(BaseTracker):
         return np.sqrt(np.prod(self.size + self.CONTEXT_AMOUNT * self.size.sum()))
 
     def _window(self, img, size, side, ctx):
-        """The square of `side` pixels around the last place, as (1, 3, size, size); the mean colour outside of the frame."""
+        """The square of `side` pixels around the last place, as (1, 3, size, size);
+        the mean colour outside of the frame.
+        """
         first = np.floor(self.center_pos - (side + 1) / 2 + 0.5).astype(int)
         patch = np.empty((side, side, 3), np.uint8)
         patch[:] = self.channel_average

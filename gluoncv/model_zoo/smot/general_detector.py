@@ -50,7 +50,8 @@ class GeneralDetector:
         self.mean_mx, self.std_mx = (nd.array(np.array(part), ctx=self.ctx) for part in (MEAN, STD))
 
     def run_detection(self, image, tracking_box_indices, tracking_box_weights, tracking_box_classes):
-        """Looks for everything, and again for objects of classes (T, 1) where anchors (T, K) are, which count by weights (T, K).
+        """Looks for everything, and again for objects of classes (T, 1) where anchors (T, K) are,
+        which count by weights (T, K).
 
         Gives classes (N, 1), scores (N, 1) and corners (N, 4) in pixels of the picture, corners and scores of the
         objects (T, 5), and the anchor of each detection as a NumPy array (N, 1). `anchor_tensor` (A, 4) are corners of
@@ -71,7 +72,8 @@ class GeneralDetector:
 
 
 def mxnet_frame_preprocessing(image, base_size, ratio, mean, std, ctx):
-    """A picture (H, W, 3) of bytes as network's input: normalised, put in the middle of zeros of the aspect `ratio`, resized.
+    """A picture (H, W, 3) of bytes as network's input: normalised,
+    put in the middle of zeros of the aspect `ratio`, resized.
 
     Gives the input (1, 3, base_size, base_size * ratio), width and height of the padded picture, and (left, top, width,
     height) with the widths of the borders.

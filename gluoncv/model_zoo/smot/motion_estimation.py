@@ -21,7 +21,10 @@ class MotionEstimator(ABC):
         self, prev_frame_cache, prev_bboxes, new_frame, new_frame_motion_pred_data=None,
         tracked_boxes_anchor_indices=None, tracked_boxes_anchor_weights=None, skip=False, **kwargs,
     ):  # fmt: skip
-        """(corners (N, 4) in `new_frame`, cache) of boxes with corners `prev_bboxes`; `skip`: leave them where they are."""
+        """(corners (N, 4) in `new_frame`, cache) of boxes with corners `prev_bboxes`.
+
+        `skip`: leave them where they are.
+        """
 
 
 class DummyMotionEstimator(MotionEstimator):

@@ -66,7 +66,8 @@ class SMOTTracker:
             self.set_anchor_array(anchor_array)
 
     def process_frame_sequence(self, frame_iterator: Iterable, tracktor) -> Iterator[tuple]:
-        """(number, objects) of each (number, frame), frames (H, W, 3) of bytes; `tracktor`: a `BaseAnchorBasedTracktor`.
+        """(number, objects) of each (number, frame), frames (H, W, 3) of bytes; `tracktor`: a
+        `BaseAnchorBasedTracktor`.
 
         An object is a dictionary of bbox (left, top, width, height), track_id, age in frames, class_id, class_name and,
         where they are known, landmarks.
@@ -168,7 +169,9 @@ class SMOTTracker:
         return anchors, weights, valid
 
     def _distinct(self, found, classes):
-        """Numbers of the objects, found at corners with scores (T, 5), that overlap no better one of their class (T, 1)."""
+        """Numbers of the objects, found at corners with scores (T, 5),
+        that overlap no better one of their class (T, 1).
+        """
         kept = set()
         for label in set(np.ravel(classes)):
             (same,) = np.nonzero(np.ravel(classes) == label)
@@ -200,7 +203,7 @@ class SMOTTracker:
 
 
 def nms_fallback(boxes, thresh):
-    """Numbers of the boxes, corners and score (N, 5), that overlap no better one by more than `thresh`; the best first."""
+    """Numbers of the boxes, corners and score (N, 5), that overlap no better one by over `thresh`; the best first."""
     order, kept = np.argsort(boxes[:, -1])[::-1], []
     overlaps = bbox_iou(boxes[:, :4], boxes[:, :4])
     while len(order):

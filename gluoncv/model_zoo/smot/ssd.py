@@ -5,8 +5,8 @@ from gluoncv.model_zoo.ssd import presets, ssd
 
 
 class SSD(ssd.SSD):
-    """Input: a picture (1, 3, H, W), entries of the list of detections (T, K) where each of T objects is expected, and their
-    weights (T, K).
+    """Input: a picture (1, 3, H, W), entries of the list of detections (T, K) where each of T objects is expected,
+    and their weights (T, K).
 
     Output: classes (1, N, 1), scores (1, N, 1) and corners (1, N, 4) as of `gluoncv.model_zoo.ssd.SSD`, the anchor of
     each (1, N, 1), what is found of the objects (T, 7) as weighted sums of class, score, corners and anchor, and all

@@ -6,7 +6,10 @@ import numpy as np
 
 
 class TrackState:
-    """Active: seen in the last frame. Missing: not seen there, and not looked for again. Deleted: missing for too long."""
+    """Active: seen in the last frame.
+
+    Missing: not seen there, and not looked for again. Deleted: missing for too long.
+    """
 
     Active = 1
     Missing = 2

@@ -36,7 +36,10 @@ class BaseAnchorBasedTracktor(ABC):
 
 
 class GluonSSDMultiClassTracktor(BaseAnchorBasedTracktor):
-    """A single shot detector; what scores no more than `detector_thresh` is not there. The rest as in `GeneralDetector`."""
+    """A single shot detector; what scores no more than `detector_thresh` is not there.
+
+    The rest as in `GeneralDetector`.
+    """
 
     def __init__(
         self,

@@ -20,7 +20,8 @@ _STEPS_300, _STEPS_512, _EIGHTH_STEPS_512 = (
     [8, 16, 32, 64, 128, 256, 512],
 )
 
-# (pixels, network) -> layers of the network, or what makes the body; channels of further maps; pixels a place of each map
+# (pixels, network) -> layers of the network, or what makes the body; channels of further maps; pixels a place
+# of each map
 BODIES = {
     (300, "vgg16_atrous"): (vgg16_atrous_300, None, _STEPS_300),
     (512, "vgg16_atrous"): (vgg16_atrous_512, None, _EIGHTH_STEPS_512),
@@ -59,7 +60,8 @@ def get_ssd(
     name, base_size, features, filters, sizes, ratios, steps, classes, dataset, pretrained=False, pretrained_base=True,
     ctx=None, root=None, detector=SSD, **kwargs,
 ):  # fmt: skip
-    """A single shot detector of its parts (see `SSD`), with the weights published for SSD_SIZE_NAME_DATASET if `pretrained`.
+    """A single shot detector of its parts (see `SSD`), with the weights published for
+    SSD_SIZE_NAME_DATASET if `pretrained`.
 
     detector: `SSD`, or a class made of it.
     """

@@ -11,7 +11,9 @@ from gluoncv.nn.predictor import ConvPredictor
 
 
 class SSD(HybridBlock):
-    """Input (B, 3, H, W); output: classes (B, N, 1), scores (B, N, 1) and corners (B, N, 4) in pixels, -1 behind the last.
+    """Input (B, 3, H, W).
+
+    output: classes (B, N, 1), scores (B, N, 1) and corners (B, N, 4) in pixels, -1 behind the last.
 
     In training, output: class scores (B, A, 1 + classes) with the background first, offsets (B, A, 4) and anchors
     (1, A, 4) of centres and sizes.
@@ -73,7 +75,8 @@ class SSD(HybridBlock):
         return len(self.classes)
 
     def set_nms(self, nms_thresh=0.45, nms_topk=400, post_nms=100):
-        """Overlap above which the lesser of two boxes of a class is dropped, boxes that compete, and boxes that are given.
+        """Overlap above which the lesser of two boxes of a class is dropped, boxes that compete,
+        and boxes that are given.
 
         nms_thresh not between 0 and 1: all boxes are given. nms_topk -1: all compete. post_nms 0 or less: all are
         given.
@@ -101,7 +104,9 @@ class SSD(HybridBlock):
         return cls_preds, box_preds, anchors
 
     def _detections(self, F, cls_preds, box_preds, anchors, further=lambda boxes: ()):
-        """Classes, scores, corners and columns that `further` makes of these (B, classes A, 6 or more), class after class."""
+        """Classes, scores, corners and columns that `further` makes of these (B, classes A, 6 or more),
+        class after class.
+        """
         boxes = self.bbox_decoder(box_preds, anchors)
         columns = [F.tile(column, reps=(1, self.num_classes, 1)) for column in (boxes, *further(boxes))]
         labels, scores = (

@@ -97,7 +97,9 @@ class YOLODetectionBlockV3(HybridBlock):
 
 
 class YOLOV3(HybridBlock):
-    """Input (B, 3, H, W); output: classes (B, N, 1), scores (B, N, 1) and corners (B, N, 4) in pixels, -1 behind the last.
+    """Input (B, 3, H, W).
+
+    output: classes (B, N, 1), scores (B, N, 1) and corners (B, N, 4) in pixels, -1 behind the last.
 
     In training without recording: all corners, then lists, one element a map, of anchors, of places and of arrays as
     large as the maps; then centres, sizes, objects and classes of all maps. When recording: the four losses (B,) of
@@ -190,7 +192,8 @@ class YOLOV3(HybridBlock):
         return boxes, list(anchors), list(offsets), maps, centers, scales, objects, classes
 
     def set_nms(self, nms_thresh=0.45, nms_topk=400, post_nms=100):
-        """Overlap above which the lesser of two boxes of a class is dropped, boxes that compete, and boxes that are given.
+        """Overlap above which the lesser of two boxes of a class is dropped, boxes that compete,
+        and boxes that are given.
 
         nms_thresh not between 0 and 1: all boxes are given. nms_topk -1: all compete. post_nms 0 or less: all are
         given.

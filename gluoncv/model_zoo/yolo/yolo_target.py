@@ -1,4 +1,5 @@
-"""What YOLOv3 is taught: five arrays of objects (B, N, 1), centres, sizes and their weights (B, N, 2), classes (B, N, classes).
+"""What YOLOv3 is taught: five arrays of objects (B, N, 1), centres, sizes and their weights (B, N, 2),
+classes (B, N, classes).
 
 N counts the anchors at all places of all maps.
 """
@@ -12,7 +13,9 @@ from gluoncv.nn.bbox import BBoxBatchIOU
 
 
 class YOLOV3PrefetchTargetGenerator(Block):
-    """Targets that depend on the truth alone: each box belongs to the anchor of the most similar shape, where its centre is."""
+    """Targets that depend on the truth alone: each box belongs to the anchor of the most similar shape,
+    where its centre is.
+    """
 
     def __init__(self, num_class, **kwargs):
         super().__init__(**kwargs)
@@ -61,7 +64,9 @@ def _shape_overlap(size, anchors):
 
 
 class YOLOV3DynamicTargetGeneratorSimple(HybridBlock):
-    """Targets that depend on what is predicted: objects are -1 where a prediction overlaps a box by more than `ignore_iou_thresh`."""
+    """Targets that depend on what is predicted: objects are -1 where a prediction overlaps a box by
+    more than `ignore_iou_thresh`.
+    """
 
     def __init__(self, num_class, ignore_iou_thresh, **kwargs):
         super().__init__(**kwargs)

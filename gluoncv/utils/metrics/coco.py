@@ -17,7 +17,9 @@ def results_path(save_prefix, use_time):
 
 
 def evaluation(coco, results, kind, filename=None, seen=None):
-    """pycocotools' `COCOeval` of a list of results, "bbox", "segm" or "keypoints"; they are written to `filename` if given.
+    """pycocotools' `COCOeval` of a list of results, "bbox", "segm" or "keypoints".
+
+    They are written to `filename` if given.
 
     seen: the number of pictures with results; there is a warning for less than all.
     """

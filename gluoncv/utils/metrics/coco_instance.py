@@ -35,7 +35,9 @@ class COCOInstanceMetric(EvalMetric):
         return self._results
 
     def update(self, pred_bboxes, pred_labels, pred_scores, pred_masks, *args, **kwargs):
-        """Adds the next picture: corners (N, 4), classes and scores (N,) or (N, 1), masks (N, H, W) at the picture's size."""
+        """Adds the next picture: corners (N, 4), classes and scores (N,) or (N, 1),
+        masks (N, H, W) at the picture's size.
+        """
         from pycocotools import mask
 
         boxes, labels, scores, masks = map(as_numpy, (pred_bboxes, pred_labels, pred_scores, pred_masks))

@@ -37,7 +37,9 @@ class COCOKeyPointsMetric(EvalMetric):
         self._results = []
 
     def update(self, preds, maxvals, score, imgid, *args, **kwargs):
-        """Adds persons: joints (N, 17, 2), how sure each is (N, 17, 1), the persons' scores and numbers of pictures (N,)."""
+        """Adds persons: joints (N, 17, 2), how sure each is (N, 17, 1),
+        the persons' scores and numbers of pictures (N,).
+        """
         preds, sure, score, imgid = (np.asarray(as_numpy(x)) for x in (preds, maxvals, score, imgid))
         for joints, peaks, factor, number in zip(
             preds, sure.reshape(*preds.shape[:2], 1), score.ravel(), imgid.ravel()

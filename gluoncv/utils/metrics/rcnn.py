@@ -1,4 +1,7 @@
-"""What is watched while Faster and Mask R-CNN train. Predictions are a list of one array, before the sigmoid or softmax."""
+"""What is watched while Faster and Mask R-CNN train.
+
+Predictions are a list of one array, before the sigmoid or softmax.
+"""
 
 from core import nd
 from core.metric import EvalMetric

@@ -10,7 +10,8 @@ __all__ = [
 
 
 class SegmentationMetric(EvalMetric):
-    """The share of pixels that are right, and the mean over `nclass` classes of intersection over union (Long et al., 2015).
+    """The share of pixels that are right, and the mean over `nclass` classes of intersection
+    over union (Long et al., 2015).
 
     A class that neither truth nor prediction has counts as 0, as in GluonCV.
     """
@@ -25,7 +26,7 @@ class SegmentationMetric(EvalMetric):
         self.total_inter = self.total_union = np.zeros(self.nclass, "int64")
 
     def update(self, labels, preds):
-        """Adds pictures: classes (B, H, W), -1 where they do not count, and scores (B, nclass, H, W); or lists of them."""
+        """Adds pictures: classes (B, H, W), -1 where none counts, and scores (B, nclass, H, W); or lists of them."""
         lists = [x if isinstance(x, (list, tuple)) else [x] for x in (labels, preds)]
         for label, pred in zip(*lists, strict=True):
             correct, labelled = batch_pix_accuracy(pred, label)
@@ -51,7 +52,7 @@ def batch_intersection_union(output, target, nclass):
 
 
 def pixelAccuracy(imPred, imLab):
-    """(share of pixels that are right, how many, how many count): of NumPy maps of classes from 1 on; 0 does not count."""
+    """(share of right pixels, how many, how many count): of NumPy maps of classes from 1 on; 0 does not count."""
     labelled = np.sum(imLab > 0)
     correct = np.sum((imPred == imLab) & (imLab > 0))
     return correct / max(labelled, 1), correct, labelled

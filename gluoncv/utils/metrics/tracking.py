@@ -25,14 +25,20 @@ def overlap_ratio(rect1, rect2):
 
 
 def success_overlap(gt_bb, result_bb, n_frame):
-    """Shares of `n_frame` frames whose boxes overlap by more than 0, 0.05, ..., 1; frames without a target do not count."""
+    """Shares of `n_frame` frames whose boxes overlap by more than 0, 0.05, ..., 1.
+
+    Frames without a target do not count.
+    """
     overlap, valid = np.full(len(gt_bb), -1.0), (gt_bb[:, 2:] > 0).all(axis=1)
     overlap[valid] = overlap_ratio(gt_bb[valid], result_bb[valid])
     return np.array([(overlap > threshold).sum() / n_frame for threshold in THRESHOLDS])
 
 
 def success_error(gt_center, result_center, thresholds, n_frame):
-    """Shares of `n_frame` frames whose centres (N, 2) are at most so far apart; those without a target count as found."""
+    """Shares of `n_frame` frames whose centres (N, 2) are at most so far apart.
+
+    Those without a target count as found.
+    """
     distance, valid = np.full(len(gt_center), -1.0), (gt_center > 0).all(axis=1)
     distance[valid] = np.linalg.norm(gt_center[valid] - result_center[valid], axis=1)
     return np.array([(distance <= threshold).sum() / n_frame for threshold in thresholds])
@@ -80,7 +86,9 @@ class OPEBenchmark:
     def show_result(
         self, success_ret, precision_ret=None, norm_precision_ret=None, show_video_level=False, helight_threshold=0.6
     ):
-        """Prints areas under the curves of success, best first, and precisions at 20 pixels and 0.2; red is below the threshold.
+        """Prints areas under the curves of success, best first, and precisions at 20 pixels and 0.2.
+
+        Red is below the threshold.
 
         show_video_level: a table of videos too, for less than ten trackers whose precision is given.
         """

@@ -32,7 +32,8 @@ class VOCMApMetric(EvalMetric):
         self._score, self._match = defaultdict(list), defaultdict(list)
 
     def update(self, pred_bboxes, pred_labels, pred_scores, gt_bboxes, gt_labels, gt_difficults=None):
-        """Adds pictures: arrays, or lists of them, of corners (B, N, 4) in pixels, classes and scores (B, N) or (B, N, 1).
+        """Adds pictures: arrays, or lists of them, of corners (B, N, 4) in pixels,
+        classes and scores (B, N) or (B, N, 1).
 
         The boxes of the truth come likewise; a class below 0 is no detection, or no box. gt_difficults: 1 for boxes
         that need not be found, None, or a list of it, where all must.

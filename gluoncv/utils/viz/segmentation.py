@@ -47,8 +47,8 @@ def voc_palette() -> np.ndarray:
     return palette.astype("uint8")
 
 
-# Red, green and blue of each class: those of the colour encoding of ADE20K (Zhou et al., 2017), of Cityscapes (Cordts et al.,
-# 2016) and of the demonstration of LV-MHP-v1
+# Red, green and blue of each class: those of the colour encoding of ADE20K (Zhou et al., 2017), of Cityscapes (Cordts
+# et al., 2016) and of the demonstration of LV-MHP-v1
 _PALETTES = {
     "ade20k": """
     000000 787878 b47878 06e6e6 503232 04c803 787850 8c8c8c cc05ff e6e6e6 04fa07 e005ff ebff07 96053d 787846

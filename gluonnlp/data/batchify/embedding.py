@@ -87,7 +87,7 @@ def _pairs(ends, reach, longest, block=50_000):
 
 
 def _batches(pairs, size, by_centre):
-    """(centres, row of each context word, context words) for `size` centres, or without `by_centre` pairs, at a time."""
+    """(centres, row of each context word, context words) for `size` centres, or pairs unless `by_centre`, at a time."""
     centres = contexts = np.empty(0, int)
     for more_centres, more_contexts in pairs:
         centres, contexts = np.concatenate([centres, more_centres]), np.concatenate([contexts, more_contexts])

@@ -16,7 +16,9 @@ __all__ = ["CSREmbeddingModel", "EmbeddingModel", "FasttextEmbeddingModel"]
 
 
 class EmbeddingModel(Block):
-    """`token in model` tells whether a token has a vector, `model[token]` (width,) or `model[tokens]` (n, width) gives it."""
+    """`token in model` tells whether a token has a vector, `model[token]` (width,) or
+    `model[tokens]` (n, width) gives it.
+    """
 
     def __contains__(self, token):
         raise NotImplementedError(f"{type(self).__name__} does not say which tokens it knows")

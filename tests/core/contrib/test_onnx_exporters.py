@@ -1,4 +1,6 @@
-"""What exporters of other frameworks write: shapes that are computed, open extents, loops over steps; against onnxruntime."""
+"""What exporters of other frameworks write: shapes that are computed, open extents, loops over steps;
+against onnxruntime.
+"""
 
 import glob
 import os
@@ -45,8 +47,8 @@ def test_files_that_pytorch_wrote(folder):
     _close(_run(path, given), [read("output", k) for k in range(len(model.graph.output))])
 
 
-# Graphs in ONNX's text form: of a Transformer's heads, of positions, of a causal mask, of a picture brought to the size of
-# another, of a squeeze that asks for the shape first.
+# Graphs in ONNX's text form: of a Transformer's heads, of positions, of a causal mask, of a picture brought to the size
+# of another, of a squeeze that asks for the shape first.
 HEADS = """
 (float[b, t, 8] x) => (float[b, t, 8] y)
 <int64 zero = {0}, int64 one = {1}, int64[1] first = {0}, int64[1] four = {4}, int64[1] two = {2}, int64[1] rest = {-1}> {

@@ -1,4 +1,5 @@
-"""The standard's own node tests (package onnx, `onnx.backend.test`): what is read gives the recorded outputs, or is refused.
+"""The standard's own node tests (package onnx, `onnx.backend.test`): what is read gives the recorded outputs,
+or is refused.
 
 Inputs behind the first are constants, as exporters write shapes, axes and weights; where that is refused, or there are
 several data inputs, all are inputs.

@@ -1,4 +1,6 @@
-"""Each conversion to ONNX, run by onnxruntime on two batch sizes, and back again, against what the symbol computes here."""
+"""Each conversion to ONNX, run by onnxruntime on two batch sizes, and back again,
+against what the symbol computes here.
+"""
 
 import numpy as np
 import pytest

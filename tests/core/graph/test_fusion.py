@@ -1,4 +1,4 @@
-"""The fusion pass: which nodes become one kernel, and that the numbers stay, in the pass and in Triton's interpreter."""
+"""The fusion pass: which nodes become one kernel, and that numbers stay, in the pass and in Triton's interpreter."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def pointwise(x, y):
 
 
 def compare_reductions():
-    """Fused reductions in the Triton wing against float64 NumPy: rows of more than a block, broadcast operands, a NaN."""
+    """Fused reductions in the Triton wing against float64 NumPy: rows beyond a block, broadcast operands, a NaN."""
     x, y = RNG.standard_normal((3, 2, 700)).astype("float32"), RNG.standard_normal((1, 2, 1)).astype("float32")
     with_nan = x.copy()
     with_nan[1, 0, 5] = np.nan

@@ -116,7 +116,9 @@ def _predictions(function):
 
 
 def _trained(net, request):
-    """Outputs, gradients and statistics of two steps with inputs of other values and sizes, and predictions between them."""
+    """Outputs, gradients and statistics of two steps with inputs of other values and sizes,
+    and predictions between them.
+    """
     parameters = [p for p in net.collect_params().values() if p.grad_req != "null"]
     for p in parameters:
         p.grad_req = request

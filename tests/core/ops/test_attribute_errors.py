@@ -1,4 +1,4 @@
-"""A wrong attribute, given to any operator on any face: the error names operator, word and nearest, and lists the rest."""
+"""A wrong attribute, given to any operator on any face: errors name operator, word and nearest, and list the rest."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""Numbers that meet arrays, and types that meet types: recorded answers of MXNet 1.9.1, and of 2.0 for what it added."""
+"""Numbers that meet arrays, and types that meet types: recorded answers of MXNet 1.9.1, of 2.0 for what it added."""
 
 import numpy as onp
 import pytest

@@ -1,7 +1,7 @@
 """Loops and branches of symbols as those of ONNX, whose inner graphs read what is around them.
 
-A conversion gets the builder, the node's attributes, the names of its inputs, and `walk(k, values)`, which adds the nodes of
-subgraph k with these names in place of the node's inputs and gives the names of its outputs.
+A conversion gets the builder, the node's attributes, the names of its inputs, and `walk(k, values)`, which adds the
+nodes of subgraph k with these names in place of the node's inputs and gives the names of its outputs.
 """
 
 from __future__ import annotations

@@ -44,11 +44,11 @@ def export_model(sym, params, in_shapes=None, in_types=np.float32, onnx_file_pat
 
     sym: a Symbol or the path of its JSON. params: arrays by name (`arg:` and `aux:` before the names are fine), a pair
     (arg_params, aux_params), or the path of a `.params` file. in_shapes, in_types: one for each input that is no
-    parameter, in the order of `list_inputs`, or by name; `input_shape` and `input_type` are older names.
-    dynamic: extents may differ from call to call: those that are None or a string (a name) in `dynamic_input_shapes`, or,
+    parameter, in the order of `list_inputs`, or by name; `input_shape` and `input_type` are older names. dynamic:
+    extents may differ from call to call: those that are None or a string (a name) in `dynamic_input_shapes`, or,
     without it, all that the network lets vary, or the first ones alone where a conversion needs the others.
-    opset_version: 17 to 19; by default 17, or what an operator needs beyond it. MXNetError names an operator that has no
-    form in ONNX.
+    opset_version: 17 to 19; by default 17, or what an operator needs beyond it. MXNetError names an operator that has
+    no form in ONNX.
     """
     onnx = package()
 
@@ -237,7 +237,9 @@ def _free_axes(symbol, arrays, shapes, types, names, dynamic, given) -> dict[tup
 
 
 def _groups(names, shapes):
-    """What may vary together, and its name: the first axis of all inputs; each axis alone; the same axes of one extent, then any."""
+    """What may vary together, and its name: the first axis of all inputs; each axis alone;
+    the same axes of one extent, then any.
+    """
     places = [(name, axis) for name in names for axis in range(len(shapes[name]))]
     yield [place for place in places if place[1] == 0], "batch"
     yield from (([(name, axis)], f"{name}_{axis}") for name, axis in places)
@@ -441,7 +443,10 @@ class _Conversion:
         return inner, {name: value.asnumpy() for name, value in constants.items()}
 
     def _describe(self, entries: list, others: list, base: dict, second: dict, dtypes: dict) -> None:
-        """Enters what is known of the tensors of an inner graph; others: the same graph, as it is for the second shapes."""
+        """Enters what is known of the tensors of an inner graph.
+
+        others: the same graph, as it is for the second shapes.
+        """
         found = infer.arrays(entries, base, dtypes)
         changed = found if base == second else infer.arrays(others, second, dtypes)
         twins = dict(zip(map(id, graph.order(entries)), map(id, graph.order(others)), strict=True))
@@ -450,7 +455,10 @@ class _Conversion:
             self.found[node, k] = _merged(known, changed[twins[node], k])
 
     def _inner_nodes(self, entries: list, sources: dict[str, str]) -> list[str]:
-        """Adds the nodes of an inner graph; sources: names of what its variables stand for. The names of its outputs."""
+        """Adds the nodes of an inner graph; sources: names of what its variables stand for.
+
+        The names of its outputs.
+        """
         names: dict[tuple[int, int], str] = {}
         for node in graph.order(entries):
             for k, name in enumerate([sources[node.name]] if node.op is None else self._node(node, names)):

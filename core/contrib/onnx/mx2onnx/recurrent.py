@@ -68,7 +68,9 @@ def rnn(g, a, data, parameters, state, state_cell=None, sequence_length=None):
 
 
 def _gates(g, parameters, at: int, order, shape: tuple[int, ...]):
-    """One part of the parameters, (1, gates * size, ...) with the gates in another order: a constant where they are one."""
+    """One part of the parameters, (1, gates * size, ...) with the gates in another order:
+    a constant where they are one.
+    """
     full, merged = (len(order), *shape), (1, len(order) * shape[0], *shape[1:])
     end = at + math.prod(full)
     if parameters in g.values:

@@ -21,10 +21,11 @@ Extents = tuple[int | None, ...]  # None: differs from call to call
 
 
 def converts(*operators: str, opset: int = OPSET) -> Callable[[Callable], Callable]:
-    """Decorates the conversion of operators: `function(g, a, *inputs)` gets the builder, the attributes and the names of
-    the inputs (None where an optional one is missing), adds nodes, and gives the name of its output or a list.
+    """Decorates the conversion of operators: `function(g, a, *inputs)` gets the builder, the attributes and the names
+    of the inputs (None where an optional one is missing), adds nodes, and gives the name of its output or a list.
 
-    opset: the first one that holds what the conversion adds."""
+    opset: the first one that holds what the conversion adds.
+    """
 
     def enter(function):
         for name in operators:
@@ -54,7 +55,8 @@ class Builder:
         self.probes: dict[Name, tuple] = {}
         self.output_probes: tuple | None = None
         self.sources: dict[tuple[int, int], tuple[Name, int]] = {}  # (input, axis) by its extents under both
-        # Constants of first states whose batch is not known, which have one row, which broadcasts: the shapes that they stand for.
+        # Constants of first states whose batch is not known, which have one row, which broadcasts: the
+        # shapes that they stand for.
         self.rows: dict[Name, tuple] = {}
 
     # ------------------------------------------------------------------ what conversions ask
@@ -101,7 +103,10 @@ class Builder:
     # ------------------------------------------------------------------ what conversions do
 
     def add(self, kind: str, *inputs, outputs: int = 1, **attrs):
-        """A node; inputs are names, None (left out) or arrays and numbers (constants). The name of its output, or a list."""
+        """A node; inputs are names, None (left out) or arrays and numbers (constants).
+
+        The name of its output, or a list.
+        """
         names = ["" if x is None else x if isinstance(x, str) else self.constant(x) for x in inputs]
         while names and not names[-1]:
             names.pop()
@@ -162,7 +167,9 @@ class Builder:
         return made
 
     def extents(self, shape: tuple, other: tuple):
-        """A shape that is this and that under two sizes of the inputs: an array, or the name of a tensor that follows it."""
+        """A shape that is this and that under two sizes of the inputs: an array,
+        or the name of a tensor that follows it.
+        """
         if shape == other:
             return np.array(shape, np.int64)
         return self.add("Concat", *(self._extent(a, b) for a, b in zip(shape, other, strict=True)), axis=0)
@@ -184,7 +191,10 @@ class Builder:
 
     @contextlib.contextmanager
     def inner(self):
-        """While it is entered, nodes are added to an inner graph, a `Body`; constants are those of the whole network."""
+        """While it is entered, nodes are added to an inner graph, a `Body`.
+
+        Constants are those of the whole network.
+        """
         outside, self.nodes = self.nodes, []
         try:
             yield Body(self)
@@ -201,9 +211,12 @@ class Builder:
         return self.reshaped(name, before, self.outputs[0][0], self.output_probes)
 
     def reshaped(self, name: Name, before: Extents, after: Extents, probes: tuple | None = None) -> Name:
-        """The tensor in another shape; of its dynamic extents all but one must be those of the input, or merge its first.
+        """The tensor in another shape.
 
-        probes: the other shape under two sizes of the inputs, by which any extents can follow them."""
+        Of its dynamic extents all but one must be those of the input, or merge its first.
+
+        probes: the other shape under two sizes of the inputs, by which any extents can follow them.
+        """
         if tuple(before) == tuple(after) and None not in after:
             return name
         target = [-1 if n is None else n for n in after]

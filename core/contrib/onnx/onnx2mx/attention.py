@@ -13,7 +13,9 @@ _OUT = -1e38  # the score of what is masked: all of a row may be, and gives zero
 
 @converts("Attention")
 def attention(net, attrs, q, k, v, mask=None, past_key=None, past_value=None, lengths=None):
-    """softmax(q k' * scale + mask) v of (batch, heads, steps, width), or (batch, steps, heads * width) with numbers of heads."""
+    """softmax(q k' * scale + mask) v of (batch, heads, steps, width),
+    or (batch, steps, heads * width) with numbers of heads.
+    """
     if lengths is not None or max(attrs.get("left_window_size", -1), attrs.get("right_window_size", -1)) >= 0:
         raise net.refuse("lengths of keys and windows are not converted")
     if net.outputs > 3:

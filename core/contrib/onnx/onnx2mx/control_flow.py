@@ -1,7 +1,7 @@
 """Branches and loops of ONNX as those of symbols.
 
-A conversion gets the network, the node's attributes and inputs, and `walk(graph, bound)`, which converts the nodes of an
-inner graph with values bound to the names of its inputs and gives those of its outputs.
+A conversion gets the network, the node's attributes and inputs, and `walk(graph, bound)`, which converts the nodes of
+an inner graph with values bound to the names of its inputs and gives those of its outputs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ def branch(net: Network, attrs: dict, walk: Callable, condition) -> list:
 
 
 def loop(net: Network, attrs: dict, walk: Callable, most, condition, *states) -> list:
-    """`Loop`: last states, and what each step gives, stacked. A number of steps that values decide leaves states alone."""
+    """`Loop`: last states, and what each step gives, stacked.
+
+    A number of steps that values decide leaves states alone.
+    """
     body = attrs["body"]
     _check_counts(net, body, 2 + len(states), 1 + len(states))
     endless = condition is None or (not isinstance(condition, Symbol) and _true(net, condition, "the condition"))

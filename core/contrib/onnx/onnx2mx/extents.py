@@ -27,7 +27,9 @@ PROBES = (0, 1)
 
 
 class Varying:
-    """Numbers that follow from extents of the inputs, as of a shape: `numbers` under each probe; `make()` gives the symbol."""
+    """Numbers that follow from extents of the inputs, as of a shape: `numbers` under each probe;
+    `make()` gives the symbol.
+    """
 
     def __init__(self, numbers: tuple[np.ndarray, ...], make: Callable[[], Symbol], of: Symbol | None = None):
         self.numbers, self.make, self.of = numbers, make, of
@@ -49,7 +51,10 @@ class Extents:
         self._sources: list[tuple[Symbol, int, tuple[int, int]]] = []
 
     def variable(self, symbol: Symbol, dtype: str, extents: tuple | None) -> None:
-        """Tells of an input or a parameter; open extents are names, or None. extents None: not even their number is known."""
+        """Tells of an input or a parameter; open extents are names, or None.
+
+        extents None: not even their number is known.
+        """
         name = symbol.name
         if extents is None:
             self._variables[name] = None

@@ -1,4 +1,4 @@
-"""Nodes whose inputs are known while a file is read are computed then: shapes and what is made of them, never weights."""
+"""Nodes whose inputs are known as a file is read are computed then: shapes and what follows from them, no weights."""
 
 from __future__ import annotations
 

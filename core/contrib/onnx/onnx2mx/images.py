@@ -16,7 +16,7 @@ from core.symbol import Symbol
 
 @converts("Resize", "Upsample")
 def resize(net, attrs, x, *rest):
-    """Whole factors and bilinear interpolation of pictures by MXNet's operators, all else by a product along each axis."""
+    """Whole factors and bilinear interpolation of pictures by MXNet's operators, the rest by products along axes."""
     x = net.symbol(x)
     if net.opset <= 10:
         attrs = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor", **attrs}
@@ -141,7 +141,10 @@ def resampling(old: int, new: int, scale: float, attrs: dict, how: str, crop: tu
 
 
 def _taps(mode: str, place: float, shrink: float, old: int, attrs: dict) -> list[tuple[int, float]]:
-    """(element, weight) of what lies around a place; shrink: below 1, how much the kernel is widened against aliasing."""
+    """(element, weight) of what lies around a place.
+
+    shrink: below 1, how much the kernel is widened against aliasing.
+    """
     if mode == "nearest":
         rounding = attrs.get("nearest_mode", "round_prefer_floor")
         chosen = {

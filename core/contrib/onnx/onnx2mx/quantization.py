@@ -1,4 +1,4 @@
-"""Quantized networks of ONNX, computed in floating point, which represents sums of products of 8-bit integers exactly."""
+"""Quantized networks of ONNX, computed in floating point, which holds sums of products of 8-bit integers exactly."""
 
 from __future__ import annotations
 

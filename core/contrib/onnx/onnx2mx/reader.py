@@ -53,7 +53,8 @@ def import_model(model_file) -> tuple[Symbol, dict, dict]:
 def get_model_metadata(model_file) -> dict[str, list[tuple]]:
     """Names and shapes of what a network takes and gives; 0 stands for an extent that may vary.
 
-    {"input_tensor_data": [(name, shape, ONNX's number of the element type), ...], "output_tensor_data": [(name, shape), ...]}
+    {"input_tensor_data": [(name, shape, ONNX's number of the element type), ...],
+    "output_tensor_data": [(name, shape), ...]}
     """
     graph = _loaded(model_file).graph
     own = {tensor.name for tensor in graph.initializer}
@@ -215,7 +216,9 @@ def _walk(onnx, network: Network, graph, path: str) -> None:
 
 
 def _walker(onnx, network: Network, path: str):
-    """Converts graphs inside of a node: `walk(graph, bound)` gives the values of its outputs; what it names ends with it."""
+    """Converts graphs inside of a node: `walk(graph, bound)` gives the values of its outputs;
+    what it names ends with it.
+    """
     place = network.where, network.name, network.outputs
 
     def walk(graph, bound: dict) -> list:

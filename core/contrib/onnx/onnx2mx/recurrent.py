@@ -1,4 +1,4 @@
-"""Recurrent layers of ONNX as symbols: MXNet's fused operator where it computes the same, else a loop over the steps."""
+"""Recurrent layers of ONNX as symbols: MXNet's fused operator where it computes the same, else a loop over steps."""
 
 from __future__ import annotations
 

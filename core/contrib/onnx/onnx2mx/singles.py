@@ -1,4 +1,6 @@
-"""Single numbers: ONNX gives them no axis, a classic array has one; where that tells, it is noted which symbols they are."""
+"""Single numbers: ONNX gives them no axis, a classic array has one; where that tells,
+it is noted which symbols they are.
+"""
 
 from __future__ import annotations
 

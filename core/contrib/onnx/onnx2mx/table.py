@@ -32,8 +32,8 @@ def converts(*operators: str) -> Callable[[Callable], Callable]:
 class Network:
     """Values by name while a graph is walked over.
 
-    assumption: see `Extents`. scalar: the shape of a single number: a classic array has at least one axis, a constant that is computed while
-    reading may have none.
+    assumption: see `Extents`. scalar: the shape of a single number: a classic array has at least one axis, a constant
+    that is computed while reading may have none.
     """
 
     def __init__(self, opset: int, assumption: tuple = ASSUMPTIONS[0], scalar: tuple = (1,)):

@@ -1,4 +1,4 @@
-"""Loaders of labelled pictures with their augmentation, and transforms of pictures together with their boxes (MXNet 2)."""
+"""Loaders of labelled pictures with their augmentation, and transforms of pictures with their boxes (MXNet 2)."""
 
 from gluon.contrib.data.vision import boxes
 from gluon.contrib.data.vision.bbox import (

@@ -64,7 +64,9 @@ class ImageBboxRandomFlipLeftRight(_WithBoxes):
 
 
 class ImageBboxCrop(_WithBoxes):
-    """The window `crop` = (left, top, width, height), and the boxes in it; a picture that does not hold it stays as it is.
+    """The window `crop` = (left, top, width, height), and the boxes in it.
+
+    A picture that does not hold it stays as it is.
 
     allow_outside_center: whether boxes are kept whose centre is outside.
     """

@@ -1,4 +1,5 @@
-"""Boxes in arrays of NumPy (N, 4 or more), or in tuples of four numbers: (left, top, right, bottom) unless said otherwise.
+"""Boxes in arrays of NumPy (N, 4 or more), or in tuples of four numbers:
+(left, top, right, bottom) unless said otherwise.
 
 Those that follow their picture keep whatever comes behind the four numbers.
 """

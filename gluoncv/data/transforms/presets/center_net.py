@@ -88,7 +88,9 @@ def _input(img, mean, std):
 
 
 def _mapped(bbox, matrix, size):
-    """Boxes under the map: left and top within its width, right and bottom within its height, as published networks learned."""
+    """Boxes under the map: left and top within its width, right and bottom within its height,
+    as published networks learned.
+    """
     bbox, (width, height) = bbox.copy(), size
     for box in bbox:
         box[:2], box[2:4] = affine.affine_transform(box[:2], matrix), affine.affine_transform(box[2:4], matrix)

@@ -40,7 +40,7 @@ def transform_test(imgs, short, max_size, mean=MEAN, std=STD, mult_base=1):
 
 
 def augment(src, label, width, height, mean):
-    """Colours, expansion, crop, size and mirroring at random, as detectors of one stage are trained (Liu et al., 2016)."""
+    """Colours, expansion, crop, size and mirroring at random, as for detectors of one stage (Liu et al., 2016)."""
     img, bbox = experimental.image.random_color_distort(src), label
     if np.random.uniform(0, 1) > 0.5:
         img, (x, y, _, _) = pictures.random_expand(img, fill=[m * 255 for m in mean])

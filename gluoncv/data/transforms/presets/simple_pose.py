@@ -59,7 +59,9 @@ class SimplePoseDefaultTrainTransform:
 
 
 class SimplePoseDefaultValTransform:
-    """Gives (input (3, height, width), extent of the window in the picture, its centre, score of the person, `img_path`)."""
+    """Gives (input (3, height, width), extent of the window in the picture, its centre, score of the person,
+    `img_path`).
+    """
 
     def __init__(self, num_joints, joint_pairs, image_size=(256, 256), mean=MEAN, std=STD, **kwargs):
         self._size, self._mean, self._std = image_size[::-1], mean, std

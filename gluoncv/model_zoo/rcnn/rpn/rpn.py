@@ -120,7 +120,7 @@ def _predict(F, block, x):
 
 
 class RPNProposal(HybridBlock):
-    """Scores and corners (B, A, 5) of anchors (1, A, 4) that moved and were clipped to the picture; -1 for small ones."""
+    """Scores and corners (B, A, 5) of anchors (1, A, 4) that moved and were clipped to the picture; small ones -1."""
 
     def __init__(self, clip, min_size, stds, minimal_opset=False):
         super().__init__()

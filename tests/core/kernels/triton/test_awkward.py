@@ -12,7 +12,9 @@ PRIME, ONE, NONE = 11, 1, 0
 
 
 def agree(function, *tensors):
-    """`function(room, *tensors)` of the Triton wing in float32 against the CPU wing's in float64, new tensors or changed."""
+    """`function(room, *tensors)` of the Triton wing in float32 against the CPU wing's in float64,
+    new tensors or changed.
+    """
     results = []
     for wing, kind in (("triton", torch.float32), ("cpu", torch.float64)):
         own = [t.to(kind, copy=True) if t.is_floating_point() else t.clone() for t in tensors]
