@@ -18,6 +18,14 @@ from core.ndarray.graphs import (
 from core.ndarray.ndarray import NDArray
 from core.ndarray.random import log_uniform
 from core.ndarray.sparse import getnnz
+from core.ndarray.steps import (
+    adabelief_update,
+    mp_adabelief_update,
+    multi_adabelief_update,
+    multi_lans_update,
+    multi_mp_adabelief_update,
+    multi_mp_lans_update,
+)
 from core.ops.registry import TABLE
 
 
@@ -101,7 +109,8 @@ def rand_zipfian(true_classes, num_sampled: int, range_max: int, ctx=None):
 __getattr__ = lookup(("_contrib_",), "nd.contrib")
 __dir__ = listing(("_contrib_",))
 __all__ = [
-    "adamw_update", "calibrate_entropy", "mp_adamw_update", "cond", "dgl_adjacency", "dgl_csr_neighbor_non_uniform_sample", "dgl_csr_neighbor_uniform_sample", "dgl_graph_compact",
+    "adabelief_update", "mp_adabelief_update", "multi_adabelief_update", "multi_lans_update", "multi_mp_adabelief_update",
+    "multi_mp_lans_update", "adamw_update", "calibrate_entropy", "mp_adamw_update", "cond", "dgl_adjacency", "dgl_csr_neighbor_non_uniform_sample", "dgl_csr_neighbor_uniform_sample", "dgl_graph_compact",
     "dgl_subgraph", "edge_id", "foreach", "getnnz", "multi_adamw_update", "multi_lamb_update", "multi_mp_adamw_update", "multi_mp_lamb_update",
     "rand_zipfian", "while_loop",
 ]  # fmt: skip

@@ -8,11 +8,14 @@ from core.optimizer.optimizer import Optimizer, register, zeros_like
 
 @register
 class AdaGrad(Optimizer):
-    """Divides by the root of the sum of squared gradients (Duchi, Hazan and Singer, 2011)."""
+    """Divides by the root of the sum of squared gradients (Duchi, Hazan and Singer, 2011).
 
-    def __init__(self, eps=1e-7, **kwargs):
+    epsilon: MXNet 2's word for `eps`.
+    """
+
+    def __init__(self, eps=1e-7, *, epsilon=None, **kwargs):
         super().__init__(**kwargs)
-        self.float_stable_eps = eps
+        self.float_stable_eps = eps if epsilon is None else epsilon
 
     def create_state(self, index, weight):
         return zeros_like(weight)
@@ -27,7 +30,7 @@ class RMSProp(Optimizer):
     """Divides by the root of a decaying mean of squared gradients (Tieleman and Hinton, 2012).
 
     centered: subtracts the square of the mean gradient and adds momentum `gamma2` (Graves, 2013).
-    clip_weights: bound for the absolute values of the weights.
+    clip_weights: bound for the absolute values of the weights. rho, momentum: MXNet 2's words for gamma1 and gamma2.
     """
 
     def __init__(
@@ -38,11 +41,14 @@ class RMSProp(Optimizer):
         epsilon=1e-8,
         centered=False,
         clip_weights=None,
+        *,
+        rho=None,
+        momentum=None,
         **kwargs,
     ):
         super().__init__(learning_rate=learning_rate, **kwargs)
-        self.gamma1 = gamma1
-        self.gamma2 = gamma2
+        self.gamma1 = gamma1 if rho is None else rho
+        self.gamma2 = gamma2 if momentum is None else momentum
         self.centered = centered
         self.epsilon = epsilon
         self.clip_weights = clip_weights

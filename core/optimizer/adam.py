@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from core.kernels import optimizer as kernels
-from core.ops.registry import F
+from core.ndarray.steps import adabelief, lans
 from core.optimizer.optimizer import Optimizer, register, zeros_like
 
 
@@ -57,7 +57,7 @@ class Adam(_Moments):
 class AdamW(_Moments):
     """Adam with decoupled weight decay: the weight shrinks by lr wd beside the step (Loshchilov and Hutter, 2019).
 
-    correct_bias: divides by the bias of the averages in the first steps.
+    correct_bias: divides by the bias of the averages in the first steps, in which the decay follows the rate, as in MXNet 2.
     """
 
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, correct_bias=True, **kwargs):
@@ -79,7 +79,7 @@ class AdamW(_Moments):
             var._data,
             rate,
             1.0,
-            wd * lr,
+            wd * rate,
             self.beta1,
             self.beta2,
             self.epsilon,
@@ -212,13 +212,10 @@ class AdaBelief(_Moments):
         self.correct_bias = correct_bias
 
     def _rule(self, weight, grad, state, lr, wd, t):
-        mean, var = state
-        grad = _clipped(grad * self.rescale_grad + wd * weight, self.clip_gradient)
         if self.correct_bias:
             lr *= math.sqrt(1.0 - self.beta2**t) / (1.0 - self.beta1**t)
-        mean[:] = self.beta1 * mean + (1.0 - self.beta1) * grad
-        var[:] = self.beta2 * var + (1.0 - self.beta2) * (grad - mean) ** 2 + self.epsilon
-        weight[:] = weight - lr * mean / (var.sqrt() + self.epsilon)
+        how = self.beta1, self.beta2, self.epsilon, wd, self.clip_gradient, self.rescale_grad
+        weight[:] = adabelief(weight, grad, *state, lr, 1.0, *how)
 
 
 @register
@@ -235,22 +232,5 @@ class LANS(_Moments):
         self.upper_bound = upper_bound
 
     def _rule(self, weight, grad, state, lr, wd, t):
-        mean, var = state
-        grad = grad * self.rescale_grad
-        grad = _clipped(grad / grad.norm(), self.clip_gradient)
-        mean[:] = self.beta1 * mean + (1.0 - self.beta1) * grad
-        var[:] = self.beta2 * var + (1.0 - self.beta2) * grad**2
-        length = weight.norm()
-        if self.lower_bound or self.upper_bound:
-            length = length.clip(self.lower_bound or 0.0, self.upper_bound or math.inf)
-        root = (var / (1.0 - self.beta2**t)).sqrt() + self.epsilon
-        directions = mean / (1.0 - self.beta1**t) / root + wd * weight, grad / root + wd * weight
-        for direction, share in zip(directions, (self.beta1, 1.0 - self.beta1), strict=True):
-            # A weight of zeros, or one that does not move, has no ratio: its direction stays as it is.
-            ratio = length / direction.norm()
-            ratio = F.where((ratio > 0) * (ratio < math.inf), ratio, ratio.ones_like())
-            weight[:] = weight - lr * share * ratio * direction
-
-
-def _clipped(grad, bound):
-    return grad.clip(-bound, bound) if bound else grad
+        how = self.beta1, self.beta2, self.epsilon, self.lower_bound, self.upper_bound, self.clip_gradient
+        weight[:] = lans(weight, grad, *state, t, lr, wd, *how, self.rescale_grad)

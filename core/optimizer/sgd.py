@@ -129,12 +129,14 @@ class LARS(_Momentum):
     """SGD with a rate of each layer, lr * eta |w| / (|g| + wd |w| + eps) (You et al., 2017).
 
     Parameters whose names end in gamma, beta or bias keep the plain rate. momentum_correction: after a change of the
-    learning rate the momentum is scaled by new / old.
+    learning rate the momentum is scaled by new / old. epsilon: MXNet 2's word for `eps`.
     """
 
     elementwise = False
 
-    def __init__(self, momentum=0.0, lazy_update=True, eta=0.001, eps=0, momentum_correction=True, **kwargs):
+    def __init__(
+        self, momentum=0.0, lazy_update=True, eta=0.001, eps=0, momentum_correction=True, *, epsilon=None, **kwargs
+    ):
         super().__init__(**kwargs)
         self.momentum = momentum
         self.momentum_correction = momentum_correction
@@ -142,7 +144,7 @@ class LARS(_Momentum):
         # Parameters are updated in groups: the whole group sees a change of the rate.
         self.aggregate_num = int(os.getenv("MXNET_OPTIMIZER_AGGREGATION_SIZE", "4"))
         self.eta = eta
-        self.eps = eps
+        self.eps = eps if epsilon is None else epsilon
         self.last_lr = None
         self.cur_lr = None
 

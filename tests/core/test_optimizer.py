@@ -44,7 +44,46 @@ def test_adamw_shrinks_weights_beside_the_step():
     weight, gradient = nd.ones((2,)), nd.zeros((2,))
     updater = mx.optimizer.get_updater(mx.optimizer.AdamW(learning_rate=0.1, wd=0.5))
     updater(0, gradient, weight)
-    np.testing.assert_allclose(weight.asnumpy(), 1 - 0.1 * 0.5, rtol=1e-6)
+    rate = 0.1 * np.sqrt(1 - 0.999) / (1 - 0.9)  # of the first step, which the decay follows
+    np.testing.assert_allclose(weight.asnumpy(), 1 - rate * 0.5, rtol=1e-6)
+
+
+def _drawn(seed, dtype="float32"):
+    return nd.array(np.random.RandomState(seed).randn(2, 2), dtype=dtype)
+
+
+def test_steps_of_adabelief_are_those_of_mxnet_2():
+    weight, gradient, mean, var = _drawn(0), _drawn(1), _drawn(2), abs(_drawn(3))
+    given = {"lr": 0.1, "eta": 0.7, "wd": 0.1, "clip_gradient": 0.5, "epsilon": 1e-2}
+    skipped = nd.contrib.adabelief_update(weight, gradient, mean, var, float("nan"), **given)
+    assert (skipped.asnumpy() == weight.asnumpy()).all() and (mean.asnumpy() == _drawn(2).asnumpy()).all()
+    stepped = nd.contrib.adabelief_update(weight, gradient, mean, var, nd.array([0.5]), **given)
+    np.testing.assert_allclose(stepped.asnumpy().ravel(), [1.7809, 0.40813, 1.37684, 2.16755], atol=1e-5)
+    np.testing.assert_allclose(mean.asnumpy().ravel(), [-0.32508, -0.07723, -1.9392, 1.445], atol=1e-5)
+    np.testing.assert_allclose(var.asnumpy().ravel(), [1.79752, 0.44611, 0.10954, 1.87472], atol=1e-5)
+    half, master = _drawn(0, "float16"), _drawn(0)
+    states = _drawn(2), abs(_drawn(3)), master
+    nd.contrib.mp_adabelief_update(half, _drawn(1, "float16"), *states, 0.5, out=half, **given)
+    np.testing.assert_allclose(half.asnumpy().ravel(), [1.78125, 0.4082, 1.37695, 2.16797], atol=1e-5)
+    np.testing.assert_allclose(master.asnumpy().ravel(), [1.7809, 0.40813, 1.37684, 2.16755], atol=1e-5)
+
+
+def test_steps_of_lans_are_those_of_mxnet_2():
+    weights, gradients, means = [_drawn(0), _drawn(5)], [_drawn(1), _drawn(6)], [_drawn(2), _drawn(7)]
+    variances = [abs(_drawn(3)), abs(_drawn(8))]
+    nd.contrib.multi_lans_update(
+        weights, gradients, means, variances, step_count=[1, 3], lrs=[0.1, 0.2], wds=[0.0, 0.1], out=weights,
+        lower_bound=0.5, upper_bound=1.0, rescale_grad=0.3, clip_gradient=0.2, epsilon=1e-2,
+    )  # fmt: skip
+    np.testing.assert_allclose(weights[0].asnumpy().ravel(), [1.7658, 0.40576, 1.07604, 2.22774], atol=1e-5)
+    np.testing.assert_allclose(weights[1].asnumpy().ravel(), [0.26652, -0.31075, 2.36949, -0.25507], atol=1e-5)
+    np.testing.assert_allclose(variances[1].asnumpy().ravel(), [0.09115, 1.09023, 1.94506, 1.385], atol=1e-5)
+
+
+def test_words_of_mxnet_2_for_optimizers():
+    assert mx.optimizer.AdaGrad(epsilon=0.5).float_stable_eps == mx.optimizer.LARS(epsilon=0.5).eps == 0.5
+    rmsprop = mx.optimizer.RMSProp(rho=0.8, momentum=0.7)
+    assert (rmsprop.gamma1, rmsprop.gamma2) == (0.8, 0.7)
 
 
 def test_states_as_bytes():
