@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from core import storage
+from core import heap, storage
 from core.base import MXNetError
 
 DEVICE_TYPES = {"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5}
@@ -87,7 +87,7 @@ class Context(metaclass=_Default):
 
     def empty_cache(self) -> None:
         """Gives freed memory that is kept for reuse back: on a GPU to its driver, else to the system."""
-        storage.empty_cache() if self.device_type == "gpu" else storage.trim()
+        storage.empty_cache() if self.device_type == "gpu" else heap.trim()
 
 
 Device = Context  # as MXNet 2 calls it

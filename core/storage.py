@@ -6,15 +6,14 @@ never imports torch itself.
 
 from __future__ import annotations
 
-import ctypes
 import os
-import resource
 import sys
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
 
+from core import heap
 from core.base import MXNetError
 from core.dtypes import dtype_name
 
@@ -29,31 +28,6 @@ _CPU = torch.device("cpu")
 # libraries or processes.
 copy_on_write = Tensor._lazy_clone
 NAMES: dict[torch.dtype, str] = {dtype: name for name, dtype in TORCH.items()}
-
-
-def _keep_freed_memory() -> None:
-    """Tells glibc to keep freed blocks in the process instead of returning them to the system.
-
-    A training step frees and takes the same large blocks over and over; every block that malloc maps
-    anew costs a page fault for each 4 KiB. Measured: 20 % of a small CPU training step. The largest blocks go back,
-    for small ones that come to lie in their place would keep them whole: a program that loaded one VGG after another
-    held 6 GB.
-    """
-    m_trim_threshold, m_mmap_threshold = -1, -3
-    # Before version 2.35 glibc refuses blocks of more than 32 MiB.
-    if any(_allocator("mallopt", m_mmap_threshold, 1 << bits) for bits in (27, 25)):
-        _allocator("mallopt", m_trim_threshold, (1 << 31) - 1)
-
-
-def _allocator(function: str, *numbers: int) -> int:
-    """Calls a function of glibc's allocator; gives 0 where it refuses, or another C library has its own policy."""
-    if not sys.platform.startswith("linux"):
-        return 0
-    try:
-        call = getattr(ctypes.CDLL(None), function)
-    except (OSError, AttributeError):
-        return 0
-    return call(*numbers)
 
 
 def _use_huge_pages() -> None:
@@ -74,7 +48,7 @@ def _use_huge_pages() -> None:
 
 
 _HUGE_PAGES = "THP_MEM_ALLOC_ENABLE"
-_keep_freed_memory()
+heap.keep_freed_memory()
 _use_huge_pages()
 
 
@@ -107,13 +81,7 @@ def gpu_memory(device_id: int) -> tuple[int, int]:
 
 def memory_in_use() -> dict[str, int]:
     """Bytes that this process holds: resident ones on the CPU, allocated ones on each GPU."""
-    found = {f"gpu/{i}": torch.cuda.memory_allocated(i) for i in range(num_gpus())}
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            found["cpu/0"] = int(file.read().split()[1]) * resource.getpagesize()
-    except FileNotFoundError:  # not Linux: the largest size so far, in bytes on macOS
-        found["cpu/0"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return found
+    return {"cpu/0": heap.resident(), **{f"gpu/{i}": torch.cuda.memory_allocated(i) for i in range(num_gpus())}}
 
 
 def compute_capability(device_id: int) -> int:
@@ -126,11 +94,6 @@ def empty_cache() -> None:
     """Gives memory that torch keeps for reuse back to the driver."""
     if torch.cuda.is_initialized():
         torch.cuda.empty_cache()
-
-
-def trim() -> None:
-    """Gives freed memory of the processor that is kept for reuse back to the system."""
-    _allocator("malloc_trim", 0)
 
 
 def synchronize() -> None:

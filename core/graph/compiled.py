@@ -6,7 +6,7 @@ import operator
 import threading
 from collections.abc import Callable, Sequence
 
-from core import autograd, imperative, kernels, random, storage
+from core import autograd, heap, imperative, kernels, random, storage
 from core.backward import ZERO, gradients_through, zeros_head
 from core.base import MXNetError
 from core.context import current_context
@@ -157,6 +157,7 @@ class Compiled:
             )
 
     def _make(self, args: tuple):
+        heap.settle()
         parameters = self._parameters()
         try:
             try:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from core import initializer
+from core import heap, initializer
 from core import ndarray as nd
 from core.base import nearest
 from core.dtypes import dtype_name
@@ -122,6 +122,7 @@ class ParameterDict:
 
     def initialize(self, init=None, ctx=None, verbose=False, force_reinit=False):
         """Initialises all parameters; `init` applies where a parameter has no initializer of its own."""
+        heap.settle()
         if init is None:
             init = initializer.Uniform()
         elif isinstance(init, str):
@@ -198,6 +199,7 @@ class ParameterDict:
         dtype_source="current",
     ):
         """Takes values from a dictionary of arrays; the `arg:` and `aux:` of exported files do not matter."""
+        heap.settle()
         rows = param_dict.items() if isinstance(param_dict, dict) else param_dict
         given = {k[4:] if k.startswith(("arg:", "aux:")) else k: v for k, v in rows}
         arrays = {restore_prefix + name: array for name, array in given.items()}

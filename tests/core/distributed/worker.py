@@ -23,12 +23,12 @@ def inputs():
 def network(seed, normalised=None, hybridize=False):
     mx.random.seed(seed)
     net = nn.HybridSequential()
-    net.add(
-        nn.Dense(17, activation="tanh", in_units=6), nn.Dense(33, activation="tanh")
-    )  # the second waits for its shape
+    # Trainers go by the order of names, in which dense10_ would come before dense9_; the second layer waits for its shape.
+    net.add(nn.Dense(17, activation="tanh", in_units=6, prefix="first_"))
+    net.add(nn.Dense(33, activation="tanh", prefix="second_"))
     if normalised is not None:
         net.add(normalised)
-    net.add(nn.Dense(3))
+    net.add(nn.Dense(3, prefix="third_"))
     net.initialize(mx.init.Xavier())
     if hybridize:
         net.hybridize()
