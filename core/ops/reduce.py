@@ -160,12 +160,12 @@ def norm(data, *, ord: Int = 2, axis: Axis = None, out_dtype: OptDType = None, k
 
 
 @gradient(norm)
-def _(head, data, out, data_shape, attrs):
+def _(head, data, out, data_shape, data_dtype, attrs):
     head = _spread(head, data_shape, attrs)
     out = _spread(out, data_shape, attrs)
-    if attrs.ord == 1:
-        return [F.broadcast_mul(F.sign(data), head)]
-    return [F.broadcast_mul(F.broadcast_div(data, out), head)]
+    wide = F.Cast(data, dtype=attrs.out_dtype or data_dtype)  # the type of the norm
+    rate = F.sign(wide) if attrs.ord == 1 else F.broadcast_div(wide, out)
+    return [F.Cast(F.broadcast_mul(rate, head), dtype=data_dtype)]
 
 
 _BOOL = kernels.torch_dtype("bool")

@@ -272,13 +272,15 @@ def apply(node: Node, inputs: Sequence, make: Callable) -> Sequence:
 
 
 def is_open(node: Node) -> bool:
-    """Whether a node makes an array with an extent of 0, which in MXNet says: find out. First states are so.
+    """Whether a node makes an array with an extent of 0 or -1, which in MXNet says: find out. First states are so.
 
     A range that infers its end is so too.
     """
     if node.op is None or node.inputs:
         return False
-    return 0 in node.parsed.get("shape", ()) or (node.parsed.get("infer_range", False) and node.parsed["stop"] is None)
+    if node.parsed.get("infer_range", False) and node.parsed["stop"] is None:
+        return True
+    return any(n < 1 for n in node.parsed.get("shape", ()))
 
 
 def fitted(node: Node, shape: tuple[int, ...]) -> dict:

@@ -6,6 +6,7 @@ shapes; what its `infer` rule tells fills in the parameters first.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from core import autograd, imperative, random, storage
@@ -72,6 +73,16 @@ def partial_shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[
     variables, outputs = shapes(entries, {n: s for n, s in given.items() if n not in open_})
     if all(s is not None for s in (*variables.values(), *outputs)):
         return variables, outputs
+    found = _extents(nodes, variables, given, declared)
+    return (
+        {n.name: _shown(found.get((id(n), 0)), unknown) for n in nodes if n.op is None},
+        [_shown(found.get((id(node), k)), unknown) for node, k in entries],
+    )
+
+
+def _extents(nodes: list[Node], variables: dict, given: dict[str, Shape], declared: dict) -> dict:
+    """What follows of each output from the variables' shapes and, where those are None, from what is declared of them."""
+    unknown = -1 if is_np_shape() else 0
     known = {
         name: shape if shape is not None
         else None if name not in given and declared[name] == (-1,)  # nothing was said
@@ -82,11 +93,8 @@ def partial_shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[
     def results(node: Node, inputs: list[Shape]) -> list[Shape]:
         return [x.shape for x in applied(node, [blank(s, "float32") for s in inputs])]
 
-    def shown(extents):
-        return None if extents is None else tuple(unknown if n == partial.UNKNOWN else n for n in extents)
-
     def of_subgraph(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict, list]:
-        found, outputs = partial_shapes(entries, {name: shown(extents) for name, extents in given.items()})
+        found, outputs = partial_shapes(entries, {name: _shown(extents, unknown) for name, extents in given.items()})
         return {n: s and tuple(partial.UNKNOWN if e == unknown else e for e in s) for n, s in found.items()}, outputs
 
     def inside(node: Node, extents: list) -> list:
@@ -95,12 +103,11 @@ def partial_shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[
         return parameter_shapes(node, extents, of_subgraph)
 
     with autograd.pause():
-        found = partial.shapes(nodes, known, results, inside)
+        return partial.shapes(nodes, known, results, inside)
 
-    return (
-        {n.name: shown(found.get((id(n), 0))) for n in nodes if n.op is None},
-        [shown(found.get((id(node), k))) for node, k in entries],
-    )
+
+def _shown(extents: partial.Extents, unknown: int) -> Shape | None:
+    return None if extents is None else tuple(unknown if n == partial.UNKNOWN else n for n in extents)
 
 
 def arrays(
@@ -135,9 +142,19 @@ def _settle(nodes: list[Node], given: dict[str, Shape], types: dict[str, str]) -
     state = random.get_state()
     try:
         with autograd.pause():
-            for wait in (True, False):  # what nobody tells the extents of has those that it was made with
-                while _sweep(nodes, known, types, values, wanted, seen, wait):
+            tell = functools.partial(_sweep, nodes, known, types, values, wanted, seen)
+            while tell(wait=True):
+                pass
+            left = [n for n in nodes if graph.is_open(n) and id(n) not in values]
+            if left:
+                declared = {n.name: _told(n, given, _partial_shape) for n in nodes if n.op is None}
+                found = _extents(nodes, known, given, declared)
+                shapes = ((id(n), found.get((id(n), 0))) for n in left)
+                wanted |= {place: shape for place, shape in shapes if shape and partial.UNKNOWN not in shape}
+                while tell(wait=True):
                     pass
+            while tell(wait=False):  # what nobody tells the extents of has those that it was made with
+                pass
     finally:
         random.set_state(state)
     return known, values
@@ -297,6 +314,8 @@ def _remembered(node: Node, arrays: list, seen: dict[tuple, list]) -> list:
 
 def _make(op, attrs: dict):
     """What an operator without inputs makes, without its memory."""
+    if "shape" in attrs:
+        attrs = {**attrs, "shape": tuple(max(n, 0) for n in attrs["shape"])}
     if op.name in ("_zeros", "_ones", "_full"):  # which tell their shapes, of whatever size
         return blank(attrs["shape"], attrs["dtype"])
     made = imperative.create(op, attrs, cpu(), NDArray)

@@ -107,6 +107,17 @@ def test_what_is_known_of_one_operand_holds_for_the_result():
     assert outputs == [(10, 128)] and found["first_weight"] == (128, 64) and found["second_weight"] == ()
 
 
+@pytest.mark.parametrize("unknown", [0, -1])
+def test_constants_of_unknown_extents_find_them_through_other_operators(unknown):
+    """As in MXNet 1.9.1."""
+    for one, other in (((2, 3), (unknown, unknown)), ((2, unknown), (3, unknown))):
+        total = sym.ones(shape=one) + sym.transpose(sym.ones(shape=other))
+        assert total.infer_shape() == ([], [(2, 3)], [])
+        assert total.bind(mx.cpu(), {}).forward()[0].shape == (2, 3)
+    assert sym.concat(x, sym.zeros(shape=(unknown, 3)), dim=1).infer_shape(x=(2, 4))[1] == [(2, 7)]
+    assert sym.ones(shape=(unknown, 3)).infer_shape_partial()[1] == [(0, 3)]
+
+
 def test_contradictions_are_told():
     with pytest.raises(mx.MXNetError, match=r"\(4, 3, -1\), but \(-1, 2, 5\)"):
         (_var("a", 0, 2, 5) + _var("b", 4, 3, 0)).infer_shape()

@@ -219,3 +219,16 @@ def test_the_third_place_of_reshape_is_the_order(numpy_semantics):
     for order in "CF":
         got = np.reshape(np.array(data), (4, -1), order)
         onp.testing.assert_array_equal(got.asnumpy(), onp.reshape(data, (4, -1), order))
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("kind, wide", [("float16", "float32"), ("float32", "float64"), ("float64", "float32")])
+def test_a_norm_of_another_type_has_gradients_in_that_of_its_data(order, kind, wide):
+    x = mx.nd.array([[3, -4], [6, 8]], dtype=kind)
+    x.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.norm(x, ord=order, axis=1, out_dtype=wide)
+    y.backward()
+    assert y.dtype == onp.dtype(wide) and x.grad.dtype == onp.dtype(kind)
+    expected = [[1, -1], [1, 1]] if order == 1 else [[0.6, -0.8], [0.6, 0.8]]
+    onp.testing.assert_allclose(x.grad.asnumpy(), expected, rtol=1e-3)
