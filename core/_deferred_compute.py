@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from core import random
 from core.autograd import engage, state, untraced
-from core.base import MXNetError
+from core.base import MXNetError, as_list
 from core.graph.ir import HELD, INPUT, NODE, Node, Value
 from core.graph.symbols import symbol_of
 from core.ndarray import NDArray
@@ -51,7 +51,7 @@ def context(state: bool = True) -> Iterator[None]:
 
 def set_variable(arrays, variables) -> None:
     """From now on an array (or each of a list) is this variable; MXNetError where it is something already."""
-    for array, variable in zip(_list(arrays), _list(variables), strict=True):
+    for array, variable in zip(as_list(arrays), as_list(variables), strict=True):
         if id(array) in _known:
             raise MXNetError("the array is a variable, or was computed in a context of deferred computation, already")
         _remember(array, _Variable(array, variable))
@@ -63,13 +63,13 @@ def get_symbol(output_arrays, *, sym_cls: type = Symbol):
     MXNetError where an array is unknown.
     """
     made: dict[Node, list[Symbol]] = {}
-    found = [_symbol(_value(array), made) for array in _list(output_arrays)]
+    found = [_symbol(_value(array), made) for array in as_list(output_arrays)]
     return sym_cls([entry for symbol in found for entry in symbol._entries])
 
 
 def clear(arrays) -> None:
     """Forgets what was taken down for arrays."""
-    for array in _list(arrays):
+    for array in as_list(arrays):
         _known.pop(id(array), None)
 
 
@@ -166,7 +166,3 @@ def _symbol(value: Value, made: dict[Node, list[Symbol]]) -> Symbol:
         found = symbol_of(node, [None if v is None else _symbol(v, made) for v in node.inputs])
         made[node] = list(found) if len(found) > 1 else [found]
     return made[node][value.index]
-
-
-def _list(values) -> list:
-    return list(values) if isinstance(values, (list, tuple)) else [values]

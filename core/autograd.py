@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.backward import as_list, finish, place, refill, run
-from core.base import MXNetError
+from core.backward import finish, place, refill, run
+from core.base import MXNetError, as_list
 from core.ops.registry import Operator
 from core.tape import Leaf, Node, Scope, attach, busy, engage, is_tracked, state, written
 
@@ -202,7 +202,7 @@ def _attach_function(function: Function, inputs: Sequence, outputs: Sequence) ->
     def rule(heads):
         with pause(train_mode=state.training):
             grads = function.backward(*heads)
-        return list(grads) if isinstance(grads, (list, tuple)) else [grads]
+        return as_list(grads)
 
     op.user_rule = rule
     attach(op, {}, inputs, outputs)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from core import storage
-from core.base import MXNetError
+from core.base import MXNetError, as_list
 from core.kernels.formula import OUT
 from core.ops.registry import F, namespace
 from core.tape import Leaf, Node, Scope, state
@@ -98,11 +98,6 @@ def _tracked(x):
     x = x.detach()
     x._entry = Leaf(None, "write")
     return x
-
-
-def as_list(value) -> list:
-    """The elements of a list or tuple, or the one value."""
-    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 class Sums:

@@ -99,6 +99,11 @@ class UnknownName(AttributeError):
         return f"{module} has no function {name!r}.{nearest(name, self._known())}"
 
 
+def as_list(value) -> list:
+    """The elements of a list or tuple as a new list, anything else as a list of one."""
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
 def _as_list(obj) -> list:
     """A list or tuple as it is, anything else as a list of one."""
     return obj if isinstance(obj, (list, tuple)) else [obj]

@@ -20,13 +20,13 @@ from core.metric import (  # noqa: F401 - the same in both
     Loss,
     TopKAccuracy,
     Torch,
-    _numpy,
-    _numpy_pairs,
     alias,
     check_label_shapes,
     np,
     register,
 )
+from core.metric.base import as_numpy, numpy_pairs
+from core.metric.confusion import Confusion
 
 
 def create(metric, *args, **kwargs):
@@ -123,7 +123,7 @@ class _Decisions:
         return score.mean() if average == "macro" else score
 
     def matthews(self):
-        confusion = first._Confusion()
+        confusion = Confusion()
         confusion.add(self.counts[:, :, 0])
         return confusion.matthews()
 
@@ -136,7 +136,7 @@ class _Decided(_Second):
         super().__init__(name, output_names, label_names, class_type=class_type, threshold=threshold, **kwargs)
 
     def update(self, labels, preds):
-        for label, pred in _numpy_pairs(labels, preds):
+        for label, pred in numpy_pairs(labels, preds):
             self._decisions.add(label, pred)
         self.num_inst = self._decisions.total
         self.sum_metric = self._figure() * self.num_inst
@@ -206,7 +206,7 @@ class BinaryAccuracy(_Second):
         self.threshold = threshold
 
     def update(self, labels, preds):
-        for label, pred in _numpy_pairs(labels, preds):
+        for label, pred in numpy_pairs(labels, preds):
             label, pred = label.astype("int32").ravel(), _above(pred, self.threshold).astype("int32").ravel()
             check_label_shapes(label, pred)
             self._add(int((label == pred).sum()), pred.size)
@@ -229,7 +229,7 @@ class CrossEntropy(_Second):
         self.eps, self.ignore_label, self.axis, self.from_logits = settings.values()
 
     def update(self, labels, preds):
-        for label, pred in _numpy_pairs(labels, preds):
+        for label, pred in numpy_pairs(labels, preds):
             classes = numpy.moveaxis(pred, self.axis, -1).reshape(-1, pred.shape[self.axis])
             if label.size != len(classes):
                 raise AssertionError(f"labels of shape {label.shape} do not fit predictions of shape {pred.shape}")
@@ -261,7 +261,7 @@ class _Deviation(_Second):
     """The mean over all samples of a figure of the differences between labels and predictions."""
 
     def update(self, labels, preds):
-        for label, pred in _numpy_pairs(labels, preds):
+        for label, pred in numpy_pairs(labels, preds):
             samples = label.shape[0]
             self._add(self._figure((label - pred).reshape(samples, -1)).mean(axis=-1).sum(), samples)
 
@@ -317,7 +317,7 @@ class MeanPairwiseDistance(_Second):
         self.p = p
 
     def update(self, labels, preds):
-        for label, pred in _numpy_pairs(labels, preds):
+        for label, pred in numpy_pairs(labels, preds):
             rows = (label - pred).reshape(label.shape[0], -1)
             distances = (numpy.abs(rows) ** self.p).sum(axis=1) ** (1.0 / self.p)
             self._add(distances.sum(), distances.size)
@@ -332,7 +332,7 @@ class MeanCosineSimilarity(_Second):
         self.eps = eps
 
     def update(self, labels, preds):
-        for label, pred in _numpy_pairs(labels, preds):
+        for label, pred in numpy_pairs(labels, preds):
             label, pred = numpy.atleast_2d(label), numpy.atleast_2d(pred)
             norms = numpy.linalg.norm(label, axis=-1) * numpy.linalg.norm(pred, axis=-1)
             cosines = (label * pred).sum(axis=-1) / numpy.maximum(norms, self.eps)
@@ -341,7 +341,7 @@ class MeanCosineSimilarity(_Second):
 
 def _above(pred, threshold):
     """Where scores exceed a threshold, or that of their class along the last axis."""
-    threshold = _numpy(threshold)
+    threshold = as_numpy(threshold)
     if threshold.ndim and threshold.shape[-1] != pred.shape[-1]:
         raise AssertionError(f"{threshold.shape[-1]} thresholds for predictions of shape {pred.shape}")
     return pred > threshold

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from core.base import MXNetError, nearest
-from core.ndarray import NDArray
+from core.base import MXNetError, as_list, nearest
 
 
 class KVStoreBase:
@@ -71,13 +70,13 @@ class TestStore(KVStoreBase):
     __test__ = False
 
     def broadcast(self, key, value, out, priority=0):
-        for target in _arrays(out):
+        for target in as_list(out):
             target[:] = value
 
     def pushpull(self, key, value, out=None, priority=0):
-        values = _arrays(value)
+        values = as_list(value)
         total = sum((v.as_in_context(values[0].context) for v in values[1:]), values[0])
-        for target in values if out is None else _arrays(out):
+        for target in values if out is None else as_list(out):
             target[:] = total
 
     @staticmethod
@@ -118,7 +117,3 @@ def create(name="local"):
         why = " Asynchronous training is not supported: use dist_sync." if "async" in name else nearest(name, known)
         raise MXNetError(f"there is no kvstore {name!r}.{why} Accepted are {', '.join(known)}")
     return KVStore(name)
-
-
-def _arrays(value) -> list[NDArray]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]

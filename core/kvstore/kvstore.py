@@ -6,9 +6,9 @@ import numbers
 
 from core import ndarray as nd
 from core import optimizer as opt
-from core.base import MXNetError
+from core.base import MXNetError, as_list
 from core.kernels import communication
-from core.kvstore.base import KVStoreBase, _arrays
+from core.kvstore.base import KVStoreBase
 from core.kvstore.compression import TwoBit
 from core.ndarray import NDArray
 
@@ -62,7 +62,7 @@ class KVStore(KVStoreBase):
         for k, v in self._pairs(key, value):
             if k in self._stored:
                 raise MXNetError(f"key {k!r} is in the store already; push() changes it")
-            stored = self._stored[k] = _arrays(v)[0].copy()
+            stored = self._stored[k] = as_list(v)[0].copy()
             if self.num_workers > 1:
                 _broadcast(stored)
 
@@ -70,7 +70,7 @@ class KVStore(KVStoreBase):
         """Sums `value` (an array, or one for each context) and stores it, or updates what is stored by it."""
         for k, v in self._pairs(key, value):
             stored = self._find(k)
-            total = self._sum(k, _arrays(v), stored.context)
+            total = self._sum(k, as_list(v), stored.context)
             if self._updater is None:
                 total.astype(stored.dtype, copy=False).copyto(stored)
             else:
@@ -82,7 +82,7 @@ class KVStore(KVStoreBase):
             raise AssertionError("pull needs out, the arrays to write to")
         for k, targets in self._pairs(key, out):
             stored = self._find(k)
-            for target in _arrays(targets):
+            for target in as_list(targets):
                 if not (ignore_sparse and target.stype == "row_sparse"):
                     stored.copyto(target)
 
@@ -101,7 +101,7 @@ class KVStore(KVStoreBase):
         if out is None or row_ids is None:
             raise AssertionError("row_sparse_pull needs out and row_ids")
         for (k, targets), (_, rows) in zip(self._pairs(key, out), self._pairs(key, row_ids), strict=True):
-            stored, targets, rows = self._find(k), _arrays(targets), _arrays(rows)
+            stored, targets, rows = self._find(k), as_list(targets), as_list(rows)
             if stored.stype != "row_sparse":
                 raise MXNetError(f"row_sparse_pull needs a row_sparse value, but that of {k!r} is {stored.stype}")
             if len(rows) not in (1, len(targets)):
