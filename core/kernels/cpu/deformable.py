@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import torch
 
+from core.kernels.cpu._half import accumulator
+
 
 def columns(x, offset, mask, kernel, stride, dilate, pad, groups):
     """x (N, C, H, W) at shifted places: (N, C, places of the kernel, windows).
@@ -16,7 +18,7 @@ def columns(x, offset, mask, kernel, stride, dilate, pad, groups):
     outside of x are 0, and the last row and column go on up to its edge; with a mask (N, groups places, H', W'), by
     which the values are multiplied, x fades into zeros around it instead.
     """
-    wide, offset, mask = (None if t is None else t.to(_accumulator(t)) for t in (x, offset, mask))
+    wide, offset, mask = (None if t is None else t.to(accumulator(t.dtype)) for t in (x, offset, mask))
     image, spots = _image(wide, groups), kernel[0] * kernel[1]
     y = 0
     for at, weight, _, _ in _corners(x.shape, offset, mask is not None, kernel, stride, dilate, pad, groups):
@@ -28,7 +30,7 @@ def columns(x, offset, mask, kernel, stride, dilate, pad, groups):
 
 def columns_grad(dy, x, offset, mask, kernel, stride, dilate, pad, groups):
     """Gradients of `columns` with respect to x, offset and mask (of no elements without one)."""
-    wide, shifts, factor = (None if t is None else t.to(_accumulator(t)) for t in (x, offset, mask))
+    wide, shifts, factor = (None if t is None else t.to(accumulator(t.dtype)) for t in (x, offset, mask))
     image, fading = _image(wide, groups), mask is not None
     lines, spots, windows = image.shape[0], kernel[0] * kernel[1], offset.shape[2] * offset.shape[3]
     dy = dy.to(image.dtype).reshape(lines, image.shape[1], spots * windows)
@@ -45,10 +47,6 @@ def columns_grad(dy, x, offset, mask, kernel, stride, dilate, pad, groups):
         shifted.reshape(offset.shape).to(offset.dtype),
         seen.reshape(mask.shape).to(mask.dtype) if fading else offset.new_zeros(0),
     )
-
-
-def _accumulator(t):
-    return torch.float32 if t.dtype in (torch.float16, torch.bfloat16) else t.dtype
 
 
 def _image(x, groups):

@@ -11,6 +11,8 @@ import math
 
 import torch
 
+from core.kernels.cpu._half import accumulator
+
 aten = torch.ops.aten
 
 
@@ -38,7 +40,7 @@ def take_grad(dy, indices, axis, x_shape):
     indices = _shaped(_long(indices), (indices.numel(),))
     if outer == 1:
         return _shaped(embedding_grad(_shaped(dy, (indices.numel(), inner)), indices, (rows, inner)), x_shape)
-    dx = torch.zeros((outer, rows, inner), dtype=_accumulator(dy.dtype), device=dy.device)
+    dx = torch.zeros((outer, rows, inner), dtype=accumulator(dy.dtype), device=dy.device)
     dx.index_add_(1, indices, dy.reshape(outer, indices.numel(), inner).to(dx.dtype))
     return dx.to(dy.dtype).reshape(x_shape)
 
@@ -50,7 +52,7 @@ def embedding(indices, weight):
 
 def embedding_grad(dy, indices, weight_shape):
     """Gradient of `embedding` with respect to the weight of shape (V, D)."""
-    kind = _accumulator(dy.dtype)
+    kind = accumulator(dy.dtype)
     rows = dy if dy.dtype is kind else dy.to(kind)
     dw = aten.embedding_dense_backward.default(rows, _long(indices), weight_shape[0], -1, False)
     return dw if dy.dtype is kind else dw.to(dy.dtype)
@@ -100,7 +102,7 @@ def gather_along(x, indices, axis):
 def scatter_along_add(dy, indices, axis, x_shape):
     """Gradient of `gather_along` with respect to `x` (shape `x_shape`)."""
     wide = dy.shape[:axis] + (x_shape[axis],) + dy.shape[axis + 1 :]
-    dx = torch.zeros(wide, dtype=_accumulator(dy.dtype), device=dy.device)
+    dx = torch.zeros(wide, dtype=accumulator(dy.dtype), device=dy.device)
     dx.scatter_add_(axis, _long(indices).expand(dy.shape), dy.to(dx.dtype))
     broadcast = [i for i, (n, m) in enumerate(zip(wide, x_shape, strict=True)) if n != m]
     return (dx.sum(broadcast, keepdim=True) if broadcast else dx).to(dy.dtype)
@@ -168,10 +170,6 @@ def _shaped(x, shape):
 
 def _index(index):
     return index if index is None or index.dtype is torch.bool else _long(index)
-
-
-def _accumulator(dtype):
-    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
 
 def check(indices, n):

@@ -12,6 +12,8 @@ import math
 import torch
 from torch import Tensor
 
+from core.kernels.cpu._half import HALF
+
 aten = torch.ops.aten
 
 
@@ -165,7 +167,7 @@ def _batch_norm_grad(dy, x, gamma, running_mean, running_var, mean, rstd, traini
 
 
 def _move(moving: Tensor, batch: Tensor, momentum: float) -> None:
-    if moving.dtype in (torch.float16, torch.bfloat16):  # rounded once
+    if moving.dtype in HALF:  # rounded once
         moving.copy_(moving.float().mul_(momentum).add_(batch, alpha=1.0 - momentum))
     else:
         moving.mul_(momentum).add_(batch, alpha=1.0 - momentum)
@@ -192,7 +194,7 @@ def _cast(t: Tensor | None, x: Tensor) -> Tensor | None:
 def _affine(x: Tensor, gamma: Tensor | None, beta: Tensor | None, size: int) -> tuple[Tensor | None, Tensor | None]:
     """Scale and shift as ATen wants them. For half inputs both must be there: they are what makes it keep the
     statistics in float32."""
-    if x.dtype in (torch.float16, torch.bfloat16):
+    if x.dtype in HALF:
         gamma = torch.ones(size, dtype=torch.float32, device=x.device) if gamma is None else gamma
         beta = torch.zeros(size, dtype=torch.float32, device=x.device) if beta is None else beta
     return _cast(gamma, x), _cast(beta, x)

@@ -12,13 +12,13 @@ import torch
 
 from core import storage
 from core.kernels.cpu._codes import codes, scaled_codes, summed_codes
+from core.kernels.cpu._half import HALF
 from core.kernels.cpu._steps import COMPARISONS, SCOPE, lowered, only_inside, steps
 from core.kernels.formula import Expr, Formula, postorder
 from core.kernels.row_program import COLUMN, ROW, WHOLE, Result, RowProgram
 
 aten = torch.ops.aten
 _bindings = torch._C._nn  # those of ATen's operators that stand apart in Python: a call without comparing signatures
-HALF = (torch.float16, torch.bfloat16)
 
 # formula name -> function of (operands..., attributes...) in the formula's order
 FAST: dict[str, Callable] = {

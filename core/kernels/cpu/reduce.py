@@ -13,9 +13,8 @@ import torch
 from torch import Tensor
 
 from core.base import MXNetError
+from core.kernels.cpu._half import HALF, accumulator
 from core.kernels.cpu._numpy import NUMPY, is_ahead
-
-HALF = (torch.float16, torch.bfloat16)
 
 
 def sum(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
@@ -48,13 +47,13 @@ def prod(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | 
     dtype = dtype or x.dtype
     if not axes:
         return _copy(x, dtype)
-    accumulator = torch.float32 if dtype in HALF else dtype
+    kind = accumulator(dtype)
     if len(axes) == 1:
-        return torch.prod(x, axes[0], keepdim=keepdims, dtype=accumulator).to(dtype)
+        return torch.prod(x, axes[0], keepdim=keepdims, dtype=kind).to(dtype)
     # ATen's product knows one axis only: the reduced ones are laid side by side.
     kept = [axis for axis in range(x.ndim) if axis not in axes]
     rows = x.permute(*kept, *axes).reshape(*(x.shape[axis] for axis in kept), math.prod(x.shape[a] for a in axes))
-    result = torch.prod(rows, -1, dtype=accumulator).to(dtype)
+    result = torch.prod(rows, -1, dtype=kind).to(dtype)
     if keepdims:
         result = result.reshape([1 if axis in axes else size for axis, size in enumerate(x.shape)])
     return result

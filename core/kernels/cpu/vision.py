@@ -11,6 +11,8 @@ import math
 
 import torch
 
+from core.kernels.cpu._half import accumulator
+
 aten = torch.ops.aten
 
 _SUM, _MAX = 0, 2  # modes of ATen's bags
@@ -72,7 +74,7 @@ def roi_pool(data, rois, pooled, scale):
 def roi_pool_grad(dy, places, data_shape):
     """Gradient of `roi_pool` with respect to data: what came back, added up at the places of the maxima."""
     batch, channels, *size = data_shape
-    wide = torch.zeros((batch * size[0] * size[1], channels), dtype=_accumulator(dy.dtype), device=dy.device)
+    wide = torch.zeros((batch * size[0] * size[1], channels), dtype=accumulator(dy.dtype), device=dy.device)
     head, at = (t.permute(0, 2, 3, 1).reshape(-1, channels) for t in (dy, places))
     wide.scatter_add_(0, at.clamp(min=0), head.to(wide.dtype) * (at >= 0))
     return wide.to(dy.dtype).reshape(batch, *size, channels).permute(0, 3, 1, 2).contiguous()
@@ -285,8 +287,4 @@ def _rounded(x):
 
 
 def _accumulated(x):
-    return x.to(_accumulator(x.dtype))
-
-
-def _accumulator(dtype):
-    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+    return x.to(accumulator(x.dtype))

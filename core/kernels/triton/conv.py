@@ -13,13 +13,12 @@ one entry per spatial axis. Operands may have any strides; inside, and in result
   A gradient by x with strides is computed phase by phase (places with equal remainder by the stride), so that it
   visits no tap that leads between places.
 - `_weight_gemm`: rows are output channels, columns (tap, input channel), the sum runs over all places and is split.
-- `_depthwise`, `_depthwise_weight`: one input channel a group leaves nothing to multiply as matrices.
+- One input channel a group leaves nothing to multiply as matrices: `core.kernels.triton._depthwise`.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import torch
 import triton
@@ -28,10 +27,23 @@ from torch import Tensor
 
 from core.kernels.epilogue import check_activation
 from core.kernels.triton import matmul as products
-from core.kernels.triton._counting import WIDE, blocks_of, program
+from core.kernels.triton._counting import blocks_of, program
+from core.kernels.triton._depthwise import depthwise, depthwise_weight
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, processors, shape_class
-from core.kernels.triton.places import channels_last, empty, reach, three, unravel3
+from core.kernels.triton.places import (
+    EXTENTS,
+    FAR,
+    FUSED,
+    LAYER,
+    Geometry,
+    channels_last,
+    empty,
+    reach,
+    three,
+    unravel3,
+    wide,
+)  # fmt: skip
 from core.kernels.triton.tiles import (
     accumulator,
     activate,
@@ -59,14 +71,14 @@ def conv(
     result may take the memory of the residual; here it has its own.
     """
     check_activation("conv", activation)
-    how = _Geometry.of(w.shape, stride, dilate, pad, groups)
+    how = Geometry.of(w.shape, stride, dilate, pad, groups)
     x, w = channels_last(x), channels_last(w)
     residual = None if residual is None else channels_last(residual)
     y = empty((x.shape[0], *how.out(x.shape[1:-1]), w.shape[0]), x)
     if how.pointwise:
         y = products.linear(x, w.view(w.shape[0], w.shape[-1]), b, activation, residual)
     elif how.depthwise:
-        _launch_depthwise(y, x, w, how, False, b, residual, activation)
+        depthwise(y, x, w, how, False, b, residual, activation)
     else:
         _launch_gather(y, x, w, how, False, b, residual, activation)
     return y.movedim(-1, 1)
@@ -91,13 +103,13 @@ def pack_codes(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, 
 
 def conv_data_grad(dy: Tensor, w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
     """Gradient of `conv` by x, of shape `x_shape`; also the forward pass of a transposed convolution."""
-    how = _Geometry.of(w.shape, stride, dilate, pad, groups)
+    how = Geometry.of(w.shape, stride, dilate, pad, groups)
     dy, w = channels_last(dy), channels_last(w)
     dx = empty((x_shape[0], *x_shape[2:], x_shape[1]), dy)
     if how.pointwise:
         dx = products.matmul(dy, w.view(w.shape[0], w.shape[-1]))
     elif how.depthwise:
-        _launch_depthwise(dx, dy, w, how, backward=True)
+        depthwise(dx, dy, w, how, backward=True)
     else:
         _launch_gather(dx, dy, w, how, backward=True)
     return dx.movedim(-1, 1)
@@ -107,14 +119,14 @@ def conv_weight_grad(
     dy: Tensor, x: Tensor, w_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int
 ) -> Tensor:
     """Gradient of `conv` by w, of shape `w_shape`."""
-    how = _Geometry.of(w_shape, stride, dilate, pad, groups)
+    how = Geometry.of(w_shape, stride, dilate, pad, groups)
     dy, x = channels_last(dy), channels_last(x)
     dw = empty((w_shape[0], *w_shape[2:], w_shape[1]), dy)
     if how.pointwise:
         rows = math.prod(dy.shape[:-1])
         dw = products.matmul(dy.view(rows, dy.shape[-1]), x.view(rows, x.shape[-1]), transpose_a=True).view(dw.shape)
     elif how.depthwise:
-        _launch_depthwise_weight(dw, dy, x, how)
+        depthwise_weight(dw, dy, x, how)
     else:
         _launch_weight(dw, dy, x, how)
     return dw.movedim(-1, 1)
@@ -158,57 +170,11 @@ WEIGHT_CONFIGS = {
     8: [_tiles(32, 32, 16, 4, 2)],
 }  # fmt: skip
 INTEGER_CONFIGS = [_tiles(16, 16, 16, 4, 2)]
-DEPTHWISE_CONFIGS = [
-    Config({"BLOCK_R": rows, "BLOCK_C": channels}, num_warps, 2)
-    for rows, channels, num_warps in ((16, 64, 4), (8, 128, 4), (32, 32, 4), (64, 16, 4))
-]
-
-
 # ---------------------------------------------------------------- launchers
 
 
-class _Geometry(NamedTuple):
-    """What a layer fixes, for three spatial axes: compiled into the kernels, which then divide by constants."""
-
-    kernel: Ints
-    stride: Ints
-    dilate: Ints
-    pad: Ints
-    groups: int
-    channels: Ints  # of w: (O / groups, C / groups)
-    ndim: int
-
-    @classmethod
-    def of(cls, w_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> _Geometry:
-        kernel = tuple(w_shape[2:])
-        channels = (w_shape[0] // groups, w_shape[1])
-        return cls(three(kernel, 1), three(stride, 1), three(dilate, 1), three(pad, 0), groups, channels, len(kernel))
-
-    def out(self, extent: Ints) -> Ints:
-        """Places of y along each axis for `extent` places of x."""
-        sizes = zip(three(extent, 1), self.kernel, self.stride, self.dilate, self.pad, strict=True)
-        return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, d, p in sizes)[3 - self.ndim :]
-
-    @property
-    def pointwise(self) -> bool:
-        return self.groups == 1 and not any(self.pad) and max(*self.kernel, *self.stride) == 1
-
-    @property
-    def depthwise(self) -> bool:
-        return self.groups > 1 and self.channels[1] == 1
-
-    def phases(self, backward: bool) -> Ints:
-        """Along each axis, into how many classes places are sorted so that the taps of a class are every n-th."""
-        if not backward:
-            return (1, 1, 1)
-        return tuple(s if d == 1 else 1 for s, d in zip(self.stride, self.dilate, strict=True))
-
-    def constexprs(self) -> dict[str, Ints]:
-        return {"KERNEL": self.kernel, "STRIDE": self.stride, "DILATE": self.dilate, "PAD": self.pad}
-
-
 def _launch_gather(
-    target: Tensor, source: Tensor, w: Tensor, how: _Geometry, backward: bool, bias=None, residual=None, activation=None
+    target: Tensor, source: Tensor, w: Tensor, how: Geometry, backward: bool, bias=None, residual=None, activation=None
 ):  # fmt: skip
     """Fills target (N, *places, channels) from source, of the same kind: y from x, or (`backward`) dx from dy."""
     if not target.numel():
@@ -232,7 +198,7 @@ def _launch_gather(
             *places, *reached,
             made, read, how.groups, stride_made, stride_read, c, splits, k_each, target.numel(),
             **how.constexprs(), **ends(*last), PHASES=phases, BACKWARD=backward, UNIFORM=read % block_k == 0,
-            WIDE=_wide(target, source, w), ACCUMULATOR=in_triton(accumulator(target.dtype)),
+            WIDE=wide(target, source, w), ACCUMULATOR=in_triton(accumulator(target.dtype)),
             PRECISION=precision(target.dtype), **config.launch_options(),
         )  # fmt: skip
         if splits > 1:
@@ -243,7 +209,7 @@ def _launch_gather(
     run(choose("conv", key, configs or _configs(FLAT_CONFIGS, target.dtype), run))
 
 
-def _launch_weight(dw: Tensor, dy: Tensor, x: Tensor, how: _Geometry) -> None:
+def _launch_weight(dw: Tensor, dy: Tensor, x: Tensor, how: Geometry) -> None:
     if not dw.numel():
         return
     rows, (o, c) = math.prod(dy.shape[:-1]), how.channels
@@ -257,60 +223,13 @@ def _launch_weight(dw: Tensor, dy: Tensor, x: Tensor, how: _Geometry) -> None:
         _weight_gemm[(tiles * splits,)](
             dy, x, dw if partials is None else partials, rows, *three(dy.shape[1:-1], 1), *three(x.shape[1:-1], 1),
             o, c, how.groups, splits, k_each, dw.numel(), **how.constexprs(), UNIFORM=c % block_n == 0,
-            WIDE=_wide(dy, x, dw), ACCUMULATOR=in_triton(accumulator(dw.dtype)), PRECISION=precision(dw.dtype), **config.launch_options(),
+            WIDE=wide(dy, x, dw), ACCUMULATOR=in_triton(accumulator(dw.dtype)), PRECISION=precision(dw.dtype), **config.launch_options(),
         )  # fmt: skip
         if splits > 1:
             add_partials(partials, dw)
 
     key = (dw.dtype, *how.constexprs().values(), how.groups, *shape_class(rows, o, c))
     run(choose("conv_weight", key, _configs(WEIGHT_CONFIGS, dw.dtype), run))
-
-
-def _launch_depthwise(
-    target: Tensor, source: Tensor, w: Tensor, how: _Geometry, backward: bool, bias=None, residual=None, activation=None
-):  # fmt: skip
-    if not target.numel():
-        return
-    rows, channels = math.prod(target.shape[:-1]), target.shape[-1]
-
-    def run(config: Config) -> None:
-        grid = (triton.cdiv(rows, config["BLOCK_R"]), triton.cdiv(channels, config["BLOCK_C"]))
-        _depthwise[grid](
-            source, w, or_else(bias, w), or_else(residual, w), target, rows, *three(target.shape[1:-1], 1),
-            *three(source.shape[1:-1], 1), channels, **how.constexprs(), **ends(bias, residual, activation),
-            MULTIPLIER=how.channels[0], BACKWARD=backward, WIDE=_wide(target, source, w),
-            ACCUMULATOR=in_triton(accumulator(target.dtype)),
-            **config.launch_options(),
-        )  # fmt: skip
-
-    key = (target.dtype, backward, *how.constexprs().values(), *shape_class(rows, channels))
-    run(choose("depthwise", key, DEPTHWISE_CONFIGS, run))
-
-
-def _launch_depthwise_weight(dw: Tensor, dy: Tensor, x: Tensor, how: _Geometry) -> None:
-    if not dw.numel():
-        return
-    rows, channels, taps = math.prod(dy.shape[:-1]), dy.shape[-1], math.prod(how.kernel)
-
-    def run(config: Config) -> None:
-        tiles = taps * triton.cdiv(channels, config["BLOCK_C"])
-        splits, each = split_along(rows, config["BLOCK_R"], tiles, 4 * processors(dw.device))
-        partials = partials_of(splits, dw)
-        _depthwise_weight[(tiles * splits,)](
-            dy, x, dw if partials is None else partials, rows, *three(dy.shape[1:-1], 1), *three(x.shape[1:-1], 1),
-            channels, each, **how.constexprs(), MULTIPLIER=how.channels[0], WIDE=_wide(dy, x, dw),
-            ACCUMULATOR=in_triton(accumulator(dw.dtype)), **config.launch_options(),
-        )  # fmt: skip
-        if splits > 1:
-            add_partials(partials, dw)
-
-    key = (dw.dtype, *how.constexprs().values(), *shape_class(rows, channels))
-    run(choose("depthwise_weight", key, DEPTHWISE_CONFIGS, run))
-
-
-def _wide(target: Tensor, source: Tensor, w: Tensor) -> bool:
-    """Whether 32 bits are too few for the places of a pass (channels are counted in 64 always) or for the weights."""
-    return max(t.numel() // max(t.shape[-1], 1) for t in (target, source)) >= WIDE or w.numel() >= WIDE
 
 
 def _configs(table: dict[int, list[Config]], dtype: torch.dtype) -> list[Config]:
@@ -451,95 +370,22 @@ def _weight_gemm(
     tl.store(dw + at, sums.to(dw.dtype.element_ty), mask=(made < o)[:, None] & (columns < width)[None, :])
 
 
-@triton.jit
-def _depthwise(
-    source, w, bias, residual, target, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w, channels,
-    KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr,
-    MULTIPLIER: tl.constexpr, BACKWARD: tl.constexpr, WIDE: tl.constexpr, HAS_BIAS: tl.constexpr,
-    HAS_RESIDUAL: tl.constexpr, ACTIVATION: tl.constexpr, ACCUMULATOR: tl.constexpr,
-    BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
-):  # fmt: skip
-    at = program(0, WIDE) * BLOCK_R + tl.arange(0, BLOCK_R)
-    channel = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)
-    image = at // (places_d * places_h * places_w)
-    d, h, v = unravel3(at % (places_d * places_h * places_w), places_h, places_w)
-    TAPS: tl.constexpr = KERNEL[0] * KERNEL[1] * KERNEL[2]
-    sums = tl.zeros((BLOCK_R, BLOCK_C), ACCUMULATOR)
-    for item in range(TAPS * MULTIPLIER if BACKWARD else TAPS):
-        tap = item % TAPS
-        tap_d, tap_h, tap_w = unravel3(tap, KERNEL[1], KERNEL[2])
-        place, inside = reach(
-            image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w, STRIDE, DILATE, PAD, BACKWARD
-        )
-        mask = (inside & (at < rows))[:, None] & (channel < channels)[None, :]
-        if BACKWARD:
-            made = channel * MULTIPLIER + item // TAPS
-            read, width = made, channels * MULTIPLIER
-        else:
-            made = channel
-            read, width = channel // MULTIPLIER, channels // MULTIPLIER
-        x = tl.load(source + place.to(tl.int64)[:, None] * width + read[None, :], mask=mask, other=0)
-        y = tl.load(w + made * TAPS + tap, mask=channel < channels, other=0)
-        sums += x.to(ACCUMULATOR) * y.to(ACCUMULATOR)[None, :]
-    if HAS_BIAS:
-        sums += tl.load(bias + channel, mask=channel < channels, other=0).to(ACCUMULATOR)[None, :]
-    to = at.to(tl.int64)[:, None] * channels + channel[None, :]
-    mask = (at < rows)[:, None] & (channel < channels)[None, :]
-    if HAS_RESIDUAL:
-        sums += tl.load(residual + to, mask=mask, other=0).to(ACCUMULATOR)
-    tl.store(target + to, activate(sums, ACTIVATION).to(target.dtype.element_ty), mask=mask)
-
-
-@triton.jit
-def _depthwise_weight(
-    dy, x, dw, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w, channels, each,
-    KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr,
-    MULTIPLIER: tl.constexpr, WIDE: tl.constexpr, ACCUMULATOR: tl.constexpr,
-    BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
-):  # fmt: skip
-    TAPS: tl.constexpr = KERNEL[0] * KERNEL[1] * KERNEL[2]
-    item = program(0, WIDE)
-    tap, item = item % TAPS, item // TAPS
-    blocks = blocks_of(channels, BLOCK_C)
-    channel, split = item % blocks * BLOCK_C + tl.arange(0, BLOCK_C), item // blocks
-    tap_d, tap_h, tap_w = unravel3(tap, KERNEL[1], KERNEL[2])
-    sums = tl.zeros((BLOCK_C,), ACCUMULATOR)
-    for start in range(split * each, tl.minimum(split * each + each, rows), BLOCK_R):
-        at = start + tl.arange(0, BLOCK_R)
-        image = at // (places_d * places_h * places_w)
-        d, h, v = unravel3(at % (places_d * places_h * places_w), places_h, places_w)
-        place, inside = reach(
-            image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w, STRIDE, DILATE, PAD, False
-        )
-        mask = (inside & (at < rows))[:, None] & (channel < channels)[None, :]
-        read = place.to(tl.int64)[:, None] * (channels // MULTIPLIER) + (channel // MULTIPLIER)[None, :]
-        a = tl.load(x + read, mask=mask, other=0)
-        b = tl.load(dy + at.to(tl.int64)[:, None] * channels + channel[None, :], mask=mask, other=0)
-        sums += tl.sum(a.to(ACCUMULATOR) * b.to(ACCUMULATOR), axis=0)
-    dw += split.to(tl.int64) * channels * TAPS
-    tl.store(dw + channel * TAPS + tap, sums.to(dw.dtype.element_ty), mask=channel < channels)
-
-
 # ---------------------------------------------------------------- ahead of time
 
-_EXTENTS = {f"{name}_{axis}": "i32" for name in ("places", "reached") for axis in "dhw"}
-_LAYER = {"KERNEL": (1, 3, 3), "STRIDE": (1, 1, 1), "DILATE": (1, 1, 1), "PAD": (0, 1, 1), "WIDE": False}
-_STRIDED = {**_LAYER, "STRIDE": (1, 2, 2)}
-_FAR = {**_LAYER, "WIDE": True}
+_STRIDED = {**LAYER, "STRIDE": (1, 2, 2)}
 _PLAIN = {"HAS_BIAS": False, "HAS_RESIDUAL": False, "ACTIVATION": None}
-_FUSED = {"HAS_BIAS": True, "HAS_RESIDUAL": True, "ACTIVATION": "relu"}
 
 
 def _aot_gather(kind: str, config: Config, layer: dict, backward: bool = False, uniform: bool = True) -> AotCase:
     pointers = ("source", "w", "bias", "residual", "target")
-    signature = {name: f"*{kind}" for name in pointers} | {"rows": "i32", **_EXTENTS}
+    signature = {name: f"*{kind}" for name in pointers} | {"rows": "i32", **EXTENTS}
     by_channel = "i32:16" if uniform else "i32"
     signature |= {"made": by_channel, "read": by_channel, "stride_tap": by_channel, "k_each": "i32:16"}
     signature |= {"groups": "i32", "splits": "i32", "size": by_channel}
     fast, slow = ("stride_made", "stride_read") if backward else ("stride_read", "stride_made")
     constexprs = {
         fast: 1, **layer, "PHASES": layer["STRIDE"] if backward else (1, 1, 1), "BACKWARD": backward,
-        **(_PLAIN if backward else _FUSED), "UNIFORM": uniform, **_aot_numbers(kind), **config.constexprs,
+        **(_PLAIN if backward else FUSED), "UNIFORM": uniform, **_aot_numbers(kind), **config.constexprs,
     }  # fmt: skip
     signature[slow] = by_channel
     demanded = None if kind == "i32" else tensor_core(config["BLOCK_M"], config.num_warps, kind)
@@ -548,20 +394,13 @@ def _aot_gather(kind: str, config: Config, layer: dict, backward: bool = False, 
 
 
 def _aot_weight(kind: str, config: Config, uniform: bool = True) -> AotCase:
-    signature = {name: f"*{kind}" for name in ("dy", "x", "dw")} | {"rows": "i32", **_EXTENTS}
+    signature = {name: f"*{kind}" for name in ("dy", "x", "dw")} | {"rows": "i32", **EXTENTS}
     by_channel = "i32:16" if uniform else "i32"
     signature |= {"o": "i32:16", "c": by_channel, "groups": "i32", "splits": "i32", "k_each": "i32:16"}
     signature["size"] = by_channel
-    constexprs = {**_LAYER, "UNIFORM": uniform, **_aot_numbers(kind), **config.constexprs}
+    constexprs = {**LAYER, "UNIFORM": uniform, **_aot_numbers(kind), **config.constexprs}
     demanded = tensor_core(config["BLOCK_M"], config.num_warps, kind)
     return AotCase(_weight_gemm, signature, constexprs, config.num_warps, config.num_stages, demanded, "cp.async")
-
-
-def _aot_depthwise(kernel, config: Config, pointers: tuple[str, ...], more: dict) -> AotCase:
-    signature = {name: "*fp16" for name in pointers} | {"rows": "i32", **_EXTENTS, "channels": "i32:16"}
-    signature |= {"each": "i32"} if kernel is _depthwise_weight else {}
-    constexprs = {**_LAYER, "MULTIPLIER": 1, "ACCUMULATOR": tl.float32, **more, **config.constexprs}
-    return AotCase(kernel, signature, constexprs, config.num_warps, config.num_stages)
 
 
 def _aot_numbers(kind: str) -> dict:
@@ -570,34 +409,19 @@ def _aot_numbers(kind: str) -> dict:
 
 
 AOT = [
-    *(_aot_gather("fp16", config, _LAYER) for config in GATHER_CONFIGS[2]),
-    *(
-        _aot_gather("fp16", config, layer, backward=True)
-        for layer in (_LAYER, _STRIDED)
-        for config in GATHER_CONFIGS[2]
-    ),
+    *(_aot_gather("fp16", config, LAYER) for config in GATHER_CONFIGS[2]),
+    *(_aot_gather("fp16", config, layer, backward=True) for layer in (LAYER, _STRIDED) for config in GATHER_CONFIGS[2]),
     *(_aot_gather("fp16", config, _STRIDED, uniform=False) for config in FLAT_CONFIGS[2]),
     *(_aot_gather("fp16", config, _STRIDED, backward=True, uniform=False) for config in FLAT_CONFIGS[2]),
-    *(_aot_gather("fp32", config, _LAYER) for config in GATHER_CONFIGS[4]),
+    *(_aot_gather("fp32", config, LAYER) for config in GATHER_CONFIGS[4]),
     *(_aot_gather("fp32", config, _STRIDED, backward=True) for config in GATHER_CONFIGS[4]),
     *(_aot_gather("fp32", config, _STRIDED, backward=True, uniform=False) for config in FLAT_CONFIGS[4]),
-    _aot_gather("fp64", FLAT_CONFIGS[8][0], _LAYER, uniform=False),
-    _aot_gather("i32", INTEGER_CONFIGS[0], _LAYER, uniform=False),
+    _aot_gather("fp64", FLAT_CONFIGS[8][0], LAYER, uniform=False),
+    _aot_gather("i32", INTEGER_CONFIGS[0], LAYER, uniform=False),
     *(_aot_weight("fp16", config) for config in WEIGHT_CONFIGS[2]),
     *(_aot_weight("fp16", config, uniform=False) for config in WEIGHT_CONFIGS[2]),
     *(_aot_weight("fp32", config) for config in WEIGHT_CONFIGS[4]),
     _aot_weight("fp32", WEIGHT_CONFIGS[4][0], uniform=False),
     _aot_weight("fp64", WEIGHT_CONFIGS[8][0], uniform=False),
-    *(
-        _aot_depthwise(_depthwise, config, ("source", "w", "bias", "residual", "target"), {"BACKWARD": False, **_FUSED})
-        for config in DEPTHWISE_CONFIGS
-    ),
-    *(_aot_depthwise(_depthwise_weight, config, ("dy", "x", "dw"), {}) for config in DEPTHWISE_CONFIGS),
-    _aot_gather("fp16", GATHER_CONFIGS[2][0], _FAR),
-    _aot_depthwise(
-        _depthwise,
-        DEPTHWISE_CONFIGS[0],
-        ("source", "w", "bias", "residual", "target"),
-        {"BACKWARD": False, **_FUSED, **_FAR},
-    ),
+    _aot_gather("fp16", GATHER_CONFIGS[2][0], FAR),
 ]

@@ -7,12 +7,56 @@ compiled in, so that kernels divide by constants.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
+from core.kernels.triton._counting import WIDE
+
 Ints = tuple[int, ...]
+
+
+class Geometry(NamedTuple):
+    """What a layer fixes, for three spatial axes: compiled into the kernels, which then divide by constants."""
+
+    kernel: Ints
+    stride: Ints
+    dilate: Ints
+    pad: Ints
+    groups: int
+    channels: Ints  # of w: (O / groups, C / groups)
+    ndim: int
+
+    @classmethod
+    def of(cls, w_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Geometry:
+        kernel = tuple(w_shape[2:])
+        channels = (w_shape[0] // groups, w_shape[1])
+        return cls(three(kernel, 1), three(stride, 1), three(dilate, 1), three(pad, 0), groups, channels, len(kernel))
+
+    def out(self, extent: Ints) -> Ints:
+        """Places of y along each axis for `extent` places of x."""
+        sizes = zip(three(extent, 1), self.kernel, self.stride, self.dilate, self.pad, strict=True)
+        return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, d, p in sizes)[3 - self.ndim :]
+
+    @property
+    def pointwise(self) -> bool:
+        return self.groups == 1 and not any(self.pad) and max(*self.kernel, *self.stride) == 1
+
+    @property
+    def depthwise(self) -> bool:
+        return self.groups > 1 and self.channels[1] == 1
+
+    def phases(self, backward: bool) -> Ints:
+        """Along each axis, into how many classes places are sorted so that the taps of a class are every n-th."""
+        if not backward:
+            return (1, 1, 1)
+        return tuple(s if d == 1 else 1 for s, d in zip(self.stride, self.dilate, strict=True))
+
+    def constexprs(self) -> dict[str, Ints]:
+        return {"KERNEL": self.kernel, "STRIDE": self.stride, "DILATE": self.dilate, "PAD": self.pad}
 
 
 def channels_last(t: Tensor) -> Tensor:
@@ -28,6 +72,11 @@ def empty(shape: Ints, like: Tensor) -> Tensor:
 def three(values, fill: int) -> Ints:
     """One number for each of three spatial axes."""
     return (fill,) * (3 - len(values)) + tuple(values)
+
+
+def wide(target: Tensor, source: Tensor, w: Tensor) -> bool:
+    """Whether 32 bits are too few for the places of a pass (channels are counted in 64 always) or for the weights."""
+    return max(t.numel() // max(t.shape[-1], 1) for t in (target, source)) >= WIDE or w.numel() >= WIDE
 
 
 @triton.jit
@@ -56,3 +105,13 @@ def _reach1(place, tap, reached, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD
 def unravel3(flat, height, width):
     """Three coordinates of a flat place."""
     return flat // (height * width), flat // width % height, flat % width
+
+
+# ---------------------------------------------------------------- ahead of time
+
+# What convolutions are compiled for: the numbers that they all take, the usual layer, one beyond 32 bits, and all that
+# can follow the sums.
+EXTENTS = {f"{name}_{axis}": "i32" for name in ("places", "reached") for axis in "dhw"}
+LAYER = {"KERNEL": (1, 3, 3), "STRIDE": (1, 1, 1), "DILATE": (1, 1, 1), "PAD": (0, 1, 1), "WIDE": False}
+FAR = {**LAYER, "WIDE": True}
+FUSED = {"HAS_BIAS": True, "HAS_RESIDUAL": True, "ACTIVATION": "relu"}

@@ -25,7 +25,7 @@ LIMIT = 2**31
 TURNS = 3  # at either end of loops of more than SHORT turns
 SHORT = 64
 # By rooms, kernels whose loops run over all samples, each turn by itself.
-SUMS = {"conv": "_depthwise_weight", "_layer_norm": "_backward_kernel", "_per_channel": "_sums_kernel"}
+SUMS = {"_depthwise": "_depthwise_weight", "_layer_norm": "_backward_kernel", "_per_channel": "_sums_kernel"}
 LIMITS = {torch.float16: 1e-2, torch.float32: 1e-5}
 FORMULAS = {op.formula.name: op.formula for op in ops.TABLE.values() if op.formula is not None}
 
@@ -306,7 +306,7 @@ def test_convolutions(case):
     shape, w_shape, *how = CONVOLUTIONS[case]
     x, w, b = vast(*shape, last=True), *(torch.randn(s, dtype=torch.float16) for s in (w_shape, w_shape[:1]))
     agree(lambda room, x, w, b: room("conv").conv(x, w, b, *how), x, w, b)
-    places = kernels_of("conv")._Geometry.of(w_shape, *how).out(shape[2:])
+    places = kernels_of("places").Geometry.of(w_shape, *how).out(shape[2:])
     dy = torch.empty(shape[0], *places, w_shape[0], dtype=torch.float16).movedim(-1, 1)
     dy[[0, -1]] = torch.randn(2, w_shape[0], *places, dtype=torch.float16)
     agree(
