@@ -5,21 +5,28 @@ from __future__ import annotations
 import threading
 
 
+class _Instance(threading.local):
+    """`value`: the thread's instance of a class, at first a new one."""
+
+    def __init__(self, kind: type):
+        self.value = kind()
+
+
 class Current(type):
-    """Class of classes whose attribute `current` is an instance per thread, at first a new one; it can be assigned."""
+    """Class of classes whose attribute `current` is an instance per thread, at first a new one; it can be assigned.
+
+    Programs for MXNet 1.x write `_current.value` for it.
+    """
 
     def __init__(cls, *definition):
         super().__init__(*definition)
-        if not hasattr(cls, "_state"):  # subclasses share it
-            cls._state, cls._root = threading.local(), cls
+        if not hasattr(cls, "_current"):  # subclasses share it
+            cls._current = _Instance(cls)
 
     @property
     def current(cls):
-        current = getattr(cls._state, "current", None)
-        if current is None:
-            current = cls._state.current = cls._root()
-        return current
+        return cls._current.value
 
     @current.setter
     def current(cls, value):
-        cls._state.current = value
+        cls._current.value = value

@@ -156,7 +156,7 @@ class Constant(Initializer):
     def dumps(self):
         value = self.value
         if not np.isscalar(value):
-            value = (value if isinstance(value, (np.ndarray, list, tuple)) else value.asnumpy()).tolist()
+            value = (value.asnumpy() if hasattr(value, "asnumpy") else np.asarray(value)).tolist()
         return json.dumps(["constant", {"value": value}])
 
 

@@ -130,11 +130,22 @@ class _Assigned(type):
 
 
 class _NumpyArrayScope(_Switch, metaclass=_Assigned):
-    """Scope of NumPy arrays by the name that programs assign from: `_NumpyArrayScope._current` is the thread's."""
+    """Scope of NumPy arrays by the name that programs assign from: `_NumpyArrayScope._current` is the thread's.
+
+    MXNet 1.x keeps it in `_current.value`.
+    """
 
     def __init__(self, is_np_array: bool):
         super().__init__(array=bool(is_np_array))
         self._is_np_array = bool(is_np_array)
+
+    @property
+    def value(self) -> _NumpyArrayScope:
+        return self
+
+    @value.setter
+    def value(self, scope: _NumpyArrayScope) -> None:
+        type(self)._current = scope
 
 
 def np_shape(active: bool = True) -> _Switch:

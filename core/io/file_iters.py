@@ -16,7 +16,7 @@ from core.io.rounds import Rounds
 
 IMAGE_MAGIC, LABEL_MAGIC = 2051, 2049
 # What the original's iterators take and an iterator over arrays in memory has no use for.
-IDLE = ("prefetch_buffer", "ctx", "silent", "verbose", "device_id")
+IDLE = ("prefetch_buffer", "ctx", "silent", "verbose", "device_id", "data_shape")  # files of MNIST tell the shape
 
 
 class TableIter(FileIter):
@@ -221,7 +221,7 @@ def _unused(iterator: str, kwargs: dict) -> None:
     """Keywords that change nothing are taken in silence, unknown ones with a warning (the original ignores both)."""
     for name in kwargs:
         if name not in IDLE:
-            hint = nearest(name, ("batch_size", "data_shape", "label_shape", "round_batch", *IDLE))
+            hint = nearest(name, ("batch_size", "label_shape", "round_batch", *IDLE))
             warnings.warn(f"{iterator} ignores the unknown argument {name!r}.{hint}", stacklevel=4)
 
 

@@ -54,3 +54,24 @@ def test_freed_memory_goes_back_when_asked():
     mx.cpu().empty_cache()
     assert held() < before - 100_000_000
     del kept
+
+
+@pytest.mark.parametrize("kind", [mx.AttrScope, mx.name.NameManager])
+def test_programs_for_mxnet_1_reach_the_current_instance_by_value(kind):
+    """MXNet 1.9.1 keeps it in `_current.value`, also in a new thread."""
+    assert in_a_thread(lambda: kind._current.value is kind.current)
+    before, kind._current.value = kind._current.value, kind()
+    try:
+        assert kind.current is kind._current.value is not before
+    finally:
+        kind.current = before
+
+
+def test_the_scope_of_arrays_is_assigned_by_value():
+    scope = mx.util._NumpyArrayScope
+    try:
+        scope._current.value = scope(True)
+        assert mx.util.is_np_array() and scope._current.value._is_np_array
+    finally:
+        scope._current.value = scope(False)
+    assert not mx.util.is_np_array()

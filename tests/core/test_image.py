@@ -396,3 +396,12 @@ def test_pictures_of_nd_are_decoded_whole():
     for options in ({"clip_rect": (0, 0, 2, 2)}, {"mean": mx.nd.ones(3)}, {"out": mx.nd.ones(3)}):
         with pytest.raises(NotImplementedError, match=r"image\.fixed_crop"):
             mx.nd.imdecode(content, **options)
+
+
+@pytest.mark.parametrize(
+    ("values", "corner"), [(7.0, [7, 0, 0]), ((1, 2), [1, 2, 0]), ((1, 2, 3, 4), [1, 2, 3]), ((), [0, 0, 0])]
+)
+def test_channels_of_a_border_without_a_value_get_0(values, corner):
+    """Measured from MXNet 1.9.1."""
+    bordered = mx.image.copyMakeBorder(mx.nd.ones((2, 2, 3), dtype="uint8"), 1, 0, 0, 0, values=values)
+    assert bordered[0, 0].asnumpy().tolist() == corner

@@ -28,6 +28,7 @@ def test_fused_rnn_fills_gate_by_gate():
 def test_dumps_makes_the_same_initializer_again():
     made = mx.init.Xavier("gaussian", "in", 2)
     assert mx.init.create(made.dumps()) == made
+    assert mx.init.Constant([1, 2]).dumps() == mx.init.Constant(np.array([1, 2])).dumps()
 
 
 def test_unknown_names_get_a_proposal():

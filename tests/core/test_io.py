@@ -418,6 +418,7 @@ def test_unknown_arguments_are_named_with_the_nearest(folder):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         mx.io.ImageRecordIter(str(folder / "x.rec"), (3, 6, 6), 2, verbose=False)
+        mx.io.MNISTIter(str(folder / "images"), str(folder / "labels"), 2, data_shape=(28, 28))
 
 
 def test_mnist_is_shuffled_once(tmp_path):
