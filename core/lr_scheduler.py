@@ -33,11 +33,11 @@ class LRScheduler:
         """The rate of an update before the end of the warm-up."""
         if self.warmup_mode == "constant":
             return self.warmup_begin_lr
-        rise = (self.warmup_final_lr - self.warmup_begin_lr) * num_update / self.warmup_steps
+        rise = (self.warmup_final_lr - self.warmup_begin_lr) * float(num_update) / self.warmup_steps
         return self.warmup_begin_lr + rise
 
     def __call__(self, num_update):
-        """The learning rate of the given update (counted from 1)."""
+        """The learning rate of the given update (counted from 1; an array with one element will do), a Python number."""
         raise NotImplementedError(f"{type(self).__name__} does not define __call__(num_update)")
 
 
@@ -119,7 +119,7 @@ class _DecayToMaxUpdate(LRScheduler):
         if num_update < self.warmup_steps:
             return self.get_warmup_lr(num_update)
         if num_update <= self.max_update:
-            remaining = self._remaining((num_update - self.warmup_steps) / self.max_steps)
+            remaining = self._remaining(float(num_update - self.warmup_steps) / self.max_steps)
             self.base_lr = self.final_lr + (self.base_lr_orig - self.final_lr) * remaining
         return self.base_lr
 

@@ -18,3 +18,14 @@ def test_decay_ends_at_final_lr_and_stays(kind):
 def test_factor_stops():
     schedule = mx.lr_scheduler.FactorScheduler(10, 0.1, stop_factor_lr=1e-3, base_lr=1.0)
     assert schedule(1000) == 1e-3
+
+
+def test_an_update_given_as_an_array_gets_a_python_number():
+    schedules = (
+        lambda: mx.lr_scheduler.CosineScheduler(20, base_lr=0.3, final_lr=0.01, warmup_steps=5),
+        lambda: mx.lr_scheduler.PolyScheduler(20, 0.3, warmup_steps=5),
+    )
+    for make in schedules:
+        rates = [make()(t) for t in mx.np.arange(30)]
+        assert {type(rate) for rate in rates} == {float}
+        assert rates == [make()(t) for t in range(30)]
