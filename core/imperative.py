@@ -354,7 +354,9 @@ def _make_front(op: Operator, kind: type | None):
         body = f"_apply(_op, {gather}, {parsed}, {kind_of}, {out})"
         if op.formula is None and op.name not in _VIEWS:
             body = f"_apart({body})" if "out" in inputs else f"{body} if out is not None else _apart({body})"
-    code = [f"def {_identifier(op.name)}({parameters}):", "    if kwargs:", "        _refuse(_op, kwargs)"]
+    words = WORDS_OF_NPX.get(op.name, {}) if getattr(kind, "_zero_dim", False) else {}
+    renamed = [f"        {ours} = kwargs.pop({theirs!r}, {ours})" for theirs, ours in words.items()]
+    code = [f"def {_identifier(op.name)}({parameters}):", "    if kwargs:", *renamed, "        _refuse(_op, kwargs)"]
     if (op.simple or op.binds) and not creates and op.name != "cast_storage":
         code += _untraced(op, kind_of)
     code.append(f"    return {body}")
@@ -431,6 +433,13 @@ def _untraced(op: Operator, kind_of: str) -> list[str]:
     ]
 
 
+# What MXNet 2 calls inputs of npx functions beside the names of the table.
+WORDS_OF_NPX = {
+    "FullyConnected": {"x": "data"},
+    "BatchNorm": {"x": "data", "running_mean": "moving_mean", "running_var": "moving_var"},
+    "batch_dot": {"a": "lhs", "b": "rhs"},
+    "one_hot": {"data": "indices"},
+}
 _VIEWS = frozenset({"_slice_view"})  # what shares memory in MXNet too
 
 

@@ -27,8 +27,9 @@ _streams: dict[tuple[str, int], _Stream] = {}
 _replay: Iterator[int] | None = None
 
 
-def seed(seed_state: int, ctx: Context | str = "all") -> None:
-    """Starts every stream anew (or only that of `ctx`) so that samplers, dropout and shuffles repeat."""
+def seed(seed_state: int, ctx: Context | str = "all", device: Context | None = None) -> None:
+    """Starts every stream anew (or only that of `ctx`, MXNet 2: `device`) so that samplers, dropout and shuffles repeat."""
+    ctx = device or ctx
     if not isinstance(seed_state, int):
         try:
             seed_state = int(seed_state)

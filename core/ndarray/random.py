@@ -78,6 +78,32 @@ def generalized_negative_binomial(mu=1, alpha=1, shape=None, dtype=None, ctx=Non
     return _sample("generalized_negative_binomial", {"mu": mu, "alpha": alpha}, shape, dtype, ctx, out, kwargs)
 
 
+def binomial(n=1, p=0.5, shape=None, dtype=None, ctx=None, out=None, **kwargs):
+    """How many of n trials of probability p succeed; `shape` numbers, for each element where n and p are arrays."""
+    given = [isinstance(v, NDArray) for v in (n, p)]
+    if any(given) and not all(given):
+        raise ValueError(f"binomial: parameters are all numbers or all arrays, given {n!r} and {p!r}")
+    shape = (shape,) if isinstance(shape, numbers.Integral) else tuple(shape or ())
+    rows = n.shape if all(given) else ()
+    if not any(given):
+        numbers_only("binomial", {"n": n, "p": p})
+        shape, n, p = shape or (1,), array([n], ctx), array([p], ctx)
+    if n.min().asscalar() < 0 or p.min().asscalar() < 0 or p.max().asscalar() > 1:
+        raise MXNetError(f"binomial: n has to be 0 or more, and p between 0 and 1, given {n.asnumpy()}, {p.asnumpy()}")
+    most = max(int(n.max().asscalar()), 1)
+    n, p = (v.reshape((1, *(rows or (1,)), *[1] * (len(shape) - (not rows)))) for v in (n, p))
+    trials = uniform(shape=(most, *rows, *shape), ctx=n.context)
+    place = array(np.arange(most), n.context).reshape((most, *[1] * (trials.ndim - 1)))
+    held = F.broadcast_mul(F.broadcast_lesser(trials, p), F.broadcast_lesser(place, n))
+    drawn = F.Cast(F.sum(held, axis=0), dtype=dtype or "float32")
+    return drawn if out is None else imperative.assign(TABLE["sum"], out, drawn)
+
+
+def categorical(data, shape=None, get_prob=False, out=None, dtype="int32", **kwargs):
+    """MXNet 2's name of `multinomial`."""
+    return multinomial(data, shape, get_prob, out, dtype, **kwargs)
+
+
 def randint(low, high, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     """Integers from low to high (exclusive)."""
     op = TABLE["_random_randint"]

@@ -48,24 +48,25 @@ def full(shape, fill_value, dtype=None, order="C", ctx=None, device=None, out=No
     return _into(out, create("_full", ctx or device, shape=_shape(shape), value=fill_value, dtype=dtype))
 
 
-def zeros_like(a, dtype=None, order="C", ctx=None, out=None):
-    """Zeros of the shape of a, and of its dtype unless given."""
-    return full_like(a, 0, dtype, out=out)
+def zeros_like(a, dtype=None, order="C", ctx=None, out=None, device=None):
+    """Zeros of the shape of a, and of its dtype and on its context unless given."""
+    return full_like(a, 0, dtype, order, ctx, out, device)
 
 
-def ones_like(a, dtype=None, order="C", ctx=None, out=None):
-    """Ones of the shape of a, and of its dtype unless given."""
-    return full_like(a, 1, dtype, out=out)
+def ones_like(a, dtype=None, order="C", ctx=None, out=None, device=None):
+    """Ones of the shape of a, and of its dtype and on its context unless given."""
+    return full_like(a, 1, dtype, order, ctx, out, device)
 
 
-def full_like(a, fill_value, dtype=None, order="C", ctx=None, out=None):
-    """One value in the shape of a, and in its dtype unless given."""
-    return _into(out, F.full_like(a, fill_value=fill_value, **({} if dtype is None else {"dtype": dtype})))
+def full_like(a, fill_value, dtype=None, order="C", ctx=None, out=None, device=None):
+    """One value in the shape of a, and in its dtype and on its context unless given."""
+    filled = F.full_like(a, fill_value=fill_value, **({} if dtype is None else {"dtype": dtype}))
+    return _into(out, filled if (ctx or device) is None else filled.as_in_context(ctx or device))
 
 
-def empty_like(prototype, dtype=None, order="C", subok=False, shape=None):
-    """An array whose values are not set, of the shape and dtype of another unless given."""
-    return empty(prototype.shape if shape is None else shape, dtype or prototype.dtype, ctx=prototype._ctx)
+def empty_like(prototype, dtype=None, order="C", subok=False, shape=None, device=None):
+    """An array whose values are not set, of the shape and dtype and on the context of another unless given."""
+    return empty(prototype.shape if shape is None else shape, dtype or prototype.dtype, ctx=device or prototype._ctx)
 
 
 def arange(start, stop=None, step=1, dtype=None, ctx=None, device=None):
@@ -107,10 +108,17 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0, 
     return array(onp.power(base, exponents), dtype=dtype or default_float(), ctx=ctx or device)
 
 
-def asarray(obj, dtype=None, order="C", ctx=None, device=None):
-    """The array itself where it has the type and place; otherwise `array`."""
+def asarray(obj, dtype=None, order="C", ctx=None, device=None, copy=None):
+    """The array itself where it has the type and place; otherwise, or with `copy`, `array`.
+
+    ValueError where copy is False and a copy is needed.
+    """
     same = isinstance(obj, ndarray) and (dtype is None or dtype_name(dtype) == dtype_name(obj.dtype))
-    return obj if same and (ctx or device or obj.context) == obj.context else array(obj, dtype, ctx=ctx or device)
+    if same and not copy and (ctx or device or obj.context) == obj.context:
+        return obj
+    if copy is False:
+        raise ValueError("asarray: a copy is needed, which copy=False forbids")
+    return array(obj, dtype, ctx=ctx or device)
 
 
 # ---------------------------------------------------------------------------------------------- pointwise
@@ -198,9 +206,9 @@ def positive(x, out=None, **kwargs):
     return _into(out, F._copy(as_array(x)))
 
 
-def copy(a):
+def copy(a, out=None):
     """The array, as new memory."""
-    return F._copy(as_array(a))
+    return _into(out, F._copy(as_array(a)))
 
 
 def clip(a, a_min=None, a_max=None, out=None):

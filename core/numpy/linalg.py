@@ -105,17 +105,20 @@ def svd(a):
     return tuple(F._npi_svd(a))
 
 
-def eigh(a, UPLO="L"):
-    """Eigenvalues in ascending order and eigenvectors (columns) of symmetric matrices."""
+def eigh(a, UPLO="L", *, upper=None):
+    """Eigenvalues in ascending order and eigenvectors (columns) of symmetric matrices.
+
+    The lower triangle is read, or with UPLO="U", in words of the array API with `upper`, the upper one.
+    """
     a = _with_fractions(a)
     _square("eigh", a)
-    a = a if UPLO == "L" else _table.transposed(a)
+    a = _table.transposed(a) if (UPLO != "L" if upper is None else upper) else a
     return tuple(F._npi_eigh(a))
 
 
-def eigvalsh(a, UPLO="L"):
-    """Eigenvalues of symmetric matrices in ascending order."""
-    return eigh(a, UPLO)[0]
+def eigvalsh(a, UPLO="L", *, upper=None):
+    """Eigenvalues of symmetric matrices in ascending order; UPLO, upper: as in `eigh`."""
+    return eigh(a, UPLO, upper=upper)[0]
 
 
 def eig(a):

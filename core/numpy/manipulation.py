@@ -430,9 +430,9 @@ def triu(m, k=0):
     return _triangle(m, "triu", k)
 
 
-def tri(N, M=None, k=0, dtype=None, ctx=None):
+def tri(N, M=None, k=0, dtype=None, ctx=None, device=None):
     """An N x M matrix (M: N by default) of ones on and below diagonal k, zeros above; float32 unless given."""
-    return array(onp.tri(N, M, k), dtype=dtype or default_float(), ctx=ctx)
+    return array(onp.tri(N, M, k), dtype=dtype or default_float(), ctx=ctx or device)
 
 
 def _places(name: str, obj, n: int) -> list[int]:
@@ -520,9 +520,9 @@ def tril_indices(n, k=0, m=None):
     return tuple(array(i) for i in onp.tril_indices(n, k, m))
 
 
-def triu_indices(n, k=0, m=None, ctx=None):
+def triu_indices(n, k=0, m=None, ctx=None, device=None):
     """The indices of the upper triangle of an n x m matrix."""
-    return tuple(array(i) for i in onp.triu_indices(n, k, m))
+    return tuple(array(i, ctx=ctx or device) for i in onp.triu_indices(n, k, m))
 
 
 def triu_indices_from(arr, k=0):
@@ -532,10 +532,10 @@ def triu_indices_from(arr, k=0):
     return triu_indices(arr.shape[-2], k, arr.shape[-1])
 
 
-def indices(dimensions, dtype=None, ctx=None):
+def indices(dimensions, dtype=None, ctx=None, device=None):
     """The indices of a grid, stacked along a new first axis; by default int32, or int64 under NumPy's types."""
     dtype = dtype or ("int64" if is_np_default_dtype() else "int32")
-    return array(onp.indices(dimensions), dtype=dtype, ctx=ctx)
+    return array(onp.indices(dimensions), dtype=dtype, ctx=ctx or device)
 
 
 def unravel_index(indices, shape, order="C"):

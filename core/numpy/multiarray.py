@@ -123,6 +123,13 @@ class ndarray(NDArray):
         return self if self.ndim < 2 else self.transpose()
 
     @property
+    def mT(self):
+        """The last two axes exchanged; ValueError for fewer than two."""
+        if self.ndim < 2:
+            raise ValueError(f"mT: at least two axes are needed, given the shape {self.shape}")
+        return self.swapaxes(-1, -2)
+
+    @property
     def flat(self):
         """An iterator over the elements."""
         return iter(self.reshape(-1))

@@ -313,11 +313,11 @@ def geometric(p, size=None, dtype=None, ctx=None, device=None):
     return F.Cast(F.floor(waits) + 1.0, dtype=dtype or "float32")
 
 
-def seed(seed, ctx="all") -> None:
-    """Starts the random state anew."""
+def seed(seed, ctx="all", device=None) -> None:
+    """Starts the random state anew, of all contexts or of one."""
     from core import random as state
 
-    state.seed(seed, ctx)
+    state.seed(seed, device or ctx)
 
 
 explain(globals(), "random.")

@@ -53,13 +53,21 @@ any = _reduction("any", "_npi_any")
 product, alltrue, sometrue = prod, all, any
 
 
-def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
-    """The standard deviation over the given axes (all by default): sqrt(sum((a - mean)^2) / (n - ddof))."""
+def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None):
+    """The standard deviation over the given axes (all by default): sqrt(sum((a - mean)^2) / (n - ddof)).
+
+    correction: the array API's word for `ddof`.
+    """
+    ddof = ddof if correction is None else correction
     return _into(out, F._npi_std(a, axis=axis, ddof=ddof, keepdims=keepdims, **_given(dtype=dtype)))
 
 
-def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
-    """The variance over the given axes (all by default): sum((a - mean)^2) / (n - ddof)."""
+def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None):
+    """The variance over the given axes (all by default): sum((a - mean)^2) / (n - ddof).
+
+    correction: the array API's word for `ddof`.
+    """
+    ddof = ddof if correction is None else correction
     return _into(out, F._npi_var(a, axis=axis, ddof=ddof, keepdims=keepdims, **_given(dtype=dtype)))
 
 
@@ -106,14 +114,14 @@ def _sortable(name, a):
     return a
 
 
-def sort(a, axis=-1, kind=None, order=None):
-    """The elements in ascending order along an axis (None: of the flat array)."""
-    return F.sort(_sortable("sort", a), axis=axis)
+def sort(a, axis=-1, kind=None, order=None, *, descending=False, stable=True):
+    """The elements in ascending order (or descending) along an axis (None: of the flat array)."""
+    return F.sort(_sortable("sort", a), axis=axis, is_ascend=not descending)
 
 
-def argsort(a, axis=-1, kind=None, order=None):
-    """The indices that sort the array along an axis, as int64."""
-    return F.argsort(_sortable("argsort", a), axis=axis, dtype="int64")
+def argsort(a, axis=-1, kind=None, order=None, *, descending=False, stable=True):
+    """The indices that sort the array along an axis, as int64; equal elements stay in their order."""
+    return F.argsort(_sortable("argsort", a), axis=axis, is_ascend=not descending, dtype="int64")
 
 
 def nonzero(a):
@@ -309,8 +317,8 @@ def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
 
 
 def _window(name: str):
-    def function(M, dtype=None, ctx=None):
-        return array(getattr(onp, name)(M), dtype=dtype or default_float(), ctx=ctx)
+    def function(M, dtype=None, ctx=None, device=None):
+        return array(getattr(onp, name)(M), dtype=dtype or default_float(), ctx=ctx or device)
 
     function.__name__ = name
     function.__doc__ = f"The {name} window of M points."

@@ -12,9 +12,9 @@ def waitall() -> None:
     _storage.synchronize()
 
 
-def seed(seed: int, ctx="all") -> None:
-    """Starts the random state anew."""
-    _random.seed(seed, ctx)
+def seed(seed: int, ctx="all", device=None) -> None:
+    """Starts the random state anew, of all contexts or of one."""
+    _random.seed(seed, device or ctx)
 
 
 def from_numpy(ndarray, zero_copy: bool = True):

@@ -7,14 +7,14 @@ from core.numpy_extension.functions import seed
 from core.ops.registry import F
 
 
-def uniform_n(low=0.0, high=1.0, batch_shape=None, dtype=None, ctx=None):
+def uniform_n(low=0.0, high=1.0, batch_shape=None, dtype=None, ctx=None, device=None):
     """`batch_shape` numbers between low and high for each element of the parameters."""
-    return uniform(low, high, _size(batch_shape) + _shape_of(None, low, high), dtype, ctx)
+    return uniform(low, high, _size(batch_shape) + _shape_of(None, low, high), dtype, ctx or device)
 
 
-def normal_n(loc=0.0, scale=1.0, batch_shape=None, dtype=None, ctx=None):
+def normal_n(loc=0.0, scale=1.0, batch_shape=None, dtype=None, ctx=None, device=None):
     """`batch_shape` numbers of a normal distribution for each element of the parameters."""
-    return normal(loc, scale, _size(batch_shape) + _shape_of(None, loc, scale), dtype, ctx)
+    return normal(loc, scale, _size(batch_shape) + _shape_of(None, loc, scale), dtype, ctx or device)
 
 
 def categorical(data, shape=None, get_prob=False, dtype="int32", ctx=None):

@@ -163,17 +163,87 @@ def resize(data, *, size: Shape = (), keep_ratio: Bool = False, interp: Int = 1)
     size: (width, height), or the length of both edges; with keep_ratio a single length is that of the shorter edge.
     interp: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos.
     """
-    from core.image import resample
-
     if not 1 <= len(size) <= 2 or min(size) < 1:
         raise MXNetError(f"resize: size={size} does not fit; accepted are one or two lengths (width, height) from 1 on")
     rows, columns = data.shape[-3:-1]
     width, height = size[0], size[-1]
     if keep_ratio and len(size) == 1:
         width, height = (width, width * rows // columns) if rows > columns else (height * columns // rows, height)
-    if data.ndim == 3:
-        return resample.resize(data, width, height, interp)
-    return np.stack([resample.resize(image, width, height, interp) for image in data])
+    return _resized(data, width, height, interp)
+
+
+@operator("_image_random_crop", rng=True)
+@on_host
+def random_crop(
+    data,
+    *,
+    xrange: Floats = (0.0, 1.0),
+    yrange: Floats = (0.0, 1.0),
+    width: Int,
+    height: Int,
+    interp: Int = 1,
+    key=None,
+):
+    """A window of `width` and `height`, of MXNet 2; of the same aspect and then resized where it does not fit.
+
+    xrange, yrange: bounds of the place, as shares of the room that the window has beside it and above it.
+    """
+    for name, bounds in (("xrange", xrange), ("yrange", yrange)):
+        if len(bounds) != 2 or not 0 <= bounds[0] <= bounds[1] <= 1:
+            raise MXNetError(
+                f"random_crop: {name}={bounds} does not fit; accepted are two numbers 0 <= low <= high <= 1"
+            )
+    generator = _generator(key)
+    return _window(data, (width, height), interp, generator.uniform(*xrange), generator.uniform(*yrange))
+
+
+@operator("_image_random_resized_crop", rng=True)
+@on_host
+def random_resized_crop(
+    data, *, width: Int, height: Int, area: Floats = (0.08, 1.0), ratio: Floats = (0.75, 4 / 3), interp: Int = 1,
+    max_trial: Int = 10, key=None,
+):  # fmt: skip
+    """A window of random area and aspect, resized to `width` and `height`, of MXNet 2 (Szegedy et al., 2015).
+
+    area: bounds of its share of the image. ratio: bounds of its width / height. After `max_trial` windows that do not fit
+    the middle is taken.
+    """
+    _positive("random_resized_crop", width, height)
+    rows, columns = data.shape[-3:-1]
+    generator = _generator(key)
+    for _ in range(max_trial):
+        wanted, aspect = generator.uniform(*sorted(area)) * rows * columns, generator.uniform(*sorted(ratio))
+        w, h = round((wanted * aspect) ** 0.5), round((wanted / aspect) ** 0.5)
+        if 0 < w <= columns and 0 < h <= rows:
+            x, y = generator.integers(0, columns - w, endpoint=True), generator.integers(0, rows - h, endpoint=True)
+            return _resized(data[..., y : y + h, x : x + w, :], width, height, interp)
+    return _window(data, (width, height), interp, 0.5, 0.5)
+
+
+def _window(pixels: np.ndarray, size: tuple[int, int], interp: int, x: float, y: float) -> np.ndarray:
+    """The window of `size` = (width, height) at the shares x and y of the room beside and above it."""
+    from core.image.functions import scale_down
+
+    _positive("random_crop", *size)
+    rows, columns = pixels.shape[-3:-1]
+    width, height = scale_down((columns, rows), size)
+    left, top = int(x * (columns - width)), int(y * (rows - height))
+    return _resized(pixels[..., top : top + height, left : left + width, :], *size, interp)
+
+
+def _positive(name: str, width: int, height: int) -> None:
+    if width < 1 or height < 1:
+        raise MXNetError(f"{name}: width and height are 1 or more, given {width} and {height}")
+
+
+def _resized(pixels: np.ndarray, width: int, height: int, interp: int) -> np.ndarray:
+    from core.image import resample
+
+    if pixels.shape[-3:-1] == (height, width):
+        return pixels
+    if pixels.ndim == 3:
+        return resample.resize(pixels, width, height, interp)
+    return np.stack([resample.resize(image, width, height, interp) for image in pixels])
 
 
 @operator("_image_adjust_lighting")

@@ -1,0 +1,80 @@
+"""Names and keywords that MXNet 2 gave to `np`, `npx`, `nd.random` and `nd.image`: answers of MXNet 2.0.0b1."""
+
+import numpy as onp
+import pytest
+
+import core as mx
+from core import nd, np, npx
+from core.base import MXNetError
+
+
+def test_words_of_the_array_api():
+    x = np.array([1.0, 1.0, 2.0])
+    assert np.sort(x, descending=True).asnumpy().tolist() == [2, 1, 1]
+    assert np.argsort(x, descending=True, stable=True).asnumpy().tolist() == [2, 0, 1]
+    y = np.array([3.0, 1.0, 2.0])
+    assert np.std(y, correction=1) == y.var(correction=1) == 1
+    a = np.array([[1.0, 2.0], [3.0, 4.0]])
+    onp.testing.assert_allclose(np.linalg.eigvalsh(a, upper=True).asnumpy(), [0, 5], atol=1e-6)
+    onp.testing.assert_allclose(np.linalg.eigvalsh(a, upper=False).asnumpy(), [-0.854102, 5.854102], rtol=1e-5)
+    assert a.mT.asnumpy().tolist() == [[1, 3], [2, 4]] and np.ones((4, 2, 3)).mT.shape == (4, 3, 2)
+    with pytest.raises(ValueError):
+        _ = x.mT
+    assert np.asarray(a) is a and np.asarray(a, copy=True) is not a
+    with pytest.raises(ValueError):
+        np.asarray([1.0], copy=False)
+
+
+def test_devices_under_their_newer_name():
+    cpu = mx.cpu()
+    x = np.ones((2, 2))
+    made = [np.zeros_like(x, device=cpu), np.full_like(x, 3, device=cpu), np.hanning(3, device=cpu), np.tri(2, device=cpu),
+            np.indices((2,), device=cpu), np.empty_like(x, device=cpu), npx.random.normal_n(batch_shape=2, device=cpu)]  # fmt: skip
+    assert {a.context for a in made} == {cpu}
+    draws = []
+    for seed in (np.random.seed, npx.random.seed, mx.random.seed):
+        seed(7, device=cpu)
+        draws.append(np.random.uniform(size=2).asnumpy().tolist())
+    assert draws[0] == draws[1] == draws[2]
+
+
+def test_inputs_of_npx_under_their_newer_names():
+    x, w = np.ones((2, 3)), np.ones((4, 3))
+    assert npx.fully_connected(x=x, weight=w, num_hidden=4, no_bias=True).asnumpy().tolist() == [[3] * 4] * 2
+    assert npx.one_hot(data=np.array([1]), depth=3).asnumpy().tolist() == [[0, 1, 0]]
+    assert npx.batch_dot(a=np.ones((1, 2, 2)), b=np.ones((1, 2, 2))).asnumpy().tolist() == [[[2, 2], [2, 2]]]
+    one = np.ones(3)
+    normal = npx.batch_norm(x=x, gamma=one, beta=one, running_mean=one, running_var=one)
+    assert normal.asnumpy().tolist() == [[1] * 3] * 2
+    with pytest.raises(MXNetError, match="'y'"):
+        npx.fully_connected(y=x, weight=w, num_hidden=4, no_bias=True)
+
+
+def test_binomial_and_categorical_numbers():
+    mx.random.seed(0)
+    drawn = nd.random.binomial(10, 0.3, shape=(20000,)).asnumpy()
+    assert drawn.dtype == onp.float32 and drawn.min() >= 0 and drawn.max() <= 10
+    assert abs(drawn.mean() - 3) < 5 * onp.sqrt(2.1 / 20000) and abs(drawn.var() - 2.1) < 0.2
+    each = nd.random.binomial(nd.array([0, 10, 20]), nd.array([0.5, 1.0, 0.5]), shape=(2, 5)).asnumpy()
+    assert each.shape == (3, 2, 5) and (each[0] == 0).all() and (each[1] == 10).all() and each[2].max() > 5
+    assert nd.random.binomial().shape == (1,)
+    with pytest.raises(MXNetError):
+        nd.random.binomial(-1, 0.5)
+    assert mx.random.categorical(nd.array([[0.0, 1.0], [1.0, 0.0]]), shape=2).asnumpy().tolist() == [[1, 1], [0, 0]]
+
+
+def test_crops_at_random_places():
+    image = nd.array(onp.arange(8 * 9 * 3).reshape(8, 9, 3) % 251, dtype="uint8")
+    for share, total in ((0, 3570), (0.3, 3750), (0.5, 5550), (1, 9330)):
+        part = nd.image.random_crop(image, xrange=(share, share), yrange=(share, share), width=4, height=5)
+        assert part.shape == (5, 4, 3) and part.asnumpy().sum() == total
+    larger = nd.image.random_crop(image, xrange=(1, 1), yrange=(0, 0), width=12, height=16).asnumpy()
+    assert larger.shape == (16, 12, 3) and abs(int(larger.sum()) - 64407) < 64
+    whole = nd.image.random_resized_crop(image, width=9, height=8, area=(1, 1), ratio=(1.125, 1.125))
+    assert (whole.asnumpy() == image.asnumpy()).all()
+    places = {int(nd.image.random_crop(image, width=3, height=3).asnumpy()[0, 0, 0]) for _ in range(20)}
+    assert len(places) > 5
+    batch = npx.image.random_resized_crop(np.ones((2, 8, 9, 3)), width=3, height=4)
+    assert batch.shape == (2, 4, 3, 3)
+    with pytest.raises(MXNetError):
+        nd.image.random_crop(image, xrange=(0.6, 0.2), width=3, height=3)
