@@ -35,7 +35,7 @@ class Expr:
         if node is None:
             node = object.__new__(cls)
             node.op, node.args = op, args
-            _interned[key] = node
+            node = _interned.setdefault(key, node)  # another thread may have made it meanwhile
         return node
 
     def __repr__(self):

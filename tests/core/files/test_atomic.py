@@ -35,8 +35,12 @@ def test_text(tmp_path):
     assert (tmp_path / "x").read_text(encoding="utf-8") == "größer"
 
 
-def test_devices_are_written_directly():
-    write_bytes(os.devnull, b"x")
+def test_pipes_are_written_directly(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_bytes(tmp_path / "pipe", b"x")
+    assert os.read(reader, 2) == b"x" and os.listdir(tmp_path) == ["pipe"]
+    os.close(reader)
 
 
 def test_a_killed_process_leaves_the_old_file(tmp_path):
