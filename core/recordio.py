@@ -159,7 +159,12 @@ class MXIndexedRecordIO(MXRecordIO):
         super().open()
         self.idx, self.keys, self.fidx = {}, [], None
         if self.writable:
-            self._index = AtomicFile(self.idx_path, "w", encoding="utf-8")
+            try:
+                self._index = AtomicFile(self.idx_path, "w", encoding="utf-8")
+            except OSError as error:
+                self.is_open = False
+                self._output.discard()
+                raise MXNetError(f"cannot open {self.idx_path!r}: {error.strerror or error}") from error
             self.fidx = self._index.file
         else:
             self._read_index()

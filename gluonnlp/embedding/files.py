@@ -5,12 +5,13 @@ from __future__ import annotations
 import array
 import os
 import pickle
-import tempfile
 import warnings
 import zipfile
 from typing import NamedTuple
 
 import numpy as np
+
+from core.files.atomic import replacing
 
 from ..base import InvalidArgument, MissingArgument
 
@@ -104,7 +105,7 @@ def write_zip(path, vectors: Vectors, unknown_token, compress=True) -> None:
     path = path if path.endswith(".npz") else path + ".npz"
     save = np.savez_compressed if compress else np.savez
     nameless = [i for i, token in enumerate(vectors.tokens) if token is None]
-    with tempfile.NamedTemporaryFile(dir=os.path.dirname(path) or ".", delete=False) as file:
+    with replacing(path) as file:
         save(
             file,
             unknown_token=np.array(unknown_token or ""),
@@ -112,9 +113,6 @@ def write_zip(path, vectors: Vectors, unknown_token, compress=True) -> None:
             **({"nameless": np.array(nameless)} if nameless else {}),
             idx_to_vec=vectors.values,
         )
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(file.name, path)
 
 
 def read_zip(path) -> tuple[Vectors, str | None]:

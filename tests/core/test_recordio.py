@@ -1,5 +1,6 @@
 """RecordIO against files that MXNet wrote, MXNet itself, other processes, and damage."""
 
+import gc
 import multiprocessing
 import os
 import pickle
@@ -159,6 +160,14 @@ def test_errors_name_file_and_offset(tmp_path):
         MXIndexedRecordIO(tmp_path / "i", tmp_path / "r", "r")
     with pytest.raises(MXNetError, match="cannot open"):
         MXRecordIO(tmp_path / "absent", "r")
+
+
+def test_a_writer_without_a_place_for_its_index_leaves_the_records(tmp_path):
+    (tmp_path / "x.rec").write_bytes(b"before")
+    with pytest.raises(MXNetError, match=r"cannot open '.*x\.idx'"):
+        MXIndexedRecordIO(tmp_path / "absent" / "x.idx", tmp_path / "x.rec", "w")
+    gc.collect()  # writers that are dropped close their file
+    assert (tmp_path / "x.rec").read_bytes() == b"before" and os.listdir(tmp_path) == ["x.rec"]
 
 
 def test_damage_gives_an_error_or_records(tmp_path):

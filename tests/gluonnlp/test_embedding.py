@@ -1,6 +1,7 @@
 """Files of word vectors as other programs write them, and what a loader must refuse."""
 
 import hashlib
+import os
 import pickle
 import struct
 import zipfile
@@ -83,6 +84,9 @@ def test_npz_round_trip_without_pickle(tmp_path, compress):
     e = small()
     e.serialize(path, compress=compress)
     assert TokenEmbedding.deserialize(path) == e
+    umask = os.umask(0)
+    os.umask(umask)
+    assert os.stat(path).st_mode & 0o777 == 0o666 & ~umask  # others may read it too, as with any file
     with np.load(path) as content:  # NumPy refuses pickled arrays by default
         assert content["idx_to_token"].tolist() == ["<unk>", "a", "b"]
 
