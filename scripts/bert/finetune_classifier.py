@@ -60,7 +60,7 @@ def tune(run: Run, classifier, task, context) -> dict:
     dev = [name for name in parts if name.startswith("dev")]
     for epoch in run.epochs(args.epochs, net, learner):
         batches = run.progress(classifier.batches(parts["train"], args.batch_size, shuffle=True), f"epoch {epoch}")
-        metrics = {"loss": train(net, batches, loss_of, learner, args.accumulate)}
+        metrics = train(run, net, batches, loss_of, learner)
         for name in dev:
             metrics |= evaluate(classifier, name, parts[name], task.metrics, args.dev_batch_size, context)
         run.epoch_done(epoch, metrics, samples=len(parts["train"]))

@@ -4,7 +4,7 @@
 
 --data-dir holds the published files train-v1.1.json and dev-v1.1.json (or those of 2.0); without it they are
 downloaded. The network of the last epoch is kept in --output_dir as net.params, its answers to the dev part as
-predictions.json.
+predictions.json. --only_predict answers with the network in --output_dir, or in --model_parameters, and trains nothing.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ def main(argv: list[str] | None = None) -> dict:
     context = context_of(args)
     use_dtype(args.dtype)
     files = sorted(args.data_dir.glob(f"*-v{args.version}.json")) if args.data_dir else []
-    run = Run("bert", args, data=checksums(files))
     root = str(args.data_dir) if args.data_dir else None
-    records = {part: list(nlp.data.SQuAD(part, args.version, root))[: args.samples] for part in ("train", "dev")}
+    run = None if args.only_predict else Run("bert", args, data=checksums(files))
+    parts = ("dev",) if args.only_predict else ("train", "dev")
+    records = {part: list(nlp.data.SQuAD(part, args.version, root))[: args.samples] for part in parts}
     bert = pretrained(args, context, pooler=False)
     tokenizer = bert.tokenizer()
     windows = {
@@ -49,8 +50,24 @@ def main(argv: list[str] | None = None) -> dict:
     }
     net = nlp.model.BERTForQA(bert.bert)
     net.span_classifier.initialize(mx.init.Normal(0.02), ctx=context)
+    if args.only_predict or args.model_parameters:
+        net.load_parameters(str(args.model_parameters or args.output_dir / "net.params"), ctx=context)
     if args.hybridize:
         net.hybridize(static_alloc=True)
+    pad = tokenizer.vocab[tokenizer.vocab.padding_token]
+
+    def quality() -> dict[str, float]:
+        """How good the answers to the dev part are, which are kept."""
+        answers = answered(net, records["dev"], windows["dev"], pad, args, context)
+        found = {record[1]: text for record, text in zip(records["dev"], answers, strict=True)}
+        args.output_dir.mkdir(parents=True, exist_ok=True)
+        write_bytes(args.output_dir / "predictions.json", json.dumps(found, ensure_ascii=False, indent=1).encode())
+        return squad.quality(answers, [record[4] for record in records["dev"]])
+
+    if args.only_predict:
+        reached = quality()
+        print("  ".join(f"{name} {value:.6g}" for name, value in reached.items()))
+        return reached
     learner = trainer(args, net, len(windows["train"]))
     loss_function = SoftmaxCrossEntropyLoss()
 
@@ -60,17 +77,12 @@ def main(argv: list[str] | None = None) -> dict:
         scores = net(*inputs)
         return (loss_function(scores[:, :, 0], start) + loss_function(scores[:, :, 1], end)).mean() / 2
 
-    pad = tokenizer.vocab[tokenizer.vocab.padding_token]
     for epoch in run.epochs(args.epochs, net, learner):
         batches = run.progress(batched(windows["train"], pad, args.batch_size, shuffle=True), f"epoch {epoch}")
-        metrics = {"loss": train(net, batches, loss_of, learner, args.accumulate)}
-        answers = answered(net, records["dev"], windows["dev"], pad, args, context)
-        metrics |= squad.quality(answers, [record[4] for record in records["dev"]])
+        metrics = train(run, net, batches, loss_of, learner)
+        metrics |= quality()
         run.epoch_done(epoch, metrics, samples=len(windows["train"]))
-        args.output_dir.mkdir(parents=True, exist_ok=True)
         net.save_parameters(str(args.output_dir / "net.params"))
-        found = {record[1]: text for record, text in zip(records["dev"], answers, strict=True)}
-        write_bytes(args.output_dir / "predictions.json", json.dumps(found, ensure_ascii=False, indent=1).encode())
     return run.finish("exact_match", "f1")
 
 
@@ -119,6 +131,9 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-dir", type=Path, help="folder of the published files (default: downloaded)")
     parser.add_argument("--version", choices=("1.1", "2.0"), default="1.1", help="of SQuAD (default: %(default)s)")
+    parser.add_argument("--version_2", dest="version", action="store_const", const="2.0", help="--version 2.0")
+    parser.add_argument("--only_predict", action="store_true", help="answer the dev part, train nothing")
+    parser.add_argument("--model_parameters", type=Path, help="a .params file of the whole network to begin with")
     parser.add_argument("--test_batch_size", type=int, default=24, help="of evaluation (default: %(default)s)")
     parser.add_argument("--max_seq_length", type=int, default=384, help="tokens of a window (default: %(default)s)")
     parser.add_argument("--doc_stride", type=int, default=128, help="tokens between windows (default: %(default)s)")

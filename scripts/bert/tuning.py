@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
 from pathlib import Path
 
 import core as mx
 import gluonnlp as nlp
-from core import autograd, metric
+from core import autograd
 from gluon import Trainer
 from scripts.common.decay import decay_weights_only
 from scripts.common.devices import add_gpu_argument
+from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument
-from scripts.common.run import ROOT, add_run_arguments
+from scripts.common.run import ROOT, Run, add_run_arguments
 
 
 def add_tuning_arguments(
@@ -34,6 +36,7 @@ def add_tuning_arguments(
     parser.add_argument(
         "--epochs", "--num-epochs", type=int, default=epochs, help="passes over the data (default: %(default)s)"
     )
+    parser.add_argument("--training_steps", type=int, metavar="N", help="updates in all, in place of --epochs")
     parser.add_argument("--batch_size", "--batch-size", type=int, default=32, help="samples (default: %(default)s)")
     parser.add_argument("--accumulate", type=int, default=1, help="batches for one update (default: %(default)s)")
     parser.add_argument("--lr", "--learning-rate", type=float, default=lr, help="highest rate (default: %(default)s)")
@@ -42,6 +45,9 @@ def add_tuning_arguments(
         "--warmup_ratio", "--warmup-ratio", type=float, default=0.1, help="part of the steps (default: %(default)s)"
     )
     parser.add_argument("--epsilon", type=float, default=1e-6, help="of the optimizer (default: %(default)s)")
+    parser.add_argument(
+        "--log_interval", "--log-interval", type=int, default=0, metavar="N", help="batches between lines in the log"
+    )
     parser.add_argument("--hybridize", action="store_true", help="compile the network")
     parser.add_argument("--samples", type=int, help="use only the first so many of each part")
     add_gpu_argument(parser)
@@ -50,11 +56,13 @@ def add_tuning_arguments(
 
 
 def trainer(args: argparse.Namespace, net, samples: int) -> Trainer:
-    """The trainer of `net` for `samples` a pass."""
+    """The trainer of `net` for `samples` a pass; --epochs becomes the passes that --training_steps takes, where that is given."""
     if args.accumulate > 1:
         net.collect_params().setattr("grad_req", "add")
-    steps = args.epochs * -(-samples // (args.batch_size * args.accumulate))
-    return rising_and_falling(net, steps, args, epsilon=args.epsilon, wd=args.wd)
+    steps = -(-samples // (args.batch_size * args.accumulate))
+    if args.training_steps:
+        args.epochs = -(-args.training_steps // steps)
+    return rising_and_falling(net, args.training_steps or args.epochs * steps, args, epsilon=args.epsilon, wd=args.wd)
 
 
 def rising_and_falling(net, steps: int, args: argparse.Namespace, **settings) -> Trainer:
@@ -66,20 +74,26 @@ def rising_and_falling(net, steps: int, args: argparse.Namespace, **settings) ->
     return Trainer(net.collect_params(), args.optimizer, settings, update_on_kvstore=False)
 
 
-def train(net, batches, loss_of: Callable, trainer: Trainer, accumulate: int = 1) -> float:
-    """One pass of training; the mean of `loss_of(batch)`, a scalar. Gradients are cut to the norm 1."""
-    mean = metric.Loss()
+def train(run: Run, net, batches, loss_of: Callable, trainer: Trainer) -> dict[str, float]:
+    """One pass of training, or its beginning, up to --training_steps; the mean of `loss_of(batch)`, a scalar, as a row.
+
+    Gradients are cut to the norm 1.
+    """
+    accumulate, last = run.args.accumulate, run.args.training_steps or math.inf
+    means = Means(run, run.args.log_interval)
     parameters = [p for p in net.collect_params().values() if p.grad_req != "null"]
     count = len(batches)
     for index, batch in enumerate(batches, 1):
         with autograd.record():
             loss = loss_of(batch)
         loss.backward()
-        mean.update(None, loss)
+        means.add(loss=loss)
         if index % accumulate == 0 or index == count:
             trainer.allreduce_grads()
             nlp.utils.clip_grad_global_norm(parameters, 1)
             trainer.update(accumulate)
             if accumulate > 1:
                 net.collect_params().zero_grad()
-    return mean.get()[1]
+            if trainer.optimizer.num_update >= last:
+                break
+    return means.row()

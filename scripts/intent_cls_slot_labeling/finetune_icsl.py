@@ -86,7 +86,7 @@ def main(argv: list[str] | None = None) -> dict:
 
     for epoch in run.epochs(args.epochs, model.net, learner):
         batches = run.progress(model.batches(samples, args.batch_size, shuffle=True), f"epoch {epoch}")
-        metrics = {"loss": train(model.net, batches, loss_of, learner, args.accumulate)}
+        metrics = train(run, model.net, batches, loss_of, learner)
         metrics |= evaluate(model, "dev", data["dev"], args.batch_size, context)
         run.epoch_done(epoch, metrics, samples=len(samples))
         rows = run.record.facts["epochs"]

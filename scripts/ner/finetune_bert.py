@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> dict:
 
     for epoch in run.epochs(args.epochs, tagger.net, learner):
         batches = run.progress(tagger.batches(samples, args.batch_size, shuffle=True), f"epoch {epoch}")
-        metrics = {"loss": train(tagger.net, batches, loss_of, learner, args.accumulate)}
+        metrics = train(run, tagger.net, batches, loss_of, learner)
         quality = tagger.evaluate(data["dev"], args.batch_size, context)
         metrics |= {f"dev_{name}": value for name, value in quality.items()}
         run.epoch_done(epoch, metrics, samples=len(samples))

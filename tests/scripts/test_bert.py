@@ -1,5 +1,6 @@
 """Fine-tuning of BERT: weights of a published folder, records, the saved model."""
 
+import argparse
 import json
 
 import numpy as np
@@ -9,11 +10,13 @@ import core as mx
 import gluonnlp as nlp
 from gluon import Trainer
 from gluon.loss import SoftmaxCrossEntropyLoss
+from gluon.nn import Dense
 from gluonnlp.data import BERTTokenizer
 from scripts.bert import finetune_classifier, predict
 from scripts.bert.pretrained import Pretrained, named_bert
 from scripts.bert.text_classifier import TextClassifier
-from scripts.bert.tuning import train
+from scripts.bert.tuning import add_tuning_arguments, train, trainer
+from scripts.common.run import Run
 
 SMALL = {"num_layers": 1, "units": 16, "embed_size": 16, "hidden_size": 32, "num_heads": 2, "max_length": 32}
 
@@ -74,12 +77,14 @@ def test_a_roberta_learns_and_is_read_again(tmp_path):
     classifier.net.initialize(mx.init.Normal(0.5))
     texts = [("good",), ("bad",), ("go od",), ("a bad",)]
     samples = [(*fields, i % 2) for i, fields in enumerate(classifier.inputs(texts))]
+    run = tuning_run(tmp_path)
     trainer = Trainer(classifier.net.collect_params(), "adam", {"learning_rate": 0.003}, update_on_kvstore=False)
 
     def loss_of(batch):
         return SoftmaxCrossEntropyLoss()(classifier.scores(batch[:-1], mx.cpu()), batch[-1]).mean()
 
-    losses = [train(classifier.net, classifier.batches(samples, 4, shuffle=True), loss_of, trainer) for _ in range(12)]
+    batches = classifier.batches(samples, 4, shuffle=True)
+    losses = [train(run, classifier.net, batches, loss_of, trainer)["loss"] for _ in range(12)]
     assert losses[-1] < 0.5 * losses[0]
     before = predict.predict(classifier, [text for (text,) in texts], 2, mx.cpu())
     classifier.save(tmp_path / "model")
@@ -100,6 +105,34 @@ def test_the_shapes_of_bert_base_train(data, programs, vocab, tmp_path):
 def tiny(data, checkpoint: str) -> list:
     arguments = ["--task_name", "SST", "--data-dir", data / "sst", "--checkpoint", checkpoint]
     return [*arguments, "--samples", 12, "--batch_size", 4, "--lr", 1e-4]
+
+
+def tuning_run(folder, *arguments: str) -> Run:
+    """A run with the arguments of every program that tunes."""
+    parser = argparse.ArgumentParser()
+    add_tuning_arguments(parser, "model", lr=0.01)
+    return Run("bert", parser.parse_args(["--run", "tuned", "--log-dir", str(folder), *arguments]), data={})
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_training_steps_are_the_updates_in_all(tmp_path, capsys, accumulate):
+    steps = ["--training_steps", "5", "--accumulate", str(accumulate), "--batch_size", str(4 // accumulate)]
+    run = tuning_run(tmp_path, *steps, "--warmup_ratio", "0", "--log_interval", "2", "--epochs", "9")
+    net = Dense(1, in_units=2)
+    net.initialize()
+    learner = trainer(run.args, net, samples=12)  # three updates a pass
+    assert run.args.epochs == 2
+    batches, seen = [mx.nd.ones((4 // accumulate, 2))] * 3 * accumulate, []
+
+    def loss_of(batch):
+        seen.append(learner.learning_rate)
+        return net(batch).mean()
+
+    for _ in range(run.args.epochs):
+        row = train(run, net, batches, loss_of, learner)
+    assert (learner.optimizer.num_update, len(seen)) == (5, 5 * accumulate)
+    assert row.keys() == {"loss"} and "batch 2: loss" in capsys.readouterr().out
+    np.testing.assert_allclose(seen[::accumulate], 0.01 * (1 - np.arange(5) / 5), rtol=1e-6)
 
 
 def small_classifier(vocab, labels):

