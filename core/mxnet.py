@@ -15,6 +15,7 @@ USAGE = "usage: python -m core.mxnet [--numpy] SCRIPT [ARGS ...]\n       python 
 
 
 def main() -> None:
+    """Runs the program or module that the command line names, with this project in the place of MXNet."""
     del sys.argv[0]
     numpy = sys.argv[:1] == ["--numpy"]
     if numpy:

@@ -103,10 +103,12 @@ def synchronize() -> None:
 
 
 def empty(shape: Sequence[int], dtype, ctx) -> Tensor:
+    """Row-major memory of unset values; dtype: a name or a type of NumPy's."""
     return torch.empty(tuple(shape), dtype=torch_dtype(dtype), device=device(ctx))
 
 
 def zeros(shape: Sequence[int], dtype, ctx) -> Tensor:
+    """Zeros; arguments as those of `empty`."""
     return torch.zeros(tuple(shape), dtype=torch_dtype(dtype), device=device(ctx))
 
 
@@ -117,6 +119,7 @@ def empty_like(tensor: Tensor, shape: Sequence[int], dtype=None) -> Tensor:
 
 
 def full(shape: Sequence[int], value, dtype, ctx) -> Tensor:
+    """One number everywhere; arguments as those of `empty`."""
     return torch.full(tuple(shape), value, dtype=torch_dtype(dtype), device=device(ctx))
 
 
@@ -423,4 +426,5 @@ def set_threads(count: int) -> None:
 
 
 def is_tensor(value) -> bool:
+    """Whether a value is memory as this module hands it out."""
     return isinstance(value, Tensor)

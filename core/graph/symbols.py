@@ -36,6 +36,7 @@ def symbols(graph: Graph, inputs: Sequence[str], held: dict[int, Symbol]) -> tup
 
 
 def symbol_of(node: Node, inputs: list[Symbol | None]) -> Symbol:
+    """An operator of a trace on symbols of its inputs; MXNetError where files cannot hold what it reads."""
     op = node.op
     kind = _Symbol if node.outputs[0].kind._zero_dim else Symbol
     if any(isinstance(v, Value) and v.opaque for v in node.reads()):

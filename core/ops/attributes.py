@@ -30,6 +30,8 @@ class Attribute:
 
 
 class IntType(Attribute):
+    """A whole number; a float without a fraction is one."""
+
     hint = word = "int"
 
     def parse(self, value):
@@ -42,6 +44,8 @@ class IntType(Attribute):
 
 
 class FloatType(Attribute):
+    """A number, as a float."""
+
     hint = word = "float"
 
     def parse(self, value):
@@ -64,6 +68,8 @@ class ScalarType(Attribute):
 
 
 class BoolType(Attribute):
+    """True or False, also as 1, 0, "true" or "False"."""
+
     hint, word = "bool", "boolean"
 
     def parse(self, value):
@@ -75,6 +81,8 @@ class BoolType(Attribute):
 
 
 class StrType(Attribute):
+    """A text, or a context as its name."""
+
     hint, word = "str", "string"
 
     def parse(self, value):

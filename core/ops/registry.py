@@ -335,6 +335,7 @@ F = _Operators()
 
 
 def register(op: Operator) -> Operator:
+    """Enters an operator under its name and its aliases; ValueError where one of them is taken."""
     for name in (op.name, *op.aliases):
         if name in TABLE:
             raise ValueError(f"operator {name!r} is in the table already")
@@ -601,4 +602,5 @@ def _formula_operator(name: str, formula: Formula, parent: Operator) -> Operator
 
 
 def namespace(attrs: dict) -> SimpleNamespace:
+    """Attributes by name, as `attrs.axis`."""
     return SimpleNamespace(**attrs)

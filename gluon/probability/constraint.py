@@ -33,6 +33,8 @@ class Constraint:
 
 
 class Real(Constraint):
+    """All numbers; NaN is none."""
+
     text = "numbers"
 
     def holds(self, value):
@@ -40,6 +42,8 @@ class Real(Constraint):
 
 
 class Boolean(Constraint):
+    """0 and 1."""
+
     text = "0 or 1"
 
     def holds(self, value):
@@ -117,6 +121,8 @@ NonNegativeInteger = _bounded("NonNegativeInteger", (True, True), True, IntegerG
 
 
 class Simplex(Constraint):
+    """Probabilities along the last axis."""
+
     text = "not negative, and 1 in sum along the last axis"
 
     def holds(self, value):
@@ -124,6 +130,8 @@ class Simplex(Constraint):
 
 
 class LowerTriangular(Constraint):
+    """Matrices with zeros above the diagonal."""
+
     text = "lower triangular matrices"
 
     def holds(self, value):
@@ -131,6 +139,8 @@ class LowerTriangular(Constraint):
 
 
 class LowerCholesky(Constraint):
+    """Cholesky factors: lower triangular matrices with a positive diagonal."""
+
     text = "lower triangular matrices of a positive diagonal"
 
     def holds(self, value):
@@ -138,6 +148,8 @@ class LowerCholesky(Constraint):
 
 
 class PositiveDefinite(Constraint):
+    """Covariance matrices: symmetric, with positive eigenvalues."""
+
     text = "symmetric positive definite matrices"
 
     def holds(self, value):

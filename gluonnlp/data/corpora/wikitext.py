@@ -66,6 +66,7 @@ class WikiText2Raw(_WikiText):
 
     folder = "wikitext-2"
 
+    # Arguments in GluonNLP's order, which is not that of the other three.
     def __init__(
         self,
         segment="train",

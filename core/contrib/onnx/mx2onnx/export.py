@@ -15,14 +15,14 @@ from core.base import MXNetError
 from core.context import cpu
 from core.contrib.onnx import package
 from core.contrib.onnx.mx2onnx.control_flow import CONTROL
-from core.contrib.onnx.mx2onnx.table import CONVERSIONS, LATEST, NEEDED, OPSET, Builder, namespace
+from core.contrib.onnx.mx2onnx.table import CONVERSIONS, LATEST, NEEDED, OPSET, Builder
 from core.dtypes import dtype_name
 from core.files.atomic import replacing
 from core.graph.symbols import symbols
 from core.graph.trace import trace
 from core.imperative import apply
 from core.ndarray import NDArray, array
-from core.ops.registry import TABLE
+from core.ops.registry import TABLE, namespace
 from core.serialization import load
 from core.symbol import Symbol, graph, infer
 from core.symbol.control_flow import wiring

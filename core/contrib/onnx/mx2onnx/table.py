@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -288,7 +287,3 @@ def axes_of(axis, rank: int) -> list[int]:
     if axis is None or axis == ():
         return list(range(rank))
     return [a % rank for a in ((axis,) if isinstance(axis, int) else axis)]
-
-
-def namespace(attrs: dict) -> SimpleNamespace:
-    return SimpleNamespace(**attrs)
