@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from types import FunctionType
+
 from core import ndarray as nd
 from core.imperative import front
 from core.ops.registry import TABLE
@@ -12,7 +15,7 @@ NDArray = nd.NDArray
 
 
 def operators_for(x, args):
-    """(operators, context) for inputs among which arrays may be nested; (symbol module, None) for symbols."""
+    """(operators, context) for inputs among which arrays may be nested; (operators, None) for symbols."""
     for value in leaves((x, *args)):
         if type(value) is NDArray:
             return nd, value._ctx
@@ -22,9 +25,10 @@ def operators_for(x, args):
             return _numpy_operators if isinstance(value, ndarray) else nd, value._ctx
         if hasattr(value, "list_outputs"):
             from core import symbol
+            from core.symbol.numpy import _Symbol
 
             refuse_mixed((x, *args))
-            return symbol, None
+            return _numpy_symbol_operators if isinstance(value, _Symbol) else symbol, None
     kind = type(x)
     raise ValueError(
         f"a HybridBlock needs an array or a Symbol among its inputs, got {kind.__module__}.{kind.__name__}"
@@ -85,4 +89,27 @@ class _NumpyOperators:
         return value
 
 
+class _NumpySymbolOperators:
+    """What `F` is when inputs are symbols with NumPy's semantics: functions of `sym` with such symbols as results."""
+
+    def __getattr__(self, name):
+        from core import symbol
+
+        value = getattr(symbol.np if name == "where" else symbol, name)  # as in _NUMPY_OWN
+        if isinstance(value, FunctionType):
+            value = _of_numpy_semantics(value)
+        setattr(self, name, value)
+        return value
+
+
+def _of_numpy_semantics(function):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        out = function(*args, **kwargs)
+        return out.as_np_ndarray() if hasattr(out, "list_outputs") else out
+
+    return call
+
+
 _numpy_operators = _NumpyOperators()
+_numpy_symbol_operators = _NumpySymbolOperators()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core import ndarray as nd
 from core.numpy.multiarray import ndarray as np_ndarray
+from core.symbol.numpy import _Symbol
 from core.util import is_np_array, np_array
 from gluon.block.operators import operators_for
 
@@ -49,9 +50,9 @@ def begin_state_for(cell, operators, begin_state, inputs, batch_size):
     """The given state, or the cell's initial one on the context of the inputs."""
     if begin_state is not None:
         return begin_state
-    if hasattr(operators, "var"):  # symbols
-        return cell.begin_state(func=operators.zeros, batch_size=batch_size)
     first = inputs[0] if isinstance(inputs, (list, tuple)) else inputs
+    if hasattr(operators, "var"):  # symbols of a batch that is not known: 0 stands for it, with NumPy's semantics 1
+        return cell.begin_state(func=operators.zeros, batch_size=int(isinstance(first, _Symbol)))
     with first.context, np_array(isinstance(first, np_ndarray)):
         return cell.begin_state(batch_size=batch_size)
 

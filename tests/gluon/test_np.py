@@ -190,3 +190,17 @@ def test_comparisons_of_exported_blocks_choose_and_stay_bool(tmp_path):
     chosen, positive = gluon.SymbolBlock.imports(str(tmp_path / "net-symbol.json"), ["data"])(x)
     assert chosen.asnumpy().tolist() == [[-2, 2], [3, -8]]
     assert positive.dtype == bool and positive.asnumpy().tolist() == [[False, True], [True, False]]
+
+
+@pytest.mark.parametrize("make", [nn.Swish, gluon.loss.L2Loss, gluon.loss.HuberLoss, lambda: rnn.GRUCell(3)])
+def test_layers_give_symbols_with_the_semantics_of_their_inputs(make):
+    block = make()
+    inputs = [np.random.uniform(size=(2, 4, 5)) for _ in range(2 if isinstance(block, gluon.loss.Loss) else 1)]
+    run = (lambda x: block.unroll(4, x, merge_outputs=True)[0]) if isinstance(block, rnn.GRUCell) else block
+    block.initialize()
+    expected = run(*inputs)
+    values = {f"data{i}": x for i, x in enumerate(inputs)}
+    total = mx.sym.np.sum(run(*(mx.sym.var(name).as_np_ndarray() for name in values)))
+    values |= {p.name: p.data() for p in block.collect_params().values()}
+    found = total.eval(**{name: values[name].as_nd_ndarray() for name in total.list_arguments()})[0]
+    onp.testing.assert_allclose(found.asnumpy(), expected.asnumpy().sum(), rtol=1e-5)
