@@ -24,13 +24,15 @@ __version__ = "1.9.1"
 
 # Modules by their own names, then by the short ones that programs use.
 _OWN = (
-    "attribute autograd base callback context contrib device engine error executor executor_manager image initializer io kvstore "
-    "libinfo library log lr_scheduler metric model module monitor name ndarray numpy numpy_dispatch_protocol numpy_extension "
-    "numpy_op_signature onnx operator optimizer profiler random recordio registry rnn rtc runtime storage symbol symbol_doc test_utils util visualization"
+    "attribute autograd base callback context contrib device engine error executor executor_manager image initializer "
+    "io kvstore libinfo library log lr_scheduler metric model module monitor name ndarray numpy "
+    "numpy_dispatch_protocol numpy_extension numpy_op_signature onnx operator optimizer profiler random recordio "
+    "registry rnn rtc runtime storage symbol symbol_doc test_utils util visualization"
 ).split()
 _SHORT = {
-    "img": "image", "init": "initializer", "kv": "kvstore", "mod": "module", "mon": "monitor", "nd": "ndarray", "np": "numpy",
-    "npx": "numpy_extension", "opt": "optimizer", "rnd": "random", "sym": "symbol", "viz": "visualization",
+    "img": "image", "init": "initializer", "kv": "kvstore", "mod": "module", "mon": "monitor", "nd": "ndarray",
+    "np": "numpy", "npx": "numpy_extension", "opt": "optimizer", "rnd": "random", "sym": "symbol",
+    "viz": "visualization",
 }  # fmt: skip
 _MODULES = {
     "gluon": "gluon",

@@ -19,10 +19,10 @@ _LOADED = "mxnet.ndarray mxnet.symbol mxnet.numpy mxnet.numpy_extension mxnet.gl
 
 # A file each in MXNet 2.
 _DISTRIBUTIONS = (
-    "bernoulli beta binomial categorical cauchy chi2 dirichlet exp_family exponential fishersnedecor gamma geometric gumbel "
-    "half_cauchy half_normal independent laplace multinomial multivariate_normal negative_binomial normal "
-    "one_hot_categorical pareto poisson relaxed_bernoulli relaxed_one_hot_categorical studentT transformed_distribution "
-    "uniform weibull"
+    "bernoulli beta binomial categorical cauchy chi2 dirichlet exp_family exponential fishersnedecor gamma geometric "
+    "gumbel half_cauchy half_normal independent laplace multinomial multivariate_normal negative_binomial normal "
+    "one_hot_categorical pareto poisson relaxed_bernoulli relaxed_one_hot_categorical studentT "
+    "transformed_distribution uniform weibull"
 ).split()
 _OPTIMIZERS = (
     "adabelief adadelta adamW adamax dcasgd ftml ftrl lamb lans lars nadam nag rmsprop sgld signum utils"

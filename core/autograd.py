@@ -14,9 +14,9 @@ from core.ops.registry import Operator
 from core.tape import Leaf, Node, Scope, attach, busy, engage, is_tracked, state, written
 
 __all__ = [
-    "GRAD_REQS", "Function", "Leaf", "Node", "Scope", "attach", "backward", "busy", "engage", "get_symbol", "grad", "is_recording", "is_tracked",
-    "is_training", "mark_variables", "pause", "predict_mode", "record", "set_recording", "set_training", "state", "train_mode",
-    "untraced", "written",
+    "GRAD_REQS", "Function", "Leaf", "Node", "Scope", "attach", "backward", "busy", "engage", "get_symbol", "grad",
+    "is_recording", "is_tracked", "is_training", "mark_variables", "pause", "predict_mode", "record", "set_recording",
+    "set_training", "state", "train_mode", "untraced", "written",
 ]  # fmt: skip
 
 GRAD_REQS = ("write", "add", "null")

@@ -249,8 +249,8 @@ def _restore(node: Node, i: int):
     changed = tensor._version != version and tensor._version != getattr(tensor, "meant", None)
     if changed and node.op.inputs[min(i, len(node.op.inputs) - 1)] not in node.op.mutates:
         raise MXNetError(
-            f"an input of {node.op.name} was changed in place after it was used, but its value is needed for the gradient; "
-            "write to a copy, or outside of record() after backward()"
+            f"an input of {node.op.name} was changed in place after it was used, but its value is needed for the "
+            "gradient; write to a copy, or outside of record() after backward()"
         )
     if array._data is tensor and array._entry is entry:
         return array
@@ -263,7 +263,8 @@ def _restore_output(node: Node, k: int):
     tensor, version, ctx = node.saved_outputs[k]
     if tensor._version != version:
         raise MXNetError(
-            f"the result of {node.op.name} was changed in place, but its value is needed for the gradient; write to a copy"
+            f"the result of {node.op.name} was changed in place, but its value is needed for the gradient; write to a "
+            "copy"
         )
     restored = node.kind._wrap(tensor, ctx)
     restored._entry = (node, k)

@@ -86,7 +86,8 @@ class Executor:
                 raise ValueError(f"argument {name!r} is to be an array, given {type(value).__name__}")
             if tuple(value.shape) != self.arg_dict[name].shape:
                 raise ValueError(
-                    f"argument {name!r} has shape {self.arg_dict[name].shape}, given {tuple(value.shape)}; see reshape()"
+                    f"argument {name!r} has shape {self.arg_dict[name].shape}, given {tuple(value.shape)}; see "
+                    "reshape()"
                 )
             self.arg_dict[name][:] = value
         # Their own places on the tape, so that what the caller records with the same arrays is left alone.

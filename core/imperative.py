@@ -223,8 +223,8 @@ def _no_array(out, name: str) -> TypeError:
 def recorded_write() -> MXNetError:
     """The error of a write to an array that the tape holds, in the words that MXNet's programs look for."""
     return MXNetError(
-        "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd, on arrays that it tracks: "
-        "gradients would be wrong. Write to a new array, before record(), or inside autograd.pause()"
+        "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd, on arrays that it "
+        "tracks: gradients would be wrong. Write to a new array, before record(), or inside autograd.pause()"
     )
 
 
@@ -238,7 +238,8 @@ def _materialise(op: Operator, inputs: list, attrs: dict) -> None:
     names = op.inputs
     if op.infer is None:
         raise MXNetError(
-            f"{op.name} cannot tell the shape of an uninitialised parameter; give the layer its input size or initialise it"
+            f"{op.name} cannot tell the shape of an uninitialised parameter; give the layer its input size or "
+            "initialise it"
         )
     shapes = {}
     for name, x in zip(names, inputs, strict=False):

@@ -108,8 +108,9 @@ class _Kernel:
                 return  # shapes alone are asked for
             if any(not t.is_cuda for t in tensors) and not _interprets(self._kernel):
                 raise MXNetError(
-                    f"{self.__name__} is a Triton kernel, which needs arrays on a GPU, and was given some on the CPU. Move them with "
-                    "as_in_context(mx.gpu()), or set TRITON_INTERPRET=1 in the environment to interpret it"
+                    f"{self.__name__} is a Triton kernel, which needs arrays on a GPU, and was given some on the CPU. "
+                    "Move them with as_in_context(mx.gpu()), or set TRITON_INTERPRET=1 in the environment to "
+                    "interpret it"
                 )
             self._kernel[grid](*arguments, **keywords)
 
@@ -125,7 +126,8 @@ def _interprets(kernel) -> bool:
 def __getattr__(name: str):
     if name in ("CudaModule", "CudaKernel", "Rtc"):
         raise NotSupportedError(
-            f"mx.rtc.{name} compiles CUDA C, which this project does not; write the kernel in Triton: see mx.rtc.register"
+            f"mx.rtc.{name} compiles CUDA C, which this project does not; write the kernel in Triton: see "
+            "mx.rtc.register"
         )
     known = [n for n in globals() if not n.startswith("_")]
     raise AttributeError(f"mx.rtc has no {name!r}.{nearest(name, known)}")

@@ -15,7 +15,8 @@ def _require_mxnet_version(mx_version: str, max_mx_version: str = "2.0.0") -> No
 def _require_pytorch_version(torch_version: str, max_torch_version: str = "2.0.0") -> None:
     """ImportError: GluonCV's networks of PyTorch are not here."""
     raise ImportError(
-        f"GluonCV's networks of PyTorch (>={torch_version},<{max_torch_version}) are not here: those of gluoncv.model_zoo are"
+        f"GluonCV's networks of PyTorch (>={torch_version},<{max_torch_version}) are not here: those of "
+        "gluoncv.model_zoo are"
     )
 
 

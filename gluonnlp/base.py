@@ -7,8 +7,8 @@ import os
 from gluon.store import home as get_home_dir
 
 __all__ = [
-    "InvalidArgument", "MissingArgument", "NumbaTypes", "get_home_dir", "identity", "kept_in", "numba_jitclass", "numba_njit", "numba_prange",
-    "numba_types",
+    "InvalidArgument", "MissingArgument", "NumbaTypes", "get_home_dir", "identity", "kept_in", "numba_jitclass",
+    "numba_njit", "numba_prange", "numba_types",
 ]  # fmt: skip
 
 

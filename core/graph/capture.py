@@ -106,7 +106,8 @@ class Captured:
         except RuntimeError as error:
             self._captures = MOST + 1
             warnings.warn(
-                f"a hybridized block is not captured as a CUDA graph and runs kernel by kernel: {str(error).splitlines()[0]}",
+                "a hybridized block is not captured as a CUDA graph and runs kernel by kernel: "
+                f"{str(error).splitlines()[0]}",
                 stacklevel=2,
             )
             return None

@@ -152,7 +152,8 @@ class Compiled:
             self._nesting = nesting
         elif nesting != self._nesting:
             raise ValueError(
-                f"a hybridized block is called with arrays nested as in the first call, {self._nesting}, given {nesting}; call "
+                f"a hybridized block is called with arrays nested as in the first call, {self._nesting}, given "
+                f"{nesting}; call "
                 "hybridize() again to begin anew"
             )
 
@@ -349,8 +350,8 @@ class _Node(autograd.Node):
         for k, version in zip(plan.guarded, self._versions):
             if saved[k]._version != version:
                 raise MXNetError(
-                    "an input or a parameter of a hybridized block was changed in place after it was used, but its value is "
-                    "needed for the gradient; write to a copy, or outside of record() after backward()"
+                    "an input or a parameter of a hybridized block was changed in place after it was used, but its "
+                    "value is needed for the gradient; write to a copy, or outside of record() after backward()"
                 )
         # What leads to outputs that nobody read starts nothing.
         came = [k for k in plan._heads if heads[k] is not None] if plan.starts else plan._heads
@@ -411,8 +412,8 @@ def _nesting(values: Sequence) -> list:
             found.append(None if x is None else True)
         else:
             raise ValueError(
-                f"a hybridized block takes arrays, None, and lists of them, given {type(x).__name__} ({x!r}); keep other "
-                "values in attributes of the block, or call hybridize(active=False)"
+                f"a hybridized block takes arrays, None, and lists of them, given {type(x).__name__} ({x!r}); keep "
+                "other values in attributes of the block, or call hybridize(active=False)"
             )
     while found and found[-1] is None:
         found.pop()

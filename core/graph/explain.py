@@ -24,7 +24,8 @@ def explain(block, *inputs) -> str:
                 rows += [("", title, "", "", "")] if title == "backward" else []
                 rows += _rows(part)
                 notes.append(
-                    f"{title}: {len(part.steps)} steps, {_held(part)} bytes in {len(set(part.buffers.values()))} buffers"
+                    f"{title}: {len(part.steps)} steps, {_held(part)} bytes in {len(set(part.buffers.values()))} "
+                    "buffers"
                 )
         widths = [max(len(row[k]) for row in rows) for k in range(5)]
         lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -188,9 +188,9 @@ class Tracer:
         if where is None:
             raise Untraceable("a function reads values of its inputs")
         raise ReadsValue(
-            f"{where}: a hybridized block reads the value of an array, which is not there while the block is traced into a "
-            "graph. Express the choice with operators (F.where, F.contrib.cond, F.contrib.foreach, a mask), read the value "
-            "outside of the block, or call hybridize(active=False)"
+            f"{where}: a hybridized block reads the value of an array, which is not there while the block is traced "
+            "into a graph. Express the choice with operators (F.where, F.contrib.cond, F.contrib.foreach, a mask), "
+            "read the value outside of the block, or call hybridize(active=False)"
         )
 
     def zeros(self, kind: type, description: tuple) -> NDArray:
@@ -266,9 +266,9 @@ class Tracer:
         if twin is None:
             if x._data.is_meta and not give_values(x):
                 raise MXNetError(
-                    "an array that stands for no values is used: a block kept it in an attribute when it was traced, and it "
-                    "depends on what the block was given then. Give such arrays back as results and take them as inputs, or call "
-                    "hybridize(active=False)"
+                    "an array that stands for no values is used: a block kept it in an attribute when it was traced, "
+                    "and it depends on what the block was given then. Give such arrays back as results and take them "
+                    "as inputs, or call hybridize(active=False)"
                 )
             twin = self._twins[id(x)] = self._enter(x, HELD, self.graph.held)
             # Of a parameter that was looked at in another way (detach, as_np_ndarray) the parameter itself is held: its

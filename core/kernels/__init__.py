@@ -22,8 +22,8 @@ from core.kernels import shape as shape
 
 WINGS = ("cpu", "triton")
 ROOMS = (
-    "attention", "conv", "index", "linalg", "matmul", "norm", "optimizer", "pointwise", "pool", "random", "reduce", "rnn", "softmax", "sort",
-    "vision", "boxes", "deformable", "ctc", "correlation",
+    "attention", "conv", "index", "linalg", "matmul", "norm", "optimizer", "pointwise", "pool", "random", "reduce",
+    "rnn", "softmax", "sort", "vision", "boxes", "deformable", "ctc", "correlation",
 )  # fmt: skip
 # All that has no Triton kernel, and is computed on the CPU for arrays on a GPU, with a warning for each function:
 # factorisations and triangular systems, which are sequential, and small wherever these networks use them.
@@ -286,8 +286,8 @@ def _through_the_cpu(room: str, function: Callable) -> Callable:
         if device.type != "cpu" and function not in _warned:
             _warned.add(function)
             warnings.warn(
-                f"{function.__name__} runs on the CPU, for core.kernels.{room} has no GPU kernel for it; keep such arrays on mx.cpu() to "
-                "save the copies and this warning",
+                f"{function.__name__} runs on the CPU, for core.kernels.{room} has no GPU kernel for it; keep such "
+                "arrays on mx.cpu() to save the copies and this warning",
                 stacklevel=2,
             )
         result = function(*(a.cpu() if isinstance(a, torch.Tensor) else a for a in args), **kwargs)

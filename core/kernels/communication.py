@@ -104,8 +104,9 @@ def _begin(what: str, operation, *arguments) -> Pending:
 
 def _lost(what: str, error: Exception) -> MXNetError:
     return MXNetError(
-        f"process {rank()} of {size()} cannot get {what}: another process has ended, or has been silent for {TIMEOUT:g} s "
-        f"({_reason(error)}). Start all processes again; with --resume they go on from the last checkpoint"
+        f"process {rank()} of {size()} cannot get {what}: another process has ended, or has been silent for "
+        f"{TIMEOUT:g} s ({_reason(error)}). Start all processes again; with --resume they go on from the last "
+        "checkpoint"
     )
 
 

@@ -226,8 +226,9 @@ def _binary(name: str):
 
 
 UNARY = (
-    "abs exp exp2 log log2 log10 log1p expm1 sqrt rsqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
-    "erf erfinv lgamma digamma polygamma1 polygamma2 sigmoid floor ceil rint trunc round_away sign logical_not bitwise_not isnan isinf isfinite"
+    "abs exp exp2 log log2 log10 log1p expm1 sqrt rsqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh acosh "
+    "atanh erf erfinv lgamma digamma polygamma1 polygamma2 sigmoid floor ceil rint trunc round_away sign logical_not "
+    "bitwise_not isnan isinf isfinite"
 ).split()
 BINARY = (
     "floordiv mod fmod maximum minimum fmax fmin atan2 hypot ldexp copysign eq ne lt le gt ge logical_and logical_or "

@@ -93,9 +93,10 @@ def __dir__():
 
 
 __all__ = [
-    "Context", "Deferred", "MXNetError", "NDArray", "add", "arange", "array", "concatenate", "cpu", "create", "current_context",
-    "divide", "empty", "equal", "eye", "from_dlpack", "from_numpy", "full", "greater", "greater_equal", "histogram", "imdecode", "lesser",
-    "lesser_equal", "linspace", "logical_and", "logical_or", "logical_xor", "maximum", "minimum", "modulo", "moveaxis",
-    "multiply", "not_equal", "ones", "onehot_encode", "ops", "power", "split_v2", "stack", "storage", "subtract",
-    "to_dlpack_for_read", "to_dlpack_for_write", "true_divide", "waitall", "zeros",
+    "Context", "Deferred", "MXNetError", "NDArray", "add", "arange", "array", "concatenate", "cpu", "create",
+    "current_context", "divide", "empty", "equal", "eye", "from_dlpack", "from_numpy", "full", "greater",
+    "greater_equal", "histogram", "imdecode", "lesser", "lesser_equal", "linspace", "logical_and", "logical_or",
+    "logical_xor", "maximum", "minimum", "modulo", "moveaxis", "multiply", "not_equal", "ones", "onehot_encode", "ops",
+    "power", "split_v2", "stack", "storage", "subtract", "to_dlpack_for_read", "to_dlpack_for_write", "true_divide",
+    "waitall", "zeros",
 ]  # fmt: skip

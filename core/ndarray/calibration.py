@@ -18,7 +18,8 @@ def calibrate_entropy(hist: NDArray, hist_edges: NDArray, num_quantized_bins: in
     counts, edges = hist.asnumpy().astype(onp.float64), hist_edges.asnumpy()
     if len(edges) != len(counts) + 1 or len(counts) < num_quantized_bins:
         raise MXNetError(
-            f"calibrate_entropy takes at least {num_quantized_bins} bins and one edge more, given {len(counts)} and {len(edges)}"
+            f"calibrate_entropy takes at least {num_quantized_bins} bins and one edge more, given {len(counts)} and "
+            f"{len(edges)}"
         )
     middle = len(counts) // 2
     ranges = [(middle - n, min(middle + n + 1, len(counts))) for n in range(num_quantized_bins // 2, middle + 1)]

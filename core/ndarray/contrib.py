@@ -109,8 +109,9 @@ def rand_zipfian(true_classes, num_sampled: int, range_max: int, ctx=None):
 __getattr__ = lookup(("_contrib_",), "nd.contrib")
 __dir__ = listing(("_contrib_",))
 __all__ = [
-    "adabelief_update", "mp_adabelief_update", "multi_adabelief_update", "multi_lans_update", "multi_mp_adabelief_update",
-    "multi_mp_lans_update", "adamw_update", "calibrate_entropy", "mp_adamw_update", "cond", "dgl_adjacency", "dgl_csr_neighbor_non_uniform_sample", "dgl_csr_neighbor_uniform_sample", "dgl_graph_compact",
-    "dgl_subgraph", "edge_id", "foreach", "getnnz", "multi_adamw_update", "multi_lamb_update", "multi_mp_adamw_update", "multi_mp_lamb_update",
-    "rand_zipfian", "while_loop",
+    "adabelief_update", "mp_adabelief_update", "multi_adabelief_update", "multi_lans_update",
+    "multi_mp_adabelief_update", "multi_mp_lans_update", "adamw_update", "calibrate_entropy", "mp_adamw_update", "cond",
+    "dgl_adjacency", "dgl_csr_neighbor_non_uniform_sample", "dgl_csr_neighbor_uniform_sample", "dgl_graph_compact",
+    "dgl_subgraph", "edge_id", "foreach", "getnnz", "multi_adamw_update", "multi_lamb_update", "multi_mp_adamw_update",
+    "multi_mp_lamb_update", "rand_zipfian", "while_loop",
 ]  # fmt: skip

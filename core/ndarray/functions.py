@@ -168,8 +168,8 @@ def imdecode(str_img, clip_rect=(0, 0, 0, 0), out=None, index=0, channels=3, mea
 
     if any(clip_rect) or out is not None or index or mean is not None:
         raise NotImplementedError(
-            "nd.imdecode takes the bytes and channels alone; image.imdecode, image.fixed_crop and image.color_normalize "
-            "decode, cut out and subtract a mean"
+            "nd.imdecode takes the bytes and channels alone; image.imdecode, image.fixed_crop and "
+            "image.color_normalize decode, cut out and subtract a mean"
         )
     return image.imdecode(str_img, flag=1 if channels == 3 else 0)
 

@@ -515,12 +515,14 @@ def _install_infix(cls: type, table: dict) -> None:
             def in_place(self, other, a=array_op, s=scalar_op, r=reverse_op):
                 if state.recording and autograd.is_tracked(self):
                     raise MXNetError(
-                        "in-place operations (+=, -=, x[:] = ...) on an array that autograd tracks are not supported inside record()"
+                        "in-place operations (+=, -=, x[:] = ...) on an array that autograd tracks are not supported "
+                        "inside record()"
                     )
                 result = binary(self, other, a, s, r)
                 if result.dtype != self.dtype:
                     raise MXNetError(
-                        f"the result is {dtype_name(result.dtype)} and has no place in an array of {dtype_name(self.dtype)}"
+                        f"the result is {dtype_name(result.dtype)} and has no place in an array of "
+                        f"{dtype_name(self.dtype)}"
                     )
                 imperative.write(self, result)
                 return self
@@ -535,11 +537,12 @@ NDArray.__div__, NDArray.__rdiv__, NDArray.__idiv__ = NDArray.__truediv__, NDArr
 
 # Operators that are methods too: x.exp(), x.sum(axis=1), ...
 METHODS = (
-    "abs arccos arccosh arcsin arcsinh arctan arctanh argmax argmax_channel argmin argsort broadcast_axes cbrt ceil clip cos cosh "
-    "degrees depth_to_space diag dot exp expand_dims expm1 fix flatten flip floor log log10 log1p log2 log_softmax max mean min nanprod "
-    "nansum norm one_hot ones_like pad pick prod radians rcbrt reciprocal relu repeat reshape_like rint round rsqrt shape_array sigmoid "
-    "sign sin sinh size_array slice slice_axis slice_like softmax softmin sort space_to_depth split sqrt square squeeze sum "
-    "swapaxes take tan tanh tile topk transpose trunc zeros_like"
+    "abs arccos arccosh arcsin arcsinh arctan arctanh argmax argmax_channel argmin argsort broadcast_axes cbrt ceil "
+    "clip cos cosh degrees depth_to_space diag dot exp expand_dims expm1 fix flatten flip floor log log10 log1p log2 "
+    "log_softmax max mean min nanprod nansum norm one_hot ones_like pad pick prod radians rcbrt reciprocal relu "
+    "repeat reshape_like rint round rsqrt shape_array sigmoid sign sin sinh size_array slice slice_axis slice_like "
+    "softmax softmin sort space_to_depth split sqrt square squeeze sum swapaxes take tan tanh tile topk transpose "
+    "trunc zeros_like"
 ).split()
 
 

@@ -26,7 +26,8 @@ _SUBMODULES = ("linalg", "random", "_internal", "fallback", "fallback_linalg")
 # Functions whose results may be views of what was given, which the user's are not in MXNet.
 _OF_VIEWS = frozenset(
     "array_split atleast_1d atleast_2d atleast_3d broadcast_to dsplit expand_dims fliplr flipud flatten flip "
-    "hsplit matrix_transpose moveaxis permute_dims ravel repeat reshape resize roll rollaxis rot90 split squeeze swapaxes tile "
+    "hsplit matrix_transpose moveaxis permute_dims ravel repeat reshape resize roll rollaxis rot90 split squeeze "
+    "swapaxes tile "
     "transpose unstack vsplit".split()
 )
 

@@ -14,7 +14,8 @@ from core.ops.registry import TABLE, F
 # name -> NumPy's name of the same function
 ALIASES = {
     "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
-    "atanh": "arctanh", "bitwise_invert": "invert", "concat": "concatenate", "permute_dims": "transpose", "pow": "power",
+    "atanh": "arctanh", "bitwise_invert": "invert", "concat": "concatenate", "permute_dims": "transpose",
+    "pow": "power",
 }  # fmt: skip
 boolean_dtypes = [onp.dtype("bool")]
 integer_dtypes = [onp.dtype(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)]
@@ -94,6 +95,7 @@ def vecdot(a, b, axis=None) -> ndarray:
 
 
 __all__ = [
-    "bitwise_left_shift", "bitwise_right_shift", "boolean_dtypes", "can_cast", "cumprod", "fill_diagonal", "floating_dtypes",
-    "from_dlpack", "integer_dtypes", "numeric_dtypes", "unique_all", "unique_inverse", "unique_values",
+    "bitwise_left_shift", "bitwise_right_shift", "boolean_dtypes", "can_cast", "cumprod", "fill_diagonal",
+    "floating_dtypes", "from_dlpack", "integer_dtypes", "numeric_dtypes", "unique_all", "unique_inverse",
+    "unique_values",
 ]  # fmt: skip

@@ -10,11 +10,12 @@ from core.ndarray.ndarray import NDArray
 from core.numpy.multiarray import array
 
 NAMES = (
-    "apply_along_axis apply_over_axes argpartition argwhere array_equiv choose compress corrcoef correlate cov digitize divmod extract frexp heaviside "
-    "histogram2d histogram_bin_edges histogramdd i0 intersect1d isin ix_ lexsort min_scalar_type modf nanargmax nanargmin nancumprod "
-    "nancumsum nanmax nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar ndim packbits partition piecewise "
-    "poly polyadd polydiv polyfit polyint polymul polysub promote_types ptp real real_if_close result_type roots searchsorted select setdiff1d "
-    "setxor1d shape size spacing tril_indices_from trim_zeros union1d unpackbits unwrap vander"
+    "apply_along_axis apply_over_axes argpartition argwhere array_equiv choose compress corrcoef correlate cov "
+    "digitize divmod extract frexp heaviside histogram2d histogram_bin_edges histogramdd i0 intersect1d isin ix_ "
+    "lexsort min_scalar_type modf nanargmax nanargmin nancumprod nancumsum nanmax nanmedian nanmin nanpercentile "
+    "nanprod nanquantile nanstd nansum nanvar ndim packbits partition piecewise poly polyadd polydiv polyfit polyint "
+    "polymul polysub promote_types ptp real real_if_close result_type roots searchsorted select setdiff1d setxor1d "
+    "shape size spacing tril_indices_from trim_zeros union1d unpackbits unwrap vander"
 ).split()
 
 

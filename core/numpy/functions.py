@@ -173,14 +173,15 @@ logical_xor = _binary_function("logical_xor", "_npi_logical_xor")
 
 # name -> operator of the table that computes it
 UNARY = {
-    "abs": "abs", "absolute": "abs", "fabs": "abs", "negative": "negative", "reciprocal": "reciprocal", "square": "square",
-    "sqrt": "sqrt", "cbrt": "cbrt", "exp": "exp", "expm1": "expm1", "log": "log", "log2": "log2", "log10": "log10",
-    "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "arcsin", "arccos": "arccos", "arctan": "arctan",
-    "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "arcsinh", "arccosh": "arccosh", "arctanh": "arctanh",
-    "degrees": "degrees", "rad2deg": "degrees", "radians": "radians", "deg2rad": "radians", "sign": "sign", "rint": "rint",
-    "ceil": "ceil", "floor": "floor", "trunc": "trunc", "fix": "fix", "logical_not": "_npi_logical_not",
-    "isnan": "_npi_isnan", "isinf": "_npi_isinf", "isfinite": "_npi_isfinite", "isposinf": "_npi_isposinf",
-    "isneginf": "_npi_isneginf", "bitwise_not": "_npi_bitwise_not", "invert": "_npi_bitwise_not",
+    "abs": "abs", "absolute": "abs", "fabs": "abs", "negative": "negative", "reciprocal": "reciprocal",
+    "square": "square", "sqrt": "sqrt", "cbrt": "cbrt", "exp": "exp", "expm1": "expm1", "log": "log", "log2": "log2",
+    "log10": "log10", "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "arcsin",
+    "arccos": "arccos", "arctan": "arctan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "arcsinh",
+    "arccosh": "arccosh", "arctanh": "arctanh", "degrees": "degrees", "rad2deg": "degrees", "radians": "radians",
+    "deg2rad": "radians", "sign": "sign", "rint": "rint", "ceil": "ceil", "floor": "floor", "trunc": "trunc",
+    "fix": "fix", "logical_not": "_npi_logical_not", "isnan": "_npi_isnan", "isinf": "_npi_isinf",
+    "isfinite": "_npi_isfinite", "isposinf": "_npi_isposinf", "isneginf": "_npi_isneginf",
+    "bitwise_not": "_npi_bitwise_not", "invert": "_npi_bitwise_not",
 }  # fmt: skip
 
 

@@ -204,8 +204,8 @@ _install_infix(ndarray, _NP_INFIX)
 
 # method -> function of the np namespace that it is
 _METHODS = (
-    "all any argmax argmin argsort cumsum diagonal dot expand_dims flatten max mean min nonzero prod ravel repeat round "
-    "squeeze std sum swapaxes take tile trace transpose var split broadcast_to sigmoid"
+    "all any argmax argmin argsort cumsum diagonal dot expand_dims flatten max mean min nonzero prod ravel repeat "
+    "round squeeze std sum swapaxes take tile trace transpose var split broadcast_to sigmoid"
 ).split()
 
 

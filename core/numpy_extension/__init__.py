@@ -54,6 +54,7 @@ def __dir__():
 
 
 __all__ = [
-    "Device", "cpu", "cpu_pinned", "current_context", "current_device", "gpu", "gpu_memory_info", "is_np_array", "is_np_default_dtype", "is_np_shape", "ndarray", "np_array",
-    "np_shape", "num_gpus", "ops", "reset_np", "set_np", "set_np_default_dtype", "set_np_shape", "use_np", "use_np_array", "use_np_shape",
+    "Device", "cpu", "cpu_pinned", "current_context", "current_device", "gpu", "gpu_memory_info", "is_np_array",
+    "is_np_default_dtype", "is_np_shape", "ndarray", "np_array", "np_shape", "num_gpus", "ops", "reset_np", "set_np",
+    "set_np_default_dtype", "set_np_shape", "use_np", "use_np_array", "use_np_shape",
 ]  # fmt: skip

@@ -167,8 +167,8 @@ def multi_box_target(
     """
     if anchor.dim() != 3 or label.dim() != 3 or cls_pred.dim() != 3 or label.shape[2] < 5 or len(variances) != 4:
         raise MXNetError(
-            "MultiBoxTarget takes anchors (1, A, 4), labels (B, L, 5), predictions (B, classes, A) and 4 variances, given "
-            f"{tuple(anchor.shape)}, {tuple(label.shape)}, {tuple(cls_pred.shape)}, {variances}"
+            "MultiBoxTarget takes anchors (1, A, 4), labels (B, L, 5), predictions (B, classes, A) and 4 variances, "
+            f"given {tuple(anchor.shape)}, {tuple(label.shape)}, {tuple(cls_pred.shape)}, {variances}"
         )
     return K.targets(
         anchor,

@@ -8,11 +8,11 @@ NUMBERS = {"undefined": -1, "default": 0, "row_sparse": 1, "csr": 2}
 # Operators of one array that leave zeros alone, so that they act on the stored values.
 KEEPS_ZERO = frozenset(
     {
-        "abs", "sign", "negative", "square", "sqrt", "cbrt", "sin", "tan", "arcsin", "arctan", "sinh", "tanh", "arcsinh",
-        "arctanh", "expm1", "log1p", "relu", "rint", "ceil", "floor", "trunc", "fix", "round", "degrees", "radians",
-        "_mul_scalar", "_div_scalar", "zeros_like", "_copy", "clip", "_contrib_quadratic", "_scatter_plus_scalar",
-        "_scatter_minus_scalar", "_plus_scalar", "_minus_scalar", "_equal_scalar", "_not_equal_scalar", "_greater_scalar",
-        "_greater_equal_scalar", "_lesser_scalar", "_lesser_equal_scalar",
+        "abs", "sign", "negative", "square", "sqrt", "cbrt", "sin", "tan", "arcsin", "arctan", "sinh", "tanh",
+        "arcsinh", "arctanh", "expm1", "log1p", "relu", "rint", "ceil", "floor", "trunc", "fix", "round", "degrees",
+        "radians", "_mul_scalar", "_div_scalar", "zeros_like", "_copy", "clip", "_contrib_quadratic",
+        "_scatter_plus_scalar", "_scatter_minus_scalar", "_plus_scalar", "_minus_scalar", "_equal_scalar",
+        "_not_equal_scalar", "_greater_scalar", "_greater_equal_scalar", "_lesser_scalar", "_lesser_equal_scalar",
     }
 )  # fmt: skip
 # Of these, those that do so under some attributes alone.

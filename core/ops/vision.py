@@ -136,8 +136,8 @@ def bilinear_sampler(data, grid, *, cudnn_off: OptBool = None):
     """
     if data.dim() != 4 or grid.dim() != 4 or grid.shape[1] != 2 or grid.shape[0] != data.shape[0]:
         raise MXNetError(
-            f"BilinearSampler takes data (N, C, H, W) and grid (N, 2, H', W'), given the shapes {tuple(data.shape)} and "
-            f"{tuple(grid.shape)}"
+            f"BilinearSampler takes data (N, C, H, W) and grid (N, 2, H', W'), given the shapes {tuple(data.shape)} "
+            f"and {tuple(grid.shape)}"
         )
     return K.bilinear_sample(data, grid)
 
@@ -342,7 +342,8 @@ def _resize_bilinear(data, *, size: Shape, align_corners: Bool):
     """Bilinear interpolation of (N, C, H, W) to `size`."""
     if data.dim() != 4 or min(size) < 1:
         raise MXNetError(
-            f"BilinearResize2D takes (N, C, H, W) and a size from 1 on, given the shape {tuple(data.shape)}, size {size}"
+            f"BilinearResize2D takes (N, C, H, W) and a size from 1 on, given the shape {tuple(data.shape)}, size "
+            f"{size}"
         )
     return K.resize_bilinear(data, size, align_corners)
 

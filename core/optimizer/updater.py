@@ -62,8 +62,9 @@ class Updater:
         wanted = _kinds(self.optimizer.create_state_multi_precision(index, weight))
         if given and wanted and given != wanted:
             raise MXNetError(
-                f"the states loaded for parameter {index} are {given}, but {type(self.optimizer).__name__} keeps {wanted} for "
-                f"its weight of shape {weight.shape}: were they saved for other parameters, or these in another order?"
+                f"the states loaded for parameter {index} are {given}, but {type(self.optimizer).__name__} keeps "
+                f"{wanted} for its weight of shape {weight.shape}: were they saved for other parameters, or these in "
+                "another order?"
             )
 
     def sync_state_context(self, state, context):

@@ -63,7 +63,6 @@ def __dir__():
 
 
 __all__ = [
-    "Group", "NotImplementedForSymbol", "Symbol", "Variable", "arange", "eye", "fromjson", "full", "histogram", "hypot", "linspace",
-    "load", "load_json",
-    "maximum", "minimum", "ones", "pow", "power", "split_v2", "var", "zeros",
+    "Group", "NotImplementedForSymbol", "Symbol", "Variable", "arange", "eye", "fromjson", "full", "histogram", "hypot",
+    "linspace", "load", "load_json", "maximum", "minimum", "ones", "pow", "power", "split_v2", "var", "zeros",
 ]  # fmt: skip

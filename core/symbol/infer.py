@@ -23,7 +23,8 @@ Shape = tuple[int, ...]
 
 # Operators whose operands have one shape; a variable among them takes that of the others.
 _ONE_SHAPE = frozenset(
-    "elemwise_add elemwise_sub elemwise_mul elemwise_div _mod _power _maximum _minimum _hypot _equal _not_equal _greater "
+    "elemwise_add elemwise_sub elemwise_mul elemwise_div _mod _power _maximum _minimum _hypot _equal _not_equal "
+    "_greater "
     "_greater_equal _lesser _lesser_equal add_n".split()
 )
 # Operators whose result has the batch, along the first axis, of their first input.
@@ -33,7 +34,8 @@ _KEEP_BATCH = frozenset(
 )
 # Operators of one input whose shape is that of their result.
 _KEEP_SHAPE = frozenset(
-    "Cast amp_cast BlockGrad _copy negative abs square sqrt exp log sigmoid tanh relu _mul_scalar _plus_scalar _minus_scalar "
+    "Cast amp_cast BlockGrad _copy negative abs square sqrt exp log sigmoid tanh relu _mul_scalar _plus_scalar "
+    "_minus_scalar "
     "_rminus_scalar _div_scalar".split()
 )
 # Inputs that count, place or choose elements, in a dtype of their own.
@@ -343,8 +345,8 @@ def _parameters(node: Node, found: list) -> list:
     for slot, before, after in zip(node.slots, found, inferred, strict=True):
         if before is not None and after is not None and not _agree(before, after):
             raise MXNetError(
-                f"{node.op.name} {node.name!r}: input {slot!r} has shape {tuple(before)}, but {tuple(after)} follows from data "
-                f"of shape {found[0]}"
+                f"{node.op.name} {node.name!r}: input {slot!r} has shape {tuple(before)}, but {tuple(after)} follows "
+                f"from data of shape {found[0]}"
             )
     return [None if s is None else tuple(s) for s in inferred]
 

@@ -141,8 +141,8 @@ _OPERATORS = {
     **{
         f"_npi_{name}": name
         for name in (
-            "arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil cos cosh degrees exp expm1 fix floor log log10 log1p "
-            "log2 radians reciprocal rint sign sin sinh sqrt square stack tan tanh trunc"
+            "arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil cos cosh degrees exp expm1 fix floor log log10 "
+            "log1p log2 radians reciprocal rint sign sin sinh sqrt square stack tan tanh trunc"
         ).split()
     },
     **{f"_npi_{name}": f"_{name}" for name in ("arange", "eye", "ones", "zeros")},

@@ -220,7 +220,8 @@ _OF_RESULT = {
 _OF_ALL = {"Concat": _concat, "SliceChannel": _slice_channel}
 # Operators whose operands and result have one shape, and those whose first operand and result do.
 _ALIKE = frozenset(
-    "elemwise_add elemwise_sub elemwise_mul elemwise_div _mod _power _maximum _minimum _hypot _equal _not_equal _greater "
+    "elemwise_add elemwise_sub elemwise_mul elemwise_div _mod _power _maximum _minimum _hypot _equal _not_equal "
+    "_greater "
     "_greater_equal _lesser _lesser_equal add_n _identity_with_attr_like_rhs".split()
 )
 _FIRST_ALIKE = frozenset(

@@ -245,7 +245,8 @@ def _powerlaw(shape, density):
     left = int(rows * columns * density)
     if left < 2 * rows:
         raise ValueError(
-            f"a powerlaw array of shape {shape} needs 2 elements per row, a density of {2 / columns:g} at least; got {density}"
+            f"a powerlaw array of shape {shape} needs 2 elements per row, a density of {2 / columns:g} at least; got "
+            f"{density}"
         )
     mask = np.zeros(shape, bool)
     mask[:, 0] = True

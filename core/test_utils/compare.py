@@ -243,6 +243,7 @@ def _raise(a, b, rtol, atol, names, equal_nan, count):
     places = [np.unravel_index(int(i), a.shape) for i in worst]
     lines = [locationError(wide[0], wide[1], tuple(map(int, place)), names, i == 0) for i, place in enumerate(places)]
     raise AssertionError(
-        f"{names[0]} and {names[1]} differ at {int(wrong.sum())} of {wrong.size} places: error {excess.max():.6g} times the "
+        f"{names[0]} and {names[1]} differ at {int(wrong.sum())} of {wrong.size} places: error {excess.max():.6g} "
+        "times the "
         f"tolerance rtol={rtol:e}, atol={atol:e}\n" + "\n".join(lines)
     )

@@ -244,8 +244,8 @@ class Block:
             for name, parameter in parameters.items():
                 if parameter not in loaded:
                     raise AssertionError(
-                        f"parameter {name!r} is missing in file {filename!r}.{nearest(name, arrays)} allow_missing=True "
-                        "leaves it as it is"
+                        f"parameter {name!r} is missing in file {filename!r}.{nearest(name, arrays)} "
+                        "allow_missing=True leaves it as it is"
                     )
         for name, array in arrays.items():
             if name in parameters:

@@ -432,8 +432,8 @@ class Parameter:
     def _not_ready(self):
         if self._deferred_init:
             return DeferredInitializationError(
-                f"parameter {self.name!r} is not initialized yet, because its shape {self._shape} is not known: it will "
-                "be during the first forward pass. Pass a batch through the network, or give the layers in_units, "
+                f"parameter {self.name!r} is not initialized yet, because its shape {self._shape} is not known: it "
+                "will be during the first forward pass. Pass a batch through the network, or give the layers in_units, "
                 "in_channels, ..."
             )
         return RuntimeError(
@@ -474,8 +474,9 @@ class Parameter:
 
     def _not_dense(self):
         return RuntimeError(
-            f"parameter {self.name!r} has storage type {self._stype}: row_sparse_data(row_id) and list_row_sparse_data(row_id) "
-            "give rows of it, while data(), and blocks that expect a dense array, cannot be used"
+            f"parameter {self.name!r} has storage type {self._stype}: row_sparse_data(row_id) and "
+            "list_row_sparse_data(row_id) give rows of it, while data(), and blocks that expect a dense array, cannot "
+            "be used"
         )
 
 

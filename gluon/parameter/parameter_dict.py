@@ -163,8 +163,8 @@ class ParameterDict:
         for parameter in self._params.values():
             if not parameter.name.startswith(strip_prefix):
                 raise ValueError(
-                    f"the name of parameter {parameter.name!r} does not begin with the prefix {strip_prefix!r} to strip; "
-                    "blocks with shared parameters are saved with Block.save_parameters"
+                    f"the name of parameter {parameter.name!r} does not begin with the prefix {strip_prefix!r} to "
+                    "strip; blocks with shared parameters are saved with Block.save_parameters"
                 )
             arrays[parameter.name[len(strip_prefix) :]] = parameter._reduce()
         nd.save(filename, arrays)

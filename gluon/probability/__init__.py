@@ -50,12 +50,13 @@ from gluon.probability.transformation import (
 from gluon.probability.transformed import RelaxedBernoulli, RelaxedOneHotCategorical, TransformedDistribution
 
 __all__ = [
-    "AbsTransform", "AffineTransform", "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ComposeTransform",
-    "Dirichlet", "Distribution", "ExpTransform", "Exponential", "ExponentialFamily", "FisherSnedecor", "Gamma", "Geometric",
-    "Gumbel", "HalfCauchy", "HalfNormal", "Independent", "Laplace", "Multinomial", "MultivariateNormal", "NegativeBinomial",
-    "Normal", "OneHotCategorical", "Pareto", "Poisson", "PowerTransform", "RelaxedBernoulli", "RelaxedOneHotCategorical",
-    "SigmoidTransform", "SoftmaxTransform", "StochasticBlock", "StochasticSequential", "StudentT", "TransformBlock",
-    "Transformation", "TransformedDistribution", "Uniform", "Weibull", "biject_to", "cached_property", "constraint", "digamma",
-    "domain_map", "empirical_kl", "gammaln", "kl_divergence", "logit2prob", "prob2logit", "register_kl", "sum_right_most",
-    "transform_to",
+    "AbsTransform", "AffineTransform", "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2",
+    "ComposeTransform", "Dirichlet", "Distribution", "ExpTransform", "Exponential", "ExponentialFamily",
+    "FisherSnedecor", "Gamma", "Geometric", "Gumbel", "HalfCauchy", "HalfNormal", "Independent", "Laplace",
+    "Multinomial", "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical", "Pareto", "Poisson",
+    "PowerTransform", "RelaxedBernoulli", "RelaxedOneHotCategorical", "SigmoidTransform", "SoftmaxTransform",
+    "StochasticBlock", "StochasticSequential", "StudentT", "TransformBlock", "Transformation",
+    "TransformedDistribution", "Uniform", "Weibull", "biject_to", "cached_property", "constraint", "digamma",
+    "domain_map", "empirical_kl", "gammaln", "kl_divergence", "logit2prob", "prob2logit", "register_kl",
+    "sum_right_most", "transform_to",
 ]  # fmt: skip

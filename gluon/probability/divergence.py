@@ -33,7 +33,8 @@ def kl_divergence(p, q):
             if (one, other) in _TABLE:
                 return _TABLE[one, other](p, q)
     raise NotImplementedError(
-        f"there is no formula for the divergence of {type(p).__name__} from {type(q).__name__}; see register_kl and empirical_kl"
+        f"there is no formula for the divergence of {type(p).__name__} from {type(q).__name__}; see register_kl and "
+        "empirical_kl"
     )
 
 

@@ -21,7 +21,8 @@ from gluon.rnn.rnn_layer import GRU, LSTM, RNN
 
 # Cells that MXNet 2 moved here: imported on first use, because they build on this module.
 _MOVED = frozenset(
-    "Conv1DRNNCell Conv2DRNNCell Conv3DRNNCell Conv1DLSTMCell Conv2DLSTMCell Conv3DLSTMCell Conv1DGRUCell Conv2DGRUCell "
+    "Conv1DRNNCell Conv2DRNNCell Conv3DRNNCell Conv1DLSTMCell Conv2DLSTMCell Conv3DLSTMCell Conv1DGRUCell "
+    "Conv2DGRUCell "
     "Conv3DGRUCell LSTMPCell VariationalDropoutCell conv_rnn_cell".split()
 )
 

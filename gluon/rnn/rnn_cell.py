@@ -88,7 +88,8 @@ class RecurrentCell(Block):
     def _check_unmodified(self):
         if self._modified:
             raise AssertionError(
-                f"cell {self.name!r} is wrapped by a modifier cell (such as ZoneoutCell): call the modifier cell instead"
+                f"cell {self.name!r} is wrapped by a modifier cell (such as ZoneoutCell): call the modifier cell "
+                "instead"
             )
 
 

@@ -60,8 +60,8 @@ def _apply(block, regex, options, made):
 def _replace_in_shared(shared, name, parameter):
     while shared is not None:
         warnings.warn(
-            f"{parameter.name!r} is dropped out in this block, and in blocks that take it from the shared parameters from "
-            f"now on; the block that gave it keeps it as it is (probably as its attribute {name!r})",
+            f"{parameter.name!r} is dropped out in this block, and in blocks that take it from the shared parameters "
+            f"from now on; the block that gave it keeps it as it is (probably as its attribute {name!r})",
             stacklevel=4,
         )
         if parameter.name in shared._params:

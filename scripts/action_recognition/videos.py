@@ -112,8 +112,8 @@ def dataset(args, root: Path, listed: Path, train: bool = False, test: bool = Fa
     given = {
         name: getattr(args, name)
         for name in (
-            "num_segments", "new_length", "new_step", "new_width", "new_height", "video_loader", "use_decord", "slowfast",
-            "slow_temporal_stride", "fast_temporal_stride", "data_aug",
+            "num_segments", "new_length", "new_step", "new_width", "new_height", "video_loader", "use_decord",
+            "slowfast", "slow_temporal_stride", "fast_temporal_stride", "data_aug",
         )
     }  # fmt: skip
     return DATASETS[getattr(args, "dataset", "custom")](

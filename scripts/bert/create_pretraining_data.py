@@ -36,7 +36,8 @@ def main(argv: list[str] | None = None) -> int:
         path = args.output_dir / f"part-{part:03d}.npz"
         pretraining.save(path, made[part :: args.num_outputs], tokenizer.vocab, settings)
     print(
-        f"{len(made)} instances of {len(texts)} documents, {sum(i.is_random for i in made)} of them with random passages"
+        f"{len(made)} instances of {len(texts)} documents, {sum(i.is_random for i in made)} of them with random "
+        "passages"
     )
     return len(made)
 

@@ -26,11 +26,12 @@ SAMPLE = (
     "custom_mask_rcnn_fpn|mobilenet1.0_int8"
 )
 NORMALISED = (
-    "resnet18_v1 resnet18_v2 resnet18_v1b se_resnet18_v1 densenet121 inceptionv3 vgg11_bn mobilenet0.25 mobilenetv2_0.25 "
-    "mobilenetv3_small googlenet shufflenet_v1 shufflenet_v2 dla34 nasnet_4_1056 resnest14 cifar_residualattentionnet56 "
-    "cifar_resnet20_v1 cifar_resnet20_v2 cifar_wideresnet16_10 cifar_resnext29_32x4d resnext50_32x4d senet_154 darknet53 "
-    "xception hrnet_w18_small_v1_c hrnet_w18_small_v1_s fastscnn_citys fcn_resnet50_voc simple_pose_resnet18_v1b "
-    "mobile_pose_mobilenetv3_small inceptionv1_kinetics400 r2plus1d_resnet18_kinetics400"
+    "resnet18_v1 resnet18_v2 resnet18_v1b se_resnet18_v1 densenet121 inceptionv3 vgg11_bn mobilenet0.25 "
+    "mobilenetv2_0.25 mobilenetv3_small googlenet shufflenet_v1 shufflenet_v2 dla34 nasnet_4_1056 resnest14 "
+    "cifar_residualattentionnet56 cifar_resnet20_v1 cifar_resnet20_v2 cifar_wideresnet16_10 cifar_resnext29_32x4d "
+    "resnext50_32x4d senet_154 darknet53 xception hrnet_w18_small_v1_c hrnet_w18_small_v1_s fastscnn_citys "
+    "fcn_resnet50_voc simple_pose_resnet18_v1b mobile_pose_mobilenetv3_small inceptionv1_kinetics400 "
+    "r2plus1d_resnet18_kinetics400"
 ).split()
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
 

@@ -83,8 +83,8 @@ def draw(op: Operator, sample: Sample) -> tuple[list, list[int], list]:
 # ---------------------------------------------------------------------------------------------- pointwise
 
 POSITIVE = {  # formulas that are defined, or differentiable, for positive operands alone
-    "sqrt", "_square_root_flat", "rsqrt", "log", "log2", "log10", "broadcast_power", "_power", "_power_scalar", "_rpower_scalar", "_npi_power",
-    "_npi_power_scalar", "_npi_rpower_scalar",
+    "sqrt", "_square_root_flat", "rsqrt", "log", "log2", "log10", "broadcast_power", "_power", "_power_scalar",
+    "_rpower_scalar", "_npi_power", "_npi_power_scalar", "_npi_rpower_scalar",
 }  # fmt: skip
 BEYOND_ONE = {"arccosh"}
 ATTRS = {"_clip": {"a_min": -0.5, "a_max": 0.5}, "_npi_nan_to_num": {"nan": 0.0, "posinf": 1.0, "neginf": -1.0}}

@@ -29,9 +29,10 @@ from core.dtypes import bfloat16
 from core.ops.registry import TABLE, F
 
 __all__ = [
-    "LossScaler", "bfloat16", "convert_bucketing_module", "convert_hybrid_block", "convert_model", "convert_symbol", "init", "init_trainer",
-    "list_conditional_fp32_ops", "list_fp32_ops", "list_loss_output_functions", "list_lp16_fp32_ops", "list_lp16_ops",
-    "list_lp16_use_fp32_params", "list_widest_type_cast", "scale_loss", "unscale",
+    "LossScaler", "bfloat16", "convert_bucketing_module", "convert_hybrid_block", "convert_model", "convert_symbol",
+    "init", "init_trainer", "list_conditional_fp32_ops", "list_fp32_ops", "list_loss_output_functions",
+    "list_lp16_fp32_ops", "list_lp16_ops", "list_lp16_use_fp32_params", "list_widest_type_cast", "scale_loss",
+    "unscale",
 ]  # fmt: skip
 
 TARGETS = ("float16", "bfloat16")

@@ -68,7 +68,8 @@ class _TokenEmbedding(Vocabulary):
         for token in tokens:
             if token not in self._token_to_idx:
                 raise ValueError(
-                    f"token {token!r} is unknown; to set the vector of unknown tokens, name {self._idx_to_token[UNKNOWN]!r}"
+                    f"token {token!r} is unknown; to set the vector of unknown tokens, name "
+                    f"{self._idx_to_token[UNKNOWN]!r}"
                 )
         self._idx_to_vec[_array([self._token_to_idx[t] for t in tokens], "int32")] = new_vectors
 
@@ -80,7 +81,8 @@ class _TokenEmbedding(Vocabulary):
         known, embedding = cls.pretrained_file_name_sha1, cls.__name__.lower()
         if name not in known:
             raise KeyError(
-                f"{embedding} has no file {name!r}.{nearest(name, known)} get_pretrained_file_names({embedding!r}) lists them"
+                f"{embedding} has no file {name!r}.{nearest(name, known)} get_pretrained_file_names({embedding!r}) "
+                "lists them"
             )
 
     @classmethod

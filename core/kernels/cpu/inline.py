@@ -37,7 +37,8 @@ FAST_IN_PLACE: dict[str, Callable] = {
 }
 _IN_PLACE = {"add": "add_", "sub": "sub_", "mul": "mul_", "div": "div_"}
 _UNARY = frozenset(
-    "abs neg exp exp2 log log2 log10 log1p expm1 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfinv "
+    "abs neg exp exp2 log log2 log10 log1p expm1 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh "
+    "atanh erf erfinv "
     "lgamma digamma sigmoid floor ceil trunc sign".split()
 )
 _NAMED = {"add": "add", "sub": "sub", "mul": "mul", "div": "div", "pow": "pow"}

@@ -84,7 +84,8 @@ def _dense(t: torch.Tensor) -> bool:
 
 # Steps whose value is a fraction even for integer operands.
 _FRACTIONAL = frozenset(
-    "div exp exp2 log log2 log10 log1p expm1 sqrt rsqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfinv "
+    "div exp exp2 log log2 log10 log1p expm1 sqrt rsqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh acosh "
+    "atanh erf erfinv "
     "lgamma digamma polygamma1 polygamma2 sigmoid atan2 hypot ldexp".split()
 )
 

@@ -19,7 +19,7 @@ from gluon.contrib.estimator.event_handler import (
 )
 
 __all__ = [
-    "BatchBegin", "BatchEnd", "BatchProcessor", "CheckpointHandler", "EarlyStoppingHandler", "EpochBegin", "EpochEnd", "Estimator",
-    "GradientUpdateHandler", "LoggingHandler", "MetricHandler", "StoppingHandler", "TrainBegin", "TrainEnd",
-    "ValidationHandler",
+    "BatchBegin", "BatchEnd", "BatchProcessor", "CheckpointHandler", "EarlyStoppingHandler", "EpochBegin", "EpochEnd",
+    "Estimator", "GradientUpdateHandler", "LoggingHandler", "MetricHandler", "StoppingHandler", "TrainBegin",
+    "TrainEnd", "ValidationHandler",
 ]  # fmt: skip

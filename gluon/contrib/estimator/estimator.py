@@ -142,8 +142,8 @@ class Estimator:
             for metric in _metrics_of(handler):
                 if not any(metric is k for k in known):
                     raise ValueError(
-                        f"{type(handler).__name__} measures with {metric}, which is none of estimator.train_metrics and "
-                        "estimator.val_metrics; take the metrics from there"
+                        f"{type(handler).__name__} measures with {metric}, which is none of estimator.train_metrics "
+                        "and estimator.val_metrics; take the metrics from there"
                     )
         handlers.sort(key=lambda handler: getattr(handler, "priority", 0))
         return handlers

@@ -237,7 +237,8 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     ):  # fmt: skip
         if save_best and not isinstance(monitor, EvalMetric):
             raise ValueError(
-                "save_best needs to know by what: monitor is to be one of estimator.train_metrics or estimator.val_metrics"
+                "save_best needs to know by what: monitor is to be one of estimator.train_metrics or "
+                "estimator.val_metrics"
             )
         self.model_dir, self.model_prefix = model_dir, model_prefix
         os.makedirs(model_dir, exist_ok=True)

@@ -91,8 +91,9 @@ class Awaited(NDArray):
     @property
     def _data(self):
         raise MXNetError(
-            f"this array on {self._ctx} waits for the calls of the network for the other contexts: between them only blocks (layers, "
-            "losses) can be applied to it. Call the network for all contexts first, or each in a thread of its own"
+            f"this array on {self._ctx} waits for the calls of the network for the other contexts: between them only "
+            "blocks (layers, losses) can be applied to it. Call the network for all contexts first, or each in a "
+            "thread of its own"
         )
 
     _entry = _data

@@ -10,8 +10,8 @@ from core import image
 from core.image.arrays import like, pixels_of
 
 __all__ = [
-    "imresize", "random_expand", "random_flip", "random_pca_lighting", "resize_contain", "resize_long", "resize_short_within",
-    "ten_crop",
+    "imresize", "random_expand", "random_flip", "random_pca_lighting", "resize_contain", "resize_long",
+    "resize_short_within", "ten_crop",
 ]  # fmt: skip
 
 

@@ -16,10 +16,11 @@ from gluoncv.data.transforms.affine import affine_transform, get_3rd_point, get_
 
 __all__ = [
     "affine_transform", "alpha_pose_detection_processor", "alpha_pose_image_cropper", "count_visible", "crop",
-    "crop_resize_normalize", "cv_cropBox", "cv_rotate", "detector_to_alpha_pose", "detector_to_simple_pose", "drawGaussian",
-    "flip_heatmap", "flip_joints_3d", "get_3rd_point", "get_affine_transform", "get_dir", "get_final_preds", "get_max_pred",
-    "heatmap_to_coord", "heatmap_to_coord_alpha_pose", "random_crop_bbox", "random_sample_bbox", "refine_bound",
-    "transformBox", "transformBoxInvert", "transform_predictions", "transform_preds", "upscale_bbox_fn",
+    "crop_resize_normalize", "cv_cropBox", "cv_rotate", "detector_to_alpha_pose", "detector_to_simple_pose",
+    "drawGaussian", "flip_heatmap", "flip_joints_3d", "get_3rd_point", "get_affine_transform", "get_dir",
+    "get_final_preds", "get_max_pred", "heatmap_to_coord", "heatmap_to_coord_alpha_pose", "random_crop_bbox",
+    "random_sample_bbox", "refine_bound", "transformBox", "transformBoxInvert", "transform_predictions",
+    "transform_preds", "upscale_bbox_fn",
 ]  # fmt: skip
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)

@@ -11,9 +11,10 @@ from core.image import resample
 from gluon.block import Block
 
 __all__ = [
-    "RandomResizedCrop", "ShortSideRescale", "VideoCenterCrop", "VideoGroupTrainTransform", "VideoGroupTrainTransformV2",
-    "VideoGroupTrainTransformV3", "VideoGroupTrainTransformV4", "VideoGroupValTransform", "VideoGroupValTransformV2",
-    "VideoMultiScaleCrop", "VideoNormalize", "VideoRandomHorizontalFlip", "VideoTenCrop", "VideoThreeCrop", "VideoToTensor",
+    "RandomResizedCrop", "ShortSideRescale", "VideoCenterCrop", "VideoGroupTrainTransform",
+    "VideoGroupTrainTransformV2", "VideoGroupTrainTransformV3", "VideoGroupTrainTransformV4", "VideoGroupValTransform",
+    "VideoGroupValTransformV2", "VideoMultiScaleCrop", "VideoNormalize", "VideoRandomHorizontalFlip", "VideoTenCrop",
+    "VideoThreeCrop", "VideoToTensor",
 ]  # fmt: skip
 
 SCALE, RATIO = (0.08, 1.0), (3.0 / 4.0, 4.0 / 3.0)

@@ -78,7 +78,8 @@ class VideoClsCustom(Dataset):
         self.slow_temporal_stride, self.fast_temporal_stride = slow_temporal_stride, fast_temporal_stride
         if slowfast and (slow_temporal_stride % fast_temporal_stride or temporal_jitter or new_step != 1):
             raise AssertionError(
-                "SlowFast takes slow_temporal_stride that is a multiple of fast_temporal_stride, no temporal_jitter and new_step 1"
+                "SlowFast takes slow_temporal_stride that is a multiple of fast_temporal_stride, no temporal_jitter "
+                "and new_step 1"
             )
         if not lazy_init:
             self.clips = self._make_dataset(self.root, self.setting)

@@ -41,7 +41,8 @@ class SMOTTracker:
         unknown = [name for name in tracking_classes if name not in class_names]
         if unknown or not tracking_classes:
             raise ValueError(
-                f"tracking_classes are some of the detector's classes, given {list(tracking_classes)}: {', '.join(class_names)}"
+                f"tracking_classes are some of the detector's classes, given {list(tracking_classes)}: "
+                f"{', '.join(class_names)}"
             )
         for what, given, known in (
             ("motion_model", motion_model, MOTIONS),

@@ -37,8 +37,8 @@ class SSD(HybridBlock):
         ratios = ratios if isinstance(ratios[0], (tuple, list)) else ratios * layers
         if not len(sizes) - 1 == len(ratios) == len(steps) == layers > 0:
             raise AssertionError(
-                f"{layers} maps have {layers + 1} sizes, and {layers} ratios and steps; given {len(sizes)}, {len(ratios)}, "
-                f"{len(steps)}"
+                f"{layers} maps have {layers + 1} sizes, and {layers} ratios and steps; given {len(sizes)}, "
+                f"{len(ratios)}, {len(steps)}"
             )
         self.classes = classes
         self.nms_thresh, self.nms_topk, self.post_nms = nms_thresh, nms_topk, post_nms

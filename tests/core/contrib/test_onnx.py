@@ -20,7 +20,8 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
 SMALL = {"mobilenet0.25": 64, "mobilenetv2_0.25": 64, "resnet18_v1": 48, "resnet18_v2": 48, "squeezenet1.1": 224}
 HEAVY = {
     **dict.fromkeys(
-        "mobilenet0.5 mobilenet0.75 mobilenet1.0 mobilenetv2_0.5 mobilenetv2_0.75 mobilenetv2_1.0 resnet34_v1 resnet50_v1 "
+        "mobilenet0.5 mobilenet0.75 mobilenet1.0 mobilenetv2_0.5 mobilenetv2_0.75 mobilenetv2_1.0 resnet34_v1 "
+        "resnet50_v1 "
         "resnet101_v1 resnet152_v1 resnet34_v2 resnet50_v2 resnet101_v2 resnet152_v2".split(), 64
     ),
     **dict.fromkeys(

@@ -18,9 +18,9 @@ from tests.support.variations import KEPT, shape, variations
 
 _PART = "called by other operators alone, with what fits; varied through them"
 PARTS = {
-    "_adaptive_avg_pooling_grad", "_avg_pool_grad", "_conv_data_grad", "_conv_weight_grad", "_correlation", "_cross_entropy_grad",
-    "_ctc_loss", "_deformable_columns", "_embedding_grad", "_fold_places", "_gather_along", "_put_part", "_put_rows",
-    "_resize_bilinear_grad",
+    "_adaptive_avg_pooling_grad", "_avg_pool_grad", "_conv_data_grad", "_conv_weight_grad", "_correlation",
+    "_cross_entropy_grad", "_ctc_loss", "_deformable_columns", "_embedding_grad", "_fold_places", "_gather_along",
+    "_put_part", "_put_rows", "_resize_bilinear_grad",
 }  # fmt: skip
 VARIED = [name for name in SWEPT if name not in PARTS]
 

@@ -13,10 +13,10 @@ from core.ops.registry import Operator
 _SAME = {
     "abs": "Abs", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "sin": "Sin", "cos": "Cos", "tan": "Tan", "asin": "Asin",
     "acos": "Acos", "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh", "tanh": "Tanh", "asinh": "Asinh", "acosh": "Acosh",
-    "atanh": "Atanh", "erf": "Erf", "sigmoid": "Sigmoid", "floor": "Floor", "ceil": "Ceil", "rint": "Round", "sign": "Sign",
-    "neg": "Neg", "isnan": "IsNaN", "isinf": "IsInf", "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "pow": "Pow",
-    "maximum": "Max", "minimum": "Min", "eq": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater",
-    "ge": "GreaterOrEqual",
+    "atanh": "Atanh", "erf": "Erf", "sigmoid": "Sigmoid", "floor": "Floor", "ceil": "Ceil", "rint": "Round",
+    "sign": "Sign", "neg": "Neg", "isnan": "IsNaN", "isinf": "IsInf", "add": "Add", "sub": "Sub", "mul": "Mul",
+    "div": "Div", "pow": "Pow", "maximum": "Max", "minimum": "Min", "eq": "Equal", "lt": "Less", "le": "LessOrEqual",
+    "gt": "Greater", "ge": "GreaterOrEqual",
 }  # fmt: skip
 # formula function -> what computes it: (builder, a function that makes constants, operands)
 _MADE = {

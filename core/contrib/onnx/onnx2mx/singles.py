@@ -9,7 +9,8 @@ import numpy as np
 from core.symbol import Symbol
 
 _POINTWISE = frozenset(
-    "Abs Add And Cast CastLike Ceil Clip Div Equal Exp Floor Greater GreaterOrEqual Identity Less LessOrEqual Log Max Min Mod Mul "
+    "Abs Add And Cast CastLike Ceil Clip Div Equal Exp Floor Greater GreaterOrEqual Identity Less LessOrEqual Log Max "
+    "Min Mod Mul "
     "Neg Not Or Pow Reciprocal Relu Round Sigmoid Sqrt Sub Sum Tanh Where Xor".split()
 )
 

@@ -14,7 +14,8 @@ from gluoncv.data.transforms.presets import common
 from gluoncv.data.transforms.presets.common import MEAN, STD
 
 __all__ = [
-    "CenterNetDefaultTrainTransform", "CenterNetDefaultValTransform", "get_post_transform", "load_test", "transform_test",
+    "CenterNetDefaultTrainTransform", "CenterNetDefaultValTransform", "get_post_transform", "load_test",
+    "transform_test",
 ]  # fmt: skip
 
 

@@ -17,9 +17,9 @@ ALLOWED = {
     "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "zeros", "zeros_like", "new_zeros",
     "full", "full_like", "new_full", "ones", "ones_like", "new_ones", "fill_", "zero_",
     "view", "_unsafe_view", "_reshape_alias", "reshape", "as_strided", "alias", "detach", "permute", "transpose", "t",
-    "expand", "squeeze", "squeeze_", "unsqueeze", "unsqueeze_", "select", "slice", "narrow", "unbind", "split", "split_with_sizes", "unfold",
-    "view_as_real", "movedim", "flatten", "unflatten", "broadcast_to", "lift_fresh", "set_", "resize_",
-    "clone", "_lazy_clone", "copy_", "_to_copy", "contiguous", "cat", "stack", "_local_scalar_dense",
+    "expand", "squeeze", "squeeze_", "unsqueeze", "unsqueeze_", "select", "slice", "narrow", "unbind", "split",
+    "split_with_sizes", "unfold", "view_as_real", "movedim", "flatten", "unflatten", "broadcast_to", "lift_fresh",
+    "set_", "resize_", "clone", "_lazy_clone", "copy_", "_to_copy", "contiguous", "cat", "stack", "_local_scalar_dense",
 }  # fmt: skip
 
 
