@@ -45,7 +45,8 @@ _MODULES = {
 _VALUES = {
     "AttrScope": "core.attribute", "install_as_mxnet": "core.alias", "Executor": "core.executor",
     "Device": "core.device", "current_device": "core.device",
-    **dict.fromkeys("is_np_array is_np_shape np_array np_shape set_np_shape use_np use_np_array use_np_shape".split(), "core.util"),
+    **dict.fromkeys("is_np_array is_np_shape np_array np_shape set_np_shape use_np use_np_array use_np_shape".split(),
+                    "core.util"),
 }  # fmt: skip
 
 

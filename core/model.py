@@ -94,9 +94,10 @@ class FeedForward:
         if not isinstance(self.optimizer, opt.Optimizer) and "learning_rate" not in settings:
             settings["learning_rate"] = 0.01
         module.fit(
-            data, eval_data, metric.create(eval_metric), epoch_end_callback, batch_end_callback, kvstore, self.optimizer,
-            settings, eval_end_callback, eval_batch_end_callback, self.initializer,
-            self.arg_params, self.aux_params, allow_missing=True, begin_epoch=self.begin_epoch, num_epoch=self.num_epoch, monitor=monitor,
+            data, eval_data, metric.create(eval_metric), epoch_end_callback, batch_end_callback, kvstore,
+            self.optimizer, settings, eval_end_callback, eval_batch_end_callback, self.initializer,
+            self.arg_params, self.aux_params, allow_missing=True, begin_epoch=self.begin_epoch,
+            num_epoch=self.num_epoch, monitor=monitor,
         )  # fmt: skip
         self.arg_params, self.aux_params = module.get_params()
 

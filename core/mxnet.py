@@ -11,7 +11,8 @@ import sys
 
 from core.alias import install_as_mxnet
 
-USAGE = "usage: python -m core.mxnet [--numpy] SCRIPT [ARGS ...]\n       python -m core.mxnet [--numpy] -m MODULE [ARGS ...]"
+USAGE = """usage: python -m core.mxnet [--numpy] SCRIPT [ARGS ...]
+       python -m core.mxnet [--numpy] -m MODULE [ARGS ...]"""
 
 
 def main() -> None:

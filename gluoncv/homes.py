@@ -18,8 +18,8 @@ _PARAMETRIC, _DEPTH = f"{_ZOO}.parametric", f"{_ZOO}.monodepthv2.monodepth2"
 # own besides are listed too. Builders of networks of the zoo are found in each of them.
 HOMES = {
     _ZOO: [
-        _LENT, f"{_ZOO}.ssd", f"{_ZOO}.rcnn", f"{_ZOO}.mobilenet", f"{_ZOO}.alpha_pose", f"{_ZOO}.siamrpn.siam_net", _DEPTH,
-        f"{_LENT}.inception", f"{_ZOO}.resnest", f"{_ZOO}.resnetv1b", _PARAMETRIC,
+        _LENT, f"{_ZOO}.ssd", f"{_ZOO}.rcnn", f"{_ZOO}.mobilenet", f"{_ZOO}.alpha_pose", f"{_ZOO}.siamrpn.siam_net",
+        _DEPTH, f"{_LENT}.inception", f"{_ZOO}.resnest", f"{_ZOO}.resnetv1b", _PARAMETRIC,
     ],
     f"{_ZOO}.model_zoo": [_ZOO, _LENT, f"{_ZOO}.mobilenet", f"{_LENT}.inception", _PARAMETRIC],
     **{
@@ -53,7 +53,10 @@ HOMES = {
     f"{_ZOO}.yolo.yolo3": [],
     f"{_ZOO}.center_net": [f"{_ZOO}.center_net.center_net"],
     f"{_ZOO}.center_net.center_net": [],
-    **{f"{_ZOO}.center_net.{part}": [_BODIES, f"{_ZOO}.center_net.builders"] for part in ("deconv_dla", "deconv_resnet", "duc_mobilenet")},
+    **{
+        f"{_ZOO}.center_net.{part}": [_BODIES, f"{_ZOO}.center_net.builders"]
+        for part in ("deconv_dla", "deconv_resnet", "duc_mobilenet")
+    },
     f"{_RCNN}.rcnn": [f"{_RCNN}.faster_rcnn", f"{_RCNN}.presets"],
     **{
         f"{_RCNN}.{kind}{part}": [f"{_RCNN}.{kind}", f"{_RCNN}.presets", f"{_RCNN}.rcnn_target"]

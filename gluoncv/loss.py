@@ -34,8 +34,8 @@ class FocalLoss(Loss):
     """
 
     def __init__(
-        self, axis=-1, alpha=0.25, gamma=2, sparse_label=True, from_logits=False, batch_axis=0, weight=None, num_class=None,
-        eps=1e-12, size_average=True, **kwargs,
+        self, axis=-1, alpha=0.25, gamma=2, sparse_label=True, from_logits=False, batch_axis=0, weight=None,
+        num_class=None, eps=1e-12, size_average=True, **kwargs,
     ):  # fmt: skip
         super().__init__(weight, batch_axis, **kwargs)
         if sparse_label and (not isinstance(num_class, int) or num_class < 1):

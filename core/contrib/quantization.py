@@ -35,9 +35,9 @@ __all__ = ["calib_graph", "quantize_graph", "quantize_model", "quantize_model_mk
 
 
 def quantize_model(
-    sym, arg_params, aux_params, data_names=("data",), label_names=("softmax_label",), ctx=None, excluded_sym_names=None,
-    excluded_op_names=None, calib_mode="entropy", calib_data=None, num_calib_examples=None, quantized_dtype="int8",
-    quantize_mode="smart", quantize_granularity="tensor-wise", logger=None,
+    sym, arg_params, aux_params, data_names=("data",), label_names=("softmax_label",), ctx=None,
+    excluded_sym_names=None, excluded_op_names=None, calib_mode="entropy", calib_data=None, num_calib_examples=None,
+    quantized_dtype="int8", quantize_mode="smart", quantize_granularity="tensor-wise", logger=None,
 ):  # fmt: skip
     """(symbol on codes, arg_params, aux_params) of a network.
 

@@ -14,7 +14,10 @@ _MAY_VIEW = frozenset(
 )
 # But these always copy.
 _COPY = frozenset(
-    "Concat stack tile repeat one_hot _embedding_grad _put_part _slice_assign _set_places zeros_like ones_like full_like".split()
+    (
+        "Concat stack tile repeat one_hot _embedding_grad _put_part _slice_assign _set_places zeros_like ones_like "
+        "full_like"
+    ).split()
 )
 
 

@@ -102,8 +102,8 @@ def run_grad(
             own, lstm = slice(direction * hidden, (direction + 1) * hidden), mode == "lstm"
             dx, found, dh0[i], dc = cell.gradients(
                 dy[..., own], _copy(dhn if dhn is None else dhn[i], h0[i]),
-                _copy(dcn if dcn is None else dcn[i], c0[i]) if lstm else None, x, y[..., own], saved, weights[i], h0[i],
-                c0[i] if lstm else None, order, dx,
+                _copy(dcn if dcn is None else dcn[i], c0[i]) if lstm else None, x, y[..., own], saved, weights[i],
+                h0[i], c0[i] if lstm else None, order, dx,
             )  # fmt: skip
             del saved
             if lstm:

@@ -21,9 +21,9 @@ class DataParallelExecutorGroup:
     param_arrays, grad_arrays, aux_arrays: for each name the arrays of all contexts.
     """
 
-    def __init__(self, symbol, contexts, workload, data_shapes, label_shapes, param_names, for_training, inputs_need_grad,
-                 shared_group=None, logger=logging, fixed_param_names=None, grad_req="write", state_names=None,
-                 group2ctxs=None):  # fmt: skip
+    def __init__(self, symbol, contexts, workload, data_shapes, label_shapes, param_names, for_training,
+                 inputs_need_grad, shared_group=None, logger=logging, fixed_param_names=None, grad_req="write",
+                 state_names=None, group2ctxs=None):  # fmt: skip
         self.symbol, self.contexts, self.workload = symbol, contexts, workload
         self.param_names, self.state_names = param_names, state_names or []
         self.arg_names, self.aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()

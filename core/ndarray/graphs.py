@@ -67,7 +67,8 @@ def dgl_csr_neighbor_uniform_sample(
     max_num_vertices + 1 places, how many there are; the drawn edges, a row a vertex and a column for each of the whole
     graph; how many hops each vertex is away. int64 all; places that stand for no vertex are 0.
     """
-    sampled = [_sample("dgl_csr_neighbor_uniform_sample", csr_matrix, None, seeds, num_hops, num_neighbor, max_num_vertices)
+    sampled = [_sample("dgl_csr_neighbor_uniform_sample", csr_matrix, None, seeds, num_hops, num_neighbor,
+                       max_num_vertices)
                for seeds in seed_arrays]  # fmt: skip
     return [array for kind in zip(*sampled, strict=True) for array in kind]
 

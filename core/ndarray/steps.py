@@ -67,13 +67,14 @@ def multi_adabelief_update(
     """`adabelief_update` of several weights; the kinds of arrays come as lists, as do rates and decays."""
     masters = [None] * len(weights)
     return multi_mp_adabelief_update(
-        weights, grads, mean, var, masters, rescale_grad, lrs, wds, etas, out, name, size, beta1, beta2, epsilon, clip_gradient
+        weights, grads, mean, var, masters, rescale_grad, lrs, wds, etas, out, name, size, beta1, beta2, epsilon,
+        clip_gradient
     )  # fmt: skip
 
 
 def multi_mp_adabelief_update(
-    weights, grads, mean, var, weights32, rescale_grad, lrs, wds, etas, out=None, name=None, size=0, beta1=0.9, beta2=0.999,
-    epsilon=1e-8, clip_gradient=-1.0,
+    weights, grads, mean, var, weights32, rescale_grad, lrs, wds, etas, out=None, name=None, size=0, beta1=0.9,
+    beta2=0.999, epsilon=1e-8, clip_gradient=-1.0,
 ):  # fmt: skip
     """`multi_adabelief_update` of half-precision weights with float32 master weights."""
     kinds = weights, grads, mean, var, weights32, lrs, wds, etas

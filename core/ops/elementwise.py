@@ -332,8 +332,10 @@ def _(head, data_dtype):
 BINARY = {
     # name: (formula, names of the broadcasting form, names of the form for equal shapes, of the scalar form,
     # of its reverse)
-    "add": (f.add, ("broadcast_add", "broadcast_plus"), ("elemwise_add", "_plus", "_Plus", "_add"), "_plus_scalar", None),
-    "sub": (f.sub, ("broadcast_sub", "broadcast_minus"), ("elemwise_sub", "_minus", "_Minus", "_sub"), "_minus_scalar", "_rminus_scalar"),
+    "add": (f.add, ("broadcast_add", "broadcast_plus"), ("elemwise_add", "_plus", "_Plus", "_add"), "_plus_scalar",
+            None),
+    "sub": (f.sub, ("broadcast_sub", "broadcast_minus"), ("elemwise_sub", "_minus", "_Minus", "_sub"), "_minus_scalar",
+            "_rminus_scalar"),
     "mul": (f.mul, ("broadcast_mul",), ("elemwise_mul", "_mul", "_Mul"), "_mul_scalar", None),
     "div": (f.div, ("broadcast_div",), ("elemwise_div", "_div", "_Div"), "_div_scalar", "_rdiv_scalar"),
     "mod": (f.mod, ("broadcast_mod",), ("_mod", "_Mod"), "_mod_scalar", "_rmod_scalar"),

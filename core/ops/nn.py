@@ -129,8 +129,8 @@ def _to_channels_last(x):
 @composite("Convolution", aliases=("convolution", "Convolution_v1"))
 def convolution(
     data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: Int,
-    num_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False, cudnn_tune: OptStr = None, cudnn_off: Bool = False,
-    layout: OptStr = None,
+    num_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False, cudnn_tune: OptStr = None,
+    cudnn_off: Bool = False, layout: OptStr = None,
 ):  # fmt: skip
     """N-dimensional convolution; layouts NCW, NCHW, NCDHW and their channels-last forms.
 
@@ -356,8 +356,8 @@ def pooling(
     """
     if _channels_last(layout):
         first = F.Pooling(
-            _to_channels_first(data), kernel=kernel, pool_type=pool_type, global_pool=global_pool, stride=stride, pad=pad,
-            pooling_convention=pooling_convention, p_value=p_value, count_include_pad=count_include_pad,
+            _to_channels_first(data), kernel=kernel, pool_type=pool_type, global_pool=global_pool, stride=stride,
+            pad=pad, pooling_convention=pooling_convention, p_value=p_value, count_include_pad=count_include_pad,
         )  # fmt: skip
         return _to_channels_last(first)
     space = data.shape[2:]

@@ -25,7 +25,8 @@ def _channel_shapes(op, *names):
 # ---------------------------------------------------------------------------------------------- batch
 
 
-@operator("BatchNorm", aliases=("batch_norm", "BatchNorm_v1"), outputs=3, train=True, mutates=("gamma", "moving_mean", "moving_var"),
+@operator("BatchNorm", aliases=("batch_norm", "BatchNorm_v1"), outputs=3, train=True,
+          mutates=("gamma", "moving_mean", "moving_var"),
           visible=lambda attrs: 3 if attrs["output_mean_var"] else 1)  # fmt: skip
 def batch_norm(
     data, gamma, beta, moving_mean, moving_var, *, eps: Float = 1e-3, momentum: Float = 0.9, fix_gamma: Bool = True,

@@ -177,8 +177,8 @@ def _adamw(weight, grad, mean, var, rescale_grad, master, lr, eta, wd, beta1, be
 
 @operator("_adamw_update", aliases=("_contrib_adamw_update",), mutates=("mean", "var"))
 def adamw_update(
-    weight, grad, mean, var, rescale_grad, *, lr: Float, beta1: Float = 0.9, beta2: Float = 0.999, epsilon: Float = 1e-8,
-    wd: Float = 0.0, eta: Float, clip_gradient: Float = -1.0,
+    weight, grad, mean, var, rescale_grad, *, lr: Float, beta1: Float = 0.9, beta2: Float = 0.999,
+    epsilon: Float = 1e-8, wd: Float = 0.0, eta: Float, clip_gradient: Float = -1.0,
 ):  # fmt: skip
     """Adam with decoupled decay; no step where rescale_grad is 0, NaN or infinite."""
     return _adamw(weight, grad, mean, var, rescale_grad, None, lr, eta, wd, beta1, beta2, epsilon, clip_gradient)

@@ -15,8 +15,9 @@ _Normal = Choice("null", "batch", "valid")
 
 @operator("SoftmaxOutput", aliases=("Softmax",))
 def softmax_output(
-    data, label, *, grad_scale: Float = 1.0, ignore_label: Float = -1.0, multi_output: Bool = False, use_ignore: Bool = False,
-    preserve_shape: Bool = False, normalization: _Normal = "null", out_grad: Bool = False, smooth_alpha: Float = 0.0,
+    data, label, *, grad_scale: Float = 1.0, ignore_label: Float = -1.0, multi_output: Bool = False,
+    use_ignore: Bool = False, preserve_shape: Bool = False, normalization: _Normal = "null", out_grad: Bool = False,
+    smooth_alpha: Float = 0.0,
 ):  # fmt: skip
     """The softmax; its gradient is that of the cross entropy with the label.
 

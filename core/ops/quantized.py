@@ -133,10 +133,10 @@ def requantize(
 
 @composite("_contrib_quantized_conv", outputs=3)
 def quantized_conv(
-    data, weight, bias=None, min_data=None, max_data=None, min_weight=None, max_weight=None, min_bias=None, max_bias=None,
-    *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: Int,
-    num_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False, cudnn_tune: OptStr = None, cudnn_off: Bool = False,
-    layout: OptStr = None,
+    data, weight, bias=None, min_data=None, max_data=None, min_weight=None, max_weight=None, min_bias=None,
+    max_bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: Int,
+    num_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False, cudnn_tune: OptStr = None,
+    cudnn_off: Bool = False, layout: OptStr = None,
 ):  # fmt: skip
     """Convolution of codes; int32 codes and their range.
 
@@ -165,8 +165,8 @@ def _(shapes, attrs):
 
 @composite("_contrib_quantized_fully_connected", outputs=3)
 def quantized_fully_connected(
-    data, weight, bias=None, min_data=None, max_data=None, min_weight=None, max_weight=None, min_bias=None, max_bias=None,
-    *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True,
+    data, weight, bias=None, min_data=None, max_data=None, min_weight=None, max_weight=None, min_bias=None,
+    max_bias=None, *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True,
 ):  # fmt: skip
     """data weight^T + bias of codes; int32 codes and their range."""
     _need_ends("quantized_fully_connected", max_weight if no_bias else max_bias, no_bias)
@@ -177,7 +177,8 @@ def quantized_fully_connected(
         bias = F.trunc(F.broadcast_mul(_real(bias), _reach(min_bias, max_bias) / WIDE["int8"] / one))
     y = F.FullyConnected(
         F.Cast(data, dtype="float64"), F.Cast(weight, dtype="float64"),
-        None if bias is None else F.Cast(bias, dtype="float64"), num_hidden=num_hidden, no_bias=no_bias, flatten=flatten,
+        None if bias is None else F.Cast(bias, dtype="float64"), num_hidden=num_hidden, no_bias=no_bias,
+        flatten=flatten,
     )  # fmt: skip
     return [F.Cast(y, dtype="int32"), *_ends(reach / EXACT[kind] * weight_reach / EXACT["int8"] * TOP)]
 
@@ -199,7 +200,8 @@ def _(shapes, attrs):
 def quantized_pooling(
     data, min_data, max_data, *, kernel: Shape = (), pool_type: Choice("max", "avg", "sum", "lp") = "max",
     global_pool: Bool = False, cudnn_off: Bool = False, pooling_convention: Choice("valid", "full", "same") = "valid",
-    stride: Shape = (), pad: Shape = (), p_value: OptInt = None, count_include_pad: OptBool = None, layout: OptStr = None,
+    stride: Shape = (), pad: Shape = (), p_value: OptInt = None, count_include_pad: OptBool = None,
+    layout: OptStr = None,
 ):  # fmt: skip
     """The maximum or the rounded mean of windows of codes, in the same range."""
     if pool_type not in ("max", "avg"):
@@ -400,9 +402,10 @@ def _(shapes, attrs):
 
 @composite("_sg_mkldnn_fully_connected")
 def fused_fully_connected(
-    data, weight, bias=None, data_min=None, data_max=None, *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True,
-    act_type: Choice("relu", "sigmoid", "softrelu", "softsign", "tanh") = "relu", with_eltwise: Bool = False,
-    quantized: Bool = False, enable_float_output: Bool = False, channel_wise_quantize: Bool = False,
+    data, weight, bias=None, data_min=None, data_max=None, *, num_hidden: Int, no_bias: Bool = False,
+    flatten: Bool = True, act_type: Choice("relu", "sigmoid", "softrelu", "softsign", "tanh") = "relu",
+    with_eltwise: Bool = False, quantized: Bool = False, enable_float_output: Bool = False,
+    channel_wise_quantize: Bool = False,
 ):  # fmt: skip
     """A fully connected layer and the activation behind it as one, for inference: numbers of numbers, or of codes.
 

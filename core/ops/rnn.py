@@ -14,8 +14,8 @@ MODES = tuple(GATES)
 
 @operator("_rnn", outputs=lambda attrs: 3 if attrs["mode"] == "lstm" else 2, train=True, rng=True, reserves=True)
 def _rnn(
-    data, parameters, state, state_cell=None, *, state_size: Int, num_layers: Int, mode: Choice(*MODES), bidirectional: Bool,
-    p: Float, training, key,
+    data, parameters, state, state_cell=None, *, state_size: Int, num_layers: Int, mode: Choice(*MODES),
+    bidirectional: Bool, p: Float, training, key,
 ):  # fmt: skip
     """A recurrent network of several layers and directions: output, last state, and for lstm the last cell."""
     if not data.shape[0]:
@@ -107,8 +107,8 @@ def rnn(
         state_cell, sequence_length = None, state_cell
     clip = (lstm_state_clip_min, lstm_state_clip_max) if clipped else None
     results = _stepwise(
-        data, parameters, state, state_cell, sequence_length, state_size, num_layers, 2 if bidirectional else 1, mode, p,
-        projection_size, clip,
+        data, parameters, state, state_cell, sequence_length, state_size, num_layers, 2 if bidirectional else 1, mode,
+        p, projection_size, clip,
     )  # fmt: skip
     return results if state_outputs else results[0]
 

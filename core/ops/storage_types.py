@@ -40,8 +40,8 @@ ROW_UPDATES = {
 
 
 # Operators whose result may be stored otherwise than as a dense array.
-NAMES = frozenset({*KEEPS_ZERO, *SAME_STYPE, *FIRST_CSR, *ROW_UPDATES, "dot", "elemwise_mul", "cast_storage", "_sparse_retain",
-                   "square_sum", "_scatter_elemwise_div", "take"})  # fmt: skip
+NAMES = frozenset({*KEEPS_ZERO, *SAME_STYPE, *FIRST_CSR, *ROW_UPDATES, "dot", "elemwise_mul", "cast_storage",
+                   "_sparse_retain", "square_sum", "_scatter_elemwise_div", "take"})  # fmt: skip
 
 
 def of_variables(attrs: dict[str, dict]) -> dict[str, str]:

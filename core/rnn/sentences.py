@@ -48,8 +48,8 @@ class BucketSentenceIter(DataIter):
     order is drawn anew for each pass, from Python's and NumPy's generators.
     """
 
-    def __init__(self, sentences, batch_size, buckets=None, invalid_label=-1, data_name="data", label_name="softmax_label",
-                 dtype="float32", layout="NT"):  # fmt: skip
+    def __init__(self, sentences, batch_size, buckets=None, invalid_label=-1, data_name="data",
+                 label_name="softmax_label", dtype="float32", layout="NT"):  # fmt: skip
         super().__init__(batch_size)
         if layout.find("N") not in (0, 1):
             raise ValueError(f"the layout is NT (batch first) or TN (time first), got {layout!r}")

@@ -330,8 +330,8 @@ class Symbol:
 
     _bind = bind
 
-    def simple_bind(self, ctx=None, grad_req="write", type_dict=None, stype_dict=None, group2ctx=None, shared_arg_names=None,
-                    shared_exec=None, shared_buffer=None, **kwargs):  # fmt: skip
+    def simple_bind(self, ctx=None, grad_req="write", type_dict=None, stype_dict=None, group2ctx=None,
+                    shared_arg_names=None, shared_exec=None, shared_buffer=None, **kwargs):  # fmt: skip
         """An `Executor` with arrays of zeros of its own, whose shapes follow from those in `kwargs`.
 
         Keywords that are no shapes (tuples, lists) are passed over, as MXNet does, and so are shapes of what the symbol
@@ -427,8 +427,8 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
     if init is not None and not isinstance(init, str):
         init = init.dumps()
     given = {
-        "shape": shape if shape is None else (shape,) if isinstance(shape, int) else tuple(shape), "lr_mult": lr_mult, "wd_mult": wd_mult,
-        "dtype": dtype if dtype is None else DTYPES[dtype_name(dtype)][0], "init": init,
+        "shape": shape if shape is None else (shape,) if isinstance(shape, int) else tuple(shape), "lr_mult": lr_mult,
+        "wd_mult": wd_mult, "dtype": dtype if dtype is None else DTYPES[dtype_name(dtype)][0], "init": init,
         "storage_type": None if stype is None else storage_types.NUMBERS[stype],
         "profiler_scope": profiler_scope,
     }  # fmt: skip

@@ -180,8 +180,8 @@ def check_speed(sym, location=None, ctx=None, N=20, grad_req=None, typ="whole", 
     return (time.time() - begin) / N
 
 
-def check_consistency(sym, ctx_list, scale=1.0, grad_req="write", arg_params=None, aux_params=None, rtol=None, atol=None,
-                      raise_on_err=True, ground_truth=None, equal_nan=False, use_uniform=False,
+def check_consistency(sym, ctx_list, scale=1.0, grad_req="write", arg_params=None, aux_params=None, rtol=None,
+                      atol=None, raise_on_err=True, ground_truth=None, equal_nan=False, use_uniform=False,
                       rand_type=np.float64):  # fmt: skip
     """Raises AssertionError where a symbol gives different values or gradients on several
     contexts or in several dtypes.

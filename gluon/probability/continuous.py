@@ -325,8 +325,8 @@ class StudentT(Distribution):
         df = self.df
         half = (df + 1) / 2
         return (
-            half * (digamma(half) - digamma(df / 2)) + 0.5 * np.log(df) + betaln(np.array(0.5), df / 2) + np.log(self.scale)
-            + 0 * self.loc
+            half * (digamma(half) - digamma(df / 2)) + 0.5 * np.log(df) + betaln(np.array(0.5), df / 2)
+            + np.log(self.scale) + 0 * self.loc
         )  # fmt: skip
 
 

@@ -132,8 +132,8 @@ class AlphaPose(HybridBlock):
 
 
 def get_alphapose(
-    name, dataset, num_joints, pretrained=False, pretrained_base=True, ctx=None, norm_layer=nn.BatchNorm, norm_kwargs=None,
-    root=None, num_gpus=None,
+    name, dataset, num_joints, pretrained=False, pretrained_base=True, ctx=None, norm_layer=nn.BatchNorm,
+    norm_kwargs=None, root=None, num_gpus=None,
 ):  # fmt: skip
     """The network on a residual network, with the weights of that where they fit if `pretrained_base`.
 

@@ -102,7 +102,8 @@ class ResNetV1b(HybridBlock):
 
     def __init__(
         self, block, layers, classes=1000, dilated=False, norm_layer=nn.BatchNorm, norm_kwargs=None, last_gamma=False,
-        deep_stem=False, stem_width=32, avg_down=False, final_drop=0.0, use_global_stats=False, name_prefix="", widths=None,
+        deep_stem=False, stem_width=32, avg_down=False, final_drop=0.0, use_global_stats=False, name_prefix="",
+        widths=None,
     ):  # fmt: skip
         super().__init__(prefix=name_prefix)
         self.norm_kwargs = {**(norm_kwargs or {}), **({"use_global_stats": True} if use_global_stats else {})}

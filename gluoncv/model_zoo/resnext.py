@@ -109,7 +109,8 @@ class ResNext(_ResNext):
             self.features.add(nn.MaxPool2D(3, 2, 1))
             self._add_stages(
                 ResNextBlock, layers, lambda i: {"avg_down": avg_down and i > 0},
-                cardinality=cardinality, bottleneck_width=bottleneck_width, last_gamma=last_gamma, use_se=use_se, **norm,
+                cardinality=cardinality, bottleneck_width=bottleneck_width, last_gamma=last_gamma, use_se=use_se,
+                **norm,
             )  # fmt: skip
             self.output = nn.Dense(classes)
 

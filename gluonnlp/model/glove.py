@@ -17,8 +17,8 @@ class GloVe(HybridBlock):
     """
 
     def __init__(
-        self, token_to_idx, output_dim, x_max, alpha, weight_initializer=None, bias_initializer="zeros", sparse_grad=True,
-        dtype="float32", **kwargs,
+        self, token_to_idx, output_dim, x_max, alpha, weight_initializer=None, bias_initializer="zeros",
+        sparse_grad=True, dtype="float32", **kwargs,
     ):  # fmt: skip
         super().__init__(**kwargs)
         self._token_to_idx = token_to_idx

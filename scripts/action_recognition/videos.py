@@ -176,8 +176,9 @@ def network(args, devices, test: bool = False, suffix: str = "", **options):
     options |= {"partial_bn": True} if args.partial_bn else {}
     options |= {"bn_frozen": True} if args.freeze_bn else {}
     net = get_model(
-        args.model + suffix, pretrained=args.use_pretrained and (args.hashtag or True), pretrained_base=getattr(args, "use_pretrained_base", False),
-        num_segments=args.num_segments, num_crop=crops(args) if test else 1, **options,
+        args.model + suffix, pretrained=args.use_pretrained and (args.hashtag or True),
+        pretrained_base=getattr(args, "use_pretrained_base", False), num_segments=args.num_segments,
+        num_crop=crops(args) if test else 1, **options,
     )  # fmt: skip
     settle(net, devices)
     if args.resume_params:

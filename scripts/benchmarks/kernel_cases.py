@@ -22,8 +22,8 @@ aten = torch.ops.aten
 def cases(lab: Lab) -> Iterator[Case]:
     """All of them; inputs are drawn when a case is run."""
     for family in (
-        products, convolutions, depthwise, pointwise, rows, norms, softmaxes, dropouts, embeddings, reductions, transposes,
-        optimizers, attentions, recurrent, detection, deterministic,
+        products, convolutions, depthwise, pointwise, rows, norms, softmaxes, dropouts, embeddings, reductions,
+        transposes, optimizers, attentions, recurrent, detection, deterministic,
     ):  # fmt: skip
         yield from family(lab)
 

@@ -164,7 +164,8 @@ def network(args, prefix: str, classes, devices):
         levels = {"min_stage": 2, "max_stage": 1 + len(options["strides"])}
         norm = {"norm_layer": SyncBatchNorm if args.norm_layer == "syncbn" else nn.BatchNorm}
         net = get_model(
-            f"custom_{prefix}_fpn", classes=classes, base_network_name=args.network, **base, **norm, **levels, **share, **options
+            f"custom_{prefix}_fpn", classes=classes, base_network_name=args.network, **base, **norm, **levels, **share,
+            **options
         )  # fmt: skip
     else:
         net = get_model(f"{prefix_of(args, prefix)}_{args.network}_{args.dataset}", **base, **share)
@@ -193,7 +194,8 @@ def train(args, run: Run, net, pictures, devices, test, masks: bool = False, beg
         net.short, net.max_size, net, ashape=net.ashape, multi_stage=net.num_stages > 1
     )
     batches = DataLoader(
-        pictures.transform(transform), args.batch_size, shuffle=True, last_batch="rollover", num_workers=args.num_workers,
+        pictures.transform(transform), args.batch_size, shuffle=True, last_batch="rollover",
+        num_workers=args.num_workers,
         batchify_fn=getattr(batchify, f"{kind}TrainBatchify")(net, num_shards=len(devices)),
     )  # fmt: skip
     steps = [int(epoch) * len(batches) for epoch in args.lr_decay_epoch.split(",")]

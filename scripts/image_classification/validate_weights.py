@@ -35,7 +35,7 @@ class Weights(NamedTuple):
 
 TURNED = ("--turned", "--input-size")
 PUBLISHED = (
-    *(Weights(f"cifar_resnet{depth}_v{version}", f"cifar_resnet{depth}_v{version}") for depth in (20, 56) for version in (1, 2)),
+    *(Weights(name, name) for name in "cifar_resnet20_v1 cifar_resnet20_v2 cifar_resnet56_v1 cifar_resnet56_v2".split()),
     Weights("cifar_resnet20_v1_akamaster", [4, 3, 3], ("--imagenet-statistics",)),
     Weights("cifar_resnet56_v1_akamaster", [10, 9, 9], ("--imagenet-statistics",)),
     Weights("mobilenetv2_1.0_coral", "mobilenetv2_1.0", (*TURNED, "224")),

@@ -85,7 +85,8 @@ def datasets(args, shape=None, post_affine=None):
     test = COCODetection(root, test, use_crowd=False, skip_empty=False)
     found = args.log_dir / "object_detection" / f"{args.run or 'eval'}.detections"
     metric = COCODetectionMetric(
-        test, found, use_time=False, cleanup=not getattr(args, "save_json", False), data_shape=shape, post_affine=post_affine
+        test, found, use_time=False, cleanup=not getattr(args, "save_json", False), data_shape=shape,
+        post_affine=post_affine
     )  # fmt: skip
     return _first(train, args), test, metric
 
@@ -119,7 +120,8 @@ def test_loader(pictures, transform, args) -> DataLoader:
 
 
 def train(
-    args, run, net, trainer, batches, devices, losses, test, *, per_picture: bool = False, together: bool = False, begin=None
+    args, run, net, trainer, batches, devices, losses, test, *, per_picture: bool = False, together: bool = False,
+    begin=None
 ) -> dict[str, float]:  # fmt: skip
     """Trains as long as the flags say, and gives the metrics.
 

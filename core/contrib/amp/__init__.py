@@ -40,7 +40,8 @@ _target: str | None = None
 
 
 def init(
-    target_dtype="float16", target_precision_ops=None, conditional_fp32_ops=None, fp32_ops=None, layout_optimization=False
+    target_dtype="float16", target_precision_ops=None, conditional_fp32_ops=None, fp32_ops=None,
+    layout_optimization=False
 ) -> None:  # fmt: skip
     """Switches mixed precision on for the process; a second call does nothing.
 

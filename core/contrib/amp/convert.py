@@ -12,8 +12,8 @@ _CAST, _MULTICAST = "amp_cast", "amp_multicast"
 
 
 def convert_symbol(
-    sym, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None, excluded_sym_names=None,
-    data_names=None, cast_optional_params=False,
+    sym, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
+    excluded_sym_names=None, data_names=None, cast_optional_params=False,
 ):  # fmt: skip
     """A symbol whose operators get their inputs in the types that mixed precision asks for; its outputs are in float32.
 
@@ -51,8 +51,8 @@ def convert_symbol(
 
 
 def convert_model(
-    sym, arg_params, aux_params, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
-    excluded_sym_names=None, cast_optional_params=False,
+    sym, arg_params, aux_params, target_dtype="float16", target_dtype_ops=None, fp32_ops=None,
+    conditional_fp32_ops=None, excluded_sym_names=None, cast_optional_params=False,
 ):  # fmt: skip
     """(symbol, arg_params, aux_params) in mixed precision, see `convert_symbol`.
 
@@ -103,8 +103,8 @@ def convert_bucketing_module(
 
 
 def convert_hybrid_block(
-    block, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None, excluded_sym_names=None,
-    ctx=None, cast_optional_params=False, device=None,
+    block, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
+    excluded_sym_names=None, ctx=None, cast_optional_params=False, device=None,
 ):  # fmt: skip
     """A block for inference in mixed precision with the parameters of `block`, hybridized and called before."""
 

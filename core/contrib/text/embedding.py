@@ -238,8 +238,8 @@ class FastText(_Published):
 class CustomEmbedding(_TokenEmbedding):
     """Vectors of a text file: a token and its numbers on each line, `elem_delim` between them."""
 
-    def __init__(self, pretrained_file_path, elem_delim=" ", encoding="utf8", init_unknown_vec=nd.zeros, vocabulary=None,
-                 **kwargs):  # fmt: skip
+    def __init__(self, pretrained_file_path, elem_delim=" ", encoding="utf8", init_unknown_vec=nd.zeros,
+                 vocabulary=None, **kwargs):  # fmt: skip
         super().__init__(**kwargs)
         self._load_embedding(pretrained_file_path, elem_delim, init_unknown_vec, encoding)
         self._build_embedding_for_vocabulary(vocabulary)

@@ -16,7 +16,8 @@ from core.graph.passes.recurrent import recurrent
 from core.graph.passes.shapes import shapes
 
 PASSES = (
-    copies, shapes, common_subexpressions, batch_norm, epilogues, recurrent, dead_code, constants, packing, recompute, fusion,
+    copies, shapes, common_subexpressions, batch_norm, epilogues, recurrent, dead_code, constants, packing, recompute,
+    fusion,
 )  # fmt: skip
 
 

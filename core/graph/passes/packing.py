@@ -23,7 +23,8 @@ def packing(graph: Graph) -> Graph:
     """
     fixed = set(graph.held) - written(graph.nodes) - {target for target, _ in graph.writes}
     packers = {
-        F._plan_conv: F._plan_conv_weight, F._plan_linear: F._plan_linear_weight, F._code_conv: F._plan_code_conv_weight,
+        F._plan_conv: F._plan_conv_weight, F._plan_linear: F._plan_linear_weight,
+        F._code_conv: F._plan_code_conv_weight,
     }  # fmt: skip
     packed: dict[tuple, Node] = {}
     nodes: list[Node] = []

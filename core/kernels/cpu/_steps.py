@@ -172,8 +172,9 @@ def _like(other: str | None, node: Expr, args: list[str]) -> list[str]:
 
 _OF_ONE_DTYPE = frozenset("atan2 hypot copysign ldexp gcd lcm nextafter fmax fmin".split())
 INFIX = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
-    "ge": ">=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<", "right_shift": ">>",
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "eq": "==", "ne": "!=", "lt": "<", "le": "<=",
+    "gt": ">", "ge": ">=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<",
+    "right_shift": ">>",
 }  # fmt: skip
 _REDUCING = {
     "row_sum": "sum", "row_mean": "mean", "row_max": "amax", "row_min": "amin",

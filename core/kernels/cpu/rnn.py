@@ -218,8 +218,8 @@ def _layer_gradients(dy, dhn, dcn, x, y, saved, w, h0, c0, order, total):
     if not workspace.numel():
         workspace = _layer(x, w, h0, c0, order)[3]
     dx, *found, dh0, dc0 = torch.ops.aten.mkldnn_rnn_layer_backward.default(
-        x.contiguous(), *w, h0, c0, y.contiguous(), y[order[-1]], last, dy.contiguous(), dhn, dcn, order.step < 0, _LSTM,
-        h0.shape[1], 1, True, True, False, [], False, workspace,
+        x.contiguous(), *w, h0, c0, y.contiguous(), y[order[-1]], last, dy.contiguous(), dhn, dcn, order.step < 0,
+        _LSTM, h0.shape[1], 1, True, True, False, [], False, workspace,
     )  # fmt: skip
     return dx if total is None else dx.add_(total), Weights(*found), dh0, dc0
 

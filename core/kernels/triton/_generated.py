@@ -106,7 +106,8 @@ def _step(op: str, v: list[str], node: Expr, whole: bool, compute: str) -> str:
     return f"functions.{function}({', '.join(v)})"
 
 
-INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
-         "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<", "right_shift": ">>"}  # fmt: skip
+INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
+         "ge": ">=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<",
+         "right_shift": ">>"}  # fmt: skip
 NATIVE = "exp exp2 log log2 sqrt sin cos erf floor ceil abs".split()
 TRUTHS = {"logical_and": "&", "logical_or": "|", "logical_xor": "^"}

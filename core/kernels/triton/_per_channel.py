@@ -218,7 +218,8 @@ def _terms_kernel(sums, gamma, terms, groups, size, BLOCK: tl.constexpr):
 
 @triton.jit
 def _where(
-    rows, columns, c, places, groups, size, LAST: tl.constexpr, GROUPED: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr
+    rows, columns, c, places, groups, size, LAST: tl.constexpr, GROUPED: tl.constexpr, BR: tl.constexpr,
+    BC: tl.constexpr
 ):  # fmt: skip
     """Offsets of a tile and which exist; indices of its channels and which exist; the same of its statistics."""
     across = blocks_of(columns, BC)

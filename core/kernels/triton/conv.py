@@ -223,7 +223,8 @@ def _launch_weight(dw: Tensor, dy: Tensor, x: Tensor, how: Geometry) -> None:
         _weight_gemm[(tiles * splits,)](
             dy, x, dw if partials is None else partials, rows, *three(dy.shape[1:-1], 1), *three(x.shape[1:-1], 1),
             o, c, how.groups, splits, k_each, dw.numel(), **how.constexprs(), UNIFORM=c % block_n == 0,
-            WIDE=wide(dy, x, dw), ACCUMULATOR=in_triton(accumulator(dw.dtype)), PRECISION=precision(dw.dtype), **config.launch_options(),
+            WIDE=wide(dy, x, dw), ACCUMULATOR=in_triton(accumulator(dw.dtype)), PRECISION=precision(dw.dtype),
+            **config.launch_options(),
         )  # fmt: skip
         if splits > 1:
             add_partials(partials, dw)

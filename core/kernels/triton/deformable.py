@@ -186,7 +186,8 @@ def _place(
         near &= (y >= 0) & (x >= 0)
         # From the centre of the last element on its value holds.
         return (
-            tl.minimum(y, height - 1.0), tl.minimum(x, width - 1.0), near, near & (y < height - 1), near & (x < width - 1)
+            tl.minimum(y, height - 1.0), tl.minimum(x, width - 1.0), near, near & (y < height - 1),
+            near & (x < width - 1)
         )  # fmt: skip
 
 

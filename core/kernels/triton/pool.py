@@ -280,7 +280,8 @@ def _aot(kernel, pointers: dict[str, str], config: Config, **constexprs) -> AotC
 
 AOT = [
     *(
-        _aot(_max_pool, {"x": "*fp16", "y": "*fp16", "argmax": "*i32"}, config, LOWEST=-math.inf, ACCUMULATOR=tl.float32)
+        _aot(_max_pool, {"x": "*fp16", "y": "*fp16", "argmax": "*i32"}, config, LOWEST=-math.inf,
+             ACCUMULATOR=tl.float32)
         for config in CONFIGS
     ),
     _aot(

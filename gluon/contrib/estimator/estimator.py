@@ -44,8 +44,8 @@ class Estimator:
     logger = None
 
     def __init__(
-        self, net, loss, train_metrics=None, val_metrics=None, initializer=None, trainer=None, context=None, val_net=None,
-        val_loss=None, batch_processor=None, device=None,
+        self, net, loss, train_metrics=None, val_metrics=None, initializer=None, trainer=None, context=None,
+        val_net=None, val_loss=None, batch_processor=None, device=None,
     ):  # fmt: skip
         self.net, self.loss = net, _checked_loss(loss)
         self.max_epoch = self.max_batch = None

@@ -45,7 +45,8 @@ def center2corner(center):
 
 # Spread of the colours of ImageNet's pictures along their principal components
 _COLORS = np.array(
-    [[-0.55919361, 0.98062831, -0.41940627], [1.72091413, 0.19879334, -1.82968581], [4.64467907, 4.73710203, 4.88324118]],
+    [[-0.55919361, 0.98062831, -0.41940627], [1.72091413, 0.19879334, -1.82968581],
+     [4.64467907, 4.73710203, 4.88324118]],
     dtype="float32",
 )  # fmt: skip
 

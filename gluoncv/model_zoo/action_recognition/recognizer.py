@@ -37,8 +37,8 @@ def enter(network, dataset, make, transfer=False):
     """
 
     def build(
-        nclass=None, pretrained_base=True, root=None, ctx=None, use_kinetics_pretrain=transfer, use_tsn=False, tsn=False,
-        classes=None, **kwargs,
+        nclass=None, pretrained_base=True, root=None, ctx=None, use_kinetics_pretrain=transfer, use_tsn=False,
+        tsn=False, classes=None, **kwargs,
     ):  # fmt: skip
         if nclass is None:
             nclass = len(classes) if classes else CLASSES[dataset]

@@ -35,8 +35,8 @@ class DeconvResnet(HybridBlock):
     """
 
     def __init__(
-        self, base_network="resnet18_v1b", deconv_filters=(256, 128, 64), deconv_kernels=(4, 4, 4), pretrained_base=True,
-        norm_layer=nn.BatchNorm, norm_kwargs=None, use_dcnv2=False, root=None, ctx=None, **kwargs,
+        self, base_network="resnet18_v1b", deconv_filters=(256, 128, 64), deconv_kernels=(4, 4, 4),
+        pretrained_base=True, norm_layer=nn.BatchNorm, norm_kwargs=None, use_dcnv2=False, root=None, ctx=None, **kwargs,
     ):  # fmt: skip
         super().__init__(**kwargs)
         if "v1b" not in base_network:

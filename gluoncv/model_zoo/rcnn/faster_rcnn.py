@@ -22,8 +22,8 @@ class RCNN(HybridBlock):
     """
 
     def __init__(
-        self, features, top_features, classes, box_features, short, max_size, train_patterns, nms_thresh, nms_topk, post_nms,
-        roi_mode, roi_size, strides, clip, force_nms=False, minimal_opset=False, **kwargs,
+        self, features, top_features, classes, box_features, short, max_size, train_patterns, nms_thresh, nms_topk,
+        post_nms, roi_mode, roi_size, strides, clip, force_nms=False, minimal_opset=False, **kwargs,
     ):  # fmt: skip
         super().__init__(**kwargs)
         self.classes, self.num_class = classes, len(classes)
@@ -90,15 +90,16 @@ class FasterRCNN(RCNN):
 
     def __init__(
         self, features, top_features, classes, box_features=None, short=600, max_size=1000, min_stage=4, max_stage=4,
-        train_patterns=None, nms_thresh=0.3, nms_topk=400, post_nms=100, roi_mode="align", roi_size=(14, 14), strides=16,
-        clip=None, rpn_channel=1024, base_size=16, scales=(8, 16, 32), ratios=(0.5, 1, 2), alloc_size=(128, 128),
-        rpn_nms_thresh=0.7, rpn_train_pre_nms=12000, rpn_train_post_nms=2000, rpn_test_pre_nms=6000, rpn_test_post_nms=300,
-        rpn_min_size=16, per_device_batch_size=1, num_sample=128, pos_iou_thresh=0.5, pos_ratio=0.25, max_num_gt=300,
-        additional_output=False, force_nms=False, minimal_opset=False, **kwargs,
+        train_patterns=None, nms_thresh=0.3, nms_topk=400, post_nms=100, roi_mode="align", roi_size=(14, 14),
+        strides=16, clip=None, rpn_channel=1024, base_size=16, scales=(8, 16, 32), ratios=(0.5, 1, 2),
+        alloc_size=(128, 128), rpn_nms_thresh=0.7, rpn_train_pre_nms=12000, rpn_train_post_nms=2000,
+        rpn_test_pre_nms=6000, rpn_test_post_nms=300, rpn_min_size=16, per_device_batch_size=1, num_sample=128,
+        pos_iou_thresh=0.5, pos_ratio=0.25, max_num_gt=300, additional_output=False, force_nms=False,
+        minimal_opset=False, **kwargs,
     ):  # fmt: skip
         super().__init__(
-            features, top_features, classes, box_features, short, max_size, train_patterns, nms_thresh, nms_topk, post_nms,
-            roi_mode, roi_size, strides, clip, force_nms, minimal_opset, **kwargs,
+            features, top_features, classes, box_features, short, max_size, train_patterns, nms_thresh, nms_topk,
+            post_nms, roi_mode, roi_size, strides, clip, force_nms, minimal_opset, **kwargs,
         )  # fmt: skip
         self.num_stages = max_stage - min_stage + 1
         if self.num_stages > 1 and not (

@@ -140,7 +140,8 @@ def _pyramid(prefix, network, name, settings, head, *patterns):
         base, norm = _base(body, synced, norm_kwargs, pretrained=pretrained_base, root=root, ctx=ctx), {}
         if synced:
             norm = {
-                "norm_layer": sym.contrib.SyncBatchNorm, "norm_kwargs": {"ndev": num_devices} if num_devices >= 1 else {},
+                "norm_layer": sym.contrib.SyncBatchNorm,
+                "norm_kwargs": {"ndev": num_devices} if num_devices >= 1 else {},
             }  # fmt: skip
         features = FPNFeatureExpander(
             base, _outputs(body), [256] * 4, use_p6=True, no_bias=synced and not masks, **norm
@@ -182,8 +183,8 @@ def _head(dense=1, convolutions=0, use_bias=False, pool=False, norm=None, channe
 
 
 def custom_rcnn_fpn(
-    pretrained_base=True, base_network_name="resnet18_v1b", norm_layer=nn.BatchNorm, norm_kwargs=None, sym_norm_layer=None,
-    sym_norm_kwargs=None, num_fpn_filters=256, num_box_head_conv=4, num_box_head_conv_filters=256,
+    pretrained_base=True, base_network_name="resnet18_v1b", norm_layer=nn.BatchNorm, norm_kwargs=None,
+    sym_norm_layer=None, sym_norm_kwargs=None, num_fpn_filters=256, num_box_head_conv=4, num_box_head_conv_filters=256,
     num_box_head_dense_filters=1024, root=None, ctx=None,
 ):  # fmt: skip
     """(features, top_features, box_features) of a detector on a pyramid of one of the networks in `LAYERS`.
@@ -196,12 +197,12 @@ def custom_rcnn_fpn(
         raise ValueError(f"there is no pyramid of {base_network_name!r}: there are {', '.join(LAYERS)}")
     fixed = norm_layer is nn.BatchNorm
     base = get_model(
-        base_network_name, pretrained=pretrained_base, root=root, ctx=ctx, use_global_stats=fixed, norm_layer=norm_layer,
-        norm_kwargs=norm_kwargs,
+        base_network_name, pretrained=pretrained_base, root=root, ctx=ctx, use_global_stats=fixed,
+        norm_layer=norm_layer, norm_kwargs=norm_kwargs,
     )  # fmt: skip
     features = FPNFeatureExpander(
-        base, _outputs(base_network_name), [num_fpn_filters] * 4, use_p6=True, no_bias=not fixed, norm_layer=sym_norm_layer,
-        norm_kwargs=sym_norm_kwargs,
+        base, _outputs(base_network_name), [num_fpn_filters] * 4, use_p6=True, no_bias=not fixed,
+        norm_layer=sym_norm_layer, norm_kwargs=sym_norm_kwargs,
     )  # fmt: skip
     head = {"dense": 2} if fixed else {"convolutions": num_box_head_conv, "channels": num_box_head_conv_filters}
     norm = partial(norm_layer, **(norm_kwargs or {}))
@@ -216,8 +217,8 @@ def _custom_pyramid(family, network, *patterns):
     )  # fmt: skip
 
     def build(
-        classes, transfer=None, dataset="custom", pretrained_base=True, base_network_name="resnet18_v1b", pretrained=False,
-        root=None, ctx=None, **kwargs,
+        classes, transfer=None, dataset="custom", pretrained_base=True, base_network_name="resnet18_v1b",
+        pretrained=False, root=None, ctx=None, **kwargs,
     ):  # fmt: skip
         own = {key: kwargs.pop(key) for key in parts if key in kwargs}
         fixed = own.get("norm_layer", nn.BatchNorm) is nn.BatchNorm

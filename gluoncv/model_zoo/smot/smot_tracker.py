@@ -195,7 +195,8 @@ class SMOTTracker:
             left, top, right, bottom = track.mean
             box = {"left": left, "top": top, "width": right - left, "height": bottom - top}
             result = {
-                "bbox": box, "track_id": track.display_id, "age": track.age, "class_id": track.class_id, "class_name": name,
+                "bbox": box, "track_id": track.display_id, "age": track.age, "class_id": track.class_id,
+                "class_name": name,
             }  # fmt: skip
             if track.attributes is not None:
                 result["landmarks"] = track.attributes

@@ -51,8 +51,9 @@ ANCHORS = {
 CLASSES = {"voc": VOC, "coco": COCO}
 # SSDLite (Sandler et al., 2018): 1x1 predictors
 LITE = {
-    "sizes": [60.0, 105.0, 150.0, 195.0, 240.0, 285.0, 300.0], "ratios": [_FEW] + [_MANY] * 5, "predictors_kernel": (1, 1),
-    "predictors_pad": (0, 0), "min_depth": 64, "reduce_ratio": 0.5, "anchor_generator": LiteAnchorGenerator,
+    "sizes": [60.0, 105.0, 150.0, 195.0, 240.0, 285.0, 300.0], "ratios": [_FEW] + [_MANY] * 5,
+    "predictors_kernel": (1, 1), "predictors_pad": (0, 0), "min_depth": 64, "reduce_ratio": 0.5,
+    "anchor_generator": LiteAnchorGenerator,
 }  # fmt: skip
 
 

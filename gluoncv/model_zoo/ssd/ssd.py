@@ -28,9 +28,9 @@ class SSD(HybridBlock):
     def __init__(
         self, network, base_size, features, num_filters, sizes, ratios, steps, classes, use_1x1_transition=True,
         use_bn=True, reduce_ratio=1.0, min_depth=128, global_pool=False, pretrained=False, stds=STDS, nms_thresh=0.45,
-        nms_topk=400, post_nms=100, anchor_alloc_size=128, ctx=None, norm_layer=nn.BatchNorm, norm_kwargs=None, root=None,
-        minimal_opset=False, predictors_kernel=(3, 3), predictors_pad=(1, 1), anchor_generator=SSDAnchorGenerator,
-        **kwargs,
+        nms_topk=400, post_nms=100, anchor_alloc_size=128, ctx=None, norm_layer=nn.BatchNorm, norm_kwargs=None,
+        root=None, minimal_opset=False, predictors_kernel=(3, 3), predictors_pad=(1, 1),
+        anchor_generator=SSDAnchorGenerator, **kwargs,
     ):  # fmt: skip
         super().__init__(**kwargs)
         layers = len(ratios) if network is None else len(features) + len(num_filters) + int(global_pool)
@@ -119,8 +119,8 @@ class SSD(HybridBlock):
         """What is left after `set_nms`."""
         if 0 < self.nms_thresh < 1:
             result = F.contrib.box_nms(
-                result, overlap_thresh=self.nms_thresh, topk=self.nms_topk, valid_thresh=0.01, id_index=0, score_index=1,
-                coord_start=2, force_suppress=False,
+                result, overlap_thresh=self.nms_thresh, topk=self.nms_topk, valid_thresh=0.01, id_index=0,
+                score_index=1, coord_start=2, force_suppress=False,
             )  # fmt: skip
             if self.post_nms > 0:
                 result = F.slice_axis(result, axis=1, begin=0, end=self.post_nms)

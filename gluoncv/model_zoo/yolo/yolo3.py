@@ -159,8 +159,8 @@ class YOLOV3(HybridBlock):
         result = F.concat(*outputs, dim=1)
         if 0 < self.nms_thresh < 1:
             result = F.contrib.box_nms(
-                result, overlap_thresh=self.nms_thresh, valid_thresh=0.01, topk=self.nms_topk, id_index=0, score_index=1,
-                coord_start=2, force_suppress=False,
+                result, overlap_thresh=self.nms_thresh, valid_thresh=0.01, topk=self.nms_topk, id_index=0,
+                score_index=1, coord_start=2, force_suppress=False,
             )  # fmt: skip
             if self.post_nms > 0:
                 result = F.slice_axis(result, axis=1, begin=0, end=self.post_nms)

@@ -28,8 +28,8 @@ def plot_bbox(
 
 
 def cv_plot_bbox(
-    img, bboxes, scores=None, labels=None, thresh=0.5, class_names=None, colors=None, absolute_coordinates=True, scale=1.0,
-    linewidth=2,
+    img, bboxes, scores=None, labels=None, thresh=0.5, class_names=None, colors=None, absolute_coordinates=True,
+    scale=1.0, linewidth=2,
 ):  # fmt: skip
     """The picture as bytes with the boxes drawn into it."""
     from PIL import Image, ImageDraw

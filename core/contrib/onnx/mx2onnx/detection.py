@@ -31,7 +31,8 @@ def roi_align(g, a, data, rois):
     height, width = a.pooled_size
     pooled = g.add(
         "RoiAlign", data, boxes, images, output_height=height, output_width=width, spatial_scale=a.spatial_scale,
-        sampling_ratio=max(a.sample_ratio, 0), coordinate_transformation_mode="half_pixel" if a.aligned else "output_half_pixel",
+        sampling_ratio=max(a.sample_ratio, 0),
+        coordinate_transformation_mode="half_pixel" if a.aligned else "output_half_pixel",
     )  # fmt: skip
     return g.add("Mul", pooled, g.add("Unsqueeze", valid, _ints(1, 2, 3)))
 

@@ -37,8 +37,8 @@ _TRAINING = frozenset({"label"})
 _IR_VERSIONS = {17: 8, 18: 8, 19: 9}  # by opset
 
 
-def export_model(sym, params, in_shapes=None, in_types=np.float32, onnx_file_path="model.onnx", verbose=False, dynamic=False,
-                 dynamic_input_shapes=None, run_shape_inference=False, input_type=None, input_shape=None,
+def export_model(sym, params, in_shapes=None, in_types=np.float32, onnx_file_path="model.onnx", verbose=False,
+                 dynamic=False, dynamic_input_shapes=None, run_shape_inference=False, input_type=None, input_shape=None,
                  opset_version=None):  # fmt: skip
     """Writes a network as an ONNX file for inference, and gives the path.
 

@@ -266,8 +266,8 @@ def suppression(net, attrs, boxes, scores, most=None, overlap=None, least=None):
     each = sym.broadcast_add(sym.expand_dims(boxes, axis=1), sym.expand_dims(like, axis=3))
     rows = sym.Reshape(sym.Concat(sym.expand_dims(scores, axis=3), each, *place, dim=3), shape=(-3, 0, 0))
     kept = sym.contrib.box_nms(
-        rows, overlap_thresh=overlap, valid_thresh=least, topk=-1, coord_start=1, score_index=0, id_index=-1, force_suppress=True,
-        in_format="center" if attrs.get("center_point_box", 0) else "corner", out_format="corner",
+        rows, overlap_thresh=overlap, valid_thresh=least, topk=-1, coord_start=1, score_index=0, id_index=-1,
+        force_suppress=True, in_format="center" if attrs.get("center_point_box", 0) else "corner", out_format="corner",
     )  # fmt: skip
     kept = sym.slice_axis(kept, axis=1, begin=0, end=most or 1)
     kept = sym.Reshape(sym.slice_axis(kept, axis=2, begin=5, end=8), shape=(-1, 3))

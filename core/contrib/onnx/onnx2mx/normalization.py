@@ -13,8 +13,8 @@ def batch_norm(net, attrs, x, *parameters):
     if attrs.get("training_mode"):
         raise net.refuse("training_mode is not converted")
     made = sym.BatchNorm(
-        net.symbol(x), *map(net.symbol, parameters), eps=attrs.get("epsilon", 1e-5), momentum=attrs.get("momentum", 0.9),
-        fix_gamma=False,
+        net.symbol(x), *map(net.symbol, parameters), eps=attrs.get("epsilon", 1e-5),
+        momentum=attrs.get("momentum", 0.9), fix_gamma=False,
     )  # fmt: skip
     return made[0] if len(made) > 1 else made
 

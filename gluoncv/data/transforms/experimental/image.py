@@ -48,7 +48,8 @@ def random_color_distort(
 # Principal components of COCO's colours, in the order blue, green, red
 _EIG_VAL = np.array([0.2141788, 0.01817699, 0.00341571], dtype="float32")
 _EIG_VEC = np.array(
-    [[-0.58752847, -0.69563484, 0.41340352], [-0.5832747, 0.00994535, -0.81221408], [-0.56089297, 0.71832671, 0.41158938]],
+    [[-0.58752847, -0.69563484, 0.41340352], [-0.5832747, 0.00994535, -0.81221408],
+     [-0.56089297, 0.71832671, 0.41158938]],
     dtype="float32",
 )  # fmt: skip
 _data_rng = np.random.RandomState()

@@ -51,8 +51,8 @@ class FasterRCNNDefaultTrainTransform:
             from gluoncv.model_zoo.rcnn.rpn.rpn_target import RPNTargetGenerator
 
             generator = RPNTargetGenerator(
-                num_sample=num_sample, pos_iou_thresh=pos_iou_thresh, neg_iou_thresh=neg_iou_thresh, pos_ratio=pos_ratio,
-                stds=box_norm, **kwargs,
+                num_sample=num_sample, pos_iou_thresh=pos_iou_thresh, neg_iou_thresh=neg_iou_thresh,
+                pos_ratio=pos_ratio, stds=box_norm, **kwargs,
             )  # fmt: skip
             self._targets = _Targets(net, ashape, multi_stage, generator)
 
