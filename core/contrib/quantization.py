@@ -135,20 +135,27 @@ class Histograms:
         values = array.asnumpy()
         low, high = values.min(), values.max()
         reach = max(abs(low), abs(high))
-        if name not in self.hist_dict:
-            counts, edges = np.histogram(values, bins=self.num_bins, range=(-reach, reach))
+        if name in self.hist_dict:
+            self.hist_dict[name] = combine_histogram(self.hist_dict[name], values, low, high, reach)
         else:
-            before, edges, least, largest, known = self.hist_dict[name]
-            low, high = min(low, least), max(high, largest)
-            more = 0  # bins of the known width on each side
-            if reach > known:
-                width = 2 * known / len(before)
-                more = int((reach - known) // width + 1)
-                known += more * width
-            counts, edges = np.histogram(values, bins=len(before) + 2 * more, range=(-known, known))
-            counts[more : more + len(before)] += before
-            reach = known
-        self.hist_dict[name] = counts, edges, low, high, reach
+            counts, edges = np.histogram(values, bins=self.num_bins, range=(-reach, reach))
+            self.hist_dict[name] = counts, edges, low, high, reach
+
+
+def combine_histogram(old_hist, arr, new_min, new_max, new_th):
+    """A histogram (counts, edges, least, largest, reach) with further values, whose least, largest and reach are given.
+
+    Where they reach further it grows by bins of the same width on each side.
+    """
+    before, _, least, largest, reach = old_hist
+    more = 0
+    if new_th > reach:
+        width = 2 * reach / len(before)
+        more = int((new_th - reach) // width + 1)
+        reach += more * width
+    counts, edges = np.histogram(arr, bins=len(before) + 2 * more, range=(-reach, reach))
+    counts[more : more + len(before)] += before
+    return counts, edges, min(least, new_min), max(largest, new_max), reach
 
 
 def threshold(counts, edges, low: float, high: float, reach: float, quantized_dtype: str) -> Range:

@@ -24,6 +24,9 @@ __all__ = [
     "Splitter",
 ]
 
+# Where vocabularies lie below the repository; GluonNLP's programs for XLNet import it to download theirs.
+_url_format = "{repo_url}gluon/dataset/vocab/{file_name}.zip"
+
 
 class Counter(collections.Counter):
     """Frequencies of tokens."""
@@ -167,7 +170,7 @@ def _fetch_vocabulary(name, root):
     stem = f"{name}-{short_hash(name)}"
     special_tokens = dict(pair.split("=") for pair in (row["special_tokens"] or "").split(",") if pair)
     # The archives have no published sum; the file within has.
-    file = File(stem + row["extension"], row["sha1"], f"gluon/dataset/vocab/{stem}.zip", None)
+    file = File(stem + row["extension"], row["sha1"], _url_format.format(repo_url="", file_name=stem), None)
     return fetch(file, os.path.expanduser(root)), special_tokens
 
 

@@ -184,6 +184,19 @@ def test_histograms_grow_with_the_values_and_lose_none():
     assert (low, high) == (-1.0, 3.0) and reach >= 3.0 and len(counts) % 2 == 1
 
 
+@pytest.mark.parametrize(
+    "values, counts, reach",
+    [([1.6, -0.1, 0.3], [0, 0, 1, 0, 1, 2, 0, 0, 1], 1.8), ([-0.9, 0.3], [2, 0, 0, 2, 0], 1.0)],
+)
+def test_combined_histograms_are_mxnets(values, counts, reach):
+    """Counts and reach measured from MXNet 1.9.1."""
+    old = (*onp.histogram([0.5, -1.0], bins=5, range=(-1, 1)), -1.0, 0.5, 1.0)
+    low, high = min(values), max(values)
+    new = mx.contrib.quantization.combine_histogram(old, onp.array(values), low, high, max(-low, high))
+    assert new[0].tolist() == counts and new[4] == pytest.approx(reach)
+    assert new[2:4] == (min(-1.0, low), max(0.5, high)) and len(new[1]) == len(counts) + 1
+
+
 def test_what_quantization_does_not_take_is_said():
     net, batches, _ = _trained_like(4)
     quantization = mx.contrib.quantization
