@@ -1,5 +1,6 @@
 """What programs written for MXNet 1.9 and 2.0 do with blocks besides calling them: hooks, files, names, errors."""
 
+import hashlib
 import json
 import zipfile
 
@@ -161,7 +162,8 @@ def test_wikitext_rows(tmp_path, monkeypatch):
     content = " \n = A = \n \n b c <unk> \n b d \n"
     with zipfile.ZipFile(tmp_path / "wikitext-2-v1.zip", "w") as packed:
         packed.writestr("wikitext-2/wiki.test.tokens", content)
-    monkeypatch.setattr(text, "check_sha1", lambda path, sha1: True)
+    known = ("wiki.test.tokens", hashlib.sha1(content.encode()).hexdigest())
+    monkeypatch.setitem(text.WikiText2._files, "test", known)
     monkeypatch.setattr(text, "download", lambda url, path, sha1_hash: f"{path}/wikitext-2-v1.zip")
     data = text.WikiText2(root=str(tmp_path), segment="test", seq_len=3)
     assert data.frequencies == {"=": 2, "A": 1, "b": 2, "c": 1, "<unk>": 1, "d": 1}
