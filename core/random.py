@@ -7,6 +7,7 @@ is two integers: easy to save, and a resumed run continues with the same numbers
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 from collections.abc import Iterable, Iterator
 
@@ -30,16 +31,16 @@ _replay: Iterator[int] | None = None
 def seed(seed_state: int, ctx: Context | str = "all", device: Context | None = None) -> None:
     """Starts every stream anew (or only that of `ctx`, MXNet 2: `device`) so that samplers, dropout and shuffles repeat."""
     ctx = device or ctx
-    if not isinstance(seed_state, int):
-        try:
-            seed_state = int(seed_state)
-        except (TypeError, ValueError):
-            raise ValueError(f"a seed is an int, given {seed_state!r}") from None
+    try:
+        seed_state = operator.index(seed_state)
+    except TypeError:
+        raise ValueError(f"a seed is an int, given {seed_state!r}") from None
     if ctx == "all":
         global _default_seed
         _default_seed = seed_state
         _streams.clear()
     else:
+        ctx = Context(ctx)
         _streams[ctx.device_type, ctx.device_id] = _Stream(seed_state)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from core import ndarray as nd
-from core.base import MXNetError
 from core.kernels import optimizer as kernels
 from core.optimizer.optimizer import Optimizer, register
 
@@ -21,10 +20,10 @@ class GroupAdaGrad(Optimizer):
 
     def create_state(self, index, weight):
         if len(weight.shape) != 2:
-            raise MXNetError(f"GroupAdaGrad is for matrices, parameter {index!r} has shape {weight.shape}")
+            raise AssertionError(f"GroupAdaGrad is for matrices, parameter {index!r} has shape {weight.shape}")
         return nd.zeros((weight.shape[0], 1), ctx=weight.context, dtype=weight.dtype)
 
     def _rule(self, weight, grad, state, lr, wd, t):
         if wd != 0:
-            raise MXNetError(f"GroupAdaGrad does not support weight decay, got {wd}")
+            raise AssertionError(f"GroupAdaGrad does not support weight decay, got {wd}")
         kernels.group_adagrad_(weight._data, grad._data, state._data, lr, self.float_stable_eps, **self._scaling())

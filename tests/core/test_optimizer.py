@@ -86,6 +86,15 @@ def test_words_of_mxnet_2_for_optimizers():
     assert (rmsprop.gamma1, rmsprop.gamma2) == (0.8, 0.7)
 
 
+def test_group_adagrad_is_for_matrices_without_decay():
+    """Both are AssertionErrors in MXNet."""
+    weight = nd.ones((2, 2))
+    with pytest.raises(AssertionError, match="decay"):
+        mx.optimizer.contrib.GroupAdaGrad(wd=0.1).update(0, weight, weight.copy(), nd.zeros((2, 1)))
+    with pytest.raises(AssertionError, match=r"matrices.*\(2,\)"):
+        mx.optimizer.contrib.GroupAdaGrad().create_state(0, nd.ones(2))
+
+
 def test_states_as_bytes():
     updater = mx.optimizer.get_updater(mx.optimizer.Adam())
     weight = nd.ones((2, 3))

@@ -91,9 +91,17 @@ def test_multinomial_follows_the_probabilities():
     onp.testing.assert_allclose(logs.asnumpy()[1], math.log(0.5), rtol=1e-5)
 
 
-def test_seeds_are_integers():
+@pytest.mark.parametrize("given", ["abc", "5", 1.5, None, [1]])
+def test_seeds_are_integers(given):
     with pytest.raises(ValueError, match="seed"):
-        mx.random.seed("abc")
+        mx.random.seed(given)
+
+
+def test_seeds_of_a_context_go_by_its_name_too():
+    mx.random.seed(onp.int64(3), ctx="cpu")
+    drawn = mx.nd.random.uniform(shape=(4,)).asnumpy()
+    mx.random.seed(3, ctx=mx.cpu())
+    assert (mx.nd.random.uniform(shape=(4,)).asnumpy() == drawn).all()
 
 
 def test_a_row_of_zipfian_classes_has_none_twice():
