@@ -28,6 +28,18 @@ class IndexOutOfBounds(MXNetError, IndexError):
     """A place that an array does not have, found by an operator. MXNet raises the one or the other, by operator."""
 
 
+class NoAxis(IndexOutOfBounds, ValueError):
+    """An axis that an array does not have, as NumPy's error of this kind is both as well."""
+
+
+class WrongKind(MXNetError, TypeError, ValueError):
+    """An argument that does not fit. MXNet raises the one or the other, by where it is found out."""
+
+
+class NotAnArray(TypeError, AssertionError):
+    """Something else where an operator takes an array, which MXNet's functions assert."""
+
+
 class NotImplementedForSymbol(MXNetError):
     """Something that needs values, which a symbol does not have."""
 

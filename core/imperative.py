@@ -56,11 +56,17 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
             return type(inputs[0])._apply_operator(op, inputs, attrs, out)
         if inputs[0] is None and op.inputs[0] not in op.optional:
             raise TypeError(f"{op.name}: input {op.inputs[0]!r} is missing. {op.signature()}")
+        if inputs[0] is not None:
+            raise op.no_array(inputs)
     if op.cast_inputs is not None:
         if op.infer is not None and any(getattr(x, "_is_placeholder", False) for x in inputs):
             _materialise(op, inputs, attrs)
         inputs = op.cast_inputs(inputs, attrs)
     if op.composite:
+        for x in inputs:
+            if x is not None and not hasattr(x, "_apply_operator"):
+                raise op.no_array(inputs)
+        op.check_inputs(inputs, attrs)
         return _apply_composite(op, inputs, attrs, kind, out)
     try:
         tensors = [None if x is None else x._data for x in inputs]
@@ -69,7 +75,7 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
         inputs = inputs if tracer is None else tracer.twins(inputs)
         tensors = [None if x is None else x._data for x in inputs]
     except AttributeError:
-        raise _not_arrays(op, inputs) from None
+        raise op.no_array(inputs) from None
     ctx = None
     for x in inputs:
         if x is not None:
@@ -128,11 +134,13 @@ def _apply_composite(op: Operator, inputs: list, attrs: dict, kind: type, out=No
             result = op.function(*inputs, **_context_attrs(op, attrs))
         else:
             result = tracer.composite(op, inputs, attrs, _context_attrs(op, attrs))
-    except ZeroDivisionError as error:
-        raise _operand_error(op, inputs, attrs, error) from error
     except OperandError as error:  # of arrays that the caller has not seen
-        reason = error.__cause__
+        reason = error.__cause__ or error
         raise _operand_error(op, inputs, attrs, reason) from reason
+    except (ZeroDivisionError, ValueError, IndexError, AttributeError) as error:
+        if isinstance(error, MXNetError) or (isinstance(error, AttributeError) and all(x is not None for x in inputs)):
+            raise
+        raise _operand_error(op, inputs, attrs, error) from error
     return result if out is None else assign(op, out, result)
 
 
@@ -173,6 +181,8 @@ def assign(op: Operator, out, result):
     """Writes results to the arrays that the caller gave as `out`."""
     if isinstance(out, (list, tuple)):
         results = result if isinstance(result, (list, tuple)) else [result]
+        if not all(hasattr(target, "_data") for target in out):
+            raise _no_array(out, op.name)
         if len(out) != len(results):
             raise MXNetError(f"{op.name} gives {len(results)} arrays, out has {len(out)}")
         for target, source in zip(out, results, strict=True):
@@ -254,13 +264,6 @@ def _materialise(op: Operator, inputs: list, attrs: dict) -> None:
     inputs[:] = [x._array() if x is not None and x._is_placeholder else x for x in inputs]
 
 
-def _not_arrays(op: Operator, inputs: Sequence) -> Exception:
-    for name, x in zip(op.inputs + op.inputs[-1:] * len(inputs), inputs, strict=False):
-        if x is not None and not hasattr(x, "_data"):
-            return TypeError(f"{op.name}: input {name!r} is to be an array, given {type(x).__name__} ({x!r})")
-    return AttributeError(f"{op.name}: unusable inputs")
-
-
 class OperandError(MXNetError):
     """The operands do not fit the operator, or one another; the cause is what the kernel raised."""
 
@@ -269,10 +272,21 @@ class OperandIndexError(OperandError, IndexOutOfBounds):
     """An operand error where an index was out of bounds."""
 
 
+class OperandValueError(OperandError, ValueError):
+    """An operand error where numbers do not fit, such as those of axes."""
+
+
+class MissingOperand(OperandError, TypeError):
+    """An input was not given that the operator needs."""
+
+
+_KINDS = ((IndexError, OperandIndexError), (ValueError, OperandValueError), (Exception, OperandError))
+
+
 def failure(what: str, inputs: Sequence, reason: Exception, contradiction: str | None = None) -> OperandError:
     """The error for a kernel that raised `reason`; `contradiction` tells it better, where there is one."""
     given = ", ".join("None" if x is None else f"{dtype_name(x.dtype)}{x.shape}" for x in inputs) or "()"
-    kind = OperandIndexError if isinstance(reason, IndexError) else OperandError
+    kind = next(mine for cause, mine in _KINDS if isinstance(reason, cause))
     told = contradiction or (str(reason).splitlines() or [repr(reason)])[0]
     if told == "tuple index out of range":  # of a shape
         told = "an array has too few axes"
@@ -281,6 +295,9 @@ def failure(what: str, inputs: Sequence, reason: Exception, contradiction: str |
 
 def _operand_error(op: Operator, inputs: Sequence, attrs: dict, reason: Exception) -> OperandError:
     name = op.name.removeprefix("_npi_")  # np's functions
+    for slot, x in zip(op.inputs + op.inputs[-1:] * len(inputs), inputs, strict=False):
+        if x is None and slot not in op.optional:
+            return MissingOperand(f"{name}: input {slot!r} is missing. {op.signature()}")
     return failure(name, inputs, reason, _contradiction(op, inputs, attrs))
 
 

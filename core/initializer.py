@@ -53,6 +53,8 @@ class Initializer:
         if not isinstance(desc, InitDesc):
             if not isinstance(desc, str):
                 raise TypeError(f"the name of a parameter is a string, got {type(desc).__name__}")
+            if not isinstance(arr, nd.NDArray):
+                raise TypeError(f"an initializer fills an array, given {type(arr).__name__}")
             warnings.warn("pass InitDesc(name) instead of a plain string", DeprecationWarning, stacklevel=2)
             desc = InitDesc(desc)
             rules = _RULES_OF_PLAIN_NAMES

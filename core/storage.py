@@ -135,7 +135,9 @@ def zeros_of(description: tuple) -> Tensor:
 
 
 def meta(shape: Sequence[int], dtype) -> Tensor:
-    """A tensor without memory, on which the CPU wing infers shapes and dtypes."""
+    """A tensor without memory, on which the CPU wing infers shapes and dtypes; MXNetError for a negative length."""
+    if min(shape, default=0) < 0:
+        raise MXNetError(f"the lengths of a shape are from 0 on, given {tuple(shape)}")
     return torch.empty(tuple(shape), dtype=torch_dtype(dtype), device="meta")
 
 

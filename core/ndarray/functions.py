@@ -10,17 +10,14 @@ from core import imperative, storage
 from core.base import MXNetError
 from core.context import Context, current_context
 from core.ndarray.ndarray import NDArray, array, binary
+from core.ops.attributes import shape_of
 from core.ops.registry import TABLE, F
 from core.util import is_np_shape
 
 
-def _shape(shape) -> tuple[int, ...]:
-    return (int(shape),) if isinstance(shape, numbers.Integral) else tuple(int(n) for n in shape)
-
-
 def _known(shape) -> tuple[int, ...]:
     """The shape; classic semantics take 0 axes, and lengths of 0, for unknown ones."""
-    shape = _shape(shape)
+    shape = shape_of(shape)
     if not (shape and all(shape)) and not is_np_shape():
         raise MXNetError(f"the shape {shape} is not known: lengths of 0 need npx.set_np() or util.np_shape()")
     return shape
@@ -46,7 +43,7 @@ def full(shape, val, ctx: Context | None = None, dtype="float32", out=None) -> N
         out = empty(shape, ctx, dtype) if out is None else out
         out[:] = val
         return out
-    attrs = {"shape": _shape(shape), "value": val, "dtype": dtype or "float32"}
+    attrs = {"shape": shape_of(shape), "value": val, "dtype": dtype or "float32"}
     return imperative.create(TABLE["_full"], attrs, ctx, NDArray, out)
 
 
@@ -55,7 +52,7 @@ def empty(shape, ctx: Context | None = None, dtype="float32", stype=None) -> NDA
     if stype not in (None, "default"):
         return zeros(shape, ctx, dtype, stype)
     ctx = ctx or current_context()
-    return NDArray._wrap(storage.empty(_shape(shape), dtype or "float32", ctx), ctx)
+    return NDArray._wrap(storage.empty(shape_of(shape), dtype or "float32", ctx), ctx)
 
 
 def arange(start, stop=None, step=1.0, repeat=1, infer_range=None, ctx=None, dtype="float32") -> NDArray:

@@ -17,35 +17,31 @@ from core.numpy.manipulation import *  # noqa: F403
 from core.numpy.multiarray import _into, array, as_array, create, empty, ndarray
 from core.numpy.products import *  # noqa: F403
 from core.numpy.statistics import *  # noqa: F403
+from core.ops.attributes import shape_of
 from core.ops.registry import TABLE, F
 from core.util import check_ufunc_arguments, default_float, is_np_default_dtype
-
-
-def _shape(shape):
-    return (int(shape),) if isinstance(shape, numbers.Integral) else tuple(int(n) for n in shape)
-
 
 # ---------------------------------------------------------------------------------------------- creation
 
 
 def zeros(shape, dtype=None, order="C", ctx=None, device=None):
     """An array of zeros; dtype: float32 unless given, float64 under `npx.set_np(dtype=True)`."""
-    return create("_zeros", ctx or device, shape=_shape(shape), dtype=dtype or default_float())
+    return create("_zeros", ctx or device, shape=shape_of(shape), dtype=dtype or default_float())
 
 
 def ones(shape, dtype=None, order="C", ctx=None, device=None):
     """An array of ones; dtype: float32 unless given, float64 under `npx.set_np(dtype=True)`."""
-    return create("_ones", ctx or device, shape=_shape(shape), dtype=dtype or default_float())
+    return create("_ones", ctx or device, shape=shape_of(shape), dtype=dtype or default_float())
 
 
 def full(shape, fill_value, dtype=None, order="C", ctx=None, device=None, out=None):
     """One value everywhere; its kind gives the type unless `dtype` is given."""
     if isinstance(fill_value, NDArray):
-        filled = F._broadcast_from(as_array(fill_value), shape=_shape(shape))
+        filled = F._broadcast_from(as_array(fill_value), shape=shape_of(shape))
         return _into(out, filled if dtype is None else filled.astype(dtype))
     if dtype is None:
         dtype = "bool" if isinstance(fill_value, (bool, onp.bool_)) else default_float()
-    return _into(out, create("_full", ctx or device, shape=_shape(shape), value=fill_value, dtype=dtype))
+    return _into(out, create("_full", ctx or device, shape=shape_of(shape), value=fill_value, dtype=dtype))
 
 
 def zeros_like(a, dtype=None, order="C", ctx=None, out=None, device=None):

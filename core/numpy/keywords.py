@@ -1,6 +1,7 @@
 """How `np` functions are called: arrays of `nd` count as those of `np`, as in MXNet 2.
 
-The error of a wrong keyword names the function, the wrong word, the nearest right one and the rest.
+The error of a wrong keyword names the function, the wrong word, the nearest right one and the rest; what is no array is
+told with the function's name too.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import inspect
 import re
 import types
 
-from core.base import nearest
+from core.base import NotAnArray, nearest
 from core.ndarray.ndarray import NDArray
 
 _UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'")
@@ -35,6 +36,12 @@ def explained(function, name: str):
             raise TypeError(
                 f"np.{name} has no argument {wrong[1]!r}.{nearest(wrong[1], words)} Arguments: {', '.join(words)}"
             ) from None
+
+        except AttributeError as error:
+            given = error.obj
+            if error.name is None or not any(given is value for value in (*args, *kwargs.values())):
+                raise
+            raise NotAnArray(f"np.{name} takes an array there, given {type(given).__name__} ({given!r})") from error
 
     return call
 

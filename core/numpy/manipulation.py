@@ -12,8 +12,9 @@ import numpy as onp
 from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.numpy.multiarray import _into, array, as_array, create, ndarray
+from core.ops.attributes import shape_of
 from core.ops.registry import F
-from core.ops.shape import normal_axis
+from core.ops.shape import normal_axes, normal_axis
 from core.util import default_float, is_np_default_dtype
 
 
@@ -48,8 +49,8 @@ flatten = ravel
 
 def transpose(a, axes=None):
     """The axes in another order, reversed by default."""
-    axes = () if axes is None else tuple(axes)
-    if len(axes) == a.ndim and len({axis % a.ndim for axis in axes}) < a.ndim:
+    axes = () if axes is None else normal_axes(shape_of(axes, "axes"), a.ndim, "transpose")
+    if len(axes) == a.ndim and len(set(axes)) < a.ndim:
         raise ValueError(f"transpose: an axis is repeated in {axes}")
     return F.transpose(a, axes=axes)
 

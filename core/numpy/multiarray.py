@@ -285,7 +285,7 @@ def _into(out, result):
     """The result, written to the array `out` where one is given."""
     if out is None:
         return result
-    imperative.write(out, result)
+    imperative.write(out[0] if isinstance(out, list) and len(out) == 1 else out, result)
     return out
 
 

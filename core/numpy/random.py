@@ -17,14 +17,13 @@ from core.dtypes import dtype_name
 from core.ndarray.ndarray import NDArray
 from core.numpy.keywords import explain
 from core.numpy.multiarray import _into, array, ndarray
+from core.ops.attributes import shape_of
 from core.ops.registry import TABLE, F
 from core.util import default_float
 
 
 def _size(size) -> tuple[int, ...]:
-    if size is None:
-        return ()
-    return (int(size),) if isinstance(size, numbers.Integral) else tuple(int(n) for n in size)
+    return () if size is None or size == "None" else shape_of(size, "size")
 
 
 def _standard(name: str, size, dtype, ctx, device, **parameters) -> ndarray:

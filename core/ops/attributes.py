@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from core.base import nearest
+from core.base import WrongKind, nearest
 from core.context import Context
 from core.dtypes import dtype_name
 
@@ -30,13 +30,13 @@ class Attribute:
 
 
 class IntType(Attribute):
-    """A whole number; a float without a fraction is one."""
+    """A whole number; a float without a fraction is one, a bool (meant for another attribute) is none."""
 
     hint = word = "int"
 
     def parse(self, value):
         value = _literal(value)
-        if isinstance(value, numbers.Integral):
+        if is_int(value):
             return int(value)
         if isinstance(value, float) and value.is_integer():
             return int(value)
@@ -50,7 +50,7 @@ class FloatType(Attribute):
 
     def parse(self, value):
         value = _literal(value)
-        if isinstance(value, numbers.Real):
+        if isinstance(value, numbers.Real) and not isinstance(value, bool):
             return float(value)
         raise ValueError("a number is accepted")
 
@@ -75,7 +75,7 @@ class BoolType(Attribute):
     def parse(self, value):
         if isinstance(value, str):
             value = {"true": True, "false": False, "1": True, "0": False}.get(value.lower(), value)
-        if isinstance(value, (bool, np.bool_, numbers.Integral)):
+        if isinstance(value, (bool, np.bool_, numbers.Integral)) and value in (0, 1):
             return bool(value)
         raise ValueError("True or False is accepted")
 
@@ -98,10 +98,10 @@ class ShapeType(Attribute):
 
     def parse(self, value):
         value = _literal(value)
-        if isinstance(value, numbers.Integral):
+        if is_int(value):
             return (int(value),)
         if isinstance(value, (tuple, list)) or (isinstance(value, np.ndarray) and value.ndim == 1):
-            if all(isinstance(v, numbers.Integral) or (isinstance(v, float) and v.is_integer()) for v in value):
+            if all(is_int(v) or (isinstance(v, float) and v.is_integer()) for v in value):
                 return tuple(int(v) for v in value)
         raise ValueError("an int or a tuple of ints is accepted")
 
@@ -212,6 +212,19 @@ Shape, OpenShape, Floats, Axis, DType = ShapeType(), OpenShapeType(), FloatsType
 OptInt, OptFloat, OptShape, OptDType, OptBool, OptStr = (Optional(t) for t in (Int, Float, Shape, DType, Bool, Str))
 _SHAPE = Shape
 SHAPE_ITEM = Int
+
+
+def is_int(value) -> bool:
+    """Whether a value is an int, and no bool."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def shape_of(value, what: str = "shape") -> tuple[int, ...]:
+    """The shape that a caller gave to a function that is more than an operator; MXNetError where it is none."""
+    try:
+        return _SHAPE.parse(value)
+    except ValueError as error:
+        raise WrongKind(f"{what}={value!r} does not fit: {error}") from None
 
 
 def _braces(options) -> str:

@@ -4,9 +4,8 @@ Comparisons are written as operators, which give numbers for `nd` and `np` array
 """
 
 from core import kernels
-from core.base import MXNetError
 from core.ops.attributes import Bool, Choice, Int
-from core.ops.registry import F, composite, decompose, gradient, infer, operator
+from core.ops.registry import F, composite, decompose, gradient, infer, operator, takes
 from core.ops.shape import expect_shape
 
 K = kernels.ctc
@@ -32,10 +31,6 @@ def ctc_loss(
             use_label_lengths=use_label_lengths, blank_label=blank_label,
         )  # fmt: skip
         return _like(wide, data)
-    if use_label_lengths and label_lengths is None:  # without data lengths the label lengths are the third input
-        data_lengths, label_lengths = None, data_lengths
-    if (use_data_lengths and data_lengths is None) or (use_label_lengths and label_lengths is None):
-        raise MXNetError("CTCLoss: lengths are asked for, but not given")
     label = _like(label, data)
     if use_label_lengths:
         count = _like(label_lengths, data)
@@ -45,6 +40,11 @@ def ctc_loss(
     if last is not None:  # what comes after the end may be anything, nan too
         data = F.SequenceMask(data, last, use_sequence_length=True)
     return F._ctc_loss(data, label, count, last, blank=0 if blank_label == "first" else data.shape[2] - 1)
+
+
+@takes(ctc_loss)
+def _(attrs):  # without data lengths the label lengths are the third input
+    return ["data", "label", *(n for n in ("data_lengths", "label_lengths") if attrs[f"use_{n}"])]
 
 
 @infer(ctc_loss)

@@ -287,8 +287,6 @@ def leaky(
             return [F._mean_rrelu(data, slope=(lower_bound + upper_bound) / 2), F.zeros_like(data)]
         slopes = F._random_uniform_like(data, low=lower_bound, high=upper_bound)
         return [F.relu(data) - F.relu(-data) * slopes, slopes]
-    if gamma is None:
-        raise MXNetError("LeakyReLU: act_type='prelu' needs the input gamma, its slopes")
     slopes = gamma
     if len(gamma.shape) < len(data.shape):
         lead = (1, -1) if len(gamma.shape) == 1 else gamma.shape

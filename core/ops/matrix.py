@@ -38,15 +38,15 @@ def fully_connected(data, weight, bias=None, *, num_hidden: Int, no_bias: Bool =
     _need_floats("FullyConnected", data, weight)
     if weight.shape[0] != num_hidden:
         expect_shape("FullyConnected", "a weight", weight, (num_hidden, *weight.shape[1:]))
-    if bias is None and not no_bias:
-        raise MXNetError("FullyConnected: the input bias is missing; without one, no_bias=True is needed")
-    if bias is not None and bias.shape != (num_hidden,) and not no_bias:
+    if (bias is None) is not no_bias:
+        fully_connected.check_inputs((data, weight, bias), {"no_bias": no_bias})
+    if bias is not None and bias.shape != (num_hidden,):
         if bias.shape != (num_hidden, 1):  # as row-sparse ones are
             expect_shape("FullyConnected", "a bias", bias, (num_hidden,))
         bias = kernels.shape.reshape(bias, (num_hidden,))
     if flatten and data.dim() != 2:
         data = kernels.shape.reshape(data, (data.shape[0], math.prod(data.shape[1:])))
-    return K.linear(data, weight, None if no_bias else bias)
+    return K.linear(data, weight, bias)
 
 
 @gradient(fully_connected)

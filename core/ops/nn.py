@@ -143,8 +143,6 @@ def convolution(
         raise _wrong_rank("Convolution", data, kernel)
     if num_filter % num_group:
         raise MXNetError(f"Convolution: {num_filter} filters do not divide into {num_group} groups")
-    if bias is None and not no_bias:
-        raise MXNetError("Convolution: the input bias is missing; without one, no_bias=True is needed")
     space = weight.shape[1:-1] if _channels_last(layout) else weight.shape[2:]
     if weight.shape[0] != num_filter or tuple(space) != kernel:
         raise MXNetError(
@@ -154,9 +152,9 @@ def convolution(
     if _channels_last(layout):
         if data.context.device_type != "gpu":
             raise MXNetError(f"Convolution: layout {layout} is for GPUs only; on the CPU use the channels-first layout")
-        y = F._conv(_to_channels_first(data), _to_channels_first(weight), None if no_bias else bias, **how)
+        y = F._conv(_to_channels_first(data), _to_channels_first(weight), bias, **how)
         return _to_channels_last(y)
-    return F._conv(data, weight, None if no_bias else bias, **how)
+    return F._conv(data, weight, bias, **how)
 
 
 @direct(convolution)
@@ -168,9 +166,9 @@ def _(attrs):
 
     def run(data, weight, bias):
         shape = weight.shape
-        if shape[0] != filters or shape[2:] != kernel or (bias is None and not no_bias):
+        if shape[0] != filters or shape[2:] != kernel or (bias is None) is not no_bias:
             raise ValueError("the operator says what does not fit")
-        return kernels.conv.conv(data, weight, None if no_bias else bias, *how)
+        return kernels.conv.conv(data, weight, bias, *how)
 
     return run
 
@@ -230,7 +228,7 @@ def deconvolution(
         raise MXNetError(f"Deconvolution: {num_filter} filters do not divide into {num_group} groups")
     expect_shape("Deconvolution", "a weight", weight, (data.shape[1], num_filter // num_group, *kernel))
     y = F._conv_data_grad(data, weight, shape=(data.shape[0], num_filter, *shape), **how)
-    if no_bias or bias is None:
+    if bias is None:
         return y
     return F.broadcast_add(y, F._reshape_to(bias, shape=(1, num_filter, *(1,) * n)))
 

@@ -51,12 +51,17 @@ _UPDATES = {
 _MASTERED = ("sgd_update", "sgd_mom_update", "nag_mom_update")
 
 
-def _alike(name: str, arrays) -> None:
-    """MXNetError unless the arrays have one shape: what kernels do not look at."""
-    shape = arrays[0].shape
+def _alike(name: str, arrays, of_one_type: int | None = None) -> None:
+    """MXNetError unless the arrays have one shape, and all, or the first `of_one_type`, one dtype."""
+    shape, kind = arrays[0].shape, arrays[0].dtype
     if any(a.shape != shape for a in arrays):
         given = ", ".join(str(tuple(a.shape)) for a in arrays)
         raise MXNetError(f"{name}: a weight, its gradient and its states have one shape, given {given}")
+    if any(a.dtype != kind for a in arrays[:of_one_type]):
+        given = ", ".join(kernels.dtype_name(a) for a in arrays[:of_one_type])
+        raise MXNetError(
+            f"{name}: a weight and its gradient have one dtype, states too, given {given}; convert with astype"
+        )
 
 
 def _annotations(attributes: str, ignored: str) -> tuple[dict, dict]:
@@ -85,7 +90,7 @@ def _enter(name: str, kernel: str, states: str, attributes: str, ignored: str, m
     count = len(inputs)
 
     def forward(*arrays, **attrs):
-        _alike(name, arrays)
+        _alike(name, arrays, 2 if master else None)
         weight = COPY(arrays[0])
         given = {renamed[k]: v for k, v in attrs.items() if k in renamed}
         if overwrites:
@@ -145,7 +150,7 @@ def mp_lamb_update_phase1(
     bias_correction: Bool = True, wd: Float, rescale_grad: Float = 1.0, clip_gradient: Float = -1.0,
 ):  # fmt: skip
     """LAMB's direction for a half-precision weight, from its float32 master."""
-    _alike("mp_lamb_update_phase1", (weight, grad, mean, var, weight32))
+    _alike("mp_lamb_update_phase1", (weight, grad, mean, var, weight32), 2)
     return K.lamb_phase1(
         weight32, grad, mean, var, t, wd, beta1, beta2, epsilon, bias_correction, rescale_grad, clip_gradient
     )
@@ -156,14 +161,16 @@ def mp_lamb_update_phase2(
     weight, g, r1, r2, weight32, *, lr: Float, lower_bound: Float = -1.0, upper_bound: Float = -1.0
 ):
     """LAMB's step for a half-precision weight from its float32 master, which stays as it is (as in MXNet)."""
-    _alike("mp_lamb_update_phase2", (weight, g, weight32))
+    _alike("mp_lamb_update_phase2", (weight, g, weight32), 1)
     weight = COPY(weight)
     K.lamb_phase2_(weight, g, r1, r2, lr, lower_bound, upper_bound, w32=COPY(weight32))
     return weight
 
 
 def _adamw(weight, grad, mean, var, rescale_grad, master, lr, eta, wd, beta1, beta2, epsilon, clip_gradient):
-    _alike("adamw_update", (weight, grad, mean, var, *([] if master is None else [master])))
+    _alike(
+        "adamw_update", (weight, grad, mean, var, *([] if master is None else [master])), None if master is None else 2
+    )
     weight = COPY(weight)
     scale = float(rescale_grad) if not rescale_grad.is_meta else 1.0
     if scale != scale or scale in (0.0, float("inf")):  # a loss scale that overflowed: the step is left out
@@ -215,7 +222,7 @@ def _enter_multi(name: str, states: int, master: bool, preloaded: bool) -> None:
         out = []
         for i in range(num_weights):
             arrays = data[i * width : (i + 1) * width]
-            _alike(name, arrays)
+            _alike(name, arrays, 2 if master else None)
             weight = COPY(arrays[0])
             more = {"w32": arrays[-1]} if master else {}
             more |= {"momentum": momentum} if states else {}
@@ -302,7 +309,7 @@ def _lamb(arrays, learning_rates, wds, beta1, beta2, epsilon, rescale_grad, lowe
     out = []
     for i in range(len(arrays) // width):
         weight, grad, mean, var = arrays[i * width : i * width + 4]
-        _alike("multi_lamb_update", arrays[i * width : (i + 1) * width])
+        _alike("multi_lamb_update", arrays[i * width : (i + 1) * width], 2 if master else None)
         w32 = arrays[i * width + 4] if master else None
         source = weight if w32 is None else w32
         update = K.lamb_phase1(

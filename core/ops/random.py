@@ -134,7 +134,7 @@ def _multinomial(data, *, count: Int, dtype: DType = "int32", key=None):
 
 
 @composite("_sample_multinomial", aliases=("sample_multinomial",), outputs=lambda attrs: 1 + bool(attrs["get_prob"]))
-def sample_multinomial(data, *, shape: Shape = (), get_prob: Int = 0, dtype: DType = "int32"):
+def sample_multinomial(data, *, shape: Shape = (), get_prob: Bool = False, dtype: DType = "int32"):
     """Draws from categorical distributions; with get_prob also the log probabilities of what was drawn."""
     count = 1
     for n in shape:

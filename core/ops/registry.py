@@ -25,12 +25,23 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
 from core import kernels
-from core.base import MXNetError, nearest
+from core.base import MXNetError, NotAnArray, WrongKind, nearest
 from core.kernels.formula import HEAD, OUT, UNKNOWN, Expr, Formula, postorder
 from core.ops import attributes
 from core.ops.attributes import Attribute
 
 TABLE: dict[str, Operator] = {}
+# Optional inputs that an operator has under one value of an attribute: (attribute, value,
+# whether it has the input without such an attribute).
+CONDITIONAL = {
+    "bias": ("no_bias", False, True),
+    "gamma": ("act_type", "prelu", True),
+    "sequence_length": ("use_sequence_length", True, False),
+    "length": ("use_length", True, False),
+    "data_lengths": ("use_data_lengths", True, False),
+    "label_lengths": ("use_label_lengths", True, False),
+    "like": ("mode", "like", False),
+}
 NULL = type("Null", (), {"__repr__": lambda self: "<default>", "__bool__": lambda self: False})()
 REQUIRED = inspect.Parameter.empty
 
@@ -104,6 +115,28 @@ class Operator:
         return not special and self.visible is None and self.outputs == 1
 
     @functools.cached_property
+    def conditional(self) -> list[tuple[int, str, object]]:
+        """(place, attribute, value) of the inputs that the operator has under that value alone."""
+        rules = [(i, *CONDITIONAL[name][:2]) for i, name in enumerate(self.inputs) if name in CONDITIONAL]
+        return [rule for rule in rules if rule[1] in self.attrs]
+
+    def check_inputs(self, inputs: Sequence, attrs: dict, complete: bool = True) -> None:
+        """MXNetError for an input that the operator does not read under the attributes, or lacks in a complete call."""
+        for place, attr, value in self.conditional:
+            given = place < len(inputs) and inputs[place] is not None
+            if given == (attrs[attr] == value):
+                continue
+            if given:
+                raise MXNetError(
+                    f"{self.name}: the input {self.inputs[place]} is given, which {attr}={value!r} alone reads; "
+                    f"{attr} is {attrs[attr]!r}"
+                )
+            if complete:
+                raise MXNetError(
+                    f"{self.name}: the input {self.inputs[place]} is missing, which {attr}={value!r} reads"
+                )
+
+    @functools.cached_property
     def starts(self) -> bool:
         """Whether gradients may start here although none comes in: the rule does not read it, or is a user's."""
         reads_head = self.formula is not None or any(kind in ("head", "heads") for kind, _ in self.reads)
@@ -128,7 +161,16 @@ class Operator:
             owner = next((x for x in inputs if x is not None), None)
             if owner is None:
                 raise TypeError(f"{self.name} needs at least one array; none was given")
+        if not hasattr(owner, "_apply_operator"):
+            raise self.no_array(inputs)
         return owner
+
+    def no_array(self, inputs: Sequence) -> NotAnArray:
+        """The error for inputs of which one is neither an array nor a symbol."""
+        for name, x in zip(self.inputs + self.inputs[-1:] * len(inputs), inputs, strict=False):
+            if x is not None and not hasattr(x, "_apply_operator"):
+                return NotAnArray(f"{self.name}: input {name!r} is to be an array, given {type(x).__name__} ({x!r})")
+        return NotAnArray(f"{self.name}: its inputs are to be arrays, or symbols; given both")
 
     def parse(self, given: dict) -> dict:
         """Typed attributes from keywords: defaults filled in; errors name operator, attribute and what is accepted."""
@@ -148,9 +190,7 @@ class Operator:
             try:
                 parsed[name] = kind.parse(value)
             except ValueError as error:
-                if isinstance(kind, attributes.DTypeType):
-                    raise TypeError(f"{self.name}: attribute {name}={value!r} does not fit: {error}") from None
-                raise MXNetError(f"{self.name}: attribute {name}={value!r} does not fit: {error}") from None
+                raise WrongKind(f"{self.name}: attribute {name}={value!r} does not fit: {error}") from None
         return parsed
 
     def placed(self, given: list, attrs: dict) -> list:

@@ -8,6 +8,7 @@ from core.base import MXNetError
 from core.kernels.rnn_parameters import GATES
 from core.ops.attributes import Bool, Choice, Float, Int, OptFloat, OptInt
 from core.ops.registry import F, composite, decompose, gradient, infer, operator
+from core.ops.shape import expect_shape
 
 MODES = tuple(GATES)
 
@@ -20,6 +21,10 @@ def _rnn(
     """A recurrent network of several layers and directions: output, last state, and for lstm the last cell."""
     if not data.shape[0]:
         raise MXNetError(f"RNN: a sequence has one step or more, given data of shape {tuple(data.shape)}")
+    states = (num_layers * (2 if bidirectional else 1), data.shape[1], state_size)
+    expect_shape("RNN", "a state", state, states)
+    if state_cell is not None:
+        expect_shape("RNN", "a state_cell", state_cell, states)
     y, hn, cn, reserve = kernels.rnn.rnn(
         data, parameters, state, state_cell, mode, state_size, num_layers, bidirectional, p, key, training
     )

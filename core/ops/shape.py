@@ -4,11 +4,12 @@ and arrays in the shape of others.
 
 import functools
 import math
+import numbers
 import warnings
 from functools import reduce as fold
 
 from core import kernels, storage
-from core.base import MXNetError
+from core.base import MXNetError, NoAxis, WrongKind
 from core.ops.attributes import Any_, Axis, Bool, DType, Int, OptInt, OptShape, Scalar, Shape
 from core.ops.registry import F, composite, direct, gradient, operator
 
@@ -18,8 +19,10 @@ K = kernels.shape
 @functools.lru_cache(4096)
 def normal_axis(axis: int, ndim: int, name: str) -> int:
     """`axis` counted from the front; MXNetError where there is no such axis."""
+    if not isinstance(axis, numbers.Integral):
+        raise WrongKind(f"{name}: an axis is an int, given {axis!r}")
     if not -ndim <= axis < ndim:
-        raise MXNetError(f"{name}: axis {axis} is out of bounds for an array of {ndim} axes")
+        raise NoAxis(f"{name}: axis {axis} is out of bounds for an array of {ndim} axes")
     return axis % ndim if ndim else 0
 
 
@@ -226,7 +229,9 @@ def _(head, data_shape):
 
 @operator("transpose")
 def transpose(data, *, axes: Shape = ()):
-    """The axes in another order, reversed by default."""
+    """The axes in another order, reversed by default; they are counted from the front."""
+    if any(a < 0 for a in axes):
+        raise MXNetError(f"transpose: axes {axes} do not fit; negative axes are not accepted")
     if axes and len(axes) != data.dim():
         raise MXNetError(f"transpose: {len(axes)} axes given for an array of {data.dim()}")
     order = normal_axes(axes, data.dim(), "transpose") if axes else tuple(range(data.dim()))[::-1]
@@ -237,10 +242,9 @@ def _square(matrix, axes):
     """What MXNet 1.9.1 makes of a matrix one of whose axes is named twice:
     its transpose's elements in rows as long as that axis.
 
-    Zeros are where elements are missing. Arrays of more axes, for which MXNet reads beyond them, are refused,
-    as are negative axes.
+    Zeros are where elements are missing. Arrays of more axes, for which MXNet reads beyond them, are refused.
     """
-    if len(axes) != 2 or min(axes) < 0:
+    if len(axes) != 2:
         raise MXNetError(f"transpose: an axis is repeated in {axes}")
     n = matrix.shape[axes[0]]
     warnings.warn(f"transpose: an axis is repeated in {axes}; its {n} x {n} places are filled as MXNet fills them")
@@ -254,13 +258,15 @@ def _(head, attrs):
     axes = attrs.axes
     if not axes:
         return [F.transpose(head)]
-    n = len(axes)
-    if len({a % n for a in axes}) < n:
+    if len(set(axes)) < len(axes):
         raise MXNetError(f"transpose: no gradient is known where an axis is repeated, as in {axes}")
-    inverse = [0] * n
-    for position, a in enumerate(axes):
-        inverse[a % n] = position
-    return [F.transpose(head, axes=tuple(inverse))]
+    return [F.transpose(head, axes=tuple(axes.index(place) for place in range(len(axes))))]
+
+
+@composite("_np_transpose")
+def np_transpose(data, *, axes: OptShape = None):
+    """The axes in another order, as `transpose`; negative ones are counted from the end."""
+    return F.transpose(data, axes=normal_axes(axes, data.ndim, "transpose") if axes else ())
 
 
 @operator("SwapAxis", aliases=("swapaxes", "SwapAxes"))

@@ -108,13 +108,9 @@ def softmax(
     """exp(x / temperature), normalised along an axis; with use_length only the first `length` places take part."""
     data = _prepared(data, temperature, axis, dtype)
     if use_length:
-        if length is None:
-            raise MXNetError("softmax: use_length=True needs the input length")
         if "int" not in dtype_name(length.dtype):
             raise MXNetError(f"softmax: lengths are integers, given {dtype_name(length.dtype)}; convert with astype")
         return _typed(F._masked_softmax(data, length, axis=axis), dtype)
-    if length is not None:
-        raise MXNetError("softmax: the input length is read with use_length=True only")
     return _typed(F._softmax(data, axis=axis), dtype)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 from core import ndarray as nd
-from core.base import nearest
+from core.base import MXNetError, NotAnArray, nearest
 from core.dtypes import HALF, dtype_name
 from core.util import is_np_array
 
@@ -167,6 +167,10 @@ class Optimizer:
             lrs, wds = self._get_lrs(index), self._get_wds(index)
         lrs = self._adapt(index, weight, grad, lrs, wds)
         for i, w, g, s, lr, wd in zip(index, weight, grad, state, lrs, wds):
+            if not (isinstance(w, nd.NDArray) and isinstance(g, nd.NDArray)):
+                raise NotAnArray(f"weight and gradient are arrays, given {type(w).__name__} and {type(g).__name__}")
+            if w.shape != g.shape:
+                raise MXNetError(f"weight {i!r} of shape {w.shape} has a gradient of that shape, given {g.shape}")
             if w.stype != "default" or g.stype != "default":
                 self._step_sparse(w, g, s, lr, wd, counts[i])
             elif master:

@@ -61,6 +61,7 @@ def compose(op: Operator, called: str, symbols, attrs: dict, kind: type, name=No
         if op.takes is not None:
             found = op.placed([symbols.get(slot) for slot in op.inputs], parsed)
             symbols = {slot: symbol for slot, symbol in zip(op.inputs, found, strict=True) if symbol is not None}
+        op.check_inputs([symbols.get(slot) for slot in op.inputs], parsed, complete=False)
         slots = input_names(op, parsed, symbols)
         entries = [
             _single(op, slot, symbols[slot]) if slot in symbols else (_variable(op, name, slot, texts), 0)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from core import imperative
 from core.base import MXNetError
 from core.ops import attributes, storage_types
-from core.ops.registry import Operator
+from core.ops.registry import CONDITIONAL, Operator
 
 # Attributes that steer training and placement rather than the operator; stored as `__key__`, asked for as `key` too.
 HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage", "profiler_scope")
@@ -124,18 +124,16 @@ def input_names(op: Operator, attrs: dict, given: Iterable[str] = (), count: int
         return [f"arg{i}" for i in range(count)]
     if op.takes is not None:
         return op.takes(attrs)
-    wanted = {
-        "bias": not attrs.get("no_bias", False),
-        "gamma": attrs.get("act_type", "prelu") == "prelu",
-        "state_cell": attrs.get("mode", "lstm") == "lstm",
-        "sequence_length": attrs.get("use_sequence_length", False),
-        "length": attrs.get("use_length", False),
-        "data_lengths": attrs.get("use_data_lengths", False),
-        "label_lengths": attrs.get("use_label_lengths", False),
-        "like": attrs.get("mode", "") == "like",
-    }
     given = set(given)
-    return [n for n in op.inputs if n not in op.optional or n in given or wanted.get(n, False)]
+    return [n for n in op.inputs if n not in op.optional or n in given or _wanted(n, attrs)]
+
+
+def _wanted(name: str, attrs: dict) -> bool:
+    """Whether operators of these attributes have the optional input."""
+    if name == "state_cell":
+        return attrs.get("mode", "lstm") == "lstm"
+    attr, value, without = CONDITIONAL.get(name, ("", None, False))
+    return attrs[attr] == value if attr in attrs else without
 
 
 def order(entries: Iterable[Entry]) -> list[Node]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import numbers
 import types
 
@@ -176,7 +177,10 @@ def reshape(a, newshape, order="C") -> _Symbol:
 
 def transpose(a, axes=None) -> _Symbol:
     """The array with its axes in another order, reversed by default."""
-    return _call("transpose", a, **({} if axes is None else {"axes": axes}))
+    if axes is None:
+        return _call("transpose", a)
+    negative = builtins.min(axes, default=0) < 0
+    return _call("_np_transpose" if negative else "transpose", a, axes=axes)
 
 
 def swapaxes(a, axis1, axis2) -> _Symbol:

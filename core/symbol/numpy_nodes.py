@@ -16,7 +16,7 @@ def translated(kind: str, texts: dict[str, str], inputs: int) -> tuple[str, dict
     """The operator and its attributes in the words of the table, for a node of so many inputs; others as they are."""
     if kind.startswith("_npi_") and kind.endswith("_scalar"):
         return kind, _scalar(texts)
-    if kind in _OPERATORS:
+    if kind in _OPERATORS and not (kind == "_np_transpose" and "-" in texts.get("axes", "")):
         return _OPERATORS[kind], {key: text for key, text in texts.items() if text != "None"}
     call = _call(kind, {key: _value(text) for key, text in texts.items()}, [{"$": i} for i in range(inputs)])
     return (kind, texts) if call is None else ("_np_function", {"function": call[0], "given": repr(call[1:])})

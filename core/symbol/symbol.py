@@ -15,6 +15,7 @@ from core.base import MXNetError, NotImplementedForSymbol, SymbolHandle, nearest
 from core.dtypes import DTYPES, dtype_name, dtype_type
 from core.files.atomic import replacing
 from core.ops import storage_types
+from core.ops.attributes import shape_of
 from core.ops.registry import TABLE, Operator
 from core.symbol import graph, infer, serialization
 from core.symbol.compose import compose, front, given_of, text_of
@@ -240,7 +241,7 @@ class Symbol:
         Under `np_shape` these are None and -1.
         """
         self = self._with_distinct_variables()
-        variables, outputs = infer.partial_shapes(self._entries, self._given("shape", args, kwargs, tuple))
+        variables, outputs = infer.partial_shapes(self._entries, self._given("shape", args, kwargs, _known_shape))
         empty = None if is_np_shape() else ()
 
         def shown(shape):
@@ -543,6 +544,16 @@ def _install_operators() -> None:
 
         refuse.__name__, refuse.__doc__ = name, "Not for symbols: raises NotImplementedForSymbol."
         setattr(Symbol, name, refuse)
+
+
+def _known_shape(value) -> tuple[int, ...]:
+    """A shape that a caller knows; lengths of 0, or of -1 under `np_shape`, are open."""
+    if not isinstance(value, (tuple, list)):
+        raise TypeError(f"a shape is a tuple of ints, given {value!r}")
+    shape = shape_of(value)
+    if min(shape, default=0) < -1:
+        raise MXNetError(f"lengths are from 0 on, or -1 where they are not known; given {shape}")
+    return shape
 
 
 def _shown(node: Node) -> dict[str, str]:

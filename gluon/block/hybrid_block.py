@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core import autograd, graph
 from core import ndarray as nd
-from core.base import MXNetError
+from core.base import MXNetError, NotAnArray, NotSupportedError
 from core.context import current_context
 from core.graph.around import around
 from core.numpy.multiarray import ndarray as np_ndarray
@@ -20,6 +20,10 @@ __all__ = ["HybridBlock"]
 
 NDArray = nd.NDArray
 _FACES = frozenset({NDArray, np_ndarray})  # classes of arrays of which a block gives one
+
+
+class UnfitInput(MXNetError, ValueError):
+    """An input of the first call does not fit the layer, of which shapes are not known yet."""
 
 
 class HybridBlock(Block):
@@ -233,18 +237,30 @@ class HybridBlock(Block):
 
     def _run(self, operators, ctx, x, args):
         """`hybrid_forward` on arrays."""
-        values = {}
+        values, unknown = {}, False
         for name, parameter in self._reg_params.items():
             array = parameter._array
             if array is None:
                 self._finish_shapes((x, *args))
-                array = parameter._placeholder(ctx)
+                array, unknown = parameter._placeholder(ctx), True
             values[name] = array
+        if unknown:
+            return self._run_first(operators, ctx, x, args, values)
         default = current_context()
         if ctx is default or ctx == default:
             return self.hybrid_forward(operators, x, *args, **values)
         with ctx:
             return self.hybrid_forward(operators, x, *args, **values)
+
+    def _run_first(self, operators, ctx, x, args, values):
+        """`hybrid_forward` while shapes of parameters are not known; what does not fit is a ValueError then."""
+        try:
+            with ctx:
+                return self.hybrid_forward(operators, x, *args, **values)
+        except (MXNetError, NotAnArray) as error:
+            if isinstance(error, (ValueError, DeferredInitializationError, NotSupportedError)):
+                raise
+            raise UnfitInput(f"shapes of parameters cannot be told from this input: {error}") from error
 
     def _call_cached_op(self, x, args):
         """Runs the compiled `hybrid_forward`."""

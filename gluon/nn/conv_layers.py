@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+
 from gluon.block import HybridBlock
 from gluon.nn.activations import Activation
 
@@ -227,7 +229,7 @@ class ReflectionPad2D(HybridBlock):
 
 def _sizes(value, ndim, what):
     """A tuple of `ndim` numbers from one number or a tuple."""
-    sizes = (value,) * ndim if isinstance(value, int) else tuple(value)
+    sizes = (value,) * ndim if isinstance(value, numbers.Number) else tuple(value)
     if len(sizes) != ndim:
         raise AssertionError(f"{what} is a number or a tuple of {ndim}, got {value!r}")
     return sizes

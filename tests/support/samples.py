@@ -202,6 +202,7 @@ GIVEN: dict[str, list[Sample]] = {
     "expand_dims": [S((2, 3), axis=1), S((0, 3), axis=0)],
     "squeeze": [S((2, 1, 3), axis=1), S((1, 3, 1))],
     "transpose": [S((2, 3, 4), axes=(2, 0, 1)), S((2, 3)), S((1, 0, 2))],
+    "_np_transpose": [S((2, 3, 4), axes=(-1, 0, 1)), S((2, 3)), S((1, 0, 2), axes=(0, -1, 1))],
     "SwapAxis": [S((2, 3, 4), dim1=0, dim2=2)],
     "reverse": [S((2, 3, 4), axis=(0, 2)), S((1, 3), axis=0)],
     "_npi_rot90": [S((2, 3), k=k) for k in (1, 2, 3)],
