@@ -24,7 +24,7 @@ class Executor:
     MXNet, where programs take them once and read them after every pass.
     """
 
-    def __init__(self, symbol, ctx, args, args_grad=None, grad_req="write", aux_states=None):
+    def __init__(self, symbol, ctx, args, args_grad=None, grad_req="write", aux_states=None, group2ctx=None):
         names, states = symbol.list_arguments(), symbol.list_auxiliary_states()
         if len(set(names)) != len(names):
             if isinstance(args, dict):
@@ -33,7 +33,7 @@ class Executor:
             symbol = symbol._with_distinct_variables()
             names = symbol.list_arguments()
         self._symbol, self._names = symbol, (*names, *states)
-        self._ctx = ctx or current_context()
+        self._ctx, self._groups = ctx or current_context(), group2ctx or {}
         self.arg_dict = _by_name("args", names, args, required=True)
         self.aux_dict = _by_name("aux_states", states, aux_states or [], required=True)
         self.grad_dict = _by_name("args_grad", names, args_grad, required=False)
@@ -65,9 +65,15 @@ class Executor:
             shapes = {name: array.shape for name, array in arrays.items()}
             found = infer.arrays(self._entries, shapes, {n: dtype_name(a.dtype) for n, a in arrays.items()})
             self._outputs = [
-                zeros(found[id(node), k][0], self._ctx, found[id(node), k][1]) for node, k in self._entries
+                zeros(found[id(node), k][0], self._place(node), found[id(node), k][1]) for node, k in self._entries
             ]
         return self._outputs
+
+    def _place(self, node):
+        """Where a node works: the context of its group, or that of what it reads first."""
+        while node.inputs and node.attrs.get("__ctx_group__") not in self._groups:
+            node = node.inputs[0][0]
+        return self._groups.get(node.attrs.get("__ctx_group__"), self._ctx)
 
     @property
     def output_dict(self) -> dict:
@@ -102,7 +108,7 @@ class Executor:
         recorded = bool(self._leaves)
         watch = self._watch if self._watch is not None and self._watch.active() else None
         with autograd.record(is_train) if recorded or is_train else autograd.pause():
-            outputs = graph.run(self._entries, values, self._ctx, NDArray, watch and watch.forward)
+            outputs = graph.run(self._entries, values, self._ctx, NDArray, watch and watch.forward, self._groups)
         self._recorded = outputs if recorded or is_train else None
         kept = self._outputs or [None] * len(outputs)
         self._outputs = [_refilled(mine, output) for mine, output in zip(kept, outputs, strict=True)]
@@ -191,7 +197,7 @@ class Executor:
         `allow_up_sizing`.
         """
         types = {name: array.dtype for name, array in (self.arg_dict | self.aux_dict).items()}
-        other = allocate(self._symbol, self._ctx, self._grad_req, types, kwargs)
+        other = allocate(self._symbol, self._ctx, self._grad_req, types, kwargs, self._groups)
         for own, new in ((self.arg_dict, other.arg_dict), (self.aux_dict, other.aux_dict)):
             for name, array in own.items():
                 if array.shape == new[name].shape:
@@ -220,7 +226,7 @@ def _refilled(array: NDArray | None, output: NDArray) -> NDArray:
     """
     if array is None or not array.stype == output.stype == "default":
         return output.detach()
-    array._data = output._data
+    array._data, array._ctx = output._data, output.context
     return array
 
 
@@ -263,7 +269,7 @@ def allocate(
 ) -> Executor:
     """An executor with arrays of zeros; MXNetError where the shapes do not follow from those given.
 
-    group2ctx: contexts of the variables by their attribute `ctx_group`. stype_dict: storage types by variable, before
+    group2ctx: contexts of variables and operators by their attribute `ctx_group`. stype_dict: storage types by variable, before
     those that the variables were made with.
     """
     ctx = ctx or current_context()
@@ -294,7 +300,7 @@ def allocate(
         for n, a in args.items()
         if requests[n] != "null"
     }
-    return Executor(symbol, ctx, args, grads, requests, aux)
+    return Executor(symbol, ctx, args, grads, requests, aux, group2ctx)
 
 
 def share(executor: Executor, names, lender: Executor | None, buffer: dict | None) -> Executor:

@@ -126,7 +126,7 @@ class DataParallelExecutorGroup:
             if lent is None:
                 lent = nd.zeros(shape, places.get(name, own), dtype_name(kind or "float32"))
             aux[name] = lent
-        return Executor(self.symbol, own, args, grads, self.grad_req, aux)
+        return Executor(self.symbol, own, args, grads, self.grad_req, aux, groups)
 
     def _sliced(self, shape, axis, i):
         part = self.slices[i]

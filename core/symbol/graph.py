@@ -215,11 +215,19 @@ def distinct(entries: Iterable[Entry]) -> list[Entry]:
     return copy(entries, replace)
 
 
-def run(entries: Sequence[Entry], values: dict[str, object], ctx, kind: type, watch: Callable | None = None) -> list:
+def run(
+    entries: Sequence[Entry],
+    values: dict[str, object],
+    ctx,
+    kind: type,
+    watch: Callable | None = None,
+    groups: dict | None = None,
+) -> list:
     """The entries' arrays, by applying the operators to `values` (arrays by variable) in order.
 
     kind: the class of arrays that operators without inputs make, on `ctx`. watch(node, inputs, outputs) sees every
-    operator at work. MXNetError names a variable without value.
+    operator at work. groups: contexts by the attribute `ctx_group` of operators, which find their inputs there; others
+    work where their first input is. MXNetError names a variable without value.
     """
     nodes = order(entries)
     uses: dict[int, int] = {}
@@ -240,6 +248,9 @@ def run(entries: Sequence[Entry], values: dict[str, object], ctx, kind: type, wa
             results[id(node)] = (values[node.name],)
             continue
         inputs = [results[id(p)][k] for p, k in node.inputs]
+        if groups and inputs:
+            place = groups.get(node.attrs.get("__ctx_group__"), inputs[0].context)
+            inputs = [x.as_in_context(place) for x in inputs]
         results[id(node)] = apply(node, inputs, make)
         if watch is not None:
             watch(node, inputs, results[id(node)])

@@ -323,11 +323,12 @@ class Symbol:
     ):
         """An `Executor` over the given arrays: lists in the order of `list_arguments`, or dictionaries by name.
 
-        grad_req: write, add or null, for all or by argument; gradients go to the arrays of `args_grad`.
+        grad_req: write, add or null, for all or by argument; gradients go to the arrays of `args_grad`. group2ctx: where
+        operators work, by their attribute `ctx_group`; what they read is copied there.
         """
         from core.executor import Executor
 
-        return Executor(self, ctx, args, args_grad, grad_req, aux_states)
+        return Executor(self, ctx, args, args_grad, grad_req, aux_states, group2ctx)
 
     _bind = bind
 

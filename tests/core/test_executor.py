@@ -207,3 +207,25 @@ def test_errors_have_the_classes_of_mxnet():
     for arrays in (None, [1, 2], {"a": 1, "b": 2}):
         with pytest.raises(TypeError):
             product.bind(mx.cpu(), arrays)
+
+
+def test_operators_work_on_the_context_of_their_group():
+    """Contexts and numbers of MXNet 1.9.1; an operator without a group works where its first input is."""
+    with mx.AttrScope(ctx_group="first"):
+        x = (mx.sym.var("a") + mx.sym.var("b")) * 3
+    with mx.AttrScope(ctx_group="second"):
+        x = x + mx.sym.var("c")
+    groups = {"first": mx.cpu(0), "second": mx.cpu(1)}
+    executor = (x * 2).simple_bind(mx.cpu(0), group2ctx=groups, a=(2, 2), b=(2, 2), c=(2, 2))
+    assert executor.outputs[0].context == mx.cpu(1)
+    for value, name in enumerate("abc", 1):
+        executor.arg_dict[name][:] = value
+    (out,) = executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((2, 2), ctx=mx.cpu(1)))
+    assert out.context == mx.cpu(1) and (out.asnumpy() == 24).all()
+    gradients = {name: (g.context, g.asnumpy()[0, 0]) for name, g in executor.grad_dict.items()}
+    assert gradients == {"a": (mx.cpu(0), 6), "b": (mx.cpu(0), 6), "c": (mx.cpu(1), 2)}
+    smaller = executor.reshape(a=(1, 2), b=(1, 2), c=(1, 2))
+    assert smaller.forward()[0].context == mx.cpu(1)
+    bound = x.bind(mx.cpu(0), executor.arg_dict, group2ctx=groups)
+    assert bound.forward()[0].context == mx.cpu(1)
