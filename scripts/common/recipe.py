@@ -25,13 +25,20 @@ def add_batch_arguments(parser: argparse.ArgumentParser, size: int, of: str, *na
 def add_optimizer_arguments(
     parser: argparse.ArgumentParser, epochs: int, lr: float, wd: float, momentum: float | None = None
 ) -> None:
-    """Adds --num-epochs, --lr, --wd, --no-wd and, where there is one, --momentum."""
+    """Adds --num-epochs, --lr, --wd (also as --epochs and --weight-decay), --no-wd and, where there is one, --momentum."""
     add = parser.add_argument
-    add("--num-epochs", type=int, default=epochs, help="passes over the data (default: %(default)s)")
+    add(
+        "--num-epochs",
+        "--epochs",
+        dest="num_epochs",
+        type=int,
+        default=epochs,
+        help="passes over the data (default: %(default)s)",
+    )
     add("--lr", type=float, default=lr, help="highest learning rate (default: %(default)s)")
     if momentum is not None:
         add("--momentum", type=float, default=momentum, help="momentum (default: %(default)s)")
-    add("--wd", type=float, default=wd, help="weight decay (default: %(default)s)")
+    add("--wd", "--weight-decay", dest="wd", type=float, default=wd, help="weight decay (default: %(default)s)")
     add("--no-wd", action="store_true", help="no weight decay of biases and of normalisation")
 
 

@@ -108,6 +108,8 @@ def add_network_arguments(parser: argparse.ArgumentParser, masks: bool = False) 
     add("--static-alloc", action="store_true", help="compiled networks keep their memory")
     for flag, kind, default, _, what in CUSTOM + (MASKS if masks else ()):
         add(flag, type=kind, default=default, help=f"{what} (default: %(default)s)")
+    if masks:
+        parser.set_defaults(roi_size=[14, 14])  # as the networks of the zoo: masks are twice that
 
 
 def add_test_arguments(parser: argparse.ArgumentParser) -> None:

@@ -24,7 +24,7 @@ from gluoncv.data.tracking_data.track import TrkDataset
 from gluoncv.loss import SiamRPNLoss
 from gluoncv.model_zoo import get_model
 from scripts.common.decay import decay_weights_only
-from scripts.common.devices import add_count_argument, contexts, settle, spread
+from scripts.common.devices import add_count_argument, add_cpu_argument, contexts, settle, spread
 from scripts.common.environment import checksums
 from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
@@ -101,14 +101,21 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--data-dir", type=Path, default=Path("tracking"), help="folder of the sources (default: %(default)s)")
     add("--sources", default=",".join(SOURCES), help="of %(default)s, with commas (default: all)")
     add("--videos-per-epoch", type=int, default=600000, help="pairs of an epoch, -1: videos (default: %(default)s)")
-    add("--model", default="siamrpn_alexnet_v2_otb15", help="name in the model zoo (default: %(default)s)")
+    add(
+        "--model",
+        "--model-name",
+        dest="model",
+        default="siamrpn_alexnet_v2_otb15",
+        help="name in the model zoo (default: %(default)s)",
+    )
     add("--use-pretrained", action="store_true", help="begin with the published weights")
     add("--cls-weight", type=float, default=1.0, help="weight of the loss of classes (default: %(default)s)")
     add("--loc-weight", type=float, default=1.2, help="weight of the loss of places (default: %(default)s)")
     add_batch_arguments(parser, 128, "pairs")
     add_optimizer_arguments(parser, epochs=50, lr=0.005, wd=1e-4, momentum=0.9)
     add_mode_argument(parser)
-    add_count_argument(parser)
+    add_count_argument(parser, "--ngpus")
+    add_cpu_argument(parser)
     add_schedule_arguments(parser, "20,30,40")
     add_dtype_argument(parser, float16=True)
     add_interval_arguments(parser, "--save-frequency", save=1)

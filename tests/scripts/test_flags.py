@@ -24,7 +24,7 @@ from scripts.instance_segmentation import eval_mask_rcnn, train_mask_rcnn
 from scripts.object_detection import train_faster_rcnn, train_ssd, train_yolo3
 from scripts.pose_estimation import train_simple_pose, validate
 from scripts.semantic_segmentation import test as segmentation
-from scripts.tracking import smot_demo, smot_eval
+from scripts.tracking import smot_demo, smot_eval, train_siamrpn
 
 IMAGENET = [train_imagenet, "--model", "resnet18_v1b"]
 
@@ -46,6 +46,19 @@ def test_what_is_not_here_is_refused_with_what_serves(given, flag, capsys):
         program.parse_args([*rest, flag])
     assert f"{flag} is not here: " in capsys.readouterr().err
     assert not hasattr(program.parse_args(rest), flag.strip("-").replace("-", "_"))
+
+
+def test_command_lines_of_gluoncv_for_trackers():
+    given = "--model-name siamrpn_alexnet_v2_otb15 --epochs 3 --weight-decay 0.01 --ngpus 2"
+    args = train_siamrpn.parse_args(given.split())
+    assert (args.model, args.num_epochs, args.wd, args.num_gpus) == ("siamrpn_alexnet_v2_otb15", 3, 0.01, 2)
+    assert train_siamrpn.parse_args(["--ngpus", "2", "--no-cuda"]).num_gpus == 0
+
+
+def test_masks_are_twice_as_large_as_their_regions():
+    """The sizes of GluonCV's programs."""
+    assert train_mask_rcnn.parse_args([]).roi_size == eval_mask_rcnn.parse_args([]).roi_size == [14, 14]
+    assert train_faster_rcnn.parse_args([]).roi_size == [7, 7]
 
 
 def test_refused_flags_leave_no_trace():
