@@ -173,8 +173,8 @@ UNARY = {
     "square": "square", "sqrt": "sqrt", "cbrt": "cbrt", "exp": "exp", "expm1": "expm1", "log": "log", "log2": "log2",
     "log10": "log10", "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "arcsin",
     "arccos": "arccos", "arctan": "arctan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "arcsinh",
-    "arccosh": "arccosh", "arctanh": "arctanh", "degrees": "degrees", "rad2deg": "degrees", "radians": "radians",
-    "deg2rad": "radians", "sign": "sign", "rint": "rint", "ceil": "ceil", "floor": "floor", "trunc": "trunc",
+    "arccosh": "arccosh", "arctanh": "arctanh", "degrees": "degrees", "radians": "radians",
+    "sign": "sign", "rint": "rint", "ceil": "ceil", "floor": "floor", "trunc": "trunc",
     "fix": "fix", "logical_not": "_npi_logical_not", "isnan": "_npi_isnan", "isinf": "_npi_isinf",
     "isfinite": "_npi_isfinite", "isposinf": "_npi_isposinf", "isneginf": "_npi_isneginf",
     "bitwise_not": "_npi_bitwise_not", "invert": "_npi_bitwise_not",
@@ -196,6 +196,20 @@ def _unary_function(name: str, op_name: str):
 
 
 globals().update({_name: _unary_function(_name, _op) for _name, _op in UNARY.items()})
+
+
+def rad2deg(x, out=None, **kwargs):
+    """NumPy's `rad2deg` of each element; of integers as fractions, which those of `degrees` are not."""
+    return _unary_function("rad2deg", "degrees")(_fractions(x), out, **kwargs)
+
+
+def deg2rad(x, out=None, **kwargs):
+    """NumPy's `deg2rad` of each element; of integers as fractions, which those of `radians` are not."""
+    return _unary_function("deg2rad", "radians")(_fractions(x), out, **kwargs)
+
+
+def _fractions(x):
+    return x.astype(default_float()) if isinstance(x, NDArray) and "int" in dtype_name(x.dtype) else x
 
 
 def positive(x, out=None, **kwargs):

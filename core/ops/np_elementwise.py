@@ -98,6 +98,17 @@ def _equal_rule(without=()):
     return named
 
 
+def _shift_rule(name):
+    """Integers of different types meet in the wider one, as in MXNet 2, which has shifts."""
+
+    def rule(a, b):
+        if a in FLOATS or b in FLOATS:
+            raise _mixed(name, a, b)
+        return (promoted(name, a, b),) * 2
+
+    return rule
+
+
 def _truth_rule(name):
     """Truth values are found in the type that holds the values of both, by NumPy's rules."""
 
@@ -189,7 +200,8 @@ for _name, _np_name in NP_TRUTH.items():
     enter_scalar(f"_npi_{_np_name}_scalar", COMPARISONS[_name][0], differentiable=False, truth=True)
 
 for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "lcm", "gcd", "left_shift", "right_shift"):
-    enter(f"_npi_{_name}", getattr(f, _name), _equal_rule(FLOATS), differentiable=False)
+    _rule = _shift_rule if _name.endswith("shift") else _equal_rule(FLOATS)
+    enter(f"_npi_{_name}", getattr(f, _name), _rule, differentiable=False)
     enter_scalar(f"_npi_{_name}_scalar", getattr(f, _name), differentiable=False)
 for _name, _function in {"left_shift": f.left_shift, "right_shift": f.right_shift}.items():
     enter_scalar(f"_npi_r{_name}_scalar", lambda x, s, _f=_function: _f(s, x), differentiable=False)

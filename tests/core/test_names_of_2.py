@@ -78,3 +78,11 @@ def test_crops_at_random_places():
     assert batch.shape == (2, 4, 3, 3)
     with pytest.raises(MXNetError):
         nd.image.random_crop(image, xrange=(0.6, 0.2), width=3, height=3)
+
+
+def test_integers_of_different_types_and_angles():
+    shifted = np.bitwise_left_shift(np.array([1, -3], dtype="int32"), np.array([2, 1], dtype="int64"))
+    assert shifted.dtype == "int64" and shifted.asnumpy().tolist() == [4, -6]
+    turned = np.deg2rad(np.array([180, 90], dtype="int32")), np.rad2deg(np.array([1, 2], dtype="int32"))
+    assert {a.dtype.name for a in turned} == {"float32"}
+    onp.testing.assert_allclose(turned[0].asnumpy(), [onp.pi, onp.pi / 2], rtol=1e-6)

@@ -36,8 +36,8 @@ UNRECORDED = {
     **dict.fromkeys(("_arange", "_eye", "_full", "_linspace", "_ones", "_zeros"), _EMPTY),
     **dict.fromkeys([f"_random_{n}" for n in ("bernoulli", "exponential", "gamma", "generalized_negative_binomial",
                      "negative_binomial", "normal", "poisson", "randint", "uniform")], _DRAWS),
-    **dict.fromkeys([f"_image_random_{n}" for n in ("brightness", "color_jitter", "contrast", "flip_left_right",
-                     "flip_top_bottom", "hue", "lighting", "saturation")], _HOST),
+    **dict.fromkeys([f"_image_random_{n}" for n in ("brightness", "color_jitter", "contrast", "crop", "flip_left_right",
+                     "flip_top_bottom", "hue", "lighting", "resized_crop", "saturation")], _HOST),
 }  # fmt: skip
 
 
