@@ -116,6 +116,12 @@ class Namespace(types.ModuleType):
                 function = front(op, op.name if self._name == "random" else name, self._kind)
                 setattr(self, name, function)
                 return function
+        from core import ndarray
+
+        if not name.startswith("_") and hasattr(getattr(ndarray, self._name, None), name):  # such as samplers of graphs
+            raise AttributeError(
+                f"sym.{self._name} has no function {name!r}: nd.{self._name}.{name} is one of arrays, which no graph of symbols runs"
+            )
         words = [n.removeprefix(p) for p in self._prefixes for n in TABLE if n.startswith(p)]
         raise AttributeError(f"sym.{self._name} has no function {name!r}.{nearest(name, words)}")
 

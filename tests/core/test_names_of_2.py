@@ -86,3 +86,10 @@ def test_integers_of_different_types_and_angles():
     turned = np.deg2rad(np.array([180, 90], dtype="int32")), np.rad2deg(np.array([1, 2], dtype="int32"))
     assert {a.dtype.name for a in turned} == {"float32"}
     onp.testing.assert_allclose(turned[0].asnumpy(), [onp.pi, onp.pi / 2], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["dgl_adjacency", "dgl_subgraph", "edge_id", "getnnz"])
+def test_functions_of_arrays_alone_say_so_to_symbols(name):
+    assert not hasattr(mx.sym.contrib, name)
+    with pytest.raises(AttributeError, match=f"nd.contrib.{name} is one of arrays"):
+        getattr(mx.sym.contrib, name)
