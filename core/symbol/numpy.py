@@ -200,6 +200,22 @@ def take(a, indices, axis=None, mode="clip", **kwargs) -> _Symbol:
     return _call("take", a, indices, axis=axis, mode=mode)
 
 
+def where(condition, x=None, y=None) -> _Symbol:
+    """Elements of x where the condition holds, else of y; with the condition alone its true places."""
+    if x is None and y is None:
+        return _of_numpy("nonzero")(condition)
+    if x is None or y is None:
+        raise ValueError("where: both x and y are given, or neither")
+    x_is_number, y_is_number = (isinstance(v, numbers.Number) for v in (x, y))
+    if x_is_number and y_is_number:
+        return _of_numpy("where")(condition, x, y)
+    if x_is_number:
+        return _call("_npi_where_lscalar", condition, y, scalar=x)
+    if y_is_number:
+        return _call("_npi_where_rscalar", condition, x, scalar=y)
+    return _call("_npi_where", condition, x, y)
+
+
 # operators of the table that have other arguments than NumPy's function of that name
 _ANOTHER = frozenset({"around", "svd", "qr", "eig", "eigh", "solve", "nan_to_num"})
 # NumPy's name -> operator of the table with the same arguments

@@ -122,3 +122,15 @@ def test_functions_are_written_as_nodes_of_mxnet(make, kind, attrs):
     row = json.loads(text)["nodes"][-1]
     assert (row["op"], row.get("attrs", {})) == (kind, attrs)
     np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-6)
+
+
+def test_where_takes_numbers_and_the_condition_alone():
+    c, x = (mx.sym.var(name).as_np_ndarray() for name in "cx")
+    values = {"c": mx.np.array([3, 0, 1]), "x": mx.np.array([1, 2, 4])}
+    assert mx.sym.np.where(c, x, 5.0).eval(**values)[0].tolist() == [1, 5, 4]
+    assert mx.sym.np.where(c, 5.0, x).eval(**values)[0].tolist() == [5, 2, 5]
+    assert mx.sym.np.where(c, 5.0, 6.0).eval(c=values["c"])[0].tolist() == [5, 6, 5]
+    places = mx.sym.np.where(c)
+    assert places.list_arguments() == ["c"] and places.eval(c=values["c"])[0].tolist() == [0, 2]
+    with pytest.raises(ValueError, match="both x and y"):
+        mx.sym.np.where(c, x)
