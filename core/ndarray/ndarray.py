@@ -232,7 +232,7 @@ class NDArray:
         """The array on `context`: itself where it is there already."""
         if context == self._ctx:
             return self
-        moved = F._copyto(self, context=context)
+        moved = F._copyto(self, context=context, origin=self._ctx)
         moved._ctx = context
         return moved
 

@@ -453,14 +453,14 @@ def size_array(data):
 
 
 @operator("_copyto")
-def _copyto(data, *, context: Any_):
-    """The data on another device."""
+def _copyto(data, *, context: Any_, origin: Any_):
+    """The data, which is on the context `origin`, on another one."""
     return storage.copy_to(data, ctx=context)
 
 
 @gradient(_copyto)
 def _(head, attrs):
-    return [head]
+    return [head.as_in_context(attrs.origin)]
 
 
 @composite("khatri_rao")

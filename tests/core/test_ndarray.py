@@ -141,6 +141,25 @@ def test_moving_between_contexts():
     assert x.copyto(z) is z and z.asnumpy().tolist() == [1, 2]
 
 
+def test_gradients_go_back_to_where_arrays_came_from():
+    seen = []
+
+    class Watched(mx.autograd.Function):
+        def forward(self, x):
+            return x * 1
+
+        def backward(self, head):
+            seen.append(head.context)
+            return head
+
+    x = nd.array([1.0, 2.0])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = Watched()(x).as_in_context(mx.cpu(1)) ** 2
+    y.backward()
+    assert seen == [mx.cpu(0)] and x.grad.context == mx.cpu(0) and x.grad.asnumpy().tolist() == [2, 4]
+
+
 # ---------------------------------------------------------------- indexing
 
 

@@ -223,7 +223,7 @@ MORE = {  # operators without a gradient, or with one that is not the derivative
         (1, 1, 2, 2), np.array([[[[3]]]]), kernel=(2, 2), stride=(1, 1), pad=((0, 0), (0, 0))
     ),
     "_roi_pooling_gather": S((1, 1, 2, 2), np.array([[[[3]]], [[[-1]]]])),
-    "_copyto": S(THREE, context=cpu()),
+    "_copyto": S(THREE, context=cpu(), origin=cpu()),
     "_multinomial": S(numbers([0.2, 0.8]), count=3),
     "_plan_ones_": S(THREE),
     "_plan_conv": S((1, 2, 3, 3), (2, 2, 2, 2), (2,), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1, activation="relu"),
