@@ -72,7 +72,7 @@ def linspace(start, stop, num, endpoint=True, ctx=None, dtype="float32") -> NDAr
 def eye(N, M=0, k=0, ctx=None, dtype="float32") -> NDArray:
     """Ones on diagonal k of an N x M matrix (M = 0: square)."""
     op = TABLE["_eye"]
-    return imperative.create(op, op.parse({"N": N, "M": M, "k": k, "dtype": dtype}), ctx, NDArray)
+    return imperative.create(op, op.parse({"N": N, "M": M, "k": k, "dtype": dtype or "float32"}), ctx, NDArray)
 
 
 def from_numpy(ndarray: onp.ndarray, zero_copy: bool = True, array_cls: type = NDArray) -> NDArray:

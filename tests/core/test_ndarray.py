@@ -131,6 +131,11 @@ def test_contexts():
         mx.Context("tpu")
 
 
+def test_no_type_is_float32():
+    for made in (nd.eye(2, dtype=None), nd.zeros(2, dtype=None), nd.full(2, 1, dtype=None), nd.empty(2, dtype=None)):
+        assert made.dtype == np.float32
+
+
 def test_moving_between_contexts():
     x = nd.array([1.0, 2.0])
     y = x.as_in_context(mx.cpu(1))
