@@ -133,7 +133,7 @@ def test_contexts():
 
 def test_no_type_is_float32():
     for made in (nd.eye(2, dtype=None), nd.zeros(2, dtype=None), nd.full(2, 1, dtype=None), nd.empty(2, dtype=None)):
-        assert made.dtype == np.float32
+        assert made.dtype is onp.float32
 
 
 def test_moving_between_contexts():
