@@ -61,6 +61,7 @@ RIGID = {
     "quantized": dict.fromkeys(("_sg_mkldnn_conv", "_sg_mkldnn_fully_connected"), _CODES),
     **{a: {"_sg_mkldnn_conv": "varied in Convolution and BatchNorm"} for a in ("kernel", "num_group", "with_bn")},
     "no_bias": dict.fromkeys(("_sg_mkldnn_conv", "_sg_mkldnn_fully_connected"), "the sample has a bias"),
+    "use_sequence_length": {"RNN": "the sample has no lengths, which a CPU ignores, as in MXNet"},
     "use_length": dict.fromkeys(("log_softmax", "softmin"), "MXNet's has no input of lengths"),
     "size 0": dict.fromkeys(("RNN", "_contrib_DeformablePSROIPooling", "_contrib_PSROIPooling",
                              "_linalg_syevd", "depth_to_space", "space_to_depth"), _EMPTY),
