@@ -163,9 +163,11 @@ def norm(data, *, ord: Int = 2, axis: Axis = None, out_dtype: OptDType = None, k
 def _(head, data, out, data_shape, data_dtype, attrs):
     head = _spread(head, data_shape, attrs)
     out = _spread(out, data_shape, attrs)
-    wide = F.Cast(data, dtype=attrs.out_dtype or data_dtype)  # the type of the norm
+    other = attrs.out_dtype not in (None, data_dtype)  # the type of the norm
+    wide = F.Cast(data, dtype=attrs.out_dtype) if other else data
     rate = F.sign(wide) if attrs.ord == 1 else F.broadcast_div(wide, out)
-    return [F.Cast(F.broadcast_mul(rate, head), dtype=data_dtype)]
+    slope = F.broadcast_mul(rate, head)
+    return [F.Cast(slope, dtype=data_dtype) if other else slope]
 
 
 _BOOL = kernels.torch_dtype("bool")
