@@ -24,7 +24,8 @@ def lans(
 ):
     """The weight after step t of LANS (Zheng et al., 2020): LAMB with normalised gradients and Nesterov's momentum."""
     grad = grad * rescale_grad
-    grad = _clipped(grad / grad.norm(), clip_gradient)
+    norm = grad.norm()
+    grad = _clipped(grad / F.where(norm > 0, norm, norm.ones_like()), clip_gradient)  # zeros have no direction
     mean[:] = beta1 * mean + (1.0 - beta1) * grad
     var[:] = beta2 * var + (1.0 - beta2) * grad**2
     length = weight.norm()
@@ -114,7 +115,7 @@ def multi_mp_lans_update(
 def _believed(weight, grad, mean, var, master, rescale_grad, *given) -> NDArray:
     scale = rescale_grad.asscalar() if isinstance(rescale_grad, NDArray) else rescale_grad
     if not scale or not math.isfinite(scale):  # a loss scale that overflowed
-        return weight
+        return weight.copy()
     return _mastered(adabelief, weight, grad, mean, var, master, *given, float(scale))
 
 

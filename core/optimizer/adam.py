@@ -215,7 +215,7 @@ class AdaBelief(_Moments):
         if self.correct_bias:
             lr *= math.sqrt(1.0 - self.beta2**t) / (1.0 - self.beta1**t)
         how = self.beta1, self.beta2, self.epsilon, wd, self.clip_gradient, self.rescale_grad
-        weight[:] = adabelief(weight, grad, *state, lr, 1.0, *how)
+        _write(adabelief, weight, grad, state, lr, 1.0, *how)
 
 
 @register
@@ -233,4 +233,10 @@ class LANS(_Moments):
 
     def _rule(self, weight, grad, state, lr, wd, t):
         how = self.beta1, self.beta2, self.epsilon, self.lower_bound, self.upper_bound, self.clip_gradient
-        weight[:] = lans(weight, grad, *state, t, lr, wd, *how, self.rescale_grad)
+        _write(lans, weight, grad, state, t, lr, wd, *how, self.rescale_grad)
+
+
+def _write(step, weight, grad, state, *given):
+    """Writes a step of `core.ndarray.steps` to the weight; states are of nd, weights and gradients may be of np."""
+    weight, grad, mean, var = (array.as_nd_ndarray() for array in (weight, grad, *state))
+    weight[:] = step(weight, grad, mean, var, *given)

@@ -57,6 +57,8 @@ def test_steps_of_adabelief_are_those_of_mxnet_2():
     given = {"lr": 0.1, "eta": 0.7, "wd": 0.1, "clip_gradient": 0.5, "epsilon": 1e-2}
     skipped = nd.contrib.adabelief_update(weight, gradient, mean, var, float("nan"), **given)
     assert (skipped.asnumpy() == weight.asnumpy()).all() and (mean.asnumpy() == _drawn(2).asnumpy()).all()
+    skipped[:] = 0  # a copy
+    assert (weight.asnumpy() == _drawn(0).asnumpy()).all()
     stepped = nd.contrib.adabelief_update(weight, gradient, mean, var, nd.array([0.5]), **given)
     np.testing.assert_allclose(stepped.asnumpy().ravel(), [1.7809, 0.40813, 1.37684, 2.16755], atol=1e-5)
     np.testing.assert_allclose(mean.asnumpy().ravel(), [-0.32508, -0.07723, -1.9392, 1.445], atol=1e-5)
@@ -212,6 +214,30 @@ def test_optimizers_of_mxnet_2(name, options, expected):
     for k in range(1, 4):
         update([0], [nd.array([0.5 * k, -1.0, 0.1 * k])], [weight])
     np.testing.assert_allclose(weight.asnumpy(), expected, rtol=1e-5)
+
+
+def test_a_layer_without_gradient_stays_as_it_is_under_lans():
+    weight = nd.array([1.0, -0.5])
+    mx.optimizer.get_updater(mx.optimizer.create("lans", learning_rate=0.1))(0, nd.zeros(2), weight)
+    np.testing.assert_array_equal(weight.asnumpy(), [1.0, -0.5])
+
+
+# without sgld, whose noise differs
+@pytest.mark.parametrize("name", sorted(set(mx.optimizer.Optimizer.opt_registry) - {"sgld"}))
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_weights_of_np_take_the_steps_of_nd(name, dtype):
+    def stepped(array):
+        weight = array(np.arange(1, 7).reshape(2, 3), dtype=dtype)
+        update = mx.optimizer.get_updater(mx.optimizer.create(name, learning_rate=0.1, multi_precision=True))
+        for k in (1, 2):
+            update(0, array(np.full((2, 3), k), dtype=dtype), weight)
+        return weight
+
+    expected = stepped(nd.array)
+    with mx.util.np_array(True):
+        weight = stepped(mx.np.array)
+    assert type(weight) is mx.np.ndarray and (expected.asnumpy() != np.arange(1, 7).reshape(2, 3)).any()
+    np.testing.assert_array_equal(weight.asnumpy(), expected.asnumpy())
 
 
 def test_steps_in_the_style_of_mxnet_2():
