@@ -49,18 +49,28 @@ def settle() -> None:
     Gaps that the blocks of one network leave do not fit those of the next: a program that goes through a model zoo would
     hold several times what any of its networks needs.
     """
-    figures = _function("mallinfo2", _Figures)
-    if figures and resident() - (used := figures()).uordblks - used.hblkhd > _WORTH_TRIMMING:
+    tell = _function("mallinfo2", _Figures)
+    if not tell:
+        return
+    figures, (_, every, shared) = tell(), _pages()
+    own = (every - shared) * resource.getpagesize()  # without files and memory of several processes
+    # What is free of the heap counts what went back to the system already, and what is in memory what is not of the heap.
+    if min(figures.fordblks, own - figures.uordblks - figures.hblkhd) > _WORTH_TRIMMING:
         trim()
 
 
 def resident() -> int:
     """Bytes of this process in memory; where the system does not tell, its largest size so far."""
     try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * resource.getpagesize()
+        return _pages()[1] * resource.getpagesize()
     except FileNotFoundError:  # not Linux; in bytes on macOS
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _pages() -> list[int]:
+    """How many pages the process has, how many of them are in memory, and how many of these others may have as well."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return [int(n) for n in file.read().split()[:3]]
 
 
 def _function(name: str, result: type = ctypes.c_int):

@@ -61,6 +61,7 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
     if op.cast_inputs is not None:
         if op.infer is not None and any(getattr(x, "_is_placeholder", False) for x in inputs):
             _materialise(op, inputs, attrs)
+            inputs = inputs if tracer is None else tracer.twins(inputs)
         inputs = op.cast_inputs(inputs, attrs)
     if op.composite:
         for x in inputs:

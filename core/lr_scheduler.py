@@ -7,6 +7,11 @@ import logging
 from math import cos, pi
 
 
+def _number(update):
+    """The number of an update, which may come as an array of one element."""
+    return float(update.item() if hasattr(update, "item") else update)
+
+
 class LRScheduler:
     """Base of the schedules, with the warm-up that they share.
 
@@ -33,7 +38,7 @@ class LRScheduler:
         """The rate of an update before the end of the warm-up."""
         if self.warmup_mode == "constant":
             return self.warmup_begin_lr
-        rise = (self.warmup_final_lr - self.warmup_begin_lr) * float(num_update) / self.warmup_steps
+        rise = (self.warmup_final_lr - self.warmup_begin_lr) * _number(num_update) / self.warmup_steps
         return self.warmup_begin_lr + rise
 
     def __call__(self, num_update):
@@ -119,7 +124,7 @@ class _DecayToMaxUpdate(LRScheduler):
         if num_update < self.warmup_steps:
             return self.get_warmup_lr(num_update)
         if num_update <= self.max_update:
-            remaining = self._remaining(float(num_update - self.warmup_steps) / self.max_steps)
+            remaining = self._remaining((_number(num_update) - self.warmup_steps) / self.max_steps)
             self.base_lr = self.final_lr + (self.base_lr_orig - self.final_lr) * remaining
         return self.base_lr
 

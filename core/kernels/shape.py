@@ -167,16 +167,21 @@ def full_like(x: Tensor, value, dtype: str | None = None) -> Tensor:
 
 
 def arange(start: float, stop: float, step: float, dtype: str, ctx) -> Tensor:
-    """start, start + step, ... below `stop`; element k is start + k * step, each operation rounded to the dtype."""
+    """start, start + step, ... below `stop`; element k is start + k * step, each operation rounded to the dtype.
+
+    Those of half types are rounded to float32 first.
+    """
     kind, device = storage.TORCH[dtype], storage.device(ctx)
-    values = torch.arange(start, stop, step, dtype=kind, device=device)
     if not kind.is_floating_point:
-        return values
-    return _evenly(start, step, values.numel(), torch.promote_types(kind, torch.float32), device).to(kind)
+        return torch.arange(start, stop, step, dtype=kind, device=device)
+    num = torch.arange(start, stop, step, dtype=kind, device="meta").numel()
+    return _evenly(start, step, num, torch.promote_types(kind, torch.float32), device).to(kind)
 
 
 def _evenly(start: float, step: float, num: int, kind: torch.dtype, device) -> Tensor:
-    return torch.arange(num, dtype=kind, device=device).mul_(step).add_(start)
+    values = torch.arange(num, dtype=kind, device=device)
+    values = values if step == 1 else values.mul_(step)
+    return values.add_(start) if start else values
 
 
 def index_tensor(values: Sequence[int], like: Tensor) -> Tensor:

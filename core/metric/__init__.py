@@ -4,7 +4,12 @@ Every metric keeps two sums, one since `reset_local` (read by `get`) and one sin
 Labels and predictions are lists of arrays, one for each output; a single array is taken for a list of one.
 """
 
-from core import ndarray, registry  # programs import them from here
+import math  # programs import these from here
+
+import numpy
+
+from core import ndarray, registry
+from core.base import numeric_types, string_types
 from core.metric.base import (
     CompositeEvalMetric,
     CustomMetric,

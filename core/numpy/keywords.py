@@ -25,7 +25,11 @@ def explained(function, name: str):
     @functools.wraps(function)
     def call(*args, **kwargs):
         if NDArray in map(type, args):
-            args = [x.as_np_ndarray() if type(x) is NDArray else x for x in args]
+            args = [_of_np(x) for x in args]
+        if NDArray in map(type, kwargs.values()):
+            if type(kwargs.get("out")) is NDArray:
+                raise TypeError(f"np.{name}: out is to be an array of np, given one of nd; see as_np_ndarray()")
+            kwargs = {word: _of_np(x) for word, x in kwargs.items()}
         try:
             return function(*args, **kwargs)
         except TypeError as error:
@@ -44,6 +48,10 @@ def explained(function, name: str):
             raise NotAnArray(f"np.{name} takes an array there, given {type(given).__name__} ({given!r})") from error
 
     return call
+
+
+def _of_np(x):
+    return x.as_np_ndarray() if type(x) is NDArray else x
 
 
 def explain(module: dict, prefix: str) -> None:

@@ -49,7 +49,9 @@ flatten = ravel
 
 def transpose(a, axes=None):
     """The axes in another order, reversed by default."""
-    axes = () if axes is None else normal_axes(shape_of(axes, "axes"), a.ndim, "transpose")
+    axes = () if axes is None else axes
+    if type(axes) is not tuple or min(axes, default=0) < 0:
+        axes = normal_axes(shape_of(axes, "axes"), a.ndim, "transpose")
     if len(axes) == a.ndim and len(set(axes)) < a.ndim:
         raise ValueError(f"transpose: an axis is repeated in {axes}")
     return F.transpose(a, axes=axes)

@@ -16,7 +16,7 @@ from core.ops.registry import F, composite, direct, gradient, operator
 K = kernels.shape
 
 
-@functools.lru_cache(4096)
+@functools.lru_cache(4096, typed=True)
 def normal_axis(axis: int, ndim: int, name: str) -> int:
     """`axis` counted from the front; MXNetError where there is no such axis."""
     if not isinstance(axis, numbers.Integral):

@@ -53,6 +53,11 @@ assert before(mx.nd.ones((2, 3))).dtype == np.float32
 amp.init(TARGET)
 assert before(mx.nd.ones((2, 3))).dtype.__name__ == TARGET
 x = mx.nd.ones((2, 3))
+norm = nn.HybridSequential()  # waits for the number of its channels
+norm.add(nn.LayerNorm())
+norm.initialize()
+norm.hybridize()
+assert norm(x).dtype == np.float32
 w = mx.nd.ones((4, 3))
 assert str(mx.nd.FullyConnected(x, w, no_bias=True, num_hidden=4).dtype.__name__) == TARGET
 assert mx.nd.softmax(mx.nd.FullyConnected(x, w, no_bias=True, num_hidden=4)).dtype == np.float32

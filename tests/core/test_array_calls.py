@@ -205,6 +205,7 @@ def test_functions_of_nd_refuse_arrays_of_np(call):
         lambda a, b: np.sort(a), lambda a, b: np.concatenate([b, a]), lambda a, b: np.exp(a), lambda a, b: mx.npx.relu(a),
         lambda a, b: mx.npx.fully_connected(b, a, no_bias=True, num_hidden=2), lambda a, b: np.add(a, b), lambda a, b: a @ b, lambda a, b: b @ a,
         lambda a, b: np.where(a, a, b), lambda a, b: np.reshape(a, (4,)), lambda a, b: np.linalg.inv(a + mx.nd.eye(2)),
+        lambda a, b: np.add(x1=b, x2=a), lambda a, b: np.linalg.norm(x=a),
     ],
 )  # fmt: skip
 def test_functions_of_np_take_arrays_of_nd_as_theirs_as_in_mxnet_2(call):

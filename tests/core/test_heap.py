@@ -27,3 +27,21 @@ def test_freed_memory_goes_back_when_a_network_begins(explicit, root):
     text = PROGRAM.format(explicit=explicit)
     result = subprocess.run([sys.executable, "-c", text], cwd=root, capture_output=True, text=True)
     assert not result.returncode, result.stderr
+
+
+SHARED = """
+import mmap
+from core import heap
+
+heap._WORTH_TRIMMING = 1 << 26
+memory = mmap.mmap(-1, 1 << 28)  # as workers of a loader share it
+memory.write(bytes(1 << 28))
+heap.trim = lambda: 1 / 0
+heap.settle()
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only glibc's heap is told what to keep")
+def test_shared_memory_is_not_taken_for_freed_memory(root):
+    result = subprocess.run([sys.executable, "-c", SHARED], cwd=root, capture_output=True, text=True)
+    assert not result.returncode, result.stderr

@@ -1,5 +1,6 @@
 """Schedules: end points of the curves."""
 
+import numpy as np
 import pytest
 
 import core as mx
@@ -26,6 +27,7 @@ def test_an_update_given_as_an_array_gets_a_python_number():
         lambda: mx.lr_scheduler.PolyScheduler(20, 0.3, warmup_steps=5),
     )
     for make in schedules:
-        rates = [make()(t) for t in mx.np.arange(30)]
-        assert {type(rate) for rate in rates} == {float}
-        assert rates == [make()(t) for t in range(30)]
+        given = mx.np.arange(30), np.arange(30).reshape(30, 1), mx.nd.arange(30)
+        for rates in ([make()(t) for t in updates] for updates in given):
+            assert {type(rate) for rate in rates} == {float}
+            assert rates == [make()(t) for t in range(30)]
