@@ -12,6 +12,7 @@ from core.base import MXNetError
 from core.context import cpu
 from core.ndarray.functions import array
 from core.ndarray.ndarray import NDArray
+from core.ops.attributes import shape_of
 from core.ops.registry import TABLE, F
 
 
@@ -78,25 +79,60 @@ def generalized_negative_binomial(mu=1, alpha=1, shape=None, dtype=None, ctx=Non
     return _sample("generalized_negative_binomial", {"mu": mu, "alpha": alpha}, shape, dtype, ctx, out, kwargs)
 
 
-def binomial(n=1, p=0.5, shape=None, dtype=None, ctx=None, out=None, **kwargs):
-    """How many of n trials of probability p succeed; `shape` numbers, for each element where n and p are arrays."""
-    given = [isinstance(v, NDArray) for v in (n, p)]
-    if any(given) and not all(given):
-        raise ValueError(f"binomial: parameters are all numbers or all arrays, given {n!r} and {p!r}")
-    shape = (shape,) if isinstance(shape, numbers.Integral) else tuple(shape or ())
-    rows = n.shape if all(given) else ()
+def binomial(n=1, p=0.5, shape=None, dtype=None, ctx=None, out=None):
+    """How many of n trials of probability p succeed; `shape` numbers, for each element where n and p are arrays.
+
+    n: whole, from 0 to 2**53. dtype: of the result, by default float32, which is exact up to 2**24.
+    """
+    shape, given = () if shape in (None, "_Null") else shape_of(shape), [isinstance(v, NDArray) for v in (n, p)]
     if not any(given):
         numbers_only("binomial", {"n": n, "p": p})
-        shape, n, p = shape or (1,), array([n], ctx), array([p], ctx)
-    if n.min().asscalar() < 0 or p.min().asscalar() < 0 or p.max().asscalar() > 1:
-        raise MXNetError(f"binomial: n has to be 0 or more, and p between 0 and 1, given {n.asnumpy()}, {p.asnumpy()}")
-    most = max(int(n.max().asscalar()), 1)
-    n, p = (v.reshape((1, *(rows or (1,)), *[1] * (len(shape) - (not rows)))) for v in (n, p))
-    trials = uniform(shape=(most, *rows, *shape), ctx=n.context)
-    place = array(np.arange(most), n.context).reshape((most, *[1] * (trials.ndim - 1)))
-    held = F.broadcast_mul(F.broadcast_lesser(trials, p), F.broadcast_lesser(place, n))
-    drawn = F.Cast(F.sum(held, axis=0), dtype=dtype or "float32")
-    return drawn if out is None else imperative.assign(TABLE["sum"], out, drawn)
+        shape = (shape or (1,)) if out is None else out.shape
+    elif not all(given):
+        raise ValueError(f"binomial: parameters are all numbers or all arrays, given {n!r} and {p!r}")
+    elif n.shape != p.shape:
+        raise MXNetError(f"binomial: n and p have one shape, given {n.shape} and {p.shape}")
+    else:
+        ctx = n.context
+    n, p = (v.asnumpy() if isinstance(v, NDArray) else np.asarray(v) for v in (n, p))
+    check_trials(n)
+    if not np.all((p >= 0) & (p <= 1)):
+        raise MXNetError(f"binomial: p has to be between 0 and 1, given {p}")
+    wide = (np.broadcast_to(v.reshape(v.shape + (1,) * len(shape)), v.shape + shape) for v in (n, p))
+    drawn = successes(*(array(v, ctx, "float64") for v in wide), int(n.max(initial=0)))
+    drawn = F.Cast(drawn, dtype=dtype or "float32")
+    return drawn if out is None else imperative.assign(TABLE["Cast"], out, drawn)
+
+
+def check_trials(n) -> None:
+    """MXNetError for numbers of trials that are none."""
+    if not np.all((n >= 0) & (n <= 1 << 53) & (np.floor(n) == n)):
+        raise MXNetError(f"binomial: n has to be a whole number from 0 to 2**53, given {n}")
+
+
+def successes(n: NDArray, p: NDArray, most: int) -> NDArray:
+    """How many of n trials, at most `most`, of probability p succeed; all arrays are float64 and of one shape.
+
+    By halves (Devroye, 1986, X.4): of n uniform numbers the middle one, y, is drawn. Where it is below p, it and those
+    below it are successes, and those above it are uniform beyond y; otherwise those below it are left, uniform up to y.
+    """
+    count, one = F.zeros_like(n), F.ones_like(n)
+    while most > _FEW:
+        many = n > _FEW
+        middle = F.where(many, F.floor(n / 2) + 1, one)
+        low, high = gamma(middle, one), gamma(F.where(many, n + 1 - middle, one), one)
+        y = low / (low + high)
+        below = y < p
+        count = F.where(many * below, count + middle, count)
+        left, chance = F.where(below, n - middle, middle - 1), F.where(below, (p - y) / (1 - y), p / y)
+        n, p = F.where(many, left, n), F.where(many, chance, p)
+        most //= 2
+    for k in range(most):
+        count = count + (uniform(shape=n.shape, dtype="float64", ctx=n.context) < p) * (n > k)
+    return count
+
+
+_FEW = 16  # trials that are made one by one
 
 
 def categorical(data, shape=None, get_prob=False, out=None, dtype="int32", **kwargs):

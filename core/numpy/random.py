@@ -15,6 +15,7 @@ from core import imperative
 from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.ndarray.ndarray import NDArray
+from core.ndarray.random import check_trials, successes
 from core.numpy.keywords import explain
 from core.numpy.multiarray import _into, array, ndarray
 from core.ops.attributes import shape_of
@@ -233,9 +234,17 @@ def bernoulli(prob=None, logit=None, size=None, dtype=None, ctx=None, device=Non
 
 def binomial(n: int, p=0.5, size=None, dtype=None, ctx=None, device=None):
     """How many of n trials of probability p (a number or an array) succeed, as float32 unless given."""
+    if not isinstance(n, numbers.Real):
+        raise MXNetError(f"binomial: n is a number, given {type(n).__name__}")
+    check_trials(n)
+    p = _where(lambda v: (v >= 0) * (v <= 1), p, "p has to be between 0 and 1")
     shape = _shape_of(size, p)
-    trials = uniform(size=(n, *((shape,) if isinstance(shape, int) else tuple(shape or ()))), ctx=ctx, device=device)
-    return F.Cast(F._np_sum(F.Cast(trials < p, dtype="float32"), axis=(0,)), dtype=dtype or "float32")
+    if isinstance(p, NDArray):
+        p = F.Cast(F._broadcast_from(p, shape=shape or (1,)), dtype="float64")
+    else:
+        p = array(onp.full(shape or (1,), p), dtype="float64", ctx=ctx or device)
+    drawn = successes(F.full_like(p, fill_value=int(n)).as_nd_ndarray(), p.as_nd_ndarray(), int(n)).as_np_ndarray()
+    return F._reshape_to(F.Cast(drawn, dtype=dtype or "float32"), shape=shape)
 
 
 def multinomial(n, pvals, size=None, ctx=None, device=None):

@@ -58,9 +58,24 @@ def test_binomial_and_categorical_numbers():
     each = nd.random.binomial(nd.array([0, 10, 20]), nd.array([0.5, 1.0, 0.5]), shape=(2, 5)).asnumpy()
     assert each.shape == (3, 2, 5) and (each[0] == 0).all() and (each[1] == 10).all() and each[2].max() > 5
     assert nd.random.binomial().shape == (1,)
-    with pytest.raises(MXNetError):
-        nd.random.binomial(-1, 0.5)
+    for n, p in ((-1, 0.5), (0.5, 0.5), (float("nan"), 0.5), (float("inf"), 0.5), (2, float("nan")), (2, 1.5)):
+        with pytest.raises(MXNetError, match="binomial: [np] has to be"):
+            nd.random.binomial(n, p)
+    with pytest.raises(TypeError, match="low"):
+        nd.random.binomial(2, 0.5, low=1)
     assert mx.random.categorical(nd.array([[0.0, 1.0], [1.0, 0.0]]), shape=2).asnumpy().tolist() == [[1, 1], [0, 0]]
+
+
+@pytest.mark.parametrize("n, p", [(10, 0.3), (1000, 0.5), (10**8, 0.01), (2**40, 0.25)])
+@pytest.mark.parametrize("draw", [nd.random.binomial, np.random.binomial])
+def test_binomial_numbers_of_many_trials(draw, n, p):
+    mx.random.seed(0)
+    count, mean, variance = 20000, n * p, n * p * (1 - p)
+    drawn = draw(n, p, (count,), dtype="float64").asnumpy()
+    assert abs(drawn.mean() - mean) < 5 * onp.sqrt(variance / count)
+    assert abs(drawn.var() / variance - 1) < 5 * onp.sqrt(2 / count)
+    assert (draw(n, 0, (3,)).asnumpy() == 0).all() and (draw(n, 1, (3,), dtype="float64").asnumpy() == n).all()
+    assert draw(n, p, (0,)).shape == (0,)
 
 
 def test_crops_at_random_places():
