@@ -149,7 +149,9 @@ def combine_histogram(old_hist, arr, new_min, new_max, new_th):
     """
     before, _, least, largest, reach = old_hist
     more = 0
-    if new_th > reach:
+    if reach == 0:  # zeros alone, which lie in the middle bin whatever its width
+        reach = new_th
+    elif new_th > reach:
         width = 2 * reach / len(before)
         more = int((new_th - reach) // width + 1)
         reach += more * width

@@ -4,6 +4,7 @@ Colour changes and resizing are NumPy functions of pixels; arrays on a GPU visit
 """
 
 import functools
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -188,11 +189,8 @@ def random_crop(
 
     xrange, yrange: bounds of the place, as shares of the room that the window has beside it and above it.
     """
-    for name, bounds in (("xrange", xrange), ("yrange", yrange)):
-        if len(bounds) != 2 or not 0 <= bounds[0] <= bounds[1] <= 1:
-            raise MXNetError(
-                f"random_crop: {name}={bounds} does not fit; accepted are two numbers 0 <= low <= high <= 1"
-            )
+    _bounds("random_crop", "xrange", xrange, "0 <= low <= high <= 1", lambda low, high: 0 <= low <= high <= 1)
+    _bounds("random_crop", "yrange", yrange, "0 <= low <= high <= 1", lambda low, high: 0 <= low <= high <= 1)
     generator = _generator(key)
     return _window(data, (width, height), interp, generator.uniform(*xrange), generator.uniform(*yrange))
 
@@ -209,6 +207,8 @@ def random_resized_crop(
     the middle is taken.
     """
     _positive("random_resized_crop", width, height)
+    _bounds("random_resized_crop", "area", area, "from 0 on", lambda *ends: all(0 <= end < math.inf for end in ends))
+    _bounds("random_resized_crop", "ratio", ratio, "above 0", lambda *ends: all(0 < end < math.inf for end in ends))
     rows, columns = data.shape[-3:-1]
     generator = _generator(key)
     for _ in range(max_trial):
@@ -229,6 +229,12 @@ def _window(pixels: np.ndarray, size: tuple[int, int], interp: int, x: float, y:
     width, height = scale_down((columns, rows), size)
     left, top = int(x * (columns - width)), int(y * (rows - height))
     return _resized(pixels[..., top : top + height, left : left + width, :], *size, interp)
+
+
+def _bounds(name: str, parameter: str, bounds: tuple, words: str, holds: Callable[[float, float], bool]) -> None:
+    """MXNetError unless there are two bounds of which `holds` is true."""
+    if len(bounds) != 2 or not holds(*bounds):
+        raise MXNetError(f"{name}: {parameter}={bounds} does not fit; accepted are two numbers {words}")
 
 
 def _positive(name: str, width: int, height: int) -> None:

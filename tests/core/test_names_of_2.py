@@ -59,7 +59,7 @@ def test_binomial_and_categorical_numbers():
     assert each.shape == (3, 2, 5) and (each[0] == 0).all() and (each[1] == 10).all() and each[2].max() > 5
     assert nd.random.binomial().shape == (1,)
     for n, p in ((-1, 0.5), (0.5, 0.5), (float("nan"), 0.5), (float("inf"), 0.5), (2, float("nan")), (2, 1.5)):
-        with pytest.raises(MXNetError, match="binomial: [np] has to be"):
+        with pytest.raises(MXNetError, match=r"binomial: [np] has to be"):
             nd.random.binomial(n, p)
     with pytest.raises(TypeError, match="low"):
         nd.random.binomial(2, 0.5, low=1)
@@ -93,6 +93,15 @@ def test_crops_at_random_places():
     assert batch.shape == (2, 4, 3, 3)
     with pytest.raises(MXNetError):
         nd.image.random_crop(image, xrange=(0.6, 0.2), width=3, height=3)
+    for word, bounds in (
+        ("ratio", (0, 0)),
+        ("ratio", (-1, -1)),
+        ("area", (0.1, 0.5, 1)),
+        ("area", (-1, 1)),
+        ("area", (1,)),
+    ):
+        with pytest.raises(MXNetError, match=rf"random_resized_crop: {word}=.* accepted are two numbers"):
+            nd.image.random_resized_crop(image, width=3, height=3, **{word: bounds})
 
 
 def test_integers_of_different_types_and_angles():

@@ -184,6 +184,14 @@ def test_histograms_grow_with_the_values_and_lose_none():
     assert (low, high) == (-1.0, 3.0) and reach >= 3.0 and len(counts) % 2 == 1
 
 
+def test_a_histogram_that_begins_with_zeros_grows():
+    histogram = mx.contrib.quantization.Histograms(["x"], num_bins=5)
+    for values in ([0.0, 0.0], [0.0], [0.5, -1.0], [3.0]):
+        histogram.collect("x", nd.array(values))
+    counts, edges, *reached = histogram.hist_dict["x"]
+    assert counts.tolist() == [0] * 5 + [1, 0, 3, 1] + [0] * 5 + [1] and reached == [-1.0, 3.0, pytest.approx(3.0)]
+
+
 @pytest.mark.parametrize(
     "values, counts, reach",
     [([1.6, -0.1, 0.3], [0, 0, 1, 0, 1, 2, 0, 0, 1], 1.8), ([-0.9, 0.3], [2, 0, 0, 2, 0], 1.0)],
