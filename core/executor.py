@@ -43,6 +43,7 @@ class Executor:
         self._outputs: list[NDArray] | None = None
         self._recorded: list[NDArray] | None = None
         self._leaves: list[autograd.Leaf] = []
+        self._copies: list[tuple] = []  # of the last forward pass: arrays written to, and their copies elsewhere
         self._lender: Executor | None = None
         self._watch: Watch | None = None
 
@@ -70,9 +71,11 @@ class Executor:
         return self._outputs
 
     def _place(self, node):
-        """Where a node works: the context of its group, or that of what it reads first."""
+        """Where the results of a node lie, as `graph.run` has it: in its group, or where what it reads first is."""
         while node.inputs and node.attrs.get("__ctx_group__") not in self._groups:
             node = node.inputs[0][0]
+        if node.op is None:
+            return (self.arg_dict | self.aux_dict)[node.name].context
         return self._groups.get(node.attrs.get("__ctx_group__"), self._ctx)
 
     @property
@@ -108,7 +111,8 @@ class Executor:
         recorded = bool(self._leaves)
         watch = self._watch if self._watch is not None and self._watch.active() else None
         with autograd.record(is_train) if recorded or is_train else autograd.pause():
-            outputs = graph.run(self._entries, values, self._ctx, NDArray, watch and watch.forward, self._groups)
+            self._copies, watching = [], watch and watch.forward
+            outputs = graph.run(self._entries, values, self._ctx, NDArray, watching, self._groups, self._copies)
         self._recorded = outputs if recorded or is_train else None
         kept = self._outputs or [None] * len(outputs)
         self._outputs = [_refilled(mine, output) for mine, output in zip(kept, outputs, strict=True)]
@@ -142,6 +146,7 @@ class Executor:
             if self._watch is not None and self._watch.active():
                 self._watch.backward([o for o, _ in pairs], [g for _, g in pairs], is_train)
             autograd.backward([o for o, _ in pairs], [g for _, g in pairs], train_mode=is_train)
+            graph.put_back(self._copies)
         self._recorded = None
         for leaf in self._leaves:  # what nothing depends on has the gradient zero
             if not leaf.fresh and leaf.req == "write":

@@ -107,6 +107,10 @@ class Node:
         # BatchNorm writes to gamma as well, but as a parameter that it holds at 1.
         return slot in self.op.mutates and slot != "gamma"
 
+    def writes(self, slot: str) -> bool:
+        """Whether the operator writes to the input called `slot`; a variadic one to any."""
+        return self.auxiliary(slot) or slot in self.op.mutates or bool(self.op.variadic and self.op.mutates)
+
     def arguments(self, values: Sequence) -> list:
         """Inputs in the order of the operator, None where an optional one is missing."""
         if self.op.variadic:
@@ -222,12 +226,15 @@ def run(
     kind: type,
     watch: Callable | None = None,
     groups: dict | None = None,
+    copies: list | None = None,
 ) -> list:
     """The entries' arrays, by applying the operators to `values` (arrays by variable) in order.
 
     kind: the class of arrays that operators without inputs make, on `ctx`. watch(node, inputs, outputs) sees every
     operator at work. groups: contexts by the attribute `ctx_group` of operators, which find their inputs there; others
-    work where their first input is. MXNetError names a variable without value.
+    work where their first input is. What an operator writes to an input from elsewhere is copied back; copies: a list
+    that takes (array, copy) of those, for operators that write in the backward pass. MXNetError names a variable
+    without value.
     """
     nodes = order(entries)
     uses: dict[int, int] = {}
@@ -239,7 +246,7 @@ def run(
     results: dict[int, Sequence] = {}
 
     def make(op: Operator, attrs: dict):
-        return imperative.create(op, attrs, ctx, kind)
+        return imperative.create(op, attrs, place, kind)
 
     for node in nodes:
         if node.op is None:
@@ -247,11 +254,18 @@ def run(
                 raise MXNetError(f"variable {node.name!r} has no value. Given are: {', '.join(values) or 'none'}")
             results[id(node)] = (values[node.name],)
             continue
-        inputs = [results[id(p)][k] for p, k in node.inputs]
-        if groups and inputs:
-            place = groups.get(node.attrs.get("__ctx_group__"), inputs[0].context)
-            inputs = [x.as_in_context(place) for x in inputs]
+        found = inputs = [results[id(p)][k] for p, k in node.inputs]
+        place = ctx
+        if groups:
+            place = groups.get(node.attrs.get("__ctx_group__"), inputs[0].context if inputs else ctx)
+            inputs = [x.as_in_context(place) for x in found]
         results[id(node)] = apply(node, inputs, make)
+        if groups:
+            pairs = zip(node.slots, found, inputs, strict=True)
+            written = [(mine, moved) for slot, mine, moved in pairs if moved is not mine and node.writes(slot)]
+            put_back(written)
+            if copies is not None:
+                copies += written
         if watch is not None:
             watch(node, inputs, results[id(node)])
         for parent, _ in node.inputs:  # what nobody will read any more is let go
@@ -259,6 +273,12 @@ def run(
             if not uses[id(parent)]:
                 results.pop(id(parent), None)
     return [results[id(node)][k] for node, k in entries]
+
+
+def put_back(copies: Iterable[tuple]) -> None:
+    """Copies to arrays what operators wrote to their copies on another context; `copies`: pairs of both."""
+    for array, copy_of_it in copies:
+        copy_of_it.detach().copyto(array.detach())
 
 
 def apply(node: Node, inputs: Sequence, make: Callable) -> Sequence:

@@ -229,3 +229,29 @@ def test_operators_work_on_the_context_of_their_group():
     assert smaller.forward()[0].context == mx.cpu(1)
     bound = x.bind(mx.cpu(0), executor.arg_dict, group2ctx=groups)
     assert bound.forward()[0].context == mx.cpu(1)
+
+
+def test_statistics_on_another_context_than_the_group_are_kept():
+    """0.1 of the mean and of the variance after a step, in arrays that lie elsewhere than the operator works."""
+    with mx.AttrScope(ctx_group="b"):
+        out = mx.sym.BatchNorm(mx.sym.var("data"), name="bn", fix_gamma=False)
+    place = mx.cpu(2)
+    ones, grad = mx.nd.ones(2, ctx=place), mx.nd.zeros(2, ctx=place)
+    args = {"data": mx.nd.array([[1.0, 2], [3, 6]]), "bn_gamma": ones, "bn_beta": ones}
+    aux = {name: mx.nd.zeros(2) for name in out.list_auxiliary_states()}
+    bound = out.bind(mx.cpu(0), args, args_grad={"bn_gamma": grad}, aux_states=aux, group2ctx={"b": place})
+    assert bound.forward(is_train=True)[0].context == place
+    bound.backward(mx.nd.ones((2, 2), ctx=place))
+    np.testing.assert_allclose(aux["bn_moving_mean"].asnumpy(), [0.2, 0.4], rtol=1e-6)
+    np.testing.assert_allclose(aux["bn_moving_var"].asnumpy(), [0.1, 0.4], rtol=1e-6)
+    assert aux["bn_moving_mean"].context == mx.cpu(0)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: mx.sym.zeros((2,)), lambda: mx.sym.arange(3), lambda: mx.sym.random.uniform(shape=(2,))]
+)
+def test_operators_without_inputs_work_on_the_context_of_their_group(make):
+    with mx.AttrScope(ctx_group="a"):
+        made = make()
+    bound = (made * 2).bind(mx.cpu(0), {}, group2ctx={"a": mx.cpu(1)})
+    assert bound.outputs[0].context == bound.forward()[0].context == mx.cpu(1)
