@@ -73,8 +73,10 @@ def copyMakeBorder(src, top: int, bot: int, left: int, right: int, type: int = 0
     """The image with a border of the given widths.
 
     `type`: 0 constant, 1 repeated edge, 2 mirrored, 3 wrapped, 4 mirrored without repeating the edge. The constant is
-    `value`, or `values` by channel: channels without one get 0.
+    `value`, or `values` by channel: channels without one get 0. MXNetError for what is no single image.
     """
+    if src.ndim != 3:
+        raise MXNetError(f"copyMakeBorder takes an image (height, width, channels), given the shape {src.shape}")
     channels = src.shape[2]
     given = np.atleast_1d(values)[:channels]
     colour = np.pad(given, (0, channels - given.size)) if given.size else value

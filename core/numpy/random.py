@@ -24,7 +24,7 @@ from core.util import default_float
 
 
 def _size(size) -> tuple[int, ...]:
-    return () if size is None or size == "None" else shape_of(size, "size")
+    return () if size is None or (isinstance(size, str) and size == "None") else shape_of(size, "size")
 
 
 def _standard(name: str, size, dtype, ctx, device, **parameters) -> ndarray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -220,9 +221,14 @@ def is_int(value) -> bool:
 
 
 def shape_of(value, what: str = "shape") -> tuple[int, ...]:
-    """The shape that a caller gave to a function that is more than an operator; MXNetError where it is none."""
+    """The shape that a caller gave to a function that is more than an operator: any sequence of ints, too.
+
+    MXNetError where it is none.
+    """
     try:
-        return _SHAPE.parse(value)
+        return _SHAPE.parse(
+            tuple(value) if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else value
+        )
     except ValueError as error:
         raise WrongKind(f"{what}={value!r} does not fit: {error}") from None
 

@@ -10,6 +10,7 @@ import numpy as onp
 
 from core import numpy
 from core.base import nearest
+from core.ops.attributes import shape_of
 from core.ops.registry import TABLE
 from core.symbol.compose import front
 from core.symbol.numpy_functions import function
@@ -73,6 +74,10 @@ class _Symbol(Symbol):
         """The same elements in another shape; -1 takes what is left."""
         shape = shape[0] if len(shape) == 1 and not isinstance(shape[0], numbers.Integral) else shape
         return _call("_npi_reshape", self, newshape=tuple(kwargs.pop("newshape", kwargs.pop("shape", shape))))
+
+    def transpose(self, *axes, **kwargs):
+        """The array with its axes, one by one or as a sequence, in another order; reversed by default."""
+        return transpose(self, *(axes if len(axes) < 2 else (axes,)), **kwargs)
 
     @property
     def T(self):
@@ -179,6 +184,7 @@ def transpose(a, axes=None) -> _Symbol:
     """The array with its axes in another order, reversed by default."""
     if axes is None:
         return _call("transpose", a)
+    axes = shape_of(axes, "axes")
     negative = builtins.min(axes, default=0) < 0
     return _call("_np_transpose" if negative else "transpose", a, axes=axes)
 
@@ -250,7 +256,7 @@ install_infix(
     },
 )
 _Symbol.__hash__ = Symbol.__hash__
-install_methods(_Symbol, {name: globals()[name] for name in ("take", "swapaxes", "transpose", "broadcast_to", "split")})
+install_methods(_Symbol, {name: globals()[name] for name in ("take", "swapaxes", "broadcast_to", "split")})
 install_methods(
     _Symbol,
     {

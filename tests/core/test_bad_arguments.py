@@ -1,5 +1,6 @@
 """Arguments that do not fit: refused as MXNet 1.9.1 refuses them, in its classes of exceptions."""
 
+import numpy as onp
 import pytest
 
 import core as mx
@@ -175,3 +176,11 @@ def test_results_go_to_a_list_of_one_array_too(numpy_semantics):
     assert np.amin(np.ones((2, 3)), axis=0, out=out) is out and out[0].sum() == 3
     with pytest.raises(TypeError):
         nd.full((2, 2), 3.5, out=(2, 2))
+
+
+def test_shapes_are_any_sequences_of_ints():
+    assert nd.empty(range(1, 3)).shape == nd.full(range(1, 3), 1.0).shape == (1, 2)
+    assert np.random.normal(size=onp.array([1, 2])).shape == (1, 2)
+    assert np.random.normal(size="None").shape == ()
+    with pytest.raises(MXNetError, match="shape=b'ab' does not fit"):
+        nd.empty(b"ab")

@@ -405,3 +405,9 @@ def test_channels_of_a_border_without_a_value_get_0(values, corner):
     """Measured from MXNet 1.9.1."""
     bordered = mx.image.copyMakeBorder(mx.nd.ones((2, 2, 3), dtype="uint8"), 1, 0, 0, 0, values=values)
     assert bordered[0, 0].asnumpy().tolist() == corner
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (5,), (2, 4, 5, 3)])
+def test_a_border_is_made_around_a_single_image(shape):
+    with pytest.raises(MXNetError, match=r"\(height, width, channels\)"):
+        mx.image.copyMakeBorder(mx.nd.ones(shape, dtype="uint8"), 1, 1, 1, 1)

@@ -134,3 +134,16 @@ def test_where_takes_numbers_and_the_condition_alone():
     assert places.list_arguments() == ["c"] and places.eval(c=values["c"])[0].tolist() == [0, 2]
     with pytest.raises(ValueError, match="both x and y"):
         mx.sym.np.where(c, x)
+
+
+def test_axes_of_transpose_come_in_every_form():
+    """Shapes of MXNet 1.9.1 for an array of shape (2, 3, 4)."""
+    x = mx.sym.var("x").as_np_ndarray()
+    forms = [
+        x.transpose(2, 0, 1), x.transpose((2, 0, 1)), x.transpose([2, 0, 1]), x.transpose(-1, 0, 1),
+        x.transpose(axes=(2, 0, 1)), mx.sym.np.transpose(x, "(2,0,1)"),
+    ]  # fmt: skip
+    assert {form.infer_shape(x=(2, 3, 4))[1][0] for form in forms} == {(4, 2, 3)}
+    for form in (x.transpose(), x.transpose(None)):
+        assert form.infer_shape(x=(2, 3, 4))[1] == [(4, 3, 2)]
+    assert mx.sym.np.transpose(x, 0).infer_shape(x=(3,))[1] == [(3,)]
