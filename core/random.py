@@ -29,7 +29,10 @@ _replay: Iterator[int] | None = None
 
 
 def seed(seed_state: int, ctx: Context | str = "all", device: Context | None = None) -> None:
-    """Starts every stream anew (or only that of `ctx`, MXNet 2: `device`) so that samplers, dropout and shuffles repeat."""
+    """Starts every stream anew (or only that of `ctx`, MXNet 2: `device`) so that samplers, dropout and shuffles repeat.
+
+    ctx: a context, or a device type, whose first device is meant.
+    """
     ctx = device or ctx
     try:
         seed_state = operator.index(seed_state)

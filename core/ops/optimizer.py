@@ -52,7 +52,7 @@ _MASTERED = ("sgd_update", "sgd_mom_update", "nag_mom_update")
 
 
 def _alike(name: str, arrays, of_one_type: int | None = None) -> None:
-    """MXNetError unless the arrays have one shape, and all, or the first `of_one_type`, one dtype."""
+    """MXNetError unless the arrays have one shape, and all one dtype, or the first `of_one_type` and float32 the others."""
     shape, kind = arrays[0].shape, arrays[0].dtype
     if any(a.shape != shape for a in arrays):
         given = ", ".join(str(tuple(a.shape)) for a in arrays)
@@ -61,6 +61,11 @@ def _alike(name: str, arrays, of_one_type: int | None = None) -> None:
         given = ", ".join(kernels.dtype_name(a) for a in arrays[:of_one_type])
         raise MXNetError(
             f"{name}: a weight and its gradient have one dtype, states too, given {given}; convert with astype"
+        )
+    others = [] if of_one_type is None else [kernels.dtype_name(a) for a in arrays[of_one_type:]]
+    if any(dtype != "float32" for dtype in others):
+        raise MXNetError(
+            f"{name}: directions, states and master weights are float32, given {', '.join(others)}; convert with astype"
         )
 
 

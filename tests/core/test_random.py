@@ -32,6 +32,10 @@ def test_contexts_have_streams_of_their_own():
     mx.random.seed(1, ctx=mx.cpu(1))
     assert not (nd.random.uniform(shape=4, ctx=mx.cpu(0)).asnumpy() == a).all()
     assert (nd.random.uniform(shape=4, ctx=mx.cpu(1)).asnumpy() == b).all()
+    mx.random.seed(1, ctx="cpu")
+    assert (nd.random.uniform(shape=4, ctx=mx.cpu(0)).asnumpy() == a).all()
+    with pytest.raises(mx.MXNetError, match=r"unknown device type 'cpu\(1\)'; accepted are cpu"):
+        mx.random.seed(1, ctx="cpu(1)")
 
 
 def test_the_state_can_be_kept_and_put_back():

@@ -187,6 +187,22 @@ def test_states_of_another_shape_are_refused(update, count):
         nd.multi_sgd_mom_update(weight, grad, state, lrs=(0.1,), wds=(0,), num_weights=1)
 
 
+@pytest.mark.parametrize(
+    "update, count", [("mp_sgd_mom_update", 4), ("mp_lamb_update_phase1", 5), ("_mp_adamw_update", 5)]
+)
+@pytest.mark.parametrize("other", ["float16", "float64"])
+def test_states_beside_half_precision_are_float32(update, count, other):
+    """As in MXNet 1.9.1."""
+    attributes = {"t": 1, "wd": 0.0} if "lamb" in update else {"lr": 0.1}
+    more = [nd.ones(1)] if "adamw" in update else []
+    attributes |= {"eta": 1.0} if more else {}
+    for place in range(2, count):
+        kinds = ["float16"] * 2 + [other if i == place else "float32" for i in range(2, count)]
+        arrays = [nd.ones(3, dtype=kind) for kind in kinds]
+        with pytest.raises(mx.MXNetError, match=f"states and master weights are float32, given .*{other}"):
+            getattr(nd._internal, update)(*arrays, *more, **attributes)
+
+
 def test_the_second_place_of_log_softmax_is_the_axis(numpy_semantics):
     """As in every version of MXNet; what reads lengths is softmax alone."""
     data = onp.array([[1, 2, 4], [0, 3, 1]], dtype="float32")
