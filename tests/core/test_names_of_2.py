@@ -26,16 +26,21 @@ def test_words_of_the_array_api():
 
 
 def test_devices_under_their_newer_name():
-    cpu = mx.cpu()
+    cpu = mx.cpu(1)
     x = np.ones((2, 2))
     made = [np.zeros_like(x, device=cpu), np.full_like(x, 3, device=cpu), np.hanning(3, device=cpu), np.tri(2, device=cpu),
             np.indices((2,), device=cpu), np.empty_like(x, device=cpu), npx.random.normal_n(batch_shape=2, device=cpu)]  # fmt: skip
     assert {a.context for a in made} == {cpu}
-    draws = []
+
+
+def test_one_device_is_seeded():
     for seed in (np.random.seed, npx.random.seed, mx.random.seed):
-        seed(7, device=cpu)
-        draws.append(np.random.uniform(size=2).asnumpy().tolist())
-    assert draws[0] == draws[1] == draws[2]
+        draws = []
+        for other in (1, 2):
+            seed(other)
+            seed(7, device=mx.cpu(1))
+            draws.append([np.random.uniform(size=2, device=mx.cpu(k)).asnumpy().tolist() for k in (0, 1)])
+        assert draws[0][1] == draws[1][1] and draws[0][0] != draws[1][0]
 
 
 def test_inputs_of_npx_under_their_newer_names():
