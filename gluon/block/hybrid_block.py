@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from core import autograd, graph
 from core import ndarray as nd
-from core.base import MXNetError, NotAnArray, NotSupportedError
+from core.base import MXNetError, NotAnArray
 from core.context import current_context
 from core.graph.around import around
+from core.imperative import OperandError
 from core.numpy.multiarray import ndarray as np_ndarray
 from core.util import is_np_array
 from gluon.block import block as blocks
@@ -253,14 +254,18 @@ class HybridBlock(Block):
             return self.hybrid_forward(operators, x, *args, **values)
 
     def _run_first(self, operators, ctx, x, args, values):
-        """`hybrid_forward` while shapes of parameters are not known; what does not fit is a ValueError then."""
+        """`hybrid_forward` while shapes of parameters are not known.
+
+        What does not fit is a ValueError then; errors of a class of their own keep it.
+        """
         try:
             with ctx:
                 return self.hybrid_forward(operators, x, *args, **values)
         except (MXNetError, NotAnArray) as error:
-            if isinstance(error, (ValueError, DeferredInitializationError, NotSupportedError)):
+            unfit = type(error) is MXNetError or isinstance(error, (OperandError, NotAnArray))
+            if not unfit or isinstance(error, ValueError):
                 raise
-            raise UnfitInput(f"shapes of parameters cannot be told from this input: {error}") from error
+            raise UnfitInput(f"in the first call, while shapes are unknown: {error}") from error
 
     def _call_cached_op(self, x, args):
         """Runs the compiled `hybrid_forward`."""

@@ -59,15 +59,17 @@ def test_inputs_that_attributes_ask_for_are_missed():
 
 @pytest.mark.parametrize("value", [None, "a", 1.0, [1.0, 2.0], x().asnumpy()], ids=repr)
 def test_what_is_no_array_is_told(value):
-    for call in (
-        lambda: nd.CTCLoss(value, x()),
-        lambda: nd.LayerNorm(value, x(3), x(3)),
-        lambda: nd.where(x(), x(), value),
-        lambda: nd.linalg.gemm2(value, x()),
-        lambda: mx.optimizer.SGD().update(0, x(), value, None),
+    for call, name in (
+        (lambda: nd.CTCLoss(value, x()), "data"),
+        (lambda: nd.LayerNorm(value, x(3), x(3)), "data"),
+        (lambda: nd.where(x(), x(), value), "y"),
+        (lambda: nd.linalg.gemm2(value, x()), "A"),
     ):
-        with pytest.raises((TypeError, MXNetError), match=r"array|missing|needs"):
+        said = "is missing" if value is None else f"is to be an array, given {type(value).__name__}"
+        with pytest.raises(TypeError, match=f"input '{name}' {said}"):
             call()
+    with pytest.raises(TypeError, match=f"weight and gradient are arrays, given NDArray and {type(value).__name__}"):
+        mx.optimizer.SGD().update(0, x(), value, None)
     if value is not None:
         for call in (lambda: nd.CTCLoss(value, x()), lambda: nd.linalg.gemm2(value, x())):
             with pytest.raises(AssertionError):
@@ -169,6 +171,31 @@ def test_the_first_call_of_a_layer_tells_unfit_inputs_as_value_errors():
         for kind in (ValueError, MXNetError):
             with pytest.raises(kind):
                 layer(data)
+
+
+def test_the_first_call_of_a_block_keeps_the_class_of_errors():
+    class Own(MXNetError):
+        pass
+
+    class Layer(mx.gluon.HybridBlock):
+        def __init__(self, call):
+            super().__init__()
+            self.call, self.w = call, self.params.get("w", shape=(0, 3), allow_deferred_init=True)
+
+        def hybrid_forward(self, F, x, w):
+            return self.call(x)
+
+    def fail(x):
+        raise Own("no paper")
+
+    def misfit(v):
+        return nd.dot(v, x(7, 7))
+
+    for call, kind, said in ((fail, Own, "^no paper$"), (misfit, ValueError, "first call, while shapes are unknown: ")):
+        layer = Layer(call)
+        layer.initialize()
+        with pytest.raises(kind, match=said):
+            layer(x())
 
 
 def test_results_go_to_a_list_of_one_array_too(numpy_semantics):
