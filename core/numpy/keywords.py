@@ -26,7 +26,7 @@ def explained(function, name: str):
     def call(*args, **kwargs):
         if NDArray in map(type, args):
             args = [_of_np(x) for x in args]
-        if NDArray in map(type, kwargs.values()):
+        if kwargs and NDArray in map(type, kwargs.values()):
             if type(kwargs.get("out")) is NDArray:
                 raise TypeError(f"np.{name}: out is to be an array of np, given one of nd; see as_np_ndarray()")
             kwargs = {word: _of_np(x) for word, x in kwargs.items()}

@@ -182,8 +182,7 @@ def split(data, *, num_outputs: Int, axis: Int = 1, squeeze_axis: Bool = False):
         raise MXNetError(f"split: an axis of length {n} does not divide into {num_outputs} parts")
     if squeeze_axis and n != num_outputs:
         raise MXNetError(f"split: squeeze_axis needs parts of length 1, not {n // num_outputs}")
-    lengths = (n // num_outputs,) * num_outputs
-    return _split(data, lengths, axis, True) if squeeze_axis else K.split(data, lengths, axis)
+    return _split(data, (n // num_outputs,) * num_outputs, axis, squeeze_axis)
 
 
 def _split(data, lengths, axis, squeeze_axis):
