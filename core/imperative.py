@@ -376,7 +376,7 @@ def _make_front(op: Operator, kind: type | None):
     words = WORDS_OF_NPX.get(op.name, {}) if getattr(kind, "_zero_dim", False) else {}
     renamed = [f"        {ours} = kwargs.pop({theirs!r}, {ours})" for theirs, ours in words.items()]
     code = [f"def {_identifier(op.name)}({parameters}):", "    if kwargs:", *renamed, "        _refuse(_op, kwargs)"]
-    if (op.simple or op.binds) and not creates and op.name != "cast_storage":
+    if (op.simple or op.plural or op.binds) and not creates and op.name != "cast_storage":
         code += _untraced(op, kind_of)
     code.append(f"    return {body}")
     scope = {
@@ -389,6 +389,7 @@ def _make_front(op: Operator, kind: type | None):
         "_apply": apply_stored if op.name in storage_types.NAMES else apply,
         "_apart": apart,
         "_separate": storage.apart,
+        "_several": _several,
         "_create": create,
         "_gather": _gather,
         "_classic": _classic,
@@ -413,8 +414,9 @@ def _untraced(op: Operator, kind_of: str) -> list[str]:
     Whatever does not fit goes on to the long way, which says what is wrong;
     so does an operator with hidden results that is recorded.
     """
-    may_go = "not _state.training and " * op.train if op.binds else "_op.simple and "
-    idle = "_state.tracer is None" if op.simple else "(_state.tracer is None and not _state.recording)"
+    shown = op.simple or op.plural
+    may_go = "not _state.training and " * op.train if op.binds else f"_op.{'simple' if op.simple else 'plural'} and "
+    idle = "_state.tracer is None" if shown else "(_state.tracer is None and not _state.recording)"
     attrs = ", ".join(op.attrs)
     call = []
     if unlike := _unlike(op, kind_of):
@@ -429,27 +431,46 @@ def _untraced(op: Operator, kind_of: str) -> list[str]:
         call += [f"            _bound, _typed = _op.bound({attrs})", f"            tensor = _bound({tensors})"]
     else:
         call += [f"            _typed = _known({attrs})", f"            tensor = _op.forward({tensors}, **_typed)"]
-    if op.formula is None and op.binder is None and op.name not in _VIEWS:
-        call += ["            if tensor._base is not None:", "                tensor = _separate(tensor)"]
+    face = "_dense" if kind_of == "_kind" else kind_of + "._dense_kind"
+    if op.plural:
+        call += [f"            result = _several(tensor, {face}, {_first_of(op)}._ctx)"]
+    else:
+        if op.formula is None and op.binder is None and op.name not in _VIEWS:
+            call += ["            if tensor._base is not None:", "                tensor = _separate(tensor)"]
+        call += [
+            f"            result = _new({face})",
+            f"            result._data, result._ctx, result._entry = tensor, {_first_of(op)}._ctx, None",
+        ]
     recorded = []
-    if op.simple:
+    if shown:
         inputs = [*op.inputs[:-1], f"*{op.inputs[-1]}"] if op.variadic else op.inputs
         recorded = [
             "            if _busy and _state.recording:",
-            f"                _attach(_op, {'_typed' if attrs else '{}'}, ({', '.join(inputs)},), (result,))",
+            f"                _attach(_op, {'_typed' if attrs else '{}'}, ({', '.join(inputs)},), {'result' if op.plural else '(result,)'})",
         ]
     return [
         f"    if out is None and {may_go}(not _busy or {idle}):",
         "        try:",
         *call,
-        f"            result = _new({'_dense' if kind_of == '_kind' else kind_of + '._dense_kind'})",
-        f"            result._data, result._ctx, result._entry = tensor, {_first_of(op)}._ctx, None",
         "        except _Unfit:",
         "            pass",
         "        else:",
         *recorded,
-        "            return result",
+        f"            return {'result if len(result) > 1 else result[0]' if op.plural else 'result'}",
     ]
+
+
+def _several(tensors: Sequence, face: type, ctx) -> list:
+    """Arrays of class `face` that hold the results of a forward rule, each in memory of its own."""
+    if type(tensors) is not tuple and type(tensors) is not list:
+        raise TypeError
+    results = []
+    for tensor in tensors:
+        result = _new(face)
+        result._data, result._ctx = tensor if tensor._base is None else storage.apart(tensor), ctx
+        result._entry = None
+        results.append(result)
+    return results
 
 
 # What MXNet 2 calls inputs of npx functions beside the names of the table.

@@ -55,8 +55,9 @@ def batch_take(a, indices):
 @operator("pick", aliases=("choose_element_0index",))
 def pick(data, index, *, axis: OptInt = -1, keepdims: Bool = False, mode: Choice("clip", "wrap") = "clip"):
     """One element along an axis for each place of the others."""
-    axis, index = _pick_place(tuple(data.shape), axis, index)
-    return at_least_one_axis(K.pick(data, _places(index, data.shape[axis], mode), axis, keepdims))
+    shape = data.shape
+    axis, index = _pick_place(shape, axis, index)
+    return at_least_one_axis(K.pick(data, _places(index, shape[axis], mode), axis, keepdims))
 
 
 def _pick_place(shape, axis, index):
@@ -66,7 +67,7 @@ def _pick_place(shape, axis, index):
         return axis, index
     if math.prod(index.shape) != math.prod(rest):
         raise MXNetError(
-            f"pick: an index of shape {tuple(index.shape)} does not fit data of shape {shape} along axis {axis}"
+            f"pick: an index of shape {tuple(index.shape)} does not fit data of shape {tuple(shape)} along axis {axis}"
         )
     return axis, kernels.shape.reshape(index, rest)
 

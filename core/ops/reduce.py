@@ -32,16 +32,16 @@ def kept_shape(shape, axes) -> tuple[int, ...]:
     return tuple(1 if i in axes else n for i, n in enumerate(shape))
 
 
+_FLOAT16, _BOOL = map(kernels.torch_dtype, ("float16", "bool"))
+
+
 def _mean(data, axes, keepdims):
     """The sum in the data's own type, then divided: a float16 sum may overflow, as in MXNet."""
-    kind = kernels.dtype_name(data)
-    if kind not in ("float16", "bool"):
+    if data.dtype is not _FLOAT16 and data.dtype is not _BOOL:
         return K.mean(data, axes, keepdims)
-    count = 1
-    for a in axes:
-        count *= data.shape[a]
-    if kind == "bool":
+    if data.dtype is _BOOL:
         return kernels.cast(K.any(data, axes, keepdims), "bool")
+    count = math.prod(data.shape[a] for a in axes)
     return F._mul_scalar.forward(K.sum(data, axes, keepdims), scalar=1.0 / max(count, 1))
 
 

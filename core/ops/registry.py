@@ -111,8 +111,17 @@ class Operator:
     @functools.cached_property
     def simple(self) -> bool:
         """Whether an application is one call of the forward rule on inputs and attributes that gives one array."""
+        return self._plain and self.outputs == 1
+
+    @functools.cached_property
+    def plural(self) -> bool:
+        """Whether it is one such call that gives several arrays, all of which the user sees."""
+        return self._plain and self.count_heads and self.binder is None
+
+    @property
+    def _plain(self) -> bool:
         special = self.composite or self.rng or self.train or self.reserves or self.mutates
-        return not special and self.visible is None and self.outputs == 1
+        return not special and self.visible is None
 
     @functools.cached_property
     def conditional(self) -> list[tuple[int, str, object]]:
@@ -251,7 +260,8 @@ class Operator:
 
     def cast(self, rule: Callable) -> None:
         """From now on `rule(inputs, attrs)` gives the inputs in other types: no shorter way is right any more."""
-        self.cast_inputs, self.simple, self.bare, self.bound = rule, False, None, lambda *values: (None, {})
+        self.cast_inputs, self.simple, self.plural = rule, False, False
+        self.bare, self.bound = None, lambda *values: (None, {})
 
     @functools.cached_property
     def binds(self) -> bool:

@@ -66,9 +66,9 @@ def pick(x, indices, axis, keepdims):
 
 def pick_grad(dy, indices, axis, x_shape):
     """Gradient of `pick` with respect to `x`; `dy` with or without the picked axis."""
-    indices = _long(indices).unsqueeze(axis)
-    dx = torch.zeros(x_shape, dtype=dy.dtype, device=dy.device)
-    return dx.scatter_(axis, indices, dy.reshape(indices.shape))
+    places = _long(indices).unsqueeze(axis)
+    dy = dy.unsqueeze(axis) if dy.shape == indices.shape else dy.reshape(places.shape)
+    return torch.zeros(x_shape, dtype=dy.dtype, device=dy.device).scatter_(axis, places, dy)
 
 
 def gather_nd(x, indices):
