@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 
 from core import autograd, random, storage
@@ -10,8 +9,7 @@ from core.base import IndexOutOfBounds, MXNetError
 from core.context import current_context
 from core.dtypes import dtype_name
 from core.kernels.meta import broadcast
-from core.ops import storage_types
-from core.ops.registry import NULL, Operator
+from core.ops.registry import Operator
 
 state = autograd.state
 _new = object.__new__
@@ -143,6 +141,17 @@ def _apply_composite(op: Operator, inputs: list, attrs: dict, kind: type, out=No
             raise
         raise _operand_error(op, inputs, attrs, error) from error
     return result if out is None else assign(op, out, result)
+
+
+def apply_stored(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
+    """`apply` for operators that may keep sparse arrays sparse, or make them."""
+    for x in inputs:
+        if getattr(x, "stype", "default") != "default":
+            return type(x)._apply_operator(op, inputs, attrs, out)
+    result = apply(op, inputs, attrs, kind, out)
+    if op.name == "cast_storage" and out is None and hasattr(result, "_data") and not storage.is_meta(result._data):
+        return result.tostype(attrs["stype"])
+    return result
 
 
 def create(op: Operator, attrs: dict, ctx, kind: type, out=None):
@@ -326,246 +335,3 @@ def _contradiction(op: Operator, inputs: Sequence, attrs: dict) -> str | None:
         if shape is not None and inferred[name] != shape:
             return f"the shape of {name} is {shape}, and would have to be {inferred[name]}"
     return None
-
-
-# ----------------------------------------------------------------------------------------------
-# Functions for users, generated from the table
-
-
-def front(op: Operator, kind: type | None):
-    """The function `nd.NAME` / `np.NAME` of an operator: inputs, then attributes, then `out` and `name`.
-
-    kind: the class of the results; None: that of the first input, as a method of arrays wants it.
-    """
-    made = op._fronts.get(kind)
-    if made is None:
-        made = op._fronts[kind] = _make_front(op, kind)
-    return made
-
-
-def _make_front(op: Operator, kind: type | None):
-    inputs, attrs = op.inputs, list(op.attrs)
-    creates = not inputs
-    if op.variadic:
-        head = [f"*{inputs[-1]}"]
-        gather = f"_gather({inputs[-1]})"
-    else:
-        head = [f"{i}=None" for i in inputs]
-        gather = f"[{', '.join(inputs)}]"
-    kind_of = "_kind" if kind is not None or creates else f"type({inputs[0]})"
-    clash = [a for a in attrs if a in inputs]
-    if clash:
-        raise ValueError(f"{op.name}: {clash} are both inputs and attributes")
-    extra = [f"{a}=_NULL" for a in attrs]
-    if creates and "ctx" not in attrs:  # where the function has it
-        order = list(inspect.signature(op.function).parameters)
-        before = order[: order.index("ctx")] if "ctx" in order else order
-        extra.insert(sum(a in before for a in attrs), "ctx=None")
-    own = [f"{p}=None" for p in ("out", "name") if p not in inputs]  # parts of gradients have inputs of these names
-    out = "out" if "out" not in inputs else "None"
-    parameters = ", ".join([*head, *extra, *own, "**kwargs"])
-    if creates:
-        body = f"_create(_op, _parse({', '.join(attrs)}), ctx, _kind, {out})"
-    else:
-        parsed = f"_parse({', '.join(attrs)})" if attrs else "{}"
-        gather = gather if op.takes is None else f"_op.placed({gather}, {parsed})"
-        gather = f"_classic(_op, {gather}, {kind_of}, {out})"
-        body = f"_apply(_op, {gather}, {parsed}, {kind_of}, {out})"
-        if op.formula is None and op.name not in _VIEWS:
-            body = f"_apart({body})" if "out" in inputs else f"{body} if out is not None else _apart({body})"
-    words = WORDS_OF_NPX.get(op.name, {}) if getattr(kind, "_zero_dim", False) else {}
-    renamed = [f"        {ours} = kwargs.pop({theirs!r}, {ours})" for theirs, ours in words.items()]
-    code = [f"def {_identifier(op.name)}({parameters}):", "    if kwargs:", *renamed, "        _refuse(_op, kwargs)"]
-    if (op.simple or op.plural or op.binds) and not creates and op.name != "cast_storage":
-        code += _untraced(op, kind_of)
-    code.append(f"    return {body}")
-    scope = {
-        "_NULL": NULL,
-        "_op": op,
-        "_kind": kind,
-        "_dense": getattr(kind, "_dense_kind", None),
-        "_parse": op.parse_positional,
-        "_known": getattr(op.parse_positional, "memory", op.parse_positional),
-        "_apply": apply_stored if op.name in storage_types.NAMES else apply,
-        "_apart": apart,
-        "_separate": storage.apart,
-        "_several": _several,
-        "_create": create,
-        "_gather": _gather,
-        "_classic": _classic,
-        "_refuse": _refuse,
-        "_state": state,
-        "_busy": autograd.busy,
-        "_faces": {getattr(kind, "_dense_kind", None)},
-        "_attach": autograd.attach,
-        "_new": _new,
-        "_Unfit": UNFIT,
-    }
-    exec("\n".join(code), scope)
-    function = scope[_identifier(op.name)]
-    function.__doc__ = op.doc + f"\n\n{op.signature()}"
-    function.operator = op
-    return function
-
-
-def _untraced(op: Operator, kind_of: str) -> list[str]:
-    """Source of `apply` for arrays that no tracer looks at, without the way there.
-
-    Whatever does not fit goes on to the long way, which says what is wrong;
-    so does an operator with hidden results that is recorded.
-    """
-    shown = op.simple or op.plural
-    may_go = "not _state.training and " * op.train if op.binds else f"_op.{'simple' if op.simple else 'plural'} and "
-    idle = "_state.tracer is None" if shown else "(_state.tracer is None and not _state.recording)"
-    attrs = ", ".join(op.attrs)
-    call = []
-    if unlike := _unlike(op, kind_of):
-        call += [f"            if {unlike}:", "                raise TypeError"]
-    if op.binder is None and op.binds and len(op.inputs) > 1:  # a shortcut is for the first input alone
-        others = " or ".join(f"{i} is not None" for i in op.inputs[1:])
-        call += [f"            if {others}:", "                raise TypeError"]
-    tensors = _tensors_of(op) if op.binder is not None or not op.binds else f"{op.inputs[0]}._data"
-    if not attrs:
-        call += [f"            tensor = _op.{'bare' if op.binds else 'forward'}({tensors})"]  # None cannot be called
-    elif op.binds:
-        call += [f"            _bound, _typed = _op.bound({attrs})", f"            tensor = _bound({tensors})"]
-    else:
-        call += [f"            _typed = _known({attrs})", f"            tensor = _op.forward({tensors}, **_typed)"]
-    face = "_dense" if kind_of == "_kind" else kind_of + "._dense_kind"
-    if op.plural:
-        call += [f"            result = _several(tensor, {face}, {_first_of(op)}._ctx)"]
-    else:
-        if op.formula is None and op.binder is None and op.name not in _VIEWS:
-            call += ["            if tensor._base is not None:", "                tensor = _separate(tensor)"]
-        call += [
-            f"            result = _new({face})",
-            f"            result._data, result._ctx, result._entry = tensor, {_first_of(op)}._ctx, None",
-        ]
-    recorded = []
-    if shown:
-        inputs = [*op.inputs[:-1], f"*{op.inputs[-1]}"] if op.variadic else op.inputs
-        recorded = [
-            "            if _busy and _state.recording:",
-            f"                _attach(_op, {'_typed' if attrs else '{}'}, ({', '.join(inputs)},), {'result' if op.plural else '(result,)'})",
-        ]
-    return [
-        f"    if out is None and {may_go}(not _busy or {idle}):",
-        "        try:",
-        *call,
-        "        except _Unfit:",
-        "            pass",
-        "        else:",
-        *recorded,
-        f"            return {'result if len(result) > 1 else result[0]' if op.plural else 'result'}",
-    ]
-
-
-def _several(tensors: Sequence, face: type, ctx) -> list:
-    """Arrays of class `face` that hold the results of a forward rule, each in memory of its own."""
-    if type(tensors) is not tuple and type(tensors) is not list:
-        raise TypeError
-    results = []
-    for tensor in tensors:
-        result = _new(face)
-        result._data, result._ctx = tensor if tensor._base is None else storage.apart(tensor), ctx
-        result._entry = None
-        results.append(result)
-    return results
-
-
-# What MXNet 2 calls inputs of npx functions beside the names of the table.
-WORDS_OF_NPX = {
-    "FullyConnected": {"x": "data"},
-    "BatchNorm": {"x": "data", "running_mean": "moving_mean", "running_var": "moving_var"},
-    "batch_dot": {"a": "lhs", "b": "rhs"},
-    "one_hot": {"data": "indices"},
-}
-_VIEWS = frozenset({"_slice_view"})  # what shares memory in MXNet too
-
-
-def apart(result, *given):
-    """`result` (or each of a list) as the user gets it: writing to it reaches no other array,
-    and no write to another reaches it.
-
-    Operators inside of others hand views on, which costs nothing. given: the arrays that went in.
-    """
-    if isinstance(result, (list, tuple)):
-        return type(result)([_apart(x, given) for x in result])
-    return _apart(result, given)
-
-
-def _apart(result, given: tuple):
-    if getattr(result, "stype", None) != "default" or result._is_placeholder:
-        return result
-    if state.tracer is not None:
-        state.tracer.apart(result)
-        return result
-    if storage.is_view(result._data) or (given and any([result is x for x in given])):
-        alone = type(result)._wrap(storage.apart(result._data), result._ctx)
-        alone._entry = result._entry
-        return alone
-    return result
-
-
-def _tensors_of(op: Operator) -> str:
-    """Source of the arguments that hand the tensors of a function's inputs to a forward rule."""
-    names = op.inputs[:-1] if op.variadic else op.inputs
-    parts = [f"None if {i} is None else {i}._data" if i in op.optional else f"{i}._data" for i in names]
-    return ", ".join([*parts, f"*[x._data for x in {op.inputs[-1]}]"] if op.variadic else parts)
-
-
-def _unlike(op: Operator, kind_of: str) -> str:
-    """Source of the question whether an input is no dense array of the function's class; "" where that cannot be."""
-    if op.variadic:
-        return f"{{*map(type, {op.inputs[-1]})}} != _faces"
-    face, inputs, parts = "_dense", op.inputs, []
-    if kind_of != "_kind":  # a method: the first is the array itself
-        face, inputs = kind_of, inputs[1:]
-        parts = [f"{op.inputs[0]}.stype != 'default'"] * (op.name in storage_types.NAMES)
-    parts += [f"type({i}) is not {face}" + f" and {i} is not None" * (i in op.optional) for i in inputs]
-    return " or ".join(parts)
-
-
-def _first_of(op: Operator) -> str:
-    return f"{op.inputs[0]}[0]" if op.variadic and len(op.inputs) == 1 else op.inputs[0]
-
-
-def apply_stored(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
-    """`apply` for operators that may keep sparse arrays sparse, or make them."""
-    for x in inputs:
-        if getattr(x, "stype", "default") != "default":
-            return type(x)._apply_operator(op, inputs, attrs, out)
-    result = apply(op, inputs, attrs, kind, out)
-    if op.name == "cast_storage" and out is None and hasattr(result, "_data") and not storage.is_meta(result._data):
-        return result.tostype(attrs["stype"])
-    return result
-
-
-def _gather(data: tuple) -> list:
-    """Inputs of a variadic operator: given one by one or as one list."""
-    return list(data[0]) if len(data) == 1 and isinstance(data[0], (list, tuple)) else list(data)
-
-
-def _classic(op: Operator, inputs: list, kind: type, out) -> list:
-    """`inputs`; TypeError where a function of `nd` was given one of `np`, or such an `out`.
-
-    The functions of `np` take arrays of `nd` as theirs, as in MXNet 2.
-    """
-    if getattr(kind, "_zero_dim", True):
-        return inputs
-    for x in inputs if out is None else [*inputs, *(out if isinstance(out, (list, tuple)) else [out])]:
-        if getattr(x, "_zero_dim", False):
-            raise TypeError(f"{op.name} of nd was called with an array of np; convert it with as_nd_ndarray()")
-    return inputs
-
-
-def _refuse(op: Operator, kwargs: dict) -> None:
-    if not op.compares_words:
-        return
-    for name in kwargs:
-        if name not in ("num_args", "cudnn_off", "cudnn_tune", "workspace", "attr", "__layout__"):
-            raise op.unknown(name)
-
-
-def _identifier(name: str) -> str:
-    return name if name.isidentifier() else "operator"

@@ -10,7 +10,8 @@ import importlib
 from core import ops, storage
 from core.base import MXNetError, UnknownName
 from core.context import Context, cpu, current_context
-from core.imperative import create, front
+from core.fronts import front
+from core.imperative import create
 from core.ndarray.deferred import Deferred
 from core.ndarray.functions import (
     add,

@@ -6,7 +6,7 @@ import numbers
 
 import numpy as onp
 
-from core import imperative, storage
+from core import fronts, imperative, storage
 from core.base import MXNetError
 from core.context import Context, current_context
 from core.ndarray.ndarray import NDArray, array, binary
@@ -118,7 +118,7 @@ def concatenate(arrays, axis=0, always_copy=True) -> NDArray:
     return F.Concat(*arrays, dim=axis)
 
 
-stack = imperative.front(TABLE["stack"], NDArray)
+stack = fronts.front(TABLE["stack"], NDArray)
 
 
 def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
@@ -131,7 +131,7 @@ def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
             )
     else:
         how = {"indices": (0, *indices_or_sections)}
-    return imperative.apart(F._split_v2(ary, axis=axis, squeeze_axis=squeeze_axis, **how))
+    return fronts.apart(F._split_v2(ary, axis=axis, squeeze_axis=squeeze_axis, **how))
 
 
 def moveaxis(tensor: NDArray, source, destination) -> NDArray:
@@ -147,7 +147,7 @@ def moveaxis(tensor: NDArray, source, destination) -> NDArray:
     order = [a for a in range(n) if a not in source]
     for to, a in sorted(zip(destination, source, strict=True)):
         order.insert(to, a)
-    return imperative.apart(F.transpose(tensor, axes=tuple(order)))
+    return fronts.apart(F.transpose(tensor, axes=tuple(order)))
 
 
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
@@ -173,7 +173,7 @@ def imdecode(str_img, clip_rect=(0, 0, 0, 0), out=None, index=0, channels=3, mea
 
 def _either_side(name: str, array_op: str, scalar_op: str, reverse_op: str | None):
     """A function of two arrays or numbers, as `nd.add(1, x)`."""
-    of_arrays = imperative.front(TABLE[array_op], NDArray)
+    of_arrays = fronts.front(TABLE[array_op], NDArray)
 
     def function(lhs, rhs):
         if type(lhs) is NDArray and type(rhs) is NDArray:

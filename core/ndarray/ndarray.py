@@ -6,7 +6,7 @@ import numbers
 
 import numpy as onp
 
-from core import autograd, imperative, storage
+from core import autograd, fronts, imperative, storage
 from core.base import MXNetError
 from core.context import Context, cpu, current_context
 from core.dtypes import dtype_name, dtype_type
@@ -514,10 +514,7 @@ def _install_infix(cls: type, table: dict) -> None:
 
             def in_place(self, other, a=array_op, s=scalar_op, r=reverse_op):
                 if state.recording and autograd.is_tracked(self):
-                    raise MXNetError(
-                        "in-place operations (+=, -=, x[:] = ...) on an array that autograd tracks are not supported "
-                        "inside record()"
-                    )
+                    raise imperative.recorded_write()
                 result = binary(self, other, a, s, r)
                 if result.dtype != self.dtype:
                     raise MXNetError(
@@ -548,7 +545,7 @@ METHODS = (
 
 def _method(name: str):
     """The operator called `name` of the first input."""
-    return imperative.front(TABLE[name], None)
+    return fronts.front(TABLE[name], None)
 
 
 def _reshape(array: NDArray, shape: tuple, reverse: bool) -> NDArray:
@@ -579,7 +576,7 @@ def _transpose(self, *axes, **kwargs):
     """The array with its axes in another order (reversed by default)."""
     if len(axes) == 1 and (isinstance(axes[0], (tuple, list)) or axes[0] is None):
         axes = axes[0] or ()
-    return imperative.apart(F.transpose(self, axes=tuple(kwargs.get("axes", axes) or ())))
+    return fronts.apart(F.transpose(self, axes=tuple(kwargs.get("axes", axes) or ())))
 
 
 NDArray.transpose = _transpose

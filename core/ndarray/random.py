@@ -7,7 +7,7 @@ import numbers
 
 import numpy as np
 
-from core import imperative
+from core import fronts, imperative
 from core.base import MXNetError
 from core.context import cpu
 from core.ndarray.functions import array
@@ -163,7 +163,7 @@ def multinomial(data, shape=None, get_prob=False, out=None, dtype="int32", **kwa
 
 def shuffle(data, **kwargs):
     """The data in a random order along its first axis."""
-    return imperative.front(TABLE["_shuffle"], NDArray)(data, **kwargs)
+    return fronts.front(TABLE["_shuffle"], NDArray)(data, **kwargs)
 
 
 def log_uniform(range_max: int, shape, ctx=None) -> NDArray:
@@ -206,4 +206,4 @@ def __getattr__(name: str):
     op = TABLE.get(f"_random_{name}")
     if op is None:
         raise AttributeError(f"nd.random has no function {name!r}")
-    return imperative.front(op, NDArray)
+    return fronts.front(op, NDArray)

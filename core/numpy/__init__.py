@@ -10,7 +10,7 @@ import numpy as onp
 
 from core import ops  # the table must be full before functions are looked up in it
 from core.base import UnknownName
-from core.imperative import apart, front
+from core.fronts import apart, front
 from core.numpy.keywords import explained
 from core.numpy.multiarray import array, empty, ndarray
 from core.ops.registry import TABLE

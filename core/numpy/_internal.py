@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.base import UnknownName
-from core.imperative import front
+from core.fronts import front
 from core.numpy.multiarray import ndarray
 from core.ops.registry import TABLE
 

@@ -6,7 +6,7 @@ import numbers
 
 import numpy as onp
 
-from core import imperative, storage
+from core import fronts, imperative, storage
 from core.context import Context, current_context
 from core.dtypes import DTYPES, bfloat16, dtype_name
 from core.ndarray.ndarray import NDArray, _install_infix
@@ -172,7 +172,7 @@ class ndarray(NDArray):
             from core.numpy.manipulation import reshape
 
             return reshape(self, shape, order=order)
-        return imperative.apart(F._npi_reshape(self, newshape=shape))
+        return fronts.apart(F._npi_reshape(self, newshape=shape))
 
     reshape_view = reshape
 

@@ -7,7 +7,7 @@ import importlib
 from core import ops  # the table must be full before functions are looked up in it
 from core.base import UnknownName
 from core.context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
-from core.imperative import front
+from core.fronts import front
 from core.numpy.multiarray import ndarray
 from core.ops.registry import TABLE, npx_operator
 from core.util import (

@@ -6,7 +6,7 @@ import functools
 from types import FunctionType
 
 from core import ndarray as nd
-from core.imperative import front
+from core.fronts import front
 from core.ops.registry import TABLE
 
 __all__ = ["is_array", "is_symbolic", "leaves", "nesting", "operators_for", "refuse_mixed"]

@@ -6,7 +6,7 @@ import pytest
 import core as mx
 from core import storage
 from core.context import cpu
-from core.imperative import front
+from core.fronts import front
 from core.ndarray import NDArray
 from core.ops.registry import TABLE
 from tests.support.samples import draw, samples
