@@ -230,6 +230,16 @@ def _yielded(holder: tuple, others: Iterable[tuple]) -> Tensor | None:
     return copy_on_write(source)
 
 
+def counted_alone(tensor: Tensor) -> Tensor:
+    """A tensor over the same memory whose changes are counted apart from those of what else lies there."""
+    return tensor.data
+
+
+def count_change(tensors: Sequence[Tensor]) -> None:
+    """Counts a change of each tensor, after a write that went by another one over the same memory."""
+    torch.autograd.graph.increment_version(tensors)
+
+
 def is_view(tensor: Tensor) -> bool:
     """Whether a tensor looks into the memory of another one."""
     return tensor._base is not None

@@ -54,7 +54,7 @@ def _prepare(data, gamma, beta, moving_mean, moving_var, axis, fix_gamma):
         for name, parameter in (("gamma", gamma), ("beta", beta), ("mean", moving_mean), ("variance", moving_var)):
             expect_shape("BatchNorm", f"a {name}", parameter, channels)
     if fix_gamma:
-        # `data` counts its changes by itself: in an arena gamma is next to weights that the tape holds, which stay.
+        # `data` counts its changes by itself: the tape may hold gamma, of a layer that is called twice.
         kernels.shape.fill_(gamma.data, 1)
 
 

@@ -33,6 +33,8 @@ class Arena:
             states = [state for state, _ in pairs]
             self._master = self._flat([master for _, master in pairs])._data
         self._weight = self._flat(weights)
+        for weight in weights:  # a write to one of them while recording is no change of its neighbours
+            weight._data = storage.counted_alone(weight._data)
         self._gradient = self._flat(gradients)
         self._state = self._flat_states(states)
         self._order = None
@@ -84,6 +86,7 @@ class Arena:
             where["w32"] = self._master
         lr = optimizer.learning_rate
         optimizer._rule(self._weight, self._gradient, self._state, lr, optimizer.wd, t, **where)
+        storage.count_change([data for _, data, _, _ in self._views])
 
     def _current_segments(self, optimizer):
         """Parts of equal multipliers, (start, stop, lr_mult, wd_mult); None where all multipliers are 1."""

@@ -353,3 +353,24 @@ def test_compression_says_nothing_where_one_context_sends_nothing():
     loss.backward()
     trainer.step(1)
     assert layer.weight.data().asscalar() == 0.75  # by the gradient as it is, not by one of -0.5, 0 or 0.5
+
+
+def test_a_parameter_written_to_while_recording_leaves_its_neighbours():
+    weight, estimate = gluon.Parameter("weight", shape=(3,)), gluon.Parameter("estimate", shape=(1,))
+    for parameter in (weight, estimate):
+        parameter.initialize(mx.init.One())
+    trainer = gluon.Trainer([weight, estimate], "sgd", {"learning_rate": 0.25})
+    for expected in ([0.5] * 3, [0.25] * 3):
+        with mx.autograd.record():
+            objective = (weight.data() ** 2 / estimate.data()).sum()
+            with mx.autograd.pause():
+                estimate.set_data(mx.nd.ones((1,)))
+        objective.backward()
+        trainer.step(1)
+        np.testing.assert_allclose(weight.data().asnumpy(), expected)
+    with mx.autograd.record():
+        early, late = [(weight.data() ** 2 / estimate.data()).sum() for _ in range(2)]
+    late.backward()
+    trainer.step(1)
+    with pytest.raises(mx.MXNetError, match="changed in place"):
+        early.backward()
