@@ -96,14 +96,15 @@ def rand_zipfian(true_classes, num_sampled: int, range_max: int, ctx=None):
 
     Returns `num_sampled` classes (int64), the expected counts of `true_classes`, and of the drawn ones (float64).
     """
-    scale = math.log(range_max + 1)
     drawn = log_uniform(range_max, (num_sampled,), ctx)
+    true_classes = true_classes.as_in_context(drawn.context)
+    return drawn, *(zipfian_counts(classes, num_sampled, range_max) for classes in (true_classes, drawn))
 
-    def expected(classes):
-        classes = classes.astype("float64")
-        return ((classes + 2.0) / (classes + 1.0)).log() / scale * num_sampled
 
-    return drawn, expected(true_classes.as_in_context(drawn.context)), expected(drawn)
+def zipfian_counts(classes, num_sampled: int, range_max: int):
+    """How often each class, an array's or a symbol's, is expected among the drawn ones of `rand_zipfian`; float64."""
+    classes = classes.astype("float64")
+    return ((classes + 2.0) / (classes + 1.0)).log() / math.log(range_max + 1) * num_sampled
 
 
 __getattr__ = lookup(("_contrib_",), "nd.contrib")

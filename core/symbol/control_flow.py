@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from core import autograd, storage
 from core.attribute import AttrScope
 from core.base import MXNetError
-from core.context import cpu
 from core.dtypes import dtype_name
 from core.name import NameManager
-from core.ndarray import NDArray, control_flow
+from core.ndarray import control_flow
 from core.ops.control_flow import SUBGRAPHS
 from core.ops.registry import TABLE
 from core.symbol import graph
 from core.symbol.graph import Entry, Node
+from core.symbol.infer import blank
 from core.symbol.symbol import Symbol
 
 SUBGRAPH = "__subgraph_name__"  # the attribute that tells the nodes of a subgraph from those that it reads
@@ -143,7 +143,7 @@ def run(node: Node, inputs: Sequence) -> list:
         test, step, variables = _while_parts(node, inputs)
         outputs, last = control_flow.while_loop(test, step, variables, attrs["max_iterations"])
         if not outputs and attrs["num_out_data"]:
-            shapes = infer(node, [_meta(x.shape, dtype_name(x.dtype)) for x in inputs])[: attrs["num_out_data"]]
+            shapes = infer(node, [blank(x.shape, dtype_name(x.dtype)) for x in inputs])[: attrs["num_out_data"]]
             kind, ctx = type(inputs[0]), inputs[0]._ctx
             outputs = [kind._wrap(storage.zeros(s.shape, s.dtype, ctx), ctx) for s in shapes]
         return [*outputs, *last]
@@ -164,11 +164,11 @@ def infer(node: Node, inputs: Sequence) -> list:
         body, data, states = _foreach_parts(node, inputs)
         outputs, states = body([x[0] for x in data], states)
         steps = data[0].shape[0] if data else 0
-        return [*(_meta((steps, *x.shape), dtype_name(x.dtype)) for x in outputs), *states]
+        return [*(blank((steps, *x.shape), dtype_name(x.dtype)) for x in outputs), *states]
     if node.op.name == "_while_loop":
         _, step, variables = _while_parts(node, inputs)
         outputs, last = step(*variables)
-        return [*(_meta((attrs["max_iterations"], *x.shape), dtype_name(x.dtype)) for x in outputs), *last]
+        return [*(blank((attrs["max_iterations"], *x.shape), dtype_name(x.dtype)) for x in outputs), *last]
     if node.op.name == "_gradient":
         return [inputs[k] for k in attrs["wrt"]]
     kind, sub = _parts(node)[1]
@@ -406,10 +406,6 @@ def _while_parts(node: Node, inputs: Sequence):
         return results[:count], results[count:]
 
     return lambda *variables: run_test(*variables)[0], stepped, list(inputs[:loop])
-
-
-def _meta(shape, dtype: str) -> NDArray:
-    return NDArray._wrap(storage.meta(shape, dtype), cpu())
 
 
 def _flat(value) -> list[Symbol]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from core.ndarray.contrib import zipfian_counts
 from core.ndarray.random import numbers_only
 from core.ops.registry import TABLE
 from core.symbol.compose import Namespace, front
@@ -71,15 +72,9 @@ def rand_zipfian(true_classes, num_sampled: int, range_max: int):
 
     Three symbols, as of `nd.contrib.rand_zipfian`.
     """
-    scale = math.log(range_max + 1)
-    drawn = uniform(0, scale, shape=(num_sampled,), dtype="float64").exp() - 1
+    drawn = uniform(0, math.log(range_max + 1), shape=(num_sampled,), dtype="float64").exp() - 1
     drawn = drawn.astype("int64") % range_max
-
-    def expected(classes):
-        classes = classes.astype("float64")
-        return ((classes + 2.0) / (classes + 1.0)).log() / scale * num_sampled
-
-    return drawn, expected(true_classes), expected(drawn)
+    return drawn, *(zipfian_counts(classes, num_sampled, range_max) for classes in (true_classes, drawn))
 
 
 def __getattr__(name: str):

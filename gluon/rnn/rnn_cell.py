@@ -283,12 +283,8 @@ class GRUCell(_SquashingCell):
         return output, [output]
 
 
-class _CellStack:
-    """What the sequential cells share: each cell's output is the next one's input."""
-
-    def add(self, cell):
-        """Appends a cell."""
-        self.register_child(cell)
+class _Cells:
+    """What cells that are made of cells share: their states are those of all, one after the other."""
 
     def state_info(self, batch_size=0):
         return [info for cell in self._children.values() for info in cell.state_info(batch_size)]
@@ -296,6 +292,14 @@ class _CellStack:
     def begin_state(self, **kwargs):
         self._check_unmodified()
         return [state for cell in self._children.values() for state in cell.begin_state(**kwargs)]
+
+
+class _CellStack(_Cells):
+    """What the sequential cells share: each cell's output is the next one's input."""
+
+    def add(self, cell):
+        """Appends a cell."""
+        self.register_child(cell)
 
     def __call__(self, inputs, states):
         self._counter += 1
@@ -386,7 +390,7 @@ class DropoutCell(HybridRecurrentCell):
         return f"{type(self).__name__}(rate={self._rate}, axes={self._axes})"
 
 
-class BidirectionalCell(HybridRecurrentCell):
+class BidirectionalCell(_Cells, HybridRecurrentCell):
     """Two cells over the sequence in both directions; outputs are concatenated along the features."""
 
     def __init__(self, l_cell, r_cell, output_prefix="bi_"):
@@ -397,13 +401,6 @@ class BidirectionalCell(HybridRecurrentCell):
 
     def hybrid_forward(self, F, inputs, states):
         raise NotImplementedError("a BidirectionalCell needs the whole sequence: use unroll")
-
-    def state_info(self, batch_size=0):
-        return [info for cell in self._children.values() for info in cell.state_info(batch_size)]
-
-    def begin_state(self, **kwargs):
-        self._check_unmodified()
-        return [state for cell in self._children.values() for state in cell.begin_state(**kwargs)]
 
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
         self.reset()

@@ -2,7 +2,7 @@
 
 from core import autograd
 from gluon import nn
-from gluon.block import HybridBlock
+from gluoncv.model_zoo.one_stage import OneStageDetector
 from gluoncv.model_zoo.reuse import class_map, replace_layer
 from gluoncv.model_zoo.ssd.anchor import SSDAnchorGenerator
 from gluoncv.nn.coder import STDS, MultiPerClassDecoder, NormalizedBoxCenterDecoder
@@ -10,7 +10,7 @@ from gluoncv.nn.feature import FeatureExpander
 from gluoncv.nn.predictor import ConvPredictor
 
 
-class SSD(HybridBlock):
+class SSD(OneStageDetector):
     """Input (B, 3, H, W).
 
     output: classes (B, N, 1), scores (B, N, 1) and corners (B, N, 4) in pixels, -1 behind the last.
@@ -73,16 +73,6 @@ class SSD(HybridBlock):
     def num_classes(self):
         """The number of classes without the background."""
         return len(self.classes)
-
-    def set_nms(self, nms_thresh=0.45, nms_topk=400, post_nms=100):
-        """Overlap above which the lesser of two boxes of a class is dropped, boxes that compete,
-        and boxes that are given.
-
-        nms_thresh not between 0 and 1: all boxes are given. nms_topk -1: all compete. post_nms 0 or less: all are
-        given.
-        """
-        self._clear_cached_op()
-        self.nms_thresh, self.nms_topk, self.post_nms = nms_thresh, nms_topk, post_nms
 
     def hybrid_forward(self, F, x):
         predicted = self._predicted(F, self.features(x))

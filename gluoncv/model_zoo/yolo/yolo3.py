@@ -11,6 +11,7 @@ from gluoncv.data.classes import COCO, VOC
 from gluoncv.loss import YOLOV3Loss
 from gluoncv.model_zoo.darknet import convolution
 from gluoncv.model_zoo.model_zoo import custom, get_model, model, with_weights
+from gluoncv.model_zoo.one_stage import OneStageDetector
 from gluoncv.model_zoo.reuse import class_map, replace_layer
 from gluoncv.model_zoo.yolo.yolo_target import YOLOV3TargetMerger
 
@@ -96,7 +97,7 @@ class YOLODetectionBlockV3(HybridBlock):
         return route, self.tip(route)
 
 
-class YOLOV3(HybridBlock):
+class YOLOV3(OneStageDetector):
     """Input (B, 3, H, W).
 
     output: classes (B, N, 1), scores (B, N, 1) and corners (B, N, 4) in pixels, -1 behind the last.
@@ -190,16 +191,6 @@ class YOLOV3(HybridBlock):
         if autograd.is_recording():
             return self._loss(objects, centers, scales, classes, *self._target_generator(boxes, *targets))
         return boxes, list(anchors), list(offsets), maps, centers, scales, objects, classes
-
-    def set_nms(self, nms_thresh=0.45, nms_topk=400, post_nms=100):
-        """Overlap above which the lesser of two boxes of a class is dropped, boxes that compete,
-        and boxes that are given.
-
-        nms_thresh not between 0 and 1: all boxes are given. nms_topk -1: all compete. post_nms 0 or less: all are
-        given.
-        """
-        self._clear_cached_op()
-        self.nms_thresh, self.nms_topk, self.post_nms = nms_thresh, nms_topk, post_nms
 
     def reset_class(self, classes, reuse_weights=None):
         """Gives the detector other classes; weights are kept of those in `reuse_weights` (see `class_map`)."""

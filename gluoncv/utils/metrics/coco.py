@@ -8,6 +8,16 @@ import time
 import warnings
 
 from core.files.atomic import write_bytes
+from core.metric import EvalMetric
+
+
+class COCOMetric(EvalMetric):
+    """A metric that writes results to the file `_filename`, and removes it at its own end with `_cleanup`."""
+
+    def __del__(self):
+        if getattr(self, "_cleanup", False):
+            with contextlib.suppress(OSError):
+                os.remove(self._filename)
 
 
 def results_path(save_prefix, use_time):

@@ -1,16 +1,12 @@
 """Average precision of detections, as COCO measures it (Lin et al., 2014)."""
 
-import contextlib
-import os
-
 import numpy as np
 
-from core.metric import EvalMetric
 from gluoncv.utils.metrics import coco
 from gluoncv.utils.metrics.pictures import pictures
 
 
-class COCODetectionMetric(EvalMetric):
+class COCODetectionMetric(coco.COCOMetric):
     """Mean of the average precisions at overlaps of 0.5, 0.55, ... 0.95, in per cent, by pycocotools.
 
     dataset: has `coco`, the annotations of pycocotools, `classes`, and `contiguous_id_to_json`, COCO's number of each
@@ -35,11 +31,6 @@ class COCODetectionMetric(EvalMetric):
             raise AssertionError("post_affine needs data_shape")
         self._data_shape, self._post_affine = data_shape, post_affine
         self._filename = coco.results_path(save_prefix, use_time)
-
-    def __del__(self):
-        if getattr(self, "_cleanup", False):
-            with contextlib.suppress(OSError):
-                os.remove(self._filename)
 
     def reset(self):
         """Forgets all pictures."""

@@ -1,18 +1,14 @@
 """Average precision of joints, as COCO measures it (Lin et al., 2014)."""
 
-import contextlib
-import os
-
 import numpy as np
 
-from core.metric import EvalMetric
 from gluoncv.utils.metrics import coco
 from gluoncv.utils.viz.image import as_numpy
 
 NAMES = ["AP", "Ap .5", "AP .75", "AP (M)", "AP (L)", "AR", "AR .5", "AR .75", "AR (M)", "AR (L)"]
 
 
-class COCOKeyPointsMetric(EvalMetric):
+class COCOKeyPointsMetric(coco.COCOMetric):
     """COCO's figures of persons' joints, by pycocotools.
 
     dataset: has `coco`, the annotations of pycocotools. save_prefix: results are written to this path with .json
@@ -26,11 +22,6 @@ class COCOKeyPointsMetric(EvalMetric):
         self.dataset, self._cleanup, self._in_vis_thresh = dataset, cleanup, in_vis_thresh
         self._filename = coco.results_path(save_prefix, use_time)
         super().__init__("COCOMeanAP")
-
-    def __del__(self):
-        if getattr(self, "_cleanup", False):
-            with contextlib.suppress(OSError):
-                os.remove(self._filename)
 
     def reset(self):
         """Forgets all persons."""

@@ -10,23 +10,13 @@ from core import nd
 from gluoncv.data.transforms import affine, experimental
 from gluoncv.data.transforms import bbox as boxes
 from gluoncv.data.transforms import image as pictures
-from gluoncv.data.transforms.presets import common
 from gluoncv.data.transforms.presets.common import MEAN, STD
+from gluoncv.data.transforms.presets.ssd import load_test, transform_test
 
 __all__ = [
     "CenterNetDefaultTrainTransform", "CenterNetDefaultValTransform", "get_post_transform", "load_test",
     "transform_test",
 ]  # fmt: skip
-
-
-def transform_test(imgs, short, max_size=1024, mean=MEAN, std=STD):
-    """(input, picture) of pictures with a short side of `short` pixels, see `common.transform_test`."""
-    return common.transform_test(imgs, short, max_size, mean, std)
-
-
-def load_test(filenames, short, max_size=1024, mean=MEAN, std=STD):
-    """(input, picture) of the picture in a file, or lists for several files, as `transform_test` makes them."""
-    return transform_test(common.load(filenames), short, max_size, mean, std)
 
 
 class CenterNetDefaultTrainTransform:
