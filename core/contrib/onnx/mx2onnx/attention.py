@@ -7,13 +7,13 @@ import math
 import numpy as np
 
 from core.contrib.onnx.mx2onnx.neural import places_along
-from core.contrib.onnx.mx2onnx.table import converts
+from core.contrib.onnx.mx2onnx.table import converts, ints
 
 
 def _part(g, x, heads: int, parts: int, part: int, order=(1, 0, 2)):
     """(L, B, heads * parts * D) -> (B * heads, L, D) of one part (or these axes in another order), and D."""
     size = g.extent(x, -1) // (heads * parts)
-    split = g.add("Reshape", x, np.array([0, -1, parts, size], np.int64))
+    split = g.add("Reshape", x, ints(0, -1, parts, size))
     return g.add("Transpose", g.add("Gather", split, np.int64(part), axis=2), perm=list(order)), size
 
 
@@ -24,7 +24,7 @@ def _scores(g, query, size: int, key, dtype: str):
 
 def _merged(g, x, width: int):
     """(B * heads, L, D) -> (L, B, heads * D)."""
-    return g.add("Reshape", g.add("Transpose", x, perm=[1, 0, 2]), np.array([0, -1, width], np.int64))
+    return g.add("Reshape", g.add("Transpose", x, perm=[1, 0, 2]), ints(0, -1, width))
 
 
 @converts("_contrib_interleaved_matmul_selfatt_qk")
@@ -62,10 +62,10 @@ def attention(g, a, query, key, value, length=None):
     keys = places_along(g, key, 2)
     inside = None
     if length is not None:
-        bound = g.add("Unsqueeze", g.cast(length, "int64"), np.array([1, 2, 3], np.int64))
+        bound = g.add("Unsqueeze", g.cast(length, "int64"), ints(1, 2, 3))
         inside = g.add("Less", keys, bound)
     if a.causal:
-        before = g.add("LessOrEqual", keys, g.add("Unsqueeze", places_along(g, query, 2), np.array([1], np.int64)))
+        before = g.add("LessOrEqual", keys, g.add("Unsqueeze", places_along(g, query, 2), ints(1)))
         inside = before if inside is None else g.add("And", inside, before)
     if inside is not None:
         scores = g.add("Where", inside, scores, low)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from core.contrib.onnx.mx2onnx.table import Builder, Name
+from core.contrib.onnx.mx2onnx.table import Builder, Name, ints
 
 
 def foreach(g: Builder, a, given: list[Name], walk: Callable) -> list[Name]:
@@ -70,7 +70,7 @@ def _element(shapes: Sequence, dtype: str) -> tuple:
 
 def _one_axis(g: Builder, element: Name) -> Name:
     """A classic array has at least one axis."""
-    return element if g.shape(element) else g.add("Reshape", element, np.array([1], np.int64))
+    return element if g.shape(element) else g.add("Reshape", element, ints(1))
 
 
 def _truth(g: Builder, number: Name) -> Name:
@@ -84,7 +84,7 @@ def _truth(g: Builder, number: Name) -> Name:
 
 def _filled(g: Builder, rows: Name, most: int, rank: int) -> Name:
     """Rows, and zeros behind them up to `most`."""
-    left = g.add("Sub", np.array([most], np.int64), g.add("Shape", rows, start=0, end=1))
+    left = g.add("Sub", ints(most), g.add("Shape", rows, start=0, end=1))
     nothing = np.zeros(rank, np.int64)
     widths = g.add("Concat", nothing, left, nothing[1:], axis=0) if rank > 1 else g.add("Concat", nothing, left, axis=0)
     return g.add("Pad", rows, widths)

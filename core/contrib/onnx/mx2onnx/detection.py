@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core import symbol as sym
-from core.contrib.onnx.mx2onnx.table import converts
+from core.contrib.onnx.mx2onnx.table import converts, ints
 from core.ndarray import array
 
 _LAST = np.iinfo(np.int64).max
@@ -27,14 +27,14 @@ def roi_align(g, a, data, rois):
     images = g.cast(g.add("Gather", rois, np.int64(0), axis=1), "int64", g.dtype(rois))
     valid = g.cast(g.add("GreaterOrEqual", images, np.int64(0)), g.dtype(data), "bool")  # image -1 gives zeros
     images = g.add("Max", images, np.int64(0))
-    boxes = g.add("Slice", rois, np.array([1], np.int64), np.array([5], np.int64), np.array([1], np.int64))
+    boxes = g.add("Slice", rois, ints(1), ints(5), ints(1))
     height, width = a.pooled_size
     pooled = g.add(
         "RoiAlign", data, boxes, images, output_height=height, output_width=width, spatial_scale=a.spatial_scale,
         sampling_ratio=max(a.sample_ratio, 0),
         coordinate_transformation_mode="half_pixel" if a.aligned else "output_half_pixel",
     )  # fmt: skip
-    return g.add("Mul", pooled, g.add("Unsqueeze", valid, _ints(1, 2, 3)))
+    return g.add("Mul", pooled, g.add("Unsqueeze", valid, ints(1, 2, 3)))
 
 
 @converts("ROIPooling")
@@ -82,7 +82,7 @@ def box_nms(g, a, data):
         return g.add("Identity", data)
     rank, count, dtype = g.rank(data), g.extent(data, -2), g.dtype(data)
     width = g.extent(data, -1)
-    rows = data if rank == 3 else g.add("Reshape", data, np.array([-1, count, width], np.int64))
+    rows = data if rank == 3 else g.add("Reshape", data, ints(-1, count, width))
     scores = g.add("Gather", rows, np.int64(a.score_index), axis=2)
     alive = g.add("Greater", scores, g.like(a.valid_thresh, dtype))
     if a.id_index >= 0:
@@ -108,22 +108,22 @@ def box_nms(g, a, data):
         rows = g.add("Concat", *filter(None, [before, g.add("Where", below, boxes, turned), behind]), axis=2)
     kept, first = _ranked(g, keep, best)
     mark = g.like(-1, dtype)
-    rows = g.add("Where", g.add("Unsqueeze", g.cast(kept, "bool", "int64"), _ints(2)), _rows(g, rows, first), mark)
+    rows = g.add("Where", g.add("Unsqueeze", g.cast(kept, "bool", "int64"), ints(2)), _rows(g, rows, first), mark)
     if best < count:
-        rows = g.add("Pad", rows, _ints(0, 0, 0, 0, count - best, 0), mark)
+        rows = g.add("Pad", rows, ints(0, 0, 0, 0, count - best, 0), mark)
     return rows if rank == 3 else g.add("Reshape", rows, g.add("Shape", data))
 
 
 @converts("_contrib_MultiBoxDetection")
 def multi_box_detection(g, a, scores, offsets, anchors):
     dtype, count = g.dtype(scores), g.extent(scores, 2)
-    scores = g.add("Slice", scores, _ints(1), _ints(_LAST), _ints(1))
+    scores = g.add("Slice", scores, ints(1), ints(_LAST), ints(1))
     score = g.reduce("ReduceMax", scores, [1])
     kind = g.cast(g.add("ArgMax", scores, axis=1, keepdims=0), dtype, "int64")
     alive = g.add("Not", g.add("Less", score, g.like(a.threshold, dtype)))
-    left, top, right, bottom = _columns(g, g.add("Reshape", anchors, _ints(1, count, 4)))
+    left, top, right, bottom = _columns(g, g.add("Reshape", anchors, ints(1, count, 4)))
     half = g.like(0.5, dtype)
-    moves = _columns(g, g.add("Reshape", offsets, _ints(-1, count, 4)))
+    moves = _columns(g, g.add("Reshape", offsets, ints(-1, count, 4)))
     lows, highs = [], []
     for axis, (low, high) in enumerate(((left, right), (top, bottom))):
         size = g.add("Sub", high, low)
@@ -137,7 +137,7 @@ def multi_box_detection(g, a, scores, offsets, anchors):
     boxes = g.add("Concat", *lows, *highs, axis=2)
     if a.clip:
         boxes = g.add("Clip", boxes, g.like(0, dtype), g.like(1, dtype))
-    last = _ints(2)
+    last = ints(2)
     rows = g.add("Concat", g.add("Unsqueeze", kind, last), g.add("Unsqueeze", score, last), boxes, axis=2)
     mark = g.like(-1, dtype)
     rows = g.add("Where", g.add("Unsqueeze", alive, last), rows, mark)
@@ -160,12 +160,12 @@ def _survivors(g, dtype: str, corners, scores, kinds, threshold: float):
     Boxes whose score is the least number are out. Each kind has a row of scores, in which the others are out.
     """
     least = g.like(np.finfo(dtype).min, dtype)
-    rows = g.add("Unsqueeze", scores, _ints(1))
+    rows = g.add("Unsqueeze", scores, ints(1))
     if kinds is not None:
         kinds = g.add("Where", g.add("Greater", scores, least), kinds, g.like(0, dtype))
         low, high = (g.reduce(f"Reduce{which}", kinds, [0, 1]) for which in ("Min", "Max"))
         places = g.add("Range", low, g.add("Add", high, g.like(1, dtype)), g.like(1, dtype))
-        same = g.add("Equal", g.add("Unsqueeze", kinds, _ints(1)), g.add("Unsqueeze", places, _ints(0, 2)))
+        same = g.add("Equal", g.add("Unsqueeze", kinds, ints(1)), g.add("Unsqueeze", places, ints(0, 2)))
         rows = g.add("Where", same, rows, least)
     boxes, rows = (g.cast(x, "float32", dtype) for x in (corners, rows))
     # 0.999...: what is above the least number of any type
@@ -173,7 +173,7 @@ def _survivors(g, dtype: str, corners, scores, kinds, threshold: float):
     most = g.add("Shape", scores, start=1, end=2)
     threshold = np.array([min(max(threshold, 0.0), 1.0)], np.float32)
     chosen = g.add("NonMaxSuppression", boxes, rows, most, threshold, limit)  # (count, 3): batch, kind, box
-    places = g.add("Gather", chosen, _ints(0, 2), axis=1)
+    places = g.add("Gather", chosen, ints(0, 2), axis=1)
     one = g.onnx.numpy_helper.from_array(np.ones(1, np.int64))
     ones = g.add("ConstantOfShape", g.add("Shape", places, start=0, end=1), value=one)
     zero = g.onnx.numpy_helper.from_array(np.zeros(1, np.int64))
@@ -182,17 +182,17 @@ def _survivors(g, dtype: str, corners, scores, kinds, threshold: float):
 
 def _ranked(g, keys, count: int):
     """The largest keys (B, n) in falling order, of equal ones the first, and their places."""
-    return g.add("TopK", keys, _ints(count), outputs=2, axis=1)
+    return g.add("TopK", keys, ints(count), outputs=2, axis=1)
 
 
 def _rows(g, rows, order):
     """Rows (B, n, width) in another order (B, count)."""
-    return g.add("GatherND", rows, g.add("Unsqueeze", order, _ints(2)), batch_dims=1)
+    return g.add("GatherND", rows, g.add("Unsqueeze", order, ints(2)), batch_dims=1)
 
 
 def _part(g, rows, begin: int, length: int):
     """Columns of rows."""
-    return g.add("Slice", rows, _ints(begin), _ints(begin + length), _ints(2))
+    return g.add("Slice", rows, ints(begin), ints(begin + length), ints(2))
 
 
 def _corners(g, boxes, dtype: str):
@@ -230,14 +230,14 @@ def deformable_convolution(g, a, data, offset, weight, bias=None):
         (places[i] * stride[i] - pad[i])[None] + (taps[i] * dilate[i])[:, None, None] for i in (0, 1)
     ]  # each (spots, rows, columns)
     start = np.broadcast_to(np.stack(start, 1), (1, groups, spots, 2, rows, columns)).astype(dtype)
-    shifts = g.add("Reshape", offset, _ints(-1, groups, spots, 2, rows, columns))
+    shifts = g.add("Reshape", offset, ints(-1, groups, spots, 2, rows, columns))
     at = g.add("Add", shifts, start)
     extents = np.array([g.extent(data, 2), g.extent(data, 3)], dtype).reshape(1, 1, 1, 2, 1, 1)
     inside = g.add("And", g.add("GreaterOrEqual", at, g.like(0, dtype)), g.add("Less", at, extents))
     mask = g.reduce("ReduceMin", g.cast(inside, dtype, "bool"), [3])
-    mask = g.add("Reshape", mask, _ints(-1, groups * spots, rows, columns))
+    mask = g.add("Reshape", mask, ints(-1, groups * spots, rows, columns))
     offset = g.add(
-        "Reshape", g.add("Sub", g.add("Min", at, extents - 1), start), _ints(-1, groups * spots * 2, rows, columns)
+        "Reshape", g.add("Sub", g.add("Min", at, extents - 1), start), ints(-1, groups * spots * 2, rows, columns)
     )
     return _deformed(g, a, data, offset, mask, weight, bias)
 
@@ -254,7 +254,3 @@ def _deformed(g, a, data, offset, mask, weight, bias):
         strides=list(a.stride or (1, 1)), dilations=list(a.dilate or (1, 1)), pads=pad + pad, group=a.num_group,
         offset_group=a.num_deformable_group,
     )  # fmt: skip
-
-
-def _ints(*values) -> np.ndarray:
-    return np.array(values, np.int64)

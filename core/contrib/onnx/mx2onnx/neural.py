@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from core.contrib.onnx.mx2onnx.table import axes_of, converts
+from core.contrib.onnx.mx2onnx.table import axes_of, converts, ints
 
 
 def _window(g, a, rank: int) -> dict:
@@ -136,7 +136,7 @@ def instance_norm(g, a, data, gamma, beta):
 def group_norm(g, a, data, gamma, beta):
     shape, dtype = g.shape(data), g.dtype(data)
     groups, rank = a.num_groups, len(shape)
-    flat = g.add("Reshape", data, np.array([0, groups, -1], np.int64))
+    flat = g.add("Reshape", data, ints(0, groups, -1))
     ones, zeros = np.ones(groups, dtype), np.zeros(groups, dtype)
     made = g.add("InstanceNormalization", flat, ones, zeros, epsilon=a.eps)
     # MXNet has one gamma and one beta for each group.
@@ -144,7 +144,7 @@ def group_norm(g, a, data, gamma, beta):
     dynamic = [i for i in range(1, rank) if shape[i] is None]
     if dynamic:
         return g.add("Reshape", made, g.add("Shape", data))
-    return g.add("Reshape", made, np.array([0, *shape[1:]], np.int64))
+    return g.add("Reshape", made, ints(0, *shape[1:]))
 
 
 @converts("L2Normalization")
@@ -247,7 +247,7 @@ def masked_softmax(g, data, length, axis: int):
     places = places_along(g, data, axis)
     if axis != rank - 1:
         places = g.add("Unsqueeze", places, np.arange(1, rank - axis, dtype=np.int64))
-    bound = g.add("Unsqueeze", g.cast(length, "int64"), np.array([axis], np.int64))
+    bound = g.add("Unsqueeze", g.cast(length, "int64"), ints(axis))
     inside = g.add("Less", places, bound)
     scores = g.add("Where", inside, data, g.like(np.finfo(dtype).min / 2, dtype))
     return g.add("Where", inside, g.add("Softmax", scores, axis=axis), g.like(0, dtype))
@@ -309,7 +309,7 @@ def bilinear_resize(g, a, data, like=None):
             sizes = g.add("Concat", _extents(g, data, 0, 2), _extents(g, like, 2, 4), axis=0)
             return _resize(g, data, None, sizes, "linear", _corners(a))
         raise g.refuse("the size of the result must not change from call to call")
-    sizes = g.add("Concat", _extents(g, data, 0, 2), np.array([height, width], np.int64), axis=0)
+    sizes = g.add("Concat", _extents(g, data, 0, 2), ints(height, width), axis=0)
     return _resize(g, data, None, sizes, "linear", _corners(a))
 
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from core.contrib.onnx.mx2onnx.table import converts
+from core.contrib.onnx.mx2onnx.table import converts, ints
 
 # mode: (ONNX's operator, order of the gates there, activation)
 _MODES = {
@@ -58,7 +58,7 @@ def rnn(g, a, data, parameters, state, state_cell=None, sequence_length=None):
             **options,
         )
         # (L, directions, B, H) -> (L, B, directions * H)
-        x = g.add("Reshape", g.add("Transpose", y, perm=[0, 2, 1, 3]), np.array([0, 0, directions * size], np.int64))
+        x = g.add("Reshape", g.add("Transpose", y, perm=[0, 2, 1, 3]), ints(0, 0, directions * size))
         last.append(ends[0])
         last_cell += ends[1:]
     results = [x]
@@ -76,9 +76,9 @@ def _gates(g, parameters, at: int, order, shape: tuple[int, ...]):
     if parameters in g.values:
         block = g.values[parameters][at:end].reshape(full)
         return np.ascontiguousarray(block[list(order)].reshape(merged))
-    block = g.add("Slice", parameters, np.array([at], np.int64), np.array([end], np.int64))
-    block = g.add("Gather", g.add("Reshape", block, np.array(full, np.int64)), np.array(order, np.int64), axis=0)
-    return g.add("Reshape", block, np.array(merged, np.int64))
+    block = g.add("Slice", parameters, ints(at), ints(end))
+    block = g.add("Gather", g.add("Reshape", block, ints(*full)), ints(*order), axis=0)
+    return g.add("Reshape", block, ints(*merged))
 
 
 def _joined(g, parts: list, axis: int):
@@ -94,5 +94,5 @@ def _level(g, state, level: int, directions: int):
     state = g.whole(state)
     if g.shape(state)[0] == directions:
         return state
-    begin, end = np.array([level * directions], np.int64), np.array([(level + 1) * directions], np.int64)
-    return g.add("Slice", state, begin, end, np.array([0], np.int64))
+    begin, end = ints(level * directions), ints((level + 1) * directions)
+    return g.add("Slice", state, begin, end, ints(0))

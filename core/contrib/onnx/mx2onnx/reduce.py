@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from core.contrib.onnx.mx2onnx.table import axes_of, converts
+from core.contrib.onnx.mx2onnx.table import axes_of, converts, ints
 
 _REDUCTIONS = {
     "sum": "ReduceSum", "mean": "ReduceMean", "max": "ReduceMax", "min": "ReduceMin", "prod": "ReduceProd",
@@ -27,7 +27,7 @@ def reduction(g, a, data):
     else:  # in ONNX no axes mean all of them
         made = g.add("Mul", data, data) if kind == "ReduceSumSquare" else g.add("Identity", data)
     # A classic array has at least one axis.
-    made = g.add("Reshape", made, np.array([1], np.int64)) if classic and not a.keepdims and len(axes) == rank else made
+    made = g.add("Reshape", made, ints(1)) if classic and not a.keepdims and len(axes) == rank else made
     return g.cast(made, g.outputs[0][1], g.dtype(data))
 
 
@@ -38,10 +38,7 @@ def moments(g, a, data):
     if a.keepdims:
         return made
     whole = len(axes) == g.rank(data)
-    return [
-        g.add("Reshape", x, np.array([1], np.int64)) if whole else g.add("Squeeze", x, np.array(axes, np.int64))
-        for x in made
-    ]
+    return [g.add("Reshape", x, ints(1)) if whole else g.add("Squeeze", x, ints(*axes)) for x in made]
 
 
 def _mean_and_variance(g, data, axes: list[int]) -> list:
@@ -60,7 +57,7 @@ def variance(g, a, data):
     if a.ddof:
         count = math.prod(g.extent(data, axis) for axis in axes)
         made = g.add("Mul", made, g.like(count / (count - a.ddof) if count > a.ddof else math.nan, dtype))
-    return made if a.keepdims else g.add("Squeeze", made, np.array(axes, np.int64))
+    return made if a.keepdims else g.add("Squeeze", made, ints(*axes))
 
 
 @converts("_npi_std")
@@ -73,14 +70,14 @@ def norm(g, a, data):
     axes = axes_of(a.axis, g.rank(data))
     made = g.reduce({1: "ReduceL1", 2: "ReduceL2"}[a.ord], data, axes, a.keepdims)
     whole = len(axes) == g.rank(data) and not a.keepdims
-    return g.add("Reshape", made, np.array([1], np.int64)) if whole else made
+    return g.add("Reshape", made, ints(1)) if whole else made
 
 
 @converts("argmax", "argmin", "_npi_argmax", "_npi_argmin")
 def arg_extreme(g, a, data):
     kind = "ArgMax" if "argmax" in g.where.split(" ")[0] else "ArgMin"
     if a.axis is None:
-        data_, axis, keep = g.add("Reshape", data, np.array([-1], np.int64)), 0, 1
+        data_, axis, keep = g.add("Reshape", data, ints(-1)), 0, 1
     else:
         data_, axis, keep = data, a.axis, int(a.keepdims)
     made = g.cast(g.add(kind, data_, axis=axis, keepdims=keep), g.outputs[0][1], "int64")
@@ -96,9 +93,7 @@ def argmax_channel(g, a, data):
 def topk(g, a, data):
     axis = axes_of(a.axis, g.rank(data))[0]
     count = a.k or g.extent(data, axis)
-    values, places = g.add(
-        "TopK", data, np.array([count], np.int64), outputs=2, axis=axis, largest=int(not a.is_ascend)
-    )
+    values, places = g.add("TopK", data, ints(count), outputs=2, axis=axis, largest=int(not a.is_ascend))
     if a.ret_typ == "mask":
         dtype = g.outputs[0][1]
         nothing = g.add("Mul", data, g.like(0, g.dtype(data)))
@@ -113,7 +108,7 @@ def topk(g, a, data):
 @converts("sort", "argsort")
 def sort(g, a, data):
     axis = axes_of(a.axis, g.rank(data))[0]
-    count = g.add("Gather", g.add("Shape", data), np.array([axis], np.int64))
+    count = g.add("Gather", g.add("Shape", data), ints(axis))
     values, places = g.add("TopK", data, count, outputs=2, axis=axis, largest=int(not a.is_ascend))
     return g.cast(places, a.dtype, "int64") if g.where.startswith("argsort") else values
 
@@ -121,7 +116,7 @@ def sort(g, a, data):
 @converts("cumsum")
 def cumsum(g, a, data):
     if a.axis is None:
-        data = g.add("Reshape", data, np.array([-1], np.int64))
+        data = g.add("Reshape", data, ints(-1))
     made = g.add("CumSum", data, np.int64(a.axis or 0))
     return made if a.dtype is None else g.cast(made, a.dtype, g.outputs[0][1])
 
@@ -145,14 +140,14 @@ def dot(g, a, left, right):
         return _dot_flat(g, a, left, right)
     left, right = (_flipped(g, x, t) for x, t in ((left, a.transpose_a), (right, a.transpose_b)))
     made = g.add("MatMul", left, right)
-    return g.add("Reshape", made, np.array([1], np.int64)) if g.outputs[0][0] == (1,) else made
+    return g.add("Reshape", made, ints(1)) if g.outputs[0][0] == (1,) else made
 
 
 def _dot_flat(g, a, left, right):
     """The last axis of the left (its first, turned) against the first of the right (its last), as matrices."""
     inner = g.extent(left, 0 if a.transpose_a else -1)
     shapes = [(inner, -1) if a.transpose_a else (-1, inner), (-1, inner) if a.transpose_b else (inner, -1)]
-    left, right = (g.add("Reshape", x, np.array(s, np.int64)) for x, s in zip((left, right), shapes, strict=True))
+    left, right = (g.add("Reshape", x, ints(*s)) for x, s in zip((left, right), shapes, strict=True))
     left, right = (
         g.add("Transpose", x, perm=[1, 0]) if turned else x
         for x, turned in ((left, a.transpose_a), (right, a.transpose_b))

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.contrib.onnx.mx2onnx.table import axes_of, converts
+from core.contrib.onnx.mx2onnx.table import axes_of, converts, ints
 
 _LAST = np.iinfo(np.int64).max
-
-
-def _ints(*values) -> np.ndarray:
-    return np.array(values, np.int64)
 
 
 @converts("Reshape", "_npi_reshape", "_npx_reshape", "reshape_like", "_reshape_to")
@@ -41,14 +37,14 @@ def flatten(g, a, data):
 
 @converts("expand_dims")
 def expand_dims(g, a, data):
-    return g.add("Unsqueeze", data, _ints(a.axis))
+    return g.add("Unsqueeze", data, ints(a.axis))
 
 
 @converts("squeeze")
 def squeeze(g, a, data):
     shape = g.shape(data)
     axes = axes_of(a.axis, len(shape)) if a.axis is not None else [i for i, n in enumerate(shape) if n == 1]
-    return g.add("Squeeze", data, _ints(*axes))
+    return g.add("Squeeze", data, ints(*axes))
 
 
 @converts("transpose")
@@ -72,13 +68,13 @@ def concat(g, a, *data):
 @converts("stack")
 def stack(g, a, *data):
     axis = a.axis % (g.rank(data[0]) + 1)
-    return g.add("Concat", *[g.add("Unsqueeze", x, _ints(axis)) for x in data], axis=axis)
+    return g.add("Concat", *[g.add("Unsqueeze", x, ints(axis)) for x in data], axis=axis)
 
 
 @converts("SliceChannel")
 def slice_channel(g, a, data):
     parts = g.split(data, a.num_outputs, a.axis)
-    return [g.add("Squeeze", p, _ints(a.axis)) for p in parts] if a.squeeze_axis else parts
+    return [g.add("Squeeze", p, ints(a.axis)) for p in parts] if a.squeeze_axis else parts
 
 
 @converts("_split_v2")
@@ -91,13 +87,13 @@ def split(g, a, data):
     sizes = np.diff([0, *ends]).astype(np.int64)
     parts = g.add("Split", data, sizes, outputs=len(sizes), axis=axis)
     parts = [parts] if len(sizes) == 1 else parts
-    return [g.add("Squeeze", p, _ints(axis)) for p in parts] if a.squeeze_axis else parts
+    return [g.add("Squeeze", p, ints(axis)) for p in parts] if a.squeeze_axis else parts
 
 
 @converts("slice_axis")
 def slice_axis(g, a, data):
     end = _LAST if a.end is None else a.end
-    return g.add("Slice", data, _ints(a.begin), _ints(end), _ints(a.axis))
+    return g.add("Slice", data, ints(a.begin), ints(end), ints(a.axis))
 
 
 @converts("slice", "_slice_view")
@@ -106,7 +102,7 @@ def slice_(g, a, data):
     steps = [1 if s is None else s for s in steps]
     begins = [(0 if s > 0 else -1) if b is None else b for b, s in zip(a.begin, steps)]
     ends = [(_LAST if s > 0 else -_LAST) if e is None else e for e, s in zip(a.end, steps)]
-    return g.add("Slice", data, _ints(*begins), _ints(*ends), _ints(*range(len(begins))), _ints(*steps))
+    return g.add("Slice", data, ints(*begins), ints(*ends), ints(*range(len(begins))), ints(*steps))
 
 
 @converts("slice_like")
@@ -114,36 +110,36 @@ def slice_like(g, a, data, like):
     axes = axes_of(a.axes or None, g.rank(data))
     shape = g.shape(like)
     if all(shape[i] is not None for i in axes):
-        ends = _ints(*(shape[i] for i in axes))
+        ends = ints(*(shape[i] for i in axes))
     else:
-        ends = g.add("Gather", g.add("Shape", like), _ints(*axes))
-    return g.add("Slice", data, _ints(*[0] * len(axes)), ends, _ints(*axes))
+        ends = g.add("Gather", g.add("Shape", like), ints(*axes))
+    return g.add("Slice", data, ints(*[0] * len(axes)), ends, ints(*axes))
 
 
 @converts("reverse")
 def reverse(g, a, data):
     axes = axes_of(a.axis, g.rank(data))
     ones = [-1] * len(axes)
-    return g.add("Slice", data, _ints(*ones), _ints(*[-_LAST] * len(axes)), _ints(*axes), _ints(*ones))
+    return g.add("Slice", data, ints(*ones), ints(*[-_LAST] * len(axes)), ints(*axes), ints(*ones))
 
 
 @converts("tile")
 def tile(g, a, data):
     rank, reps = g.rank(data), tuple(a.reps)
     if len(reps) > rank:
-        data = g.add("Unsqueeze", data, _ints(*range(len(reps) - rank)))
-    return g.add("Tile", data, _ints(*(1,) * (rank - len(reps)), *reps))
+        data = g.add("Unsqueeze", data, ints(*range(len(reps) - rank)))
+    return g.add("Tile", data, ints(*(1,) * (rank - len(reps)), *reps))
 
 
 @converts("repeat")
 def repeat(g, a, data):
     shape = g.shape(data)
     if a.axis is None:
-        data, shape, axis = g.add("Reshape", data, _ints(-1)), (None,), 0
+        data, shape, axis = g.add("Reshape", data, ints(-1)), (None,), 0
     else:
         axis = a.axis % len(shape)
-    longer = g.add("Unsqueeze", data, _ints(axis + 1))
-    tiled = g.add("Tile", longer, _ints(*[1] * (axis + 1), a.repeats, *[1] * (len(shape) - axis - 1)))
+    longer = g.add("Unsqueeze", data, ints(axis + 1))
+    tiled = g.add("Tile", longer, ints(*[1] * (axis + 1), a.repeats, *[1] * (len(shape) - axis - 1)))
     before = (*shape[: axis + 1], a.repeats, *shape[axis + 1 :])
     return g.as_result(tiled, before)
 
@@ -155,13 +151,13 @@ def broadcast(g, a, data, like=None):
         if getattr(a, "lhs_axes", None) is None:
             return g.add("Expand", data, g.add("Shape", like))
         axes = dict(zip(axes_of(a.lhs_axes, len(after)), axes_of(a.rhs_axes, g.rank(like)), strict=True))
-        extents = [_part_of_shape(g, like, axes[k], axes[k] + 1) if k in axes else _ints(1) for k in range(len(after))]
+        extents = [_part_of_shape(g, like, axes[k], axes[k] + 1) if k in axes else ints(1) for k in range(len(after))]
         return g.add("Expand", data, g.add("Concat", *extents, axis=0))
     if any(n is None and m is not None for n, m in zip(after[::-1], before[::-1])):
         return g.add("Expand", data, g.extents(*g.output_probes))
     # 1 leaves an extent as it is
     before = (*(1,) * (len(after) - len(before)), *before)
-    return g.add("Expand", data, _ints(*(1 if n is None or n == m else n for n, m in zip(after, before, strict=True))))
+    return g.add("Expand", data, ints(*(1 if n is None or n == m else n for n, m in zip(after, before, strict=True))))
 
 
 @converts("Pad")
@@ -169,7 +165,7 @@ def pad(g, a, data):
     width = a.pad_width
     mode = {"constant": "constant", "edge": "edge", "reflect": "reflect"}[a.mode]
     value = g.like(a.constant_value, g.dtype(data)) if mode == "constant" else None
-    return g.add("Pad", data, _ints(*width[::2], *width[1::2]), value, mode=mode)
+    return g.add("Pad", data, ints(*width[::2], *width[1::2]), value, mode=mode)
 
 
 @converts("depth_to_space")
@@ -189,7 +185,7 @@ def shape_array(g, a, data):
 
 @converts("size_array")
 def size_array(g, a, data):
-    return g.add("Reshape", g.add("Size", data), _ints(1))
+    return g.add("Reshape", g.add("Size", data), ints(1))
 
 
 @converts("zeros_like", "ones_like", "full_like")
@@ -240,7 +236,7 @@ def take(g, a, data, indices):
 
 @converts("_take_places")
 def take_places(g, a, data):
-    return g.add("Gather", data, _ints(*a.places), axis=a.axis)
+    return g.add("Gather", data, ints(*a.places), axis=a.axis)
 
 
 @converts("gather_nd")
@@ -256,13 +252,13 @@ def _places(g, indices):
 @converts("scatter_nd")
 def scatter_nd(g, a, data, indices):
     dtype = g.dtype(data)
-    nothing = g.add("Expand", g.like(0, dtype), _ints(*a.shape))
+    nothing = g.add("Expand", g.like(0, dtype), ints(*a.shape))
     return g.add("ScatterND", nothing, _places(g, indices), data)
 
 
 @converts("_contrib_index_copy")
 def index_copy(g, a, old, index, new):
-    return g.add("ScatterND", old, g.add("Unsqueeze", g.cast(index, "int64"), _ints(1)), new)
+    return g.add("ScatterND", old, g.add("Unsqueeze", g.cast(index, "int64"), ints(1)), new)
 
 
 @converts("one_hot")
@@ -278,9 +274,9 @@ def pick(g, a, data, index):
     places = g.cast(index, "int64")
     places = g.add("Clip", places, np.int64(0), np.int64(g.extent(data, axis) - 1))
     if g.rank(index) < g.rank(data):
-        places = g.add("Unsqueeze", places, _ints(axis))
+        places = g.add("Unsqueeze", places, ints(axis))
     made = g.add("GatherElements", data, places, axis=axis)
-    return made if a.keepdims else g.add("Squeeze", made, _ints(axis))
+    return made if a.keepdims else g.add("Squeeze", made, ints(axis))
 
 
 @converts("SequenceMask")
@@ -293,18 +289,18 @@ def sequence_mask(g, a, data, length=None):
     places = places_along(g, data, a.axis)
     inside = g.add(
         "Less",
-        g.add("Unsqueeze", places, _ints(1 - a.axis)),
-        g.add("Unsqueeze", g.cast(length, "int64"), _ints(a.axis)),
+        g.add("Unsqueeze", places, ints(1 - a.axis)),
+        g.add("Unsqueeze", g.cast(length, "int64"), ints(a.axis)),
     )
     if rank > 2:
-        inside = g.add("Unsqueeze", inside, _ints(*range(2, rank)))
+        inside = g.add("Unsqueeze", inside, ints(*range(2, rank)))
     return g.add("Where", inside, data, g.like(a.value, g.dtype(data)))
 
 
 @converts("SequenceReverse")
 def sequence_reverse(g, a, data, length=None):
     if not a.use_sequence_length or length is None:
-        return g.add("Slice", data, _ints(-1), _ints(-_LAST), _ints(0), _ints(-1))
+        return g.add("Slice", data, ints(-1), ints(-_LAST), ints(0), ints(-1))
     return g.add("ReverseSequence", data, g.cast(length, "int64"), time_axis=0, batch_axis=1)
 
 
@@ -314,5 +310,5 @@ def sequence_last(g, a, data, length=None):
         return g.add("Gather", data, np.int64(-1), axis=a.axis)
     if a.axis == 0:
         data = g.add("Transpose", data, perm=[1, 0, *range(2, g.rank(data))])
-    last = g.add("Unsqueeze", g.add("Sub", g.cast(length, "int64"), np.int64(1)), _ints(1))
+    last = g.add("Unsqueeze", g.add("Sub", g.cast(length, "int64"), np.int64(1)), ints(1))
     return g.add("GatherND", data, last, batch_dims=1)

@@ -118,7 +118,7 @@ class Builder:
     def reduce(self, kind: str, data: Name, axes, keepdims: bool = False) -> Name:
         """A reduction over axes, which are an input of ReduceSum since opset 13 and of the others since 18."""
         if kind == "ReduceSum" or self.opset >= 18:
-            return self.add(kind, data, np.array(axes, np.int64), keepdims=int(keepdims))
+            return self.add(kind, data, ints(*axes), keepdims=int(keepdims))
         return self.add(kind, data, axes=list(axes), keepdims=int(keepdims))
 
     def split(self, data: Name, parts: int, axis: int) -> list[Name]:
@@ -170,12 +170,12 @@ class Builder:
         or the name of a tensor that follows it.
         """
         if shape == other:
-            return np.array(shape, np.int64)
+            return ints(*shape)
         return self.add("Concat", *(self._extent(a, b) for a, b in zip(shape, other, strict=True)), axis=0)
 
     def _extent(self, one: int, other: int):
         if one == other:
-            return np.array([one], np.int64)
+            return ints(one)
         held = {
             times: place
             for (a, b), place in self.sources.items()
@@ -186,7 +186,7 @@ class Builder:
             raise self.refuse("an extent of its result, which is dynamic, is that of no input")
         ((times, (name, axis)),) = held.items()
         extent = self.add("Shape", name, start=axis, end=axis + 1)
-        return extent if times == 1 else self.add("Mul", extent, np.array([times], np.int64))
+        return extent if times == 1 else self.add("Mul", extent, ints(times))
 
     @contextlib.contextmanager
     def inner(self):
@@ -232,7 +232,7 @@ class Builder:
             return self.add("Reshape", name, self.extents(*probes))
         if target.count(-1) > 1:
             raise self.refuse(f"{before} cannot be brought into {after}: more than one extent follows from the input")
-        return self.add("Reshape", name, np.array(target, np.int64))
+        return self.add("Reshape", name, ints(*target))
 
     def fresh(self, hint: str) -> Name:
         """A name that no tensor has."""
@@ -287,3 +287,8 @@ def axes_of(axis, rank: int) -> list[int]:
     if axis is None or axis == ():
         return list(range(rank))
     return [a % rank for a in ((axis,) if isinstance(axis, int) else axis)]
+
+
+def ints(*values: int) -> np.ndarray:
+    """A constant of shapes, axes or places: int64, as ONNX takes them."""
+    return np.array(values, np.int64)
