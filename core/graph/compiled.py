@@ -230,6 +230,7 @@ class Plan:
         self._plain = self._template if type(self._template) is Slot and not self._template.same else None
         self._tracked = [(v.role == INPUT, v.index) for v in graph.tracked]
         self._heads = [head.index for head in graph.heads]
+        self._aside = sorted({*range(len(graph.outputs))} - {*self._heads})  # no gradient comes in there
         self._run_backward = None
         if self.backward is not None:
             self._run_backward = storage.on_device(ctx, captured.backward if captured else self.backward.run)
@@ -255,6 +256,8 @@ class Plan:
             node = _Node(self, leaves, outputs, saved, keys)
             for k in self._heads:
                 outputs[k]._entry = (node, k)
+            for k in self._aside:
+                outputs[k]._aside = (node, k)
         if self._plain is not None:
             return outputs[self._plain]
         return _filled(self._template, outputs, leaves, self)

@@ -28,7 +28,7 @@ class NDArray:
     operand's dtype. Made by `nd.array`, `nd.zeros` and the operators, not by calling the class on data.
     """
 
-    __slots__ = ("__weakref__", "_ctx", "_data", "_entry")
+    __slots__ = ("__weakref__", "_aside", "_ctx", "_data", "_entry")
     _is_placeholder = False
     _zero_dim = False  # whether indexing and reductions may give arrays without axes
     __array_priority__ = 1000.0
@@ -322,7 +322,7 @@ class NDArray:
                 part = self._data[key]
                 if part.dim() and part.is_contiguous():
                     view = _shared(self, part)
-                    if busy and state.recording and self._entry is not None:
+                    if busy and state.recording:
                         place = indexing.plain_slice(key) if kind is slice else key
                         autograd.attach(_SLICE_VIEW, {"key": (place,), "zero_dim": self._zero_dim}, (self,), (view,))
                     return view

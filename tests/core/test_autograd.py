@@ -393,3 +393,38 @@ def test_operators_with_a_shorter_way_are_recorded():
             y = function(x)
         y.backward()
         onp.testing.assert_allclose(x.grad.asnumpy(), onp.broadcast_to(expected, (2, 2)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_heads_that_depend_on_no_marked_array_stand_beside_others(hybridize):
+    from gluon import HybridBlock, nn
+
+    class Net(HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.dense = nn.Dense(2)
+
+        def hybrid_forward(self, F, x):
+            return self.dense(x), F.BlockGrad(x * 2), x * 3
+
+    net = Net()
+    net.initialize(mx.init.One())
+    net.hybridize(hybridize)
+    x = nd.ones((2, 3))
+    for heads in ((0, 1, 2), (1, 0)):
+        with autograd.record():
+            outputs = net(x)
+        autograd.backward([outputs[k] for k in heads])
+        assert net.dense.weight.grad().asnumpy().tolist() == [[2] * 3] * 2
+    with autograd.record():
+        outputs = net(x)
+    if hybridize:
+        outputs[1].backward()
+        assert net.dense.weight.grad().asnumpy().tolist() == [[0] * 3] * 2
+    else:
+        with pytest.raises(mx.base.MXNetError, match="depend on no array"):
+            outputs[1].backward()
+    with autograd.record():
+        inside = net(x)[0]
+    with pytest.raises(mx.base.MXNetError, match="not in a recorded"):
+        autograd.backward([inside, x * 3])
