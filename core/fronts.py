@@ -197,15 +197,18 @@ def _checks(op: Operator, kind_of: str) -> list[str]:
 
 
 def _unlike(op: Operator, kind_of: str) -> str:
-    """The question whether an input is no dense array of the function's class; "" where that cannot be."""
+    """The question whether an input is no dense array of the function's class, or its type is none for the operator;
+    "" where neither can be.
+    """
+    whole = [f"not {_first_of(op)}._data.is_floating_point()"] * op.real
     if op.variadic:
-        return f"{{*map(type, {op.inputs[-1]})}} != _faces"
+        return " or ".join([f"{{*map(type, {op.inputs[-1]})}} != _faces", *whole])
     face, inputs, parts = "_dense", op.inputs, []
     if kind_of != "_kind":  # a method: the first is the array itself
         face, inputs = kind_of, inputs[1:]
         parts = [f"{op.inputs[0]}.stype != 'default'"] * (op.name in storage_types.NAMES)
     parts += [f"type({i}) is not {face}" + f" and {i} is not None" * (i in op.optional) for i in inputs]
-    return " or ".join(parts)
+    return " or ".join(parts + whole)
 
 
 def _kernel_call(op: Operator) -> list[str]:
@@ -226,10 +229,14 @@ def _tensors_of(op: Operator) -> str:
     return ", ".join([*parts, f"*[x._data for x in {op.inputs[-1]}]"] if op.variadic else parts)
 
 
+def _first_of(op: Operator) -> str:
+    return f"{op.inputs[0]}[0]" if op.variadic and len(op.inputs) == 1 else op.inputs[0]
+
+
 def _wrapping(op: Operator, kind_of: str) -> list[str]:
     """Sets `result` to the array, or the list of arrays, that holds `tensor`."""
     face = "_dense" if kind_of == "_kind" else kind_of + "._dense_kind"
-    first = f"{op.inputs[0]}[0]" if op.variadic and len(op.inputs) == 1 else op.inputs[0]
+    first = _first_of(op)
     if op.plural:
         return [f"result = _several(tensor, {face}, {first}._ctx)"]
     lines = [f"result = _new({face})", f"result._data, result._ctx, result._entry = tensor, {first}._ctx, None"]

@@ -32,7 +32,7 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
     tracer = state.tracer
     if tracer is not None:
         inputs = tracer.twins(inputs)
-    elif op.simple and out is None:  # the common case, kept short: one result, nothing hidden
+    elif op.simple and out is None and not op.real:  # the common case, kept short: one result, nothing hidden
         try:
             if len(inputs) == 1:
                 tensor = op.forward(inputs[0]._data, **attrs)
@@ -44,10 +44,7 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
             pass  # the long way says what is wrong
         else:
             if state.recording:
-                for x in inputs:
-                    if x is not None and x._entry is not None:
-                        autograd.attach(op, attrs, inputs, (result,))
-                        break
+                autograd.attach(op, attrs, inputs, (result,))
             return result
     if inputs and not hasattr(inputs[0], "_entry"):
         if hasattr(inputs[0], "_apply_operator"):  # a symbol
@@ -56,6 +53,8 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
             raise TypeError(f"{op.name}: input {op.inputs[0]!r} is missing. {op.signature()}")
         if inputs[0] is not None:
             raise op.no_array(inputs)
+    if op.real:
+        _need_real(op, inputs)
     if op.cast_inputs is not None:
         if op.infer is not None and any(getattr(x, "_is_placeholder", False) for x in inputs):
             _materialise(op, inputs, attrs)
@@ -108,15 +107,21 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
     if tracer is not None:
         reserve = tracer.record(op, inputs, attrs, outputs, reserve, single)
     if state.recording and outputs:
-        for x in inputs:
-            if x is not None and x._entry is not None:
-                autograd.attach(op, attrs, inputs, outputs, reserve)
-                break
+        autograd.attach(op, attrs, inputs, outputs, reserve)
     if op.visible is not None:
         outputs = outputs[: op.count_visible(attrs)]
     if out is not None:
         return assign(op, out, outputs if len(outputs) > 1 else outputs[0])
     return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _need_real(op: Operator, inputs: Sequence) -> None:
+    """MXNetError where the data, the first input, are whole numbers or bools."""
+    kind = dtype_name(inputs[0].dtype) if inputs and hasattr(inputs[0], "_apply_operator") else "float32"
+    if "float" not in kind:
+        raise MXNetError(
+            f"{op.name}: arrays of {kind} are not accepted, floating point numbers are; convert with astype"
+        )
 
 
 def _apply_composite(op: Operator, inputs: list, attrs: dict, kind: type, out=None):

@@ -23,13 +23,20 @@ def _sample(name, parameters: dict, shape, dtype, ctx, out, kwargs):
         if not all(arrays):
             raise ValueError(f"{name}: parameters are all numbers or all arrays, given {parameters!r}")
         op = TABLE[f"_sample_{name}"]
-        given = {"shape": shape} | ({} if dtype in (None, "None") else {"dtype": dtype})
+        given = dict(shape=shape, **_named(kwargs)) | ({} if dtype in (None, "None") else {"dtype": dtype})
         return imperative.apply(op, list(parameters.values()), op.parse(given), NDArray, out)
     numbers_only(name, parameters)
     op = TABLE[f"_random_{name}"]
     if out is not None:
         shape = out.shape
-    return imperative.create(op, op.parse({**parameters, "shape": shape, "dtype": dtype}), ctx, NDArray, out)
+    return imperative.create(
+        op, op.parse(dict(**parameters, shape=shape, dtype=dtype, **_named(kwargs))), ctx, NDArray, out
+    )
+
+
+def _named(kwargs: dict) -> dict:
+    """Further keywords, which the operator refuses; `name`, which arrays do not have, is none."""
+    return {word: value for word, value in kwargs.items() if word != "name"}
 
 
 def numbers_only(name: str, parameters: dict) -> None:
@@ -51,7 +58,7 @@ def normal(loc=0, scale=1, shape=None, dtype=None, ctx=None, out=None, **kwargs)
 
 def randn(*shape, loc=0, scale=1, dtype=None, ctx=None, **kwargs):
     """Numbers of a normal distribution, shape given one by one."""
-    return normal(loc, scale, shape, dtype, ctx, kwargs.get("out"))
+    return normal(loc, scale, shape, dtype, ctx, **kwargs)
 
 
 def gamma(alpha=1, beta=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
@@ -143,14 +150,14 @@ def categorical(data, shape=None, get_prob=False, out=None, dtype="int32", **kwa
 def randint(low, high, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     """Integers from low to high (exclusive)."""
     op = TABLE["_random_randint"]
-    given = {"low": low, "high": high, "shape": () if shape is None else shape, "dtype": dtype}
+    given = dict(low=low, high=high, shape=() if shape is None else shape, dtype=dtype, **_named(kwargs))
     return imperative.create(op, op.parse(given), ctx, NDArray, out)
 
 
 def bernoulli(prob=0.5, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     """1 with probability prob, else 0."""
     op = TABLE["_random_bernoulli"]
-    given = {"prob": prob, "shape": () if shape is None else shape, "dtype": dtype or "float32"}
+    given = dict(prob=prob, shape=() if shape is None else shape, dtype=dtype or "float32", **_named(kwargs))
     return imperative.create(op, op.parse(given), ctx, NDArray, out)
 
 
@@ -158,7 +165,8 @@ def multinomial(data, shape=None, get_prob=False, out=None, dtype="int32", **kwa
     """Draws from categorical distributions, the rows of data; with get_prob also their log probabilities."""
     if not isinstance(data, NDArray):
         raise MXNetError(f"multinomial: the probabilities are to be an array, given {type(data).__name__}")
-    return F._sample_multinomial(data, shape=() if shape is None else shape, get_prob=get_prob, dtype=dtype, out=out)
+    given = dict(shape=() if shape is None else shape, get_prob=get_prob, dtype=dtype, **_named(kwargs))
+    return F._sample_multinomial(data, out=out, **given)
 
 
 def shuffle(data, **kwargs):

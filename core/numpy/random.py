@@ -96,12 +96,12 @@ def lognormal(mean=0.0, sigma=1.0, size=None, dtype=None, ctx=None, device=None,
 
 def randn(*size, **kwargs):
     """Numbers of the standard normal distribution, shape given one by one."""
-    return normal(0.0, 1.0, size, kwargs.get("dtype"), kwargs.get("ctx"), kwargs.get("device"))
+    return normal(0.0, 1.0, size, **kwargs)
 
 
 def rand(*size, **kwargs):
     """Numbers between 0 and 1, shape given one by one."""
-    return uniform(0.0, 1.0, size, kwargs.get("dtype"), kwargs.get("ctx"), kwargs.get("device"))
+    return uniform(0.0, 1.0, size, **kwargs)
 
 
 def random(size=None, dtype=None, ctx=None, device=None):

@@ -7,6 +7,7 @@ An attribute may come as a Python value or as the text that MXNet writes ("(2, 2
 from __future__ import annotations
 
 import ast
+import math
 import numbers
 from collections.abc import Sequence
 from typing import Any
@@ -31,29 +32,33 @@ class Attribute:
 
 
 class IntType(Attribute):
-    """A whole number; a float without a fraction is one, a bool (meant for another attribute) is none."""
+    """A whole number, from `low` on; a float without a fraction is one, a bool (meant for another attribute) is none."""
 
     hint = word = "int"
 
+    def __init__(self, low: float = -math.inf):
+        self.low = low
+
     def parse(self, value):
         value = _literal(value)
-        if is_int(value):
+        if (is_int(value) or (isinstance(value, float) and value.is_integer())) and value >= self.low:
             return int(value)
-        if isinstance(value, float) and value.is_integer():
-            return int(value)
-        raise ValueError("an int is accepted")
+        raise ValueError("an int is accepted" + f", from {self.low} on" * (self.low > -math.inf))
 
 
 class FloatType(Attribute):
-    """A number, as a float."""
+    """A number, as a float; a `share` is one from 0 to 1."""
 
     hint = word = "float"
 
+    def __init__(self, share: bool = False):
+        self.share = share
+
     def parse(self, value):
         value = _literal(value)
-        if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        if isinstance(value, numbers.Real) and not isinstance(value, bool) and (not self.share or 0 <= value <= 1):
             return float(value)
-        raise ValueError("a number is accepted")
+        raise ValueError("a number is accepted" + ", from 0 to 1" * self.share)
 
 
 class ScalarType(Attribute):
@@ -209,6 +214,7 @@ class Optional(Attribute):
 
 Any_ = Attribute()
 Int, Float, Scalar, Bool, Str = IntType(), FloatType(), ScalarType(), BoolType(), StrType()
+Positive, Share = IntType(1), FloatType(share=True)
 Shape, OpenShape, Floats, Axis, DType = ShapeType(), OpenShapeType(), FloatsType(), AxisType(), DTypeType()
 OptInt, OptFloat, OptShape, OptDType, OptBool, OptStr = (Optional(t) for t in (Int, Float, Shape, DType, Bool, Str))
 _SHAPE = Shape

@@ -2,7 +2,7 @@
 
 from core import kernels
 from core.base import MXNetError
-from core.ops.attributes import Bool, Int, OptStr, Shape
+from core.ops.attributes import Bool, Int, OptStr, Positive, Shape
 from core.ops.registry import F, composite, decompose, gradient, infer, operator
 
 K = kernels.deformable
@@ -11,7 +11,7 @@ K = kernels.deformable
 @composite("_contrib_DeformableConvolution")
 def deformable_convolution(
     data, offset, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (),
-    num_filter: Int, num_group: Int = 1, num_deformable_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False,
+    num_filter: Positive, num_group: Int = 1, num_deformable_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False,
     layout: OptStr = None,
 ):  # fmt: skip
     """Convolution of (N, C, H, W) at places shifted by `offset` (N, 2 groups places, H', W') (Dai et al., 2017).
@@ -27,7 +27,7 @@ def deformable_convolution(
 @composite("_contrib_ModulatedDeformableConvolution")
 def modulated_deformable_convolution(
     data, offset, mask, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (),
-    num_filter: Int, num_group: Int = 1, num_deformable_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False,
+    num_filter: Positive, num_group: Int = 1, num_deformable_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False,
     im2col_step: Int = 64, layout: OptStr = None,
 ):  # fmt: skip
     """Deformable convolution whose places are weighted by `mask` (N, groups places, H', W') (Zhu et al., 2019).

@@ -7,7 +7,7 @@ from numpy import broadcast_shapes
 from core import kernels
 from core.base import MXNetError
 from core.dtypes import FLOATS, dtype_name
-from core.ops.attributes import Bool, Int, OptStr
+from core.ops.attributes import Bool, OptStr, Positive
 from core.ops.registry import F, composite, direct, gradient, infer, operator
 from core.ops.shape import expect_shape, in_shape
 
@@ -29,7 +29,7 @@ def _need_floats(name, *tensors):
 
 
 @operator("FullyConnected", aliases=("fully_connected",))
-def fully_connected(data, weight, bias=None, *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True):
+def fully_connected(data, weight, bias=None, *, num_hidden: Positive, no_bias: Bool = False, flatten: Bool = True):
     """data weight^T + bias; with flatten all axes but the first are one, else the last axis alone is multiplied.
 
     data (N, ...) or (..., K), weight (num_hidden, K), bias (num_hidden,) unless no_bias; result (N, num_hidden) or

@@ -6,7 +6,7 @@ import math
 from core import kernels
 from core.base import MXNetError
 from core.kernels.formula import cbrt, eq, sqrt, where
-from core.ops.attributes import Any_, Bool, Choice, DType, Float, Int, OptBool, OptInt, OptStr, Shape
+from core.ops.attributes import Any_, Bool, Choice, DType, Float, Int, OptBool, OptInt, OptStr, Positive, Shape, Share
 from core.ops.registry import F, composite, direct, gradient, infer, operator, pointwise, shortcut
 from core.ops.shape import expect_shape
 
@@ -128,7 +128,7 @@ def _to_channels_last(x):
 
 @composite("Convolution", aliases=("convolution", "Convolution_v1"))
 def convolution(
-    data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: Int,
+    data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: Positive,
     num_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False, cudnn_tune: OptStr = None,
     cudnn_off: Bool = False, layout: OptStr = None,
 ):  # fmt: skip
@@ -194,7 +194,7 @@ def _(shapes, attrs):
 @composite("Deconvolution", aliases=("deconvolution",))
 def deconvolution(
     data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), adj: Shape = (),
-    target_shape: Shape = (), num_filter: Int, num_group: Int = 1, workspace: Int = 512, no_bias: Bool = True,
+    target_shape: Shape = (), num_filter: Positive, num_group: Int = 1, workspace: Int = 512, no_bias: Bool = True,
     cudnn_tune: OptStr = None, cudnn_off: Bool = False, layout: OptStr = None,
 ):  # fmt: skip
     """Transposed convolution, the adjoint of a convolution in its data; channels-first layouts only.
@@ -488,7 +488,7 @@ for _op in (_dropout, _dropout_again):
 def dropout(
     data,
     *,
-    p: Float = 0.5,
+    p: Share = 0.5,
     mode: Choice("training", "always") = "training",
     axes: Shape = (),
     cudnn_off: OptBool = False,
@@ -508,7 +508,9 @@ def dropout(
 
 
 @operator("Embedding", aliases=("embedding",))
-def embedding(data, weight, *, input_dim: Int, output_dim: Int, dtype: DType = "float32", sparse_grad: Bool = False):
+def embedding(
+    data, weight, *, input_dim: Positive, output_dim: Positive, dtype: DType = "float32", sparse_grad: Bool = False
+):
     """The rows of weight (input_dim, output_dim) that data names, any shape; indices are clipped to [0, input_dim).
 
     sparse_grad: the gradient of the weight is row_sparse.

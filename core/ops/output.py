@@ -6,7 +6,7 @@ import math
 
 from core import kernels
 from core.base import MXNetError
-from core.ops.attributes import Bool, Choice, Float
+from core.ops.attributes import Bool, Choice, Float, Share
 from core.ops.registry import F, gradient, infer, operator
 
 COPY = kernels.shape.clone
@@ -17,7 +17,7 @@ _Normal = Choice("null", "batch", "valid")
 def softmax_output(
     data, label, *, grad_scale: Float = 1.0, ignore_label: Float = -1.0, multi_output: Bool = False,
     use_ignore: Bool = False, preserve_shape: Bool = False, normalization: _Normal = "null", out_grad: Bool = False,
-    smooth_alpha: Float = 0.0,
+    smooth_alpha: Share = 0.0,
 ):  # fmt: skip
     """The softmax; its gradient is that of the cross entropy with the label.
 
@@ -183,7 +183,7 @@ def _(out):
 
 
 @operator("IdentityAttachKLSparseReg", mutates=("moving_avg",))
-def identity_kl(data, moving_avg, *, sparseness_target: Float = 0.1, penalty: Float = 0.001, momentum: Float = 0.9):
+def identity_kl(data, moving_avg, *, sparseness_target: Float = 0.1, penalty: Float = 0.001, momentum: Share = 0.9):
     """The data; the gradient adds the pull of a sparse activation (Kullback-Leibler penalty)."""
     return COPY(data)
 

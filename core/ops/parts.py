@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from core import kernels
 from core.base import MXNetError
-from core.ops.attributes import Any_, Bool, Choice, Float, Int, OpenShape, OptInt, OptShape, Scalar, Shape
+from core.ops.attributes import Any_, Bool, Choice, Float, Int, OpenShape, OptInt, OptShape, Positive, Scalar, Shape
 from core.ops.registry import F, composite, gradient, operator
 from core.ops.shape import expect_shape, normal_axes, normal_axis
 
@@ -174,7 +174,7 @@ def _(head, shapes, attrs):
 
 
 @operator("SliceChannel", aliases=("split",), outputs=lambda attrs: attrs["num_outputs"])
-def split(data, *, num_outputs: Int, axis: Int = 1, squeeze_axis: Bool = False):
+def split(data, *, num_outputs: Positive, axis: Int = 1, squeeze_axis: Bool = False):
     """Equal parts along an axis."""
     axis = normal_axis(axis, data.dim(), "split")
     n = data.shape[axis]

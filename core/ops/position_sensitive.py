@@ -7,12 +7,12 @@ independent of each other. So the cells of one position are one matrix product o
 
 from core.base import MXNetError
 from core.dtypes import dtype_name
-from core.ops.attributes import Bool, Float, Int
+from core.ops.attributes import Bool, Int, Share
 from core.ops.registry import F, composite
 
 
 @composite("_contrib_PSROIPooling")
-def ps_roi_pooling(data, rois, *, spatial_scale: Float, output_dim: Int, pooled_size: Int, group_size: Int = 0):
+def ps_roi_pooling(data, rois, *, spatial_scale: Share, output_dim: Int, pooled_size: Int, group_size: Int = 0):
     """Means over the cells of each region: (regions, output_dim, pooled_size, pooled_size) (Dai et al., 2016).
 
     data (N, output_dim * group_size ** 2, H, W); rois (regions, 5): image, left, top, right, bottom in pixels, which
@@ -34,8 +34,8 @@ def ps_roi_pooling(data, rois, *, spatial_scale: Float, output_dim: Int, pooled_
 
 @composite("_contrib_DeformablePSROIPooling")
 def deformable_ps_roi_pooling(
-    data, rois, trans=None, *, spatial_scale: Float, output_dim: Int, group_size: Int, pooled_size: Int,
-    part_size: Int = 0, sample_per_part: Int = 1, trans_std: Float = 0.0, no_trans: Bool = False,
+    data, rois, trans=None, *, spatial_scale: Share, output_dim: Int, group_size: Int, pooled_size: Int,
+    part_size: Int = 0, sample_per_part: Int = 1, trans_std: Share = 0.0, no_trans: Bool = False,
 ):  # fmt: skip
     """Means of bilinear samples in cells that `trans` moves:
     (regions, output_dim, pooled_size, pooled_size) (Dai et al., 2017).

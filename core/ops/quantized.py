@@ -14,7 +14,7 @@ from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.kernels import formula as f
 from core.kernels.formula import Formula
-from core.ops.attributes import Bool, Choice, DType, Float, Int, OptBool, OptFloat, OptInt, OptStr, Shape
+from core.ops.attributes import Bool, Choice, DType, Float, Int, OptBool, OptFloat, OptInt, OptStr, Positive, Shape
 from core.ops.nn import window
 from core.ops.registry import F, composite, infer, operator, pointwise, takes
 from core.ops.shape import normal_axis
@@ -312,7 +312,7 @@ def _(shapes, attrs):
 
 @composite("_contrib_quantized_embedding", outputs=3)
 def quantized_embedding(
-    data, weight, min_weight, max_weight, *, input_dim: Int, output_dim: Int, dtype: DType = "float32",
+    data, weight, min_weight, max_weight, *, input_dim: Positive, output_dim: Positive, dtype: DType = "float32",
     sparse_grad: Bool = False,
 ):  # fmt: skip
     """The rows of codes that data names, in the same range."""

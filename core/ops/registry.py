@@ -42,6 +42,18 @@ CONDITIONAL = {
     "label_lengths": ("use_label_lengths", True, False),
     "like": ("mode", "like", False),
 }
+# Operators that take floating point data alone: of whole numbers their results would be cut off.
+REAL = frozenset({
+    "Activation", "Convolution", "Crop", "Dropout", "GridGenerator", "L2Normalization", "LRN", "LeakyReLU",
+    "LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput", "MakeLoss", "Pad", "Pooling",
+    "Pooling_v1", "RNN", "SVMOutput", "UpSampling", "_contrib_MultiBoxPrior", "_contrib_MultiBoxTarget",
+    "_contrib_MultiProposal", "_contrib_Proposal", "_contrib_box_decode", "_contrib_box_iou",
+    "_contrib_interleaved_matmul_encdec_qk", "_contrib_interleaved_matmul_encdec_valatt",
+    "_contrib_interleaved_matmul_selfatt_qk", "_contrib_interleaved_matmul_selfatt_valatt", "_linalg_extractdiag",
+    "_linalg_extracttrian", "_linalg_gemm", "_linalg_gemm2", "_linalg_makediag", "_linalg_maketrian",
+    "_linalg_sumlogdiag", "_linalg_syrk", "_linalg_trmm", "all_finite", "batch_dot", "fill_element_0index",
+    "hard_sigmoid", "khatri_rao", "lamb_update_phase2", "multi_all_finite", "multi_lars",
+})  # fmt: skip
 NULL = type("Null", (), {"__repr__": lambda self: "<default>", "__bool__": lambda self: False})()
 REQUIRED = inspect.Parameter.empty
 
@@ -65,6 +77,7 @@ class Operator:
     ):
         self.name, self.aliases, self.doc = name, tuple(aliases), inspect.getdoc(function) or ""
         self.function, self.forward = function, function
+        self.real = name in REAL
         self.composite = False
         self.shortcut: Callable | None = None  # of a composite: the one primitive that some attributes come down to
         self.binder: Callable | None = None  # attributes -> function of tensors (see `direct`)

@@ -6,7 +6,7 @@ import warnings
 from core import kernels
 from core.base import MXNetError
 from core.kernels.rnn_parameters import GATES
-from core.ops.attributes import Bool, Choice, Float, Int, OptFloat, OptInt
+from core.ops.attributes import Bool, Choice, Float, Int, OptFloat, OptInt, Share
 from core.ops.registry import F, composite, decompose, gradient, infer, operator
 from core.ops.shape import expect_shape
 
@@ -82,7 +82,7 @@ def _shown(attrs):
 @composite("RNN", aliases=("rnn",), train=True, outputs=_shown)
 def rnn(
     data, parameters, state, state_cell=None, sequence_length=None, *, state_size: Int, num_layers: Int,
-    bidirectional: Bool = False, mode: Choice(*MODES), p: Float = 0.0, state_outputs: Bool = False,
+    bidirectional: Bool = False, mode: Choice(*MODES), p: Share = 0.0, state_outputs: Bool = False,
     projection_size: OptInt = None, lstm_state_clip_min: OptFloat = None, lstm_state_clip_max: OptFloat = None,
     lstm_state_clip_nan: Bool = False, use_sequence_length: Bool = False, training,
 ):  # fmt: skip

@@ -2,7 +2,7 @@
 
 from core import kernels
 from core.dtypes import dtype_name
-from core.ops.attributes import Bool, Choice, DType, Float, Int
+from core.ops.attributes import Bool, Choice, DType, Float, Positive
 from core.ops.registry import F, composite, gradient, infer, operator, pointwise
 
 
@@ -50,8 +50,8 @@ def sparse_embedding(
     data,
     weight,
     *,
-    input_dim: Int,
-    output_dim: Int,
+    input_dim: Positive,
+    output_dim: Positive,
     dtype: DType = "float32",
     sparse_grad: Bool = True,
     deterministic: Bool = False,

@@ -5,7 +5,7 @@ import math
 from core import kernels
 from core.base import MXNetError
 from core.dtypes import dtype_name
-from core.ops.attributes import Bool, Choice, Float, Int, OptBool, OptFloat, Shape
+from core.ops.attributes import Bool, Choice, Int, OptBool, OptFloat, Positive, Shape, Share
 from core.ops.registry import F, composite, decompose, gradient, infer, operator
 from core.ops.shape import expect_shape
 
@@ -16,7 +16,7 @@ K = kernels.vision
 
 
 @operator("ROIPooling", aliases=("_npx_roi_pooling",), outputs=2, visible=1)
-def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: Float):
+def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: Share):
     """Maxima over pooled_size cells of each region: (regions, C, *pooled_size) (Girshick, 2015).
 
     data (N, C, H, W); rois (regions, 5): image, left, top, right, bottom in pixels, times spatial_scale in data.
@@ -54,7 +54,7 @@ def _(head, places, data_shape):
 
 @operator("_contrib_ROIAlign")
 def roi_align(
-    data, rois, *, pooled_size: Shape, spatial_scale: Float, sample_ratio: Int = -1, position_sensitive: Bool = False,
+    data, rois, *, pooled_size: Shape, spatial_scale: Share, sample_ratio: Int = -1, position_sensitive: Bool = False,
     aligned: Bool = False,
 ):  # fmt: skip
     """Means of bilinear samples over pooled_size cells of each region (He et al., 2017).
@@ -76,7 +76,7 @@ def _(head, rois, data_shape, attrs):
 
 @operator("_roi_align_grad")
 def _roi_align_grad(
-    head, rois, *, shape: Shape, pooled_size: Shape, spatial_scale: Float, sample_ratio: Int, position_sensitive: Bool,
+    head, rois, *, shape: Shape, pooled_size: Shape, spatial_scale: Share, sample_ratio: Int, position_sensitive: Bool,
     aligned: Bool,
 ):  # fmt: skip
     """The head spread over the samples of its cells."""
@@ -90,7 +90,7 @@ def _(head1, rois, attrs):
 
 
 @operator("_contrib_RROIAlign")
-def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Float, sampling_ratio: Int = -1):
+def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Share, sampling_ratio: Int = -1):
     """ROIAlign of rotated regions: rois (regions, 6) of image, centre x and y, width, height,
     degrees (Ma et al., 2018).
     """
@@ -104,7 +104,7 @@ def _(head, rois, data_shape, attrs):
 
 
 @operator("_rotated_roi_align_grad")
-def _rotated_roi_align_grad(head, rois, *, shape: Shape, pooled_size: Shape, spatial_scale: Float, sampling_ratio: Int):
+def _rotated_roi_align_grad(head, rois, *, shape: Shape, pooled_size: Shape, spatial_scale: Share, sampling_ratio: Int):
     """The head spread over the samples of its cells."""
     return K.rotated_roi_align_grad(head, rois, pooled_size, spatial_scale, sampling_ratio, shape)
 
@@ -306,7 +306,7 @@ def _window(data, top, left, spans):
 
 @composite("_contrib_BilinearResize2D")
 def bilinear_resize(
-    data, like=None, *, height: Int = 1, width: Int = 1, scale_height: OptFloat = None, scale_width: OptFloat = None,
+    data, like=None, *, height: Positive = 1, width: Positive = 1, scale_height: OptFloat = None, scale_width: OptFloat = None,
     mode: Choice("size", "odd_scale", "like", "to_even_down", "to_even_up", "to_odd_down", "to_odd_up") = "size",
     align_corners: Bool = True,
 ):  # fmt: skip
@@ -393,7 +393,7 @@ def _(head1, head_shape):
 
 @composite("UpSampling")
 def up_sampling(
-    *data, scale: Int, num_filter: Int = 0, sample_type: Choice("nearest", "bilinear"),
+    *data, scale: Positive, num_filter: Int = 0, sample_type: Choice("nearest", "bilinear"),
     multi_input_mode: Choice("concat", "sum") = "concat", num_args: Int = 1, workspace: Int = 512,
 ):  # fmt: skip
     """(N, C, H, W) with every pixel repeated (nearest), or with a learned transposed convolution (bilinear).

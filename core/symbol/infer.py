@@ -138,6 +138,8 @@ def _settle(nodes: list[Node], given: dict[str, Shape], types: dict[str, str]) -
     for n in nodes:
         if n.op is None:
             types.setdefault(n.name, _declared_dtype(n))
+        elif n.op.conditional:
+            n.op.check_inputs([slot if slot in n.slots else None for slot in n.op.inputs], n.parsed)
     values: dict[int, list] = {}
     wanted: dict[int, Shape] = {}  # by id of the node: the shape that others need of its output
     seen: dict[tuple, list] = {}  # outputs by what decides them: an unrolled network repeats itself

@@ -211,3 +211,73 @@ def test_shapes_are_any_sequences_of_ints():
     assert np.random.normal(size="None").shape == ()
     with pytest.raises(MXNetError, match="shape=b'ab' does not fit"):
         nd.empty(b"ab")
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "int8"])
+def test_whole_numbers_are_refused_where_results_have_fractions(dtype):
+    v, m, p = (nd.ones(s, dtype=dtype) for s in ((2, 3), (1, 3, 3), (1, 2, 4, 4)))
+    calls = [
+        *(lambda t=t: nd.Activation(v, t) for t in ("relu", "sigmoid", "tanh", "softrelu", "softsign")),
+        *(lambda t=t: nd.LeakyReLU(v, act_type=t) for t in ("leaky", "elu", "selu", "gelu", "rrelu")),
+        *(lambda f=f: f(v) for f in (nd.hard_sigmoid, nd.L2Normalization, nd.Dropout, nd.MakeLoss, nd.all_finite)),
+        *(lambda f=f: f(m) for f in (nd.linalg.sumlogdiag, nd.linalg.extractdiag, nd.linalg.syrk)),
+        lambda: nd.linalg.gemm2(m, m),
+        lambda: nd.batch_dot(m, m),
+        lambda: nd.LRN(p, nsize=3),
+        lambda: nd.UpSampling(p, scale=2, sample_type="nearest"),
+        lambda: nd.Pooling(p, kernel=(2, 2)),
+        lambda: nd.pad(p, mode="constant", pad_width=(0, 0, 0, 0, 1, 1, 1, 1)),
+        lambda: nd.Convolution(p, nd.ones((1, 2, 1, 1), dtype=dtype), kernel=(1, 1), num_filter=1, no_bias=True),
+        lambda: nd.LinearRegressionOutput(v, v),
+        lambda: nd.contrib.box_iou(nd.ones((1, 4), dtype=dtype), nd.ones((1, 4), dtype=dtype)),
+        lambda: nd.contrib.MultiBoxPrior(p),
+        lambda: mx.sym.Activation(mx.sym.var("x"), act_type="relu").eval(x=v)[0].asnumpy(),
+    ]
+    for call in calls:
+        with pytest.raises(mx.base.MXNetError, match=f"arrays of {dtype} are not accepted"):
+            call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: nd.UpSampling(x(1, 1, 2, 2), scale=0, sample_type="nearest"),
+        lambda: mx.sym.UpSampling(mx.sym.var("x"), scale=0, sample_type="nearest"),
+        lambda: mx.sym.Dropout(mx.sym.var("x"), p=1.5),
+        lambda: mx.sym.RNN(*map(mx.sym.var, "abcd"), state_size=1, num_layers=1, mode="lstm", p=-0.5),
+        lambda: mx.sym.Embedding(mx.sym.var("x"), mx.sym.var("w"), input_dim=0, output_dim=2),
+        lambda: mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=0),
+        lambda: mx.sym.ROIPooling(mx.sym.var("x"), mx.sym.var("r"), pooled_size=(1, 1), spatial_scale=2),
+        lambda: mx.sym.SliceChannel(mx.sym.var("x"), num_outputs=0),
+    ],
+)
+def test_numbers_beyond_the_bounds_of_an_attribute(call):
+    with pytest.raises(mx.base.MXNetError, match=r"from (1 on|0 to 1)"):
+        call()
+
+
+@pytest.mark.parametrize(
+    "function, given",
+    [
+        ("uniform", ()), ("normal", ()), ("gamma", ()), ("exponential", ()), ("poisson", ()), ("randn", (2,)),
+        ("randint", (0, 5)), ("negative_binomial", (1, 0.5)), ("generalized_negative_binomial", ()),
+        ("uniform", ([0.5], [0.9])), ("poisson", ([0.5],)), ("multinomial", ([0.5, 0.5],)),
+    ],
+)  # fmt: skip
+def test_samplers_refuse_words_that_they_do_not_know(function, given):
+    given = [nd.array(v) if isinstance(v, list) else v for v in given]
+    with pytest.raises(mx.base.MXNetError, match="size"):
+        getattr(nd.random, function)(*given, size=(2,))
+
+
+def test_np_samplers_refuse_words_that_they_do_not_know(numpy_semantics):
+    for function in (np.random.rand, np.random.randn):
+        with pytest.raises(TypeError, match="shape"):
+            function(2, shape=(2,))
+
+
+def test_an_input_that_a_loaded_node_does_not_read():
+    s = mx.sym.FullyConnected(mx.sym.var("x"), mx.sym.var("w"), mx.sym.var("b"), num_hidden=3)
+    loaded = mx.sym.load_json(s.tojson().replace('"num_hidden": "3"', '"num_hidden": "3", "no_bias": "True"'))
+    with pytest.raises(mx.base.MXNetError, match="bias"):
+        loaded.infer_shape(x=(2, 4))
