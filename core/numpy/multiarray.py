@@ -86,6 +86,9 @@ class ndarray(NDArray):
     def __rmatmul__(self, other):
         return F._npi_matmul(as_array(other), self)
 
+    def __imatmul__(self, other):
+        return F._npi_matmul(self, other, out=self)
+
     def __lshift__(self, other):
         return _shifted("left", self, other)
 

@@ -266,12 +266,22 @@ def test_types_are_numpys_and_the_default_ones_can_be_numpys_too():
     assert {a.dtype.name for a in whole()} == {"int64"} and np.indices((3,)).dtype == "int32"
 
 
+def test_a_product_of_matrices_is_written_in_place():
+    x, y = np.array([[1.0, 2], [3, 4]]), np.array([[0.0, 1], [1, 0]])
+    same = x
+    x @= y
+    assert x is same and x.tolist() == [[2, 1], [4, 3]]
+
+
 def test_writing_what_is_tracked_while_recording_is_an_error():
     x, y = np.zeros((4, 3)), np.ones((2, 3))
     y.attach_grad()
     with mx.autograd.record():
         with pytest.raises(MXNetError, match="Inplace operations"):
             x[1:3] = y * 2
+        for write in ("y += 1", "y *= y", "y[:] = 2"):
+            with pytest.raises(MXNetError, match="Inplace operations"):
+                exec(write)
         z = np.zeros((2, 3))
         z[:] = y * 2
         (z * 3).backward()
