@@ -264,25 +264,7 @@ class Module(BaseModule):
         batch_size = self._exec_group.batch_size
         if kvstore is not None and "dist" in kvstore.type and "_async" not in kvstore.type:
             batch_size *= kvstore.num_workers
-        if self._update_on_kvstore:
-            names = dict(enumerate(self._param_names))
-        else:
-            count = len(self._context)
-            names = {i * count + k: n for i, n in enumerate(self._param_names) for k in range(count)}
-        if isinstance(optimizer, str):
-            settings = {"rescale_grad": 1.0 / batch_size, **dict(optimizer_params)}
-            optimizer = opt.create(optimizer, sym=self.symbol, param_idx2name=names, **settings)
-        elif not isinstance(optimizer, opt.Optimizer):
-            raise AssertionError(f"optimizer is a name or an Optimizer, got {optimizer!r}")
-        else:
-            if optimizer.rescale_grad != 1.0 / batch_size:
-                warnings.warn(
-                    f"the optimizer's rescale_grad is {optimizer.rescale_grad}, not 1/{batch_size}, one over the batch "
-                    "size. Is this intended?",
-                    stacklevel=2,
-                )
-            if not optimizer.idx2name:
-                optimizer.idx2name = names
+        optimizer = self._made(optimizer, dict(optimizer_params), batch_size)
         self._optimizer, self._kvstore, self._updater = optimizer, kvstore, None
         if kvstore is not None:
             if self._compression_params:
@@ -298,6 +280,25 @@ class Module(BaseModule):
         if self._preload_opt_states is not None:
             self.load_optimizer_states(self._preload_opt_states)
             self._preload_opt_states = None
+
+    def _made(self, optimizer, settings: dict, batch_size: int) -> opt.Optimizer:
+        """The optimizer, made where only its name is given, with the names of the parameters that it updates."""
+        copies = 1 if self._update_on_kvstore else len(self._context)
+        names = {i * copies + k: n for i, n in enumerate(self._param_names) for k in range(copies)}
+        if isinstance(optimizer, str):
+            settings = {"rescale_grad": 1.0 / batch_size, **settings}
+            return opt.create(optimizer, sym=self.symbol, param_idx2name=names, **settings)
+        if not isinstance(optimizer, opt.Optimizer):
+            raise AssertionError(f"optimizer is a name or an Optimizer, got {optimizer!r}")
+        if optimizer.rescale_grad != 1.0 / batch_size:
+            warnings.warn(
+                f"the optimizer's rescale_grad is {optimizer.rescale_grad}, not 1/{batch_size}, one over the batch "
+                "size. Is this intended?",
+                stacklevel=3,
+            )
+        if not optimizer.idx2name:
+            optimizer.idx2name = names
+        return optimizer
 
     def borrow_optimizer(self, shared_module):
         """Uses the optimizer, the kvstore and the states of another module."""
