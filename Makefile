@@ -19,7 +19,7 @@ help:
 	@echo "make lint        ruff check, ruff format --check, README tables against logs/"
 	@echo "make format      let ruff fix and format"
 	@echo "make report      rewrite the tables and plots of README.md from logs/"
-	@echo "make bench       the benchmarks of scripts/benchmarks"
+	@echo "make bench       imports, training steps, operators and networks, timed against PyTorch"
 	@echo "make reference   every recorded answer of the original software (REFERENCE=$(REFERENCE))"
 
 venv: $(STAMP)

@@ -18,6 +18,7 @@ from scripts.common.spread import mean_of_repeats, show
 
 BEGIN = "<!-- results:begin (made from logs/ by scripts/report.py) -->"
 END = "<!-- results:end -->"
+LONG = 50  # rows; tables with more are folded, for readers look for what comes after them
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -66,7 +67,8 @@ def tables(root: Path, records: dict[Path, dict]) -> str:
     for path, record in records.items():
         if "rows" in record:
             text += f"\n### {_title(record['task'])}: {record['title']}\n\n"
-            text += _table(list(record["rows"][0]), [[_cell(v) for v in row.values()] for row in record["rows"]])
+            table = _table(list(record["rows"][0]), [[_cell(v) for v in row.values()] for row in record["rows"]])
+            text += _folded(table) if len(record["rows"]) > LONG else table
             text += f"\n{_where(record)}; [log]({_link(root, path)}).\n"
     return text + "\n" if text else ""
 
@@ -102,6 +104,11 @@ def _title(task: str) -> str:
 
 def _cell(value) -> str:
     return show(value) if isinstance(value, float | list) else str(value)
+
+
+def _folded(table: str) -> str:
+    """The table behind a line that opens it."""
+    return f"<details>\n<summary>{len(table.splitlines()) - 2} rows</summary>\n\n{table}\n</details>\n"
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:

@@ -48,7 +48,8 @@ def versions() -> dict[str, str]:
 
 def device(context: Context | None = None) -> str:
     """The processor and its threads, and the GPU where one is used."""
-    name = f"{_processor()}, {threads()} threads"
+    count = threads()
+    name = f"{_processor()}, {count} thread{'s' * (count != 1)}"
     if context is not None and context.device_type == "gpu":
         name += f", gpu {context.device_id} of {num_gpus()}"
     return name
