@@ -144,7 +144,7 @@ def group_adagrad_(w, g, history, lr, eps=1e-5, rescale=1.0, clip=None):
     target, rows = w.contiguous(), w.shape[0]
     columns = w.numel() // rows
     _group_adagrad[(rows,)](
-        target, g.contiguous(), history, columns, lr, eps, rescale, _bound(clip),
+        target, g.contiguous(), history, columns, *_floats(lr, eps, rescale, _bound(clip)),
         BLOCK=min(BLOCK, triton.next_power_of_2(columns)),
     )  # fmt: skip
     _return(w, target)
@@ -200,8 +200,8 @@ def lamb_phase2_(w, update, weight_norm, update_norm, lr, lower_bound=None, uppe
         return
     table = _table(segments, n, w.device)
     _lamb_step[(triton.cdiv(n, BLOCK),)](
-        *arrays[:2], arrays[-1], weight_norm, update_norm, table, n, table.shape[0], lr, max(lower_bound or 0.0, 0.0),
-        _bound(upper_bound), LOW=w32 is not None, BLOCK=BLOCK,
+        *arrays[:2], arrays[-1], weight_norm, update_norm, table, n, table.shape[0],
+        *_floats(lr, max(lower_bound or 0.0, 0.0), _bound(upper_bound)), LOW=w32 is not None, BLOCK=BLOCK,
     )  # fmt: skip
     _return_all(homes, arrays)
 
@@ -233,12 +233,12 @@ def _launch(rule, given, w32, segments):
         return
     target, g, *states = arrays[: 2 + len(rule.states)]
     table = None if segments is None else _table(segments, n, w.device)
-    numbers = (*rule.numbers, *[0.0] * (7 - len(rule.numbers)))
+    lr, wd, clip = given.get("lr", 1.0), given.get("wd", 0.0), _bound(given["clip"])
+    numbers = _floats(lr, wd, given["rescale"], clip, *rule.numbers, *[0.0] * (7 - len(rule.numbers)))
     _update[(triton.cdiv(n, BLOCK),)](
         target, g, *states, *[target] * (3 - len(states)), arrays[-1], target if table is None else table, n,
-        0 if table is None else table.shape[0], given.get("lr", 1.0), given.get("wd", 0.0), given["rescale"],
-        _bound(given["clip"]), *numbers, RULE=rule.formula, STATES=len(states), DECAY=rule.decay, WRITES=rule.writes,
-        LOW=w32 is not None, SEGMENTED=table is not None, BLOCK=BLOCK,
+        0 if table is None else table.shape[0], *numbers, RULE=rule.formula, STATES=len(states), DECAY=rule.decay,
+        WRITES=rule.writes, LOW=w32 is not None, SEGMENTED=table is not None, BLOCK=BLOCK,
     )  # fmt: skip
     _return_all(homes, arrays)
 
@@ -268,6 +268,11 @@ def _return(home, array):
 
 def _bound(clip):
     return _INFINITY if clip is None or clip < 0 else clip
+
+
+def _floats(*numbers):
+    """Numbers as a launch takes them: NumPy's it refuses, and for integers it would compile the kernel anew."""
+    return map(float, numbers)
 
 
 def _table(segments, n, device):

@@ -117,4 +117,10 @@ SAMPLES += [
     lambda: optimizer.lamb_phase2_(*torch.ones((2, 8)), *torch.ones((2, 1)), lr=0.1),
     lambda: optimizer.sum_squares(torch.ones(8)),
     lambda: optimizer.group_adagrad_(*torch.ones((2, 4, 2)), torch.ones(4, 1), lr=0.1),
+    # Numbers of NumPy's, and whole ones.
+    lambda: optimizer.adam_(*torch.ones((4, 8)), lr=np.float32(0.1), wd=np.float64(0.1), beta1=np.float32(0.9), clip=1),
+    lambda: optimizer.lamb_phase2_(
+        *torch.ones((2, 8)), *torch.ones((2, 1)), lr=np.float32(0.1), upper_bound=np.int64(9)
+    ),
+    lambda: optimizer.group_adagrad_(*torch.ones((2, 4, 2)), torch.ones(4, 1), lr=np.float32(0.1), rescale=np.int64(1)),
 ]
