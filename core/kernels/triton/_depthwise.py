@@ -11,7 +11,19 @@ from torch import Tensor
 from core.kernels.triton._counting import blocks_of, program
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.autotune import Config, choose, processors, shape_class
-from core.kernels.triton.places import EXTENTS, FAR, FUSED, LAYER, Geometry, reach, three, unravel3, wide
+from core.kernels.triton.places import (
+    EXTENTS,
+    FAR,
+    FUSED,
+    LAYER,
+    Geometry,
+    block_of,
+    blocks,
+    reach,
+    three,
+    unravel3,
+    wide,
+)
 from core.kernels.triton.tiles import (
     accumulator,
     activate,
@@ -38,8 +50,7 @@ def depthwise(
     rows, channels = math.prod(target.shape[:-1]), target.shape[-1]
 
     def run(config: Config) -> None:
-        grid = (triton.cdiv(rows, config["BLOCK_R"]), triton.cdiv(channels, config["BLOCK_C"]))
-        _depthwise[grid](
+        _depthwise[blocks(rows, channels, config)](
             source, w, or_else(bias, w), or_else(residual, w), target, rows, *three(target.shape[1:-1], 1),
             *three(source.shape[1:-1], 1), channels, **how.constexprs(), **ends(bias, residual, activation),
             MULTIPLIER=how.channels[0], BACKWARD=backward, WIDE=wide(target, source, w),
@@ -81,8 +92,7 @@ def _depthwise(
     HAS_RESIDUAL: tl.constexpr, ACTIVATION: tl.constexpr, ACCUMULATOR: tl.constexpr,
     BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
-    at = program(0, WIDE) * BLOCK_R + tl.arange(0, BLOCK_R)
-    channel = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)
+    at, channel = block_of(rows, WIDE, BLOCK_R, BLOCK_C)
     image = at // (places_d * places_h * places_w)
     d, h, v = unravel3(at % (places_d * places_h * places_w), places_h, places_w)
     TAPS: tl.constexpr = KERNEL[0] * KERNEL[1] * KERNEL[2]
@@ -122,8 +132,8 @@ def _depthwise_weight(
     TAPS: tl.constexpr = KERNEL[0] * KERNEL[1] * KERNEL[2]
     item = program(0, WIDE)
     tap, item = item % TAPS, item // TAPS
-    blocks = blocks_of(channels, BLOCK_C)
-    channel, split = item % blocks * BLOCK_C + tl.arange(0, BLOCK_C), item // blocks
+    across = blocks_of(channels, BLOCK_C)
+    channel, split = item % across * BLOCK_C + tl.arange(0, BLOCK_C), item // across
     tap_d, tap_h, tap_w = unravel3(tap, KERNEL[1], KERNEL[2])
     sums = tl.zeros((BLOCK_C,), ACCUMULATOR)
     for start in range(split * each, tl.minimum(split * each + each, rows), BLOCK_R):

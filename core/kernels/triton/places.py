@@ -14,7 +14,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from core.kernels.triton._counting import WIDE
+from core.kernels.triton._counting import WIDE, blocks_of, program
+from core.kernels.triton.autotune import Config
 
 Ints = tuple[int, ...]
 
@@ -77,6 +78,21 @@ def three(values, fill: int) -> Ints:
 def wide(target: Tensor, source: Tensor, w: Tensor) -> bool:
     """Whether 32 bits are too few for the places of a pass (channels are counted in 64 always) or for the weights."""
     return max(t.numel() // max(t.shape[-1], 1) for t in (target, source)) >= WIDE or w.numel() >= WIDE
+
+
+def blocks(rows: int, channels: int, config: Config) -> tuple[int]:
+    """The grid of a launch over blocks of places and channels, see `block_of`.
+
+    All programs are in its first dimension: the others end at 65,535.
+    """
+    return (triton.cdiv(rows, config["BLOCK_R"]) * triton.cdiv(channels, config["BLOCK_C"]),)
+
+
+@triton.jit
+def block_of(rows, WIDE: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr):
+    """Places and channels of this program's block."""
+    item, down = program(0, WIDE), blocks_of(rows, BLOCK_R)
+    return item % down * BLOCK_R + tl.arange(0, BLOCK_R), item // down * BLOCK_C + tl.arange(0, BLOCK_C)
 
 
 @triton.jit

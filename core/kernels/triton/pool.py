@@ -21,10 +21,10 @@ import triton.language as tl
 from torch import Tensor
 
 from core.base import MXNetError
-from core.kernels.triton._counting import WIDE, program
+from core.kernels.triton._counting import WIDE
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.autotune import Config, choose, shape_class
-from core.kernels.triton.places import channels_last, empty, reach, three, unravel3
+from core.kernels.triton.places import block_of, blocks, channels_last, empty, reach, three, unravel3
 from core.kernels.triton.tiles import accumulator, in_triton
 
 Ints = tuple[int, ...]
@@ -106,8 +106,9 @@ def _launch(kernel, made: Tensor, tensors: tuple[Tensor, ...], read: Tensor, win
     wide = max(rows, read.numel() // channels) >= WIDE
 
     def run(config: Config) -> None:
-        grid = (triton.cdiv(rows, config["BLOCK_R"]), triton.cdiv(channels, config["BLOCK_C"]))
-        kernel[grid](*tensors, rows, channels, *extents, **windows, **constexprs, WIDE=wide, **config.launch_options())
+        kernel[blocks(rows, channels, config)](
+            *tensors, rows, channels, *extents, **windows, **constexprs, WIDE=wide, **config.launch_options()
+        )
 
     key = (made.dtype, *windows.values(), *shape_class(rows, channels))
     run(choose(kernel.__name__, key, CONFIGS, run))
@@ -237,8 +238,7 @@ def _tile(
     rows, channels, places_d, places_h, places_w, WIDE: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr
 ):  # fmt: skip
     """Places (flat, and as image and three coordinates) and channels of this program, and which of them exist."""
-    at = program(0, WIDE) * BLOCK_R + tl.arange(0, BLOCK_R)
-    channel = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)
+    at, channel = block_of(rows, WIDE, BLOCK_R, BLOCK_C)
     image = at // (places_d * places_h * places_w)
     d, h, v = unravel3(at % (places_d * places_h * places_w), places_h, places_w)
     return at, channel, (at < rows)[:, None] & (channel < channels)[None, :], image, d, h, v

@@ -1,5 +1,8 @@
 """Pooling of the Triton wing against float64 NumPy."""
 
+import math
+from unittest.mock import MagicMock
+
 import numpy as np
 import pytest
 import torch
@@ -50,6 +53,22 @@ def test_avg_pool(case, dtype, count_include_pad, device):
     assert dx.dtype == dtype
     want = naive.avg_pool_grad(exact(dy), x_shape, *how, count_include_pad)
     assert naive.relative_error(exact(dx), want) < LIMITS[dtype]
+
+
+@pytest.mark.parametrize("config", room.CONFIGS, ids=str)
+def test_every_configuration(config, monkeypatch, device):
+    monkeypatch.setattr(room, "choose", lambda name, key, configs, run: config)
+    test_max_pool("2d full, padded", torch.float32, device)
+
+
+def test_more_channels_than_a_grid_is_high(monkeypatch):
+    """A launch may have 65,535 programs in all dimensions but the first."""
+    grids, kernel = [], MagicMock(__name__="_avg_pool")
+    kernel.__getitem__.side_effect = lambda grid: grids.append(grid) or (lambda *args, **constants: None)
+    monkeypatch.setattr(room, "_avg_pool", kernel)
+    monkeypatch.setattr(room, "choose", lambda name, key, configs, run: [*map(run, configs), configs[0]][-1])
+    room.avg_pool(torch.empty(1, 70_000, 3, 1, device="meta"), (1, 1), (1, 1), ((0, 0), (0, 0)), True)
+    assert grids and all(math.prod(grid[1:]) == 1 for grid in grids)
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32], ids=str)
