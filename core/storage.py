@@ -6,6 +6,7 @@ never imports torch itself.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -329,9 +330,16 @@ def capture(function, pool=None):
     """
     graph = torch.cuda.CUDAGraph()
     torch.cuda.synchronize()
-    with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+    stream = _stream(torch.cuda.current_device())
+    with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
         result = function()
     return graph.replay, graph.pool(), result
+
+
+@functools.cache
+def _stream(index: int) -> torch.cuda.Stream:
+    """Where a GPU's graphs are captured: torch's own stream belongs to whichever GPU was the first to capture."""
+    return torch.cuda.Stream(index)
 
 
 def write(target: Tensor, values: Sequence) -> None:
