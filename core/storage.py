@@ -238,7 +238,7 @@ def counted_alone(tensor: Tensor) -> Tensor:
 
 def count_change(tensors: Sequence[Tensor]) -> None:
     """Counts a change of each tensor, after a write that went by another one over the same memory."""
-    torch.autograd.graph.increment_version(tensors)
+    torch._C._increment_version(tensors)
 
 
 def is_view(tensor: Tensor) -> bool:
