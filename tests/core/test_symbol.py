@@ -3,6 +3,8 @@
 import copy
 import json
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -451,3 +453,16 @@ def test_backends_are_those_of_mxnet():
     assert made.get_backend_symbol("MKLDNN") is made and made.optimize_for("nonesuch") is made
     with pytest.raises(mx.MXNetError, match="no backend 'nonesuch'; those of MXNet on a CPU are MKLDNN"):
         made.get_backend_symbol("nonesuch")
+
+
+def test_shapes_are_told_without_a_compiler():
+    program = """
+import sys
+import core as mx
+data = mx.sym.Variable("data")
+net = mx.sym.Pooling(mx.sym.BatchNorm(mx.sym.Convolution(data, num_filter=4, kernel=(3, 3))), kernel=(2, 2))
+net = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.Activation(net, act_type="relu"), num_hidden=5))
+assert net.infer_shape(data=(2, 1, 8, 8))[1] == [(2, 5)]
+assert not {"sympy", "torch._dynamo"} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
