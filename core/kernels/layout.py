@@ -1,4 +1,4 @@
-"""Channels-last or not: the one question about memory layout that both wings ask."""
+"""Channels-last or not, and other questions about memory layout that both wings ask."""
 
 from __future__ import annotations
 
@@ -17,3 +17,8 @@ def memory_format(t: Tensor) -> torch.memory_format:
     if layout is not None and t.stride(-1) == t.shape[1] > 1 and t.is_contiguous(memory_format=layout):
         return layout
     return torch.contiguous_format
+
+
+def laid_out_as(x: Tensor, dy: Tensor) -> Tensor:
+    """`dy` in the strides of `x`."""
+    return dy if dy.stride() == x.stride() else torch.empty_like(x).copy_(dy)

@@ -11,7 +11,9 @@ import torch
 from torch import Tensor
 
 from core import storage
+from core.base import MXNetError
 from core.kernels.layout import CHANNELS_LAST, memory_format
+from core.kernels.precision import wide_type
 
 KERNELS: dict[str, object] = {}
 
@@ -34,6 +36,13 @@ def broadcast(shapes) -> tuple[int, ...]:
                 raise RuntimeError(f"shapes {', '.join(str(tuple(s)) for s in shapes)} do not broadcast")
             found[k] = n if n != 1 else found[k]
     return tuple(found)
+
+
+def need_elements(name: str, x: Tensor, axes: tuple[int, ...]) -> None:
+    """MXNetError where there is nothing to choose an extreme from."""
+    for axis in axes:
+        if x.shape[axis] == 0:
+            raise MXNetError(f"{name}: axis {axis} of shape {tuple(x.shape)} has no elements to choose from")
 
 
 def joined(tensors, axis: int) -> Tensor:
@@ -154,10 +163,6 @@ def avg_pool_grad(dy, x_shape, kernel, stride, pad, count_include_pad):
     return _empty(x_shape, dy.dtype, dy)
 
 
-def _statistics(x: Tensor) -> torch.dtype:
-    return torch.float64 if x.dtype is torch.float64 else torch.float32
-
-
 def _channels(x, axis, *parameters):
     for p in parameters:
         _fits(
@@ -171,7 +176,7 @@ def _channels(x, axis, *parameters):
 @_enter("norm")
 def batch_norm(x, gamma, beta, axis, eps):
     _channels(x, axis, gamma, beta)
-    kind = _statistics(x)
+    kind = wide_type(x.dtype)
     return _empty(x.shape, x.dtype, x), _empty((x.shape[axis],), kind), _empty((x.shape[axis],), kind)
 
 
@@ -182,7 +187,7 @@ def batch_norm_inference(x, gamma, beta, mean, var, axis, eps):
 
 
 def _grads(x, gamma, size):
-    kind = _statistics(x) if gamma is None else gamma.dtype
+    kind = wide_type(x.dtype) if gamma is None else gamma.dtype
     return _empty(x.shape, x.dtype, x), _empty((size,), kind), _empty((size,), kind)
 
 
@@ -205,7 +210,7 @@ def move_statistics(moving_mean, moving_var, mean, rstd, momentum, eps):
 def layer_norm(x, gamma, beta, axis, eps):
     _channels(x, axis, gamma, beta)
     shape = tuple(1 if a == axis else n for a, n in enumerate(x.shape))
-    return _empty(x.shape, x.dtype), _empty(shape, _statistics(x)), _empty(shape, _statistics(x))
+    return _empty(x.shape, x.dtype), _empty(shape, wide_type(x.dtype)), _empty(shape, wide_type(x.dtype))
 
 
 @_enter("norm")
@@ -219,7 +224,7 @@ def group_norm(x, gamma, beta, num_groups, eps):
     _channels(x, 1, gamma, beta)
     _fits(x.shape[1] % num_groups == 0, f"{num_groups} groups", x)
     shape = (x.shape[0], num_groups)
-    return _empty(x.shape, x.dtype, x), _empty(shape, _statistics(x)), _empty(shape, _statistics(x))
+    return _empty(x.shape, x.dtype, x), _empty(shape, wide_type(x.dtype)), _empty(shape, wide_type(x.dtype))
 
 
 @_enter("norm")

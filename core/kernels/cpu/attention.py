@@ -15,6 +15,7 @@ from torch import Tensor
 
 from core.kernels.cpu import random
 from core.kernels.cpu._onednn import multiplies_half
+from core.kernels.precision import wide_type
 
 aten = torch.ops.aten
 CHUNK = 2**20  # scores at a time
@@ -42,7 +43,7 @@ def attention(
             lse.masked_fill_(blind, -math.inf)
         return o, lse
     if not k.shape[2]:
-        lse = q.new_full(q.shape[:3], -math.inf, dtype=_accumulator(q.dtype))
+        lse = q.new_full(q.shape[:3], -math.inf, dtype=wide_type(q.dtype))
         return q.new_zeros((*q.shape[:3], v.shape[3])), lse
     o, lse = _joined(
         _forward_chunk(*chunk, scale, causal, dropout, key) for chunk in _chunks([q, k, v], k, length, dropout)
@@ -155,7 +156,7 @@ def _backward_chunk(
 def _probabilities(q: Tensor, k: Tensor, length: Tensor | None, scale: float, causal: bool) -> tuple[Tensor, Tensor]:
     """The scores, -inf where a query may not look, and their softmax, 0 for a query that sees nothing; not in half
     precision, in which a score of 100 is off by a quarter."""
-    scores = _product(q, k.mT, _accumulator(q.dtype), scale)
+    scores = _product(q, k.mT, wide_type(q.dtype), scale)
     keys = torch.arange(k.shape[1], device=q.device)
     if causal:
         _hide(scores, keys > torch.arange(q.shape[1], device=q.device).unsqueeze(1))
@@ -169,12 +170,8 @@ def _hide(scores: Tensor, beyond: Tensor) -> None:
     scores.add_(scores.new_zeros(beyond.shape).masked_fill_(beyond, -math.inf))
 
 
-def _accumulator(kind: torch.dtype) -> torch.dtype:
-    return torch.float64 if kind == torch.float64 else torch.float32
-
-
 def _product(a: Tensor, b: Tensor, kind: torch.dtype, scale: float = 1) -> Tensor:
     """scale a b, of factors and in the type `kind` where the processor multiplies that, else in float32 or float64."""
     if not multiplies_half(kind):
-        kind = _accumulator(kind)
+        kind = wide_type(kind)
     return torch.baddbmm(a.new_empty((1, 1, 1), dtype=kind), a.to(kind), b.to(kind), beta=0, alpha=scale)

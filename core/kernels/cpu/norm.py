@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 
 from core.kernels.cpu._half import HALF
+from core.kernels.layout import laid_out_as
+from core.kernels.precision import wide_type
 
 aten = torch.ops.aten
 
@@ -25,7 +27,7 @@ def batch_norm(
     Source: Ioffe and Szegedy, 2015. `gamma`, `beta`, `mean` and `rstd` have shape (x.shape[axis],). Without elements
     the statistics are 0 and 1 / sqrt(eps).
     """
-    stat = _stat_dtype(x)
+    stat = wide_type(x.dtype)
     if x.numel() == 0:
         channels = x.shape[axis]
         mean = torch.zeros(channels, dtype=stat, device=x.device)
@@ -80,7 +82,7 @@ def layer_norm(
     Source: Ba, Kiros and Hinton, 2016. `gamma` and `beta` have shape (x.shape[axis],), `mean` and `rstd` the shape of
     `x` with 1 for `axis`.
     """
-    stat, size = _stat_dtype(x), x.shape[axis]
+    stat, size = wide_type(x.dtype), x.shape[axis]
     if x.numel() == 0:
         mean = torch.zeros([1 if a == axis else n for a, n in enumerate(x.shape)], dtype=stat, device=x.device)
         return torch.empty_like(x), mean, torch.full_like(mean, _rsqrt(eps))
@@ -98,7 +100,7 @@ def layer_norm_grad(
         return _no_grads(x, gamma, size)
     scale, shift = _affine_for_grad(x, gamma, size)
     # ATen adds up the parameters' gradients in the dtype of x: a bfloat16 sum over 8,192 rows was off by 87 %.
-    stat = _stat_dtype(x)
+    stat = wide_type(x.dtype)
     dx, dgamma, dbeta = aten.native_layer_norm_backward.default(
         _to_last(dy.to(stat), axis).contiguous(),  # ATen reads the rows as if they were contiguous
         _to_last(x.to(stat), axis).contiguous(),
@@ -124,11 +126,11 @@ def group_norm(
     """
     n, c = x.shape[:2]
     if x.numel() == 0:
-        mean = torch.zeros((n, num_groups), dtype=_stat_dtype(x), device=x.device)
+        mean = torch.zeros((n, num_groups), dtype=wide_type(x.dtype), device=x.device)
         return torch.empty_like(x), mean, torch.full_like(mean, _rsqrt(eps))
     gamma, beta = _affine(x, gamma, beta, c)
     y, mean, rstd = torch.native_group_norm(_dense(x), gamma, beta, n, c, math.prod(x.shape[2:]), num_groups, eps)
-    stat = _stat_dtype(x)  # what ATen gives but on `meta`
+    stat = wide_type(x.dtype)  # what ATen gives but on `meta`
     return y, mean.to(stat), rstd.to(stat)
 
 
@@ -142,7 +144,7 @@ def group_norm_grad(
     scale, _ = _affine_for_grad(x, gamma, c)
     x = _dense(x)
     dx, dgamma, dbeta = aten.native_group_norm_backward.default(
-        _laid_out_as(x, dy), x, mean, rstd, scale, n, c, math.prod(x.shape[2:]), num_groups, [True] * 3
+        laid_out_as(x, dy), x, mean, rstd, scale, n, c, math.prod(x.shape[2:]), num_groups, [True] * 3
     )
     return dx, _like_gamma(dgamma, gamma), _like_gamma(dbeta, gamma)
 
@@ -152,7 +154,7 @@ def _batch_norm_grad(dy, x, gamma, running_mean, running_var, mean, rstd, traini
         return _no_grads(x, gamma, x.shape[axis])
     rows = _channels_second(x, axis)
     dx, dgamma, dbeta = aten.native_batch_norm_backward.default(
-        _laid_out_as(rows, _channels_second(dy, axis)),
+        laid_out_as(rows, _channels_second(dy, axis)),
         rows,
         _affine_for_grad(x, gamma, x.shape[axis])[0],
         running_mean,
@@ -173,10 +175,6 @@ def _move(moving: Tensor, batch: Tensor, momentum: float) -> None:
         moving.mul_(momentum).add_(batch, alpha=1.0 - momentum)
 
 
-def _stat_dtype(x: Tensor) -> torch.dtype:
-    return torch.float64 if x.dtype is torch.float64 else torch.float32
-
-
 def _rsqrt(eps: float) -> float:
     return 1 / math.sqrt(eps) if eps > 0 else math.inf
 
@@ -186,7 +184,7 @@ def _cast(t: Tensor | None, x: Tensor) -> Tensor | None:
     its backward kernels overlook."""
     if t is None:
         return None
-    kind = _stat_dtype(x)
+    kind = wide_type(x.dtype)
     t = t if t.dtype is kind else t.to(kind)
     return t if t.is_contiguous() else t.contiguous()
 
@@ -202,7 +200,7 @@ def _affine(x: Tensor, gamma: Tensor | None, beta: Tensor | None, size: int) -> 
 
 def _affine_for_grad(x: Tensor, gamma: Tensor | None, size: int) -> tuple[Tensor, Tensor]:
     """The gradients of scale and shift are made only if ATen is shown both; the shift's values are not read."""
-    scale = torch.ones(size, dtype=_stat_dtype(x), device=x.device) if gamma is None else _cast(gamma, x)
+    scale = torch.ones(size, dtype=wide_type(x.dtype), device=x.device) if gamma is None else _cast(gamma, x)
     return scale, scale
 
 
@@ -211,7 +209,7 @@ def _like_gamma(grad: Tensor, gamma: Tensor | None) -> Tensor:
 
 
 def _no_grads(x: Tensor, gamma: Tensor | None, size: int) -> tuple[Tensor, Tensor, Tensor]:
-    like = torch.zeros(size, dtype=_stat_dtype(x), device=x.device) if gamma is None else gamma
+    like = torch.zeros(size, dtype=wide_type(x.dtype), device=x.device) if gamma is None else gamma
     return torch.empty_like(x), torch.zeros_like(like), torch.zeros_like(like)
 
 
@@ -248,8 +246,3 @@ def _dense(x: Tensor) -> Tensor:
     if last and x.is_contiguous(memory_format=last):
         return x
     return x.contiguous()
-
-
-def _laid_out_as(x: Tensor, dy: Tensor) -> Tensor:
-    """`dy` in the strides of `x`."""
-    return dy if dy.stride() == x.stride() else torch.empty_like(x).copy_(dy)

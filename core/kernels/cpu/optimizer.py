@@ -19,6 +19,8 @@ import inspect
 
 import torch
 
+from core.kernels.precision import wide_type
+
 aten = torch.ops.aten
 _INFINITE_STEP = torch.tensor(float("inf"))
 
@@ -300,7 +302,7 @@ def lamb_phase2_(w, update, weight_norm, update_norm, lr, lower_bound=None, uppe
 def sum_squares(x, segments=None):
     """Sum of the squares of `x`, or of each segment: float32 (float64 for float64) of one element per segment."""
     parts = [x.reshape(-1)] if segments is None else [x[start:stop] for start, stop, *_ in segments]
-    dtype = torch.float64 if x.dtype is torch.float64 else torch.float32
+    dtype = wide_type(x.dtype)
     return torch.stack([torch.linalg.vector_norm(part, dtype=dtype) for part in parts]).square_()
 
 

@@ -10,6 +10,8 @@ import math
 
 import torch
 
+from core.kernels.precision import wide_type
+
 aten = torch.ops.aten
 _generator = torch.Generator()
 
@@ -34,7 +36,7 @@ def randint(shape, low, high, dtype, device, key):
 def bernoulli(shape, p, dtype, device, key):
     """1 with probability `p`, else 0."""
     if isinstance(p, torch.Tensor):
-        u = uniform(shape, 0.0, 1.0, _wide(p.dtype), device, key)
+        u = uniform(shape, 0.0, 1.0, wide_type(p.dtype), device, key)
         return (u < p).to(dtype)
     return _coins(shape, p, torch.int32, dtype, device, key)
 
@@ -57,7 +59,7 @@ def poisson(shape, lam, dtype, device, key):
 
 def negative_binomial(shape, k, p, dtype, device, key):
     """Failures before the k-th success of probability `p`: a Poisson of Gamma(k, (1 - p) / p) mean."""
-    rate = gamma(shape, k, (1 - p) / p, _wide(dtype), device, key)
+    rate = gamma(shape, k, (1 - p) / p, wide_type(dtype), device, key)
     return _sampled(aten.poisson, rate, _second(key)).to(dtype)
 
 
@@ -73,7 +75,7 @@ def multinomial(probs, n, key):
     """`n` categories with replacement from each row of `probs` (..., K; need not sum to 1): int64 (..., n)."""
     if probs.is_meta or n == 0 or probs.numel() == 0:
         return torch.empty(probs.shape[:-1] + (n,), dtype=torch.int64, device=probs.device)
-    rows = probs.reshape(-1, probs.shape[-1]).to(_wide(probs.dtype))
+    rows = probs.reshape(-1, probs.shape[-1]).to(wide_type(probs.dtype))
     drawn = torch.multinomial(rows, n, replacement=True, generator=_seeded(key))
     return drawn.reshape(probs.shape[:-1] + (n,))
 
@@ -116,10 +118,6 @@ def _second(key):
     return _mixed(key ^ (1 << 62))
 
 
-def _wide(dtype):
-    return torch.float64 if dtype is torch.float64 else torch.float32
-
-
 def _coins(shape, p, word, dtype, device, key):
     """1 with probability `p`, else 0, decided by the bits of one integer of type `word` each (p to that precision).
 
@@ -136,7 +134,7 @@ def _coins(shape, p, word, dtype, device, key):
 
 
 def _draw(shape, dtype, device, key, fill):
-    x = torch.empty(shape, dtype=_wide(dtype), device=device)
+    x = torch.empty(shape, dtype=wide_type(dtype), device=device)
     return x if x.is_meta else fill(x, _seeded(key))
 
 
@@ -146,8 +144,8 @@ def _sampled(sampler, parameter, key):
 
 def _spread(value, shape, dtype, device):
     if isinstance(value, torch.Tensor):
-        return value.to(_wide(dtype)).expand(shape).contiguous()
-    return torch.full(shape, value, dtype=_wide(dtype), device=device)
+        return value.to(wide_type(dtype)).expand(shape).contiguous()
+    return torch.full(shape, value, dtype=wide_type(dtype), device=device)
 
 
 def _affine_(x, shift, scale):

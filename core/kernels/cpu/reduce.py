@@ -15,6 +15,7 @@ from torch import Tensor
 from core.base import MXNetError
 from core.kernels.cpu._half import HALF, accumulator
 from core.kernels.cpu._numpy import NUMPY, is_ahead
+from core.kernels.meta import need_elements
 
 
 def sum(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
@@ -150,13 +151,13 @@ def _replace_nan(x: Tensor, value: int) -> Tensor:
 def _extremum(reduction, name: str, x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     if not axes:
         return _copy(x, x.dtype)
-    _need_elements(name, x, axes)
+    need_elements(name, x, axes)
     return reduction(x, axes, keepdim=keepdims)
 
 
 def _argextremum(places, reduction, name: str, x: Tensor, axis: int, keepdims: bool, dtype: torch.dtype) -> Tensor:
     if not x.numel():
-        _need_elements(name, x, (axis,))
+        need_elements(name, x, (axis,))
     if axis == x.dim() - 1 and x.dtype is not torch.bool:
         if dtype in NUMPY and x.dtype in NUMPY and is_ahead(x, 0) and x.is_contiguous():
             find = getattr(x.numpy(), name)
@@ -165,9 +166,3 @@ def _argextremum(places, reduction, name: str, x: Tensor, axis: int, keepdims: b
     else:
         index = reduction(x, axis, keepdim=keepdims).indices  # across other axes two and a half times as fast
     return index if dtype is torch.int64 else index.type(dtype)
-
-
-def _need_elements(name: str, x: Tensor, axes: tuple[int, ...]) -> None:
-    for axis in axes:
-        if x.shape[axis] == 0:
-            raise MXNetError(f"{name}: axis {axis} of shape {tuple(x.shape)} has no elements to choose from")

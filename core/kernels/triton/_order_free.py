@@ -14,6 +14,7 @@ import triton
 import triton.language as tl
 
 from core import kernels
+from core.kernels.precision import wide_type
 from core.kernels.triton import reduce
 from core.kernels.triton.aot import AotCase
 
@@ -32,7 +33,7 @@ def begin(shape, addends, terms):
     """Zeros of `shape` to which `add` adds multiples, by at most 1, of elements of `addends`, `terms` times at most."""
     exact, device = kernels.deterministic(), addends.device
     if not exact:
-        kind = torch.float64 if addends.dtype is torch.float64 else torch.float32
+        kind = wide_type(addends.dtype)
         memory = torch.zeros(shape, dtype=kind, device=device)
         return Sums(memory, memory, False)
     memory, scale = (

@@ -48,11 +48,6 @@ def channels(x: Tensor, axis: int) -> Channels:
     return Channels(x.contiguous(), axis, math.prod(x.shape[:axis]), c, inner, inner == 1)
 
 
-def laid_out_as(x: Tensor, dy: Tensor) -> Tensor:
-    """`dy` in the strides of `x`."""
-    return dy if dy.stride() == x.stride() else torch.empty_like(x).copy_(dy)
-
-
 def apply(
     view: Channels, gamma: Tensor | None, beta: Tensor | None, mean: Tensor, spread: Tensor, eps: float | None = None
 ) -> Tensor:

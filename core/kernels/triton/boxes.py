@@ -12,6 +12,7 @@ import torch
 import triton
 import triton.language as tl
 
+from core.kernels.precision import wide_type
 from core.kernels.triton import _anchors, reduce
 from core.kernels.triton._anchors import BLOCK, block_of, moved, offsets
 from core.kernels.triton._matching import pairs
@@ -207,7 +208,7 @@ def proposals(scores, deltas, info, before, after, threshold, least, scales, rat
     batch, kinds, height, width = scores.shape
     kinds, kind, device = kinds // 2, scores.dtype, scores.device
     n = height * width * kinds
-    boxes = torch.empty((batch, n, 4), dtype=torch.float64 if kind is torch.float64 else torch.float32, device=device)
+    boxes = torch.empty((batch, n, 4), dtype=wide_type(kind), device=device)
     key = torch.empty((batch, n), dtype=kind, device=device)
     regions = torch.empty((batch * after, 5), dtype=boxes.dtype, device=device)
     chosen = torch.empty((batch * after, 1), dtype=kind, device=device)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from core.kernels.formula import Formula
+from core.kernels.layout import laid_out_as
 from core.kernels.triton import _layer_norm, _per_channel
 from core.kernels.triton._fold import fold
 from core.kernels.triton._moments import moments_of
@@ -52,7 +53,7 @@ def batch_norm_grad(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients (dx, dgamma, dbeta) of `batch_norm`, from its input and the statistics that it returned."""
     view = _per_channel.channels(x, axis)
-    dy = _per_channel.laid_out_as(view.x, dy)
+    dy = laid_out_as(view.x, dy)
     sums = _per_channel.gradient_sums(view, dy, mean, rstd)
     dx = _per_channel.apply_gradient(view, dy, gamma, mean, rstd, sums)
     return dx, *_parameters(sums, gamma)
@@ -63,7 +64,7 @@ def batch_norm_inference_grad(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients (dx, dgamma, dbeta) of `batch_norm_inference`; the statistics are constants."""
     view = _per_channel.channels(x, axis)
-    dy = _per_channel.laid_out_as(view.x, dy)
+    dy = laid_out_as(view.x, dy)
     sums = _per_channel.gradient_sums(view, dy, mean, var, eps)
     dx = _per_channel.apply_gradient(view, dy, gamma, mean, var, None, eps)
     return dx, *_parameters(sums, gamma)
@@ -146,7 +147,7 @@ def group_norm_grad(
     if x.numel() == 0:
         return torch.empty_like(x), *_parameters(_no_sums(x, x.shape[1]), gamma)
     view = _per_channel.channels(x, 1)._replace(groups=num_groups)
-    dy = _per_channel.laid_out_as(view.x, dy)
+    dy = laid_out_as(view.x, dy)
     sums = _per_channel.gradient_sums(view, dy, mean, rstd)
     dx = _per_channel.apply_gradient(view, dy, gamma, mean, rstd, _per_channel.group_terms(view, gamma, sums))
     return dx, *_parameters(_per_channel.over_samples(view, sums), gamma)

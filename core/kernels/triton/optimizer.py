@@ -17,6 +17,7 @@ import torch
 import triton
 import triton.language as tl
 
+from core.kernels.precision import wide_type
 from core.kernels.triton.aot import AotCase
 
 BLOCK = 1024
@@ -210,7 +211,7 @@ def sum_squares(x, segments=None):
     """Sum of the squares of `x`, or of each segment: float32 (float64 for float64) of one element per segment."""
     x = x.contiguous().view(-1)
     parts = ((0, x.numel(), 1.0, 1.0),) if segments is None else tuple(map(tuple, segments))
-    dtype = torch.float64 if x.dtype is torch.float64 else torch.float32
+    dtype = wide_type(x.dtype)
     longest = max((stop - start for start, stop, *_ in parts), default=0)
     shares = min(256, max(1, triton.next_power_of_2(triton.cdiv(longest, 4 * BLOCK))))
     bounds = _bounds(parts, x.device)

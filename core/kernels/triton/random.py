@@ -13,6 +13,7 @@ import torch
 import triton
 import triton.language as tl
 
+from core.kernels.precision import wide_type
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.rows import as_bytes
 from core.kernels.triton.sort import sort
@@ -66,12 +67,12 @@ def poisson(shape, lam, dtype, device, key):
 
 def negative_binomial(shape, k, p, dtype, device, key):
     """Failures before the k-th success of probability `p`: a Poisson of Gamma(k, (1 - p) / p) mean."""
-    return poisson(shape, _gammas(_FAILURES, shape, k, p, _wide_of(dtype), device, key), dtype, device, key)
+    return poisson(shape, _gammas(_FAILURES, shape, k, p, wide_type(dtype), device, key), dtype, device, key)
 
 
 def generalized_negative_binomial(shape, mu, alpha, dtype, device, key):
     """Negative binomial of mean `mu` and dispersion `alpha`: a Poisson of Gamma(1 / alpha, mu alpha) mean."""
-    return poisson(shape, _gammas(_DISPERSED, shape, mu, alpha, _wide_of(dtype), device, key), dtype, device, key)
+    return poisson(shape, _gammas(_DISPERSED, shape, mu, alpha, wide_type(dtype), device, key), dtype, device, key)
 
 
 def multinomial(probs, n, key):
@@ -79,7 +80,7 @@ def multinomial(probs, n, key):
     y = torch.empty((*probs.shape[:-1], n), dtype=torch.int64, device=probs.device)
     if y.numel():
         rows, kinds = y.numel() // n, probs.shape[-1]
-        sums = torch.empty((rows, kinds), dtype=_wide_of(probs.dtype), device=probs.device)
+        sums = torch.empty((rows, kinds), dtype=wide_type(probs.dtype), device=probs.device)
         _cumulate[(rows,)](probs.contiguous(), sums, kinds, BLOCK=min(1024, triton.next_power_of_2(kinds)))
         _choose[(triton.cdiv(y.numel(), _SINGLES),)](sums, y, y.numel(), n, kinds, key, SINGLES=_SINGLES)
     return y
@@ -142,10 +143,6 @@ def _parameter(value, x):
     """A tensor of the elements' parameters and True, or a number and False."""
     given = isinstance(value, torch.Tensor)
     return (value.expand(x.shape).contiguous() if given else float(value)), given
-
-
-def _wide_of(dtype):
-    return torch.float64 if dtype is torch.float64 else torch.float32
 
 
 # ------------------------------------------------------------ kernels

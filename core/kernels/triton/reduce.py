@@ -15,6 +15,7 @@ import triton.language as tl
 from torch import Tensor
 
 from core.base import MXNetError
+from core.kernels.meta import need_elements
 from core.kernels.triton._counting import program
 from core.kernels.triton._fold import Fold, fold, offset
 from core.kernels.triton._moments import moments_of
@@ -42,13 +43,13 @@ def prod(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | 
 
 def max(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     """Largest element over `axes`; NaN if there is one. Raises MXNetError where nothing is reduced over."""
-    _need_elements("max", x, axes)
+    need_elements("max", x, axes)
     return _reduce("value", "max", "value", x, axes, keepdims, x.dtype)
 
 
 def min(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     """Smallest element over `axes`; NaN if there is one. Raises MXNetError where nothing is reduced over."""
-    _need_elements("min", x, axes)
+    need_elements("min", x, axes)
     return _reduce("value", "min", "value", x, axes, keepdims, x.dtype)
 
 
@@ -319,7 +320,7 @@ def _launch(kernel, f: Fold, pointers, splits: int, constexprs, **scalars) -> No
 
 
 def _index_of_extremum(name: str, x: Tensor, axis: int, keepdims: bool) -> Tensor:
-    _need_elements(name, x, (axis,))
+    need_elements(name, x, (axis,))
     acc = accumulator(x.dtype)
     f = fold(as_bytes(x), (axis,))
     splits = tiling(f).splits if f.kept else 1
@@ -340,12 +341,6 @@ def _shape(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> list[int]:
     if keepdims:
         return [1 if axis in axes else n for axis, n in enumerate(x.shape)]
     return [n for axis, n in enumerate(x.shape) if axis not in axes]
-
-
-def _need_elements(name: str, x: Tensor, axes: tuple[int, ...]) -> None:
-    for axis in axes:
-        if x.shape[axis] == 0:
-            raise MXNetError(f"{name}: axis {axis} of shape {tuple(x.shape)} has no elements to choose from")
 
 
 def _aot() -> Iterator[AotCase]:

@@ -16,6 +16,7 @@ import triton
 import triton.language as tl
 
 from core.base import MXNetError
+from core.kernels.precision import wide_type
 from core.kernels.rnn_layers import Cell, Wing, previous, run, run_grad, through_time
 from core.kernels.rnn_parameters import Weights
 from core.kernels.triton import reduce
@@ -66,7 +67,7 @@ def _input_gradient(di, weight, total):
 
 def _plain_forward(activation):
     def forward(x, w, h, c, out, order):
-        inputs = _linear(x, w.i2h, w.i2h_bias, None, None, _wide(x))
+        inputs = _linear(x, w.i2h, w.i2h_bias, None, None, wide_type(x.dtype))
         outputs = torch.empty(inputs.shape, dtype=x.dtype, device=x.device)
         for t in order:
             h = linear(h, w.h2h, w.h2h_bias, activation, inputs[t])
@@ -90,7 +91,7 @@ def _plain_backward(kernel):
 
 
 def _lstm_forward(x, w, h, c, out, order):
-    inputs = _linear(x, w.i2h, w.i2h_bias, None, None, _wide(x))
+    inputs = _linear(x, w.i2h, w.i2h_bias, None, None, wide_type(x.dtype))
     gates, h2h = torch.empty_like(inputs), _rows_aligned(w.h2h)
     cells = torch.empty((*x.shape[:2], h.shape[1]), dtype=gates.dtype, device=x.device)
     h, states = _rows_aligned(h), _rows_aligned(out, False)
@@ -118,7 +119,7 @@ def _lstm_backward(heads, last_head, dh, dc, saved, before, w, c0, order):
 
 
 def _gru_forward(x, w, h, c, out, order):
-    gates = _linear(x, w.i2h, w.i2h_bias, None, None, _wide(x))
+    gates = _linear(x, w.i2h, w.i2h_bias, None, None, wide_type(x.dtype))
     recurrent = torch.empty((*x.shape[:2], h.shape[1]), dtype=gates.dtype, device=x.device)
     wide = h.to(gates.dtype, copy=True)  # the hidden state, in place; products read it in `out`
     for t in order:
@@ -155,7 +156,7 @@ def _rows_aligned(t, filled=True):
 
 def _sum(a, b):
     """a + b, in float32 for half types; both (N, H), `a` contiguous."""
-    y, b = torch.empty(a.shape, dtype=_wide(a), device=a.device), b.contiguous()
+    y, b = torch.empty(a.shape, dtype=wide_type(a.dtype), device=a.device), b.contiguous()
     _add[_grid(a)](a, b, y, a.numel(), BLOCK=_BLOCK)
     return y
 
@@ -164,10 +165,6 @@ def _grid(x):
     if x.numel() >= WIDE:
         raise MXNetError(f"rnn: a state of {tuple(x.shape)} was given; it may have up to {WIDE} elements")
     return (triton.cdiv(x.numel(), _BLOCK),)
-
-
-def _wide(x):
-    return torch.float64 if x.dtype is torch.float64 else torch.float32
 
 
 # ------------------------------------------------------------ kernels

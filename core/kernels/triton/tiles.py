@@ -13,6 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from core.kernels.precision import wide_type
 from core.kernels.triton._counting import blocks_of
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.autotune import INTERPRETED
@@ -29,7 +30,7 @@ def accumulator(dtype: torch.dtype) -> torch.dtype:
     """The dtype in which sums of `dtype` are kept."""
     if not dtype.is_floating_point:
         return torch.int64
-    return torch.float64 if dtype == torch.float64 else torch.float32
+    return wide_type(dtype)
 
 
 def in_triton(dtype: torch.dtype) -> tl.dtype:

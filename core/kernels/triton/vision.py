@@ -13,6 +13,7 @@ import triton
 
 from core.kernels.triton import _regions, _resampling, reduce
 from core.kernels.triton._order_free import begin, finish
+from core.kernels.triton.places import channels_last
 
 
 def roi_align(data, rois, pooled, scale, ratio, aligned, by_position):
@@ -51,7 +52,7 @@ def roi_pool(data, rois, pooled, scale):
     if y.numel() and data.numel():
         grid, block = _over_cells(y)
         _regions.maxima[grid](
-            _by_place(data),
+            channels_last(data),
             rois.contiguous(),
             y,
             at,
@@ -72,7 +73,7 @@ def roi_pool_grad(dy, places, data_shape):
     sums = begin((batch, height, width, channels), dy, 1)
     if dy.numel() and sums.memory.numel():
         _regions.spread_maxima[_flat(dy, _regions.BLOCK)](
-            _by_place(dy), _by_place(places), sums.memory, sums.scale, dy.numel(), channels, EXACT=sums.exact,
+            channels_last(dy), channels_last(places), sums.memory, sums.scale, dy.numel(), channels, EXACT=sums.exact,
             BLOCK=_regions.BLOCK,
         )  # fmt: skip
     return _by_channel(finish(sums, dy.dtype))
@@ -80,11 +81,11 @@ def roi_pool_grad(dy, places, data_shape):
 
 def roi_pool_gather(x, places):
     """The elements of x (N, C, H, W) that `roi_pool` chose: the adjoint of `roi_pool_grad`."""
-    at = _by_place(places)
+    at = channels_last(places)
     y = torch.zeros(at.shape, dtype=x.dtype, device=x.device)
     if y.numel() and x.numel():
         _regions.gather_maxima[_flat(y, _regions.BLOCK)](
-            _by_place(x), at, y, y.numel(), x.shape[1], BLOCK=_regions.BLOCK
+            channels_last(x), at, y, y.numel(), x.shape[1], BLOCK=_regions.BLOCK
         )
     return _by_channel(y)
 
@@ -184,14 +185,14 @@ def columns_grad(dy, size, kernel, stride, dilate, pad):
 def _align(data, rois, pooled, scale, ratio, aligned, by_position):
     channels = data.shape[1] // (math.prod(pooled) if by_position else 1)
     y = torch.zeros((rois.shape[0], *pooled, channels), dtype=data.dtype, device=data.device)
-    _launch_align(_by_place(data), rois, y, data.shape, scale, ratio, aligned, by_position, None)
+    _launch_align(channels_last(data), rois, y, data.shape, scale, ratio, aligned, by_position, None)
     return _by_channel(y)
 
 
 def _align_grad(dy, rois, scale, ratio, aligned, by_position, data_shape):
     batch, channels, *size = data_shape
     sums = begin((batch, *size, channels), dy, 4)
-    _launch_align(sums.memory, rois, _by_place(dy), data_shape, scale, ratio, aligned, by_position, sums)
+    _launch_align(sums.memory, rois, channels_last(dy), data_shape, scale, ratio, aligned, by_position, sums)
     return _by_channel(finish(sums, dy.dtype))
 
 
@@ -222,11 +223,6 @@ def _windows(size, kernel, stride, dilate, pad):
     return [
         (n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, d, p in zip(size, kernel, stride, dilate, pad, strict=True)
     ]
-
-
-def _by_place(t):
-    """(N, C, H, W) as a contiguous (N, H, W, C)."""
-    return t.movedim(1, -1).contiguous()
 
 
 def _by_channel(t):
