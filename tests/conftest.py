@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.interpreter import unusable
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -72,6 +74,7 @@ def _conditions(items: list[pytest.Item]) -> dict[str, tuple[bool, str]]:
             "needs MXTEST_MXNET_PYTHON, an interpreter with MXNet 1.9.1",
         ),
         "node": (shutil.which("node") is not None, "needs node.js"),
+        "interpreter": (unusable() is None, unusable()),
     }
 
 

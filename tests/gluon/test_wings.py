@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 STEPS = """
 import numpy as np
 import core as mx, gluon
@@ -35,6 +37,7 @@ for name in cpu:
 """
 
 
+@pytest.mark.interpreter
 def test_both_wings_train_alike(root):
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(root)}
     done = subprocess.run([sys.executable, "-c", STEPS], env=environment, capture_output=True, text=True, timeout=300)

@@ -202,6 +202,7 @@ def fused_like(function, *args, record=False):
 # ---------------------------------------------------------------------------------------------- in Triton's interpreter
 
 
+@pytest.mark.interpreter
 def test_fused_kernels_of_the_triton_wing(root):
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(root)}
     program = "from tests.core.graph import test_fusion; test_fusion.compare_wings()"

@@ -55,6 +55,7 @@ for name in cpu:
 """
 
 
+@pytest.mark.interpreter
 @pytest.mark.parametrize("network", ["bert", "translation", "transformer_xl"])
 def test_both_wings_agree(root, network):
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(root)}
