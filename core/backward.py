@@ -44,7 +44,7 @@ def run(
         else:
             sums.reached[id(entry)] = entry
         given[place(entry)] = entry, g
-    if not given:
+    if heads and not given:  # tracing a block of which nothing is tracked has no heads
         raise MXNetError("cannot differentiate: the heads depend on no array with attach_grad()")
     for entry, g in given.values():
         _add(sums, entry, g, targets)
