@@ -48,7 +48,8 @@ class NDArrayIter(DataIter):
         for name, array in self.data + self.label:
             if array.shape[0] < self.num_data:
                 raise ValueError(f"{name!r} has {array.shape[0]} samples where {self.data[0][0]!r} has {self.num_data}")
-        self.num_source = len(self.data) + len(self.label)
+        self.data_list = [array for _, array in self.data + self.label]
+        self.num_source = len(self.data_list)
         self.shuffle, self.last_batch_handle, self.layout = shuffle, last_batch_handle, layout
         self.idx = np.arange(self.num_data)
         self._kept: np.ndarray | None = None

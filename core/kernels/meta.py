@@ -7,6 +7,8 @@ RuntimeError where shapes do not fit.
 
 from __future__ import annotations
 
+import operator
+
 import torch
 from torch import Tensor
 
@@ -291,8 +293,7 @@ def _without(shape, axis: int) -> tuple[int, ...]:
 def _reduction(name):
     def function(x, axes, keepdims, dtype=None):
         _fits(name in ("sum", "mean") or all(x.shape[a] for a in axes), f"{name} over nothing", x)
-        kept = [1 if a in axes else n for a, n in enumerate(x.shape) if keepdims or a not in axes]
-        return _empty(kept, dtype or x.dtype)
+        return _reduced(x, axes, keepdims, dtype or x.dtype)
 
     function.__name__ = name
     _enter("reduce")(function)
@@ -300,6 +301,34 @@ def _reduction(name):
 
 for _name in ("sum", "mean", "max", "min"):
     _reduction(_name)
+
+
+def _reduced(x, axes, keepdims, dtype):
+    return _empty([1 if a in axes else n for a, n in enumerate(x.shape) if keepdims or a not in axes], dtype)
+
+
+def _place(name):
+    def function(x, axis, keepdims, dtype=torch.int64):
+        _fits(x.shape[axis] > 0, f"{name} over nothing", x)
+        return _reduced(x, (axis % x.dim(),), keepdims, dtype)
+
+    function.__name__ = name
+    _enter("reduce")(function)
+
+
+for _name in ("argmax", "argmin"):
+    _place(_name)
+
+
+@_enter("index")
+def pick(x, indices, axis, keepdims):
+    axis %= x.dim()
+    rest = (*x.shape[:axis], *x.shape[axis + 1 :])
+    _fits(len(rest) == indices.dim() and all(map(operator.le, indices.shape, rest)), "pick", x, indices)
+    shape = list(indices.shape)
+    if keepdims:
+        shape.insert(axis, 1)
+    return _empty(shape, x.dtype)
 
 
 @_enter("index")

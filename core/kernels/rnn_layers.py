@@ -56,7 +56,7 @@ def run(wing, x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, k
     weights = unpack(params, mode, x.shape[2], hidden, layers, bidirectional)
     directions, (steps, batch) = 2 if bidirectional else 1, x.shape[:2]
     y = x.new_empty((steps, batch, directions * hidden))
-    hn, cn = torch.empty_like(h0), torch.empty_like(c0) if mode == "lstm" else None
+    hn, cn = h0.new_empty(h0.shape), c0.new_empty(c0.shape) if mode == "lstm" else None
     if x.is_meta:
         return y, hn, cn, ()
     h0, c0 = h0.contiguous(), None if c0 is None else c0.contiguous()

@@ -458,6 +458,9 @@ def test_matrices_of_scipy_are_sparse_data():
 
 def test_ndarray_iter_counts_its_sources_and_refuses_empty_batches():
     rows = np.zeros((4, 2))
-    assert mx.io.NDArrayIter(rows, rows, 2).num_source == 2
+    iterator = mx.io.NDArrayIter(rows, rows, 2)
+    assert iterator.num_source == 2
+    iterator.data_list[1][:] = 7  # a program that changes its labels while it learns
+    assert next(iterator).label[0].asnumpy().min() == 7
     with pytest.raises(ValueError, match="batch_size"):  # a pass of which would never end
         mx.io.NDArrayIter(rows, rows, 0)
