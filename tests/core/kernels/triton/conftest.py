@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,17 @@ if "triton" not in sys.modules:
 def device() -> str:
     """Where the tensors of a test live."""
     return "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda"
+
+
+@pytest.fixture
+def on_device(device):
+    """Tensors of the test are made where the kernels run; the truth is computed on the CPU."""
+    import torch
+
+    with torch.device(device), warnings.catch_warnings():
+        # The interpreter computes masked lanes with NumPy, which warns of their NaN and infinities.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
 
 
 @pytest.fixture(autouse=True)

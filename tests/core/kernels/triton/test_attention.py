@@ -8,20 +8,12 @@ from core.base import MXNetError
 from core.kernels.cpu import attention as truth
 from core.kernels.triton import attention as room
 
-# The interpreter computes masked lanes with NumPy, which warns of their NaN and infinities.
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+pytestmark = pytest.mark.usefixtures("on_device")
 
 TOLERANCE = {torch.float64: 1e-11, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 1e-2}
 SCALE = 0.3
 # (B, H, Lq, Lk, D): one element, smaller than a tile, several tiles of queries and of keys, odd head sizes
 SIZES = [(1, 1, 1, 1, 1), (2, 3, 5, 11, 16), (1, 2, 70, 70, 8), (1, 1, 33, 150, 20), (2, 1, 131, 7, 3)]
-
-
-@pytest.fixture(autouse=True)
-def on_device(device):
-    """Tensors of these tests are made where the kernels run; the truth is computed on the CPU."""
-    with torch.device(device):
-        yield
 
 
 def draw(shape, dtype=torch.float32, seed=0):

@@ -8,8 +8,7 @@ from core.base import MXNetError
 from core.kernels.cpu import reduce as truth
 from core.kernels.triton import reduce as room
 
-# The interpreter computes masked lanes with NumPy, which warns of their NaN and infinities.
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+pytestmark = pytest.mark.usefixtures("on_device")
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 1e-2}
 FLOATS = [
@@ -41,13 +40,6 @@ CASES = [
     ((0, 3), (1,)),
     ((3, 4), ()),
 ]
-
-
-@pytest.fixture(autouse=True)
-def on_device(device):
-    """Tensors of these tests are made where the kernels run; the truth is computed on the CPU."""
-    with torch.device(device):
-        yield
 
 
 def draw(shape, dtype=torch.float32, seed=0):
