@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import math
+from pathlib import Path
 
 import gluonnlp as nlp
 from gluon.loss import SoftmaxCrossEntropyLoss
+from scripts.common.environment import checksums
+from scripts.common.run import Run
 from scripts.language_model.text import EOS
+
+
+def begin(args: argparse.Namespace, parts: dict[str, list[str]], files: list[Path]) -> tuple[Run, nlp.Vocab, dict]:
+    """The record of a run that learns from these texts, their vocabulary, and the batches of each part."""
+    run = Run("language_model", args, data=checksums(files))
+    vocab = vocabulary(parts["train"], args.min_freq)
+    run.record.put(vocabulary=len(vocab), words={name: len(words) for name, words in parts.items()})
+    return run, vocab, stretches(parts, vocab, args.bptt, args.batch_size)
 
 
 def vocabulary(words: list[str], min_freq: int) -> nlp.Vocab:

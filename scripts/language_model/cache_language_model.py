@@ -28,14 +28,14 @@ from scripts.language_model.text import add_text_arguments, corpora
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     context = context_of(args)
-    parts, files = corpora(args.data_dir, args.dataset)
+    parts, files = corpora(args.data_dir, args.dataset, args.words)
     record = Record("language_model", args.run, data=checksums(files), folder=args.log_dir) if args.run else None
     if record:
         record.begin()
     net, vocab = chosen(args, context)
     found = {}
     for part in ("dev", "test"):
-        words = mx.nd.array(vocab[parts[part][: args.words]], ctx=context).reshape((-1, 1))
+        words = mx.nd.array(vocab[parts[part]], ctx=context).reshape((-1, 1))
         for name, share in (("", 0.0), ("cache_", args.lambdas)):
             cell = nlp.model.train.CacheCell(net, len(vocab), args.window, args.theta, share)
             found[f"{part}_{name}perplexity"] = perplexity(cell, words, args.bptt)

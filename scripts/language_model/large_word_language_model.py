@@ -23,10 +23,9 @@ from gluon import Trainer
 from gluon.loss import SoftmaxCrossEntropyLoss
 from gluon.utils import clip_global_norm
 from scripts.common.devices import add_gpu_argument, context_of
-from scripts.common.environment import checksums
 from scripts.common.kept import keep
-from scripts.common.run import ROOT, Run, add_run_arguments
-from scripts.language_model.bptt import detached, perplexity, stretches, vocabulary
+from scripts.common.run import ROOT, add_run_arguments
+from scripts.language_model.bptt import begin, detached, perplexity, stretches
 from scripts.language_model.kept_model import load, network
 from scripts.language_model.text import add_text_arguments, corpora
 
@@ -34,18 +33,14 @@ from scripts.language_model.text import add_text_arguments, corpora
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     context = context_of(args)
-    parts, files = corpora(args.data_dir, args.dataset)
-    parts = {name: words[: args.words] for name, words in parts.items()}
+    parts, files = corpora(args.data_dir, args.dataset, args.words)
     if args.eval_only:
         net, vocab = load(args.output_dir, context)
         batches = stretches(parts, vocab, args.bptt, args.batch_size)
         found = {f"{part}_perplexity": perplexity(net, batches[part], context) for part in ("dev", "test")}
         print("  ".join(f"{name} {value:.6g}" for name, value in found.items()))
         return found
-    run = Run("language_model", args, data=checksums(files))
-    vocab = vocabulary(parts["train"], args.min_freq)
-    run.record.put(vocabulary=len(vocab), words={name: len(words) for name, words in parts.items()})
-    batches = stretches(parts, vocab, args.bptt, args.batch_size)
+    run, vocab, batches = begin(args, parts, files)
     settings = {name: getattr(args, name) for name in ("emsize", "nhid", "nlayers", "nproj", "dropout")}
     settings["model"] = "big"
     net = nlp.model.train.BigRNN(

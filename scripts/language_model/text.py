@@ -19,8 +19,11 @@ def add_text_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--words", type=int, help="use only the first so many words of each part")
 
 
-def corpora(folder: Path, dataset: str) -> tuple[dict[str, list[str]], list[Path]]:
-    """The words of the parts "train", "dev" and "test", with <eos> at the end of each line, and the files read."""
+def corpora(folder: Path, dataset: str, words: int | None = None) -> tuple[dict[str, list[str]], list[Path]]:
+    """The words of the parts "train", "dev" and "test", with <eos> at the end of each line, and the files read.
+
+    words: only the first so many of each part.
+    """
     folder = folder / dataset
     if dataset == "sherlockholmes":
         files = [folder / f"sherlockholmes.{part}.txt" for part in ("train", "valid", "test")]
@@ -30,4 +33,5 @@ def corpora(folder: Path, dataset: str) -> tuple[dict[str, list[str]], list[Path
     if len(read) == 2:
         (text, test), cut = read, len(read[0]) * 9 // 10
         read = [text[:cut], text[cut:], test]
-    return dict(zip(("train", "dev", "test"), read, strict=True)), [f for f in files if f.exists()]
+    parts = {part: text[:words] for part, text in zip(("train", "dev", "test"), read, strict=True)}
+    return parts, [f for f in files if f.exists()]

@@ -22,11 +22,10 @@ import gluonnlp as nlp
 from core import autograd
 from gluon import Trainer
 from scripts.common.devices import add_gpu_argument, context_of
-from scripts.common.environment import checksums
 from scripts.common.kept import keep, kept
 from scripts.common.precision import add_dtype_argument, use_dtype
-from scripts.common.run import ROOT, Run, add_run_arguments
-from scripts.language_model.bptt import stretches, vocabulary
+from scripts.common.run import ROOT, add_run_arguments
+from scripts.language_model.bptt import begin, stretches
 from scripts.language_model.text import add_text_arguments, corpora
 
 SHAPE = ("units", "hidden_size", "num_layers", "num_heads", "dropout", "attention_dropout", "clamp_len")
@@ -36,14 +35,10 @@ def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     use_dtype(args.dtype)
     context = context_of(args)
-    parts, files = corpora(args.data_dir, args.dataset)
-    parts = {name: words[: args.words] for name, words in parts.items()}
+    parts, files = corpora(args.data_dir, args.dataset, args.words)
     if args.eval_only:
         return evaluate(args, parts, context)
-    run = Run("language_model", args, data=checksums(files))
-    vocab = vocabulary(parts["train"], args.min_freq)
-    run.record.put(vocabulary=len(vocab), words={name: len(words) for name, words in parts.items()})
-    batches = stretches(parts, vocab, args.bptt, args.batch_size)
+    run, vocab, batches = begin(args, parts, files)
     shape = {name: getattr(args, name) for name in SHAPE}
     net = network(len(vocab), **shape)
     net.initialize(mx.init.Normal(0.02), ctx=context)

@@ -23,11 +23,10 @@ from core import autograd
 from gluon import Trainer
 from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.common.devices import add_gpu_argument, context_of
-from scripts.common.environment import checksums
 from scripts.common.kept import keep
 from scripts.common.precision import add_dtype_argument, use_dtype
-from scripts.common.run import ROOT, Run, add_run_arguments
-from scripts.language_model.bptt import detached, perplexity, stretches, vocabulary
+from scripts.common.run import ROOT, add_run_arguments
+from scripts.language_model.bptt import begin, detached, perplexity
 from scripts.language_model.kept_model import description, network
 from scripts.language_model.text import add_text_arguments, corpora
 
@@ -36,12 +35,8 @@ def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     use_dtype(args.dtype)
     context = context_of(args)
-    parts, files = corpora(args.data_dir, args.dataset)
-    run = Run("language_model", args, data=checksums(files))
-    parts = {name: words[: args.words] for name, words in parts.items()}
-    vocab = vocabulary(parts["train"], args.min_freq)
-    run.record.put(vocabulary=len(vocab), words={name: len(words) for name, words in parts.items()})
-    batches = stretches(parts, vocab, args.bptt, args.batch_size)
+    parts, files = corpora(args.data_dir, args.dataset, args.words)
+    run, vocab, batches = begin(args, parts, files)
     settings = description(args)
     net = network(len(vocab), **settings)
     net.initialize(mx.init.Xavier(), ctx=context)
