@@ -8,6 +8,7 @@ import numpy as np
 
 from core import ndarray as nd
 from gluon.block import Block, HybridBlock
+from gluon.block.operators import operators_for
 from gluon.nn.activations import Activation
 
 
@@ -135,11 +136,12 @@ class Lambda(Block):
         super().__init__(prefix=prefix)
         self._function = function
         self._func_name = _name_of(function, nd)
-        if isinstance(function, str):
-            self._function = getattr(nd, function)
 
     def forward(self, *args):
-        return self._function(*args)
+        function = self._function
+        if isinstance(function, str):
+            function = getattr(operators_for(args[0], args[1:])[0], function)
+        return function(*args)
 
     def __repr__(self):
         return f"{type(self).__name__}({self._func_name})"
@@ -154,10 +156,12 @@ class HybridLambda(HybridBlock):
     def __init__(self, function, prefix=None):
         super().__init__(prefix=prefix)
         self._func_name = _name_of(function, nd)
-        self._function = (lambda F, *args: getattr(F, function)(*args)) if isinstance(function, str) else function
-        self._arguments = _positional(self._function)
+        self._function = function
+        self._arguments = None if isinstance(function, str) else _positional(function)
 
     def hybrid_forward(self, F, x, *args):
+        if isinstance(self._function, str):
+            return getattr(F, self._function)(x, *args)
         if self._arguments == 1 + len(args) and getattr(x, "_zero_dim", False):
             return self._function(x, *args)
         return self._function(F, x, *args)

@@ -8,6 +8,7 @@ from core.ndarray import NDArray
 from core.util import is_np_array
 from gluon.block import Block, HybridBlock
 from gluon.block.block import listing
+from gluon.block.operators import operators_for
 
 
 class _Stack:
@@ -93,9 +94,7 @@ class Concatenate(Sequential):
         self.axis = axis
 
     def forward(self, x):
-        from core import ndarray as nd
-
-        return nd.concat(*[block(x) for block in self._children.values()], dim=self.axis)
+        return operators_for(x, ())[0].concat(*[block(x) for block in self._children.values()], dim=self.axis)
 
 
 class HybridConcatenate(HybridSequential):

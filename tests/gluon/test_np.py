@@ -14,6 +14,7 @@ LAYERS = [
     nn.Conv2D(2, 3), nn.Conv2DTranspose(2, 2), nn.BatchNorm(), nn.InstanceNorm(), nn.GroupNorm(3), nn.LayerNorm(),
     nn.PReLU(), nn.GELU(), nn.Swish(), nn.ELU(), nn.SELU(), nn.LeakyReLU(0.1), nn.ReflectionPad2D(1), nn.Dropout(0.3),
     nn.MaxPool2D(), nn.GlobalAvgPool2D(), nn.Flatten(), nn.Dense(2), nn.Embedding(5, 2), nn.HybridLambda("tanh"),
+    nn.HybridLambda("leaky_relu"), nn.Lambda("tanh"),
 ]  # fmt: skip
 
 
@@ -26,6 +27,14 @@ def test_layers_give_np_arrays(layer):
         y = layer(x)
     assert isinstance(y, np.ndarray)
     y.backward()
+
+
+@pytest.mark.parametrize("kind", [nn.Concatenate, nn.HybridConcatenate])
+def test_results_side_by_side(kind):
+    net = kind(axis=1)
+    net.add(nn.Identity(), nn.HybridLambda("relu"))
+    y = net(np.array([[1.0, 2.0]]))
+    assert isinstance(y, np.ndarray) and y.tolist() == [[1, 2, 1, 2]]
 
 
 @pytest.mark.parametrize(
