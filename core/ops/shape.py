@@ -57,40 +57,8 @@ def reshaped(shape: tuple[int, ...], wanted: tuple[int, ...], reverse: bool = Fa
             if codes[k + 2] == -4:
                 codes[k], codes[k + 1], codes[k + 2] = -4, codes[k + 1], codes[k]
         return reshaped(shape[::-1], tuple(codes))[::-1]
-    out, i, k = [], 0, 0
     try:
-        while k < len(wanted):
-            code = wanted[k]
-            if code > 0:
-                out.append(code)
-                i += 1
-            elif code == 0:
-                out.append(shape[i])
-                i += 1
-            elif code == -1:
-                out.append(-1)
-                i += 1
-            elif code == -2:
-                out.extend(shape[i:])
-                i = len(shape)
-            elif code == -3:
-                out.append(shape[i] * shape[i + 1])
-                i += 2
-            elif code == -4:
-                first, second = wanted[k + 1], wanted[k + 2]
-                if first == -1:
-                    first = shape[i] // second
-                elif second == -1:
-                    second = shape[i] // first
-                if first * second != shape[i]:
-                    raise MXNetError(f"reshape: cannot split an axis of length {shape[i]} into {first} x {second}")
-                out.extend((first, second))
-                i, k = i + 1, k + 2
-            else:
-                raise MXNetError(
-                    f"reshape: {code} in {wanted} is no length; accepted are lengths and 0, -1, -2, -3, -4"
-                )
-            k += 1
+        out = _decoded(shape, wanted)
     except IndexError:
         raise MXNetError(f"reshape: {wanted} asks for more axes than the shape {tuple(shape)} has") from None
     size, known = math.prod(shape), math.prod(n for n in out if n != -1)
@@ -103,6 +71,39 @@ def reshaped(shape: tuple[int, ...], wanted: tuple[int, ...], reverse: bool = Fa
     elif known != size:
         raise WrongSize(f"reshape: cannot bring the shape {tuple(shape)} of {size} elements into {wanted}")
     return tuple(out)
+
+
+def _decoded(shape: tuple[int, ...], wanted: tuple[int, ...]) -> list[int]:
+    """Lengths for the codes; -1 stays. IndexError where there are more codes than axes."""
+    out, i, k = [], 0, 0
+    while k < len(wanted):
+        code = wanted[k]
+        if code > 0 or code == -1:
+            out.append(code)
+            i += 1
+        elif code == 0:
+            out.append(shape[i])
+            i += 1
+        elif code == -2:
+            out.extend(shape[i:])
+            i = len(shape)
+        elif code == -3:
+            out.append(shape[i] * shape[i + 1])
+            i += 2
+        elif code == -4:
+            first, second = wanted[k + 1], wanted[k + 2]
+            if first == -1:
+                first = shape[i] // second
+            elif second == -1:
+                second = shape[i] // first
+            if first * second != shape[i]:
+                raise MXNetError(f"reshape: cannot split an axis of length {shape[i]} into {first} x {second}")
+            out.extend((first, second))
+            i, k = i + 1, k + 2
+        else:
+            raise MXNetError(f"reshape: {code} in {wanted} is no length; accepted are lengths and 0, -1, -2, -3, -4")
+        k += 1
+    return out
 
 
 @operator("Reshape", aliases=("reshape",))

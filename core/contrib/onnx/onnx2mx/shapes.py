@@ -177,25 +177,14 @@ def _part(net, x: Symbol, axis: int, begin: tuple, end: tuple, step: int) -> Sym
     shapes = net.extents.shapes(x)
     if shapes is not None:
         axis = axis % len(shapes[0])
-        extents = tuple(s[axis] for s in shapes)
-        if begin[0] != begin[1]:  # a place from the end is the same under both
-            begin = tuple(b - n if 0 <= b < n else b for b, n in zip(begin, extents))
-        if all(e >= n for e, n in zip(end, extents)) and step > 0 and (end[0] == end[1] or extents[0] != extents[1]):
-            end = (_FAR, _FAR)
-        elif (
-            end[0] != end[1]
-            and all(n - e > 0 for e, n in zip(end, extents))
-            and len({n - e for e, n in zip(end, extents)}) == 1
-        ):
-            end = tuple(e - n for e, n in zip(end, extents))
+        begin, end = _settled(begin, end, [s[axis] for s in shapes], step)
     if begin[0] != begin[1]:
         raise net.refuse("where a part starts is computed from the input, which a symbol cannot follow")
-    if end[0] != end[1] and step == 1 and begin[0] >= 0 and 0 <= axis < 32:  # as long as something else is
-        line = net.ones(tuple((n,) for n in end), "the end of a part") if min(end) > 0 else None
-        if line is None:
-            raise net.refuse("where a part ends is computed from the input, which a symbol cannot follow")
-        x = sym.slice_like(x, sym.Reshape(line, shape=(*(1,) * axis, -1)), axes=(axis,))
-        end = (_FAR, _FAR)
+    if end[0] != end[1] and min(end) > 0 and step == 1 and begin[0] >= 0 and 0 <= axis < 32:
+        line = net.ones(tuple((n,) for n in end), "the end of a part")
+        if line is not None:  # as long as something else is
+            x = sym.slice_like(x, sym.Reshape(line, shape=(*(1,) * axis, -1)), axes=(axis,))
+            end = (_FAR, _FAR)
     if end[0] != end[1]:
         raise net.refuse("where a part ends is computed from the input, which a symbol cannot follow")
     begin, end = begin[0], end[0]
@@ -203,21 +192,26 @@ def _part(net, x: Symbol, axis: int, begin: tuple, end: tuple, step: int) -> Sym
         return sym.slice_axis(x, axis=axis, begin=max(begin, -_FAR), end=end if end < _FAR else None)
     if step == -1 and begin in (-1, _FAR) and end < -_FAR:
         return sym.reverse(x, axis=axis)
-    if 0 <= axis < 32 and step != 0:
-        first = None if abs(begin) >= _FAR else begin
-        last = None if abs(end) >= _FAR else end
-        if shapes is not None and step < 0 and last is not None and shapes[0] == shapes[1] and last < -shapes[0][axis]:
-            last = None
-        if (
-            shapes is not None
-            and step < 0
-            and first is not None
-            and shapes[0] == shapes[1]
-            and first >= shapes[0][axis]
-        ):
-            first = None
-        return sym.slice(x, begin=(*[None] * axis, first), end=(*[None] * axis, last), step=(*[1] * axis, step))
-    raise net.refuse(f"steps of {step} along axis {axis} are not converted")
+    if step == 0 or not 0 <= axis < 32:
+        raise net.refuse(f"steps of {step} along axis {axis} are not converted")
+    first, last = (None if abs(bound) >= _FAR else bound for bound in (begin, end))
+    if step < 0 and shapes is not None and shapes[0] == shapes[1]:  # bounds beyond a known extent
+        extent = shapes[0][axis]
+        first = None if first is not None and first >= extent else first
+        last = None if last is not None and last < -extent else last
+    return sym.slice(x, begin=(*[None] * axis, first), end=(*[None] * axis, last), step=(*[1] * axis, step))
+
+
+def _settled(begin: tuple, end: tuple, extents: list[int], step: int) -> tuple[tuple, tuple]:
+    """Bounds that are the same under both probes, where counting them from the end of the axis makes them so."""
+    if begin[0] != begin[1]:
+        begin = tuple(b - n if 0 <= b < n else b for b, n in zip(begin, extents))
+    left_out = [n - e for e, n in zip(end, extents)]  # behind the part
+    if step > 0 and max(left_out) <= 0 and (end[0] == end[1] or extents[0] != extents[1]):
+        return begin, (_FAR, _FAR)
+    if end[0] != end[1] and left_out[0] > 0 and len(set(left_out)) == 1:
+        end = tuple(-n for n in left_out)
+    return begin, end
 
 
 @converts("Gather")
