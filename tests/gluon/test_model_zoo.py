@@ -77,8 +77,9 @@ def test_published_weights_are_fetched_checked_and_loaded(tmp_path, monkeypatch)
     assert not list((tmp_path / "models").glob("*.params"))
 
 
-def test_the_shortcut_of_a_block_comes_first_among_arguments_of_version_1_as_in_mxnet():
-    for name, first in (("resnet18_v1", [2, 0, 1, 3, 4]), ("resnet18_v2", [0, 1, 2, 3, 4])):
+def test_arguments_of_residual_blocks_come_in_mxnets_order():
+    orders = {"resnet18_v1": [2, 0, 1, 3, 4], "resnet50_v1": [*range(13)], "resnet18_v2": [0, 1, 2, 3, 4]}
+    for name, first in orders.items():
         net = vision.get_model(name, prefix="n_")
         arguments = net(sym.var("data")).list_arguments()
         found = [a for a in arguments if a.startswith("n_stage2_conv")]

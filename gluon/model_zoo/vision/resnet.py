@@ -48,10 +48,13 @@ class _BlockV1(_Block):
 
     def hybrid_forward(self, F, x):
         shortcut = x if self.downsample is None else self.downsample(x)
-        return F.Activation(shortcut + self._residual(F, x), act_type="relu")
+        return F.Activation(self._joined(self._residual(F, x), shortcut), act_type="relu")
 
     def _residual(self, F, x):
         return self.body(x)
+
+    def _joined(self, residual, shortcut):
+        return residual + shortcut
 
 
 class BasicBlockV1(_BlockV1):
@@ -60,6 +63,9 @@ class BasicBlockV1(_BlockV1):
     def _add_body(self, channels, stride, in_channels, norm):
         self.body.add(_conv3x3(channels, stride, in_channels), norm(), nn.Activation("relu"))
         self.body.add(_conv3x3(channels, 1, channels))
+
+    def _joined(self, residual, shortcut):  # so that the arguments of a symbol come in MXNet's order
+        return shortcut + residual
 
 
 class BottleneckV1(_BlockV1):
