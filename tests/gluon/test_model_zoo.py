@@ -82,5 +82,5 @@ def test_arguments_of_residual_blocks_come_in_mxnets_order():
     for name, first in orders.items():
         net = vision.get_model(name, prefix="n_")
         arguments = net(sym.var("data")).list_arguments()
-        found = [a for a in arguments if a.startswith("n_stage2_conv")]
+        found = [a for a in arguments if a.startswith("n_stage2_conv") and a.endswith("_weight")]
         assert found == [f"n_stage2_conv{k}_weight" for k in first]
