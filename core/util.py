@@ -109,7 +109,7 @@ class _Switch:
         self._wanted = wanted
 
     def __enter__(self):
-        self._before = dict(shape=_state.shape, array=_state.array, dtype=_state.dtype)
+        self._before = {"shape": _state.shape, "array": _state.array, "dtype": _state.dtype}
         for name, value in self._wanted.items():
             setattr(_state, name, value)
         return self

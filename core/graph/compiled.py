@@ -304,7 +304,7 @@ class Plan:
         `results` of its outputs.
         """
         graph = self._traced
-        arrays = {v: x for v, x in zip(graph.inputs, leaves, strict=True)}
+        arrays = dict(zip(graph.inputs, leaves, strict=True))
         arrays.update(zip(graph.held, self._arrays, strict=True))
 
         def expression(*tracked):

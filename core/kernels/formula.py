@@ -247,7 +247,7 @@ UNKNOWN = "unknown"  # a derivative that exists and has no formula here: it can 
 CONSTRUCTORS: dict[str, Callable] = {name: _unary(name) for name in (*UNARY, *REDUCTIONS, UNKNOWN)}
 CONSTRUCTORS |= {name: _binary(name) for name in BINARY}
 CONSTRUCTORS |= {"add": add, "sub": sub, "mul": mul, "div": div, "neg": neg, "pow": power, "where": where, "cast": cast}
-globals().update({name: CONSTRUCTORS[name] for name in UNARY + BINARY if name not in ("abs",)})
+globals().update({name: CONSTRUCTORS[name] for name in UNARY + BINARY if name != "abs"})
 fabs = CONSTRUCTORS["abs"]
 
 LN2 = math.log(2.0)

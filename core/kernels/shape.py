@@ -150,7 +150,7 @@ def roll(x: Tensor, shifts: Sequence[int], axes: Sequence[int]) -> Tensor:
 
 
 def tile(x: Tensor, reps: Sequence[int]) -> Tensor:
-    return x.repeat(tuple([*[1] * (x.dim() - len(reps)), *reps]))
+    return x.repeat((*[1] * (x.dim() - len(reps)), *reps))
 
 
 def pad_constant(x: Tensor, widths: Sequence[tuple[int, int]], value: float) -> Tensor:

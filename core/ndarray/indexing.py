@@ -256,9 +256,7 @@ def build(spec: tuple, tensors: list) -> tuple:
 
 def plain_slice(item: slice) -> slice:
     """The slice with plain numbers or None as its bounds. ValueError for a step of 0."""
-    bounds = []
-    for bound in (item.start, item.stop, item.step):
-        bounds.append(None if bound is None else int(bound))
+    bounds = [None if bound is None else int(bound) for bound in (item.start, item.stop, item.step)]
     if bounds[2] == 0:
         raise ValueError("slice step cannot be zero")
     return slice(*bounds)
@@ -269,7 +267,7 @@ def _operand(array, value: onp.ndarray):
         raise IndexError(f"an index array holds integers or booleans, not {value.dtype}")
     if value.size == 0 and value.dtype.kind == "f":
         value = value.astype("int64")
-    kind = value.dtype if value.dtype.kind in "b" else onp.dtype("int64")
+    kind = value.dtype if value.dtype.kind == "b" else onp.dtype("int64")
     return array._new(storage.from_numpy(value.astype(kind), None, array._ctx), array._ctx)
 
 

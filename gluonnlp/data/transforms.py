@@ -184,13 +184,12 @@ class _SentencepieceProcessor:
     def special_ids(self):
         """The indices of the model's own special tokens, -1 for those it does not have."""
         p = self._processor
-        ids = {
+        return {
             "unknown_token": p.unk_id(),
             "padding_token": p.pad_id(),
             "bos_token": p.bos_id(),
             "eos_token": p.eos_id(),
         }
-        return ids
 
 
 class SentencepieceTokenizer(_SentencepieceProcessor):

@@ -38,7 +38,7 @@ def steps(roots: Sequence[Expr], names: dict[int, str]) -> list[str]:
 def is_scalar(node: Expr) -> bool:
     """Whether a node is a Python number when the generated code runs."""
     return node.op in ("const", "attr") or (
-        node.op not in ("input",) and all(is_scalar(a) for a in node.args if isinstance(a, Expr)) and bool(node.args)
+        node.op != "input" and all(is_scalar(a) for a in node.args if isinstance(a, Expr)) and bool(node.args)
     )
 
 

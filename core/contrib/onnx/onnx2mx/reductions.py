@@ -93,9 +93,7 @@ converts("ArgMin")(_place("argmin"))
 @converts("Hardmax")
 def hardmax(net, attrs, x):
     axis = attrs.get("axis", -1 if net.opset >= 13 else 1)
-    rank = net.rank(x)
-    made = sym.topk(net.symbol(x), axis=axis % rank, k=1, ret_typ="mask")
-    return made
+    return sym.topk(net.symbol(x), axis=axis % net.rank(x), k=1, ret_typ="mask")
 
 
 @converts("TopK")
