@@ -92,7 +92,7 @@ def encode(samples, matches, anchors, truth, means, stds):
     if target.numel():
         _encode[_blocks(batch, n)](
             samples.contiguous(), matches.contiguous(), anchors.contiguous(), truth.contiguous(), means.contiguous(),
-            stds.contiguous(), target, mask, n, truth.shape[1], anchors.shape[0] > 1, BLOCK=BLOCK,
+            stds.contiguous(), target, mask, n, truth.shape[1], int(anchors.shape[0] > 1), BLOCK=BLOCK,
         )  # fmt: skip
     return target, mask
 

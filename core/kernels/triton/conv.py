@@ -204,8 +204,9 @@ def _launch_gather(
         if splits > 1:
             add_partials(partials, target, bias, residual, activation)
 
-    key = (target.dtype, backward, *how.constexprs().values(), how.groups, *shape_class(rows, made, read))
     configs = [config for config in _configs(GATHER_CONFIGS, target.dtype) if read % config["BLOCK_K"] == 0]
+    which = len(configs), how.groups, *shape_class(rows, made, read)
+    key = (target.dtype, backward, *how.constexprs().values(), *which)
     run(choose("conv", key, configs or _configs(FLAT_CONFIGS, target.dtype), run))
 
 
@@ -229,12 +230,18 @@ def _launch_weight(dw: Tensor, dy: Tensor, x: Tensor, how: Geometry) -> None:
         if splits > 1:
             add_partials(partials, dw)
 
-    key = (dw.dtype, *how.constexprs().values(), how.groups, *shape_class(rows, o, c))
-    run(choose("conv_weight", key, _configs(WEIGHT_CONFIGS, dw.dtype), run))
+    configs = _weight_configs(_configs(WEIGHT_CONFIGS, dw.dtype), c)
+    key = (dw.dtype, *how.constexprs().values(), len(configs), how.groups, *shape_class(rows, o, c))
+    run(choose("conv_weight", key, configs, run))
 
 
 def _configs(table: dict[int, list[Config]], dtype: torch.dtype) -> list[Config]:
     return table[dtype.itemsize] if dtype.is_floating_point else INTEGER_CONFIGS
+
+
+def _weight_configs(configs: list[Config], channels: int) -> list[Config]:
+    """Those that spill no registers: where channels come in no whole blocks, every element has a place of its own."""
+    return [c for c in configs if channels % c["BLOCK_N"] == 0 or c["BLOCK_K"] * c["BLOCK_N"] <= 512 * c.num_warps]
 
 
 # ---------------------------------------------------------------- kernels
@@ -420,7 +427,7 @@ AOT = [
     _aot_gather("fp64", FLAT_CONFIGS[8][0], LAYER, uniform=False),
     _aot_gather("i32", INTEGER_CONFIGS[0], LAYER, uniform=False),
     *(_aot_weight("fp16", config) for config in WEIGHT_CONFIGS[2]),
-    *(_aot_weight("fp16", config, uniform=False) for config in WEIGHT_CONFIGS[2]),
+    *(_aot_weight("fp16", config, uniform=False) for config in _weight_configs(WEIGHT_CONFIGS[2], 3)),
     *(_aot_weight("fp32", config) for config in WEIGHT_CONFIGS[4]),
     _aot_weight("fp32", WEIGHT_CONFIGS[4][0], uniform=False),
     _aot_weight("fp64", WEIGHT_CONFIGS[8][0], uniform=False),
