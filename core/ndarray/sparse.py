@@ -217,11 +217,9 @@ def _compared_with_numbers(method: str, scalar_op: str):
     inherited = getattr(NDArray, method)
 
     def compare(self, other):
-        return (
-            apply(TABLE[scalar_op], [self], {"scalar": other})
-            if isinstance(other, numbers.Number)
-            else inherited(self, other)
-        )
+        if isinstance(other, numbers.Number):
+            return apply(TABLE[scalar_op], [self], {"scalar": other})
+        return inherited(self, other)
 
     return compare
 
@@ -379,10 +377,8 @@ def csr_matrix(arg1, shape=None, ctx: Context | None = None, dtype=None) -> CSRN
                 f"a CSR matrix of shape {shape or '(rows, columns)'} cannot be made of shape {values.shape}"
             )
         rows, columns = onp.nonzero(values)
-        parts, shape = (
-            (values[rows, columns], columns, onp.searchsorted(rows, onp.arange(len(values) + 1))),
-            values.shape,
-        )
+        indptr = onp.searchsorted(rows, onp.arange(len(values) + 1))
+        parts, shape = (values[rows, columns], columns, indptr), values.shape
     return _csr(parts, shape, ctx, _name(arg1, parts[0], dtype))
 
 
@@ -665,14 +661,17 @@ def _infix(array_op: str, scalar_op: str, lhs, rhs):
 
 
 def _csr(parts, shape, ctx: Context, dtype: str) -> CSRNDArray:
-    data, indices, indptr = parts
-    return CSRNDArray._of(
-        (dense_array(onp.asarray(data), ctx, dtype), *(_index(part, ctx) for part in (indices, indptr))), shape, ctx
-    )
+    return CSRNDArray._of(_stored(parts, ctx, dtype), shape, ctx)
 
 
 def _row_sparse(parts, shape, ctx: Context, dtype: str) -> RowSparseNDArray:
-    return RowSparseNDArray._of((dense_array(onp.asarray(parts[0]), ctx, dtype), _index(parts[1], ctx)), shape, ctx)
+    return RowSparseNDArray._of(_stored(parts, ctx, dtype), shape, ctx)
+
+
+def _stored(parts, ctx: Context, dtype: str) -> tuple[NDArray, ...]:
+    """Values and indices as arrays on `ctx`."""
+    data, *indices = parts
+    return dense_array(onp.asarray(data), ctx, dtype), *(_index(part, ctx) for part in indices)
 
 
 def _index(values, ctx: Context) -> NDArray:
