@@ -323,6 +323,10 @@ class DotProductSelfAttentionCell(HybridBlock):
                     prefix=name + "_",
                 )
                 setattr(self, "proj_" + name, projection)
+        projections = self.proj_query, self.proj_key, self.proj_value
+        for kind in ("bias", "weight"):  # in GluonNLP's order, which files of trainers' states have
+            found = [getattr(projection, kind) for projection in projections]
+            self.params.update({parameter.name: parameter for parameter in found if parameter is not None})
 
     def __call__(self, qkv, valid_len=None):
         return super().__call__(qkv, valid_len)
