@@ -13,10 +13,10 @@ import numpy as np
 
 from core import ndarray
 from core.context import Context, cpu
-from core.contrib.quantizer import Range, calibrated, outputs_on_codes, quantize_symbol
+from core.contrib.quantizer import calibrated, outputs_on_codes, quantize_symbol
 from core.executor import Executor
 from core.io import DataIter
-from core.ndarray import NDArray
+from core.ndarray import NDArray, calibration
 from core.symbol.symbol import Symbol, load
 
 _HOMES = dict.fromkeys(("quantize_net", "quantize_net_v2"), "gluon.contrib.quantization")  # what takes blocks
@@ -93,7 +93,11 @@ def quantize_graph(
         logger.info("%d outputs of the network stand on codes", len(wanted))
     if calib_mode == "customize" and LayerOutputCollector is None:
         raise ValueError("calib_mode 'customize' takes a LayerOutputCollector")
-    collectors = {"none": lambda: None, "naive": lambda: Extremes(wanted), "entropy": lambda: Histograms(wanted)}
+    collectors = {
+        "none": lambda: None,
+        "naive": lambda: _LayerOutputMinMaxCollector(quantized_dtype, wanted, logger),
+        "entropy": lambda: _LayerHistogramCollector(include_layer=wanted, logger=logger),
+    }
     return codes, arg_params, aux_params, collectors.get(calib_mode, lambda: LayerOutputCollector)()
 
 
@@ -101,20 +105,18 @@ def calib_graph(qsym, arg_params, aux_params, collector, calib_mode="entropy", q
     """(symbol on codes, arg_params, aux_params) with the ranges that a collector found."""
     _check("calib_mode", calib_mode, MODES[1:])
     if calib_mode == "entropy":
-        found = {name: threshold(*h, quantized_dtype) for name, h in collector.hist_dict.items()}
+        found = _get_optimal_thresholds(collector.hist_dict, quantized_dtype, logger=logger)
     else:
-        found = {name: tuple(float(end) for end in ends) for name, ends in collector.min_max_dict.items()}
-    for name, (low, high) in found.items():
-        if logger:
-            logger.debug("%s: range %g to %g", name, low, high)
-    return calibrated(qsym, found), arg_params, aux_params
+        found = collector.min_max_dict
+    return _calibrate_quantized_sym(qsym, found), arg_params, aux_params
 
 
-class Extremes:
+class _LayerOutputMinMaxCollector:
     """Collects the least and the largest value of outputs: `min_max_dict` by name."""
 
-    def __init__(self, include_layer: Iterable[str]):
-        self.include_layer, self.min_max_dict = frozenset(include_layer), {}
+    def __init__(self, quantized_dtype: str, include_layer: Iterable[str] = (), logger=None):
+        self.quantized_dtype, self.include_layer, self.logger = quantized_dtype, include_layer, logger
+        self.min_max_dict = {}
 
     def collect(self, name: str, array: NDArray) -> None:
         if name in self.include_layer:
@@ -123,11 +125,11 @@ class Extremes:
             self.min_max_dict[name] = min(low, before[0]), max(high, before[1])
 
 
-class Histograms:
+class _LayerHistogramCollector:
     """Collects how often values of outputs occur: `hist_dict` by name, (counts, edges, least, largest, reach)."""
 
-    def __init__(self, include_layer: Iterable[str], num_bins: int = 8001):
-        self.include_layer, self.num_bins, self.hist_dict = frozenset(include_layer), num_bins, {}
+    def __init__(self, num_bins: int = 8001, include_layer: Iterable[str] = (), logger=None):
+        self.num_bins, self.include_layer, self.logger, self.hist_dict = num_bins, include_layer, logger, {}
 
     def collect(self, name: str, array: NDArray) -> None:
         if name not in self.include_layer:
@@ -160,13 +162,66 @@ def combine_histogram(old_hist, arr, new_min, new_max, new_th):
     return counts, edges, min(least, new_min), max(largest, new_max), reach
 
 
-def threshold(counts, edges, low: float, high: float, reach: float, quantized_dtype: str) -> Range:
-    """The range whose codes lose least information on a histogram; from 0 on where nothing lies below."""
-    upward = low >= 0 and quantized_dtype in ("auto", "uint8")
-    bins = 511 if upward else 255  # half of the bins of values from 0 on are empty
-    cut, _ = ndarray.contrib.calibrate_entropy(ndarray.array(counts), ndarray.array(edges), num_quantized_bins=bins)
-    cut = float(cut.asscalar())
-    return (0.0 if upward else -cut), cut
+def _get_optimal_threshold(hist_data, quantized_dtype: str, num_quantized_bins: int = 255):
+    """(least, largest, threshold, divergence) of a histogram (counts, edges, least, largest, reach): the cut whose codes
+    lose least information, as NumPy arrays of one number.
+    """
+    counts, edges, low, high, _ = hist_data
+    if _upward(low, quantized_dtype):
+        num_quantized_bins = 2 * num_quantized_bins + 1  # half of the bins of values from 0 on are empty
+    cut, lost = ndarray.contrib.calibrate_entropy(
+        ndarray.array(counts), ndarray.array(edges), num_quantized_bins=num_quantized_bins
+    )
+    return low, high, cut.asnumpy(), lost.asnumpy()
+
+
+def _upward(low: float, quantized_dtype: str) -> bool:
+    """Whether codes start at 0: nothing lies below."""
+    return low >= 0 and quantized_dtype in ("auto", "uint8")
+
+
+def _get_optimal_thresholds(hist_dict: dict, quantized_dtype: str, num_quantized_bins: int = 255, logger=None) -> dict:
+    """The range (least, largest) of each histogram by name, from its optimal threshold."""
+    found = {}
+    for name, histogram in hist_dict.items():
+        low, _, cut, lost = _get_optimal_threshold(histogram, quantized_dtype, num_quantized_bins)
+        found[name] = (0 if _upward(low, quantized_dtype) else -cut), cut
+        if logger:
+            logger.debug("%s: cut at %g, divergence %g", name, cut.item(), lost.item())
+    return found
+
+
+def _smooth_distribution(p, eps: float = 0.0001) -> np.ndarray:
+    """Counts, float32, where the empty ones got eps, taken off the others; ValueError where those have too little."""
+    smoothed = calibration.smoothed(np.asarray(p), eps)
+    if smoothed is None:
+        raise ValueError(f"there is too little to move to the empty places of {p!r}")
+    return smoothed.astype("float32")
+
+
+def _quantize_symbol(
+    sym, ctx=None, excluded_symbols=None, excluded_operators=None, offline_params=None, quantized_dtype="int8",
+    quantize_mode="smart", quantize_granularity="tensor-wise",
+):  # fmt: skip
+    """(symbol on codes, names of the outputs whose ranges it takes); see `quantize_graph`.
+
+    offline_params changes nothing: layers quantize their own parameters.
+    """
+    codes = quantize_graph(
+        sym, {}, {}, ctx, excluded_symbols, excluded_operators, "none", quantized_dtype, quantize_mode,
+        quantize_granularity,
+    )[0]  # fmt: skip
+    return codes, outputs_on_codes(codes)
+
+
+def _quantize_params(qsym, params: dict, th_dict: dict) -> dict:
+    """Those parameters that a symbol on codes has; they stay numbers."""
+    return {name: params[name] for name in qsym.list_arguments() if name in params}
+
+
+def _calibrate_quantized_sym(qsym, th_dict: dict):
+    """The symbol on codes with ranges (least, largest) by the name of an output."""
+    return calibrated(qsym, {name: tuple(np.asarray(end).item() for end in ends) for name, ends in th_dict.items()})
 
 
 def collect(sym: Symbol, arg_params, aux_params, batches: Iterator[dict], collector, ctx, enough: int | None) -> None:

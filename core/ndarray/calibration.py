@@ -39,7 +39,7 @@ def _divergence(counts, start: int, stop: int, codes: int) -> float:
     sums, filled = onp.add.reduceat(inside, starts), onp.add.reduceat((inside != 0).astype(onp.float64), starts)
     means = onp.divide(sums, filled, out=onp.zeros_like(sums), where=filled > 0)
     coded = onp.repeat(means, onp.diff([*starts, len(inside)])) * (kept != 0)
-    p, q = _smoothed(kept), _smoothed(coded)
+    p, q = smoothed(kept), smoothed(coded)
     if p is None or q is None:
         return float("inf")
     p, q = p / p.sum(), q / q.sum()
@@ -47,7 +47,7 @@ def _divergence(counts, start: int, stop: int, codes: int) -> float:
     return float((p[both] * onp.log(p[both] / q[both])).sum())
 
 
-def _smoothed(counts, amount: float = 1e-4):
+def smoothed(counts, amount: float = 1e-4):
     """The counts with a little moved from filled bins to empty ones; None where there is too little to move."""
     empty = counts == 0
     filled = len(counts) - empty.sum()

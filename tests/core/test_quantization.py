@@ -175,7 +175,7 @@ def test_a_collector_of_the_users_own_decides_the_ranges():
 
 
 def test_histograms_grow_with_the_values_and_lose_none():
-    histogram = mx.contrib.quantization.Histograms(["x"], num_bins=11)
+    histogram = mx.contrib.quantization._LayerHistogramCollector(11, ["x"])
     for values in ([0.5, -1.0], [3.0], [-0.2, 0.2]):
         histogram.collect("x", nd.array(values))
         histogram.collect("y", nd.array(values))
@@ -185,7 +185,7 @@ def test_histograms_grow_with_the_values_and_lose_none():
 
 
 def test_a_histogram_that_begins_with_zeros_grows():
-    histogram = mx.contrib.quantization.Histograms(["x"], num_bins=5)
+    histogram = mx.contrib.quantization._LayerHistogramCollector(5, ["x"])
     for values in ([0.0, 0.0], [0.0], [0.5, -1.0], [3.0]):
         histogram.collect("x", nd.array(values))
     counts, edges, *reached = histogram.hist_dict["x"]
@@ -281,3 +281,28 @@ def test_a_constant_of_another_process_does_not_stop_initialisation():
     block.initialize()
     block.collect_params()["shift_weight"].set_data(nd.array([1, 2, 3]))
     assert block(nd.zeros((1, 3))).asnumpy().tolist() == [[1, 2, 3]]
+
+
+def test_parts_of_quantization_under_mxnets_names():
+    """Numbers measured from MXNet 1.9.1; layers on codes keep float parameters here."""
+    quantization, random = mx.contrib.quantization, onp.random.RandomState(0)
+    random.randn(4, 5)
+    values = random.randn(2, 30).astype("float32") * 3
+    counts, edges = onp.histogram(values, bins=1001, range=(-9, 9))
+    histograms = {"x": (counts, edges, values.min(), values.max(), 9.0), "y": (counts, edges, 0.1, values.max(), 9.0)}
+    low, high, cut, lost = quantization._get_optimal_threshold(histograms["x"], "int8")
+    assert (low, high) == (values.min(), values.max()) and cut == pytest.approx(5.961039) and lost < 1e-6
+    found = quantization._get_optimal_thresholds(histograms, "auto")
+    assert found["x"] == pytest.approx((-5.961039, 5.961039)) and found["y"] == (0, pytest.approx(7.6873126))
+    smoothed = quantization._smooth_distribution(onp.array([0, 1.0, 0, 3.0]))
+    onp.testing.assert_allclose(smoothed, [1e-4, 0.9999, 1e-4, 2.9999], rtol=1e-6)
+    with pytest.raises(ValueError):
+        quantization._smooth_distribution(onp.zeros(2), eps=1e-3)
+    net = mx.sym.FullyConnected(mx.sym.Convolution(mx.sym.var("data"), kernel=(1, 1), num_filter=4, name="conv"),
+                                num_hidden=3, name="fc")  # fmt: skip
+    codes, wanted = quantization._quantize_symbol(net, offline_params=["conv_weight"])
+    assert wanted == ["data", "conv_output"]
+    codes = quantization._calibrate_quantized_sym(codes, {"conv_output": (-1.0, 2.0), "data": (0.0, 1.0)})
+    assert codes.attr_dict()["quantized_conv"]["max_calib_range"] == "2.0"
+    params = {name: nd.ones(1) for name in net.list_arguments()}
+    assert quantization._quantize_params(codes, {**params, "other": nd.ones(1)}, {}) == params
