@@ -34,6 +34,7 @@ class Executor:
             names = symbol.list_arguments()
         self._symbol, self._names = symbol, (*names, *states)
         self._ctx, self._groups = ctx or current_context(), group2ctx or {}
+        _know_groups(symbol, self._groups)
         self.arg_dict = _by_name("args", names, args, required=True)
         self.aux_dict = _by_name("aux_states", states, aux_states or [], required=True)
         self.grad_dict = _by_name("args_grad", names, args_grad, required=False)
@@ -267,6 +268,14 @@ class Watch:
             for k, array in enumerate(arrays):
                 name = f"{node.name}_backward_output{k if len(arrays) > 1 else ''}"
                 self._callback(name, found[id(array)] if id(array) in found else array.zeros_like())
+
+
+def _know_groups(symbol, group2ctx: dict) -> None:
+    """MXNetError where contexts are given to groups, but not to all that the symbol names."""
+    for name, attrs in symbol.attr_dict().items() if group2ctx else ():
+        group = attrs.get("__ctx_group__")
+        if group is not None and group not in group2ctx:
+            raise MXNetError(f"{name} is of ctx_group {group!r}; group2ctx gives contexts to {', '.join(group2ctx)}")
 
 
 def allocate(

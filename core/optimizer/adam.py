@@ -93,7 +93,7 @@ class Adamax(_Moments):
     """Adam with the infinity norm in place of the second moment (Kingma and Ba, 2015, section 7.1)."""
 
     def __init__(self, learning_rate=0.002, beta1=0.9, beta2=0.999, **kwargs):
-        super().__init__(learning_rate, beta1, beta2, **kwargs)
+        super().__init__(learning_rate, beta1, beta2, 0.0, **kwargs)  # it has no epsilon
 
     def _rule(self, weight, grad, state, lr, wd, t, **where):
         mean, norm = state

@@ -281,3 +281,17 @@ def test_an_input_that_a_loaded_node_does_not_read():
     loaded = mx.sym.load_json(s.tojson().replace('"num_hidden": "3"', '"num_hidden": "3", "no_bias": "True"'))
     with pytest.raises(mx.base.MXNetError, match="bias"):
         loaded.infer_shape(x=(2, 4))
+
+
+def test_groups_without_a_context_and_keywords_that_an_optimizer_has_not():
+    with mx.AttrScope(ctx_group="a"):
+        a = mx.sym.var("x") * 2
+    with mx.AttrScope(ctx_group="b"):
+        b = a + 1
+    with pytest.raises(mx.base.MXNetError, match="ctx_group 'b'"):
+        b.simple_bind(mx.cpu(), x=(2,), group2ctx={"a": mx.cpu(1)})
+    with pytest.raises(mx.base.MXNetError, match="ctx_group 'b'"):
+        b.bind(mx.cpu(), [nd.ones(2)], group2ctx={"a": mx.cpu(0)})
+    assert b.bind(mx.cpu(), [nd.ones(2)]).forward()[0].asnumpy().tolist() == [3, 3]
+    with pytest.raises(TypeError, match="epsilon"):
+        mx.optimizer.Adamax(epsilon=0.1)
