@@ -75,7 +75,7 @@ def as_integer(number: float, kind: str) -> int:
     if -1 < number < 128:
         return int(number)
     with np.errstate(invalid="ignore"):
-        return int(np.asarray(number).astype(kind))
+        return int(np.asarray(number if kind == "int64" else float(number)).astype(kind))
 
 
 def accumulates_safely() -> bool:

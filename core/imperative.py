@@ -14,7 +14,7 @@ from core.ops.registry import Operator
 state = autograd.state
 _new = object.__new__
 # of a kernel that cannot do it, or finds None in place of an array
-MISFITS = (RuntimeError, IndexError, ValueError, TypeError, ZeroDivisionError, AttributeError)
+MISFITS = (RuntimeError, IndexError, ValueError, TypeError, ArithmeticError, AttributeError)
 
 
 class NeedsShape(Exception):

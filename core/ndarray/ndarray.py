@@ -453,7 +453,9 @@ def _like(value: onp.ndarray, like: NDArray) -> NDArray:
 
 def _scalar(value):
     value = value.item() if isinstance(value, onp.generic) else value
-    return int(value) if isinstance(value, bool) else value
+    if isinstance(value, int):  # beyond 64 bits a float
+        return int(value) if -(1 << 63) <= value < 1 << 63 else float(value)
+    return value
 
 
 _INFIX = {

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from core import kernels
 from core.base import MXNetError
 from core.dtypes import as_integer, dtype_name
@@ -392,20 +394,24 @@ def _enter_scalar(name, function, differentiable):
     op = Operator(name, entry, aliases=(_old_name(name),))
     formula = Formula.of(body, name=name.lstrip("_"))
     register(make_pointwise(op, formula, "same", differentiable))
-    kernel, of_fractions = kernels.pointwise.pointwise, op.forward
+    kernel, of_fractions, power = kernels.pointwise.pointwise, op.forward, "power" in name
     op.binder = None  # which knows nothing of whole numbers
 
     def forward(data, *, scalar, is_int=True):
         if data.is_floating_point():
+            if power and kernels.dtype_name(data) == "float16":  # others compute in float32
+                with np.errstate(over="ignore"):
+                    scalar = float(np.float16(scalar))
             return of_fractions(data, scalar=scalar)
         kind = kernels.dtype_name(data)
         if kind == "bool":
             data, kind = kernels.cast(data, "int64"), "int64"
         if "int" in kind:
-            if name == "_power_scalar" and scalar < 0:  # fractions, which are cut afterwards
-                real, whole = kernels.cast(data, "float64"), as_integer(scalar, "int64")
+            whole = as_integer(scalar, kind)
+            if name == "_power_scalar" and (scalar < 0 or whole < 0):  # fractions, which are cut afterwards
+                real = kernels.cast(data, "float64")
                 return kernels.cast(kernel(formula, (real,), (whole,), real.dtype), kind)
-            scalar = as_integer(scalar, kind)
+            scalar = whole
         return kernel(formula, (data,), (scalar,), data.dtype)
 
     op.forward = forward

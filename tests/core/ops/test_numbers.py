@@ -248,3 +248,22 @@ def test_a_norm_of_another_type_has_gradients_in_that_of_its_data(order, kind, w
     assert y.dtype == onp.dtype(wide) and x.grad.dtype == onp.dtype(kind)
     expected = [[1, -1], [1, 1]] if order == 1 else [[0.6, -0.8], [0.6, 0.8]]
     onp.testing.assert_allclose(x.grad.asnumpy(), expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "call, dtype, want",
+    [
+        (lambda x: x + (2**33 + 3), "int32", [SMALLEST + 1, SMALLEST + 4, SMALLEST + 5, 2**31 - 4]),
+        (lambda x: x + (2**33 + 3), "int8", INT8),
+        (lambda x: x ** float("inf"), "int32", [1, 0, 0, 0]),
+        (lambda x: x**2.0**31, "int32", [1, 0, 0, 0]),
+        (lambda x: x**70000.0, "float16", [1, onp.inf, onp.inf, onp.inf]),
+        (lambda x: x**-1e30, "float16", [1, 0, 0, 0]),
+        (lambda x: x + 2**70, "float32", [2.0**70] * 4),
+        (lambda x: x < 2**70, "float16", [1, 1, 1, 1]),
+        (lambda x: x / 2**70, "float64", [v / 2.0**70 for v in INT8]),
+    ],
+)
+def test_numbers_beyond_the_type_of_the_array(call, dtype, want):
+    answer = call(nd.array(INT8, dtype=dtype))
+    assert answer.asnumpy().tolist() == want and answer.dtype == onp.dtype(dtype)
