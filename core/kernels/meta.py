@@ -379,6 +379,19 @@ def roi_align_grad(dy, rois, pooled, scale, ratio, aligned, by_position, data_sh
     return _empty(data_shape, dy.dtype)
 
 
+@_enter("boxes")
+def priors(data, sizes, ratios, clip, steps, offsets):
+    return _empty((1, data.shape[2] * data.shape[3] * (len(sizes) + len(ratios) - 1), 4), data.dtype)
+
+
+@_enter("boxes")
+def proposals(scores, deltas, info, before, after, threshold, least, scales, ratios, stride, plain_corners):
+    batch, kinds, *places = scores.shape
+    boxes = (batch, 2 * kinds, *places)
+    _fits(kinds == 2 * len(scales) * len(ratios) and deltas.shape == boxes, "proposals of anchors", scores, deltas)
+    return _empty((batch * after, 5), scores.dtype), _empty((batch * after, 1), scores.dtype)
+
+
 @_enter("deformable")
 def columns(x, offset, mask, kernel, stride, dilate, pad, groups):
     return _empty((*x.shape[:2], kernel[0] * kernel[1], offset.shape[2] * offset.shape[3]), x.dtype)

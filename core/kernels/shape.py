@@ -150,7 +150,10 @@ def roll(x: Tensor, shifts: Sequence[int], axes: Sequence[int]) -> Tensor:
 
 
 def tile(x: Tensor, reps: Sequence[int]) -> Tensor:
-    return x.repeat((*[1] * (x.dim() - len(reps)), *reps))
+    reps = (*[1] * (x.dim() - len(reps)), *reps)
+    if x.is_meta:
+        return x.new_empty([n * k for n, k in zip([*[1] * (len(reps) - x.dim()), *x.shape], reps)])
+    return x.repeat(reps)
 
 
 def pad_constant(x: Tensor, widths: Sequence[tuple[int, int]], value: float) -> Tensor:

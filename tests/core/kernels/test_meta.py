@@ -63,6 +63,8 @@ SAMPLES = {
     "reduce.mean": [(X, (2, 3), True), (t(3, 4, dtype=torch.int32), (0,), False)],
     "reduce.max": [(X, (1,), False)],
     "reduce.min": [(X, (0, 1, 2, 3), False)],
+    "boxes.priors": [(X, (0.5, 0.3), (1.0, 2.0, 0.5), False, (-1.0, -1.0), (0.5, 0.5))],
+    "boxes.proposals": [(t(2, 12, 4, 4), t(2, 24, 4, 4), t(2, 3), 20, 7, 0.7, 4, (2, 4), (0.5, 1, 2), 4, False)],
     "reduce.argmax": [(X, 1, False), (X, -1, True, F32)],
     "reduce.argmin": [(t(3, 4, dtype=torch.int32), 0, False)],
     "index.pick": [(X, t(2, 6, 6), 1, False), (t(2, 3), t(2), -1, True), (t(2, 3), t(1), 1, False)],
