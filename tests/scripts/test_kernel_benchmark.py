@@ -34,6 +34,7 @@ def test_says_that_there_is_no_gpu():
     assert "no CUDA device" in result.stdout and "--dry-run" in result.stdout
 
 
+@pytest.mark.interpreter
 @pytest.mark.parametrize("case", ["matmul: BERT projection, TN", "softmax: forward", "optimizer: adam", "non-maximum"])
 def test_case_in_the_interpreter(case):
     result = program("--dry-run", "--dtype", "float32", "--only", case)
