@@ -7,7 +7,7 @@ from core import kernels
 from core.base import MXNetError
 from core.kernels import formula as f
 from core.ops.attributes import Any_, Bool, Float, Floats, Int
-from core.ops.registry import TABLE, operator, pointwise
+from core.ops.registry import TABLE, F, gradient, operator, pointwise
 
 K = kernels.optimizer
 COPY = kernels.shape.clone
@@ -269,6 +269,13 @@ for _preloaded in (False, True):
 def multi_sum_sq(*data, num_arrays: Int):
     """The sum of squares of each array, as one array of float32."""
     return kernels.cast(kernels.shape.concat([K.sum_squares(x).reshape(1) for x in data], 0), "float32")
+
+
+@gradient(multi_sum_sq)
+def _(head, data):
+    """MXNet has none and refuses; zeros, as of a piecewise constant operator, would be wrong."""
+    heads = [F.slice_axis(2.0 * head, axis=0, begin=i, end=i + 1) for i in range(len(data))]
+    return [x * F._broadcast_from(F.Cast(h, dtype=x.dtype), shape=x.shape) for x, h in zip(data, heads, strict=True)]
 
 
 @pointwise("multi_lars", differentiable=False)

@@ -213,3 +213,14 @@ def test_hawkes_likelihood_and_its_gradient():
     step[1, 2] = 1e-6
     change = likelihood(nd.array(rates + step, dtype="float64")) - likelihood(nd.array(rates - step, dtype="float64"))
     assert derivative(likelihood, rates)[1, 2] == pytest.approx(change.asnumpy()[1] / 2e-6, rel=1e-5)
+
+
+def test_sums_of_squares_have_gradients():
+    x, y = nd.array([[0, 1, 2], [3, 4, 5]]), nd.array([3, 4], dtype="float16")
+    for array in (x, y):
+        array.attach_grad()
+    with autograd.record():
+        total = (nd.multi_sum_sq(x, y, num_arrays=2) * nd.array([1, 0.5])).sum()
+    total.backward()
+    np.testing.assert_array_equal(x.grad.asnumpy(), 2 * x.asnumpy())
+    np.testing.assert_array_equal(y.grad.asnumpy(), y.asnumpy())
