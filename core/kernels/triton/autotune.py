@@ -120,19 +120,28 @@ def _read() -> dict:
         reason = f"it holds a {type(found).__name__}, not an object"
     except FileNotFoundError:
         return {}
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         reason = str(error)
-    warnings.warn(f"{cache_file()} is damaged ({reason}); kernels are tuned again")
+    warnings.warn(f"{cache_file()} cannot be read ({reason}); kernels are tuned again")
     return {}
 
 
 def _write(name: str, config: Config) -> None:
-    """Adds one choice; the file is replaced in one step, so that processes side by side never see half of it."""
+    """Adds one choice; the file is replaced in one step, so that processes side by side never see half of it.
+
+    Where it cannot be written, a warning says so, and the choice holds for this process.
+    """
     path = cache_file()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    choices = {**_read(), name: _describe(config)}
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".json", delete=False) as file:
-        json.dump(choices, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(file.name, path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        choices = {**_read(), name: _describe(config)}
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".json", delete=False) as file:
+            json.dump(choices, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(file.name, path)
+    except OSError as error:
+        warnings.warn(
+            f"{path} cannot be written ({error}), so every process tunes its kernels again; XDG_CACHE_HOME names "
+            "another folder"
+        )

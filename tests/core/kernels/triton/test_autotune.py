@@ -55,9 +55,16 @@ def test_a_remembered_configuration_that_is_gone_is_measured_again(cache):
 def test_a_damaged_file_is_said_and_replaced(cache, content):
     cache.parent.mkdir()
     cache.write_text(content)
-    with pytest.warns(UserWarning, match="damaged"):
+    with pytest.warns(UserWarning, match="cannot be read"):
         assert autotune.choose("k", (1,), [SLOW, FAST], launch) == FAST
     assert json.loads(cache.read_text()).keys() == {"k(1)"}
+
+
+def test_a_folder_that_cannot_be_written_costs_a_warning(cache):
+    cache.parent.write_text("a file in its place")
+    with pytest.warns(UserWarning, match="cannot be written"):
+        assert autotune.choose("k", (1,), [SLOW, FAST], launch) == FAST
+    assert autotune.choose("k", (1,), [SLOW, FAST], never) == FAST
 
 
 def test_nothing_is_measured_while_a_graph_is_captured(cache, monkeypatch):
