@@ -32,8 +32,10 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
     tracer = state.tracer
     if tracer is not None:
         inputs = tracer.twins(inputs)
-    elif op.simple and out is None and not op.real:  # the common case, kept short: one result, nothing hidden
+    elif op.simple and out is None:  # the common case, kept short: one result, nothing hidden
         try:
+            if op.real and not inputs[0]._data.is_floating_point():
+                raise TypeError
             if len(inputs) == 1:
                 tensor = op.forward(inputs[0]._data, **attrs)
             else:
