@@ -8,8 +8,8 @@ from gluon import nn
 from gluon.block import HybridBlock
 from gluon.contrib.nn import PixelShuffle2D, SyncBatchNorm
 from gluoncv.model_zoo.model_zoo import get_model, model, with_weights
-from gluoncv.model_zoo.resnetv1b import LAYERS, BottleneckV1b
-from gluoncv.nn import sequence
+from gluoncv.model_zoo.resnetv1b import LAYERS
+from gluoncv.nn import conv_norm_act, sequence
 
 # joints of a person in COCO
 COCO_JOINTS = 17
@@ -34,6 +34,10 @@ class ZeroUniform(initializer.Initializer):
         arr += self.scale / 2
 
 
+class PixelShuffle(PixelShuffle2D):
+    """Places of each `upscale_factor` squared channels become those of one, the factor as many in both directions."""
+
+
 class SELayer(HybridBlock):
     """Multiplies each channel by a number in (0, 1) computed from the means of all channels."""
 
@@ -48,20 +52,28 @@ class SELayer(HybridBlock):
         return F.broadcast_mul(x, F.reshape(weights, (0, 0, 1, 1)))
 
 
-class Bottleneck(BottleneckV1b):
-    """A bottleneck that weighs its channels if its shortcut convolves."""
+class Bottleneck(HybridBlock):
+    """A 3x3 convolution between two 1x1 ones, beside a shortcut; it weighs its channels if that convolves.
 
-    def __init__(self, planes, strides=1, downsample=None, norm_layer=nn.BatchNorm, norm_kwargs=None):
-        super().__init__(planes, strides, downsample=downsample, norm_layer=norm_layer, norm_kwargs=norm_kwargs)
+    norm: gives a normalisation.
+    """
+
+    def __init__(self, planes, strides=1, downsample=None, norm=nn.BatchNorm):
+        super().__init__()
+        with self.name_scope():
+            self.conv1, self.bn1 = conv_norm_act(norm, planes, act=None)
+            self.conv2, self.bn2 = conv_norm_act(norm, planes, 3, strides, act=None)
+            self.conv3, self.bn3 = conv_norm_act(norm, 4 * planes, act=None)
         self.se = None if downsample is None else SELayer(4 * planes)
+        self.downsample = downsample
 
     def hybrid_forward(self, F, x):
-        out = F.Activation(self.bn1(self.conv1(x)), act_type="relu")
-        out = F.Activation(self.bn2(self.conv2(out)), act_type="relu")
+        out = F.relu(self.bn1(self.conv1(x)))
+        out = F.relu(self.bn2(self.conv2(out)))
         out = self.bn3(self.conv3(out))
         if self.downsample is not None:
             out, x = self.se(out), self.downsample(x)
-        return F.Activation(out + x, act_type="relu")
+        return F.relu(x + out)
 
 
 class FastSEResNet(HybridBlock):
@@ -75,9 +87,9 @@ class FastSEResNet(HybridBlock):
         layers = architecture.split("_")[0].removeprefix("resnet")
         if layers not in ("50", "101"):
             raise AssertionError(f"the architecture is resnet50 or resnet101, got {architecture!r}")
-        norm = {"norm_layer": norm_layer, "norm_kwargs": norm_kwargs}
+        norm = partial(norm_layer, **norm_kwargs)
         self.conv1 = nn.Conv2D(64, 7, 2, 3, use_bias=False, in_channels=3)
-        self.bn1 = norm_layer(**norm_kwargs)
+        self.bn1 = norm()
         self.relu = nn.Activation("relu")
         self.maxpool = nn.MaxPool2D(3, 2, 1)
         for i, count in enumerate(LAYERS[int(layers)][1]):
@@ -85,9 +97,8 @@ class FastSEResNet(HybridBlock):
             for k in range(count):
                 strides, shortcut = 2 if i > 0 and k == 0 else 1, None
                 if k == 0:
-                    conv = nn.Conv2D(4 * width, 1, strides, use_bias=False)
-                    shortcut = sequence(conv, norm_layer(**norm_kwargs), prefix=None)
-                stage.add(Bottleneck(width, strides, shortcut, **norm))
+                    shortcut = sequence(*conv_norm_act(norm, 4 * width, 1, strides, act=None), prefix=None)
+                stage.add(Bottleneck(width, strides, shortcut, norm))
             setattr(self, f"layer{i + 1}", stage)
 
     def hybrid_forward(self, F, x):
@@ -104,7 +115,7 @@ class DUC(HybridBlock):
             self.conv = nn.Conv2D(planes, 3, padding=1, use_bias=False, in_channels=inplanes)
             self.bn = norm()
             self.relu = nn.Activation("relu")
-            self.pixel_shuffle = PixelShuffle2D(upscale_factor)
+            self.pixel_shuffle = PixelShuffle(upscale_factor)
 
     def hybrid_forward(self, F, x):
         return self.pixel_shuffle(self.relu(self.bn(self.conv(x))))
@@ -119,7 +130,7 @@ class AlphaPose(HybridBlock):
         super().__init__(**kwargs)
         norm = partial(norm_layer, **(norm_kwargs or {}))
         self.preact, self.num_joints = preact, num_joints
-        self.shuffle1 = PixelShuffle2D(2)
+        self.shuffle1 = PixelShuffle(2)
         self.duc1 = DUC(1024, 512, 2, norm)
         self.duc2 = DUC(512, 256, 2, norm)
         bias = initializer.Uniform(1 / sqrt(128 * 9))

@@ -23,45 +23,15 @@ MODULES = {
 }
 FEATURES = 1024
 # modules whose outputs the two auxiliary classifiers see
-AUXILIARY = {"4a": "aux1", "4d": "aux2"}
+AUXILIARY = {"inception4a": "aux1", "inception4d": "aux2"}
+# what gives (batch, 1024, height / 32, width / 32) of (batch, 3, height, width)
+TRUNK = (
+    "conv1", "maxpool1", "conv2", "conv3", "maxpool2", "inception3a", "inception3b", "maxpool3",
+    *(f"inception4{letter}" for letter in "abcde"), "maxpool4", "inception5a", "inception5b",
+)  # fmt: skip
 
 
-class InceptionV1(HybridBlock):
-    """What networks on GoogLeNet share: all before pooling.
-
-    (batch, 3, height, width) to 1,024 channels at a 32nd of the size.
-
-    partial_bn: all normalisation but the first uses the running statistics.
-    """
-
-    def __init__(self, norm_layer=nn.BatchNorm, norm_kwargs=None, partial_bn=False, **kwargs):
-        super().__init__(**kwargs)
-        self._norm = partial(norm_layer, **{"epsilon": 0.001, **(norm_kwargs or {})})
-        with self.name_scope():
-            self.conv1 = sequence(*conv_norm_act(self._norm, 64, 7, 2))
-            self.maxpool1 = nn.MaxPool2D(3, 2, ceil_mode=True)
-            if partial_bn:
-                self._norm = partial(self._norm, use_global_stats=True)
-            self.conv2 = sequence(*conv_norm_act(self._norm, 64))
-            self.conv3 = sequence(*conv_norm_act(self._norm, 192, 3))
-            self.maxpool2 = nn.MaxPool2D(3, 2, ceil_mode=True)
-            for name, row in MODULES.items():
-                setattr(self, f"inception{name}", inception_module(name, row, self._norm))
-            self.maxpool3 = nn.MaxPool2D(3, 2, ceil_mode=True)
-            self.maxpool4 = nn.MaxPool2D(2, 2)
-
-    def _trunk(self, x):
-        """The features, and those of all modules by name."""
-        x = self.maxpool2(self.conv3(self.conv2(self.maxpool1(self.conv1(x)))))
-        seen = {}
-        for name in MODULES:
-            x = seen[name] = getattr(self, f"inception{name}")(x)
-            if name in ("3b", "4e"):
-                x = (self.maxpool3 if name == "3b" else self.maxpool4)(x)
-        return x, seen
-
-
-class GoogLeNet(InceptionV1):
+class GoogLeNet(HybridBlock):
     """Input (batch, 3, 224, 224), output (batch, classes);
     with `aux_logits` that and those of the two auxiliary classifiers.
 
@@ -73,23 +43,39 @@ class GoogLeNet(InceptionV1):
         self, classes=1000, norm_layer=nn.BatchNorm, dropout_ratio=0.4, aux_logits=False, norm_kwargs=None,
         partial_bn=False, **kwargs,
     ):  # fmt: skip
-        super().__init__(norm_layer, norm_kwargs, partial_bn, **kwargs)
+        super().__init__(**kwargs)
         self.aux_logits = aux_logits
+        norm = partial(norm_layer, **{"epsilon": 0.001, **(norm_kwargs or {})})
         with self.name_scope():
+            self.conv1 = sequence(*conv_norm_act(norm, 64, 7, 2))
+            self.maxpool1 = nn.MaxPool2D(3, 2, ceil_mode=True)
+            if partial_bn:
+                norm = partial(norm, use_global_stats=True)
+            self.conv2 = sequence(*conv_norm_act(norm, 64))
+            self.conv3 = sequence(*conv_norm_act(norm, 192, 3))
+            self.maxpool2 = nn.MaxPool2D(3, 2, ceil_mode=True)
+            for name, row in MODULES.items():
+                setattr(self, f"inception{name}", inception_module(name, row, norm))
+            self.maxpool3 = nn.MaxPool2D(3, 2, ceil_mode=True)
+            self.maxpool4 = nn.MaxPool2D(2, 2)
             if aux_logits:
                 for name in AUXILIARY.values():
-                    setattr(self, name, _auxiliary(classes, self._norm))
+                    setattr(self, name, _auxiliary(classes, norm))
             self.avgpool = nn.AvgPool2D(pool_size=7)
             self.dropout = nn.Dropout(dropout_ratio)
             self.output = nn.Dense(classes, in_units=FEATURES)
             self.head = sequence(self.avgpool, self.dropout, self.output)
 
     def hybrid_forward(self, F, x):
-        x, seen = self._trunk(x)
+        seen = {}
+        for part in TRUNK:
+            x = getattr(self, part)(x)
+            if part in AUXILIARY:
+                seen[part] = x
         x = self.head(x)
         if not self.aux_logits:
             return x
-        return x, self.aux2(seen["4d"]), self.aux1(seen["4a"])
+        return x, self.aux2(seen["inception4d"]), self.aux1(seen["inception4a"])
 
 
 def inception_module(name, row, norm, dimensions=2):
@@ -99,13 +85,13 @@ def inception_module(name, row, norm, dimensions=2):
         return sequence(*conv_norm_act(norm, channels, (kernel,) * dimensions))
 
     first, second, third, pooled = row
-    pool = (nn.MaxPool2D if dimensions == 2 else nn.MaxPool3D)(3, 1, 1)
+    pool = nn.MaxPool2D if dimensions == 2 else nn.MaxPool3D
     module = HybridConcurrent(axis=1, prefix=f"Mixed_{name}_")
     with module.name_scope():
         module.add(sequence(conv(first, 1)))
         for narrow, wide in (second, third):
             module.add(sequence(conv(narrow, 1), conv(wide, 3)))
-        module.add(sequence(pool, conv(pooled, 1)))
+        module.add(sequence(pool(3, 1, 1), conv(pooled, 1)))
     return module
 
 

@@ -67,24 +67,25 @@ class MobilePose(HybridBlock):
     """Input (batch, 3, height, width), output heat maps (batch, num_joints, height / 4, width / 4).
 
     base_name: a key of `MOBILE`; `pretrained_base` loads its weights from under `root` to `pretrained_ctx`.
+    norm_layer: of all normalisation; by default that network's, and `BatchNormCudnnOff` after it.
     """
 
     def __init__(
-        self, base_name, num_joints=17, pretrained_base=False, pretrained_ctx=None, root=None, norm_layer=nn.BatchNorm,
+        self, base_name, num_joints=17, pretrained_base=False, pretrained_ctx=None, root=None, norm_layer=None,
         norm_kwargs=None, **kwargs,
     ):  # fmt: skip
         super().__init__(**kwargs)
         if base_name not in MOBILE:
             raise ValueError(f"there is no mobile pose network on {base_name!r}, but on {', '.join(MOBILE)}")
-        norm = {"norm_layer": norm_layer, "norm_kwargs": norm_kwargs}
+        norm = {"norm_kwargs": norm_kwargs, **({"norm_layer": norm_layer} if norm_layer else {})}
         with self.name_scope():
             body = get_model(base_name, pretrained=pretrained_base, root=root, ctx=pretrained_ctx, **norm)
             left_out = MOBILE[base_name]
             parts = [body.features[:-left_out]] if left_out else [getattr(body, part) for part in PARTS]
             self.features = sequence(*parts, prefix=None)
+            doubling = [nn.Conv2D(256, 1, use_bias=False), *(DUC(width, 2, **norm) for width in (512, 256, 128))]
             last = nn.Conv2D(num_joints, 1, use_bias=False, weight_initializer=initializer.Normal(0.001))
-            first = nn.Conv2D(256, 1, use_bias=False)
-            self.upsampling = sequence(first, *(DUC(width, 2, **norm) for width in (512, 256, 128)), last, prefix=None)
+            self.upsampling = sequence(*doubling, last, prefix=None)
 
     def hybrid_forward(self, F, x):
         return self.upsampling(self.features(x))

@@ -21,3 +21,11 @@ def sequence(*layers, prefix=""):
     stack = nn.HybridSequential(prefix=prefix)
     stack.add(*layers)
     return stack
+
+
+def scoped(prefix, make, *args, **kwargs):
+    """The layers of the list `make(*args, **kwargs)` one after the other; `prefix` begins their names."""
+    stack = nn.HybridSequential(prefix=prefix)
+    with stack.name_scope():
+        stack.add(*make(*args, **kwargs))
+    return stack

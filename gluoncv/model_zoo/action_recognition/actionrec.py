@@ -5,7 +5,7 @@ from functools import partial
 from gluon import nn
 from gluon.model_zoo.vision import Inception3
 from gluoncv.model_zoo.action_recognition.recognizer import Recognizer, adopt, enter, scores
-from gluoncv.model_zoo.googlenet import FEATURES, InceptionV1
+from gluoncv.model_zoo.googlenet import FEATURES, TRUNK
 from gluoncv.model_zoo.model_zoo import get_model
 from gluoncv.model_zoo.resnetv1b import LAYERS
 
@@ -61,23 +61,25 @@ class ActionRecInceptionV3(Recognizer):
         return self.output(self._mean(F, self.features(x)))
 
 
-class ActionRecInceptionV1(Recognizer, InceptionV1):
+class ActionRecInceptionV1(Recognizer):
     """Input (batch * segments * crops, 3, 224, 224), output (batch, nclass); partial_bn: as that of `GoogLeNet`."""
 
     def __init__(
         self, nclass, pretrained_base=True, partial_bn=True, dropout_ratio=0.8, init_std=0.001, num_segments=1,
         num_crop=1, root=None, ctx=None, **kwargs,
     ):  # fmt: skip
-        super().__init__(FEATURES, num_segments, num_crop, partial_bn=partial_bn, **kwargs)
+        super().__init__(FEATURES, num_segments, num_crop)
+        settings = {"partial_bn": partial_bn, **kwargs}
+        body = get_model("googlenet", pretrained=pretrained_base, root=root, ctx=ctx, **settings)
+        for part in TRUNK:
+            setattr(self, part, getattr(body, part))
         self.avgpool = nn.AvgPool2D(pool_size=7)
         self.dropout = nn.Dropout(dropout_ratio)
         _add_output(self, nclass, dropout_ratio, init_std, ctx)
-        if pretrained_base:
-            base = get_model("googlenet", pretrained=True, root=root, ctx=ctx)
-            adopt(self, base, ctx, skip=lambda name: name.startswith("output."))
 
     def hybrid_forward(self, F, x):
-        x, _ = self._trunk(x)
+        for part in TRUNK:
+            x = getattr(self, part)(x)
         return self.output(self._mean(F, self.dropout(self.avgpool(x))))
 
 
@@ -91,8 +93,8 @@ class ActionRecResNetV1b(Recognizer):
         if depth not in LAYERS:
             raise ValueError(f"the depth is one of {', '.join(map(str, LAYERS))}, got {depth!r}")
         super().__init__(2048 if LAYERS[depth][0] else 512, num_segments, num_crop)
+        body = get_model(f"resnet{depth}_v1b", pretrained=pretrained_base, root=root, ctx=ctx, **kwargs)
         with self.name_scope():
-            body = get_model(f"resnet{depth}_v1b", pretrained=pretrained_base, root=root, ctx=ctx, **kwargs)
             for part in RESNET_PARTS:
                 setattr(self, part, getattr(body, part))
             self.drop = nn.Dropout(dropout_ratio)

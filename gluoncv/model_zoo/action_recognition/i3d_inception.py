@@ -5,7 +5,7 @@ from functools import partial
 from gluon import nn
 from gluon.model_zoo.vision.inception import AVERAGE, MAXIMUM, STEM, STEM_MAXIMUM, inception_features
 from gluoncv.model_zoo.action_recognition.recognizer import Recognizer, adopt, enter, frozen_statistics, scores
-from gluoncv.model_zoo.googlenet import MODULES, inception_module
+from gluoncv.model_zoo.googlenet import MODULES, TRUNK, inception_module
 from gluoncv.model_zoo.model_zoo import get_model
 from gluoncv.nn import conv_norm_act, sequence
 
@@ -48,11 +48,6 @@ class I3D_InceptionV1(_I3D):
     """
 
     base = "googlenet"
-    # GoogLeNet's parts, in the order of this network's features; None is pooling
-    parts = (
-        "conv1", None, "conv2", "conv3", None, "inception3a", "inception3b", None,
-        *(f"inception4{letter}" for letter in "abcde"), None, "inception5a", "inception5b",
-    )  # fmt: skip
 
     def __init__(self, nclass=400, **kwargs):
         super().__init__(1024, nclass, **kwargs)
@@ -68,7 +63,7 @@ class I3D_InceptionV1(_I3D):
 
     def _renamed(self, name):
         _, index, rest = name.split(".", 2)
-        return f"{self.parts[int(index)]}.{rest}"
+        return f"{TRUNK[int(index)]}.{rest}"
 
 
 class I3D_InceptionV3(_I3D):

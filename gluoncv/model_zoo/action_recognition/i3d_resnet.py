@@ -2,6 +2,7 @@
 with non-local blocks or not (Wang et al., 2018).
 """
 
+from contextlib import nullcontext
 from functools import partial
 
 from gluon import nn
@@ -10,7 +11,7 @@ from gluoncv.model_zoo.action_recognition.non_local import NonLocal
 from gluoncv.model_zoo.action_recognition.recognizer import Recognizer, adopt, enter, frozen_statistics, scores
 from gluoncv.model_zoo.model_zoo import get_model
 from gluoncv.model_zoo.resnetv1b import LAYERS
-from gluoncv.nn import conv_norm_act, sequence
+from gluoncv.nn import conv_norm_act, scoped, sequence
 
 # number of layers -> for each stage, which blocks look at several frames (1) and which at single ones (0)
 INFLATED = {
@@ -32,34 +33,37 @@ class Bottleneck(HybridBlock):
 
     inflates: three frames are seen, by the first convolution if `inflate_style` is 3x1x1, by the middle one if it is
     3x3x3.
-    nested: the layers are children of `bottleneck`, too.
+    nested: the layers are children of `bottleneck`, too, a container whose prefix this is; None without it.
     """
 
     expansion = 4
 
     def __init__(
         self, inplanes, planes, spatial_stride, temporal_stride, dilation, downsample, norm, inflates=True,
-        inflate_style="3x1x1", nonlocal_cfg=None, nested=True,
+        inflate_style="3x1x1", nonlocal_cfg=None, nested="",
     ):  # fmt: skip
         super().__init__()
         if inflate_style not in ("3x1x1", "3x3x3"):
             raise ValueError(f"inflate_style is 3x1x1 or 3x3x3, got {inflate_style!r}")
-        if nested:
-            self.bottleneck = sequence()
+        if nested is not None:
+            self.bottleneck = sequence(prefix=nested)
         first = 3 if inflates and inflate_style == "3x1x1" else 1
         middle = 3 if inflates and inflate_style == "3x3x3" else 1
         strides = (temporal_stride if inflates else 1, spatial_stride, spatial_stride)
         pads, rates = (middle // 2, dilation, dilation), (1, dilation, dilation)
-        self.conv1, self.bn1, self.relu = conv_norm_act(norm, planes, (first, 1, 1), in_channels=inplanes)
-        self.conv2, self.bn2, _ = conv_norm_act(
-            norm, planes, (middle, 3, 3), strides, pads, dilation=rates, in_channels=planes
-        )
-        self.conv3, self.bn3 = conv_norm_act(norm, 4 * planes, (1, 1, 1), act=None, in_channels=planes)
-        self.downsample = downsample
-        self.nonlocal_block = None if nonlocal_cfg is None else NonLocal(**{**nonlocal_cfg, "in_channels": 4 * planes})
-        if nested:
+        follows = nonlocal_cfg is not None
+        with nullcontext() if nested is None else self.bottleneck.name_scope():
+            conv1, bn1, relu = conv_norm_act(norm, planes, (first, 1, 1), in_channels=inplanes)
+            conv2, bn2 = conv_norm_act(
+                norm, planes, (middle, 3, 3), strides, pads, act=None, dilation=rates, in_channels=planes
+            )
+            self.conv1, self.conv2, self.bn1, self.bn2, self.relu = conv1, conv2, bn1, bn2, relu
+            self.conv3, self.bn3 = conv_norm_act(norm, 4 * planes, (1, 1, 1), act=None, in_channels=planes)
+            self.downsample = downsample
+            self.nonlocal_block = NonLocal(**{**nonlocal_cfg, "in_channels": 4 * planes}) if follows else None
+        if nested is not None:
             layers = (self.conv1, self.bn1, self.relu, self.conv2, self.bn2, self.relu, self.conv3, self.bn3)
-            self.bottleneck.add(*layers, *([] if self.nonlocal_block is None else [self.nonlocal_block]))
+            self.bottleneck.add(*layers, *([self.nonlocal_block] if follows else []))
 
     def hybrid_forward(self, F, x):
         shortcut = x if self.downsample is None else self.downsample(x)
@@ -101,24 +105,25 @@ class _I3DResNet(Recognizer):
         self.res_layers = sequence()
         rows = zip(counts, spatial_strides, temporal_strides, dilations, inflate_freq, nonlocal_freq, strict=True)
         for i, (count, stride, time_stride, dilation, inflated, followed) in enumerate(rows):
-            planes, stage = 64 << i, sequence(prefix=f"layer{i + 1}_")
+            planes, name, shortcut = 64 << i, f"layer{i + 1}_", None
+            if stride != 1 or before != 4 * planes:
+                shortcut = scoped(
+                    f"{name}downsample_", conv_norm_act, norm, 4 * planes, (1, 1, 1), (time_stride, stride, stride),
+                    act=None, in_channels=before,
+                )  # fmt: skip
             cfg = nonlocal_cfg if i in nonlocal_stages else None
             inflated, followed = (
                 row if isinstance(row, (tuple, list)) else (row,) * count for row in (inflated, followed)
             )
-            for k in range(count):
-                space, time, shortcut = (stride, time_stride, None) if k == 0 else (1, 1, None)
-                if k == 0 and (stride != 1 or before != 4 * planes):
-                    layers = conv_norm_act(
-                        norm, 4 * planes, (1, 1, 1), (time, space, space), act=None, in_channels=before
-                    )
-                    shortcut = sequence(*layers)
-                block = Bottleneck(
-                    before, planes, space, time, dilation, shortcut, norm, bool(inflated[k]), inflate_style,
-                    cfg if followed[k] else None, self.nested,
-                )  # fmt: skip
-                stage.add(block)
-                before = 4 * planes
+            stage = sequence(prefix=name)
+            with stage.name_scope():
+                for k in range(count):
+                    block = Bottleneck(
+                        before, planes, stride, time_stride, dilation, shortcut, norm, bool(inflated[k]),
+                        inflate_style, cfg if followed[k] else None, f"{k}_" if self.nested else None,
+                    )  # fmt: skip
+                    stage.add(block)
+                    before, stride, time_stride, shortcut = 4 * planes, 1, 1, None
             self.res_layers.add(stage)
         self.st_avg = nn.GlobalAvgPool3D()
         self.head = sequence(nn.Dropout(dropout_ratio))

@@ -7,7 +7,7 @@ from gluon import nn
 from gluon.block import HybridBlock
 from gluoncv.model_zoo.action_recognition.recognizer import Recognizer, enter, frozen_statistics, scores
 from gluoncv.model_zoo.resnetv1b import LAYERS
-from gluoncv.nn import sequence
+from gluoncv.nn import scoped, sequence
 
 
 class Bottleneck(HybridBlock):
@@ -24,7 +24,7 @@ class Bottleneck(HybridBlock):
         super().__init__()
         self.downsample, self.design = downsample, design
         with self.name_scope():
-            self.conv1 = _point(planes, inplanes, stride, design)
+            self.conv1 = _point(planes, inplanes, stride, design is not None)
             self.bn1 = norm(in_channels=planes)
             shared = {"in_channels": planes, "use_bias": False}
             if design is None:
@@ -35,7 +35,7 @@ class Bottleneck(HybridBlock):
             if design is not None:
                 self.conv_temporal = nn.Conv3D(planes, (3, 1, 1), padding=(1, 0, 0), **shared)
                 self.bn_temporal = norm(in_channels=planes)
-            self.conv3 = _point(4 * planes, planes, 1, design)
+            self.conv3 = _point(4 * planes, planes, 1, design is not None)
             self.bn3 = norm(in_channels=4 * planes)
             self.relu = nn.Activation("relu")
 
@@ -48,7 +48,7 @@ class Bottleneck(HybridBlock):
         else:
             x = self.relu(self.bn_temporal(self.conv_temporal(x if self.design == "B" else space)))
             x = x if self.design == "A" else space + x
-        return self.relu(self.bn3(self.conv3(x)) + shortcut)
+        return F.Activation(self.bn3(self.conv3(x)) + shortcut, act_type="relu")
 
 
 class P3D(Recognizer):
@@ -74,16 +74,15 @@ class P3D(Recognizer):
             norm = frozen_statistics(norm, partial_bn)
             before, number = 64, 0
             for i, count in enumerate(layers):
-                planes, stage = 64 << i, sequence(prefix=f"layer{i + 1}_")
-                for k in range(count):
-                    design = block_design[number % len(block_design)] if i < len(layers) - 1 else None
-                    stride, shortcut = 2 if i > 0 and k == 0 else 1, None
-                    if k == 0:
-                        conv = _point(planes * block.expansion, before, stride, design)
-                        shortcut = sequence(conv, norm(in_channels=planes * block.expansion))
-                    stage.add(block(before, planes, stride, shortcut, design, norm))
-                    before, number = planes * block.expansion, number + 1
-                setattr(self, f"layer{i + 1}", stage)
+                planes, name, videos = 64 << i, f"layer{i + 1}", i < len(layers) - 1
+                stride, channels, stage = 2 if i > 0 else 1, planes * block.expansion, sequence(prefix=f"{name}_")
+                shortcut = scoped(f"{name}_downsample_", _shortcut, channels, before, stride, videos, norm)
+                with stage.name_scope():
+                    for _ in range(count):
+                        design = block_design[number % len(block_design)] if videos else None
+                        stage.add(block(before, planes, stride, shortcut, design, norm))
+                        before, number, stride, shortcut = channels, number + 1, 1, None
+                setattr(self, name, stage)
             self.avgpool = nn.GlobalAvgPool2D()
             self.dropout = nn.Dropout(dropout_ratio)
             self.fc = scores(nclass, init_std, self.feat_dim)
@@ -99,11 +98,15 @@ class P3D(Recognizer):
         return x if self.feat_ext else self.fc(self.dropout(x))
 
 
-def _point(channels, before, stride, design):
-    """A 1x1 convolution, that strides in space only."""
-    if design is None:
-        return nn.Conv2D(channels, 1, stride, in_channels=before, use_bias=False)
-    return nn.Conv3D(channels, 1, (1, stride, stride), in_channels=before, use_bias=False)
+def _point(channels, before, stride, videos):
+    """A 1x1 convolution of videos or pictures, that strides in space only."""
+    if videos:
+        return nn.Conv3D(channels, 1, (1, stride, stride), in_channels=before, use_bias=False)
+    return nn.Conv2D(channels, 1, stride, in_channels=before, use_bias=False)
+
+
+def _shortcut(channels, before, stride, videos, norm):
+    return [_point(channels, before, stride, videos), norm(in_channels=channels)]
 
 
 p3d_resnet50_kinetics400, p3d_resnet101_kinetics400 = (

@@ -7,7 +7,7 @@ from gluon import nn
 from gluon.block import HybridBlock
 from gluoncv.model_zoo.action_recognition.recognizer import Recognizer, enter, frozen_statistics, scores
 from gluoncv.model_zoo.resnetv1b import LAYERS
-from gluoncv.nn import conv_norm_act, sequence
+from gluoncv.nn import conv_norm_act, scoped, sequence
 
 
 class Conv2Plus1D(HybridBlock):
@@ -16,10 +16,9 @@ class Conv2Plus1D(HybridBlock):
     def __init__(self, inplanes, planes, midplanes, stride, norm):
         super().__init__()
         with self.name_scope():
-            space, self.bn1, self.relu = conv_norm_act(
+            self.conv1, self.bn1, self.relu = conv_norm_act(
                 norm, midplanes, (1, 3, 3), (1, stride, stride), in_channels=inplanes
             )
-            self.conv1 = space
             time = {"padding": (1, 0, 0), "in_channels": midplanes, "use_bias": False}
             self.conv2 = nn.Conv3D(planes, (3, 1, 1), (stride, 1, 1), **time)
 
@@ -28,21 +27,25 @@ class Conv2Plus1D(HybridBlock):
 
 
 class _Block(HybridBlock):
-    """relu(convolutions(x) + shortcut(x)); children conv1, bn1, conv2, bn2 and so on."""
+    """relu(convolutions(x) + shortcut(x)); children conv1, bn1, conv2, bn2 and so on.
 
-    def __init__(self, layers, downsample, norm):
+    rows: what makes a convolution, and its channels.
+    """
+
+    def __init__(self, rows, downsample, norm):
         super().__init__()
-        self.downsample, self._depth = downsample, len(layers)
+        self.downsample, self._depth = downsample, len(rows)
         with self.name_scope():
-            for i, (conv, channels) in enumerate(layers, 1):
-                setattr(self, f"conv{i}", conv)
+            self.relu = nn.Activation("relu")
+            for i, (make, channels) in enumerate(rows, 1):
+                setattr(self, f"conv{i}", make())
                 setattr(self, f"bn{i}", norm(in_channels=channels))
 
     def hybrid_forward(self, F, x):
         shortcut = x if self.downsample is None else self.downsample(x)
         for i in range(1, self._depth + 1):
             x = getattr(self, f"bn{i}")(getattr(self, f"conv{i}")(x))
-            x = F.Activation(x + shortcut if i == self._depth else x, act_type="relu")
+            x = F.Activation(x + shortcut, act_type="relu") if i == self._depth else self.relu(x)
         return x
 
 
@@ -53,8 +56,8 @@ class BasicBlock(_Block):
 
     def __init__(self, inplanes, planes, stride, downsample, norm):
         middle = _middle(inplanes, planes)
-        first = Conv2Plus1D(inplanes, planes, middle, stride, norm)
-        second = Conv2Plus1D(planes, planes, middle, 1, norm)
+        first = partial(Conv2Plus1D, inplanes, planes, middle, stride, norm)
+        second = partial(Conv2Plus1D, planes, planes, middle, 1, norm)
         super().__init__([(first, planes), (second, planes)], downsample, norm)
 
 
@@ -64,9 +67,9 @@ class Bottleneck(_Block):
     expansion = 4
 
     def __init__(self, inplanes, planes, stride, downsample, norm):
-        first = nn.Conv3D(planes, 1, in_channels=inplanes, use_bias=False)
-        middle = Conv2Plus1D(planes, planes, _middle(inplanes, planes), stride, norm)
-        last = nn.Conv3D(4 * planes, 1, in_channels=planes, use_bias=False)
+        first = partial(nn.Conv3D, planes, 1, in_channels=inplanes, use_bias=False)
+        middle = partial(Conv2Plus1D, planes, planes, _middle(inplanes, planes), stride, norm)
+        last = partial(nn.Conv3D, 4 * planes, 1, in_channels=planes, use_bias=False)
         super().__init__([(first, planes), (middle, planes), (last, 4 * planes)], downsample, norm)
 
 
@@ -84,18 +87,18 @@ class R2Plus1D(Recognizer):
         norm = partial(norm_layer, **(norm_kwargs or {}))
         with self.name_scope():
             self.conv1, self.bn1, self.relu = conv_norm_act(norm, 45, (1, 7, 7), (1, 2, 2), in_channels=3)
-            self.conv2, self.bn2, _ = conv_norm_act(norm, 64, (3, 1, 1), in_channels=45)
+            self.conv2, self.bn2 = conv_norm_act(norm, 64, (3, 1, 1), act=None, in_channels=45)
             norm, before = frozen_statistics(norm, partial_bn), 64
             for i, count in enumerate(layers):
-                planes, stage = 64 << i, sequence(prefix=f"layer{i + 1}_")
-                for k in range(count):
-                    stride, shortcut = 2 if i > 0 and k == 0 else 1, None
-                    if stride > 1 or before != planes * block.expansion:
-                        rows = conv_norm_act(norm, planes * block.expansion, (1, 1, 1), stride, act=None)
-                        shortcut = sequence(*rows)
-                    stage.add(block(before, planes, stride, shortcut, norm))
-                    before = planes * block.expansion
-                setattr(self, f"layer{i + 1}", stage)
+                planes, stride, shortcut, name = 64 << i, 2 if i > 0 else 1, None, f"layer{i + 1}"
+                channels, stage = planes * block.expansion, sequence(prefix=f"{name}_")
+                if stride > 1 or before != channels:
+                    shortcut = scoped(f"{name}_downsample_", conv_norm_act, norm, channels, (1, 1, 1), stride, act=None)
+                with stage.name_scope():
+                    for _ in range(count):
+                        stage.add(block(before, planes, stride, shortcut, norm))
+                        before, stride, shortcut = channels, 1, None
+                setattr(self, name, stage)
             self.avgpool = nn.GlobalAvgPool3D()
             self.dropout = nn.Dropout(dropout_ratio)
             self.fc = scores(nclass, init_std, self.feat_dim)

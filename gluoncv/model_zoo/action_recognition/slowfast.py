@@ -9,7 +9,7 @@ from gluon import nn
 from gluon.block import HybridBlock
 from gluoncv.model_zoo.action_recognition.recognizer import Recognizer, enter, scores
 from gluoncv.model_zoo.resnetv1b import LAYERS
-from gluoncv.nn import conv_norm_act, sequence
+from gluoncv.nn import conv_norm_act, scoped, sequence
 
 # name -> layers, further keywords of the network
 CONFIGURATIONS = {
@@ -29,23 +29,29 @@ CONFIGURATIONS = {
 
 
 class Bottleneck(HybridBlock):
-    """A 3x3 convolution of single frames between one of `head_conv` frames and one of 1x1, beside a shortcut."""
+    """A 3x3 convolution of single frames between one of `head_conv` frames and one of 1x1, beside a shortcut.
+
+    inner: begins the names of the layers, after those that the blocks around it give.
+    """
 
     expansion = 4
 
-    def __init__(self, inplanes, planes, strides, downsample, head_conv, norm):
+    def __init__(self, inplanes, planes, strides, downsample, head_conv, norm, inner=""):
         super().__init__()
-        self.conv1, self.bn1, self.relu = conv_norm_act(norm, planes, (head_conv, 1, 1), in_channels=inplanes)
-        self.conv2, self.bn2, _ = conv_norm_act(norm, planes, (1, 3, 3), (1, strides, strides), in_channels=planes)
         last = partial(norm, gamma_initializer="zeros")
-        self.conv3, self.bn3 = conv_norm_act(last, 4 * planes, (1, 1, 1), act=None, in_channels=planes)
+        with sequence(prefix=inner).name_scope():
+            self.conv1, self.bn1, self.relu = conv_norm_act(norm, planes, (head_conv, 1, 1), in_channels=inplanes)
+            self.conv2, self.bn2 = conv_norm_act(
+                norm, planes, (1, 3, 3), (1, strides, strides), act=None, in_channels=planes
+            )
+            self.conv3, self.bn3 = conv_norm_act(last, 4 * planes, (1, 1, 1), act=None, in_channels=planes)
         self.downsample = downsample
 
     def hybrid_forward(self, F, x):
         shortcut = x if self.downsample is None else self.downsample(x)
         x = self.relu(self.bn1(self.conv1(x)))
         x = self.relu(self.bn2(self.conv2(x)))
-        return self.relu(self.bn3(self.conv3(x)) + shortcut)
+        return F.Activation(self.bn3(self.conv3(x)) + shortcut, act_type="relu")
 
 
 class SlowFast(Recognizer):
@@ -75,28 +81,42 @@ class SlowFast(Recognizer):
             self._add_stem("fast", width // beta_inv, 5, norm)
             for i, (count, before) in enumerate(zip(layers, befores, strict=True)):
                 several = num_block_temp_kernel_fast if i == 2 else None
-                fast = _stage(before // beta_inv, (inner << i) // beta_inv, count, i, 3, several, norm)
-                setattr(self, f"fast_res{i + 2}", fast)
+                self._add_stage("fast", i, before // beta_inv, (inner << i) // beta_inv, count, 3, several, norm)
             for name, before in zip(("p1", "res2", "res3", "res4"), befores, strict=True):
                 channels = before // beta_inv * fusion_conv_channel_ratio
-                rows = conv_norm_act(norm, channels, in_channels=before // beta_inv, **lateral)
-                setattr(self, f"lateral_{name}", sequence(*rows, prefix=f"lateral_{name}_"))
+                lateral["in_channels"] = before // beta_inv
+                stack = scoped(f"lateral_{name}_", conv_norm_act, norm, channels, **lateral)
+                setattr(self, f"lateral_{name}", stack)
             self._add_stem("slow", width, 1, norm)
             for i, (count, before) in enumerate(zip(layers, befores, strict=True)):
                 several = num_block_temp_kernel_slow if i == 2 else None
                 before += before // beta_inv * fusion_conv_channel_ratio
-                slow = _stage(before, inner << i, count, i, 1 if i < 2 else 3, several, norm)
-                setattr(self, f"slow_res{i + 2}", slow)
+                self._add_stage("slow", i, before, inner << i, count, 1 if i < 2 else 3, several, norm)
             self.avg = nn.GlobalAvgPool3D()
             self.dp = nn.Dropout(dropout_ratio)
             self.fc = scores(nclass, init_std, self.feat_dim)
         self.initialize(initializer.MSRAPrelu(), ctx=ctx)
 
     def _add_stem(self, path, channels, frames, norm):
-        rows = conv_norm_act(norm, channels, (frames, 7, 7), (1, 2, 2), in_channels=3)
-        for name, layer in zip(("conv1", "bn1", "relu"), rows, strict=True):
+        rows = scoped(f"{path}_", _stem, norm, channels, frames)
+        for name, layer in zip(("conv1", "bn1", "relu", "maxpool"), rows, strict=True):
             setattr(self, f"{path}_{name}", layer)
-        setattr(self, f"{path}_maxpool", nn.MaxPool3D((1, 3, 3), (1, 2, 2), (0, 1, 1)))
+
+    def _add_stage(self, path, index, before, planes, count, head_conv, several, norm):
+        """Blocks of one path; from the block `several` on, if that is a number, only single frames are seen."""
+        name, strides, channels, shortcut = f"{path}_res{index + 2}", 2 if index > 0 else 1, 4 * planes, None
+        if strides != 1 or before != channels:
+            shortcut = scoped(
+                f"{name}_downsample_", conv_norm_act, norm, channels, (1, 1, 1), (1, strides, strides), act=None,
+                in_channels=before,
+            )  # fmt: skip
+        stage = sequence(prefix=f"{name}_")
+        with stage.name_scope():
+            for k in range(count):
+                head = head_conv if several is None or k < max(several, 1) else 1
+                stage.add(Bottleneck(before, planes, strides, shortcut, head, norm, f"block{k}_"))
+                before, strides, shortcut = channels, 1, None
+        setattr(self, name, stage)
 
     def hybrid_forward(self, F, x):
         fast = F.slice_axis(x, axis=2, begin=0, end=self.fast_frames)
@@ -115,18 +135,9 @@ class SlowFast(Recognizer):
         return getattr(self, f"{path}_bn1")(getattr(self, f"{path}_conv1")(x))
 
 
-def _stage(before, planes, count, index, head_conv, several, norm):
-    """Blocks of one path; from the block `several` on, if that is a number, only single frames are seen."""
-    stage = sequence(prefix=None)
-    for k in range(count):
-        strides, shortcut = 2 if index > 0 and k == 0 else 1, None
-        if k == 0 and (strides != 1 or before != 4 * planes):
-            layers = conv_norm_act(norm, 4 * planes, (1, 1, 1), (1, strides, strides), act=None, in_channels=before)
-            shortcut = sequence(*layers)
-        head = head_conv if several is None or k < max(several, 1) else 1
-        stage.add(Bottleneck(before, planes, strides, shortcut, head, norm))
-        before = 4 * planes
-    return stage
+def _stem(norm, channels, frames):
+    rows = conv_norm_act(norm, channels, (frames, 7, 7), (1, 2, 2), in_channels=3)
+    return [*rows, nn.MaxPool3D((1, 3, 3), (1, 2, 2), (0, 1, 1))]
 
 
 def _slowfast(name, dataset="kinetics400", transfer=False):

@@ -1,5 +1,7 @@
 """Mask R-CNN (He et al., 2017)."""
 
+from functools import partial
+
 from core import autograd
 from core.initializer import Xavier
 from gluon import nn
@@ -25,15 +27,15 @@ class Mask(HybridBlock):
         self._batch_images, self.classes = batch_images, classes
         norm = [lambda: norm_layer(**(norm_kwargs or {}))] if norm_layer is SyncBatchNorm else []
         with self.name_scope():
-            double = nn.Conv2DTranspose(mask_channels, 2, 2, weight_initializer=_init())
+            double = partial(nn.Conv2DTranspose, mask_channels, 2, 2, weight_initializer=_init())
             if num_fcn_convs > 0:
                 self.deconv = nn.HybridSequential()
                 for _ in range(num_fcn_convs):
                     self.deconv.add(nn.Conv2D(mask_channels, 3, padding=1, weight_initializer=_init()))
                     self.deconv.add(*(make() for make in norm), nn.Activation("relu"))
-                self.deconv.add(double, *(make() for make in norm))
+                self.deconv.add(double(), *(make() for make in norm))
             else:
-                self.deconv = double
+                self.deconv = double()
             self.mask = nn.Conv2D(len(classes), 1, weight_initializer=_init())
 
     def hybrid_forward(self, F, x):
