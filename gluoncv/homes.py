@@ -98,16 +98,12 @@ RENAMED = {
     f"{_ZOO}.{theirs}": f"{_ZOO}.{ours}"
     for theirs, ours in (
         ("Block", "resnext.ResNextBlock"),
-        ("attention.CAM_Module", "danet.ChannelAttention"),
-        ("attention.PAM_Module", "danet.PositionAttention"),
-        ("cifarresnext.CIFARBlock", "resnext.ResNextBlock"),
         ("cifarwideresnet.CIFARBasicBlockV2", "cifar_resnet.CIFARWideBlock"),
         ("model_store.pretrained_model_list", "model_zoo.pretrained_model_list"),
         ("rcnn.faster_rcnn.data_parallel.ForwardBackwardTask", "rcnn.losses.FasterRCNNTask"),
         ("rcnn.faster_rcnn.ForwardBackwardTask", "rcnn.losses.FasterRCNNTask"),
         ("rcnn.mask_rcnn.data_parallel.ForwardBackwardTask", "rcnn.losses.MaskRCNNTask"),
         ("rcnn.mask_rcnn.ForwardBackwardTask", "rcnn.losses.MaskRCNNTask"),
-        ("residual_attentionnet.UpsamplingBilinear2d", "residual_attention.Upsample"),
         ("resnext.Block", "resnext.ResNextBlock"),
         ("senet.SEBlock", "resnext.SENetBlock"),
         ("siam_alexnet.alexnetlegacy", "siamrpn.siam_net.AlexNetLegacy"),

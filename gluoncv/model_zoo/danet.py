@@ -37,7 +37,7 @@ class DANetHead(HybridBlock):
         self.conv5a, self.conv5c = (
             sequence(*conv_norm_act(norm, width, 3, in_channels=in_channels), prefix=None) for _ in range(2)
         )
-        self.sa, self.sc = PositionAttention(width), ChannelAttention()
+        self.sa, self.sc = PAM_Module(width), CAM_Module()
         self.conv51, self.conv52 = (
             sequence(*conv_norm_act(norm, width, 3, in_channels=width), prefix=None) for _ in range(2)
         )
@@ -51,7 +51,7 @@ class DANetHead(HybridBlock):
         return self.conv8(places + channels), self.conv6(places), self.conv7(channels)
 
 
-class PositionAttention(HybridBlock):
+class PAM_Module(HybridBlock):
     """x + gamma * attention of each place to all places; gamma starts as 0."""
 
     def __init__(self, in_channels):
@@ -70,7 +70,7 @@ class PositionAttention(HybridBlock):
         return _blended(F, x, F.batch_dot(value, attention, transpose_b=True), gamma)
 
 
-class ChannelAttention(HybridBlock):
+class CAM_Module(HybridBlock):
     """x + gamma * attention of each channel to those most unlike it; gamma starts as 0."""
 
     def __init__(self):
@@ -85,7 +85,7 @@ class ChannelAttention(HybridBlock):
 
 
 def _blended(F, x, attended, gamma):
-    return x + F.broadcast_mul(F.reshape_like(attended, x), gamma)
+    return F.broadcast_mul(gamma, F.reshape_like(attended, x)) + x
 
 
 get_danet = family("danet", "danet", DANet)

@@ -5,9 +5,9 @@ from functools import partial
 from gluon import nn
 from gluon.block import HybridBlock
 from gluon.contrib.nn import HybridConcurrent
-from gluoncv.model_zoo.fcn import FCN
+from gluoncv.model_zoo.fcn import FCN, head_layers
 from gluoncv.model_zoo.segbase import enter, family
-from gluoncv.nn import conv_norm_act, sequence
+from gluoncv.nn import conv_norm_act, scoped, sequence
 
 RATES = (12, 24, 36)
 # channels of each of the parts that are side by side
@@ -18,58 +18,61 @@ class DeepLabV3(FCN):
     """An FCN whose head dilates by several rates; arguments as those of `FCN`."""
 
     def _head(self, nclass, norm):
-        return DeepLabHead(nclass, **norm)
+        return _DeepLabHead(nclass, **norm)
 
 
-class DeepLabHead(HybridBlock):
+class _DeepLabHead(HybridBlock):
     """2,048 channels to `nclass` scores."""
 
     def __init__(self, nclass, norm_layer=nn.BatchNorm, norm_kwargs=None):
         super().__init__()
         norm = partial(norm_layer, **(norm_kwargs or {}))
         with self.name_scope():
-            self.aspp = ASPP(2048, norm)
-            layers = conv_norm_act(norm, WIDTH, 3, in_channels=WIDTH)
-            self.block = sequence(*layers, nn.Dropout(0.1), nn.Conv2D(nclass, 1), prefix=None)
+            self.aspp = _ASPP(2048, norm)
+            self.block = sequence(*head_layers(norm, WIDTH, WIDTH, nclass), prefix=None)
 
     def hybrid_forward(self, F, x):
         return self.block(self.aspp(x))
 
 
-class ASPP(HybridBlock):
+class _ASPP(HybridBlock):
     """A 1x1 convolution, three of 3x3 that dilate, and the mean over the picture, projected to 256 channels."""
 
     def __init__(self, in_channels, norm):
         super().__init__()
         self.concurent = HybridConcurrent(axis=1)
-        with self.concurent.name_scope():
-            self.concurent.add(*parallel_parts(in_channels, norm))
-        layers = conv_norm_act(norm, WIDTH, in_channels=5 * WIDTH)
-        self.project = sequence(*layers, nn.Dropout(0.5), prefix=None)
+        self.concurent.add(scoped(None, conv_norm_act, norm, WIDTH, in_channels=in_channels))
+        self.concurent.add(*wide_parts(in_channels, norm))
+        self.project = scoped(None, self._projection, norm)
 
     def hybrid_forward(self, F, x):
         return self.project(self.concurent(x))
 
+    def _projection(self, norm):
+        return [*conv_norm_act(norm, WIDTH, in_channels=5 * WIDTH), nn.Dropout(0.5)]
 
-class ASPPPooling(HybridBlock):
+
+class _AsppPooling(HybridBlock):
     """The mean over the picture, convolved, at every place."""
 
     def __init__(self, in_channels, norm):
         super().__init__()
-        layers = conv_norm_act(norm, WIDTH, in_channels=in_channels)
-        self.gap = sequence(nn.GlobalAvgPool2D(), *layers, prefix=None)
+        self.gap = scoped(None, self._layers, in_channels, norm)
 
     def hybrid_forward(self, F, x):
         return F.contrib.BilinearResize2D(self.gap(x), x, mode="like")
 
+    def _layers(self, in_channels, norm):
+        return [nn.GlobalAvgPool2D(), *conv_norm_act(norm, WIDTH, in_channels=in_channels)]
 
-def parallel_parts(in_channels, norm):
-    """The five parts of `ASPP`."""
-    parts = [sequence(*conv_norm_act(norm, WIDTH, in_channels=in_channels), prefix=None)]
-    for rate in RATES:
-        layers = conv_norm_act(norm, WIDTH, 3, padding=rate, dilation=rate, in_channels=in_channels)
-        parts.append(sequence(*layers, prefix=None))
-    return [*parts, ASPPPooling(in_channels, norm)]
+
+def wide_parts(in_channels, norm):
+    """The parts of `_ASPP` that see more than one pixel."""
+    dilated = [
+        scoped(None, conv_norm_act, norm, WIDTH, 3, padding=rate, dilation=rate, in_channels=in_channels)
+        for rate in RATES
+    ]
+    return [*dilated, _AsppPooling(in_channels, norm)]
 
 
 get_deeplab = family("deeplab", "deeplab", DeepLabV3)

@@ -6,8 +6,8 @@ from functools import partial
 
 from gluon import nn
 from gluon.block import HybridBlock
-from gluoncv.model_zoo.deeplabv3 import ASPP, WIDTH, parallel_parts
-from gluoncv.model_zoo.fcn import FCNHead
+from gluoncv.model_zoo.deeplabv3 import _ASPP, WIDTH, wide_parts
+from gluoncv.model_zoo.fcn import _FCNHead
 from gluoncv.model_zoo.model_zoo import get_model
 from gluoncv.model_zoo.segbase import Segmenter, enter, family
 from gluoncv.model_zoo.wideresnet import wider_resnet38_a2
@@ -40,7 +40,7 @@ class DeepLabV3Plus(Segmenter):
                 setattr(self, part, getattr(body, part))
             self.head = self._begin(DeepLabPlusHead(nclass, **norm), ctx, lr_mult=10)
             if aux:
-                self.auxlayer = self._begin(FCNHead(728, nclass, **norm), ctx, lr_mult=10)
+                self.auxlayer = self._begin(_FCNHead(728, nclass, **norm), ctx, lr_mult=10)
 
     def _maps(self, F, x, size):
         x = self.relu(self.bn1(self.conv1(x)))
@@ -61,7 +61,7 @@ class DeepLabPlusHead(HybridBlock):
         super().__init__()
         norm = partial(norm_layer, **(norm_kwargs or {}))
         with self.name_scope():
-            self.aspp = ASPP(2048, norm)
+            self.aspp = _ASPP(2048, norm)
             self.c1_block = sequence(*conv_norm_act(norm, FINE, 3, in_channels=128), prefix=None)
             self.block = sequence(
                 *conv_norm_act(norm, WIDTH, 3, in_channels=WIDTH + FINE), nn.Dropout(0.5),
@@ -72,6 +72,9 @@ class DeepLabPlusHead(HybridBlock):
     def hybrid_forward(self, F, x, fine):
         fine = self.c1_block(fine)
         return self.block(F.concat(F.contrib.BilinearResize2D(self.aspp(x), fine, mode="like"), fine, dim=1))
+
+    def _alias(self):
+        return "_deeplabhead"
 
 
 class DeepLabWV3Plus(Segmenter):
@@ -114,19 +117,26 @@ class DeepLabWideHead(HybridBlock):
         fine = self.c1_block(fine)
         return self.block(F.concat(fine, F.contrib.BilinearResize2D(self.aspp(x), fine, mode="like"), dim=1))
 
+    def _alias(self):
+        return "_deeplabhead"
+
 
 class _WideASPP(HybridBlock):
-    """The parts of `ASPP`, the mean over the picture first, projected without normalisation."""
+    """The parts of `_ASPP`, the mean over the picture first, projected without normalisation."""
 
     def __init__(self, in_channels, norm):
         super().__init__()
-        for i, part in enumerate(parallel_parts(in_channels, norm)):
+        self.b0 = sequence(*conv_norm_act(norm, WIDTH, in_channels=in_channels), prefix=None)
+        for i, part in enumerate(wide_parts(in_channels, norm), 1):
             setattr(self, f"b{i}", part)
         self.project = sequence(nn.Conv2D(WIDTH, 1, in_channels=5 * WIDTH, use_bias=False), prefix="bot_aspp_")
 
     def hybrid_forward(self, F, x):
         parts = (self.b4, self.b0, self.b1, self.b2, self.b3)
         return self.project(F.concat(*[part(x) for part in parts], dim=1))
+
+    def _alias(self):
+        return "_aspp"
 
 
 get_deeplab_plus = family("deeplabplus", "deeplab", DeepLabV3Plus, "xception")

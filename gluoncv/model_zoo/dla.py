@@ -14,33 +14,34 @@ CONFIGURATIONS = {"dla34": ((1, 1, 1, 2, 2, 1), (16, 32, 64, 128, 256, 512))}
 class BasicBlock(HybridBlock):
     """Two 3x3 convolutions beside `residual`, the input if none is given."""
 
-    def __init__(self, planes, stride, norm):
-        super().__init__()
+    def __init__(self, planes, stride, norm, prefix=None):
+        super().__init__(prefix)
         with self.name_scope():
             self.conv1 = nn.Conv2D(planes, 3, stride, 1, use_bias=False)
             self.bn1 = norm()
+            self.relu = nn.Activation("relu")
             self.conv2 = nn.Conv2D(planes, 3, 1, 1, use_bias=False)
             self.bn2 = norm()
 
     def hybrid_forward(self, F, x, residual=None):
-        out = F.Activation(self.bn1(self.conv1(x)), act_type="relu")
-        out = self.bn2(self.conv2(out)) + (x if residual is None else residual)
-        return F.Activation(out, act_type="relu")
+        out = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
+        return self.relu(out + (x if residual is None else residual))
 
 
 class Root(HybridBlock):
     """A 1x1 convolution of the concatenated inputs; `residual` adds the first one."""
 
-    def __init__(self, planes, residual, norm):
-        super().__init__()
+    def __init__(self, planes, residual, norm, prefix=None):
+        super().__init__(prefix)
         self._residual = residual
         with self.name_scope():
             self.conv = nn.Conv2D(planes, 1, use_bias=False)
             self.bn = norm()
+            self.relu = nn.Activation("relu")
 
     def hybrid_forward(self, F, *inputs):
         x = self.bn(self.conv(F.concat(*inputs, dim=1)))
-        return F.Activation(x + inputs[0] if self._residual else x, act_type="relu")
+        return self.relu(x + inputs[0] if self._residual else x)
 
 
 class Tree(HybridBlock):
@@ -49,20 +50,25 @@ class Tree(HybridBlock):
     level_root: the root sees the (pooled) input, too.
     """
 
-    def __init__(self, levels, block, before, after, stride, norm, level_root=False, root_residual=False):
-        super().__init__()
+    def __init__(
+        self, levels, block, before, after, stride, norm, level_root=False, root_residual=False, prefix=None
+    ):  # fmt: skip
+        super().__init__(prefix)
         self._levels, self._level_root = levels, level_root
         with self.name_scope():
-            self.downsample = sequence(*([nn.MaxPool2D(stride, stride)] if stride > 1 else []), prefix=None)
-            self.project = sequence(prefix=None)
+            pool = [nn.MaxPool2D(stride, stride, prefix="maxpool")] if stride > 1 else []
+            self.downsample, self.project = sequence(*pool, prefix=None), sequence(prefix=None)
             if levels == 1:
-                self.tree1, self.tree2 = block(after, stride, norm), block(after, 1, norm)
+                self.tree1 = block(after, stride, norm, prefix="block_tree_1_")
+                self.tree2 = block(after, 1, norm, prefix="block_tree_2_")
                 if before != after:
-                    self.project.add(*conv_norm_act(norm, after, act=None))
-                self.root = Root(after, root_residual, norm)
+                    project = conv_norm_act(partial(norm, prefix="proj_bn0_"), after, act=None, prefix="proj_conv0_")
+                    self.project.add(*project)
+                self.root = Root(after, root_residual, norm, prefix="root_")
             else:
                 parts = partial(Tree, levels - 1, block, norm=norm, root_residual=root_residual)
-                self.tree1, self.tree2 = parts(before, after, stride), parts(after, after, 1)
+                self.tree1 = parts(before, after, stride, prefix="tree_1_")
+                self.tree2 = parts(after, after, 1, prefix="tree_2_")
 
     def hybrid_forward(self, F, x, residual=None, *children):
         bottom = self.downsample(x)
@@ -90,18 +96,17 @@ class DLA(HybridBlock):
         super().__init__(**kwargs)
         norm = partial(norm_layer, **{"momentum": momentum, **(norm_kwargs or {})})
         self._use_feature, self.channels = use_feature, channels
-        with self.name_scope():
-            self.base_layer = sequence(*conv_norm_act(norm, channels[0], 7))
-            for i, (depth, width) in enumerate(zip(levels, channels, strict=True)):
-                if i < 2:
-                    rows = [conv_norm_act(norm, width, 3, 1 + i if k == 0 else 1) for k in range(depth)]
-                    level = sequence(*(layer for row in rows for layer in row))
-                else:
-                    level = Tree(depth, block, channels[i - 1], width, 2, norm, i > 2, residual_root)
-                setattr(self, f"level{i}", level)
-            if not use_feature:
-                self.global_avg_pool = nn.GlobalAvgPool2D()
-                self.fc = nn.Dense(classes)
+        self.base_layer = sequence(*conv_norm_act(norm, channels[0], 7))
+        for i, (depth, width) in enumerate(zip(levels, channels, strict=True)):
+            if i < 2:
+                rows = [conv_norm_act(norm, width, 3, 1 + i if k == 0 else 1) for k in range(depth)]
+                level = sequence(*(layer for row in rows for layer in row))
+            else:
+                level = Tree(depth, block, channels[i - 1], width, 2, norm, i > 2, residual_root, prefix=f"level{i}_")
+            setattr(self, f"level{i}", level)
+        if not use_feature:
+            self.global_avg_pool = nn.GlobalAvgPool2D()
+            self.fc = nn.Dense(classes)
 
     def hybrid_forward(self, F, x):
         x, seen = self.base_layer(x), []

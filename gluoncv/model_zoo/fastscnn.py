@@ -4,9 +4,10 @@ from functools import partial
 
 from gluon import nn
 from gluon.block import HybridBlock
-from gluoncv.model_zoo.pspnet import PyramidPooling
+from gluoncv.model_zoo.fcn import head_layers
+from gluoncv.model_zoo.pspnet import _PyramidPooling
 from gluoncv.model_zoo.segbase import Segmenter, enter, family
-from gluoncv.nn import conv_norm_act, sequence
+from gluoncv.nn import conv_norm_act, scoped, sequence
 
 # channels after each convolution of the first part
 FINE = (32, 48, 64)
@@ -26,10 +27,10 @@ class FastSCNN(Segmenter):
         with self.name_scope():
             self.learning_to_downsample = self._begin(LearningToDownsample(norm), ctx)
             self.global_feature_extractor = self._begin(GlobalFeatureExtractor(norm), ctx)
-            self.feature_fusion = self._begin(FeatureFusion(norm), ctx)
-            self.classifier = self._begin(_Classifier(nclass, norm), ctx)
+            self.feature_fusion = self._begin(FeatureFusionModule(norm), ctx)
+            self.classifier = self._begin(Classifer(nclass, norm), ctx)
             if aux:
-                self.auxlayer = self._begin(_AuxiliaryHead(nclass, norm), ctx, lr_mult=10)
+                self.auxlayer = self._begin(_auxHead(nclass, norm), ctx, lr_mult=10)
 
     def _maps(self, F, x, size):
         fine = self.learning_to_downsample(x)
@@ -45,7 +46,7 @@ class LearningToDownsample(HybridBlock):
         super().__init__()
         first, second, third = FINE
         with self.name_scope():
-            self.conv = _Block("block", conv_norm_act(norm, first, 3, 2, padding=0, in_channels=3))
+            self.conv = _ConvBNReLU(partial(conv_norm_act, norm, first, 3, 2, padding=0, in_channels=3))
             self.dsconv1 = _separable(norm, first, second, 2)
             self.dsconv2 = _separable(norm, second, third, 2)
 
@@ -61,15 +62,16 @@ class GlobalFeatureExtractor(HybridBlock):
         before = FINE[-1]
         with self.name_scope():
             for i, (width, count, stride) in enumerate(BOTTLENECKS, 1):
-                stage = sequence(prefix=None)
-                for k in range(count):
-                    stage.add(LinearBottleneck(before, width, stride if k == 0 else 1, norm))
-                    before = width
-                setattr(self, f"bottleneck{i}", stage)
+                setattr(self, f"bottleneck{i}", scoped(None, self._stage, before, width, count, stride, norm))
+                before = width
             self.ppm = _FastPyramidPooling(before, norm)
 
     def hybrid_forward(self, F, x):
         return self.ppm(self.bottleneck3(self.bottleneck2(self.bottleneck1(x))))
+
+    def _stage(self, before, width, count, stride, norm):
+        first = LinearBottleneck(before, width, stride, norm)
+        return [first, *(LinearBottleneck(width, width, 1, norm) for _ in range(count - 1))]
 
 
 class LinearBottleneck(HybridBlock):
@@ -83,8 +85,8 @@ class LinearBottleneck(HybridBlock):
         wide = before * EXPANSION
         with self.name_scope():
             self.block = sequence(
-                _Block("block", conv_norm_act(norm, wide, in_channels=before)),
-                _Block("conv", conv_norm_act(norm, wide, 3, stride, groups=wide, in_channels=wide)),
+                _ConvBNReLU(partial(conv_norm_act, norm, wide, in_channels=before)),
+                _DWConv(partial(conv_norm_act, norm, wide, 3, stride, groups=wide, in_channels=wide)),
                 *conv_norm_act(norm, after, act=None, in_channels=wide),
                 prefix=None,
             )
@@ -94,24 +96,24 @@ class LinearBottleneck(HybridBlock):
         return x + out if self.use_shortcut else out
 
 
-class FeatureFusion(HybridBlock):
+class FeatureFusionModule(HybridBlock):
     """The sum of the fine features and the enlarged coarse ones."""
 
     def __init__(self, norm):
         super().__init__()
         with self.name_scope():
-            self.dwconv = _Block("conv", conv_norm_act(norm, WIDTH, 3, groups=WIDTH, in_channels=WIDTH))
+            self.dwconv = _DWConv(partial(conv_norm_act, norm, WIDTH, 3, groups=WIDTH, in_channels=WIDTH))
             self.conv_lower_res = nn.Conv2D(WIDTH, 1, in_channels=WIDTH)
             self.conv_higher_res = nn.Conv2D(WIDTH, 1, in_channels=FINE[-1])
             self.bn, self.bn_high = norm(in_channels=WIDTH), norm(in_channels=WIDTH)
+            self.relu = nn.Activation("relu")
 
     def hybrid_forward(self, F, fine, coarse):
         coarse = self.dwconv(F.contrib.BilinearResize2D(coarse, fine, mode="like"))
-        total = self.bn_high(self.conv_higher_res(fine)) + self.bn(self.conv_lower_res(coarse))
-        return F.Activation(total, act_type="relu")
+        return self.relu(self.bn_high(self.conv_higher_res(fine)) + self.bn(self.conv_lower_res(coarse)))
 
 
-class _Classifier(HybridBlock):
+class Classifer(HybridBlock):
     """Two separable convolutions, and one of 1x1 to the scores."""
 
     def __init__(self, nclass, norm):
@@ -125,48 +127,61 @@ class _Classifier(HybridBlock):
         return self.conv(self.dp(self.dsconv2(self.dsconv1(x))))
 
 
-class _AuxiliaryHead(HybridBlock):
+class _auxHead(HybridBlock):
     """Fine features to scores."""
 
     def __init__(self, nclass, norm):
         super().__init__()
-        width = FINE[-1]
         with self.name_scope():
-            layers = conv_norm_act(norm, width, 3, in_channels=width)
-            self.block = sequence(*layers, nn.Dropout(0.1), nn.Conv2D(nclass, 1, in_channels=width), prefix=None)
+            self.block = scoped(None, head_layers, norm, FINE[-1], FINE[-1], nclass)
 
     def hybrid_forward(self, F, x):
         return self.block(x)
 
 
-class _FastPyramidPooling(PyramidPooling):
+class _FastPyramidPooling(_PyramidPooling):
     """Pyramid pooling, and a 1x1 convolution to 128 channels."""
 
     def __init__(self, in_channels, norm):
         super().__init__(in_channels, norm)
         with self.name_scope():
-            self.out = _Block("block", conv_norm_act(norm, WIDTH, in_channels=2 * in_channels))
+            self.out = _ConvBNReLU(partial(conv_norm_act, norm, WIDTH, in_channels=2 * in_channels))
 
     def hybrid_forward(self, F, x):
         return self.out(super().hybrid_forward(F, x))
 
 
-class _Block(HybridBlock):
-    """Layers one after the other, as a child of the given name."""
+class _Rows(HybridBlock):
+    """The layers that the functions `rows` give, one after the other, as one child."""
 
-    def __init__(self, name, layers):
+    child = "conv"
+
+    def __init__(self, *rows):
         super().__init__()
         with self.name_scope():
-            self.register_child(sequence(*layers, prefix=None), name)
+            self.register_child(sequence(*(layer for row in rows for layer in row()), prefix=None), self.child)
 
     def hybrid_forward(self, F, x):
-        (layers,) = self._children.values()
-        return layers(x)
+        return self._children[self.child](x)
+
+
+class _DWConv(_Rows):
+    """A depthwise convolution."""
+
+
+class _DSConv(_Rows):
+    """A depthwise convolution and one of 1x1."""
+
+
+class _ConvBNReLU(_Rows):
+    """A convolution of all channels."""
+
+    child = "block"
 
 
 def _separable(norm, before, after, stride):
-    depthwise = conv_norm_act(norm, before, 3, stride, groups=before, in_channels=before)
-    return _Block("conv", depthwise + conv_norm_act(norm, after, in_channels=before))
+    depthwise = partial(conv_norm_act, norm, before, 3, stride, groups=before, in_channels=before)
+    return _DSConv(depthwise, partial(conv_norm_act, norm, after, in_channels=before))
 
 
 get_fastscnn = family("fastscnn", "fastscnn", FastSCNN, backbone=None, dataset="citys")

@@ -5,7 +5,7 @@ from functools import partial
 from gluon import nn
 from gluon.block import HybridBlock
 from gluoncv.model_zoo.segbase import SegBaseModel, enter, family
-from gluoncv.nn import conv_norm_act, sequence
+from gluoncv.nn import conv_norm_act, scoped
 
 
 class FCN(SegBaseModel):
@@ -22,10 +22,10 @@ class FCN(SegBaseModel):
         with self.name_scope():
             self.head = self._begin(self._head(nclass, norm), ctx, lr_mult=10)
             if aux:
-                self.auxlayer = self._begin(FCNHead(1024, nclass, **norm), ctx, lr_mult=10)
+                self.auxlayer = self._begin(_FCNHead(1024, nclass, **norm), ctx, lr_mult=10)
 
     def _head(self, nclass, norm):
-        return FCNHead(2048, nclass, **norm)
+        return _FCNHead(2048, nclass, **norm)
 
     def _maps(self, F, x, size):
         before, features = self.base_forward(x)
@@ -33,18 +33,22 @@ class FCN(SegBaseModel):
         return tuple(F.contrib.BilinearResize2D(x, **size) for x in scores)
 
 
-class FCNHead(HybridBlock):
+class _FCNHead(HybridBlock):
     """A 3x3 convolution to a quarter of the channels, and one of 1x1 to `channels` scores."""
 
     def __init__(self, in_channels, channels, norm_layer=nn.BatchNorm, norm_kwargs=None):
         super().__init__()
         norm = partial(norm_layer, **(norm_kwargs or {}))
         with self.name_scope():
-            layers = conv_norm_act(norm, in_channels // 4, 3, in_channels=in_channels)
-            self.block = sequence(*layers, nn.Dropout(0.1), nn.Conv2D(channels, 1), prefix=None)
+            self.block = scoped(None, head_layers, norm, in_channels, in_channels // 4, channels)
 
     def hybrid_forward(self, F, x):
         return self.block(x)
+
+
+def head_layers(norm, in_channels, middle, channels):
+    """A 3x3 convolution to `middle` channels, and one of 1x1 to `channels` scores."""
+    return [*conv_norm_act(norm, middle, 3, in_channels=in_channels), nn.Dropout(0.1), nn.Conv2D(channels, 1)]
 
 
 get_fcn = family("fcn", "fcn", FCN)

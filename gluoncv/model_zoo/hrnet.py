@@ -143,8 +143,8 @@ class HighResolutionSegNet(_HRNet):
     ):  # fmt: skip
         super().__init__(config, stage_interp_type, norm_layer, norm_kwargs)
         total = sum(self._channels)
-        last = nn.Conv2D(num_classes, final_conv_kernel, padding=final_conv_kernel // 2)
-        self.last_layer = sequence(*conv_norm_act(self._norm, total, use_bias=True), last, prefix=None)
+        self.last_layer = sequence(*conv_norm_act(self._norm, total, use_bias=True), prefix=None)
+        self.last_layer.add(nn.Conv2D(num_classes, final_conv_kernel, padding=final_conv_kernel // 2))
 
     def hybrid_forward(self, F, x):
         first, *others = self._branches(F, x)

@@ -4,9 +4,9 @@ from functools import partial
 
 from gluon import nn
 from gluon.block import HybridBlock
-from gluoncv.model_zoo.pspnet import PSPHead
+from gluoncv.model_zoo.pspnet import _PSPHead
 from gluoncv.model_zoo.segbase import SegBaseModel, enter, family
-from gluoncv.nn import sequence
+from gluoncv.nn import conv_norm_act, scoped
 
 
 class ICNet(SegBaseModel):
@@ -23,12 +23,12 @@ class ICNet(SegBaseModel):
         super().__init__(nclass, aux, backbone, ctx=ctx, **norm_settings, **kwargs)
         norm = partial(norm_layer, **(norm_kwargs or {}))
         with self.name_scope():
-            rows = [_Convolution(width, 3, 2, norm) for width in (32, 32, 64)]
-            self.conv_sub1 = self._begin(sequence(*rows, prefix=None), ctx, lr_mult)
-            self.psp_head = self._begin(PSPHead(None, **norm_settings), ctx, lr_mult)
-            self.head = self._begin(ICHead(nclass, norm), ctx, lr_mult)
-            self.conv_sub4 = self._begin(_Convolution(256, 1, 1, norm), ctx, lr_mult)
-            self.conv_sub2 = self._begin(_Convolution(256, 1, 1, norm), ctx, lr_mult)
+            stem = scoped(None, lambda: [ConvBNReLU(width, 3, 2, norm) for width in (32, 32, 64)])
+            self.conv_sub1 = self._begin(stem, ctx, lr_mult)
+            self.psp_head = self._begin(_PSPHead(None, **norm_settings), ctx, lr_mult)
+            self.head = self._begin(_ICHead(nclass, norm), ctx, lr_mult)
+            self.conv_sub4 = self._begin(ConvBNReLU(256, 1, 1, norm), ctx, lr_mult)
+            self.conv_sub2 = self._begin(ConvBNReLU(256, 1, 1, norm), ctx, lr_mult)
 
     def _maps(self, F, x, size):
         def resized(x, divisor):
@@ -43,7 +43,7 @@ class ICNet(SegBaseModel):
         return resized(quarter, 1), quarter, *reversed(coarse)
 
 
-class ICHead(HybridBlock):
+class _ICHead(HybridBlock):
     """Images of three sizes, smallest first, to the scores of the smaller two and the features of the largest."""
 
     def __init__(self, nclass, norm):
@@ -65,10 +65,11 @@ class CascadeFeatureFusion(HybridBlock):
     def __init__(self, low_channels, high_channels, out_channels, nclass, norm):
         super().__init__()
         with self.name_scope():
-            low = nn.Conv2D(out_channels, 3, padding=2, dilation=2, in_channels=low_channels, use_bias=False)
-            high = nn.Conv2D(out_channels, 1, in_channels=high_channels, use_bias=False)
-            self.conv_low = sequence(low, norm(in_channels=out_channels), prefix=None)
-            self.conv_hign = sequence(high, norm(in_channels=out_channels), prefix=None)
+            normed = partial(
+                scoped, None, conv_norm_act, partial(norm, in_channels=out_channels), out_channels, act=None
+            )
+            self.conv_low = normed(3, padding=2, dilation=2, in_channels=low_channels)
+            self.conv_hign = normed(in_channels=high_channels)
             self.conv_low_cls = nn.Conv2D(nclass, 1, in_channels=out_channels, use_bias=False)
 
     def hybrid_forward(self, F, low, high):
@@ -76,7 +77,7 @@ class CascadeFeatureFusion(HybridBlock):
         return F.Activation(low + self.conv_hign(high), act_type="relu"), self.conv_low_cls(low)
 
 
-class _Convolution(HybridBlock):
+class ConvBNReLU(HybridBlock):
     """Convolution, normalisation, relu."""
 
     def __init__(self, channels, kernel, stride, norm):
@@ -84,9 +85,10 @@ class _Convolution(HybridBlock):
         with self.name_scope():
             self.conv = nn.Conv2D(channels, kernel, stride, kernel // 2, use_bias=False)
             self.bn = norm(in_channels=channels)
+            self.relu = nn.Activation("relu")
 
     def hybrid_forward(self, F, x):
-        return F.Activation(self.bn(self.conv(x)), act_type="relu")
+        return self.relu(self.bn(self.conv(x)))
 
 
 get_icnet = family("icnet", "icnet", ICNet, dataset="citys")

@@ -77,8 +77,12 @@ class PoolShifted(HybridBlock):
     """Pooling of stride 2 that is aligned to the second pixel."""
 
     def __init__(self, operation):
+        self._operation = operation
         super().__init__()
         self.pool = _pool(operation, 2)
+
+    def _alias(self):
+        return f"{self._operation}poolpad"
 
     def hybrid_forward(self, F, x):
         return _shifted(F, x, self.pool)
@@ -88,18 +92,20 @@ class _Cell(HybridBlock):
     """A table of pairs between the preparation of the inputs and the concatenation of what no pair has used."""
 
     table = NORMAL
+    # whether what halves the size is aligned to the second pixel
+    shifted = False
 
-    def _add_pairs(self, channels, norm, shifted=False, left=None):
-        """left: channels of the left input. shifted: what halves the size is aligned to the second pixel."""
+    def _add_pairs(self, channels, norm, left=None):
+        """left: channels of the left input."""
         for i, pair in enumerate(self.table):
             for side, (operation, source) in zip(("left", "right"), pair, strict=True):
                 reduces = self.table is REDUCTION and isinstance(source, str)
                 block = None
                 if operation in (MAXIMUM, AVERAGE):
-                    block = PoolShifted(operation) if shifted and reduces else _pool(operation, 1 + reduces)
+                    block = PoolShifted(operation) if self.shifted and reduces else _pool(operation, 1 + reduces)
                 elif operation is not None:
                     before = left if left and source == "left" else channels
-                    branch = BranchSeparablesReduction if shifted else BranchSeparables
+                    branch = BranchSeparablesReduction if self.shifted else BranchSeparables
                     block = branch(before, channels, operation, 1 + reduces, norm)
                 if block is not None:
                     setattr(self, f"comb_iter_{i}_{side}", block)
@@ -179,20 +185,26 @@ class FirstCell(_Halving, _Cell):
 class NormalCell(_Cell):
     """A cell that keeps the size."""
 
-    def __init__(self, channels, norm, shifted=False):
+    def __init__(self, channels, norm):
         super().__init__()
         self.conv_prev_1x1 = _squeeze(channels, norm)
         self.conv_1x1 = _squeeze(channels, norm)
-        self._add_pairs(channels, norm, shifted)
+        self._add_pairs(channels, norm)
 
     def hybrid_forward(self, F, x, previous):
         return self._pairs(F, self.conv_prev_1x1(previous), self.conv_1x1(x)), x
 
 
-class ReductionCell(NormalCell):
+class ReductionCell1(NormalCell):
     """A cell that halves the size."""
 
     table = REDUCTION
+
+
+class ReductionCell0(ReductionCell1):
+    """A cell that halves the size, aligned to the second pixel."""
+
+    shifted = True
 
 
 class NASNetALarge(HybridBlock):
@@ -216,7 +228,7 @@ class NASNetALarge(HybridBlock):
         self.cell_stem_0 = CellStem0(stem_filters, filters // filters_multiplier**2, norm)
         self.cell_stem_1 = CellStem1(filters // filters_multiplier, norm)
         self.norm_1 = _group(filters, repeat, norm)
-        self.reduction_cell_0 = ReductionCell(2 * filters, norm, shifted=True)
+        self.reduction_cell_0 = ReductionCell0(2 * filters, norm)
         self.norm_2 = _group(2 * filters, repeat, norm)
         self.out_aux = None
         if use_aux:
@@ -225,7 +237,7 @@ class NASNetALarge(HybridBlock):
                 nn.Conv2D(filters // 3, 1, use_bias=False), plain(), nn.Activation("relu"),
                 nn.Conv2D(2 * filters, 5, use_bias=False), plain(), nn.Activation("relu"), nn.Dense(classes),
             )  # fmt: skip
-        self.reduction_cell_1 = ReductionCell(4 * filters, norm)
+        self.reduction_cell_1 = ReductionCell1(4 * filters, norm)
         self.norm_3 = _group(4 * filters, repeat, norm)
         self.out = sequence(nn.Activation("relu"), nn.GlobalAvgPool2D(), nn.Dropout(0.5), nn.Dense(classes))
 
@@ -243,8 +255,8 @@ class NASNetALarge(HybridBlock):
 
 
 def _group(channels, repeat, norm):
-    cells = [NormalCell(channels, norm) for _ in range(repeat - 1)]
-    return sequence(FirstCell(channels // 2, channels, norm), *cells)
+    first = FirstCell(channels // 2, channels, norm)
+    return sequence(first, *(NormalCell(channels, norm) for _ in range(repeat - 1)))
 
 
 def _squeeze(channels, norm):

@@ -6,7 +6,7 @@ from gluon import nn
 from gluon.block import HybridBlock
 from gluoncv.model_zoo.fcn import FCN
 from gluoncv.model_zoo.segbase import enter, family
-from gluoncv.nn import conv_norm_act, sequence
+from gluoncv.nn import conv_norm_act, scoped, sequence
 
 # height and width that the features are averaged to
 POOLED = (1, 2, 3, 6)
@@ -16,18 +16,18 @@ class PSPNet(FCN):
     """An FCN whose head sees averages over parts of the picture; arguments as those of `FCN`."""
 
     def _head(self, nclass, norm):
-        return PSPHead(nclass, **norm)
+        return _PSPHead(nclass, **norm)
 
 
-class PyramidPooling(HybridBlock):
+class _PyramidPooling(HybridBlock):
     """(batch, channels, height, width) to twice the channels: the input, and its averages at four resolutions."""
 
     def __init__(self, in_channels, norm):
         super().__init__()
         with self.name_scope():
             for i in range(1, len(POOLED) + 1):
-                layers = conv_norm_act(norm, in_channels // 4, in_channels=in_channels)
-                setattr(self, f"conv{i}", sequence(*layers, prefix=None))
+                layers = scoped(None, conv_norm_act, norm, in_channels // 4, in_channels=in_channels)
+                setattr(self, f"conv{i}", layers)
 
     def hybrid_forward(self, F, x):
         seen = [x]
@@ -37,13 +37,13 @@ class PyramidPooling(HybridBlock):
         return F.concat(*seen, dim=1)
 
 
-class PSPHead(HybridBlock):
+class _PSPHead(HybridBlock):
     """Pyramid pooling of 2,048 channels, a 3x3 convolution to 512 and, unless `nclass` is None, a 1x1 one to scores."""
 
     def __init__(self, nclass, norm_layer=nn.BatchNorm, norm_kwargs=None):
         super().__init__()
         norm = partial(norm_layer, **(norm_kwargs or {}))
-        self.psp = PyramidPooling(2048, norm)
+        self.psp = _PyramidPooling(2048, norm)
         with self.name_scope():
             self.block = sequence(*conv_norm_act(norm, 512, 3, in_channels=4096), nn.Dropout(0.1))
             if nclass is not None:

@@ -5,7 +5,7 @@ from functools import partial
 from gluon import nn
 from gluon.block import HybridBlock
 from gluoncv.model_zoo.model_zoo import model
-from gluoncv.nn import conv_norm_act, sequence
+from gluoncv.nn import conv_norm_act, scoped
 
 # number of layers -> attention modules of each stage; blocks before the branches, in the trunk, and between poolings
 CONFIGURATIONS = {
@@ -20,7 +20,7 @@ CONFIGURATIONS = {
 CIFAR = (56, 92, 452)
 
 
-class Upsample(HybridBlock):
+class UpsamplingBilinear2d(HybridBlock):
     """Bilinear resize to `size` times `size`."""
 
     def __init__(self, size, **kwargs):
@@ -65,9 +65,9 @@ class AttentionModule(HybridBlock):
     """
 
     def __init__(self, channels, sizes, scale, norm):
+        depth = self._depth = len(sizes)
         super().__init__()
         before, trunk, between = scale
-        depth = self._depth = len(sizes)
         with self.name_scope():
             self.first_residual_blocks = _blocks(before, channels, norm)
             self.trunk_branches = _blocks(trunk, channels, norm)
@@ -80,11 +80,14 @@ class AttentionModule(HybridBlock):
                 if not deepest:
                     setattr(self, f"skip{i}_connection_residual_block", ResidualBlock(channels, norm))
             for i in range(depth, 0, -1):
-                setattr(self, f"interpolation{i}", Upsample(sizes[i - 1]))
+                setattr(self, f"interpolation{i}", UpsamplingBilinear2d(sizes[i - 1]))
                 if i > 1:
                     setattr(self, f"softmax{2 * depth - i + 1}_blocks", _blocks(between, channels, norm))
-            setattr(self, f"softmax{max(2 * depth, 2)}_blocks", _mask(channels, norm))
+            setattr(self, f"softmax{max(2 * depth, 2)}_blocks", scoped(None, _mask, channels, norm))
             self.last_blocks = ResidualBlock(channels, norm)
+
+    def _alias(self):
+        return f"attentionmodule_stage{4 - self._depth}"
 
     def hybrid_forward(self, F, x):
         x = self.first_residual_blocks(x)
@@ -96,12 +99,13 @@ class AttentionModule(HybridBlock):
         for i in range(depth, 0, -1):
             x = getattr(self, f"interpolation{i}")(x)
             if i > 1:
-                x = x + seen[i - 2] + getattr(self, f"skip{i - 1}_connection_residual_block")(seen[i - 2])
+                skip = getattr(self, f"skip{i - 1}_connection_residual_block")(seen[i - 2])
+                x = F.elemwise_add(F.elemwise_add(x, seen[i - 2]), skip)
                 x = getattr(self, f"softmax{2 * depth - i + 1}_blocks")(x)
             else:
-                x = x + trunk
+                x = F.elemwise_add(x, trunk)
         mask = getattr(self, f"softmax{max(2 * depth, 2)}_blocks")(x)
-        return self.last_blocks((1 + mask) * trunk)
+        return self.last_blocks(F.elemwise_mul(F.elemwise_add(F.ones_like(mask), mask), trunk))
 
 
 class _ResidualAttention(HybridBlock):
@@ -112,12 +116,12 @@ class _ResidualAttention(HybridBlock):
         for i in range(1, 4):
             block = ResidualBlock(channels[i], norm, channels[i - 1], strides[i - 1])
             setattr(self, f"residual_block{i}", block)
-            stage = [AttentionModule(channels[i], sizes[i - 1], scale, norm) for _ in range(modules[i - 1])]
-            setattr(self, f"attention_module{i}", sequence(*stage, prefix=None))
+            stage = partial(AttentionModule, channels[i], sizes[i - 1], scale, norm)
+            setattr(self, f"attention_module{i}", scoped(None, _several, modules[i - 1], stage))
         self.residual_block4 = ResidualBlock(channels[4], norm, channels[3], strides[3])
         self.residual_block5 = ResidualBlock(channels[4], norm)
         self.residual_block6 = ResidualBlock(channels[4], norm)
-        self.mpool2 = sequence(norm(), nn.Activation("relu"), nn.AvgPool2D(pooled, 1), prefix=None)
+        self.mpool2 = scoped(None, lambda: [norm(), nn.Activation("relu"), nn.AvgPool2D(pooled, 1)])
         self.fc = nn.Conv2D(classes, 1)
 
     def _after_stem(self, F, x):
@@ -137,7 +141,7 @@ class ResidualAttentionModel(_ResidualAttention):
         super().__init__(**kwargs)
         norm = partial(norm_layer, **(norm_kwargs or {}))
         with self.name_scope():
-            self.conv1 = sequence(*conv_norm_act(norm, 64, 7, 2), prefix=None)
+            self.conv1 = scoped(None, conv_norm_act, norm, 64, 7, 2)
             self.mpool1 = nn.MaxPool2D(3, 2, 1)
             sizes = ((56, 28, 14), (28, 14), (14,))
             self._add((64, 256, 512, 1024, 2048), sizes, (1, 2, 2, 2), scale, m, 7, classes, norm)
@@ -153,7 +157,7 @@ class cifar_ResidualAttentionModel(_ResidualAttention):
         super().__init__(**kwargs)
         norm = partial(norm_layer, **(norm_kwargs or {}))
         with self.name_scope():
-            self.conv1 = sequence(*conv_norm_act(norm, 32, 3), prefix=None)
+            self.conv1 = scoped(None, conv_norm_act, norm, 32, 3)
             sizes = ((32, 16), (16,), ())
             self._add((32, 128, 256, 512, 1024), sizes, (1, 2, 2, 1), scale, m, 8, classes, norm)
 
@@ -162,14 +166,18 @@ class cifar_ResidualAttentionModel(_ResidualAttention):
 
 
 def _blocks(count, channels, norm):
-    return sequence(*(ResidualBlock(channels, norm) for _ in range(count)), prefix=None)
+    return scoped(None, _several, count, partial(ResidualBlock, channels, norm))
+
+
+def _several(count, make):
+    return [make() for _ in range(count)]
 
 
 def _mask(channels, norm):
     layers = []
     for _ in range(2):
         layers += [norm(), nn.Activation("relu"), nn.Conv2D(channels, 1, use_bias=False)]
-    return sequence(*layers, nn.Activation("sigmoid"), prefix=None)
+    return [*layers, nn.Activation("sigmoid")]
 
 
 def _residual_attention(layers, network, prefix=""):

@@ -55,9 +55,14 @@ class ResNextBlock(HybridBlock):
             self.downsample.add(norm_layer(**norm_kwargs))
 
     def hybrid_forward(self, F, x):
-        shortcut = x if self.downsample is None else self.downsample(x)
+        return F.Activation(self._residual(x) + self._shortcut(x), act_type="relu")
+
+    def _residual(self, x):
         x = self.body(x)
-        return F.Activation((x if self.se is None else self.se(x)) + shortcut, act_type="relu")
+        return x if self.se is None else self.se(x)
+
+    def _shortcut(self, x):
+        return x if self.downsample is None else self.downsample(x)
 
 
 class SENetBlock(ResNextBlock):
@@ -65,6 +70,13 @@ class SENetBlock(ResNextBlock):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, use_se=True, first_width=0.5, **kwargs)
+
+
+class CIFARBlock(ResNextBlock):
+    """A block of the networks for CIFAR: the shortcut is the first term of the sum."""
+
+    def hybrid_forward(self, F, x):
+        return F.Activation(self._shortcut(x) + self._residual(x), act_type="relu")
 
 
 class _ResNext(Classifier):
@@ -148,7 +160,7 @@ class CIFARResNext(_ResNext):
             self.features = nn.HybridSequential(prefix="")
             self._add_conv(64, 3, 1, **norm)
             self._add_stages(
-                ResNextBlock, layers, lambda i: {},
+                CIFARBlock, layers, lambda i: {},
                 cardinality=cardinality, bottleneck_width=bottleneck_width, last_gamma=True, **norm,
             )  # fmt: skip
             self.output = nn.Dense(classes)

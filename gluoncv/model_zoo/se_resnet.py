@@ -33,8 +33,15 @@ class SqueezeExcite(HybridBlock):
 class _WithSqueezeExcite:
     """Weighs the channels of what a residual block adds to its shortcut."""
 
-    def __init__(self, channels, stride, downsample=False, in_channels=0, **kwargs):
-        super().__init__(channels, stride, downsample, in_channels, **kwargs)
+    def _add_body(self, channels, *args):
+        super()._add_body(channels, *args)
+        self._add_weights(channels)
+
+    def _add_layers(self, channels, *args):
+        super()._add_layers(channels, *args)
+        self._add_weights(channels)
+
+    def _add_weights(self, channels):
         self.se = SqueezeExcite(channels, channels // 16, prefix="")
 
     def _residual(self, F, x):

@@ -82,18 +82,26 @@ class ReLU6(HybridBlock):
     """min(max(x, 0), 6)."""
 
     def hybrid_forward(self, F, x):
-        return F.clip(x, 0, 6)
+        return F.clip(x, 0, 6, name="relu6")
 
 
 class HardSigmoid(HybridBlock):
     """min(max(x + 3, 0), 6) / 6."""
 
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.act = ReLU6()
+
     def hybrid_forward(self, F, x):
-        return F.clip(x + 3.0, 0, 6) / 6.0
+        return self.act(x + 3.0) / 6.0
 
 
 class HardSwish(HybridBlock):
     """x * min(max(x + 3, 0), 6) / 6."""
 
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.act = HardSigmoid()
+
     def hybrid_forward(self, F, x):
-        return x * (F.clip(x + 3.0, 0, 6) / 6.0)
+        return x * self.act(x)

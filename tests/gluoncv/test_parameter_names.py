@@ -4,6 +4,7 @@ from hashlib import sha256
 
 import pytest
 
+from core import symbol
 from core.name import NameManager
 from gluoncv import model_zoo
 
@@ -35,13 +36,48 @@ NAMES = {
     "custom_faster_rcnn_fpn": (133, "353b09481bc4"),
     "center_net_resnet18_v1b_voc": (145, "314f2179d969"),
     "center_net_resnet18_v1b_dcnv2_voc": (151, "e5843766074a"),
+    "fcn_resnet50_voc": (289, "2418416a612b"),
+    "psp_resnet50_ade": (309, "c33e9d2a6f5c"),
+    "deeplab_resnet50_ade": (319, "0083d2305885"),
+    "deeplab_v3b_plus_wideresnet_citys": (225, "a5d125b21be0"),
+    "icnet_resnet50_citys": (348, "6444941be379"),
+    "fastscnn_citys": (231, "fdcc1bf576c4"),
+    "danet_resnet50_citys": (309, "2345682a682d"),
+    "mobilenetv3_small": (209, "bd73e18130a4"),
+    "dla34": (187, "74e41df8737b"),
+    "se_resnet18_v1": (118, "ff384c0c1052"),
+    "se_resnet50_v2": (291, "e1beca5b8d74"),
+    "residualattentionnet56": (540, "d14e4c5c1bea"),
+    "cifar_residualattentionnet56": (450, "66feb7d69e0c"),
+    "nasnet_4_1056": (1138, "aef7f1befc85"),
+    "hrnet_w18_small_v1_s": (363, "f1f91eb90375"),
+}
+# network -> digest of the names of its symbol's inputs, in order: which operand of an addition comes first
+INPUTS = {
+    "danet_resnet50_citys": "2cc5639ec8bd",
+    "cifar_resnext29_32x4d": "142a21fdc8be",
+    "hrnet_w18_small_v1_c": "6c3514086836",
 }
 
 
 @pytest.mark.parametrize("network", NAMES)
 def test_parameters_have_the_names_of_gluoncv_in_its_order(network):
-    settings = {"classes": ["a", "b"]} if network.startswith("custom_") else {}
+    names = list(_network(network).collect_params())
+    assert (len(names), _digest(names)) == NAMES[network]
+
+
+@pytest.mark.parametrize("network", INPUTS)
+def test_inputs_of_symbols_come_in_the_order_of_gluoncv(network):
+    outputs = _network(network)(symbol.var("data"))
+    whole = symbol.Group(list(outputs)) if isinstance(outputs, (list, tuple)) else outputs
+    assert _digest(whole.list_inputs()) == INPUTS[network]
+
+
+def _network(name):
+    settings = {"classes": ["a", "b"]} if name.startswith("custom_") else {}
     with NameManager():
-        net = model_zoo.get_model(network, pretrained_base=False, **settings)
-    names = list(net.collect_params())
-    assert (len(names), sha256("\n".join(names).encode()).hexdigest()[:12]) == NAMES[network]
+        return model_zoo.get_model(name, pretrained_base=False, **settings)
+
+
+def _digest(names):
+    return sha256("\n".join(names).encode()).hexdigest()[:12]

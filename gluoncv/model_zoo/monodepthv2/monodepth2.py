@@ -191,12 +191,12 @@ class Conv3x3(HybridBlock):
 
     def __init__(self, in_channels, out_channels, use_refl=True):
         super().__init__()
-        self._mode = "reflect" if use_refl else "constant"
         with self.name_scope():
-            self.conv = nn.Conv2D(out_channels, 3, in_channels=in_channels)
+            self.pad = nn.ReflectionPad2D(1) if use_refl else None
+            self.conv = nn.Conv2D(out_channels, 3, padding=0 if use_refl else 1, in_channels=in_channels)
 
     def hybrid_forward(self, F, x):
-        return self.conv(F.pad(x, mode=self._mode, pad_width=(0, 0, 0, 0, 1, 1, 1, 1)))
+        return self.conv(x if self.pad is None else self.pad(x))
 
 
 def get_monodepth2(backbone="resnet18", pretrained_model=TRAININGS[0], **kwargs):
