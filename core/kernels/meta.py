@@ -7,6 +7,7 @@ RuntimeError where shapes do not fit.
 
 from __future__ import annotations
 
+import math
 import operator
 
 import torch
@@ -117,7 +118,7 @@ def pack(w, x_shape, stride, dilate, pad, groups, exact=False):
 @_enter("conv")
 def code_conv(x, w, b, stride, dilate, pad, groups):
     _fits(w.dtype is torch.int8 and x.dtype in (torch.int8, torch.uint8), "a convolution of codes", x, w)
-    real = torch.empty_like(x, dtype=torch.float32), torch.empty_like(w, dtype=torch.float32)
+    real = _empty(x.shape, torch.float32, x), _empty(w.shape, torch.float32, w)
     return conv(*real, b, stride, dilate, pad, groups)
 
 
@@ -257,16 +258,17 @@ def pack(w, rows):  # noqa: F811 - the one of another room
     return _empty(w.shape, w.dtype)
 
 
-def _same(name):
+def _same(room, *names):
     def function(x, *rest):
         return _empty(x.shape, x.dtype)
 
-    function.__name__ = name
-    _enter("softmax")(function)
+    KERNELS.update({f"{room}.{name}": function for name in names})
 
 
-for _name in ("softmax", "onednn_softmax", "log_softmax", "softmax_grad", "log_softmax_grad"):
-    _same(_name)
+_same("softmax", "softmax", "onednn_softmax", "log_softmax", "softmax_grad", "log_softmax_grad")
+_same("linalg", "cholesky", "inverse")
+_same("index", "index_put")
+_same("sort", "sort_values")
 
 
 @_enter("softmax")
@@ -292,15 +294,51 @@ def _without(shape, axis: int) -> tuple[int, ...]:
 
 def _reduction(name):
     def function(x, axes, keepdims, dtype=None):
-        _fits(name in ("sum", "mean") or all(x.shape[a] for a in axes), f"{name} over nothing", x)
+        _fits(name not in ("max", "min") or all(x.shape[a] for a in axes), f"{name} over nothing", x)
         return _reduced(x, axes, keepdims, dtype or x.dtype)
 
     function.__name__ = name
     _enter("reduce")(function)
 
 
-for _name in ("sum", "mean", "max", "min"):
+for _name in ("sum", "mean", "prod", "nansum", "nanprod", "max", "min", "logsumexp"):
     _reduction(_name)
+
+
+def _truth(name):
+    def function(x, axes, keepdims):
+        return _reduced(x, axes, keepdims, torch.bool)
+
+    function.__name__ = name
+    _enter("reduce")(function)
+
+
+for _name in ("all", "any"):
+    _truth(_name)
+
+
+@_enter("reduce")
+def norm(x, ord, axes, keepdims):
+    if ord not in (1, 2):
+        raise MXNetError(f"norm: ord={ord} was given; accepted are 1 and 2")
+    return _reduced(x, axes, keepdims, x.dtype if x.is_floating_point() else torch.float32)
+
+
+@_enter("reduce")
+def moments(x, axes, keepdims):
+    return _reduced(x, axes, keepdims, x.dtype), _reduced(x, axes, keepdims, x.dtype)
+
+
+def _running(name):
+    def function(x, axis, dtype=None):
+        return _empty(x.shape, dtype or x.dtype)
+
+    function.__name__ = name
+    _enter("reduce")(function)
+
+
+for _name in ("cumsum", "cumprod"):
+    _running(_name)
 
 
 def _reduced(x, axes, keepdims, dtype):
@@ -329,6 +367,55 @@ def pick(x, indices, axis, keepdims):
     if keepdims:
         shape.insert(axis, 1)
     return _empty(shape, x.dtype)
+
+
+def _gradient(room, name, given):
+    """A gradient of the shape that is among the arguments, at the place `given`."""
+
+    def function(dy, *rest):
+        return _empty(rest[given - 1], dy.dtype)
+
+    function.__name__ = name
+    _enter(room)(function)
+
+
+for _name, _given in (
+    ("take_grad", 3), ("pick_grad", 3), ("scatter_along_add", 3), ("scatter_nd", 2), ("scatter_nd_add", 2),
+):  # fmt: skip
+    _gradient("index", _name, _given)
+
+
+@_enter("index")
+def take(x, indices, axis):
+    return _empty((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
+
+
+@_enter("index")
+def gather_nd(x, indices):
+    return _empty((*indices.shape[1:], *x.shape[indices.shape[0] :]), x.dtype)
+
+
+@_enter("index")
+def gather_along(x, indices, axis):
+    axis %= x.dim()
+    shape = list(broadcast([_without(x.shape, axis), _without(indices.shape, axis)]))
+    shape.insert(axis, indices.shape[axis])
+    return _empty(shape, x.dtype)
+
+
+@_enter("index")
+def index_get(x, index_tuple):
+    if any(i is not None and i.dtype is torch.bool for i in index_tuple):
+        return torch.ops.aten.index(x, list(index_tuple))  # which refuses: the shape depends on values
+    places = [axis for axis, i in enumerate(index_tuple) if i is not None]
+    rest = [n for axis, n in enumerate(x.shape) if axis not in places]
+    at = places[0] if places == [*range(places[0], places[-1] + 1)] else 0
+    return _empty((*rest[:at], *broadcast([index_tuple[a].shape for a in places]), *rest[at:]), x.dtype)
+
+
+@_enter("index")
+def index_put_add(base, view, index, value):
+    return base
 
 
 @_enter("index")
@@ -363,9 +450,182 @@ def sequence_reverse(x, lengths):
     return _empty(x.shape, x.dtype)
 
 
+def _sorted(name):
+    def function(x, *how):
+        k, axis = (how[0], how[1]) if name == "topk" else (x.shape[how[0]], how[0])
+        shape = list(x.shape)
+        shape[axis] = k
+        return _empty(shape, x.dtype), _empty(shape, torch.int64)
+
+    function.__name__ = name
+    _enter("sort")(function)
+
+
+for _name in ("sort", "topk"):
+    _sorted(_name)
+
+
+@_enter("sort")
+def topk_indices(x, k, axis, largest, dtype=torch.int64):
+    shape = list(x.shape)
+    shape[axis] = k
+    return _empty(shape, dtype)
+
+
+def _sampler(name):
+    def function(shape, *rest):
+        *_, dtype, _, _ = rest  # the device and the key come after it
+        return _empty(shape, dtype)
+
+    function.__name__ = name
+    _enter("random")(function)
+
+
+for _name in (
+    "uniform", "normal", "randint", "bernoulli", "exponential", "gamma", "poisson", "negative_binomial",
+    "generalized_negative_binomial",
+):  # fmt: skip
+    _sampler(_name)
+
+
+@_enter("linalg")
+def triangular_solve(a, b, lower, transpose, rightside):
+    return _empty((*broadcast([a.shape[:-2], b.shape[:-2]]), *b.shape[-2:]), b.dtype)
+
+
+@_enter("linalg")
+def det(a):
+    return _empty(a.shape[:-2], a.dtype)
+
+
+@_enter("linalg")
+def slogdet(a):
+    return det(a), det(a)
+
+
+def _eigen(name):
+    def function(a):
+        values, vectors = _empty(a.shape[:-1], a.dtype), _empty(a.shape, a.dtype)
+        return (vectors, values) if name == "syevd" else (values, vectors)
+
+    function.__name__ = name
+    _enter("linalg")(function)
+
+
+for _name in ("eigh", "syevd", "eig"):
+    _eigen(_name)
+
+
+@_enter("linalg")
+def pinv(a, cutoff):
+    return _empty((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
+
+
+@_enter("linalg")
+def solve(a, b):
+    if b.dim() == 1 or (b.dim() == a.dim() - 1 and b.shape == a.shape[:-1]):  # vectors
+        return _empty((*broadcast([a.shape[:-2], b.shape[:-1]]), b.shape[-1]), b.dtype)
+    return _empty((*broadcast([a.shape[:-2], b.shape[:-2]]), *b.shape[-2:]), b.dtype)
+
+
+@_enter("linalg")
+def qr(a, complete=False):
+    *batch, m, n = a.shape
+    k = m if complete else min(m, n)
+    return _empty((*batch, m, k), a.dtype), _empty((*batch, k, n), a.dtype)
+
+
+@_enter("linalg")
+def lq(a):
+    *batch, m, n = a.shape
+    return _empty((*batch, min(m, n), n), a.dtype), _empty((*batch, m, min(m, n)), a.dtype)
+
+
+@_enter("linalg")
+def svd(a):
+    *batch, m, n = a.shape
+    k = min(m, n)
+    return _empty((*batch, m, k), a.dtype), _empty((*batch, k), a.dtype), _empty((*batch, k, n), a.dtype)
+
+
+def _step(name):
+    """A step of an optimizer, which changes arrays in place and gives nothing."""
+
+    def function(w, g, *state, **how):
+        _fits(w.shape == g.shape, name, w, g)
+
+    function.__name__ = name
+    _enter("optimizer")(function)
+
+
+for _name in (
+    "sgd_", "sgd_momentum_", "nag_", "signsgd_", "signum_", "dcasgd_", "adam_", "adamw_", "adamax_", "nadam_", "rmsprop_",
+    "rmspropalex_", "adagrad_", "group_adagrad_", "adadelta_", "ftrl_", "ftml_", "sgld_", "lamb_phase2_",
+):  # fmt: skip
+    _step(_name)
+
+
+@_enter("optimizer")
+def lamb_phase1(w, g, mean, *rest, **how):
+    return _empty(w.shape, mean.dtype)
+
+
+@_enter("optimizer")
+def sum_squares(x, segments=None):
+    return _empty((1 if segments is None else len(segments),), wide_type(x.dtype))
+
+
+@_enter("pool")
+def max_pool_gather(ddx, argmax):
+    return _empty(argmax.shape, ddx.dtype, ddx)
+
+
+def _sized(name):
+    def function(x, size, align_corners=False):
+        return _empty((*x.shape[:2], *size), x.dtype)
+
+    function.__name__ = name
+    _enter("vision")(function)
+
+
+for _name in ("resize_bilinear", "adaptive_avg_pool"):
+    _sized(_name)
+for _name, _given in (
+    ("resize_bilinear_grad", 1), ("adaptive_avg_pool_grad", 1), ("roi_pool_grad", 2), ("rotated_roi_align_grad", 5),
+):  # fmt: skip
+    _gradient("vision", _name, _given)
+
+
 @_enter("vision")
-def resize_bilinear(x, size, align_corners):
-    return _empty((*x.shape[:2], *size), x.dtype)
+def rotated_roi_align(data, rois, pooled, scale, ratio):
+    return _empty((rois.shape[0], data.shape[1], *pooled), data.dtype)
+
+
+@_enter("vision")
+def roi_pool_gather(x, places):
+    return _empty(places.shape, x.dtype)
+
+
+@_enter("vision")
+def bilinear_sample(data, grid):
+    return _empty((*data.shape[:2], *grid.shape[2:]), data.dtype)
+
+
+@_enter("vision")
+def bilinear_sample_grad(dy, data, grid):
+    return _empty(data.shape, data.dtype), _empty(grid.shape, grid.dtype)
+
+
+@_enter("vision")
+def columns(x, kernel, stride, dilate, pad):
+    windows = _windows(x.shape[2:], kernel, stride, dilate, [(p, p) for p in pad])
+    _fits(all(n > 0 for n in windows), "the kernel is larger than the data", x)
+    return _empty((x.shape[0], x.shape[1] * math.prod(kernel), math.prod(windows)), x.dtype)
+
+
+@_enter("vision")
+def columns_grad(dy, size, kernel, stride, dilate, pad):
+    return _empty((dy.shape[0], dy.shape[1] // math.prod(kernel), *size), dy.dtype)
 
 
 @_enter("vision")
@@ -377,6 +637,49 @@ def roi_align(data, rois, pooled, scale, ratio, aligned, by_position):
 @_enter("vision")
 def roi_align_grad(dy, rois, pooled, scale, ratio, aligned, by_position, data_shape):
     return _empty(data_shape, dy.dtype)
+
+
+@_enter("boxes")
+def overlaps(lhs, rhs, center):
+    return _empty((*lhs.shape[:-1], *rhs.shape[:-1]), torch.promote_types(lhs.dtype, rhs.dtype))
+
+
+@_enter("boxes")
+def suppress(data, *how):
+    return _empty(data.shape, data.dtype), _empty((*data.shape[:2], 1), data.dtype)
+
+
+@_enter("boxes")
+def put_rows(rows, index, count):
+    return _empty((count, rows.shape[1]), rows.dtype)
+
+
+@_enter("boxes")
+def take_rows(x, index):
+    return _empty((index.shape[0], x.shape[1]), x.dtype)
+
+
+@_enter("boxes")
+def encode(samples, matches, anchors, truth, means, stds):
+    kind = torch.promote_types(anchors.dtype, truth.dtype)
+    return _empty((*samples.shape, 4), kind), _empty((*samples.shape, 4), kind)
+
+
+@_enter("boxes")
+def decode(data, anchors, stds, clip, center):
+    return _empty(data.shape, torch.promote_types(data.dtype, anchors.dtype))
+
+
+@_enter("boxes")
+def targets(anchors, labels, *how):
+    shape = labels.shape[0], math.prod(anchors.shape[:-1])
+    offsets = shape[0], 4 * shape[1]
+    return _empty(offsets, labels.dtype), _empty(offsets, labels.dtype), _empty(shape, labels.dtype)
+
+
+@_enter("boxes")
+def detections(scores, offsets, *how):
+    return _empty((scores.shape[0], scores.shape[2], 6), torch.promote_types(scores.dtype, offsets.dtype))
 
 
 @_enter("boxes")
@@ -393,12 +696,12 @@ def proposals(scores, deltas, info, before, after, threshold, least, scales, rat
 
 
 @_enter("deformable")
-def columns(x, offset, mask, kernel, stride, dilate, pad, groups):
+def columns(x, offset, mask, kernel, stride, dilate, pad, groups):  # noqa: F811 - the one of another room
     return _empty((*x.shape[:2], kernel[0] * kernel[1], offset.shape[2] * offset.shape[3]), x.dtype)
 
 
 @_enter("deformable")
-def columns_grad(dy, x, offset, mask, kernel, stride, dilate, pad, groups):
+def columns_grad(dy, x, offset, mask, kernel, stride, dilate, pad, groups):  # noqa: F811 - the one of another room
     fading = _empty((0,) if mask is None else mask.shape, x.dtype)
     return _empty(x.shape, x.dtype), _empty(offset.shape, offset.dtype), fading
 
@@ -406,3 +709,15 @@ def columns_grad(dy, x, offset, mask, kernel, stride, dilate, pad, groups):
 @_enter("random")
 def dropout(x, p, key, axes=()):
     return _empty(x.shape, x.dtype, x)
+
+
+@_enter("correlation")
+def correlate(first, second, size, reach, stride, step, pad, multiply):
+    out = [-(-(n + 2 * pad - 2 * (reach + size // 2)) // stride) for n in first.shape[2:]]
+    _fits(all(n > 0 for n in out), "the patches of a correlation are larger than the maps", first, second)
+    return _empty((first.shape[0], (2 * (reach // step) + 1) ** 2, *out), first.dtype)
+
+
+@_enter("correlation")
+def correlate_grad(dy, first, second, *how):
+    return _empty(first.shape, dy.dtype), _empty(second.shape, dy.dtype)

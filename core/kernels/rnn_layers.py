@@ -82,9 +82,10 @@ def run_grad(
 ):
     """The function `rnn_grad` of a wing."""
     flat = isinstance(params, torch.Tensor)
-    dh0, dc0 = torch.empty_like(h0), torch.empty_like(c0) if mode == "lstm" else None
+    dh0, dc0 = h0.new_empty(h0.shape), c0.new_empty(c0.shape) if mode == "lstm" else None
     if x.is_meta:
-        return torch.empty_like(x), torch.empty_like(params) if flat else list(map(torch.empty_like, params)), dh0, dc0
+        dparams = params.new_empty(params.shape) if flat else [p.new_empty(p.shape) for p in params]
+        return x.new_empty(x.shape), dparams, dh0, dc0
     weights = unpack(params, mode, x.shape[2], hidden, layers, bidirectional)
     h0, c0 = h0.contiguous(), None if c0 is None else c0.contiguous()
     cell, keep, directions, steps = wing.cells[mode], list(reserve), 2 if bidirectional else 1, x.shape[0]

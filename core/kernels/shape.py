@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -51,7 +52,7 @@ def take_part(x: Tensor, key: tuple) -> Tensor:
     plain, flips = _without_negative_steps(key, x.shape)
     part = x[plain]
     if flips:
-        part = part.flip(flips)
+        part = flip(part, flips)
     return part if part.is_contiguous() else part.contiguous()
 
 
@@ -64,7 +65,7 @@ def put_part(value: Tensor, key: tuple, shape: Sequence[int]) -> Tensor:
     """Zeros of `shape` with `value` at the basic index `key`: the adjoint of `take_part`."""
     plain, flips = _without_negative_steps(key, shape)
     out = torch.zeros(shape, dtype=value.dtype, device=value.device)
-    out[plain] = value.flip(flips) if flips else value
+    out[plain] = flip(value, flips) if flips else value
     return out
 
 
@@ -72,7 +73,7 @@ def set_part(x: Tensor, value: Tensor, key: tuple) -> Tensor:
     """A copy of `x` with `value` at the basic index `key`."""
     plain, flips = _without_negative_steps(key, x.shape)
     out = x.clone(memory_format=torch.contiguous_format)
-    out[plain] = value.flip(flips) if flips else value
+    out[plain] = flip(value, flips) if flips else value
     return out
 
 
@@ -142,7 +143,7 @@ def split(x: Tensor, lengths: Sequence[int], axis: int) -> tuple[Tensor, ...]:
 
 
 def flip(x: Tensor, axes: Sequence[int]) -> Tensor:
-    return x.flip(tuple(axes))
+    return x.new_empty(x.shape) if x.is_meta else x.flip(tuple(axes))
 
 
 def roll(x: Tensor, shifts: Sequence[int], axes: Sequence[int]) -> Tensor:
@@ -177,7 +178,9 @@ def arange(start: float, stop: float, step: float, dtype: str, ctx) -> Tensor:
     kind, device = storage.TORCH[dtype], storage.device(ctx)
     if not kind.is_floating_point:
         return torch.arange(start, stop, step, dtype=kind, device=device)
-    num = torch.arange(start, stop, step, dtype=kind, device="meta").numel()
+    if step == 0 or not all(map(math.isfinite, (start, stop, step))) or (stop - start) / step < 0:
+        raise RuntimeError(f"steps of {step} do not lead from {start} to {stop}")
+    num = math.ceil((stop - start) / step)
     return _evenly(start, step, num, torch.promote_types(kind, torch.float32), device).to(kind)
 
 
@@ -223,4 +226,6 @@ def copy_(x: Tensor, source: Tensor) -> None:
 
 def triangle(x: Tensor, lower: bool, offset: int) -> Tensor:
     """The elements up to (from, if not lower) a diagonal of the last two axes; zeros elsewhere."""
+    if x.is_meta:
+        return x.new_empty(x.shape)
     return x.tril(offset) if lower else x.triu(offset)

@@ -33,7 +33,14 @@ def attention(
     key: int | None,
 ) -> tuple[Tensor, Tensor]:
     """dropout(softmax(scale q k^T)) v; returns (o, lse). `key` numbers the dropout mask (Vaswani et al., 2017)."""
-    if _fused(q, k, v, causal, dropout):
+    fused = _fused(q, k, v, causal, dropout)
+    if q.is_meta:
+        (batch, heads, queries), width = q.shape[:3], v.shape[3]
+        lse = q.new_empty((batch, heads, queries), dtype=wide_type(q.dtype))
+        if fused:  # in ATen's order
+            return q.new_empty((batch, queries, heads, width)).transpose(1, 2), lse
+        return q.new_empty((batch, heads, queries, width)), lse
+    if fused:
         q, k, v = (_unit_columns(t) for t in (q, k, v))
         mask = _additive_mask(q, k, length)
         o, lse = torch._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal, attn_mask=mask, scale=scale)
@@ -65,6 +72,8 @@ def attention_grad(
     key: int | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients (dq, dk, dv) of `attention`, from its inputs, its results and the same `key`."""
+    if q.is_meta:
+        return tuple(t.new_empty(t.shape) for t in (q, k, v))
     if _fused(q, k, v, causal, dropout):
         do, q, k, v, o = (_unit_columns(t) for t in (do, q, k, v, o))
         mask = _additive_mask(q, k, length)

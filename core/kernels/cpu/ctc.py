@@ -21,7 +21,7 @@ def loss(data, label, counts, lengths, blank):
 def loss_grad(dy, data, label, counts, lengths, blank):
     """Gradient of `loss` with respect to data."""
     if data.is_meta or not data.shape[1]:
-        return torch.empty_like(data)
+        return data.new_empty(data.shape)
     losses, alpha, logs, given = _forward(data, label, counts, lengths, blank)
     dlogs = aten._ctc_loss_backward(dy, logs, *given, losses, alpha, blank, True)
     return aten._log_softmax_backward_data(dlogs, logs, 2, data.dtype)

@@ -22,6 +22,7 @@ def t(*shape, dtype=F32, last=False):
 
 X, W, C = t(2, 4, 6, 6), t(6, 4, 3, 3), t(4)
 HOW = (2, 2), (1, 1), (1, 1), 1
+EYE = torch.eye(3).repeat(2, 1, 1)
 PRODUCT = Expr("input", 0) * Expr("input", 1)
 ROWS = RowProgram(
     (Result(PRODUCT, "whole", (2, 3, 4), "float32"), Result(PRODUCT, "column", (4,), "float16"), Result(CONSTRUCTORS["row_max"](PRODUCT), "row", (2, 3), "float32")),
@@ -68,6 +69,75 @@ SAMPLES = {
     "reduce.argmax": [(X, 1, False), (X, -1, True, F32)],
     "reduce.argmin": [(t(3, 4, dtype=torch.int32), 0, False)],
     "index.pick": [(X, t(2, 6, 6), 1, False), (t(2, 3), t(2), -1, True), (t(2, 3), t(1), 1, False)],
+    **{f"reduce.{n}": [(X, (0, 2), False), (t(2, 0, 3), (1,), True), (t(3, 4, dtype=torch.int32), (), False), (t(3, 4, dtype=torch.float16), (0, 1), True)]
+       for n in ("prod", "nansum", "nanprod", "all", "any")},
+    "reduce.logsumexp": [(X, (0, 2), False), (X, (), False)],
+    "reduce.norm": [(X, 2, (0, 2), False), (t(3, 4, dtype=torch.int32), 1, (1,), True), (t(3, 4, dtype=torch.float16), 2, (), True), (t(0, 3), 2, (0,), False)],
+    "reduce.moments": [(X, (0, 2), False), (X, (1,), True), (t(3, 4, dtype=torch.float16), (), False)],
+    "reduce.cumsum": [(X, 1), (t(3, 4, dtype=torch.int32), -1, torch.float64)],
+    "reduce.cumprod": [(X, 1), (t(3, 4, dtype=torch.int32), -1, torch.float64)],
+    "sort.sort": [(X, 1, False), (t(0, 3, dtype=torch.int32), 1, True)],
+    "sort.sort_values": [(X, 1, False), (t(3, dtype=torch.bfloat16), 0, True)],
+    "sort.topk": [(X, 2, 1, True), (t(80, dtype=torch.int32), 3, 0, False), (X, 0, 3, True)],
+    "sort.topk_indices": [(X, 2, 1, True), (t(80), 3, 0, False, F32)],
+    "index.index_put": [(X, (t(3, dtype=torch.int64), None), t(1), False)],
+    "index.take": [(X, t(2, 3), 1), (t(2, 3), t(dtype=torch.int64) - 1, 0), (t(2, 3, dtype=torch.float16), t(0, dtype=torch.int32), 1)],
+    "index.take_grad": [(t(2, 2, 3, 6, 6), t(2, 3), 1, (2, 4, 6, 6)), (t(5, 3, dtype=torch.float16), t(5), 0, (4, 3))],
+    "index.pick_grad": [(t(2, 6, 6), t(2, 6, 6), 1, (2, 4, 6, 6))],
+    "index.gather_nd": [(X, t(2, 5)), (t(3, 4, dtype=torch.int32), t(2, 2, 3)), (t(3), t(1, 0))],
+    "index.scatter_nd": [(t(3, 6), t(2, 3), (2, 4, 6)), (t(0, 1), t(1, 0), (3, 1))],
+    "index.scatter_nd_add": [(t(3, 6), t(2, 3), (2, 4, 6)), (t(3, dtype=torch.int32), t(1, 3), (4,))],
+    "index.gather_along": [(t(2, 3, 1), t(1, 5, 4, dtype=torch.int64), 1), (t(2, 3), t(2, 2), -1)],
+    "index.scatter_along_add": [(t(2, 5, 4), t(1, 5, 4, dtype=torch.int64), 1, (2, 3, 1)), (t(2, 2, dtype=torch.float16), t(2, 2), 1, (2, 3))],
+    "index.index_get": [(X, (t(3, 1), None, t(5))), (X, (None, t(3, 1), t(5))), (X, (None, t(0, 2))), (t(3, dtype=torch.int32), (t(),))],
+    "index.index_put_add": [(X.clone(), X.clone(), (t(3), None), t(3, 4, 6, 6))],
+    "linalg.cholesky": [(EYE, True)],
+    "linalg.inverse": [(EYE,)],
+    "linalg.triangular_solve": [(EYE, t(2, 3, 4), True, False, False), (EYE[0], t(2, 4, 3), True, True, True)],
+    "linalg.det": [(EYE,), (EYE[0],)],
+    "linalg.slogdet": [(EYE,)],
+    "linalg.eigh": [(EYE,)],
+    "linalg.syevd": [(EYE,)],
+    "linalg.eig": [(EYE,)],
+    "linalg.pinv": [(t(2, 3, 4), t(1))],
+    "linalg.solve": [(EYE, t(2, 3, 4)), (EYE[0], t(3)), (EYE, t(2, 3)), (EYE, t(3, 2))],
+    "linalg.qr": [(t(2, 3, 4),), (t(2, 4, 3),), (t(4, 3), True)],
+    "linalg.lq": [(t(2, 3, 4),), (t(4, 3),)],
+    "linalg.svd": [(t(2, 3, 4),), (t(4, 3),)],
+    **{f"optimizer.{n}": [(*(t(3) for _ in range(count)), *[0.1] * more)] for n, count, more in (
+        ("sgd_", 2, 1), ("sgd_momentum_", 3, 1), ("nag_", 3, 1), ("signsgd_", 2, 1), ("signum_", 3, 1), ("dcasgd_", 4, 1), ("adam_", 4, 1),
+        ("adamw_", 4, 1), ("adamax_", 4, 1), ("nadam_", 4, 4), ("rmsprop_", 3, 1), ("rmspropalex_", 5, 1), ("adagrad_", 3, 1),
+        ("adadelta_", 4, 1), ("ftrl_", 4, 1), ("ftml_", 5, 2), ("sgld_", 3, 1))},
+    "optimizer.group_adagrad_": [(t(3, 2), t(3, 2), t(3, 1), 0.1)],
+    "optimizer.lamb_phase1": [(t(3), t(3), t(3), t(3), 1), (t(3, dtype=torch.float16), t(3, dtype=torch.float16), t(3), t(3), 1)],
+    "optimizer.lamb_phase2_": [(t(3), t(3), t(1), t(1), 0.1)],
+    "optimizer.sum_squares": [(t(2, 3),), (t(6, dtype=torch.float16), [(0, 2, 1, 1), (2, 6, 1, 1)])],
+    "vision.rotated_roi_align": [(X, t(3, 6), (2, 5), 1.0, 2)],
+    "vision.rotated_roi_align_grad": [(t(3, 4, 2, 5), t(3, 6), (2, 5), 1.0, 2, (2, 4, 6, 6))],
+    "pool.max_pool_gather": [(X, t(2, 4, 3, 3, dtype=torch.int64))],
+    "vision.adaptive_avg_pool": [(X, (2, 5))],
+    "vision.adaptive_avg_pool_grad": [(t(2, 4, 2, 5), (2, 4, 6, 6)), (t(0, 4, 2, 5), (0, 4, 6, 6))],
+    "vision.resize_bilinear_grad": [(t(2, 4, 2, 5), (2, 4, 6, 6), False)],
+    "vision.roi_pool_grad": [(t(3, 4, 2, 2), t(3, 4, 2, 2, dtype=torch.int64), (2, 4, 6, 6))],
+    "vision.roi_pool_gather": [(X, t(3, 4, 2, 2, dtype=torch.int64))],
+    "vision.bilinear_sample": [(X, t(2, 2, 3, 5))],
+    "vision.bilinear_sample_grad": [(t(2, 4, 3, 5), X, t(2, 2, 3, 5))],
+    "vision.columns": [(X, (2, 3), (2, 1), (1, 2), (1, 0))],
+    "vision.columns_grad": [(t(2, 24, 8), (6, 6), (2, 3), (2, 1), (1, 2), (1, 0))],
+    "boxes.overlaps": [(t(2, 3, 4), t(5, 4), False), (t(4), t(0, 4), True)],
+    "boxes.suppress": [(t(2, 5, 6), 0.5, 0, -1, 2, 1, 0, -1, False, False, True), (t(2, 5, 6), 0.5, 0, 0, 2, 1, -1, -1, True, False, False)],
+    "boxes.put_rows": [(t(3, 2), t(3), 5)],
+    "boxes.take_rows": [(t(3, 2, dtype=torch.float16), t(4))],
+    "boxes.encode": [(t(2, 3), t(2, 3), t(1, 3, 4), t(2, 5, 4), t(4), t(4))],
+    "boxes.decode": [(t(2, 3, 4), t(1, 3, 4), (1.0, 1.0, 1.0, 1.0), -1.0, False)],
+    "boxes.targets": [(t(1, 5, 4), t(2, 3, 5), t(2, 4, 5), 0.5, -1.0, 3.0, 0.5, (0.1, 0.1, 0.2, 0.2))],
+    "boxes.detections": [(t(2, 4, 5), t(2, 20), t(1, 5, 4), True, 0.01, 0.5, False, (0.1, 0.1, 0.2, 0.2), -1)],
+    "correlation.correlate": [(t(1, 2, 5, 6), t(1, 2, 5, 6), 3, 2, 2, 2, 3, True), (t(1, 2, 5, 5), t(1, 2, 5, 5), 1, 1, 1, 1, 1, False)],
+    "correlation.correlate_grad": [(t(1, 9, 3, 3), t(1, 2, 5, 5), t(1, 2, 5, 5), 1, 1, 1, 1, 0, True)],
+    **{f"random.{n}": [((2, 3), *given, kind, torch.device("cpu"), 3)] for n, *given, kind in (
+        ("uniform", 0.0, 1.0, F32), ("normal", 0.0, t(3), torch.float16), ("randint", 0, 5, torch.int32), ("bernoulli", 0.5, F32),
+        ("exponential", 1.0, torch.float64), ("gamma", t(3), 1.0, F32), ("poisson", t(3), torch.float16),
+        ("negative_binomial", 2.0, t(3) / 2, F32), ("generalized_negative_binomial", t(3), t(3), F32))},
     "index.embedding": [(t(2, 3, dtype=torch.int64), t(5, 4))],
     "index.embedding_grad": [(t(2, 3, 4), t(2, 3, dtype=torch.int64), (5, 4))],
     "index.clipped": [(t(2, 3), 5), (t(2, 3, dtype=torch.int64), 5)],
@@ -88,6 +158,8 @@ SAMPLES = {
 def without_memory(value):
     if isinstance(value, torch.Tensor):
         return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+    if isinstance(value, torch.device):
+        return torch.device("meta")
     return [without_memory(v) for v in value] if isinstance(value, list) else value
 
 
