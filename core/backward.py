@@ -10,7 +10,7 @@ from core import storage
 from core.base import MXNetError, as_list
 from core.kernels.formula import OUT
 from core.ops.registry import F, namespace
-from core.tape import ASIDE, Leaf, Node, Scope, state
+from core.tape import Leaf, Node, Scope, state
 
 ZERO = object()  # the gradient of an output of a compiled block that was read where nothing comes back
 
@@ -32,8 +32,6 @@ def run(
         entry = head._entry
         if entry is None:
             entry = getattr(head, "_aside", None)
-        if entry is ASIDE:
-            continue
         if entry is None:
             raise MXNetError(
                 "cannot differentiate: a head is not in a recorded computation. Compute it inside autograd.record() "
@@ -44,8 +42,6 @@ def run(
         else:
             sums.reached[id(entry)] = entry
         given[place(entry)] = entry, g
-    if heads and not given:  # tracing a block of which nothing is tracked has no heads
-        raise MXNetError("cannot differentiate: the heads depend on no array with attach_grad()")
     for entry, g in given.values():
         _add(sums, entry, g, targets)
     with Scope(create_graph, train_mode):

@@ -69,10 +69,6 @@ class Leaf:
         self.fresh = False  # whether a backward pass has written the gradient since the last update
 
 
-# Of a result that was recorded, but depends on no marked array: it may be a head beside others.
-ASIDE = object()
-
-
 class Node:
     """One application of an operator: what its gradient rule will read, and where its inputs came from."""
 
@@ -113,8 +109,6 @@ def attach(op: Operator, attrs: dict, inputs: Sequence, outputs: Sequence, reser
                 tracked = True
         parents.append(entry)
     if not tracked:
-        for o in outputs:
-            o._aside = ASIDE
         return
     node = Node()
     node.op, node.attrs, node.kind, node.reserve, node.parents = op, attrs, type(outputs[0]), reserve, parents

@@ -347,7 +347,7 @@ def _reduced(x, axes, keepdims, dtype):
 
 def _place(name):
     def function(x, axis, keepdims, dtype=torch.int64):
-        _fits(x.shape[axis] > 0, f"{name} over nothing", x)
+        need_elements(name, x, (axis,))
         return _reduced(x, (axis % x.dim(),), keepdims, dtype)
 
     function.__name__ = name
@@ -692,7 +692,7 @@ def proposals(scores, deltas, info, before, after, threshold, least, scales, rat
     batch, kinds, *places = scores.shape
     boxes = (batch, 2 * kinds, *places)
     _fits(kinds == 2 * len(scales) * len(ratios) and deltas.shape == boxes, "proposals of anchors", scores, deltas)
-    return _empty((batch * after, 5), scores.dtype), _empty((batch * after, 1), scores.dtype)
+    return _empty((batch * after, 5), wide_type(scores.dtype)), _empty((batch * after, 1), scores.dtype)
 
 
 @_enter("deformable")

@@ -322,7 +322,7 @@ class NDArray:
                 part = self._data[key]
                 if part.dim() and part.is_contiguous():
                     view = _shared(self, part)
-                    if busy and state.recording:
+                    if busy and state.recording and self._entry is not None:
                         place = indexing.plain_slice(key) if kind is slice else key
                         autograd.attach(_SLICE_VIEW, {"key": (place,), "zero_dim": self._zero_dim}, (self,), (view,))
                     return view

@@ -42,9 +42,9 @@ CONDITIONAL = {
     "label_lengths": ("use_label_lengths", True, False),
     "like": ("mode", "like", False),
 }
-# Operators that take floating point data alone: of whole numbers their results would be cut off.
+# Operators whose first input is of floating point alone: of whole numbers their results would be cut off.
 REAL = frozenset({
-    "Activation", "Convolution", "Crop", "Dropout", "GridGenerator", "L2Normalization", "LRN", "LeakyReLU",
+    "Activation", "Crop", "Dropout", "GridGenerator", "L2Normalization", "LRN", "LeakyReLU",
     "LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput", "MakeLoss", "Pad", "Pooling",
     "Pooling_v1", "RNN", "SVMOutput", "UpSampling", "_contrib_MultiBoxPrior", "_contrib_MultiBoxTarget",
     "_contrib_MultiProposal", "_contrib_Proposal", "_contrib_box_decode", "_contrib_box_iou",

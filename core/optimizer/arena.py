@@ -39,6 +39,7 @@ class Arena:
         self._state = self._flat_states(states)
         self._order = None
         self._views = [(w, w._data, g, g._data) for _, w, g in rows]
+        self._parts = [w._data for w in weights]
         self._multipliers = None
         self._segments = None
 
@@ -86,7 +87,7 @@ class Arena:
             where["w32"] = self._master
         lr = optimizer.learning_rate
         optimizer._rule(self._weight, self._gradient, self._state, lr, optimizer.wd, t, **where)
-        storage.count_change([data for _, data, _, _ in self._views])
+        storage.count_change(self._parts)
 
     def _current_segments(self, optimizer):
         """Parts of equal multipliers, (start, stop, lr_mult, wd_mult); None where all multipliers are 1."""

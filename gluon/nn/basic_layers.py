@@ -140,7 +140,8 @@ class Lambda(Block):
     def forward(self, *args):
         function = self._function
         if isinstance(function, str):
-            function = getattr(operators_for(args[0], args[1:])[0], function)
+            takes_np = any(getattr(x, "_zero_dim", False) for x in args)
+            function = getattr(operators_for(args[0], args[1:])[0] if takes_np else nd, function)
         return function(*args)
 
     def __repr__(self):
