@@ -6,6 +6,7 @@ from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Bool, Int, Shape, Str
 from core.ops.registry import F, gradient, operator
+from core.ops.shape import halves
 
 K = kernels.shape
 
@@ -52,12 +53,7 @@ def npx_shape(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...
                 out.append(shape[i] * shape[i + 1])
                 i += 2
             elif code == -6:
-                first, second = wanted[k + 1], wanted[k + 2]
-                first = shape[i] // second if first == -1 else first
-                second = shape[i] // first if second == -1 else second
-                if first * second != shape[i]:
-                    raise MXNetError(f"reshape: cannot split an axis of length {shape[i]} into {first} x {second}")
-                out.extend((first, second))
+                out.extend(halves(shape[i], wanted[k + 1], wanted[k + 2]))
                 i, k = i + 1, k + 2
             else:
                 raise MXNetError(f"reshape: {code} in {wanted} is no code; accepted are lengths and -1 to -6")

@@ -91,19 +91,23 @@ def _decoded(shape: tuple[int, ...], wanted: tuple[int, ...]) -> list[int]:
             out.append(shape[i] * shape[i + 1])
             i += 2
         elif code == -4:
-            first, second = wanted[k + 1], wanted[k + 2]
-            if first == -1:
-                first = shape[i] // second
-            elif second == -1:
-                second = shape[i] // first
-            if first * second != shape[i]:
-                raise MXNetError(f"reshape: cannot split an axis of length {shape[i]} into {first} x {second}")
-            out.extend((first, second))
+            out.extend(halves(shape[i], wanted[k + 1], wanted[k + 2]))
             i, k = i + 1, k + 2
         else:
             raise MXNetError(f"reshape: {code} in {wanted} is no length; accepted are lengths and 0, -1, -2, -3, -4")
         k += 1
     return out
+
+
+def halves(length: int, first: int, second: int) -> tuple[int, int]:
+    """The two lengths that reshape splits an axis into; one may be -1."""
+    if first == -1:
+        first = length // second
+    elif second == -1:
+        second = length // first
+    if first * second != length:
+        raise MXNetError(f"reshape: cannot split an axis of length {length} into {first} x {second}")
+    return first, second
 
 
 @operator("Reshape", aliases=("reshape",))
