@@ -8,6 +8,8 @@ import io
 import multiprocessing
 import os
 import threading
+import time
+import urllib.request
 import warnings
 
 import pytest
@@ -25,6 +27,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         answer = server.answers.pop(0) if server.answers else "whole"
         if isinstance(answer, int):
             self.send_error(answer)
+            return
+        if callable(answer):
+            answer(self)
             return
         begin, version = 0, getattr(server, "version", None)
         same = self.headers.get("If-Range") in (None, version)
@@ -57,7 +62,7 @@ def server(monkeypatch):
     monkeypatch.delenv("MXNET_OFFLINE", raising=False)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.requests, server.answers, server.released = [], [], threading.Event()
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         server.url = f"http://127.0.0.1:{server.server_port}/file.bin"
         yield server
         server.released.set()
@@ -164,6 +169,86 @@ def test_not_found_is_not_tried_again(server, tmp_path):
     with pytest.raises(store.DownloadError, match="404"):
         store.download(server.url, tmp_path)
     assert len(server.requests) == 1
+
+
+def _raw(text: bytes, pause: float = 0):
+    """An answer of these bytes; with a pause before each byte of them."""
+
+    def answer(handler):
+        with contextlib.suppress(OSError):  # the other end may have had enough
+            for i in range(0, len(text), 1 if pause else len(text)):
+                handler.wfile.write(text[i : i + 1] if pause else text)
+                handler.server.released.wait(pause)
+        handler.close_connection = True
+
+    return answer
+
+
+HEAD = b"HTTP/1.0 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (HEAD + b"Content-Length: many\r\n\r\nxy", "Content-Length of 'many'"),
+        (HEAD + b"Content-Length: -5\r\n\r\nxy", "Content-Length of '-5'"),
+        (HEAD + b"\r\n", "empty"),
+        (HEAD + b"Content-Length: 0\r\n\r\n", "empty"),
+        (b"HTTP/1.0 302 Found\r\nLocation: ftp://127.0.0.1/x\r\n\r\n", "redirects to ftp://127.0.0.1/x"),
+        (b"HTTP/1.0 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n", "file:///etc/passwd"),
+        (
+            HEAD + b"Content-Length: 999999999999999\r\n\r\nxy",
+            "limit of 34359738368; MXNET_MAX_DOWNLOAD_BYTES or max_b",
+        ),
+        (HEAD + b"Content-Length: 99999999999\r\n\r\nxy", "beyond the limit"),
+        (HEAD + b"\r\n" + bytes(5000), "5000 bytes or more are beyond the limit of 4000"),
+        (b"HTTP/1.0 200" + b"x" * 70000, "got more than 65536 bytes"),
+    ],
+)
+def test_odd_answers_are_refused_and_leave_no_file(answer, message, server, tmp_path, monkeypatch):
+    if len(answer) > 4000:
+        monkeypatch.setenv("MXNET_MAX_DOWNLOAD_BYTES", "4000")
+    server.answers = [_raw(answer)] * 2
+    with pytest.raises(store.DownloadError, match=message), quiet():
+        store.download(server.url, str(tmp_path), retries=1)
+    assert not [name for name in os.listdir(tmp_path) if not name.endswith(".lock")]
+
+
+def test_a_limit_is_lifted_by_its_keyword(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("MXNET_MAX_DOWNLOAD_BYTES", "1000")
+    with pytest.raises(store.DownloadError, match="limit of 1000"):
+        store.download(server.url, str(tmp_path))
+    assert content(store.download(server.url, str(tmp_path), max_bytes=0)) == BODY
+    monkeypatch.setenv("MXNET_MAX_DOWNLOAD_BYTES", "a lot")
+    with pytest.raises(store.MXNetError, match="MXNET_MAX_DOWNLOAD_BYTES is 'a lot'"):
+        store.download(server.url, str(tmp_path), overwrite=True)
+
+
+@pytest.mark.parametrize("head", [b"", HEAD + b"\r\n"])
+def test_a_server_that_dribbles_is_left_in_time(head, server, tmp_path):
+    """In its header, or in what it sends."""
+    server.answers = [_raw(HEAD + b"X: " + bytes(1000) if not head else head + bytes(1000), pause=0.05)]
+    start = time.monotonic()
+    with pytest.raises(store.DownloadError, match=r"more than 0\.5 seconds.*MXNET_DOWNLOAD_SECONDS"), quiet():
+        store.download(server.url, str(tmp_path), max_seconds=0.5)
+    assert time.monotonic() - start < 5
+
+
+def test_other_protocols_are_refused(tmp_path):
+    for url in ("ftp://127.0.0.1/x", "data:text/plain,x", "x.bin"):
+        with pytest.raises(store.DownloadError, match="accepted are http, https, file"):
+            store.download(url, str(tmp_path / "x"))
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_encryption_is_left_only_with_a_checksum(checked):
+    redirects, request = store._Redirects(checked), urllib.request.Request("https://127.0.0.1/x")
+    arguments = (request, None, 302, "Found", {}, "http://127.0.0.1/x")
+    if checked:
+        assert redirects.redirect_request(*arguments).full_url == "http://127.0.0.1/x"
+    else:
+        with pytest.raises(store._Refused, match="not encrypted"):
+            redirects.redirect_request(*arguments)
 
 
 def test_offline_says_what_is_missing_and_where(server, tmp_path, monkeypatch):
