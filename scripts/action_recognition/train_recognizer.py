@@ -32,7 +32,13 @@ from scripts.common.environment import checksums
 from scripts.common.means import Means
 from scripts.common.pictures import shares
 from scripts.common.precision import backward, use_dtype, watch_overflow
-from scripts.common.recipe import add_optimizer_arguments, add_schedule_arguments, schedule
+from scripts.common.recipe import (
+    add_optimizer_arguments,
+    add_schedule_arguments,
+    add_untrained_argument,
+    schedule,
+    test_untrained,
+)  # fmt: skip
 from scripts.common.run import Run, add_run_arguments
 
 
@@ -64,6 +70,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         net.collect_params().setattr("grad_req", "add")
 
     for epoch in run.epochs(args.num_epochs, net, trainer, first=args.resume_epoch + 1):
+        test_untrained(args, run, epoch, lambda: test(net, val_batches, devices))
         row = train(args, run, epoch, net, trainer, train_batches, devices)
         if not args.train_only:
             row |= test(net, val_batches, devices)
@@ -144,6 +151,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--more-fix-crop", action=argparse.BooleanOptionalAction, default=True, help="crops from 13 places, not 5")
     add("--max-distort", type=int, default=1, help="how far apart in --scale-ratios height and width may be")
     add("--train-only", action="store_true", help="no tests")
+    add_untrained_argument(parser)
     add("--kvstore", default="device", help="how gradients of devices are summed (default: %(default)s)")
     add("--resume-epoch", type=int, default=0, help="epochs that --resume-params has had")
     add("--resume-states", help="file of the optimizer's states to begin with")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 from gluoncv.utils import LRScheduler, LRSequential
+from scripts.common.run import Run
 
 
 def add_batch_arguments(parser: argparse.ArgumentParser, size: int, of: str, *names: str) -> None:
@@ -46,6 +48,18 @@ def add_mode_argument(parser: argparse.ArgumentParser) -> None:
     """Adds --mode."""
     modes = ("imperative", "hybrid")
     parser.add_argument("--mode", choices=modes, default=modes[0], help="hybrid: compile the network")
+
+
+def add_untrained_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds --test-untrained, of `test_untrained`."""
+    parser.add_argument("--test-untrained", action="store_true", help="test before the first epoch, too")
+
+
+def test_untrained(args: argparse.Namespace, run: Run, epoch: int, test: Callable[[], dict[str, float]]) -> None:
+    """What `test` finds before anything is learned becomes the record's "untrained", where --test-untrained asks for it."""
+    if args.test_untrained and epoch == 1:
+        run.record.put(untrained=test())
+        run.record.say("untrained: " + "  ".join(f"{k} {v:.6g}" for k, v in run.record.facts["untrained"].items()))
 
 
 def add_squeeze_argument(parser: argparse.ArgumentParser) -> None:

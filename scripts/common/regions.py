@@ -19,6 +19,7 @@ from scripts.common.devices import settle
 from scripts.common.foreign import add_refused_argument
 from scripts.common.means import Means
 from scripts.common.precision import backward, watch_overflow
+from scripts.common.recipe import add_untrained_argument, test_untrained
 from scripts.common.run import Run
 
 
@@ -94,6 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser, masks: bool = False) -> None:
     add("--executor-threads", type=int, default=1, help="means nothing here: devices compute side by side anyway")
     add_refused_argument(parser, "--horovod", "--gpus 0,1 trains on several devices")
     add("--verbose", action="store_true", help="say which parameters are trained")
+    add_untrained_argument(parser)
 
 
 def add_network_arguments(parser: argparse.ArgumentParser, masks: bool = False) -> None:
@@ -219,6 +221,7 @@ def train(args, run: Run, net, pictures, devices, test, masks: bool = False, beg
     losses = losses_of(net, args, masks)
 
     for epoch in run.epochs(args.epochs, net, trainer, first=args.start_epoch + 1):
+        test_untrained(args, run, epoch, test)
         means, weight = Means(run, args.log_interval), begin(epoch)
         for batch in run.progress(batches, f"epoch {epoch}"):
             # Of one device pictures, boxes and masks are arrays, the targets lists in any case.

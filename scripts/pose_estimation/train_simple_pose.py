@@ -40,9 +40,12 @@ from scripts.common.recipe import (
     add_mode_argument,
     add_optimizer_arguments,
     add_schedule_arguments,
+    add_untrained_argument,
     schedule,
+    test_untrained,
 )  # fmt: skip
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
+from scripts.pose_estimation.evaluation import is_alpha, precisions
 
 
 def main(argv: list[str] | None = None) -> dict[str, float]:
@@ -80,7 +83,15 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     watch_overflow(trainer, args.dtype)
     loss = L2Loss(weight=2.0 if is_alpha(args) else 1.0)
 
+    def test() -> dict[str, float]:
+        if not args.val_split:
+            return {}
+        persons = COCOKeyPoints(str(args.data_dir), splits=(f"person_keypoints_{args.val_split}",))
+        figures = precisions(net, persons, args, devices[0])
+        return {"AP": figures["AP"], "AP50": figures["Ap .5"]}
+
     for epoch in run.epochs(args.num_epochs, net, trainer):
+        test_untrained(args, run, epoch, test)
         means, accuracy = Means(run, args.log_interval), HeatmapAccuracy()
         for data, maps, weight, _ in run.progress(batches, f"epoch {epoch}"):
             inputs, labels, weights = (spread(part, devices) for part in (data, maps, weight))
@@ -91,8 +102,9 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
             trainer.step(data.shape[0])
             means.add(loss=losses)
             accuracy.update(labels, outputs)
-        run.epoch_done(epoch, means.row() | {"heatmap_accuracy": accuracy.get()[1]}, samples=len(taken))
-    return run.finish("loss", "heatmap_accuracy")
+        row = means.row() | {"heatmap_accuracy": accuracy.get()[1]}
+        run.epoch_done(epoch, row | test(), samples=len(taken))
+    return run.finish("loss", "heatmap_accuracy", *(("AP", "AP50") if args.val_split else ()))
 
 
 def close_residual_branches(net) -> None:
@@ -104,11 +116,6 @@ def close_residual_branches(net) -> None:
             last.gamma.init = mx.init.Zero()
 
     net.apply(close)
-
-
-def is_alpha(args) -> bool:
-    """Whether the network is AlphaPose, which sees persons cut out another way."""
-    return args.model.startswith("alpha_pose")
 
 
 def augmentation(args, persons):
@@ -126,7 +133,8 @@ def augmentation(args, persons):
 
 def data_files(args) -> dict[str, str]:
     """Checksums of what says which persons there are."""
-    return checksums([args.data_dir / "annotations" / f"person_keypoints_{args.train_split}.json"])
+    splits = [args.train_split, *([args.val_split] if args.val_split else [])]
+    return checksums(args.data_dir / "annotations" / f"person_keypoints_{split}.json" for split in splits)
 
 
 def add_picture_arguments(parser: argparse.ArgumentParser, split: str) -> None:
@@ -169,6 +177,8 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add_picture_arguments(parser, "train2017")
+    add("--val-split", help="part of COCO that is tested after every epoch (default: none, validate.py tests)")
+    add_untrained_argument(parser)
     add("--model", default="simple_pose_resnet18_v1b", help="name in the model zoo (default: %(default)s)")
     add(
         "--addDPG", action="store_true", help="AlphaPose: boxes err as those of detectors, and persons are cut in parts"

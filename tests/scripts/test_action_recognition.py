@@ -29,10 +29,10 @@ def listed(data, tmp_path):
 def test_training_resuming_and_test(programs, listed, tmp_path):
     folder = ["--dataset", "custom", "--data-dir", tmp_path, "--val-list", listed]
     training = "--batch-size 4 --num-epochs 3 --lr 0.02 --clip-grad 40 --no-wd --save-frequency 3".split()
-    program = [train_recognizer.main, *TWO, *folder, *training, "--train-list", listed]
+    program = [train_recognizer.main, *TWO, *folder, *training, "--train-list", listed, "--test-untrained"]
     whole = programs(*program, into="whole")
     record = programs.record("whole")
-    assert record["epochs"][-1]["loss"] < record["epochs"][0]["loss"]
+    assert record["epochs"][-1]["loss"] < record["epochs"][0]["loss"] and record["untrained"]["top5"] == 1
     programs.interrupted(*program, rows=2, into="twice")
     assert programs(*program, "--resume", into="twice") == whole
     assert programs.record("twice") == record

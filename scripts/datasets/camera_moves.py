@@ -1,0 +1,90 @@
+"""Clips of camera moves over pictures, for recipes that recognise actions: a window that goes left, right, up or down,
+or that draws near or away.
+
+    python scripts/datasets/camera_moves.py ../shared/data/tiny_coco/train2017 --target moves --hold-out 4
+
+Each picture gives one clip of each move, from random places and with random speeds. Clips of every K-th picture are for
+tests: nothing of these pictures is seen in training. Folders of frames and the lists train.txt and val.txt are what
+train_recognizer.py reads with `--dataset custom`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import numpy as np
+
+from core.files.atomic import write_bytes
+
+# name: direction of the window in x and y, and of its size
+MOVES = {
+    "left": (-1, 0, 0),
+    "right": (1, 0, 0),
+    "up": (0, -1, 0),
+    "down": (0, 1, 0),
+    "near": (0, 0, -1),
+    "away": (0, 0, 1),
+}
+
+
+def main(argv: list[str] | None = None) -> dict[str, int]:
+    """Gives the number of clips of each part."""
+    args = parse_args(argv)
+    pictures = sorted(args.source.glob("*.jpg"))
+    if len(pictures) < args.hold_out:
+        raise SystemExit(f"{args.source} has {len(pictures)} pictures *.jpg, --hold-out {args.hold_out} needs as many")
+    random = np.random.RandomState(args.seed)
+    lines: dict[str, list[str]] = {"train": [], "val": []}
+    for number, path in enumerate(pictures, 1):
+        part = "val" if number % args.hold_out == 0 else "train"
+        for label, move in enumerate(MOVES.values()):
+            name = f"{path.stem}_{label}"
+            write_clip(args.target / name, path, move, args.frames, args.size, random)
+            lines[part].append(f"{name} {args.frames} {label}\n")
+    for part, listed in lines.items():
+        write_bytes(args.target / f"{part}.txt", "".join(listed).encode())
+    counts = {part: len(listed) for part, listed in lines.items()}
+    print("  ".join(f"{part}: {count} clips" for part, count in counts.items()))
+    return counts
+
+
+def write_clip(folder: Path, picture: Path, move: tuple, frames: int, size: int, random) -> None:
+    """The frames img_00001.jpg and so on, of `size` x `size` pixels."""
+    from PIL import Image
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with Image.open(picture) as opened:
+        whole = opened.convert("RGB")
+    side = min(whole.size) * random.uniform(0.5, 0.6)
+    middle = np.array([random.uniform(0.48, 0.52) * extent for extent in whole.size])
+    along = np.array(move) * side * random.uniform(0.25, 0.4)  # the way from the middle to the last frame
+    for index, t in enumerate(np.linspace(-1, 1, frames), 1):
+        half = (side + along[2] * t) / 2
+        left, top = middle + along[:2] * t - half
+        box = (left, top, left + 2 * half, top + 2 * half)
+        frame = whole.resize((size, size), Image.Resampling.BILINEAR, box=_within(box, whole.size))
+        frame.save(folder / f"img_{index:05d}.jpg", quality=90)
+
+
+def _within(box, size) -> tuple[float, ...]:
+    return tuple(float(np.clip(value, 0, size[k % 2])) for k, value in enumerate(box))
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("source", type=Path, help="folder with pictures *.jpg")
+    add("--target", type=Path, required=True, help="folder that is made")
+    add("--hold-out", type=int, default=4, metavar="K", help="every K-th picture is for tests (default: %(default)s)")
+    add("--frames", type=int, default=16, help="frames of a clip (default: %(default)s)")
+    add("--size", type=int, default=64, help="sides of a frame in pixels (default: %(default)s)")
+    add("--seed", type=int, default=0, help="seed of places and speeds (default: %(default)s)")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()
