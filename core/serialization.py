@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -12,13 +11,13 @@ from core import storage
 from core.base import MXNetError
 from core.context import cpu
 from core.dtypes import dtype_name
+from core.files.archives import ZIP_MAGICS
+from core.files.numpy_files import MAGIC as NPY_MAGIC
+from core.files.numpy_files import read_npy, read_npz
 from core.files.params import Record, load_params, read_params, read_record, write_params
 from core.files.reader import Reader
 from core.ndarray.ndarray import NDArray
 from core.util import is_np_shape
-
-_ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
-_NPY_MAGIC = b"\x93NUMPY"
 
 
 def save(fname: str | os.PathLike, data) -> None:
@@ -41,38 +40,33 @@ def save(fname: str | os.PathLike, data) -> None:
     write_params(fname, records, is_np_shape())
 
 
-def load(fname: str | os.PathLike, kind: type | None = None) -> list | dict:
+def load(fname: str | os.PathLike, kind: type | None = None, *, max_ratio: float | None = None) -> list | dict:
     """The arrays of a file: a dictionary when they have names, else a list; also of NumPy's `.npz` and `.npy` files.
 
-    `kind` is the class of dense arrays, by default NDArray. Raises MXNetError for a file that cannot be opened or is
-    damaged, with the offset.
+    `kind` is the class of dense arrays, by default NDArray. `max_ratio`: how many times its size an `.npz` may unpack
+    to, by default 100 (`MXNET_MAX_UNPACK_RATIO`), 0 for no limit. Raises MXNetError for a file that cannot be opened,
+    is damaged (with the offset), or is beyond the limit.
     """
     start = _start(fname)
-    if start == _NPY_MAGIC or start[:4] in _ZIP_MAGICS:
-        return _from_numpy_file(fname, kind or NDArray)
+    if start == NPY_MAGIC or start[:4] in ZIP_MAGICS:
+        return _from_numpy_file(fname, kind or NDArray, max_ratio)
     return _arrays(read_params(fname), kind or NDArray, os.fspath(fname))
 
 
 def is_npy(file: str | os.PathLike) -> bool:
     """Whether a file holds one array in NumPy's format."""
-    return _start(file) == _NPY_MAGIC
+    return _start(file) == NPY_MAGIC
 
 
 def _start(file: str | os.PathLike) -> bytes:
     with Reader.open(file) as reader:
-        return reader.bytes(min(reader.remaining, len(_NPY_MAGIC)))
+        return reader.bytes(min(reader.remaining, len(NPY_MAGIC)))
 
 
-def _from_numpy_file(file: str | os.PathLike, kind: type) -> list | dict:
-    try:
-        content = np.load(file, allow_pickle=False)
-        if isinstance(content, np.ndarray):
-            return [from_record(Record.of(content), kind)]
-        with content:
-            return {name: from_record(Record.of(content[name]), kind) for name in content}
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
-        suffix = ".npy" if is_npy(file) else ".npz"
-        raise MXNetError(f"{os.fspath(file)!r}: damaged {suffix} file: {error}") from error
+def _from_numpy_file(file: str | os.PathLike, kind: type, max_ratio: float | None) -> list | dict:
+    if is_npy(file):
+        return [from_record(Record.of(read_npy(file)), kind)]
+    return {name: from_record(Record.of(array), kind) for name, array in read_npz(file, max_ratio=max_ratio).items()}
 
 
 def load_frombuffer(buf, kind: type | None = None) -> list | dict:

@@ -21,9 +21,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from core.base import MXNetError
-from core.files.reader import MAX_NDIM, Reader
+from core.files.reader import MAX_NDIM, DamagedFile, Reader
 
 Builders = Mapping[str, Callable]
+MAX_DEPTH = 200
+# A few bytes of a pickle may say that a list holds another one many times: whoever goes through such a thing never ends.
+MAX_VISITED = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -94,13 +97,52 @@ def load_pickles(
             budget = machine.budget
             if not results and first is not None and machine.result != first:
                 raise MXNetError("not a file of this kind")
+            _check_extent(machine.result)
             results.append(machine.result)
         return results, stream.tell()
     except MXNetError as error:
-        raise MXNetError(f"{name!r}: {error} (at byte {position} of {len(data)})") from None
+        raise DamagedFile(f"{name!r}: {error} (at byte {position} of {len(data)})") from None
     except DAMAGE as error:
         message = f"damaged pickle: {type(error).__name__}: {error}"
-        raise MXNetError(f"{name!r}: {message} (at byte {position} of {len(data)})") from error
+        raise DamagedFile(f"{name!r}: {message} (at byte {position} of {len(data)})") from error
+
+
+def _check_extent(value) -> None:
+    """Raises for a value that is nested too deeply, holds itself, or has too many parts for whoever visits each."""
+    sizes: dict[int, int] = {}  # of the containers that were gone through
+    way: list[tuple[int, list]] = [(id(value), _parts(value))]
+    open_ones, totals = {id(value)}, [1]
+    while way:
+        key, parts = way[-1]
+        if parts:
+            part = parts.pop()
+            if (inner := _parts(part)) is None or id(part) in sizes:
+                totals[-1] += sizes.get(id(part), 1) if inner is not None else 1
+                continue
+            if id(part) in open_ones:
+                raise MXNetError("damaged pickle: a container that holds itself")
+            if len(way) >= MAX_DEPTH:
+                raise MXNetError(f"damaged pickle: containers nested more than {MAX_DEPTH} deep")
+            way.append((id(part), inner))
+            open_ones.add(id(part))
+            totals.append(1)
+            continue
+        way.pop()
+        open_ones.discard(key)
+        sizes[key] = totals.pop()
+        if sizes[key] > MAX_VISITED:
+            raise MXNetError(f"damaged pickle: it unfolds into more than {MAX_VISITED} values")
+        if totals:
+            totals[-1] += sizes[key]
+
+
+def _parts(value) -> list | None:
+    """What a container holds, in a list of its own; None for other values."""
+    if isinstance(value, dict):
+        return [*value.keys(), *value.values()]
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return list(value)
+    return [value.args, value.state, value.items] if isinstance(value, Instance) else None
 
 
 class _Machine:
@@ -288,14 +330,21 @@ class _Unfinished:
 
 
 class _DType(_Unfinished):
+    accepted = r"([biufc]\d{1,2}|[SUV][1-9]\d{0,6})"
+
     def __init__(self, code: str, align=False, copy=True):
         self.code = _expect(code, str)
 
     def finish(self, state: tuple) -> np.dtype:
         order = state[1]
-        if not re.fullmatch(r"([biufc]\d{1,2}|[SUV][1-9]\d{0,6})", self.code) or order not in ("<", ">", "|", "="):
+        if not re.fullmatch(self.accepted, self.code) or order not in ("<", ">", "|", "="):
             raise MXNetError(f"the NumPy dtype {self.code[:20]!r} is refused: plain numbers and strings are read")
-        return np.dtype(self.code).newbyteorder(order)
+        dtype = np.dtype(self.code).newbyteorder(order)
+        # Fields, an alignment or flags that do not belong to the code would make NumPy take bytes for other things.
+        expected = dtype.__reduce__()[2]
+        if len(state) < 8 or state[2:5] != expected[2:5] or state[5:8] != expected[5:8] or any(state[8:]):
+            raise MXNetError(f"the state of the NumPy dtype {self.code[:20]!r} is refused: it is not that of the type")
+        return dtype
 
 
 class _Array(_Unfinished):
@@ -307,17 +356,43 @@ class _Array(_Unfinished):
         return _array(data, dtype, shape, "F" if fortran is True else "C")
 
 
+class _AnyDType(_DType):
+    accepted = rf"O8?|{_DType.accepted}"
+
+
+class _AnyArray(_Array):
+    def finish(self, state: tuple) -> np.ndarray:
+        _, shape, dtype, fortran, items = state
+        if not _expect(dtype, np.dtype).hasobject:
+            return super().finish(state)
+        if len(_extents(shape)) > 1 and fortran:
+            raise MXNetError("arrays of objects in Fortran's order are refused")
+        plain = (str, bytes, int, float, complex, type(None))
+        if len(_expect(items, list)) != math.prod(shape) or not all(isinstance(item, plain) for item in items):
+            raise MXNetError(f"an array of {math.prod(shape)} strings or numbers is expected")
+        result = np.empty(len(items), object)
+        result[:] = items
+        return result.reshape(shape)
+
+
 def _array(data: bytes, dtype: np.dtype, shape: tuple, order: str = "C") -> np.ndarray:
-    _expect(dtype, np.dtype), _expect(data, (bytes, bytearray)), _expect(shape, tuple)
-    if (
-        len(shape) > MAX_NDIM
-        or not all(isinstance(extent, int) and extent >= 0 for extent in shape)
-        or order not in ("C", "F")
-    ):
-        raise MXNetError("damaged pickle: a NumPy array of an impossible shape")
+    _expect(dtype, np.dtype), _expect(data, (bytes, bytearray)), _extents(shape)
+    if order not in ("C", "F"):
+        raise MXNetError("damaged pickle: a NumPy array of an unknown order")
+    if dtype.hasobject:
+        raise MXNetError("damaged pickle: a NumPy array of objects in plain bytes")
     if math.prod(shape) * dtype.itemsize != len(data):
         raise MXNetError(f"damaged pickle: a NumPy array of shape {shape} and dtype {dtype} in {len(data)} bytes")
     return np.frombuffer(bytearray(data), dtype).reshape(shape, order=order)
+
+
+def _extents(shape: tuple) -> tuple[int, ...]:
+    """`shape`, when it can be one; empty arrays as well may not pretend to have extents beyond all memory."""
+    extents = _expect(shape, tuple)
+    whole = all(type(extent) is int and extent >= 0 for extent in extents)
+    if len(extents) > MAX_NDIM or not whole or math.prod(extent or 1 for extent in extents) >= 1 << 48:
+        raise MXNetError("damaged pickle: a NumPy array of an impossible shape")
+    return extents
 
 
 def _scalar(dtype, data: bytes):
@@ -399,4 +474,9 @@ BUILDERS: dict[str, Callable] = {
     "_codecs.encode": _encode,
     "copyreg._reconstructor": _reconstructor,
     "copy_reg._reconstructor": _reconstructor,
+}
+# For `load_pickle(builders=...)`: arrays of objects, too, as long as the objects are strings and numbers.
+OBJECT_ARRAYS: dict[str, Callable] = {
+    "numpy.dtype": _AnyDType,
+    **{f"numpy.{core}.multiarray._reconstruct": _AnyArray for core in ("core", "_core")},
 }

@@ -15,6 +15,11 @@ import numpy as np
 from core.base import MXNetError
 
 MAX_NDIM = 32
+CHUNK = 16 << 20
+
+
+class DamagedFile(MXNetError, ValueError):
+    """A file that is not of its kind, is damaged, or is refused."""
 
 
 class Reader:
@@ -46,9 +51,9 @@ class Reader:
     def remaining(self) -> int:
         return self.size - self.offset
 
-    def error(self, message: str, offset: int | None = None) -> MXNetError:
+    def error(self, message: str, offset: int | None = None) -> DamagedFile:
         """The error to raise about what stands at `offset` (default: the current one)."""
-        return MXNetError(
+        return DamagedFile(
             f"{self.name!r}: {message} (at byte {self.offset if offset is None else offset} of {self.size})"
         )
 
@@ -84,8 +89,10 @@ class Reader:
         self.need(count, f"{what} of shape {short_shape(shape)} and dtype {dtype.name}")
         result = np.empty(shape, dtype)
         if count:
-            got = self.stream.readinto(result.reshape(-1).view(np.uint8).data)
-            self._advance(got, count, what)
+            target = result.reshape(-1).view(np.uint8).data
+            for begin in range(0, count, CHUNK):  # a stream that unpacks holds what it is asked for once more
+                part = target[begin : begin + CHUNK]
+                self._advance(self.stream.readinto(part), len(part), what)
         return result
 
     def _advance(self, got: int, wanted: int, what: str) -> None:

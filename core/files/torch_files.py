@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.base import MXNetError
+from core.files.archives import open_zip
 from core.files.params import Record, numpy_dtype
 from core.files.pickles import Global, load_pickle, load_pickles
 from core.files.reader import Reader, short_shape
@@ -77,7 +78,7 @@ class _Storages:
 def _read_zip(path: str | os.PathLike):
     name, storages = os.fspath(path), _Storages()
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_zip(path) as archive:
             entries = {entry.filename.partition("/")[2]: entry for entry in archive.infolist()}
             if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries.values()):
                 raise MXNetError(f"{name!r}: compressed parts are not read; PyTorch writes none")

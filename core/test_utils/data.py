@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import logging
 import os
 import struct
-import zipfile
 
 import numpy as np
 
 from core import store
 from core.base import MXNetError, NotSupportedError
+from core.files.archives import Archive, open_packed
 from core.files.atomic import write_bytes
 from core.io import DataIter, MNISTIter
 
@@ -91,7 +89,7 @@ def get_mnist_iterator(batch_size, input_shape, num_parts=1, part_index=0):
 def get_cifar10() -> None:
     """Puts CIFAR-10 as records into the folder `data/cifar`."""
     if not all(os.path.exists(os.path.join("data", name)) for name in _CIFAR):
-        _unzip(download(_EXAMPLES + "cifar10.zip", dirname="data"), "data")
+        Archive(download(_EXAMPLES + "cifar10.zip", dirname="data")).extract("data")
 
 
 def get_zip_data(data_dir, url, data_origin_name):
@@ -99,7 +97,7 @@ def get_zip_data(data_dir, url, data_origin_name):
     path = os.path.join(data_dir, data_origin_name)
     if not os.path.exists(path):
         download(url, fname=path)
-        _unzip(path, data_dir)
+        Archive(path).extract(data_dir)
 
 
 def get_bz2_data(data_dir, data_name, url, data_origin_name):
@@ -108,7 +106,7 @@ def get_bz2_data(data_dir, data_name, url, data_origin_name):
     if os.path.exists(path):
         return
     download(url, fname=packed)
-    with bz2.open(packed) as source:
+    with open_packed(packed) as source:
         store.write_checked(source, path)
     os.remove(packed)
 
@@ -149,7 +147,7 @@ def _mnist_file(name: str) -> bytes:
     else:
         path = os.path.join(folders[-1], name)
         store.download(store.repo_file_url("gluon/dataset/mnist", name + ".gz"), path + ".gz")
-    with gzip.open(path + ".gz") as file:
+    with open_packed(path + ".gz") as file:
         return file.read()
 
 
@@ -159,13 +157,3 @@ def _idx(name: str, words: int) -> np.ndarray:
     if not head or len(content) != 4 * words + int(np.prod(head[1:])):
         raise MXNetError(f"{name} is damaged: its length is not the one that its head tells")
     return np.frombuffer(content, np.uint8, offset=4 * words).reshape(head[1:])
-
-
-def _unzip(path: str, folder: str) -> None:
-    """Unpacks an archive; MXNetError where it would write outside of the folder."""
-    root = os.path.realpath(folder)
-    with zipfile.ZipFile(path) as archive:
-        for name in archive.namelist():
-            if not os.path.realpath(os.path.join(root, name)).startswith(root + os.sep):
-                raise MXNetError(f"{path} holds {name!r}, which lies outside of {folder!r}")
-        archive.extractall(folder)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-import zipfile
 
 from core.base import nearest
+from core.files.archives import Archive
+from core.files.reader import DamagedFile
 from gluon.store import DownloadError, download, home, locked, repo_file_url, write_checked
 
 __all__ = ["cached", "get_model_file", "purge"]
@@ -113,9 +114,9 @@ def _root(root):
 def _extract(archive, member, target, checksum):
     """Puts one member of an archive in the place of `target` if it has the checksum, and removes the archive."""
     try:
-        with zipfile.ZipFile(archive) as files, files.open(member) as source:
+        with Archive(archive).open(member) as source:
             write_checked(source, target, checksum)
-    except (zipfile.BadZipFile, KeyError) as error:
+    except DamagedFile as error:
         raise DownloadError(f"{archive} is not the published archive of {member}: {error}") from error
     finally:
         os.remove(archive)

@@ -7,11 +7,11 @@ import importlib
 import os
 import subprocess
 import sys
-import tarfile
 import tempfile
-import zipfile
 from pathlib import Path
 
+from core.base import MXNetError
+from core.files.archives import Archive
 from core.util import makedirs
 
 __all__ = [
@@ -74,22 +74,26 @@ def import_try_install(package, extern_url=None):
 # ---------------------------------------------------------------------------------------------- archives and folders
 
 
-def unzip(zip_file_path, root="./", strict=False):
-    """Unpacks a zip file below `root`, unless its last file is there (always with `strict`); gives its folder."""
-    with zipfile.ZipFile(zip_file_path) as archive:
-        return _unpacked(archive.namelist(), archive.extractall, root, strict)
+def unzip(zip_file_path, root="./", strict=False, max_ratio=None):
+    """Unpacks a zip file below `root`, unless its last file is there (always with `strict`); gives its folder.
+
+    max_ratio: how many times its size it may unpack to, by default 100 (`MXNET_MAX_UNPACK_RATIO`), 0 for no limit.
+    MXNetError for damage, for what would lie outside of `root`, and beyond the limit.
+    """
+    return _unpacked(Archive(zip_file_path, max_ratio), root, strict)
 
 
-def untar(tar_file_path, root="./", strict=False):
-    """`unzip` of a .tar.gz file; its files stay below `root`, whatever they are called."""
-    with tarfile.open(tar_file_path, "r:gz") as archive:
-        return _unpacked(archive.getnames(), lambda where: archive.extractall(where, filter="data"), root, strict)
+def untar(tar_file_path, root="./", strict=False, max_ratio=None):
+    """`unzip` of a .tar.gz file."""
+    return _unpacked(Archive(tar_file_path, max_ratio), root, strict)
 
 
-def _unpacked(names, extract, root, strict):
-    root = os.path.expanduser(root)
+def _unpacked(archive, root, strict):
+    root, names = os.path.expanduser(root), archive.names()
+    if not names:
+        raise MXNetError(f"{archive.path!r} is an empty archive")
     if strict or not os.path.exists(os.path.join(root, names[-1])):
-        extract(root)
+        archive.extract(root)
     return os.path.join(root, os.path.commonpath(names))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
+import io
 
+from core.files.archives import open_packed
 from gluon.data import SimpleDataset
 
 from ..published import dataset_parts
@@ -108,8 +109,7 @@ class UniversalDependencies21(_CoNLLDataset):
 def _sentences(path, encoding, comments):
     """The sentences of a file, gzipped or not: for each a tuple of its columns."""
     sentences, rows = [], []
-    opened = gzip.open if path.endswith("gz") else open
-    with opened(path, "rt", encoding=encoding) as lines:
+    with io.TextIOWrapper(open_packed(path), encoding=encoding) as lines:
         for line in lines:
             fields = line.split()
             if comments and not rows and line.startswith("#"):

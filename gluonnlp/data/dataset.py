@@ -9,8 +9,7 @@ import json
 import os
 import warnings
 
-import numpy as np
-
+from core.files.numpy_files import NumpyArchive, read_npy
 from gluon.data import ArrayDataset, Dataset, SimpleDataset
 
 from .utils import Splitter, concat_sequence, line_splitter, whitespace_splitter
@@ -121,18 +120,23 @@ class CorpusDataset(SimpleDataset):
 
 
 class NumpyDataset(ArrayDataset):
-    """The arrays of an `.npy` or `.npz` file; a sample has one row of each array, in the order of `keys`."""
+    """The arrays of an `.npy` or `.npz` file; a sample has one row of each array, in the order of `keys`.
 
-    def __init__(self, filename, **kwargs):
+    allow_pickle: whether arrays of objects are read, which must be strings and numbers: a pickle is read as data.
+    max_ratio: how many times its size an `.npz` may unpack to, by default 100 (`MXNET_MAX_UNPACK_RATIO`), 0 for no
+    limit.  mmap_mode: None, or how an `.npy` file is mapped into memory ("r", "r+", "c").  MXNetError, which names the
+    file, for damage.
+    """
+
+    def __init__(self, filename, allow_pickle=False, max_ratio=None, mmap_mode=None):
         if not filename.endswith((".npy", ".npz")):
             raise ValueError(f"An .npy or .npz file is expected, not {filename}.")
-        content = np.load(filename, **kwargs)
         if filename.endswith(".npy"):
-            self._keys, arrays = None, [content]
+            self._keys, arrays = None, [read_npy(filename, allow_pickle, mmap_mode)]
         else:
-            with content:
-                self._keys = sorted(content.files)
-                arrays = [content[key] for key in self._keys]
+            content = NumpyArchive(filename, allow_pickle, max_ratio)
+            self._keys = sorted(content.files)
+            arrays = [content[key] for key in self._keys]
         super().__init__(*arrays)
 
     @property

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-import zipfile
 
+from core.files.archives import Archive
 from gluon.data import SimpleDataset
 
 from .dataset import TSVDataset
@@ -66,8 +66,10 @@ class GlueCoLA(_GlueDataset):
         ours = os.path.join(self._root(root), segment + ".tsv")
         if not released or segment not in self._released or os.path.isfile(ours):
             return super()._source(segment, root)
-        with zipfile.ZipFile(released[0]) as archive:
-            parts = [archive.read(f"cola_public/raw/{name}.tsv").decode() for name in self._released[segment]]
+        parts = []
+        for name in self._released[segment]:
+            with Archive(released[0]).open(f"cola_public/raw/{name}.tsv") as member:
+                parts.append(member.read(member.size).decode())
         return io.StringIO("".join(parts))
 
 

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 
 from core import nd
+from core.files.archives import Archive
 
 from ..base import kept_in
 from ..published import File, fetch
@@ -158,7 +159,7 @@ def _unpacked(file, root):
     """Fetches a zip archive into `root` and unpacks it there."""
     archive = fetch(file, root)
     if not os.path.isdir(archive.removesuffix(".zip")):
-        shutil.unpack_archive(archive, root)
+        Archive(archive).extract(root)
     return root
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
+import io
 import os
 
+from core.files.archives import open_packed
 from gluon.data import ArrayDataset
 
 from ..vocab import Vocab
@@ -142,5 +143,5 @@ class Multi30k(_TranslationDataset):
         path = os.path.join(self._root(self._at), f"{segment}.{language}.gz")
         if not os.path.isfile(path):
             raise FileNotFoundError(f"{path} does not exist; Multi30k must be put there by hand.")
-        with gzip.open(path, "rt", encoding="utf8") as lines:
+        with io.TextIOWrapper(open_packed(path), encoding="utf8") as lines:
             return [line.strip() for line in lines]

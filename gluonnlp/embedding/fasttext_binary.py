@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from core.files.reader import DamagedFile
+
 __all__ = ["FastTextBinary", "read_fasttext_binary"]
 
 MAGIC = 793712314
@@ -27,13 +29,13 @@ class FastTextBinary(NamedTuple):
 def read_fasttext_binary(path) -> FastTextBinary:
     """The words and vectors (float32) of a `.bin` file, of this format's first version or later ones.
 
-    ValueError for quantized or damaged files; nothing is allocated for vectors that the file is too short for.
+    DamagedFile for quantized or damaged files; nothing is allocated for vectors that the file is too short for.
     """
     with open(path, "rb") as file:
         try:
             return _read(file, path)
-        except struct.error as error:
-            raise ValueError(f"{path} ends early, at byte {file.tell()}.") from error
+        except (struct.error, UnicodeDecodeError) as error:
+            raise DamagedFile(f"{path} ends early, at byte {file.tell()}.") from error
 
 
 def _read(file, path) -> FastTextBinary:
@@ -47,14 +49,14 @@ def _read(file, path) -> FastTextBinary:
         _, _, _, _, _, _, buckets, shortest, longest, _, _ = _unpack(file, "10id")
     words = _read_words(file, path, tagged)
     if tagged and _unpack(file, "?")[0]:
-        raise ValueError(f"{path} is a quantized model, which has no vectors to read.")
+        raise DamagedFile(f"{path} is a quantized model, which has no vectors to read.")
     rows, width = _unpack(file, "2q")
     if rows != buckets + len(words) or width < 1:
-        raise ValueError(
+        raise DamagedFile(
             f"{path}: {rows} vectors of width {width} for {len(words)} words and {buckets} n-gram buckets."
         )
     if rows * width * 4 > os.path.getsize(path) - file.tell():
-        raise ValueError(f"{path} is too short for its {rows} vectors of width {width}.")
+        raise DamagedFile(f"{path} is too short for its {rows} vectors of width {width}.")
     values = np.fromfile(file, "<f4", rows * width).reshape(rows, width)
     return FastTextBinary(words, buckets, shortest, longest, values)
 
@@ -70,13 +72,13 @@ def _read_words(file, path, tagged) -> list[str]:
         word = bytearray()
         while (char := file.read(1)) != b"\0":
             if not char:
-                raise ValueError(f"{path} ends within its dictionary.")
+                raise DamagedFile(f"{path} ends within its dictionary.")
             word += char
         _, is_label = _unpack(file, "qb")
         if not is_label:
             words.append(word.decode("utf8", errors="replace"))
     if len(words) != expected:
-        raise ValueError(f"{path} announces {expected} words, but has {len(words)}.")
+        raise DamagedFile(f"{path} announces {expected} words, but has {len(words)}.")
     for _ in range(pruned):
         _unpack(file, "2i")
     return words

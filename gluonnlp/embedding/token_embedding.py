@@ -14,7 +14,7 @@ from ..base import InvalidArgument, MissingArgument, kept_in
 from ..data.utils import DefaultLookupDict
 from ..published import File, embedding_files, fetch
 from ..registry import Registry
-from .files import Vectors, read_text, read_word2vec_binary, read_zip, write_zip
+from .files import DamagedVectors, Vectors, read_text, read_word2vec_binary, read_zip, write_zip
 
 __all__ = ["register", "create", "list_sources", "TokenEmbedding", "GloVe", "FastText", "Word2Vec"]
 
@@ -348,7 +348,9 @@ def _read(path, delimiter, unknown_token, init_unknown_vec, encoding) -> Vectors
         return _with_unknown(read_text(path, delimiter, encoding, unknown_token), unknown_token, init_unknown_vec)
     (tokens, values), stored = read_zip(path)
     if len(set(tokens)) != len(tokens):
-        raise ValueError(f"{path} repeats a token.")
+        raise DamagedVectors(f"{path} repeats a token.")
+    if stored is not None and stored not in tokens:
+        raise DamagedVectors(f"{path}: the unknown token {stored[:50]!r} is none of its tokens.")
     if stored is None:
         return _with_unknown(Vectors(tokens, values), unknown_token, init_unknown_vec, swap=True)
     place = tokens.index(stored)

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import functools
 import os
-import tarfile
-import zipfile
 from typing import NamedTuple
 
 from core.base import MXNetError
+from core.files.archives import Archive
 from gluon.store import DownloadError, check_sha1, download, repo_url, write_checked
 
 __all__ = ["File", "dataset_file", "dataset_parts", "embedding_files", "fetch", "table", "verify"]
@@ -106,11 +105,10 @@ def _is_good(path: str, sha1: str | None) -> bool:
 def _unpack(archive: str, file: File, path: str) -> None:
     """Writes the one member that `file` names, whatever folder of the archive it is in."""
     base = file.name.rsplit("/", 1)[-1]
-    opener = zipfile.ZipFile if zipfile.is_zipfile(archive) else tarfile.open
-    with opener(archive) as packed:
-        names = packed.namelist() if isinstance(packed, zipfile.ZipFile) else packed.getnames()
-        found = [n for n in names if n == file.name] or [n for n in names if n.rsplit("/", 1)[-1] == base]
-        if not found:
-            raise MXNetError(f"{archive} has no member {file.name!r}. It has: {', '.join(names[:20])}")
-        member = packed.open(found[0]) if isinstance(packed, zipfile.ZipFile) else packed.extractfile(found[0])
+    packed = Archive(archive)
+    names = packed.names()
+    found = [n for n in names if n == file.name] or [n for n in names if n.rsplit("/", 1)[-1] == base]
+    if not found:
+        raise MXNetError(f"{archive} has no member {file.name!r}. It has: {', '.join(names[:20])}")
+    with packed.open(found[0]) as member:
         write_checked(member, path)

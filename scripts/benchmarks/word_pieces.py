@@ -6,7 +6,7 @@ Seconds are those of the processor, so that other programs on the machine hardly
 from __future__ import annotations
 
 import argparse
-import gzip
+import io
 import os
 import sys
 import time
@@ -19,6 +19,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["RAYON_NUM_THREADS"] = "1"
 
 import gluonnlp as nlp
+from core.files.archives import open_packed
 from scripts.benchmarks.table import report
 
 
@@ -64,7 +65,7 @@ def main() -> None:
 
 
 def read(data: Path) -> list[str]:
-    with gzip.open(data / "multi30k" / "train.en.gz", "rt", encoding="utf8") as file:
+    with io.TextIOWrapper(open_packed(data / "multi30k" / "train.en.gz"), encoding="utf8") as file:
         lines = [line.strip() for line in file]
     return lines + [text for text, _ in nlp.data.MR(root=str(data / "mr"))]
 

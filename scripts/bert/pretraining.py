@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from core.files.atomic import write_bytes
+from core.files.numpy_files import NumpyArchive
 
 # Arrays of a file of instances, a row each: types, and whether a row is as long as the text or as the masked words.
 FIELDS = {
@@ -132,9 +133,9 @@ def load(paths: Sequence[Path]) -> dict[str, np.ndarray]:
     """The arrays of files that `save` wrote with the same settings, end to end."""
     parts: dict[str, list[np.ndarray]] = {name: [] for name in FIELDS}
     for path in paths:
-        with np.load(path) as file:
-            for name in FIELDS:
-                parts[name].append(file[name])
+        file = NumpyArchive(path, max_ratio=0)  # these are padded with zeros, and large
+        for name in FIELDS:
+            parts[name].append(file[name])
     return {name: np.concatenate(found) for name, found in parts.items()}
 
 

@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
+from core.files.numpy_files import read_npy
 from gluon.data import DataLoader
 from gluoncv.data.kitti.kitti_utils import dict_batchify_fn, generate_depth_map
 from gluoncv.model_zoo import get_model
@@ -30,7 +31,7 @@ from scripts.depth.options import add_shared_arguments, data_set, device_of, lis
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     lines = listed(args, args.eval_split, "test")
-    found = np.load(args.ext_disp_to_eval) if args.ext_disp_to_eval else disparities(args, lines)
+    found = read_npy(args.ext_disp_to_eval) if args.ext_disp_to_eval else disparities(args, lines)
     if args.save_pred_disps:
         args.load_weights_folder.mkdir(parents=True, exist_ok=True)
         np.save(args.load_weights_folder / f"disps_{args.eval_split}_split.npy", found)

@@ -18,6 +18,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
+from core.files.numpy_files import read_npz
 from gluoncv.model_zoo import CIFARBasicBlockV1, CIFARResNetV1, get_model
 from scripts.common.environment import checksums
 from scripts.common.record import LOGS, Record
@@ -103,8 +104,8 @@ def network(weights: Weights, file: Path):
 
 def answers_of_mxnet(path: Path, relu6: bool) -> dict[str, np.ndarray]:
     """What the file holds, of the network with ReLU6 on request."""
-    with np.load(path) as stored:
-        return {name: stored[f"{name}_relu6" if relu6 and f"{name}_relu6" in stored else name] for name in stored}
+    stored = read_npz(path)
+    return {name: stored[f"{name}_relu6" if relu6 and f"{name}_relu6" in stored else name] for name in stored}
 
 
 def _folder(weights: Weights) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-import gzip
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 import gluonnlp as nlp
+from core.files.archives import open_packed
 from gluonnlp.data.parser import KMeans
 
 # The columns of a file with so many of them: word, tag, head, relation.
@@ -32,7 +33,7 @@ def read(path: Path) -> list[Sentence]:
     SystemExit names a line that has neither 8 nor 10 columns.
     """
     sentences, rows = [], []
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
+    with io.TextIOWrapper(open_packed(path), encoding="utf-8") as lines:
         for number, line in enumerate([*lines, "\n"], 1):
             cells = line.rstrip("\n").split("\t")
             if cells[0].isdigit():

@@ -16,8 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import numpy as np
 
+from core.files.numpy_files import read_npy
 from scripts.tracking import clear_mot
 
 
@@ -45,7 +45,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
 
 def counts(truth: Path, found: Path, min_iou: float) -> Counter:
     """What is counted in one video."""
-    return clear_mot.counts(np.load(truth), np.load(found), min_iou)
+    return clear_mot.counts(read_npy(truth), read_npy(found), min_iou)
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:

@@ -18,6 +18,7 @@ import numpy as np
 import core as mx
 import gluonnlp as nlp
 from core import autograd
+from core.files.numpy_files import read_npz
 from gluon import Trainer
 from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
@@ -30,8 +31,8 @@ def main(argv: list[str] | None = None) -> dict:
     context = context_of(args)
     run = Run("word_embeddings", args, data=checksums([args.cooccurrences, args.vocab]))
     words = [line.split()[0] for line in args.vocab.read_text(encoding="utf-8").splitlines()]
-    with np.load(args.cooccurrences) as file:
-        pairs = [file[name].astype("float32") for name in ("row", "col", "data")]
+    counted = read_npz(args.cooccurrences)
+    pairs = [counted[name].astype("float32") for name in ("row", "col", "data")]
     run.record.put(vocabulary=len(words), pairs=len(pairs[0]))
     net = nlp.model.GloVe({word: i for i, word in enumerate(words)}, args.emsize, x_max=args.x_max, alpha=args.alpha)
     net.initialize(ctx=context)

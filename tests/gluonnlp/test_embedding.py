@@ -11,6 +11,7 @@ import pytest
 
 import gluonnlp as nlp
 from core import nd
+from core.base import MXNetError
 from gluonnlp.embedding.fasttext_binary import read_fasttext_binary
 
 TokenEmbedding = nlp.embedding.TokenEmbedding
@@ -115,7 +116,7 @@ def test_loading_never_executes(tmp_path, capsys):
     with zipfile.ZipFile(path, "a") as archive, archive.open("idx_to_token.npy", "w") as file:
         np.lib.format.write_array_header_1_0(file, {"descr": "|O", "fortran_order": False, "shape": (1,)})
         file.write(pickle.dumps(Harmful()))
-    with pytest.raises(pickle.UnpicklingError, match="print"):
+    with pytest.raises(MXNetError, match=r"e\.npz.*builtins\.print.*refused"):
         TokenEmbedding.deserialize(path)
     assert capsys.readouterr().out == ""
 

@@ -6,9 +6,7 @@ import csv
 import functools
 import logging
 import os
-import tarfile
 import warnings
-import zipfile
 
 import numpy as np
 
@@ -16,6 +14,7 @@ from core import ndarray as nd
 from core import registry, store
 from core.base import MXNetError, data_dir, nearest
 from core.contrib.text.vocab import UNKNOWN, Vocabulary
+from core.files.archives import Archive
 from core.util import is_np_array
 
 
@@ -102,12 +101,9 @@ class _TokenEmbedding(Vocabulary):
         os.makedirs(folder, exist_ok=True)
         archive = os.path.join(folder, source)
         store.download(store.repo_file_url(f"gluon/embeddings/{embedding}", source), archive, sha1_hash=source_sha1)
-        if archive.endswith(".zip"):
-            with zipfile.ZipFile(archive) as files:
-                store.write_checked(files.open(name), path, wanted)
-        elif archive != path:
-            with tarfile.open(archive) as files:
-                store.write_checked(files.extractfile(name), path, wanted)
+        if archive != path:
+            with Archive(archive).open(name) as member:
+                store.write_checked(member, path, wanted)
         elif not store.check_sha1(path, wanted):
             raise MXNetError(f"{path!r} does not have the SHA-1 {wanted}")
         return path

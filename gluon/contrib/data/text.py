@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zipfile
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from core import ndarray as nd
 from core.base import MXNetError, data_dir
 from core.contrib.text.utils import count_tokens_from_str
 from core.contrib.text.vocab import Vocabulary
+from core.files.archives import Archive
 from gluon.data.dataset import _DownloadedDataset
 from gluon.store import check_sha1, download, repo_file_url, write_checked
 
@@ -68,9 +68,9 @@ class _WikiText(_DownloadedDataset):
         if not (os.path.exists(path) and check_sha1(path, sha1)):
             archive, archive_sha1 = self._archive
             url = repo_file_url(f"gluon/dataset/{self._folder}", archive)
-            with zipfile.ZipFile(download(url, path=self._root, sha1_hash=archive_sha1)) as packed:
-                member = next(m for m in packed.namelist() if os.path.basename(m) == name)
-                write_checked(packed.open(member), path, sha1)
+            packed = Archive(download(url, path=self._root, sha1_hash=archive_sha1))
+            with packed.open(next(m for m in packed.names() if os.path.basename(m) == name)) as member:
+                write_checked(member, path, sha1)
         return path
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import tarfile
 import tempfile
 
 import numpy as np
 
 from core import image, recordio
 from core.base import MXNetError
+from core.files.archives import Archive
 from gluon import store
 
 PIXELS = 3 * 32 * 32
@@ -83,19 +83,17 @@ def _fetch(root: str, published: Files) -> None:
     name, sha1 = published.archive
     archive = store.download(store.repo_file_url(published.namespace, name), os.path.join(root, name), sha1_hash=sha1)
     wanted = published.train | published.test
-    with tarfile.open(archive) as tar:
-        for member in tar:
-            name = os.path.basename(member.name)
-            if member.isfile() and name in wanted:
-                store.write_checked(tar.extractfile(member), os.path.join(root, name), wanted[name])
+    for member in Archive(archive).entries():
+        name = os.path.basename(member.name)
+        if name in wanted:
+            store.write_checked(member, os.path.join(root, name), wanted[name])
 
 
 def _decode_packed_records(archive: str, name: str) -> tuple[np.ndarray, np.ndarray]:
-    with tarfile.open(archive) as tar, tempfile.TemporaryDirectory() as folder:
-        for member in tar:
-            if member.isfile() and os.path.basename(member.name) == name:
-                member.name = name
-                tar.extract(member, folder, filter="data")
+    for member in Archive(archive).entries():
+        if os.path.basename(member.name) == name:
+            with tempfile.TemporaryDirectory() as folder:
+                store.write_checked(member, os.path.join(folder, name))
                 return _decode_records(os.path.join(folder, name))
     raise MXNetError(f"{archive} has no {name}")
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from core import image, recordio
 from core.base import MXNetError
+from core.files.numpy_files import read_npy
 from core.util import is_np_array
 from gluon.data import arrays
 from gluon.data.dataset import Dataset, RecordFileDataset, _DownloadedDataset
@@ -215,7 +216,7 @@ def _transformed(transform: Transform | None, picture, label) -> Any:
 
 def _read(path: str, flag: int):
     if path.endswith(".npy"):
-        return arrays.wrap(np.load(path, allow_pickle=False))
+        return arrays.wrap(read_npy(path))
     return image.imread(path, flag)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import gzip
 import hashlib
 import math
 import os
@@ -12,6 +11,8 @@ import struct
 import numpy as np
 
 from core.base import MXNetError
+from core.files.archives import open_packed
+from core.files.reader import DamagedFile
 from gluon import store
 
 IMAGES, LABELS = 2051, 2049
@@ -112,14 +113,14 @@ def _repacked(packed: str, file: File) -> bytearray | None:
 def _unpack(packed: str) -> bytearray:
     """As much of a packed file as its header announces, and a byte more to notice a surplus."""
     try:
-        with gzip.open(packed, "rb") as stream:
+        with open_packed(packed, max_ratio=0) as stream:  # the header says how much may come
             content = bytearray(stream.read(16))
             size = _size(packed, content)
             # Piece by piece: a damaged header may announce more than there is memory.
             while len(content) <= size and (piece := stream.read(min(store.CHUNK, size + 1 - len(content)))):
                 content += piece
             return content
-    except (OSError, EOFError) as error:
+    except DamagedFile as error:
         raise MXNetError(f"{packed} cannot be unpacked: {error}") from error
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import tarfile
 
+from core.files.archives import Archive
 from gluon.store import locked
 
 from ..._constants import EOS_TOKEN
@@ -56,8 +56,7 @@ def _unpack(archive, release):
     """Puts what an archive holds below `release`; each folder appears there when it is complete."""
     part = release + ".part"
     shutil.rmtree(part, ignore_errors=True)  # what a process that was killed has left
-    with tarfile.open(archive) as packed:
-        packed.extractall(part, filter="data")
+    Archive(archive).extract(part)
     os.makedirs(release, exist_ok=True)
     for name in os.listdir(os.path.join(part, _RELEASE)):
         if not os.path.exists(os.path.join(release, name)):
