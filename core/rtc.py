@@ -38,7 +38,8 @@ from core.ops import attributes, registry
 gradient = registry.gradient
 
 _KINDS = {
-    float: attributes.Float, int: attributes.Int, bool: attributes.Bool, str: attributes.Str, tuple: attributes.Shape,
+    float: attributes.FloatType(), int: attributes.IntType(), bool: attributes.BoolType(),
+    str: attributes.StrType(), tuple: attributes.ShapeType(),
 }  # fmt: skip
 
 

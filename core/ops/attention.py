@@ -33,7 +33,7 @@ def _expect_heads(query, key, value, length):
 
 
 @gradient(attention)
-def _(head, query, key_, value, length, out, out1, attrs):
+def _attention_gradient(head, query, key_, value, length, out, out1, attrs):
     grads = F._attention_grad(
         head,
         query,
@@ -79,7 +79,7 @@ def _attention_grad(
 
 
 @decompose(_attention_grad)
-def _(head, query, key_, value, out, lse, length=None, *, scale, causal, dropout, key):
+def _attention_grad_decompose(head, query, key_, value, out, lse, length=None, *, scale, causal, dropout, key):
     from core.backward import gradients_through  # the tape imports the table
 
     if dropout:

@@ -10,7 +10,7 @@ import ast
 import math
 import numbers
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -122,7 +122,7 @@ class OpenShapeType(ShapeType):
         if value is None:
             return (None,)
         if isinstance(value, (tuple, list)):
-            return tuple(None if v is None else SHAPE_ITEM.parse(v) for v in value)
+            return tuple(None if v is None else _INT.parse(v) for v in value)
         return super().parse(value)
 
 
@@ -177,7 +177,7 @@ class FewDTypes(Attribute):
     def parse(self, value):
         if value is None or (isinstance(value, str) and value in ("None", "")):
             return None
-        name = DType.parse(value)
+        name = _DTYPE.parse(value)
         if name not in self.options:
             raise ValueError(f"one of {', '.join(self.options)} is accepted")
         return name
@@ -212,13 +212,38 @@ class Optional(Attribute):
         return self.inner.parse(value)
 
 
-Any_ = Attribute()
-Int, Float, Scalar, Bool, Str = IntType(), FloatType(), ScalarType(), BoolType(), StrType()
-Positive, Share = IntType(1), FloatType(share=True)
-Shape, OpenShape, Floats, Axis, DType = ShapeType(), OpenShapeType(), FloatsType(), AxisType(), DTypeType()
-OptInt, OptFloat, OptShape, OptDType, OptBool, OptStr = (Optional(t) for t in (Int, Float, Shape, DType, Bool, Str))
-_SHAPE = Shape
-SHAPE_ITEM = Int
+# How the parameters of operators are annotated: what the forward rule gets, and how that is made of what is given.
+Any_ = Annotated[Any, Attribute()]
+Int = Annotated[int, IntType()]
+Positive = Annotated[int, IntType(1)]
+Float = Annotated[float, FloatType()]
+Share = Annotated[float, FloatType(share=True)]
+Scalar = Annotated[float, ScalarType()]
+Bool = Annotated[bool, BoolType()]
+Str = Annotated[str, StrType()]
+Shape = Annotated[tuple[int, ...], ShapeType()]
+OpenShape = Annotated[tuple[int | None, ...], OpenShapeType()]
+Floats = Annotated[tuple[float, ...], FloatsType()]
+Axis = Annotated[tuple[int, ...] | None, AxisType()]
+DType = Annotated[str, DTypeType()]
+OptInt = Annotated[int | None, Optional(IntType())]
+OptFloat = Annotated[float | None, Optional(FloatType())]
+OptShape = Annotated[tuple[int, ...] | None, Optional(ShapeType())]
+OptDType = Annotated[str | None, Optional(DTypeType())]
+OptBool = Annotated[bool | None, Optional(BoolType())]
+OptStr = Annotated[str | None, Optional(StrType())]
+_SHAPE, _INT, _DTYPE = ShapeType(), IntType(), DTypeType()
+
+
+def of(annotation: object) -> Attribute:
+    """The attribute type in an annotation such as `Float`; one that takes anything where there is none."""
+    found = [m for m in getattr(annotation, "__metadata__", ()) if isinstance(m, Attribute)]
+    return found[0] if found else Attribute()
+
+
+def is_open(kind: Attribute) -> bool:
+    """Whether a type takes any value, tensors and random keys among them."""
+    return type(kind) is Attribute
 
 
 def is_int(value) -> bool:

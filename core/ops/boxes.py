@@ -4,6 +4,7 @@ Boxes are (left, top, right, bottom) for "corner" and (x, y, width, height) arou
 """
 
 import math
+from typing import Annotated
 
 from core import kernels
 from core.base import MXNetError
@@ -11,7 +12,7 @@ from core.ops.attributes import Bool, Choice, Float, Floats, Int, Shape
 from core.ops.registry import F, gradient, operator
 
 K = kernels.boxes
-Format = Choice("corner", "center")
+Format = Annotated[str, Choice("corner", "center")]
 
 
 @operator("_contrib_box_iou")
@@ -62,7 +63,7 @@ def _check_columns(shape, coordinates, score, label):
 
 
 @gradient(box_nms)
-def _(head, out1, data_shape):
+def _box_nms_gradient(head, out1, data_shape):
     return [F._put_rows(head, out1, shape=data_shape)]
 
 
@@ -75,7 +76,7 @@ def _put_rows(head, index, *, shape: Shape):
 
 
 @gradient(_put_rows)
-def _(head1, index, head_shape):
+def _put_rows_gradient(head1, index, head_shape):
     return [F._take_rows(head1, index, shape=head_shape), None]
 
 
@@ -87,7 +88,7 @@ def _take_rows(data, index, *, shape: Shape):
 
 
 @gradient(_take_rows)
-def _(head, index, data_shape):
+def _take_rows_gradient(head, index, data_shape):
     return [F._put_rows(head, index, shape=data_shape), None]
 
 

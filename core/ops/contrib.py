@@ -111,7 +111,7 @@ def index_copy(old_tensor, index_vector, new_tensor):
 
 
 @gradient(index_copy)
-def _(head, index_vector):
+def _index_copy_gradient(head, index_vector):
     rows = F.take(head, index_vector, axis=0)
     return [F._contrib_index_copy(head, index_vector, F.zeros_like(rows)), None, rows]
 
@@ -204,7 +204,7 @@ def gradient_multiplier(data, *, scalar: Float = 1.0, is_int: Bool = True):
 
 
 @gradient(gradient_multiplier)
-def _(head, attrs):
+def _gradient_multiplier_gradient(head, attrs):
     return [F._mul_scalar(head, scalar=attrs.scalar)]
 
 
@@ -223,7 +223,7 @@ def sign_ste(data):
 for _op in (round_ste, sign_ste):
 
     @gradient(_op)
-    def _(head):
+    def _op_gradient(head):
         return [head]
 
 
@@ -293,7 +293,7 @@ def batch_norm_with_relu(
 for _op in (sync_batch_norm, batch_norm_with_relu):
 
     @infer(_op)
-    def _(shapes, attrs):
+    def _op_shapes(shapes, attrs):
         channels = shapes["data"][attrs.get("axis", 1)]
         for name in ("gamma", "beta", "moving_mean", "moving_var"):
             shapes[name] = (channels,)

@@ -3,6 +3,8 @@
 Comparisons are written as operators, which give numbers for `nd` and `np` arrays alike.
 """
 
+from typing import Annotated
+
 from core import kernels
 from core.ops.attributes import Bool, Choice, Int
 from core.ops.registry import F, composite, decompose, gradient, infer, operator, takes
@@ -17,7 +19,7 @@ IMPOSSIBLE = -1e30
 @composite("CTCLoss", aliases=("ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"))
 def ctc_loss(
     data, label, data_lengths=None, label_lengths=None, *, use_data_lengths: Bool = False,
-    use_label_lengths: Bool = False, blank_label: Choice("first", "last") = "first",
+    use_label_lengths: Bool = False, blank_label: Annotated[str, Choice("first", "last")] = "first",
 ):  # fmt: skip
     """-log of the probability of each label sequence (Graves et al., 2006): (N,).
 
@@ -43,12 +45,12 @@ def ctc_loss(
 
 
 @takes(ctc_loss)
-def _(attrs):  # without data lengths the label lengths are the third input
+def _ctc_loss_takes(attrs):  # without data lengths the label lengths are the third input
     return ["data", "label", *(n for n in ("data_lengths", "label_lengths") if attrs[f"use_{n}"])]
 
 
 @infer(ctc_loss)
-def _(shapes, attrs):
+def _ctc_loss_shapes(shapes, attrs):
     if shapes["data"] is not None:
         batch = (shapes["data"][1],)
         for name, used in (("data_lengths", "use_data_lengths"), ("label_lengths", "use_label_lengths")):
@@ -71,7 +73,7 @@ def _ctc_loss(data, label, count, last=None, *, blank: Int):
 
 
 @gradient(_ctc_loss)
-def _(head, data, label, count, last, attrs):
+def _ctc_loss_gradient(head, data, label, count, last, attrs):
     return [F._ctc_loss_grad(head, data, label, count, last, blank=attrs.blank), None, None, None]
 
 
@@ -82,7 +84,7 @@ def _ctc_loss_grad(head, data, label, count, last=None, *, blank: Int):
 
 
 @decompose(_ctc_loss_grad)
-def _(head, data, label, count, last=None, *, blank):
+def _ctc_loss_grad_decompose(head, data, label, count, last=None, *, blank):
     from core.backward import gradients_through  # the tape imports the table
 
     return gradients_through(lambda x: _expression(x, label, count, last, blank), [data], [head], [True])

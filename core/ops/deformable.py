@@ -42,7 +42,7 @@ def modulated_deformable_convolution(
 for _op in (deformable_convolution, modulated_deformable_convolution):
 
     @infer(_op)
-    def _(shapes, attrs):
+    def _op_shapes(shapes, attrs):
         channels = shapes["data"][1]
         shapes["weight"] = (attrs["num_filter"], channels // attrs["num_group"], *attrs["kernel"])
         if not attrs["no_bias"]:
@@ -71,7 +71,7 @@ def _deformable_columns(
 
 
 @gradient(_deformable_columns)
-def _(head, data, offset, mask, attrs):
+def _deformable_columns_gradient(head, data, offset, mask, attrs):
     ddata, doffset, dmask = F._deformable_columns_grad(head, data, offset, mask, **vars(attrs))
     return [ddata, doffset, None if mask is None else dmask]
 
@@ -85,7 +85,7 @@ def _deformable_columns_grad(
 
 
 @decompose(_deformable_columns_grad)
-def _(head, data, offset, mask=None, *, kernel, stride, dilate, pad, groups):
+def _deformable_columns_grad_decompose(head, data, offset, mask=None, *, kernel, stride, dilate, pad, groups):
     from core.backward import gradients_through  # the tape imports the table
 
     operands = [x for x in (data, offset, mask) if x is not None]

@@ -1,6 +1,7 @@
 """Pointwise operators: unary functions, binary functions with and without broadcasting, and with a scalar."""
 
 import math
+from typing import Annotated
 
 import numpy as np
 
@@ -153,7 +154,7 @@ def _bridge(data):
 
 
 @gradient(_bridge)
-def _(head):
+def _bridge_gradient(head):
     return [head]
 
 
@@ -236,7 +237,7 @@ def clip(data, *, a_min: Float, a_max: Float):
 
 
 @shortcut(clip)
-def _(attrs):
+def _clip_shortcut(attrs):
     return TABLE["_clip_crossed" if attrs["a_min"] > attrs["a_max"] else "_clip"], attrs
 
 
@@ -253,13 +254,15 @@ def smooth_l1(data, *, scalar: Float = 1.0):
 
 
 @composite("Activation", aliases=("_npx_activation",))
-def activation(data, *, act_type: Choice("relu", "sigmoid", "log_sigmoid", "mish", "softrelu", "softsign", "tanh")):
+def activation(
+    data, *, act_type: Annotated[str, Choice("relu", "sigmoid", "log_sigmoid", "mish", "softrelu", "softsign", "tanh")]
+):
     """An activation function by name."""
     return getattr(F, act_type)(data)
 
 
 @shortcut(activation)
-def _(attrs):
+def _activation_shortcut(attrs):
     return TABLE[attrs["act_type"]], {}
 
 
@@ -267,7 +270,7 @@ def _(attrs):
     "LeakyReLU", aliases=("leaky_relu",), train=True, outputs=lambda attrs: 2 if attrs["act_type"] == "rrelu" else 1
 )
 def leaky(
-    data, gamma=None, *, act_type: Choice("leaky", "prelu", "elu", "selu", "gelu", "rrelu") = "leaky",
+    data, gamma=None, *, act_type: Annotated[str, Choice("leaky", "prelu", "elu", "selu", "gelu", "rrelu")] = "leaky",
     slope: Float = 0.25, lower_bound: Float = 0.125, upper_bound: Float = 0.334, training,
 ):  # fmt: skip
     """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, one for each channel (axis 1),
@@ -297,7 +300,7 @@ def leaky(
 
 
 @shortcut(leaky)
-def _(attrs):
+def _leaky_shortcut(attrs):
     kind = attrs["act_type"]
     if kind in ("leaky", "elu"):
         return TABLE["_leaky_relu" if kind == "leaky" else "_elu"], {"slope": attrs["slope"]}
@@ -305,7 +308,7 @@ def _(attrs):
 
 
 @infer(leaky)
-def _(shapes, attrs):
+def _leaky_shapes(shapes, attrs):
     if attrs["act_type"] == "prelu" and shapes["gamma"] is None:
         shapes["gamma"] = (shapes["data"][1] if len(shapes["data"]) > 1 else 1,)
 
@@ -321,7 +324,7 @@ def cast(data, *, dtype: DType):
 
 
 @gradient(cast)
-def _(head, data_dtype):
+def _cast_gradient(head, data_dtype):
     return [head.astype(data_dtype)]
 
 
@@ -464,7 +467,7 @@ def add_n(*args):
 
 
 @gradient(add_n)
-def _(head, shapes):
+def _add_n_gradient(head, shapes):
     return [head] * len(shapes)
 
 
@@ -493,7 +496,7 @@ def where_(condition, x, y):
 
 
 @direct(where_)
-def _(attrs):
+def _where_direct(attrs):
     def run(condition, x, y):
         if not condition.shape == x.shape == y.shape or kernels.dtype_name(condition) == "bool":
             raise ValueError("the operator says what does not fit")
@@ -503,7 +506,7 @@ def _(attrs):
 
 
 @infer(where_)
-def _(shapes, attrs):
+def _where_shapes(shapes, attrs):
     shapes["x"], shapes["y"] = shapes["x"] or shapes["y"], shapes["y"] or shapes["x"]
 
 
@@ -535,7 +538,7 @@ def _enter_where_with_number(name, choose):
     op.doc = "Elements of the array x, or else a number, by condition."
 
     @gradient(op)
-    def _(head, condition, x_shape):
+    def _op_gradient(head, condition, x_shape):
         none = F.zeros_like(head)
         if tuple(x_shape) == head.shape:
             return [None, F._npi_where(condition, *choose(none, head))]

@@ -41,7 +41,7 @@ def to_tensor(data):
 
 
 @gradient(to_tensor)
-def _(head, data_dtype):
+def _to_tensor_gradient(head, data_dtype):
     axes = (1, 2, 0) if len(head.shape) == 3 else (0, 2, 3, 1)
     return [F.cast(F._div_scalar(F.transpose(head, axes=axes), scalar=255.0), dtype=data_dtype)]
 
@@ -64,7 +64,7 @@ def normalize(data, *, mean: Floats = (0.0,), std: Floats = (1.0,)):
 
 
 @gradient(normalize)
-def _(head, attrs):
+def _normalize_gradient(head, attrs):
     return [F._image_normalize(head, mean=(0.0,), std=attrs.std)]
 
 
@@ -112,12 +112,12 @@ def flip_top_bottom(data):
 
 
 @gradient(flip_left_right)
-def _(head):
+def _flip_left_right_gradient(head):
     return [head]
 
 
 @gradient(flip_top_bottom)
-def _(head):
+def _flip_top_bottom_gradient(head):
     return [head]
 
 

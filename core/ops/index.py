@@ -1,6 +1,7 @@
 """Gathering and scattering by index, and sequences of varying length."""
 
 import math
+from typing import Annotated
 
 from core import kernels
 from core.base import MXNetError
@@ -21,7 +22,7 @@ def _places(indices, n, mode):
 
 
 @operator("take")
-def take(a, indices, *, axis: Int = 0, mode: Choice("clip", "wrap", "raise") = "clip"):
+def take(a, indices, *, axis: Int = 0, mode: Annotated[str, Choice("clip", "wrap", "raise")] = "clip"):
     """Slices of a along an axis at the indices, which are clipped (or wrapped) into range."""
     axis = normal_axis(axis, a.dim(), "take")
     if mode == "raise":
@@ -30,7 +31,7 @@ def take(a, indices, *, axis: Int = 0, mode: Choice("clip", "wrap", "raise") = "
 
 
 @gradient(take)
-def _(head, indices, a_shape, attrs):
+def _take_gradient(head, indices, a_shape, attrs):
     return [F._take_grad.typed(head, indices, shape=a_shape, axis=attrs.axis, mode=attrs.mode), None]
 
 
@@ -42,7 +43,7 @@ def _take_grad(head, indices, *, shape: Shape, axis: Int, mode: Any_):
 
 
 @gradient(_take_grad)
-def _(head1, indices, attrs):
+def _take_grad_gradient(head1, indices, attrs):
     return [F.take(head1, indices, axis=attrs.axis, mode=attrs.mode), None]
 
 
@@ -53,7 +54,9 @@ def batch_take(a, indices):
 
 
 @operator("pick", aliases=("choose_element_0index",))
-def pick(data, index, *, axis: OptInt = -1, keepdims: Bool = False, mode: Choice("clip", "wrap") = "clip"):
+def pick(
+    data, index, *, axis: OptInt = -1, keepdims: Bool = False, mode: Annotated[str, Choice("clip", "wrap")] = "clip"
+):
     """One element along an axis for each place of the others."""
     shape = data.shape
     axis, index = _pick_place(shape, axis, index)
@@ -73,7 +76,7 @@ def _pick_place(shape, axis, index):
 
 
 @gradient(pick)
-def _(head, index, data_shape, attrs):
+def _pick_gradient(head, index, data_shape, attrs):
     return [F._pick_grad.typed(head, index, shape=data_shape, axis=attrs.axis, mode=attrs.mode), None]
 
 
@@ -85,7 +88,7 @@ def _pick_grad(head, index, *, shape: Shape, axis: Int, mode: Any_ = "clip"):
 
 
 @gradient(_pick_grad)
-def _(head1, index, head_shape, attrs):
+def _pick_grad_gradient(head1, index, head_shape, attrs):
     return [F._reshape_to(F.pick(head1, index, axis=attrs.axis, mode=attrs.mode), shape=head_shape), None]
 
 
@@ -107,7 +110,7 @@ def gather_nd(data, indices):
 
 
 @gradient(gather_nd)
-def _(head, indices, data_shape):
+def _gather_nd_gradient(head, indices, data_shape):
     return [F._scatter_nd_add(head, indices, shape=data_shape), None]
 
 
@@ -120,7 +123,7 @@ def scatter_nd(data, indices, *, shape: Shape):
 
 
 @gradient(scatter_nd)
-def _(head, indices):
+def _scatter_nd_gradient(head, indices):
     return [F.gather_nd(head, indices), None]
 
 
@@ -131,7 +134,7 @@ def _scatter_nd_add(data, indices, *, shape: Shape):
 
 
 @gradient(_scatter_nd_add)
-def _(head, indices):
+def _scatter_nd_add_gradient(head, indices):
     return [F.gather_nd(head, indices), None]
 
 
@@ -170,12 +173,12 @@ def _forwards(key, shape):
 
 
 @gradient(_gather_part)
-def _(head, indices, data_shape, attrs):
+def _gather_part_gradient(head, indices, data_shape, attrs):
     return [F._scatter_part_add(head, *indices, key=attrs.key, shape=data_shape), *[None] * len(indices)]
 
 
 @gradient(_scatter_part_add)
-def _(head1, indices, head_shape, attrs):
+def _scatter_part_add_gradient(head1, indices, head_shape, attrs):
     part = F._gather_part(head1, *indices, key=attrs.key)
     return [F._reshape_to(part, shape=head_shape), *[None] * len(indices)]
 
@@ -189,7 +192,7 @@ def _set_places(data, value, *indices, key: Any_):
 
 
 @gradient(_set_places)
-def _(head, value, indices, attrs, value_shape):
+def _set_places_gradient(head, value, indices, attrs, value_shape):
     part = F._gather_part(head, *indices, key=attrs.key)
     return [
         F._set_places(head, F.zeros_like(value), *indices, key=attrs.key),
@@ -306,7 +309,7 @@ def _sequence_reverse(data, length):
 
 
 @gradient(_sequence_reverse)
-def _(head, length):
+def _sequence_reverse_gradient(head, length):
     return [F._sequence_reverse(head, length), None]
 
 

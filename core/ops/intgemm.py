@@ -3,6 +3,8 @@
 MXNet stores prepared weights in an order that depends on the processor; here the order is that of the array.
 """
 
+from typing import Annotated
+
 from core.base import MXNetError
 from core.ops.attributes import Bool, Choice, Int
 from core.ops.registry import F, composite, takes
@@ -52,7 +54,7 @@ def take_weight(weight, indices):
 @_enter("fully_connected")
 def fully_connected(
     data, weight, scaling=None, bias=None, *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True,
-    out_type: Choice("float32", "int32") = "float32",
+    out_type: Annotated[str, Choice("float32", "int32")] = "float32",
 ):  # fmt: skip
     """data weight^T of codes: times `scaling` plus bias as float32, or as int32 plus an int32 bias,
     which then comes third.
@@ -80,6 +82,6 @@ def fully_connected(
 
 
 @takes(fully_connected)
-def _(attrs):
+def _fully_connected_takes(attrs):
     names = {"scaling": attrs["out_type"] != "int32", "bias": not attrs["no_bias"]}
     return [name for name in fully_connected.inputs if names.get(name, True)]

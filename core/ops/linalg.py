@@ -87,7 +87,7 @@ def _triangle(data, *, lower: Bool = True, offset: Int = 0):
 
 
 @gradient(_triangle)
-def _(head, attrs):
+def _triangle_gradient(head, attrs):
     return [F._triangle(head, lower=attrs.lower, offset=attrs.offset)]
 
 
@@ -157,7 +157,7 @@ def _triangular_solve(a, b, *, lower: Bool, transpose: Bool, rightside: Bool):
 
 
 @gradient(_triangular_solve)
-def _(head, a, out, attrs):
+def _triangular_solve_gradient(head, a, out, attrs):
     gb = F._triangular_solve(a, head, lower=attrs.lower, transpose=not attrs.transpose, rightside=attrs.rightside)
     if attrs.rightside == attrs.transpose:
         ga = F._matmul(gb, out, transpose_b=True) if not attrs.rightside else F._matmul(gb, out, transpose_a=True)
@@ -181,7 +181,7 @@ def potrf(A, *, lower: Bool = True):
 
 
 @gradient(potrf)
-def _(head, out, attrs):
+def _potrf_gradient(head, out, attrs):
     factor, head = (out, head) if attrs.lower else (transposed(out), transposed(head))
     inner = F._triangle(F._matmul(factor, head, transpose_a=True), lower=True)
     inner = F._triangle(inner, lower=True) - 0.5 * _diagonal_part(inner)
@@ -213,7 +213,7 @@ def inverse(A):
 
 
 @gradient(inverse)
-def _(head, out):
+def _inverse_gradient(head, out):
     return [F.negative(F._matmul(F._matmul(out, head, transpose_a=True), out, transpose_b=True))]
 
 
@@ -232,7 +232,7 @@ def det(A):
 
 
 @gradient(det)
-def _(head, A, out):
+def _det_gradient(head, A, out):
     return [_scale(transposed(F._linalg_inverse(A)), head * out)]
 
 
@@ -245,7 +245,7 @@ def slogdet(A):
 
 
 @gradient(slogdet)
-def _(head1, A):
+def _slogdet_gradient(head1, A):
     return [_scale(transposed(F._linalg_inverse(A)), head1)]
 
 
@@ -261,7 +261,7 @@ def gelqf(A):
 
 
 @gradient(gelqf)
-def _(head, head1, out, out1):
+def _gelqf_gradient(head, head1, out, out1):
     inner = F._matmul(out1, head1, transpose_a=True) - F._matmul(head, out, transpose_b=True)
     low = F._triangle(inner, lower=True, offset=-1)
     symmetric = low + transposed(low) + _diagonal_part(inner)
@@ -277,7 +277,7 @@ def syevd(A):
 
 
 @gradient(syevd)
-def _(head, head1, out, out1):
+def _syevd_gradient(head, head1, out, out1):
     n = out.shape[-1]
     column, row = F.expand_dims(out1, axis=-1), F.expand_dims(out1, axis=-2)
     gap = F.broadcast_sub(column, row)
@@ -298,7 +298,7 @@ def solve(a, b):
 
 
 @gradient(solve)
-def _(head, a, out):
+def _solve_gradient(head, a, out):
     gb = F._npi_solve(transposed(a), head)
     return [F.negative(F._matmul(gb, out, transpose_b=True)), gb]
 
@@ -310,7 +310,7 @@ def np_qr(a):
 
 
 @gradient(np_qr)
-def _(head, head1, a, out, out1):
+def _np_qr_gradient(head, head1, a, out, out1):
     """Walter and Lehmann, 2010; the columns of a wide matrix beyond the square are Q times theirs of R."""
     rows, columns = a.shape[-2:]
     if rows >= columns:
@@ -339,7 +339,7 @@ def np_pinv(a, cutoff):
 
 
 @gradient(np_pinv)
-def _(head, a, out):
+def _np_pinv_gradient(head, a, out):
     """Golub and Pereyra, 1973: differentiating pseudo-inverses of constant rank."""
     p, pt, gt = out, transposed(out), transposed(head)
     outer = F._matmul(gt, F._matmul(p, pt))  # rows of a that its columns do not reach
@@ -356,7 +356,7 @@ def np_svd(a):
 
 
 @gradient(np_svd)
-def _(head, head1, head2, out, out1, out2):
+def _np_svd_gradient(head, head1, head2, out, out1, out2):
     """Townsend, 2016: differentiating the singular value decomposition; a has no more rows than columns."""
     u, s, v = out, out1, out2
     n = s.shape[-1]

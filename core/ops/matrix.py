@@ -50,7 +50,7 @@ def fully_connected(data, weight, bias=None, *, num_hidden: Positive, no_bias: B
 
 
 @gradient(fully_connected)
-def _(head, data, weight, data_shape, bias_shape, attrs, needs):
+def _fully_connected_gradient(head, data, weight, data_shape, bias_shape, attrs, needs):
     rows = math.prod(head.shape[:-1])
     flat_head = head if len(head.shape) == 2 else F._reshape_to(head, shape=(rows, head.shape[-1]))
     grad = F._matmul(flat_head, weight) if needs[0] else None
@@ -65,7 +65,7 @@ def _(head, data, weight, data_shape, bias_shape, attrs, needs):
 
 
 @infer(fully_connected)
-def _(shapes, attrs):
+def _fully_connected_shapes(shapes, attrs):
     data = shapes["data"]
     width = math.prod(data[1:]) if attrs["flatten"] else data[-1]
     shapes["weight"] = (attrs["num_hidden"], width)
@@ -80,7 +80,7 @@ def matmul(a, b, *, transpose_a: Bool = False, transpose_b: Bool = False):
 
 
 @gradient(matmul)
-def _(head, a, b, a_shape, b_shape, attrs, needs):
+def _matmul_gradient(head, a, b, a_shape, b_shape, attrs, needs):
     ta, tb = attrs.transpose_a, attrs.transpose_b
     ga = gb = None
     if needs[0]:
@@ -109,7 +109,7 @@ batch_dot.rule, batch_dot.reads = matmul.rule, matmul.reads
 
 
 @direct(batch_dot)
-def _(attrs):
+def _batch_dot_direct(attrs):
     ta, tb = attrs.transpose_a, attrs.transpose_b
     return lambda lhs, rhs: batch_dot.forward(lhs, rhs, transpose_a=ta, transpose_b=tb)
 
@@ -127,7 +127,7 @@ def dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forwa
 
 
 @direct(dot)
-def _(attrs):
+def _dot_direct(attrs):
     ta, tb = attrs.transpose_a, attrs.transpose_b
 
     def run(lhs, rhs):
@@ -154,7 +154,7 @@ def _dot_shape(ls, rs, ta, tb):
 
 
 @gradient(dot)
-def _(head, lhs, rhs, lhs_shape, rhs_shape, attrs, needs):
+def _dot_gradient(head, lhs, rhs, lhs_shape, rhs_shape, attrs, needs):
     ta, tb = attrs.transpose_a, attrs.transpose_b
     a, b = _as_matrices(lhs, rhs, ta, tb, in_shape)
     rows, columns = a.shape[1] if ta else a.shape[0], b.shape[0] if tb else b.shape[1]

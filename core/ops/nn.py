@@ -2,6 +2,7 @@
 
 import functools
 import math
+from typing import Annotated
 
 from core import kernels
 from core.base import MXNetError
@@ -66,7 +67,7 @@ def _conv_bias_grad(head):
 
 
 @gradient(_conv_bias_grad)
-def _(head, head_shape):
+def _conv_bias_grad_gradient(head, head_shape):
     wide = F._reshape_to(head, shape=(1, -1, *(1,) * (len(head_shape) - 2)))
     return [F._broadcast_from(wide, shape=head_shape)]
 
@@ -82,7 +83,7 @@ def _code_conv(data, weight, bias=None, *, stride: Shape, dilate: Shape, pad: Sh
 
 
 @gradient(_conv)
-def _(head, data, weight, data_shape, weight_shape, attrs, needs):
+def _conv_gradient(head, data, weight, data_shape, weight_shape, attrs, needs):
     how = _how(attrs)
     return [
         F._conv_data_grad.typed(head, weight, shape=data_shape, **how) if needs[0] else None,
@@ -95,7 +96,7 @@ def _(head, data, weight, data_shape, weight_shape, attrs, needs):
 
 
 @gradient(_conv_data_grad)
-def _(head1, head, weight, weight_shape, attrs, needs):
+def _conv_data_grad_gradient(head1, head, weight, weight_shape, attrs, needs):
     how = _how(attrs)
     return [
         F._conv.typed(head1, weight, **how) if needs[0] else None,
@@ -104,7 +105,7 @@ def _(head1, head, weight, weight_shape, attrs, needs):
 
 
 @gradient(_conv_weight_grad)
-def _(head1, head, data, data_shape, attrs, needs):
+def _conv_weight_grad_gradient(head1, head, data, data_shape, attrs, needs):
     how = _how(attrs)
     return [
         F._conv.typed(data, head1, **how) if needs[0] else None,
@@ -158,7 +159,7 @@ def convolution(
 
 
 @direct(convolution)
-def _(attrs):
+def _convolution_direct(attrs):
     if _channels_last(attrs.layout) or attrs.num_filter % attrs.num_group:
         return None
     how, kernel, filters, no_bias = _window(attrs), attrs.kernel, attrs.num_filter, attrs.no_bias
@@ -181,7 +182,7 @@ class _Window:
 
 
 @infer(convolution)
-def _(shapes, attrs):
+def _convolution_shapes(shapes, attrs):
     data, layout = shapes["data"], attrs["layout"]
     if _channels_last(layout):
         shapes["weight"] = (attrs["num_filter"], *attrs["kernel"], data[-1] // attrs["num_group"])
@@ -234,7 +235,7 @@ def deconvolution(
 
 
 @infer(deconvolution)
-def _(shapes, attrs):
+def _deconvolution_shapes(shapes, attrs):
     shapes["weight"] = (shapes["data"][1], attrs["num_filter"] // attrs["num_group"], *attrs["kernel"])
     if not attrs["no_bias"]:
         shapes["bias"] = (attrs["num_filter"],)
@@ -261,13 +262,13 @@ def _wrong_rank(name: str, data, kernel: tuple[int, ...]) -> MXNetError:
 
 
 @direct(_max_pool)
-def _(attrs):
+def _max_pool_direct(attrs):
     kernel, stride, pad = attrs.kernel, attrs.stride, attrs.pad
     return lambda data: kernels.pool.max_pool(data, kernel, stride, pad, False)[0]
 
 
 @gradient(_max_pool)
-def _(head, out1, data_shape, attrs):
+def _max_pool_gradient(head, out1, data_shape, attrs):
     return [F._max_pool_grad.typed(head, out1, shape=data_shape, **vars(attrs))]
 
 
@@ -278,7 +279,7 @@ def _max_pool_grad(head, argmax, *, shape: Shape, kernel: Shape, stride: Shape, 
 
 
 @gradient(_max_pool_grad)
-def _(head1, argmax, attrs):
+def _max_pool_grad_gradient(head1, argmax, attrs):
     return [F._max_pool_gather.typed(head1, argmax, kernel=attrs.kernel, stride=attrs.stride, pad=attrs.pad), None]
 
 
@@ -289,7 +290,7 @@ def _max_pool_gather(data, argmax, *, kernel: Shape, stride: Shape, pad: Any_):
 
 
 @gradient(_max_pool_gather)
-def _(head, argmax, data_shape, attrs):
+def _max_pool_gather_gradient(head, argmax, data_shape, attrs):
     return [F._max_pool_grad.typed(head, argmax, shape=data_shape, **vars(attrs)), None]
 
 
@@ -301,7 +302,7 @@ def _avg_pool(data, *, kernel: Shape, stride: Shape, pad: Any_, count_include_pa
 
 
 @gradient(_avg_pool)
-def _(head, data_shape, attrs):
+def _avg_pool_gradient(head, data_shape, attrs):
     return [F._avg_pool_grad.typed(head, shape=data_shape, **vars(attrs))]
 
 
@@ -312,7 +313,7 @@ def _avg_pool_grad(head, *, shape: Shape, kernel: Shape, stride: Shape, pad: Any
 
 
 @gradient(_avg_pool_grad)
-def _(head1, attrs):
+def _avg_pool_grad_gradient(head1, attrs):
     return [
         F._avg_pool(
             head1, kernel=attrs.kernel, stride=attrs.stride, pad=attrs.pad, count_include_pad=attrs.count_include_pad
@@ -342,8 +343,8 @@ def _pads(shape, kernel, stride, pad, convention):
 
 @composite("Pooling", aliases=("pooling",))
 def pooling(
-    data, *, kernel: Shape = (), pool_type: Choice("max", "avg", "sum", "lp") = "max", global_pool: Bool = False,
-    cudnn_off: Bool = False, pooling_convention: Choice("valid", "full", "same") = "valid", stride: Shape = (),
+    data, *, kernel: Shape = (), pool_type: Annotated[str, Choice("max", "avg", "sum", "lp")] = "max", global_pool: Bool = False,
+    cudnn_off: Bool = False, pooling_convention: Annotated[str, Choice("valid", "full", "same")] = "valid", stride: Shape = (),
     pad: Shape = (), p_value: OptInt = None, count_include_pad: OptBool = None, layout: OptStr = None,
 ):  # fmt: skip
     """Maximum, mean, sum or l_p norm (p_value) of windows, or of all of space with global_pool.
@@ -413,7 +414,7 @@ _POWERS = {
 
 
 @shortcut(pooling)
-def _(attrs):
+def _pooling_shortcut(attrs):
     kernel, pool_type = attrs["kernel"], attrs["pool_type"]
     if pool_type in ("sum", "lp") or attrs["global_pool"] or _channels_last(attrs["layout"]):
         return None
@@ -445,8 +446,8 @@ def _window_pool(space, kernel, pool_type, convention, stride, pad, include):
 
 @composite("Pooling_v1")
 def pooling_v1(
-    data, *, kernel: Shape = (), pool_type: Choice("max", "avg", "sum") = "max", global_pool: Bool = False,
-    pooling_convention: Choice("valid", "full") = "valid", stride: Shape = (), pad: Shape = (),
+    data, *, kernel: Shape = (), pool_type: Annotated[str, Choice("max", "avg", "sum")] = "max", global_pool: Bool = False,
+    pooling_convention: Annotated[str, Choice("valid", "full")] = "valid", stride: Shape = (), pad: Shape = (),
 ):  # fmt: skip
     """Pooling over zeros around the data for every type.
 
@@ -480,7 +481,7 @@ def _dropout_again(data, *, p: Float, axes: Shape = (), key: Any_ = None):
 for _op in (_dropout, _dropout_again):
 
     @gradient(_op)
-    def _(head, attrs):
+    def _op_gradient(head, attrs):
         return [F._dropout_again(head, p=attrs.p, axes=attrs.axes, key=attrs.key)]
 
 
@@ -489,7 +490,7 @@ def dropout(
     data,
     *,
     p: Share = 0.5,
-    mode: Choice("training", "always") = "training",
+    mode: Annotated[str, Choice("training", "always")] = "training",
     axes: Shape = (),
     cudnn_off: OptBool = False,
     training,
@@ -520,7 +521,7 @@ def embedding(
 
 
 @gradient(embedding)
-def _(head, data, weight_shape, attrs, needs):
+def _embedding_gradient(head, data, weight_shape, attrs, needs):
     if attrs.sparse_grad:
         from core.ndarray.sparse import lookup_gradient
 
@@ -529,7 +530,7 @@ def _(head, data, weight_shape, attrs, needs):
 
 
 @infer(embedding)
-def _(shapes, attrs):
+def _embedding_shapes(shapes, attrs):
     shapes["weight"] = (attrs["input_dim"], attrs["output_dim"])
 
 
@@ -540,5 +541,5 @@ def _embedding_grad(head, data, *, shape: Shape):
 
 
 @gradient(_embedding_grad)
-def _(head1, data, attrs):
+def _embedding_grad_gradient(head1, data, attrs):
     return [F.Embedding(data, head1, input_dim=attrs.shape[0], output_dim=attrs.shape[1]), None]

@@ -16,7 +16,7 @@ def _channel_shapes(op, *names):
     """Backward inference: parameters with one element per channel."""
 
     @infer(op)
-    def _(shapes, attrs):
+    def _op_shapes(shapes, attrs):
         channels = (shapes["data"][attrs.get("axis", 1)],)
         for name in names:
             shapes[name] = channels
@@ -59,7 +59,7 @@ def _prepare(data, gamma, beta, moving_mean, moving_var, axis, fix_gamma):
 
 
 @direct(batch_norm)
-def _(attrs):
+def _batch_norm_direct(attrs):
     axis, eps, fix_gamma = attrs.axis, attrs.eps, attrs.fix_gamma
 
     def run(data, gamma, beta, moving_mean, moving_var):
@@ -71,7 +71,7 @@ def _(attrs):
 
 
 @gradient(batch_norm)
-def _(head, data, gamma, moving_mean, moving_var, out1, out2, attrs, needs):
+def _batch_norm_gradient(head, data, gamma, moving_mean, moving_var, out1, out2, attrs, needs):
     fused = {"axis": attrs.axis, "eps": attrs.eps}
     if attrs.fix_gamma:  # a constant, for second derivatives too
         gamma = F.ones_like(gamma)
@@ -111,7 +111,7 @@ def _batch_norm_grad(head, data, gamma, mean, rstd, *, axis: Int, eps: Float):
 
 
 @decompose(_batch_norm_grad)
-def _(head, data, gamma, mean, rstd, *, axis, eps):
+def _batch_norm_grad_decompose(head, data, gamma, mean, rstd, *, axis, eps):
     axis %= data.ndim
     axes = tuple(a for a in range(data.ndim) if a != axis)
     return _normalised_grad(head, data, gamma, axes, (axis,), eps)
@@ -124,7 +124,7 @@ def _batch_norm_inference_grad(head, data, gamma, mean, var, *, axis: Int, eps: 
 
 
 @decompose(_batch_norm_inference_grad)
-def _(head, data, gamma, mean, var, *, axis, eps):
+def _batch_norm_inference_grad_decompose(head, data, gamma, mean, var, *, axis, eps):
     axis %= data.ndim
     axes = tuple(a for a in range(data.ndim) if a != axis)
     shape = tuple(n if a == axis else 1 for a, n in enumerate(data.shape))
@@ -162,7 +162,7 @@ def layer_norm(data, gamma, beta, *, axis: Int = -1, eps: Float = 1e-5, output_m
 
 
 @direct(layer_norm)
-def _(attrs):
+def _layer_norm_direct(attrs):
     axis, eps = attrs.axis, attrs.eps
     if attrs.output_mean_var:
         return None
@@ -170,7 +170,7 @@ def _(attrs):
 
 
 @gradient(layer_norm)
-def _(head, data, gamma, out1, out2, attrs):
+def _layer_norm_gradient(head, data, gamma, out1, out2, attrs):
     rstd = F.reciprocal(out2) if attrs.output_mean_var else out2
     return F._layer_norm_grad.typed(head, data, gamma, out1, rstd, axis=attrs.axis, eps=attrs.eps)
 
@@ -185,7 +185,7 @@ def _layer_norm_grad(head, data, gamma, mean, rstd, *, axis: Int, eps: Float):
 
 
 @decompose(_layer_norm_grad)
-def _(head, data, gamma, mean, rstd, *, axis, eps):
+def _layer_norm_grad_decompose(head, data, gamma, mean, rstd, *, axis, eps):
     axis %= data.ndim
     return _normalised_grad(head, data, gamma, (axis,), (axis,), eps)
 
@@ -202,7 +202,7 @@ def _group_norm(data, gamma, beta, *, num_groups: Int, eps: Float):
 
 
 @gradient(_group_norm)
-def _(head, data, gamma, out1, out2, attrs):
+def _group_norm_gradient(head, data, gamma, out1, out2, attrs):
     return F._group_norm_grad.typed(head, data, gamma, out1, out2, num_groups=attrs.num_groups, eps=attrs.eps)
 
 
@@ -213,7 +213,7 @@ def _group_norm_grad(head, data, gamma, mean, rstd, *, num_groups: Int, eps: Flo
 
 
 @decompose(_group_norm_grad)
-def _(head, data, gamma, mean, rstd, *, num_groups, eps):
+def _group_norm_grad_decompose(head, data, gamma, mean, rstd, *, num_groups, eps):
     n, c, *space = data.shape
     grouped = (n, num_groups, c // num_groups, math.prod(space))
     head, x = F._reshape_to(head, shape=grouped), F._reshape_to(data, shape=grouped)
@@ -257,7 +257,7 @@ def group_norm(data, gamma, beta, *, num_groups: Int = 1, eps: Float = 1e-5, out
 
 
 @infer(group_norm)
-def _(shapes, attrs):
+def _group_norm_shapes(shapes, attrs):
     for name in ("gamma", "beta"):
         shapes[name] = shapes.get(name) or (attrs["num_groups"],)
 

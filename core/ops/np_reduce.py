@@ -55,12 +55,12 @@ sum_, prod = _enter("sum"), _enter("prod")
 
 
 @gradient(sum_)
-def _(head, a_shape, a_dtype, attrs):
+def _sum_gradient(head, a_shape, a_dtype, attrs):
     return [F._broadcast_from(_spread(head, a_shape, attrs), shape=a_shape).astype(a_dtype, copy=False)]
 
 
 @gradient(prod)
-def _(head, a, out, a_shape, a_dtype, attrs):
+def _prod_gradient(head, a, out, a_shape, a_dtype, attrs):
     head, out = (_spread(F.Cast(x, dtype=a_dtype), a_shape, attrs) for x in (head, out))
     return [F.broadcast_div(F.broadcast_mul(head, out), a)]
 
@@ -80,7 +80,7 @@ def mean(a, *, axis: Axis = None, dtype: OptDType = None, keepdims: Bool = False
 
 
 @gradient(mean)
-def _(head, a_shape, attrs, a_dtype):
+def _mean_gradient(head, a_shape, attrs, a_dtype):
     count = 1
     for axis in _axes(attrs.axis, len(a_shape), "mean"):
         count *= a_shape[axis]
@@ -98,7 +98,7 @@ def _enter_extremum(name):
     op = operator(f"_np_{name}", aliases=(f"_npi_{name}", f"_np_a{name}"))(reduction)
 
     @gradient(op)
-    def _(head, a, out, a_shape, attrs, a_dtype):
+    def _op_gradient(head, a, out, a_shape, attrs, a_dtype):
         hit = F.broadcast_equal(a, _spread(out, a_shape, attrs))
         return [F.broadcast_mul(hit, _spread(head, a_shape, attrs))]
 

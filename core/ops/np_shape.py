@@ -82,7 +82,7 @@ def npx_reshape(a, *, newshape: Shape, reverse: Bool = False, order: Str = "C"):
 for _op in (reshape, npx_reshape):
 
     @gradient(_op)
-    def _(head, a_shape):
+    def _op_gradient(head, a_shape):
         return [F._reshape_to(head, shape=a_shape)]
 
 
@@ -104,5 +104,5 @@ def rot90(m, *, k: Int = 1, axes: Shape = (0, 1)):
 
 
 @gradient(rot90)
-def _(head, attrs):
+def _rot90_gradient(head, attrs):
     return [F._npi_rot90(head, k=attrs.k, axes=attrs.axes)]

@@ -6,7 +6,7 @@ States are changed in place; the new weight is the result (usually `out=weight`)
 from core import kernels
 from core.base import MXNetError
 from core.kernels import formula as f
-from core.ops.attributes import Any_, Bool, Float, Floats, Int
+from core.ops.attributes import Any_, Bool, BoolType, Float, Floats, FloatType, Int, IntType
 from core.ops.registry import TABLE, F, gradient, operator, pointwise
 
 K = kernels.optimizer
@@ -14,23 +14,23 @@ COPY = kernels.shape.clone
 
 # attribute name of MXNet -> (name in the kernels, type, default)
 _ATTRS = {
-    "lr": ("lr", Float, None),
-    "wd": ("wd", Float, 0.0),
-    "momentum": ("momentum", Float, 0.0),
-    "rescale_grad": ("rescale", Float, 1.0),
-    "clip_gradient": ("clip", Float, -1.0),
-    "clip_grad": ("clip", Float, -1.0),
-    "clip_weights": ("clip_weights", Float, -1.0),
-    "beta1": ("beta1", Float, 0.9),
-    "beta2": ("beta2", Float, 0.999),
-    "epsilon": ("eps", Float, 1e-8),
-    "t": ("t", Int, None),
-    "lamda1": ("lamda1", Float, 0.01),
-    "beta": ("beta", Float, 1.0),
-    "gamma1": ("gamma1", Float, 0.95),
-    "gamma2": ("gamma2", Float, 0.9),
-    "wd_lh": ("wd_lh", Float, 0.0),
-    "eta": ("eta", Float, None),
+    "lr": ("lr", FloatType(), None),
+    "wd": ("wd", FloatType(), 0.0),
+    "momentum": ("momentum", FloatType(), 0.0),
+    "rescale_grad": ("rescale", FloatType(), 1.0),
+    "clip_gradient": ("clip", FloatType(), -1.0),
+    "clip_grad": ("clip", FloatType(), -1.0),
+    "clip_weights": ("clip_weights", FloatType(), -1.0),
+    "beta1": ("beta1", FloatType(), 0.9),
+    "beta2": ("beta2", FloatType(), 0.999),
+    "epsilon": ("eps", FloatType(), 1e-8),
+    "t": ("t", IntType(), None),
+    "lamda1": ("lamda1", FloatType(), 0.01),
+    "beta": ("beta", FloatType(), 1.0),
+    "gamma1": ("gamma1", FloatType(), 0.95),
+    "gamma2": ("gamma2", FloatType(), 0.9),
+    "wd_lh": ("wd_lh", FloatType(), 0.0),
+    "eta": ("eta", FloatType(), None),
 }
 # operator: (kernel, states, attributes as "name" or "name=default", accepted attributes without effect on dense arrays)
 _UPDATES = {
@@ -78,7 +78,7 @@ def _annotations(attributes: str, ignored: str) -> tuple[dict, dict]:
         table[name] = (kind, float(default) if default else standard)
         renamed[name] = kernel_name
     for name in ignored.split():
-        table[name] = _ATTRS[name][1:] if name in _ATTRS else (Bool, True)
+        table[name] = _ATTRS[name][1:] if name in _ATTRS else (BoolType(), True)
     return table, renamed
 
 
@@ -272,7 +272,7 @@ def multi_sum_sq(*data, num_arrays: Int):
 
 
 @gradient(multi_sum_sq)
-def _(head, data):
+def _multi_sum_sq_gradient(head, data):
     """MXNet has none and refuses; zeros, as of a piecewise constant operator, would be wrong."""
     heads = [F.slice_axis(2.0 * head, axis=0, begin=i, end=i + 1) for i in range(len(data))]
     return [x * F._broadcast_from(F.Cast(h, dtype=x.dtype), shape=x.shape) for x, h in zip(data, heads, strict=True)]

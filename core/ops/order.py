@@ -1,5 +1,7 @@
 """Sorting."""
 
+from typing import Annotated
+
 from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Bool, Choice, FewDTypes, Int, OptInt, Shape
@@ -7,7 +9,7 @@ from core.ops.registry import F, composite, direct, gradient, operator
 from core.ops.shape import in_shape, normal_axis
 
 K = kernels.sort
-Index = FewDTypes("float16", "float32", "float64", "int32", "int64", "uint8")
+Index = Annotated[str, FewDTypes("float16", "float32", "float64", "int32", "int64", "uint8")]
 
 
 def _flat(data, axis, name):
@@ -26,7 +28,7 @@ def sort(data, *, axis: OptInt = -1, is_ascend: Bool = True):
 
 
 @gradient(sort)
-def _(head, data, data_shape, attrs):
+def _sort_gradient(head, data, data_shape, attrs):
     order = F.argsort(data, axis=attrs.axis, is_ascend=attrs.is_ascend, dtype="int64")
     flat = data_shape if attrs.axis is not None else (data.size,)
     grad = F._scatter_along(head, order, shape=flat, axis=0 if attrs.axis is None else attrs.axis)
@@ -41,7 +43,7 @@ def argsort(data, *, axis: OptInt = -1, is_ascend: Bool = True, dtype: Index = "
 
 @operator("topk", outputs=lambda attrs: 2 if attrs["ret_typ"] == "both" else 1)
 def topk(
-    data, *, axis: OptInt = -1, k: Int = 1, ret_typ: Choice("value", "indices", "mask", "both") = "indices",
+    data, *, axis: OptInt = -1, k: Int = 1, ret_typ: Annotated[str, Choice("value", "indices", "mask", "both")] = "indices",
     is_ascend: Bool = False, dtype: Index = "float32",
 ):  # fmt: skip
     """The k largest (smallest with is_ascend) elements along an axis: values, indices, both, or a mask; k=0: all."""
@@ -62,7 +64,7 @@ def topk(
 
 
 @direct(topk)
-def _(attrs):
+def _topk_direct(attrs):
     k, axis, ascend = attrs.k, attrs.axis, attrs.is_ascend
     if attrs.ret_typ != "indices" or axis is None or k < 1:
         return None
@@ -78,7 +80,7 @@ def _(attrs):
 
 
 @gradient(topk)
-def _(heads, data, data_shape, attrs):
+def _topk_gradient(heads, data, data_shape, attrs):
     if attrs.ret_typ in ("indices", "mask"):
         return [F.zeros_like(data)]
     places = F.topk(data, axis=attrs.axis, k=attrs.k, ret_typ="indices", is_ascend=attrs.is_ascend, dtype="int64")
@@ -94,7 +96,7 @@ def _scatter_along(data, indices, *, shape: Shape, axis: Int):
 
 
 @gradient(_scatter_along)
-def _(head, indices, attrs):
+def _scatter_along_gradient(head, indices, attrs):
     return [F._gather_along(head, indices, axis=attrs.axis), None]
 
 
@@ -105,7 +107,7 @@ def _gather_along(data, indices, *, axis: Int):
 
 
 @gradient(_gather_along)
-def _(head, indices, data_shape, attrs):
+def _gather_along_gradient(head, indices, data_shape, attrs):
     return [F._scatter_along(head, indices, shape=data_shape, axis=attrs.axis), None]
 
 

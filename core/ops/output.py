@@ -3,6 +3,7 @@ comes in (`Operator.starts`).
 """
 
 import math
+from typing import Annotated
 
 from core import kernels
 from core.base import MXNetError
@@ -10,7 +11,7 @@ from core.ops.attributes import Bool, Choice, Float, Share
 from core.ops.registry import F, gradient, infer, operator
 
 COPY = kernels.shape.clone
-_Normal = Choice("null", "batch", "valid")
+_Normal = Annotated[str, Choice("null", "batch", "valid")]
 
 
 @operator("SoftmaxOutput", aliases=("Softmax",))
@@ -30,7 +31,7 @@ def softmax_output(
 
 
 @gradient(softmax_output)
-def _(label, out, attrs):
+def _softmax_output_gradient(label, out, attrs):
     shape = out.shape
     if attrs.multi_output:
         axis, probability = 1, out
@@ -66,7 +67,7 @@ def _(label, out, attrs):
 
 
 @infer(softmax_output)
-def _(shapes, attrs):
+def _softmax_output_shapes(shapes, attrs):
     data = tuple(shapes["data"])
     if attrs["multi_output"]:  # the places in a row; their own shape is taken as well
         batch, places = data[:1], data[2:]
@@ -102,7 +103,7 @@ def _enter_regression(name, transform, difference):
     op = operator(name)(output)
 
     @gradient(op)
-    def _(label, out, attrs):
+    def _op_gradient(label, out, attrs):
         if label.size != out.size:
             raise MXNetError(f"{name}: a label of shape {label.shape} does not fit an output of shape {out.shape}")
         each = max(out.size // max(out.shape[0], 1), 1)
@@ -125,7 +126,7 @@ def logistic_regression_output(data, label, *, grad_scale: Float = 1.0):
 
 
 @gradient(logistic_regression_output)
-def _(label, out, attrs):
+def _logistic_regression_output_gradient(label, out, attrs):
     each = max(out.size // max(out.shape[0], 1), 1)
     return [(out - F._reshape_to(label, shape=out.shape)) * (attrs.grad_scale / each), None]
 
@@ -140,7 +141,7 @@ def svm_output(data, label, *, margin: Float = 1.0, regularization_coefficient: 
 
 
 @gradient(svm_output)
-def _(data, label, attrs):
+def _svm_output_gradient(data, label, attrs):
     hot = F._pick_grad(F.ones_like(F.pick(data, label, axis=1)), label, shape=data.shape, axis=1)
     side = hot * 2.0 - 1.0
     short = F._rminus_scalar(data * side, scalar=attrs.margin)
@@ -150,7 +151,7 @@ def _(data, label, attrs):
 
 
 @infer(svm_output)
-def _(shapes, attrs):
+def _svm_output_shapes(shapes, attrs):
     _fit_label(shapes, tuple(shapes["data"][:1]))
 
 
@@ -161,7 +162,7 @@ def make_loss_v1(data, *, grad_scale: Float = 1.0, valid_thresh: Float = 0.0, no
 
 
 @gradient(make_loss_v1)
-def _(data, attrs):
+def _make_loss_v1_gradient(data, attrs):
     grad = F.ones_like(data) * attrs.grad_scale
     if attrs.normalization == "batch":
         return [grad * (data.shape[-1] / max(data.size, 1))]  # all axes but the last are the batch
@@ -178,7 +179,7 @@ def make_loss(data):
 
 
 @gradient(make_loss)
-def _(out):
+def _make_loss_gradient(out):
     return [F.ones_like(out)]
 
 
@@ -189,7 +190,7 @@ def identity_kl(data, moving_avg, *, sparseness_target: Float = 0.1, penalty: Fl
 
 
 @gradient(identity_kl)
-def _(head, data, attrs):
+def _identity_kl_gradient(head, data, attrs):
     mean = F.mean(data, axis=0, keepdims=True)
     target = attrs.sparseness_target
     pull = F._rdiv_scalar(mean, scalar=-target) + F._rdiv_scalar(

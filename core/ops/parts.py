@@ -2,6 +2,7 @@
 
 import math
 from itertools import pairwise
+from typing import Annotated
 
 from core import kernels
 from core.base import MXNetError
@@ -23,7 +24,7 @@ def _slice_view(data, *, key: Any_, zero_dim: Bool = False):
 
 
 @gradient(_slice_view)
-def _(head, data_shape, attrs):
+def _slice_view_gradient(head, data_shape, attrs):
     return [F._put_part.typed(head, key=attrs.key, shape=data_shape)]
 
 
@@ -34,7 +35,7 @@ def _put_part(data, *, key: Any_, shape: Shape):
 
 
 @gradient(_put_part)
-def _(head, attrs, data_shape):
+def _put_part_gradient(head, attrs, data_shape):
     return [F._reshape_to(F._slice_view.typed(head, key=attrs.key, zero_dim=False), shape=data_shape)]
 
 
@@ -56,7 +57,7 @@ def slice_(data, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
 
 
 @gradient(slice_)
-def _(head, data_shape, attrs):
+def _slice_gradient(head, data_shape, attrs):
     return [
         F._put_part.typed(
             head, key=_slice_key(attrs.begin, attrs.end, attrs.step, len(data_shape), "slice"), shape=data_shape
@@ -74,7 +75,7 @@ def slice_assign(lhs, rhs, *, begin: OpenShape, end: OpenShape, step: OpenShape 
 
 
 @gradient(slice_assign)
-def _(head, attrs):
+def _slice_assign_gradient(head, attrs):
     place = {"begin": attrs.begin, "end": attrs.end, "step": attrs.step}
     return [F._slice_assign_scalar(head, **place), F.slice(head, **place)]
 
@@ -102,7 +103,7 @@ def _axis_key(axis, begin, end, ndim):
 
 
 @gradient(slice_axis)
-def _(head, data_shape, attrs):
+def _slice_axis_gradient(head, data_shape, attrs):
     return [
         F._put_part.typed(head, key=_axis_key(attrs.axis, attrs.begin, attrs.end, len(data_shape)), shape=data_shape)
     ]
@@ -124,7 +125,7 @@ def _like_key(shape, like, axes):
 
 
 @gradient(slice_like)
-def _(head, data_shape, shape_like_shape, attrs):
+def _slice_like_gradient(head, data_shape, shape_like_shape, attrs):
     return [F._put_part.typed(head, key=_like_key(data_shape, shape_like_shape, attrs.axes), shape=data_shape), None]
 
 
@@ -147,7 +148,7 @@ def _of_one_type(name, data):
 
 
 @gradient(concat)
-def _(head, shapes, attrs):
+def _concat_gradient(head, shapes, attrs):
     axis = attrs.dim % len(shapes[0])
     return _parts(head, [s[axis] for s in shapes], axis)
 
@@ -168,7 +169,7 @@ def stack(*data, axis: Int = 0):
 
 
 @gradient(stack)
-def _(head, shapes, attrs):
+def _stack_gradient(head, shapes, attrs):
     before = (slice(None),) * (attrs.axis % (len(shapes[0]) + 1))
     return [F._slice_view.typed(head, key=(*before, i), zero_dim=True) for i in range(len(shapes))]
 
@@ -212,7 +213,7 @@ def _bounds(n, indices, sections):
 for _op in (split, split_v2):
 
     @gradient(_op)
-    def _(heads, data_shape, attrs):
+    def _op_gradient(heads, data_shape, attrs):
         axis = attrs.axis % len(data_shape)
         if attrs.squeeze_axis:
             heads = [F.expand_dims(h, axis=axis) for h in heads]
@@ -231,7 +232,7 @@ def tile(data, *, reps: Shape):
 
 
 @gradient(tile)
-def _(head, data_shape, attrs):
+def _tile_gradient(head, data_shape, attrs):
     n = max(len(data_shape), len(attrs.reps))
     shape = (1,) * (n - len(data_shape)) + data_shape
     reps = (1,) * (n - len(attrs.reps)) + attrs.reps
@@ -254,7 +255,7 @@ def repeat(data, *, repeats: Int, axis: OptInt = None):
 
 
 @gradient(repeat)
-def _(head, data_shape, attrs):
+def _repeat_gradient(head, data_shape, attrs):
     axis = 0 if attrs.axis is None else attrs.axis % len(data_shape)
     shape = (math.prod(data_shape),) if attrs.axis is None else data_shape
     folded = F._reshape_to(head, shape=(*shape[: axis + 1], attrs.repeats, *shape[axis + 1 :]))
@@ -268,7 +269,9 @@ def identity_like(lhs, rhs):
 
 
 @composite("Pad", aliases=("pad",))
-def pad_space(data, *, mode: Choice("constant", "edge", "reflect"), pad_width: Shape, constant_value: Float = 0.0):
+def pad_space(
+    data, *, mode: Annotated[str, Choice("constant", "edge", "reflect")], pad_width: Shape, constant_value: Float = 0.0
+):
     """Places added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""
     if data.ndim not in (4, 5) or any(pad_width[:4]):
         raise MXNetError(
@@ -278,7 +281,9 @@ def pad_space(data, *, mode: Choice("constant", "edge", "reflect"), pad_width: S
 
 
 @operator("_pad")
-def pad(data, *, mode: Choice("constant", "edge", "reflect"), pad_width: Shape, constant_value: Float = 0.0):
+def pad(
+    data, *, mode: Annotated[str, Choice("constant", "edge", "reflect")], pad_width: Shape, constant_value: Float = 0.0
+):
     """Places added around the data: a constant, the edge, or its reflection."""
     if len(pad_width) != 2 * data.dim():
         raise MXNetError(f"pad: pad_width needs {2 * data.dim()} numbers for {data.dim()} axes, given {len(pad_width)}")
@@ -303,7 +308,7 @@ def _source_places(n, lo, hi, mode):
 
 
 @gradient(pad)
-def _(head, data_shape, attrs):
+def _pad_gradient(head, data_shape, attrs):
     widths = list(zip(attrs.pad_width[::2], attrs.pad_width[1::2], strict=True))
     if attrs.mode == "constant":
         return [
@@ -325,7 +330,7 @@ def _fold_places(data, *, places: Any_, axis: Int, length: Int):
 
 
 @gradient(_fold_places)
-def _(head, attrs):
+def _fold_places_gradient(head, attrs):
     return [F._take_places(head, places=attrs.places, axis=attrs.axis)]
 
 
@@ -336,5 +341,5 @@ def _take_places(data, *, places: Any_, axis: Int):
 
 
 @gradient(_take_places)
-def _(head, data_shape, attrs):
+def _take_places_gradient(head, data_shape, attrs):
     return [F._fold_places(head, places=attrs.places, axis=attrs.axis, length=data_shape[attrs.axis])]

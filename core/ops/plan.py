@@ -1,12 +1,14 @@
 """Operators that the passes of the graph compiler put into graphs; no face shows them."""
 
+from typing import Annotated
+
 from core import kernels
 from core.kernels.epilogue import ACTIVATIONS
 from core.kernels.rnn_parameters import GATES
 from core.ops.attributes import Any_, Bool, Choice, Float, Int, Optional, Shape
 from core.ops.registry import operator
 
-Ending = Optional(Choice(*filter(None, ACTIVATIONS)))
+Ending = Annotated[str | None, Optional(Choice(*filter(None, ACTIVATIONS)))]
 
 
 @operator("_plan_ones_", mutates=("gamma",))
@@ -59,7 +61,7 @@ def _linear_weight(weight, *, rows: Int):
 
 @operator("_plan_rnn", train=True, rng=True, reserves=True)
 def _recurrent(
-    data, state, state_cell, *parameters, state_size: Int, num_layers: Int, mode: Choice(*GATES), bidirectional: Bool,
+    data, state, state_cell, *parameters, state_size: Int, num_layers: Int, mode: Annotated[str, Choice(*GATES)], bidirectional: Bool,
     p: Float, training, key,
 ):  # fmt: skip
     """`_rnn` with the parts of its parameters, each a vector."""
@@ -72,7 +74,7 @@ def _recurrent(
 @operator("_plan_rnn_grad")
 def _recurrent_grad(
     head, head_state, head_cell, data, state, state_cell, out, *parameters, reserve, state_size: Int, num_layers: Int,
-    mode: Choice(*GATES), bidirectional: Bool, p: Float, key,
+    mode: Annotated[str, Choice(*GATES)], bidirectional: Bool, p: Float, key,
 ):  # fmt: skip
     """Gradients of `_plan_rnn` in data, states and the parts of the parameters."""
     dx, dparameters, dh0, dc0 = kernels.rnn.rnn_grad(

@@ -6,6 +6,7 @@ Codes come with the two ends of the range that they represent, as arrays of one 
 
 import functools
 import math
+from typing import Annotated
 
 import numpy as np
 
@@ -23,8 +24,8 @@ from core.ops.shape import normal_axis
 WIDE = {"int8": 127.5, "uint8": 255.5}
 EXACT = {"int8": 127.0, "uint8": 255.0}
 LIMITS = {"int8": (-128.0, 127.0), "uint8": (0.0, 255.0)}
-Out = Choice("int8", "uint8")
-AutoOut = Choice("int8", "uint8", "auto")
+Out = Annotated[str, Choice("int8", "uint8")]
+AutoOut = Annotated[str, Choice("int8", "uint8", "auto")]
 TOP = float(2**31 - 1)
 
 
@@ -108,7 +109,7 @@ def quantize_asym(data, *, min_calib_range: OptFloat = None, max_calib_range: Op
 
 
 @composite("_contrib_dequantize")
-def dequantize(data, min_range, max_range, *, out_type: Choice("float32") = "float32"):
+def dequantize(data, min_range, max_range, *, out_type: Annotated[str, Choice("float32")] = "float32"):
     """The numbers that codes of the range stand for."""
     return _meaning(data, _reach(min_range, max_range))
 
@@ -152,12 +153,12 @@ def quantized_conv(
 
 
 @takes(quantized_conv)
-def _(attrs):
+def _quantized_conv_takes(attrs):
     return _without_bias(quantized_conv) if attrs["no_bias"] else quantized_conv.inputs
 
 
 @infer(quantized_conv)
-def _(shapes, attrs):
+def _quantized_conv_shapes(shapes, attrs):
     shapes["weight"] = (attrs["num_filter"], shapes["data"][1] // attrs["num_group"], *attrs["kernel"])
     shapes["bias"] = (attrs["num_filter"],)
     _infer_ends(shapes)
@@ -184,12 +185,12 @@ def quantized_fully_connected(
 
 
 @takes(quantized_fully_connected)
-def _(attrs):
+def _quantized_fully_connected_takes(attrs):
     return _without_bias(quantized_fully_connected) if attrs["no_bias"] else quantized_fully_connected.inputs
 
 
 @infer(quantized_fully_connected)
-def _(shapes, attrs):
+def _quantized_fully_connected_shapes(shapes, attrs):
     shape = shapes["data"]
     shapes["weight"] = (attrs["num_hidden"], math.prod(shape[1:]) if attrs["flatten"] else shape[-1])
     shapes["bias"] = (attrs["num_hidden"],)
@@ -198,8 +199,8 @@ def _(shapes, attrs):
 
 @composite("_contrib_quantized_pooling", outputs=3)
 def quantized_pooling(
-    data, min_data, max_data, *, kernel: Shape = (), pool_type: Choice("max", "avg", "sum", "lp") = "max",
-    global_pool: Bool = False, cudnn_off: Bool = False, pooling_convention: Choice("valid", "full", "same") = "valid",
+    data, min_data, max_data, *, kernel: Shape = (), pool_type: Annotated[str, Choice("max", "avg", "sum", "lp")] = "max",
+    global_pool: Bool = False, cudnn_off: Bool = False, pooling_convention: Annotated[str, Choice("valid", "full", "same")] = "valid",
     stride: Shape = (), pad: Shape = (), p_value: OptInt = None, count_include_pad: OptBool = None,
     layout: OptStr = None,
 ):  # fmt: skip
@@ -214,7 +215,9 @@ def quantized_pooling(
 
 
 @composite("_contrib_quantized_act", outputs=3)
-def quantized_act(data, min_data, max_data, *, act_type: Choice("relu", "sigmoid", "softrelu", "softsign", "tanh")):
+def quantized_act(
+    data, min_data, max_data, *, act_type: Annotated[str, Choice("relu", "sigmoid", "softrelu", "softsign", "tanh")]
+):
     """A rectifier on codes, in the same range."""
     if act_type != "relu":
         raise MXNetError(f"quantized_act: act_type {act_type!r} does not fit; 'relu' is accepted")
@@ -305,7 +308,7 @@ def quantized_batch_norm(
 
 
 @infer(quantized_batch_norm)
-def _(shapes, attrs):
+def _quantized_batch_norm_shapes(shapes, attrs):
     for name in ("gamma", "beta", "moving_mean", "moving_var"):
         shapes[name] = (shapes["data"][attrs["axis"]],)
 
@@ -381,7 +384,7 @@ def fused_conv(
 
 
 @takes(fused_conv)
-def _(attrs):
+def _fused_conv_takes(attrs):
     names = {
         "bias": not attrs["no_bias"],
         **dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), attrs["with_bn"]),
@@ -393,7 +396,7 @@ def _(attrs):
 
 
 @infer(fused_conv)
-def _(shapes, attrs):
+def _fused_conv_shapes(shapes, attrs):
     channels = shapes["data"][1] // attrs["num_group"]
     shapes["weight"] = (attrs["num_filter"], channels, *attrs["kernel"])
     for name in ("bias", "gamma", "beta", "moving_mean", "moving_var"):
@@ -403,7 +406,7 @@ def _(shapes, attrs):
 @composite("_sg_mkldnn_fully_connected")
 def fused_fully_connected(
     data, weight, bias=None, data_min=None, data_max=None, *, num_hidden: Int, no_bias: Bool = False,
-    flatten: Bool = True, act_type: Choice("relu", "sigmoid", "softrelu", "softsign", "tanh") = "relu",
+    flatten: Bool = True, act_type: Annotated[str, Choice("relu", "sigmoid", "softrelu", "softsign", "tanh")] = "relu",
     with_eltwise: Bool = False, quantized: Bool = False, enable_float_output: Bool = False,
     channel_wise_quantize: Bool = False,
 ):  # fmt: skip
@@ -427,13 +430,13 @@ def fused_fully_connected(
 
 
 @takes(fused_fully_connected)
-def _(attrs):
+def _fused_fully_connected_takes(attrs):
     names = {"bias": not attrs["no_bias"], **dict.fromkeys(("data_min", "data_max"), attrs["quantized"])}
     return [name for name in fused_fully_connected.inputs if names.get(name, True)]
 
 
 @infer(fused_fully_connected)
-def _(shapes, attrs):
+def _fused_fully_connected_shapes(shapes, attrs):
     shape = shapes["data"]
     shapes["weight"] = (attrs["num_hidden"], math.prod(shape[1:]) if attrs["flatten"] else shape[-1])
     shapes["bias"] = (attrs["num_hidden"],)

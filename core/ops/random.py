@@ -1,6 +1,7 @@
 """Samplers. Every draw takes one key of the random state of its context."""
 
 import math
+from typing import Annotated
 
 from core import kernels, storage
 from core.base import MXNetError
@@ -10,8 +11,8 @@ from core.ops.attributes import Bool, DType, FewDTypes, Float, Int, Shape
 from core.ops.registry import F, composite, gradient, operator
 
 K = kernels.random
-Real = FewDTypes("float16", "float32", "float64", "bfloat16")
-Whole = FewDTypes("int32", "int64")
+Real = Annotated[str | None, FewDTypes("float16", "float32", "float64", "bfloat16")]
+Whole = Annotated[str | None, FewDTypes("int32", "int64")]
 
 POSITIVE = (lambda v: v > 0, "above 0")
 NOT_NEGATIVE = (lambda v: v >= 0, "0 or more")
@@ -112,7 +113,7 @@ def gamma_slope(alpha, sample):
 
 
 @gradient(gamma_slope)
-def _(head):
+def _gamma_slope_gradient(head):
     raise MXNetError("gamma samples are differentiable once: their derivative by the shape has no formula for its own")
 
 
@@ -123,7 +124,7 @@ def gamma_of_shape(alpha, sample):
 
 
 @gradient(gamma_of_shape)
-def _(head, alpha, out):
+def _gamma_of_shape_gradient(head, alpha, out):
     return [head * F._gamma_slope(alpha, out), None]
 
 

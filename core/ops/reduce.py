@@ -2,6 +2,7 @@
 
 import functools
 import math
+from typing import Annotated
 
 from core import kernels
 from core.base import MXNetError
@@ -100,31 +101,31 @@ def _repeat_over(data, *, axes: Shape, shape: Shape):
 
 
 @gradient(_repeat_over)
-def _(head, data_shape, attrs):
+def _repeat_over_gradient(head, data_shape, attrs):
     return [F._reshape_to(F._sum_to(head, shape=kept_shape(attrs.shape, attrs.axes)), shape=data_shape)]
 
 
 @gradient(sum_)
-def _(head, data_shape, attrs):
+def _sum_gradient(head, data_shape, attrs):
     return [F._repeat_over.typed(head, axes=_reduced(data_shape, attrs), shape=data_shape)]
 
 
 @gradient(mean)
-def _(head, data_shape, attrs):
+def _mean_gradient(head, data_shape, attrs):
     axes = _reduced(data_shape, attrs)
     count = math.prod(data_shape[a] for a in axes)
     return [F._repeat_over.typed(head * (1.0 / count if count else 0.0), axes=axes, shape=data_shape)]
 
 
 @gradient(prod)
-def _(head, data, out, data_shape, attrs):
+def _prod_gradient(head, data, out, data_shape, attrs):
     head = _spread(head, data_shape, attrs)
     out = _spread(out, data_shape, attrs)
     return [F.broadcast_div(F.broadcast_mul(head, out), data)]
 
 
 @gradient(nanprod)
-def _(head, data, out, data_shape, attrs):
+def _nanprod_gradient(head, data, out, data_shape, attrs):
     head = _spread(head, data_shape, attrs)
     out = _spread(out, data_shape, attrs)
     grad = F.broadcast_div(F.broadcast_mul(head, out), data)
@@ -132,7 +133,7 @@ def _(head, data, out, data_shape, attrs):
 
 
 @gradient(nansum)
-def _(head, data, data_shape, attrs):
+def _nansum_gradient(head, data, data_shape, attrs):
     head = _spread(head, data_shape, attrs)
     grad = F._broadcast_from(head, shape=data_shape)
     return [F.where(F.broadcast_equal(data, data), grad, F.zeros_like(grad))]
@@ -140,7 +141,7 @@ def _(head, data, data_shape, attrs):
 
 def _extremum_rule(op):
     @gradient(op)
-    def _(head, data, out, data_shape, attrs):
+    def _op_gradient(head, data, out, data_shape, attrs):
         head = _spread(head, data_shape, attrs)
         out = _spread(out, data_shape, attrs)
         return [F.broadcast_mul(F.broadcast_equal(data, out), head)]
@@ -160,7 +161,7 @@ def norm(data, *, ord: Int = 2, axis: Axis = None, out_dtype: OptDType = None, k
 
 
 @gradient(norm)
-def _(head, data, out, data_shape, data_dtype, attrs):
+def _norm_gradient(head, data, out, data_shape, data_dtype, attrs):
     head = _spread(head, data_shape, attrs)
     out = _spread(out, data_shape, attrs)
     other = attrs.out_dtype not in (None, data_dtype)  # the type of the norm
@@ -211,7 +212,7 @@ def cumsum(a, *, axis: OptInt = None, dtype: OptDType = None):
 
 
 @gradient(cumsum)
-def _(head, a_shape, a_dtype, attrs):
+def _cumsum_gradient(head, a_shape, a_dtype, attrs):
     axis = 0 if attrs.axis is None else attrs.axis
     back = F.reverse(F.cumsum(F.reverse(head, axis=axis), axis=axis), axis=axis)
     return [F._reshape_to(back, shape=a_shape).astype(a_dtype, copy=False)]
@@ -230,7 +231,7 @@ def moments(data, *, axes: Axis = None, keepdims: Bool = False):
 
 
 @gradient(moments)
-def _(head, head1, data, out, data_shape, attrs):
+def _moments_gradient(head, head1, data, out, data_shape, attrs):
     axes = reduction_axes(attrs.axes, False, len(data_shape), "moments")
     kept = kept_shape(data_shape, axes)
     count = 1
@@ -248,7 +249,9 @@ def square_sum(data, *, axis: Axis = None, keepdims: Bool = False, exclude: Bool
 
 
 @composite("L2Normalization")
-def l2_normalization(data, *, eps: Float = 1e-10, mode: Choice("channel", "instance", "spatial") = "instance"):
+def l2_normalization(
+    data, *, eps: Float = 1e-10, mode: Annotated[str, Choice("channel", "instance", "spatial")] = "instance"
+):
     """The data over its l2 norm: of a whole instance, across channels (axis 1), or across space (axes 2 ...)."""
     if mode != "instance" and data.ndim < 3:
         raise MXNetError(f"L2Normalization: mode {mode!r} needs at least three axes, given shape {data.shape}")

@@ -110,9 +110,8 @@ class Operator:
                 self.inputs.append(p.name)
                 self.variadic = True
             elif p.kind is p.KEYWORD_ONLY:
-                if p.name not in hidden or isinstance(p.annotation, Attribute):
-                    kind = p.annotation if isinstance(p.annotation, Attribute) else attributes.Any_
-                    self.attrs[p.name] = (kind, p.default)
+                if p.name not in hidden or hasattr(p.annotation, "__metadata__"):
+                    self.attrs[p.name] = (attributes.of(p.annotation), p.default)
             elif p.kind is not p.VAR_KEYWORD:
                 self.inputs.append(p.name)
                 if p.default is None:
@@ -279,7 +278,7 @@ class Operator:
     @functools.cached_property
     def binds(self) -> bool:
         """Whether `bound` is for this operator: there is a shorter way than the forward rule with its attributes."""
-        if self.variadic or any(kind is attributes.Any_ for kind, _ in self.attrs.values()):
+        if self.variadic or any(attributes.is_open(kind) for kind, _ in self.attrs.values()):
             return False
         return self.binder is not None or self.shortcut is not None
 
@@ -288,7 +287,7 @@ class Operator:
 
         Not where an attribute may be anything, such as a tensor that would be kept alive, or a random key.
         """
-        if any(kind is attributes.Any_ for kind, _ in self.attrs.values()):
+        if any(attributes.is_open(kind) for kind, _ in self.attrs.values()):
             return function
         memory = functools.lru_cache(4096, typed=True)(function)
 
@@ -549,8 +548,8 @@ def pointwise(
     def enter(function):
         op = Operator(name, function, aliases=aliases)
         for attr, (kind, default) in op.attrs.items():
-            if kind is attributes.Any_:
-                op.attrs[attr] = (attributes.Float, default)
+            if attributes.is_open(kind):
+                op.attrs[attr] = (attributes.FloatType(), default)
         return register(make_pointwise(op, Formula.of(function, derivative, name.lstrip("_")), dtype, differentiable))
 
     return enter
@@ -659,7 +658,7 @@ def _formula_operator(name: str, formula: Formula, parent: Operator) -> Operator
     op = Operator(name, function)
     op.doc = f"Gradient of {parent.name}."
     op.inputs = list(formula.inputs)
-    op.attrs = {a: parent.attrs.get(a, (attributes.Scalar, REQUIRED)) for a in formula.attrs}
+    op.attrs = {a: parent.attrs.get(a, (attributes.ScalarType(), REQUIRED)) for a in formula.attrs}
     TABLE[name] = op
     return make_pointwise(op, formula, "first")
 

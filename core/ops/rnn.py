@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from typing import Annotated
 
 from core import kernels
 from core.base import MXNetError
@@ -15,7 +16,7 @@ MODES = tuple(GATES)
 
 @operator("_rnn", outputs=lambda attrs: 3 if attrs["mode"] == "lstm" else 2, train=True, rng=True, reserves=True)
 def _rnn(
-    data, parameters, state, state_cell=None, *, state_size: Int, num_layers: Int, mode: Choice(*MODES),
+    data, parameters, state, state_cell=None, *, state_size: Int, num_layers: Int, mode: Annotated[str, Choice(*MODES)],
     bidirectional: Bool, p: Float, training, key,
 ):  # fmt: skip
     """A recurrent network of several layers and directions: output, last state, and for lstm the last cell."""
@@ -32,7 +33,7 @@ def _rnn(
 
 
 @gradient(_rnn)
-def _(heads, data, parameters, state, state_cell, out, attrs, reserve):
+def _rnn_gradient(heads, data, parameters, state, state_cell, out, attrs, reserve):
     how = {k: v for k, v in vars(attrs).items() if k != "training"}
     how["p"] = attrs.p if attrs.training else 0.0  # predictions are differentiated too, without dropout
     return F._rnn_grad(
@@ -43,7 +44,7 @@ def _(heads, data, parameters, state, state_cell, out, attrs, reserve):
 @operator("_rnn_grad", outputs=lambda attrs: 4 if attrs["mode"] == "lstm" else 3)
 def _rnn_grad(
     head, head_state, head_cell, data, parameters, state, state_cell, out, *, reserve, state_size: Int, num_layers: Int,
-    mode: Choice(*MODES), bidirectional: Bool, p: Float, key,
+    mode: Annotated[str, Choice(*MODES)], bidirectional: Bool, p: Float, key,
 ):  # fmt: skip
     """Gradients of `_rnn` in data, parameters and states, from what its forward pass kept."""
     grads = kernels.rnn.rnn_grad(
@@ -54,7 +55,7 @@ def _rnn_grad(
 
 
 @decompose(_rnn_grad)
-def _(
+def _rnn_grad_decompose(
     head, head_state, head_cell, data, parameters, state, state_cell, out, *, reserve, state_size, num_layers, mode,
     bidirectional, p, key,
 ):  # fmt: skip
@@ -82,7 +83,7 @@ def _shown(attrs):
 @composite("RNN", aliases=("rnn",), train=True, outputs=_shown)
 def rnn(
     data, parameters, state, state_cell=None, sequence_length=None, *, state_size: Int, num_layers: Int,
-    bidirectional: Bool = False, mode: Choice(*MODES), p: Share = 0.0, state_outputs: Bool = False,
+    bidirectional: Bool = False, mode: Annotated[str, Choice(*MODES)], p: Share = 0.0, state_outputs: Bool = False,
     projection_size: OptInt = None, lstm_state_clip_min: OptFloat = None, lstm_state_clip_max: OptFloat = None,
     lstm_state_clip_nan: Bool = False, use_sequence_length: Bool = False, training,
 ):  # fmt: skip
@@ -209,7 +210,7 @@ def _unpacked(parameters, mode, width, hidden, layers, directions, projection):
 
 
 @infer(rnn)
-def _(shapes, attrs):
+def _rnn_shapes(shapes, attrs):
     steps, batch, width = shapes["data"]
     directions, hidden = 2 if attrs["bidirectional"] else 1, attrs["state_size"]
     projection = attrs["projection_size"]

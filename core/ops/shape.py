@@ -142,7 +142,7 @@ def flatten(data):
 
 
 @direct(flatten)
-def _(attrs):
+def _flatten_direct(attrs):
     share = storage.copy_on_write
 
     def run(data):
@@ -172,7 +172,7 @@ def reshape_like(
 
 
 @gradient(reshape_like)
-def _(head, lhs_shape):
+def _reshape_like_gradient(head, lhs_shape):
     return [F._reshape_to(head, shape=lhs_shape), None]
 
 
@@ -194,7 +194,7 @@ def expand_dims(data, *, axis: Int):
 
 
 @direct(expand_dims)
-def _(attrs):
+def _expand_dims_direct(attrs):
     axis = attrs.axis
     return lambda data: storage.apart(K.expand_dims(data, axis))  # which knows its axes
 
@@ -216,7 +216,7 @@ def _restore_shape(op):
     """The gradient of everything above: the head in the shape that the data had."""
 
     @gradient(op)
-    def _(head, data_shape):
+    def _op_gradient(head, data_shape):
         return [F._reshape_to(head, shape=data_shape)]
 
 
@@ -225,7 +225,7 @@ for _op in (reshape, flatten, _reshape_to, expand_dims, squeeze):
 
 
 @gradient(dynamic_reshape)
-def _(head, data_shape):
+def _dynamic_reshape_gradient(head, data_shape):
     return [F._reshape_to(head, shape=data_shape), None]
 
 
@@ -259,7 +259,7 @@ def _square(matrix, axes):
 
 
 @gradient(transpose)
-def _(head, attrs):
+def _transpose_gradient(head, attrs):
     axes = attrs.axes
     if not axes:
         return [F.transpose(head)]
@@ -284,7 +284,7 @@ def swapaxes(data, *, dim1: Int = 0, dim2: Int = 0):
 
 
 @gradient(swapaxes)
-def _(head, attrs):
+def _swapaxes_gradient(head, attrs):
     return [F.SwapAxis(head, dim1=attrs.dim1, dim2=attrs.dim2)]
 
 
@@ -297,7 +297,7 @@ def reverse(data, *, axis: Shape):
 
 
 @gradient(reverse)
-def _(head, attrs):
+def _reverse_gradient(head, attrs):
     return [F.reverse(head, axis=attrs.axis)]
 
 
@@ -324,12 +324,12 @@ def space_to_depth(data, *, block_size: Int):
 
 
 @gradient(depth_to_space)
-def _(head, attrs):
+def _depth_to_space_gradient(head, attrs):
     return [F.space_to_depth(head, block_size=attrs.block_size)]
 
 
 @gradient(space_to_depth)
-def _(head, attrs):
+def _space_to_depth_gradient(head, attrs):
     return [F.depth_to_space(head, block_size=attrs.block_size)]
 
 
@@ -390,12 +390,12 @@ def broadcast_like(lhs, rhs, *, lhs_axes: OptShape = None, rhs_axes: OptShape = 
 for _op in (broadcast_to, broadcast_axis):
 
     @gradient(_op)
-    def _(head, data_shape):
+    def _op_gradient_2(head, data_shape):
         return [F._sum_to(head, shape=data_shape)]
 
 
 @gradient(broadcast_like)
-def _(head, lhs_shape):
+def _broadcast_like_gradient(head, lhs_shape):
     return [F._sum_to(head, shape=lhs_shape), None]
 
 
@@ -409,7 +409,7 @@ def _sum_to(data, *, shape: Shape):
 
 
 @gradient(_sum_to)
-def _(head, data_shape):
+def _sum_to_gradient(head, data_shape):
     return [F._broadcast_from(head, shape=data_shape)]
 
 
@@ -420,7 +420,7 @@ def _broadcast_from(data, *, shape: Shape):
 
 
 @gradient(_broadcast_from)
-def _(head, data_shape):
+def _broadcast_from_gradient(head, data_shape):
     return [F._sum_to(head, shape=data_shape)]
 
 
@@ -464,7 +464,7 @@ def _copyto(data, *, context: Any_, origin: Any_):
 
 
 @gradient(_copyto)
-def _(head, attrs):
+def _copyto_gradient(head, attrs):
     return [head.as_in_context(attrs.origin)]
 
 

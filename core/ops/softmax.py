@@ -1,6 +1,7 @@
 """Softmax and its kin: logarithms, masks, temperatures, cross entropies."""
 
 import math
+from typing import Annotated
 
 from core import kernels
 from core.base import MXNetError
@@ -17,7 +18,7 @@ def _softmax(data, *, axis: Int):
 
 
 @gradient(_softmax)
-def _(head, out, attrs):
+def _softmax_gradient(head, out, attrs):
     return [F._softmax_grad.typed(head, out, axis=attrs.axis)]
 
 
@@ -28,7 +29,7 @@ def _onednn_softmax(data, *, axis: Int = -1):
 
 
 @gradient(_onednn_softmax)
-def _(head, out, attrs):
+def _onednn_softmax_gradient(head, out, attrs):
     return [F._softmax_grad.typed(head, out, axis=attrs.axis)]
 
 
@@ -39,7 +40,7 @@ def _softmax_grad(head, out, length=None, *, axis: Int):
 
 
 @decompose(_softmax_grad)
-def _(head, out, length=None, *, axis):
+def _softmax_grad_decompose(head, out, length=None, *, axis):
     return F.broadcast_sub(head, F.sum(head * out, axis=axis, keepdims=True)) * out
 
 
@@ -50,7 +51,7 @@ def _log_softmax(data, *, axis: Int):
 
 
 @gradient(_log_softmax)
-def _(head, out, attrs):
+def _log_softmax_gradient(head, out, attrs):
     return [F._log_softmax_grad.typed(head, out, axis=attrs.axis)]
 
 
@@ -61,7 +62,7 @@ def _log_softmax_grad(head, out, *, axis: Int):
 
 
 @decompose(_log_softmax_grad)
-def _(head, out, *, axis):
+def _log_softmax_grad_decompose(head, out, *, axis):
     return F.broadcast_sub(head, F.broadcast_mul(F.exp(out), F.sum(head, axis=axis, keepdims=True)))
 
 
@@ -74,7 +75,7 @@ def _masked_softmax(data, length, *, axis: Int):
 
 
 @gradient(_masked_softmax)
-def _(head, out, length, attrs):
+def _masked_softmax_gradient(head, out, length, attrs):
     return [F._softmax_grad.typed(head, out, length, axis=attrs.axis), None]
 
 
@@ -170,7 +171,7 @@ def softmin(data, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDTy
 
 
 @composite("SoftmaxActivation")
-def softmax_activation(data, *, mode: Choice("instance", "channel") = "instance"):
+def softmax_activation(data, *, mode: Annotated[str, Choice("instance", "channel")] = "instance"):
     """The softmax along the last axis ("instance"), or over channels ("channel")."""
     return F._softmax(data, axis=1) if mode == "channel" else F._instance_softmax(data)
 
@@ -185,7 +186,7 @@ def _instance_softmax(data):
 
 
 @gradient(_instance_softmax)
-def _(head, out):
+def _instance_softmax_gradient(head, out):
     return [F._softmax_grad(head, out, axis=1)]
 
 
@@ -198,7 +199,7 @@ def _cross_entropy(data, label, *, axis: Int = -1):
 
 
 @gradient(_cross_entropy)
-def _(head, data, label, attrs):
+def _cross_entropy_gradient(head, data, label, attrs):
     return [F._cross_entropy_grad(head, data, label, axis=attrs.axis), None]
 
 
@@ -209,7 +210,7 @@ def _cross_entropy_grad(head, data, label, *, axis: Int = -1):
 
 
 @decompose(_cross_entropy_grad)
-def _(head, data, label, *, axis):
+def _cross_entropy_grad_decompose(head, data, label, *, axis):
     axis %= data.ndim
     loss_shape = data.shape[:axis] + data.shape[axis + 1 :]
     head = F.expand_dims(F._reshape_to(head, shape=loss_shape), axis=axis)

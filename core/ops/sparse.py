@@ -1,5 +1,7 @@
 """Operators whose meaning is in how their operands are stored; on dense values they are these expressions."""
 
+from typing import Annotated
+
 from core import kernels
 from core.dtypes import dtype_name
 from core.ops.attributes import Bool, Choice, DType, Float, Positive
@@ -7,13 +9,13 @@ from core.ops.registry import F, composite, gradient, infer, operator, pointwise
 
 
 @operator("cast_storage")
-def cast_storage(data, *, stype: Choice("default", "csr", "row_sparse")):
+def cast_storage(data, *, stype: Annotated[str, Choice("default", "csr", "row_sparse")]):
     """The same values, stored in another way."""
     return kernels.shape.clone(data)
 
 
 @gradient(cast_storage)
-def _(head):
+def _cast_storage_gradient(head):
     return [head]
 
 
@@ -61,5 +63,5 @@ def sparse_embedding(
 
 
 @infer(sparse_embedding)
-def _(shapes, attrs):
+def _sparse_embedding_shapes(shapes, attrs):
     shapes["weight"] = (attrs["input_dim"], attrs["output_dim"])

@@ -1,6 +1,7 @@
 """Regions of feature maps, sampling of images at fractional places, and changes of their size."""
 
 import math
+from typing import Annotated
 
 from core import kernels
 from core.base import MXNetError
@@ -26,7 +27,7 @@ def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: Share):
 
 
 @gradient(roi_pooling)
-def _(head, out1, data_shape):
+def _roi_pooling_gradient(head, out1, data_shape):
     return [F._roi_pooling_grad(head, out1, shape=data_shape), None]
 
 
@@ -37,7 +38,7 @@ def _roi_pooling_grad(head, places, *, shape: Shape):
 
 
 @gradient(_roi_pooling_grad)
-def _(head1, places):
+def _roi_pooling_grad_gradient(head1, places):
     return [F._roi_pooling_gather(head1, places), None]
 
 
@@ -48,7 +49,7 @@ def _roi_pooling_gather(data, places):
 
 
 @gradient(_roi_pooling_gather)
-def _(head, places, data_shape):
+def _roi_pooling_gather_gradient(head, places, data_shape):
     return [F._roi_pooling_grad(head, places, shape=data_shape), None]
 
 
@@ -70,7 +71,7 @@ def roi_align(
 
 
 @gradient(roi_align)
-def _(head, rois, data_shape, attrs):
+def _roi_align_gradient(head, rois, data_shape, attrs):
     return [F._roi_align_grad(head, rois, shape=data_shape, **vars(attrs)), None]
 
 
@@ -84,7 +85,7 @@ def _roi_align_grad(
 
 
 @gradient(_roi_align_grad)
-def _(head1, rois, attrs):
+def _roi_align_grad_gradient(head1, rois, attrs):
     options = {name: value for name, value in vars(attrs).items() if name != "shape"}
     return [F._contrib_ROIAlign(head1, rois, **options), None]
 
@@ -99,7 +100,7 @@ def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Share, s
 
 
 @gradient(rotated_roi_align)
-def _(head, rois, data_shape, attrs):
+def _rotated_roi_align_gradient(head, rois, data_shape, attrs):
     return [F._rotated_roi_align_grad(head, rois, shape=data_shape, **vars(attrs)), None]
 
 
@@ -110,7 +111,7 @@ def _rotated_roi_align_grad(head, rois, *, shape: Shape, pooled_size: Shape, spa
 
 
 @gradient(_rotated_roi_align_grad)
-def _(head1, rois, attrs):
+def _rotated_roi_align_grad_gradient(head1, rois, attrs):
     options = {name: value for name, value in vars(attrs).items() if name != "shape"}
     return [F._contrib_RROIAlign(head1, rois, **options), None]
 
@@ -143,7 +144,7 @@ def bilinear_sampler(data, grid, *, cudnn_off: OptBool = None):
 
 
 @gradient(bilinear_sampler)
-def _(head, data, grid):
+def _bilinear_sampler_gradient(head, data, grid):
     return F._bilinear_sampler_grad(head, data, grid)
 
 
@@ -154,7 +155,7 @@ def _bilinear_sampler_grad(head, data, grid):
 
 
 @decompose(_bilinear_sampler_grad)
-def _(head, data, grid):
+def _bilinear_sampler_grad_decompose(head, data, grid):
     from core.backward import gradients_through  # the tape imports the table
 
     return gradients_through(_sampled, [data, grid], [head], [True, True])
@@ -177,7 +178,7 @@ def _sampled(data, grid):
 
 
 @composite("GridGenerator")
-def grid_generator(data, *, transform_type: Choice("affine", "warp"), target_shape: Shape = (0, 0)):
+def grid_generator(data, *, transform_type: Annotated[str, Choice("affine", "warp")], target_shape: Shape = (0, 0)):
     """Places to sample (N, 2, H, W): x and y from -1 to 1.
 
     affine: data (N, 6), the rows of a 2 x 3 matrix that maps the places of an image of target_shape. warp: data
@@ -213,7 +214,7 @@ def _centres(data, height, width):
 
 @composite("SpatialTransformer")
 def spatial_transformer(
-    data, loc, *, target_shape: Shape = (0, 0), transform_type: Choice("affine"), sampler_type: Choice("bilinear"),
+    data, loc, *, target_shape: Shape = (0, 0), transform_type: Annotated[str, Choice("affine")], sampler_type: Annotated[str, Choice("bilinear")],
     cudnn_off: OptBool = None,
 ):  # fmt: skip
     """data (N, C, H, W) under the affine maps loc (N, 6), in size target_shape (Jaderberg et al., 2015)."""
@@ -258,7 +259,7 @@ def _correlation(data1, data2, *, size: Int, reach: Int, stride: Int, step: Int,
 
 
 @gradient(_correlation)
-def _(head, data1, data2, attrs):
+def _correlation_gradient(head, data1, data2, attrs):
     return F._correlation_grad(head, data1, data2, **vars(attrs))
 
 
@@ -271,7 +272,7 @@ def _correlation_grad(
 
 
 @decompose(_correlation_grad)
-def _(head, data1, data2, **how):
+def _correlation_grad_decompose(head, data1, data2, **how):
     from core.backward import gradients_through  # the tape imports the table
 
     return gradients_through(lambda a, b: _correlated(a, b, **how), [data1, data2], [head], [True, True])
@@ -307,7 +308,7 @@ def _window(data, top, left, spans):
 @composite("_contrib_BilinearResize2D")
 def bilinear_resize(
     data, like=None, *, height: Positive = 1, width: Positive = 1, scale_height: OptFloat = None, scale_width: OptFloat = None,
-    mode: Choice("size", "odd_scale", "like", "to_even_down", "to_even_up", "to_odd_down", "to_odd_up") = "size",
+    mode: Annotated[str, Choice("size", "odd_scale", "like", "to_even_down", "to_even_up", "to_odd_down", "to_odd_up")] = "size",
     align_corners: Bool = True,
 ):  # fmt: skip
     """data (N, C, H, W) in another size by bilinear interpolation.
@@ -349,7 +350,7 @@ def _resize_bilinear(data, *, size: Shape, align_corners: Bool):
 
 
 @gradient(_resize_bilinear)
-def _(head, data_shape, attrs):
+def _resize_bilinear_gradient(head, data_shape, attrs):
     return [F._resize_bilinear_grad(head, shape=data_shape, align_corners=attrs.align_corners)]
 
 
@@ -360,7 +361,7 @@ def _resize_bilinear_grad(head, *, shape: Shape, align_corners: Bool):
 
 
 @gradient(_resize_bilinear_grad)
-def _(head1, head_shape, attrs):
+def _resize_bilinear_grad_gradient(head1, head_shape, attrs):
     return [F._resize_bilinear(head1, size=head_shape[2:], align_corners=attrs.align_corners)]
 
 
@@ -376,7 +377,7 @@ def adaptive_avg_pooling(data, *, output_size: Shape = ()):
 
 
 @gradient(adaptive_avg_pooling)
-def _(head, data_shape):
+def _adaptive_avg_pooling_gradient(head, data_shape):
     return [F._adaptive_avg_pooling_grad(head, shape=data_shape)]
 
 
@@ -387,14 +388,14 @@ def _adaptive_avg_pooling_grad(head, *, shape: Shape):
 
 
 @gradient(_adaptive_avg_pooling_grad)
-def _(head1, head_shape):
+def _adaptive_avg_pooling_grad_gradient(head1, head_shape):
     return [F._contrib_AdaptiveAvgPooling2D(head1, output_size=head_shape[2:])]
 
 
 @composite("UpSampling")
 def up_sampling(
-    *data, scale: Positive, num_filter: Int = 0, sample_type: Choice("nearest", "bilinear"),
-    multi_input_mode: Choice("concat", "sum") = "concat", num_args: Int = 1, workspace: Int = 512,
+    *data, scale: Positive, num_filter: Int = 0, sample_type: Annotated[str, Choice("nearest", "bilinear")],
+    multi_input_mode: Annotated[str, Choice("concat", "sum")] = "concat", num_args: Int = 1, workspace: Int = 512,
 ):  # fmt: skip
     """(N, C, H, W) with every pixel repeated (nearest), or with a learned transposed convolution (bilinear).
 
@@ -422,7 +423,7 @@ def up_sampling(
 
 
 @infer(up_sampling)
-def _(shapes, attrs):
+def _up_sampling_shapes(shapes, attrs):
     if attrs["sample_type"] == "bilinear" and "arg1" in shapes:
         size = 2 * attrs["scale"] - attrs["scale"] % 2
         shapes["arg1"] = (attrs["num_filter"], 1, size, size)
@@ -452,7 +453,7 @@ def im2col(data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: 
 
 
 @gradient(im2col)
-def _(head, data_shape, attrs):
+def _im2col_gradient(head, data_shape, attrs):
     return [F.col2im(head, output_size=data_shape[2:], **vars(attrs))]
 
 
@@ -463,7 +464,7 @@ def col2im(data, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilat
 
 
 @gradient(col2im)
-def _(head, attrs):
+def _col2im_gradient(head, attrs):
     options = {name: value for name, value in vars(attrs).items() if name != "output_size"}
     return [F.im2col(head, **options)]
 

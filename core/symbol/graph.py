@@ -336,7 +336,7 @@ def _typed(op: Operator, attrs: dict[str, str]) -> dict:
     typed = {}
     for key, text in attrs.items():
         if key in op.attrs:
-            typed[key] = _literal(text) if op.attrs[key][0] is attributes.Any_ else text
+            typed[key] = _literal(text) if attributes.is_open(op.attrs[key][0]) else text
         elif not key.startswith("__") and key not in _IGNORED and key not in HIDDEN:
             raise op.unknown(key)
     return typed

@@ -417,11 +417,11 @@ def _partial_shape(node: Node) -> Shape:
     text = node.attrs.get("__shape__") if node.op is None else None
     if node.op is None and text is None:
         return (-1,)
-    return node.parsed["shape"] if node.op is not None else _attribute(node, "__shape__", attributes.Shape)
+    return node.parsed["shape"] if node.op is not None else _attribute(node, "__shape__", attributes.ShapeType())
 
 
 def _declared_dtype(node: Node) -> str | None:
-    return BY_NUMBER.get(_attribute(node, "__dtype__", attributes.Int)) if "__dtype__" in node.attrs else None
+    return BY_NUMBER.get(_attribute(node, "__dtype__", attributes.IntType())) if "__dtype__" in node.attrs else None
 
 
 def _attribute(node: Node, key: str, kind: attributes.Attribute):

@@ -4,6 +4,7 @@ nodes that run the function of `np` when the graph is traced.
 
 import ast
 import operator
+from typing import Annotated
 
 from core.base import MXNetError
 from core.ops.attributes import Attribute, Str
@@ -51,7 +52,7 @@ def _count(attrs: dict) -> int:
 
 
 @composite("_np_function", outputs=_count)
-def np_function(*data, function: Str, given: _Literal()):
+def np_function(*data, function: Str, given: Annotated[tuple, _Literal()]):
     """A function of `np`; `given` is the literal of (args, kwargs), in which {"$": i} stands for the input i."""
     from core import numpy, numpy_extension
 

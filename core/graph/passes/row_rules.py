@@ -65,29 +65,29 @@ def _last(node: Node) -> int | None:
 
 
 @_enter(F._softmax, _last)
-def _(node, x):
+def _softmax_rows(node, x):
     e = fx.exp(x - _top(x))
     return (e / _sum(e),)
 
 
 @_enter(F._log_softmax, _last)
-def _(node, x):
+def _log_softmax_rows(node, x):
     d = x - _top(x)
     return (d - fx.log(_sum(fx.exp(d))),)
 
 
 @_enter(F._softmax_grad, lambda node: _last(node) if len(node.inputs) == 2 else None)
-def _(node, head, y):
+def _softmax_grad_rows(node, head, y):
     return (y * (head - _sum(head * y)),)
 
 
 @_enter(F._log_softmax_grad, _last)
-def _(node, head, y):
+def _log_softmax_grad_rows(node, head, y):
     return (head - fx.exp(y) * _sum(head),)
 
 
 @_enter(F.LayerNorm, lambda node: None if node.attrs["output_mean_var"] else _last(node), WHOLE, ROW, ROW)
-def _(node, x, gamma, beta):
+def _layernorm_rows(node, x, gamma, beta):
     mean = _mean(x)
     d = x - mean
     rstd = 1.0 / fx.sqrt(_mean(d * d) + node.attrs["eps"])
@@ -95,7 +95,7 @@ def _(node, x, gamma, beta):
 
 
 @_enter(F._layer_norm_grad, _last, WHOLE, COLUMN, COLUMN)
-def _(node, head, x, gamma, mean, rstd):
+def _layer_norm_grad_rows(node, head, x, gamma, mean, rstd):
     xhat, g = (x - mean) * rstd, head * gamma
     return (g - (_mean(g) + xhat * _mean(g * xhat))) * rstd, head * xhat, head
 
