@@ -8,7 +8,7 @@ from core import autograd, random, storage
 from core.base import IndexOutOfBounds, MXNetError
 from core.context import current_context
 from core.dtypes import dtype_name
-from core.kernels.meta import broadcast
+from core.kernels.contracts.rules import broadcast
 from core.ops.registry import Operator
 
 state = autograd.state

@@ -1,22 +1,27 @@
 """The floors of DESIGN and what may pass between them, read from the sources.
 
-Imports go down only; torch lends memory and kernels to a few rooms and nothing else to anyone; heavy libraries are
-imported on first use; the two wings of kernels offer the same functions.
+Imports go down only; torch lends memory and kernels to a few modules and nothing else to anyone; heavy libraries are
+imported on first use; both backends implement the contracts of the kernels.
 """
 
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 import re
 import subprocess
 import sys
 import textwrap
 import tomllib
+import types
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from core import kernels
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("core", "gluon", "gluoncv", "gluonnlp")
@@ -32,7 +37,7 @@ FLOORS = {
 # The one door that looks up: it lends the names of the original packages to existing programs.
 LOOKS_UP = {"core/mxnet.py"}
 
-TORCH_ROOMS = ("core/kernels/", "core/storage.py", "core/random.py")
+TORCH_MODULES = ("core/kernels/", "core/storage.py", "core/random.py")
 TORCH_YARDSTICK = "scripts/benchmarks/"
 TORCH_REFUSED = (
     "torch.nn", "torch.autograd", "torch.optim", "torch.utils.data", "torch.jit", "torch.compile", "torch.fx",
@@ -42,7 +47,7 @@ TORCH_REFUSED = (
 
 LAZY = ("triton", "matplotlib", "PIL", "sentencepiece", "scipy", "sklearn", "onnx", "onnxruntime", "pandas")
 
-# Rooms of core.kernels.ON_CPU_ONLY, which are computed on the CPU with a warning. The list only shrinks.
+# Kernel families of core.kernels.ON_CPU_ONLY, which are computed on the CPU with a warning. The list only shrinks.
 ON_CPU_ONLY = {"linalg"}
 
 # Import names of the distributions in the extras, where they differ.
@@ -87,12 +92,12 @@ def test_gluon_refuses_another_core(tmp_path):
 # ---------------------------------------------------------------- torch
 
 
-def test_torch_stays_in_its_rooms():
+def test_torch_stays_in_its_modules():
     wrong = [
         f"{where}: imports {name}"
         for package in FLOORS
         for path in sources(package)
-        if not relative(path).startswith((*TORCH_ROOMS, TORCH_YARDSTICK))
+        if not relative(path).startswith((*TORCH_MODULES, TORCH_YARDSTICK))
         for name, where in imports(path)
         if name.split(".")[0] in ("torch", "torchvision", "torchaudio", "functorch")
     ]
@@ -152,21 +157,44 @@ def test_every_package_imports_with_no_extra_at_all(package):
     assert result.returncode == 0, result.stderr
 
 
-# ---------------------------------------------------------------- two wings, the same rooms
+# ---------------------------------------------------------------- contracts and backends of kernels
 
 
-def test_the_two_wings_offer_the_same_functions():
-    wrong = []
-    for room in rooms():
-        cpu, triton = (functions(ROOT / "core" / "kernels" / wing / f"{room}.py") for wing in ("cpu", "triton"))
-        cpu, triton = cpu or {}, triton or {}
-        if room in ON_CPU_ONLY:
-            assert not triton, f"{room} has both wings: take it out of the list"
-            continue
-        for name in sorted(cpu.keys() | triton.keys()):
-            if cpu.get(name) != triton.get(name):
-                wrong.append(f"{room}.{name}: cpu {cpu.get(name)}; triton {triton.get(name)}")
+@pytest.mark.parametrize("backend", kernels.BACKENDS)
+@pytest.mark.parametrize("family", kernels.FAMILIES)
+def test_backends_implement_the_contracts(family, backend):
+    if backend == "triton" and family in ON_CPU_ONLY:
+        assert not (ROOT / f"core/kernels/triton/{family}.py").exists(), f"{family} has both: take it out of the list"
+        return
+    declared = functions(getattr(kernels, family))
+    implemented = functions(importlib.import_module(f"core.kernels.{backend}.{family}"))
+    assert implemented.keys() == declared.keys()
+    wrong = [
+        f"{family}.{name}: declared {parameters(declared[name])}; {backend} {parameters(implemented[name])}"
+        for name in declared
+        if parameters(implemented[name]) != parameters(declared[name])
+    ]
     assert not wrong, "\n".join(wrong)
+    assert not [name for name, f in implemented.items() if f.__doc__], "documentation stands in the contract"
+    assert all(f.__doc__ for f in declared.values())
+
+
+def test_families_without_triton_kernels_grow_no_more():
+    assert set(kernels.ON_CPU_ONLY) == ON_CPU_ONLY
+
+
+def functions(module) -> dict[str, types.FunctionType]:
+    """Public functions that a module defines; what Triton compiles is none."""
+    return {
+        name: f
+        for name, f in vars(module).items()
+        if isinstance(f, types.FunctionType) and f.__module__ == module.__name__ and not name.startswith("_")
+    }
+
+
+def parameters(function) -> list[tuple]:
+    """Names, kinds and defaults, for annotations stand in the contract."""
+    return [(p.name, p.kind, p.default) for p in inspect.signature(function).parameters.values()]
 
 
 # ---------------------------------------------------------------- helpers: reading sources
@@ -216,40 +244,6 @@ def dotted_names(path: Path) -> Iterator[tuple[str, str]]:
             inner = inner.value
         if parts and isinstance(inner, ast.Name):
             yield ".".join([inner.id, *reversed(parts)]), f"{relative(path)}:{node.lineno}"
-
-
-def rooms() -> tuple[str, ...]:
-    """The rooms that `core.kernels` gives out."""
-    (names,) = (
-        node.value
-        for node in tree(ROOT / "core" / "kernels" / "__init__.py").body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ROOMS"
-    )
-    return ast.literal_eval(names)
-
-
-def functions(path: Path) -> dict[str, str] | None:
-    """Public functions of a room with their signatures, annotations left out; None when there is no such room."""
-    if not path.exists():
-        return None
-    found = {}
-    for node in tree(path).body:
-        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and not is_kernel(node):
-            found[node.name] = signature(node.args)
-    return found
-
-
-def is_kernel(node: ast.FunctionDef) -> bool:
-    """Whether a function is device code (`@triton.jit` and the like), not a launcher."""
-    names = (ast.unparse(getattr(decorator, "func", decorator)) for decorator in node.decorator_list)
-    return any(name.split(".")[-1] in ("jit", "autotune", "heuristics") for name in names)
-
-
-def signature(arguments: ast.arguments) -> str:
-    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
-        if argument is not None:
-            argument.annotation = None
-    return ast.unparse(arguments)
 
 
 # ---------------------------------------------------------------- helpers: fresh interpreters

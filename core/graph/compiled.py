@@ -383,7 +383,7 @@ class _Node(autograd.Node):
 
 def _mode(variant) -> tuple:
     """What a plan depends on besides its arguments."""
-    return state.recording, state.training, kernels.wing(), Changes.rules, variant
+    return state.recording, state.training, kernels.forced_backend(), Changes.rules, variant
 
 
 def _signature(args: Sequence, leaves: list[NDArray], recording: bool) -> list:

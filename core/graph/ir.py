@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from core import kernels, storage
+from core import storage
 from core.ops.registry import Operator
 
 INPUT, HELD, HEAD, NODE = "input", "held", "head", "node"
@@ -178,8 +178,7 @@ def apply(op: Operator, inputs: list[Value | None], attrs: dict, like: Value, ba
     """A new node; its outputs get shapes and dtypes from the forward rule, and the kind and place of `like`."""
     node = Node(op, attrs, inputs, like.ctx, backward=backward)
     plain = {key: v.meta if isinstance(v, Value) else v for key, v in attrs.items()}
-    with kernels.without_memory():
-        results = op.forward(*(None if v is None else v.meta for v in inputs), **plain)
+    results = op.forward(*(None if v is None else v.meta for v in inputs), **plain)
     reserve = None
     if op.reserves:
         results, reserve = results

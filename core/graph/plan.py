@@ -105,8 +105,8 @@ def lower(node: Node) -> Step:
     plain = {key: v.meta if isinstance(v, Value) else v for key, v in attrs.items()}
     result, called = kernels.observe(lambda: op.forward(*tensors, **plain))
     writes = node.effect and attrs.get("fix_gamma", True)  # batch normalisation writes to gamma, where it fixes it
-    if len(called) == 1 and called[0][4] is result and not writes:
-        room, name, args, kwargs, _ = called[0]
+    if len(called) == 1 and called[0].result is result and not writes:
+        family, name, args, kwargs, _ = called[0]
         places = {id(v.meta): v for v in node.reads()}
         device = storage.device(node.ctx)
         try:
@@ -115,12 +115,13 @@ def lower(node: Node) -> Step:
         except LookupError:
             pass
         else:
-            if (room, name) == ("pointwise", "pointwise"):
+            if (family, name) == ("pointwise", "pointwise"):
                 formula, operands, values, dtype = arguments
                 function = kernels.formula_kernel(formula, dtype, operands[0].meta.dtype, device)
                 whole = formula, operands, values, dtype
                 return Step(f"pointwise {formula.name}", function, [*operands, *values], {}, node, whole)
-            return Step(_title(f"{room}.{name}", node), kernels.kernel(room, name, device), arguments, keywords, node)
+            function = kernels.implementation(family, name, device)
+            return Step(_title(f"{family}.{name}", node), function, arguments, keywords, node)
     if _only_reshapes(node, result, called):
         return Step(op.name, kernels.shape.reshape, (node.inputs[0], tuple(result.shape)), {}, node)
     return Step(op.name, op.forward, node.inputs, dict(attrs), node)
@@ -226,7 +227,7 @@ class _Writer:
         return source, self._scope[name]
 
     def _inline(self, step: Step, free: list[Value], gone: list[str], in_place: dict[Value, Value]) -> bool:
-        """Writes a pointwise step into the source, where the wing can; whether it did."""
+        """Writes a pointwise step into the source, where the backend can; whether it did."""
         formula, operands, attrs, dtype = step.formula
         if any(isinstance(a, (Value, Draw)) for a in attrs):
             return False

@@ -13,7 +13,7 @@ import traceback
 import weakref
 from collections.abc import Callable
 
-from core import autograd, backward, kernels, storage
+from core import autograd, backward, storage
 from core.base import MXNetError
 from core.graph.ir import HEAD, HELD, INPUT, NODE, Draw, Graph, Node, Value
 from core.graph.replay import give_values
@@ -66,12 +66,11 @@ def trace(function: Callable, args: tuple, record: bool, parameters=(), whole: b
     before = state.recording, state.tracer
     autograd.engage(record, tracer)
     try:
-        with kernels.without_memory():
-            results = function(*_mapped(args, tracer.argument))
-            template = _mapped((results,), tracer.result)[0]
-            tracer.finish()
-            if record:
-                tracer.differentiate()
+        results = function(*_mapped(args, tracer.argument))
+        template = _mapped((results,), tracer.result)[0]
+        tracer.finish()
+        if record:
+            tracer.differentiate()
     finally:
         autograd.engage(*before)
     graph, made = tracer.graph, tracer.made

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 
 from core import storage
-from core.kernels.meta import joined
+from core.kernels.contracts.rules import joined
 
 Tensor = torch.Tensor
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from core import autograd, imperative, kernels, random, storage
+from core import autograd, imperative, random, storage
 from core.base import MXNetError
 from core.context import cpu
 from core.dtypes import DTYPES, HALF, dtype_name
@@ -212,12 +212,11 @@ def applied(node: Node, arrays: list) -> list:
         shapes = " and ".join(map(str, (a.shape for a in arrays)))
         raise MXNetError(f"{node.op.name} {node.name!r}: operands of one shape are needed, given {shapes}")
     try:
-        with kernels.without_memory():
-            if node.subgraphs:
-                from core.symbol.control_flow import infer
+        if node.subgraphs:
+            from core.symbol.control_flow import infer
 
-                return infer(node, arrays)
-            return graph.apply(node, arrays, _make)
+            return infer(node, arrays)
+        return graph.apply(node, arrays, _make)
     except MXNetError as error:
         raise MXNetError(f"node {node.name!r}: {error}") from None
 

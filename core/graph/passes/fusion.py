@@ -12,8 +12,8 @@ from collections.abc import Callable
 from core import kernels
 from core.graph.ir import Graph, Node, Value, apply, written
 from core.graph.passes.row_rules import RULES
+from core.kernels.contracts.rules import broadcast
 from core.kernels.formula import Expr, Formula, inputs_of, lift, postorder, substitute
-from core.kernels.meta import broadcast
 from core.kernels.row_program import COLUMN, ROW, WHOLE, Result, RowProgram, kept
 from core.ops.reduce import kept_shape
 from core.ops.registry import F, Operator, make_pointwise
@@ -161,7 +161,7 @@ def _domain(a: _Group, b: _Group) -> tuple[tuple[int, ...], int] | None:
 
 
 def _on_gpu(node: Node) -> bool:
-    return kernels.wing() == "triton" or node.ctx.device_type == "gpu"
+    return kernels.forced_backend() == "triton" or node.ctx.device_type == "gpu"
 
 
 class _Pointwise:

@@ -32,7 +32,6 @@ def attention(
     dropout: float,
     key: int | None,
 ) -> tuple[Tensor, Tensor]:
-    """dropout(softmax(scale q k^T)) v; returns (o, lse). `key` numbers the dropout mask (Vaswani et al., 2017)."""
     fused = _fused(q, k, v, causal, dropout)
     if q.is_meta:
         (batch, heads, queries), width = q.shape[:3], v.shape[3]
@@ -71,7 +70,6 @@ def attention_grad(
     dropout: float,
     key: int | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients (dq, dk, dv) of `attention`, from its inputs, its results and the same `key`."""
     if q.is_meta:
         return tuple(t.new_empty(t.shape) for t in (q, k, v))
     if _fused(q, k, v, causal, dropout):

@@ -14,7 +14,6 @@ _BLOCK = 256  # boxes whose mutual suppression is settled at a time
 
 
 def overlaps(lhs, rhs, center):
-    """Intersection over union of all pairs: lhs.shape[:-1] + rhs.shape[:-1] of lhs (..., 4) and rhs (..., 4)."""
     if center:
         lhs, rhs = _corners(lhs), _corners(rhs)
     iou = _overlaps(lhs.reshape(-1, 4), rhs.reshape(-1, 4))
@@ -22,12 +21,6 @@ def overlaps(lhs, rhs, center):
 
 
 def suppress(data, threshold, valid, topk, coordinates, score, label, background, force, center, out_center):
-    """Rows of data (batch, n, width) by falling score without those that overlap a better one by more than `threshold`.
-
-    coordinates, score, label: columns (label -1: none). Rows with a score up to `valid` or the label `background` are
-    left out, and all but the best `topk` (-1: all); rows of different labels do not compete unless `force`.
-    Returns (rows with -1 behind the last one, their indices in batch * n as (batch, n, 1), -1 likewise).
-    """
     batch, n, width = data.shape
     index = torch.arange(batch * n, device=data.device).reshape(batch, n)
     if topk == 0:
@@ -56,7 +49,6 @@ def suppress(data, threshold, valid, topk, coordinates, score, label, background
 
 
 def put_rows(rows, index, count):
-    """(count, width) with rows (m, width) written at `index` (m), zeros elsewhere; index -1 drops a row."""
     at = index.to(torch.int64)
     out = rows.new_zeros((count + 1, rows.shape[1]))
     out[torch.where(at < 0, count, at)] = rows
@@ -64,16 +56,11 @@ def put_rows(rows, index, count):
 
 
 def take_rows(x, index):
-    """Rows of x (count, width) at `index` (m); zeros for -1."""
     at = index.to(torch.int64)
     return x.index_select(0, at.clamp(min=0)) * (at >= 0).unsqueeze(1)
 
 
 def encode(samples, matches, anchors, truth, means, stds):
-    """Regression targets and their mask, both (B, N, 4), of the anchors whose sample is positive; 0 for the others.
-
-    samples, matches (B, N); anchors (B or 1, N, 4); truth (B, M, 4); means, stds (4,).
-    """
     mask = (samples > 0.5).unsqueeze(-1)
     target = _offsets(anchors, _pick(truth, matches.to(torch.int64)), (1.0, 1.0, 1.0, 1.0))
     target = (target - means) / stds
@@ -81,7 +68,6 @@ def encode(samples, matches, anchors, truth, means, stds):
 
 
 def decode(data, anchors, stds, clip, center):
-    """Corners of boxes from regression outputs data (B, N, 4) and anchors (1, N, 4); growth is cut at `clip` if > 0."""
     x, y, width, height = (anchors if center else _centers(anchors)).unbind(-1)
     dx, dy, dw, dh = (d * s for d, s in zip(data.unbind(-1), stds, strict=True))
     if clip > 0:
@@ -90,16 +76,11 @@ def decode(data, anchors, stds, clip, center):
 
 
 def match(scores, threshold, ascending, topk):
-    """Greedy pairing of rows and columns of scores (B, N, M): the partner of each row (B, N) and column (B, M), or -1.
-
-    The best pair is taken again and again while it is above `threshold` (below, with `ascending`).
-    """
     rows, columns = _pairs(-scores if ascending else scores, -threshold if ascending else threshold, topk)
     return rows.to(scores.dtype), columns.to(scores.dtype)
 
 
 def priors(data, sizes, ratios, clip, steps, offsets):
-    """Anchors (1, H W (sizes + ratios - 1), 4) over a map data (N, C, H, W), in parts of the image."""
     height, width = data.shape[2:]
     steps = steps if steps[0] > 0 and steps[1] > 0 else (1.0 / height, 1.0 / width)
     y, x = (
@@ -115,11 +96,6 @@ def priors(data, sizes, ratios, clip, steps, offsets):
 
 
 def targets(anchors, labels, predictions, threshold, ignore, ratio, negative_threshold, variances):
-    """Training targets of anchors (1, A, 4): regression targets and mask (B, 4 A), classes (B, A).
-
-    labels (B, L, 5 or more): class, left, top, right, bottom, ended by a class of -1. predictions (B, classes, A): with
-    ratio > 0 only the `ratio` x positives least certain of being background become negative, the others `ignore`.
-    """
     anchors = anchors.reshape(-1, 4)
     count = anchors.shape[0]
     real = (labels[..., 0] != -1).cumprod(1).bool()
@@ -149,10 +125,6 @@ def targets(anchors, labels, predictions, threshold, ignore, ratio, negative_thr
 
 
 def detections(scores, offsets, anchors, clip, threshold, nms, force, variances, topk):
-    """Detections (B, A, 6) of class, score, left, top, right, bottom by falling score; class -1: none or suppressed.
-
-    scores (B, 1 + classes, A) with the background first, offsets (B, 4 A), anchors (1, A, 4).
-    """
     batch, _, count = scores.shape
     score, label = scores[:, 1:].max(1)
     alive = score >= threshold
@@ -176,11 +148,6 @@ def detections(scores, offsets, anchors, clip, threshold, nms, force, variances,
 
 
 def proposals(scores, deltas, info, before, after, threshold, least, scales, ratios, stride, plain_corners):
-    """Regions of interest of a region proposal network: (B after, 5) of image and corners, scores (B after, 1).
-
-    scores (B, 2 A, H, W), deltas (B, 4 A, H, W), info (B, 3) of height, width, scale. The best `before` boxes go
-    through suppression, the best `after` of the rest come out, repeated where there are fewer.
-    """
     batch, kinds, height, width = scores.shape
     kinds //= 2
     anchors = _shifted_anchors(scores, height, width, scales, ratios, stride)

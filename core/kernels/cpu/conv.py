@@ -26,11 +26,6 @@ def conv(
     x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int,
     activation: str | None = None, residual: Tensor | None = None, overwrite: bool = False,
 ) -> Tensor:  # fmt: skip
-    """activation(cross-correlation of x with w + b + residual); b (O,) and residual (N, O, *out) where given.
-
-    `activation` is None, "relu", "gelu", "sigmoid" or "tanh"; w may be what `pack` made of it. With `overwrite` the
-    result may take the memory of the residual.
-    """
     check_activation("conv", activation)
     if w.ndim > x.ndim:
         relu = activation == "relu" and residual is None
@@ -54,10 +49,6 @@ def conv(
 
 
 def pack(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, exact: bool = False) -> Tensor:
-    """The weight in the order in which `conv` reads it fastest for x of this shape; for `conv` alone.
-
-    exact: sums of whole numbers have to stay whole.
-    """
     if packs(w) and all(x_shape) and w.ndim in CHANNELS_LAST:
         if not exact and _winograd.suits(w, x_shape, stride, dilate, pad, groups):
             return _winograd.pack(w, x_shape, pad)
@@ -66,7 +57,6 @@ def pack(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups
 
 
 def code_conv(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
-    """float32 sums of the products of codes, x uint8 or int8 and w int8 or what `pack_codes` made of it, + b (O,)."""
     if not w.is_mkldnn:
         w = pack_codes(w, tuple(x.shape), stride, dilate, pad, groups, x.dtype is torch.int8)
     if not w.is_mkldnn:
@@ -81,16 +71,12 @@ def code_conv(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints
 
 
 def pack_codes(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, signed: bool) -> Tensor:
-    """The int8 weight in the order in which `code_conv` reads it fastest for codes of this shape,
-    int8 ones if `signed`.
-    """
     if w.device.type != "cpu" or w.ndim != 4 or not w.numel() or not all(x_shape) or not multiplies_codes():
         return w
     return quantized.qconv_prepack(w, _ones(w.shape[0])[0], 1.0, 128 * signed, stride, pad, dilate, groups, x_shape)
 
 
 def conv_data_grad(dy: Tensor, w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
-    """Gradient of `conv` by x, of shape `x_shape`; also the forward pass of a transposed convolution."""
     if not dy.numel() or not w.numel() or not math.prod(x_shape):
         return dy.new_zeros(x_shape)
     # ATen reads no value of x here, only its shape and layout: the pages of this tensor are never touched.
@@ -101,7 +87,6 @@ def conv_data_grad(dy: Tensor, w: Tensor, x_shape: Ints, stride: Ints, dilate: I
 def conv_weight_grad(
     dy: Tensor, x: Tensor, w_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int
 ) -> Tensor:
-    """Gradient of `conv` by w, of shape `w_shape`."""
     if not dy.numel() or not x.numel() or not math.prod(w_shape):
         return dy.new_zeros(w_shape)
     w = torch.empty(w_shape, dtype=dy.dtype, device=dy.device, memory_format=memory_format(dy))
@@ -109,7 +94,6 @@ def conv_weight_grad(
 
 
 def conv_bias_grad(dy: Tensor) -> Tensor:
-    """Gradient of `conv` by b: dy (N, O, *out) summed over all axes but 1."""
     return dy.sum((0, *range(2, dy.ndim)))
 
 

@@ -8,11 +8,6 @@ aten = torch.ops.aten
 
 
 def correlate(first, second, size, reach, stride, step, pad, multiply):
-    """Means of products, or of absolute differences, of patches: (N, displacements, rows, columns).
-
-    first, second (N, C, H, W), surrounded by `pad` zeros. Patches of size x size begin every `stride` places from
-    `reach` on; those of `second` are displaced by up to `reach` places down and to the right, in steps of `step`.
-    """
     first, second = _padded(first, pad), _padded(second, pad)
     here, spans = _windows(first, size, reach, stride)
     channels = []
@@ -27,7 +22,6 @@ def correlate(first, second, size, reach, stride, step, pad, multiply):
 
 
 def correlate_grad(dy, first, second, size, reach, stride, step, pad, multiply):
-    """Gradients of `correlate` with respect to both maps."""
     shape, first, second = first.shape, _padded(first, pad), _padded(second, pad)
     here, spans = _windows(first, size, reach, stride)
     dy = dy / (size**2 * shape[1])

@@ -8,18 +8,12 @@ aten = torch.ops.aten
 
 
 def loss(data, label, counts, lengths, blank):
-    """-log of the probability of each label sequence (N,); 0 where it needs more steps than there are.
-
-    data (T, N, C), float32 or float64: scores, of which the softmax is taken here. label (N, L): classes, of which the
-    first counts (N,) are read. lengths (N,): steps of each sequence; None: all.
-    """
     if data.is_meta or not data.shape[1]:
         return data.new_empty(data.shape[1])
     return _forward(data, label, counts, lengths, blank)[0]
 
 
 def loss_grad(dy, data, label, counts, lengths, blank):
-    """Gradient of `loss` with respect to data."""
     if data.is_meta or not data.shape[1]:
         return data.new_empty(data.shape)
     losses, alpha, logs, given = _forward(data, label, counts, lengths, blank)

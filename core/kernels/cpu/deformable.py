@@ -12,12 +12,6 @@ from core.kernels.cpu._half import accumulator
 
 
 def columns(x, offset, mask, kernel, stride, dilate, pad, groups):
-    """x (N, C, H, W) at shifted places: (N, C, places of the kernel, windows).
-
-    offset (N, groups places 2, H', W'): shifts down and to the right for each of `groups` parts of the channels. Places
-    outside of x are 0, and the last row and column go on up to its edge; with a mask (N, groups places, H', W'), by
-    which the values are multiplied, x fades into zeros around it instead.
-    """
     wide, offset, mask = (None if t is None else t.to(accumulator(t.dtype)) for t in (x, offset, mask))
     image, spots = _image(wide, groups), kernel[0] * kernel[1]
     y = 0
@@ -29,7 +23,6 @@ def columns(x, offset, mask, kernel, stride, dilate, pad, groups):
 
 
 def columns_grad(dy, x, offset, mask, kernel, stride, dilate, pad, groups):
-    """Gradients of `columns` with respect to x, offset and mask (of no elements without one)."""
     wide, shifts, factor = (None if t is None else t.to(accumulator(t.dtype)) for t in (x, offset, mask))
     image, fading = _image(wide, groups), mask is not None
     lines, spots, windows = image.shape[0], kernel[0] * kernel[1], offset.shape[2] * offset.shape[3]

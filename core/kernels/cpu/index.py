@@ -17,17 +17,14 @@ aten = torch.ops.aten
 
 
 def clipped(indices, n):
-    """Indices as int64 (floats truncated), those out of range moved to 0 or n - 1."""
     return indices.long().clamp_(0, n - 1) if indices.dtype is not torch.int64 else indices.clamp(0, n - 1)
 
 
 def wrapped(indices, n):
-    """Indices as int64 (floats truncated), counted modulo n."""
     return indices.to(torch.int64).remainder(n)
 
 
 def take(x, indices, axis):
-    """Slices of `x` along `axis`: result shape x.shape[:axis] + indices.shape + x.shape[axis + 1:]."""
     if indices.dim() == 1:
         return x.index_select(axis, _long(indices))
     shape = x.shape[:axis] + indices.shape + x.shape[axis + 1 :]
@@ -35,7 +32,6 @@ def take(x, indices, axis):
 
 
 def take_grad(dy, indices, axis, x_shape):
-    """Gradient of `take` with respect to `x` (shape `x_shape`)."""
     outer, rows, inner = math.prod(x_shape[:axis]), x_shape[axis], math.prod(x_shape[axis + 1 :])
     indices = _shaped(_long(indices), (indices.numel(),))
     if outer == 1:
@@ -46,12 +42,10 @@ def take_grad(dy, indices, axis, x_shape):
 
 
 def embedding(indices, weight):
-    """Rows of `weight` (V, D): result indices.shape + (D,)."""
     return torch.embedding(weight, _long(indices))
 
 
 def embedding_grad(dy, indices, weight_shape):
-    """Gradient of `embedding` with respect to the weight of shape (V, D)."""
     kind = accumulator(dy.dtype)
     rows = dy if dy.dtype is kind else dy.to(kind)
     dw = aten.embedding_dense_backward.default(rows, _long(indices), weight_shape[0], -1, False)
@@ -59,25 +53,21 @@ def embedding_grad(dy, indices, weight_shape):
 
 
 def pick(x, indices, axis, keepdims):
-    """One element of each row along `axis`; `indices` has the shape of `x` without that axis."""
     y = x.gather(axis, _long(indices).unsqueeze(axis))
     return y if keepdims else y.squeeze_(axis)
 
 
 def pick_grad(dy, indices, axis, x_shape):
-    """Gradient of `pick` with respect to `x`; `dy` with or without the picked axis."""
     places = _long(indices).unsqueeze(axis)
     dy = dy.unsqueeze(axis) if dy.shape == indices.shape else dy.reshape(places.shape)
     return torch.zeros(x_shape, dtype=dy.dtype, device=dy.device).scatter_(axis, places, dy)
 
 
 def gather_nd(x, indices):
-    """y[j...] = x[indices[0, j...], ..., indices[M - 1, j...]], indices (M, ...) of the first M axes."""
     return aten.index(x, list(_long(indices).unbind(0)))
 
 
 def scatter_nd(data, indices, shape):
-    """Zeros of `shape` with `data` written at `indices` (M, ...); of several writes the last one stays."""
     places, rows, inner = _rows(indices, shape)
     y = torch.zeros((rows, inner), dtype=data.dtype, device=data.device)
     # Along one axis ATen writes in the order of the indices.
@@ -86,7 +76,6 @@ def scatter_nd(data, indices, shape):
 
 
 def scatter_nd_add(data, indices, shape):
-    """Zeros of `shape` with `data` added at `indices` (M, ...): the gradient of `gather_nd`."""
     places, rows, inner = _rows(indices, shape)
     data = data.reshape(places.numel(), inner)
     if data.is_floating_point():
@@ -95,12 +84,10 @@ def scatter_nd_add(data, indices, shape):
 
 
 def gather_along(x, indices, axis):
-    """NumPy's take_along_axis: shapes broadcast on all axes but `axis`."""
     return torch.take_along_dim(x, _long(indices), axis)
 
 
 def scatter_along_add(dy, indices, axis, x_shape):
-    """Gradient of `gather_along` with respect to `x` (shape `x_shape`)."""
     wide = dy.shape[:axis] + (x_shape[axis],) + dy.shape[axis + 1 :]
     dx = torch.zeros(wide, dtype=accumulator(dy.dtype), device=dy.device)
     dx.scatter_add_(axis, _long(indices).expand(dy.shape), dy.to(dx.dtype))
@@ -109,7 +96,6 @@ def scatter_along_add(dy, indices, axis, x_shape):
 
 
 def one_hot(indices, depth, on_value, off_value, dtype):
-    """indices.shape + (depth,): `on_value` at the index, `off_value` elsewhere; none for an index out of range."""
     # ATen compares float32 with a result of float32 in one pass, several times as fast as other types.
     exact = torch.float32 if depth < 1 << 24 and indices.dtype is not torch.float64 else torch.int64
     indices = (indices.trunc() if indices.is_floating_point() else indices).to(exact).unsqueeze(-1)
@@ -120,17 +106,14 @@ def one_hot(indices, depth, on_value, off_value, dtype):
 
 
 def index_get(x, index_tuple):
-    """Advanced indexing: one index tensor (integers, or a boolean mask) or None for each leading axis of `x`."""
     return aten.index(x, [_index(i) for i in index_tuple])
 
 
 def index_put(x, index_tuple, value, accumulate):
-    """A copy of `x` with `value` (broadcast) written, or added, at the places that `index_get` would read."""
     return aten.index_put(x, [_index(i) for i in index_tuple], value.to(x.dtype), accumulate)
 
 
 def sequence_reverse(x, lengths):
-    """`x` (T, N, ...) with the first lengths[n] steps of every sequence reversed (all T with `lengths` None)."""
     if lengths is None:
         return x.flip(0)
     time = torch.arange(x.shape[0], device=x.device).unsqueeze(1)
@@ -140,7 +123,6 @@ def sequence_reverse(x, lengths):
 
 
 def nonzero(x):
-    """Coordinates (n, ndim) of the nonzero elements in row-major order, int64; `n` depends on the data."""
     return torch.nonzero(x)
 
 
@@ -173,19 +155,16 @@ def _index(index):
 
 
 def check(indices, n):
-    """IndexError where an index is outside [0, n)."""
     if not indices.is_meta and indices.numel() and bool(((indices >= n) | (indices < 0)).any()):
         raise IndexError(f"an index is out of range for an axis of length {n}")
 
 
 def wrapped_negative(indices, n):
-    """Indices as int64, negative ones counted from the end."""
     indices = indices.to(torch.int64)
     return torch.where(indices < 0, indices + n, indices)
 
 
 def index_put_add(base, view, index, value):
-    """`base` after adding `value` at `index` of its view `view`; places that repeat add up."""
     places = [_index(i) for i in index]
     aten.index_put_(view, places, value.reshape(aten.index(view, places).shape).to(view.dtype), True)
     return base

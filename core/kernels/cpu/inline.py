@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from core.kernels.contracts.rules import broadcast
 from core.kernels.cpu._half import HALF
 from core.kernels.cpu._steps import SCOPE, call, is_scalar, lowered
 from core.kernels.cpu.pointwise import FAST, _compiled
 from core.kernels.formula import Expr, Formula, literal, postorder
-from core.kernels.meta import broadcast
 
 aten = torch.ops.aten
 

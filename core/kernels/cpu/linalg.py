@@ -8,64 +8,52 @@ Tensor = torch.Tensor
 
 
 def cholesky(a: Tensor, lower: bool) -> Tensor:
-    """The triangular L with a = L L^T (or U with a = U^T U). RuntimeError where `a` is not positive definite."""
     return torch.linalg.cholesky(a, upper=not lower)
 
 
 def triangular_solve(a: Tensor, b: Tensor, lower: bool, transpose: bool, rightside: bool) -> Tensor:
-    """x with op(a) x = b, or x op(a) = b with `rightside`; only the named triangle of `a` is read."""
     if transpose:
         a, lower = a.transpose(-2, -1), not lower
     return torch.linalg.solve_triangular(a, b, upper=not lower, left=not rightside)
 
 
 def inverse(a: Tensor) -> Tensor:
-    """The inverse of each matrix."""
     return torch.linalg.inv(a)
 
 
 def pinv(a: Tensor, cutoff: Tensor) -> Tensor:
-    """The pseudo-inverse; singular values up to `cutoff` (of the shape of the leading axes, or of one value) times the
-    largest count as zero."""
     return torch.linalg.pinv(a, atol=torch.zeros_like(cutoff), rtol=cutoff)
 
 
 def solve(a: Tensor, b: Tensor) -> Tensor:
-    """x with a x = b."""
     return torch.linalg.solve(a, b)
 
 
 def det(a: Tensor) -> Tensor:
-    """The determinant of each matrix."""
     return torch.linalg.det(a)
 
 
 def slogdet(a: Tensor) -> tuple[Tensor, Tensor]:
-    """Sign and logarithm of the size of each determinant."""
     sign, log = torch.linalg.slogdet(a)
     return sign, log
 
 
 def qr(a: Tensor, complete: bool = False) -> tuple[Tensor, Tensor]:
-    """Orthogonal Q and upper triangular R with a = Q R."""
     q, r = torch.linalg.qr(a, mode="complete" if complete else "reduced")
     return q, r
 
 
 def lq(a: Tensor) -> tuple[Tensor, Tensor]:
-    """Q with orthonormal rows and lower triangular L with a = L Q, signs as LAPACK leaves them."""
     q, r = torch.linalg.qr(a.transpose(-2, -1))
     return q.transpose(-2, -1).contiguous(), r.transpose(-2, -1).contiguous()
 
 
 def eigh(a: Tensor) -> tuple[Tensor, Tensor]:
-    """Eigenvalues in ascending order and eigenvectors (columns) of symmetric matrices; the lower triangle is read."""
     values, vectors = torch.linalg.eigh(a)
     return values, vectors
 
 
 def syevd(a: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows of eigenvectors, the largest component of each positive, and eigenvalues in ascending order."""
     values, vectors = torch.linalg.eigh(a)
     rows = vectors.transpose(-2, -1)
     largest = rows.gather(-1, rows.abs().argmax(-1, keepdim=True))
@@ -73,16 +61,11 @@ def syevd(a: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def svd(a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """U, singular values and V^T of each matrix, reduced."""
     u, s, vt = torch.linalg.svd(a, full_matrices=False)
     return u, s, vt
 
 
 def eig(a: Tensor) -> tuple[Tensor, Tensor]:
-    """Real parts of the eigenvalues and of the eigenvectors of general matrices.
-
-    RuntimeError where they are complex.
-    """
     values, vectors = torch.linalg.eig(a)
     if not a.is_meta and bool((values.imag.abs() > 1e-6 * (1 + values.real.abs())).any()):
         raise RuntimeError("the eigenvalues are complex; only real ones are supported")
@@ -90,6 +73,5 @@ def eig(a: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def lstsq(a: Tensor, b: Tensor, rcond: float | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Least squares: solution, sums of squared residuals, rank, singular values."""
     result = torch.linalg.lstsq(a, b, rcond=rcond, driver="gelsd")
     return result.solution, result.residuals, result.rank, result.singular_values

@@ -12,12 +12,6 @@ _bindings = torch._C._nn  # of ATen; see `pointwise`
 
 
 def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
-    """Matrix product of the last two axes.
-
-    Shapes: a (..., M, K), or (..., K, M) with `transpose_a`; b (..., K, N), or (..., N, K) with
-    `transpose_b`. Leading axes are equal, or one operand has none; result (..., M, N), contiguous.
-    float16 and bfloat16 accumulate in float32.
-    """
     if transpose_a:
         a = a.mT
     if transpose_b:
@@ -33,10 +27,6 @@ def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = 
 
 
 def linear(x: Tensor, w: Tensor, b: Tensor | None = None, activation: str | None = None, residual=None) -> Tensor:
-    """activation(x w^T + b + residual); `activation` is None, "relu", "gelu", "sigmoid" or "tanh".
-
-    Shapes: x (..., K), w (N, K) or what `pack` made of it, b (N,), residual and result (..., N).
-    """
     check_activation("linear", activation)
     if not w.is_mkldnn and not reorders(x, w):
         return finish(_bindings.linear(x, w, b), residual, activation)
@@ -58,5 +48,4 @@ def _row_major(x: Tensor) -> Tensor:
 
 
 def pack(w: Tensor, rows: int) -> Tensor:
-    """The weight w (N, K) in the order in which `linear` reads it fastest for x of so many rows; for `linear` alone."""
     return onednn._reorder_linear_weight(w, rows) if packs(w) and rows else w.contiguous()

@@ -22,11 +22,6 @@ aten = torch.ops.aten
 def batch_norm(
     x: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(x - mean) rstd gamma + beta with statistics over all axes but `axis`; returns (y, mean, rstd).
-
-    Source: Ioffe and Szegedy, 2015. `gamma`, `beta`, `mean` and `rstd` have shape (x.shape[axis],). Without elements
-    the statistics are 0 and 1 / sqrt(eps).
-    """
     stat = wide_type(x.dtype)
     if x.numel() == 0:
         channels = x.shape[axis]
@@ -41,7 +36,6 @@ def batch_norm(
 def batch_norm_inference(
     x: Tensor, gamma: Tensor | None, beta: Tensor | None, mean: Tensor, var: Tensor, axis: int, eps: float
 ) -> Tensor:
-    """(x - mean) / sqrt(var + eps) gamma + beta with given statistics of shape (x.shape[axis],)."""
     if x.numel() == 0:
         return torch.empty_like(x)
     gamma, beta = _affine(x, gamma, beta, x.shape[axis])
@@ -53,23 +47,18 @@ def batch_norm_inference(
 def batch_norm_grad(
     dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, rstd: Tensor, axis: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients (dx, dgamma, dbeta) of `batch_norm`, from its input and the statistics that it returned."""
     return _batch_norm_grad(dy, x, gamma, None, None, mean, rstd, True, axis, 0.0)
 
 
 def batch_norm_inference_grad(
     dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, var: Tensor, axis: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients (dx, dgamma, dbeta) of `batch_norm_inference`; the statistics are constants."""
     return _batch_norm_grad(dy, x, gamma, _cast(mean, x), _cast(var, x), None, None, False, axis, eps)
 
 
 def move_statistics(
     moving_mean: Tensor, moving_var: Tensor, mean: Tensor, rstd: Tensor, momentum: float, eps: float
 ) -> None:
-    """A step of running statistics, in place: moving = moving momentum + batch (1 - momentum), where the batch's
-    variance is 1 / rstd^2 - eps. All have shape (C,).
-    """
     _move(moving_mean, mean, momentum)
     _move(moving_var, rstd.pow(-2).sub_(eps), momentum)
 
@@ -77,11 +66,6 @@ def move_statistics(
 def layer_norm(
     x: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(x - mean) rstd gamma + beta with statistics along `axis`; returns (y, mean, rstd).
-
-    Source: Ba, Kiros and Hinton, 2016. `gamma` and `beta` have shape (x.shape[axis],), `mean` and `rstd` the shape of
-    `x` with 1 for `axis`.
-    """
     stat, size = wide_type(x.dtype), x.shape[axis]
     if x.numel() == 0:
         mean = torch.zeros([1 if a == axis else n for a, n in enumerate(x.shape)], dtype=stat, device=x.device)
@@ -94,7 +78,6 @@ def layer_norm(
 def layer_norm_grad(
     dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, rstd: Tensor, axis: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients (dx, dgamma, dbeta) of `layer_norm`, from its input and the statistics that it returned."""
     size = x.shape[axis]
     if x.numel() == 0:
         return _no_grads(x, gamma, size)
@@ -120,10 +103,6 @@ def layer_norm_grad(
 def group_norm(
     x: Tensor, gamma: Tensor | None, beta: Tensor | None, num_groups: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(x - mean) rstd gamma + beta with statistics over each of `num_groups` groups of channels of each sample.
-
-    Source: Wu and He, 2018. `x` (N, C, ...), `gamma` and `beta` (C,); returns (y, mean, rstd), the statistics (N, G).
-    """
     n, c = x.shape[:2]
     if x.numel() == 0:
         mean = torch.zeros((n, num_groups), dtype=wide_type(x.dtype), device=x.device)
@@ -137,7 +116,6 @@ def group_norm(
 def group_norm_grad(
     dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, rstd: Tensor, num_groups: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients (dx, dgamma, dbeta) of `group_norm`, from its input and the statistics that it returned."""
     n, c = x.shape[:2]
     if x.numel() == 0:
         return _no_grads(x, gamma, c)

@@ -19,6 +19,7 @@ import inspect
 
 import torch
 
+from core.kernels.optimizer_signature import with_master_and_segments
 from core.kernels.precision import wide_type
 
 aten = torch.ops.aten
@@ -56,6 +57,7 @@ def _elementwise(rule, block=BLOCK):
             scaled = {} if lr is None else {"lr": lr * lr_mult}
             _update_part(rule, part, {**attrs, **scaled, "wd": wd * wd_mult}, block)
 
+    update.__signature__ = with_master_and_segments(rule)
     return update
 
 
@@ -78,13 +80,11 @@ def _update_part(rule, arrays, attrs, size):
 
 @_elementwise
 def sgd_(w, g, lr, wd=0.0, rescale=1.0, clip=None):
-    """w -= lr (g + wd w)."""
     w.add_(_decayed(_clipped(g, rescale, clip), g, w, wd), alpha=-lr)
 
 
 @_in_one_kernel
 def sgd_momentum_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None):
-    """mom = momentum mom - lr (g + wd w); w += mom."""
     if momentum == 0 or rescale == 0:
         mom.mul_(momentum).add_(_decayed(_clipped(g, rescale, clip), g, w, wd), alpha=-lr)
         w.add_(mom)
@@ -100,11 +100,6 @@ def sgd_momentum_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None):
 
 @_elementwise
 def nag_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None, in_place=True):
-    """Nesterov's momentum: mom = momentum mom - lr (g + wd w); w += momentum mom - lr (g + wd w).
-
-    MXNet computes the new `mom` last, hence with the decay of the new weight where it overwrites the old one. So does
-    this, unless `in_place` is False, for the operator whose result is apart from the weight.
-    """
     g = _decayed(_clipped(g, rescale, clip), g, w, wd)
     mom.mul_(momentum).add_(g, alpha=-lr)
     w.add_(mom, alpha=momentum).add_(g, alpha=-lr)
@@ -114,16 +109,11 @@ def nag_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None, in_place=T
 
 @_elementwise
 def signsgd_(w, g, lr, wd=0.0, rescale=1.0, clip=None):
-    """w = (1 - lr wd) w - lr sign(rescale g) (Bernstein et al., 2018); `clip` would leave the sign as it is.
-
-    The operator `signsgd_update` ignores both: it hands on neither.
-    """
     w.mul_(1 - lr * wd).add_((g * rescale).sign_(), alpha=-lr)
 
 
 @_elementwise
 def signum_(w, g, mom, lr, wd=0.0, momentum=0.0, wd_lh=0.0, rescale=1.0, clip=None):
-    """mom = momentum mom - (1 - momentum) (g + wd w); w = (1 - lr wd_lh) w + lr sign(mom)."""
     g = _decayed(_clipped(g, rescale, clip), g, w, wd)
     mom.mul_(momentum).add_(g, alpha=momentum - 1)
     w.mul_(1 - lr * wd_lh).add_(mom.sign(), alpha=lr)
@@ -131,7 +121,6 @@ def signum_(w, g, mom, lr, wd=0.0, momentum=0.0, wd_lh=0.0, rescale=1.0, clip=No
 
 @_elementwise
 def dcasgd_(w, g, mom, previous, lr, wd=0.0, momentum=0.0, lamda=0.04, rescale=1.0, clip=None):
-    """Delay-compensated SGD (Zheng et al., 2017); `previous` is the weight of the step before."""
     g = _clipped(g, rescale, clip)
     step = (w - previous).mul_(g).mul_(g).mul_(lamda).add_(g).add_(w, alpha=wd)
     mom.mul_(momentum).add_(step, alpha=-lr)
@@ -141,7 +130,6 @@ def dcasgd_(w, g, mom, previous, lr, wd=0.0, momentum=0.0, lamda=0.04, rescale=1
 
 @_in_one_kernel
 def adam_(w, g, mean, var, lr, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-8, rescale=1.0, clip=None):
-    """Adam (Kingma and Ba, 2015) on g + wd w; the caller puts the bias correction into `lr`."""
     g = _clipped(g, rescale) if not _on(clip) else _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
     # One pass over memory. ATen's bias corrections, 1 - beta ** step, are 1 at an infinite step.
     aten._fused_adam_(
@@ -152,7 +140,6 @@ def adam_(w, g, mean, var, lr, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-8, rescale
 
 @_elementwise
 def adamw_(w, g, mean, var, lr, eta=1.0, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-8, rescale=1.0, clip=None):
-    """Adam with decoupled decay: w -= eta (lr mean / (sqrt(var) + eps) + wd w) (Loshchilov and Hutter, 2019)."""
     g = _clipped(g, rescale, clip)
     mean.lerp_(g, 1 - beta1)
     var.mul_(beta2).addcmul_(g, g, value=1 - beta2)
@@ -161,7 +148,6 @@ def adamw_(w, g, mean, var, lr, eta=1.0, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-
 
 @_elementwise
 def adamax_(w, g, mean, norm, lr, wd=0.0, beta1=0.9, beta2=0.999, rescale=1.0, clip=None):
-    """Adam with the infinity norm, w -= lr mean / norm; the caller puts the bias correction into `lr`."""
     g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
     mean.lerp_(g, 1 - beta1)
     torch.maximum(norm.mul_(beta2), g.abs(), out=norm)
@@ -171,7 +157,6 @@ def adamax_(w, g, mean, norm, lr, wd=0.0, beta1=0.9, beta2=0.999, rescale=1.0, c
 @_elementwise
 def nadam_(w, g, mean, var, lr, g_share, mean_share, var_share, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-8, rescale=1.0,
            clip=None):  # fmt: skip
-    """NAdam (Dozat, 2016): w -= lr (g_share g + mean_share mean) / (sqrt(var_share var) + eps)."""
     g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
     mean.lerp_(g, 1 - beta1)
     var.mul_(beta2).addcmul_(g, g, value=1 - beta2)
@@ -180,7 +165,6 @@ def nadam_(w, g, mean, var, lr, g_share, mean_share, var_share, wd=0.0, beta1=0.
 
 @_elementwise
 def rmsprop_(w, g, n, lr, wd=0.0, gamma1=0.95, eps=1e-8, rescale=1.0, clip=None, clip_weights=None):
-    """n = gamma1 n + (1 - gamma1) g^2; w -= lr g / sqrt(n + eps), then clipped (Tieleman and Hinton, 2012)."""
     g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
     n.mul_(gamma1).addcmul_(g, g, value=1 - gamma1)
     w.addcdiv_(g, (n + eps).sqrt_(), value=-lr)
@@ -191,7 +175,6 @@ def rmsprop_(w, g, n, lr, wd=0.0, gamma1=0.95, eps=1e-8, rescale=1.0, clip=None,
 @_elementwise
 def rmspropalex_(w, g, n, mean, delta, lr, wd=0.0, gamma1=0.95, gamma2=0.9, eps=1e-8, rescale=1.0, clip=None,
                  clip_weights=None):  # fmt: skip
-    """Centred RMSProp with momentum (Graves, 2013, equations 38 to 45)."""
     g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
     n.mul_(gamma1).addcmul_(g, g, value=1 - gamma1)
     mean.lerp_(g, 1 - gamma1)
@@ -203,14 +186,12 @@ def rmspropalex_(w, g, n, mean, delta, lr, wd=0.0, gamma1=0.95, gamma2=0.9, eps=
 
 @_elementwise
 def adagrad_(w, g, history, lr, wd=0.0, eps=1e-7, rescale=1.0, clip=None):
-    """history += g^2; w -= lr (g / sqrt(history + eps) + wd w) (Duchi, Hazan and Singer, 2011)."""
     g = _clipped(g, rescale, clip)
     history.addcmul_(g, g)
     w.mul_(1 - lr * wd).addcdiv_(g, (history + eps).sqrt_(), value=-lr)
 
 
 def group_adagrad_(w, g, history, lr, eps=1e-5, rescale=1.0, clip=None):
-    """AdaGrad with one history (rows, 1) for each row of `w` (rows, ...): the mean of g^2 over the row."""
     g = _clipped(g, rescale, clip)
     rows = g.reshape(g.shape[0], -1)
     history.add_((rows * rows).mean(1).reshape(history.shape))
@@ -220,7 +201,6 @@ def group_adagrad_(w, g, history, lr, eps=1e-5, rescale=1.0, clip=None):
 
 @_elementwise
 def adadelta_(w, g, acc_g, acc_delta, lr=1.0, wd=0.0, rho=0.9, eps=1e-5, rescale=1.0, clip=None):
-    """AdaDelta (Zeiler, 2012) with decay w -= delta + wd w; as in MXNet no learning rate enters."""
     g = _clipped(g, rescale, clip)
     acc_g.mul_(rho).addcmul_(g, g, value=1 - rho)
     delta = (acc_delta + eps).sqrt_().div_((acc_g + eps).sqrt_()).mul_(g)
@@ -230,7 +210,6 @@ def adadelta_(w, g, acc_g, acc_delta, lr=1.0, wd=0.0, rho=0.9, eps=1e-5, rescale
 
 @_elementwise
 def ftrl_(w, g, z, n, lr, wd=0.0, lamda1=0.01, beta=1.0, rescale=1.0, clip=None):
-    """Follow the regularised leader (McMahan et al., 2013)."""
     g = _clipped(g, rescale, clip)
     root = n.sqrt()
     n.addcmul_(g, g)
@@ -243,7 +222,6 @@ def ftrl_(w, g, z, n, lr, wd=0.0, lamda1=0.01, beta=1.0, rescale=1.0, clip=None)
 
 @_elementwise
 def ftml_(w, g, d, v, z, lr, t, wd=0.0, beta1=0.6, beta2=0.999, eps=1e-8, rescale=1.0, clip=None):
-    """Follow the moving leader (Zheng and Kwok, 2017), step number `t` from 1."""
     g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
     v.mul_(beta2).addcmul_(g, g, value=1 - beta2)
     d_new = (v / (1 - beta2**t)).sqrt_().add_(eps).mul_(1 - beta1**t).div_(lr)
@@ -255,16 +233,11 @@ def ftml_(w, g, d, v, z, lr, t, wd=0.0, beta1=0.6, beta2=0.999, eps=1e-8, rescal
 
 @_elementwise
 def sgld_(w, g, noise, lr, wd=0.0, rescale=1.0, clip=None):
-    """Stochastic gradient Langevin dynamics: w += sqrt(lr) noise - lr / 2 (g + wd w), `noise` standard normal."""
     w.add_(_decayed(_clipped(g, rescale, clip), g, w, wd), alpha=-lr / 2).add_(noise, alpha=lr**0.5)
 
 
 def lamb_phase1(w, g, mean, var, t, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-6, bias_correction=True, rescale=1.0,
                 clip=None, segments=None):  # fmt: skip
-    """LAMB's direction (You et al., 2020): changes `mean` and `var`, returns the update before the trust ratio.
-
-    The result is float32 for half-precision weights.
-    """
     update = torch.empty_like(w, dtype=mean.dtype)
     correction = (1 - beta1**t, 1 - beta2**t) if bias_correction else (1.0, 1.0)
     _lamb_direction_(w, g, mean, var, update, wd, beta1, beta2, eps, correction, rescale, clip, segments=segments)
@@ -281,10 +254,6 @@ def _lamb_direction_(w, g, mean, var, update, wd, beta1, beta2, eps, correction,
 
 
 def lamb_phase2_(w, update, weight_norm, update_norm, lr, lower_bound=None, upper_bound=None, w32=None, segments=None):
-    """w -= lr ratio update, ratio = bounded weight_norm / update_norm (1 where either is 0).
-
-    The norms are tensors of one element, or of one for each segment.
-    """
     weight_norm = weight_norm.clamp(
         lower_bound if _on(lower_bound) else None, upper_bound if _on(upper_bound) else None
     ) if _on(lower_bound) or _on(upper_bound) else weight_norm  # fmt: skip
@@ -300,7 +269,6 @@ def lamb_phase2_(w, update, weight_norm, update_norm, lr, lower_bound=None, uppe
 
 
 def sum_squares(x, segments=None):
-    """Sum of the squares of `x`, or of each segment: float32 (float64 for float64) of one element per segment."""
     parts = [x.reshape(-1)] if segments is None else [x[start:stop] for start, stop, *_ in segments]
     dtype = wide_type(x.dtype)
     return torch.stack([torch.linalg.vector_norm(part, dtype=dtype) for part in parts]).square_()

@@ -51,13 +51,11 @@ _BOTH = Expr("input", 0), Expr("input", 1)
 
 
 def pointwise(formula: Formula, tensors: Sequence[torch.Tensor], attrs: Sequence[float], dtype: torch.dtype):
-    """`formula` applied to broadcast `tensors`, with `attrs` in the formula's order; the result has `dtype`."""
     result = _compiled(formula, tensors[0].dtype)(*tensors, *attrs)
     return result if result.dtype is dtype else result.to(dtype)
 
 
 def pointwise_rows(program: RowProgram, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-    """The results of a row program over `tensors`, floating point, which broadcast to its shape and have elements."""
     operands = [t.expand(program.shape) for t in tensors]
     kind = functools.reduce(torch.promote_types, {*(t.dtype for t in tensors), torch.float32})
     found = _row_function(tuple(r.root for r in program.results), len(tensors))(

@@ -28,11 +28,6 @@ MANY = 2**14  # elements from which on time goes into the windows rather than in
 
 
 def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, places: bool = True) -> tuple[Tensor, Tensor | None]:
-    """Maximum of each window, and (with `places`) int64 flat positions of the (first)
-    maxima in the spatial extent of x.
-
-    A window that lies in the padding alone gives the lowest value of the dtype and position -1.
-    """
     plan = _plan(tuple(x.shape[2:]), kernel, stride, pad)
     if not x.numel() or not math.prod(plan.out):
         shape = (*x.shape[:2], *plan.out)
@@ -64,7 +59,6 @@ def _maxima(x: Tensor, out: Ints, kernel: Ints, stride: Ints, pad: Pads) -> Tens
 
 
 def max_pool_grad(dy: Tensor, argmax: Tensor, x_shape: Ints, kernel: Ints, stride: Ints, pad: Pads) -> Tensor:
-    """Gradient of `max_pool`: each dy (N, C, *out) is added at its position in a zero array of shape `x_shape`."""
     plan = _plan(tuple(x_shape[2:]), kernel, stride, pad)
     if not dy.numel() or not math.prod(x_shape):
         return dy.new_zeros(x_shape)
@@ -81,18 +75,12 @@ def max_pool_grad(dy: Tensor, argmax: Tensor, x_shape: Ints, kernel: Ints, strid
 
 
 def max_pool_gather(ddx: Tensor, argmax: Tensor) -> Tensor:
-    """The adjoint of `max_pool_grad`: the values of ddx (N, C, *spatial) at `argmax` (N, C, *out); 0 at position -1."""
     at = argmax.flatten(2)
     picked = ddx.flatten(2).gather(2, at.clamp(min=0)).masked_fill_(at < 0, 0)
     return picked.view(argmax.shape).clone(memory_format=memory_format(ddx))
 
 
 def avg_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, count_include_pad: bool) -> Tensor:
-    """Mean of each window, as MXNet counts it.
-
-    With `count_include_pad` the divisor is the window clipped to the extent padded by lo on both sides,
-    else the window clipped to x. A window that holds nothing gives 0. Integers truncate.
-    """
     plan = _plan(tuple(x.shape[2:]), kernel, stride, pad)
     if not x.numel() or not math.prod(plan.out):
         return x.new_zeros((*x.shape[:2], *plan.out))
@@ -109,7 +97,6 @@ def avg_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, count_include_pad
 
 
 def avg_pool_grad(dy: Tensor, x_shape: Ints, kernel: Ints, stride: Ints, pad: Pads, count_include_pad: bool) -> Tensor:
-    """Gradient of `avg_pool`: dy (N, C, *out) spread over its windows in an array of shape `x_shape`."""
     plan = _plan(tuple(x_shape[2:]), kernel, stride, pad)
     if not dy.numel() or not math.prod(x_shape):
         return dy.new_zeros(x_shape)

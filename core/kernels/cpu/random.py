@@ -17,24 +17,20 @@ _generator = torch.Generator()
 
 
 def uniform(shape, low, high, dtype, device, key):
-    """Uniform on [low, high), of `shape` and float `dtype`."""
     x = _draw(shape, dtype, device, key, lambda x, g: x.uniform_(generator=g))
     return _affine_(x, low, high - low).to(dtype)
 
 
 def normal(shape, loc, scale, dtype, device, key):
-    """Normal with mean `loc` and standard deviation `scale`."""
     return _affine_(_draw(shape, dtype, device, key, lambda x, g: x.normal_(generator=g)), loc, scale).to(dtype)
 
 
 def randint(shape, low, high, dtype, device, key):
-    """Integers low <= x < high (Python ints)."""
     x = torch.empty(shape, dtype=torch.int64, device=device)
     return (x if x.is_meta else x.random_(low, high, generator=_seeded(key))).to(dtype)
 
 
 def bernoulli(shape, p, dtype, device, key):
-    """1 with probability `p`, else 0."""
     if isinstance(p, torch.Tensor):
         u = uniform(shape, 0.0, 1.0, wide_type(p.dtype), device, key)
         return (u < p).to(dtype)
@@ -42,29 +38,24 @@ def bernoulli(shape, p, dtype, device, key):
 
 
 def exponential(shape, scale, dtype, device, key):
-    """Exponential with mean `scale`."""
     return _affine_(_draw(shape, dtype, device, key, lambda x, g: x.exponential_(generator=g)), 0.0, scale).to(dtype)
 
 
 def gamma(shape, alpha, beta, dtype, device, key):
-    """Gamma of shape parameter `alpha` and scale `beta`: mean alpha * beta."""
     alpha = _spread(alpha, shape, dtype, device)
     return _affine_(_sampled(aten._standard_gamma, alpha, key), 0.0, beta).to(dtype)
 
 
 def poisson(shape, lam, dtype, device, key):
-    """Poisson of mean `lam`."""
     return _sampled(aten.poisson, _spread(lam, shape, dtype, device), key).to(dtype)
 
 
 def negative_binomial(shape, k, p, dtype, device, key):
-    """Failures before the k-th success of probability `p`: a Poisson of Gamma(k, (1 - p) / p) mean."""
     rate = gamma(shape, k, (1 - p) / p, wide_type(dtype), device, key)
     return _sampled(aten.poisson, rate, _second(key)).to(dtype)
 
 
 def generalized_negative_binomial(shape, mu, alpha, dtype, device, key):
-    """Negative binomial of mean `mu` and dispersion `alpha`: a Poisson of Gamma(1 / alpha, mu alpha) mean."""
     mu, alpha = _spread(mu, shape, dtype, device), _spread(alpha, shape, dtype, device)
     mixed = gamma(shape, alpha.reciprocal(), mu * alpha, mu.dtype, device, key)
     rate = torch.where(alpha == 0, mu, mixed)
@@ -72,7 +63,6 @@ def generalized_negative_binomial(shape, mu, alpha, dtype, device, key):
 
 
 def multinomial(probs, n, key):
-    """`n` categories with replacement from each row of `probs` (..., K; need not sum to 1): int64 (..., n)."""
     if probs.is_meta or n == 0 or probs.numel() == 0:
         return torch.empty(probs.shape[:-1] + (n,), dtype=torch.int64, device=probs.device)
     rows = probs.reshape(-1, probs.shape[-1]).to(wide_type(probs.dtype))
@@ -81,17 +71,12 @@ def multinomial(probs, n, key):
 
 
 def permutation(n, device, key):
-    """A random order of 0 .. n - 1, int64."""
     if torch.device(device).type == "meta":
         return torch.empty(n, dtype=torch.int64, device=device)
     return torch.randperm(n, generator=_seeded(key), device=device)
 
 
 def dropout(x, p, key, axes=()):
-    """x * mask / (1 - p) with a mask that is 0 with probability `p` and constant along `axes`.
-
-    The mask follows from `key`, so the function is linear in `x` and its own gradient.
-    """
     if p >= 1:
         return torch.zeros_like(x)
     shape = [1 if axis in axes else n for axis, n in enumerate(x.shape)]

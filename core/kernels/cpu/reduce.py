@@ -13,13 +13,12 @@ import torch
 from torch import Tensor
 
 from core.base import MXNetError
+from core.kernels.contracts.rules import need_elements
 from core.kernels.cpu._half import HALF, accumulator
 from core.kernels.cpu._numpy import NUMPY, is_ahead
-from core.kernels.meta import need_elements
 
 
 def sum(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
-    """Sum over `axes`; integers keep their dtype (and wrap) unless `dtype` is given."""
     if not axes:
         return _copy(x, dtype or x.dtype)
     if dtype is None:
@@ -30,7 +29,6 @@ def sum(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | N
 
 
 def mean(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
-    """Mean over `axes`; an integer mean is truncated towards zero. Over nothing: NaN, of integers 0."""
     if dtype is None and axes and x.is_floating_point():
         return torch.mean(x, axes, keepdims) if keepdims or len(axes) < x.dim() else torch.mean(x)
     dtype = dtype or x.dtype
@@ -44,7 +42,6 @@ def mean(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | 
 
 
 def prod(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
-    """Product over `axes`."""
     dtype = dtype or x.dtype
     if not axes:
         return _copy(x, dtype)
@@ -61,40 +58,30 @@ def prod(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | 
 
 
 def max(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    """Largest element over `axes`; NaN if there is one. Raises MXNetError where nothing is reduced over."""
     return _extremum(torch.amax, "max", x, axes, keepdims)
 
 
 def min(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    """Smallest element over `axes`; NaN if there is one. Raises MXNetError where nothing is reduced over."""
     return _extremum(torch.amin, "min", x, axes, keepdims)
 
 
 def nansum(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
-    """Sum over `axes` that counts NaN as 0."""
     return sum(_replace_nan(x, 0), axes, keepdims, dtype)
 
 
 def nanprod(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
-    """Product over `axes` that counts NaN as 1."""
     return prod(_replace_nan(x, 1), axes, keepdims, dtype)
 
 
 def all(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    """Whether every element over `axes` is non-zero (NaN is), as bool."""
     return torch.all(x.to(torch.bool), axes, keepdim=keepdims) if axes else _copy(x, torch.bool)
 
 
 def any(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    """Whether some element over `axes` is non-zero (NaN is), as bool."""
     return torch.any(x.to(torch.bool), axes, keepdim=keepdims) if axes else _copy(x, torch.bool)
 
 
 def norm(x: Tensor, ord: int, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    """Vector norm over `axes`: sum of absolute values (`ord` 1) or root of the sum of squares (`ord` 2).
-
-    Integers give float32.
-    """
     if ord not in (1, 2):
         raise MXNetError(f"norm: ord={ord} was given; accepted are 1 and 2")
     if not x.is_floating_point():
@@ -105,7 +92,6 @@ def norm(x: Tensor, ord: int, axes: tuple[int, ...], keepdims: bool) -> Tensor:
 
 
 def moments(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> tuple[Tensor, Tensor]:
-    """Mean and biased variance over `axes`, of a floating-point `x`."""
     if not axes:
         return _copy(x, x.dtype), torch.zeros_like(x, memory_format=torch.contiguous_format)
     wide = x.to(torch.float32) if x.dtype in HALF else x
@@ -116,27 +102,22 @@ def moments(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> tuple[Tensor, T
 
 
 def argmax(x: Tensor, axis: int, keepdims: bool, dtype: torch.dtype = torch.int64) -> Tensor:
-    """Index of the first largest element along `axis`, in `dtype`; of the first NaN where there is one."""
     return _argextremum(torch.argmax, torch.max, "argmax", x, axis, keepdims, dtype)
 
 
 def argmin(x: Tensor, axis: int, keepdims: bool, dtype: torch.dtype = torch.int64) -> Tensor:
-    """Index of the first smallest element along `axis`, in `dtype`; of the first NaN where there is one."""
     return _argextremum(torch.argmin, torch.min, "argmin", x, axis, keepdims, dtype)
 
 
 def cumsum(x: Tensor, axis: int, dtype: torch.dtype | None = None) -> Tensor:
-    """Running sum along `axis`."""
     return torch.cumsum(x, axis, dtype=dtype or x.dtype).contiguous()
 
 
 def cumprod(x: Tensor, axis: int, dtype: torch.dtype | None = None) -> Tensor:
-    """Running product along `axis`."""
     return torch.cumprod(x, axis, dtype=dtype or x.dtype).contiguous()
 
 
 def logsumexp(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    """log(sum(exp(x))) over `axes` of a floating-point `x`, the maximum subtracted; -inf over nothing."""
     return torch.logsumexp(x, axes, keepdim=keepdims) if axes else _copy(x, x.dtype)
 
 

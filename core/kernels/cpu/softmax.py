@@ -20,7 +20,6 @@ aten = torch.ops.aten
 
 
 def softmax(x: Tensor, axis: int) -> Tensor:
-    """exp(x) / sum(exp(x)) along `axis`."""
     if x.dtype is torch.float16 and not accumulates_safely():
         _, powers, total = _summed_in_half(x, axis)
         return powers.div_(total).half()
@@ -28,14 +27,12 @@ def softmax(x: Tensor, axis: int) -> Tensor:
 
 
 def onednn_softmax(x: Tensor, axis: int) -> Tensor:
-    """`softmax` of float32 as oneDNN rounds it, where it is here: 2 to 8 times slower than ATen's."""
     if x.is_meta or x.dtype is not torch.float32 or not x.numel() or not torch.backends.mkldnn.is_available():
         return softmax(x, axis)
     return torch.softmax(x.contiguous().to_mkldnn(), axis).to_dense()
 
 
 def log_softmax(x: Tensor, axis: int) -> Tensor:
-    """x - log(sum(exp(x))) along `axis`."""
     if x.dtype is torch.float16 and not accumulates_safely():
         below, _, total = _summed_in_half(x, axis)
         return below.sub_(total.log_()).half()
@@ -43,9 +40,6 @@ def log_softmax(x: Tensor, axis: int) -> Tensor:
 
 
 def softmax_grad(dy: Tensor, y: Tensor, axis: int, length: Tensor | None = None) -> Tensor:
-    """Gradient of `softmax` for its input, from its output `y`: y (dy - sum(dy y));
-    of `masked_softmax` with its `length`.
-    """
     if length is None or _fit(length, y, axis):
         return torch._softmax_backward_data(dy, y, axis, y.dtype)
     dy, y = dy.contiguous(), y.contiguous()
@@ -57,17 +51,10 @@ def softmax_grad(dy: Tensor, y: Tensor, axis: int, length: Tensor | None = None)
 
 
 def log_softmax_grad(dy: Tensor, y: Tensor, axis: int) -> Tensor:
-    """Gradient of `log_softmax` for its input, from its output `y`: dy - exp(y) sum(dy)."""
     return torch._log_softmax_backward_data(dy, y, axis, y.dtype)
 
 
 def masked_softmax(x: Tensor, length: Tensor, axis: int) -> Tensor:
-    """Softmax over the first `length` places along `axis`; the other places, and rows of length 0, are 0.
-
-    `length`: integers, of the shape of `x` without `axis`. One beyond the axis is a mistake, of which a warning tells:
-    as in MXNet the sum goes on over what follows in memory, which is the next rows, here to the end of `x` and not
-    beyond it.
-    """
     places = x.shape[axis]
     # A row of length 0 is all -inf and comes out as NaN, which the second fill overwrites.
     beyond = torch.arange(places, device=x.device).view(-1, *[1] * (x.ndim - 1 - axis)) >= length.unsqueeze(axis)
@@ -86,15 +73,10 @@ def masked_softmax(x: Tensor, length: Tensor, axis: int) -> Tensor:
 
 
 def cross_entropy(logits: Tensor, label: Tensor, axis: int) -> Tensor:
-    """-log_softmax(logits)[label] along `axis`, of the shape of `logits` without `axis`.
-
-    `label`: class indices of any dtype, truncated to integers and clipped to the classes there are.
-    """
     return torch._log_softmax(logits, axis, False).gather(axis, _classes(logits, label, axis)).squeeze(axis).neg_()
 
 
 def cross_entropy_grad(dloss: Tensor, logits: Tensor, label: Tensor, axis: int) -> Tensor:
-    """Gradient of `cross_entropy` for `logits`: dloss (softmax(logits) - onehot(label))."""
     difference = torch._softmax(logits, axis, False)
     classes = _classes(logits, label, axis)
     difference.scatter_add_(axis, classes, difference.new_full((), -1).expand_as(classes))

@@ -22,7 +22,6 @@ _SMALL_INTEGERS = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32
 
 
 def sort(x, axis, descending):
-    """Sorted `x` along `axis` and the int64 indices that sort it (stable; NaN counts as largest)."""
     if is_ahead(x) and (x.dtype in _KEY_BITS or x.dtype in _SMALL_INTEGERS):
         keys = _keys(x, axis, descending).contiguous()
         _sort(keys.numpy(), axis)
@@ -32,7 +31,6 @@ def sort(x, axis, descending):
 
 
 def sort_values(x, axis, descending):
-    """Sorted `x` along `axis`; of equal elements, -0 and 0 among them, any may come first."""
     if not is_ahead(x) or x.dtype is torch.bfloat16:
         return sort(x, axis, descending)[0]
     values = x.clone(memory_format=torch.contiguous_format)
@@ -41,7 +39,6 @@ def sort_values(x, axis, descending):
 
 
 def topk(x, k, axis, largest):
-    """The `k` largest (or smallest) of `x` along `axis` in order, and their int64 indices; both may be views."""
     if _is_small(x):
         indices = topk_indices(x, k, axis, largest)
         return x.gather(axis, indices), indices
@@ -65,7 +62,6 @@ def topk(x, k, axis, largest):
 
 
 def topk_indices(x, k, axis, largest, dtype=torch.int64):
-    """The indices alone that `topk` gives, in `dtype`."""
     if not _is_small(x):
         indices = topk(x, k, axis, largest)[1]
         return indices if dtype is torch.int64 else indices.type(dtype)
@@ -80,10 +76,6 @@ def topk_indices(x, k, axis, largest, dtype=torch.int64):
 
 
 def unique(x, axis=None):
-    """Sorted distinct elements (`axis` None: of the flattened array) or slices along `axis`.
-
-    Returns (values, index of the first occurrence, inverse, counts), the last three int64; sizes depend on the data.
-    """
     if axis is None:
         values, inverse, counts = aten._unique2(x, True, True, True)
         inverse = inverse.reshape(-1)

@@ -19,37 +19,24 @@ _SUM, _MAX = 0, 2  # modes of ATen's bags
 
 
 def roi_align(data, rois, pooled, scale, ratio, aligned, by_position):
-    """Means of bilinear samples in the cells of regions: (regions, channels, *pooled) of data (N, C, H, W).
-
-    rois (regions, 5): image, left, top, right, bottom; image -1 gives zeros. With 4 columns all are of image 0.
-    ratio: samples a cell on each axis, ceil(length of the cell) with 0 or less. aligned: half a pixel is taken off.
-    by_position: each cell reads its own share of the channels.
-    """
     samples = _aligned_samples(rois, pooled, scale, ratio, aligned)
     return _pool_samples(data, samples, pooled, by_position)
 
 
 def roi_align_grad(dy, rois, pooled, scale, ratio, aligned, by_position, data_shape):
-    """Gradient of `roi_align` with respect to data of shape `data_shape`."""
     samples = _aligned_samples(rois, pooled, scale, ratio, aligned)
     return _spread_samples(dy, samples, pooled, by_position, data_shape)
 
 
 def rotated_roi_align(data, rois, pooled, scale, ratio):
-    """As `roi_align` for rois (regions, 6): image, centre x, centre y, width, height, degrees against the clock."""
     return _pool_samples(data, _rotated_samples(rois, pooled, scale, ratio), pooled, False)
 
 
 def rotated_roi_align_grad(dy, rois, pooled, scale, ratio, data_shape):
-    """Gradient of `rotated_roi_align` with respect to data of shape `data_shape`."""
     return _spread_samples(dy, _rotated_samples(rois, pooled, scale, ratio), pooled, False, data_shape)
 
 
 def roi_pool(data, rois, pooled, scale):
-    """Maxima over the cells of regions (regions, C, *pooled) and their places in (N, H, W), int64, -1 where empty.
-
-    rois (regions, 5): image, left, top, right, bottom, the last two inside of the region.
-    """
     batch, channels, *size = data.shape
     regions = rois.shape[0]
     if not regions or data.is_meta:
@@ -72,7 +59,6 @@ def roi_pool(data, rois, pooled, scale):
 
 
 def roi_pool_grad(dy, places, data_shape):
-    """Gradient of `roi_pool` with respect to data: what came back, added up at the places of the maxima."""
     batch, channels, *size = data_shape
     wide = torch.zeros((batch * size[0] * size[1], channels), dtype=accumulator(dy.dtype), device=dy.device)
     head, at = (t.permute(0, 2, 3, 1).reshape(-1, channels) for t in (dy, places))
@@ -81,7 +67,6 @@ def roi_pool_grad(dy, places, data_shape):
 
 
 def roi_pool_gather(x, places):
-    """The elements of x (N, C, H, W) that `roi_pool` chose: the adjoint of `roi_pool_grad`."""
     channels = x.shape[1]
     flat = x.permute(0, 2, 3, 1).reshape(-1, channels)
     at = places.permute(0, 2, 3, 1).reshape(-1, channels)
@@ -90,25 +75,21 @@ def roi_pool_gather(x, places):
 
 
 def bilinear_sample(data, grid):
-    """data (N, C, H, W) at grid (N, 2, H', W') of x and y, -1 and 1 being the outermost centres; zeros outside."""
     return torch.grid_sampler_2d(data, grid.permute(0, 2, 3, 1), 0, 0, True)
 
 
 def bilinear_sample_grad(dy, data, grid):
-    """Gradients of `bilinear_sample` with respect to data and grid."""
     ddata, dgrid = aten.grid_sampler_2d_backward.default(dy, data, grid.permute(0, 2, 3, 1), 0, 0, True, [True, True])
     return ddata, dgrid.permute(0, 3, 1, 2).contiguous()
 
 
 def resize_bilinear(x, size, align_corners):
-    """x (N, C, H, W) in another size; align_corners: the outermost centres stay where they are."""
     if not x.numel():
         return x.new_zeros((*x.shape[:2], *size))
     return aten.upsample_bilinear2d(x, list(size), align_corners, None, None).contiguous()
 
 
 def resize_bilinear_grad(dy, x_shape, align_corners):
-    """Gradient of `resize_bilinear` with respect to x of shape `x_shape`."""
     if not dy.numel() or not math.prod(x_shape):
         return dy.new_zeros(x_shape)
     return aten.upsample_bilinear2d_backward(
@@ -117,24 +98,20 @@ def resize_bilinear_grad(dy, x_shape, align_corners):
 
 
 def adaptive_avg_pool(x, size):
-    """Means of size[0] x size[1] cells that cover x (N, C, H, W) evenly, overlapping where they do not divide it."""
     return torch._adaptive_avg_pool2d(x, list(size)).contiguous()
 
 
 def adaptive_avg_pool_grad(dy, x_shape):
-    """Gradient of `adaptive_avg_pool` with respect to x of shape `x_shape`."""
     if not dy.numel() or not math.prod(x_shape):
         return dy.new_zeros(x_shape)
     return aten._adaptive_avg_pool2d_backward(dy, dy.new_empty(x_shape)).contiguous()
 
 
 def columns(x, kernel, stride, dilate, pad):
-    """What the windows of a convolution see: (N, C places of the kernel, windows) of x (N, C, H, W)."""
     return aten.im2col(x, list(kernel), list(dilate), list(pad), list(stride))
 
 
 def columns_grad(dy, size, kernel, stride, dilate, pad):
-    """Columns added up where `columns` took them from: (N, C, *size)."""
     return aten.col2im(dy, list(size), list(kernel), list(dilate), list(pad), list(stride))
 
 

@@ -13,7 +13,7 @@ import torch
 import triton
 import triton.language as tl
 
-from core import kernels
+from core.kernels.dispatch import deterministic
 from core.kernels.precision import wide_type
 from core.kernels.triton import reduce
 from core.kernels.triton.aot import AotCase
@@ -31,7 +31,7 @@ class Sums(NamedTuple):
 
 def begin(shape, addends, terms):
     """Zeros of `shape` to which `add` adds multiples, by at most 1, of elements of `addends`, `terms` times at most."""
-    exact, device = kernels.deterministic(), addends.device
+    exact, device = deterministic(), addends.device
     if not exact:
         kind = wide_type(addends.dtype)
         memory = torch.zeros(shape, dtype=kind, device=device)

@@ -42,7 +42,6 @@ def attention(
     dropout: float,
     key: int | Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """dropout(softmax(scale q k^T)) v; returns (o, lse). `key` numbers the dropout mask (Vaswani et al., 2017)."""
     q, k, v = _checked(q, k, v)
     key = 0 if key is None else key
     o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
@@ -73,7 +72,6 @@ def attention_grad(
     dropout: float,
     key: int | Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients (dq, dk, dv) of `attention`, from its inputs, its results and the same `key`."""
     q, k, v = _checked(q, k, v)
     dq, dk, dv = (torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v))
     if dq.numel() == 0 or dk.numel() == 0:

@@ -25,7 +25,6 @@ from core.kernels.triton.sort import topk as best_of
 
 
 def overlaps(lhs, rhs, center):
-    """Intersection over union of all pairs: lhs.shape[:-1] + rhs.shape[:-1] of lhs (..., 4) and rhs (..., 4)."""
     kind = lhs.dtype if lhs.dtype.is_floating_point else torch.float32
     n, m = lhs.numel() // 4, rhs.numel() // 4
     out = torch.empty((1, n, m), dtype=kind, device=lhs.device)
@@ -34,12 +33,6 @@ def overlaps(lhs, rhs, center):
 
 
 def suppress(data, threshold, valid, topk, coordinates, score, label, background, force, center, out_center):
-    """Rows of data (batch, n, width) by falling score without those that overlap a better one by more than `threshold`.
-
-    coordinates, score, label: columns (label -1: none). Rows with a score up to `valid` or the label `background` are
-    left out, and all but the best `topk` (-1: all); rows of different labels do not compete unless `force`.
-    Returns (rows with -1 behind the last one, their indices in batch * n as (batch, n, 1), -1 likewise).
-    """
     batch, n, width = data.shape
     data = data.contiguous()
     if topk == 0:
@@ -68,7 +61,6 @@ def suppress(data, threshold, valid, topk, coordinates, score, label, background
 
 
 def put_rows(rows, index, count):
-    """(count, width) with rows (m, width) written at `index` (m), zeros elsewhere; index -1 drops a row."""
     m, width = rows.shape
     out = torch.zeros((count, width), dtype=rows.dtype, device=rows.device)
     if out.numel() and m:
@@ -78,15 +70,10 @@ def put_rows(rows, index, count):
 
 
 def take_rows(x, index):
-    """Rows of x (count, width) at `index` (m); zeros for -1."""
     return _picked(x.contiguous()[None], index.contiguous()[None])[0]
 
 
 def encode(samples, matches, anchors, truth, means, stds):
-    """Regression targets and their mask, both (B, N, 4), of the anchors whose sample is positive; 0 for the others.
-
-    samples, matches (B, N); anchors (B or 1, N, 4); truth (B, M, 4); means, stds (4,).
-    """
     batch, n = samples.shape
     target, mask = (torch.empty((batch, n, 4), dtype=truth.dtype, device=truth.device) for _ in range(2))
     if target.numel():
@@ -98,7 +85,6 @@ def encode(samples, matches, anchors, truth, means, stds):
 
 
 def decode(data, anchors, stds, clip, center):
-    """Corners of boxes from regression outputs data (B, N, 4) and anchors (1, N, 4); growth is cut at `clip` if > 0."""
     batch, n = data.shape[:2]
     out = torch.empty((batch, n, 4), dtype=data.dtype, device=data.device)
     if out.numel():
@@ -110,10 +96,6 @@ def decode(data, anchors, stds, clip, center):
 
 
 def match(scores, threshold, ascending, topk):
-    """Greedy pairing of rows and columns of scores (B, N, M): the partner of each row (B, N) and column (B, M), or -1.
-
-    The best pair is taken again and again while it is above `threshold` (below, with `ascending`).
-    """
     n, m = scores.shape[1:]
     limit = min(n, m) if topk <= 0 else min(n, m, topk + 1)  # MXNet stops after the match beyond topk
     swapped = m < n
@@ -124,7 +106,6 @@ def match(scores, threshold, ascending, topk):
 
 
 def priors(data, sizes, ratios, clip, steps, offsets):
-    """Anchors (1, H W (sizes + ratios - 1), 4) over a map data (N, C, H, W), in parts of the image."""
     height, width = data.shape[2:]
     steps = steps if steps[0] > 0 and steps[1] > 0 else (1.0 / height, 1.0 / width)
     shapes = [(s, ratios[0]) for s in sizes] + [(sizes[0], r) for r in ratios[1:]]
@@ -139,11 +120,6 @@ def priors(data, sizes, ratios, clip, steps, offsets):
 
 
 def targets(anchors, labels, predictions, threshold, ignore, ratio, negative_threshold, variances):
-    """Training targets of anchors (1, A, 4): regression targets and mask (B, 4 A), classes (B, A).
-
-    labels (B, L, 5 or more): class, left, top, right, bottom, ended by a class of -1. predictions (B, classes, A): with
-    ratio > 0 only the `ratio` x positives least certain of being background become negative, the others `ignore`.
-    """
     anchors, labels, predictions = anchors.reshape(-1, 4).contiguous(), labels.contiguous(), predictions.contiguous()
     n, (batch, most, width), device = anchors.shape[0], labels.shape, labels.device
     mining = ratio > 0
@@ -173,10 +149,6 @@ def targets(anchors, labels, predictions, threshold, ignore, ratio, negative_thr
 
 
 def detections(scores, offsets, anchors, clip, threshold, nms, force, variances, topk):
-    """Detections (B, A, 6) of class, score, left, top, right, bottom by falling score; class -1: none or suppressed.
-
-    scores (B, 1 + classes, A) with the background first, offsets (B, 4 A), anchors (1, A, 4).
-    """
     batch, classes, n = scores.shape
     rows = torch.empty((batch, n, 6), dtype=offsets.dtype, device=scores.device)
     alive = torch.empty((batch, n), dtype=torch.uint8, device=scores.device)
@@ -200,11 +172,6 @@ def detections(scores, offsets, anchors, clip, threshold, nms, force, variances,
 
 
 def proposals(scores, deltas, info, before, after, threshold, least, scales, ratios, stride, plain_corners):
-    """Regions of interest of a region proposal network: (B after, 5) of image and corners, scores (B after, 1).
-
-    scores (B, 2 A, H, W), deltas (B, 4 A, H, W), info (B, 3) of height, width, scale. The best `before` boxes go
-    through suppression, the best `after` of the rest come out, repeated where there are fewer.
-    """
     batch, kinds, height, width = scores.shape
     kinds, kind, device = kinds // 2, scores.dtype, scores.device
     n = height * width * kinds

@@ -65,11 +65,6 @@ def conv(
     x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int,
     activation: str | None = None, residual: Tensor | None = None, overwrite: bool = False,
 ) -> Tensor:  # fmt: skip
-    """activation(cross-correlation of x with w + b + residual); b (O,) and residual (N, O, *out) where given.
-
-    `activation` is None, "relu", "gelu", "sigmoid" or "tanh"; w may be what `pack` made of it. With `overwrite` the
-    result may take the memory of the residual; here it has its own.
-    """
     check_activation("conv", activation)
     how = Geometry.of(w.shape, stride, dilate, pad, groups)
     x, w = channels_last(x), channels_last(w)
@@ -85,24 +80,18 @@ def conv(
 
 
 def pack(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, exact: bool = False) -> Tensor:
-    """The weight in the order in which `conv` reads it fastest for x of this shape; for `conv` alone."""
     return channels_last(w).movedim(-1, 1)
 
 
 def code_conv(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
-    """float32 sums of the products of codes, x uint8 or int8 and w int8 or what `pack_codes` made of it, + b (O,)."""
     return conv(x.to(torch.float32), w.to(torch.float32), b, stride, dilate, pad, groups)
 
 
 def pack_codes(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, signed: bool) -> Tensor:
-    """The int8 weight in the order in which `code_conv` reads it fastest for codes of this shape,
-    int8 ones if `signed`.
-    """
     return pack(w, x_shape, stride, dilate, pad, groups)
 
 
 def conv_data_grad(dy: Tensor, w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
-    """Gradient of `conv` by x, of shape `x_shape`; also the forward pass of a transposed convolution."""
     how = Geometry.of(w.shape, stride, dilate, pad, groups)
     dy, w = channels_last(dy), channels_last(w)
     dx = empty((x_shape[0], *x_shape[2:], x_shape[1]), dy)
@@ -118,7 +107,6 @@ def conv_data_grad(dy: Tensor, w: Tensor, x_shape: Ints, stride: Ints, dilate: I
 def conv_weight_grad(
     dy: Tensor, x: Tensor, w_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int
 ) -> Tensor:
-    """Gradient of `conv` by w, of shape `w_shape`."""
     how = Geometry.of(w_shape, stride, dilate, pad, groups)
     dy, x = channels_last(dy), channels_last(x)
     dw = empty((w_shape[0], *w_shape[2:], w_shape[1]), dy)
@@ -133,7 +121,6 @@ def conv_weight_grad(
 
 
 def conv_bias_grad(dy: Tensor) -> Tensor:
-    """Gradient of `conv` by b: dy (N, O, *out) summed over all axes but 1, as a product with a row of ones."""
     dy = channels_last(dy)
     rows = math.prod(dy.shape[:-1])
     ones = torch.ones((1, rows), dtype=dy.dtype, device=dy.device)

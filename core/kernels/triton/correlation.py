@@ -18,11 +18,6 @@ _BLOCK = 256
 
 
 def correlate(first, second, size, reach, stride, step, pad, multiply):
-    """Means of products, or of absolute differences, of patches: (N, displacements, rows, columns).
-
-    first, second (N, C, H, W), surrounded by `pad` zeros. Patches of size x size begin every `stride` places from
-    `reach` on; those of `second` are displaced by up to `reach` places down and to the right, in steps of `step`.
-    """
     batch, channels, *extents = first.shape
     out = [-(-(n + 2 * pad - 2 * (reach + size // 2)) // stride) for n in extents]
     y = torch.empty((batch, (2 * (reach // step) + 1) ** 2, *out), dtype=first.dtype, device=first.device)
@@ -35,7 +30,6 @@ def correlate(first, second, size, reach, stride, step, pad, multiply):
 
 
 def correlate_grad(dy, first, second, size, reach, stride, step, pad, multiply):
-    """Gradients of `correlate` with respect to both maps."""
     dy, first, second = dy.contiguous(), first.contiguous(), second.contiguous()
     gradients = torch.empty_like(first), torch.empty_like(second)
     for number, gradient in enumerate(gradients):

@@ -22,16 +22,10 @@ _IMPOSSIBLE = tl.constexpr(-1e30)  # stands for the logarithm of 0: no differenc
 
 
 def loss(data, label, counts, lengths, blank):
-    """-log of the probability of each label sequence (N,); 0 where it needs more steps than there are.
-
-    data (T, N, C), float32 or float64: scores, of which the softmax is taken here. label (N, L): classes, of which the
-    first counts (N,) are read. lengths (N,): steps of each sequence; None: all.
-    """
     return _forward(data.contiguous(), label, counts, lengths, blank)[0]
 
 
 def loss_grad(dy, data, label, counts, lengths, blank):
-    """Gradient of `loss` with respect to data."""
     data = data.contiguous()
     losses, alpha, totals, given = _forward(data, label, counts, lengths, blank)
     dx, (steps, batch, classes) = torch.empty_like(data), data.shape

@@ -24,12 +24,6 @@ _CHANNELS = 16  # of a program, where channels are independent
 
 
 def columns(x, offset, mask, kernel, stride, dilate, pad, groups):
-    """x (N, C, H, W) at shifted places: (N, C, places of the kernel, windows).
-
-    offset (N, groups places 2, H', W'): shifts down and to the right for each of `groups` parts of the channels. Places
-    outside of x are 0, and the last row and column go on up to its edge; with a mask (N, groups places, H', W'), by
-    which the values are multiplied, x fades into zeros around it instead.
-    """
     y = torch.empty((*x.shape[:2], math.prod(kernel), math.prod(offset.shape[2:])), dtype=x.dtype, device=x.device)
     if y.numel():
         launch = _launching(x, offset, mask, kernel, stride, dilate, pad, groups)
@@ -38,7 +32,6 @@ def columns(x, offset, mask, kernel, stride, dilate, pad, groups):
 
 
 def columns_grad(dy, x, offset, mask, kernel, stride, dilate, pad, groups):
-    """Gradients of `columns` with respect to x, offset and mask (of no elements without one)."""
     dy, doffset = dy.contiguous(), torch.zeros_like(offset, memory_format=torch.contiguous_format)
     dmask = torch.zeros((0,) if mask is None else mask.shape, dtype=offset.dtype, device=offset.device)
     launch = _launching(x, offset, mask, kernel, stride, dilate, pad, groups)

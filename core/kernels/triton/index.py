@@ -4,7 +4,7 @@ Index tensors may be of any integer type; the operator layer has clipped or wrap
 function is a copy of rows: `x` is seen as (outer, rows, inner), and runs of `inner` contiguous elements move together.
 Floor: the bytes of the rows that are read, of those that are written, and of the indices.
 
-Sums go through floating-point atomics (into float32 for half types), unless `kernels.deterministic()`: then the
+Sums go through floating-point atomics (into float32 for half types), unless `deterministic()`: then the
 indices are sorted, stably, and one program adds each run of equal indices in the order in which they were given. Of
 several writes to one place the last one stays, always: an integer atomic finds it first.
 """
@@ -17,7 +17,7 @@ import torch
 import triton
 import triton.language as tl
 
-from core import kernels
+from core.kernels.dispatch import deterministic
 from core.kernels.triton._counting import blocks_of
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.rows import TILE, as_bytes, compact, gather_rows, grid, tile, tile_of
@@ -25,28 +25,23 @@ from core.kernels.triton.sort import sort
 
 
 def clipped(indices, n):
-    """Indices as int64 (floats truncated), those out of range moved to 0 or n - 1."""
     return _normalised(indices, n, _CLIP)
 
 
 def wrapped(indices, n):
-    """Indices as int64 (floats truncated), counted modulo n."""
     return _normalised(indices, n, _WRAP)
 
 
 def wrapped_negative(indices, n):
-    """Indices as int64, negative ones counted from the end."""
     return _normalised(indices, n, _FROM_END)
 
 
 def check(indices, n):
-    """IndexError where an index is outside [0, n)."""
     if indices.numel() and compact(_normalised(indices, n, _OUTSIDE)).numel():
         raise IndexError(f"an index is out of range for an axis of length {n}")
 
 
 def take(x, indices, axis):
-    """Slices of `x` along `axis`: result shape x.shape[:axis] + indices.shape + x.shape[axis + 1:]."""
     outer, rows, inner = _split(x.shape, axis)
     y = torch.empty(x.shape[:axis] + indices.shape + x.shape[axis + 1 :], dtype=x.dtype, device=x.device)
     gather_rows(x.contiguous(), indices.contiguous(), y, outer, rows, inner)
@@ -54,28 +49,23 @@ def take(x, indices, axis):
 
 
 def take_grad(dy, indices, axis, x_shape):
-    """Gradient of `take` with respect to `x` (shape `x_shape`)."""
     return _add_rows(dy, indices.contiguous(), *_split(x_shape, axis)).view(x_shape)
 
 
 def embedding(indices, weight):
-    """Rows of `weight` (V, D): result indices.shape + (D,)."""
     return take(weight, indices, 0)
 
 
 def embedding_grad(dy, indices, weight_shape):
-    """Gradient of `embedding` with respect to the weight of shape (V, D)."""
     return take_grad(dy, indices, 0, weight_shape)
 
 
 def pick(x, indices, axis, keepdims):
-    """One element of each row along `axis`; `indices` has the shape of `x` without that axis."""
     y = gather_along(x, indices.unsqueeze(axis), axis)
     return y if keepdims else y.squeeze(axis)
 
 
 def pick_grad(dy, indices, axis, x_shape):
-    """Gradient of `pick` with respect to `x`; `dy` with or without the picked axis."""
     dx = torch.zeros(x_shape, dtype=dy.dtype, device=dy.device)
     outer, rows, inner = _split(x_shape, axis)
     places = _places_along(indices.unsqueeze(axis), outer, rows, inner)
@@ -83,7 +73,6 @@ def pick_grad(dy, indices, axis, x_shape):
 
 
 def gather_nd(x, indices):
-    """y[j...] = x[indices[0, j...], ..., indices[M - 1, j...]], indices (M, ...) of the first M axes."""
     depth = indices.shape[0]
     y = torch.empty(indices.shape[1:] + x.shape[depth:], dtype=x.dtype, device=x.device)
     places = _places(indices.unbind(0), x.shape)
@@ -92,20 +81,17 @@ def gather_nd(x, indices):
 
 
 def scatter_nd(data, indices, shape):
-    """Zeros of `shape` with `data` written at `indices` (M, ...); of several writes the last one stays."""
     y = torch.zeros(shape, dtype=data.dtype, device=data.device)
     return _write_rows(y, data.contiguous(), _places(indices.unbind(0), shape), math.prod(shape[indices.shape[0] :]))
 
 
 def scatter_nd_add(data, indices, shape):
-    """Zeros of `shape` with `data` added at `indices` (M, ...): the gradient of `gather_nd`."""
     depth = indices.shape[0]
     places = _places(indices.unbind(0), shape)
     return _add_rows(data, places, 1, math.prod(shape[:depth]), math.prod(shape[depth:])).view(shape)
 
 
 def gather_along(x, indices, axis):
-    """NumPy's take_along_axis: shapes broadcast on all axes but `axis`."""
     shape = _broadcast(x.shape, indices.shape, axis)
     x = x.expand(shape[:axis] + x.shape[axis : axis + 1] + shape[axis + 1 :]).contiguous()
     y = torch.empty(shape[:axis] + indices.shape[axis : axis + 1] + shape[axis + 1 :], dtype=x.dtype, device=x.device)
@@ -115,7 +101,6 @@ def gather_along(x, indices, axis):
 
 
 def scatter_along_add(dy, indices, axis, x_shape):
-    """Gradient of `gather_along` with respect to `x` (shape `x_shape`)."""
     wide = dy.shape[:axis] + (x_shape[axis],) + dy.shape[axis + 1 :]
     places = _places_along(indices.expand(dy.shape), *_split(wide, axis))
     if wide != tuple(x_shape):
@@ -124,7 +109,6 @@ def scatter_along_add(dy, indices, axis, x_shape):
 
 
 def one_hot(indices, depth, on_value, off_value, dtype):
-    """indices.shape + (depth,): `on_value` at the index, `off_value` elsewhere; none for an index out of range."""
     y = torch.empty((*indices.shape, depth), dtype=dtype, device=indices.device)
     if y.numel():
         _one_hot[(triton.cdiv(y.numel(), TILE),)](
@@ -134,7 +118,6 @@ def one_hot(indices, depth, on_value, off_value, dtype):
 
 
 def index_get(x, index_tuple):
-    """Advanced indexing: one index tensor (integers, or a boolean mask) or None for each leading axis of `x`."""
     indices, axes, shape, order = _advanced(x, index_tuple)
     rows = x.permute(order).contiguous()
     y = torch.empty(shape + rows.shape[len(axes) :], dtype=x.dtype, device=x.device)
@@ -144,7 +127,6 @@ def index_get(x, index_tuple):
 
 
 def index_put(x, index_tuple, value, accumulate):
-    """A copy of `x` with `value` (broadcast) written, or added, at the places that `index_get` would read."""
     indices, axes, shape, order = _advanced(x, index_tuple)
     y = x.permute(order).clone(memory_format=torch.contiguous_format)
     rest, first = y.shape[len(axes) :], _first_axis(axes)
@@ -160,7 +142,6 @@ def index_put(x, index_tuple, value, accumulate):
 
 
 def index_put_add(base, view, index, value):
-    """`base` after adding `value` at `index` of its view `view`; places that repeat add up."""
     _, axes, shape, order = _advanced(view, index)
     rest, first = [view.shape[axis] for axis in order[len(axes) :]], _first_axis(axes)
     view.copy_(index_put(view, index, value.reshape((*rest[:first], *shape, *rest[first:])), True))
@@ -168,7 +149,6 @@ def index_put_add(base, view, index, value):
 
 
 def sequence_reverse(x, lengths):
-    """`x` (T, N, ...) with the first lengths[n] steps of every sequence reversed (all T with `lengths` None)."""
     x = x.contiguous()
     y = torch.empty_like(x)
     if y.numel():
@@ -184,7 +164,6 @@ def sequence_reverse(x, lengths):
 
 
 def nonzero(x):
-    """Coordinates (n, ndim) of the nonzero elements in row-major order, int64; `n` depends on the data."""
     where = compact(x)
     coordinates = torch.empty((where.numel(), x.dim()), dtype=torch.int64, device=x.device)
     stride = 1
@@ -241,7 +220,7 @@ def _add_rows(dy, places, outer, rows, inner, into=None):
     if dy.numel():
         dy, places = dy.contiguous(), places.view(-1)
         block = tile(inner)
-        if kernels.deterministic():
+        if deterministic():
             runs, order = sort(places, 0, False)
             launch = _add_runs[grid(outer * count, inner, {**block, "ROWS": 1})]
             launch(dy, runs, order, y, count, rows, inner, INNER=block["INNER"])

@@ -45,12 +45,6 @@ from core.kernels.triton.tiles import (
 
 
 def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
-    """Matrix product of the last two axes.
-
-    Shapes: a (..., M, K), or (..., K, M) with `transpose_a`; b (..., K, N), or (..., N, K) with
-    `transpose_b`. Leading axes are equal, or one operand has none; result (..., M, N), contiguous.
-    float16 and bfloat16 accumulate in float32, integers in int64.
-    """
     if transpose_a:
         a = a.mT
     if transpose_b:
@@ -63,10 +57,6 @@ def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = 
 
 
 def linear(x: Tensor, w: Tensor, b: Tensor | None = None, activation: str | None = None, residual=None) -> Tensor:
-    """activation(x w^T + b + residual); `activation` is None, "relu", "gelu", "sigmoid" or "tanh".
-
-    Shapes: x (..., K), w (N, K), b (N,), residual and result (..., N).
-    """
     check_activation("linear", activation)
     return _linear(x, w, b, activation, residual, x.dtype)
 
@@ -87,7 +77,6 @@ def _linear(
 
 
 def pack(w: Tensor, rows: int) -> Tensor:
-    """The weight w (N, K) in the order in which `linear` reads it fastest for x of so many rows; for `linear` alone."""
     return w.contiguous()
 
 

@@ -28,11 +28,6 @@ from core.kernels.triton.tiles import accumulator
 def batch_norm(
     x: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(x - mean) rstd gamma + beta with statistics over all axes but `axis`; returns (y, mean, rstd).
-
-    Source: Ioffe and Szegedy, 2015. `gamma`, `beta`, `mean` and `rstd` have shape (x.shape[axis],). Without elements
-    the statistics are 0 and 1 / sqrt(eps).
-    """
     if x.numel() == 0:
         return torch.empty_like(x), *_no_statistics(x, (x.shape[axis],), eps)
     view = _per_channel.channels(x, axis)
@@ -44,14 +39,12 @@ def batch_norm(
 def batch_norm_inference(
     x: Tensor, gamma: Tensor | None, beta: Tensor | None, mean: Tensor, var: Tensor, axis: int, eps: float
 ) -> Tensor:
-    """(x - mean) / sqrt(var + eps) gamma + beta with given statistics of shape (x.shape[axis],)."""
     return _per_channel.apply(_per_channel.channels(x, axis), gamma, beta, mean, var, eps)
 
 
 def batch_norm_grad(
     dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, rstd: Tensor, axis: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients (dx, dgamma, dbeta) of `batch_norm`, from its input and the statistics that it returned."""
     view = _per_channel.channels(x, axis)
     dy = laid_out_as(view.x, dy)
     sums = _per_channel.gradient_sums(view, dy, mean, rstd)
@@ -62,7 +55,6 @@ def batch_norm_grad(
 def batch_norm_inference_grad(
     dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, var: Tensor, axis: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients (dx, dgamma, dbeta) of `batch_norm_inference`; the statistics are constants."""
     view = _per_channel.channels(x, axis)
     dy = laid_out_as(view.x, dy)
     sums = _per_channel.gradient_sums(view, dy, mean, var, eps)
@@ -73,9 +65,6 @@ def batch_norm_inference_grad(
 def move_statistics(
     moving_mean: Tensor, moving_var: Tensor, mean: Tensor, rstd: Tensor, momentum: float, eps: float
 ) -> None:
-    """A step of running statistics, in place: moving = moving momentum + batch (1 - momentum), where the batch's
-    variance is 1 / rstd^2 - eps. All have shape (C,).
-    """
     moving_mean.copy_(pointwise(_MOVING_MEAN, (moving_mean, mean), (momentum,), moving_mean.dtype))
     moving_var.copy_(pointwise(_MOVING_VAR, (moving_var, rstd), (momentum, eps), moving_var.dtype))
 
@@ -92,11 +81,6 @@ _MOVING_VAR = Formula.of(
 def layer_norm(
     x: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(x - mean) rstd gamma + beta with statistics along `axis`; returns (y, mean, rstd).
-
-    Source: Ba, Kiros and Hinton, 2016. `gamma` and `beta` have shape (x.shape[axis],), `mean` and `rstd` the shape of
-    `x` with 1 for `axis`.
-    """
     if x.numel() == 0:
         return torch.empty_like(x), *_no_statistics(x, [1 if a == axis else n for a, n in enumerate(x.shape)], eps)
     last, matrix = _rows(x, axis)
@@ -111,7 +95,6 @@ def layer_norm(
 def layer_norm_grad(
     dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, rstd: Tensor, axis: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients (dx, dgamma, dbeta) of `layer_norm`, from its input and the statistics that it returned."""
     if x.numel() == 0:
         return torch.empty_like(x), *_parameters(_no_sums(x, x.shape[axis]), gamma)
     last, matrix = _rows(x, axis)
@@ -127,10 +110,6 @@ def layer_norm_grad(
 def group_norm(
     x: Tensor, gamma: Tensor | None, beta: Tensor | None, num_groups: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(x - mean) rstd gamma + beta with statistics over each of `num_groups` groups of channels of each sample.
-
-    Source: Wu and He, 2018. `x` (N, C, ...), `gamma` and `beta` (C,); returns (y, mean, rstd), the statistics (N, G).
-    """
     shape = (x.shape[0], num_groups)
     if x.numel() == 0:
         return torch.empty_like(x), *_no_statistics(x, shape, eps)
@@ -143,7 +122,6 @@ def group_norm(
 def group_norm_grad(
     dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, rstd: Tensor, num_groups: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients (dx, dgamma, dbeta) of `group_norm`, from its input and the statistics that it returned."""
     if x.numel() == 0:
         return torch.empty_like(x), *_parameters(_no_sums(x, x.shape[1]), gamma)
     view = _per_channel.channels(x, 1)._replace(groups=num_groups)

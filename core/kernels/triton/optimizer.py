@@ -17,6 +17,7 @@ import torch
 import triton
 import triton.language as tl
 
+from core.kernels.optimizer_signature import with_master_and_segments
 from core.kernels.precision import wide_type
 from core.kernels.triton.aot import AotCase
 
@@ -46,100 +47,80 @@ def _elementwise(describe):
         bound.apply_defaults()
         _launch(describe(*bound.args, **bound.kwargs), bound.arguments, w32, segments)
 
+    update.__signature__ = with_master_and_segments(describe)
     return update
 
 
 @_elementwise
 def sgd_(w, g, lr, wd=0.0, rescale=1.0, clip=None):
-    """w -= lr (g + wd w)."""
     return _Rule(_sgd, decay=_AFTER)
 
 
 @_elementwise
 def sgd_momentum_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None):
-    """mom = momentum mom - lr (g + wd w); w += mom."""
     return _Rule(_sgd_momentum, (mom,), (momentum,), _AFTER)
 
 
 @_elementwise
 def nag_(w, g, mom, lr, wd=0.0, momentum=0.0, rescale=1.0, clip=None, in_place=True):
-    """Nesterov's momentum: mom = momentum mom - lr (g + wd w); w += momentum mom - lr (g + wd w).
-
-    MXNet computes the new `mom` last, hence with the decay of the new weight where it overwrites the old one. So does
-    this, unless `in_place` is False, for the operator whose result is apart from the weight.
-    """
     return _Rule(_nag, (mom,), (momentum, float(in_place)))
 
 
 @_elementwise
 def signsgd_(w, g, lr, wd=0.0, rescale=1.0, clip=None):
-    """w = (1 - lr wd) w - lr sign(rescale g) (Bernstein et al., 2018); `clip` would leave the sign as it is.
-
-    The operator `signsgd_update` ignores both: it hands on neither.
-    """
     return _Rule(_signsgd)
 
 
 @_elementwise
 def signum_(w, g, mom, lr, wd=0.0, momentum=0.0, wd_lh=0.0, rescale=1.0, clip=None):
-    """mom = momentum mom - (1 - momentum) (g + wd w); w = (1 - lr wd_lh) w + lr sign(mom)."""
     return _Rule(_signum, (mom,), (momentum, 1 - momentum, wd_lh), _AFTER)
 
 
 @_elementwise
 def dcasgd_(w, g, mom, previous, lr, wd=0.0, momentum=0.0, lamda=0.04, rescale=1.0, clip=None):
-    """Delay-compensated SGD (Zheng et al., 2017); `previous` is the weight of the step before."""
     return _Rule(_dcasgd, (mom, previous), (momentum, lamda))
 
 
 @_elementwise
 def adam_(w, g, mean, var, lr, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-8, rescale=1.0, clip=None):
-    """Adam (Kingma and Ba, 2015) on g + wd w; the caller puts the bias correction into `lr`."""
     return _Rule(_adam, (mean, var), (1 - beta1, beta2, 1 - beta2, eps), _BEFORE)
 
 
 @_elementwise
 def adamw_(w, g, mean, var, lr, eta=1.0, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-8, rescale=1.0, clip=None):
-    """Adam with decoupled decay: w -= eta (lr mean / (sqrt(var) + eps) + wd w) (Loshchilov and Hutter, 2019)."""
     return _Rule(_adamw, (mean, var), (1 - beta1, beta2, 1 - beta2, eps, eta))
 
 
 @_elementwise
 def adamax_(w, g, mean, norm, lr, wd=0.0, beta1=0.9, beta2=0.999, rescale=1.0, clip=None):
-    """Adam with the infinity norm, w -= lr mean / norm; the caller puts the bias correction into `lr`."""
     return _Rule(_adamax, (mean, norm), (1 - beta1, beta2), _BEFORE)
 
 
 @_elementwise
 def nadam_(w, g, mean, var, lr, g_share, mean_share, var_share, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-8, rescale=1.0,
            clip=None):  # fmt: skip
-    """NAdam (Dozat, 2016): w -= lr (g_share g + mean_share mean) / (sqrt(var_share var) + eps)."""
     numbers = (1 - beta1, beta2, 1 - beta2, eps, g_share, mean_share, var_share)
     return _Rule(_nadam, (mean, var), numbers, _BEFORE)
 
 
 @_elementwise
 def rmsprop_(w, g, n, lr, wd=0.0, gamma1=0.95, eps=1e-8, rescale=1.0, clip=None, clip_weights=None):
-    """n = gamma1 n + (1 - gamma1) g^2; w -= lr g / sqrt(n + eps), then clipped (Tieleman and Hinton, 2012)."""
     return _Rule(_rmsprop, (n,), (gamma1, 1 - gamma1, eps, _bound(clip_weights)), _BEFORE)
 
 
 @_elementwise
 def rmspropalex_(w, g, n, mean, delta, lr, wd=0.0, gamma1=0.95, gamma2=0.9, eps=1e-8, rescale=1.0, clip=None,
                  clip_weights=None):  # fmt: skip
-    """Centred RMSProp with momentum (Graves, 2013, equations 38 to 45)."""
     numbers = (gamma1, 1 - gamma1, eps, _bound(clip_weights), gamma2)
     return _Rule(_rmspropalex, (n, mean, delta), numbers, _BEFORE)
 
 
 @_elementwise
 def adagrad_(w, g, history, lr, wd=0.0, eps=1e-7, rescale=1.0, clip=None):
-    """history += g^2; w -= lr (g / sqrt(history + eps) + wd w) (Duchi, Hazan and Singer, 2011)."""
     return _Rule(_adagrad, (history,), (eps,))
 
 
 def group_adagrad_(w, g, history, lr, eps=1e-5, rescale=1.0, clip=None):
-    """AdaGrad with one history (rows, 1) for each row of `w` (rows, ...): the mean of g^2 over the row."""
     if w.numel() == 0:
         return
     target, rows = w.contiguous(), w.shape[0]
@@ -153,35 +134,27 @@ def group_adagrad_(w, g, history, lr, eps=1e-5, rescale=1.0, clip=None):
 
 @_elementwise
 def adadelta_(w, g, acc_g, acc_delta, lr=1.0, wd=0.0, rho=0.9, eps=1e-5, rescale=1.0, clip=None):
-    """AdaDelta (Zeiler, 2012) with decay w -= delta + wd w; as in MXNet no learning rate enters."""
     return _Rule(_adadelta, (acc_g, acc_delta), (rho, 1 - rho, eps))
 
 
 @_elementwise
 def ftrl_(w, g, z, n, lr, wd=0.0, lamda1=0.01, beta=1.0, rescale=1.0, clip=None):
-    """Follow the regularised leader (McMahan et al., 2013)."""
     return _Rule(_ftrl, (z, n), (lamda1, beta))
 
 
 @_elementwise
 def ftml_(w, g, d, v, z, lr, t, wd=0.0, beta1=0.6, beta2=0.999, eps=1e-8, rescale=1.0, clip=None):
-    """Follow the moving leader (Zheng and Kwok, 2017), step number `t` from 1."""
     numbers = (beta1, 1 - beta1, beta2, 1 - beta2, eps, 1 - beta1**t, 1 / (1 - beta2**t))
     return _Rule(_ftml, (d, v, z), numbers, _BEFORE)
 
 
 @_elementwise
 def sgld_(w, g, noise, lr, wd=0.0, rescale=1.0, clip=None):
-    """Stochastic gradient Langevin dynamics: w += sqrt(lr) noise - lr / 2 (g + wd w), `noise` standard normal."""
     return _Rule(_sgld, (noise,), decay=_AFTER)
 
 
 def lamb_phase1(w, g, mean, var, t, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-6, bias_correction=True, rescale=1.0,
                 clip=None, segments=None):  # fmt: skip
-    """LAMB's direction (You et al., 2020): changes `mean` and `var`, returns the update before the trust ratio.
-
-    The result is float32 for half-precision weights.
-    """
     update = torch.empty_like(w, dtype=mean.dtype)
     correction = (1 - beta1**t, 1 - beta2**t) if bias_correction else (1.0, 1.0)
     numbers = (1 - beta1, beta2, 1 - beta2, eps, 1 / correction[0], 1 / correction[1])
@@ -191,10 +164,6 @@ def lamb_phase1(w, g, mean, var, t, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-6, bi
 
 
 def lamb_phase2_(w, update, weight_norm, update_norm, lr, lower_bound=None, upper_bound=None, w32=None, segments=None):
-    """w -= lr ratio update, ratio = bounded weight_norm / update_norm (1 where either is 0).
-
-    The norms are tensors of one element, or of one for each segment.
-    """
     arrays, homes = _flat([w, update] if w32 is None else [w32, update, w])
     n = arrays[0].numel()
     if n == 0:
@@ -208,7 +177,6 @@ def lamb_phase2_(w, update, weight_norm, update_norm, lr, lower_bound=None, uppe
 
 
 def sum_squares(x, segments=None):
-    """Sum of the squares of `x`, or of each segment: float32 (float64 for float64) of one element per segment."""
     x = x.contiguous().view(-1)
     parts = ((0, x.numel(), 1.0, 1.0),) if segments is None else tuple(map(tuple, segments))
     dtype = wide_type(x.dtype)

@@ -30,7 +30,6 @@ TYPES = {
 
 
 def pointwise(formula: Formula, tensors: Sequence[torch.Tensor], attrs: Sequence[float], dtype: torch.dtype):
-    """`formula` applied to broadcast `tensors`, with `attrs` in the formula's order; the result has `dtype`."""
     out, sizes, strides = _layout(tensors, dtype)
     count = out.numel()
     if count == 0:
@@ -54,7 +53,6 @@ def pointwise(formula: Formula, tensors: Sequence[torch.Tensor], attrs: Sequence
 
 
 def pointwise_rows(program: RowProgram, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-    """The results of a row program over `tensors`, floating point, which broadcast to its shape and have elements."""
     return _row_kernels.run(program, tensors)
 
 

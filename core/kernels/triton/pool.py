@@ -32,11 +32,6 @@ Pads = tuple[tuple[int, int], ...]
 
 
 def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, places: bool = True) -> tuple[Tensor, Tensor | None]:
-    """Maximum of each window, and flat positions of the (first) maxima in the spatial extent of x, int32 if they fit.
-
-    The positions come at no cost, whether `places` are asked for or not. A window that lies in the padding alone gives
-    the lowest value of the dtype and position -1.
-    """
     x = channels_last(x)
     y = empty((x.shape[0], *_out(x.shape[1:-1], kernel, stride, pad), x.shape[-1]), x)
     argmax = torch.empty_like(y, dtype=torch.int32 if math.prod(x.shape[1:-1]) < 2**31 else torch.int64)
@@ -46,7 +41,6 @@ def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, places: bool = Tr
 
 
 def max_pool_grad(dy: Tensor, argmax: Tensor, x_shape: Ints, kernel: Ints, stride: Ints, pad: Pads) -> Tensor:
-    """Gradient of `max_pool`: each dy (N, C, *out) is added at its position in a zero array of shape `x_shape`."""
     dy, argmax = channels_last(dy), channels_last(argmax)
     dx = empty((x_shape[0], *x_shape[2:], x_shape[1]), dy)
     _launch(_max_pool_grad, dx, (dy, argmax, dx), dy, _windows(kernel, stride, pad), ACCUMULATOR=_sums(dy))
@@ -54,7 +48,6 @@ def max_pool_grad(dy: Tensor, argmax: Tensor, x_shape: Ints, kernel: Ints, strid
 
 
 def max_pool_gather(ddx: Tensor, argmax: Tensor) -> Tensor:
-    """The adjoint of `max_pool_grad`: the values of ddx (N, C, *spatial) at `argmax` (N, C, *out); 0 at position -1."""
     ddx, argmax = channels_last(ddx), channels_last(argmax)
     y = empty(argmax.shape, ddx)
     if y.numel():
@@ -68,11 +61,6 @@ def max_pool_gather(ddx: Tensor, argmax: Tensor) -> Tensor:
 
 
 def avg_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, count_include_pad: bool) -> Tensor:
-    """Mean of each window, as MXNet counts it.
-
-    With `count_include_pad` the divisor is the window clipped to the extent padded by lo on both sides,
-    else the window clipped to x. A window that holds nothing gives 0. Integers truncate.
-    """
     x = channels_last(x)
     y = empty((x.shape[0], *_out(x.shape[1:-1], kernel, stride, pad), x.shape[-1]), x)
     how = {"INCLUDE_PAD": count_include_pad, "ACCUMULATOR": _sums(x)}
@@ -81,7 +69,6 @@ def avg_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, count_include_pad
 
 
 def avg_pool_grad(dy: Tensor, x_shape: Ints, kernel: Ints, stride: Ints, pad: Pads, count_include_pad: bool) -> Tensor:
-    """Gradient of `avg_pool`: dy (N, C, *out) spread over its windows in an array of shape `x_shape`."""
     dy = channels_last(dy)
     dx = empty((x_shape[0], *x_shape[2:], x_shape[1]), dy)
     how = {"INCLUDE_PAD": count_include_pad, "ACCUMULATOR": _sums(dy)}

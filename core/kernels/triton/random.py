@@ -24,17 +24,14 @@ _SINGLES = 128
 
 
 def uniform(shape, low, high, dtype, device, key):
-    """Uniform on [low, high), of `shape` and float `dtype`."""
     return _fill(_uniform, _BETWEEN, shape, low, high, dtype, device, key)
 
 
 def normal(shape, loc, scale, dtype, device, key):
-    """Normal with mean `loc` and standard deviation `scale`."""
     return _fill(_normal, _AFFINE, shape, loc, scale, dtype, device, key)
 
 
 def randint(shape, low, high, dtype, device, key):
-    """Integers low <= x < high (Python ints)."""
     x = torch.empty(shape, dtype=dtype, device=device)
     if x.numel():
         _integers[(triton.cdiv(x.numel(), _SINGLES),)](as_bytes(x), x.numel(), key, low, high - low, SINGLES=_SINGLES)
@@ -42,22 +39,18 @@ def randint(shape, low, high, dtype, device, key):
 
 
 def bernoulli(shape, p, dtype, device, key):
-    """1 with probability `p`, else 0."""
     return _fill(_uniform, _BELOW, shape, p, 0.0, dtype, device, key)
 
 
 def exponential(shape, scale, dtype, device, key):
-    """Exponential with mean `scale`."""
     return _fill(_exponential, _AFFINE, shape, 0.0, scale, dtype, device, key)
 
 
 def gamma(shape, alpha, beta, dtype, device, key):
-    """Gamma of shape parameter `alpha` and scale `beta`: mean alpha * beta (Marsaglia and Tsang, 2000)."""
     return _gammas(_PLAIN, shape, alpha, beta, dtype, device, key)
 
 
 def poisson(shape, lam, dtype, device, key):
-    """Poisson of mean `lam`: inversion below 10, transformed rejection (Hörmann, 1993) from there on."""
     x = torch.empty(shape, dtype=dtype, device=device)
     if x.numel():
         lam, given = _parameter(lam, x)
@@ -66,17 +59,14 @@ def poisson(shape, lam, dtype, device, key):
 
 
 def negative_binomial(shape, k, p, dtype, device, key):
-    """Failures before the k-th success of probability `p`: a Poisson of Gamma(k, (1 - p) / p) mean."""
     return poisson(shape, _gammas(_FAILURES, shape, k, p, wide_type(dtype), device, key), dtype, device, key)
 
 
 def generalized_negative_binomial(shape, mu, alpha, dtype, device, key):
-    """Negative binomial of mean `mu` and dispersion `alpha`: a Poisson of Gamma(1 / alpha, mu alpha) mean."""
     return poisson(shape, _gammas(_DISPERSED, shape, mu, alpha, wide_type(dtype), device, key), dtype, device, key)
 
 
 def multinomial(probs, n, key):
-    """`n` categories with replacement from each row of `probs` (..., K; need not sum to 1): int64 (..., n)."""
     y = torch.empty((*probs.shape[:-1], n), dtype=torch.int64, device=probs.device)
     if y.numel():
         rows, kinds = y.numel() // n, probs.shape[-1]
@@ -87,16 +77,10 @@ def multinomial(probs, n, key):
 
 
 def permutation(n, device, key):
-    """A random order of 0 .. n - 1, int64."""
     return sort(randint((n,), -(1 << 31), 1 << 31, torch.int32, device, key), 0, False)[1]
 
 
 def dropout(x, p, key, axes=()):
-    """x * mask / (1 - p) with a mask that is 0 with probability `p` and constant along `axes`.
-
-    The mask follows from `key`, so the function is linear in `x` and its own gradient. It is not stored, except in its
-    own shape where it is constant along `axes`.
-    """
     if p >= 1:
         return torch.zeros_like(x)
     x = x.contiguous()

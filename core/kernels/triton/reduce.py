@@ -15,7 +15,7 @@ import triton.language as tl
 from torch import Tensor
 
 from core.base import MXNetError
-from core.kernels.meta import need_elements
+from core.kernels.contracts.rules import need_elements
 from core.kernels.triton._counting import program
 from core.kernels.triton._fold import Fold, fold, offset
 from core.kernels.triton._moments import moments_of
@@ -27,57 +27,44 @@ from core.kernels.triton.tiles import accumulator, in_triton
 
 
 def sum(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
-    """Sum over `axes`; integers keep their dtype (and wrap) unless `dtype` is given."""
     return _reduce("value", "sum", "value", x, axes, keepdims, dtype or x.dtype)
 
 
 def mean(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
-    """Mean over `axes`; an integer mean is truncated towards zero. Over nothing: NaN, of integers 0."""
     return _reduce("value", "sum", "mean", x, axes, keepdims, dtype or x.dtype)
 
 
 def prod(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
-    """Product over `axes`."""
     return _reduce("value", "prod", "value", x, axes, keepdims, dtype or x.dtype)
 
 
 def max(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    """Largest element over `axes`; NaN if there is one. Raises MXNetError where nothing is reduced over."""
     need_elements("max", x, axes)
     return _reduce("value", "max", "value", x, axes, keepdims, x.dtype)
 
 
 def min(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    """Smallest element over `axes`; NaN if there is one. Raises MXNetError where nothing is reduced over."""
     need_elements("min", x, axes)
     return _reduce("value", "min", "value", x, axes, keepdims, x.dtype)
 
 
 def nansum(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
-    """Sum over `axes` that counts NaN as 0."""
     return _reduce("nan is 0", "sum", "value", x, axes, keepdims, dtype or x.dtype)
 
 
 def nanprod(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
-    """Product over `axes` that counts NaN as 1."""
     return _reduce("nan is 1", "prod", "value", x, axes, keepdims, dtype or x.dtype)
 
 
 def all(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    """Whether every element over `axes` is non-zero (NaN is), as bool."""
     return _reduce("non-zero", "min", "non-zero", x, axes, keepdims, torch.bool)
 
 
 def any(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    """Whether some element over `axes` is non-zero (NaN is), as bool."""
     return _reduce("non-zero", "sum", "non-zero", x, axes, keepdims, torch.bool)
 
 
 def norm(x: Tensor, ord: int, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    """Vector norm over `axes`: sum of absolute values (`ord` 1) or root of the sum of squares (`ord` 2).
-
-    Integers give float32.
-    """
     if ord not in (1, 2):
         raise MXNetError(f"norm: ord={ord} was given; accepted are 1 and 2")
     dtype = x.dtype if x.is_floating_point() else torch.float32
@@ -86,34 +73,28 @@ def norm(x: Tensor, ord: int, axes: tuple[int, ...], keepdims: bool) -> Tensor:
 
 
 def moments(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> tuple[Tensor, Tensor]:
-    """Mean and biased variance over `axes`, of a floating-point `x`, in one pass (Welford, 1962)."""
     mean, var = moments_of(fold(x, axes), x.dtype)
     shape = _shape(x, axes, keepdims)
     return mean.view(shape), var.view(shape)
 
 
 def argmax(x: Tensor, axis: int, keepdims: bool, dtype: torch.dtype = torch.int64) -> Tensor:
-    """Index of the first largest element along `axis`, in `dtype`; of the first NaN where there is one."""
     return _index_of_extremum("argmax", x, axis, keepdims).to(dtype)
 
 
 def argmin(x: Tensor, axis: int, keepdims: bool, dtype: torch.dtype = torch.int64) -> Tensor:
-    """Index of the first smallest element along `axis`, in `dtype`; of the first NaN where there is one."""
     return _index_of_extremum("argmin", x, axis, keepdims).to(dtype)
 
 
 def cumsum(x: Tensor, axis: int, dtype: torch.dtype | None = None) -> Tensor:
-    """Running sum along `axis`."""
     return scan(x, axis, dtype or x.dtype, product=False)
 
 
 def cumprod(x: Tensor, axis: int, dtype: torch.dtype | None = None) -> Tensor:
-    """Running product along `axis`."""
     return scan(x, axis, dtype or x.dtype, product=True)
 
 
 def logsumexp(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    """log(sum(exp(x))) over `axes` of a floating-point `x`, the maximum subtracted; -inf over nothing."""
     acc = accumulator(x.dtype)
 
     def stage(f: Fold, out: Tensor, last: bool) -> None:

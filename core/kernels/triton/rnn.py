@@ -30,18 +30,10 @@ _BLOCK = 512
 
 
 def rnn(x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, training):
-    """Runs a recurrent network.
-
-    x (T, N, I); params flat: for each layer and direction the i2h (G H, I) and h2h (G H, H) weights, then in the same
-    order all i2h and h2h biases; h0 and, for "lstm", c0 (layers * directions, N, H). `dropout` acts on the input of
-    every layer but the first while `training`, with masks from `key`. Returns y (T, N, directions * H), hn, cn (None
-    but for "lstm") and `reserve`, the tensors that `rnn_grad` needs.
-    """
     return run(_WING, x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, training)
 
 
 def rnn_grad(dy, dhn, dcn, x, params, h0, c0, y, reserve, mode, hidden, layers, bidirectional, dropout, key, training):
-    """Gradients of `rnn`: (dx, dparams, dh0, dc0); dc0 is None but for "lstm". dy, dhn and dcn may be None."""
     attrs = (mode, hidden, layers, bidirectional, dropout, key, training)
     return run_grad(_WING, dy, dhn, dcn, x, params, h0, c0, y, reserve, *attrs)
 

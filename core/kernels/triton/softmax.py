@@ -23,43 +23,30 @@ from core.kernels.triton.tiles import accumulator, in_triton
 
 
 def softmax(x: Tensor, axis: int) -> Tensor:
-    """exp(x) / sum(exp(x)) along `axis`."""
     return _forward(x, None, axis, log=False)
 
 
 def onednn_softmax(x: Tensor, axis: int) -> Tensor:
-    """`softmax`: how oneDNN rounds it concerns CPUs alone."""
     return softmax(x, axis)
 
 
 def log_softmax(x: Tensor, axis: int) -> Tensor:
-    """x - log(sum(exp(x))) along `axis`."""
     return _forward(x, None, axis, log=True)
 
 
 def softmax_grad(dy: Tensor, y: Tensor, axis: int, length: Tensor | None = None) -> Tensor:
-    """Gradient of `softmax` for its input, from its output `y`: y (dy - sum(dy y)), where y is 0 beyond a `length`."""
     return _backward(dy, y, axis, log=False)
 
 
 def log_softmax_grad(dy: Tensor, y: Tensor, axis: int) -> Tensor:
-    """Gradient of `log_softmax` for its input, from its output `y`: dy - exp(y) sum(dy)."""
     return _backward(dy, y, axis, log=True)
 
 
 def masked_softmax(x: Tensor, length: Tensor, axis: int) -> Tensor:
-    """Softmax over the first `length` places along `axis`; the other places, and rows of length 0, are 0.
-
-    `length`: integers, of the shape of `x` without `axis`; one beyond the axis counts as all of it.
-    """
     return _forward(x, length.contiguous(), axis, log=False)
 
 
 def cross_entropy(logits: Tensor, label: Tensor, axis: int) -> Tensor:
-    """-log_softmax(logits)[label] along `axis`, of the shape of `logits` without `axis`.
-
-    `label`: class indices of any dtype, truncated to integers and clipped to the classes there are.
-    """
     logits, shape = _dense(logits, axis)
     loss = torch.empty(_without(logits, axis), dtype=logits.dtype, device=logits.device)
     _launch(_cross_entropy_kernel, shape, logits.dtype, logits, label.contiguous(), loss)
@@ -67,7 +54,6 @@ def cross_entropy(logits: Tensor, label: Tensor, axis: int) -> Tensor:
 
 
 def cross_entropy_grad(dloss: Tensor, logits: Tensor, label: Tensor, axis: int) -> Tensor:
-    """Gradient of `cross_entropy` for `logits`: dloss (softmax(logits) - onehot(label))."""
     logits, shape = _dense(logits, axis)
     dlogits = torch.empty_like(logits)
     pointers = dloss.contiguous(), logits, label.contiguous(), dlogits

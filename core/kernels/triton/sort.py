@@ -25,19 +25,16 @@ _LONGEST = 2**32  # what the lower half of a key can number
 
 
 def sort(x, axis, descending):
-    """Sorted `x` along `axis` and the int64 indices that sort it (stable; NaN counts as largest)."""
     rows = x.movedim(axis, -1).contiguous()
     order = _order(as_bytes(rows).view(-1, rows.shape[-1]), descending) if x.numel() else None
     return _finish(rows, order, rows.shape[-1], axis)
 
 
 def sort_values(x, axis, descending):
-    """Sorted `x` along `axis`."""
     return sort(x, axis, descending)[0]
 
 
 def topk(x, k, axis, largest):
-    """The `k` largest (or smallest) of `x` along `axis` in order, and their int64 indices."""
     rows = x.movedim(axis, -1).contiguous()
     flat = as_bytes(rows).view(-1, max(rows.shape[-1], 1))
     if not x.numel() or not k:
@@ -50,15 +47,10 @@ def topk(x, k, axis, largest):
 
 
 def topk_indices(x, k, axis, largest, dtype=torch.int64):
-    """The indices alone that `topk` gives, in `dtype`."""
     return topk(x, k, axis, largest)[1].to(dtype)
 
 
 def unique(x, axis=None):
-    """Sorted distinct elements (`axis` None: of the flattened array) or slices along `axis`.
-
-    Returns (values, index of the first occurrence, inverse, counts), the last three int64; sizes depend on the data.
-    """
     slices = x.reshape(-1, 1) if axis is None else x.movedim(axis, 0).contiguous()
     n, width = slices.shape[0], math.prod(slices.shape[1:])
     flat = slices.view(n, width)

@@ -17,35 +17,22 @@ from core.kernels.triton.places import channels_last
 
 
 def roi_align(data, rois, pooled, scale, ratio, aligned, by_position):
-    """Means of bilinear samples in the cells of regions: (regions, channels, *pooled) of data (N, C, H, W).
-
-    rois (regions, 5): image, left, top, right, bottom; image -1 gives zeros. With 4 columns all are of image 0.
-    ratio: samples a cell on each axis, ceil(length of the cell) with 0 or less. aligned: half a pixel is taken off.
-    by_position: each cell reads its own share of the channels.
-    """
     return _align(data, rois, pooled, scale, ratio, aligned, by_position)
 
 
 def roi_align_grad(dy, rois, pooled, scale, ratio, aligned, by_position, data_shape):
-    """Gradient of `roi_align` with respect to data of shape `data_shape`."""
     return _align_grad(dy, rois, scale, ratio, aligned, by_position, data_shape)
 
 
 def rotated_roi_align(data, rois, pooled, scale, ratio):
-    """As `roi_align` for rois (regions, 6): image, centre x, centre y, width, height, degrees against the clock."""
     return _align(data, rois, pooled, scale, ratio, False, False)
 
 
 def rotated_roi_align_grad(dy, rois, pooled, scale, ratio, data_shape):
-    """Gradient of `rotated_roi_align` with respect to data of shape `data_shape`."""
     return _align_grad(dy, rois, scale, ratio, False, False, data_shape)
 
 
 def roi_pool(data, rois, pooled, scale):
-    """Maxima over the cells of regions (regions, C, *pooled) and their places in (N, H, W), int64, -1 where empty.
-
-    rois (regions, 5): image, left, top, right, bottom, the last two inside of the region.
-    """
     batch, channels, height, width = data.shape
     y = torch.zeros((rois.shape[0], *pooled, channels), dtype=data.dtype, device=data.device)
     at = torch.full(y.shape, -1, dtype=torch.int64, device=data.device)
@@ -68,7 +55,6 @@ def roi_pool(data, rois, pooled, scale):
 
 
 def roi_pool_grad(dy, places, data_shape):
-    """Gradient of `roi_pool` with respect to data: what came back, added up at the places of the maxima."""
     batch, channels, height, width = data_shape
     sums = begin((batch, height, width, channels), dy, 1)
     if dy.numel() and sums.memory.numel():
@@ -80,7 +66,6 @@ def roi_pool_grad(dy, places, data_shape):
 
 
 def roi_pool_gather(x, places):
-    """The elements of x (N, C, H, W) that `roi_pool` chose: the adjoint of `roi_pool_grad`."""
     at = channels_last(places)
     y = torch.zeros(at.shape, dtype=x.dtype, device=x.device)
     if y.numel() and x.numel():
@@ -91,7 +76,6 @@ def roi_pool_gather(x, places):
 
 
 def bilinear_sample(data, grid):
-    """data (N, C, H, W) at grid (N, 2, H', W') of x and y, -1 and 1 being the outermost centres; zeros outside."""
     batch, channels, height, width = data.shape
     y = torch.empty((batch, channels, *grid.shape[2:]), dtype=data.dtype, device=data.device)
     if y.numel():
@@ -103,7 +87,6 @@ def bilinear_sample(data, grid):
 
 
 def bilinear_sample_grad(dy, data, grid):
-    """Gradients of `bilinear_sample` with respect to data and grid."""
     channels, height, width = data.shape[1:]
     dy, grid, places = dy.contiguous(), grid.contiguous(), math.prod(grid.shape[2:])
     sums, dgrid = begin(data.shape, dy, 4), torch.zeros_like(grid)
@@ -120,7 +103,6 @@ def bilinear_sample_grad(dy, data, grid):
 
 
 def resize_bilinear(x, size, align_corners):
-    """x (N, C, H, W) in another size; align_corners: the outermost centres stay where they are."""
     y = torch.empty((*x.shape[:2], *size), dtype=x.dtype, device=x.device)
     if y.numel():
         _resampling.resize[_flat(y)](
@@ -130,7 +112,6 @@ def resize_bilinear(x, size, align_corners):
 
 
 def resize_bilinear_grad(dy, x_shape, align_corners):
-    """Gradient of `resize_bilinear` with respect to x of shape `x_shape`."""
     dx, sizes = torch.empty(x_shape, dtype=dy.dtype, device=dy.device), (*x_shape[2:], *dy.shape[2:])
     if dx.numel():
         # An element is read from less than two elements' width, and rounding may begin a place early.
@@ -142,19 +123,16 @@ def resize_bilinear_grad(dy, x_shape, align_corners):
 
 
 def adaptive_avg_pool(x, size):
-    """Means of size[0] x size[1] cells that cover x (N, C, H, W) evenly, overlapping where they do not divide it."""
     if tuple(size) == (1, 1):
         return reduce.mean(x, (2, 3), True)
     return _adaptive(x, (*x.shape[:2], *size), False)
 
 
 def adaptive_avg_pool_grad(dy, x_shape):
-    """Gradient of `adaptive_avg_pool` with respect to x of shape `x_shape`."""
     return _adaptive(dy, x_shape, True)
 
 
 def columns(x, kernel, stride, dilate, pad):
-    """What the windows of a convolution see: (N, C places of the kernel, windows) of x (N, C, H, W)."""
     batch, channels, *size = x.shape
     out = _windows(size, kernel, stride, dilate, pad)
     y = torch.empty((batch, channels * math.prod(kernel), math.prod(out)), dtype=x.dtype, device=x.device)
@@ -167,7 +145,6 @@ def columns(x, kernel, stride, dilate, pad):
 
 
 def columns_grad(dy, size, kernel, stride, dilate, pad):
-    """Columns added up where `columns` took them from: (N, C, *size)."""
     shape = (dy.shape[0], dy.shape[1] // math.prod(kernel), *size)
     dx = torch.empty(shape, dtype=dy.dtype, device=dy.device)
     if dx.numel():

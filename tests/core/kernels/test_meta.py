@@ -8,7 +8,9 @@ import pytest
 import torch
 
 from core import kernels
-from core.kernels import meta
+from core.kernels.contracts import rules
+from core.kernels.cpu import rnn
+from core.kernels.dispatch import KERNELS
 from core.kernels.formula import CONSTRUCTORS, Expr, Formula, sigmoid
 from core.kernels.row_program import Result, RowProgram
 
@@ -28,6 +30,9 @@ ROWS = RowProgram(
     (Result(PRODUCT, "whole", (2, 3, 4), "float32"), Result(PRODUCT, "column", (4,), "float16"), Result(CONSTRUCTORS["row_max"](PRODUCT), "row", (2, 3), "float32")),
     (2, 3, 4), 1,
 )  # fmt: skip
+HEADS = t(2, 3, 4, 5)
+RNN_HOW = "gru", 4, 1, True, 0.0, 3, True
+RNN = rnn.rnn(t(5, 2, 3), t(2 * 3 * 4 * 9), t(2, 2, 4), None, *RNN_HOW)
 SAMPLES = {
     "conv.conv": [(X, W, t(6), *HOW), (t(2, 4, 6, 6, last=True), W, None, *HOW), (X, t(4, 1, 3, 3), None, *HOW[:3], 4), (X, W, None, *HOW, "relu", t(2, 6, 3, 3))],
     "conv.pack": [(W, (2, 4, 6, 6), *HOW)],
@@ -152,7 +157,22 @@ SAMPLES = {
     "deformable.columns_grad": [(t(2, 4, 9, 36), X, t(2, 36, 6, 6), t(2, 18, 6, 6), (3, 3), (1, 1), (1, 1), (1, 1), 2), (t(2, 4, 9, 36), X, t(2, 18, 6, 6), None, (3, 3), (1, 1), (1, 1), (1, 1), 1)],
     "pointwise.pointwise_rows": [(ROWS, [t(2, 3, 4), t(4)])],
     "random.dropout": [(X, 0.5, 3)],
+    "random.multinomial": [(t(2, 3), 5, 3)],
+    "random.permutation": [(5, torch.device("cpu"), 3)],
+    "attention.attention": [(HEADS, HEADS, HEADS, 0.5, False, None, 0.0, None), (HEADS, HEADS, HEADS, 0.5, True, t(2, dtype=torch.int32), 0.5, 3)],
+    "attention.attention_grad": [(HEADS, HEADS, HEADS, HEADS, HEADS, t(2, 3, 4), 0.5, False, None, 0.0, None)],
+    "boxes.match": [(t(2, 3, 4), 0.5, False, -1)],
+    "ctc.loss": [(t(5, 2, 3), t(2, 2), t(2), None, 0)],
+    "ctc.loss_grad": [(t(2), t(5, 2, 3), t(2, 2), t(2), None, 0)],
+    "index.check": [(t(3), 5)],
+    "rnn.rnn_grad": [(None, t(2, 2, 4), None, t(5, 2, 3), t(2 * 3 * 4 * 9), t(2, 2, 4), None, t(5, 2, 8), RNN[3], *RNN_HOW)],
+    "vision.roi_pool": [(X, t(3, 5), (2, 2), 1.0), (X, t(0, 5), (2, 2), 1.0)],
 }  # fmt: skip
+DEPENDS_ON_VALUES = {
+    "index.nonzero": (X,),
+    "linalg.lstsq": (t(3, 2), t(3, 1), None),
+    "sort.unique": (X,),
+}
 
 
 def without_memory(value):
@@ -160,21 +180,28 @@ def without_memory(value):
         return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
     if isinstance(value, torch.device):
         return torch.device("meta")
-    return [without_memory(v) for v in value] if isinstance(value, list) else value
+    return type(value)(map(without_memory, value)) if isinstance(value, (list, tuple)) else value
 
 
 def test_every_kernel_has_a_sample():
-    assert set(meta.KERNELS) == {*SAMPLES, "pointwise.pointwise"}
+    for family in kernels.FAMILIES:
+        getattr(kernels, family)
+    assert set(KERNELS) == {*SAMPLES, *DEPENDS_ON_VALUES, "pointwise.pointwise", "rnn.rnn"}
+
+
+@pytest.mark.parametrize("name", DEPENDS_ON_VALUES)
+def test_shapes_that_depend_on_values_are_refused(name):
+    with pytest.raises(NotImplementedError, match="depends on values"):
+        KERNELS[name].contract(*map(without_memory, DEPENDS_ON_VALUES[name]))
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_results_are_described(name):
-    room, function = name.split(".")
-    compute = getattr(importlib.import_module(f"core.kernels.cpu.{room}"), function)
+    family, function = name.split(".")
+    compute = getattr(importlib.import_module(f"core.kernels.cpu.{family}"), function)
     for arguments in SAMPLES[name]:
         expected = compute(*arguments)
-        with kernels.without_memory():
-            found = getattr(getattr(kernels, room), function)(*map(without_memory, arguments))
+        found = getattr(getattr(kernels, family), function)(*map(without_memory, arguments))
         if expected is None:
             assert found is None
             continue
@@ -182,15 +209,30 @@ def test_results_are_described(name):
             expected, found = (expected,), (found,)
         assert len(found) == len(expected)
         for a, b in zip(found, expected, strict=True):
-            assert a.is_meta and (a.shape, a.dtype) == (b.shape, b.dtype)
+            described(a, b)
+
+
+def described(found, expected):
+    assert (found is None) == (expected is None)
+    assert found is None or (found.is_meta and (found.shape, found.dtype) == (expected.shape, expected.dtype))
+
+
+@pytest.mark.parametrize("mode", ["gru", "lstm"])
+def test_recurrent_networks_keep_nothing(mode):
+    gates, cell = (4, t(2, 2, 4)) if mode == "lstm" else (3, None)
+    arguments = t(5, 2, 3), t(2 * gates * 4 * 9), t(2, 2, 4), cell, mode, 4, 1, True, 0.0, 3, False
+    *found, reserve = kernels.rnn.rnn(*map(without_memory, arguments))
+    assert reserve == ()
+    for a, b in zip(found, rnn.rnn(*arguments), strict=False):
+        described(a, b)
 
 
 def test_pointwise():
     formula = Formula.of(lambda x, y: sigmoid(x) + y, name="f")
     x, y = without_memory(t(3, 1)), without_memory(t(1, 4))
-    found = meta.KERNELS["pointwise.pointwise"](formula, (x, y), (), torch.float64)
+    found = kernels.pointwise.pointwise(formula, (x, y), (), torch.float64)
     assert (tuple(found.shape), found.dtype) == ((3, 4), torch.float64)
-    assert meta.KERNELS["pointwise.pointwise"](Formula.of(lambda x: x, name="same"), (x,), (), F32) is x
+    assert kernels.pointwise.pointwise(Formula.of(lambda x: x, name="same"), (x,), (), F32) is x
 
 
 @pytest.mark.parametrize(
@@ -206,27 +248,18 @@ def test_pointwise():
 )
 def test_shapes_that_do_not_fit_are_refused(name, arguments):
     with pytest.raises(RuntimeError, match=r"shapes|larger"):
-        meta.KERNELS[name](*map(without_memory, arguments))
+        KERNELS[name].contract(*map(without_memory, arguments))
 
 
 def test_joined():
     parts = [t(2, 3), t(2, 5)]
-    assert meta.joined(list(map(without_memory, parts)), 1).shape == torch.cat(parts, 1).shape
+    assert rules.joined(list(map(without_memory, parts)), 1).shape == torch.cat(parts, 1).shape
     with pytest.raises(RuntimeError, match="joining"):
-        meta.joined([without_memory(t(2, 3)), without_memory(t(3, 5))], 1)
+        rules.joined([without_memory(t(2, 3)), without_memory(t(3, 5))], 1)
 
 
 def test_broadcast():
     for shapes in ([(3, 1), (1, 4)], [(2, 3), ()], [(5,), (2, 1), (1, 1, 5)]):
-        assert meta.broadcast(shapes) == tuple(torch.broadcast_shapes(*shapes))
+        assert rules.broadcast(shapes) == tuple(torch.broadcast_shapes(*shapes))
     with pytest.raises(RuntimeError, match="broadcast"):
-        meta.broadcast([(3,), (4,)])
-
-
-def test_threads_come_and_go_in_any_order():
-    first, second = kernels.without_memory(), kernels.without_memory()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    second.__exit__(None, None, None)
-    assert kernels._direct and kernels.wing() is None
+        rules.broadcast([(3,), (4,)])

@@ -1,0 +1,104 @@
+"""Convolutions, for one to three spatial axes.
+
+Shapes throughout: x (N, C, *spatial), w (O, C / groups, *kernel), dy and y (N, O, *out) with
+out = (size + 2 pad - dilate (kernel - 1) - 1) // stride + 1; `stride`, `dilate` and `pad` are tuples with one entry per
+spatial axis. Operands may have any strides; channels-last operands give channels-last results.
+
+Floor of a pass: 2 N O prod(out) prod(kernel) C / groups operations at the rate of the tensor cores, or the bytes of
+x, w and y once each, whichever takes longer; depthwise passes are always bound by the bytes.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from core.kernels.contracts.rules import empty, fits, windows
+from core.kernels.contracts.types import Ints
+from core.kernels.dispatch import kernel
+from core.kernels.layout import CHANNELS_LAST, memory_format
+
+
+@kernel
+def conv(
+    x: Tensor,
+    w: Tensor,
+    b: Tensor | None,
+    stride: Ints,
+    dilate: Ints,
+    pad: Ints,
+    groups: int,
+    activation: str | None = None,
+    residual: Tensor | None = None,
+    overwrite: bool = False,
+) -> Tensor:
+    """activation(cross-correlation of x with w + b + residual); b (O,) and residual (N, O, *out) where given.
+
+    `activation` is None, "relu", "gelu", "sigmoid" or "tanh"; w may be what `pack` made of it. With `overwrite` the
+    result may take the memory of the residual.
+    """
+    y = _convolved(x, w, b, stride, dilate, pad, groups)
+    fits(
+        residual is None or residual.shape == y.shape,
+        "what is added to a convolution",
+        y,
+        *() if residual is None else (residual,),
+    )
+    return y
+
+
+@kernel
+def pack(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, exact: bool = False) -> Tensor:
+    """The weight in the order in which `conv` reads it fastest for x of this shape; for `conv` alone.
+
+    exact: sums of whole numbers have to stay whole.
+    """
+    layout = CHANNELS_LAST.get(w.dim(), torch.contiguous_format)
+    return torch.empty(w.shape, dtype=w.dtype, device="meta", memory_format=layout)
+
+
+@kernel
+def code_conv(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
+    """float32 sums of the products of codes, x uint8 or int8 and w int8 or what `pack_codes` made of it, + b (O,)."""
+    fits(w.dtype is torch.int8 and x.dtype in (torch.int8, torch.uint8), "a convolution of quantized values", x, w)
+    real = empty(x.shape, torch.float32, x), empty(w.shape, torch.float32, w)
+    return _convolved(*real, b, stride, dilate, pad, groups)
+
+
+@kernel
+def pack_codes(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, signed: bool) -> Tensor:
+    """The int8 weight in the order in which `code_conv` reads it fastest for codes of this shape,
+    int8 ones if `signed`.
+    """
+    return empty(w.shape, w.dtype)
+
+
+@kernel
+def conv_data_grad(dy: Tensor, w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
+    """Gradient of `conv` by x, of shape `x_shape`; also the forward pass of a transposed convolution."""
+    fits(dy.shape[1] == w.shape[0] and x_shape[1] == w.shape[1] * groups, "channels of a convolution", dy, w)
+    out = windows(x_shape[2:], w.shape[2:], stride, dilate, [(p, p) for p in pad])
+    fits(tuple(dy.shape[2:]) == out, "windows of a convolution", dy, w)
+    return empty(x_shape, dy.dtype, dy)
+
+
+@kernel
+def conv_weight_grad(
+    dy: Tensor, x: Tensor, w_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int
+) -> Tensor:
+    """Gradient of `conv` by w, of shape `w_shape`."""
+    return empty(w_shape, dy.dtype, dy)
+
+
+@kernel
+def conv_bias_grad(dy: Tensor) -> Tensor:
+    """Gradient of `conv` by b: dy (N, O, *out) summed over all axes but 1."""
+    return empty((dy.shape[1],), dy.dtype)
+
+
+def _convolved(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
+    fits(x.dim() == w.dim() == len(stride) + 2 and x.dtype is w.dtype, "a convolution", x, w)
+    fits(x.shape[1] == w.shape[1] * groups and (b is None or b.shape == w.shape[:1]), "channels of a convolution", x, w)
+    out = windows(x.shape[2:], w.shape[2:], stride, dilate, [(p, p) for p in pad])
+    fits(all(n > 0 for n in out), "the kernel of a convolution is larger than its data", x, w)
+    return empty((x.shape[0], w.shape[0], *out), x.dtype, w if memory_format(x) is torch.contiguous_format else x)

@@ -1,0 +1,213 @@
+"""The dispatcher of kernels: it alone chooses the backend.
+
+`@kernel` turns a contract (see `core.kernels.contracts`) into the function that callers call. That goes by where its
+first tensor lives, or by its `device` where it has no tensor to go by:
+
+- CPU: to the function of the same name in `core.kernels.cpu.FAMILY`;
+- CUDA: to that in `core.kernels.triton.FAMILY`;
+- no memory ("meta"): to the contract's own body, which describes the result.
+
+`using("triton")` sends CPU tensors to the Triton backend, so that its kernels run in interpreter mode on a machine
+without a GPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import inspect
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+from torch import Tensor
+
+BACKENDS = ("cpu", "triton")
+# Families without Triton kernels, which are computed on the CPU for arrays on a GPU, with a warning for each kernel:
+# factorisations and triangular systems, which are sequential, and small wherever networks use them.
+ON_CPU_ONLY = ("linalg",)
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def kernel(contract: Function) -> Function:
+    """The dispatching function of a contract, with its signature and documentation.
+
+    Its source spells the parameters out: passing `*args` on takes as long as a small view.
+    """
+    found = Kernel(contract)
+    parameters, passed = [], []
+    for p in inspect.signature(contract).parameters.values():
+        if p.kind is p.KEYWORD_ONLY and "*" not in parameters:
+            parameters.append("*")
+        parameters.append(p.name if p.default is p.empty else f"{p.name}=None")
+        passed.append(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name)
+    lead, on_cpu = _lead(contract)
+    source = f"""
+def {contract.__name__}({", ".join(parameters)}):
+    if {on_cpu} and state.forced is None:
+        return cpu({", ".join(passed)})
+    return select({lead})({", ".join(passed)})
+"""
+
+    def bind(*args: Any, **kwargs: Any) -> Any:
+        """Stands for the CPU's function until the first call, for backends are imported on first use."""
+        scope["cpu"] = found.cpu
+        return found.cpu(*args, **kwargs)
+
+    scope: dict[str, Any] = {"state": state, "cpu": bind, "select": found.select}
+    exec(source, scope)
+    function = functools.update_wrapper(scope[contract.__name__], contract)
+    function.__defaults__, function.__kwdefaults__ = contract.__defaults__, contract.__kwdefaults__
+    return function
+
+
+def _lead(contract: Callable) -> tuple[str, str]:
+    """The expression of what a call is dispatched by, and the test that it lives on the CPU."""
+    annotations = {name: p.annotation for name, p in inspect.signature(contract).parameters.items()}
+    for name, annotation in annotations.items():
+        if annotation == "Tensor":
+            return name, f"{name}.is_cpu"
+        if annotation == "Sequence[Tensor]":
+            return f"{name}[0]", f"{name}[0].is_cpu"
+    if annotations.get("device") == "torch.device":
+        return "device", "device.type == 'cpu'"
+    raise TypeError(f"the contract {contract.__name__} has neither a Tensor nor a torch.device to dispatch by")
+
+
+class Kernel:
+    """One contract, and the functions that implement it, imported on first use."""
+
+    def __init__(self, contract: Callable):
+        self.family, self.name, self.contract = contract.__module__.rpartition(".")[2], contract.__name__, contract
+        KERNELS[f"{self.family}.{self.name}"] = self
+
+    @functools.cached_property
+    def cpu(self) -> Callable:
+        return getattr(importlib.import_module(f"core.kernels.cpu.{self.family}"), self.name)
+
+    @functools.cached_property
+    def triton(self) -> Callable:
+        if self.family in ON_CPU_ONLY:
+            return _through_the_cpu(self)
+        return getattr(importlib.import_module(f"core.kernels.triton.{self.family}"), self.name)
+
+    def select(self, lead: Tensor | torch.device) -> Callable:
+        """What a call runs whose first tensor is `lead`."""
+        calls = getattr(_observed, "calls", None)
+        if calls is not None:
+            return functools.partial(self._observe, calls)
+        if isinstance(lead, Tensor):  # which answers these questions faster than its device does
+            without_memory, on_gpu, index = lead.is_meta, lead.is_cuda, lead.get_device()
+        else:
+            without_memory, on_gpu, index = lead.type == "meta", lead.type == "cuda", lead.index
+        if without_memory:
+            return self.contract
+        if on_gpu and index not in (None, torch.cuda.current_device()):
+            return functools.partial(_on_device, index, self.triton)
+        return self.triton if on_gpu or state.forced == "triton" else self.cpu
+
+    def _observe(self, calls: list[Call], *args: Any, **kwargs: Any) -> Any:
+        result = self.contract(*args, **kwargs)
+        calls.append(Call(self.family, self.name, args, kwargs, result))
+        return result
+
+
+class Call(NamedTuple):
+    """A call of a kernel that `observe` saw."""
+
+    family: str
+    name: str
+    args: tuple
+    kwargs: dict[str, Any]
+    result: Any
+
+
+class _State:
+    """What the program has chosen for all threads."""
+
+    __slots__ = ("deterministic", "forced")
+
+    def __init__(self) -> None:
+        self.forced: str | None = None
+        self.deterministic = False
+
+
+KERNELS: dict[str, Kernel] = {}  # by "family.name", of the families that were imported
+state = _State()
+_observed = threading.local()  # `calls`: while `observe` runs, the kernels that were called
+
+
+@contextlib.contextmanager
+def using(backend: str) -> Iterator[None]:
+    """Forces every kernel to come from `backend` ("cpu" or "triton") inside the block."""
+    if backend not in BACKENDS:
+        raise ValueError(f"unknown kernel backend {backend!r}; accepted are {', '.join(BACKENDS)}")
+    before, state.forced = state.forced, backend
+    try:
+        yield
+    finally:
+        state.forced = before
+
+
+def forced_backend() -> str | None:
+    """The backend that `using` forces, None where tensors decide."""
+    return state.forced
+
+
+def deterministic() -> bool:
+    """Whether kernels must give bit-for-bit repeatable results (no floating-point atomics)."""
+    return state.deterministic
+
+
+def set_deterministic(active: bool) -> bool:
+    """Switches the deterministic mode; returns what it was before."""
+    before, state.deterministic = state.deterministic, bool(active)
+    return before
+
+
+def observe(function: Callable[[], Any]) -> tuple[Any, list[Call]]:
+    """What `function()` returns, and the kernels that it called on tensors without memory."""
+    before = getattr(_observed, "calls", None)
+    _observed.calls = []
+    try:
+        return function(), _observed.calls
+    finally:
+        _observed.calls = before
+
+
+def implementation(family: str, name: str, device: torch.device) -> Callable:
+    """The function of the backend that serves `device`: what plans call without going through the dispatcher."""
+    importlib.import_module(f"core.kernels.contracts.{family}")
+    found = KERNELS[f"{family}.{name}"]
+    return found.triton if device.type == "cuda" or state.forced == "triton" else found.cpu
+
+
+def _on_device(index: int, function: Callable, *args: Any, **kwargs: Any) -> Any:
+    with torch.cuda.device(index):  # kernels launch on the current device
+        return function(*args, **kwargs)
+
+
+def _through_the_cpu(kernel: Kernel) -> Callable:
+    """The kernel of a family without Triton kernels for GPU tensors; warns once."""
+    warned = False
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        nonlocal warned
+        device = next(a.device for a in args if isinstance(a, Tensor))
+        if device.type != "cpu" and not warned:
+            warned = True
+            warnings.warn(
+                f"{kernel.name} runs on the CPU, for core.kernels.{kernel.family} has no GPU kernel for it; keep such "
+                "arrays on mx.cpu() to save the copies and this warning",
+                stacklevel=2,
+            )
+        result = kernel.cpu(*(a.cpu() if isinstance(a, Tensor) else a for a in args), **kwargs)
+        if isinstance(result, Tensor):
+            return result.to(device)
+        return tuple(r.to(device) for r in result)
+
+    return run

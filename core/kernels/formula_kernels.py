@@ -1,0 +1,96 @@
+"""Shorter ways to the kernel of one formula than `pointwise.pointwise`: what can be decided before the call is."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from core import storage
+from core.kernels.contracts.pointwise import pointwise
+from core.kernels.dispatch import implementation, state
+from core.kernels.formula import Formula
+
+
+def formula_kernel(formula: Formula, dtype: torch.dtype, first: torch.dtype, device: torch.device) -> Callable:
+    """The function of (operands..., attributes...) that computes `formula`, for a first operand of dtype `first`."""
+    if state.forced != "triton" and device.type != "cuda":
+        function = _cpu()._compiled(formula, first)
+
+        def run(*operands: Any) -> Tensor:
+            y = function(*operands)
+            return y if y.dtype is dtype else y.to(dtype)
+
+        return run
+    general, count = implementation("pointwise", "pointwise", device), len(formula.inputs)
+    return lambda *operands: general(formula, operands[:count], operands[count:], dtype)
+
+
+def inline(
+    formula: Formula, operands: Sequence, attrs: Sequence, dtype: torch.dtype, target: str, device: torch.device
+) -> tuple | None:
+    """`formula` as lines of source for a plan (see `core.kernels.cpu.inline`), None where kernels are not so simple."""
+    if state.forced == "triton" or device.type == "cuda":
+        return None
+    return importlib.import_module("core.kernels.cpu.inline").inline(formula, operands, attrs, dtype, target)
+
+
+def pointwise_of_one_type(
+    formula: Formula, refuse: Callable[[Sequence[Tensor]], None], refused: str | None = None
+) -> tuple[Callable, Callable]:
+    """The shortest way to the kernel of a formula for operands of one type; `refuse(tensors)` raises otherwise.
+
+    A function of (tensors..., attributes by name), and one that gives such a function of tensors for attributes (a
+    namespace). refused: a type that a formula of two operands does not take.
+    """
+    no = None if refused is None else storage.TORCH[refused]
+    names, count = formula.attrs, len(formula.inputs)
+    made: dict[torch.dtype, Callable] = {}
+
+    def make(kind: torch.dtype, *operands: Any) -> Callable:
+        function = made[kind] = _cpu()._typed(formula, kind, operands)
+        return function
+
+    def one(x: Tensor, values: Sequence = ()) -> Tensor:
+        kind = x.dtype
+        if x.is_cpu and state.forced is None:
+            return (made.get(kind) or make(kind, x, *values))(x, *values)
+        return pointwise(formula, (x,), values, kind)
+
+    def two(a: Tensor, b: Tensor) -> Tensor:
+        kind = a.dtype
+        if kind is not b.dtype or kind is no:
+            refuse((a, b))
+        if a.is_cpu and state.forced is None:
+            return (made.get(kind) or make(kind, a, b))(a, b)
+        return pointwise(formula, (a, b), (), kind)
+
+    def many(tensors: Sequence[Tensor], values: Sequence) -> Tensor:
+        kind = tensors[0].dtype
+        for t in tensors:
+            if t.dtype is not kind or (no is not None and kind is no):
+                refuse(tensors)
+        if tensors[0].is_cpu and state.forced is None:
+            return (made.get(kind) or make(kind, *tensors, *values))(*tensors, *values)
+        return pointwise(formula, tensors, values, kind)
+
+    def bind(attrs: Any) -> Callable:
+        values = tuple(getattr(attrs, n) for n in names)
+        return (lambda x: one(x, values)) if count == 1 else (lambda *tensors: many(tensors, values))
+
+    def one_with_attributes(x: Tensor, **attrs: Any) -> Tensor:
+        return one(x, [attrs[n] for n in names])
+
+    def any_with_attributes(*tensors: Tensor, **attrs: Any) -> Tensor:
+        return many(tensors, [attrs[n] for n in names])
+
+    if count == 1:
+        return (one_with_attributes if names else one), bind
+    return (two if count == 2 and not names else any_with_attributes), bind
+
+
+def _cpu() -> Any:
+    return importlib.import_module("core.kernels.cpu.pointwise")
