@@ -285,7 +285,7 @@ class Trainer:
             raise TypeError(f"kvstore is a name, a KVStore or None, got {kvstore!r}")
         kind = kind and kind.lower()
         if kind in DISTRIBUTED:
-            processes = Processes(compression_params)
+            processes = Processes(kind, compression_params)
             self._processes = processes if processes.count > 1 else None
         elif compression_params and kind is not None and len(self._contexts) > 1:
             if "device" not in kind:

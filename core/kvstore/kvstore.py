@@ -29,6 +29,7 @@ class KVStore(KVStoreBase):
         self._type = kind
         self._distributed = kind in DISTRIBUTED
         if self._distributed:
+            communication.warn_if_alone(kind)
             communication.start()
         self._stored: dict = {}
         self._key_type: type | None = None

@@ -37,7 +37,8 @@ class Processes:
     compression: parameters of gradient compression, or None.
     """
 
-    def __init__(self, compression: dict | None = None):
+    def __init__(self, kind: str, compression: dict | None = None):
+        communication.warn_if_alone(kind)
         communication.start()
         self.count = communication.size()
         self._compression = TwoBit.of(compression) if compression else None

@@ -72,7 +72,6 @@ def test_a_killed_process_ends_the_others(root, tmp_path):
     assert "process 1 of 2 was ended by SIGKILL" in result.stderr
     assert "MXNetError: process 0 of 2 cannot get" in result.stderr and "--resume" in result.stderr
     assert time.monotonic() - begin < 200  # with the imports of a busy machine
-    assert communication.TIMEOUT <= 30
 
 
 def test_gradients_leave_before_the_backward_pass_is_over(monkeypatch):
