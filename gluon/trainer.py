@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
+import warnings
 
 from core import graph
+from core import ndarray as nd
 from core import optimizer as opt
-from core.base import NotSupportedError
+from core.base import MXNetError, NotSupportedError
+from core.dtypes import dtype_name
 from core.kvstore import KVStore, KVStoreBase
 from core.kvstore import create as create_store
 from core.kvstore.compression import TwoBit
 from core.kvstore.kvstore import DISTRIBUTED, IN_PROCESS
 from core.kvstore.processes import Processes
+from core.kvstore.reducer import Row
 from core.optimizer.arena import Arena
 from gluon.parameter import Parameter, ParameterDict
 
@@ -39,6 +45,9 @@ class Trainer:
     leaves the gradients of several contexts as they were. As there, None stands for True with several contexts or
     processes, unless gradients are sparse or MXNET_UPDATE_ON_KVSTORE=0 is set.
 
+    clip_global_norm: the largest 2-norm of all gradients together, as the optimizer sees them: summed over contexts and
+    processes, and divided by the batch size. Larger ones are scaled down, after the one sum.
+
     `step(n)` divides the sum by n: with several processes that is the batch size of all of them together.
     """
 
@@ -50,6 +59,7 @@ class Trainer:
         kvstore="device",
         compression_params=None,
         update_on_kvstore=None,
+        clip_global_norm=None,
     ):
         if isinstance(params, ParameterDict):
             params = params.by_full_name()  # their order is that of the states in MXNet's files
@@ -69,6 +79,11 @@ class Trainer:
         self._contexts = self._check_contexts()
         self._kvstore, self._custom, self._processes, self._compression = None, None, None, None
         self._kv_initialized, self._update_on_kvstore, self._wanted_update = False, None, update_on_kvstore
+        if clip_global_norm is not None and not clip_global_norm > 0:
+            raise ValueError(
+                f"clip_global_norm is the largest norm of all gradients, above 0, given {clip_global_norm}"
+            )
+        self._largest_norm = clip_global_norm
         self._connect(kvstore, compression_params)
         self._init_optimizer(optimizer, optimizer_params or {})
         self._scale = self._optimizer.rescale_grad
@@ -101,17 +116,35 @@ class Trainer:
         """
         if not self._kv_initialized:
             self._init_kvstore()
-        self._rescale(batch_size)
+        count = self._rescale(batch_size)
         if self._update_on_kvstore and len(self._contexts) > 1 and self._custom is None and self._processes is None:
             self._step_on_kvstore()
         else:
-            self._allreduce_grads()
+            self._allreduce_grads(count, ignore_stale_grad)
             self._update(ignore_stale_grad)
+
+    @contextlib.contextmanager
+    def join(self):
+        """Scope of a loop over batches of which processes may have different numbers.
+
+        A process whose batches are over takes part in the steps of the others, with gradients of zero, until all are
+        through: all have the same parameters then. For loops with `step`, not with `allreduce_grads` and `update`, and
+        networks without `SyncBatchNorm`; every process has at least one batch. With one process nothing changes.
+
+            with trainer.join():
+                for x, y in batches:
+                    ...
+                    trainer.step(batch_size)
+        """
+        yield
+        if self._processes is not None:
+            while self._sum_over_processes(0.0, ignores=True, active=False):
+                self._update(ignore_stale_grad=True)
 
     def allreduce_grads(self):
         """Sums the gradients over contexts and processes, for programs that change them before `update`."""
         self._refuse_on_kvstore("allreduce_grads")
-        self._allreduce_grads()
+        self._allreduce_grads(0.0, ignore_stale_grad=True)
 
     def update(self, batch_size, ignore_stale_grad=False):
         """The second half of `step`, after `allreduce_grads`."""
@@ -133,21 +166,30 @@ class Trainer:
                 kept.copyto(gradient)
 
     def _rescale(self, batch_size):
-        """batch_size: a number, or an array of one element, such as a count of tokens."""
+        """batch_size: a number, or an array of one element, such as a count of tokens; given as a number."""
         count = batch_size.item() if hasattr(batch_size, "_data") else batch_size
         self._optimizer.rescale_grad = self._scale / count
+        return count
 
-    def _allreduce_grads(self):
+    def _allreduce_grads(self, count=0.0, ignore_stale_grad=True):
+        """count: what the sums will be divided by, 0 where that is said later."""
         if self._custom is not None:
             for i, param in enumerate(self._params):
                 if param._grad is not None:
                     self._custom.pushpull(i, param._grad, priority=-i)
-        elif len(self._contexts) > 1 and self._kind is not None:
-            self._sum_over_contexts()
-        elif self._processes is not None:
-            self._sum_over_processes()
+        else:
+            several = len(self._contexts) > 1 and self._kind is not None
+            if several:
+                self._sum_over_contexts()
+            if self._processes is not None:
+                self._sum_over_processes(count, ignore_stale_grad)
+            if several:
+                for param in self._params:
+                    for gradient in (param._grad or ())[1:]:
+                        param._grad[0].copyto(gradient)
 
     def _sum_over_contexts(self):
+        """The gradients of the first context become sums."""
         trained = [param._grad for param in self._params if param._grad is not None]
         for i, (first, *others) in enumerate(trained):
             if self._compression is not None:
@@ -155,21 +197,34 @@ class Trainer:
             for k, gradient in enumerate(others, 1):
                 sent = gradient if self._compression is None else self._compression.lossy((i, k), gradient)
                 first += sent.as_in_context(first.context)
-        if self._processes is not None:
-            self._processes.sum([gradients[0] for gradients in trained])
-        for first, *others in trained:
-            for gradient in others:
-                first.copyto(gradient)
 
-    def _sum_over_processes(self):
-        rows = [(param._data[0], param._grad[0]) for param in self._params if param._grad is not None]
-        if not self._processes.watches or any(g.stype != "default" for _, g in rows):
-            self._processes.sum([gradient for _, gradient in rows])
-            return
-        if self._arenas is None or not self._arenas_intact():
-            self._build_arenas()
-        self._processes.watch(rows, self._arenas)
-        self._processes.sum_watched()
+    def _sum_over_processes(self, count, ignores, active=True):
+        """Sums gradients, and agrees with the other processes on which are fresh; whether any of them has a batch.
+
+        UserWarning on all of them where one has a stale gradient that is not to be ignored.
+        """
+        params = [(i, param) for i, param in enumerate(self._params) if param._grad is not None]
+        rows = [
+            Row(param._data[0]._entry, param._grad[0], all(array._entry.fresh for array in param._data))
+            for _, param in params
+        ]
+        held = self._arenas if self._arenas and self._arenas_intact() else []
+        agreed = self._processes.sum(
+            rows, held, lambda order: self._build_arenas([params[k] for k in order]), count=count, ignores=ignores,
+            active=active,
+        )  # fmt: skip
+        if not agreed.active:
+            return False
+        for (_, param), fresh, stale in zip(params, agreed.fresh, agreed.stale):
+            if stale and not agreed.ignores:
+                raise UserWarning(_stale(param, "a process"))
+            for array in param._data:
+                array._entry.fresh = fresh
+        if not active:
+            if not agreed.count:
+                raise MXNetError("Trainer.join() is for loops with step(); the other processes call allreduce_grads()")
+            self._rescale(agreed.count)
+        return True
 
     def _update(self, ignore_stale_grad):
         graph.values_changed()
@@ -186,13 +241,24 @@ class Trainer:
                 if not array._entry.fresh:
                     stale = True
                     if not ignore_stale_grad:
-                        raise UserWarning(
-                            f"the gradient of parameter {param.name!r} on {array.context} is not from a backward pass "
-                            "since the last step: does the loss depend on it? With ignore_stale_grad=True such "
-                            "parameters are left alone"
-                        )
+                        raise UserWarning(_stale(param, array.context))
+        if self._largest_norm is not None:
+            self._clip()
         if stale or len(self._contexts) > 1 or not self._update_arenas():
             self._update_one_by_one()
+
+    def _clip(self):
+        """Scales what the optimizer multiplies gradients by, so that their norm is at most the largest one allowed."""
+        gradients = [p._grad[0] for p in self._params if p._grad is not None and p._data[0]._entry.fresh]
+        dense = [g if g.stype == "default" else g.data for g in gradients]
+        if not dense:
+            return
+        squares = nd.multi_sum_sq(*dense, num_arrays=len(dense)).sum().item()
+        norm = self._optimizer.rescale_grad * math.sqrt(squares)
+        if not math.isfinite(norm):
+            warnings.warn("nan or inf is detected. Clipping results will be undefined.", stacklevel=4)
+        elif norm > self._largest_norm:
+            self._optimizer.rescale_grad *= self._largest_norm / norm
 
     def _update_one_by_one(self):
         updates = [[] for _ in self._updaters]
@@ -239,16 +305,17 @@ class Trainer:
             and all(arena.intact() for arena in self._arenas)
         )
 
-    def _build_arenas(self):
+    def _build_arenas(self, params=None):
+        """Arenas of (index, parameter), in the order in which they are given; none where one does not fit."""
         self._arenas, self._arena_rows, self._large = [], [], []
         self._rebuilds += 1
         optimizer, updater, rows, groups = self._optimizer, self._updaters[0], [], {}
-        for i, param in enumerate(self._params):
+        for i, param in enumerate(self._params) if params is None else params:
             if param._grad is None:
                 continue
             array, gradient = param._array, param._grad[0]
             if self._rebuilds > MAX_REBUILDS or array is None or not Arena.fits(optimizer, array, gradient):
-                return
+                return []
             rows.append((param, array, gradient))
             if self._processes is None and array.context.device_type == "cpu" and array.size >= LARGE:
                 self._large.append((i, gradient, array))
@@ -256,6 +323,7 @@ class Trainer:
                 groups.setdefault(array.dtype, []).append((i, array, gradient))
         self._arena_rows = rows
         self._arenas = [Arena(updater, rows) for rows in groups.values()]
+        return self._arenas
 
     # ------------------------------------------------------------------ files
     def save_states(self, fname):
@@ -294,6 +362,8 @@ class Trainer:
         elif isinstance(kvstore, KVStoreBase) and not isinstance(kvstore, KVStore):
             self._custom = kvstore
         self._kind = kind
+        if self._processes is not None:
+            self._processes.compare([_described(param) for param in self._params])
         for param in self._params:
             if param._data is not None:
                 self._initialized(param)
@@ -303,7 +373,9 @@ class Trainer:
         if self._custom is not None:
             self._custom.broadcast(self._param2idx[param.name], param._data[0].copy(), param._copies())
         elif self._processes is not None:
-            self._processes.share(param._copies())
+            self._processes.share(param.name, param._copies())
+            if param._grad is not None and len(self._contexts) == 1:
+                self._processes.reducer.watch(param._data[0]._entry)
 
     def _check_contexts(self):
         contexts = None
@@ -382,3 +454,16 @@ class Trainer:
             self._init_kvstore()
         if self._update_on_kvstore:
             raise AssertionError(f"{method}() needs a Trainer with update_on_kvstore=False")
+
+
+def _stale(param, where) -> str:
+    return (
+        f"the gradient of parameter {param.name!r} on {where} is not from a backward pass since the last step: does the "
+        "loss depend on it? With ignore_stale_grad=True such parameters are left alone"
+    )
+
+
+def _described(param) -> str:
+    """What has to be the same of a parameter in all processes."""
+    begins = "with values" if param._data is not None else "waits for its shape"
+    return f"{param.name} {param.shape} {dtype_name(param.dtype)} {param._stype} grad_req {param.grad_req!r}, {begins}"

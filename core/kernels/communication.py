@@ -178,6 +178,26 @@ def begin_all_gather(tensor: torch.Tensor, what: str, group=None) -> tuple[list[
     return found, _begin(what, tensor, dist.all_gather, found, tensor, group=group)
 
 
+def joined(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """A new flat tensor with the values of all, whatever the order of their memory."""
+    return torch.cat([tensor.reshape(-1) for tensor in tensors])
+
+
+def divide(flat: torch.Tensor, tensors: Sequence[torch.Tensor]) -> None:
+    """Writes the parts of a tensor of `joined` to the tensors."""
+    for tensor, part in zip(tensors, flat.split([tensor.numel() for tensor in tensors])):
+        tensor.copy_(part.view(tensor.shape))
+
+
+def broadcast_integers(numbers: Sequence[int], what: str) -> list[int]:
+    """The integers of process 0; of one length everywhere."""
+    exchange(f"{what}: {len(numbers)}")
+    tensor = torch.tensor(list(numbers), dtype=torch.int64)
+    if tensor.numel():
+        broadcast(tensor, what=what)
+    return tensor.tolist()
+
+
 def _begin(what: str, tensor: torch.Tensor, operation, *arguments, group=None) -> Pending:
     if size() == 1:
         return Pending(None, what)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from core import ndarray as nd
 from core.base import MXNetError
 from core.kernels import communication
 from core.ndarray import NDArray
 
 _PLACES = (1.0, 4.0, 16.0, 64.0)  # of four elements in a byte
+# What the four elements of each byte are, in thresholds.
+_DIGITS = (np.arange(256)[:, None] // np.array(_PLACES, int) % 4 - 1).astype("float32")
 
 
 class TwoBit:
@@ -39,24 +43,30 @@ class TwoBit:
         self._kept[key] = wanted - sent
         return sent
 
+    def encode(self, gradient: NDArray, rest: NDArray | None) -> tuple[NDArray, NDArray]:
+        """A flat gradient, and what was kept of the ones before, as bytes of four elements; and what is kept now."""
+        wanted = gradient if rest is None else gradient + rest
+        signs = (wanted >= self.threshold) - (wanted <= -self.threshold)
+        count = gradient.size
+        codes = signs + 1
+        if count % 4:
+            codes = nd.concat(codes, nd.zeros((-count % 4,), gradient.context, gradient.dtype), dim=0)
+        places = nd.array([_PLACES], ctx=gradient.context, dtype=gradient.dtype)
+        packed = (codes.reshape((-1, 4)) * places).sum(axis=1).astype("uint8")
+        return packed, wanted - signs * self.threshold
+
+    def decode(self, parts: list[NDArray], count: int, dtype) -> NDArray:
+        """The sum of what processes have sent, of `count` elements."""
+        table = nd.array(_DIGITS * self.threshold, ctx=parts[0].context, dtype=dtype)
+        total = None
+        for part in parts:
+            values = nd.take(table, part.astype("int32"))
+            total = values if total is None else total + values
+        return total.reshape((-1,))[:count]
+
     def sum_over_processes(self, key, gradient: NDArray) -> NDArray:
         """The sum of the lossy gradients of all processes; each sends a quarter of a byte per element."""
-        signs = self.lossy(key, gradient) / self.threshold
-        kind, context, count = gradient.dtype, gradient.context, gradient.size
-        codes = (
-            nd.concat(signs.reshape((-1,)) + 1, nd.zeros((-count % 4,), context, kind), dim=0)
-            if count % 4
-            else signs + 1
-        )
-        places = nd.array([_PLACES], ctx=context, dtype=kind)
-        packed = (codes.reshape((-1, 4)) * places).sum(axis=1).astype("uint8")
-        total = None
-        for tensor in communication.all_gather(packed._data):
-            rest, digits = NDArray._wrap(tensor, context).astype(kind), []
-            for _ in _PLACES:
-                quotient = (rest / 4).floor()
-                digits.append(rest - quotient * 4)
-                rest = quotient
-            values = nd.stack(*digits, axis=1).reshape((-1,))[:count] - 1
-            total = values if total is None else total + values
-        return (total * self.threshold).reshape(gradient.shape)
+        packed, self._kept[key] = self.encode(gradient.reshape((-1,)), self._kept.get(key))
+        parts = communication.all_gather(packed._data, f"the compressed gradient {key!r}")
+        wrapped = [NDArray._wrap(part, gradient.context) for part in parts]
+        return self.decode(wrapped, gradient.size, gradient.dtype).reshape(gradient.shape)

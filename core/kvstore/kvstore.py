@@ -10,6 +10,7 @@ from core.base import MXNetError, as_list
 from core.kernels import communication
 from core.kvstore.base import KVStoreBase
 from core.kvstore.compression import TwoBit
+from core.kvstore.rows import sum_rows
 from core.ndarray import NDArray
 
 IN_PROCESS = ("local", "device", "nccl", "local_allreduce_cpu", "local_allreduce_device", "local_update_cpu")
@@ -65,12 +66,16 @@ class KVStore(KVStoreBase):
                 raise MXNetError(f"key {k!r} is in the store already; push() changes it")
             stored = self._stored[k] = as_list(v)[0].copy()
             if self.num_workers > 1:
+                communication.exchange(f"first values of key {k!r}, {stored.stype} {stored.dtype} {stored.shape}")
                 _broadcast(stored)
 
     def push(self, key, value, priority=0):
         """Sums `value` (an array, or one for each context) and stores it, or updates what is stored by it."""
         for k, v in self._pairs(key, value):
             stored = self._find(k)
+            for array in as_list(v):
+                if array.shape != stored.shape:
+                    raise MXNetError(f"the value of key {k!r} is of shape {stored.shape}, pushed one of {array.shape}")
             total = self._sum(k, as_list(v), stored.context)
             if self._updater is None:
                 total.astype(stored.dtype, copy=False).copyto(stored)
@@ -183,6 +188,8 @@ class KVStore(KVStoreBase):
             return total.copy() if total is values[0] else total
         if compress is not None:
             return compress.sum_over_processes(key, total)
+        if total.stype == "row_sparse":
+            return sum_rows(total)
         if total.stype != "default":
             return _all_reduce(total.tostype("default")).tostype(total.stype)
         return _all_reduce(total.copy() if total is values[0] else total)

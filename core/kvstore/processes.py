@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.kernels import communication
 from core.kvstore.compression import TwoBit
 from core.kvstore.kvstore import _all_reduce, _broadcast
-from core.kvstore.reducer import Reducer, cut
+from core.kvstore.reducer import Agreed, Reducer, Row
 from core.ndarray import NDArray
 
 
@@ -32,58 +32,34 @@ def all_sum(array: NDArray) -> NDArray:
 
 
 class Processes:
-    """All processes of a `dist` store, seen from one of them.
+    """All processes of a `dist` store, seen from one of them, for one trainer.
 
     compression: parameters of gradient compression, or None.
     """
+
+    _made = 0  # trainers of this process, which all processes make in one order
 
     def __init__(self, kind: str, compression: dict | None = None):
         communication.warn_if_alone(kind)
         communication.start()
         self.count = communication.size()
-        self._compression = TwoBit.of(compression) if compression else None
-        self._reducer: Reducer | None = None
-        self._source: list = []
+        self.reducer = Reducer(TwoBit.of(compression) if compression else None)
+        Processes._made += 1
+        self._name, self._steps = f"trainer {Processes._made}", 0
 
-    def share(self, arrays: list[NDArray]) -> None:
+    def compare(self, parameters: list[str]) -> None:
+        """MXNetError on all processes, naming the first that differs, where they describe other parameters."""
+        communication.same(f"the parameters of {self._name}", parameters)
+
+    def share(self, name: str, arrays: list[NDArray]) -> None:
         """Gives the copies of a parameter the values that process 0 has."""
-        _broadcast(arrays[0])
+        first = arrays[0]
+        communication.exchange(f"first values of {name}, {first.stype} {first.dtype} {first.shape}")
+        _broadcast(first)
         for other in arrays[1:]:
-            arrays[0].copyto(other)
+            first.copyto(other)
 
-    def watch(self, rows: list[tuple], arenas: list) -> None:
-        """From now on sums gradients while they are computed.
-
-        rows: (array, its gradient) of each parameter, all dense and on one context. arenas: the flat arrays that hold
-        them, or none. Does nothing where these are watched already.
-        """
-        source = [array._entry for array, _ in rows] + arenas
-        if self._compression or [id(s) for s in source] == [id(s) for s in self._source]:
-            return
-        if self._reducer is not None:
-            self._reducer.detach()
-        self._source = source
-        if arenas:
-            buckets = [bucket for arena in arenas for bucket in cut(*arena.gradients())]
-        else:
-            buckets = cut([(array._entry, gradient._data) for array, gradient in rows])
-        self._reducer = Reducer(buckets)
-
-    def sum_watched(self) -> None:
-        """The gradients of `watch` are sums over processes from here on."""
-        self._reducer.complete()
-
-    def sum(self, gradients: list[NDArray]) -> None:
-        """Replaces gradients by their sums over processes, one by one."""
-        for index, gradient in enumerate(gradients):
-            if self._compression:
-                self._compression.sum_over_processes(index, gradient).copyto(gradient)
-            elif gradient.stype != "default":
-                _all_reduce(gradient.tostype("default")).tostype(gradient.stype).copyto(gradient)
-            else:
-                _all_reduce(gradient)
-
-    @property
-    def watches(self) -> bool:
-        """Whether gradients may be summed while they are computed: compressed ones are not."""
-        return self._compression is None
+    def sum(self, rows: list[Row], arenas: list, build, **how) -> Agreed:
+        """The gradients are sums from here on; see `Reducer.complete`."""
+        self._steps += 1
+        return self.reducer.complete(f"step {self._steps} of {self._name}", rows, arenas, build, **how)

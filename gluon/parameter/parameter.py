@@ -245,9 +245,9 @@ class Parameter:
         else:
             values = values.tostype("default")
         self._set_arrays(self._laid_out([values.copyto(ctx) for ctx in self._ctx_list]))
+        self._init_grad()
         if self._trainer is not None:
             self._trainer._initialized(self)
-        self._init_grad()
 
     def _init_grad(self):
         if self._grad_req == "null":

@@ -74,61 +74,71 @@ def test_a_killed_process_ends_the_others(root, tmp_path):
     assert time.monotonic() - begin < 200  # with the imports of a busy machine
 
 
-def test_gradients_leave_before_the_backward_pass_is_over(monkeypatch):
-    """The last layer's bucket is sent while the first layer's gradient is still missing."""
+class Nothing:
+    """An operation that is over."""
+
+    def wait(self):
+        pass
+
+
+def watched(monkeypatch, all_reduce, steps=2):
+    """A network whose reducer believes that there are other processes; (net, trainer, its reducer, complete)."""
     from core.kvstore import reducer
-
-    sent = []
-
-    class Nothing:
-        def wait(self):
-            sent.append("wait")
 
     monkeypatch.setattr(reducer, "BUCKET_BYTES", 1)
-    monkeypatch.setattr(communication, "all_reduce", lambda tensor: sent.append(tensor.numel()) or Nothing())
+    monkeypatch.setattr(reducer, "FIRST_BYTES", 1)
+    monkeypatch.setattr(communication, "all_reduce", all_reduce)
     net, trainer = worker.train(None, seed=0)
-    rows = [(p._data[0], p._grad[0]) for p in trainer._params]
-    flat = reducer.Reducer([b for arena in trainer._arenas for b in reducer.cut(*arena.gradients())])
-    seen = []
-    original = flat.ready
-    flat.ready = lambda leaf: (seen.append(list(sent)), original(leaf))
-    with worker.mx.autograd.record():
-        out = net(worker.mx.nd.ones((2, 6))).sum()
-    out.backward()
-    sizes = [g.size for _, g in rows][::-1]
-    assert len(seen) == 6 and 3 in seen[-1] and "wait" not in seen[-1]
-    assert [n for n in sent if n != "wait"] == sizes and sent[-1] == "wait"
-    flat.complete()  # nothing is left to do
-    assert len([n for n in sent if n != "wait"]) == 6
+    flat = reducer.Reducer()
+    for p in trainer._params:
+        flat.watch(p._data[0]._entry)
 
+    def complete():
+        rows = [reducer.Row(p._data[0]._entry, p._grad[0], True) for p in trainer._params]
 
-def test_gradients_stay_those_of_the_process_until_the_step(monkeypatch):
-    """What is done to them in between, such as clipping, counts."""
-    from core.kvstore import reducer
+        def build(order):
+            return trainer._build_arenas([(k, trainer._params[k]) for k in order])
 
-    class Nothing:
-        def wait(self):
-            pass
-
-    monkeypatch.setattr(communication, "all_reduce", lambda tensor: (tensor.mul_(2), Nothing())[1])
-    net, trainer = worker.train(None, seed=0)
-    hook = reducer.Reducer([b for arena in trainer._arenas for b in reducer.cut(*arena.gradients())])
-    weight = net[0].weight
+        flat.complete("a step", rows, trainer._arenas if flat._source else [], build, count=1.0, ignores=False)
 
     def backward():
         with worker.mx.autograd.record():
             out = net(worker.mx.nd.ones((2, 6))).sum()
         out.backward()
-        return weight.grad().asnumpy()
+        return net[0].weight.grad().asnumpy()
 
+    backward()
+    complete()
+    return net, trainer, flat, complete, backward
+
+
+def test_gradients_leave_before_the_backward_pass_is_over(monkeypatch):
+    """In the order in which they arrive: the last layer's is sent while the first layer's is still missing."""
+    sent, seen = [], []
+    net, _, flat, complete, backward = watched(monkeypatch, lambda t, group=None: sent.append(t.numel()) or Nothing())
+    assert len(sent) == 6  # the first step shows the order
+    sent.clear()
+    original = flat.ready
+    flat.ready = lambda leaf: (original(leaf), seen.append(list(sent)))
+    backward()
+    assert [len(counts) for counts in seen] == [1, 2, 3, 4, 5, 6]
+    assert {sent[0], sent[1]} == {3, 99} and {sent[4], sent[5]} == {17, 102}
+    complete()  # nothing is left to do
+    assert len(sent) == 6
+
+
+def test_gradients_stay_those_of_the_process_until_the_step(monkeypatch):
+    """What is done to them in between, such as clipping, counts."""
+    net, _, _, complete, backward = watched(monkeypatch, lambda t, group=None: (t.mul_(2), Nothing())[1])
+    weight = net[0].weight
     own = backward()
-    hook.complete()
+    complete()
     np.testing.assert_array_equal(weight.grad().asnumpy(), 2 * own)
     np.testing.assert_array_equal(backward(), own)
     weight.grad()[:] = weight.grad() * 0.5
-    hook.complete()
+    complete()
     np.testing.assert_array_equal(weight.grad().asnumpy(), own)
     backward()
     np.testing.assert_array_equal(backward(), own)
-    hook.complete()
+    complete()
     np.testing.assert_array_equal(weight.grad().asnumpy(), 2 * own)
