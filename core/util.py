@@ -8,6 +8,7 @@ import threading
 
 import numpy as onp
 
+from core.base import NotSupportedError, WrongKind
 from core.context import gpu_memory_info, num_gpus
 from core.dtypes import dtype_name
 
@@ -236,6 +237,26 @@ def _with_ufunc_arguments(func):
         return func(*args, out=out)
 
     return run
+
+
+def require(function: str, argument: str, given: object, *accepted: object) -> None:
+    """NotSupportedError for a value that the original or NumPy gives a meaning and this implementation does not.
+
+    >>> require("np.zeros", "order", "C", "C")
+    """
+    if not any(given is value or given == value for value in accepted):
+        values = " or ".join(repr(value) for value in accepted)
+        raise NotSupportedError(f"{function}: {argument}={given!r} is not supported; accepted is {values}")
+
+
+def no_more(function: str, given: dict) -> None:
+    """TypeError for keywords that are left over; `name`, which names the node of a symbol, says nothing of an array.
+
+    >>> no_more("nd.zeros", {"name": "zeros0"})
+    """
+    unknown = sorted(given.keys() - {"name"})
+    if unknown:
+        raise WrongKind(f"{function} has no argument {', '.join(map(repr, unknown))}")
 
 
 def check_ufunc_arguments(name: str, given: dict) -> None:

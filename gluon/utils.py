@@ -98,7 +98,7 @@ def split_rnn_params(
 def clip_global_norm(arrays: Sequence, max_norm: float, check_isfinite: bool = True):
     """Scales `arrays` in place so that their 2-norm, taken together, is at most `max_norm`; returns the former norm.
 
-    With `check_isfinite` the norm is a float (reading it waits for the result) and a warning tells when it is not
+    With `check_isfinite` the norm is a NumPy number (reading it waits for the result) and a warning tells when it is not
     finite. Without, it is an array of one element and nothing waits.
     """
     if not arrays:
@@ -117,7 +117,7 @@ def clip_global_norm(arrays: Sequence, max_norm: float, check_isfinite: bool = T
         array *= scale.as_in_context(array.ctx).astype(array.dtype)
     if not check_isfinite:
         return total
-    norm = total.item()
+    norm = total.asnumpy()[0]
     if not math.isfinite(norm):
         warnings.warn("nan or inf is detected. Clipping results will be undefined.", stacklevel=2)
     return norm

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy
@@ -23,7 +24,7 @@ def check_label_shapes(labels, preds, wrap=False, shape=False):
 
 
 class EvalMetric:
-    """Base of all metrics: the average of `sum_metric` over `num_inst` instances.
+    """Base of all metrics: the average of `sum_metric` over `num_inst` instances, a NumPy float64 as in MXNet.
 
     output_names, label_names: which entries `update_dict` takes, in this order; None for all.
     """
@@ -72,13 +73,13 @@ class EvalMetric:
 
     def get(self):
         """(name, value) since the last reset; nan before the first update."""
-        return self.name, self._value(self.sum_metric, self.num_inst)
+        return self.name, numpy.float64(self._value(self.sum_metric, self.num_inst))
 
     def get_global(self):
         """(name, value) since the last full `reset`."""
         if not self._has_global_stats:
             return self.get()
-        return self.name, self._value(self.global_sum_metric, self.global_num_inst)
+        return self.name, numpy.float64(self._value(self.global_sum_metric, self.global_num_inst))
 
     def get_name_value(self):
         """`get` as a list of (name, value)."""
@@ -89,14 +90,14 @@ class EvalMetric:
         return _pairs(*self.get_global()) if self._has_global_stats else self.get_name_value()
 
     def _add(self, value, count):
-        value = float(value)
+        value = numpy.float64(float(value))
         self.sum_metric += value
         self.global_sum_metric += value
         self.num_inst += count
         self.global_num_inst += count
 
     def _value(self, total, count):
-        return total / count if count else float("nan")
+        return total / count if count else math.nan
 
 
 register = registry.get_register_func(EvalMetric, "metric")

@@ -6,7 +6,7 @@ import math
 
 import numpy
 
-from core.base import as_list
+from core.base import NoAxis, as_list
 from core.metric.base import EvalMetric, alias, check_label_shapes, numpy_pairs, register
 
 
@@ -22,6 +22,8 @@ class Accuracy(EvalMetric):
     def update(self, labels, preds):
         for label, pred in numpy_pairs(labels, preds):
             if pred.shape != label.shape:
+                if not -pred.ndim <= self.axis < pred.ndim:
+                    raise NoAxis(f"Accuracy: predictions of shape {pred.shape} have no axis {self.axis}")
                 pred = pred.argmax(axis=self.axis)
             label, pred = label.astype("int32").ravel(), pred.astype("int32").ravel()
             check_label_shapes(label, pred)
@@ -111,4 +113,4 @@ class Perplexity(EvalMetric):
             self._add(-float(numpy.log(numpy.maximum(1e-10, chosen)).sum()), count)
 
     def _value(self, total, count):
-        return math.exp(total / count) if count else float("nan")
+        return math.exp(total / count) if count else math.nan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 
 import numpy as onp
 
@@ -12,7 +13,7 @@ from core.context import Context, current_context
 from core.ndarray.ndarray import NDArray, array, binary
 from core.ops.attributes import shape_of
 from core.ops.registry import TABLE, F
-from core.util import is_np_shape
+from core.util import is_np_shape, no_more
 
 
 def _known(shape) -> tuple[int, ...]:
@@ -25,6 +26,7 @@ def _known(shape) -> tuple[int, ...]:
 
 def zeros(shape, ctx: Context | None = None, dtype="float32", stype=None, out=None, **kwargs) -> NDArray:
     """An array of zeros; of few stored rows or elements with stype "row_sparse" or "csr"."""
+    no_more("nd.zeros", kwargs)
     if stype not in (None, "default"):
         from core.ndarray import sparse
 
@@ -34,6 +36,7 @@ def zeros(shape, ctx: Context | None = None, dtype="float32", stype=None, out=No
 
 def ones(shape, ctx: Context | None = None, dtype="float32", out=None, **kwargs) -> NDArray:
     """An array of ones."""
+    no_more("nd.ones", kwargs)
     return imperative.create(TABLE["_ones"], {"shape": _known(shape), "dtype": dtype or "float32"}, ctx, NDArray, out)
 
 
@@ -57,6 +60,8 @@ def empty(shape, ctx: Context | None = None, dtype="float32", stype=None) -> NDA
 
 def arange(start, stop=None, step=1.0, repeat=1, infer_range=None, ctx=None, dtype="float32") -> NDArray:
     """start, start + step, ... below stop (0, 1, ... below start if that is all), each one `repeat` times."""
+    if infer_range is not None:
+        warnings.warn("nd.arange: infer_range is deprecated and has no effect, as in MXNet", DeprecationWarning)
     op = TABLE["_arange"]
     attrs = op.parse({"start": start, "stop": stop, "step": step, "repeat": repeat, "dtype": dtype})
     return imperative.create(op, attrs, ctx, NDArray)

@@ -398,7 +398,7 @@ class NDArray:
         return F.dot(self, other)
 
     def __round__(self, n=None):
-        return F.round(self)
+        return F.round(self) if n is None else F.round(self * 10.0**n) / 10.0**n
 
 
 def _rebuild(kind, given):

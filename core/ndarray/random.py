@@ -180,7 +180,7 @@ def log_uniform(range_max: int, shape, ctx=None) -> NDArray:
     return (drawn.exp() - 1).astype("int64") % range_max
 
 
-def unique_zipfian(range_max: int, shape, **kwargs) -> list[NDArray]:
+def unique_zipfian(range_max: int, shape) -> list[NDArray]:
     """Classes of `log_uniform` of which each row has none twice, and how many were drawn for each row; both int64.
 
     shape: (rows, classes of a row). By MXNet's name `nd._internal._sample_unique_zipfian`.

@@ -19,6 +19,7 @@ from core.ndarray.ndarray import NDArray
 from core.ndarray.ndarray import array as dense_array
 from core.ops.registry import TABLE, F
 from core.ops.storage_types import KEEPS_ZERO, ROW_UPDATES, keeps_zero, result_stype
+from core.util import no_more
 
 STYPES = ("default", "csr", "row_sparse")
 
@@ -430,6 +431,7 @@ def array(source_array, ctx: Context | None = None, dtype=None):
 
 def zeros(stype: str, shape, ctx: Context | None = None, dtype=None, **kwargs):
     """An array of zeros, of which nothing is stored."""
+    no_more("nd.sparse.zeros", kwargs)
     ctx, dtype = ctx or current_context(), dtype_name(dtype or "float32")
     shape = (int(shape),) if isinstance(shape, numbers.Integral) else tuple(int(n) for n in shape)
     if stype == "default":

@@ -19,23 +19,29 @@ from core.numpy.products import *  # noqa: F403
 from core.numpy.statistics import *  # noqa: F403
 from core.ops.attributes import shape_of
 from core.ops.registry import TABLE, F
-from core.util import check_ufunc_arguments, default_float, is_np_default_dtype
+from core.util import check_ufunc_arguments, default_float, is_np_default_dtype, require
+
+# Memory always lies in C order, which "A" and "K" come to as well.
+ORDERS = "C", "A", "K"
 
 # ---------------------------------------------------------------------------------------------- creation
 
 
 def zeros(shape, dtype=None, order="C", ctx=None, device=None):
     """An array of zeros; dtype: float32 unless given, float64 under `npx.set_np(dtype=True)`."""
+    require("np.zeros", "order", order, "C")
     return create("_zeros", ctx or device, shape=shape_of(shape), dtype=dtype or default_float())
 
 
 def ones(shape, dtype=None, order="C", ctx=None, device=None):
     """An array of ones; dtype: float32 unless given, float64 under `npx.set_np(dtype=True)`."""
+    require("np.ones", "order", order, "C")
     return create("_ones", ctx or device, shape=shape_of(shape), dtype=dtype or default_float())
 
 
 def full(shape, fill_value, dtype=None, order="C", ctx=None, device=None, out=None):
     """One value everywhere; its kind gives the type unless `dtype` is given."""
+    require("np.full", "order", order, "C")
     if isinstance(fill_value, NDArray):
         filled = F._broadcast_from(as_array(fill_value), shape=shape_of(shape))
         return _into(out, filled if dtype is None else filled.astype(dtype))
@@ -56,12 +62,15 @@ def ones_like(a, dtype=None, order="C", ctx=None, out=None, device=None):
 
 def full_like(a, fill_value, dtype=None, order="C", ctx=None, out=None, device=None):
     """One value in the shape of a, and in its dtype and on its context unless given."""
+    require("np.full_like", "order", order, *ORDERS)
     filled = F.full_like(a, fill_value=fill_value, **({} if dtype is None else {"dtype": dtype}))
     return _into(out, filled if (ctx or device) is None else filled.as_in_context(ctx or device))
 
 
 def empty_like(prototype, dtype=None, order="C", subok=False, shape=None, device=None):
     """An array whose values are not set, of the shape and dtype and on the context of another unless given."""
+    require("np.empty_like", "order", order, *ORDERS)
+    require("np.empty_like", "subok", subok, False)
     return empty(prototype.shape if shape is None else shape, dtype or prototype.dtype, ctx=device or prototype._ctx)
 
 
@@ -75,8 +84,9 @@ def arange(start, stop=None, step=1, dtype=None, ctx=None, device=None):
     return create("_arange", ctx or device, start=start, stop=stop, step=step or 1, dtype=dtype or default_float())
 
 
-def eye(N, M=None, k=0, dtype=None, ctx=None, device=None, **kwargs):
+def eye(N, M=None, k=0, dtype=None, ctx=None, device=None, order="C"):
     """Ones on diagonal k of an N x M matrix."""
+    require("np.eye", "order", order, "C")
     if M == 0:  # the operator takes 0 for N
         return zeros((N, 0), dtype, ctx=ctx, device=device)
     return create("_eye", ctx or device, N=N, M=M or 0, k=k, dtype=dtype or default_float())
@@ -89,6 +99,7 @@ def identity(n, dtype=None, ctx=None, device=None):
 
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, ctx=None, device=None):
     """`num` numbers evenly spaced from start to stop, and with retstep the step."""
+    require("np.linspace", "axis", axis, 0, -1)
     values = create(
         "_linspace", ctx or device, start=start, stop=stop, num=num, endpoint=endpoint, dtype=dtype or default_float()
     )
@@ -100,6 +111,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
 
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0, ctx=None, device=None):
     """`num` numbers base^start to base^stop whose logarithms are evenly spaced; float32 unless given."""
+    require("np.logspace", "axis", axis, 0, -1)
     exponents = onp.linspace(start, stop, num, endpoint)
     return array(onp.power(base, exponents), dtype=dtype or default_float(), ctx=ctx or device)
 
@@ -109,6 +121,7 @@ def asarray(obj, dtype=None, order="C", ctx=None, device=None, copy=None):
 
     ValueError where copy is False and a copy is needed.
     """
+    require("np.asarray", "order", order, *ORDERS, None)
     same = isinstance(obj, ndarray) and (dtype is None or dtype_name(dtype) == dtype_name(obj.dtype))
     if same and not copy and (ctx or device or obj.context) == obj.context:
         return obj
@@ -214,6 +227,7 @@ def _fractions(x):
 
 def positive(x, out=None, **kwargs):
     """The array itself, as new memory."""
+    check_ufunc_arguments("positive", kwargs)
     return _into(out, F._copy(as_array(x)))
 
 
@@ -235,7 +249,7 @@ def clip(a, a_min=None, a_max=None, out=None):
     return imperative.apply(TABLE["clip"], [a], TABLE["clip"].parse(bounds), ndarray, out)
 
 
-def around(x, decimals=0, out=None, **kwargs):
+def around(x, decimals=0, out=None):
     """Each element to the given number of decimals, halves to even."""
     scale = 10.0**decimals
     result = F._npi_around(x, scale=scale)
@@ -245,7 +259,7 @@ def around(x, decimals=0, out=None, **kwargs):
 round = round_ = around
 
 
-def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None, **kwargs):
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     """NaN and infinities replaced by numbers; without `copy` in the array itself."""
     info = onp.finfo(x.dtype) if "float" in dtype_name(x.dtype) else None
     if info is None:
@@ -266,6 +280,7 @@ def signbit(x, out=None):
 
 def float_power(x1, x2, out=None, **kwargs):
     """x1 to the power of x2, in float64."""
+    check_ufunc_arguments("float_power", kwargs)
     x1, x2 = (v.astype("float64") if isinstance(v, NDArray) else v for v in (x1, x2))
     return power(x1, x2, out=out)
 

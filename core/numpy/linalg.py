@@ -13,7 +13,7 @@ from core.numpy import array_api
 from core.numpy import manipulation as _arrays
 from core.numpy.fallback import on_the_host
 from core.numpy.keywords import explain
-from core.numpy.manipulation import expand_dims, moveaxis, squeeze
+from core.numpy.manipulation import expand_dims, moveaxis, squeeze, swapaxes, tril
 from core.numpy.multiarray import _into, array, as_array
 from core.numpy.products import cross as _cross
 from core.numpy.products import outer as _outer
@@ -134,16 +134,21 @@ def eigvals(a):
 
 
 def pinv(a, rtol=1e-15, hermitian=False, rcond=None):
-    """The pseudo-inverse; singular values below rtol (also: rcond) times the largest are zero."""
+    """The pseudo-inverse; singular values below rtol (also: rcond) times the largest are zero.
+
+    hermitian: `a` is symmetric, and only what is on and below its diagonal is read.
+    """
     rcond = rtol if rcond is None else rcond
     a = _with_fractions(a)
+    if hermitian:
+        a = tril(a) + swapaxes(tril(a, -1), -2, -1)
     return F._npi_pinv(a, F.Cast(as_array(rcond, a), dtype=a.dtype))
 
 
 def matrix_rank(M, tol=None, hermitian=False, rtol=None):
-    """The rank of matrices."""
+    """The rank of matrices; hermitian: they are symmetric, and only what is on and below their diagonals is read."""
     tol = tol if rtol is None else rtol
-    return array(onp.asarray(onp.linalg.matrix_rank(M.asnumpy(), tol)), dtype="int64", ctx=M._ctx)
+    return array(onp.asarray(onp.linalg.matrix_rank(M.asnumpy(), tol, hermitian)), dtype="int64", ctx=M._ctx)
 
 
 def lstsq(a, b, rcond="warn"):

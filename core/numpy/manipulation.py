@@ -15,7 +15,7 @@ from core.numpy.multiarray import _into, array, as_array, create, ndarray
 from core.ops.attributes import shape_of
 from core.ops.registry import F
 from core.ops.shape import normal_axes, normal_axis
-from core.util import default_float, is_np_default_dtype
+from core.util import default_float, is_np_default_dtype, require
 
 
 def _axes(axis, ndim: int, name: str) -> tuple[int, ...]:
@@ -504,6 +504,7 @@ def insert(arr, obj, values, axis=None):
 
 def meshgrid(*xi, indexing="xy", sparse=False, copy=True):
     """Coordinate arrays of a grid."""
+    require("np.meshgrid", "copy", copy, True)
     n = len(xi)
     grids = [F._reshape_to(x, shape=tuple(x.size if i == k else 1 for i in range(n))) for k, x in enumerate(xi)]
     if not sparse:
@@ -542,8 +543,9 @@ def indices(dimensions, dtype=None, ctx=None, device=None):
 
 
 def unravel_index(indices, shape, order="C"):
-    """Flat indices as indices of each axis."""
-    return tuple(array(i) for i in onp.unravel_index(as_array(indices).asnumpy().astype(onp.int64), shape))
+    """Flat indices as indices of each axis; order: "C", the last axis runs fastest, or "F", the first."""
+    flat = as_array(indices).asnumpy().astype(onp.int64)
+    return tuple(array(i) for i in onp.unravel_index(flat, shape, order))
 
 
 def shares_memory(a, b, max_work=None):

@@ -156,6 +156,8 @@ class ndarray(NDArray):
         """
         if casting != "unsafe" or not subok:
             raise ValueError(f"astype: casting is 'unsafe' and subok True, given {casting!r} and {subok}")
+        if order not in ("C", "A", "K"):
+            raise ValueError(f"astype: memory lies in C order, which 'C', 'A' and 'K' ask for; given {order!r}")
         return super().astype(default_float() if dtype is None else dtype, copy)
 
     def copy(self, order="C"):

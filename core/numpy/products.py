@@ -6,6 +6,8 @@ import itertools
 import math
 import numbers
 
+import numpy as onp
+
 from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.numpy.multiarray import _into, as_array
@@ -116,15 +118,22 @@ def _permuted(x, axes):
 
 
 def einsum(subscripts, *operands, out=None, optimize=False):
-    """Sums of products in Einstein's notation, as in NumPy; two operands at a time, as matrix products."""
+    """Sums of products in Einstein's notation, as in NumPy; two operands at a time, as matrix products.
+
+    optimize: the order in which operands meet, which costs time and memory but changes no result: False, from left to
+    right; True, "greedy", "optimal" or a list, the order that `numpy.einsum_path` finds for these.
+    """
     operands = [as_array(x) for x in operands]
     terms, result = _parse(subscripts, operands)
     arrays = list(zip(terms, operands, strict=True))
     arrays = [_diagonals(t, x) for t, x in arrays]
-    while len(arrays) > 1:
-        (ta, a), (tb, b) = arrays[0], arrays[1]
-        rest = set("".join(t for t, _ in arrays[2:])) | set(result)
-        arrays[:2] = [_pair(ta, a, tb, b, rest)]
+    for chosen in _order(terms, result, operands, optimize):
+        pair = [arrays.pop(i) for i in sorted(chosen, reverse=True)][::-1]
+        while len(pair) > 1:
+            (ta, a), (tb, b), *others = pair
+            rest = set("".join(t for t, _ in others + arrays)) | set(result)
+            pair = [_pair(ta, a, tb, b, rest), *others]
+        arrays += pair
     term, x = arrays[0]
     gone = tuple(i for i, letter in enumerate(term) if letter not in result)
     if gone:
@@ -132,6 +141,14 @@ def einsum(subscripts, *operands, out=None, optimize=False):
         term = "".join(letter for letter in term if letter in result)
     x = _permuted(x, tuple(term.index(letter) for letter in result))
     return _into(out, F._copy(x) if x is operands[0] else x)
+
+
+def _order(terms: list[str], result: str, operands: list, optimize) -> list:
+    """Which operands meet in each step, by their numbers among those left; what they give comes last."""
+    if not optimize:
+        return [tuple(range(len(operands)))]
+    shapes = [onp.broadcast_to(onp.empty(()), x.shape) for x in operands]
+    return onp.einsum_path(f"{','.join(terms)}->{result}", *shapes, optimize=optimize)[0][1:]
 
 
 def _parse(subscripts: str, operands) -> tuple[list[str], str]:

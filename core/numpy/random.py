@@ -8,6 +8,7 @@ outside of its range; of an array that is found out when the result is read.
 from __future__ import annotations
 
 import numbers
+import warnings
 
 import numpy as onp
 
@@ -265,11 +266,6 @@ def multinomial(n, pvals, size=None, ctx=None, device=None):
     return array(counts.reshape(shape), dtype="int64", ctx=ctx or device)
 
 
-def categorical(n, pvals, size=None, ctx=None):
-    """Draws from a categorical distribution."""
-    return F._multinomial(pvals, count=int(onp.prod(_size(size), dtype=int)), dtype="int64")
-
-
 def choice(a, size=None, replace=True, p=None, ctx=None, device=None, out=None):
     """Elements of an array (or integers below a), drawn with or without putting back."""
     n = a if isinstance(a, numbers.Integral) else a.shape[0]
@@ -304,13 +300,31 @@ def shuffle(x) -> None:
 
 
 def multivariate_normal(mean, cov, size=None, check_valid=None, tol=None):
-    """Numbers of normal distributions with covariance matrices: size + (mean.shape against cov.shape[:-1])."""
+    """Numbers of normal distributions with covariance matrices: size + (mean.shape against cov.shape[:-1]).
+
+    check_valid: "raise" (ValueError) or "warn" where a matrix is not symmetric with eigenvalues >= 0 up to `tol` (1e-8);
+    None or "ignore": it is not looked at.
+    """
     from core.numpy.linalg import cholesky
 
+    _check_covariance(cov, check_valid, 1e-8 if tol is None else tol)
     batch = onp.broadcast_shapes(mean.shape, cov.shape[:-1])
     noise = normal(0.0, 1.0, (*_size(size), *batch, 1), dtype=mean.dtype, ctx=mean._ctx)
     spread = F._npi_matmul(cholesky(cov), noise)
     return F._reshape_to(spread, shape=(*_size(size), *batch)) + mean
+
+
+def _check_covariance(cov, check_valid: str | None, tol: float) -> None:
+    if check_valid not in (None, "ignore", "warn", "raise"):
+        raise ValueError(f"check_valid is 'raise', 'warn' or 'ignore', given {check_valid!r}")
+    if check_valid in ("warn", "raise"):
+        matrices = cov.asnumpy().astype("float64")
+        turned = onp.swapaxes(matrices, -1, -2)
+        if not onp.allclose(matrices, turned, tol, tol) or onp.linalg.eigvalsh(matrices).min() < -tol:
+            message = "multivariate_normal: the covariance is not symmetric and positive semidefinite"
+            if check_valid == "raise":
+                raise ValueError(message)
+            warnings.warn(message, RuntimeWarning)
 
 
 def geometric(p, size=None, dtype=None, ctx=None, device=None):

@@ -15,7 +15,7 @@ from core.numpy.manipulation import ravel
 from core.numpy.multiarray import _into, array, as_array, ndarray
 from core.ops.registry import F
 from core.ops.shape import normal_axes, normal_axis
-from core.util import default_float
+from core.util import default_float, require
 
 
 def _given(**attrs) -> dict:
@@ -114,14 +114,25 @@ def _sortable(name, a):
     return a
 
 
+KINDS = None, "quicksort", "mergesort", "heapsort", "stable"  # one algorithm, a stable one, serves them all
+
+
 def sort(a, axis=-1, kind=None, order=None, *, descending=False, stable=True):
     """The elements in ascending order (or descending) along an axis (None: of the flat array)."""
+    _check_sort("np.sort", kind, order)
     return F.sort(_sortable("sort", a), axis=axis, is_ascend=not descending)
 
 
 def argsort(a, axis=-1, kind=None, order=None, *, descending=False, stable=True):
     """The indices that sort the array along an axis, as int64; equal elements stay in their order."""
+    _check_sort("np.argsort", kind, order)
     return F.argsort(_sortable("argsort", a), axis=axis, is_ascend=not descending, dtype="int64")
+
+
+def _check_sort(name: str, kind: str | None, order) -> None:
+    require(name, "order", order, None)  # fields of structured arrays, which there are none of
+    if kind not in KINDS:
+        raise ValueError(f"{name}: the kind is {', '.join(map(repr, KINDS[1:]))}; given {kind!r}")
 
 
 def nonzero(a):

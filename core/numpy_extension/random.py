@@ -17,7 +17,7 @@ def normal_n(loc=0.0, scale=1.0, batch_shape=None, dtype=None, ctx=None, device=
     return normal(loc, scale, _size(batch_shape) + _shape_of(None, loc, scale), dtype, ctx or device)
 
 
-def categorical(data, shape=None, get_prob=False, dtype="int32", ctx=None):
+def categorical(data, shape=None, get_prob=False, dtype="int32"):
     """Draws from the distributions in the last axis of `data` (batch, classes): batch + shape numbers of classes.
 
     With get_prob also the logarithms of their probabilities.

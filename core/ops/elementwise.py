@@ -241,16 +241,20 @@ def _clip_shortcut(attrs):
     return TABLE["_clip_crossed" if attrs["a_min"] > attrs["a_max"] else "_clip"], attrs
 
 
+TINY = 1e-38  # too little to change a sum, enough to divide by
+
+
 @pointwise(
     "smooth_l1",
     derivative=lambda data, y, scalar: where(
-        fabs(data) > 1.0 / (scalar * scalar), f.sign(data), scalar * scalar * data
+        fabs(data) > 1.0 / (scalar * scalar + TINY), f.sign(data), scalar * scalar * data
     ),
 )
 def smooth_l1(data, *, scalar: Float = 1.0):
-    """0.5 (scalar x)^2 where |x| < 1 / scalar^2, else |x| - 0.5 / scalar^2 (Girshick, 2015)."""
+    """0.5 (scalar x)^2 where |x| < 1 / scalar^2, else |x| - 0.5 / scalar^2 (Girshick, 2015); 0 for a scalar of 0."""
     square = scalar * scalar
-    return where(fabs(data) < 1.0 / square, 0.5 * square * data * data, fabs(data) - 0.5 / square)
+    reach = 1.0 / (square + TINY)
+    return where(fabs(data) < reach, 0.5 * square * data * data, fabs(data) - 0.5 * reach)
 
 
 @composite("Activation", aliases=("_npx_activation",))

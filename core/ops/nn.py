@@ -6,6 +6,7 @@ from typing import Annotated
 
 from core import kernels
 from core.base import MXNetError
+from core.dtypes import dtype_name
 from core.kernels.formula import cbrt, eq, sqrt, where
 from core.ops.attributes import Any_, Bool, Choice, DType, Float, Int, OptBool, OptInt, OptStr, Positive, Shape, Share
 from core.ops.registry import F, composite, direct, gradient, infer, operator, pointwise, shortcut
@@ -371,7 +372,10 @@ def pooling(
         primitive, windows = _window_pool(
             tuple(space), kernel, pool_type, pooling_convention, stride, pad, count_include_pad
         )
-        return primitive(data, **windows)
+        y = primitive(data, **windows)
+        if pool_type == "max" and _leaves_data(tuple(space), **windows):
+            y = F._clip(y, a_min=LOWEST[dtype_name(data.dtype)], a_max=math.inf)
+        return y
     if len(kernel) != n:
         raise MXNetError(f"Pooling: kernel {kernel} needs {n} numbers for data of shape {data.shape}")
     stride, pad = _spread(stride, n, 1), _spread(pad, n, 0)[:n]  # MXNet reads as many as there are axes
@@ -382,6 +386,20 @@ def pooling(
     none = ((0, 0),) * n
     total = F._avg_pool(power(padded), kernel=kernel, stride=stride, pad=none, count_include_pad=True) * float(cells)
     return root(total)
+
+
+# Maxima of windows that hold nothing but padding are the least finite number, as in MXNet, and have no gradient.
+LOWEST = {
+    "float16": -65504.0, "bfloat16": -3.3895313892515355e38, "float32": -3.4028234663852886e38,
+    "float64": -1.7976931348623157e308,
+}  # fmt: skip
+
+
+def _leaves_data(space, kernel, stride, pad) -> bool:
+    """Whether the last window of an axis begins behind the data. (The first one reaches it: pad is below kernel.)"""
+    return any(
+        (n + low + high - k) // s * s - low >= n for n, k, s, (low, high) in zip(space, kernel, stride, pad, strict=True)
+    )
 
 
 def _power_and_root(p):
