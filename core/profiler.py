@@ -26,6 +26,7 @@ from core import storage
 from core.base import nearest
 from core.files.atomic import write_bytes
 from core.ops.registry import TABLE
+from core.util import require
 
 _SETTINGS = {
     "filename": "profile.json", "profile_all": False, "profile_symbolic": False, "profile_imperative": False,
@@ -62,6 +63,7 @@ def set_config(**kwargs) -> None:
 
 def set_state(state: str = "stop", profile_process: str = "worker") -> None:
     """`run` or `stop`."""
+    _check_process("set_state", profile_process)
     global _running, _paused
     if state not in ("run", "stop"):
         raise ValueError(f"the profiler is set to 'run' or 'stop', got {state!r}")
@@ -73,28 +75,31 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
 
 def start(profile_process: str = "worker") -> None:
     """Begins to watch."""
-    set_state("run")
+    set_state("run", profile_process)
 
 
 def stop(profile_process: str = "worker") -> None:
     """Ends watching; what was seen is kept."""
-    set_state("stop")
+    set_state("stop", profile_process)
 
 
 def pause(profile_process: str = "worker") -> None:
     """Looks away until `resume`."""
+    _check_process("pause", profile_process)
     global _paused
     _paused = True
 
 
 def resume(profile_process: str = "worker") -> None:
     """Looks again after `pause`."""
+    _check_process("resume", profile_process)
     global _paused
     _paused = False
 
 
 def dump(finished: bool = True, profile_process: str = "worker") -> None:
     """Writes the trace to the configured file, atomically; with `finished` the profiler stops and forgets it."""
+    _check_process("dump", profile_process)
     heads = [{"ph": "M", "args": {"name": "operators"}, "pid": os.getpid(), "name": "process_name"}]
     with _lock:
         trace = {"traceEvents": heads + _events, "displayTimeUnit": "ms"}
@@ -103,6 +108,11 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
             _events.clear()
     if finished:
         set_state("stop")
+
+
+def _check_process(function: str, process: str) -> None:
+    """NotSupportedError for the servers of a KVStore: stores here are collectives, which have none."""
+    require(f"profiler.{function}", "profile_process", process, "worker")
 
 
 def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", ascending: bool = False) -> str:

@@ -21,6 +21,7 @@ from core.symbol.symbol import Symbol, load
 
 _HOMES = dict.fromkeys(("quantize_net", "quantize_net_v2"), "gluon.contrib.quantization")  # what takes blocks
 DTYPES = ("int8", "uint8", "auto")
+QUANTIZE_MODES = ("full", "smart")
 GRANULARITIES = ("tensor-wise", "channel-wise")
 MODES = ("none", "naive", "entropy", "customize")
 
@@ -46,8 +47,9 @@ def quantize_model(
     information on it. After `num_calib_examples` samples it is enough. excluded_sym_names, excluded_op_names: layers
     and operators that stay on numbers. quantized_dtype: int8, uint8 or auto, what the inputs of layers become.
     quantize_granularity: one range for the weights of a fully connected layer ("tensor-wise") or one for each output
-    ("channel-wise"); those of convolutions have one for each channel. quantize_mode is accepted. ValueError for other
-    arguments.
+    ("channel-wise"); those of convolutions have one for each channel. quantize_mode: "smart" or "full", both leave on
+    numbers what gains nothing on codes. ValueError for other arguments, and for uint8 where an input of a layer has
+    negative numbers, which these codes do not hold.
     """
     if calib_mode == "customize":
         raise ValueError("quantize_model takes the calib_mode 'none', 'naive' or 'entropy', given 'customize'")
@@ -84,8 +86,11 @@ def quantize_graph(
     """
     _check("quantized_dtype", quantized_dtype, DTYPES)
     _check("quantize_granularity", quantize_granularity, GRANULARITIES)
+    _check("quantize_mode", quantize_mode, QUANTIZE_MODES)
     calib_mode = calib_mode or "none"
     _check("calib_mode", calib_mode, MODES)
+    if (calib_mode, quantized_dtype) == ("none", "uint8"):
+        raise ValueError("quantized_dtype 'uint8' takes a calib_mode, which finds out that no number is negative")
     excluded = [_names("excluded_sym_names", excluded_sym_names), _names("excluded_op_names", excluded_op_names)]
     codes = quantize_symbol(sym, excluded[0] + excluded[1], quantized_dtype, quantize_granularity == "channel-wise")
     wanted = outputs_on_codes(codes)

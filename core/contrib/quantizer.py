@@ -31,10 +31,19 @@ def quantize_symbol(
 
 
 def calibrated(symbol: Symbol, ranges: Mapping[str, Range]) -> Symbol:
-    """A copy of a symbol that `quantize_symbol` made, with ranges by the name of the output that codes stand for."""
+    """A copy of a symbol that `quantize_symbol` made, with ranges by the name of the output that codes stand for.
+
+    ValueError where numbers below 0 would become unsigned codes.
+    """
     symbol = symbol.__copy__()
     for node in _nodes_with_ranges(symbol):
         if stands_for(node) in ranges:
+            least = ranges[stands_for(node)][0]
+            if node.op.name == "_contrib_quantize_v2" and node.attrs.get("out_type") == "uint8" and least < 0:
+                raise ValueError(
+                    f"{stands_for(node)} goes down to {least:.4g}, and uint8 holds no negative numbers: the "
+                    "quantized_dtype 'auto' takes int8 for it"
+                )
             _set_range(node, *ranges[stands_for(node)])
     return symbol
 

@@ -21,6 +21,7 @@ from core.image.boxes import box_areas
 from core.image.functions import copyMakeBorder, fixed_crop
 from core.image.iterator import ImageIter
 from core.io.base import DataBatch, DataDesc
+from core.util import require
 
 ISOLATED_CONSTANT = 16
 CROP_DEFAULTS = {
@@ -378,9 +379,10 @@ class ImageDetIter(ImageIter):
     ) -> Iterator[np.ndarray]:
         """The samples as uint8 pictures with their boxes drawn; `mean`, `std` undo a normalisation.
 
-        `color`: RGB of the boxes (default: one by class). `waitKey` and `window_name` are accepted and unused: the
-        caller shows the pictures.
+        `color`: RGB of the boxes (default: one by class). The caller shows the pictures: `waitKey`, which opens a window
+        in MXNet, is refused, and `window_name`, the name of that window, says nothing without it.
         """
+        require("ImageDetIter.draw_next", "waitKey", waitKey, None)
         from PIL import Image, ImageDraw
 
         while True:

@@ -9,10 +9,12 @@ import warnings
 import numpy as np
 
 from core.base import MXNetError, nearest
+from core.dtypes import dtype_name
 from core.files.reader import Reader
 from core.image.arrays import to_array
 from core.io.base import DataBatch, DataDesc, FileIter
 from core.io.rounds import Rounds
+from core.util import require
 
 IMAGE_MAGIC, LABEL_MAGIC = 2051, 2049
 # What the original's iterators take and an iterator over arrays in memory has no use for.
@@ -109,6 +111,7 @@ class LibSVMIter(TableIter):
         **kwargs,
     ):
         _unused("LibSVMIter", kwargs)
+        require("LibSVMIter", "dtype", dtype and dtype_name(dtype), None, "float32")
         if not round_batch:
             raise MXNetError("LibSVMIter fills its last batch always; round_batch=False is not accepted")
         data, label = _read_libsvm(data_libsvm, data_shape, num_parts, part_index)
@@ -144,6 +147,7 @@ class MNISTIter(TableIter):
         **kwargs,
     ):
         _unused("MNISTIter", kwargs)
+        require("MNISTIter", "dtype", dtype and dtype_name(dtype), None, "float32")
         images, labels = _read_idx(image, IMAGE_MAGIC, 3), _read_idx(label, LABEL_MAGIC, 1)
         if len(images) != len(labels):
             raise MXNetError(f"{len(images)} images in {image!r}, but {len(labels)} labels in {label!r}")

@@ -31,13 +31,23 @@ from core.ops.registry import TABLE
 
 def multi_lamb_update(weights, grads, mean, var, step_count, lrs, wds, out=None, num_tensors=0, **kwargs):
     """One step of LAMB for several weights at once; the kinds of arrays come as lists, as do rates and decays."""
-    given = {"learning_rates": lrs, "wds": wds, "step_count": tuple(step_count), "num_tensors": len(weights)}
+    given = {
+        "learning_rates": lrs,
+        "wds": wds,
+        "step_count": tuple(step_count),
+        "num_tensors": num_tensors or len(weights),
+    }
     return _multi("_multi_lamb_update", (weights, grads, mean, var), (), out, **given, **_without_name(kwargs))
 
 
 def multi_mp_lamb_update(weights, grads, mean, var, weights32, step_count, lrs, wds, out=None, num_tensors=0, **kwargs):
     """`multi_lamb_update` of half-precision weights with float32 master weights."""
-    given = {"learning_rates": lrs, "wds": wds, "step_count": tuple(step_count), "num_tensors": len(weights)}
+    given = {
+        "learning_rates": lrs,
+        "wds": wds,
+        "step_count": tuple(step_count),
+        "num_tensors": num_tensors or len(weights),
+    }
     kinds = weights, grads, mean, var, weights32
     return _multi("_multi_mp_lamb_update", kinds, (), out, **given, **_without_name(kwargs))
 

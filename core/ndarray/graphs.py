@@ -36,6 +36,7 @@ def dgl_subgraph(graph: CSRNDArray, *vertices: NDArray, return_mapping: bool = F
 
     With return_mapping the same graphs follow with the numbers that the edges had.
     """
+    _check_count("dgl_subgraph", num_args, 1 + len(vertices))
     values, columns, ends = _parts("dgl_subgraph", graph)
     renumbered, mapped = [], []
     for chosen in vertices:
@@ -67,6 +68,7 @@ def dgl_csr_neighbor_uniform_sample(
     max_num_vertices + 1 places, how many there are; the drawn edges, a row a vertex and a column for each of the whole
     graph; how many hops each vertex is away. int64 all; places that stand for no vertex are 0.
     """
+    _check_count("dgl_csr_neighbor_uniform_sample", num_args, 1 + len(seed_arrays))
     sampled = [_sample("dgl_csr_neighbor_uniform_sample", csr_matrix, None, seeds, num_hops, num_neighbor,
                        max_num_vertices)
                for seeds in seed_arrays]  # fmt: skip
@@ -82,6 +84,7 @@ def dgl_csr_neighbor_non_uniform_sample(
     The probabilities of the vertices are a kind of result of their own, before the hops.
     """
     name = "dgl_csr_neighbor_non_uniform_sample"
+    _check_count(name, num_args, 2 + len(seed_arrays))
     weights = probability.asnumpy()
     found = []
     for seeds in seed_arrays:
@@ -99,6 +102,7 @@ def dgl_graph_compact(*graph_data, return_mapping: bool, graph_sizes: Sequence[i
     graph_sizes: the vertices of each. Edges are numbered anew (int64); with return_mapping the same graphs follow with
     the numbers that the edges had. MXNetError where an edge leads to none of the vertices.
     """
+    _check_count("dgl_graph_compact", num_args, len(graph_data))
     count = len(graph_data) // 2
     sizes = [graph_sizes] if onp.ndim(graph_sizes) == 0 else list(graph_sizes)
     if len(graph_data) != 2 * count or len(sizes) != count:
@@ -116,6 +120,12 @@ def dgl_graph_compact(*graph_data, return_mapping: bool, graph_sizes: Sequence[i
         mapped.append(csr_matrix((values[:edges], *parts), (size, size), graph.context, graph.dtype))
     found = renumbered + (mapped if return_mapping else [])
     return found if len(found) > 1 else found[0]
+
+
+def _check_count(name: str, told: int, given: int) -> None:
+    """MXNetError where `num_args` is told and not the number of arrays."""
+    if told not in (0, given):
+        raise MXNetError(f"{name}: num_args={told}, but {given} arrays are given")
 
 
 def _sample(name: str, graph, weights, seeds: NDArray, num_hops: int, num_neighbor: int, most: int) -> tuple:

@@ -78,6 +78,7 @@ def multi_mp_adabelief_update(
     beta2=0.999, epsilon=1e-8, clip_gradient=-1.0,
 ):  # fmt: skip
     """`multi_adabelief_update` of half-precision weights with float32 master weights."""
+    _check_count("multi_adabelief_update", "size", size, weights)
     kinds = weights, grads, mean, var, weights32, lrs, wds, etas
     new = [
         _believed(w, g, m, v, master, rescale_grad, lr, eta, beta1, beta2, epsilon, wd, clip_gradient)
@@ -103,6 +104,7 @@ def multi_mp_lans_update(
     epsilon=1e-6, rescale_grad=1.0, lower_bound=-1.0, upper_bound=-1.0, clip_gradient=-1.0, name=None,
 ):  # fmt: skip
     """`multi_lans_update` of half-precision weights with float32 master weights."""
+    _check_count("multi_lans_update", "num_tensors", num_tensors, weights)
     how = beta1, beta2, epsilon, lower_bound, upper_bound, clip_gradient, rescale_grad
     kinds = weights, grads, mean, var, weights32, step_count, lrs, wds
     new = [
@@ -110,6 +112,12 @@ def multi_mp_lans_update(
         for w, g, m, v, master, t, lr, wd in zip(*kinds, strict=True)
     ]
     return _written(out, new)
+
+
+def _check_count(function: str, argument: str, told: int, weights) -> None:
+    """ValueError where the number of weights is told and is another one."""
+    if told not in (0, len(weights)):
+        raise ValueError(f"{function}: {argument}={told}, but {len(weights)} weights are given")
 
 
 def _believed(weight, grad, mean, var, master, rescale_grad, *given) -> NDArray:

@@ -4,6 +4,7 @@ from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Bool, Int, OptStr, Positive, Shape
 from core.ops.registry import F, composite, decompose, gradient, infer, operator
+from core.util import require
 
 K = kernels.deformable
 
@@ -19,7 +20,7 @@ def deformable_convolution(
     For each deformable group and place of the kernel the offset holds the shift down and the shift to the right.
     Places outside of the data count as 0; beyond the centres of the last row and column the data goes on unchanged.
     """
-    window = _window(kernel, stride, dilate, pad)
+    window = _window(kernel, stride, dilate, pad, layout)
     columns = F._deformable_columns(data, offset, None, **window, groups=num_deformable_group)
     return _product(columns, weight, None if no_bias else bias, num_filter, num_group, offset)
 
@@ -34,7 +35,7 @@ def modulated_deformable_convolution(
 
     The data is surrounded by zeros, into which it fades within one row or column.
     """
-    window = _window(kernel, stride, dilate, pad)
+    window = _window(kernel, stride, dilate, pad, layout)
     columns = F._deformable_columns(data, offset, mask, **window, groups=num_deformable_group)
     return _product(columns, weight, None if no_bias else bias, num_filter, num_group, offset)
 
@@ -49,7 +50,8 @@ for _op in (deformable_convolution, modulated_deformable_convolution):
             shapes["bias"] = (attrs["num_filter"],)
 
 
-def _window(kernel, stride, dilate, pad):
+def _window(kernel, stride, dilate, pad, layout):
+    require("deformable convolution", "layout", layout, None, "NCHW")
     if len(kernel) != 2:
         raise MXNetError(f"deformable convolutions have two spatial dimensions, got kernel={kernel}")
     return {"kernel": kernel, "stride": stride or (1, 1), "dilate": dilate or (1, 1), "pad": pad or (0, 0)}

@@ -398,7 +398,8 @@ LOWEST = {
 def _leaves_data(space, kernel, stride, pad) -> bool:
     """Whether the last window of an axis begins behind the data. (The first one reaches it: pad is below kernel.)"""
     return any(
-        (n + low + high - k) // s * s - low >= n for n, k, s, (low, high) in zip(space, kernel, stride, pad, strict=True)
+        (n + low + high - k) // s * s - low >= n
+        for n, k, s, (low, high) in zip(space, kernel, stride, pad, strict=True)
     )
 
 

@@ -69,6 +69,8 @@ def npx_shape(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...
 @operator("_npx_reshape")
 def npx_reshape(a, *, newshape: Shape, reverse: Bool = False, order: Str = "C"):
     """The same elements in another shape, with the codes of `npx_shape`."""
+    if order != "C":
+        raise MXNetError(f"npx.reshape: only order='C' is supported, given {order!r}")
     shape = tuple(a.shape)
     if reverse:
         codes = list(newshape)[::-1]

@@ -265,9 +265,15 @@ for _preloaded in (False, True):
             )  # fmt: skip
 
 
+def _check_count(name: str, told: int, data: tuple) -> None:
+    if told != len(data):
+        raise MXNetError(f"{name}: num_arrays={told}, but {len(data)} arrays are given")
+
+
 @operator("multi_sum_sq")
 def multi_sum_sq(*data, num_arrays: Int):
     """The sum of squares of each array, as one array of float32."""
+    _check_count("multi_sum_sq", num_arrays, data)
     return kernels.cast(kernels.shape.concat([K.sum_squares(x).reshape(1) for x in data], 0), "float32")
 
 
@@ -288,6 +294,7 @@ def multi_lars(lrs, weights_sum_sq, grads_sum_sq, wds, *, eta: Float, eps: Float
 @operator("reset_arrays", outputs=0, mutates=("data",))
 def reset_arrays(*data, num_arrays: Int):
     """Sets all arrays to zero, in place."""
+    _check_count("reset_arrays", num_arrays, data)
     for x in data:
         kernels.shape.fill_(x, 0)
     return ()
@@ -296,6 +303,7 @@ def reset_arrays(*data, num_arrays: Int):
 @operator("multi_all_finite", overwrites=True)
 def multi_all_finite(*data, num_arrays: Int = 1, init_output: Bool = True, into=None):
     """1 where no element of any array is infinite or NaN, else 0; without init_output 0 also where `out` holds it."""
+    _check_count("multi_all_finite", num_arrays, data)
     each = [
         kernels.reduce.all(TABLE["_npi_isfinite"].forward(t), tuple(range(t.dim())), False).reshape(1) for t in data
     ]
@@ -313,7 +321,7 @@ def multi_all_finite(*data, num_arrays: Int = 1, init_output: Bool = True, into=
 @operator("all_finite", overwrites=True)
 def all_finite(data, *, init_output: Bool = True, into=None):
     """1 where no element is infinite or NaN, else 0; without init_output 0 also where `out` holds it."""
-    return multi_all_finite.forward(data, init_output=init_output, into=into)
+    return multi_all_finite.forward(data, num_arrays=1, init_output=init_output, into=into)
 
 
 def _lamb(arrays, learning_rates, wds, beta1, beta2, epsilon, rescale_grad, lower_bound, upper_bound, clip_gradient,

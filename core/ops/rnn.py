@@ -91,7 +91,8 @@ def rnn(
 
     parameters: for each layer and direction the i2h then h2h weights (then h2r with a projection), then all biases in
     that order. sequence_length (N,) with use_sequence_length: later outputs are 0, states are those of the last step.
-    lstm_state_clip_min and lstm_state_clip_max bound the cell of an lstm. As in MXNet a GPU alone heeds lengths and
+    lstm_state_clip_min and lstm_state_clip_max bound the cell of an lstm, which lstm_state_clip_nan sets to the lower
+    bound where it is NaN. As in MXNet a GPU alone heeds lengths and
     bounds; on the CPU a warning tells that they are ignored.
     """
     if min(num_layers, state_size) < 1:
@@ -111,7 +112,7 @@ def rnn(
         return list(results) if state_outputs else results[0]
     if use_sequence_length and sequence_length is None:  # without a cell the lengths are the fourth input
         state_cell, sequence_length = None, state_cell
-    clip = (lstm_state_clip_min, lstm_state_clip_max) if clipped else None
+    clip = (lstm_state_clip_min, lstm_state_clip_max, lstm_state_clip_nan) if clipped else None
     results = _stepwise(
         data, parameters, state, state_cell, sequence_length, state_size, num_layers, 2 if bidirectional else 1, mode,
         p, projection_size, clip,
@@ -158,6 +159,8 @@ def _one_direction(x, h, c, weights, steps, lengths, mode, clip):
             c = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)
             if clip is not None:
                 low, high = (-math.inf if clip[0] is None else clip[0]), (math.inf if clip[1] is None else clip[1])
+                if clip[2]:
+                    c = F.where(c == c, c, F.full_like(c, fill_value=low))
                 c = F.clip(c, a_min=low, a_max=high)
             h = F.sigmoid(o) * F.tanh(c)
             if h2r is not None:

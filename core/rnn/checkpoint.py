@@ -8,6 +8,7 @@ import warnings
 
 from core.model import load_checkpoint, save_checkpoint
 from core.rnn.cells import BaseRNNCell
+from core.util import require
 
 
 def save_rnn_checkpoint(cells, prefix, epoch, symbol, arg_params, aux_params):
@@ -37,7 +38,8 @@ def do_rnn_checkpoint(cells, prefix, period=1):
 
 
 def rnn_unroll(cell, length, inputs=None, begin_state=None, input_prefix="", layout="NTC"):
-    """Was replaced by `cell.unroll`."""
+    """Was replaced by `cell.unroll`, which names no inputs: `input_prefix` is refused."""
+    require("rnn_unroll", "input_prefix", input_prefix, "")
     warnings.warn("rnn_unroll was replaced by cell.unroll", DeprecationWarning, stacklevel=2)
     return cell.unroll(length, inputs, begin_state, layout)
 

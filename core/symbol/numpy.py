@@ -15,6 +15,7 @@ from core.ops.registry import TABLE
 from core.symbol.compose import front
 from core.symbol.numpy_functions import function
 from core.symbol.symbol import Symbol, install_infix, install_methods
+from core.util import require
 
 pi, e, inf, nan, newaxis = onp.pi, onp.e, onp.inf, onp.nan, None
 
@@ -135,35 +136,42 @@ def __dir__():
 # ---------------------------------------------------------------------------------------------- creation
 
 
-def zeros(shape, dtype="float32", **kwargs) -> _Symbol:
-    """Zeros."""
-    return _call("_zeros", shape=shape, dtype=dtype or "float32")
+def zeros(shape, dtype="float32", order="C", ctx=None) -> _Symbol:
+    """Zeros; on `ctx`, by default where the inputs of the symbol are."""
+    require("sym.np.zeros", "order", order, "C")
+    return _call("_zeros", shape=shape, dtype=dtype or "float32", **_placed(ctx))
 
 
-def ones(shape, dtype="float32", **kwargs) -> _Symbol:
-    """Ones."""
-    return _call("_ones", shape=shape, dtype=dtype or "float32")
+def ones(shape, dtype="float32", order="C", ctx=None) -> _Symbol:
+    """Ones; on `ctx`, by default where the inputs of the symbol are."""
+    require("sym.np.ones", "order", order, "C")
+    return _call("_ones", shape=shape, dtype=dtype or "float32", **_placed(ctx))
 
 
-def full(shape, fill_value, dtype="float32", **kwargs) -> _Symbol:
-    """One value everywhere."""
-    return _call("_full", shape=shape, value=fill_value, dtype=dtype or "float32")
+def full(shape, fill_value, dtype="float32", order="C", ctx=None) -> _Symbol:
+    """One value everywhere; on `ctx`, by default where the inputs of the symbol are."""
+    require("sym.np.full", "order", order, "C")
+    return _call("_full", shape=shape, value=fill_value, dtype=dtype or "float32", **_placed(ctx))
 
 
-def arange(start, stop=None, step=1, dtype="float32", **kwargs) -> _Symbol:
-    """start, start + step, ... below stop."""
-    return _call("_arange", start=start, stop=stop, step=step, dtype=dtype or "float32")
+def arange(start, stop=None, step=1, dtype="float32", ctx=None) -> _Symbol:
+    """start, start + step, ... below stop; on `ctx`, by default where the inputs of the symbol are."""
+    return _call("_arange", start=start, stop=stop, step=step, dtype=dtype or "float32", **_placed(ctx))
+
+
+def _placed(ctx) -> dict:
+    return {} if ctx is None else {"ctx": str(ctx)}
 
 
 # ---------------------------------------------------------------------------------------------- shapes
 
 
-def concatenate(seq, axis=0, **kwargs) -> _Symbol:
+def concatenate(seq, axis=0) -> _Symbol:
     """Arrays one after the other along an axis."""
     return _call("Concat", *seq, dim=axis)
 
 
-def stack(arrays, axis=0, **kwargs) -> _Symbol:
+def stack(arrays, axis=0) -> _Symbol:
     """Arrays along a new axis."""
     return _call("stack", *arrays, axis=axis)
 
@@ -199,7 +207,7 @@ def broadcast_to(array, shape) -> _Symbol:
     return _call("broadcast_to", array, shape=shape)
 
 
-def take(a, indices, axis=None, mode="clip", **kwargs) -> _Symbol:
+def take(a, indices, axis=None, mode="clip") -> _Symbol:
     """Elements at the given places of an axis, or of the flat array."""
     if axis is None:
         a, axis = _call("_npi_reshape", a, newshape=(-1,)), 0

@@ -58,15 +58,17 @@ def _variable(name: str) -> symbol.Symbol:
     return made.as_np_ndarray() if is_np_array() else made
 
 
-def export(block: HybridBlock, path: str, epoch: int = 0, inputs=(True,)) -> tuple[str, str]:
+def export(
+    block: HybridBlock, path: str, epoch: int = 0, inputs=(True,), remove_amp_cast: bool = True
+) -> tuple[str, str]:
     """Writes `<path>-symbol.json` and `<path>-<epoch>.params`, which `SymbolBlock.imports` reads; gives the two names.
 
-    inputs: as in `trace`. Parameters must be initialised.
+    inputs: as in `trace`. remove_amp_cast: leave out the conversions of mixed precision. Parameters must be initialised.
     """
     out, arguments, states = contents(block, inputs)
     arrays = {f"arg:{n}": a for n, a in arguments.items()} | {f"aux:{n}": a for n, a in states.items()}
     symbol_file, params_file = f"{path}-symbol.json", f"{path}-{epoch:04d}.params"
-    out.save(symbol_file)
+    out.save(symbol_file, remove_amp_cast)
     nd.save(params_file, arrays)
     return symbol_file, params_file
 

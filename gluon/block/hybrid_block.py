@@ -196,7 +196,7 @@ class HybridBlock(Block):
     def export(self, path, epoch=0, remove_amp_cast=True):
         """Writes `<path>-symbol.json` and `<path>-<epoch>.params` for `SymbolBlock.imports`; gives the two names.
 
-        MXNetError unless the block was hybridized and called since, which tells the number of its inputs.
+        remove_amp_cast: leave out the conversions of mixed precision. MXNetError unless the block was hybridized and called since, which tells the number of its inputs.
         """
         from gluon.block.export import export
 
@@ -204,7 +204,7 @@ class HybridBlock(Block):
             raise MXNetError(
                 "export needs to know the inputs: call hybridize(), then the block on arrays, and export after that"
             )
-        return export(self, path, epoch, self._called_with)
+        return export(self, path, epoch, self._called_with, remove_amp_cast)
 
     def _rewritten(self, rewrite, ctx=None):
         """A `SymbolBlock` of what `rewrite(symbol, arguments, states)` makes of this block."""

@@ -93,7 +93,10 @@ class BiaffineParser(Block):
         return parses if arc_targets is None else (*shares, parses)
 
     def save_parameters(self, filename, deduplicate=False):
-        """Writes all parameters but the pretrained table, which the vocabulary has."""
+        """Writes all parameters but the pretrained table, which the vocabulary has; no two of them are one.
+
+        `deduplicate`, as in `Block.save_parameters`, thus finds nothing to leave out.
+        """
         parameters = self._collect_params_with_prefix().items()
         nd.save(filename, {name: p.data() for name, p in parameters if not name.startswith("pret_word_embs.")})
 

@@ -306,3 +306,25 @@ def test_parts_of_quantization_under_mxnets_names():
     assert codes.attr_dict()["quantized_conv"]["max_calib_range"] == "2.0"
     params = {name: nd.ones(1) for name in net.list_arguments()}
     assert quantization._quantize_params(codes, {**params, "other": nd.ones(1)}, {}) == params
+
+
+@pytest.mark.parametrize("mode", ["naive", "entropy"])
+def test_unsigned_codes_refuse_negative_numbers(mode):
+    net, batches, _ = _trained_like(1)
+    how = {"quantized_dtype": "uint8", "calib_mode": mode}
+    with pytest.raises(ValueError, match="uint8 holds no negative numbers"):
+        mx.contrib.quantization.quantize_net(net, calib_data=batches, **how)
+    net = mx.gluon.nn.Dense(3, in_units=4)
+    net.initialize()
+    x = nd.random.uniform(0, 1, (5, 4))
+    codes = mx.contrib.quantization.quantize_net(net, calib_data=[x], **how)
+    # One in 255 of each of four numbers below 1 and of four weights of at most 0.07.
+    onp.testing.assert_allclose(codes(x).asnumpy(), net(x).asnumpy(), atol=0.003)
+
+
+def test_unsigned_codes_need_ranges():
+    net, _, _ = _trained_like(1)
+    with pytest.raises(ValueError, match="'uint8' takes a calib_mode"):
+        mx.contrib.quantization.quantize_net(net, quantized_dtype="uint8")
+    with pytest.raises(ValueError, match="unknown quantize_mode 'odd'"):
+        mx.contrib.quantization.quantize_net(net, quantize_mode="odd")

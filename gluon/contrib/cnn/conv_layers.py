@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.util import require
 from gluon.block import HybridBlock
 from gluon.nn.activations import Activation
 from gluon.nn.conv_layers import _conv_repr, _sizes
@@ -49,6 +50,8 @@ class DeformableConvolution(HybridBlock):
         super().__init__(prefix=prefix, params=params)
         if layout != "NCHW":
             raise AssertionError(f"layout of {type(self).__name__} is 'NCHW', got {layout!r}")
+        require(type(self).__name__, "op_name", op_name, None, self._operator)
+        require(type(self).__name__, "adj", adj, None)
         self._channels = channels
         self._in_channels = in_channels
         kernel = _sizes(kernel_size, 2, "kernel_size")

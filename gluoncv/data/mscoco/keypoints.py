@@ -16,7 +16,8 @@ __all__ = ["COCOKeyPoints"]
 class COCOKeyPoints(COCOPictures):
     """Persons: (picture, {"bbox", "joints_3d" (17, 3, 2) of positions and whether visible}, number of the picture).
 
-    check_centers: only persons whose joints are around the middle of their box.
+    check_centers: only persons whose joints are around the middle of their box. skip_empty: leave pictures without
+    persons out; otherwise they come with joints that are not visible, in a box without an area.
     """
 
     CLASSES = ("person",)
@@ -34,7 +35,7 @@ class COCOKeyPoints(COCOPictures):
     joint_pairs = [[k, k + 1] for k in range(1, 17, 2)]
 
     def __init__(self, root=ROOT, splits=("person_keypoints_val2017",), check_centers=False, skip_empty=True):
-        self._check_centers = check_centers
+        self._check_centers, self._skip_empty = check_centers, skip_empty
         super().__init__(root, splits)
 
     def __getitem__(self, idx):
@@ -42,6 +43,7 @@ class COCOKeyPoints(COCOPictures):
         return image.imread(self._items[idx], 1), copy.deepcopy(self._labels[idx]), number
 
     def _add(self, picture, entry, coco):
+        before = len(self._items)
         for obj in coco.loadAnns(coco.getAnnIds(imgIds=[entry["id"]], iscrowd=False)):
             box = self._box(obj, entry)
             points = np.array(obj["keypoints"], dtype="float32").reshape(-1, 3)
@@ -52,6 +54,9 @@ class COCOKeyPoints(COCOPictures):
             joints[:, :2, 1] = np.minimum(points[:, 2:], 1)
             if not self._check_centers or self._centered(box, joints):
                 self._keep(picture, entry, {"bbox": box, "joints_3d": joints})
+        if len(self._items) == before and not self._skip_empty:
+            nobody = {"bbox": np.array([-1, -1, 0, 0]), "joints_3d": np.zeros((self.num_joints, 3, 2), dtype="float32")}
+            self._keep(picture, entry, nobody)
 
     @staticmethod
     def _centered(box, joints):

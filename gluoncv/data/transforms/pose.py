@@ -270,8 +270,10 @@ def _from_crop(places, ul, br, height, width):
 def drawGaussian(img, pt, sigma, sig=1):
     """A Gaussian with the peak 1 at `pt` = (x, y) in a map (H, W), in place; it reaches 3 `sigma` in each direction.
 
-    `sig` is accepted as in the original and without effect.
+    ValueError for `sig` below 0, for which the original has a sparse peak that it never defines.
     """
+    if sig < 0:
+        raise ValueError(f"drawGaussian: sig is not below 0, given {sig}")
     reach = int(3 * sigma)
     left, top = (int(v - reach) for v in pt[:2])
     right, bottom = (int(v + reach + 1) for v in pt[:2])

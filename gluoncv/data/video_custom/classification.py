@@ -8,6 +8,7 @@ import numpy as np
 
 from core import image, nd
 from core.image import resample
+from core.util import require
 from gluon.data.dataset import Dataset
 from gluoncv.data.base import DATASETS
 from gluoncv.data.video_custom.reader import VideoReader
@@ -30,8 +31,8 @@ class VideoClsCustom(Dataset):
     transform makes of a frame.
     slowfast: of the frames every `fast_temporal_stride`-th, and behind them again every `slow_temporal_stride`-th.
     transform: from a list of NumPy frames (H, W, 3) of bytes to one of (3, target_height, target_width).
-    lazy_init: read nothing yet. is_color, modality: accepted as in the original and without effect.
-    RuntimeError for settings without videos.
+    lazy_init: read nothing yet. is_color, modality: frames have three colours, modality "rgb"; NotSupportedError for
+    grey frames and for optical flow. RuntimeError for settings without videos.
     """
 
     ROOT = SETTING = None
@@ -66,6 +67,8 @@ class VideoClsCustom(Dataset):
         transform=None,
     ):
         super().__init__()
+        require("VideoClsCustom", "is_color", is_color, True)
+        require("VideoClsCustom", "modality", modality, "rgb")
         self.root, self.setting = (_given(self, *pair) for pair in ((root, "ROOT"), (setting, "SETTING")))
         self.train, self.test_mode = train, test_mode
         self.name_pattern, self.video_ext = name_pattern or self.NAME_PATTERN, video_ext

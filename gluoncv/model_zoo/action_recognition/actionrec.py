@@ -4,7 +4,7 @@ from functools import partial
 
 from gluon import nn
 from gluon.model_zoo.vision import Inception3
-from gluoncv.model_zoo.action_recognition.recognizer import Recognizer, adopt, enter, scores
+from gluoncv.model_zoo.action_recognition.recognizer import Recognizer, adopt, enter, freeze_statistics, scores
 from gluoncv.model_zoo.googlenet import FEATURES, TRUNK
 from gluoncv.model_zoo.model_zoo import get_model
 from gluoncv.model_zoo.resnetv1b import LAYERS
@@ -84,7 +84,10 @@ class ActionRecInceptionV1(Recognizer):
 
 
 class ActionRecResNetV1b(Recognizer):
-    """Input (batch * segments * crops, 3, 224, 224), output (batch, nclass); depth: layers of the residual network."""
+    """Input (batch * segments * crops, 3, 224, 224), output (batch, nclass); depth: layers of the residual network.
+
+    partial_bn: all normalisation but the first uses the running statistics.
+    """
 
     def __init__(
         self, depth, nclass, pretrained_base=True, dropout_ratio=0.5, init_std=0.01, num_segments=1, num_crop=1,
@@ -97,6 +100,8 @@ class ActionRecResNetV1b(Recognizer):
         with self.name_scope():
             for part in RESNET_PARTS:
                 setattr(self, part, getattr(body, part))
+            if partial_bn:
+                freeze_statistics(*(getattr(self, part) for part in RESNET_PARTS if part != "bn1"))
             self.drop = nn.Dropout(dropout_ratio)
             _add_output(self, nclass, dropout_ratio, init_std, ctx)
 

@@ -81,6 +81,12 @@ def scores(nclass, init_std, feat_dim):
     return nn.Dense(nclass, in_units=feat_dim, weight_initializer=initializer.Normal(init_std))
 
 
+def freeze_statistics(*blocks):
+    """Lets all normalisation in some blocks use the running statistics."""
+    for block in blocks:
+        block.apply(lambda layer: isinstance(layer, nn.BatchNorm) and layer._kwargs.update(use_global_stats=True))
+
+
 def frozen_statistics(norm, freeze):
     """`norm`, or with `freeze` such that it always uses the running statistics."""
     return partial(norm, use_global_stats=True) if freeze else norm

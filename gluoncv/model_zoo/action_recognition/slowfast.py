@@ -7,7 +7,7 @@ from functools import partial
 from core import initializer
 from gluon import nn
 from gluon.block import HybridBlock
-from gluoncv.model_zoo.action_recognition.recognizer import Recognizer, enter, scores
+from gluoncv.model_zoo.action_recognition.recognizer import Recognizer, enter, frozen_statistics, scores
 from gluoncv.model_zoo.resnetv1b import LAYERS
 from gluoncv.nn import conv_norm_act, scoped, sequence
 
@@ -60,7 +60,7 @@ class SlowFast(Recognizer):
     Output (batch, nclass). layers: blocks of each stage. alpha: frames of the fast path for one of the slow path.
     beta_inv: by which the fast path's channels are fewer. fusion_conv_channel_ratio, fusion_kernel_size: of the
     convolutions from the fast path to the slow one. num_block_temp_kernel_fast, _slow: blocks of the third stage that
-    see several frames, None for all.
+    see several frames, None for all. partial_bn: all normalisation but the first uses the running statistics.
     """
 
     def __init__(
@@ -79,6 +79,7 @@ class SlowFast(Recognizer):
         befores = (width, *(width * 4 << i for i in range(3)))
         with self.name_scope():
             self._add_stem("fast", width // beta_inv, 5, norm)
+            norm = frozen_statistics(norm, partial_bn)
             for i, (count, before) in enumerate(zip(layers, befores, strict=True)):
                 several = num_block_temp_kernel_fast if i == 2 else None
                 self._add_stage("fast", i, before // beta_inv, (inner << i) // beta_inv, count, 3, several, norm)

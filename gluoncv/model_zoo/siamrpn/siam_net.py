@@ -97,7 +97,7 @@ class SiamRPN(HybridBlock):
         return self.rpn_head(self.backbone(template), self.backbone(search))
 
 
-def get_Siam_RPN(base_name, bz=1, is_train=False, pretrained=False, ctx=None, root=None, **kwargs):
+def get_Siam_RPN(base_name, bz=1, is_train=False, pretrained=False, ctx=None, root=None):
     """A tracker, with the weights published for siamrpn_BASE_NAME if `pretrained`."""
     return with_weights(SiamRPN(bz=bz, is_train=is_train), f"siamrpn_{base_name}", pretrained, ctx, root)
 

@@ -87,8 +87,11 @@ def export_model(sym, params, in_shapes=None, in_types=np.float32, onnx_file_pat
 
 
 def get_operator_support(opset_version=None) -> list[str]:
-    """Names of the operators that have a form in ONNX."""
-    return sorted(name for name, op in TABLE.items() if op.name in CONVERSIONS or _pointwise.converts_formula(op))
+    """Names of the operators that have a form in ONNX, of this opset (17 to 19) or of any."""
+    if opset_version is not None and not OPSET <= opset_version <= LATEST:
+        raise ValueError(f"opset_version {opset_version}: {OPSET} to {LATEST} are written")
+    known = (name for name, op in TABLE.items() if op.name in CONVERSIONS or _pointwise.converts_formula(op))
+    return sorted(name for name in known if NEEDED.get(TABLE[name].name, OPSET) <= (opset_version or LATEST))
 
 
 def sym_of(given) -> Symbol:

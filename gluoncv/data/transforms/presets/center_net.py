@@ -22,7 +22,7 @@ __all__ = [
 class CenterNetDefaultTrainTransform:
     """Gives (input (3, height, width), and what `CenterNetTargetGenerator` gives at 1 / `scale_factor` of it)."""
 
-    def __init__(self, width, height, num_class, scale_factor=4, mean=MEAN, std=STD, **kwargs):
+    def __init__(self, width, height, num_class, scale_factor=4, mean=MEAN, std=STD):
         self._size, self._num_class, self._mean, self._std = (width, height), num_class, mean, std
         self._map_size = (width // scale_factor, height // scale_factor)
         self._data_rng = np.random.RandomState(123)

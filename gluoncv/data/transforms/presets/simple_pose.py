@@ -25,7 +25,7 @@ class SimplePoseDefaultTrainTransform:
 
     def __init__(
         self, num_joints, joint_pairs, image_size=(256, 256), heatmap_size=(64, 64), sigma=2, mean=MEAN, std=STD,
-        random_flip=True, scale_factor=0.25, rotation_factor=30, **kwargs,
+        random_flip=True, scale_factor=0.25, rotation_factor=30,
     ):  # fmt: skip
         self._num_joints, self._joint_pairs, self._sigma = num_joints, joint_pairs, sigma
         self._size, self._map_size = image_size[::-1], heatmap_size[::-1]
@@ -63,7 +63,7 @@ class SimplePoseDefaultValTransform:
     `img_path`).
     """
 
-    def __init__(self, num_joints, joint_pairs, image_size=(256, 256), mean=MEAN, std=STD, **kwargs):
+    def __init__(self, num_joints, joint_pairs, image_size=(256, 256), mean=MEAN, std=STD):
         self._size, self._mean, self._std = image_size[::-1], mean, std
 
     def __call__(self, src, label, img_path):

@@ -37,8 +37,8 @@ class RPNTargetSampler:
 class RPNTargetGenerator(Block):
     """Objects (N,) of 1, 0, and -1 for what is left out, offsets (N, 4) and their mask, in arrays of NumPy.
 
-    Called with corners (M, 4), anchors (N, 4), width and height of the picture; anchors that leave it do not count.
-    Arguments as those of `RPNTargetSampler`; stds: of the encoder.
+    Called with corners (M, 4), anchors (N, 4), width and height of the picture; anchors that leave it by more than
+    `allowed_border` pixels do not count. Arguments as those of `RPNTargetSampler`; stds: of the encoder.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class RPNTargetGenerator(Block):
         allowed_border=0,
     ):  # fmt: skip
         super().__init__()
+        self._border = allowed_border
         self._sampler = RPNTargetSampler(num_sample, pos_iou_thresh, neg_iou_thresh, pos_ratio)
         self._cls_encoder = SigmoidClassEncoder()
         self._box_encoder = NumPyNormalizedBoxCenterEncoder(stds=stds)
@@ -54,7 +55,8 @@ class RPNTargetGenerator(Block):
         with autograd.pause():
             ious = nd.contrib.box_iou(anchor, bbox, format="corner").asnumpy()
         anchor, bbox = anchor.asnumpy(), bbox.asnumpy()
-        outside = (anchor[:, :2] < 0).any(axis=1) | (anchor[:, 2] >= width) | (anchor[:, 3] >= height)
+        ends = np.array([width, height]) + self._border
+        outside = (anchor[:, :2] < -self._border).any(axis=1) | (anchor[:, 2:4] >= ends).any(axis=1)
         ious[outside] = -1.0
         samples, matches = self._sampler(ious)
         target, mask = self._box_encoder(samples[None], matches[None], anchor[None], bbox[None])
