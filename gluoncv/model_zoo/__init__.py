@@ -87,6 +87,7 @@ from gluoncv.model_zoo.shufflenet import ShuffleNetV1, ShuffleNetV2
 from gluoncv.model_zoo.siamrpn import SiamRPN, get_Siam_RPN
 from gluoncv.model_zoo.simple_pose import MobilePose, SimplePoseResNet
 from gluoncv.model_zoo.ssd import SSD, custom_ssd, get_ssd
+from gluoncv.model_zoo.state_dict import load_state_dict, save_state_dict
 from gluoncv.model_zoo.xception import Xception65, Xception71
 from gluoncv.model_zoo.yolo import YOLOV3, custom_yolov3, get_yolov3
 

@@ -86,7 +86,7 @@ class Segmenter(HybridBlock):
 
     def predict(self, x):
         """The best scores, of the size of the input (batch, 3, height, width)."""
-        return self._maps(nd, x, {"height": x.shape[2], "width": x.shape[3]})[0]
+        return self._maps(nd, x, {**self._up_kwargs, "height": x.shape[2], "width": x.shape[3]})[0]
 
     def demo(self, x):
         """`predict` under an older name."""

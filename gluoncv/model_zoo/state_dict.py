@@ -1,9 +1,15 @@
-"""Weights of the networks of PyTorch's vision library and of timm, in `.safetensors` or `.pth` files,
-for the networks here.
+"""Weights of torchvision, timm and authors' own programs for the networks here, and weights of these networks for them.
 
-state_dict.json says which layer there is which here, for each class of networks. In it `{n}` stands for any number,
-`{a*n+b}` for one from which `n` follows, `{a*n+b:c}` for that with n below c; a negative number counts from the end. A
-value is a name there, or a name and a table of the parts that a block has.
+state_dict.json has the rules of names for each class of networks (the grammar is that of `gluon.model_zoo.names`), one
+entry a library and variant, or the name of the class whose entries serve:
+
+- `names`: whose names; `has`, `also`, `lacks`: what is found in the names of a network if the entry is its own;
+- `rules`; `sets` are those that several entries share;
+- `folded`: biases that they have not there, and the mean of the normalisation behind that takes them;
+- `zero there`: arrays that we have not, which are zero, beside those from which their names and lengths follow;
+- `twice there`: names under which they keep arrays once more;
+- `kept`: parameters that the files have not, which stay as they are;
+- `differences`: what changes numbers, see `gluoncv.model_zoo.differences`.
 """
 
 from __future__ import annotations
@@ -11,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import warnings
 from functools import cache
 from importlib.resources import files
 
@@ -18,12 +25,12 @@ import numpy as np
 
 from core import nd
 from core.base import MXNetError
-from core.files import read_safetensors, read_torch
+from core.files import read_safetensors, read_torch, write_safetensors
+from gluon.model_zoo.names import counterparts, filled, matched, to_ours, to_theirs
+from gluoncv.model_zoo import differences
 
 # Endings of files that hold a state_dict; others are taken for MXNet's.
 ENDINGS = (".safetensors", ".pth", ".pt", ".bin", ".th")
-# Parameters that are called otherwise there.
-RENAMED = {"gamma": "weight", "beta": "bias"}
 # Keys under which training programs keep the state_dict in what they save.
 WRAPPERS = ("state_dict", "model", "model_state_dict", "net")
 
@@ -33,33 +40,77 @@ def is_state_dict(path):
     return os.fspath(path).lower().endswith(ENDINGS)
 
 
-def load_state_dict(net, source, ctx=None):
-    """Gives a network the weights of the same network of PyTorch's vision library or timm.
+def load_state_dict(net, source, ctx=None, names=None):
+    """Gives a network the weights of the same network of torchvision, of timm or of its authors' program.
 
-    source: a file, which is read without executing any of it, or a dictionary of NumPy arrays. Parameters are converted
-    to float32. Statistics that MXNet does not keep and auxiliary classifiers are left out. MXNetError for networks
-    that have no map of names, for parameters that are missing, have another shape, or have no place.
+    source: a file, which is read without executing any of it, or a dictionary of NumPy arrays. names: whose names they
+    have, "timm" or "torchvision"; by default those that fit best. Parameters are converted to float32. Statistics that
+    MXNet does not keep and auxiliary classifiers are left out. Where that library computes otherwise, as with another
+    epsilon, the network does so from now on. MXNetError for networks that have no map of names, for parameters that are
+    missing, have another shape, or have no place.
+
+    >>> load_state_dict(get_model("resnet50_v1d"), "resnet50d.safetensors")  # doctest: +SKIP
     """
     where = "the dictionary" if isinstance(source, dict) else os.fspath(source)
     values = _arrays(source)
-    styles = _styles(net)
-    parameters = net._collect_params_with_prefix()
-    candidates = {style: {name: _theirs(name, rules, net) for name in parameters} for style, rules in styles.items()}
-    missing = {style: [n for n in names.values() if n not in values] for style, names in candidates.items()}
-    style = min(missing, key=lambda style: len(missing[style]))
-    if missing[style]:
-        raise MXNetError(
-            f"{where} lacks {len(missing[style])} parameters of {type(net).__name__}: {_some(missing[style])}"
-        )
-    names = candidates[style]
-    extra = set(values) - set(names.values())
-    extra = sorted(name for name in extra if not any(re.search(rule, name) for rule in _table()["left out"]))
+    parameters = _parameters(net)
+    maps = [_Map(entry, net, parameters) for entry in _entries(net, names)]
+    best = min(maps, key=lambda m: len(m.missing(values)))
+    missing = best.missing(values)
+    if missing:
+        raise MXNetError(f"{where} lacks {len(missing)} parameters of {type(net).__name__}: {_some(missing)}")
+    extra = best.extra(values)
     if extra:
         raise MXNetError(
             f"{where} has {len(extra)} parameters that {type(net).__name__} has no place for: {_some(extra)}"
         )
-    arrays = {name: _fitted(values[key], parameters[name], name, where) for name, key in names.items()}
-    net.load_dict({name: nd.array(value) for name, value in arrays.items()}, ctx=ctx)
+    arrays = best.ours(values, parameters, where)
+    for name in best.kept:
+        if parameters[name]._data is None:
+            parameters[name].initialize(ctx=ctx)
+    first = {id(parameter): name for name, parameter in parameters.items()}
+    given = {name: first[id(parameter)] for name, parameter in net._collect_params_with_prefix().items()}
+    net.load_dict(
+        {name: nd.array(arrays[one]) for name, one in given.items() if one in arrays},
+        ctx=ctx,
+        allow_missing=bool(best.kept),
+    )
+    differences.make(net, best.differences)
+
+
+def save_state_dict(net, path, names):
+    """Writes the weights of a network to a `.safetensors` file with the names of another library.
+
+    names: "timm", "torchvision", or "authors" for the names of its authors' program. What a twin there computes
+    otherwise than the network, such as another epsilon, is named in a warning. MXNetError for networks that have no map
+    of names for that library, and for other kinds of files.
+
+    >>> save_state_dict(net, "resnet50d.safetensors", names="timm")  # doctest: +SKIP
+    """
+    if not os.fspath(path).lower().endswith(".safetensors"):
+        raise MXNetError(f"{path}: weights for other libraries are written to .safetensors files")
+    arrays, differing = state_dict(net, names)
+    if differing:
+        warnings.warn(f"{path}: {names} computes otherwise in {differing}; set it there, or load with load_state_dict")
+    write_safetensors(path, arrays, {"format": "pt"})
+
+
+def state_dict(net, names):
+    """({name there: array} of a network, what its twin there computes otherwise as text or ""), as `save_state_dict`."""
+    parameters = _parameters(net)
+    entries = _entries(net, names)
+    best = _Map(entries[0], net, parameters)
+    for name, parameter in parameters.items():
+        if name not in best.kept and (parameter._data is None or 0 in parameter.shape):
+            raise MXNetError(f"{name} has no value yet: call the network once before its weights are saved")
+    values = {name: parameter.data().asnumpy() for name, parameter in parameters.items() if name not in best.kept}
+    return best.theirs(values), differences.text(net, best.differences)
+
+
+def libraries(net):
+    """Whose names there is a map for, such as ["torchvision", "timm"], for this network; [] for none."""
+    found = [entry["names"].split(",")[0].split(" and ") for entry in _fitting(net, None)]
+    return sorted({name for names in found for name in names})
 
 
 def keywords(name, path):
@@ -72,17 +123,115 @@ def keywords(name, path):
     return {}
 
 
+class _Map:
+    """The parameters of a network by the rules of one entry."""
+
+    def __init__(self, entry, net, parameters):
+        lengths = {name: len(child) for name, child in net._children.items() if hasattr(child, "__len__")}
+        kept, self._folded = entry.get("kept"), {}
+        self.kept = {name for name in parameters if kept and re.search(kept, name)}
+        self.differences = entry.get("differences", {})
+        for pattern, target in entry.get("folded", {}).items():
+            for name in parameters:
+                found = matched(pattern, name)
+                if found:
+                    self._folded[name] = filled(target, found[0])
+        names = [name for name in parameters if name not in self.kept and name not in self._folded]
+        self.names = counterparts(names, entry["rules"], _table()["sets"], lengths)
+        self._zeros = self._beside(entry.get("zero there", {}))
+        self._copies = self._beside(entry.get("twice there", {}))
+
+    def _beside(self, rules):
+        """{further name there: the one that it follows from}"""
+        found = {}
+        for pattern, target in rules.items():
+            for place in self.names.values():
+                if match := matched(pattern, place.name):
+                    values, rest = match
+                    found[".".join(filter(None, (filled(target, values), rest)))] = place.name
+        return found
+
+    def missing(self, values):
+        """Names there that the values lack."""
+        return [place.name for place in self.names.values() if place.name not in values]
+
+    def extra(self, values):
+        """Names there of values that have no place here."""
+        known = {place.name for place in self.names.values()} | set(self._copies)
+        known |= {name for name in self._zeros if name in values and not values[name].any()}
+        return sorted(
+            name for name in set(values) - known if not any(re.search(rule, name) for rule in _table()["left out"])
+        )
+
+    def ours(self, values, parameters, where):
+        """{name here: array}"""
+        arrays = {}
+        for name, place in self.names.items():
+            try:
+                arrays[name] = to_ours(values[place.name], place.layout, parameters[name].shape)
+            except MXNetError as error:
+                raise MXNetError(f"{where}: {name} {error}") from error
+        for name, mean in self._folded.items():
+            arrays[name] = np.zeros_like(arrays[mean])
+        return arrays
+
+    def theirs(self, values):
+        """{name there: array}"""
+        values = dict(values)
+        for name, mean in self._folded.items():
+            values[mean] = values[mean] - values[name]
+        arrays = {place.name: to_theirs(values[name], place.layout) if place.layout else values[name]
+                  for name, place in self.names.items()}  # fmt: skip
+        for name, beside in self._zeros.items():
+            arrays[name] = np.zeros(len(arrays[beside]), "float32")
+        return arrays | {name: arrays[other].copy() for name, other in self._copies.items()}
+
+
 @cache
 def _table():
     return json.loads(files("gluoncv.model_zoo").joinpath("state_dict.json").read_text(encoding="utf-8"))
 
 
-def _styles(net):
+def _entries(net, library):
+    """The entries for a network, of one library if it is given; MXNetError when there is none."""
+    found = _fitting(net, library)
+    if found:
+        return found
+    of = f" of {library}" if library else ""
+    have = libraries(net)
+    known = (
+        f"its names in {' and '.join(have)} are known"
+        if have
+        else f"there are maps for {', '.join(_table()['networks'])}"
+    )
+    raise MXNetError(f"there is no map of names{of} for {type(net).__name__}; {known}")
+
+
+def _fitting(net, library):
     for cls in type(net).__mro__:
-        if cls.__name__ in _table()["networks"]:
-            return _table()["networks"][cls.__name__]
-    known = ", ".join(_table()["networks"])
-    raise MXNetError(f"there is no map of names for {type(net).__name__}; there are maps for {known}")
+        entries = _table()["networks"].get(cls.__name__)
+        if entries:
+            entries = [
+                e for entry in entries for e in (_table()["networks"][entry] if isinstance(entry, str) else [entry])
+            ]
+            names = "\n".join(_parameters(net))
+            return [
+                entry for entry in entries
+                if (library is None or library in re.split(" and |, ", entry["names"]))
+                and all(re.search(entry[key], names, re.M) for key in ("has", "also") if key in entry)
+                and ("lacks" not in entry or not re.search(entry["lacks"], names, re.M))
+            ]  # fmt: skip
+    return []
+
+
+def _parameters(net):
+    """Parameters by structural name, each under its first one."""
+    seen, found = set(), {}
+    for name, parameter in net._collect_params_with_prefix().items():
+        if id(parameter) not in seen:
+            seen.add(id(parameter))
+            found[name] = parameter
+    return found
 
 
 def _arrays(source):
@@ -110,64 +259,6 @@ def _float32(value):
     if str(value.dtype) == "bfloat16":
         return (data.view("uint16").astype("uint32") << 16).view("float32")
     return np.asarray(data, "float32")
-
-
-def _theirs(name, rules, net):
-    """The name of a parameter there; its own name where no rule says another."""
-    module, _, part = name.rpartition(".")
-    for key in (module, _from_the_end(module, net)):
-        for pattern, value in rules.items():
-            prefix, parts = (value, {"": ""}) if isinstance(value, str) else (value[0], _table()["parts"][value[1]])
-            for ours, theirs in parts.items():
-                found = _matched(f"{pattern}{ours}", key)
-                if found is not None:
-                    return f"{_filled(prefix + theirs, found)}.{RENAMED.get(part, part)}"
-    return f"{module}.{RENAMED.get(part, part)}"
-
-
-def _from_the_end(module, net):
-    first, _, index = module.partition(".")
-    if not index.isdigit() or not hasattr(net, first):
-        return module
-    return f"{first}.{int(index) - len(getattr(net, first))}"
-
-
-_HOLE = re.compile(r"\{(?:(\d+)\*)?([a-z])([+-]\d+)?(?::(\d+))?\}")
-
-
-def _matched(pattern, text):
-    """The numbers in `text` by letter, or None."""
-    holes = list(_HOLE.finditer(pattern))
-    found = re.fullmatch("(\\d+)".join(map(re.escape, _HOLE.split(pattern)[:: _HOLE.groups + 1])), text)
-    if found is None:
-        return None
-    numbers = {}
-    for hole, digits in zip(holes, found.groups(), strict=True):
-        factor, letter, offset, limit = hole.groups()
-        number, rest = divmod(int(digits) - int(offset or 0), int(factor or 1))
-        if rest or number < 0 or (limit is not None and number >= int(limit)):
-            return None
-        numbers[letter] = number
-    return numbers
-
-
-def _filled(template, numbers):
-    def number(hole):
-        factor, letter, offset, _ = hole.groups()
-        return str(int(factor or 1) * numbers[letter] + int(offset or 0))
-
-    return _HOLE.sub(number, template)
-
-
-def _fitted(value, parameter, name, where):
-    """The value with as many axes as the parameter: a 1x1 convolution and a dense layer have the same numbers."""
-    rank = len(parameter.shape)
-    if value.ndim > rank:
-        value = value.reshape(*value.shape[: rank - 1], -1)
-    value = value.reshape(value.shape + (1,) * (rank - value.ndim))
-    if any(a not in (0, b) for a, b in zip(parameter.shape, value.shape, strict=True)):
-        raise MXNetError(f"{where}: {name} has the shape {parameter.shape} here and {value.shape} there")
-    return value
 
 
 def _some(names):
