@@ -4,7 +4,7 @@
 first tensor lives, or by its `device` where it has no tensor to go by:
 
 - CPU: to the function of the same name in `core.kernels.cpu.FAMILY`;
-- CUDA: to that in `core.kernels.triton.FAMILY`;
+- CUDA: to that in `core.kernels.triton.FAMILY`, whose calls are remembered (`core.kernels.triton.replay`);
 - no memory ("meta"): to the contract's own body, which describes the result.
 
 `using("triton")` sends CPU tensors to the Triton backend, so that its kernels run in interpreter mode on a machine
@@ -17,6 +17,7 @@ import contextlib
 import functools
 import importlib
 import inspect
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -93,7 +94,10 @@ class Kernel:
     def triton(self) -> Callable:
         if self.family in ON_CPU_ONLY:
             return _through_the_cpu(self)
-        return getattr(importlib.import_module(f"core.kernels.triton.{self.family}"), self.name)
+        function = getattr(importlib.import_module(f"core.kernels.triton.{self.family}"), self.name)
+        return importlib.import_module("core.kernels.triton.replay").memoized(
+            function, inspect.signature(self.contract)
+        )
 
     def select(self, lead: Tensor | torch.device) -> Callable:
         """What a call runs whose first tensor is `lead`."""
@@ -166,6 +170,9 @@ def deterministic() -> bool:
 def set_deterministic(active: bool) -> bool:
     """Switches the deterministic mode; returns what it was before."""
     before, state.deterministic = state.deterministic, bool(active)
+    replay = sys.modules.get("core.kernels.triton.replay")
+    if replay is not None and before != state.deterministic:
+        replay.forget()  # launchers read the mode
     return before
 
 

@@ -86,7 +86,7 @@ def match(scores: Tensor, threshold: float, ascending: bool, topk: int) -> tuple
 
 
 @kernel
-def priors(data: Tensor, sizes: Floats, ratios: Floats, clip: bool, steps: Floats, offsets: Tensor) -> Tensor:
+def priors(data: Tensor, sizes: Floats, ratios: Floats, clip: bool, steps: Floats, offsets: Floats) -> Tensor:
     """Anchors (1, H W (sizes + ratios - 1), 4) over a map data (N, C, H, W), in parts of the image."""
     return empty((1, data.shape[2] * data.shape[3] * (len(sizes) + len(ratios) - 1), 4), data.dtype)
 

@@ -1,4 +1,4 @@
-"""Triton kernels: the GPU wing (and, interpreted, a test bed without a GPU)."""
+"""Triton kernels: the GPU backend (and, interpreted, a test bed without a GPU)."""
 
 import os
 

@@ -6,10 +6,10 @@ Every kernel does a block of anchors of one image. Floor: the bytes of their inp
 
 from __future__ import annotations
 
-import triton
 import triton.language as tl
 
 from core.kernels.triton._counting import blocks_of
+from core.kernels.triton._kernel import jit
 from core.kernels.triton._overlap import centers, corners, load, load_box, store_box
 from core.kernels.triton._suppression import stays
 from core.kernels.triton.aot import AotCase
@@ -17,7 +17,7 @@ from core.kernels.triton.aot import AotCase
 BLOCK = 256
 
 
-@triton.jit
+@jit
 def block_of(n, BLOCK: tl.constexpr):
     """(image, places of a block of its n anchors, whether they exist)."""
     across = blocks_of(n, BLOCK)
@@ -25,7 +25,7 @@ def block_of(n, BLOCK: tl.constexpr):
     return (tl.program_id(0) // across).to(tl.int64), at, at < n
 
 
-@triton.jit
+@jit
 def offsets(a, b, c, d, a2, b2, c2, d2, VARIANCES: tl.constexpr):
     """How to get from boxes to others: shift in parts of the size, logarithm of growth, over the variances."""
     x, y, width, height = centers(a, b, c, d)
@@ -34,7 +34,7 @@ def offsets(a, b, c, d, a2, b2, c2, d2, VARIANCES: tl.constexpr):
     return right, down, tl.log(width2 / width) / VARIANCES[2], tl.log(height2 / height) / VARIANCES[3]
 
 
-@triton.jit
+@jit
 def moved(dx, dy, dw, dh, x, y, width, height, STDS: tl.constexpr, CLIP: tl.constexpr):
     """Corners of boxes around centres that moves, in parts of the size, shift and grow."""
     dw, dh = dw * STDS[2], dh * STDS[3]
@@ -45,7 +45,7 @@ def moved(dx, dy, dw, dh, x, y, width, height, STDS: tl.constexpr, CLIP: tl.cons
     )  # fmt: skip
 
 
-@triton.jit
+@jit
 def priors(
     out_ptr, height, width, step_y, step_x, offset_y, offset_x,
     HALVES: tl.constexpr, KINDS: tl.constexpr, CLIP: tl.constexpr, BLOCK: tl.constexpr,
@@ -61,12 +61,12 @@ def priors(
         store_box(out_ptr, (at * KINDS + kind) * 4, a, b, c, d, inside)
 
 
-@triton.jit
+@jit
 def _unit(x):
     return tl.minimum(tl.maximum(x, 0.0), 1.0)
 
 
-@triton.jit
+@jit
 def count_labels(labels_ptr, counts_ptr, n, width, BLOCK: tl.constexpr):
     """How many labels of an image come before the first of class -1."""
     image = tl.program_id(0).to(tl.int64)
@@ -78,7 +78,7 @@ def count_labels(labels_ptr, counts_ptr, n, width, BLOCK: tl.constexpr):
     tl.store(counts_ptr + image, count)
 
 
-@triton.jit
+@jit
 def assign(
     iou_ptr, chosen_ptr, counts_ptr, predictions_ptr, partner_ptr, positive_ptr, background_ptr, n, labels, classes,
     threshold, negative_threshold, MINING: tl.constexpr, BLOCK: tl.constexpr,
@@ -113,7 +113,7 @@ def assign(
         tl.store(background_ptr + image * n + at, background, inside)
 
 
-@triton.jit
+@jit
 def mine(order_ptr, sorted_ptr, positives_ptr, negative_ptr, n, ratio, BLOCK: tl.constexpr):
     """Marks the first `ratio` x positives of the sorted candidates."""
     image, at, inside = block_of(n, BLOCK)
@@ -122,7 +122,7 @@ def mine(order_ptr, sorted_ptr, positives_ptr, negative_ptr, n, ratio, BLOCK: tl
     tl.store(negative_ptr + image * n + tl.load(order_ptr + image * n + at, inside, 0), negative.to(tl.uint8), inside)
 
 
-@triton.jit
+@jit
 def write_targets(
     anchors_ptr, labels_ptr, counts_ptr, partner_ptr, positive_ptr, negative_ptr, offsets_ptr, mask_ptr, classes_ptr, n,
     labels, width, ignore, MINING: tl.constexpr, VARIANCES: tl.constexpr, BLOCK: tl.constexpr,
@@ -148,7 +148,7 @@ def write_targets(
     tl.store(classes_ptr + place, kind, inside)
 
 
-@triton.jit
+@jit
 def detect(
     scores_ptr, offsets_ptr, anchors_ptr, rows_ptr, alive_ptr, key_ptr, n, classes, threshold,
     CLIP: tl.constexpr, VARIANCES: tl.constexpr, BLOCK: tl.constexpr,
@@ -179,7 +179,7 @@ def detect(
     tl.store(key_ptr + place, tl.where(alive, best, float("-inf")), inside)
 
 
-@triton.jit
+@jit
 def drop_labels(rows_ptr, gone_ptr, n, count, words, BLOCK: tl.constexpr):
     """Class -1 for what was suppressed, and for all rows from `count` on."""
     image, at, inside = block_of(n, BLOCK)
@@ -187,7 +187,7 @@ def drop_labels(rows_ptr, gone_ptr, n, count, words, BLOCK: tl.constexpr):
     tl.store(rows_ptr + (image * n + at) * 6, tl.full((BLOCK,), -1.0, tl.float32), inside & ~kept)
 
 
-@triton.jit
+@jit
 def propose(
     scores_ptr, deltas_ptr, info_ptr, boxes_ptr, key_ptr, height, width, stride, least,
     HALVES: tl.constexpr, KINDS: tl.constexpr, PLAIN: tl.constexpr, BLOCK: tl.constexpr,
@@ -227,12 +227,12 @@ def propose(
         tl.store(key_ptr + place, tl.where(padding | small, -1.0, score), inside)
 
 
-@triton.jit
+@jit
 def _within(x, most):
     return tl.maximum(tl.minimum(x, most), 0.0)
 
 
-@triton.jit
+@jit
 def list_kept(gone_ptr, list_ptr, found_ptr, n, words, BLOCK: tl.constexpr):
     """Places of the boxes of an image that stay, in order, and how many they are."""
     image = tl.program_id(0).to(tl.int64)
@@ -246,7 +246,7 @@ def list_kept(gone_ptr, list_ptr, found_ptr, n, words, BLOCK: tl.constexpr):
     tl.store(found_ptr + image, before)
 
 
-@triton.jit
+@jit
 def write_proposals(
     boxes_ptr, key_ptr, list_ptr, found_ptr, regions_ptr, scores_ptr, n, after, BLOCK: tl.constexpr
 ):  # fmt: skip

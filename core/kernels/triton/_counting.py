@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import triton
 import triton.language as tl
+
+from core.kernels.triton._kernel import jit
 
 WIDE = 2**30  # from this many on, numbers of elements are counted in 64 bits: their sums with a block's pass 2**31
 
 
-@triton.jit
+@jit
 def program(axis: tl.constexpr, WIDE: tl.constexpr):
     """Program index, in 64 bits where indices need them."""
     if WIDE:
@@ -17,7 +18,7 @@ def program(axis: tl.constexpr, WIDE: tl.constexpr):
         return tl.program_id(axis)
 
 
-@triton.jit
+@jit
 def blocks_of(n, BLOCK):
     """How many blocks cover n elements, of which there is one at least.
 

@@ -9,8 +9,9 @@ import triton.language as tl
 from torch import Tensor
 
 from core.kernels.triton._counting import blocks_of, program
+from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
-from core.kernels.triton.autotune import Config, choose, processors, shape_class
+from core.kernels.triton.autotune import Config, choose, shape_class
 from core.kernels.triton.places import (
     EXTENTS,
     FAR,
@@ -24,6 +25,7 @@ from core.kernels.triton.places import (
     unravel3,
     wide,
 )
+from core.kernels.triton.targets import target_of
 from core.kernels.triton.tiles import (
     accumulator,
     activate,
@@ -70,7 +72,7 @@ def depthwise_weight(dw: Tensor, dy: Tensor, x: Tensor, how: Geometry) -> None:
 
     def run(config: Config) -> None:
         tiles = taps * triton.cdiv(channels, config["BLOCK_C"])
-        splits, each = split_along(rows, config["BLOCK_R"], tiles, 4 * processors(dw.device))
+        splits, each = split_along(rows, config["BLOCK_R"], tiles, 4 * target_of(dw.device).processors)
         partials = partials_of(splits, dw)
         _depthwise_weight[(tiles * splits,)](
             dy, x, dw if partials is None else partials, rows, *three(dy.shape[1:-1], 1), *three(x.shape[1:-1], 1),
@@ -84,7 +86,7 @@ def depthwise_weight(dw: Tensor, dy: Tensor, x: Tensor, how: Geometry) -> None:
     run(choose("depthwise_weight", key, CONFIGS, run))
 
 
-@triton.jit
+@jit
 def _depthwise(
     source, w, bias, residual, target, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w, channels,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr,
@@ -122,7 +124,7 @@ def _depthwise(
     tl.store(target + to, activate(sums, ACTIVATION).to(target.dtype.element_ty), mask=mask)
 
 
-@triton.jit
+@jit
 def _depthwise_weight(
     dy, x, dw, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w, channels, each,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr,

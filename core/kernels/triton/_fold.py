@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import triton
 import triton.language as tl
 from torch import Tensor
 
 from core.kernels.triton._counting import WIDE
+from core.kernels.triton._kernel import jit
 
 
 class Fold(NamedTuple):
@@ -62,7 +62,7 @@ def rows(x: Tensor, axis: int) -> tuple[int, int, int]:
     return math.prod(x.shape[:axis]) * inner, n, inner
 
 
-@triton.jit
+@jit
 def offset(i, n0, s1, s0, TWO: tl.constexpr):
     """Offset of index `i` on a side of a `Fold`; 64-bit, while the division stays as narrow as `i`."""
     if TWO:

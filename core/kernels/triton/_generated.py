@@ -11,6 +11,7 @@ import triton.language as tl
 
 from core.kernels.formula import PREDICATES, REDUCTIONS, Expr, literal, postorder
 from core.kernels.triton import _row_reductions, functions
+from core.kernels.triton._kernel import jit
 
 LANGUAGE = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "i32": "int32", "i64": "int64",
             "i8": "int8", "i16": "int16", "u8": "uint8", "u1": "int1"}  # fmt: skip
@@ -22,7 +23,7 @@ def kernel_of(text: str):
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     scope = {"triton": triton, "tl": tl, "functions": functions, "reductions": _row_reductions, "__name__": __name__}
     exec(compile(text, name, "exec"), scope)
-    return triton.jit(scope["kernel"])
+    return jit(scope["kernel"])
 
 
 def statements(roots: Sequence[Expr], block: str, compute: str, wide: str) -> tuple[list[str], list[str]]:

@@ -15,8 +15,9 @@ from torch import Tensor
 
 from core.kernels.triton import reduce
 from core.kernels.triton._counting import blocks_of
+from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
-from core.kernels.triton.autotune import processors
+from core.kernels.triton.targets import target_of
 from core.kernels.triton.tiles import accumulator, in_triton
 
 ROW = 16384  # longest row of the forward kernel
@@ -51,7 +52,7 @@ def backward(dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, rstd: Te
     """dx (M, N), and the sums (2, N) over the rows of dy xhat and of dy."""
     m, n = x.shape
     tile, num_warps = _tile(m, n)
-    programs = min(triton.cdiv(m, tile["BM"]), SHARES * processors(x.device))
+    programs = min(triton.cdiv(m, tile["BM"]), SHARES * target_of(x.device).processors)
     dx = torch.empty_like(x)
     shares = torch.empty((programs, 2, n), dtype=accumulator(x.dtype), device=x.device)
     _backward_kernel[(programs,)](
@@ -60,7 +61,7 @@ def backward(dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, rstd: Te
     return dx, reduce.sum(shares, (0,), False)
 
 
-@triton.jit
+@jit
 def _forward_kernel(
     x, gamma, beta, y, mean, rstd, m, n,
     EPS: tl.constexpr, ACC: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
@@ -83,7 +84,7 @@ def _forward_kernel(
     tl.store(y + place, v.to(y.dtype.element_ty), mask=inside)
 
 
-@triton.jit
+@jit
 def _backward_kernel(dy, x, gamma, mean, rstd, dx, shares, m, n, ACC: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
     i = tl.arange(0, BN)
     with_x = tl.zeros([BM, BN], ACC)

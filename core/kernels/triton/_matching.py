@@ -11,6 +11,7 @@ import torch
 import triton
 import triton.language as tl
 
+from core.kernels.triton._kernel import jit
 from core.kernels.triton._overlap import load
 from core.kernels.triton.aot import AotCase
 
@@ -40,7 +41,7 @@ def pairs(scores, threshold, limit, *, swapped, ascending=False):
 # ------------------------------------------------------------ device code
 
 
-@triton.jit
+@jit
 def _look(scores_ptr, other_ptr, best_ptr, at_ptr, few, many, SIGN: tl.constexpr, TILE: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     best, at = _best(scores_ptr + row * many, other_ptr + row // few * many, many, SIGN, TILE)
@@ -48,7 +49,7 @@ def _look(scores_ptr, other_ptr, best_ptr, at_ptr, few, many, SIGN: tl.constexpr
     tl.store(at_ptr + row, at)
 
 
-@triton.jit
+@jit
 def _choose(
     scores_ptr, best_ptr, at_ptr, partner_ptr, other_ptr, few, many, limit, threshold,
     SWAPPED: tl.constexpr, SIGN: tl.constexpr, FEW: tl.constexpr, TILE: tl.constexpr,
@@ -85,7 +86,7 @@ def _choose(
         taken += 1
 
 
-@triton.jit
+@jit
 def _best(row_ptr, other_ptr, many, SIGN: tl.constexpr, TILE: tl.constexpr):
     """The highest score of a row among the free places, and the first place that has it."""
     best = tl.full((), float("-inf"), tl.float64 if row_ptr.dtype.element_ty == tl.float64 else tl.float32)

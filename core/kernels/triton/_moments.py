@@ -15,6 +15,7 @@ from torch import Tensor
 
 from core.kernels.triton._counting import program
 from core.kernels.triton._fold import Fold, offset
+from core.kernels.triton._kernel import jit
 from core.kernels.triton._stages import aot_cases, tiling
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.tiles import accumulator, in_triton
@@ -49,7 +50,7 @@ def moments_of(f: Fold, dtype: torch.dtype, eps: float | None = None) -> tuple[T
 MERGED = 64  # results that one program of the second stage makes
 
 
-@triton.jit(do_not_specialize=["reduced"])
+@jit(do_not_specialize=["reduced"])
 def _welford_kernel(
     x, mean_out, spread_out, kept, k0, ks1, ks0, reduced, r0, rs1, rs0, chunk,
     LAST: tl.constexpr, ACC: tl.constexpr, EPS: tl.constexpr,
@@ -84,7 +85,7 @@ def _welford_kernel(
     _store_moments(mean_out, spread_out, split.to(tl.int64) * kept + k, k < kept, row, total, number, LAST, EPS)
 
 
-@triton.jit(do_not_specialize=["reduced", "splits", "chunk"])
+@jit(do_not_specialize=["reduced", "splits", "chunk"])
 def _merge_kernel(
     means, squares, mean_out, spread_out, kept, reduced, splits, chunk,
     ACC: tl.constexpr, EPS: tl.constexpr, BK: tl.constexpr,
@@ -104,7 +105,7 @@ def _merge_kernel(
     _store_moments(mean_out, spread_out, k, k < kept, mean, total, reduced.to(ACC), True, EPS)
 
 
-@triton.jit
+@jit
 def _store_moments(mean_out, spread_out, place, inside, mean, total, number, LAST: tl.constexpr, EPS: tl.constexpr):
     spread = total
     if LAST:

@@ -16,6 +16,7 @@ import triton.language as tl
 from core.kernels.dispatch import deterministic
 from core.kernels.precision import wide_type
 from core.kernels.triton import reduce
+from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
 
 _BLOCK = 512
@@ -60,7 +61,7 @@ def finish(sums, dtype):
 # ------------------------------------------------------------ device code
 
 
-@triton.jit
+@jit
 def add(ptr, value, scale_ptr, mask, EXACT: tl.constexpr):
     """Adds to the sums at `ptr`."""
     if EXACT:
@@ -68,14 +69,14 @@ def add(ptr, value, scale_ptr, mask, EXACT: tl.constexpr):
     tl.atomic_add(ptr, value, mask=mask, sem="relaxed")
 
 
-@triton.jit
+@jit
 def _measure(most_ptr, least_ptr, scale_ptr, bits):
     size = tl.maximum(tl.abs(tl.load(most_ptr).to(tl.float64)), tl.abs(tl.load(least_ptr).to(tl.float64)))
     power = tl.floor(61.0 - bits - tl.log2(tl.where(size == 0, 1.0, size)))
     tl.store(scale_ptr, tl.exp2(power))
 
 
-@triton.jit
+@jit
 def _convert(sums_ptr, scale_ptr, y_ptr, total, BLOCK: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     sums = tl.load(sums_ptr + at, at < total, 0).to(tl.float64)

@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from core.kernels.triton._counting import blocks_of
+from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
 
 TILE = 64
@@ -31,13 +32,13 @@ def pairwise(lhs, rhs, out, width=4, column=0, counts=None, center=False):
 # ------------------------------------------------------------ device code
 
 
-@triton.jit
+@jit
 def load(ptr, at, inside):
     """Elements in float32, or float64."""
     return tl.load(ptr + at, inside, 0).to(tl.float64 if ptr.dtype.element_ty == tl.float64 else tl.float32)
 
 
-@triton.jit
+@jit
 def load_box(ptr, at, inside, CENTER: tl.constexpr):
     """Left, top, right and bottom of the boxes at ptr + at, which are kept around their centres with CENTER."""
     a, b, c, d = load(ptr, at, inside), load(ptr, at + 1, inside), load(ptr, at + 2, inside), load(ptr, at + 3, inside)
@@ -47,7 +48,7 @@ def load_box(ptr, at, inside, CENTER: tl.constexpr):
         return a, b, c, d
 
 
-@triton.jit
+@jit
 def store_box(ptr, at, a, b, c, d, inside):
     tl.store(ptr + at, a, inside)
     tl.store(ptr + at + 1, b, inside)
@@ -55,17 +56,17 @@ def store_box(ptr, at, a, b, c, d, inside):
     tl.store(ptr + at + 3, d, inside)
 
 
-@triton.jit
+@jit
 def corners(x, y, width, height):
     return x - width / 2, y - height / 2, x + width / 2, y + height / 2
 
 
-@triton.jit
+@jit
 def centers(left, top, right, bottom):
     return (left + right) / 2, (top + bottom) / 2, right - left, bottom - top
 
 
-@triton.jit
+@jit
 def overlap(left, top, right, bottom, left2, top2, right2, bottom2):
     """Intersection over union; 0 where nothing is shared."""
     width = tl.maximum(tl.minimum(right, right2) - tl.maximum(left, left2), 0.0)
@@ -75,13 +76,13 @@ def overlap(left, top, right, bottom, left2, top2, right2, bottom2):
     return tl.where(shared > 0, shared / tl.where(shared > 0, union, 1.0), 0.0)
 
 
-@triton.jit
+@jit
 def _area(left, top, right, bottom):
     width, height = right - left, bottom - top
     return tl.where((width < 0) | (height < 0), 0.0, width * height)
 
 
-@triton.jit
+@jit
 def _pairwise(
     lhs_ptr, rhs_ptr, counts_ptr, out_ptr, n, m, width, column,
     COUNTED: tl.constexpr, CENTER: tl.constexpr, TILE: tl.constexpr,

@@ -19,6 +19,7 @@ from torch import Tensor
 from core.kernels.triton import reduce
 from core.kernels.triton._counting import blocks_of, program
 from core.kernels.triton._fold import fold, offset
+from core.kernels.triton._kernel import jit
 from core.kernels.triton._stages import aot_cases, tiling
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.tiles import accumulator, in_triton
@@ -128,7 +129,7 @@ def _tile(view: Channels) -> tuple[int, int, dict[str, int], int]:
     return rows, columns, {"BR": br, "BC": bc}, 8 if br * bc > 2048 else 4
 
 
-@triton.jit
+@jit
 def _apply_kernel(
     x, gamma, beta, mean, spread, y, rows, columns, c, places, groups, size,
     EPS: tl.constexpr, LAST: tl.constexpr, GROUPED: tl.constexpr, ACC: tl.constexpr,
@@ -145,7 +146,7 @@ def _apply_kernel(
     tl.store(y + place, xhat.to(y.dtype.element_ty), mask=inside)
 
 
-@triton.jit(do_not_specialize=["shared"])
+@jit(do_not_specialize=["shared"])
 def _gradient_kernel(
     dy, x, gamma, mean, spread, terms, dx, shared, rows, columns, c, places, groups, size,
     EPS: tl.constexpr, LAST: tl.constexpr, GROUPED: tl.constexpr, ACC: tl.constexpr,
@@ -166,7 +167,7 @@ def _gradient_kernel(
     tl.store(dx + place, (g * rstd).to(dx.dtype.element_ty), mask=inside)
 
 
-@triton.jit
+@jit
 def _sums_kernel(
     dy, x, mean, spread, sums, kept, k0, ks1, ks0, reduced, r0, rs1, rs0, chunk, c, groups, size,
     EPS: tl.constexpr, GROUPED: tl.constexpr, ACC: tl.constexpr,
@@ -197,7 +198,7 @@ def _sums_kernel(
     tl.store(target + kept, tl.sum(alone, 1), mask=k < kept)
 
 
-@triton.jit
+@jit
 def _terms_kernel(sums, gamma, terms, groups, size, BLOCK: tl.constexpr):
     """One term: a group's sums times gamma. (2, N, G, size) is contiguous, so is (2, N, G)."""
     group = tl.program_id(0).to(tl.int64)
@@ -211,7 +212,7 @@ def _terms_kernel(sums, gamma, terms, groups, size, BLOCK: tl.constexpr):
     tl.store(terms + group, tl.sum(total, 0))
 
 
-@triton.jit
+@jit
 def _where(
     rows, columns, c, places, groups, size, LAST: tl.constexpr, GROUPED: tl.constexpr, BR: tl.constexpr,
     BC: tl.constexpr
@@ -235,7 +236,7 @@ def _where(
     return row * columns + column, inside, channel, exists, stat, has_stat
 
 
-@triton.jit
+@jit
 def _normalised(x, mean, spread, place, inside, stat, has_stat, EPS: tl.constexpr, ACC: tl.constexpr):
     """(x - mean) rstd, and rstd."""
     rstd = tl.load(spread + stat, mask=has_stat, other=1).to(ACC)
@@ -245,7 +246,7 @@ def _normalised(x, mean, spread, place, inside, stat, has_stat, EPS: tl.constexp
     return (tl.load(x + place, mask=inside, other=0).to(ACC) - centre) * rstd, rstd
 
 
-@triton.jit
+@jit
 def _mean_terms(terms, xhat, stat, has_stat, number, shared, ACC: tl.constexpr):
     with_x = tl.load(terms + stat, mask=has_stat, other=0)
     alone = tl.load(terms + number + stat, mask=has_stat, other=0)

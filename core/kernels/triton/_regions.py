@@ -7,10 +7,10 @@ result.
 
 from __future__ import annotations
 
-import triton
 import triton.language as tl
 
 from core.kernels.triton._counting import blocks_of
+from core.kernels.triton._kernel import jit
 from core.kernels.triton._order_free import add
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.functions import round_away
@@ -20,7 +20,7 @@ BLOCK = 256  # channels of a program
 WARPS = {4: 4, 5: 4, 6: 8}
 
 
-@triton.jit
+@jit
 def align(
     x_ptr, rois_ptr, y_ptr, scale_ptr, batch, height, width, channels, rows, columns, scale, ratio,
     COLUMNS: tl.constexpr, ALIGNED: tl.constexpr, BY_POSITION: tl.constexpr, BACKWARD: tl.constexpr,
@@ -89,7 +89,7 @@ def align(
         tl.store(y_ptr, total, mask=inside)
 
 
-@triton.jit
+@jit
 def maxima(
     x_ptr, rois_ptr, y_ptr, places_ptr, batch, height, width, channels, rows, columns, scale, BLOCK: tl.constexpr
 ):  # fmt: skip
@@ -112,7 +112,7 @@ def maxima(
     tl.store(places_ptr + bin * channels + channel, at, inside)
 
 
-@triton.jit
+@jit
 def spread_maxima(dy_ptr, places_ptr, sums_ptr, scale_ptr, total, channels, EXACT: tl.constexpr, BLOCK: tl.constexpr):
     """Adds dy (cells, channels) up at the places of the maxima."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
@@ -122,21 +122,21 @@ def spread_maxima(dy_ptr, places_ptr, sums_ptr, scale_ptr, total, channels, EXAC
     add(sums_ptr + place * channels + at % channels, dy, scale_ptr, place >= 0, EXACT)
 
 
-@triton.jit
+@jit
 def gather_maxima(x_ptr, places_ptr, y_ptr, total, channels, BLOCK: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     place = tl.load(places_ptr + at, at < total, -1)
     tl.store(y_ptr + at, tl.load(x_ptr + place * channels + at % channels, place >= 0, 0), at < total)
 
 
-@triton.jit
+@jit
 def _cell_and_channels(channels, BLOCK: tl.constexpr):
     across = blocks_of(channels, BLOCK)
     channel = tl.program_id(0) % across * BLOCK + tl.arange(0, BLOCK)
     return (tl.program_id(0) // across).to(tl.int64), channel, channel < channels
 
 
-@triton.jit
+@jit
 def _side(low_ptr, scale, ALIGNED: tl.constexpr):
     """Start and length of a region on one axis."""
     low = tl.load(low_ptr).to(tl.float32) * scale
@@ -148,7 +148,7 @@ def _side(low_ptr, scale, ALIGNED: tl.constexpr):
     return low, extent
 
 
-@triton.jit
+@jit
 def _span(low_ptr, place, cells, length, scale):
     """The first place of a cell on one axis and the one behind its last, cut to the data."""
     low = round_away(tl.load(low_ptr).to(tl.float32) * scale).to(tl.int32)
@@ -159,7 +159,7 @@ def _span(low_ptr, place, cells, length, scale):
     return tl.minimum(tl.maximum(start, 0), length), tl.minimum(tl.maximum(end, 0), length)
 
 
-@triton.jit
+@jit
 def _neighbours(x, n):
     """The places before and after x, which is moved inside, and how far x is from the first one."""
     x = tl.minimum(tl.maximum(x, 0.0), n - 1.0)

@@ -8,9 +8,9 @@ whose readers are not known. Floor: the bytes of input and result once each: wha
 
 from __future__ import annotations
 
-import triton
 import triton.language as tl
 
+from core.kernels.triton._kernel import jit
 from core.kernels.triton._order_free import add
 from core.kernels.triton._overlap import load
 from core.kernels.triton.aot import AotCase
@@ -18,14 +18,14 @@ from core.kernels.triton.aot import AotCase
 BLOCK = 512
 
 
-@triton.jit
+@jit
 def elements(total, height, width, BLOCK: tl.constexpr):
     """A block of `total` elements of planes: places, whether they exist, plane, row and column."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     return at, at < total, at // width // height, at // width % height, at % width
 
 
-@triton.jit
+@jit
 def resize(x_ptr, y_ptr, total, height, width, to_height, to_width, CORNERS: tl.constexpr, BLOCK: tl.constexpr):
     at, inside, plane, row, column = elements(total, to_height, to_width, BLOCK)
     kind = tl.float64 if x_ptr.dtype.element_ty == tl.float64 else tl.float32
@@ -42,7 +42,7 @@ def resize(x_ptr, y_ptr, total, height, width, to_height, to_width, CORNERS: tl.
     tl.store(y_ptr + at, upper * (1 - down) + lower * down, inside)
 
 
-@triton.jit
+@jit
 def resize_grad(
     dy_ptr, dx_ptr, total, height, width, to_height, to_width, tall, wide, CORNERS: tl.constexpr, BLOCK: tl.constexpr
 ):  # fmt: skip
@@ -62,7 +62,7 @@ def resize_grad(
     tl.store(dx_ptr + at, sums, inside)
 
 
-@triton.jit
+@jit
 def adaptive_mean(
     x_ptr, y_ptr, total, height, width, to_height, to_width, tall, wide, BACKWARD: tl.constexpr, BLOCK: tl.constexpr
 ):  # fmt: skip
@@ -89,7 +89,7 @@ def adaptive_mean(
     tl.store(y_ptr + at, sums, inside)
 
 
-@triton.jit
+@jit
 def sample(x_ptr, grid_ptr, y_ptr, total, channels, height, width, places, BLOCK: tl.constexpr):
     at, inside, image, channel, place = elements(total, channels, places, BLOCK)
     y, x = _looked_at(grid_ptr, image, place, places, height, width, inside)
@@ -101,7 +101,7 @@ def sample(x_ptr, grid_ptr, y_ptr, total, channels, height, width, places, BLOCK
     tl.store(y_ptr + at, sums, inside)
 
 
-@triton.jit
+@jit
 def sample_grad_data(
     dy_ptr, grid_ptr, sums_ptr, scale_ptr, total, channels, height, width, places,
     EXACT: tl.constexpr, BLOCK: tl.constexpr,
@@ -114,7 +114,7 @@ def sample_grad_data(
         add(sums_ptr + at // places * height * width + there, dy * weight, scale_ptr, inside & exists, EXACT)
 
 
-@triton.jit
+@jit
 def sample_grad_grid(
     dy_ptr, x_ptr, grid_ptr, dgrid_ptr, total, channels, height, width, places, BLOCK: tl.constexpr
 ):  # fmt: skip
@@ -143,7 +143,7 @@ def sample_grad_grid(
     tl.store(dgrid_ptr + out + places, dv * (height - 1) * 0.5, inside)
 
 
-@triton.jit
+@jit
 def columns(
     x_ptr, y_ptr, total, height, width, rows, across,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr, BLOCK: tl.constexpr,
@@ -158,7 +158,7 @@ def columns(
     tl.store(y_ptr + at, tl.load(x_ptr + (plane * height + y) * width + x, exists, 0), inside)
 
 
-@triton.jit
+@jit
 def columns_grad(
     dy_ptr, dx_ptr, total, height, width, rows, across,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr, BLOCK: tl.constexpr,
@@ -177,7 +177,7 @@ def columns_grad(
 # ------------------------------------------------------------ places
 
 
-@triton.jit
+@jit
 def _step(n, to, KIND: tl.constexpr, CORNERS: tl.constexpr):
     """How far apart in the input two neighbours of the result read."""
     if CORNERS:
@@ -186,7 +186,7 @@ def _step(n, to, KIND: tl.constexpr, CORNERS: tl.constexpr):
         return tl.cast(n, KIND) / tl.cast(to, KIND)
 
 
-@triton.jit
+@jit
 def _source(place, n, to, KIND: tl.constexpr, CORNERS: tl.constexpr):
     """Where on an axis of length n a place of the result reads."""
     step = _step(n, to, KIND, CORNERS)
@@ -196,13 +196,13 @@ def _source(place, n, to, KIND: tl.constexpr, CORNERS: tl.constexpr):
         return tl.maximum((place.to(KIND) + 0.5) * step - 0.5, 0.0)
 
 
-@triton.jit
+@jit
 def _between(x, n):
     low = tl.minimum(tl.floor(x).to(tl.int64), n - 1)
     return low, tl.minimum(low + 1, n - 1), tl.minimum(x - low.to(x.dtype), 1.0)
 
 
-@triton.jit
+@jit
 def _share(place, wanted, n, to, KIND: tl.constexpr, CORNERS: tl.constexpr):
     """The weight with which a place of the result reads the element `wanted`; 0 for places outside."""
     low, high, part = _between(_source(place, n, to, KIND, CORNERS), n)
@@ -210,7 +210,7 @@ def _share(place, wanted, n, to, KIND: tl.constexpr, CORNERS: tl.constexpr):
     return tl.where((place >= 0) & (place < to), weight, 0.0)
 
 
-@triton.jit
+@jit
 def _first_reader(place, n, to, KIND: tl.constexpr, CORNERS: tl.constexpr):
     """A place of the result not behind the first that reads an element, and at most one before it."""
     step = _step(n, to, KIND, CORNERS)
@@ -221,13 +221,13 @@ def _first_reader(place, n, to, KIND: tl.constexpr, CORNERS: tl.constexpr):
     return tl.where(step > 0, tl.floor(first), 0.0).to(tl.int64)
 
 
-@triton.jit
+@jit
 def _window(place, n, to):
     """First element of a window of an axis of length n, and the one behind its last."""
     return place * n // to, ((place + 1) * n + to - 1) // to
 
 
-@triton.jit
+@jit
 def _looked_at(grid_ptr, image, place, places, height, width, inside):
     """Row and column, fractional, of places of the grid (images, 2, places)."""
     x = load(grid_ptr, image * 2 * places + place, inside)
@@ -235,7 +235,7 @@ def _looked_at(grid_ptr, image, place, places, height, width, inside):
     return (y + 1) * 0.5 * (height - 1), (x + 1) * 0.5 * (width - 1)
 
 
-@triton.jit
+@jit
 def _corner(y, x, height, width, CORNER: tl.constexpr):
     """Place in its plane, weight and existence of one of the four neighbours."""
     top, left = tl.floor(y), tl.floor(x)

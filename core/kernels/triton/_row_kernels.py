@@ -20,7 +20,7 @@ from core.kernels.triton import reduce
 from core.kernels.triton._generated import LANGUAGE, kernel_of, statements
 from core.kernels.triton._layouts import merged
 from core.kernels.triton.aot import AotCase
-from core.kernels.triton.autotune import processors
+from core.kernels.triton.targets import target_of
 
 TILE = 1024  # elements of several short rows together
 EACH = 8  # elements per thread, up to the most warps that a program has
@@ -36,7 +36,7 @@ def run(program: RowProgram, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     tile, num_warps = _tile(rows, columns)
     programs = blocks = triton.cdiv(rows, tile["BR"])
     if any(r.kind == COLUMN for r in program.results):
-        programs = min(blocks, SHARES * processors(device))
+        programs = min(blocks, SHARES * target_of(device).processors)
     results = [_memory(r, programs, columns, wide, device) for r in program.results]
     kernel = _kernel(program.results, tuple(o.form for o in operands), len(sizes), wide)
     kernel[(programs,)](

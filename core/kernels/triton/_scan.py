@@ -15,6 +15,7 @@ from torch import Tensor
 
 from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._fold import rows
+from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.rows import as_bytes
 from core.kernels.triton.tiles import accumulator, in_triton
@@ -43,7 +44,7 @@ LONGEST = 1024  # elements of a row in one tile
 PROGRAMS = 256
 
 
-@triton.jit
+@jit
 def _scan_kernel(
     x, y, totals, count, n, inner, chunk,
     PRODUCT: tl.constexpr, ACC: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr,
@@ -88,7 +89,7 @@ def _scan_kernel(
         tl.store(totals + piece * count + row, carry, mask=valid)
 
 
-@triton.jit
+@jit
 def _multiply(a, b):
     return a * b
 

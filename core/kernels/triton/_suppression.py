@@ -16,6 +16,7 @@ import triton
 import triton.language as tl
 
 from core.kernels.triton._counting import blocks_of
+from core.kernels.triton._kernel import jit
 from core.kernels.triton._overlap import load, load_box, overlap
 from core.kernels.triton.aot import AotCase
 
@@ -63,13 +64,13 @@ def _sweeping(words):
 # ------------------------------------------------------------ device code
 
 
-@triton.jit
+@jit
 def stays(gone_ptr, at, inside):
     """Whether the boxes at `at` of one image stay; gone_ptr points to the words of that image."""
     return inside & ((tl.load(gone_ptr + at // 32, inside, -1) >> (at % 32)) & 1 == 0)
 
 
-@triton.jit
+@jit
 def _pack(alive_ptr, gone_ptr, count, n, words, ALL: tl.constexpr, WORD: tl.constexpr):
     across = blocks_of(words, WORD)
     image = (tl.program_id(0) // across).to(tl.int64)
@@ -83,7 +84,7 @@ def _pack(alive_ptr, gone_ptr, count, n, words, ALL: tl.constexpr, WORD: tl.cons
     tl.store(gone_ptr + image * words + word, gone, word < words)
 
 
-@triton.jit
+@jit
 def _compare(
     x_ptr, bits_ptr, count, n, width, coordinates, label, first, part, words, threshold,
     LABELS: tl.constexpr, INCLUSIVE: tl.constexpr, CENTER: tl.constexpr, GROW: tl.constexpr, TILE: tl.constexpr,
@@ -112,7 +113,7 @@ def _compare(
         tl.store(bits_ptr + place[:, None] + word[None, :], union, (word < words)[None, :])
 
 
-@triton.jit
+@jit
 def _sweep(bits_ptr, gone_ptr, first, groups, part, words,
     WORDS: tl.constexpr, WORD: tl.constexpr, AT_ONCE: tl.constexpr,
 ):  # fmt: skip

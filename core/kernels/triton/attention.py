@@ -26,6 +26,7 @@ from torch import Tensor
 
 from core.base import MXNetError
 from core.kernels.triton._counting import blocks_of
+from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
 from core.kernels.triton.random import number_of
@@ -144,7 +145,7 @@ _LOG2_E = tl.constexpr(1.4426950408889634)
 _ROUNDS = tl.constexpr(7)
 
 
-@triton.jit(do_not_specialize=["key"])
+@jit(do_not_specialize=["key"])
 def _forward_kernel(
     q, k, v, o, lse, length, key, q_b, q_h, q_l, k_b, k_h, k_l, v_b, v_h, v_l, heads, lq, lk, d,
     SCALE: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, ACC: tl.constexpr, PRECISION: tl.constexpr,
@@ -180,7 +181,7 @@ def _forward_kernel(
     )
 
 
-@triton.jit
+@jit
 def _attend(
     query, k, v, k_l, v_l, rows, i, d, start, stop, limit, largest, total, sums, key, matrix,
     MASKED: tl.constexpr, SCALE: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, PRECISION: tl.constexpr,
@@ -205,7 +206,7 @@ def _attend(
     return largest, total, sums
 
 
-@triton.jit
+@jit
 def _delta_kernel(do, o, delta, do_b, do_h, do_l, heads, lq, d, ACC: tl.constexpr, BM: tl.constexpr, BD: tl.constexpr):
     """delta = sum(do o): what every score of a row loses in the gradient of the softmax."""
     block, sample, head, matrix = _position(heads, lq, BM, False)
@@ -216,7 +217,7 @@ def _delta_kernel(do, o, delta, do_b, do_h, do_l, heads, lq, d, ACC: tl.constexp
     tl.store(delta + matrix * lq + rows, tl.sum(g * result, 1), mask=rows < lq)
 
 
-@triton.jit(do_not_specialize=["key"])
+@jit(do_not_specialize=["key"])
 def _keys_kernel(
     q, k, v, do, lse, delta, dk, dv, length, key,
     q_b, q_h, q_l, k_b, k_h, k_l, v_b, v_h, v_l, do_b, do_h, do_l, heads, lq, lk, d,
@@ -258,7 +259,7 @@ def _keys_kernel(
     _store_rows(dv + matrix * lk * d, columns, d, lk, i, d, value_sums, EVEN_D)
 
 
-@triton.jit(do_not_specialize=["key"])
+@jit(do_not_specialize=["key"])
 def _queries_kernel(
     q, k, v, do, lse, delta, dq, length, key,
     q_b, q_h, q_l, k_b, k_h, k_l, v_b, v_h, v_l, do_b, do_h, do_l, heads, lq, lk, d,
@@ -292,7 +293,7 @@ def _queries_kernel(
     _store_rows(dq + matrix * lq * d, rows, d, lq, i, d, sums * SCALE, EVEN_D)
 
 
-@triton.jit
+@jit
 def _position(heads, count, BLOCK: tl.constexpr, BACKWARDS: tl.constexpr):
     """Block of `count` queries or keys, sample, head, and the number of the (sample, head) matrix.
 
@@ -307,7 +308,7 @@ def _position(heads, count, BLOCK: tl.constexpr, BACKWARDS: tl.constexpr):
     return block, matrix // heads, matrix % heads, matrix
 
 
-@triton.jit
+@jit
 def _valid_keys(length, sample, lk):
     if length is not None:
         return tl.minimum(tl.load(length + sample), lk).to(tl.int32)
@@ -315,7 +316,7 @@ def _valid_keys(length, sample, lk):
         return lk
 
 
-@triton.jit
+@jit
 def _load_rows(base, rows, stride, count, i, d, WHOLE: tl.constexpr, EVEN_D: tl.constexpr):
     """Rows of a matrix with unit column stride; 0 beyond `count`. WHOLE: all rows exist. EVEN_D: all columns do."""
     places = base + rows.to(tl.int64)[:, None] * stride + i[None, :]
@@ -329,26 +330,26 @@ def _load_rows(base, rows, stride, count, i, d, WHOLE: tl.constexpr, EVEN_D: tl.
         return tl.load(places, mask=(rows < count)[:, None] & (i < d)[None, :], other=0)
 
 
-@triton.jit
+@jit
 def _store_rows(base, rows, stride, count, i, d, values, EVEN_D: tl.constexpr):
     places = base + rows.to(tl.int64)[:, None] * stride + i[None, :]
     mask = (rows < count)[:, None] if EVEN_D else (rows < count)[:, None] & (i < d)[None, :]
     tl.store(places, values.to(base.dtype.element_ty), mask=mask)
 
 
-@triton.jit
+@jit
 def _load_statistics(lse, delta, matrix, rows, lq):
     """lse in units of log 2, and delta. A row that saw nothing has lse = -inf, but no visible score meets it."""
     place = matrix * lq + rows
     return tl.load(lse + place, mask=rows < lq, other=0) * _LOG2_E, tl.load(delta + place, mask=rows < lq, other=0)
 
 
-@triton.jit
+@jit
 def _product(x, y, ACC: tl.constexpr, PRECISION: tl.constexpr):
     return multiply_add(x, y, tl.zeros([x.shape[0], y.shape[1]], ACC), PRECISION)
 
 
-@triton.jit
+@jit
 def _visible(rows, columns, limit, CAUSAL: tl.constexpr):
     """Whether the query of a row may look at the key of a column; `rows` and `columns` broadcast."""
     visible = columns < limit
@@ -357,7 +358,7 @@ def _visible(rows, columns, limit, CAUSAL: tl.constexpr):
     return visible
 
 
-@triton.jit
+@jit
 def _mask(key, matrix, rows, first, DROPOUT: tl.constexpr, BN: tl.constexpr):
     """(rows, BN), for the columns from `first` on: 0 with probability DROPOUT, else 1 / (1 - DROPOUT).
 
@@ -407,7 +408,7 @@ def _constexprs(q: Tensor, scale: float, causal: bool, dropout: float) -> dict[s
         "CAUSAL": causal,
         "DROPOUT": dropout,
         "ACC": in_triton(accumulator(q.dtype)),
-        "PRECISION": precision(q.dtype),
+        "PRECISION": precision(q.dtype, q.device),
         "EVEN_D": d == bd,
         "BD": bd,
     }
@@ -441,7 +442,7 @@ def _aot() -> Iterator[AotCase]:
         types["key"] = "*i64" if dropout else "i64"  # from memory, as a CUDA graph has it, which takes more
         fixed = {
             "SCALE": 0.125, "CAUSAL": causal, "DROPOUT": dropout, "ACC": tl.float64 if size == 8 else tl.float32,
-            "PRECISION": precision(torch.float32) if size == 4 else "ieee", "EVEN_D": True, "BD": head,
+            "PRECISION": "tf32x3" if size == 4 else "ieee", "EVEN_D": True, "BD": head,
         }  # fmt: skip
         signature = {name: types[name] for name in kernel.arg_names if name in types}
         configs = _configs(table, size, head, dropout)

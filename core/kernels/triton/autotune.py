@@ -19,7 +19,7 @@ import torch
 import triton
 from triton.runtime.errors import OutOfResources
 
-INTERPRETED = triton.knobs.runtime.interpret
+from core.kernels.triton._kernel import INTERPRETED, recording, unrecorded
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,26 +59,14 @@ def choose(kernel: str, key: tuple, configs: Sequence[Config], launch: Callable[
     best = next((config for config in configs if _describe(config) == known), None)
     if best is None:
         if torch.cuda.is_current_stream_capturing():
+            if recording() is not None:
+                recording().provisional = True
             return configs[0]
-        best = min(configs, key=functools.partial(_milliseconds, launch))
+        with unrecorded():
+            best = min(configs, key=functools.partial(_milliseconds, launch))
         _write(name, best)
     _remembered[kernel, key] = best
     return best
-
-
-@functools.cache
-def processors(device: torch.device) -> int:
-    """Streaming multiprocessors of `device`; under the interpreter 2, so that persistent loops take more turns."""
-    return 2 if INTERPRETED else torch.cuda.get_device_properties(device).multi_processor_count
-
-
-@functools.cache
-def capability(device: torch.device) -> int:
-    """Compute capability times ten: 90 for Hopper, also under the interpreter."""
-    if INTERPRETED:
-        return 90
-    major, minor = torch.cuda.get_device_capability(device)
-    return 10 * major + minor
 
 
 def cache_file() -> Path:

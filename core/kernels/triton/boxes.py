@@ -15,6 +15,7 @@ import triton.language as tl
 from core.kernels.precision import wide_type
 from core.kernels.triton import _anchors, reduce
 from core.kernels.triton._anchors import BLOCK, block_of, moved, offsets
+from core.kernels.triton._kernel import jit
 from core.kernels.triton._matching import pairs
 from core.kernels.triton._overlap import centers, corners, load, load_box, pairwise, store_box
 from core.kernels.triton._suppression import stays, suppressed
@@ -232,13 +233,13 @@ def _halves(scales, ratios, stride):
 # ------------------------------------------------------------ device code
 
 
-@triton.jit
+@jit
 def _count_up(out_ptr, total, BLOCK: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out_ptr + at, at, at < total)
 
 
-@triton.jit
+@jit
 def _rank(x_ptr, key_ptr, n, width, score, label, valid, background, LABELS: tl.constexpr, BLOCK: tl.constexpr):
     """The score of each row, -inf where it does not take part."""
     image, at, inside = block_of(n, BLOCK)
@@ -250,7 +251,7 @@ def _rank(x_ptr, key_ptr, n, width, score, label, valid, background, LABELS: tl.
     tl.store(key_ptr + image * n + at, tl.where(alive, key, float("-inf")), inside)
 
 
-@triton.jit
+@jit
 def _collect(
     rows_ptr, order_ptr, gone_ptr, out_ptr, record_ptr, count, n, words, width, coordinates,
     FORM: tl.constexpr, BLOCK: tl.constexpr,
@@ -278,7 +279,7 @@ def _collect(
         before += tl.sum(kept.to(tl.int64), 0)
 
 
-@triton.jit
+@jit
 def _put(rows_ptr, index_ptr, out_ptr, m, width, ROWS: tl.constexpr, INNER: tl.constexpr):
     row, column, inside = tile_of(m, width, ROWS, INNER)
     at = tl.load(index_ptr + row, row < m, -1).to(tl.int64)
@@ -286,7 +287,7 @@ def _put(rows_ptr, index_ptr, out_ptr, m, width, ROWS: tl.constexpr, INNER: tl.c
     tl.store(out_ptr + at[:, None] * width + column, value, inside & (at >= 0)[:, None])
 
 
-@triton.jit
+@jit
 def _pick(x_ptr, index_ptr, out_ptr, total, m, n, width, ROWS: tl.constexpr, INNER: tl.constexpr):
     row, column, inside = tile_of(total, width, ROWS, INNER)
     at = tl.load(index_ptr + row, row < total, -1).to(tl.int64)
@@ -295,7 +296,7 @@ def _pick(x_ptr, index_ptr, out_ptr, total, m, n, width, ROWS: tl.constexpr, INN
     tl.store(out_ptr + row[:, None] * width + column, value, inside)
 
 
-@triton.jit
+@jit
 def _encode(
     samples_ptr, matches_ptr, anchors_ptr, truth_ptr, means_ptr, stds_ptr, target_ptr, mask_ptr, n, m, own,
     BLOCK: tl.constexpr,
@@ -319,7 +320,7 @@ def _encode(
     store_box(mask_ptr, place * 4, one, one, one, one, inside)
 
 
-@triton.jit
+@jit
 def _decode(
     data_ptr, anchors_ptr, out_ptr, n,
     STDS: tl.constexpr, CLIP: tl.constexpr, CENTER: tl.constexpr, BLOCK: tl.constexpr,

@@ -29,8 +29,9 @@ from core.kernels.epilogue import check_activation
 from core.kernels.triton import matmul as products
 from core.kernels.triton._counting import blocks_of, program
 from core.kernels.triton._depthwise import depthwise, depthwise_weight
+from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase, tensor_core
-from core.kernels.triton.autotune import Config, choose, processors, shape_class
+from core.kernels.triton.autotune import Config, choose, shape_class
 from core.kernels.triton.places import (
     EXTENTS,
     FAR,
@@ -44,6 +45,7 @@ from core.kernels.triton.places import (
     unravel3,
     wide,
 )  # fmt: skip
+from core.kernels.triton.targets import target_of
 from core.kernels.triton.tiles import (
     accumulator,
     activate,
@@ -177,7 +179,7 @@ def _launch_gather(
     def run(config: Config) -> None:
         block_m, block_n, block_k = (config[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
         tiles = math.prod(phases) * how.groups * triton.cdiv(rows, block_m) * triton.cdiv(made, block_n)
-        splits, k_each = split_along(whole_taps * read, block_k, tiles, processors(target.device))
+        splits, k_each = split_along(whole_taps * read, block_k, tiles, target_of(target.device).processors)
         partials = partials_of(splits, target)
         last = (bias, residual, activation) if splits == 1 else (None, None, None)  # partial sums are finished later
         _gather_gemm[(tiles * splits,)](
@@ -186,7 +188,7 @@ def _launch_gather(
             made, read, how.groups, stride_made, stride_read, c, splits, k_each, target.numel(),
             **how.constexprs(), **ends(*last), PHASES=phases, BACKWARD=backward, UNIFORM=read % block_k == 0,
             WIDE=wide(target, source, w), ACCUMULATOR=in_triton(accumulator(target.dtype)),
-            PRECISION=precision(target.dtype), **config.launch_options(),
+            PRECISION=precision(target.dtype, target.device), **config.launch_options(),
         )  # fmt: skip
         if splits > 1:
             add_partials(partials, target, bias, residual, activation)
@@ -206,12 +208,12 @@ def _launch_weight(dw: Tensor, dy: Tensor, x: Tensor, how: Geometry) -> None:
     def run(config: Config) -> None:
         block_m, block_n, block_k = (config[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
         tiles = how.groups * triton.cdiv(o, block_m) * triton.cdiv(columns, block_n)
-        splits, k_each = split_along(rows, block_k, tiles, 2 * processors(dw.device))
+        splits, k_each = split_along(rows, block_k, tiles, 2 * target_of(dw.device).processors)
         partials = partials_of(splits, dw)
         _weight_gemm[(tiles * splits,)](
             dy, x, dw if partials is None else partials, rows, *three(dy.shape[1:-1], 1), *three(x.shape[1:-1], 1),
             o, c, how.groups, splits, k_each, dw.numel(), **how.constexprs(), UNIFORM=c % block_n == 0,
-            WIDE=wide(dy, x, dw), ACCUMULATOR=in_triton(accumulator(dw.dtype)), PRECISION=precision(dw.dtype),
+            WIDE=wide(dy, x, dw), ACCUMULATOR=in_triton(accumulator(dw.dtype)), PRECISION=precision(dw.dtype, dw.device),
             **config.launch_options(),
         )  # fmt: skip
         if splits > 1:
@@ -234,7 +236,7 @@ def _weight_configs(configs: list[Config], channels: int) -> list[Config]:
 # ---------------------------------------------------------------- kernels
 
 
-@triton.jit
+@jit
 def _gather_gemm(
     source, w, bias, residual, target, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w,
     made, read, groups, stride_made, stride_read, stride_tap, splits, k_each, size,
@@ -316,7 +318,7 @@ def _gather_gemm(
     tl.store(target + to, activate(sums, ACTIVATION).to(target.dtype.element_ty), mask=mask)
 
 
-@triton.jit
+@jit
 def _weight_gemm(
     dy, x, dw, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w, o, c, groups, splits, k_each, size,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr,

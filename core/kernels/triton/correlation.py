@@ -10,6 +10,7 @@ import torch
 import triton
 import triton.language as tl
 
+from core.kernels.triton._kernel import jit
 from core.kernels.triton._overlap import load
 from core.kernels.triton._resampling import elements
 from core.kernels.triton.aot import AotCase
@@ -51,7 +52,7 @@ def _how(size, reach, stride, step, pad, multiply):
 # ------------------------------------------------------------ device code
 
 
-@triton.jit
+@jit
 def _correlate(
     first_ptr, second_ptr, y_ptr, total, channels, height, width, rows, across,
     SIZE: tl.constexpr, REACH: tl.constexpr, STRIDE: tl.constexpr, STEP: tl.constexpr, PAD: tl.constexpr,
@@ -73,7 +74,7 @@ def _correlate(
     tl.store(y_ptr + at, sums / (SIZE * SIZE * channels), inside)
 
 
-@triton.jit
+@jit
 def _gradient(
     dy_ptr, first_ptr, second_ptr, dx_ptr, total, channels, height, width, rows, across,
     SECOND: tl.constexpr, SIZE: tl.constexpr, REACH: tl.constexpr, STRIDE: tl.constexpr, STEP: tl.constexpr,
@@ -109,7 +110,7 @@ def _gradient(
     tl.store(dx_ptr + at, sums / (SIZE * SIZE * channels), inside)
 
 
-@triton.jit
+@jit
 def _exists(y, x, height, width):
     return (y >= 0) & (y < height) & (x >= 0) & (x < width)
 

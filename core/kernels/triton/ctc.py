@@ -14,6 +14,7 @@ import triton.language as tl
 
 from core.kernels.triton import reduce
 from core.kernels.triton._counting import blocks_of
+from core.kernels.triton._kernel import jit
 from core.kernels.triton._overlap import load
 from core.kernels.triton.aot import AotCase
 
@@ -62,7 +63,7 @@ def _forward(data, label, counts, lengths, blank):
 # ------------------------------------------------------------ device code
 
 
-@triton.jit
+@jit
 def _walk(
     data_ptr, totals_ptr, label_ptr, counts_ptr, lengths_ptr, losses_ptr, alpha_ptr, steps, batch, classes, places,
     blank, LENGTHS: tl.constexpr, STATES: tl.constexpr,
@@ -89,7 +90,7 @@ def _walk(
     tl.store(losses_ptr + n, tl.where(highest > 0.5 * _IMPOSSIBLE, loss, 0.0))
 
 
-@triton.jit
+@jit
 def _backward(
     data_ptr, totals_ptr, label_ptr, counts_ptr, lengths_ptr, losses_ptr, alpha_ptr, beta_ptr, steps, batch, classes,
     places, blank, LENGTHS: tl.constexpr, STATES: tl.constexpr,
@@ -120,7 +121,7 @@ def _backward(
         alpha_ptr -= STATES
 
 
-@triton.jit
+@jit
 def _gather(
     dy_ptr, data_ptr, totals_ptr, label_ptr, counts_ptr, lengths_ptr, losses_ptr, share_ptr, dx_ptr, steps, batch,
     classes, places, blank, LENGTHS: tl.constexpr, STATES: tl.constexpr, BLOCK: tl.constexpr,
@@ -144,7 +145,7 @@ def _gather(
     tl.store(dx_ptr + row * classes + kind, tl.where(live != 0, live * dx, 0.0), kind < classes)
 
 
-@triton.jit
+@jit
 def _extents(counts_ptr, lengths_ptr, n, steps, places, LENGTHS: tl.constexpr):
     """Labels and steps of a sequence."""
     count = tl.minimum(tl.maximum(tl.load(counts_ptr + n).to(tl.int32), 0), places)
@@ -154,7 +155,7 @@ def _extents(counts_ptr, lengths_ptr, n, steps, places, LENGTHS: tl.constexpr):
         return count, steps + 0 * count
 
 
-@triton.jit
+@jit
 def _states(label_ptr, n, state, count, places, classes, blank):
     """Class of each state, and whether paths may skip the state before it, or behind it: between different labels."""
     place = state // 2
@@ -167,14 +168,14 @@ def _states(label_ptr, n, state, count, places, classes, blank):
     return tl.where(odd, label, blank), jumps, odd & (place + 1 < count) & (label != behind)
 
 
-@triton.jit
+@jit
 def _log(data_ptr, totals_ptr, t, n, batch, classes, kind, known):
     """Logarithms of the probabilities of classes at a step of sequence n."""
     row = n + tl.cast(t, tl.int64) * batch
     return load(data_ptr, row * classes + kind, known) - load(totals_ptr, row, True)
 
 
-@triton.jit
+@jit
 def _log_sum(a, b, c):
     highest = tl.maximum(tl.maximum(a, b), c)
     return highest + tl.log(tl.exp(a - highest) + tl.exp(b - highest) + tl.exp(c - highest))

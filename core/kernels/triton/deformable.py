@@ -15,6 +15,7 @@ import triton
 import triton.language as tl
 
 from core.kernels.triton._counting import blocks_of
+from core.kernels.triton._kernel import jit
 from core.kernels.triton._order_free import add, begin, finish
 from core.kernels.triton._overlap import load
 from core.kernels.triton.aot import AotCase
@@ -67,7 +68,7 @@ def _launching(x, offset, mask, kernel, stride, dilate, pad, groups):
 # ------------------------------------------------------------ device code
 
 
-@triton.jit
+@jit
 def _columns(
     x_ptr, y_ptr, offset_ptr, mask_ptr, channels, height, width, windows, across,
     CHANNELS: tl.constexpr, KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr,
@@ -88,7 +89,7 @@ def _columns(
         tl.store(y_ptr + (plane * (KERNEL[0] * KERNEL[1]) + spot) * windows + window, value * factor, inside)
 
 
-@triton.jit
+@jit
 def _scale(
     dy_ptr, scaled_ptr, offset_ptr, mask_ptr, channels, height, width, windows, across,
     CHANNELS: tl.constexpr, KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr,
@@ -103,7 +104,7 @@ def _scale(
         tl.store(scaled_ptr + at, load(dy_ptr, at, inside) * factor, inside)
 
 
-@triton.jit
+@jit
 def _grad_data(
     dy_ptr, sums_ptr, scale_ptr, offset_ptr, mask_ptr, channels, height, width, windows, across,
     CHANNELS: tl.constexpr, EXACT: tl.constexpr, KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr,
@@ -121,7 +122,7 @@ def _grad_data(
             add(sums_ptr + plane * height * width + at, dy * weight, scale_ptr, exists, EXACT)
 
 
-@triton.jit
+@jit
 def _grad_places(
     dy_ptr, x_ptr, doffset_ptr, dmask_ptr, offset_ptr, mask_ptr, channels, height, width, windows, across,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr, MASKED: tl.constexpr,
@@ -150,7 +151,7 @@ def _grad_places(
     tl.store(doffset_ptr + shift + windows, tl.where(moves_x, right * factor, 0.0), inside)
 
 
-@triton.jit
+@jit
 def _windows(channels, windows, CHANNELS, KERNEL: tl.constexpr, BLOCK: tl.constexpr):
     """(group of an image, first channel in it, place of the kernel, block of windows) of this program."""
     across, parts = blocks_of(windows, BLOCK), blocks_of(channels, CHANNELS)
@@ -160,7 +161,7 @@ def _windows(channels, windows, CHANNELS, KERNEL: tl.constexpr, BLOCK: tl.conste
     return (rest // parts).to(tl.int64), rest % parts * CHANNELS, spot, window
 
 
-@triton.jit
+@jit
 def _place(
     offset_ptr, line, spot, window, windows, across, height, width,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr, FADING: tl.constexpr,
@@ -184,7 +185,7 @@ def _place(
         )  # fmt: skip
 
 
-@triton.jit
+@jit
 def _corner(y, x, near, height, width, CORNER: tl.constexpr):
     """Place in its plane, weight and existence of a neighbour, and slopes of the weight downwards and to the right."""
     top, left = tl.floor(y), tl.floor(x)
@@ -202,7 +203,7 @@ def _corner(y, x, near, height, width, CORNER: tl.constexpr):
     return at, row_weight * column_weight, exists, row_slope * column_weight, row_weight * column_slope
 
 
-@triton.jit
+@jit
 def _factor(mask_ptr, line, spot, window, windows, KERNEL: tl.constexpr, MASKED: tl.constexpr, like):
     if MASKED:
         return load(mask_ptr, (line * (KERNEL[0] * KERNEL[1]) + spot) * windows + window, window < windows)

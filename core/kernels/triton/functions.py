@@ -7,21 +7,22 @@ the last place of float32; float64 keeps about 1e-14 except `erfinv` (1e-10). So
 
 from __future__ import annotations
 
-import triton
 import triton.language as tl
 
+from core.kernels.triton._kernel import jit
 
-@triton.jit
+
+@jit
 def sign(x):
     return tl.where(x > 0, 1.0, tl.where(x < 0, -1.0, x * 0)).to(x.dtype)
 
 
-@triton.jit
+@jit
 def trunc(x):
     return tl.where(x < 0, tl.ceil(x), tl.floor(x))
 
 
-@triton.jit
+@jit
 def rint(x):
     """To the nearest integer, halves to even."""
     down = tl.floor(x)
@@ -31,26 +32,26 @@ def rint(x):
     return tl.where(up, down + 1.0, down)
 
 
-@triton.jit
+@jit
 def round_away(x):
     """To the nearest integer, halves away from zero."""
     size = tl.floor(tl.abs(x) + 0.5)
     return tl.where(x < 0, -size, size)
 
 
-@triton.jit
+@jit
 def sigmoid(x):
     e = tl.exp(-tl.abs(x))
     return tl.where(x < 0, e / (1.0 + e), 1.0 / (1.0 + e))
 
 
-@triton.jit
+@jit
 def log1p(x):
     w = 1.0 + x
     return tl.where(w == 1.0, x, tl.log(w) * (x / tl.where(w == 1.0, 1.0, w - 1.0)))
 
 
-@triton.jit
+@jit
 def expm1(x):
     u = tl.exp(x)
     small = u == 1.0
@@ -61,7 +62,7 @@ def expm1(x):
     return tl.where(small, x, tl.where(low, -1.0, between))
 
 
-@triton.jit
+@jit
 def sinh(x):
     e = expm1(tl.abs(x))
     size = 0.5 * (e + e / (e + 1.0))
@@ -69,45 +70,45 @@ def sinh(x):
     return tl.where(x < 0, -size, size)
 
 
-@triton.jit
+@jit
 def cosh(x):
     e = tl.exp(tl.abs(x))
     return 0.5 * (e + 1.0 / e)
 
 
-@triton.jit
+@jit
 def tanh(x):
     e = expm1(-2.0 * tl.abs(x))
     size = -e / (e + 2.0)
     return tl.where(x < 0, -size, size)
 
 
-@triton.jit
+@jit
 def asinh(x):
     a = tl.abs(x)
     size = tl.where(a > 1e8, tl.log(a) + 0.6931471805599453, log1p(a + a * a / (1.0 + tl.sqrt(a * a + 1.0))))
     return tl.where(x < 0, -size, size)
 
 
-@triton.jit
+@jit
 def acosh(x):
     t = x - 1.0
     return tl.where(x > 1e8, tl.log(x) + 0.6931471805599453, log1p(t + tl.sqrt(2.0 * t + t * t)))
 
 
-@triton.jit
+@jit
 def atanh(x):
     a = tl.abs(x)
     size = 0.5 * log1p(2.0 * a / (1.0 - a))
     return tl.where(x < 0, -size, size)
 
 
-@triton.jit
+@jit
 def tan(x):
     return tl.sin(x) / tl.cos(x)
 
 
-@triton.jit
+@jit
 def atan(x):
     a = tl.abs(x)
     large, middle = a > 2.414213562373095, (a > 0.66) & (a <= 2.414213562373095)
@@ -129,17 +130,17 @@ def atan(x):
     return tl.where(x < 0, -size, size)
 
 
-@triton.jit
+@jit
 def asin(x):
     return atan(x / tl.sqrt((1.0 - x) * (1.0 + x)))
 
 
-@triton.jit
+@jit
 def acos(x):
     return 1.5707963267948966 - asin(x)
 
 
-@triton.jit
+@jit
 def atan2(y, x):
     base = atan(y / x)
     pi = tl.where(y < 0, y * 0 - 3.141592653589793, y * 0 + 3.141592653589793)
@@ -147,14 +148,14 @@ def atan2(y, x):
     return tl.where(x == 0, tl.where(y == 0, 0.0, 0.5 * pi), result)
 
 
-@triton.jit
+@jit
 def hypot(x, y):
     a, b = tl.maximum(tl.abs(x), tl.abs(y)), tl.minimum(tl.abs(x), tl.abs(y))
     ratio = b / tl.where(a == 0, 1.0, a)
     return a * tl.sqrt(1.0 + ratio * ratio)
 
 
-@triton.jit
+@jit
 def cbrt(x):
     a = tl.abs(x)
     safe = tl.where(a == 0, 1.0, a)
@@ -163,12 +164,12 @@ def cbrt(x):
     return tl.where(x == 0, x, tl.where(x < 0, -y, y))
 
 
-@triton.jit
+@jit
 def log10(x):
     return tl.log(x) * 0.4342944819032518
 
 
-@triton.jit
+@jit
 def power(a, b):
     size = tl.exp2(b * tl.log2(tl.abs(a)))
     whole = tl.floor(b) == b
@@ -178,7 +179,7 @@ def power(a, b):
     return tl.where((a == 0.0) & (b > 0.0), 0.0, result)
 
 
-@triton.jit
+@jit
 def power_int(a, b):
     """Integer power by squaring; a negative exponent gives 0 except for bases 1 and -1."""
     result = a * 0 + 1
@@ -191,43 +192,43 @@ def power_int(a, b):
     return tl.where(b < 0, unit, result)
 
 
-@triton.jit
+@jit
 def mod(a, b):
     """The remainder with the sign of the divisor; 0 where that is 0, as in MXNet."""
     return tl.where(b == 0, 0.0, a - b * tl.floor(a / b))
 
 
-@triton.jit
+@jit
 def mod_int(a, b):
     rest = fmod_int(a, b)
     return tl.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
 
 
-@triton.jit
+@jit
 def fmod(a, b):
     """The remainder with the sign of the dividend; 0 where the divisor is 0, as in MXNet."""
     return tl.where(b == 0, 0.0, a - b * trunc(a / b))
 
 
-@triton.jit
+@jit
 def fmod_int(a, b):
     return a % tl.where(b == 0, 1, b)
 
 
-@triton.jit
+@jit
 def floordiv_int(a, b):
     """The quotient rounded down; 0 where the divisor is 0, as in MXNet."""
     quotient = tl.where(b == 0, 0, a // tl.where(b == 0, 1, b))
     return tl.where((b != 0) & (a - quotient * b != 0) & ((a < 0) != (b < 0)), quotient - 1, quotient)
 
 
-@triton.jit
+@jit
 def copysign(a, b):
     size = tl.abs(a)
     return tl.where((b < 0) | (1.0 / b < 0), -size, size)
 
 
-@triton.jit
+@jit
 def gcd(a, b):
     a, b = tl.abs(a), tl.abs(b)
     for _ in range(96):  # Euclid on 64-bit numbers ends within 93 steps
@@ -237,13 +238,13 @@ def gcd(a, b):
     return a
 
 
-@triton.jit
+@jit
 def lcm(a, b):
     common = gcd(a, b)
     return tl.abs(a // tl.where(common == 0, 1, common) * b)
 
 
-@triton.jit
+@jit
 def _log_gamma_positive(x):
     product = x * 0 + 1.0
     y = x
@@ -264,7 +265,7 @@ def _log_gamma_positive(x):
     return (y - 0.5) * tl.log(y) - y + 0.9189385332046727 + series - tl.log(product)
 
 
-@triton.jit
+@jit
 def lgamma(x):
     """log |gamma(x)|."""
     negative = x < 0.5
@@ -273,7 +274,7 @@ def lgamma(x):
     return tl.where(negative, 1.1447298858494002 - tl.log(wave) - value, value)
 
 
-@triton.jit
+@jit
 def _digamma_positive(x):
     shift = x * 0
     y = x
@@ -291,7 +292,7 @@ def _digamma_positive(x):
     return tl.log(y) - 0.5 * r - series - shift
 
 
-@triton.jit
+@jit
 def digamma(x):
     """The derivative of log gamma."""
     negative = x < 0.5
@@ -300,7 +301,7 @@ def digamma(x):
     return tl.where(negative, value - 3.141592653589793 * tl.cos(angle) / tl.sin(angle), value)
 
 
-@triton.jit
+@jit
 def _trigamma_positive(x):
     shift = x * 0
     y = x
@@ -318,7 +319,7 @@ def _trigamma_positive(x):
     return series + shift
 
 
-@triton.jit
+@jit
 def polygamma1(x):
     """The second derivative of log gamma."""
     negative = x < 0.5
@@ -327,7 +328,7 @@ def polygamma1(x):
     return tl.where(negative, 9.869604401089358 / (wave * wave) - value, value)
 
 
-@triton.jit
+@jit
 def _tetragamma_positive(x):
     shift = x * 0
     y = x
@@ -343,7 +344,7 @@ def _tetragamma_positive(x):
     return -series - shift
 
 
-@triton.jit
+@jit
 def polygamma2(x):
     """The third derivative of log gamma."""
     negative = x < 0.5
@@ -353,7 +354,7 @@ def polygamma2(x):
     return tl.where(negative, value - 62.01255336059963 * tl.cos(angle) / (wave * wave * wave), value)
 
 
-@triton.jit
+@jit
 def erfinv(x):
     w = -tl.log((1.0 - x) * (1.0 + x))
     s = w - 2.5
@@ -382,7 +383,7 @@ def erfinv(x):
     return tl.where(tl.abs(x) == 1.0, edge, y)
 
 
-@triton.jit
+@jit
 def gamma_slope(a, x):
     """How a standard gamma sample x moves with its shape a while its quantile stays: -(dP/da) / (dP/dx).
 

@@ -19,6 +19,7 @@ import triton.language as tl
 
 from core.kernels.dispatch import deterministic
 from core.kernels.triton._counting import blocks_of
+from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.rows import TILE, as_bytes, compact, gather_rows, grid, tile, tile_of
 from core.kernels.triton.sort import sort
@@ -303,7 +304,7 @@ def _index_axes_from(y, count, first):
 # ------------------------------------------------------------ kernels
 
 
-@triton.jit
+@jit
 def _normalise(indices_ptr, y_ptr, count, n, MODE: tl.constexpr, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     index = tl.load(indices_ptr + at, at < count, 0).to(tl.int64)
@@ -319,14 +320,14 @@ def _normalise(indices_ptr, y_ptr, count, n, MODE: tl.constexpr, TILE: tl.conste
     tl.store(y_ptr + at, index, at < count)
 
 
-@triton.jit
+@jit
 def _last(places_ptr, winners_ptr, count, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < count
     tl.atomic_max(winners_ptr + tl.load(places_ptr + at, inside, 0), at, inside)
 
 
-@triton.jit
+@jit
 def _write(
     data_ptr, places_ptr, winners_ptr, y_ptr, count, inner,
     UNIQUE: tl.constexpr, ROWS: tl.constexpr, INNER: tl.constexpr,
@@ -338,7 +339,7 @@ def _write(
     tl.store(y_ptr + place[:, None] * inner + column, tl.load(data_ptr + row[:, None] * inner + column, inside), inside)
 
 
-@triton.jit
+@jit
 def _add(dy_ptr, places_ptr, y_ptr, total, count, rows, inner, ROWS: tl.constexpr, INNER: tl.constexpr):
     row, column, inside = tile_of(total, inner, ROWS, INNER)
     target = (row // count) * rows + tl.load(places_ptr + row % count, row < total, 0).to(tl.int64)
@@ -346,7 +347,7 @@ def _add(dy_ptr, places_ptr, y_ptr, total, count, rows, inner, ROWS: tl.constexp
     tl.atomic_add(y_ptr + target[:, None] * inner + column, dy, inside)
 
 
-@triton.jit
+@jit
 def _add_runs(dy_ptr, runs_ptr, order_ptr, y_ptr, count, rows, inner, INNER: tl.constexpr):
     across = blocks_of(inner, INNER)
     row = (tl.program_id(0) // across).to(tl.int64)
@@ -366,7 +367,7 @@ def _add_runs(dy_ptr, runs_ptr, order_ptr, y_ptr, count, rows, inner, INNER: tl.
     tl.store(y, total, begins)
 
 
-@triton.jit
+@jit
 def _append_axis(places_ptr, index_ptr, count, size, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < count
@@ -374,7 +375,7 @@ def _append_axis(places_ptr, index_ptr, count, size, TILE: tl.constexpr):
     tl.store(places_ptr + at, tl.load(places_ptr + at, inside, 0) * size + index, inside)
 
 
-@triton.jit
+@jit
 def _append_digit(folded_ptr, places_ptr, count, wide_stride, size, stride, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < count
@@ -382,7 +383,7 @@ def _append_digit(folded_ptr, places_ptr, count, wide_stride, size, stride, TILE
     tl.store(folded_ptr + at, tl.load(folded_ptr + at, inside, 0) + digit * stride, inside)
 
 
-@triton.jit
+@jit
 def _along(indices_ptr, places_ptr, total, count, rows, inner, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < total
@@ -390,7 +391,7 @@ def _along(indices_ptr, places_ptr, total, count, rows, inner, TILE: tl.constexp
     tl.store(places_ptr + at, (at // inner // count * rows + index) * inner + at % inner, inside)
 
 
-@triton.jit
+@jit
 def _one_hot(indices_ptr, y_ptr, total, depth, on_value, off_value, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < total
@@ -398,7 +399,7 @@ def _one_hot(indices_ptr, y_ptr, total, depth, on_value, off_value, TILE: tl.con
     tl.store(y_ptr + at, tl.where(hot, on_value, off_value).to(y_ptr.dtype.element_ty), inside)
 
 
-@triton.jit
+@jit
 def _reverse(
     x_ptr, lengths_ptr, y_ptr, steps, batch, inner,
     GIVEN: tl.constexpr, ROWS: tl.constexpr, INNER: tl.constexpr,
@@ -413,7 +414,7 @@ def _reverse(
     tl.store(y_ptr + row[:, None] * inner + column, moved, inside)
 
 
-@triton.jit
+@jit
 def _unravel(where_ptr, coordinates_ptr, count, stride, size, axis, axes, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < count

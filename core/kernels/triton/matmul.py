@@ -27,8 +27,10 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from core.base import MXNetError
 from core.kernels.epilogue import check_activation
 from core.kernels.triton._counting import WIDE, blocks_of
+from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase, tensor_core
-from core.kernels.triton.autotune import Config, capability, choose, processors, shape_class
+from core.kernels.triton.autotune import Config, choose, shape_class
+from core.kernels.triton.targets import target_of
 from core.kernels.triton.tiles import (
     accumulator,
     activate,
@@ -138,7 +140,7 @@ def _gemm(
     if not out.numel():
         return out
     described = (a, b, out) if residual is None else (a, b, out, residual[None])
-    tma = capability(a.device) >= 90 and all(map(_describable, described))
+    tma = target_of(a.device).tma and all(map(_describable, described))
     odd = not (_aligned(a) and _aligned(b)) and a.is_floating_point()
     worth = min(m, n) >= 16 and m * n * k >= _WORTH_COPIES  # a shorter side would grow manifold
     if odd and not tma and worth and n % 16 + k % 16 + m % 16 and a.element_size() <= 4:
@@ -179,14 +181,14 @@ def _launch_tma(config: Config, a, b, out, bias, residual, activation) -> None:
     (_, m, k), n = a.shape, b.shape[2]
     block_m, block_n, block_k = (config[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
     tiles = triton.cdiv(m, block_m) * triton.cdiv(n, block_n)
-    splits, k_each = split_along(k, block_k, tiles, processors(a.device))
+    splits, k_each = split_along(k, block_k, tiles, target_of(a.device).processors)
     transposed_a, transposed_b = a.stride(2) != 1, b.stride(2) != 1
     described_a = _descriptor(a[0].T, (block_k, block_m)) if transposed_a else _descriptor(a[0], (block_m, block_k))
     described_b = _descriptor(b[0].T, (block_n, block_k)) if transposed_b else _descriptor(b[0], (block_k, block_n))
     half = (block_m, _stored_columns(config))
     described_out = _descriptor(out[0], half)
     partials = partials_of(splits, out)
-    programs = min(tiles * splits, processors(a.device))
+    programs = min(tiles * splits, target_of(a.device).processors)
     end = bias, residual, activation
     last = ends(*(end if splits == 1 else (None, None, None)))
     _gemm_tma[(programs,)](
@@ -194,7 +196,7 @@ def _launch_tma(config: Config, a, b, out, bias, residual, activation) -> None:
         described_out if residual is None else _descriptor(residual, half),
         or_else(bias, out), or_else(partials, out), m, n, k, splits, k_each,
         TRANSPOSED_A=transposed_a, TRANSPOSED_B=transposed_b, PARTIAL=splits > 1, **last,
-        PRECISION=precision(a.dtype), **config.launch_options(),
+        PRECISION=precision(a.dtype, a.device), **config.launch_options(),
     )  # fmt: skip
     if splits > 1:
         add_partials(partials, out, *end)
@@ -203,7 +205,7 @@ def _launch_tma(config: Config, a, b, out, bias, residual, activation) -> None:
 def _launch_pointers(config: Config, a, b, out, bias, residual, activation) -> None:
     (batch, m, n), k = out.shape, a.shape[2]
     tiles = batch * triton.cdiv(m, config["BLOCK_M"]) * triton.cdiv(n, config["BLOCK_N"])
-    splits, k_each = split_along(k, config["BLOCK_K"], tiles, processors(a.device))
+    splits, k_each = split_along(k, config["BLOCK_K"], tiles, target_of(a.device).processors)
     partials = partials_of(splits, out)
     end = bias, residual, activation
     last = ends(*(end if splits == 1 else (None, None, None)))
@@ -211,7 +213,7 @@ def _launch_pointers(config: Config, a, b, out, bias, residual, activation) -> N
         a, b, or_else(bias, out), or_else(residual, out), out if partials is None else partials, m, n, k,
         _batch_stride(a), a.stride(1), a.stride(2), _batch_stride(b), b.stride(1), b.stride(2), batch, splits, k_each,
         EVEN_K=k % config["BLOCK_K"] == 0, **last, ACCUMULATOR=in_triton(accumulator(a.dtype)),
-        PRECISION=precision(a.dtype), **config.launch_options(),
+        PRECISION=precision(a.dtype, a.device), **config.launch_options(),
     )  # fmt: skip
     if splits > 1:
         add_partials(partials, out, *end)
@@ -252,7 +254,7 @@ def _descriptor(matrix: Tensor, block: tuple[int, int]) -> TensorDescriptor:
 # ---------------------------------------------------------------- kernels
 
 
-@triton.jit
+@jit
 def _gemm_tma(
     a, b, out, residual, bias, partials, m, n, k, splits, k_each,
     TRANSPOSED_A: tl.constexpr, TRANSPOSED_B: tl.constexpr, PARTIAL: tl.constexpr,
@@ -284,7 +286,7 @@ def _gemm_tma(
             _finish(sums, row, column, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION)
 
 
-@triton.jit
+@jit
 def _finish(
     sums, row, column, out, residual, bias, n,
     HAS_BIAS: tl.constexpr, HAS_RESIDUAL: tl.constexpr, ACTIVATION: tl.constexpr,
@@ -297,7 +299,7 @@ def _finish(
     out.store([row, column], activate(sums, ACTIVATION).to(out.dtype))
 
 
-@triton.jit
+@jit
 def _gemm_pointers(
     a, b, bias, residual, out, m, n, k,
     a_batch, a_row, a_column, b_batch, b_row, b_column, batches, splits, k_each,

@@ -19,6 +19,8 @@ import triton.language as tl
 
 from core.kernels.optimizer_signature import with_master_and_segments
 from core.kernels.precision import wide_type
+from core.kernels.triton._kernel import jit
+from core.kernels.triton._recording import as_float, constant
 from core.kernels.triton.aot import AotCase
 
 BLOCK = 1024
@@ -241,7 +243,7 @@ def _bound(clip):
 
 def _floats(*numbers):
     """Numbers as a launch takes them: NumPy's it refuses, and for integers it would compile the kernel anew."""
-    return map(float, numbers)
+    return map(as_float, numbers)
 
 
 def _table(segments, n, device):
@@ -257,18 +259,18 @@ def _segment_table(segments, device):
             rows.append((end, 0.0, 0.0, -1))
         rows.append((start, lr_mult, wd_mult, number))
         end = stop
-    return torch.tensor([*rows, (end, 0.0, 0.0, -1)], dtype=torch.float64, device=device)
+    return constant(torch.tensor([*rows, (end, 0.0, 0.0, -1)], dtype=torch.float64, device=device))
 
 
 @functools.lru_cache(maxsize=64)
 def _bounds(segments, device):
-    return torch.tensor([(start, stop) for start, stop, *_ in segments], dtype=torch.int64, device=device)
+    return constant(torch.tensor([(start, stop) for start, stop, *_ in segments], dtype=torch.int64, device=device))
 
 
 # ------------------------------------------------------------ kernels
 
 
-@triton.jit
+@jit
 def _update(
     w_ptr, g_ptr, state0_ptr, state1_ptr, state2_ptr, low_ptr, table_ptr, n, rows, lr, wd, rescale, clip,
     a, b, c, d, e, f, h,
@@ -307,7 +309,7 @@ def _update(
             tl.store(low_ptr + at, w, inside)
 
 
-@triton.jit
+@jit
 def _segment(table_ptr, rows, first, at, BLOCK: tl.constexpr):
     """Row of the table for every element: a binary search for the block's first, then the boundaries inside it."""
     low, high = 0, rows
@@ -329,13 +331,13 @@ def _wide(pointer):
     return tl.float64 if pointer.dtype.element_ty == tl.float64 else tl.float32
 
 
-@triton.jit
+@jit
 def _bounded(x, limit):
     """`x` in [-limit, limit]; NaN stays NaN."""
     return tl.where(x > limit, limit, tl.where(x < -limit, -limit, x)).to(x.dtype)
 
 
-@triton.jit
+@jit
 def _sign(x):
     return tl.where(x > 0, 1.0, tl.where(x < 0, -1.0, x)).to(x.dtype)
 
@@ -343,78 +345,78 @@ def _sign(x):
 # Rules: w, the prepared gradient, up to three states, lr, wd, clip and up to seven numbers to the new w and states.
 
 
-@triton.jit
+@jit
 def _sgd(w, g, x, y, z, lr, wd, clip, a, b, c, d, e, f, h):
     return w - lr * g, x, y, z
 
 
-@triton.jit
+@jit
 def _sgd_momentum(w, g, mom, y, z, lr, wd, clip, momentum, b, c, d, e, f, h):
     mom = momentum * mom - lr * g
     return w + mom, mom, y, z
 
 
-@triton.jit
+@jit
 def _nag(w, g, mom, y, z, lr, wd, clip, momentum, in_place, c, d, e, f, h):
     step = lr * (g + wd * w)
     new = w + momentum * (momentum * mom - step) - step
     return new, momentum * mom - lr * (g + wd * tl.where(in_place != 0, new, w)), y, z
 
 
-@triton.jit
+@jit
 def _signsgd(w, g, x, y, z, lr, wd, clip, a, b, c, d, e, f, h):
     return (1 - lr * wd) * w - lr * _sign(g), x, y, z
 
 
-@triton.jit
+@jit
 def _signum(w, g, mom, y, z, lr, wd, clip, momentum, rest, wd_lh, d, e, f, h):
     mom = momentum * mom - rest * g
     return (1 - lr * wd_lh) * w + lr * _sign(mom), mom, y, z
 
 
-@triton.jit
+@jit
 def _dcasgd(w, g, mom, previous, z, lr, wd, clip, momentum, lamda, c, d, e, f, h):
     mom = momentum * mom - lr * (g + wd * w + lamda * g * g * (w - previous))
     return w + mom, mom, w, z
 
 
-@triton.jit
+@jit
 def _moments(g, mean, var, rest1, beta2, rest2):
     return mean + rest1 * (g - mean), beta2 * var + rest2 * g * g
 
 
-@triton.jit
+@jit
 def _adam(w, g, mean, var, z, lr, wd, clip, rest1, beta2, rest2, eps, e, f, h):
     mean, var = _moments(g, mean, var, rest1, beta2, rest2)
     return w - lr * mean / (tl.sqrt(var) + eps), mean, var, z
 
 
-@triton.jit
+@jit
 def _adamw(w, g, mean, var, z, lr, wd, clip, rest1, beta2, rest2, eps, eta, f, h):
     mean, var = _moments(g, mean, var, rest1, beta2, rest2)
     return w - eta * (lr * mean / (tl.sqrt(var) + eps) + wd * w), mean, var, z
 
 
-@triton.jit
+@jit
 def _adamax(w, g, mean, norm, z, lr, wd, clip, rest1, beta2, c, d, e, f, h):
     mean += rest1 * (g - mean)
     norm = tl.maximum(beta2 * norm, tl.abs(g), propagate_nan=tl.PropagateNan.ALL)
     return w - lr * mean / norm, mean, norm, z
 
 
-@triton.jit
+@jit
 def _nadam(w, g, mean, var, z, lr, wd, clip, rest1, beta2, rest2, eps, g_share, mean_share, var_share):
     mean, var = _moments(g, mean, var, rest1, beta2, rest2)
     return w - lr * (g_share * g + mean_share * mean) / (tl.sqrt(var * var_share) + eps), mean, var, z
 
 
-@triton.jit
+@jit
 def _rmsprop(w, g, n, y, z, lr, wd, clip, gamma1, rest1, eps, clip_weights, e, f, h):
     n = gamma1 * n + rest1 * g * g
     return _bounded(w - lr * g / tl.sqrt(n + eps), clip_weights), n, y, z
 
 
-@triton.jit
+@jit
 def _rmspropalex(w, g, n, mean, delta, lr, wd, clip, gamma1, rest1, eps, clip_weights, gamma2, f, h):
     n = gamma1 * n + rest1 * g * g
     mean += rest1 * (g - mean)
@@ -422,20 +424,20 @@ def _rmspropalex(w, g, n, mean, delta, lr, wd, clip, gamma1, rest1, eps, clip_we
     return _bounded(w + delta, clip_weights), n, mean, delta
 
 
-@triton.jit
+@jit
 def _adagrad(w, g, history, y, z, lr, wd, clip, eps, b, c, d, e, f, h):
     history += g * g
     return w - lr * (g / tl.sqrt(history + eps) + wd * w), history, y, z
 
 
-@triton.jit
+@jit
 def _adadelta(w, g, acc_g, acc_delta, z, lr, wd, clip, rho, rest, eps, d, e, f, h):
     acc_g = rho * acc_g + rest * g * g
     delta = tl.sqrt(acc_delta + eps) / tl.sqrt(acc_g + eps) * g
     return w - (delta + wd * w), acc_g, rho * acc_delta + rest * delta * delta, z
 
 
-@triton.jit
+@jit
 def _ftrl(w, g, leader, n, z, lr, wd, clip, lamda1, beta, c, d, e, f, h):
     root, n = tl.sqrt(n), n + g * g
     grown = tl.sqrt(n)
@@ -444,7 +446,7 @@ def _ftrl(w, g, leader, n, z, lr, wd, clip, lamda1, beta, c, d, e, f, h):
     return shrunk / ((beta + grown) / lr + wd), leader, n, z
 
 
-@triton.jit
+@jit
 def _ftml(w, g, d_old, v, z, lr, wd, clip, beta1, rest1, beta2, rest2, eps, correction1, inverse2):
     v = beta2 * v + rest2 * g * g
     d_new = correction1 / lr * (tl.sqrt(v * inverse2) + eps)
@@ -452,18 +454,18 @@ def _ftml(w, g, d_old, v, z, lr, wd, clip, beta1, rest1, beta2, rest2, eps, corr
     return -z / d_new, d_new, v, z
 
 
-@triton.jit
+@jit
 def _sgld(w, g, noise, y, z, lr, wd, clip, a, b, c, d, e, f, h):
     return w + tl.sqrt(lr) * noise - lr / 2 * g, noise, y, z
 
 
-@triton.jit
+@jit
 def _lamb_direction(w, g, mean, var, update, lr, wd, clip, rest1, beta2, rest2, eps, inverse1, inverse2, h):
     mean, var = _moments(g, mean, var, rest1, beta2, rest2)
     return w, mean, var, mean * inverse1 / (tl.sqrt(var * inverse2) + eps) + wd * w
 
 
-@triton.jit
+@jit
 def _lamb_step(
     w_ptr, update_ptr, low_ptr, weight_norm_ptr, update_norm_ptr, table_ptr, n, rows, lr, lower, upper,
     LOW: tl.constexpr, BLOCK: tl.constexpr,
@@ -486,7 +488,7 @@ def _lamb_step(
         tl.store(low_ptr + at, w, inside)
 
 
-@triton.jit
+@jit
 def _group_adagrad(w_ptr, g_ptr, history_ptr, columns, lr, eps, rescale, clip, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     wide: tl.constexpr = _wide(w_ptr)
@@ -505,7 +507,7 @@ def _group_adagrad(w_ptr, g_ptr, history_ptr, columns, lr, eps, rescale, clip, B
         tl.store(w_ptr + row * columns + at, w - lr * g / tl.sqrt(history + eps), inside)
 
 
-@triton.jit
+@jit
 def _sum_squares(x_ptr, bounds_ptr, partial_ptr, SHARES: tl.constexpr, BLOCK: tl.constexpr):
     part, share = tl.program_id(0).to(tl.int64), tl.program_id(1)
     start, stop = tl.load(bounds_ptr + 2 * part), tl.load(bounds_ptr + 2 * part + 1)
@@ -518,7 +520,7 @@ def _sum_squares(x_ptr, bounds_ptr, partial_ptr, SHARES: tl.constexpr, BLOCK: tl
     tl.store(partial_ptr + part * SHARES + share, tl.sum(total, 0))
 
 
-@triton.jit
+@jit
 def _sum_shares(partial_ptr, total_ptr, SHARES: tl.constexpr):
     part = tl.program_id(0)
     tl.store(total_ptr + part, tl.sum(tl.load(partial_ptr + part * SHARES + tl.arange(0, SHARES)), 0))

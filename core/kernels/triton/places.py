@@ -15,6 +15,7 @@ import triton.language as tl
 from torch import Tensor
 
 from core.kernels.triton._counting import WIDE, blocks_of, program
+from core.kernels.triton._kernel import jit
 from core.kernels.triton.autotune import Config
 
 Ints = tuple[int, ...]
@@ -88,14 +89,14 @@ def blocks(rows: int, channels: int, config: Config) -> tuple[int]:
     return (triton.cdiv(rows, config["BLOCK_R"]) * triton.cdiv(channels, config["BLOCK_C"]),)
 
 
-@triton.jit
+@jit
 def block_of(rows, WIDE: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr):
     """Places and channels of this program's block."""
     item, down = program(0, WIDE), blocks_of(rows, BLOCK_R)
     return item % down * BLOCK_R + tl.arange(0, BLOCK_R), item // down * BLOCK_C + tl.arange(0, BLOCK_C)
 
 
-@triton.jit
+@jit
 def reach(
     image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w,
     STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr, BACKWARD: tl.constexpr,
@@ -107,7 +108,7 @@ def reach(
     return ((image * reached_d + d) * reached_h + h) * reached_w + v, inside_d & inside_h & inside_w
 
 
-@triton.jit
+@jit
 def _reach1(place, tap, reached, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr, BACKWARD: tl.constexpr):
     if BACKWARD:
         span = place + PAD - tap * DILATE
@@ -117,7 +118,7 @@ def _reach1(place, tap, reached, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD
         return there, (there >= 0) & (there < reached)
 
 
-@triton.jit
+@jit
 def unravel3(flat, height, width):
     """Three coordinates of a flat place."""
     return flat // (height * width), flat // width % height, flat % width

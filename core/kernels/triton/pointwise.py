@@ -18,6 +18,7 @@ from core.kernels.row_program import RowProgram
 from core.kernels.triton import _row_kernels
 from core.kernels.triton._generated import LANGUAGE, kernel_of, statements
 from core.kernels.triton._layouts import merged
+from core.kernels.triton._recording import as_float
 from core.kernels.triton.aot import AotCase
 
 BLOCK, WARPS = 1024, 4
@@ -44,7 +45,7 @@ def pointwise(formula: Formula, tensors: Sequence[torch.Tensor], attrs: Sequence
             high = float(torch.tensor(value, dtype=torch.float32)) if math.isfinite(value) else float(value)
             scalars += [high, float(value) - high if math.isfinite(value) else 0.0]
         else:
-            scalars.append(float(value) if wide == "fp32" else int(value))
+            scalars.append(as_float(value) if wide == "fp32" else int(value))
     operands = [t.view(torch.uint8) if t.dtype is torch.bool else t for t in (*tensors, out)]
     kernel[(triton.cdiv(count, BLOCK),)](
         *operands, count, *sizes[1:], *[s for one in strides for s in one], *scalars, BLOCK=BLOCK, num_warps=WARPS

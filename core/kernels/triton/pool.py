@@ -22,6 +22,7 @@ from torch import Tensor
 
 from core.base import MXNetError
 from core.kernels.triton._counting import WIDE
+from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.autotune import Config, choose, shape_class
 from core.kernels.triton.places import block_of, blocks, channels_last, empty, reach, three, unravel3
@@ -120,7 +121,7 @@ def _sums(t: Tensor) -> tl.dtype:
 # ---------------------------------------------------------------- kernels
 
 
-@triton.jit
+@jit
 def _max_pool(
     x, y, argmax, rows, channels, places_d, places_h, places_w, reached_d, reached_h, reached_w,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, PAD: tl.constexpr, LOWEST: tl.constexpr, ACCUMULATOR: tl.constexpr,
@@ -146,7 +147,7 @@ def _max_pool(
     tl.store(argmax + to, where, mask=mask)
 
 
-@triton.jit
+@jit
 def _max_pool_grad(
     dy, argmax, dx, rows, channels, places_d, places_h, places_w, reached_d, reached_h, reached_w,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, PAD: tl.constexpr, ACCUMULATOR: tl.constexpr,
@@ -167,7 +168,7 @@ def _max_pool_grad(
     tl.store(dx + at.to(tl.int64)[:, None] * channels + channel[None, :], sums.to(dx.dtype.element_ty), mask=mask)
 
 
-@triton.jit
+@jit
 def _max_pool_gather(ddx, argmax, y, size, channels, windows, places, BLOCK: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     image, channel = at // channels // windows, at % channels
@@ -176,7 +177,7 @@ def _max_pool_gather(ddx, argmax, y, size, channels, windows, places, BLOCK: tl.
     tl.store(y + at, value, mask=at < size)
 
 
-@triton.jit
+@jit
 def _avg_pool(
     x, y, rows, channels, places_d, places_h, places_w, reached_d, reached_h, reached_w,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, PAD: tl.constexpr,
@@ -197,7 +198,7 @@ def _avg_pool(
     tl.store(y + at.to(tl.int64)[:, None] * channels + channel[None, :], mean.to(y.dtype.element_ty), mask=mask)
 
 
-@triton.jit
+@jit
 def _avg_pool_grad(
     dy, dx, rows, channels, places_d, places_h, places_w, reached_d, reached_h, reached_w,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, PAD: tl.constexpr,
@@ -220,7 +221,7 @@ def _avg_pool_grad(
     tl.store(dx + at.to(tl.int64)[:, None] * channels + channel[None, :], sums.to(dx.dtype.element_ty), mask=mask)
 
 
-@triton.jit
+@jit
 def _tile(
     rows, channels, places_d, places_h, places_w, WIDE: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr
 ):  # fmt: skip
@@ -231,7 +232,7 @@ def _tile(
     return at, channel, (at < rows)[:, None] & (channel < channels)[None, :], image, d, h, v
 
 
-@triton.jit
+@jit
 def _count(
     d, h, v, extent_d, extent_h, extent_w,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, PAD: tl.constexpr, INCLUDE_PAD: tl.constexpr,
@@ -242,7 +243,7 @@ def _count(
     return tl.maximum(count * _count1(v, extent_w, KERNEL[2], STRIDE[2], PAD[2], INCLUDE_PAD), 1)
 
 
-@triton.jit
+@jit
 def _count1(window, extent, KERNEL: tl.constexpr, STRIDE: tl.constexpr, PAD: tl.constexpr, INCLUDE_PAD: tl.constexpr):
     start = window * STRIDE - PAD
     if INCLUDE_PAD:

@@ -14,6 +14,8 @@ import triton
 import triton.language as tl
 
 from core.kernels.precision import wide_type
+from core.kernels.triton._kernel import jit
+from core.kernels.triton._recording import as_float
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.rows import as_bytes
 from core.kernels.triton.sort import sort
@@ -126,13 +128,13 @@ def _gammas(mode, shape, a, b, dtype, device, key):
 def _parameter(value, x):
     """A tensor of the elements' parameters and True, or a number and False."""
     given = isinstance(value, torch.Tensor)
-    return (value.expand(x.shape).contiguous() if given else float(value)), given
+    return (value.expand(x.shape).contiguous() if given else as_float(value)), given
 
 
 # ------------------------------------------------------------ kernels
 
 
-@triton.jit
+@jit
 def number_of(key):
     """A key that is a number, or lies in memory, where a captured launch finds another one each time."""
     if key.dtype.is_ptr():
@@ -141,7 +143,7 @@ def number_of(key):
         return key
 
 
-@triton.jit
+@jit
 def _words(key, counter, attempt, stage):
     """Four random words for one counter of 64 bits, an attempt and a stage."""
     key = number_of(key)
@@ -151,7 +153,7 @@ def _words(key, counter, attempt, stage):
     return tl.philox(key, low, high, zero + attempt, zero + stage)
 
 
-@triton.jit
+@jit
 def _unit(word, WIDE: tl.constexpr):
     """[0, 1) from the upper 24 bits of a word, or in float64 from all of it."""
     if WIDE:
@@ -160,7 +162,7 @@ def _unit(word, WIDE: tl.constexpr):
         return (word >> 8).to(tl.float32) * (1.0 / 16777216.0)
 
 
-@triton.jit
+@jit
 def _box_muller(a, b, WIDE: tl.constexpr):
     """Two standard normals from two words (Box and Muller, 1958)."""
     radius = tl.sqrt(-2.0 * tl.log(1.0 - _unit(a, WIDE)))
@@ -168,25 +170,25 @@ def _box_muller(a, b, WIDE: tl.constexpr):
     return radius * tl.cos(angle), radius * tl.sin(angle)
 
 
-@triton.jit
+@jit
 def _uniform(a, b, c, d, WIDE: tl.constexpr):
     return _unit(a, WIDE), _unit(b, WIDE), _unit(c, WIDE), _unit(d, WIDE)
 
 
-@triton.jit
+@jit
 def _normal(a, b, c, d, WIDE: tl.constexpr):
     x, y = _box_muller(a, b, WIDE)
     z, w = _box_muller(c, d, WIDE)
     return x, y, z, w
 
 
-@triton.jit
+@jit
 def _exponential(a, b, c, d, WIDE: tl.constexpr):
     a, b, c, d = _uniform(a, b, c, d, WIDE)
     return -tl.log(1.0 - a), -tl.log(1.0 - b), -tl.log(1.0 - c), -tl.log(1.0 - d)
 
 
-@triton.jit(do_not_specialize=["key"])
+@jit(do_not_specialize=["key"])
 def _sample(
     x_ptr, a_ptr, b_ptr, total, key,
     SOURCE: tl.constexpr, FINISH: tl.constexpr, A_GIVEN: tl.constexpr, B_GIVEN: tl.constexpr, WIDE: tl.constexpr,
@@ -209,7 +211,7 @@ def _sample(
         tl.store(x_ptr + at, value.to(x_ptr.dtype.element_ty), inside)
 
 
-@triton.jit(do_not_specialize=["key", "low", "extent"])
+@jit(do_not_specialize=["key", "low", "extent"])
 def _integers(x_ptr, total, key, low, extent, SINGLES: tl.constexpr):
     """low + floor(extent * word / 2^32), with both halves of 64 random bits where the extent is large."""
     at = tl.program_id(0).to(tl.int64) * SINGLES + tl.arange(0, SINGLES)
@@ -220,7 +222,7 @@ def _integers(x_ptr, total, key, low, extent, SINGLES: tl.constexpr):
     tl.store(x_ptr + at, value.to(x_ptr.dtype.element_ty), at < total)
 
 
-@triton.jit(do_not_specialize=["key"])
+@jit(do_not_specialize=["key"])
 def _gamma(
     x_ptr, a_ptr, b_ptr, total, key,
     MODE: tl.constexpr, A_GIVEN: tl.constexpr, B_GIVEN: tl.constexpr, SINGLES: tl.constexpr,
@@ -265,7 +267,7 @@ def _gamma(
     tl.store(x_ptr + at, result.to(x_ptr.dtype.element_ty), inside)
 
 
-@triton.jit
+@jit
 def _log_factorial(k):
     """Stirling's series for log Gamma at k + 9, stepped down to k + 1 (float64)."""
     x = k + 9
@@ -275,7 +277,7 @@ def _log_factorial(k):
     return (x - 0.5) * tl.log(x) - x + 0.9189385332046727 + series - tl.log(product)
 
 
-@triton.jit(do_not_specialize=["key"])
+@jit(do_not_specialize=["key"])
 def _poisson(x_ptr, mean_ptr, total, key, GIVEN: tl.constexpr, SINGLES: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * SINGLES + tl.arange(0, SINGLES)
     inside = at < total
@@ -323,7 +325,7 @@ def _poisson(x_ptr, mean_ptr, total, key, GIVEN: tl.constexpr, SINGLES: tl.const
     tl.store(x_ptr + at, result.to(x_ptr.dtype.element_ty), inside)
 
 
-@triton.jit
+@jit
 def _cumulate(probs_ptr, sums_ptr, kinds, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64) * kinds
     before = tl.zeros((), sums_ptr.dtype.element_ty)
@@ -334,7 +336,7 @@ def _cumulate(probs_ptr, sums_ptr, kinds, BLOCK: tl.constexpr):
         before += tl.sum(p, 0)
 
 
-@triton.jit(do_not_specialize=["key"])
+@jit(do_not_specialize=["key"])
 def _choose(sums_ptr, y_ptr, total, n, kinds, key, SINGLES: tl.constexpr):
     """The first category whose cumulated weight exceeds a uniform share of the total (in float64, so below it)."""
     at = tl.program_id(0).to(tl.int64) * SINGLES + tl.arange(0, SINGLES)
@@ -355,7 +357,7 @@ def _choose(sums_ptr, y_ptr, total, n, kinds, key, SINGLES: tl.constexpr):
     tl.store(y_ptr + at, low, inside)
 
 
-@triton.jit(do_not_specialize=["key"])
+@jit(do_not_specialize=["key"])
 def _dropout(x_ptr, mask_ptr, y_ptr, total, key, keep, scale, MASKED: tl.constexpr, QUADS: tl.constexpr):
     block = tl.program_id(0).to(tl.int64)
     quads = _uniform(*_words(key, block * QUADS + tl.arange(0, QUADS), 0, 0), False)

@@ -18,6 +18,7 @@ from core.base import MXNetError
 from core.kernels.contracts.rules import need_elements
 from core.kernels.triton._counting import program
 from core.kernels.triton._fold import Fold, fold, offset
+from core.kernels.triton._kernel import jit
 from core.kernels.triton._moments import moments_of
 from core.kernels.triton._scan import scan
 from core.kernels.triton._stages import aot_cases, tiling
@@ -103,7 +104,7 @@ def logsumexp(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     return _staged(stage, fold(x, axes), x.dtype, acc).view(_shape(x, axes, keepdims))
 
 
-@triton.jit(do_not_specialize=["count"])
+@jit(do_not_specialize=["count"])
 def _reduce_kernel(
     x, out, kept, k0, ks1, ks0, reduced, r0, rs1, rs0, chunk, count,
     BEFORE: tl.constexpr, COMBINE: tl.constexpr, AFTER: tl.constexpr, ACC: tl.constexpr,
@@ -160,7 +161,7 @@ def _reduce_kernel(
     tl.store(out + (split.to(tl.int64) * kept + k), result.to(out.dtype.element_ty), mask=k < kept)
 
 
-@triton.jit
+@jit
 def _index_kernel(
     x, index_in, out, index_out, kept, k0, ks1, ks0, reduced, r0, rs1, rs0, chunk,
     LARGEST: tl.constexpr, PARTIAL: tl.constexpr, ACC: tl.constexpr,
@@ -202,7 +203,7 @@ def _index_kernel(
         tl.store(out + target, _with_nan(extremum, best), mask=k < kept)
 
 
-@triton.jit
+@jit
 def _logsumexp_kernel(
     x, out, kept, k0, ks1, ks0, reduced, r0, rs1, rs0, chunk,
     ACC: tl.constexpr, K2: tl.constexpr, R2: tl.constexpr, WIDE: tl.constexpr, BK: tl.constexpr, BR: tl.constexpr,
@@ -231,12 +232,12 @@ def _logsumexp_kernel(
     tl.store(out + (split.to(tl.int64) * kept + k), result.to(out.dtype.element_ty), mask=k < kept)
 
 
-@triton.jit
+@jit
 def _multiply(a, b):
     return a * b
 
 
-@triton.jit
+@jit
 def _with_nan(result, elements):
     """`result`, or NaN where a row of `elements` has one: tl.max and tl.min pass over them."""
     if elements.dtype.is_floating():
@@ -244,7 +245,7 @@ def _with_nan(result, elements):
     return result
 
 
-@triton.jit
+@jit
 def _identity(COMBINE: tl.constexpr, ACC: tl.constexpr):
     if COMBINE == "sum":
         value = 0

@@ -21,6 +21,7 @@ from core.kernels.rnn_layers import Cell, Wing, previous, run, run_grad, through
 from core.kernels.rnn_parameters import Weights
 from core.kernels.triton import reduce
 from core.kernels.triton._counting import WIDE
+from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.functions import sigmoid, tanh
 from core.kernels.triton.matmul import _linear, linear, matmul
@@ -162,38 +163,38 @@ def _grid(x):
 # ------------------------------------------------------------ kernels
 
 
-@triton.jit
+@jit
 def _load(ptr, at, inside):
     """Elements in float32, or float64."""
     return tl.load(ptr + at, inside, 0).to(tl.float64 if ptr.dtype.element_ty == tl.float64 else tl.float32)
 
 
-@triton.jit
+@jit
 def _span(total, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     return at, at < total
 
 
-@triton.jit
+@jit
 def _add(a_ptr, b_ptr, y_ptr, total, BLOCK: tl.constexpr):
     at, inside = _span(total, BLOCK)
     tl.store(y_ptr + at, _load(a_ptr, at, inside) + _load(b_ptr, at, inside), inside)
 
 
-@triton.jit
+@jit
 def _relu_step_back(dh_ptr, y_ptr, d_ptr, total, BLOCK: tl.constexpr):
     at, inside = _span(total, BLOCK)
     tl.store(d_ptr + at, tl.where(_load(y_ptr, at, inside) > 0, _load(dh_ptr, at, inside), 0.0), inside)
 
 
-@triton.jit
+@jit
 def _tanh_step_back(dh_ptr, y_ptr, d_ptr, total, BLOCK: tl.constexpr):
     at, inside = _span(total, BLOCK)
     y = _load(y_ptr, at, inside)
     tl.store(d_ptr + at, _load(dh_ptr, at, inside) * (1 - y * y), inside)
 
 
-@triton.jit
+@jit
 def _lstm_step(gates_ptr, c_ptr, c_new_ptr, h_ptr, total, hidden, h_stride, BLOCK: tl.constexpr):
     """Activates the gates in place and writes the new cell and hidden states."""
     at, inside = _span(total, BLOCK)
@@ -212,7 +213,7 @@ def _lstm_step(gates_ptr, c_ptr, c_new_ptr, h_ptr, total, hidden, h_stride, BLOC
     tl.store(h_ptr + row * h_stride + column, o * tanh(c), inside)
 
 
-@triton.jit
+@jit
 def _lstm_step_back(dh_ptr, dc_ptr, gates_ptr, c_ptr, c_before_ptr, d_ptr, total, hidden, BLOCK: tl.constexpr):
     """Gradients of the four projections, and of the cell state in place."""
     at, inside = _span(total, BLOCK)
@@ -228,7 +229,7 @@ def _lstm_step_back(dh_ptr, dc_ptr, gates_ptr, c_ptr, c_before_ptr, d_ptr, total
     tl.store(dc_ptr + at, dc * f, inside)
 
 
-@triton.jit
+@jit
 def _gru_step(gates_ptr, state_ptr, wide_ptr, recurrent_ptr, h_ptr, total, hidden, h_stride, BLOCK: tl.constexpr):
     """Activates gates and moves the wide hidden state on in place, keeps the recurrent part of the candidate."""
     at, inside = _span(total, BLOCK)
@@ -248,7 +249,7 @@ def _gru_step(gates_ptr, state_ptr, wide_ptr, recurrent_ptr, h_ptr, total, hidde
     tl.store(h_ptr + row * h_stride + column, h, inside)
 
 
-@triton.jit
+@jit
 def _gru_step_back(
     dh_ptr, gates_ptr, recurrent_ptr, h_ptr, head_ptr, d_ptr, d_state_ptr, kept_ptr, total, hidden,
     BLOCK: tl.constexpr,

@@ -10,6 +10,7 @@ import triton
 import triton.language as tl
 
 from core.kernels.triton._counting import blocks_of
+from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
 
 TILE = 1024
@@ -56,7 +57,7 @@ def as_bytes(x):
     return x.view(torch.uint8) if x.dtype is torch.bool else x
 
 
-@triton.jit
+@jit
 def tile_of(total, inner, ROWS: tl.constexpr, INNER: tl.constexpr):
     """Row numbers (ROWS,), column numbers (1, INNER) and validity (ROWS, INNER) of this program's block."""
     across = blocks_of(inner, INNER)
@@ -65,7 +66,7 @@ def tile_of(total, inner, ROWS: tl.constexpr, INNER: tl.constexpr):
     return row, column[None, :], (row < total)[:, None] & (column < inner)[None, :]
 
 
-@triton.jit
+@jit
 def _gather(x_ptr, places_ptr, y_ptr, total, count, rows, inner, ROWS: tl.constexpr, INNER: tl.constexpr):
     row, column, inside = tile_of(total, inner, ROWS, INNER)
     source = (row // count) * rows + tl.load(places_ptr + row % count, row < total, 0).to(tl.int64)
@@ -73,7 +74,7 @@ def _gather(x_ptr, places_ptr, y_ptr, total, count, rows, inner, ROWS: tl.conste
     tl.store(y_ptr + row[:, None] * inner + column, moved, inside)
 
 
-@triton.jit
+@jit
 def _count(x_ptr, counts_ptr, total, TILE: tl.constexpr):
     block = tl.program_id(0).to(tl.int64)
     at = block * TILE + tl.arange(0, TILE)
@@ -81,7 +82,7 @@ def _count(x_ptr, counts_ptr, total, TILE: tl.constexpr):
     tl.store(counts_ptr + block, tl.sum(kept.to(tl.int64), 0))
 
 
-@triton.jit
+@jit
 def _scan(counts_ptr, blocks, TILE: tl.constexpr):
     """Turns the counts into the sums before each block, and the sum of all at the end."""
     before = tl.zeros((), tl.int64)
@@ -93,7 +94,7 @@ def _scan(counts_ptr, blocks, TILE: tl.constexpr):
     tl.store(counts_ptr + blocks, before)
 
 
-@triton.jit
+@jit
 def _collect(x_ptr, before_ptr, positions_ptr, total, TILE: tl.constexpr):
     block = tl.program_id(0).to(tl.int64)
     at = block * TILE + tl.arange(0, TILE)

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from core.kernels.triton._counting import WIDE, blocks_of
 from core.kernels.triton._fold import rows
+from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.tiles import accumulator, in_triton
 
@@ -67,7 +68,7 @@ TILE = 2048  # elements of several short rows together
 COLUMNS = 64  # rows side by side where the axis is not the last: 128 bytes of float16
 
 
-@triton.jit
+@jit
 def _softmax_kernel(
     x, length, y, count, n, inner,
     LOG: tl.constexpr, ACC: tl.constexpr, WHOLE: tl.constexpr, WIDE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr,
@@ -92,7 +93,7 @@ def _softmax_kernel(
             _store(y, result, base, valid, first, limit, n, inner, BN)
 
 
-@triton.jit
+@jit
 def _softmax_grad_kernel(
     dy, y, dx, count, n, inner,
     LOG: tl.constexpr, ACC: tl.constexpr, WHOLE: tl.constexpr, WIDE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr,
@@ -119,7 +120,7 @@ def _softmax_grad_kernel(
             _store(dx, result, base, valid, first, limit, n, inner, BN)
 
 
-@triton.jit
+@jit
 def _cross_entropy_kernel(
     logits, label, loss, count, n, inner,
     ACC: tl.constexpr, WHOLE: tl.constexpr, WIDE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr,
@@ -132,7 +133,7 @@ def _cross_entropy_kernel(
     tl.store(loss + row, (largest - chosen + tl.log(total)).to(loss.dtype.element_ty), mask=valid)
 
 
-@triton.jit
+@jit
 def _cross_entropy_grad_kernel(
     dloss, logits, label, dlogits, count, n, inner,
     ACC: tl.constexpr, WHOLE: tl.constexpr, WIDE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr,
@@ -157,13 +158,13 @@ def _cross_entropy_grad_kernel(
             _store(dlogits, result, base, valid, first, limit, n, inner, BN)
 
 
-@triton.jit
+@jit
 def _length(n, WIDE: tl.constexpr):
     """The length of a row, in 64 bits where the places of its last block may need them."""
     return n.to(tl.int64) if WIDE else n
 
 
-@triton.jit
+@jit
 def _rows(count, n, inner, BR: tl.constexpr):
     """Indices of this program's rows, where they begin, and which exist.
 
@@ -180,7 +181,7 @@ def _rows(count, n, inner, BR: tl.constexpr):
         return run * inner + within, run * n * inner + within, within < inner
 
 
-@triton.jit
+@jit
 def _load(x, base, valid, first, limit, inner, other, ACC: tl.constexpr, BN: tl.constexpr):
     """The elements first .. first + BN of the rows, `other` beyond `limit`."""
     i = first + tl.arange(0, BN)
@@ -188,7 +189,7 @@ def _load(x, base, valid, first, limit, inner, other, ACC: tl.constexpr, BN: tl.
     return tl.load(x + base[:, None] + i.to(tl.int64)[None, :] * inner, mask=inside, other=other).to(ACC)
 
 
-@triton.jit
+@jit
 def _store(y, result, base, valid, first, limit, n, inner, BN: tl.constexpr):
     """Stores what `_load` would load, and 0 from `limit` to the end of the row."""
     i = first + tl.arange(0, BN)
@@ -197,7 +198,7 @@ def _store(y, result, base, valid, first, limit, n, inner, BN: tl.constexpr):
     tl.store(place, result, mask=valid[:, None] & (i < n)[None, :])
 
 
-@triton.jit
+@jit
 def _online(
     x, base, valid, limit, n, inner, ACC: tl.constexpr, WHOLE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr
 ):  # fmt: skip
@@ -221,7 +222,7 @@ def _online(
         return row, tl.sum(total * tl.exp(largest - row[:, None]), 1)
 
 
-@triton.jit
+@jit
 def _classes(label, row, valid, n):
     return tl.minimum(tl.maximum(tl.load(label + row, mask=valid, other=0).to(tl.int64), 0), n - 1)
 

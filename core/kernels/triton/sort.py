@@ -17,6 +17,7 @@ import triton.language as tl
 
 from core.base import MXNetError
 from core.kernels.triton._counting import WIDE, blocks_of, program
+from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.rows import TILE, as_bytes, compact, gather_rows
 
@@ -150,7 +151,7 @@ def _warps(block):
 # ------------------------------------------------------------ kernels
 
 
-@triton.jit
+@jit
 def _ordered(x, HALF: tl.constexpr, DESCENDING: tl.constexpr):
     """A signed 32-bit integer, as int64, that orders as `x`, or as one half of it: -0 equal to 0, NaN above all."""
     if x.dtype.is_floating():
@@ -174,7 +175,7 @@ def _ordered(x, HALF: tl.constexpr, DESCENDING: tl.constexpr):
     return bits
 
 
-@triton.jit
+@jit
 def _sort_block(
     x_ptr, before_ptr, keys_ptr, n, width,
     HALF: tl.constexpr, ORDERED: tl.constexpr, DESCENDING: tl.constexpr, PACKED: tl.constexpr, WIDE: tl.constexpr,
@@ -195,7 +196,7 @@ def _sort_block(
     tl.store(keys_ptr + row * width + place, key, (rank < KEEP) & (place < width))
 
 
-@triton.jit
+@jit
 def _merge(keys_ptr, merged_ptr, n, run, WIDE: tl.constexpr, TILE: tl.constexpr):
     """Every key of a run moves on by the number of keys of the sibling run that precede it."""
     across = blocks_of(n, TILE)
@@ -219,7 +220,7 @@ def _merge(keys_ptr, merged_ptr, n, run, WIDE: tl.constexpr, TILE: tl.constexpr)
     tl.store(merged_ptr + row + place, key, inside)
 
 
-@triton.jit
+@jit
 def _compose(keys_ptr, before_ptr, order_ptr, total, n, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < total
@@ -227,7 +228,7 @@ def _compose(keys_ptr, before_ptr, order_ptr, total, n, TILE: tl.constexpr):
     tl.store(order_ptr + at, tl.load(before_ptr + at // n * n + place, inside, 0) & 0xFFFFFFFF, inside)
 
 
-@triton.jit
+@jit
 def _unpack(x_ptr, order_ptr, values_ptr, indices_ptr, total, k, width, n, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < total
@@ -237,7 +238,7 @@ def _unpack(x_ptr, order_ptr, values_ptr, indices_ptr, total, k, width, n, TILE:
     tl.store(indices_ptr + at, index, inside)
 
 
-@triton.jit
+@jit
 def _starts(ordered_ptr, starts_ptr, n, width, TILE: tl.constexpr):
     """1 where a row differs from the one before it."""
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
@@ -250,7 +251,7 @@ def _starts(ordered_ptr, starts_ptr, n, width, TILE: tl.constexpr):
     tl.store(starts_ptr + at, differs.to(tl.uint8), inside)
 
 
-@triton.jit
+@jit
 def _runs(begin_ptr, order_ptr, first_ptr, counts_ptr, runs, n, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < runs
@@ -261,7 +262,7 @@ def _runs(begin_ptr, order_ptr, first_ptr, counts_ptr, runs, n, TILE: tl.constex
     tl.store(counts_ptr + at, end - begin, inside)
 
 
-@triton.jit
+@jit
 def _inverse(begin_ptr, order_ptr, inverse_ptr, runs, n, TILE: tl.constexpr):
     """The run that every sorted element is in, found by binary search, written at the element's old place."""
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)

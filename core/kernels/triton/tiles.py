@@ -1,7 +1,7 @@
 """What matrix products and convolutions share: the order of tiles, the end of a sum, sums that are split.
 
-float32 operands go through the tensor cores as three TF32 products, which keeps float32 accuracy, or as one if
-MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION=1 (MXNet's variable) gives accuracy away for speed.
+float32 operands go through the tensor cores in a way that keeps float32 accuracy (on NVIDIA's GPUs three TF32 products),
+or in a faster one if MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION=1 (MXNet's variable) gives accuracy away for speed.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ from torch import Tensor
 
 from core.kernels.precision import wide_type
 from core.kernels.triton._counting import blocks_of
+from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.autotune import INTERPRETED
+from core.kernels.triton.targets import target_of
 
 
-def precision(dtype: torch.dtype) -> str:
+def precision(dtype: torch.dtype, device: torch.device) -> str:
     """How `tl.dot` treats operands of `dtype`."""
     if dtype != torch.float32:
         return "ieee"
-    return "tf32" if os.environ.get("MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION") == "1" else "tf32x3"
+    target = target_of(device)
+    return target.fast if os.environ.get("MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION") == "1" else target.accurate
 
 
 def accumulator(dtype: torch.dtype) -> torch.dtype:
@@ -86,7 +89,7 @@ _WIDEN = tl.constexpr(INTERPRETED)
 # ---------------------------------------------------------------- device code
 
 
-@triton.jit
+@jit
 def tile_of(tile, m, n, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP: tl.constexpr):
     """Row and column of a tile: columns of GROUP tiles, one after another, share what they read in the L2 cache."""
     rows, columns = blocks_of(m, BLOCK_M), blocks_of(n, BLOCK_N)
@@ -96,7 +99,7 @@ def tile_of(tile, m, n, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP: tl.
     return first + within % height, within // height
 
 
-@triton.jit
+@jit
 def multiply_add(x, y, sums, PRECISION: tl.constexpr):
     """sums + x y. Integers, which tensor cores do not take at all widths, are multiplied one by one."""
     if _WIDEN and x.dtype == tl.bfloat16:
@@ -107,7 +110,7 @@ def multiply_add(x, y, sums, PRECISION: tl.constexpr):
         return sums + tl.sum(x.to(sums.dtype)[:, :, None] * y.to(sums.dtype)[None, :, :], axis=1)
 
 
-@triton.jit
+@jit
 def activate(y, ACTIVATION: tl.constexpr):
     """The activation that ends a product."""
     if ACTIVATION == "relu":
@@ -122,7 +125,7 @@ def activate(y, ACTIVATION: tl.constexpr):
         return y
 
 
-@triton.jit
+@jit
 def _add_partials(
     partials, bias, residual, out, splits, size, columns,
     ACTIVATION: tl.constexpr, HAS_BIAS: tl.constexpr, HAS_RESIDUAL: tl.constexpr, BLOCK: tl.constexpr,

@@ -1,57 +1,55 @@
-"""Makes every launch of every room's SAMPLES as a Hopper GPU would see it, without one: a program for test_launch.py.
+"""Makes every launch of every family's SAMPLES as a GPU would see it, without one: a program for test_launch.py.
 
-A stub stands in for the driver. With --compile, launches are compiled for sm_90 from the very arguments that the
-launchers pass; else the arguments are only bound to the kernels and typed. One JSON object a sample.
+With --compile, launches are compiled for --target from the very arguments that the launchers pass; else the arguments
+are only bound to the kernels and typed. With --replay, each call of a launcher is made anew as it is remembered, and
+has to hand the same grids and arguments to the same kernels, and to return tensors that lie alike. One JSON object a
+sample.
 """
 
+import argparse
 import importlib
+import inspect
 import json
-import sys
+import os
 from pathlib import Path
 
 import torch
-from triton.backends.compiler import GPUTarget
-from triton.runtime import driver
-from triton.runtime.jit import JITFunction, KernelInterface
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from core.kernels.triton import autotune
+os.environ["MXNET_CUDNN_AUTOTUNE_DEFAULT"] = "0"  # nothing can be measured
+
+from core import kernels
+from core.kernels.dispatch import KERNELS
+from core.kernels.triton import _recording, replay
+from tests.support.fake_gpu import FakeGpu
 
 HERE = Path(__file__).parent
 
 
-class Hopper:
-    """As much of a driver as compiling needs."""
-
-    def get_current_target(self):
-        return GPUTarget("cuda", 90, 32)
-
-    def get_current_device(self):
-        return 0
-
-    def get_current_stream(self, device=None):
-        return 0
-
-    def get_active_torch_device(self):
-        return torch.device("cpu")
-
-
 def main() -> None:
-    driver.set_active(Hopper())
-    KernelInterface.__getitem__ = lambda kernel, grid: (
-        lambda *args, **options: kernel.run(*args, grid=grid, warmup=True, **options)
-    )
-    if "--compile" not in sys.argv:
-        JITFunction._do_compile = lambda *args: None
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--replay", action="store_true")
+    parser.add_argument("--target", default="cuda:90")
+    arguments = parser.parse_args()
+    gpu = FakeGpu(arguments.target, arguments.compile).start()
+    replays = Replays(gpu) if arguments.replay else None  # before the modules of samples take functions by name
     # What no kernel filled must still be a legal size where launchers read one.
     blank = torch.empty
-    torch.empty = lambda *sizes, **options: blank(*sizes, **options).zero_()
-    # Kernels are imported as for a GPU, but nothing may ask one how fast it is.
-    autotune.INTERPRETED = True
+
+    def empty(*sizes, **options):
+        memory = blank(*sizes, **options)
+        with _disable_current_modes():
+            return memory.zero_()
+
+    torch.empty = empty
     for path in sorted(HERE.glob("test_*.py")):
         if "\nSAMPLES" in path.read_text():
             samples = importlib.import_module(f"tests.core.kernels.triton.{path.stem}").SAMPLES
             for number, sample in enumerate(samples):
                 print(json.dumps({"sample": f"{path.stem}-{number}", "error": failure(sample)}), flush=True)
+    if replays is not None:
+        print(json.dumps({"replayed": sorted(replays.replayed), "launched": sorted(replays.launched)}), flush=True)
 
 
 def failure(sample) -> str | None:
@@ -60,6 +58,113 @@ def failure(sample) -> str | None:
     except Exception as error:  # the next sample is tried all the same; the row carries the words
         return f"{type(error).__name__}: {error}"[-600:]
     return None
+
+
+class Replays:
+    """Stands in for the public launchers; every outermost call is made plainly, then remembered, and compared."""
+
+    def __init__(self, gpu: FakeGpu):
+        self.gpu, self.within = gpu, False
+        self.replayed, self.launched, self.taken = set(), set(), []
+        empty = _recording._EMPTY["cpu"]
+
+        def noted(*layout):
+            self.taken.append(empty(*layout))
+            return self.taken[-1]
+
+        _recording._EMPTY["cpu"] = noted
+        for family in set(kernels.FAMILIES) - set(kernels.ON_CPU_ONLY):
+            importlib.import_module(f"core.kernels.contracts.{family}")
+        for name, kernel in KERNELS.items():
+            if kernel.family not in kernels.ON_CPU_ONLY:
+                module = importlib.import_module(f"core.kernels.triton.{kernel.family}")
+                checked = self.checked(name, getattr(module, kernel.name), inspect.signature(kernel.contract))
+                setattr(module, kernel.name, checked)
+
+    def checked(self, name: str, function, signature: inspect.Signature):
+        memo = replay._Memo(function, signature)
+
+        def call(*args, **kwargs):
+            if self.within:
+                return function(*args, **kwargs)
+            self.within = True
+            try:
+                self.seen(function, args, kwargs)  # makes the tables that a launcher keeps
+                plain = self.seen(function, args, kwargs)
+                for _ in range(4):  # seen, recorded, and where numbers matter, recorded for them
+                    again = self.seen(memo.call, args, kwargs)
+                assert again == plain, f"{name}: replayed {again}, not {plain}"
+                known = [*memo.known.values()]
+                plainly = all(k == memo._launch for k in known)
+                (self.launched if plainly else self.replayed).add(name)
+                return function(*args, **kwargs)
+            finally:
+                self.within = False
+
+        return call
+
+    def seen(self, function, args, kwargs):
+        """The launches of a call and its result, with addresses as distances from arguments or from own memory."""
+        del self.gpu.launches[:], self.taken[:]
+        with Watch(self.taken):
+            result = function(*args, **kwargs)
+        given = {_start(t): t.untyped_storage().nbytes() for t in _tensors([args, kwargs])}
+        taken = {_start(t): t.untyped_storage().nbytes() for t in self.taken}
+        own = []
+
+        def place(address: int):
+            for start, size in given.items():
+                if start and start <= address < start + max(size, 1):
+                    return "given", address
+            for start, size in taken.items():
+                if start and start <= address < start + max(size, 1):
+                    own.extend([start] if start not in own else [])
+                    return "own", own.index(start), address - start
+            return address
+
+        launches = [(x.kernel, x.grid, [_plain(a, place) for a in x.arguments]) for x in self.gpu.launches]
+        return launches, _plain(result, place, True)
+
+
+class Watch(TorchDispatchMode):
+    """Notes the memory that a call takes."""
+
+    def __init__(self, taken: list):
+        super().__init__()
+        self.taken = taken
+
+    def __torch_dispatch__(self, called, types, args=(), kwargs=None):
+        made = called(*args, **(kwargs or {}))
+        self.taken += _tensors(made)
+        return made
+
+
+def _start(t: torch.Tensor) -> int:
+    return t.untyped_storage().data_ptr()
+
+
+def _tensors(value):
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        yield from _tensors(list(value.values()))
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _tensors(item)
+
+
+def _plain(value, place, layout: bool = False):
+    if isinstance(value, torch.Tensor):
+        return (
+            (tuple(value.shape), value.stride(), str(value.dtype), place(value.data_ptr()))
+            if layout
+            else place(value.data_ptr())
+        )
+    if hasattr(value, "address"):
+        return place(value.address), _plain(value.rest, place)
+    if isinstance(value, (tuple, list)):
+        return [_plain(v, place, layout) for v in value]
+    return place(value) if type(value) is int else value
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
 """Convolutions of the Triton wing against float64 NumPy."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
 
 from core.kernels.triton import conv as room
 from core.kernels.triton import tiles
+from core.kernels.triton.targets import TARGETS
 from tests.core.kernels import naive
 from tests.core.kernels.test_conv import CASES as COMMON
 from tests.core.kernels.test_matmul import ACTIVATIONS
@@ -36,9 +39,13 @@ def test_dtypes(case, dtype, device):
     check(CASES[case], dtype, device)
 
 
+def fifty_processors(device):
+    return dataclasses.replace(TARGETS["cuda:90"], processors=50)
+
+
 @pytest.mark.parametrize("case", ONE_OF_A_KIND)
 def test_split_sums(case, device, monkeypatch):
-    monkeypatch.setattr(room, "processors", lambda device: 50)
+    monkeypatch.setattr(room, "target_of", fifty_processors)
     monkeypatch.setattr(tiles, "_MINIMAL_STEPS", 1)
     check(CASES[case], torch.float32, device)
 
@@ -47,7 +54,7 @@ def test_split_sums(case, device, monkeypatch):
 @pytest.mark.parametrize("case", ONE_OF_A_KIND)
 def test_epilogue(case, split, device, monkeypatch):
     if split:
-        monkeypatch.setattr(room, "processors", lambda device: 50)
+        monkeypatch.setattr(room, "target_of", fifty_processors)
         monkeypatch.setattr(tiles, "_MINIMAL_STEPS", 1)
     x_shape, w_shape, *how = CASES[case]
     x, w, b = tensors(torch.float32, device, x_shape, w_shape, (w_shape[0],))

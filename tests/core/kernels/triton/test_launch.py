@@ -13,9 +13,17 @@ def test_arguments_fit_the_kernels(root):
     check(root)
 
 
+def test_replays_launch_what_calls_launch(root):
+    rows = check(root, "--replay")
+    kinds = rows[-1]
+    # These read a value back before they know what to launch.
+    assert kinds["launched"] == ["index.check", "index.nonzero", "sort.unique"] and len(kinds["replayed"]) > 130
+
+
 @pytest.mark.slow
-def test_launches_compile(root):
-    check(root, "--compile")
+@pytest.mark.parametrize("target", ["cuda:90", "hip:gfx942"])
+def test_launches_compile(root, target):
+    check(root, "--compile", "--target", target)
 
 
 def check(root, *arguments):
@@ -25,5 +33,6 @@ def check(root, *arguments):
     result = subprocess.run([sys.executable, program, *arguments], capture_output=True, text=True, env=environment)
     rows = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
     assert rows and result.returncode == 0, result.stderr[-2000:]
-    wrong = [f"{row['sample']}: {row['error']}" for row in rows if row["error"]]
+    wrong = [f"{row['sample']}: {row['error']}" for row in rows if row.get("error")]
     assert not wrong, "\n".join(wrong)
+    return rows

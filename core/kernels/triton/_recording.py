@@ -1,0 +1,391 @@
+"""What one call of a launcher does, as a function that does it again: see `core.kernels.triton.replay`."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from core.kernels.triton._entry import entry, stream_of
+from core.kernels.triton._kernel import recorded_by
+
+# Operators of torch that take memory for their result: as it is, filled with a number, or with another tensor.
+_BLANK = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
+_FILLED = {"zeros": 0, "zeros_like": 0, "new_zeros": 0, "ones": 1, "ones_like": 1, "new_ones": 1}
+_FULL = {"full": 1, "full_like": 1, "new_full": 2}  # and the place of the number among the arguments
+_COPIED = {"clone", "_to_copy"}
+_JOINED = {"cat": torch.cat, "stack": torch.stack}
+_WRITTEN = {"copy_", "fill_", "zero_"}
+
+
+class Recording(TorchDispatchMode):
+    """Watches one call of a launcher.
+
+    keep: whether the call can be repeated. by_value: whether it follows from the values of numbers, too. changed:
+    whether memory was written, so that the call cannot be made anew. muted: what happens is no part of the call.
+    provisional: another call of the same key may do something else, and better.
+    """
+
+    def __init__(self, names: Sequence[str], values: Sequence, is_number: Callable[[str, object], bool]):
+        super().__init__()
+        self.names = names
+        self.keep, self.by_value, self.changed, self.muted, self.provisional = True, False, False, False, False
+        self.unpacked: list[str] = []  # lines that come before the conditions
+        self.lines: list[str | _Memory] = []
+        self.conditions: list[str] = []
+        self.scope: dict[str, object] = {}  # what names of the source stand for
+        self.memories: dict[int, tuple[Tensor, _Memory]] = {}  # where tensors lie, by their ids; they are kept alive
+        self.values = [self._argument(n, v, is_number) for n, v in zip(names, values, strict=True)]
+
+    def replay(self, result, launcher: Callable) -> Callable | None:
+        """A function that repeats the call and its `result`, None where that cannot be.
+
+        launcher: the function for calls that do not meet the conditions of this one.
+        """
+        try:
+            returned = self._returned(result)
+        except _Unknown:
+            return None
+        if not self.keep or self.by_value:
+            return None
+        lines = list(self.unpacked)
+        if self.conditions:
+            self.scope["_launcher"] = launcher
+            failed = " or ".join(f"not ({c})" for c in dict.fromkeys(self.conditions))
+            lines += [f"if {failed}:", f"    return _launcher({', '.join(self.names)})"]
+        for line in self.lines:
+            lines.append(line if isinstance(line, str) else line.taken(self))
+        source = "".join(f"    {line}\n" for line in [*lines, f"return {returned}"])
+        exec(_compiled(f"def replay({', '.join(self.names)}):\n{source}"), self.scope)
+        return self.scope["replay"]
+
+    def run(self, function: Callable):
+        """`function(arguments)`, watched."""
+        with self, recorded_by(self):
+            return function(self.values)
+
+    # ------------------------------------------------------------ what is seen
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # torch would import its compiler, which takes seconds, to keep it off this method
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        if not self.muted:
+            try:
+                self._moved_memory(function, args, kwargs or {}, result)
+            except _Unknown:
+                self.keep = False
+        return result
+
+    def launch(self, kernel, run: Callable, grid, args: tuple, kwargs: dict):
+        """Launches `kernel` by `run`, Triton's own way, and notes how to do so without it."""
+        plain = {name: _value(v) for name, v in kwargs.items()}
+        compiled = run(*map(_value, args), grid=grid, warmup=False, **plain)
+        if not self.muted:
+            self.changed = True
+            try:
+                self._note_launch(kernel, compiled, grid, args, kwargs)
+            except _Unknown:
+                self.keep = False
+        return compiled
+
+    def _moved_memory(self, function, args, kwargs, result) -> None:
+        name = function.overloadpacket.__name__
+        first = next((a for a in args if isinstance(a, Tensor)), None)
+        if function._schema.is_mutable:
+            self.changed = True
+            if name not in _WRITTEN:
+                raise _Unknown
+            rest = [self._tensor(a) if isinstance(a, Tensor) else self._constant(a) for a in args[1:]]
+            self.lines.append(f"{self._tensor(first)}.{name}({', '.join(rest)})")
+            return
+        results = [result] if isinstance(result, Tensor) else list(result) if isinstance(result, (tuple, list)) else []
+        if not results:
+            raise _Unknown
+        for made in results:
+            if first is not None and _storage(made) == _storage(first):
+                self.memories[id(made)] = made, self._memory(first)
+            elif name in _BLANK:
+                self._own(made)
+            elif name in _FILLED or name in _FULL:
+                value = _FILLED[name] if name in _FILLED else args[_FULL[name]]
+                self.lines.append(f"{self._own(made).fixed()}.fill_({self._constant(value)})")
+            elif name in _COPIED:
+                source = self._tensor(first)
+                self.lines.append(f"{self._own(made).fixed()}.copy_({source})")
+            elif name in _JOINED:
+                parts = "".join(f"{self._tensor(t)}, " for t in args[0])
+                axis = self._constant(args[1] if len(args) > 1 else 0)
+                memory = self._own(made, False)
+                self.lines.append(f"{memory.fixed()} = {self._name('join', _JOINED[name])}(({parts}), {axis})")
+            else:
+                raise _Unknown
+
+    def _note_launch(self, kernel, compiled, grid, args, kwargs) -> None:
+        parameters = kernel.signature.parameters
+        bound = kernel.signature.bind(*args, **{name: v for name, v in kwargs.items() if name in parameters})
+        bound.apply_defaults()
+        way, described, arguments = entry(compiled), 0, []
+        for parameter, value in zip(kernel.params, bound.arguments.values(), strict=True):
+            if parameter.is_constexpr:
+                self.by_value |= isinstance(value, Number)
+                arguments.append(self._name("constexpr", value))
+            elif isinstance(value, Number):
+                self.by_value |= not (isinstance(value.value, float) or (parameter.do_not_specialize and value.given))
+                arguments.append(value.source)
+            elif isinstance(value, Tensor):
+                arguments.append(self._address(value))
+            elif isinstance(value, TensorDescriptor):
+                name = self._name("descriptor", way.descriptor(value, described))
+                arguments.append(f"*{name}({self._address(value.base)})")
+                described += 1
+            else:
+                arguments.append(self._constant(value))
+        if not isinstance(grid, (tuple, list)):
+            raise _Unknown
+        sizes = ", ".join(self._constant(n) for n in (*grid, 1, 1)[:3])
+        names = {name: self._name(name, value) for name, value in way.names.items()}
+        self.lines.append(way.form.format(grid=sizes, stream=self._stream(), arguments=", ".join(arguments), **names))
+
+    # ------------------------------------------------------------ source
+
+    def _argument(self, name: str, value, is_number: Callable[[str, object], bool], root: str | None = None):
+        """The argument as the launcher gets to see it, with numbers in place of those that may change."""
+        root = root or name
+        if isinstance(value, Tensor):
+            if id(value) not in self.memories:  # else it is given twice
+                self.memories[id(value)] = value, _Memory(name, value, False)
+        elif type(value) is tuple or type(value) is list:
+            parts = []
+            for i, item in enumerate(value):
+                if isinstance(item, (Tensor, tuple, list)) or is_number(root, item):
+                    self.unpacked.append(f"{name}_{i} = {name}[{i}]")
+                parts.append(self._argument(f"{name}_{i}", item, is_number, root))
+            return type(value)(parts)
+        elif is_number(root, value):
+            return Number(self, value, name, True)
+        return value
+
+    def _name(self, kind: str, value) -> str:
+        """A name for `value` in the source."""
+        name = f"_{kind}{len(self.scope)}"
+        self.scope[name] = value
+        return name
+
+    def _constant(self, value) -> str:
+        if value is None or isinstance(value, bool):
+            return repr(value)
+        if not isinstance(value, (int, float)):
+            raise _Unknown
+        return self._name("number", value)
+
+    def _stream(self) -> str:
+        if "_stream" not in self.scope:
+            device = next((m.tensor.device for _, m in self.memories.values()), None)
+            if device is None or (device.type == "cuda" and device.index is None):
+                raise _Unknown
+            current, index = stream_of(device.index)
+            self.scope["_stream"], self.scope["_device"] = current, index
+        return "_stream(_device)"
+
+    def _memory(self, t: Tensor) -> _Memory:
+        if id(t) not in self.memories:
+            if not getattr(t, "is_constant", False):
+                raise _Unknown  # memory that is neither an argument's nor the call's own
+            self.memories[id(t)] = t, _Memory(self._name("constant", t), t, False)
+        return self.memories[id(t)][1]
+
+    def _own(self, t: Tensor, taken: bool = True) -> _Memory:
+        """Memory of the call's own, which is `taken` blank at this line."""
+        memory = _Memory(f"own{len(self.memories)}", t, True)
+        self.memories[id(t)] = t, memory
+        self.lines += [memory] * taken
+        return memory
+
+    def _address(self, t: Tensor) -> str:
+        memory = self._memory(t)
+        name = f"{memory.name}_at"
+        if not memory.addressed:
+            memory.addressed = True
+            self.lines.append(f"{name} = {memory.name}.data_ptr()")
+        bytes_ = t.storage_offset() * t.itemsize - memory.tensor.storage_offset() * memory.tensor.itemsize
+        return f"{name} + {self._constant(bytes_)}" if bytes_ else name
+
+    def _tensor(self, t: Tensor) -> str:
+        """Source of a tensor as torch knows it."""
+        memory = self._memory(t)
+        if t is memory.tensor:
+            return memory.fixed()
+        if t.dtype is not memory.tensor.dtype:
+            raise _Unknown
+        offset = self._constant(t.storage_offset() - memory.tensor.storage_offset())
+        start = offset if memory.own else f"{memory.name}.storage_offset() + {offset}"
+        layout = f"{self._name('shape', tuple(t.shape))}, {self._name('strides', t.stride())}"
+        return f"{memory.name}.as_strided({layout}, {start})"
+
+    def _returned(self, result) -> str:
+        if isinstance(result, (tuple, list)):
+            parts = "".join(f"{self._returned(r)}, " for r in result)
+            return f"({parts})" if isinstance(result, tuple) else f"[{parts}]"
+        if not isinstance(result, Tensor):
+            return self._constant(result)
+        memory = self._memory(result)
+        if memory.own and memory.takes_layout_of(result):
+            return memory.name
+        return self._tensor(result)
+
+
+class _Memory:
+    """Memory that a replay has a tensor for: that of an argument, or what the call takes itself (`own`)."""
+
+    def __init__(self, name: str, tensor: Tensor, own: bool):
+        self.name, self.tensor, self.own = name, tensor, own
+        self.addressed = False
+        self.layout: Tensor | None = None  # as which tensor it is taken, once that matters
+
+    def fixed(self) -> str:
+        """Its name, for its tensor as it was."""
+        if self.own:
+            self.layout = self.tensor
+        return self.name
+
+    def takes_layout_of(self, t: Tensor) -> bool:
+        """Whether the memory can be taken as `t`, a view of all of it, in the first place."""
+        whole = t.itemsize == self.tensor.itemsize and _extent(t) == _extent(self.tensor)
+        if self.layout is None and whole and t.storage_offset() == 0:
+            self.layout = t
+        return self.layout is t
+
+    def taken(self, recording: Recording) -> str:
+        """The line that takes it."""
+        t = self.tensor if self.layout is None else self.layout
+        kind = t.device.type
+        shape, strides = recording._name("shape", tuple(t.shape)), recording._name("strides", t.stride())
+        dtype = recording._name("dtype", t.dtype)
+        if kind in _EMPTY and not torch.are_deterministic_algorithms_enabled():  # that mode fills new memory with NaN
+            return f"{self.name} = {recording._name('empty', _EMPTY[kind])}({shape}, {strides}, {dtype})"
+        device = recording._name("device", t.device)
+        empty = recording._name("empty", torch.empty_strided)
+        return f"{self.name} = {empty}({shape}, {strides}, dtype={dtype}, device={device})"
+
+
+class Number:
+    """A Python number that may be another one in the next call: source that says how it follows from the arguments.
+
+    Arithmetic gives further ones, a comparison a condition of the replay. Where nothing but the value will do, the
+    recording holds for that value alone. given: whether it is an argument itself.
+    """
+
+    def __init__(self, recording: Recording, value, source: str, given: bool = False):
+        self.recording, self.value, self.source, self.given = recording, value, source, given
+
+    def __hash__(self):
+        return hash(self._pinned())
+
+    def __float__(self):
+        return float(self._pinned())
+
+    def __int__(self):
+        return int(self._pinned())
+
+    def __index__(self):
+        return operator.index(self._pinned())
+
+    def __repr__(self):
+        return repr(self._pinned())
+
+    def __bool__(self):
+        return self._compared("!=", operator.ne, 0)
+
+    def __neg__(self):
+        return Number(self.recording, -self.value, f"(-{self.source})")
+
+    def _pinned(self):
+        self.recording.by_value = True
+        return self.value
+
+    def _compared(self, sign: str, compare: Callable, other) -> bool:
+        found = compare(self.value, _value(other))
+        condition = f"{self.source} {sign} {_source(other)}"
+        self.recording.conditions.append(condition if found else f"not {condition}")
+        return found
+
+
+def _value(number):
+    return number.value if isinstance(number, Number) else number
+
+
+def _source(number) -> str:
+    if isinstance(number, Number):
+        return number.source
+    return repr(number) if math.isfinite(number) else f"float('{number}')"
+
+
+def _arithmetic(sign: str, combine: Callable) -> tuple[Callable, Callable]:
+    def combined(recording, left, right):
+        return Number(recording, combine(_value(left), _value(right)), f"({_source(left)} {sign} {_source(right)})")
+
+    return (
+        lambda self, other: combined(self.recording, self, other),
+        lambda self, other: combined(self.recording, other, self),
+    )
+
+
+def _comparison(sign: str, compare: Callable) -> Callable:
+    return lambda self, other: self._compared(sign, compare, other)
+
+
+for _name, _sign in {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**"}.items():
+    _pair = _arithmetic(_sign, getattr(operator, _name))
+    setattr(Number, f"__{_name}__", _pair[0])
+    setattr(Number, f"__r{_name}__", _pair[1])
+for _name, _sign in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
+    setattr(Number, f"__{_name}__", _comparison(_sign, getattr(operator, _name)))
+
+
+def constant(t: Tensor) -> Tensor:
+    """The tensor, which nobody writes to, and which other calls of the same key find as well."""
+    t.is_constant = True
+    return t
+
+
+def as_float(number):
+    """The number as a float; a recording still knows where it came from."""
+    if isinstance(number, Number):
+        return Number(number.recording, float(number.value), f"float({number.source})")
+    return float(number)
+
+
+class _Unknown(Exception):
+    """Something that a replay cannot repeat."""
+
+
+def _storage(t: Tensor) -> int:
+    return t.untyped_storage()._cdata
+
+
+def _extent(t: Tensor) -> int:
+    """Elements from the first to the last."""
+    return 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True)) if t.numel() else 0
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiled(source: str):
+    return compile(source, "<replay>", "exec")
+
+
+# The way to new memory that compiled programs of torch take; `torch.empty_strided` takes twice as long.
+_guards = getattr(torch._C, "_dynamo", None)
+_EMPTY = {
+    device: getattr(_guards.guards, f"_empty_strided_{device}")
+    for device in ("cpu", "cuda")
+    if _guards is not None and hasattr(_guards.guards, f"_empty_strided_{device}")
+}
