@@ -397,7 +397,8 @@ def _signature(args: Sequence, leaves: list[NDArray], recording: bool) -> list:
                 continue
             data, ctx = x._data, x._ctx
             tracked = recording and autograd.is_tracked(x)
-            key.append((type(x), data.shape, data.dtype, ctx.device_type, ctx.device_id, tracked))
+            strides = None if data.is_contiguous() else data.stride()  # they decide what is a view and what a copy
+            key.append((type(x), data.shape, strides, data.dtype, ctx.device_type, ctx.device_id, tracked))
         elif isinstance(x, (list, tuple)):
             key.append((type(x), *_signature(x, leaves, recording)))
         else:  # a dictionary and its like is refused when a plan is made
@@ -475,7 +476,7 @@ def _looks_outside(output: Value, sharing) -> bool:
 
 def _marks(arrays: Sequence[NDArray]) -> list[tuple]:
     """What plans presume about parameters; the arrays themselves are kept, so that none takes the place of another."""
-    return [(a, a._data.dtype, a._entry is None) for a in arrays]
+    return [(a, a._data.dtype, a._data.stride(), a._entry is None) for a in arrays]
 
 
 def _zeros_like(value: Value) -> tuple:

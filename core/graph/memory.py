@@ -7,19 +7,6 @@ from collections.abc import Collection, Sequence
 from core import storage
 from core.graph.ir import Node, Value
 
-# Operators of these modules may give a view or a copy, as strides have it; what they give may share memory with what
-# they read. All others do what they do on tensors without memory.
-_MAY_VIEW = frozenset(
-    f"core.ops.{name}" for name in "shape np_shape index order contrib vision image boxes linalg".split()
-)
-# But these always copy.
-_COPY = frozenset(
-    (
-        "Concat stack tile repeat one_hot _embedding_grad _put_part _slice_assign _set_places zeros_like ones_like "
-        "full_like"
-    ).split()
-)
-
 
 class Sharing:
     """Groups of values that may lie in the same memory, and when each one is read for the last time."""
@@ -122,7 +109,8 @@ def buffers(
 
 
 def _views(node: Node) -> bool:
-    return node.op.function.__module__ in _MAY_VIEW and node.op.name not in _COPY
+    """Whether what the node gives may lie in the memory of what it reads, for all that its operator's record says."""
+    return node.op.memory != "new" and bool(node.reads())
 
 
 def _may_share(node: Node, a: Value, b: Value) -> bool:

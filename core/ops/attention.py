@@ -10,7 +10,7 @@ from core.ops.shape import expect_shape
 K = kernels.attention
 
 
-@operator("_attention", outputs=2, visible=1, rng=True)
+@operator("_attention", outputs=2, visible=1, rng=True, memory="new")
 def attention(
     query, key_, value, length=None, *, scale: OptFloat = None, causal: Bool = False, dropout: Float = 0.0, key=None
 ):
@@ -58,7 +58,7 @@ def dropout_attention(
     return F._attention(query, key_, value, length, scale=scale, causal=causal, dropout=p if training else 0.0)
 
 
-@operator("_attention_grad", outputs=3)
+@operator("_attention_grad", outputs=3, memory="new")
 def _attention_grad(
     head,
     query,
@@ -131,21 +131,21 @@ def _merge(x, heads):
     return F._reshape_to(F.transpose(x, axes=(1, 0, 2)), shape=(steps, rows // heads, heads * size))
 
 
-@composite("_contrib_interleaved_matmul_selfatt_qk")
+@composite("_contrib_interleaved_matmul_selfatt_qk", real=True)
 def selfatt_qk(queries_keys_values, *, heads: Int):
     """Scaled scores (B H, L, L) from interleaved projections (L, B, H 3 D)."""
     query, key, _ = _heads(queries_keys_values, heads, 3)
     return F._matmul(query * query.shape[-1] ** -0.5, key, transpose_b=True)
 
 
-@composite("_contrib_interleaved_matmul_selfatt_valatt")
+@composite("_contrib_interleaved_matmul_selfatt_valatt", real=True)
 def selfatt_valatt(queries_keys_values, attention, *, heads: Int):
     """Attention weights times interleaved values: (L, B, H D)."""
     value = _heads(queries_keys_values, heads, 3)[2]
     return _merge(F._matmul(attention, value), heads)
 
 
-@composite("_contrib_interleaved_matmul_encdec_qk")
+@composite("_contrib_interleaved_matmul_encdec_qk", real=True)
 def encdec_qk(queries, keys_values, *, heads: Int):
     """Scaled scores (B H, Lq, Lk) from queries (Lq, B, H D) and interleaved keys and values (Lk, B, H 2 D)."""
     (query,) = _heads(queries, heads, 1)
@@ -153,7 +153,7 @@ def encdec_qk(queries, keys_values, *, heads: Int):
     return F._matmul(query * query.shape[-1] ** -0.5, key, transpose_b=True)
 
 
-@composite("_contrib_interleaved_matmul_encdec_valatt")
+@composite("_contrib_interleaved_matmul_encdec_valatt", real=True)
 def encdec_valatt(keys_values, attention, *, heads: Int):
     """Attention weights times interleaved values: (Lq, B, H D)."""
     value = _heads(keys_values, heads, 2)[1]

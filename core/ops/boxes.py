@@ -15,7 +15,7 @@ K = kernels.boxes
 Format = Annotated[str, Choice("corner", "center")]
 
 
-@operator("_contrib_box_iou")
+@operator("_contrib_box_iou", real=True)
 def box_iou(lhs, rhs, *, format: Format = "corner"):
     """Intersection over union of all pairs: lhs.shape[:-1] + rhs.shape[:-1] of boxes (..., 4); it has no gradient."""
     for boxes in (lhs, rhs):
@@ -105,7 +105,7 @@ def box_encode(samples, matches, anchors, refs, means, stds):
     return K.encode(samples, matches, anchors, refs, means, stds)
 
 
-@operator("_contrib_box_decode")
+@operator("_contrib_box_decode", real=True)
 def box_decode(
     data, anchors, *, std0: Float = 1.0, std1: Float = 1.0, std2: Float = 1.0, std3: Float = 1.0, clip: Float = -1.0,
     format: Format = "center",
@@ -138,7 +138,7 @@ def bipartite_matching(data, *, is_ascend: Bool = False, threshold: Float, topk:
 # ---------------------------------------------------------------------------------------------- single shot detectors
 
 
-@operator("_contrib_MultiBoxPrior", aliases=("_npx_multibox_prior",))
+@operator("_contrib_MultiBoxPrior", aliases=("_npx_multibox_prior",), real=True)
 def multi_box_prior(
     data, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), clip: Bool = False, steps: Floats = (-1.0, -1.0),
     offsets: Floats = (0.5, 0.5),
@@ -155,7 +155,7 @@ def multi_box_prior(
     return K.priors(data, sizes, ratios, clip, steps, offsets)
 
 
-@operator("_contrib_MultiBoxTarget", aliases=("_npx_multibox_target",), outputs=3)
+@operator("_contrib_MultiBoxTarget", aliases=("_npx_multibox_target",), outputs=3, real=True)
 def multi_box_target(
     anchor, label, cls_pred, *, overlap_threshold: Float = 0.5, ignore_label: Float = -1.0,
     negative_mining_ratio: Float = -1.0, negative_mining_thresh: Float = 0.5, minimum_negative_samples: Int = 0,
@@ -206,7 +206,7 @@ def multi_box_detection(
 
 
 def _proposal(name: str, images: str):
-    @operator(name, outputs=2, visible=lambda attrs: 2 if attrs["output_score"] else 1)
+    @operator(name, outputs=2, visible=lambda attrs: 2 if attrs["output_score"] else 1, real=True)
     def proposal(
         cls_prob, bbox_pred, im_info, *, rpn_pre_nms_top_n: Int = 6000, rpn_post_nms_top_n: Int = 300,
         threshold: Float = 0.7, rpn_min_size: Int = 16, scales: Floats = (4.0, 8.0, 16.0, 32.0),

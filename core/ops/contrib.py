@@ -116,7 +116,7 @@ def _index_copy_gradient(head, index_vector):
     return [F._contrib_index_copy(head, index_vector, F.zeros_like(rows)), None, rows]
 
 
-@composite("fill_element_0index")
+@composite("fill_element_0index", real=True)
 def fill_element_0index(lhs, mhs, rhs):
     """lhs (N, M) with mhs (N) written at the columns rhs (N)."""
     there = F.one_hot(rhs, depth=lhs.shape[1])

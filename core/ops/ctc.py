@@ -61,7 +61,7 @@ def _ctc_loss_shapes(shapes, attrs):
 # ---------------------------------------------------------------------------------------------- the loss
 
 
-@operator("_ctc_loss")
+@operator("_ctc_loss", memory="new")
 def _ctc_loss(data, label, count, last=None, *, blank: Int):
     """The loss (N,) of scores data (T, N, C) for the first `count` (N,) of label (N, L), over `last` (N,) steps."""
     batch = data.shape[1]
@@ -77,7 +77,7 @@ def _ctc_loss_gradient(head, data, label, count, last, attrs):
     return [F._ctc_loss_grad(head, data, label, count, last, blank=attrs.blank), None, None, None]
 
 
-@operator("_ctc_loss_grad")
+@operator("_ctc_loss_grad", memory="new")
 def _ctc_loss_grad(head, data, label, count, last=None, *, blank: Int):
     """Gradient of the loss with respect to data."""
     return K.loss_grad(head, data, label, count, last, blank)

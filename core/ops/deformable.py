@@ -60,7 +60,7 @@ def _window(kernel, stride, dilate, pad, layout):
 # ---------------------------------------------------------------------------------------------- columns
 
 
-@operator("_deformable_columns")
+@operator("_deformable_columns", memory="new")
 def _deformable_columns(
     data, offset, mask=None, *, kernel: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int
 ):  # fmt: skip
@@ -78,7 +78,7 @@ def _deformable_columns_gradient(head, data, offset, mask, attrs):
     return [ddata, doffset, None if mask is None else dmask]
 
 
-@operator("_deformable_columns_grad", outputs=3)
+@operator("_deformable_columns_grad", outputs=3, memory="new")
 def _deformable_columns_grad(
     head, data, offset, mask=None, *, kernel: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int
 ):  # fmt: skip

@@ -212,7 +212,7 @@ def selu(data):
     return SELU_SCALE * where(data > 0, data, SELU_ALPHA * f.expm1(data))
 
 
-@pointwise("hard_sigmoid", derivative=lambda data, y, alpha: where(y > 0, where(y < 1, alpha, 0), 0))
+@pointwise("hard_sigmoid", derivative=lambda data, y, alpha: where(y > 0, where(y < 1, alpha, 0), 0), real=True)
 def hard_sigmoid(data, *, alpha: Float = 0.2, beta: Float = 0.5):
     """alpha * x + beta, clipped to [0, 1]."""
     return f.minimum(f.maximum(alpha * data + beta, 0), 1)
@@ -257,7 +257,7 @@ def smooth_l1(data, *, scalar: Float = 1.0):
     return where(fabs(data) < reach, 0.5 * square * data * data, fabs(data) - 0.5 * reach)
 
 
-@composite("Activation", aliases=("_npx_activation",))
+@composite("Activation", aliases=("_npx_activation",), real=True)
 def activation(
     data, *, act_type: Annotated[str, Choice("relu", "sigmoid", "log_sigmoid", "mish", "softrelu", "softsign", "tanh")]
 ):
@@ -271,7 +271,11 @@ def _activation_shortcut(attrs):
 
 
 @composite(
-    "LeakyReLU", aliases=("leaky_relu",), train=True, outputs=lambda attrs: 2 if attrs["act_type"] == "rrelu" else 1
+    "LeakyReLU",
+    aliases=("leaky_relu",),
+    train=True,
+    outputs=lambda attrs: 2 if attrs["act_type"] == "rrelu" else 1,
+    real=True,
 )
 def leaky(
     data, gamma=None, *, act_type: Annotated[str, Choice("leaky", "prelu", "elu", "selu", "gelu", "rrelu")] = "leaky",
@@ -321,7 +325,7 @@ def _leaky_shapes(shapes, attrs):
 # Conversion
 
 
-@operator("Cast", aliases=("cast",))
+@operator("Cast", aliases=("cast",), memory="new")
 def cast(data, *, dtype: DType):
     """The data converted to another element type."""
     return kernels.shape.cast(data, dtype)
@@ -461,7 +465,7 @@ for _name, (_function, _elementwise) in COMPARISONS.items():
     _enter_scalar(f"_{_name}_scalar", _function, False)
 
 
-@operator("add_n", aliases=("ElementWiseSum", "_sum"))
+@operator("add_n", aliases=("ElementWiseSum", "_sum"), memory="new")
 def add_n(*args):
     """The sum of any number of arrays of one shape."""
     total = args[0]
@@ -533,7 +537,7 @@ def _enter_where_with_number(name, choose):
     result; for one of that shape 0 where the array was taken and the head's where the number was.
     """
 
-    @operator(name)
+    @operator(name, memory="new")
     def op(condition, x, *, scalar: Scalar):
         kind = kernels.dtype_name(x)
         number = kernels.shape.full_like(x, as_integer(scalar, kind) if "int" in kind else scalar)

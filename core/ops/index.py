@@ -92,7 +92,7 @@ def _pick_grad_gradient(head1, index, head_shape, attrs):
     return [F._reshape_to(F.pick(head1, index, axis=attrs.axis, mode=attrs.mode), shape=head_shape), None]
 
 
-@operator("one_hot")
+@operator("one_hot", memory="new")
 def one_hot(indices, *, depth: Int, on_value: Float = 1.0, off_value: Float = 0.0, dtype: DType = "float32"):
     """A new last axis of length depth that is on_value at the index; out of range there is no hot place."""
     if kernels.dtype_name(indices) == "bool":
@@ -183,7 +183,7 @@ def _scatter_part_add_gradient(head1, indices, head_shape, attrs):
     return [F._reshape_to(part, shape=head_shape), *[None] * len(indices)]
 
 
-@operator("_set_places")
+@operator("_set_places", memory="new")
 def _set_places(data, value, *indices, key: Any_):
     """The data with the value written at an advanced index; of places that are named twice, one of the values stays."""
     out = data.clone()

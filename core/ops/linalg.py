@@ -33,7 +33,7 @@ def _product(a, b, transpose_a, transpose_b, axis):
     return y if axis in (-2, y.ndim - 2) else F.SwapAxis(y, dim1=axis, dim2=y.ndim - 2)
 
 
-@composite(**_names("gemm"))
+@composite(**_names("gemm"), real=True)
 def gemm(
     A,
     B,
@@ -49,19 +49,19 @@ def gemm(
     return _product(A, B, transpose_a, transpose_b, axis) * alpha + C * beta
 
 
-@composite(**_names("gemm2"))
+@composite(**_names("gemm2"), real=True)
 def gemm2(A, B, *, transpose_a: Bool = False, transpose_b: Bool = False, alpha: Float = 1.0, axis: Int = -2):
     """alpha op(A) op(B)."""
     return _product(A, B, transpose_a, transpose_b, axis) * alpha
 
 
-@composite(**_names("syrk"))
+@composite(**_names("syrk"), real=True)
 def syrk(A, *, transpose: Bool = False, alpha: Float = 1.0):
     """alpha A A^T, or alpha A^T A with transpose."""
     return F._matmul(A, A, transpose_a=transpose, transpose_b=not transpose) * alpha
 
 
-@composite(**_names("trmm"))
+@composite(**_names("trmm"), real=True)
 def trmm(A, B, *, transpose: Bool = False, rightside: Bool = False, lower: Bool = True, alpha: Float = 1.0):
     """alpha op(A) B (B op(A) with rightside) with a triangular A."""
     _square("trmm", A)
@@ -105,21 +105,21 @@ def _diagonal_places(n, offset):
     return tuple(r * n + r + offset for r in range(n) if 0 <= r + offset < n)
 
 
-@composite(**_names("extractdiag"))
+@composite(**_names("extractdiag"), real=True)
 def extractdiag(A, *, offset: Int = 0):
     """A diagonal of each square matrix."""
     _square("extractdiag", A)
     return _take(A, _diagonal_places(A.shape[-1], offset))
 
 
-@composite(**_names("makediag"))
+@composite(**_names("makediag"), real=True)
 def makediag(A, *, offset: Int = 0):
     """Square matrices with the vectors on a diagonal."""
     n = A.shape[-1] + abs(offset)
     return _put(A, _diagonal_places(n, offset), n)
 
 
-@composite(**_names("extracttrian"))
+@composite(**_names("extracttrian"), real=True)
 def extracttrian(A, *, offset: Int = 0, lower: Bool = True):
     """A triangle of each square matrix as a vector; an offset other than 0 decides which triangle."""
     _square("extracttrian", A)
@@ -127,7 +127,7 @@ def extracttrian(A, *, offset: Int = 0, lower: Bool = True):
     return _take(A, triangle_places(A.shape[-1], offset, lower))
 
 
-@composite(**_names("maketrian"))
+@composite(**_names("maketrian"), real=True)
 def maketrian(A, *, offset: Int = 0, lower: Bool = True):
     """Square matrices with the vectors as a triangle; an offset other than 0 decides which triangle."""
     lower = offset < 0 if offset else lower
@@ -140,7 +140,7 @@ def maketrian(A, *, offset: Int = 0, lower: Bool = True):
     return _put(A, places, n)
 
 
-@composite(**_names("sumlogdiag"))
+@composite(**_names("sumlogdiag"), real=True)
 def sumlogdiag(A):
     """The sum of the logarithms of the diagonal of each square matrix."""
     total = F.sum(F.log(F._linalg_extractdiag(A)), axis=-1)

@@ -28,7 +28,7 @@ def _need_floats(name, *tensors):
         raise MXNetError(f"{name}: floating-point operands of one type are needed, given {', '.join(kinds)}")
 
 
-@operator("FullyConnected", aliases=("fully_connected",))
+@operator("FullyConnected", aliases=("fully_connected",), memory="new")
 def fully_connected(data, weight, bias=None, *, num_hidden: Positive, no_bias: Bool = False, flatten: Bool = True):
     """data weight^T + bias; with flatten all axes but the first are one, else the last axis alone is multiplied.
 
@@ -73,7 +73,7 @@ def _fully_connected_shapes(shapes, attrs):
         shapes["bias"] = (attrs["num_hidden"],)
 
 
-@operator("_matmul")
+@operator("_matmul", memory="new")
 def matmul(a, b, *, transpose_a: Bool = False, transpose_b: Bool = False):
     """Matrix product of the last two axes; leading axes are equal or missing on one side."""
     return K.matmul(a, b, transpose_a, transpose_b)
@@ -96,7 +96,7 @@ def _drop_batch(grad, shape):
     return grad if grad.shape == shape else F._sum_to(grad, shape=shape)
 
 
-@operator("batch_dot")
+@operator("batch_dot", memory="new", real=True)
 def batch_dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: OptStr = None):
     """Products of matrices, one for each place of the leading axes, which must agree."""
     if not (lhs.dim() == rhs.dim() == 3 and lhs.shape[0] == rhs.shape[0]):  # told at once, unlike the rest
@@ -114,7 +114,7 @@ def _batch_dot_direct(attrs):
     return lambda lhs, rhs: batch_dot.forward(lhs, rhs, transpose_a=ta, transpose_b=tb)
 
 
-@operator("dot")
+@operator("dot", memory="new")
 def dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: OptStr = None):
     """The product over the last axis of lhs and the first of rhs."""
     if lhs.dtype is not rhs.dtype or not lhs.dtype.is_floating_point:

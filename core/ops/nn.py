@@ -43,25 +43,25 @@ def window(kernel: tuple, stride: tuple, dilate: tuple, pad: tuple, groups: int)
     return _window(_Window(kernel, stride, dilate, pad, groups))
 
 
-@operator("_conv")
+@operator("_conv", memory="new")
 def _conv(data, weight, bias=None, *, stride: Shape, dilate: Shape, pad: Shape, groups: Int):
     """Cross-correlation of (N, C, *space) with (O, C / groups, *kernel)."""
     return kernels.conv.conv(data, weight, bias, stride, dilate, pad, groups)
 
 
-@operator("_conv_data_grad")
+@operator("_conv_data_grad", memory="new")
 def _conv_data_grad(head, weight, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int):
     """The adjoint of `_conv` in the data, for data of `shape`."""
     return kernels.conv.conv_data_grad(head, weight, shape, stride, dilate, pad, groups)
 
 
-@operator("_conv_weight_grad")
+@operator("_conv_weight_grad", memory="new")
 def _conv_weight_grad(head, data, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int):
     """The adjoint of `_conv` in the weight, for a weight of `shape`."""
     return kernels.conv.conv_weight_grad(head, data, shape, stride, dilate, pad, groups)
 
 
-@operator("_conv_bias_grad")
+@operator("_conv_bias_grad", memory="new")
 def _conv_bias_grad(head):
     """The sum over all axes but axis 1."""
     return kernels.conv.conv_bias_grad(head)
@@ -77,7 +77,7 @@ def _how(attrs) -> dict:
     return {"stride": attrs.stride, "dilate": attrs.dilate, "pad": attrs.pad, "groups": attrs.groups}
 
 
-@operator("_code_conv")
+@operator("_code_conv", memory="new")
 def _code_conv(data, weight, bias=None, *, stride: Shape, dilate: Shape, pad: Shape, groups: Int):
     """float32 sums of the products of codes, data uint8 or int8 and weight int8, and of the bias."""
     return kernels.conv.code_conv(data, weight, bias, stride, dilate, pad, groups)
@@ -245,7 +245,7 @@ def _deconvolution_shapes(shapes, attrs):
 # ---------------------------------------------------------------------------------------------- pooling
 
 
-@operator("_max_pool", outputs=2, visible=1)
+@operator("_max_pool", outputs=2, visible=1, memory="new")
 def _max_pool(data, *, kernel: Shape, stride: Shape, pad: Any_):
     """The maximum of each window, and its place."""
     _need_space(data, kernel)
@@ -273,7 +273,7 @@ def _max_pool_gradient(head, out1, data_shape, attrs):
     return [F._max_pool_grad.typed(head, out1, shape=data_shape, **vars(attrs))]
 
 
-@operator("_max_pool_grad")
+@operator("_max_pool_grad", memory="new")
 def _max_pool_grad(head, argmax, *, shape: Shape, kernel: Shape, stride: Shape, pad: Any_):
     """Each head at the place of its window's maximum."""
     return kernels.pool.max_pool_grad(head, argmax, shape, kernel, stride, pad)
@@ -284,7 +284,7 @@ def _max_pool_grad_gradient(head1, argmax, attrs):
     return [F._max_pool_gather.typed(head1, argmax, kernel=attrs.kernel, stride=attrs.stride, pad=attrs.pad), None]
 
 
-@operator("_max_pool_gather")
+@operator("_max_pool_gather", memory="new")
 def _max_pool_gather(data, argmax, *, kernel: Shape, stride: Shape, pad: Any_):
     """The elements at the places of the maxima of these windows."""
     return kernels.pool.max_pool_gather(data, argmax)
@@ -295,7 +295,7 @@ def _max_pool_gather_gradient(head, argmax, data_shape, attrs):
     return [F._max_pool_grad.typed(head, argmax, shape=data_shape, **vars(attrs)), None]
 
 
-@operator("_avg_pool")
+@operator("_avg_pool", memory="new")
 def _avg_pool(data, *, kernel: Shape, stride: Shape, pad: Any_, count_include_pad: Bool):
     """The mean of each window."""
     _need_space(data, kernel)
@@ -307,7 +307,7 @@ def _avg_pool_gradient(head, data_shape, attrs):
     return [F._avg_pool_grad.typed(head, shape=data_shape, **vars(attrs))]
 
 
-@operator("_avg_pool_grad")
+@operator("_avg_pool_grad", memory="new")
 def _avg_pool_grad(head, *, shape: Shape, kernel: Shape, stride: Shape, pad: Any_, count_include_pad: Bool):
     """Each head shared out over its window."""
     return kernels.pool.avg_pool_grad(head, shape, kernel, stride, pad, count_include_pad)
@@ -342,7 +342,7 @@ def _pads(shape, kernel, stride, pad, convention):
     return tuple(out)
 
 
-@composite("Pooling", aliases=("pooling",))
+@composite("Pooling", aliases=("pooling",), real=True)
 def pooling(
     data, *, kernel: Shape = (), pool_type: Annotated[str, Choice("max", "avg", "sum", "lp")] = "max", global_pool: Bool = False,
     cudnn_off: Bool = False, pooling_convention: Annotated[str, Choice("valid", "full", "same")] = "valid", stride: Shape = (),
@@ -463,7 +463,7 @@ def _window_pool(space, kernel, pool_type, convention, stride, pad, include):
     return F._avg_pool, {**windows, "count_include_pad": include is None or include}
 
 
-@composite("Pooling_v1")
+@composite("Pooling_v1", real=True)
 def pooling_v1(
     data, *, kernel: Shape = (), pool_type: Annotated[str, Choice("max", "avg", "sum")] = "max", global_pool: Bool = False,
     pooling_convention: Annotated[str, Choice("valid", "full")] = "valid", stride: Shape = (), pad: Shape = (),
@@ -485,13 +485,13 @@ def pooling_v1(
 # ---------------------------------------------------------------------------------------------- dropout, embedding
 
 
-@operator("_dropout", rng=True)
+@operator("_dropout", rng=True, memory="new")
 def _dropout(data, *, p: Float, axes: Shape = (), key=None):
     """The data times a random mask over 1 - p; the mask follows from the key."""
     return kernels.random.dropout(data, p, key, axes)
 
 
-@operator("_dropout_again")
+@operator("_dropout_again", memory="new")
 def _dropout_again(data, *, p: Float, axes: Shape = (), key: Any_ = None):
     """The same mask as an earlier `_dropout`: its adjoint, as it is linear and symmetric."""
     return kernels.random.dropout(data, p, key, axes)
@@ -504,7 +504,7 @@ for _op in (_dropout, _dropout_again):
         return [F._dropout_again(head, p=attrs.p, axes=attrs.axes, key=attrs.key)]
 
 
-@composite("Dropout", train=True, aliases=("dropout",))
+@composite("Dropout", train=True, aliases=("dropout",), real=True)
 def dropout(
     data,
     *,
@@ -527,7 +527,7 @@ def dropout(
     return F._dropout(data, p=p, axes=axes)
 
 
-@operator("Embedding", aliases=("embedding",))
+@operator("Embedding", aliases=("embedding",), memory="new")
 def embedding(
     data, weight, *, input_dim: Positive, output_dim: Positive, dtype: DType = "float32", sparse_grad: Bool = False
 ):
@@ -553,7 +553,7 @@ def _embedding_shapes(shapes, attrs):
     shapes["weight"] = (attrs["input_dim"], attrs["output_dim"])
 
 
-@operator("_embedding_grad")
+@operator("_embedding_grad", memory="new")
 def _embedding_grad(head, data, *, shape: Shape):
     """The heads added up in the rows that data names."""
     return kernels.index.embedding_grad(head, kernels.index.clipped(data, shape[0]), shape)

@@ -27,7 +27,7 @@ def _channel_shapes(op, *names):
 
 @operator("BatchNorm", aliases=("batch_norm", "BatchNorm_v1"), outputs=3, train=True,
           mutates=("gamma", "moving_mean", "moving_var"),
-          visible=lambda attrs: 3 if attrs["output_mean_var"] else 1)  # fmt: skip
+          visible=lambda attrs: 3 if attrs["output_mean_var"] else 1, memory="new")  # fmt: skip
 def batch_norm(
     data, gamma, beta, moving_mean, moving_var, *, eps: Float = 1e-3, momentum: Float = 0.9, fix_gamma: Bool = True,
     use_global_stats: Bool = False, output_mean_var: Bool = False, axis: Int = 1, cudnn_off: Bool = False,
@@ -104,7 +104,7 @@ def _rstd(var, *, eps: Float):
     return rsqrt(var + eps)
 
 
-@operator("_batch_norm_grad", outputs=3)
+@operator("_batch_norm_grad", outputs=3, memory="new")
 def _batch_norm_grad(head, data, gamma, mean, rstd, *, axis: Int, eps: Float):
     """Gradients of batch normalisation in data, gamma and beta."""
     return K.batch_norm_grad(head, data, gamma, mean, rstd, axis % data.dim())
@@ -117,7 +117,7 @@ def _batch_norm_grad_decompose(head, data, gamma, mean, rstd, *, axis, eps):
     return _normalised_grad(head, data, gamma, axes, (axis,), eps)
 
 
-@operator("_batch_norm_inference_grad", outputs=3)
+@operator("_batch_norm_inference_grad", outputs=3, memory="new")
 def _batch_norm_inference_grad(head, data, gamma, mean, var, *, axis: Int, eps: Float):
     """Gradients of normalisation with given statistics in data, gamma and beta."""
     return K.batch_norm_inference_grad(head, data, gamma, mean, var, axis % data.dim(), eps)
@@ -151,7 +151,13 @@ def _normalised_grad(head, data, gamma, axes, kept, eps):
 # ---------------------------------------------------------------------------------------------- layer
 
 
-@operator("LayerNorm", aliases=("layer_norm",), outputs=3, visible=lambda attrs: 3 if attrs["output_mean_var"] else 1)
+@operator(
+    "LayerNorm",
+    aliases=("layer_norm",),
+    outputs=3,
+    visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
+    memory="new",
+)
 def layer_norm(data, gamma, beta, *, axis: Int = -1, eps: Float = 1e-5, output_mean_var: Bool = False):
     """Layer normalisation along one axis (Ba et al., 2016); outputs: result, mean, standard deviation.
 
@@ -178,7 +184,7 @@ def _layer_norm_gradient(head, data, gamma, out1, out2, attrs):
 _channel_shapes(layer_norm, "gamma", "beta")
 
 
-@operator("_layer_norm_grad", outputs=3)
+@operator("_layer_norm_grad", outputs=3, memory="new")
 def _layer_norm_grad(head, data, gamma, mean, rstd, *, axis: Int, eps: Float):
     """Gradients of layer normalisation in data, gamma and beta."""
     return K.layer_norm_grad(head, data, gamma, mean, rstd, axis % data.dim())
@@ -193,7 +199,7 @@ def _layer_norm_grad_decompose(head, data, gamma, mean, rstd, *, axis, eps):
 # ---------------------------------------------------------------------------------------------- group, instance
 
 
-@operator("_group_norm", outputs=3, visible=1)
+@operator("_group_norm", outputs=3, visible=1, memory="new")
 def _group_norm(data, gamma, beta, *, num_groups: Int, eps: Float):
     """Group normalisation with gamma and beta of one element per channel."""
     if num_groups < 1:
@@ -206,7 +212,7 @@ def _group_norm_gradient(head, data, gamma, out1, out2, attrs):
     return F._group_norm_grad.typed(head, data, gamma, out1, out2, num_groups=attrs.num_groups, eps=attrs.eps)
 
 
-@operator("_group_norm_grad", outputs=3)
+@operator("_group_norm_grad", outputs=3, memory="new")
 def _group_norm_grad(head, data, gamma, mean, rstd, *, num_groups: Int, eps: Float):
     """Gradients of group normalisation in data, gamma and beta."""
     return K.group_norm_grad(head, data, gamma, mean, rstd, num_groups)
@@ -271,7 +277,7 @@ def instance_norm(data, gamma, beta, *, eps: Float = 1e-3):
 _channel_shapes(instance_norm, "gamma", "beta")
 
 
-@composite("LRN")
+@composite("LRN", real=True)
 def lrn(data, *, alpha: Float = 1e-4, beta: Float = 0.75, knorm: Float = 2.0, nsize: Int):
     """Local response normalisation across channels (Krizhevsky et al., 2012).
 

@@ -37,7 +37,7 @@ class Violated(MXNetError, ValueError):
     """What was to hold does not."""
 
 
-@operator("_npx_constraint_check")
+@operator("_npx_constraint_check", memory="new")
 def constraint_check(x, *, msg: Str = "Constraint violated."):
     """True (without axes) where all elements hold; ValueError with `msg` otherwise."""
     held = kernels.reduce.all(x, tuple(range(x.dim())), False)

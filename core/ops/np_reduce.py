@@ -48,7 +48,7 @@ def _enter(name):
         return _reduced(kernel, a, _axes(axis, a.dim(), name), keepdims, dtype)
 
     reduction.__doc__ = f"The {name} over the given axes (all by default)."
-    return operator(f"_np_{name}", aliases=(f"_npi_{name}",))(reduction)
+    return operator(f"_np_{name}", aliases=(f"_npi_{name}",), memory="new")(reduction)
 
 
 sum_, prod = _enter("sum"), _enter("prod")
@@ -65,7 +65,7 @@ def _prod_gradient(head, a, out, a_shape, a_dtype, attrs):
     return [F.broadcast_div(F.broadcast_mul(head, out), a)]
 
 
-@operator("_npi_mean")
+@operator("_npi_mean", memory="new")
 def mean(a, *, axis: Axis = None, dtype: OptDType = None, keepdims: Bool = False):
     """The mean over the given axes; of integers as float32."""
     axes = _axes(axis, a.dim(), "mean")
@@ -95,7 +95,7 @@ def _enter_extremum(name):
         return kernel(a, _axes(axis, a.dim(), name), keepdims)
 
     reduction.__doc__ = f"The {name}imum over the given axes (all by default)."
-    op = operator(f"_np_{name}", aliases=(f"_npi_{name}", f"_np_a{name}"))(reduction)
+    op = operator(f"_np_{name}", aliases=(f"_npi_{name}", f"_np_a{name}"), memory="new")(reduction)
 
     @gradient(op)
     def _op_gradient(head, a, out, a_shape, attrs, a_dtype):
@@ -126,13 +126,13 @@ def _variance(a, axis, dtype, ddof, keepdims):
     return (variance if ddof == 0 else F._mul_scalar.forward(variance, scalar=scale)), kind
 
 
-@operator("_npi_var")
+@operator("_npi_var", memory="new")
 def var(a, *, axis: Axis = None, dtype: OptDType = None, ddof: Int = 0, keepdims: Bool = False):
     """The variance over the given axes, over count - ddof."""
     return kernels.cast(*_variance(a, axis, dtype, ddof, keepdims))
 
 
-@operator("_npi_std")
+@operator("_npi_std", memory="new")
 def std(a, *, axis: Axis = None, dtype: OptDType = None, ddof: Int = 0, keepdims: Bool = False):
     """The standard deviation over the given axes."""
     variance, kind = _variance(a, axis, dtype, ddof, keepdims)
@@ -153,7 +153,7 @@ def _enter_place(name):
         return kernel(data, normal_axis(axis, data.dim(), name), keepdims)
 
     places.__doc__ = f"The index of the {name[3:]}imum, as int64."
-    return operator(f"_npi_{name}")(places)
+    return operator(f"_npi_{name}", memory="new")(places)
 
 
 argmax, argmin = _enter_place("argmax"), _enter_place("argmin")
@@ -166,7 +166,7 @@ def _enter_truth(name):
         return kernel(data, _axes(axis, data.dim(), name), keepdims)
 
     truth.__doc__ = f"Whether {name} elements are not zero."
-    return operator(f"_npi_{name}")(truth)
+    return operator(f"_npi_{name}", memory="new")(truth)
 
 
 all_, any_ = _enter_truth("all"), _enter_truth("any")

@@ -112,7 +112,7 @@ def _enter(name: str, kernel: str, states: str, attributes: str, ignored: str, m
     scope: dict = {}
     exec(source, scope)
     scope["entry"].__doc__ = forward.__doc__
-    op = operator(name, mutates=inputs[2:])(scope["entry"])
+    op = operator(name, mutates=inputs[2:], memory="new")(scope["entry"])
     for attr, (kind, _) in table.items():
         op.attrs[attr] = (kind, op.attrs[attr][1])
     op.forward, op.overwrites = forward, overwrites
@@ -128,7 +128,7 @@ for _name in _MASTERED:
     _enter(f"mp_{_name}", *_UPDATES[_name], True)
 
 
-@operator("lamb_update_phase1", mutates=("mean", "var"))
+@operator("lamb_update_phase1", mutates=("mean", "var"), memory="new")
 def lamb_update_phase1(
     weight, grad, mean, var, *, beta1: Float = 0.9, beta2: Float = 0.999, epsilon: Float = 1e-6, t: Int,
     bias_correction: Bool = True, wd: Float, rescale_grad: Float = 1.0, clip_gradient: Float = -1.0,
@@ -140,7 +140,7 @@ def lamb_update_phase1(
     )
 
 
-@operator("lamb_update_phase2")
+@operator("lamb_update_phase2", memory="new", real=True)
 def lamb_update_phase2(weight, g, r1, r2, *, lr: Float, lower_bound: Float = -1.0, upper_bound: Float = -1.0):
     """LAMB's step along g, scaled by the bounded norm r1 of the weight over the norm r2 of g."""
     _alike("lamb_update_phase2", (weight, g))
@@ -149,7 +149,7 @@ def lamb_update_phase2(weight, g, r1, r2, *, lr: Float, lower_bound: Float = -1.
     return weight
 
 
-@operator("mp_lamb_update_phase1", mutates=("mean", "var"))
+@operator("mp_lamb_update_phase1", mutates=("mean", "var"), memory="new")
 def mp_lamb_update_phase1(
     weight, grad, mean, var, weight32, *, beta1: Float = 0.9, beta2: Float = 0.999, epsilon: Float = 1e-6, t: Int,
     bias_correction: Bool = True, wd: Float, rescale_grad: Float = 1.0, clip_gradient: Float = -1.0,
@@ -161,7 +161,7 @@ def mp_lamb_update_phase1(
     )
 
 
-@operator("mp_lamb_update_phase2")
+@operator("mp_lamb_update_phase2", memory="new")
 def mp_lamb_update_phase2(
     weight, g, r1, r2, weight32, *, lr: Float, lower_bound: Float = -1.0, upper_bound: Float = -1.0
 ):
@@ -187,7 +187,7 @@ def _adamw(weight, grad, mean, var, rescale_grad, master, lr, eta, wd, beta1, be
     return weight
 
 
-@operator("_adamw_update", aliases=("_contrib_adamw_update",), mutates=("mean", "var"))
+@operator("_adamw_update", aliases=("_contrib_adamw_update",), mutates=("mean", "var"), memory="new")
 def adamw_update(
     weight, grad, mean, var, rescale_grad, *, lr: Float, beta1: Float = 0.9, beta2: Float = 0.999,
     epsilon: Float = 1e-8, wd: Float = 0.0, eta: Float, clip_gradient: Float = -1.0,
@@ -196,7 +196,7 @@ def adamw_update(
     return _adamw(weight, grad, mean, var, rescale_grad, None, lr, eta, wd, beta1, beta2, epsilon, clip_gradient)
 
 
-@operator("_mp_adamw_update", aliases=("_contrib_mp_adamw_update",), mutates=("mean", "var", "weight32"))
+@operator("_mp_adamw_update", aliases=("_contrib_mp_adamw_update",), mutates=("mean", "var", "weight32"), memory="new")
 def mp_adamw_update(
     weight, grad, mean, var, weight32, rescale_grad, *, lr: Float, beta1: Float = 0.9, beta2: Float = 0.999,
     epsilon: Float = 1e-8, wd: Float = 0.0, eta: Float, clip_gradient: Float = -1.0,
@@ -205,7 +205,7 @@ def mp_adamw_update(
     return _adamw(weight, grad, mean, var, rescale_grad, weight32, lr, eta, wd, beta1, beta2, epsilon, clip_gradient)
 
 
-@operator("_contrib_group_adagrad_update", mutates=("history",))
+@operator("_contrib_group_adagrad_update", mutates=("history",), memory="new")
 def group_adagrad_update(
     weight, grad, history, *, lr: Float, rescale_grad: Float = 1.0, clip_gradient: Float = -1.0, epsilon: Float = 1e-5
 ):
@@ -253,7 +253,7 @@ def _enter_multi(name: str, states: int, master: bool, preloaded: bool) -> None:
             return run(data, num_weights, lrs, wds, momentum, rescale_grad, clip_gradient)
 
     entry.__doc__ = "One step of SGD for several weights."
-    operator(name, outputs=lambda attrs: attrs["num_weights"], mutates=("data",))(entry)
+    operator(name, outputs=lambda attrs: attrs["num_weights"], mutates=("data",), memory="new")(entry)
 
 
 for _preloaded in (False, True):
@@ -270,7 +270,7 @@ def _check_count(name: str, told: int, data: tuple) -> None:
         raise MXNetError(f"{name}: num_arrays={told}, but {len(data)} arrays are given")
 
 
-@operator("multi_sum_sq")
+@operator("multi_sum_sq", memory="new")
 def multi_sum_sq(*data, num_arrays: Int):
     """The sum of squares of each array, as one array of float32."""
     _check_count("multi_sum_sq", num_arrays, data)
@@ -284,14 +284,14 @@ def _multi_sum_sq_gradient(head, data):
     return [x * F._broadcast_from(F.Cast(h, dtype=x.dtype), shape=x.shape) for x, h in zip(data, heads, strict=True)]
 
 
-@pointwise("multi_lars", differentiable=False)
+@pointwise("multi_lars", differentiable=False, real=True)
 def multi_lars(lrs, weights_sum_sq, grads_sum_sq, wds, *, eta: Float, eps: Float, rescale_grad: Float = 1.0):
     """Learning rates of layer-wise adaptive rate scaling (You et al., 2017): lr eta |w| / (|g| + wd |w| + eps)."""
     w, g = f.sqrt(weights_sum_sq), f.sqrt(grads_sum_sq) * rescale_grad
     return f.where(f.logical_and(w > 0, grads_sum_sq > 0), lrs * eta * w / (g + wds * w + eps), lrs)
 
 
-@operator("reset_arrays", outputs=0, mutates=("data",))
+@operator("reset_arrays", outputs=0, mutates=("data",), memory="new")
 def reset_arrays(*data, num_arrays: Int):
     """Sets all arrays to zero, in place."""
     _check_count("reset_arrays", num_arrays, data)
@@ -300,7 +300,7 @@ def reset_arrays(*data, num_arrays: Int):
     return ()
 
 
-@operator("multi_all_finite", overwrites=True)
+@operator("multi_all_finite", overwrites=True, memory="new", real=True)
 def multi_all_finite(*data, num_arrays: Int = 1, init_output: Bool = True, into=None):
     """1 where no element of any array is infinite or NaN, else 0; without init_output 0 also where `out` holds it."""
     _check_count("multi_all_finite", num_arrays, data)
@@ -318,7 +318,7 @@ def multi_all_finite(*data, num_arrays: Int = 1, init_output: Bool = True, into=
     return TABLE["broadcast_mul"].forward(finite, into)
 
 
-@operator("all_finite", overwrites=True)
+@operator("all_finite", overwrites=True, memory="new", real=True)
 def all_finite(data, *, init_output: Bool = True, into=None):
     """1 where no element is infinite or NaN, else 0; without init_output 0 also where `out` holds it."""
     return multi_all_finite.forward(data, num_arrays=1, init_output=init_output, into=into)
@@ -367,7 +367,7 @@ for _master in (False, True):
         )  # fmt: skip
 
     _name = f"_multi_{'mp_' if _master else ''}lamb_update"
-    _op = operator(_name, outputs=lambda attrs: attrs["num_tensors"], mutates=("data",))(_multi_lamb)
+    _op = operator(_name, outputs=lambda attrs: attrs["num_tensors"], mutates=("data",), memory="new")(_multi_lamb)
     del _op.attrs["_master"]
 
 
@@ -391,5 +391,5 @@ for _master in (False, True):
         return tuple(out)
 
     _name = f"_multi_{'mp_' if _master else ''}adamw_update"
-    _op = operator(_name, outputs=lambda attrs: attrs["num_weights"], mutates=("data",))(_multi_adamw)
+    _op = operator(_name, outputs=lambda attrs: attrs["num_weights"], mutates=("data",), memory="new")(_multi_adamw)
     del _op.attrs["_master"]

@@ -14,7 +14,7 @@ COPY = kernels.shape.clone
 _Normal = Annotated[str, Choice("null", "batch", "valid")]
 
 
-@operator("SoftmaxOutput", aliases=("Softmax",))
+@operator("SoftmaxOutput", aliases=("Softmax",), memory="new")
 def softmax_output(
     data, label, *, grad_scale: Float = 1.0, ignore_label: Float = -1.0, multi_output: Bool = False,
     use_ignore: Bool = False, preserve_shape: Bool = False, normalization: _Normal = "null", out_grad: Bool = False,
@@ -100,7 +100,7 @@ def _enter_regression(name, transform, difference):
         return transform(data)
 
     output.__doc__ = f"{name}: its gradient is that of the regression loss, over the number of outputs of an instance."
-    op = operator(name)(output)
+    op = operator(name, memory="new", real=True)(output)
 
     @gradient(op)
     def _op_gradient(label, out, attrs):
@@ -119,7 +119,7 @@ _enter_regression(
 )  # -1 where they are equal, too
 
 
-@operator("LogisticRegressionOutput")
+@operator("LogisticRegressionOutput", memory="new", real=True)
 def logistic_regression_output(data, label, *, grad_scale: Float = 1.0):
     """The sigmoid; its gradient is that of the binary cross entropy, over the number of outputs of an instance."""
     return F.sigmoid.forward(data)
@@ -134,7 +134,7 @@ def _logistic_regression_output_gradient(label, out, attrs):
 infer(logistic_regression_output)(_regression_label)
 
 
-@operator("SVMOutput")
+@operator("SVMOutput", memory="new", real=True)
 def svm_output(data, label, *, margin: Float = 1.0, regularization_coefficient: Float = 1.0, use_linear: Bool = False):
     """The data; its gradient is that of the (squared) hinge loss, one class against all."""
     return COPY(data)
@@ -155,7 +155,7 @@ def _svm_output_shapes(shapes, attrs):
     _fit_label(shapes, tuple(shapes["data"][:1]))
 
 
-@operator("MakeLoss")
+@operator("MakeLoss", memory="new", real=True)
 def make_loss_v1(data, *, grad_scale: Float = 1.0, valid_thresh: Float = 0.0, normalization: _Normal = "null"):
     """The data as a loss: its gradient is grad_scale, over the batch or the places above valid_thresh."""
     return COPY(data)
@@ -172,7 +172,7 @@ def _make_loss_v1_gradient(data, attrs):
     return [grad]
 
 
-@operator("make_loss")
+@operator("make_loss", memory="new")
 def make_loss(data):
     """The data as a loss: the gradient is 1 whatever comes in."""
     return COPY(data)
@@ -183,7 +183,7 @@ def _make_loss_gradient(out):
     return [F.ones_like(out)]
 
 
-@operator("IdentityAttachKLSparseReg", mutates=("moving_avg",))
+@operator("IdentityAttachKLSparseReg", mutates=("moving_avg",), memory="new")
 def identity_kl(data, moving_avg, *, sparseness_target: Float = 0.1, penalty: Float = 0.001, momentum: Share = 0.9):
     """The data; the gradient adds the pull of a sparse activation (Kullback-Leibler penalty)."""
     return COPY(data)

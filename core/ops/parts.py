@@ -28,7 +28,7 @@ def _slice_view_gradient(head, data_shape, attrs):
     return [F._put_part.typed(head, key=attrs.key, shape=data_shape)]
 
 
-@operator("_put_part")
+@operator("_put_part", memory="new")
 def _put_part(data, *, key: Any_, shape: Shape):
     """Zeros with the data at a basic index."""
     return K.put_part(data, key, shape)
@@ -49,7 +49,7 @@ def _slice_key(begin, end, step, ndim, name):
     return tuple(slice(b, e, s) for b, e, s in zip(begin, end, steps, strict=True))
 
 
-@operator("slice", aliases=("crop",))
+@operator("slice", aliases=("crop",), memory="new")
 def slice_(data, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
     """The part from begin to end (exclusive) with one step per axis; None is open."""
     part = K.take_part(data, _slice_key(begin, end, step, data.dim(), "slice"))
@@ -65,7 +65,7 @@ def _slice_gradient(head, data_shape, attrs):
     ]
 
 
-@operator("_slice_assign", aliases=("_crop_assign",))
+@operator("_slice_assign", aliases=("_crop_assign",), memory="new")
 def slice_assign(lhs, rhs, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
     """lhs with rhs in the place that `slice` would read."""
     key = _slice_key(begin, end, step, lhs.dim(), "slice_assign")
@@ -87,7 +87,7 @@ def slice_assign_scalar(data, *, scalar: Scalar = 0, begin: OpenShape, end: Open
     return F._slice_assign(data, F.full_like(part, fill_value=scalar), begin=begin, end=end, step=step)
 
 
-@operator("slice_axis")
+@operator("slice_axis", memory="new")
 def slice_axis(data, *, axis: Int, begin: Int, end: OptInt):
     """The part from begin to end (exclusive, None: to the last) of one axis."""
     axis = normal_axis(axis, data.dim(), "slice_axis")
@@ -109,7 +109,7 @@ def _slice_axis_gradient(head, data_shape, attrs):
     ]
 
 
-@operator("slice_like")
+@operator("slice_like", memory="new")
 def slice_like(data, shape_like, *, axes: OptShape = ()):
     """The data cut to the lengths of another array."""
     return K.clone(K.take_part(data, _like_key(tuple(data.shape), tuple(shape_like.shape), axes)))
@@ -132,7 +132,7 @@ def _slice_like_gradient(head, data_shape, shape_like_shape, attrs):
 # ---------------------------------------------------------------------------------------------- joins and splits
 
 
-@operator("Concat", aliases=("concat", "_rnn_param_concat"))
+@operator("Concat", aliases=("concat", "_rnn_param_concat"), memory="new")
 def concat(*data, dim: Int = 1):
     """Arrays of one type joined along an existing axis."""
     _of_one_type("concat", data)
@@ -161,7 +161,7 @@ def _parts(head, lengths, axis):
     return grads
 
 
-@operator("stack")
+@operator("stack", memory="new")
 def stack(*data, axis: Int = 0):
     """Arrays of one shape and type joined along a new axis."""
     _of_one_type("stack", data)
@@ -174,7 +174,7 @@ def _stack_gradient(head, shapes, attrs):
     return [F._slice_view.typed(head, key=(*before, i), zero_dim=True) for i in range(len(shapes))]
 
 
-@operator("SliceChannel", aliases=("split",), outputs=lambda attrs: attrs["num_outputs"])
+@operator("SliceChannel", aliases=("split",), outputs=lambda attrs: attrs["num_outputs"], memory="new")
 def split(data, *, num_outputs: Positive, axis: Int = 1, squeeze_axis: Bool = False):
     """Equal parts along an axis."""
     axis = normal_axis(axis, data.dim(), "split")
@@ -194,6 +194,7 @@ def _split(data, lengths, axis, squeeze_axis):
 @operator(
     "_split_v2",
     outputs=lambda attrs: attrs["sections"] or len(attrs["indices"]) + (attrs["indices"][:1] != (0,)),
+    memory="new",
 )
 def split_v2(data, *, indices: Shape = (), axis: Int = 1, squeeze_axis: Bool = False, sections: Int = 0):
     """Parts along an axis: `sections` equal ones, or cut at `indices`."""
@@ -223,7 +224,7 @@ for _op in (split, split_v2):
 # ---------------------------------------------------------------------------------------------- repeats and pads
 
 
-@operator("tile")
+@operator("tile", memory="new")
 def tile(data, *, reps: Shape):
     """The whole array repeated along each axis."""
     if any(r < 1 for r in reps):
@@ -241,7 +242,7 @@ def _tile_gradient(head, data_shape, attrs):
     return [F._reshape_to(F.sum(folded, axis=tuple(range(0, 2 * n, 2))), shape=data_shape)]
 
 
-@operator("repeat")
+@operator("repeat", memory="new")
 def repeat(data, *, repeats: Int, axis: OptInt = None):
     """Each element (or each slice along an axis) repeated in place."""
     if repeats < 0:
@@ -268,7 +269,7 @@ def identity_like(lhs, rhs):
     return F._copy(lhs)
 
 
-@composite("Pad", aliases=("pad",))
+@composite("Pad", aliases=("pad",), real=True)
 def pad_space(
     data, *, mode: Annotated[str, Choice("constant", "edge", "reflect")], pad_width: Shape, constant_value: Float = 0.0
 ):
@@ -280,7 +281,7 @@ def pad_space(
     return F._pad(data, mode=mode, pad_width=pad_width, constant_value=constant_value)
 
 
-@operator("_pad")
+@operator("_pad", memory="new")
 def pad(
     data, *, mode: Annotated[str, Choice("constant", "edge", "reflect")], pad_width: Shape, constant_value: Float = 0.0
 ):
@@ -322,7 +323,7 @@ def _pad_gradient(head, data_shape, attrs):
     return [head]
 
 
-@operator("_fold_places")
+@operator("_fold_places", memory="new")
 def _fold_places(data, *, places: Any_, axis: Int, length: Int):
     """Slices along an axis added up where `places` says: the adjoint of a take with fixed indices."""
     shape = (*data.shape[:axis], length, *data.shape[axis + 1 :])
@@ -334,7 +335,7 @@ def _fold_places_gradient(head, attrs):
     return [F._take_places(head, places=attrs.places, axis=attrs.axis)]
 
 
-@operator("_take_places")
+@operator("_take_places", memory="new")
 def _take_places(data, *, places: Any_, axis: Int):
     """Slices along an axis at fixed places."""
     return kernels.index.take(data, K.index_tensor(places, data), axis)

@@ -18,7 +18,7 @@ def _ones_(gamma):
     return gamma
 
 
-@operator("_plan_conv")
+@operator("_plan_conv", memory="new")
 def _conv(
     data,
     weight,
@@ -47,7 +47,7 @@ def _code_conv_weight(weight, *, shape: Shape, stride: Shape, dilate: Shape, pad
     return kernels.conv.pack_codes(weight, shape, stride, dilate, pad, groups, signed)
 
 
-@operator("_plan_linear")
+@operator("_plan_linear", memory="new")
 def _linear(data, weight, bias=None, residual=None, *, activation: Ending = None):
     """activation(data weight^T + bias + residual) along the last axis; the weight may be packed."""
     return kernels.matmul.linear(data, weight, bias, activation, residual)
@@ -59,7 +59,7 @@ def _linear_weight(weight, *, rows: Int):
     return kernels.matmul.pack(weight, rows)
 
 
-@operator("_plan_rnn", train=True, rng=True, reserves=True)
+@operator("_plan_rnn", train=True, rng=True, reserves=True, memory="new")
 def _recurrent(
     data, state, state_cell, *parameters, state_size: Int, num_layers: Int, mode: Annotated[str, Choice(*GATES)], bidirectional: Bool,
     p: Float, training, key,
@@ -71,7 +71,7 @@ def _recurrent(
     return ((y, hn) if cn is None else (y, hn, cn)), reserve
 
 
-@operator("_plan_rnn_grad")
+@operator("_plan_rnn_grad", memory="new")
 def _recurrent_grad(
     head, head_state, head_cell, data, state, state_cell, out, *parameters, reserve, state_size: Int, num_layers: Int,
     mode: Annotated[str, Choice(*GATES)], bidirectional: Bool, p: Float, key,
@@ -84,7 +84,7 @@ def _recurrent_grad(
     return (dx, dh0, *(() if dc0 is None else (dc0,)), *dparameters)
 
 
-@operator("_plan_rows", outputs=lambda attrs: len(attrs["program"].results))
+@operator("_plan_rows", outputs=lambda attrs: len(attrs["program"].results), memory="new")
 def _rows(*data, program: Any_):
     """The results of a row program of the data."""
     return kernels.pointwise.pointwise_rows(program, data)

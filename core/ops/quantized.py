@@ -52,7 +52,7 @@ def summed_codes(data, scale, addend, meaning, *, high, low, nan):
 FORMULAS = {len(formula.inputs): formula for formula in map(Formula.of, (codes, scaled_codes, summed_codes))}
 
 
-@operator("_codes")
+@operator("_codes", memory="new")
 def _codes_of(data, scale=None, addend=None, meaning=None, *, low: Float, high: Float, nan: Float, out_type: Out):
     """The whole numbers nearest to data * scale + addend * meaning, halves to even, from low to high.
 

@@ -68,8 +68,8 @@ def sample({", ".join(arrays)}, *, shape: Shape = (), dtype: Real = None, key=No
     exec(source, scope)
     short = (name,) if name in ("uniform", "normal") else ()
     operator(f"_random_{name}", aliases=(f"random_{name}", *short), rng=True)(scope["draw"])
-    operator(f"_random_{name}_like", rng=True)(scope["like"])
-    operator(f"_sample_{name}", aliases=(f"sample_{name}",), rng=True)(scope["sample"])
+    operator(f"_random_{name}_like", rng=True, memory="new")(scope["like"])
+    operator(f"_sample_{name}", aliases=(f"sample_{name}",), rng=True, memory="new")(scope["sample"])
 
 
 def _inverse(rate):
@@ -106,7 +106,7 @@ def bernoulli(*, prob: Float, shape: Shape = (), dtype: DType = "float32", ctx=N
 _SLOPE = Formula.of(f.gamma_slope, name="gamma_slope")
 
 
-@operator("_gamma_slope")
+@operator("_gamma_slope", memory="new")
 def gamma_slope(alpha, sample):
     """The derivative of standard gamma samples by their shapes alpha, their quantiles held."""
     return kernels.pointwise.pointwise(_SLOPE, (alpha, sample), (), sample.dtype)
@@ -117,7 +117,7 @@ def _gamma_slope_gradient(head):
     raise MXNetError("gamma samples are differentiable once: their derivative by the shape has no formula for its own")
 
 
-@operator("_gamma_of_shape")
+@operator("_gamma_of_shape", memory="new")
 def gamma_of_shape(alpha, sample):
     """Standard gamma samples as functions of their shapes: implicit reparametrisation (Figurnov et al., 2018)."""
     return kernels.shape.clone(sample)
@@ -128,7 +128,7 @@ def _gamma_of_shape_gradient(head, alpha, out):
     return [head * F._gamma_slope(alpha, out), None]
 
 
-@operator("_multinomial", rng=True)
+@operator("_multinomial", rng=True, memory="new")
 def _multinomial(data, *, count: Int, dtype: DType = "int32", key=None):
     """`count` draws from each row of probabilities."""
     return kernels.cast(K.multinomial(data, count, key), dtype)
@@ -149,7 +149,7 @@ def sample_multinomial(data, *, shape: Shape = (), get_prob: Bool = False, dtype
     return [result, F._reshape_to(log, shape=full or (1,))]
 
 
-@operator("_shuffle", aliases=("shuffle",), rng=True)
+@operator("_shuffle", aliases=("shuffle",), rng=True, memory="new")
 def shuffle(data, *, key=None):
     """The data in a random order along its first axis."""
     return kernels.index.take(data, K.permutation(data.shape[0], data.device, key), 0)

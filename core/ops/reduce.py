@@ -54,7 +54,7 @@ def _enter(name, aliases=()):
         return at_least_one_axis(kernel(data, axes, keepdims))
 
     reduction.__doc__ = f"The {name} over the given axes (all by default; with exclude: all others)."
-    op = operator(name, aliases=aliases)(reduction)
+    op = operator(name, aliases=aliases, memory="new")(reduction)
     direct(op)(lambda attrs: _bound(kernel, attrs, name))
     return op
 
@@ -151,7 +151,7 @@ _extremum_rule(max_)
 _extremum_rule(min_)
 
 
-@operator("norm")
+@operator("norm", memory="new")
 def norm(data, *, ord: Int = 2, axis: Axis = None, out_dtype: OptDType = None, keepdims: Bool = False):
     """The l1 or l2 norm over the given axes."""
     if ord not in (1, 2):
@@ -186,20 +186,20 @@ def _enter_place(name):
         return at_least_one_axis(kernel(data, normal_axis(axis, data.dim(), name), keepdims, data.dtype))
 
     places.__doc__ = f"The index of the {name[3:]}imum along an axis (of the flat data by default), in the data's type."
-    return operator(name)(places)
+    return operator(name, memory="new")(places)
 
 
 argmax = _enter_place("argmax")
 argmin = _enter_place("argmin")
 
 
-@operator("argmax_channel")
+@operator("argmax_channel", memory="new")
 def argmax_channel(data):
     """The index of the maximum along axis 1, in the data's type."""
     return K.argmax(data, 1, False, data.dtype)
 
 
-@operator("cumsum", aliases=("_np_cumsum",))
+@operator("cumsum", aliases=("_np_cumsum",), memory="new")
 def cumsum(a, *, axis: OptInt = None, dtype: OptDType = None):
     """Running sums along an axis, counted from the front (of the flat data by default); those of bool are int64."""
     if axis is None:
@@ -218,7 +218,7 @@ def _cumsum_gradient(head, a_shape, a_dtype, attrs):
     return [F._reshape_to(back, shape=a_shape).astype(a_dtype, copy=False)]
 
 
-@operator("moments", outputs=2)
+@operator("moments", outputs=2, memory="new")
 def moments(data, *, axes: Axis = None, keepdims: Bool = False):
     """Mean and biased variance over the given axes; those of integers are integers."""
     axes = reduction_axes(axes, False, data.dim(), "moments")
@@ -248,7 +248,7 @@ def square_sum(data, *, axis: Axis = None, keepdims: Bool = False, exclude: Bool
     return F.sum(F.square(data), axis=axis, keepdims=keepdims, exclude=exclude)
 
 
-@composite("L2Normalization")
+@composite("L2Normalization", real=True)
 def l2_normalization(
     data, *, eps: Float = 1e-10, mode: Annotated[str, Choice("channel", "instance", "spatial")] = "instance"
 ):

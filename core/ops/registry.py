@@ -29,6 +29,7 @@ from core.base import MXNetError, NotAnArray, WrongKind, nearest
 from core.kernels.formula import HEAD, OUT, UNKNOWN, Expr, Formula, postorder
 from core.ops import attributes
 from core.ops.attributes import Attribute
+from core.ops.facts import Facts
 
 TABLE: dict[str, Operator] = {}
 # Optional inputs that an operator has under one value of an attribute: (attribute, value,
@@ -42,23 +43,11 @@ CONDITIONAL = {
     "label_lengths": ("use_label_lengths", True, False),
     "like": ("mode", "like", False),
 }
-# Operators whose first input is of floating point alone: of whole numbers their results would be cut off.
-REAL = frozenset({
-    "Activation", "Crop", "Dropout", "GridGenerator", "L2Normalization", "LRN", "LeakyReLU",
-    "LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput", "MakeLoss", "Pad", "Pooling",
-    "Pooling_v1", "RNN", "SVMOutput", "UpSampling", "_contrib_MultiBoxPrior", "_contrib_MultiBoxTarget",
-    "_contrib_MultiProposal", "_contrib_Proposal", "_contrib_box_decode", "_contrib_box_iou",
-    "_contrib_interleaved_matmul_encdec_qk", "_contrib_interleaved_matmul_encdec_valatt",
-    "_contrib_interleaved_matmul_selfatt_qk", "_contrib_interleaved_matmul_selfatt_valatt", "_linalg_extractdiag",
-    "_linalg_extracttrian", "_linalg_gemm", "_linalg_gemm2", "_linalg_makediag", "_linalg_maketrian",
-    "_linalg_sumlogdiag", "_linalg_syrk", "_linalg_trmm", "all_finite", "batch_dot", "fill_element_0index",
-    "hard_sigmoid", "khatri_rao", "lamb_update_phase2", "multi_all_finite", "multi_lars",
-})  # fmt: skip
 NULL = type("Null", (), {"__repr__": lambda self: "<default>", "__bool__": lambda self: False})()
 REQUIRED = inspect.Parameter.empty
 
 
-class Operator:
+class Operator(Facts):
     """An entry of the table. Calling it applies it to values (arrays or symbols) with attributes."""
 
     def __init__(
@@ -74,10 +63,11 @@ class Operator:
         train=False,
         reserves=False,
         overwrites=False,
+        **facts,
     ):
+        super().__init__(**facts)
         self.name, self.aliases, self.doc = name, tuple(aliases), inspect.getdoc(function) or ""
         self.function, self.forward = function, function
-        self.real = name in REAL
         self.composite = False
         self.shortcut: Callable | None = None  # of a composite: the one primitive that some attributes come down to
         self.binder: Callable | None = None  # attributes -> function of tensors (see `direct`)
@@ -406,7 +396,7 @@ def register(op: Operator) -> Operator:
 
 
 def operator(name: str, **options) -> Callable[[Callable], Operator]:
-    """Enters a primitive; options: those of `Operator`, by keyword (aliases, outputs, visible, mutates, ...)."""
+    """Enters a primitive; options: those of `Operator`, by keyword (aliases, outputs, visible, ...), and its facts."""
     return lambda function: register(Operator(name, function, **options))
 
 
@@ -537,6 +527,7 @@ def pointwise(
     dtype: str | Callable = "same",
     derivative: Callable | None = None,
     differentiable: bool = True,
+    **facts,
 ) -> Callable[[Callable], Operator]:
     """Enters a scalar formula as an operator.
 
@@ -546,7 +537,7 @@ def pointwise(
     """
 
     def enter(function):
-        op = Operator(name, function, aliases=aliases)
+        op = Operator(name, function, aliases=aliases, **facts)
         for attr, (kind, default) in op.attrs.items():
             if attributes.is_open(kind):
                 op.attrs[attr] = (attributes.FloatType(), default)
@@ -559,7 +550,7 @@ def make_pointwise(
     op: Operator, formula: Formula, dtype, differentiable: bool = True, refused: str | None = None
 ) -> Operator:
     """Completes an entry whose rules follow from `formula`; `refused` is a type that "same" leaves out."""
-    op.formula = formula
+    op.formula, op.memory = formula, "new"
     kernel = kernels.pointwise.pointwise
     names = formula.attrs
 

@@ -14,7 +14,9 @@ from core.ops.shape import expect_shape
 MODES = tuple(GATES)
 
 
-@operator("_rnn", outputs=lambda attrs: 3 if attrs["mode"] == "lstm" else 2, train=True, rng=True, reserves=True)
+@operator(
+    "_rnn", outputs=lambda attrs: 3 if attrs["mode"] == "lstm" else 2, train=True, rng=True, reserves=True, memory="new"
+)
 def _rnn(
     data, parameters, state, state_cell=None, *, state_size: Int, num_layers: Int, mode: Annotated[str, Choice(*MODES)],
     bidirectional: Bool, p: Float, training, key,
@@ -41,7 +43,7 @@ def _rnn_gradient(heads, data, parameters, state, state_cell, out, attrs, reserv
     )
 
 
-@operator("_rnn_grad", outputs=lambda attrs: 4 if attrs["mode"] == "lstm" else 3)
+@operator("_rnn_grad", outputs=lambda attrs: 4 if attrs["mode"] == "lstm" else 3, memory="new")
 def _rnn_grad(
     head, head_state, head_cell, data, parameters, state, state_cell, out, *, reserve, state_size: Int, num_layers: Int,
     mode: Annotated[str, Choice(*MODES)], bidirectional: Bool, p: Float, key,
@@ -80,7 +82,7 @@ def _shown(attrs):
     return (3 if attrs["mode"] == "lstm" else 2) if attrs["state_outputs"] else 1
 
 
-@composite("RNN", aliases=("rnn",), train=True, outputs=_shown)
+@composite("RNN", aliases=("rnn",), train=True, outputs=_shown, real=True)
 def rnn(
     data, parameters, state, state_cell=None, sequence_length=None, *, state_size: Int, num_layers: Int,
     bidirectional: Bool = False, mode: Annotated[str, Choice(*MODES)], p: Share = 0.0, state_outputs: Bool = False,

@@ -427,19 +427,19 @@ def _broadcast_from_gradient(head, data_shape):
 # ---------------------------------------------------------------------------------------------- constants
 
 
-@operator("zeros_like")
+@operator("zeros_like", memory="new")
 def zeros_like(data):
     """Zeros of the shape and type of the data."""
     return K.full_like(data, 0)
 
 
-@operator("ones_like")
+@operator("ones_like", memory="new")
 def ones_like(data):
     """Ones of the shape and type of the data."""
     return K.full_like(data, 1)
 
 
-@operator("full_like", aliases=("_full_like",))
+@operator("full_like", aliases=("_full_like",), memory="new")
 def full_like(data, *, fill_value: Scalar, dtype: DType = None):
     """One value in the shape of the data."""
     return K.full_like(data, fill_value, dtype)
@@ -468,7 +468,7 @@ def _copyto_gradient(head, attrs):
     return [head.as_in_context(attrs.origin)]
 
 
-@composite("khatri_rao")
+@composite("khatri_rao", real=True)
 def khatri_rao(*args):
     """The column-wise Kronecker product of matrices with equal numbers of columns."""
 

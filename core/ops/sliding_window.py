@@ -12,7 +12,7 @@ from core.ops.registry import F, composite, operator
 from core.ops.shape import expect_shape
 
 
-@operator("_sliding_window", outputs=2)
+@operator("_sliding_window", outputs=2, memory="new")
 def _sliding_window(data, dilation, *, w: Int, symmetric: Bool):
     """What each place of data (batch, places, heads, ...) sees: rows of (places x heads), int64,
     and 1 where there are such, else 0.

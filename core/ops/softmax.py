@@ -11,7 +11,7 @@ from core.ops.registry import F, composite, decompose, gradient, operator, short
 from core.ops.shape import expect_shape, normal_axis
 
 
-@operator("_softmax")
+@operator("_softmax", memory="new")
 def _softmax(data, *, axis: Int):
     """exp(x) / sum(exp(x)) along an axis."""
     return kernels.softmax.softmax(data, _place(axis, data.dim()))
@@ -22,7 +22,7 @@ def _softmax_gradient(head, out, attrs):
     return [F._softmax_grad.typed(head, out, axis=attrs.axis)]
 
 
-@operator("_onednn_softmax")
+@operator("_onednn_softmax", memory="new")
 def _onednn_softmax(data, *, axis: Int = -1):
     """The softmax of networks on codes: rounded as MXNet's, where oneDNN computed it, to the last bit."""
     return kernels.softmax.onednn_softmax(data, _place(axis, data.dim()))
@@ -33,7 +33,7 @@ def _onednn_softmax_gradient(head, out, attrs):
     return [F._softmax_grad.typed(head, out, axis=attrs.axis)]
 
 
-@operator("_softmax_grad")
+@operator("_softmax_grad", memory="new")
 def _softmax_grad(head, out, length=None, *, axis: Int):
     """(head - sum(head * out)) * out; the sum is over `length` places."""
     return kernels.softmax.softmax_grad(head, out, _place(axis, out.dim()), length)
@@ -44,7 +44,7 @@ def _softmax_grad_decompose(head, out, length=None, *, axis):
     return F.broadcast_sub(head, F.sum(head * out, axis=axis, keepdims=True)) * out
 
 
-@operator("_log_softmax")
+@operator("_log_softmax", memory="new")
 def _log_softmax(data, *, axis: Int):
     """x - log(sum(exp(x))) along an axis."""
     return kernels.softmax.log_softmax(data, _place(axis, data.dim()))
@@ -55,7 +55,7 @@ def _log_softmax_gradient(head, out, attrs):
     return [F._log_softmax_grad.typed(head, out, axis=attrs.axis)]
 
 
-@operator("_log_softmax_grad")
+@operator("_log_softmax_grad", memory="new")
 def _log_softmax_grad(head, out, *, axis: Int):
     """head - exp(out) * sum(head)."""
     return kernels.softmax.log_softmax_grad(head, out, _place(axis, out.dim()))
@@ -66,7 +66,7 @@ def _log_softmax_grad_decompose(head, out, *, axis):
     return F.broadcast_sub(head, F.broadcast_mul(F.exp(out), F.sum(head, axis=axis, keepdims=True)))
 
 
-@operator("_masked_softmax")
+@operator("_masked_softmax", memory="new")
 def _masked_softmax(data, length, *, axis: Int):
     """The softmax of the first `length` places; 0 elsewhere."""
     axis = normal_axis(axis, data.dim(), "softmax with lengths")
@@ -176,7 +176,7 @@ def softmax_activation(data, *, mode: Annotated[str, Choice("instance", "channel
     return F._softmax(data, axis=1) if mode == "channel" else F._instance_softmax(data)
 
 
-@operator("_instance_softmax")
+@operator("_instance_softmax", memory="new")
 def _instance_softmax(data):
     """The softmax along the last axis.
 
@@ -190,7 +190,7 @@ def _instance_softmax_gradient(head, out):
     return [F._softmax_grad(head, out, axis=1)]
 
 
-@operator("_cross_entropy")
+@operator("_cross_entropy", memory="new")
 def _cross_entropy(data, label, *, axis: Int = -1):
     """-log softmax(data) at the label, one loss per row."""
     axis %= data.dim()
@@ -203,7 +203,7 @@ def _cross_entropy_gradient(head, data, label, attrs):
     return [F._cross_entropy_grad(head, data, label, axis=attrs.axis), None]
 
 
-@operator("_cross_entropy_grad")
+@operator("_cross_entropy_grad", memory="new")
 def _cross_entropy_grad(head, data, label, *, axis: Int = -1):
     """head * (softmax(data) - one_hot(label))."""
     return kernels.softmax.cross_entropy_grad(head, data, label, axis % data.dim())

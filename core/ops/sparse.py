@@ -8,7 +8,7 @@ from core.ops.attributes import Bool, Choice, DType, Float, Positive
 from core.ops.registry import F, composite, gradient, infer, operator, pointwise
 
 
-@operator("cast_storage")
+@operator("cast_storage", memory="new")
 def cast_storage(data, *, stype: Annotated[str, Choice("default", "csr", "row_sparse")]):
     """The same values, stored in another way."""
     return kernels.shape.clone(data)

@@ -177,7 +177,7 @@ def _sampled(data, grid):
     return F._reshape_to(F.sum(F.broadcast_mul(seen, rows), axis=2), shape=(batch, channels, *grid.shape[2:]))
 
 
-@composite("GridGenerator")
+@composite("GridGenerator", real=True)
 def grid_generator(data, *, transform_type: Annotated[str, Choice("affine", "warp")], target_shape: Shape = (0, 0)):
     """Places to sample (N, 2, H, W): x and y from -1 to 1.
 
@@ -392,7 +392,7 @@ def _adaptive_avg_pooling_grad_gradient(head1, head_shape):
     return [F._contrib_AdaptiveAvgPooling2D(head1, output_size=head_shape[2:])]
 
 
-@composite("UpSampling")
+@composite("UpSampling", real=True)
 def up_sampling(
     *data, scale: Positive, num_filter: Int = 0, sample_type: Annotated[str, Choice("nearest", "bilinear")],
     multi_input_mode: Annotated[str, Choice("concat", "sum")] = "concat", num_args: Int = 1, workspace: Int = 512,
@@ -429,7 +429,7 @@ def _up_sampling_shapes(shapes, attrs):
         shapes["arg1"] = (attrs["num_filter"], 1, size, size)
 
 
-@composite("Crop")
+@composite("Crop", real=True)
 def crop(*data, num_args: Int = 1, offset: Shape = (0, 0), h_w: Shape = (0, 0), center_crop: Bool = False):
     """The window of (N, C, H, W) at `offset` (or in the middle) of size h_w, or of the size of a second array."""
     if len(data) not in (1, 2):

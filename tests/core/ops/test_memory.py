@@ -32,6 +32,34 @@ def test_results_share_no_memory_with_operands(name):
             assert not any(shared) or name in VIEWS, sample.attrs
 
 
+NEW = [name for name in SWEPT if TABLE[name].memory == "new" and not TABLE[name].composite]
+
+
+def _laid_out(tensors: list, layout: str) -> list:
+    """The same values with other strides."""
+    if layout == "transposed":
+        return [t if t is None or t.dim() < 2 else t.transpose(0, -1).clone().transpose(0, -1) for t in tensors]
+    if layout == "gaps":
+        return [t if t is None or not t.dim() else t.repeat_interleave(2, -1)[..., ::2] for t in tensors]
+    return tensors
+
+
+@pytest.mark.parametrize("layout", ["tight", "transposed", "gaps"])
+@pytest.mark.parametrize("name", NEW)
+def test_records_that_promise_new_memory_keep_it(name, layout):
+    op = TABLE[name]
+    for sample in samples(op):
+        given = [v if v is None else mx.nd.array(v, dtype=np.asarray(v).dtype)._data for v in draw(op, sample)[0]]
+        attrs = op.parse(sample.attrs) | ({"key": 1} if op.rng else {})
+        for training in (False, True) if op.train else (None,):
+            more = {} if training is None else {"training": training}
+            given = _laid_out(given, layout)
+            results = op.forward(*given, **attrs, **more)
+            results = results[0] if op.reserves else results
+            for r in results if isinstance(results, (list, tuple)) else [results]:
+                assert not any(v is not None and r.numel() and storage.same_memory(r, v) for v in given), sample.attrs
+
+
 def test_identities_and_views_are_copies_once_one_is_written_to():
     mx.util.reset_np()
     for function in (mx.nd.Dropout, mx.nd.flatten, mx.nd.SequenceMask, lambda x: x.broadcast_to((2, 3)), mx.nd.squeeze):

@@ -1,0 +1,22 @@
+"""Facts about an operator, besides how it computes: what the graph compiler, symbols and arrays ask of its record.
+
+Each is given where the operator is written, as an option of its decorator (`operator("relu", memory="new")`); what is
+left out has the default that is always right, if not always fast.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Facts:
+    """real: the first input is of floating point alone; of whole numbers the results would be cut off.
+
+    memory: "new" where no result ever lies in the memory of an input; "unknown" (a view, a copy, or the input itself, as
+    attributes and strides have it) is safe for any operator.
+    """
+
+    real: bool = False
+    memory: Literal["new", "unknown"] = "unknown"
