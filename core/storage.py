@@ -248,8 +248,10 @@ def is_view(tensor: Tensor) -> bool:
 
 def apart(tensor: Tensor) -> Tensor:
     """The same values where no write to another tensor reaches them:
-    the memory is shared until one of the two is written to.
+    the memory is shared until one of the two is written to. Packed weights, which nobody can write to, stay as they are.
     """
+    if tensor.is_mkldnn:
+        return tensor
     if tensor.is_contiguous() or 0 not in tensor.stride():
         try:
             return copy_on_write(tensor)

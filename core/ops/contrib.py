@@ -7,6 +7,7 @@ from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.ops.attributes import Bool, DType, Float, Int, OptFloat, OptInt, OptShape, Shape, Str
 from core.ops.registry import F, composite, gradient, infer, operator
+from core.ops.relations import FIRST, PAIRWISE
 from core.ops.shape import normal_axes
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -185,19 +186,19 @@ def allclose(a, b, *, rtol: Float = 1e-5, atol: Float = 1e-8, equal_nan: Bool = 
 # ---------------------------------------------------------------------------------------------- scaling of gradients
 
 
-@composite("_contrib_div_sqrt_dim")
+@composite("_contrib_div_sqrt_dim", shape=FIRST)
 def div_sqrt_dim(data):
     """Data over the square root of the length of its last axis."""
     return data / math.sqrt(data.shape[-1])
 
 
-@composite("_contrib_quadratic")
+@composite("_contrib_quadratic", shape=FIRST)
 def quadratic(data, *, a: Float = 0.0, b: Float = 0.0, c: Float = 0.0):
     """a x^2 + b x + c."""
     return (data * a + b) * data + c
 
 
-@operator("_contrib_gradientmultiplier")
+@operator("_contrib_gradientmultiplier", shape=FIRST)
 def gradient_multiplier(data, *, scalar: Float = 1.0, is_int: Bool = True):
     """The data; its gradient is multiplied by `scalar` (-1 turns it round, as Ganin and Lempitsky, 2015, do)."""
     return kernels.shape.clone(data)
@@ -208,13 +209,13 @@ def _gradient_multiplier_gradient(head, attrs):
     return [F._mul_scalar(head, scalar=attrs.scalar)]
 
 
-@operator("_contrib_round_ste")
+@operator("_contrib_round_ste", shape=FIRST)
 def round_ste(data):
     """To the nearest integer, halves away from zero; the gradient passes as it is (Bengio et al., 2013)."""
     return F.round.forward(data)
 
 
-@operator("_contrib_sign_ste")
+@operator("_contrib_sign_ste", shape=FIRST)
 def sign_ste(data):
     """The sign; the gradient passes as it is (Bengio et al., 2013)."""
     return F.sign.forward(data)
@@ -230,13 +231,13 @@ for _op in (round_ste, sign_ste):
 # ---------------------------------------------------------------------------------------------- mixed precision
 
 
-@composite("amp_cast")
+@composite("amp_cast", shape=FIRST)
 def amp_cast(data, *, dtype: DType):
     """Data of a floating type in another one; data of other types as it is."""
     return F.Cast(data, dtype=dtype) if _name(data) in FLOATS else F._bridge(data)
 
 
-@composite("amp_multicast", outputs=lambda attrs: attrs["num_outputs"])
+@composite("amp_multicast", outputs=lambda attrs: attrs["num_outputs"], shape=PAIRWISE)
 def amp_multicast(*data, num_outputs: Int, cast_narrow: Bool = False):
     """Arrays of floating types, all in the widest (narrowest with cast_narrow) of their types; others as they are."""
     present = [name for name in map(_name, data) if name in FLOATS]

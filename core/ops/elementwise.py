@@ -25,6 +25,7 @@ from core.ops.registry import (
     register,
     shortcut,
 )
+from core.ops.relations import CHOSEN, FIRST, NONE, SAME
 
 SQRT_HALF = math.sqrt(0.5)
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -130,13 +131,13 @@ for _name, _function in FLAT.items():
     _unary(_name, lambda x, _function=_function: _function(x) if _function is not f.logical_not else f.eq(x, 0))
 
 
-@pointwise("_copy", aliases=("identity",))
+@pointwise("_copy", aliases=("identity",), shape=FIRST)
 def _copy(data):
     """The data, as new memory."""
     return data
 
 
-@pointwise("BlockGrad", aliases=("stop_gradient",), differentiable=False)
+@pointwise("BlockGrad", aliases=("stop_gradient",), differentiable=False, shape=FIRST)
 def block_grad(data):
     """The data; no gradient passes."""
     return data
@@ -230,7 +231,7 @@ def _clip_crossed(data, *, a_min: Float, a_max: Float):
     return where(data > a_max, a_max, where(data < a_min, a_min, data))
 
 
-@composite("clip")
+@composite("clip", shape=FIRST)
 def clip(data, *, a_min: Float, a_max: Float):
     """The data limited to [a_min, a_max]; the gradient passes at both bounds."""
     return (F._clip_crossed if a_min > a_max else F._clip)(data, a_min=a_min, a_max=a_max)
@@ -257,7 +258,7 @@ def smooth_l1(data, *, scalar: Float = 1.0):
     return where(fabs(data) < reach, 0.5 * square * data * data, fabs(data) - 0.5 * reach)
 
 
-@composite("Activation", aliases=("_npx_activation",), real=True)
+@composite("Activation", aliases=("_npx_activation",), real=True, shape=FIRST)
 def activation(
     data, *, act_type: Annotated[str, Choice("relu", "sigmoid", "log_sigmoid", "mish", "softrelu", "softsign", "tanh")]
 ):
@@ -276,6 +277,7 @@ def _activation_shortcut(attrs):
     train=True,
     outputs=lambda attrs: 2 if attrs["act_type"] == "rrelu" else 1,
     real=True,
+    shape=FIRST,
 )
 def leaky(
     data, gamma=None, *, act_type: Annotated[str, Choice("leaky", "prelu", "elu", "selu", "gelu", "rrelu")] = "leaky",
@@ -325,7 +327,7 @@ def _leaky_shapes(shapes, attrs):
 # Conversion
 
 
-@operator("Cast", aliases=("cast",), memory="new")
+@operator("Cast", aliases=("cast",), memory="new", shape=FIRST)
 def cast(data, *, dtype: DType):
     """The data converted to another element type."""
     return kernels.shape.cast(data, dtype)
@@ -378,14 +380,16 @@ def _enter_binary(names, function, differentiable, same_shape):
     entry.__doc__ = f"{names[0]} of two arrays" + (
         " of equal shape." if same_shape else ", broadcast against each other."
     )
-    op = Operator(names[0], entry, aliases=names[1:])
+    op = Operator(names[0], entry, aliases=names[1:], shape=SAME if same_shape else NONE)
     register(make_pointwise(op, Formula.of(entry, name=names[0].lstrip("_")), "same", differentiable, refused="bool"))
     if same_shape:
         compute = op.forward
 
         def forward(lhs, rhs):
             if lhs.shape != rhs.shape:
-                raise MXNetError(f"{op.name}: equal shapes are needed, given {tuple(lhs.shape)} and {tuple(rhs.shape)}")
+                raise MXNetError(
+                    f"{op.name}: operands of one shape are needed, given {tuple(lhs.shape)} and {tuple(rhs.shape)}"
+                )
             return compute(lhs, rhs)
 
         op.forward = forward
@@ -465,7 +469,7 @@ for _name, (_function, _elementwise) in COMPARISONS.items():
     _enter_scalar(f"_{_name}_scalar", _function, False)
 
 
-@operator("add_n", aliases=("ElementWiseSum", "_sum"), memory="new")
+@operator("add_n", aliases=("ElementWiseSum", "_sum"), memory="new", shape=SAME)
 def add_n(*args):
     """The sum of any number of arrays of one shape."""
     total = args[0]
@@ -491,7 +495,7 @@ def _truth_type(condition):
     return "bool"
 
 
-@composite("where")
+@composite("where", shape=CHOSEN)
 def where_(condition, x, y):
     """Elements of x where condition is not zero, else of y; a condition of one axis chooses among rows."""
     if len(condition.shape) == 1 and len(x.shape) > 1:
@@ -511,11 +515,6 @@ def _where_direct(attrs):
         return np_where.forward(condition, x, y)
 
     return run
-
-
-@infer(where_)
-def _where_shapes(shapes, attrs):
-    shapes["x"], shapes["y"] = shapes["x"] or shapes["y"], shapes["y"] or shapes["x"]
 
 
 def _same_type(name, a, b):

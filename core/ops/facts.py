@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from core.ops.relations import NONE, Relation
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Facts:
@@ -16,7 +18,10 @@ class Facts:
 
     memory: "new" where no result ever lies in the memory of an input; "unknown" (a view, a copy, or the input itself, as
     attributes and strides have it) is safe for any operator.
+
+    shape: how the shapes of inputs and results hang together, as far as that is told (`core.ops.relations`).
     """
 
     real: bool = False
+    shape: Relation = NONE
     memory: Literal["new", "unknown"] = "unknown"

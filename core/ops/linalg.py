@@ -4,6 +4,7 @@ from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Bool, Float, Int
 from core.ops.registry import F, composite, gradient, operator
+from core.ops.relations import FIRST, TRIANGULAR
 
 K = kernels.linalg
 
@@ -61,7 +62,7 @@ def syrk(A, *, transpose: Bool = False, alpha: Float = 1.0):
     return F._matmul(A, A, transpose_a=transpose, transpose_b=not transpose) * alpha
 
 
-@composite(**_names("trmm"), real=True)
+@composite(**_names("trmm"), real=True, shape=TRIANGULAR)
 def trmm(A, B, *, transpose: Bool = False, rightside: Bool = False, lower: Bool = True, alpha: Float = 1.0):
     """alpha op(A) B (B op(A) with rightside) with a triangular A."""
     _square("trmm", A)
@@ -166,14 +167,14 @@ def _triangular_solve_gradient(head, a, out, attrs):
     return [F._triangle(F.negative(ga), lower=attrs.lower), gb]
 
 
-@composite(**_names("trsm"))
+@composite(**_names("trsm"), shape=TRIANGULAR)
 def trsm(A, B, *, transpose: Bool = False, rightside: Bool = False, lower: Bool = True, alpha: Float = 1.0):
     """alpha op(A)^-1 B (B op(A)^-1 with rightside) with a triangular A."""
     _square("trsm", A)
     return F._triangular_solve(A, B, lower=lower, transpose=transpose, rightside=rightside) * alpha
 
 
-@operator(**_names("potrf"))
+@operator(**_names("potrf"), shape=FIRST)
 def potrf(A, *, lower: Bool = True):
     """The Cholesky factor of symmetric positive definite matrices."""
     _square("potrf", A)
@@ -194,7 +195,7 @@ def _diagonal_part(x):
     return F._triangle(F._triangle(x, lower=True), lower=False)
 
 
-@composite(**_names("potri"))
+@composite(**_names("potri"), shape=FIRST)
 def potri(A, *, lower: Bool = True):
     """The inverse of L L^T from its Cholesky factor L."""
     _square("potri", A)

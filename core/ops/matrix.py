@@ -9,6 +9,7 @@ from core.base import MXNetError
 from core.dtypes import FLOATS, dtype_name
 from core.ops.attributes import Bool, OptStr, Positive
 from core.ops.registry import F, composite, direct, gradient, infer, operator
+from core.ops.relations import FULLY_CONNECTED
 from core.ops.shape import expect_shape, in_shape
 
 K = kernels.matmul
@@ -28,7 +29,7 @@ def _need_floats(name, *tensors):
         raise MXNetError(f"{name}: floating-point operands of one type are needed, given {', '.join(kinds)}")
 
 
-@operator("FullyConnected", aliases=("fully_connected",), memory="new")
+@operator("FullyConnected", aliases=("fully_connected",), memory="new", shape=FULLY_CONNECTED)
 def fully_connected(data, weight, bias=None, *, num_hidden: Positive, no_bias: Bool = False, flatten: Bool = True):
     """data weight^T + bias; with flatten all axes but the first are one, else the last axis alone is multiplied.
 

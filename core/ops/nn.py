@@ -10,6 +10,7 @@ from core.dtypes import dtype_name
 from core.kernels.formula import cbrt, eq, sqrt, where
 from core.ops.attributes import Any_, Bool, Choice, DType, Float, Int, OptBool, OptInt, OptStr, Positive, Shape, Share
 from core.ops.registry import F, composite, direct, gradient, infer, operator, pointwise, shortcut
+from core.ops.relations import CONVOLUTION, FIRST
 from core.ops.shape import expect_shape
 
 # ---------------------------------------------------------------------------------------------- convolution
@@ -128,7 +129,7 @@ def _to_channels_last(x):
     return F.transpose(x, axes=(0, *range(2, n), 1))
 
 
-@composite("Convolution", aliases=("convolution", "Convolution_v1"))
+@composite("Convolution", aliases=("convolution", "Convolution_v1"), shape=CONVOLUTION)
 def convolution(
     data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: Positive,
     num_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False, cudnn_tune: OptStr = None,
@@ -504,7 +505,7 @@ for _op in (_dropout, _dropout_again):
         return [F._dropout_again(head, p=attrs.p, axes=attrs.axes, key=attrs.key)]
 
 
-@composite("Dropout", train=True, aliases=("dropout",), real=True)
+@composite("Dropout", train=True, aliases=("dropout",), real=True, shape=FIRST)
 def dropout(
     data,
     *,

@@ -7,6 +7,7 @@ from core.base import MXNetError
 from core.kernels.formula import rsqrt
 from core.ops.attributes import Bool, Float, Int, OptFloat
 from core.ops.registry import F, composite, decompose, direct, gradient, infer, operator, pointwise
+from core.ops.relations import FIRST
 from core.ops.shape import expect_shape, normal_axis
 
 K = kernels.norm
@@ -27,7 +28,7 @@ def _channel_shapes(op, *names):
 
 @operator("BatchNorm", aliases=("batch_norm", "BatchNorm_v1"), outputs=3, train=True,
           mutates=("gamma", "moving_mean", "moving_var"),
-          visible=lambda attrs: 3 if attrs["output_mean_var"] else 1, memory="new")  # fmt: skip
+          visible=lambda attrs: 3 if attrs["output_mean_var"] else 1, memory="new", shape=FIRST)  # fmt: skip
 def batch_norm(
     data, gamma, beta, moving_mean, moving_var, *, eps: Float = 1e-3, momentum: Float = 0.9, fix_gamma: Bool = True,
     use_global_stats: Bool = False, output_mean_var: Bool = False, axis: Int = 1, cudnn_off: Bool = False,
@@ -157,6 +158,7 @@ def _normalised_grad(head, data, gamma, axes, kept, eps):
     outputs=3,
     visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
     memory="new",
+    shape=FIRST,
 )
 def layer_norm(data, gamma, beta, *, axis: Int = -1, eps: Float = 1e-5, output_mean_var: Bool = False):
     """Layer normalisation along one axis (Ba et al., 2016); outputs: result, mean, standard deviation.

@@ -8,6 +8,7 @@ from core.base import MXNetError
 from core.kernels import formula as f
 from core.ops.attributes import Any_, Bool, BoolType, Float, Floats, FloatType, Int, IntType
 from core.ops.registry import TABLE, F, gradient, operator, pointwise
+from core.ops.relations import SAME
 
 K = kernels.optimizer
 COPY = kernels.shape.clone
@@ -284,7 +285,7 @@ def _multi_sum_sq_gradient(head, data):
     return [x * F._broadcast_from(F.Cast(h, dtype=x.dtype), shape=x.shape) for x, h in zip(data, heads, strict=True)]
 
 
-@pointwise("multi_lars", differentiable=False, real=True)
+@pointwise("multi_lars", differentiable=False, real=True, shape=SAME)
 def multi_lars(lrs, weights_sum_sq, grads_sum_sq, wds, *, eta: Float, eps: Float, rescale_grad: Float = 1.0):
     """Learning rates of layer-wise adaptive rate scaling (You et al., 2017): lr eta |w| / (|g| + wd |w| + eps)."""
     w, g = f.sqrt(weights_sum_sq), f.sqrt(grads_sum_sq) * rescale_grad

@@ -9,6 +9,7 @@ from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Bool, Choice, Float, Share
 from core.ops.registry import F, gradient, infer, operator
+from core.ops.relations import FIRST
 
 COPY = kernels.shape.clone
 _Normal = Annotated[str, Choice("null", "batch", "valid")]
@@ -172,7 +173,7 @@ def _make_loss_v1_gradient(data, attrs):
     return [grad]
 
 
-@operator("make_loss", memory="new")
+@operator("make_loss", memory="new", shape=FIRST)
 def make_loss(data):
     """The data as a loss: the gradient is 1 whatever comes in."""
     return COPY(data)

@@ -8,6 +8,7 @@ from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Any_, Bool, Choice, Float, Int, OpenShape, OptInt, OptShape, Positive, Scalar, Shape
 from core.ops.registry import F, composite, gradient, operator
+from core.ops.relations import JOINED, JOINED_EVENLY, SAME, SPLIT, Cut
 from core.ops.shape import expect_shape, normal_axes, normal_axis
 
 K = kernels.shape
@@ -49,7 +50,15 @@ def _slice_key(begin, end, step, ndim, name):
     return tuple(slice(b, e, s) for b, e, s in zip(begin, end, steps, strict=True))
 
 
-@operator("slice", aliases=("crop",), memory="new")
+def _slice_length(attrs, axis, rank, n):
+    return (
+        len(range(n)[_slice_key(attrs["begin"], attrs["end"], attrs["step"], rank, "slice")[axis]])
+        if axis < len(attrs["begin"])
+        else n
+    )
+
+
+@operator("slice", aliases=("crop",), shape=Cut(_slice_length), memory="new")
 def slice_(data, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
     """The part from begin to end (exclusive) with one step per axis; None is open."""
     part = K.take_part(data, _slice_key(begin, end, step, data.dim(), "slice"))
@@ -87,7 +96,11 @@ def slice_assign_scalar(data, *, scalar: Scalar = 0, begin: OpenShape, end: Open
     return F._slice_assign(data, F.full_like(part, fill_value=scalar), begin=begin, end=end, step=step)
 
 
-@operator("slice_axis", memory="new")
+def _slice_axis_length(attrs, axis, rank, n):
+    return len(range(n)[attrs["begin"] : attrs["end"]]) if axis == attrs["axis"] % rank else n
+
+
+@operator("slice_axis", shape=Cut(_slice_axis_length), memory="new")
 def slice_axis(data, *, axis: Int, begin: Int, end: OptInt):
     """The part from begin to end (exclusive, None: to the last) of one axis."""
     axis = normal_axis(axis, data.dim(), "slice_axis")
@@ -132,7 +145,7 @@ def _slice_like_gradient(head, data_shape, shape_like_shape, attrs):
 # ---------------------------------------------------------------------------------------------- joins and splits
 
 
-@operator("Concat", aliases=("concat", "_rnn_param_concat"), memory="new")
+@operator("Concat", aliases=("concat",), memory="new", shape=JOINED)
 def concat(*data, dim: Int = 1):
     """Arrays of one type joined along an existing axis."""
     _of_one_type("concat", data)
@@ -161,6 +174,12 @@ def _parts(head, lengths, axis):
     return grads
 
 
+@composite("_rnn_param_concat", shape=JOINED_EVENLY)
+def rnn_param_concat(*data, dim: Int = 1):
+    """The parameters of a recurrent network joined; those of which no length is known are of one length."""
+    return F.Concat(*data, dim=dim)
+
+
 @operator("stack", memory="new")
 def stack(*data, axis: Int = 0):
     """Arrays of one shape and type joined along a new axis."""
@@ -174,7 +193,7 @@ def _stack_gradient(head, shapes, attrs):
     return [F._slice_view.typed(head, key=(*before, i), zero_dim=True) for i in range(len(shapes))]
 
 
-@operator("SliceChannel", aliases=("split",), outputs=lambda attrs: attrs["num_outputs"], memory="new")
+@operator("SliceChannel", aliases=("split",), outputs=lambda attrs: attrs["num_outputs"], memory="new", shape=SPLIT)
 def split(data, *, num_outputs: Positive, axis: Int = 1, squeeze_axis: Bool = False):
     """Equal parts along an axis."""
     axis = normal_axis(axis, data.dim(), "split")
@@ -263,7 +282,7 @@ def _repeat_gradient(head, data_shape, attrs):
     return [F._reshape_to(F.sum(folded, axis=(axis + 1,)), shape=data_shape)]
 
 
-@composite("_identity_with_attr_like_rhs")
+@composite("_identity_with_attr_like_rhs", shape=SAME)
 def identity_like(lhs, rhs):
     """lhs as it is; in a graph its shape is that of rhs."""
     return F._copy(lhs)

@@ -9,6 +9,7 @@ from core.kernels import formula as f
 from core.kernels.formula import Formula
 from core.ops.attributes import Bool, DType, FewDTypes, Float, Int, Shape
 from core.ops.registry import F, composite, gradient, operator
+from core.ops.relations import DRAWN, FIRST
 
 K = kernels.random
 Real = Annotated[str | None, FewDTypes("float16", "float32", "float64", "bfloat16")]
@@ -69,7 +70,7 @@ def sample({", ".join(arrays)}, *, shape: Shape = (), dtype: Real = None, key=No
     short = (name,) if name in ("uniform", "normal") else ()
     operator(f"_random_{name}", aliases=(f"random_{name}", *short), rng=True)(scope["draw"])
     operator(f"_random_{name}_like", rng=True, memory="new")(scope["like"])
-    operator(f"_sample_{name}", aliases=(f"sample_{name}",), rng=True, memory="new")(scope["sample"])
+    operator(f"_sample_{name}", aliases=(f"sample_{name}",), rng=True, memory="new", shape=DRAWN)(scope["sample"])
 
 
 def _inverse(rate):
@@ -149,7 +150,7 @@ def sample_multinomial(data, *, shape: Shape = (), get_prob: Bool = False, dtype
     return [result, F._reshape_to(log, shape=full or (1,))]
 
 
-@operator("_shuffle", aliases=("shuffle",), rng=True, memory="new")
+@operator("_shuffle", aliases=("shuffle",), rng=True, memory="new", shape=FIRST)
 def shuffle(data, *, key=None):
     """The data in a random order along its first axis."""
     return kernels.index.take(data, K.permutation(data.shape[0], data.device, key), 0)

@@ -8,6 +8,7 @@ from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Axis, Bool, Choice, Float, Int, OptDType, OptInt, Shape
 from core.ops.registry import F, composite, direct, gradient, operator
+from core.ops.relations import FIRST, Only
 from core.ops.shape import normal_axes, normal_axis
 
 K = kernels.reduce
@@ -199,7 +200,7 @@ def argmax_channel(data):
     return K.argmax(data, 1, False, data.dtype)
 
 
-@operator("cumsum", aliases=("_np_cumsum",), memory="new")
+@operator("cumsum", aliases=("_np_cumsum",), memory="new", shape=Only(lambda attrs: attrs["axis"] is not None, FIRST))
 def cumsum(a, *, axis: OptInt = None, dtype: OptDType = None):
     """Running sums along an axis, counted from the front (of the flat data by default); those of bool are int64."""
     if axis is None:

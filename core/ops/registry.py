@@ -30,6 +30,7 @@ from core.kernels.formula import HEAD, OUT, UNKNOWN, Expr, Formula, postorder
 from core.ops import attributes
 from core.ops.attributes import Attribute
 from core.ops.facts import Facts
+from core.ops.relations import NONE, SAME
 
 TABLE: dict[str, Operator] = {}
 # Optional inputs that an operator has under one value of an attribute: (attribute, value,
@@ -551,6 +552,8 @@ def make_pointwise(
 ) -> Operator:
     """Completes an entry whose rules follow from `formula`; `refused` is a type that "same" leaves out."""
     op.formula, op.memory = formula, "new"
+    if op.shape is NONE and len(formula.inputs) == 1:
+        op.shape = SAME
     kernel = kernels.pointwise.pointwise
     names = formula.attrs
 

@@ -12,6 +12,7 @@ from core import kernels, storage
 from core.base import MXNetError, NoAxis, WrongKind
 from core.ops.attributes import Any_, Axis, Bool, DType, Int, OptInt, OptShape, Scalar, Shape
 from core.ops.registry import F, composite, direct, gradient, operator
+from core.ops.relations import FIRST, RESHAPE, TRANSPOSE
 
 K = kernels.shape
 
@@ -110,7 +111,7 @@ def halves(length: int, first: int, second: int) -> tuple[int, int]:
     return first, second
 
 
-@operator("Reshape", aliases=("reshape",))
+@operator("Reshape", aliases=("reshape",), shape=RESHAPE)
 def reshape(data, *, shape: Shape = (), reverse: Bool = False, target_shape: Shape = (), keep_highest: Bool = False):
     """The same elements in another shape (0, -1, -2, -3, -4: see MXNet's reshape)."""
     now = data.shape
@@ -232,7 +233,7 @@ def _dynamic_reshape_gradient(head, data_shape):
 # ---------------------------------------------------------------------------------------------- order of axes
 
 
-@operator("transpose")
+@operator("transpose", shape=TRANSPOSE)
 def transpose(data, *, axes: Shape = ()):
     """The axes in another order, reversed by default; they are counted from the front."""
     if any(a < 0 for a in axes):
@@ -288,7 +289,7 @@ def _swapaxes_gradient(head, attrs):
     return [F.SwapAxis(head, dim1=attrs.dim1, dim2=attrs.dim2)]
 
 
-@operator("reverse", aliases=("flip",))
+@operator("reverse", aliases=("flip",), shape=FIRST)
 def reverse(data, *, axis: Shape):
     """The elements in reverse order along the axes, which are counted from the front."""
     if any(a < 0 for a in axis):
@@ -427,13 +428,13 @@ def _broadcast_from_gradient(head, data_shape):
 # ---------------------------------------------------------------------------------------------- constants
 
 
-@operator("zeros_like", memory="new")
+@operator("zeros_like", memory="new", shape=FIRST)
 def zeros_like(data):
     """Zeros of the shape and type of the data."""
     return K.full_like(data, 0)
 
 
-@operator("ones_like", memory="new")
+@operator("ones_like", memory="new", shape=FIRST)
 def ones_like(data):
     """Ones of the shape and type of the data."""
     return K.full_like(data, 1)
@@ -457,7 +458,7 @@ def size_array(data):
     return K.index_tensor([data.numel()], data)
 
 
-@operator("_copyto")
+@operator("_copyto", shape=FIRST)
 def _copyto(data, *, context: Any_, origin: Any_):
     """The data, which is on the context `origin`, on another one."""
     return storage.copy_to(data, ctx=context)

@@ -8,6 +8,7 @@ from core.base import MXNetError
 from core.dtypes import accumulates_safely, dtype_name
 from core.ops.attributes import Bool, Choice, Int, OptDType, OptFloat
 from core.ops.registry import F, composite, decompose, gradient, operator, shortcut
+from core.ops.relations import FIRST
 from core.ops.shape import expect_shape, normal_axis
 
 
@@ -102,7 +103,7 @@ def _typed(result, dtype):
 _WIDTH = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}  # bytes
 
 
-@composite("softmax")
+@composite("softmax", shape=FIRST)
 def softmax(
     data, length=None, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False
 ):
@@ -115,7 +116,7 @@ def softmax(
     return _typed(F._softmax(data, axis=axis), dtype)
 
 
-@composite("log_softmax")
+@composite("log_softmax", shape=FIRST)
 def log_softmax(
     data, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False
 ):
@@ -163,14 +164,14 @@ shortcut(softmax)(_plain(_softmax))
 shortcut(log_softmax)(_plain(_log_softmax))
 
 
-@composite("softmin")
+@composite("softmin", shape=FIRST)
 def softmin(data, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False):
     """The softmax of the negated data."""
     _without_length("softmin", use_length)
     return _typed(F._softmax(_prepared(F.negative(data), temperature, axis, dtype), axis=axis), dtype)
 
 
-@composite("SoftmaxActivation")
+@composite("SoftmaxActivation", shape=FIRST)
 def softmax_activation(data, *, mode: Annotated[str, Choice("instance", "channel")] = "instance"):
     """The softmax along the last axis ("instance"), or over channels ("channel")."""
     return F._softmax(data, axis=1) if mode == "channel" else F._instance_softmax(data)

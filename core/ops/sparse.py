@@ -6,9 +6,10 @@ from core import kernels
 from core.dtypes import dtype_name
 from core.ops.attributes import Bool, Choice, DType, Float, Positive
 from core.ops.registry import F, composite, gradient, infer, operator, pointwise
+from core.ops.relations import FIRST, SAME
 
 
-@operator("cast_storage", memory="new")
+@operator("cast_storage", memory="new", shape=FIRST)
 def cast_storage(data, *, stype: Annotated[str, Choice("default", "csr", "row_sparse")]):
     """The same values, stored in another way."""
     return kernels.shape.clone(data)
@@ -19,7 +20,7 @@ def _cast_storage_gradient(head):
     return [head]
 
 
-@composite("_sparse_retain")
+@composite("_sparse_retain", shape=FIRST)
 def retain(data, indices):
     """The rows that are named; the others are zero."""
     rows = data.shape[0]
@@ -40,7 +41,7 @@ def scatter_minus_scalar(data, *, scalar: Float):
     return data - scalar
 
 
-@composite("_scatter_elemwise_div")
+@composite("_scatter_elemwise_div", shape=SAME)
 def scatter_elemwise_div(lhs, rhs):
     """The quotient where lhs is stored."""
     stored = F._not_equal_scalar(lhs, scalar=0.0)

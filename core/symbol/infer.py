@@ -15,29 +15,13 @@ from core.context import cpu
 from core.dtypes import DTYPES, HALF, dtype_name
 from core.ndarray import NDArray
 from core.ops import attributes
+from core.ops.relations import UNKNOWN, Extents
 from core.symbol import graph, partial
 from core.symbol.graph import Entry, Node
 from core.util import is_np_shape
 
 Shape = tuple[int, ...]
 
-# Operators whose operands have one shape; a variable among them takes that of the others.
-_ONE_SHAPE = frozenset(
-    "elemwise_add elemwise_sub elemwise_mul elemwise_div _mod _power _maximum _minimum _hypot _equal _not_equal "
-    "_greater "
-    "_greater_equal _lesser _lesser_equal add_n".split()
-)
-# Operators whose result has the batch, along the first axis, of their first input.
-_KEEP_BATCH = frozenset(
-    "FullyConnected Convolution SliceChannel Activation LeakyReLU Dropout BatchNorm LayerNorm _mul_scalar _plus_scalar "
-    "_minus_scalar _rminus_scalar _div_scalar sigmoid tanh relu elemwise_mul ones_like".split()
-)
-# Operators of one input whose shape is that of their result.
-_KEEP_SHAPE = frozenset(
-    "Cast amp_cast BlockGrad _copy negative abs square sqrt exp log sigmoid tanh relu _mul_scalar _plus_scalar "
-    "_minus_scalar "
-    "_rminus_scalar _div_scalar".split()
-)
 # Inputs that count, place or choose elements, in a dtype of their own.
 _BESIDES = frozenset("length sequence_length data_lengths label_lengths index indices condition".split())
 BY_NUMBER = {number: name for name, (number, _) in DTYPES.items() if number is not None}
@@ -71,7 +55,7 @@ def partial_shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[
     unknown = -1 if is_np_shape() else 0
     nodes = graph.order(entries)
     declared = {n.name: _told(n, given, _partial_shape) for n in nodes if n.op is None}
-    open_ = {name for name, shape in declared.items() if unknown in shape or partial.UNKNOWN in shape}
+    open_ = {name for name, shape in declared.items() if unknown in shape or UNKNOWN in shape}
     variables, outputs = shapes(entries, {n: s for n, s in given.items() if n not in open_})
     if all(s is not None for s in (*variables.values(), *outputs)):
         return variables, outputs
@@ -88,7 +72,7 @@ def _extents(nodes: list[Node], variables: dict, given: dict[str, Shape], declar
     known = {
         name: shape if shape is not None
         else None if name not in given and declared[name] == (-1,)  # nothing was said
-        else tuple(partial.UNKNOWN if n in (unknown, -1) else n for n in declared[name])
+        else tuple(UNKNOWN if n in (unknown, -1) else n for n in declared[name])
         for name, shape in variables.items()
     }  # fmt: skip
 
@@ -97,7 +81,7 @@ def _extents(nodes: list[Node], variables: dict, given: dict[str, Shape], declar
 
     def of_subgraph(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict, list]:
         found, outputs = partial_shapes(entries, {name: _shown(extents, unknown) for name, extents in given.items()})
-        return {n: s and tuple(partial.UNKNOWN if e == unknown else e for e in s) for n, s in found.items()}, outputs
+        return {n: s and tuple(UNKNOWN if e == unknown else e for e in s) for n, s in found.items()}, outputs
 
     def inside(node: Node, extents: list) -> list:
         from core.symbol.control_flow import parameter_shapes
@@ -108,8 +92,8 @@ def _extents(nodes: list[Node], variables: dict, given: dict[str, Shape], declar
         return partial.shapes(nodes, known, results, inside)
 
 
-def _shown(extents: partial.Extents, unknown: int) -> Shape | None:
-    return None if extents is None else tuple(unknown if n == partial.UNKNOWN else n for n in extents)
+def _shown(extents: Extents, unknown: int) -> Shape | None:
+    return None if extents is None else tuple(unknown if n == UNKNOWN else n for n in extents)
 
 
 def arrays(
@@ -149,12 +133,17 @@ def _settle(nodes: list[Node], given: dict[str, Shape], types: dict[str, str]) -
             tell = functools.partial(_sweep, nodes, known, types, values, wanted, seen)
             while tell(wait=True):
                 pass
-            left = [n for n in nodes if graph.is_open(n) and id(n) not in values]
-            if left:
+            open_ = [n for n in nodes if graph.is_open(n)]
+            if open_ or None in known.values():  # backwards, by the operators' relations
                 declared = {n.name: _told(n, given, _partial_shape) for n in nodes if n.op is None}
                 found = _extents(nodes, known, given, declared)
-                shapes = ((id(n), found.get((id(n), 0))) for n in left)
-                wanted |= {place: shape for place, shape in shapes if shape and partial.UNKNOWN not in shape}
+                for n in nodes:
+                    shape = found.get((id(n), 0))
+                    if shape is not None and UNKNOWN not in shape:
+                        if n.op is None:
+                            known[n.name] = known[n.name] or shape
+                        elif n in open_:
+                            wanted[id(n)] = shape
                 while tell(wait=True):
                     pass
             while tell(wait=False):  # what nobody tells the extents of has those that it was made with
@@ -208,9 +197,6 @@ def types(entries: list[Entry], given: dict[str, object]) -> tuple[dict[str, str
 
 def applied(node: Node, arrays: list) -> list:
     """What a node gives on arrays without memory; MXNetError names it where they do not fit."""
-    if node.op.name in _ONE_SHAPE and len({a.shape for a in arrays}) > 1:
-        shapes = " and ".join(map(str, (a.shape for a in arrays)))
-        raise MXNetError(f"{node.op.name} {node.name!r}: operands of one shape are needed, given {shapes}")
     try:
         if node.subgraphs:
             from core.symbol.control_flow import infer
@@ -242,13 +228,12 @@ def _sweep(
                 values[id(node)] = [blank(wanted[id(node)], node.parsed.get("dtype") or "float32")]
                 progress = True
             continue
-        progress |= _ask_back(node, known, values, wanted)
         found = [known[p.name] if p.op is None else _shape(values, p, k) for p, k in node.inputs]
         for (parent, _), shape in zip(node.inputs, _parameters(node, found), strict=True):
             if shape is not None and parent.op is None and known[parent.name] is None:
                 known[parent.name] = shape
                 progress = True
-            elif shape is not None and parent.op is not None and id(parent) not in values and id(parent) not in wanted:
+            elif shape is not None and graph.is_open(parent) and id(parent) not in values and id(parent) not in wanted:
                 wanted[id(parent)] = tuple(shape)
                 progress = True
         found = [known[p.name] if p.op is None else s for (p, _), s in zip(node.inputs, found, strict=True)]
@@ -265,40 +250,6 @@ def _sweep(
         values[id(node)] = _remembered(node, arrays, seen)
         progress = True
     return progress
-
-
-def _ask_back(node: Node, known: dict, values: dict[int, list], wanted: dict) -> bool:
-    """Tells first states the batch size of what is computed from them, through operators that keep it.
-
-    And parameters their shapes, through operators that keep those.
-    """
-    parent = node.inputs[0][0] if node.inputs else None
-    if id(node) not in wanted or parent is None or id(parent) in values or id(parent) in wanted:
-        return False
-    shape = wanted[id(node)]
-    if node.op.name in _KEEP_SHAPE and None not in shape:
-        if parent.op is not None and not graph.is_open(parent):
-            wanted[id(parent)] = shape
-            return True
-        if parent.op is None and known[parent.name] is None and _partial_shape(parent) == (-1,):  # nothing was said
-            known[parent.name] = shape
-            return True
-    if node.op.name not in _KEEP_BATCH:
-        return False
-    batch = shape[0]
-    if parent.op is not None and not graph.is_open(parent):
-        wanted[id(parent)] = (batch, None)  # the rest is not known
-        return True
-    first, *rest = _partial_shape(parent) or (-1,)
-    if first != 0 or 0 in rest:
-        return False
-    if parent.op is None:
-        if known[parent.name] is not None:
-            return False
-        known[parent.name] = (batch, *rest)
-    else:
-        wanted[id(parent)] = (batch, *rest)
-    return True
 
 
 def _remembered(node: Node, arrays: list, seen: dict[tuple, list]) -> list:
@@ -328,9 +279,6 @@ def _make(op, attrs: dict):
 
 def _parameters(node: Node, found: list) -> list:
     """Shapes of the inputs, with those of parameters filled in from the others; MXNetError where they contradict."""
-    if node.op.name in _ONE_SHAPE:
-        first = next((s for s in found if s is not None), None)
-        return [first if s is None else s for s in found]
     if node.subgraphs:
         from core.symbol.control_flow import parameter_shapes
 

@@ -195,7 +195,7 @@ class _RNNLayer(HybridBlock):
                 raise ValueError(f"states of shapes {wanted} are expected, got {[s.shape for s in states]}")
         if self._layout == "NTC":
             inputs = F.swapaxes(inputs, 0, 1)
-        flat = F.concat(*[F.reshape(parameters[name], shape=(-1,)) for name in self._order], dim=0)
+        flat = F._internal._rnn_param_concat(*[F.reshape(parameters[name], shape=(-1,)) for name in self._order], dim=0)
         lengths = [sequence_length] if self._use_sequence_length else []
         outputs, *states = F.RNN(inputs, flat, *states, *lengths, **self._attributes)
         if self._layout == "NTC":

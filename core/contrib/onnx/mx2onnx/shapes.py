@@ -60,7 +60,7 @@ def swap_axes(g, a, data):
     return g.add("Transpose", data, perm=order)
 
 
-@converts("Concat")
+@converts("Concat", "_rnn_param_concat")
 def concat(g, a, *data):
     return g.add("Concat", *data, axis=a.dim)
 
