@@ -355,9 +355,7 @@ def _row_sparse_gradients(entries: list, stypes: dict) -> set[str]:
         parents = [parent.name if parent.op is None else None for parent, _ in node.inputs]
         if node.op is None or len(parents) < 2 or parents[1] is None:
             continue
-        looked_up = node.op.name == "_contrib_SparseEmbedding" or node.parsed.get("sparse_grad", False)
-        by_matrix = node.op.name == "dot" and stypes.get(parents[0]) == "csr" and not node.parsed["transpose_a"]
-        if looked_up or by_matrix:
+        if node.op.row_gradient([stypes.get(name) for name in parents], node.parsed):
             found.add(parents[1])
     return found
 

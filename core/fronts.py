@@ -29,8 +29,8 @@ from collections.abc import Sequence
 
 from core import autograd, storage
 from core.imperative import UNFIT, apply, apply_stored, create
-from core.ops import storage_types
 from core.ops.registry import NULL, Operator
+from core.ops.storage_types import DENSE
 
 state = autograd.state
 _new = object.__new__
@@ -92,7 +92,7 @@ def _make(op: Operator, kind: type | None):
         *(f"        {ours} = kwargs.pop({theirs!r}, {ours})" for theirs, ours in words.items()),
         "        _refuse(_op, kwargs)",
     ]
-    if (op.simple or op.plural or op.binds) and op.inputs and op.name != "cast_storage":
+    if (op.simple or op.plural or op.binds) and op.inputs and not op.storage.makes:
         lines += _short_way(op, kind_of)
     lines.append(f"    return {_long_way(op, kind_of)}")
     scope = {
@@ -102,7 +102,7 @@ def _make(op: Operator, kind: type | None):
         "_dense": getattr(kind, "_dense_kind", None),
         "_parse": op.parse_positional,
         "_known": getattr(op.parse_positional, "memory", op.parse_positional),
-        "_apply": apply_stored if op.name in storage_types.NAMES else apply,
+        "_apply": apply_stored if op.storage is not DENSE else apply,
         "_apart": apart,
         "_separate": storage.apart,
         "_several": _several,
@@ -206,7 +206,7 @@ def _unlike(op: Operator, kind_of: str) -> str:
     face, inputs, parts = "_dense", op.inputs, []
     if kind_of != "_kind":  # a method: the first is the array itself
         face, inputs = kind_of, inputs[1:]
-        parts = [f"{op.inputs[0]}.stype != 'default'"] * (op.name in storage_types.NAMES)
+        parts = [f"{op.inputs[0]}.stype != 'default'"] * (op.storage is not DENSE)
     parts += [f"type({i}) is not {face}" + f" and {i} is not None" * (i in op.optional) for i in inputs]
     return " or ".join(parts + whole)
 

@@ -156,8 +156,8 @@ def apply_stored(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
         if getattr(x, "stype", "default") != "default":
             return type(x)._apply_operator(op, inputs, attrs, out)
     result = apply(op, inputs, attrs, kind, out)
-    if op.name == "cast_storage" and out is None and hasattr(result, "_data") and not storage.is_meta(result._data):
-        return result.tostype(attrs["stype"])
+    if op.storage.makes and out is None and hasattr(result, "_data") and not storage.is_meta(result._data):
+        return result.tostype(op.storage.result([x.stype for x in inputs], attrs))
     return result
 
 

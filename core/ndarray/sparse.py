@@ -18,7 +18,6 @@ from core.dtypes import dtype_name
 from core.ndarray.ndarray import NDArray
 from core.ndarray.ndarray import array as dense_array
 from core.ops.registry import TABLE, F
-from core.ops.storage_types import KEEPS_ZERO, ROW_UPDATES, keeps_zero, result_stype
 from core.util import no_more
 
 STYPES = ("default", "csr", "row_sparse")
@@ -555,14 +554,14 @@ def getnnz(data: CSRNDArray, axis: int | None = None) -> NDArray:
 def apply(op, inputs: list, attrs: dict, out=None):
     """An operator of the table on arrays of any storage type."""
     sparse = [x for x in inputs if isinstance(x, BaseSparseNDArray)]
-    if op.name in ROW_UPDATES and sparse:
+    if sparse and inputs[1:] and inputs[1].stype == "row_sparse" and op.storage.rows_alone(attrs):
         return _update_rows(op, inputs, attrs, out)
     tracked = autograd.is_recording() and any(x._entry is not None for x in sparse)
-    if op.name in KEEPS_ZERO and len(inputs) == len(sparse) == 1 and keeps_zero(op.name, attrs) and not tracked:
+    if len(inputs) == len(sparse) == 1 and op.storage.keeps_zero(attrs) and not tracked:
         result = inputs[0]._with(imperative.apply(op, [inputs[0].data], attrs, NDArray))
     else:
         result = imperative.apply(op, inputs, attrs, NDArray)
-        stype = result_stype(op.name, [x.stype for x in inputs if isinstance(x, NDArray)], attrs)
+        stype = op.storage.result([x.stype for x in inputs if isinstance(x, NDArray)], attrs)
         if stype != "default" and isinstance(result, NDArray):
             result = result.tostype(stype)
     return result if out is None else imperative.assign(op, out, result)
@@ -594,8 +593,6 @@ def _front(op):
 def _update_rows(op, inputs: list, attrs: dict, out):
     """An optimizer step on the rows of the gradient; states are arrays beside the weight, changed in place."""
     weight, gradient, *states = inputs
-    if gradient.stype != "row_sparse" or (ROW_UPDATES[op.name] and not attrs.get("lazy_update", True)):
-        return imperative.apply(op, inputs, attrs, NDArray, out)
     target = weight if out is None else out
     if target is not weight:
         weight.copyto(target)

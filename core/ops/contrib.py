@@ -9,6 +9,7 @@ from core.ops.attributes import Bool, DType, Float, Int, OptFloat, OptInt, OptSh
 from core.ops.registry import F, composite, gradient, infer, operator
 from core.ops.relations import FIRST, PAIRWISE
 from core.ops.shape import normal_axes
+from core.ops.storage_types import KeepsZero
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INF = math.inf
@@ -192,7 +193,7 @@ def div_sqrt_dim(data):
     return data / math.sqrt(data.shape[-1])
 
 
-@composite("_contrib_quadratic", shape=FIRST)
+@composite("_contrib_quadratic", shape=FIRST, storage=KeepsZero(lambda attrs: not attrs["c"]))
 def quadratic(data, *, a: Float = 0.0, b: Float = 0.0, c: Float = 0.0):
     """a x^2 + b x + c."""
     return (data * a + b) * data + c

@@ -1,6 +1,7 @@
 """Pointwise operators: unary functions, binary functions with and without broadcasting, and with a scalar."""
 
 import math
+import operator as comparison
 from typing import Annotated
 
 import numpy as np
@@ -26,6 +27,7 @@ from core.ops.registry import (
     shortcut,
 )
 from core.ops.relations import CHOSEN, FIRST, NONE, SAME
+from core.ops.storage_types import DENSE, FIRST_CSR, KEEPS_ZERO, KeepsZero, Kept, Told
 
 SQRT_HALF = math.sqrt(0.5)
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -35,7 +37,7 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.050700987355480493
 # Unary
 
 
-def _unary(name, function, derivative=None, aliases=(), differentiable=True, curved=False, doc=""):
+def _unary(name, function, derivative=None, aliases=(), differentiable=True, curved=False, doc="", **facts):
     """Enters a one-operand formula; `derivative` in terms of (x, y).
 
     curved: of integers its results are no integers.
@@ -45,7 +47,7 @@ def _unary(name, function, derivative=None, aliases=(), differentiable=True, cur
         return function(data)
 
     entry.__doc__ = doc or f"{name} of each element."
-    op = pointwise(name, aliases=aliases, derivative=derivative, differentiable=differentiable)(entry)
+    op = pointwise(name, aliases=aliases, derivative=derivative, differentiable=differentiable, **facts)(entry)
     compute = op.forward
 
     def forward(data):
@@ -114,6 +116,10 @@ UNARY = {
     "gamma": (_gamma, lambda x, y: y * f.digamma(x), ()),
     "digamma": (f.digamma, None, ("_npx_digamma",)),
 }
+SPARSE = frozenset(  # of sparse arrays they act on the stored values, for they leave zeros alone
+    "abs sign negative square sqrt cbrt sin tan arcsin arctan sinh tanh arcsinh arctanh expm1 log1p relu rint ceil floor "
+    "trunc fix round degrees radians".split()
+)
 WHOLE = {"abs", "negative", "reciprocal", "square", "relu"}  # stay in the integers
 FLAT = {  # no gradient: piecewise constant, or a truth value
     "sign": f.sign,
@@ -126,12 +132,15 @@ FLAT = {  # no gradient: piecewise constant, or a truth value
     "logical_not": f.logical_not,
 }
 for _name, (_function, _derivative, _aliases) in UNARY.items():
-    _unary(_name, _function, _derivative, _aliases, curved=_name not in WHOLE)
+    _storage = KEEPS_ZERO if _name in SPARSE else DENSE
+    _unary(_name, _function, _derivative, _aliases, curved=_name not in WHOLE, storage=_storage)
 for _name, _function in FLAT.items():
-    _unary(_name, lambda x, _function=_function: _function(x) if _function is not f.logical_not else f.eq(x, 0))
+    _storage = KEEPS_ZERO if _name in SPARSE else DENSE
+    _formula = (lambda x: f.eq(x, 0)) if _name == "logical_not" else lambda x, _function=_function: _function(x)
+    _unary(_name, _formula, storage=_storage)
 
 
-@pointwise("_copy", aliases=("identity",), shape=FIRST)
+@pointwise("_copy", aliases=("identity",), shape=FIRST, storage=KEEPS_ZERO)
 def _copy(data):
     """The data, as new memory."""
     return data
@@ -231,7 +240,7 @@ def _clip_crossed(data, *, a_min: Float, a_max: Float):
     return where(data > a_max, a_max, where(data < a_min, a_min, data))
 
 
-@composite("clip", shape=FIRST)
+@composite("clip", shape=FIRST, storage=KeepsZero(lambda attrs: attrs["a_min"] <= 0 <= attrs["a_max"]))
 def clip(data, *, a_min: Float, a_max: Float):
     """The data limited to [a_min, a_max]; the gradient passes at both bounds."""
     return (F._clip_crossed if a_min > a_max else F._clip)(data, a_min=a_min, a_max=a_max)
@@ -373,14 +382,14 @@ COMPARISONS = {
 REVERSED = ("rminus", "rdiv", "rmod", "rpower")
 
 
-def _enter_binary(names, function, differentiable, same_shape):
+def _enter_binary(names, function, differentiable, same_shape, storage=DENSE):
     def entry(lhs, rhs):
         return function(lhs, rhs)
 
     entry.__doc__ = f"{names[0]} of two arrays" + (
         " of equal shape." if same_shape else ", broadcast against each other."
     )
-    op = Operator(names[0], entry, aliases=names[1:], shape=SAME if same_shape else NONE)
+    op = Operator(names[0], entry, aliases=names[1:], shape=SAME if same_shape else NONE, storage=storage)
     register(make_pointwise(op, Formula.of(entry, name=names[0].lstrip("_")), "same", differentiable, refused="bool"))
     if same_shape:
         compute = op.forward
@@ -396,7 +405,7 @@ def _enter_binary(names, function, differentiable, same_shape):
     return op
 
 
-def _enter_scalar(name, function, differentiable):
+def _enter_scalar(name, function, differentiable, storage=DENSE):
     def entry(data, *, scalar: Scalar = 1.0, is_int: Bool = True):
         return function(data, scalar)
 
@@ -406,7 +415,7 @@ def _enter_scalar(name, function, differentiable):
     entry.__doc__ = (
         f"{name.strip('_').replace('_', ' ')}: each element with a number, which takes the array's type first."
     )
-    op = Operator(name, entry, aliases=(_old_name(name),))
+    op = Operator(name, entry, aliases=(_old_name(name),), storage=storage)
     formula = Formula.of(body, name=name.lstrip("_"))
     register(make_pointwise(op, formula, "same", differentiable))
     kernel, of_fractions, power = kernels.pointwise.pointwise, op.forward, "power" in name
@@ -452,11 +461,32 @@ def _flat_on_integers(op):
     op.rule = guarded
 
 
+def _one_sparse(stypes, attrs):
+    """The storage type of the only factor that is sparse: the product is zero where that is."""
+    sparse = {stype for stype in stypes if stype != "default"}
+    return min(sparse) if len(sparse) == 1 else "default"
+
+
+_STORAGE = {  # what becomes of sparse arrays: with broadcasting, of equal shapes, with a number
+    "add": (DENSE, Kept("csr", "row_sparse"), KeepsZero(lambda attrs: attrs["scalar"] == 0)),
+    "sub": (DENSE, Kept("csr", "row_sparse"), KeepsZero(lambda attrs: attrs["scalar"] == 0)),
+    "mul": (FIRST_CSR, Told(_one_sparse), KEEPS_ZERO),
+    "div": (FIRST_CSR, DENSE, KEEPS_ZERO),
+    **dict.fromkeys(("maximum", "minimum", "hypot"), (DENSE, Kept("csr", "row_sparse"), DENSE)),
+    **{  # zero is stored as zero where it compares so with the number
+        _name: (DENSE, DENSE, KeepsZero(lambda attrs, _holds=_holds: not _holds(0, attrs["scalar"])))
+        for _name, _holds in (
+            ("equal", comparison.eq), ("not_equal", comparison.ne), ("greater", comparison.gt),
+            ("greater_equal", comparison.ge), ("lesser", comparison.lt), ("lesser_equal", comparison.le),
+        )
+    },
+}  # fmt: skip
 for _name, (_function, _broadcast, _elementwise, _scalar, _reverse) in BINARY.items():
+    _storages = _STORAGE.get(_name, (DENSE,) * 3)
     _entered = [
-        _enter_binary(_broadcast, _function, True, False),
-        _enter_binary(_elementwise, _function, True, True),
-        _enter_scalar(_scalar, _function, True),
+        _enter_binary(_broadcast, _function, True, False, _storages[0]),
+        _enter_binary(_elementwise, _function, True, True, _storages[1]),
+        _enter_scalar(_scalar, _function, True, _storages[2]),
     ]
     if _reverse:
         _entered.append(_enter_scalar(_reverse, lambda x, s, _function=_function: _function(s, x), True))
@@ -466,10 +496,10 @@ for _name, (_function, _broadcast, _elementwise, _scalar, _reverse) in BINARY.it
 for _name, (_function, _elementwise) in COMPARISONS.items():
     _enter_binary((f"broadcast_{_name}",), _function, False, False)
     _enter_binary((_elementwise, _elementwise.title()), _function, False, True)
-    _enter_scalar(f"_{_name}_scalar", _function, False)
+    _enter_scalar(f"_{_name}_scalar", _function, False, _STORAGE.get(_name, (DENSE,) * 3)[2])
 
 
-@operator("add_n", aliases=("ElementWiseSum", "_sum"), memory="new", shape=SAME)
+@operator("add_n", aliases=("ElementWiseSum", "_sum"), memory="new", shape=SAME, storage=Kept("row_sparse"))
 def add_n(*args):
     """The sum of any number of arrays of one shape."""
     total = args[0]

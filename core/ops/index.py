@@ -9,6 +9,7 @@ from core.ops.attributes import Any_, Bool, Choice, DType, Float, Int, OptInt, S
 from core.ops.reduce import at_least_one_axis
 from core.ops.registry import F, composite, gradient, operator
 from core.ops.shape import normal_axis
+from core.ops.storage_types import Told
 
 K = kernels.index
 
@@ -21,7 +22,11 @@ def _places(indices, n, mode):
 # ---------------------------------------------------------------------------------------------- take, pick
 
 
-@operator("take")
+def _take_storage(stypes, attrs):
+    return "csr" if stypes[0] == "csr" and attrs["axis"] == 0 and attrs["mode"] != "raise" else "default"
+
+
+@operator("take", storage=Told(_take_storage))
 def take(a, indices, *, axis: Int = 0, mode: Annotated[str, Choice("clip", "wrap", "raise")] = "clip"):
     """Slices of a along an axis at the indices, which are clipped (or wrapped) into range."""
     axis = normal_axis(axis, a.dim(), "take")

@@ -11,6 +11,7 @@ from core.ops.attributes import Bool, OptStr, Positive
 from core.ops.registry import F, composite, direct, gradient, infer, operator
 from core.ops.relations import FULLY_CONNECTED
 from core.ops.shape import expect_shape, in_shape
+from core.ops.storage_types import Told
 
 K = kernels.matmul
 
@@ -115,7 +116,20 @@ def _batch_dot_direct(attrs):
     return lambda lhs, rhs: batch_dot.forward(lhs, rhs, transpose_a=ta, transpose_b=tb)
 
 
-@operator("dot", memory="new")
+def _dot_storage(stypes, attrs):
+    if attrs["forward_stype"]:
+        return attrs["forward_stype"]
+    if stypes[0] == "csr" and stypes[1] != "csr" and attrs["transpose_a"] and not attrs["transpose_b"]:
+        return "row_sparse"
+    return "csr" if list(stypes) == ["default", "csr"] and not attrs["transpose_a"] else "default"
+
+
+@operator(
+    "dot",
+    memory="new",
+    storage=Told(_dot_storage),
+    row_gradient=lambda stypes, attrs: stypes[0] == "csr" and not attrs["transpose_a"],
+)
 def dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: OptStr = None):
     """The product over the last axis of lhs and the first of rhs."""
     if lhs.dtype is not rhs.dtype or not lhs.dtype.is_floating_point:

@@ -12,6 +12,7 @@ from core.ops.attributes import Any_, Bool, Choice, DType, Float, Int, OptBool, 
 from core.ops.registry import F, composite, direct, gradient, infer, operator, pointwise, shortcut
 from core.ops.relations import CONVOLUTION, FIRST
 from core.ops.shape import expect_shape
+from core.ops.storage_types import rows_if_asked
 
 # ---------------------------------------------------------------------------------------------- convolution
 
@@ -528,7 +529,7 @@ def dropout(
     return F._dropout(data, p=p, axes=axes)
 
 
-@operator("Embedding", aliases=("embedding",), memory="new")
+@operator("Embedding", aliases=("embedding",), memory="new", row_gradient=rows_if_asked)
 def embedding(
     data, weight, *, input_dim: Positive, output_dim: Positive, dtype: DType = "float32", sparse_grad: Bool = False
 ):

@@ -9,6 +9,7 @@ from core.kernels import formula as f
 from core.ops.attributes import Any_, Bool, BoolType, Float, Floats, FloatType, Int, IntType
 from core.ops.registry import TABLE, F, gradient, operator, pointwise
 from core.ops.relations import SAME
+from core.ops.storage_types import DENSE, RowUpdate
 
 K = kernels.optimizer
 COPY = kernels.shape.clone
@@ -113,7 +114,8 @@ def _enter(name: str, kernel: str, states: str, attributes: str, ignored: str, m
     scope: dict = {}
     exec(source, scope)
     scope["entry"].__doc__ = forward.__doc__
-    op = operator(name, mutates=inputs[2:], memory="new")(scope["entry"])
+    storage = RowUpdate() if "lazy_update" in ignored.split() + attributes.split() and not master else DENSE
+    op = operator(name, mutates=inputs[2:], memory="new", storage=storage)(scope["entry"])
     for attr, (kind, _) in table.items():
         op.attrs[attr] = (kind, op.attrs[attr][1])
     op.forward, op.overwrites = forward, overwrites
@@ -206,7 +208,7 @@ def mp_adamw_update(
     return _adamw(weight, grad, mean, var, rescale_grad, weight32, lr, eta, wd, beta1, beta2, epsilon, clip_gradient)
 
 
-@operator("_contrib_group_adagrad_update", mutates=("history",), memory="new")
+@operator("_contrib_group_adagrad_update", mutates=("history",), memory="new", storage=RowUpdate(if_lazy=False))
 def group_adagrad_update(
     weight, grad, history, *, lr: Float, rescale_grad: Float = 1.0, clip_gradient: Float = -1.0, epsilon: Float = 1e-5
 ):

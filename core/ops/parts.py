@@ -10,6 +10,7 @@ from core.ops.attributes import Any_, Bool, Choice, Float, Int, OpenShape, OptIn
 from core.ops.registry import F, composite, gradient, operator
 from core.ops.relations import JOINED, JOINED_EVENLY, SAME, SPLIT, Cut
 from core.ops.shape import expect_shape, normal_axes, normal_axis
+from core.ops.storage_types import FIRST_CSR, Kept
 
 K = kernels.shape
 
@@ -58,7 +59,7 @@ def _slice_length(attrs, axis, rank, n):
     )
 
 
-@operator("slice", aliases=("crop",), shape=Cut(_slice_length), memory="new")
+@operator("slice", aliases=("crop",), shape=Cut(_slice_length), memory="new", storage=FIRST_CSR)
 def slice_(data, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
     """The part from begin to end (exclusive) with one step per axis; None is open."""
     part = K.take_part(data, _slice_key(begin, end, step, data.dim(), "slice"))
@@ -145,7 +146,7 @@ def _slice_like_gradient(head, data_shape, shape_like_shape, attrs):
 # ---------------------------------------------------------------------------------------------- joins and splits
 
 
-@operator("Concat", aliases=("concat",), memory="new", shape=JOINED)
+@operator("Concat", aliases=("concat",), memory="new", shape=JOINED, storage=Kept("csr"))
 def concat(*data, dim: Int = 1):
     """Arrays of one type joined along an existing axis."""
     _of_one_type("concat", data)

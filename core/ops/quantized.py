@@ -19,6 +19,7 @@ from core.ops.attributes import Bool, Choice, DType, Float, Int, OptBool, OptFlo
 from core.ops.nn import window
 from core.ops.registry import F, composite, infer, operator, pointwise, takes
 from core.ops.shape import normal_axis
+from core.ops.storage_types import rows_if_asked
 
 # What oneDNN, whose results are the reference, takes as the largest code when it scales by a known range.
 WIDE = {"int8": 127.5, "uint8": 255.5}
@@ -313,7 +314,7 @@ def _quantized_batch_norm_shapes(shapes, attrs):
         shapes[name] = (shapes["data"][attrs["axis"]],)
 
 
-@composite("_contrib_quantized_embedding", outputs=3)
+@composite("_contrib_quantized_embedding", row_gradient=rows_if_asked, outputs=3)
 def quantized_embedding(
     data, weight, min_weight, max_weight, *, input_dim: Positive, output_dim: Positive, dtype: DType = "float32",
     sparse_grad: Bool = False,

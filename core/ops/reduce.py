@@ -10,6 +10,7 @@ from core.ops.attributes import Axis, Bool, Choice, Float, Int, OptDType, OptInt
 from core.ops.registry import F, composite, direct, gradient, operator
 from core.ops.relations import FIRST, Only
 from core.ops.shape import normal_axes, normal_axis
+from core.ops.storage_types import Told
 
 K = kernels.reduce
 
@@ -243,7 +244,12 @@ def _moments_gradient(head, head1, data, out, data_shape, attrs):
     return [F.broadcast_add(spread, head) * (1.0 / max(1, count))]
 
 
-@composite("square_sum", aliases=("_square_sum",))
+def _square_sum_storage(stypes, attrs):
+    by_rows = list(stypes) == ["row_sparse"] and attrs["keepdims"] and attrs["axis"] in (1, (1,))
+    return "row_sparse" if by_rows else "default"
+
+
+@composite("square_sum", aliases=("_square_sum",), storage=Told(_square_sum_storage))
 def square_sum(data, *, axis: Axis = None, keepdims: Bool = False, exclude: Bool = False):
     """The sum of squares over the given axes."""
     return F.sum(F.square(data), axis=axis, keepdims=keepdims, exclude=exclude)

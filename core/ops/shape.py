@@ -13,6 +13,7 @@ from core.base import MXNetError, NoAxis, WrongKind
 from core.ops.attributes import Any_, Axis, Bool, DType, Int, OptInt, OptShape, Scalar, Shape
 from core.ops.registry import F, composite, direct, gradient, operator
 from core.ops.relations import FIRST, RESHAPE, TRANSPOSE
+from core.ops.storage_types import KEEPS_ZERO
 
 K = kernels.shape
 
@@ -428,7 +429,7 @@ def _broadcast_from_gradient(head, data_shape):
 # ---------------------------------------------------------------------------------------------- constants
 
 
-@operator("zeros_like", memory="new", shape=FIRST)
+@operator("zeros_like", memory="new", shape=FIRST, storage=KEEPS_ZERO)
 def zeros_like(data):
     """Zeros of the shape and type of the data."""
     return K.full_like(data, 0)

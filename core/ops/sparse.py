@@ -7,9 +7,10 @@ from core.dtypes import dtype_name
 from core.ops.attributes import Bool, Choice, DType, Float, Positive
 from core.ops.registry import F, composite, gradient, infer, operator, pointwise
 from core.ops.relations import FIRST, SAME
+from core.ops.storage_types import FIRST_KEPT, KEEPS_ZERO, Told
 
 
-@operator("cast_storage", memory="new", shape=FIRST)
+@operator("cast_storage", memory="new", shape=FIRST, storage=Told(lambda stypes, attrs: attrs["stype"], makes=True))
 def cast_storage(data, *, stype: Annotated[str, Choice("default", "csr", "row_sparse")]):
     """The same values, stored in another way."""
     return kernels.shape.clone(data)
@@ -20,7 +21,7 @@ def _cast_storage_gradient(head):
     return [head]
 
 
-@composite("_sparse_retain", shape=FIRST)
+@composite("_sparse_retain", shape=FIRST, storage=FIRST_KEPT)
 def retain(data, indices):
     """The rows that are named; the others are zero."""
     rows = data.shape[0]
@@ -29,26 +30,26 @@ def retain(data, indices):
     return F.broadcast_mul(data, kept)
 
 
-@pointwise("_scatter_plus_scalar", dtype="first")
+@pointwise("_scatter_plus_scalar", dtype="first", storage=KEEPS_ZERO)
 def scatter_plus_scalar(data, *, scalar: Float):
     """A number added to what is stored."""
     return data + scalar
 
 
-@pointwise("_scatter_minus_scalar", dtype="first")
+@pointwise("_scatter_minus_scalar", dtype="first", storage=KEEPS_ZERO)
 def scatter_minus_scalar(data, *, scalar: Float):
     """A number taken from what is stored."""
     return data - scalar
 
 
-@composite("_scatter_elemwise_div", shape=SAME)
+@composite("_scatter_elemwise_div", shape=SAME, storage=FIRST_KEPT)
 def scatter_elemwise_div(lhs, rhs):
     """The quotient where lhs is stored."""
     stored = F._not_equal_scalar(lhs, scalar=0.0)
     return F.where(stored, lhs / F.where(stored, rhs, F.ones_like(rhs)), F.zeros_like(lhs))
 
 
-@composite("_contrib_SparseEmbedding")
+@composite("_contrib_SparseEmbedding", row_gradient=lambda stypes, attrs: True)
 def sparse_embedding(
     data,
     weight,

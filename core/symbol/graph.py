@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from core import imperative
 from core.base import MXNetError
-from core.ops import attributes, storage_types
+from core.ops import attributes
 from core.ops.registry import CONDITIONAL, Operator
+from core.ops.storage_types import DENSE
 
 # Attributes that steer training and placement rather than the operator; stored as `__key__`, asked for as `key` too.
 HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage", "profiler_scope")
@@ -293,10 +294,10 @@ def apply(node: Node, inputs: Sequence, make: Callable) -> Sequence:
         if node.op.infer is not None and any(is_open(parent) for parent, _ in node.inputs):
             inputs = _closed(node, inputs, make)
         arguments = node.arguments(inputs)
-        if node.op.name in storage_types.NAMES:
-            result = imperative.apply_stored(node.op, arguments, node.parsed, type(arguments[0]))
-        else:
+        if node.op.storage is DENSE:
             result = type(arguments[0])._apply_operator(node.op, arguments, node.parsed, None)
+        else:
+            result = imperative.apply_stored(node.op, arguments, node.parsed, type(arguments[0]))
     return result if isinstance(result, (list, tuple)) else (result,)
 
 
