@@ -21,10 +21,11 @@ from core.image.arrays import like, on_pixels, pixels_of, to_array
 AUTO, ANY = 9, 10
 
 
-def imread(filename: str, flag: int = 1, to_rgb: bool = True, out=None):
+def imread(filename: str, flag: int = 1, to_rgb: bool = True, out=None, *, max_pixels: float | None = None):
     """The image in a file: uint8, (height, width, 3) or, with `flag` 0, (height, width, 1) gray.
 
-    `to_rgb=False` gives BGR. Raises MXNetError when the file cannot be read or is no image.
+    `to_rgb=False` gives BGR. `max_pixels`: how many it may have, by default 64,000,000 (`MXNET_MAX_IMAGE_PIXELS`), 0 for
+    no limit. Raises MXNetError when the file cannot be read, is no image, or is beyond the limit.
     """
     name = os.fspath(filename)
     try:
@@ -33,12 +34,12 @@ def imread(filename: str, flag: int = 1, to_rgb: bool = True, out=None):
     except OSError as error:
         raise MXNetError(f"cannot open {name!r}: {error.strerror or error}") from error
     try:
-        return imdecode(data, flag, to_rgb, out)
+        return imdecode(data, flag, to_rgb, out, max_pixels=max_pixels)
     except MXNetError as error:
         raise MXNetError(f"{name!r}: {error}") from error
 
 
-def imdecode(buf, flag: int = 1, to_rgb: bool = True, out=None):
+def imdecode(buf, flag: int = 1, to_rgb: bool = True, out=None, *, max_pixels: float | None = None):
     """The image in compressed bytes (bytes, bytearray, or a uint8 array); see `imread`.
 
     `out`: an array to write it to.
@@ -49,7 +50,7 @@ def imdecode(buf, flag: int = 1, to_rgb: bool = True, out=None):
         raise MXNetError(f"imdecode: flag {flag!r} is unknown; accepted are 0 (gray) and 1 (colour)")
     if not buf:
         raise MXNetError("imdecode was given an empty buffer")
-    pixels = codec.decode(buf, flag)
+    pixels = codec.decode(buf, flag, max_pixels)
     if not to_rgb and pixels.shape[2] == 3:
         pixels = np.ascontiguousarray(pixels[:, :, ::-1])
     if out is None:

@@ -8,6 +8,7 @@ import os
 import numpy as np
 
 from core import nd
+from core.image.codec import load_picture
 from gluoncv.data.base import DATASETS
 from gluoncv.data.classes import names
 from gluoncv.data.segbase import SegmentationDataset
@@ -42,7 +43,7 @@ class MHPV1Segmentation(SegmentationDataset):
 
         total = None
         for path in self.masks[index]:
-            part = np.array(Image.open(path), dtype="uint8")
+            part = np.array(load_picture(path), dtype="uint8")
             total = part if total is None else np.where(total > 0, total, part)
         if total is None:
             raise OSError(f"there is no mask of {self.images[index]}")

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 
 from core import nd
+from core.image.codec import load_picture
 from gluoncv.data.base import VisionDataset
 
 __all__ = ["SegmentationDataset", "ms_batchify_fn"]
@@ -36,9 +37,7 @@ class SegmentationDataset(VisionDataset):
         return len(self.images)
 
     def __getitem__(self, index):
-        from PIL import Image
-
-        img = Image.open(self.images[index]).convert("RGB")
+        img = load_picture(self.images[index]).convert("RGB")
         if self.mode == "test":
             return self._transformed(self._img_transform(img)), self._name(index)
         img, mask = self._sized(img, self._mask(index))
@@ -57,9 +56,7 @@ class SegmentationDataset(VisionDataset):
 
     def _mask(self, index):
         """The Pillow picture of classes."""
-        from PIL import Image
-
-        return Image.open(self.masks[index])
+        return load_picture(self.masks[index])
 
     def _sized(self, img, mask):
         """Pillow pictures at the size from which crops are taken."""

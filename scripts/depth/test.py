@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from core.files.numpy_files import read_npy
+from core.image.codec import load_picture
 from gluon.data import DataLoader
 from gluoncv.data.kitti.kitti_utils import dict_batchify_fn, generate_depth_map
 from gluoncv.model_zoo import get_model
@@ -84,11 +85,8 @@ def laser_depth(root: Path, folder: str, frame: str) -> np.ndarray:
 
 def benchmark_depth(root: Path, folder: str, frame: str) -> np.ndarray:
     """The denser depths of the left picture (Uhrig et al., 2017)."""
-    from PIL import Image
-
     path = root / folder / "proj_depth" / "groundtruth" / "image_02" / f"{int(frame):010d}.png"
-    with Image.open(path) as picture:
-        return np.array(picture).astype("float32") / 256
+    return np.array(load_picture(path)).astype("float32") / 256
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:

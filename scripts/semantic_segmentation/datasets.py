@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from core import nd
+from core.image.codec import load_picture
 from gluoncv.data import SegmentationDataset, get_segmentation_dataset
 from gluoncv.model_zoo import segbase
 from scripts.common.environment import checksums
@@ -61,9 +62,7 @@ class Folder(SegmentationDataset):
         return tuple(f"value {value}" for value in self._values)
 
     def _found(self) -> np.ndarray:
-        from PIL import Image
-
-        values = np.unique(np.concatenate([np.unique(np.asarray(Image.open(mask))) for mask in self.masks]))
+        values = np.unique(np.concatenate([np.unique(np.asarray(load_picture(mask))) for mask in self.masks]))
         return values[values != 255]
 
     def _mask_transform(self, mask):

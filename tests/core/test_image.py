@@ -1,7 +1,10 @@
 """`mx.image` against recorded answers, MXNet's own resizing and decoding, and hand-made boxes."""
 
+import io
 import json
 import random
+import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -9,10 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import core as mx
+from core import image, recordio
 from core.base import MXNetError
 from core.image import codec, detection, resample
 from core.recordio import IRHeader, MXIndexedRecordIO, pack
-from tests.support.mutations import mutated, survives
+from tests.support.mutations import bounded_memory, mutated, survives
 from tests.support.places import REFERENCE, by_id, recorded, run_program
 
 RNG = np.random.default_rng(0)
@@ -411,3 +415,75 @@ def test_channels_of_a_border_without_a_value_get_0(values, corner):
 def test_a_border_is_made_around_a_single_image(shape):
     with pytest.raises(MXNetError, match=r"\(height, width, channels\)"):
         mx.image.copyMakeBorder(mx.nd.ones(shape, dtype="uint8"), 1, 1, 1, 1)
+
+
+def _png_of_zeros(width: int, height: int) -> bytes:
+    """A gray PNG file of any size, made without its pixels."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    packer, packed, line = zlib.compressobj(9), [], bytes(1 + width)
+    packed = [packer.compress(line) for _ in range(height)]
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", b"".join(packed) + packer.flush()) + chunk(b"IEND", b"")
+
+
+READERS = {
+    "imread": lambda path, data: image.imread(path),
+    "imdecode": lambda path, data: image.imdecode(data),
+    "unpack_img": lambda path, data: recordio.unpack_img(recordio.pack(recordio.IRHeader(0, 1, 0, 0), data)),
+    "segmentation": lambda path, data: codec.load_picture(path),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_picture_beyond_the_limit_takes_no_memory(reader, tmp_path, monkeypatch):
+    data = _png_of_zeros(16000, 16000)
+    assert len(data) < 300_000
+    (tmp_path / "x.png").write_bytes(data)
+    message = "16000 x 16000 pixels, beyond the limit of 64000000; MXNET_MAX_IMAGE_PIXELS or max_pixels= sets"
+    with bounded_memory(64 << 20), pytest.raises(MXNetError, match=message):
+        READERS[reader](str(tmp_path / "x.png"), data)
+    monkeypatch.setenv("MXNET_MAX_IMAGE_PIXELS", "100")
+    with pytest.raises(MXNetError, match="8 x 16 pixels, beyond the limit of 100"):
+        READERS[reader](_written(tmp_path, _png_of_zeros(8, 16)), _png_of_zeros(8, 16))
+
+
+def _written(folder, data):
+    (folder / "y.png").write_bytes(data)
+    return str(folder / "y.png")
+
+
+def test_the_limit_is_lifted_beyond_pillows_own(monkeypatch):
+    from PIL import Image
+
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)  # Pillow refuses twice as many
+    data = _png_of_zeros(100, 100)
+    monkeypatch.setenv("MXNET_MAX_IMAGE_PIXELS", "0")
+    assert image.imdecode(data).shape == (100, 100, 3)
+    assert Image.MAX_IMAGE_PIXELS == 1000
+    monkeypatch.setenv("MXNET_MAX_IMAGE_PIXELS", "10")
+    assert image.imdecode(data, max_pixels=10_000).shape == (100, 100, 3)
+
+
+@pytest.mark.parametrize("flag", [0, 1, -1])
+@pytest.mark.parametrize("mode", ["L", "RGB", "RGBA", "P", "I;16", "CMYK", "1", "LA"])
+def test_pictures_are_converted_strip_by_strip(mode, flag, monkeypatch):
+    """As in one piece, which was compared with OpenCV."""
+    from PIL import Image
+
+    pixels = np.random.default_rng(0).integers(0, 256, (37, 11, 4), dtype=np.uint8)
+    picture = Image.fromarray(pixels[:, :, 0].astype("uint16") * 257) if mode == "I;16" else None
+    picture = picture or Image.fromarray(pixels).convert("RGB").convert(mode)
+    file = io.BytesIO()
+    picture.save(file, "JPEG" if mode == "CMYK" else "PNG")
+    whole = codec.decode(file.getvalue(), flag)
+    monkeypatch.setattr(codec, "STRIP", 100)
+    np.testing.assert_array_equal(codec.decode(file.getvalue(), flag), whole, strict=True)
+
+
+def test_a_large_picture_takes_one_array_beside_pillows_own():
+    data = _png_of_zeros(7000, 7000)  # 49 MB in Pillow, 147 MB of RGB
+    with bounded_memory(330 << 20):
+        assert codec.decode(data, 1).shape == (7000, 7000, 3)

@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 
+from core.image.codec import load_picture
 from gluoncv.data.base import DATASETS
 from gluoncv.data.kitti.kitti_utils import generate_depth_map
 from gluoncv.data.kitti.mono_dataset import MonoDataset
@@ -76,7 +77,7 @@ class KITTIDepthDataset(KITTIDataset):
         from PIL import Image
 
         camera = f"proj_depth/groundtruth/image_0{self.side_map[side]}"
-        img = Image.open(os.path.join(self.data_path, folder, camera, f"{frame_index:010d}.png"))
+        img = load_picture(os.path.join(self.data_path, folder, camera, f"{frame_index:010d}.png"))
         depth = np.array(img.resize(self.full_res_shape, Image.NEAREST)).astype("float32") / 256
         return np.fliplr(depth) if do_flip else depth
 

@@ -7,6 +7,7 @@ import random
 import numpy as np
 
 from core import nd
+from core.image.codec import load_picture
 from gluon.data.dataset import Dataset
 
 # The other camera of a pair
@@ -15,10 +16,7 @@ OTHER = {"l": "r", "r": "l"}
 
 def pil_loader(path):
     """A Pillow picture in RGB."""
-    from PIL import Image
-
-    with open(path, "rb") as file, Image.open(file) as img:
-        return img.convert("RGB")
+    return load_picture(path).convert("RGB")
 
 
 class MonoDataset(Dataset):

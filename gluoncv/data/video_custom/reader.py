@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.image.codec import check_pixels
 from gluoncv.utils.filesystem import try_import
 
 
@@ -17,6 +18,7 @@ class VideoReader:
         self._path, self._container = path, av.open(path)
         self._stream = self._container.streams.video[0]
         self._stream.thread_type = "AUTO"
+        check_pixels(f"{path!r}, a frame", self._stream.width, self._stream.height)
         self._count = self._stream.frames or sum(1 for _ in self._decoded())
 
     def __enter__(self):
