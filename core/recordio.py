@@ -2,7 +2,8 @@
 
 A record is the magic word, a word of 3 bits kind and 29 bits length, the bytes, and zeros up to a multiple of 4. Bytes
 that hold the magic word at a multiple of 4 are cut there into parts (kinds 1, 2 ..., 3), so that a reader may look
-for the magic word from anywhere (recordio.h of dmlc-core). Readers use positioned reads, which share nothing
+for the magic word from anywhere (recordio.h of dmlc-core). In place of the zeros, which nobody looks at, writers here
+put a checksum of the part (`core.files.checksums`), and readers compare it where it is not zero. Readers use positioned reads, which share nothing
 between processes: they go on working in a forked or unpickled copy.
 """
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from core.base import MXNetError
 from core.files.atomic import AtomicFile
+from core.files.checksums import crc32, padding
 
 MAGIC = 0xCED7230A
 MAGIC_BYTES = struct.pack("<I", MAGIC)
@@ -278,8 +280,9 @@ def _write_record(file, data: bytes) -> int:
     for i, end in enumerate([*cuts, len(data)]):
         kind = WHOLE if not cuts else FIRST if i == 0 else LAST if i == len(cuts) else MIDDLE
         part = data[begin:end]
-        padded = part + bytes(-len(part) % 4)
-        file.write(struct.pack("<II", MAGIC, kind << 29 | len(part)) + padded)
+        head = struct.pack("<II", MAGIC, kind << 29 | len(part))
+        padded = part + padding(crc32(part, crc32(head)), -len(part) % 4)
+        file.write(head + padded)
         written += 8 + len(padded)
         begin = end + 4
     return written
@@ -301,9 +304,12 @@ def _read_record(descriptor: int, position: int, name: str) -> tuple[bytes | Non
         size = os.fstat(descriptor).st_size
         if position + 8 + padded > size:
             raise _damage(name, position, f"a record of {length} bytes in a file of {size}")
-        data = os.pread(descriptor, length, position + 8)
-        if len(data) != length:
-            raise _damage(name, position, f"{len(data)} of {length} bytes could be read")
+        content = os.pread(descriptor, padded, position + 8)
+        if len(content) != padded:
+            raise _damage(name, position, f"{len(content)} of {padded} bytes could be read")
+        data, checksum = content[:length], content[length:]
+        if any(checksum) and checksum != padding(crc32(data, crc32(head)), padded - length):
+            raise _damage(name, position, "the checksum of a record is not that of its content")
         parts.append(data)
         position += 8 + padded
         if kind in (WHOLE, LAST):

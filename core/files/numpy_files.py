@@ -15,6 +15,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from core.files.archives import damage_in, open_zip
+from core.files.atomic import replacing
+from core.files.checksums import TRAILER_SIZE, Sum, trailer, trailer_in
 from core.files.pickles import OBJECT_ARRAYS, load_pickle
 from core.files.reader import Reader
 
@@ -31,11 +33,25 @@ def read_npy(path: str | os.PathLike, objects: bool = False, mmap_mode: str | No
     """
     with Reader.open(path) as reader:
         if mmap_mode is None:
-            return _array(reader, objects)
+            checksum = _checksum_at_end(reader)
+            reader.begin_sum()
+            array = _array(reader, objects)
+            if checksum is not None and (reader.remaining or checksum != reader.sum):
+                raise reader.error("damaged: the checksum is not that of the content")
+            return array  # bytes behind it are not looked at: NumPy writes several arrays into one file
         shape, fortran, descr = _header(reader)
         dtype = _dtype(reader, descr)
         reader.need(math.prod(shape) * dtype.itemsize, f"an array of shape {shape} and dtype {dtype}")
         return np.memmap(path, dtype, mmap_mode, reader.offset, shape, "F" if fortran else "C")
+
+
+def write_npy(path: str | os.PathLike, array: np.ndarray) -> None:
+    """Writes an array with a checksum behind it (`core.files.checksums`), atomically."""
+    total = Sum()
+    with replacing(path) as file:
+        for target in (total, file):
+            np.lib.format.write_array(target, array, allow_pickle=False)
+        file.write(trailer(total.value))
 
 
 class NumpyArchive:
@@ -84,6 +100,18 @@ def read_npz(path: str | os.PathLike, objects: bool = False, max_ratio: float | 
 def _checked(path: str, max_ratio: float | None):
     with Reader.open(path), open_zip(path, max_ratio) as archive:
         yield archive
+
+
+def _checksum_at_end(reader: Reader) -> int | None:
+    """What the trailer says, which does not belong to the content then."""
+    if reader.size < TRAILER_SIZE:
+        return None
+    reader.stream.seek(reader.size - TRAILER_SIZE)
+    checksum = trailer_in(reader.stream.read(TRAILER_SIZE))
+    reader.stream.seek(0)
+    if checksum is not None:
+        reader.size -= TRAILER_SIZE
+    return checksum
 
 
 def _array(reader: Reader, objects: bool) -> np.ndarray:

@@ -1,9 +1,9 @@
 """`.params` files: the arrays of a network as MXNet stores them.
 
 A file is `0x112, 0, n` (64 bits each), n arrays, then the number of names (0 for a list) and each name with its
-length. Of the arrays five layouts exist: without a magic number (before 1.0; the first word is the rank, 32-bit
+length. Where MXNet writes 0, which it does not look at, stands a checksum of all the rest here (`core.files.checksums`). Of the arrays five layouts exist: without a magic number (before 1.0; the first word is the rank, 32-bit
 extents), V1 (64-bit extents), V2 (storage types), V3 (V2 where rank 0 and extent 0 are shapes, not "unknown").
-All are read; V2 is written, V3 for NumPy semantics, byte for byte as MXNet 1.9.1 does
+All are read; V2 is written, V3 for NumPy semantics, but for the checksum byte for byte as MXNet 1.9.1 does
 (ndarray.cc of Apache MXNet 1.9.1 is the only specification).
 """
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from core.base import MXNetError
 from core.files.atomic import replacing
+from core.files.checksums import Sum, crc32, word
 from core.files.reader import MAX_NDIM, Reader, short_shape
 
 LIST_MAGIC = 0x112
@@ -75,7 +76,10 @@ class Record:
 
 
 def read_params(path: str | os.PathLike) -> dict[str, Record] | list[Record]:
-    """The records of a `.params` file, by name where it has names; MXNetError names file and offset of any damage."""
+    """The records of a `.params` file, by name where it has names; MXNetError names file and offset of any damage.
+
+    Damage is also two arrays of one name, bytes behind the end, and a checksum that is not that of the content.
+    """
     with Reader.open(path) as reader:
         return _read(reader)
 
@@ -144,18 +148,27 @@ def numpy_dtype(name: str) -> np.dtype:
 
 
 def _read(reader: Reader) -> dict[str, Record] | list[Record]:
-    magic, _ = reader.unpack("QQ", "the header of a .params file")
+    magic, reserved = reader.unpack("QQ", "the header of a .params file")
     if magic != LIST_MAGIC:
         raise reader.error(f"not a .params file: it begins with {magic:#x} instead of {LIST_MAGIC:#x}", 0)
+    reader.begin_sum(crc32(struct.pack("<Q", magic)))
     count = reader.one("Q", "the number of arrays")
     reader.need(4 * count, f"a list of {count} arrays")
     records = [read_record(reader, f"array {i} of {count}") for i in range(count)]
-    start, names = reader.offset, reader.one("Q", "the number of names")
-    if not names:
-        return records
-    if names != count:
-        raise reader.error(f"{names} names for {count} arrays", start)
-    return {_read_name(reader, i): record for i, record in enumerate(records)}
+    start, named = reader.offset, reader.one("Q", "the number of names")
+    if named not in (0, count):
+        raise reader.error(f"{named} names for {count} arrays", start)
+    names: dict[str, int] = {}
+    for i in range(named):
+        start, name = reader.offset, _read_name(reader, i)
+        if name in names:
+            raise reader.error(f"arrays {names[name]} and {i} have one name, {name[:200]!r}", start)
+        names[name] = i
+    if reader.remaining:
+        raise reader.error(f"{reader.remaining} bytes behind the end")
+    if reserved and reserved.to_bytes(8, "little") != word(reader.sum):
+        raise reader.error("damaged: the checksum in the header is not that of the content", 8)
+    return dict(zip(names, records)) if named else records
 
 
 def _read_name(reader: Reader, i: int) -> str:
@@ -256,10 +269,18 @@ def _read_shape(reader: Reader, what: str) -> tuple[int, ...] | None:
 def _write(file, data: Mapping | Sequence, np_shape: bool) -> None:
     named = isinstance(data, Mapping)
     records = [Record.of(value) for value in (data.values() if named else data)]
-    file.write(struct.pack("<QQQ", LIST_MAGIC, 0, len(records)))
+    names = [str(name).encode() for name in data] if named else []
+    magic, total = struct.pack("<Q", LIST_MAGIC), Sum()
+    total.write(magic)
+    _write_content(total, records, names, np_shape)
+    file.write(magic + word(total.value))
+    _write_content(file, records, names, np_shape)
+
+
+def _write_content(file, records: list[Record], names: list[bytes], np_shape: bool) -> None:
+    file.write(struct.pack("<Q", len(records)))
     for record in records:
         write_record(file, record, np_shape)
-    names = [str(name).encode() for name in data] if named else []
     file.write(struct.pack("<Q", len(names)))
     for name in names:
         file.write(struct.pack("<Q", len(name)) + name)

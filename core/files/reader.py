@@ -13,9 +13,10 @@ from typing import IO
 import numpy as np
 
 from core.base import MXNetError
+from core.files.checksums import crc32
 
 MAX_NDIM = 32
-CHUNK = 16 << 20
+CHUNK = 4 << 20
 
 
 class DamagedFile(MXNetError, ValueError):
@@ -28,6 +29,7 @@ class Reader:
     def __init__(self, stream: IO[bytes], size: int, name: str):
         self.stream, self.size, self.name = stream, size, name
         self.offset = 0
+        self.sum: int | None = None  # CRC-32 of what was read since `begin_sum`
 
     @classmethod
     @contextlib.contextmanager
@@ -57,6 +59,10 @@ class Reader:
             f"{self.name!r}: {message} (at byte {self.offset if offset is None else offset} of {self.size})"
         )
 
+    def begin_sum(self, value: int = 0) -> None:
+        """Sums up, from `value` on, what is read from now on."""
+        self.sum = value
+
     def need(self, count: int, what: str) -> None:
         """Raises unless `count` more bytes are there."""
         if count > self.remaining:
@@ -66,7 +72,7 @@ class Reader:
         """The next `count` bytes."""
         self.need(count, what)
         data = self.stream.read(count)
-        self._advance(len(data), count, what)
+        self._advance(data, len(data), count, what)
         return data
 
     def unpack(self, layout: str, what: str = "a field") -> tuple:
@@ -92,13 +98,15 @@ class Reader:
             target = result.reshape(-1).view(np.uint8).data
             for begin in range(0, count, CHUNK):  # a stream that unpacks holds what it is asked for once more
                 part = target[begin : begin + CHUNK]
-                self._advance(self.stream.readinto(part), len(part), what)
+                self._advance(part, self.stream.readinto(part), len(part), what)
         return result
 
-    def _advance(self, got: int, wanted: int, what: str) -> None:
+    def _advance(self, data, got: int, wanted: int, what: str) -> None:
         if got != wanted:  # the file shrank while it was read
             raise self.error(f"{what} ends after {got} of {wanted} bytes")
         self.offset += got
+        if self.sum is not None:
+            self.sum = crc32(data, self.sum)
 
 
 def short_shape(shape: tuple[int, ...]) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 
 from core.base import MXNetError
 from core.files.atomic import replacing
+from core.files.checksums import NAME, crc32, text
 from core.files.params import Record, numpy_dtype
 from core.files.reader import Reader, short_shape
 
@@ -30,10 +31,13 @@ METADATA = "__metadata__"
 
 
 def read_safetensors(path: str | os.PathLike) -> tuple[dict[str, Record], dict[str, str]]:
-    """The tensors by name and the metadata of a file; MXNetError names file and offset of any damage."""
+    """The tensors by name and the metadata of a file; MXNetError names file and offset of any damage.
+
+    A checksum that `write_safetensors` put into the metadata is compared, and is not among them.
+    """
     with Reader.open(path) as reader:
         header = _read_header(reader)
-        metadata = header.pop(METADATA, {})
+        metadata = dict(header.pop(METADATA, {}))
         entries = [(name, *_checked(reader, name, entry)) for name, entry in header.items()]
         base, records, end = reader.offset, {}, 0
         for name, dtype, shape, begin in sorted(entries, key=lambda entry: entry[3]):
@@ -43,24 +47,47 @@ def read_safetensors(path: str | os.PathLike) -> tuple[dict[str, Record], dict[s
             end = reader.offset - base
         if reader.remaining:
             raise reader.error(f"{reader.remaining} bytes behind the last tensor")
+        checksum = metadata.pop(NAME, None)
+        if checksum not in (None, _checksum(records, metadata)):
+            raise reader.error(
+                f"damaged: {NAME} in the metadata is not that of the content (a program that changes the content may "
+                "leave it out)",
+                8,
+            )
     return {name: records[name] for name in header}, metadata
 
 
 def write_safetensors(path: str | os.PathLike, tensors: Mapping, metadata: Mapping[str, str] | None = None) -> None:
-    """Writes dense records or NumPy arrays by name, with metadata of strings, atomically."""
+    """Writes dense records or NumPy arrays by name, with metadata of strings, atomically.
+
+    The metadata get a checksum of all (`core.files.checksums`); without any, also the format "pt", which programs for
+    PyTorch ask files with metadata for.
+    """
     records = {name: Record.of(value) for name, value in tensors.items()}
-    header, end = {METADATA: dict(metadata)} if metadata else {}, 0
     for name, record in records.items():
         if record.stype != "default" or record.data is None:
             raise MXNetError(f"tensor {name!r} is {record.stype}; .safetensors files hold dense arrays only")
+    metadata = dict(metadata or {"format": "pt"})
+    header, end = {METADATA: {NAME: _checksum(records, metadata), **metadata}}, 0
+    for name, record in records.items():
         begin, end = end, end + record.data.nbytes
         header[name] = {"dtype": CODES[record.dtype], "shape": list(record.shape), "data_offsets": [begin, end]}
-    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    text += b" " * (-len(text) % 8)  # the first tensor begins at a multiple of 8
+    head = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    head += b" " * (-len(head) % 8)  # the first tensor begins at a multiple of 8
     with replacing(path) as file:
-        file.write(struct.pack("<Q", len(text)) + text)
+        file.write(struct.pack("<Q", len(head)) + head)
         for record in records.values():
-            file.write(np.ascontiguousarray(record.data, numpy_dtype(record.dtype)).reshape(-1).view(np.uint8).data)
+            file.write(_content(record))
+
+
+def _content(record: Record) -> memoryview:
+    return np.ascontiguousarray(record.data, numpy_dtype(record.dtype)).reshape(-1).view(np.uint8).data
+
+
+def _checksum(records: Mapping[str, Record], metadata: Mapping[str, str]) -> str:
+    """Of names, types, shapes and elements in the order of the names, and of the metadata: not of their layout."""
+    facts = [[name, r.dtype, list(r.shape), crc32(_content(r))] for name, r in sorted(records.items())]
+    return text(crc32(json.dumps([facts, sorted(metadata.items())]).encode()))
 
 
 def _read_header(reader: Reader) -> dict:

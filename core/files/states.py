@@ -16,9 +16,10 @@ import numpy as np
 
 from core.base import MXNetError
 from core.files.atomic import write_bytes
+from core.files.checksums import crc32, trailer, trailer_in
 from core.files.params import AUXILIARY, Record, read_record, write_record
 from core.files.pickle_writer import dump_pickle
-from core.files.pickles import Instance, load_pickle
+from core.files.pickles import Instance, load_pickles
 from core.files.reader import Reader
 from core.files.safetensors import read_safetensors, write_safetensors
 
@@ -51,7 +52,11 @@ def read_states(path: str | os.PathLike) -> tuple[dict, Instance | None]:
 
 def load_states(data: bytes, name: str = "<buffer>") -> tuple[dict, Instance | None]:
     """The same from the bytes of a pickle of MXNet."""
-    content = load_pickle(data, name, inert=INERT)
+    (content,), end = load_pickles(data, 1, name, inert=INERT)
+    if end != len(data) and trailer_in(data[end:]) != crc32(data[:end]):
+        is_checksum = trailer_in(data[end:]) is not None
+        what = "damaged: the checksum is not that of the content" if is_checksum else "bytes behind the end"
+        raise Reader(io.BytesIO(), len(data), name).error(what, end)
     states, optimizer = content if isinstance(content, tuple) and len(content) == 2 else (content, None)
     if not isinstance(states, dict) or not isinstance(optimizer, Instance | None):
         raise MXNetError(
@@ -95,7 +100,8 @@ def write_mxnet_states(path: str | os.PathLike, states: Mapping, optimizer: Inst
     An optimizer or schedule without a module gets that of MXNet's. Raises MXNetError for what is not plain data.
     """
     content = {index: _pickled(state) for index, state in states.items()}
-    write_bytes(path, dump_pickle(content if optimizer is None else (content, _named_by_mxnet(optimizer))))
+    data = dump_pickle(content if optimizer is None else (content, _named_by_mxnet(optimizer)))
+    write_bytes(path, data + trailer(crc32(data)))  # what follows a pickle is passed over
 
 
 def _pickled(state):

@@ -8,14 +8,14 @@ import numpy as onp
 
 from core import serialization
 from core.files.atomic import replacing
+from core.files.numpy_files import write_npy
 from core.numpy.multiarray import ndarray
 
 
 def save(file: str | os.PathLike, arr) -> None:
     """Writes an array, a list or a dictionary of arrays, atomically; a single array to `*.npy` in NumPy's format."""
     if isinstance(arr, ndarray) and os.fspath(file).endswith(".npy"):
-        with replacing(file) as stream:
-            onp.save(stream, arr.asnumpy())
+        write_npy(file, arr.asnumpy())
     else:
         serialization.save(file, arr)
 

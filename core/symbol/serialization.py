@@ -6,6 +6,8 @@ import contextlib
 import json
 
 from core.base import MXNetError
+from core.files import checksums
+from core.files.checksums import NAME
 from core.ops import registry
 from core.ops.control_flow import SUBGRAPHS
 from core.symbol.compose import variable_texts
@@ -65,8 +67,30 @@ def loads(text: str, source: str = "the JSON text") -> list[Entry]:
         raise MXNetError(f"{source} is no JSON: {error}") from None
     if isinstance(graph, dict) and isinstance(graph.get("nodes"), list):
         with _damage(source):
+            _check(graph)
             _upgrade(graph)
     return _entries(graph, source)
+
+
+def with_checksum(graph_text: str) -> str:
+    """The JSON of a graph with a checksum of all the rest among the attributes of the graph, which MXNet passes over."""
+    graph = json.loads(graph_text)
+    graph["attrs"][NAME] = ["str", _checksum(graph)]
+    return json.dumps(graph, indent=2)
+
+
+def _check(graph: dict) -> None:
+    """Compares the checksum, where there is one."""
+    attrs = graph.get("attrs") or {}
+    if (found := attrs.pop(NAME, None)) is not None and found != ["str", _checksum(graph)]:
+        raise MXNetError(
+            f"it was changed: {NAME} among its attrs is not that of the rest; who edits it leaves that out"
+        )
+
+
+def _checksum(graph: dict) -> str:
+    """Of the content: spaces do not count."""
+    return checksums.text(checksums.crc32(json.dumps(graph, sort_keys=True).encode()))
 
 
 def _upgrade(graph: dict) -> None:

@@ -295,9 +295,9 @@ class Symbol:
         return serialization.dumps(graph.without_casts(self._entries) if remove_amp_cast else self._entries)
 
     def save(self, fname: str, remove_amp_cast: bool = True) -> None:
-        """Writes the graph to a file, atomically."""
+        """Writes the graph to a file with a checksum, atomically."""
         with replacing(fname, "w", encoding="utf-8") as file:
-            file.write(self.tojson(remove_amp_cast))
+            file.write(serialization.with_checksum(self.tojson(remove_amp_cast)))
 
     def debug_str(self) -> str:
         """The outputs and all nodes with their inputs and attributes, for people."""

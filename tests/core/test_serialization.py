@@ -7,7 +7,7 @@ import core as mx
 from core.base import MXNetError
 from core.ndarray import NDArray
 from core.serialization import load_frombuffer
-from tests.support.places import by_id, recorded
+from tests.support.places import by_id, recorded, without_checksum
 
 CASES = [case for case in recorded("params") if "container" in case and not case.get("stype")]
 
@@ -23,7 +23,7 @@ def test_files_of_mxnet(case, tmp_path):
             assert isinstance(array, NDArray)
             np.testing.assert_array_equal(array.asnumpy(), case["values"][f"value:{key}"], strict=True)
         mx.nd.save(str(tmp_path / "again"), loaded)
-    assert (tmp_path / "again").read_bytes() == path.read_bytes()
+    assert without_checksum(tmp_path / "again") == path.read_bytes()
 
 
 def test_bfloat16_keeps_its_bits(tmp_path):
@@ -45,7 +45,7 @@ def test_numpy_arrays_and_npz(tmp_path):
             for name, array in arrays.items():
                 np.testing.assert_array_equal(loaded[name].asnumpy(), array.asnumpy(), strict=True)
     (tmp_path / "x").write_bytes((tmp_path / "x").read_bytes().replace(b"NUMPY", b"XXXXX"))
-    with pytest.raises(MXNetError, match=r"x': damaged \.npz"):
+    with pytest.raises(MXNetError, match=r"x', member 's': damaged"):
         mx.npx.load(path)
     with pytest.raises(MXNetError, match="cannot open"):
         mx.npx.load(str(tmp_path / "absent"))
