@@ -141,9 +141,18 @@ def repo_file_url(namespace: str, filename: str) -> str:
 
 @contextlib.contextmanager
 def locked(target: str) -> Iterator[None]:
-    """Holds the lock of the file `target` against other processes; the system frees it when a process dies."""
+    """Holds the lock of the file `target` against other processes; the system frees it when a process dies.
+
+    Raises OSError, which names the folder, where that cannot be written to.
+    """
     # The lock file stays: removing it would let two processes lock two different files of one name.
-    with open(f"{target}.lock", "w") as file:
+    try:
+        file = open(f"{target}.lock", "w")  # noqa: SIM115
+    except OSError as error:
+        folder = os.path.dirname(os.path.abspath(target))
+        why = f"{os.path.basename(target)} is not there, and cannot be put into a folder that is not writable"
+        raise type(error)(error.errno, f"{why} (MXNET_HOME, or root=, names another)", folder) from error
+    with file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

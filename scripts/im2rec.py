@@ -28,6 +28,7 @@ from core.base import MXNetError
 from core.files import replacing
 from core.image import codec, resample
 from core.recordio import IRHeader, MXIndexedRecordIO, pack
+from gluon.data.workers import end_with_parent, orphan_rule
 
 SEED = 100
 
@@ -125,7 +126,10 @@ def write_records(path: str, options: argparse.Namespace) -> int:
         out = stack.enter_context(MXIndexedRecordIO(f"{base}.idx", f"{base}.rec", "w"))
         work, done = [(entry, options) for entry in entries], map
         if options.num_thread > 1:
-            done = functools.partial(stack.enter_context(multiprocessing.Pool(options.num_thread)).imap, chunksize=8)
+            done = functools.partial(
+                stack.enter_context(multiprocessing.Pool(options.num_thread, end_with_parent, orphan_rule())).imap,
+                chunksize=8,
+            )
         progress = tqdm(done(encoded, work), base, total=len(entries), unit="images")
         for (number, name, _), (record, error) in zip(entries, progress):
             if error:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from core import ndarray as nd
+from core.base import MXNetError
 from core.context import cpu_pinned
 from gluon.data import arrays
 from gluon.data.dataset import ArrayDataset
@@ -115,6 +116,12 @@ class DataLoader:
         return _then_refresh(batches, weakref.ref(self)) if self._auto_reload else iter(batches)
 
     def _make(self, indices) -> Any:
+        try:
+            return self._batch(indices)
+        except StopIteration as error:  # which would end the pass here as if it were complete
+            raise MXNetError(f"StopIteration in the dataset or the batchify function: {error}") from error
+
+    def _batch(self, indices) -> Any:
         dataset = self._dataset
         if self._batchify_fn in (default_batchify_fn, default_mp_batchify_fn):
             if type(dataset) is ArrayDataset:

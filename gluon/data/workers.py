@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import ctypes
 import functools
 import multiprocessing
 import os
@@ -12,6 +13,8 @@ import random as python_random
 import select
 import signal
 import socket
+import sys
+import threading
 import time
 import traceback
 import weakref
@@ -28,6 +31,7 @@ from gluon.data import arrays, shared
 HEARTBEAT = 1.0
 # How long a worker that has nothing left to do may take to end.
 GRACE = 5.0
+PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 
 
 class WorkerError(MXNetError):
@@ -143,12 +147,17 @@ class _Worker:
     """The parent's side of one process."""
 
     def __init__(self, number: int, make: Callable, siblings: list[shared.Channel]):
+        if multiprocessing.current_process().daemon:
+            raise MXNetError(
+                "a DataLoader with num_workers inside of another loader's worker: these have no processes of their own. "
+                "There, use num_workers=0, or thread_pool=True"
+            )
         self.tasks: dict[int, Any] = {}
         self.channel, theirs = shared.pair()
         try:
             self.process = multiprocessing.get_context("fork").Process(
                 target=_serve,
-                args=(theirs, make, os.getpid(), [self.channel, *siblings]),
+                args=(theirs, make, os.getpid(), [self.channel, *siblings], *orphan_rule()[1:]),
                 name=f"DataLoader worker {number}",
                 daemon=True,
             )
@@ -205,8 +214,28 @@ def _stop(workers: list[_Worker], owner: int) -> None:
             worker.process.join()
 
 
-def _serve(channel: shared.Channel, make: Callable, parent: int, others: list[shared.Channel]) -> None:
+def orphan_rule() -> tuple[int, bool]:
+    """The arguments of `end_with_parent` for a process that this thread forks."""
+    return os.getpid(), threading.current_thread() is threading.main_thread()
+
+
+def end_with_parent(parent: int, forked_by_main: bool) -> None:
+    """Has the system kill this process when its parent ends, even where it is stuck in a sample (Linux).
+
+    Not where another than the main thread forked it: the system looks at that thread, which may end before the process.
+    """
+    if sys.platform != "linux" or not forked_by_main:
+        return
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before that
+        os._exit(1)
+
+
+def _serve(
+    channel: shared.Channel, make: Callable, parent: int, others: list[shared.Channel], forked_by_main: bool
+) -> None:
     """The life of a worker: tasks in, batches out, until dismissed or orphaned."""
+    end_with_parent(parent, forked_by_main)
     # Ctrl-C reaches the whole group of processes; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

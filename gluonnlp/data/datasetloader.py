@@ -9,6 +9,7 @@ import warnings
 from functools import partial
 
 from gluon.data.dataloader import default_batchify_fn
+from gluon.data.workers import end_with_parent, orphan_rule
 
 from ..base import InvalidArgument
 from .stream import _PathDataset
@@ -76,8 +77,8 @@ class DatasetLoader:
             context = multiprocessing.get_context("fork")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)  # of forks in threaded programs
-                self._dataset_pool = context.Pool(num_dataset_workers)
-                self._batch_pool = context.Pool(num_batch_workers)
+                self._dataset_pool = context.Pool(num_dataset_workers, end_with_parent, orphan_rule())
+                self._batch_pool = context.Pool(num_batch_workers, end_with_parent, orphan_rule())
 
     def __iter__(self):
         batches = self._in_this_process() if self._batch_pool is None else self._in_workers()

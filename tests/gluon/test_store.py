@@ -14,6 +14,7 @@ import warnings
 
 import pytest
 
+from core import store as core_store
 from gluon import store
 
 BODY = bytes(range(256)) * 4000
@@ -313,3 +314,14 @@ def test_what_has_another_checksum_is_not_unpacked(tmp_path):
     with pytest.raises(store.DownloadError, match=f"file.bin has the SHA-1 .*, not {SHA1}"):
         store.write_checked(io.BytesIO(b"damaged"), tmp_path / "file.bin", SHA1)
     assert content(tmp_path / "file.bin") == b"before" and os.listdir(tmp_path) == ["file.bin"]
+
+
+def test_what_is_missing_in_a_folder_that_cannot_be_written_names_the_folder(tmp_path, monkeypatch):
+    def refuse(path, mode="r", *rest, **more):
+        raise OSError(30, "Read-only file system", str(path))
+
+    monkeypatch.setattr(core_store, "open", refuse, raising=False)
+    wanted = r"weights.params is not there, and cannot be put.*MXNET_HOME"
+    with pytest.raises(OSError, match=wanted) as caught, core_store.locked(os.fspath(tmp_path / "weights.params")):
+        pass
+    assert caught.value.filename == str(tmp_path)

@@ -367,8 +367,32 @@ def test_ctrl_c_ends_everything_with_one_traceback():
     assert gone(workers, 5)
 
 
-def test_workers_do_not_outlive_a_killed_parent():
-    program, workers = run(0.01, "time.sleep(0.1)")
+@pytest.mark.parametrize(("workers", "threads"), MODES)
+def test_a_stop_iteration_of_the_dataset_does_not_end_the_pass(nothing_left, workers, threads):
+    def fn(i):
+        return next(iter(())) if i == 4 else i
+
+    with pytest.raises(MXNetError, match="StopIteration in the dataset"):
+        list(DataLoader(Made(fn), 2, num_workers=workers, thread_pool=threads))
+
+
+def test_a_loader_inside_of_a_worker_is_told_what_it_can_do(nothing_left):
+    def fn(i):
+        return sum(
+            int(b.sum().asscalar()) for b in DataLoader(np.arange(4.0), 2, num_workers=inner, thread_pool=threads)
+        )
+
+    inner, threads = 1, False
+    with pytest.raises(MXNetError, match="num_workers=0, or thread_pool=True"):
+        list(DataLoader(Made(fn), 4, num_workers=1))
+    for inner, threads in ((0, False), (2, True)):  # noqa: B007
+        assert [b.asnumpy().tolist() for b in DataLoader(Made(fn), 4, num_workers=1)] == [[6] * 4] * 2
+
+
+@pytest.mark.parametrize("seconds", [0.01, "0.01 if i < 1 else 600"], ids=["at work", "stuck"])
+def test_workers_do_not_outlive_a_killed_parent(seconds):
+    program, workers = run(seconds, "time.sleep(0.1)")
+    assert len(workers) == 2
     program.kill()
     program.communicate()
     assert gone(workers, 5)
