@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         attention,
         boxes,
         conv,
+        copies,
         correlation,
         ctc,
         deformable,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     )
 
 FAMILIES = tuple(
-    "attention boxes conv correlation ctc deformable index linalg matmul norm optimizer pointwise pool random reduce "
+    "attention boxes conv copies correlation ctc deformable index linalg matmul norm optimizer pointwise pool random reduce "
     "rnn softmax sort vision".split()
 )
 

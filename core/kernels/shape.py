@@ -8,7 +8,9 @@ from collections.abc import Sequence
 import torch
 
 from core import storage
+from core.kernels.contracts import copies
 from core.kernels.contracts.rules import joined
+from core.kernels.dispatch import state
 
 Tensor = torch.Tensor
 
@@ -39,12 +41,12 @@ def expand_dims(x: Tensor, axis: int) -> Tensor:
 
 def permute(x: Tensor, axes: Sequence[int]) -> Tensor:
     """The axes in another order, in new row-major memory."""
-    return x.permute(tuple(axes)).contiguous()
+    return _row_major(x.permute(tuple(axes)))
 
 
 def expand(x: Tensor, shape: Sequence[int]) -> Tensor:
     """Axes of length 1 repeated to `shape`, in new memory."""
-    return x.expand(tuple(shape)).contiguous()
+    return _row_major(x.expand(tuple(shape)))
 
 
 def take_part(x: Tensor, key: tuple) -> Tensor:
@@ -53,7 +55,11 @@ def take_part(x: Tensor, key: tuple) -> Tensor:
     part = x[plain]
     if flips:
         part = flip(part, flips)
-    return part if part.is_contiguous() else part.contiguous()
+    return part if part.is_contiguous() else _row_major(part)
+
+
+def _row_major(x: Tensor) -> Tensor:
+    return x.contiguous() if x.is_cpu and state.forced is None else copies.contiguous(x)
 
 
 def copy_part(x: Tensor, axis: int, first: int, length: int) -> Tensor:

@@ -22,6 +22,7 @@ from core.kernels.triton._fold import fold, offset
 from core.kernels.triton._kernel import jit
 from core.kernels.triton._stages import aot_cases, tiling
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.copies import contiguous
 from core.kernels.triton.tiles import accumulator, in_triton
 
 
@@ -46,7 +47,7 @@ def channels(x: Tensor, axis: int) -> Channels:
     if axis == 1 and x.ndim == 5 and x.is_contiguous(memory_format=torch.channels_last_3d):
         return Channels(x, axis, x.shape[0], c, math.prod(x.shape[2:]), True)
     inner = math.prod(x.shape[axis + 1 :])
-    return Channels(x.contiguous(), axis, math.prod(x.shape[:axis]), c, inner, inner == 1)
+    return Channels(contiguous(x), axis, math.prod(x.shape[:axis]), c, inner, inner == 1)
 
 
 def apply(

@@ -20,6 +20,7 @@ from core.kernels.triton import reduce
 from core.kernels.triton._generated import LANGUAGE, kernel_of, statements
 from core.kernels.triton._layouts import merged
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.copies import contiguous
 from core.kernels.triton.targets import target_of
 
 TILE = 1024  # elements of several short rows together
@@ -55,7 +56,7 @@ class _Operand:
         split = len(program.shape) - program.axes
         sizes, steps = merged(program.shape[split:], [t.expand(program.shape).stride()[split:]])
         if len(sizes) > 1:  # the axes of a row do not follow one another in memory
-            t = t.expand(program.shape).contiguous()
+            t = contiguous(t.expand(program.shape))
             steps = [[1]]
         self.tensor, self.step = t, steps[0][0]
         self.lead = t.expand(program.shape).stride()[:split]

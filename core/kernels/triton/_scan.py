@@ -17,6 +17,7 @@ from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._fold import rows
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.copies import contiguous
 from core.kernels.triton.rows import as_bytes
 from core.kernels.triton.tiles import accumulator, in_triton
 
@@ -26,7 +27,7 @@ def scan(x: Tensor, axis: int, dtype: torch.dtype, product: bool) -> Tensor:
     y = torch.empty(x.shape, dtype=torch.uint8 if dtype == torch.bool else dtype, device=x.device)
     if x.numel() == 0:
         return y
-    x = as_bytes(x.contiguous())
+    x = as_bytes(contiguous(x))
     count, n, inner = rows(x, axis)
     tile, blocks, chunks, chunk = _cut(count, n, inner)
     acc = accumulator(dtype)

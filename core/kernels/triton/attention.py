@@ -29,6 +29,7 @@ from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
+from core.kernels.triton.copies import contiguous
 from core.kernels.triton.random import number_of
 from core.kernels.triton.tiles import accumulator, in_triton, multiply_add, precision
 
@@ -77,7 +78,7 @@ def attention_grad(
     dq, dk, dv = (torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v))
     if dq.numel() == 0 or dk.numel() == 0:
         return dq.zero_(), dk.zero_(), dv.zero_()
-    do, o, lse = _rows_dense(do), o.contiguous(), lse.contiguous()
+    do, o, lse = _rows_dense(do), contiguous(o), contiguous(lse)
     delta = torch.empty_like(lse)
     arguments = *_strides(q, k, v, do), *_sizes(q, k)
     options = _constexprs(q, scale, causal, dropout)
@@ -389,7 +390,7 @@ def _checked(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _rows_dense(t: Tensor) -> Tensor:
-    return t if t.stride(3) == 1 else t.contiguous()
+    return t if t.stride(3) == 1 else contiguous(t)
 
 
 def _strides(*tensors: Tensor) -> list[int]:

@@ -20,6 +20,7 @@ from core.kernels.triton._matching import pairs
 from core.kernels.triton._overlap import centers, corners, load, load_box, pairwise, store_box
 from core.kernels.triton._suppression import stays, suppressed
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.copies import contiguous
 from core.kernels.triton.rows import as_bytes, grid, tile, tile_of
 from core.kernels.triton.sort import sort
 from core.kernels.triton.sort import topk as best_of
@@ -29,13 +30,13 @@ def overlaps(lhs, rhs, center):
     kind = lhs.dtype if lhs.dtype.is_floating_point else torch.float32
     n, m = lhs.numel() // 4, rhs.numel() // 4
     out = torch.empty((1, n, m), dtype=kind, device=lhs.device)
-    pairwise(lhs.contiguous(), rhs.contiguous(), out, center=center)
+    pairwise(contiguous(lhs), contiguous(rhs), out, center=center)
     return out.view(lhs.shape[:-1] + rhs.shape[:-1])
 
 
 def suppress(data, threshold, valid, topk, coordinates, score, label, background, force, center, out_center):
     batch, n, width = data.shape
-    data = data.contiguous()
+    data = contiguous(data)
     if topk == 0:
         record = torch.empty((batch, n, 1), dtype=data.dtype, device=data.device)
         if record.numel():
@@ -66,12 +67,12 @@ def put_rows(rows, index, count):
     out = torch.zeros((count, width), dtype=rows.dtype, device=rows.device)
     if out.numel() and m:
         block = tile(width)
-        _put[grid(m, width, block)](as_bytes(rows.contiguous()), index.contiguous(), as_bytes(out), m, width, **block)
+        _put[grid(m, width, block)](as_bytes(contiguous(rows)), contiguous(index), as_bytes(out), m, width, **block)
     return out
 
 
 def take_rows(x, index):
-    return _picked(x.contiguous()[None], index.contiguous()[None])[0]
+    return _picked(contiguous(x)[None], contiguous(index)[None])[0]
 
 
 def encode(samples, matches, anchors, truth, means, stds):
@@ -79,8 +80,8 @@ def encode(samples, matches, anchors, truth, means, stds):
     target, mask = (torch.empty((batch, n, 4), dtype=truth.dtype, device=truth.device) for _ in range(2))
     if target.numel():
         _encode[_blocks(batch, n)](
-            samples.contiguous(), matches.contiguous(), anchors.contiguous(), truth.contiguous(), means.contiguous(),
-            stds.contiguous(), target, mask, n, truth.shape[1], int(anchors.shape[0] > 1), BLOCK=BLOCK,
+            contiguous(samples), contiguous(matches), contiguous(anchors), contiguous(truth), contiguous(means),
+            contiguous(stds), target, mask, n, truth.shape[1], int(anchors.shape[0] > 1), BLOCK=BLOCK,
         )  # fmt: skip
     return target, mask
 
@@ -90,7 +91,7 @@ def decode(data, anchors, stds, clip, center):
     out = torch.empty((batch, n, 4), dtype=data.dtype, device=data.device)
     if out.numel():
         _decode[_blocks(batch, n)](
-            data.contiguous(), anchors.contiguous(), out, n, STDS=_floats(stds), CLIP=max(float(clip), 0.0),
+            contiguous(data), contiguous(anchors), out, n, STDS=_floats(stds), CLIP=max(float(clip), 0.0),
             CENTER=center, BLOCK=BLOCK,
         )  # fmt: skip
     return out
@@ -100,7 +101,7 @@ def match(scores, threshold, ascending, topk):
     n, m = scores.shape[1:]
     limit = min(n, m) if topk <= 0 else min(n, m, topk + 1)  # MXNet stops after the match beyond topk
     swapped = m < n
-    part = (scores.mT if swapped else scores).contiguous()
+    part = contiguous(scores.mT if swapped else scores)
     found = pairs(part, threshold, limit, swapped=swapped, ascending=ascending)
     rows, columns = reversed(found) if swapped else found
     return rows.to(scores.dtype), columns.to(scores.dtype)
@@ -121,7 +122,7 @@ def priors(data, sizes, ratios, clip, steps, offsets):
 
 
 def targets(anchors, labels, predictions, threshold, ignore, ratio, negative_threshold, variances):
-    anchors, labels, predictions = anchors.reshape(-1, 4).contiguous(), labels.contiguous(), predictions.contiguous()
+    anchors, labels, predictions = contiguous(anchors.reshape(-1, 4)), contiguous(labels), contiguous(predictions)
     n, (batch, most, width), device = anchors.shape[0], labels.shape, labels.device
     mining = ratio > 0
     outputs = [torch.empty((batch, k * n), dtype=labels.dtype, device=device) for k in (4, 4, 1)]
@@ -157,7 +158,7 @@ def detections(scores, offsets, anchors, clip, threshold, nms, force, variances,
     if not rows.numel():
         return rows
     _anchors.detect[_blocks(batch, n)](
-        scores.contiguous(), offsets.contiguous(), anchors.contiguous(), rows, alive, key, n, classes, float(threshold),
+        contiguous(scores), contiguous(offsets), contiguous(anchors), rows, alive, key, n, classes, float(threshold),
         CLIP=bool(clip), VARIANCES=_floats(variances), BLOCK=BLOCK,
     )  # fmt: skip
     order = sort(alive, 1, True)[1]
@@ -183,7 +184,7 @@ def proposals(scores, deltas, info, before, after, threshold, least, scales, rat
     if not chosen.numel() or not n:
         return regions, chosen
     _anchors.propose[_blocks(batch, height * width)](
-        scores.contiguous(), deltas.contiguous(), info.contiguous(), boxes, key, height, width, stride, least,
+        contiguous(scores), contiguous(deltas), contiguous(info), boxes, key, height, width, stride, least,
         HALVES=_halves(scales, ratios, stride), KINDS=kinds, PLAIN=bool(plain_corners), BLOCK=BLOCK,
     )  # fmt: skip
     count = n if before <= 0 else min(before, n)

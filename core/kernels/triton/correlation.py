@@ -14,6 +14,7 @@ from core.kernels.triton._kernel import jit
 from core.kernels.triton._overlap import load
 from core.kernels.triton._resampling import elements
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.copies import contiguous
 
 _BLOCK = 256
 
@@ -24,14 +25,14 @@ def correlate(first, second, size, reach, stride, step, pad, multiply):
     y = torch.empty((batch, (2 * (reach // step) + 1) ** 2, *out), dtype=first.dtype, device=first.device)
     if y.numel():
         _correlate[(triton.cdiv(y.numel(), _BLOCK),)](
-            first.contiguous(), second.contiguous(), y, y.numel(), channels, *extents, *out,
+            contiguous(first), contiguous(second), y, y.numel(), channels, *extents, *out,
             **_how(size, reach, stride, step, pad, multiply),
         )  # fmt: skip
     return y
 
 
 def correlate_grad(dy, first, second, size, reach, stride, step, pad, multiply):
-    dy, first, second = dy.contiguous(), first.contiguous(), second.contiguous()
+    dy, first, second = contiguous(dy), contiguous(first), contiguous(second)
     gradients = torch.empty_like(first), torch.empty_like(second)
     for number, gradient in enumerate(gradients):
         if gradient.numel():

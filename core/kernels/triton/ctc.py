@@ -17,17 +17,18 @@ from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._kernel import jit
 from core.kernels.triton._overlap import load
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.copies import contiguous
 
 _BLOCK = 256
 _IMPOSSIBLE = tl.constexpr(-1e30)  # stands for the logarithm of 0: no difference of it is nan
 
 
 def loss(data, label, counts, lengths, blank):
-    return _forward(data.contiguous(), label, counts, lengths, blank)[0]
+    return _forward(contiguous(data), label, counts, lengths, blank)[0]
 
 
 def loss_grad(dy, data, label, counts, lengths, blank):
-    data = data.contiguous()
+    data = contiguous(data)
     losses, alpha, totals, given = _forward(data, label, counts, lengths, blank)
     dx, (steps, batch, classes) = torch.empty_like(data), data.shape
     if dx.numel():
@@ -38,7 +39,7 @@ def loss_grad(dy, data, label, counts, lengths, blank):
         options = {"LENGTHS": lengths is not counts, "STATES": states}
         _backward[(batch,)](data, totals, label, counts, lengths, losses, alpha, beta, *rest, **options)
         _gather[(steps * batch * triton.cdiv(classes, _BLOCK),)](
-            dy.contiguous(), data, totals, label, counts, lengths, losses, alpha, dx, *rest, **options, BLOCK=_BLOCK
+            contiguous(dy), data, totals, label, counts, lengths, losses, alpha, dx, *rest, **options, BLOCK=_BLOCK
         )
     return dx
 
@@ -46,8 +47,8 @@ def loss_grad(dy, data, label, counts, lengths, blank):
 def _forward(data, label, counts, lengths, blank):
     """(losses, alpha (N, T, states), logarithms of sums that make probabilities (T, N), (label, counts, lengths))."""
     steps, batch, classes = data.shape
-    label, counts = label.contiguous(), counts.contiguous()
-    lengths = counts if lengths is None else lengths.contiguous()
+    label, counts = contiguous(label), contiguous(counts)
+    lengths = counts if lengths is None else contiguous(lengths)
     totals = reduce.logsumexp(data, (2,), False)
     states = max(2, triton.next_power_of_2(2 * label.shape[1] + 1))
     alpha = torch.empty((batch, steps, states), dtype=data.dtype, device=data.device)

@@ -19,6 +19,7 @@ from core.kernels.triton._kernel import jit
 from core.kernels.triton._order_free import add, begin, finish
 from core.kernels.triton._overlap import load
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.copies import contiguous
 
 _BLOCK = 256  # windows of a program
 _CHANNELS = 16  # of a program, where channels are independent
@@ -28,12 +29,12 @@ def columns(x, offset, mask, kernel, stride, dilate, pad, groups):
     y = torch.empty((*x.shape[:2], math.prod(kernel), math.prod(offset.shape[2:])), dtype=x.dtype, device=x.device)
     if y.numel():
         launch = _launching(x, offset, mask, kernel, stride, dilate, pad, groups)
-        launch(_columns, _CHANNELS, x.contiguous(), y, CHANNELS=_CHANNELS)
+        launch(_columns, _CHANNELS, contiguous(x), y, CHANNELS=_CHANNELS)
     return y
 
 
 def columns_grad(dy, x, offset, mask, kernel, stride, dilate, pad, groups):
-    dy, doffset = dy.contiguous(), torch.zeros_like(offset, memory_format=torch.contiguous_format)
+    dy, doffset = contiguous(dy), torch.zeros_like(offset, memory_format=torch.contiguous_format)
     dmask = torch.zeros((0,) if mask is None else mask.shape, dtype=offset.dtype, device=offset.device)
     launch = _launching(x, offset, mask, kernel, stride, dilate, pad, groups)
     scaled = dy
@@ -43,7 +44,7 @@ def columns_grad(dy, x, offset, mask, kernel, stride, dilate, pad, groups):
     sums = begin(x.shape, scaled, 4)
     if dy.numel():
         launch(_grad_data, _CHANNELS, scaled, sums.memory, sums.scale, CHANNELS=_CHANNELS, EXACT=sums.exact)
-        launch(_grad_places, x.shape[1], dy, x.contiguous(), doffset, dmask)
+        launch(_grad_places, x.shape[1], dy, contiguous(x), doffset, dmask)
     return finish(sums, x.dtype), doffset, dmask
 
 
@@ -51,8 +52,8 @@ def _launching(x, offset, mask, kernel, stride, dilate, pad, groups):
     """launch(kernel, channels of a program, tensors..., constexprs...) over all windows."""
     (batch, channels, height, width), out = x.shape, offset.shape[2:]
     windows, each = math.prod(out), channels // groups
-    offset = offset.contiguous()
-    mask = offset if mask is None else mask.contiguous()
+    offset = contiguous(offset)
+    mask = offset if mask is None else contiguous(mask)
     fixed = {
         "KERNEL": tuple(kernel), "STRIDE": tuple(stride), "DILATE": tuple(dilate), "PAD": tuple(pad),
         "MASKED": mask is not offset, "BLOCK": _BLOCK,

@@ -21,6 +21,7 @@ from core.kernels.dispatch import deterministic
 from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.copies import contiguous
 from core.kernels.triton.rows import TILE, as_bytes, compact, gather_rows, grid, tile, tile_of
 from core.kernels.triton.sort import sort
 
@@ -45,12 +46,12 @@ def check(indices, n):
 def take(x, indices, axis):
     outer, rows, inner = _split(x.shape, axis)
     y = torch.empty(x.shape[:axis] + indices.shape + x.shape[axis + 1 :], dtype=x.dtype, device=x.device)
-    gather_rows(x.contiguous(), indices.contiguous(), y, outer, rows, inner)
+    gather_rows(contiguous(x), contiguous(indices), y, outer, rows, inner)
     return y
 
 
 def take_grad(dy, indices, axis, x_shape):
-    return _add_rows(dy, indices.contiguous(), *_split(x_shape, axis)).view(x_shape)
+    return _add_rows(dy, contiguous(indices), *_split(x_shape, axis)).view(x_shape)
 
 
 def embedding(indices, weight):
@@ -70,20 +71,20 @@ def pick_grad(dy, indices, axis, x_shape):
     dx = torch.zeros(x_shape, dtype=dy.dtype, device=dy.device)
     outer, rows, inner = _split(x_shape, axis)
     places = _places_along(indices.unsqueeze(axis), outer, rows, inner)
-    return _write_rows(dx, dy.contiguous(), places, 1, unique=True)
+    return _write_rows(dx, contiguous(dy), places, 1, unique=True)
 
 
 def gather_nd(x, indices):
     depth = indices.shape[0]
     y = torch.empty(indices.shape[1:] + x.shape[depth:], dtype=x.dtype, device=x.device)
     places = _places(indices.unbind(0), x.shape)
-    gather_rows(x.contiguous(), places, y, 1, math.prod(x.shape[:depth]), math.prod(x.shape[depth:]))
+    gather_rows(contiguous(x), places, y, 1, math.prod(x.shape[:depth]), math.prod(x.shape[depth:]))
     return y
 
 
 def scatter_nd(data, indices, shape):
     y = torch.zeros(shape, dtype=data.dtype, device=data.device)
-    return _write_rows(y, data.contiguous(), _places(indices.unbind(0), shape), math.prod(shape[indices.shape[0] :]))
+    return _write_rows(y, contiguous(data), _places(indices.unbind(0), shape), math.prod(shape[indices.shape[0] :]))
 
 
 def scatter_nd_add(data, indices, shape):
@@ -94,7 +95,7 @@ def scatter_nd_add(data, indices, shape):
 
 def gather_along(x, indices, axis):
     shape = _broadcast(x.shape, indices.shape, axis)
-    x = x.expand(shape[:axis] + x.shape[axis : axis + 1] + shape[axis + 1 :]).contiguous()
+    x = contiguous(x.expand(shape[:axis] + x.shape[axis : axis + 1] + shape[axis + 1 :]))
     y = torch.empty(shape[:axis] + indices.shape[axis : axis + 1] + shape[axis + 1 :], dtype=x.dtype, device=x.device)
     outer, rows, inner = _split(x.shape, axis)
     gather_rows(x, _places_along(indices.expand(y.shape), outer, rows, inner), y, 1, x.numel(), 1)
@@ -113,14 +114,14 @@ def one_hot(indices, depth, on_value, off_value, dtype):
     y = torch.empty((*indices.shape, depth), dtype=dtype, device=indices.device)
     if y.numel():
         _one_hot[(triton.cdiv(y.numel(), TILE),)](
-            indices.contiguous(), as_bytes(y), y.numel(), depth, float(on_value), float(off_value), TILE=TILE
+            contiguous(indices), as_bytes(y), y.numel(), depth, float(on_value), float(off_value), TILE=TILE
         )
     return y
 
 
 def index_get(x, index_tuple):
     indices, axes, shape, order = _advanced(x, index_tuple)
-    rows = x.permute(order).contiguous()
+    rows = contiguous(x.permute(order))
     y = torch.empty(shape + rows.shape[len(axes) :], dtype=x.dtype, device=x.device)
     places = _places(indices, rows.shape)
     gather_rows(rows, places, y, 1, math.prod(rows.shape[: len(axes)]), math.prod(rows.shape[len(axes) :]))
@@ -139,7 +140,7 @@ def index_put(x, index_tuple, value, accumulate):
     else:
         _write_rows(y, value, places, math.prod(rest))
     back = sorted(range(x.dim()), key=order.__getitem__)
-    return y.permute(back).contiguous()
+    return contiguous(y.permute(back))
 
 
 def index_put_add(base, view, index, value):
@@ -150,7 +151,7 @@ def index_put_add(base, view, index, value):
 
 
 def sequence_reverse(x, lengths):
-    x = x.contiguous()
+    x = contiguous(x)
     y = torch.empty_like(x)
     if y.numel():
         steps = x.shape[0]
@@ -158,7 +159,7 @@ def sequence_reverse(x, lengths):
         inner = x.numel() // (steps * batch)
         block = tile(inner)
         _reverse[grid(steps * batch, inner, block)](
-            as_bytes(x), x if lengths is None else lengths.contiguous(), as_bytes(y), steps, batch, inner,
+            as_bytes(x), x if lengths is None else contiguous(lengths), as_bytes(y), steps, batch, inner,
             GIVEN=lengths is not None, **block,
         )  # fmt: skip
     return y
@@ -187,7 +188,7 @@ def _normalised(indices, n, mode):
     y = torch.empty(indices.shape, dtype=torch.int64, device=indices.device)
     if y.numel():
         _normalise[(triton.cdiv(y.numel(), TILE),)](
-            as_bytes(indices.contiguous()), y, y.numel(), n, MODE=mode, TILE=TILE
+            as_bytes(contiguous(indices)), y, y.numel(), n, MODE=mode, TILE=TILE
         )
     return y
 
@@ -219,7 +220,7 @@ def _add_rows(dy, places, outer, rows, inner, into=None):
         y = into.view(shape).to(dtype)
     count = places.numel()
     if dy.numel():
-        dy, places = dy.contiguous(), places.view(-1)
+        dy, places = contiguous(dy), places.view(-1)
         block = tile(inner)
         if deterministic():
             runs, order = sort(places, 0, False)
@@ -237,7 +238,7 @@ _ACCUMULATORS = {torch.float16: torch.float32, torch.bfloat16: torch.float32} | 
 
 def _places(indices, shape):
     """Row numbers in row-major order from one index tensor for each of the first axes of `shape`."""
-    indices = [index.contiguous() for index in indices]
+    indices = [contiguous(index) for index in indices]
     places = torch.zeros(indices[0].shape, dtype=torch.int64, device=indices[0].device)
     for index, size in zip(indices, shape):
         if places.numel():
@@ -247,7 +248,7 @@ def _places(indices, shape):
 
 def _places_along(indices, outer, rows, inner):
     """Element numbers in (outer, rows, inner) for indices (outer, count, inner) of the middle axis."""
-    indices = indices.contiguous()
+    indices = contiguous(indices)
     places = torch.empty(indices.shape, dtype=torch.int64, device=indices.device)
     if places.numel():
         count = places.numel() // (outer * inner)

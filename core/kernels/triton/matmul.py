@@ -30,6 +30,7 @@ from core.kernels.triton._counting import WIDE, blocks_of
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
+from core.kernels.triton.copies import contiguous
 from core.kernels.triton.targets import target_of
 from core.kernels.triton.tiles import (
     accumulator,
@@ -72,14 +73,14 @@ def _linear(
     """
     shape, rows = (*x.shape[:-1], w.shape[0]), math.prod(x.shape[:-1])
     if residual is not None:
-        residual = residual.expand(shape).reshape(rows, w.shape[0]).contiguous()
+        residual = contiguous(residual.expand(shape).reshape(rows, w.shape[0]))
     x = x.reshape(rows, x.shape[-1])
     out = None if out is None else out.view(1, rows, w.shape[0])
     return _gemm(_as_batch(x), _as_batch(w.T), b, residual, activation, dtype, out).view(shape)
 
 
 def pack(w: Tensor, rows: int) -> Tensor:
-    return w.contiguous()
+    return contiguous(w)
 
 
 # ---------------------------------------------------------------- configurations

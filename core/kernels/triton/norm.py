@@ -21,6 +21,7 @@ from core.kernels.layout import laid_out_as
 from core.kernels.triton import _layer_norm, _per_channel
 from core.kernels.triton._fold import fold
 from core.kernels.triton._moments import moments_of
+from core.kernels.triton.copies import contiguous
 from core.kernels.triton.pointwise import pointwise
 from core.kernels.triton.tiles import accumulator
 
@@ -149,9 +150,9 @@ def _no_sums(x: Tensor, channels: int) -> Tensor:
 
 def _rows(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
     """`x` with `axis` last, and that as a contiguous matrix."""
-    last = x.transpose(axis, -1).contiguous()
+    last = contiguous(x.transpose(axis, -1))
     return last, last.view(-1, last.shape[-1])
 
 
 def _from_last(x: Tensor, axis: int) -> Tensor:
-    return x.transpose(axis, -1).contiguous()
+    return contiguous(x.transpose(axis, -1))

@@ -22,6 +22,7 @@ from core.kernels.precision import wide_type
 from core.kernels.triton._kernel import jit
 from core.kernels.triton._recording import as_float, constant
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.copies import contiguous
 
 BLOCK = 1024
 _INFINITY = float("inf")
@@ -125,10 +126,10 @@ def adagrad_(w, g, history, lr, wd=0.0, eps=1e-7, rescale=1.0, clip=None):
 def group_adagrad_(w, g, history, lr, eps=1e-5, rescale=1.0, clip=None):
     if w.numel() == 0:
         return
-    target, rows = w.contiguous(), w.shape[0]
+    target, rows = contiguous(w), w.shape[0]
     columns = w.numel() // rows
     _group_adagrad[(rows,)](
-        target, g.contiguous(), history, columns, *_floats(lr, eps, rescale, _bound(clip)),
+        target, contiguous(g), history, columns, *_floats(lr, eps, rescale, _bound(clip)),
         BLOCK=min(BLOCK, triton.next_power_of_2(columns)),
     )  # fmt: skip
     _return(w, target)
@@ -179,7 +180,7 @@ def lamb_phase2_(w, update, weight_norm, update_norm, lr, lower_bound=None, uppe
 
 
 def sum_squares(x, segments=None):
-    x = x.contiguous().view(-1)
+    x = contiguous(x).view(-1)
     parts = ((0, x.numel(), 1.0, 1.0),) if segments is None else tuple(map(tuple, segments))
     dtype = wide_type(x.dtype)
     longest = max((stop - start for start, stop, *_ in parts), default=0)
@@ -223,7 +224,7 @@ def _flat(arrays):
         packed, extent = packed and (size == 1 or stride == extent), extent * size
     if packed and all(a.stride() == strides for a in arrays):
         return [a.as_strided((a.numel(),), (1,)) for a in arrays], None
-    return [a.contiguous().view(-1) for a in arrays], arrays
+    return [contiguous(a).view(-1) for a in arrays], arrays
 
 
 def _return_all(homes, arrays):

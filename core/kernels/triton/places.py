@@ -17,6 +17,7 @@ from torch import Tensor
 from core.kernels.triton._counting import WIDE, blocks_of, program
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.autotune import Config
+from core.kernels.triton.copies import contiguous
 
 Ints = tuple[int, ...]
 
@@ -63,7 +64,7 @@ class Geometry(NamedTuple):
 
 def channels_last(t: Tensor) -> Tensor:
     """(N, C, *spatial) as a contiguous (N, *spatial, C): a view if t is channels-last already, else a copy."""
-    return t.movedim(1, -1).contiguous()
+    return contiguous(t.movedim(1, -1))
 
 
 def empty(shape: Ints, like: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from core.kernels.precision import wide_type
 from core.kernels.triton._kernel import jit
 from core.kernels.triton._recording import as_float
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.copies import contiguous
 from core.kernels.triton.rows import as_bytes
 from core.kernels.triton.sort import sort
 
@@ -73,7 +74,7 @@ def multinomial(probs, n, key):
     if y.numel():
         rows, kinds = y.numel() // n, probs.shape[-1]
         sums = torch.empty((rows, kinds), dtype=wide_type(probs.dtype), device=probs.device)
-        _cumulate[(rows,)](probs.contiguous(), sums, kinds, BLOCK=min(1024, triton.next_power_of_2(kinds)))
+        _cumulate[(rows,)](contiguous(probs), sums, kinds, BLOCK=min(1024, triton.next_power_of_2(kinds)))
         _choose[(triton.cdiv(y.numel(), _SINGLES),)](sums, y, y.numel(), n, kinds, key, SINGLES=_SINGLES)
     return y
 
@@ -85,7 +86,7 @@ def permutation(n, device, key):
 def dropout(x, p, key, axes=()):
     if p >= 1:
         return torch.zeros_like(x)
-    x = x.contiguous()
+    x = contiguous(x)
     y = torch.empty_like(x)
     if x.numel():
         mask = x
@@ -128,7 +129,7 @@ def _gammas(mode, shape, a, b, dtype, device, key):
 def _parameter(value, x):
     """A tensor of the elements' parameters and True, or a number and False."""
     given = isinstance(value, torch.Tensor)
-    return (value.expand(x.shape).contiguous() if given else as_float(value)), given
+    return (contiguous(value.expand(x.shape)) if given else as_float(value)), given
 
 
 # ------------------------------------------------------------ kernels

@@ -23,6 +23,7 @@ from core.kernels.triton import reduce
 from core.kernels.triton._counting import WIDE
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.copies import contiguous
 from core.kernels.triton.functions import sigmoid, tanh
 from core.kernels.triton.matmul import _linear, linear, matmul
 from core.kernels.triton.random import dropout as _dropout
@@ -149,7 +150,7 @@ def _rows_aligned(t, filled=True):
 
 def _sum(a, b):
     """a + b, in float32 for half types; both (N, H), `a` contiguous."""
-    y, b = torch.empty(a.shape, dtype=wide_type(a.dtype), device=a.device), b.contiguous()
+    y, b = torch.empty(a.shape, dtype=wide_type(a.dtype), device=a.device), contiguous(b)
     _add[_grid(a)](a, b, y, a.numel(), BLOCK=_BLOCK)
     return y
 

@@ -12,6 +12,7 @@ import triton.language as tl
 from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.copies import contiguous
 
 TILE = 1024
 
@@ -26,7 +27,7 @@ def gather_rows(x, places, y, outer, rows, inner):
 
 def compact(x):
     """Positions of the nonzero elements of `x` in the flattened array, int64, ascending."""
-    x = x.contiguous()
+    x = contiguous(x)
     blocks = triton.cdiv(x.numel(), TILE)
     if blocks == 0:
         return torch.empty(0, dtype=torch.int64, device=x.device)

@@ -20,6 +20,7 @@ from core.kernels.triton._counting import WIDE, blocks_of
 from core.kernels.triton._fold import rows
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.copies import contiguous
 from core.kernels.triton.tiles import accumulator, in_triton
 
 
@@ -44,20 +45,20 @@ def log_softmax_grad(dy: Tensor, y: Tensor, axis: int) -> Tensor:
 
 
 def masked_softmax(x: Tensor, length: Tensor, axis: int) -> Tensor:
-    return _forward(x, length.contiguous(), axis, log=False)
+    return _forward(x, contiguous(length), axis, log=False)
 
 
 def cross_entropy(logits: Tensor, label: Tensor, axis: int) -> Tensor:
     logits, shape = _dense(logits, axis)
     loss = torch.empty(_without(logits, axis), dtype=logits.dtype, device=logits.device)
-    _launch(_cross_entropy_kernel, shape, logits.dtype, logits, label.contiguous(), loss)
+    _launch(_cross_entropy_kernel, shape, logits.dtype, logits, contiguous(label), loss)
     return loss
 
 
 def cross_entropy_grad(dloss: Tensor, logits: Tensor, label: Tensor, axis: int) -> Tensor:
     logits, shape = _dense(logits, axis)
     dlogits = torch.empty_like(logits)
-    pointers = dloss.contiguous(), logits, label.contiguous(), dlogits
+    pointers = contiguous(dloss), logits, contiguous(label), dlogits
     _launch(_cross_entropy_grad_kernel, shape, logits.dtype, *pointers)
     return dlogits
 
@@ -250,7 +251,7 @@ def _dense(x: Tensor, axis: int) -> tuple[Tensor, tuple[int, int, int]]:
     """
     if axis == 1 and x.ndim == 4 and x.is_contiguous(memory_format=torch.channels_last):
         return x, (x.shape[0] * x.shape[2] * x.shape[3], x.shape[1], 1)
-    x = x.contiguous()
+    x = contiguous(x)
     return x, rows(x, axis) if x.ndim else (1, 1, 1)
 
 

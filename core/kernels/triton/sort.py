@@ -19,6 +19,7 @@ from core.base import MXNetError
 from core.kernels.triton._counting import WIDE, blocks_of, program
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.copies import contiguous
 from core.kernels.triton.rows import TILE, as_bytes, compact, gather_rows
 
 _BLOCK = 4096
@@ -26,7 +27,7 @@ _LONGEST = 2**32  # what the lower half of a key can number
 
 
 def sort(x, axis, descending):
-    rows = x.movedim(axis, -1).contiguous()
+    rows = contiguous(x.movedim(axis, -1))
     order = _order(as_bytes(rows).view(-1, rows.shape[-1]), descending) if x.numel() else None
     return _finish(rows, order, rows.shape[-1], axis)
 
@@ -36,7 +37,7 @@ def sort_values(x, axis, descending):
 
 
 def topk(x, k, axis, largest):
-    rows = x.movedim(axis, -1).contiguous()
+    rows = contiguous(x.movedim(axis, -1))
     flat = as_bytes(rows).view(-1, max(rows.shape[-1], 1))
     if not x.numel() or not k:
         order = None
@@ -52,14 +53,14 @@ def topk_indices(x, k, axis, largest, dtype=torch.int64):
 
 
 def unique(x, axis=None):
-    slices = x.reshape(-1, 1) if axis is None else x.movedim(axis, 0).contiguous()
+    slices = x.reshape(-1, 1) if axis is None else contiguous(x.movedim(axis, 0))
     n, width = slices.shape[0], math.prod(slices.shape[1:])
     flat = slices.view(n, width)
     # The rows in lexicographic order: sorted by the last column, then stably by every one before it.
     order = sort(flat[:, width - 1], 0, False)[1]
     for column in reversed(range(width - 1)):
         key, finer = torch.empty(n, dtype=x.dtype, device=x.device), order
-        gather_rows(flat[:, column].contiguous(), finer, key, 1, n, 1)
+        gather_rows(contiguous(flat[:, column]), finer, key, 1, n, 1)
         coarse, order = sort(key, 0, False)[1], torch.empty_like(finer)
         gather_rows(finer, coarse, order, 1, n, 1)
     ordered = torch.empty_like(flat)
@@ -76,7 +77,7 @@ def unique(x, axis=None):
     if n:
         _runs[(triton.cdiv(runs, TILE),)](begin, order, first, counts, runs, n, TILE=TILE)
         _inverse[(triton.cdiv(n, TILE),)](begin, order, inverse, runs, n, TILE=TILE)
-    return (values.view(-1) if axis is None else values.movedim(0, axis).contiguous()), first, inverse, counts
+    return (values.view(-1) if axis is None else contiguous(values.movedim(0, axis))), first, inverse, counts
 
 
 # ------------------------------------------------------------ launching
@@ -92,7 +93,7 @@ def _finish(rows, order, k, axis):
             as_bytes(rows), order, as_bytes(values), indices, values.numel(), k, order.shape[1], rows.shape[-1],
             TILE=TILE,
         )  # fmt: skip
-    return values.movedim(-1, axis).contiguous(), indices.movedim(-1, axis).contiguous()
+    return contiguous(values.movedim(-1, axis)), contiguous(indices.movedim(-1, axis))
 
 
 def _order(x, descending):

@@ -13,6 +13,7 @@ import triton
 
 from core.kernels.triton import _regions, _resampling, reduce
 from core.kernels.triton._order_free import begin, finish
+from core.kernels.triton.copies import contiguous
 from core.kernels.triton.places import channels_last
 
 
@@ -40,7 +41,7 @@ def roi_pool(data, rois, pooled, scale):
         grid, block = _over_cells(y)
         _regions.maxima[grid](
             channels_last(data),
-            rois.contiguous(),
+            contiguous(rois),
             y,
             at,
             batch,
@@ -80,7 +81,7 @@ def bilinear_sample(data, grid):
     y = torch.empty((batch, channels, *grid.shape[2:]), dtype=data.dtype, device=data.device)
     if y.numel():
         _resampling.sample[_flat(y)](
-            data.contiguous(), grid.contiguous(), y, y.numel(), channels, height, width, math.prod(grid.shape[2:]),
+            contiguous(data), contiguous(grid), y, y.numel(), channels, height, width, math.prod(grid.shape[2:]),
             BLOCK=_resampling.BLOCK,
         )  # fmt: skip
     return y
@@ -88,7 +89,7 @@ def bilinear_sample(data, grid):
 
 def bilinear_sample_grad(dy, data, grid):
     channels, height, width = data.shape[1:]
-    dy, grid, places = dy.contiguous(), grid.contiguous(), math.prod(grid.shape[2:])
+    dy, grid, places = contiguous(dy), contiguous(grid), math.prod(grid.shape[2:])
     sums, dgrid = begin(data.shape, dy, 4), torch.zeros_like(grid)
     if dy.numel():
         sizes = channels, height, width, places
@@ -97,7 +98,7 @@ def bilinear_sample_grad(dy, data, grid):
         )
         total = grid.numel() // 2
         _resampling.sample_grad_grid[(triton.cdiv(total, _resampling.BLOCK),)](
-            dy, data.contiguous(), grid, dgrid, total, *sizes, BLOCK=_resampling.BLOCK
+            dy, contiguous(data), grid, dgrid, total, *sizes, BLOCK=_resampling.BLOCK
         )
     return finish(sums, data.dtype), dgrid
 
@@ -106,7 +107,7 @@ def resize_bilinear(x, size, align_corners):
     y = torch.empty((*x.shape[:2], *size), dtype=x.dtype, device=x.device)
     if y.numel():
         _resampling.resize[_flat(y)](
-            x.contiguous(), y, y.numel(), *x.shape[2:], *size, CORNERS=bool(align_corners), BLOCK=_resampling.BLOCK
+            contiguous(x), y, y.numel(), *x.shape[2:], *size, CORNERS=bool(align_corners), BLOCK=_resampling.BLOCK
         )
     return y
 
@@ -117,7 +118,7 @@ def resize_bilinear_grad(dy, x_shape, align_corners):
         # An element is read from less than two elements' width, and rounding may begin a place early.
         readers = (2 * triton.cdiv(to, max(n - 1, 1)) + 2 for n, to in zip(x_shape[2:], dy.shape[2:], strict=True))
         _resampling.resize_grad[_flat(dx)](
-            dy.contiguous(), dx, dx.numel(), *sizes, *readers, CORNERS=bool(align_corners), BLOCK=_resampling.BLOCK
+            contiguous(dy), dx, dx.numel(), *sizes, *readers, CORNERS=bool(align_corners), BLOCK=_resampling.BLOCK
         )
     return dx
 
@@ -138,7 +139,7 @@ def columns(x, kernel, stride, dilate, pad):
     y = torch.empty((batch, channels * math.prod(kernel), math.prod(out)), dtype=x.dtype, device=x.device)
     if y.numel():
         _resampling.columns[_flat(y)](
-            x.contiguous(), y, y.numel(), *size, *out, KERNEL=tuple(kernel), STRIDE=tuple(stride), DILATE=tuple(dilate),
+            contiguous(x), y, y.numel(), *size, *out, KERNEL=tuple(kernel), STRIDE=tuple(stride), DILATE=tuple(dilate),
             PAD=tuple(pad), BLOCK=_resampling.BLOCK,
         )  # fmt: skip
     return y
@@ -150,7 +151,7 @@ def columns_grad(dy, size, kernel, stride, dilate, pad):
     if dx.numel():
         out = _windows(size, kernel, stride, dilate, pad)
         _resampling.columns_grad[_flat(dx)](
-            dy.contiguous(), dx, dx.numel(), *size, *out, KERNEL=tuple(kernel), STRIDE=tuple(stride),
+            contiguous(dy), dx, dx.numel(), *size, *out, KERNEL=tuple(kernel), STRIDE=tuple(stride),
             DILATE=tuple(dilate), PAD=tuple(pad), BLOCK=_resampling.BLOCK,
         )  # fmt: skip
     return dx
@@ -179,7 +180,7 @@ def _launch_align(rows, rois, y, data_shape, scale, ratio, aligned, by_position,
         return
     grid, block = _over_cells(y)
     _regions.align[grid](
-        rows, rois.contiguous(), y, y if sums is None else sums.scale, data_shape[0], *data_shape[2:], y.shape[3],
+        rows, contiguous(rois), y, y if sums is None else sums.scale, data_shape[0], *data_shape[2:], y.shape[3],
         *y.shape[1:3], float(scale), max(int(ratio), 0), COLUMNS=rois.shape[1], ALIGNED=bool(aligned),
         BY_POSITION=bool(by_position), BACKWARD=sums is not None, EXACT=sums is not None and sums.exact, BLOCK=block,
         num_warps=_regions.WARPS[rois.shape[1]],
@@ -191,7 +192,7 @@ def _adaptive(x, shape, backward):
     if y.numel():
         windows = (triton.cdiv(n, to) + 1 for n, to in zip(x.shape[2:], shape[2:], strict=True))
         _resampling.adaptive_mean[_flat(y)](
-            x.contiguous(), y, y.numel(), *x.shape[2:], *shape[2:], *windows, BACKWARD=backward, BLOCK=_resampling.BLOCK
+            contiguous(x), y, y.numel(), *x.shape[2:], *shape[2:], *windows, BACKWARD=backward, BLOCK=_resampling.BLOCK
         )
     return y
 
@@ -203,7 +204,7 @@ def _windows(size, kernel, stride, dilate, pad):
 
 
 def _by_channel(t):
-    return t.movedim(-1, 1).contiguous()
+    return contiguous(t.movedim(-1, 1))
 
 
 def _over_cells(y):
