@@ -177,7 +177,7 @@ class Executor:
             if n.op is not None
         }
         differentiated = any(request != "null" for request in self._grad_req.values()) and not all(
-            node.op is not None and node.op.name == "BlockGrad" for node, _ in self._symbol._entries
+            node.op is not None and not node.op.differentiable for node, _ in self._symbol._entries
         )
         total = sum(sizes.values()) if differentiated else _most_alive(nodes, self._symbol._entries, sizes)
         return f"{self._symbol.debug_str()}\nTotal {total >> 20} MB allocated"
@@ -236,10 +236,6 @@ def _refilled(array: NDArray | None, output: NDArray) -> NDArray:
     return array
 
 
-# Operators whose inputs MXNet has no names for.
-_PLAIN = frozenset({"Activation", "softmax", "log_softmax", "softmin", "SoftmaxActivation"})
-
-
 class Watch:
     """Shows a callback what the operators of an executor compute."""
 
@@ -250,11 +246,10 @@ class Watch:
     def forward(self, node, inputs, outputs) -> None:
         self._seen[id(node)] = (node, inputs)
         if self._inputs_too:
-            plain = node.op.formula is not None or node.op.name in _PLAIN
             for k, (slot, (parent, _), array) in enumerate(zip(node.slots, node.inputs, inputs, strict=True)):
                 if parent.op is None:
                     self._callback(parent.name, array.detach())
-                self._callback(f"{node.name}_input{k}" if plain else f"{node.name}_{slot}", array.detach())
+                self._callback(f"{node.name}_input{k}" if node.op.unnamed else f"{node.name}_{slot}", array.detach())
         for k, array in enumerate(outputs[: node.outputs]):
             self._callback(node.output_name(k), array.detach())
 

@@ -34,14 +34,6 @@ from core.ops.storage_types import DENSE
 
 state = autograd.state
 _new = object.__new__
-# What MXNet 2 calls inputs of npx functions beside the names of the table.
-_WORDS_OF_NPX = {
-    "FullyConnected": {"x": "data"},
-    "BatchNorm": {"x": "data", "running_mean": "moving_mean", "running_var": "moving_var"},
-    "batch_dot": {"a": "lhs", "b": "rhs"},
-    "one_hot": {"data": "indices"},
-}
-_VIEWS = frozenset({"_slice_view"})  # what shares memory in MXNet too
 
 
 def front(op: Operator, kind: type | None):
@@ -85,7 +77,7 @@ def _make(op: Operator, kind: type | None):
         raise ValueError(f"{op.name}: {clash} are both inputs and attributes")
     name = op.name if op.name.isidentifier() else "operator"
     kind_of = "_kind" if kind is not None or not op.inputs else f"type({op.inputs[0]})"
-    words = _WORDS_OF_NPX.get(op.name, {}) if getattr(kind, "_zero_dim", False) else {}
+    words = op.words if getattr(kind, "_zero_dim", False) else {}
     lines = [
         f"def {name}({', '.join(_parameters(op))}):",
         "    if kwargs:",
@@ -151,7 +143,7 @@ def _long_way(op: Operator, kind_of: str) -> str:
     if op.takes is not None:
         inputs = f"_op.placed({inputs}, {parsed})"
     call = f"_apply(_op, _classic(_op, {inputs}, {kind_of}, {out}), {parsed}, {kind_of}, {out})"
-    if op.formula is not None or op.name in _VIEWS:
+    if op.formula is not None or op.index is not None:
         return call
     return f"{call} if out is not None else _apart({call})" if takes_out else f"_apart({call})"
 
@@ -240,7 +232,7 @@ def _wrapping(op: Operator, kind_of: str) -> list[str]:
     if op.plural:
         return [f"result = _several(tensor, {face}, {first}._ctx)"]
     lines = [f"result = _new({face})", f"result._data, result._ctx, result._entry = tensor, {first}._ctx, None"]
-    if op.formula is None and op.binder is None and op.name not in _VIEWS:
+    if op.formula is None and op.binder is None and op.index is None:
         lines = ["if tensor._base is not None:", "    tensor = _separate(tensor)", *lines]
     return lines
 

@@ -26,8 +26,8 @@ class Views:
         array = inputs[0] if inputs else None
         if self._passing or array is None or array is output or not storage.same_memory(array._data, output._data):
             return
-        if op is F._slice_view:
-            key = attrs["key"]
+        if op.index is not None:
+            key = attrs[op.index]
         elif array.size == output.size and array._data.is_contiguous() and output._data.is_contiguous():
             key = None  # another shape
         else:

@@ -10,7 +10,7 @@ from core.ops.shape import expect_shape
 K = kernels.attention
 
 
-@operator("_attention", outputs=2, visible=1, rng=True, memory="new")
+@operator("_attention", outputs=2, visible=1, rng=True, memory="new", input_dtypes={"length": "int32"})
 def attention(
     query, key_, value, length=None, *, scale: OptFloat = None, causal: Bool = False, dropout: Float = 0.0, key=None
 ):
@@ -50,7 +50,7 @@ def _attention_gradient(head, query, key_, value, length, out, out1, attrs):
     return [*grads, None]
 
 
-@composite("_dropout_attention", train=True)
+@composite("_dropout_attention", train=True, input_dtypes={"length": "int32"})
 def dropout_attention(
     query, key_, value, length=None, *, scale: OptFloat = None, causal: Bool = False, p: Float = 0.0, training
 ):
@@ -58,7 +58,7 @@ def dropout_attention(
     return F._attention(query, key_, value, length, scale=scale, causal=causal, dropout=p if training else 0.0)
 
 
-@operator("_attention_grad", outputs=3, memory="new")
+@operator("_attention_grad", outputs=3, memory="new", input_dtypes={"length": "int32"})
 def _attention_grad(
     head,
     query,

@@ -27,7 +27,7 @@ def box_iou(lhs, rhs, *, format: Format = "corner"):
 # ---------------------------------------------------------------------------------------------- suppression
 
 
-@operator("_contrib_box_nms", aliases=("_contrib_box_non_maximum_suppression",), outputs=2, visible=1)
+@operator("_contrib_box_nms", aliases=("_contrib_box_non_maximum_suppression",), outputs=2, visible=1, numbered=True)
 def box_nms(
     data, *, overlap_thresh: Float = 0.5, valid_thresh: Float = 0.0, topk: Int = -1, coord_start: Int = 2,
     score_index: Int = 1, id_index: Int = -1, background_id: Int = -1, force_suppress: Bool = False,
@@ -155,7 +155,13 @@ def multi_box_prior(
     return K.priors(data, sizes, ratios, clip, steps, offsets)
 
 
-@operator("_contrib_MultiBoxTarget", aliases=("_npx_multibox_target",), outputs=3, real=True)
+@operator(
+    "_contrib_MultiBoxTarget",
+    aliases=("_npx_multibox_target",),
+    outputs=3,
+    real=True,
+    names=("loc_target", "loc_mask", "cls_target"),
+)
 def multi_box_target(
     anchor, label, cls_pred, *, overlap_threshold: Float = 0.5, ignore_label: Float = -1.0,
     negative_mining_ratio: Float = -1.0, negative_mining_thresh: Float = 0.5, minimum_negative_samples: Int = 0,

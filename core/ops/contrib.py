@@ -6,6 +6,7 @@ from core import kernels
 from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.ops.attributes import Bool, DType, Float, Int, OptFloat, OptInt, OptShape, Shape, Str
+from core.ops.facts import MOVING
 from core.ops.registry import F, composite, gradient, infer, operator
 from core.ops.relations import FIRST, PAIRWISE
 from core.ops.shape import normal_axes
@@ -18,7 +19,7 @@ INF = math.inf
 # ---------------------------------------------------------------------------------------------- places
 
 
-@composite("_contrib_arange_like", aliases=("_npx_arange_like",))
+@composite("_contrib_arange_like", aliases=("_npx_arange_like",), unnamed=True)
 def arange_like(data, *, start: Float = 0.0, step: Float = 1.0, repeat: Int = 1, ctx: Str = "", axis: OptInt = None):
     """start, start + step, ..., each `repeat` times, in the shape and type of data, or as long as one of its axes."""
     shape = data.shape if axis is None else (data.shape[axis],)
@@ -187,7 +188,7 @@ def allclose(a, b, *, rtol: Float = 1e-5, atol: Float = 1e-8, equal_nan: Bool = 
 # ---------------------------------------------------------------------------------------------- scaling of gradients
 
 
-@composite("_contrib_div_sqrt_dim", shape=FIRST)
+@composite("_contrib_div_sqrt_dim", shape=FIRST, unnamed=True)
 def div_sqrt_dim(data):
     """Data over the square root of the length of its last axis."""
     return data / math.sqrt(data.shape[-1])
@@ -199,7 +200,7 @@ def quadratic(data, *, a: Float = 0.0, b: Float = 0.0, c: Float = 0.0):
     return (data * a + b) * data + c
 
 
-@operator("_contrib_gradientmultiplier", shape=FIRST)
+@operator("_contrib_gradientmultiplier", shape=FIRST, unnamed=True)
 def gradient_multiplier(data, *, scalar: Float = 1.0, is_int: Bool = True):
     """The data; its gradient is multiplied by `scalar` (-1 turns it round, as Ganin and Lempitsky, 2015, do)."""
     return kernels.shape.clone(data)
@@ -210,13 +211,13 @@ def _gradient_multiplier_gradient(head, attrs):
     return [F._mul_scalar(head, scalar=attrs.scalar)]
 
 
-@operator("_contrib_round_ste", shape=FIRST)
+@operator("_contrib_round_ste", shape=FIRST, unnamed=True)
 def round_ste(data):
     """To the nearest integer, halves away from zero; the gradient passes as it is (Bengio et al., 2013)."""
     return F.round.forward(data)
 
 
-@operator("_contrib_sign_ste", shape=FIRST)
+@operator("_contrib_sign_ste", shape=FIRST, unnamed=True)
 def sign_ste(data):
     """The sign; the gradient passes as it is (Bengio et al., 2013)."""
     return F.sign.forward(data)
@@ -254,6 +255,9 @@ def amp_multicast(*data, num_outputs: Int, cast_narrow: Bool = False):
     outputs=3,
     visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
     mutates=("moving_mean", "moving_var"),
+    names=("output", "mean", "var"),
+    initial=MOVING,
+    aliases=("_npx_sync_batch_norm",),
 )
 def sync_batch_norm(
     data, gamma, beta, moving_mean, moving_var, *, eps: Float = 1e-3, momentum: Float = 0.9, fix_gamma: Bool = True,
@@ -278,6 +282,8 @@ def sync_batch_norm(
     outputs=3,
     visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
     mutates=("moving_mean", "moving_var"),
+    names=("output", "mean", "var"),
+    initial=MOVING,
 )
 def batch_norm_with_relu(
     data, gamma, beta, moving_mean, moving_var, *, eps: Float = 1e-3, momentum: Float = 0.9, fix_gamma: Bool = True,
@@ -304,7 +310,7 @@ for _op in (sync_batch_norm, batch_norm_with_relu):
 # ---------------------------------------------------------------------------------------------- point processes
 
 
-@composite("_contrib_hawkesll", outputs=2)
+@composite("_contrib_hawkesll", outputs=2, names=("output", "out_state"))
 def hawkesll(lda, alpha, beta, state, lags, marks, valid_length, max_time):
     """Log likelihood (N) of marked self-exciting point processes, and their states (N, K) at the end (Hawkes, 1971).
 

@@ -6,19 +6,19 @@ from core.ops.attributes import Bool, DType, Float, Int, OptFloat, Scalar, Shape
 from core.ops.registry import operator
 
 
-@operator("_zeros")
+@operator("_zeros", fills=0)
 def zeros(*, shape: Shape = (), dtype: DType = "float32", ctx=None):
     """Zeros."""
     return storage.zeros(shape, dtype, ctx)
 
 
-@operator("_ones")
+@operator("_ones", fills=1)
 def ones(*, shape: Shape = (), dtype: DType = "float32", ctx=None):
     """Ones."""
     return storage.full(shape, 1, dtype, ctx)
 
 
-@operator("_full")
+@operator("_full", fills="value")
 def full(*, shape: Shape = (), value: Scalar = 0, dtype: DType = "float32", ctx=None):
     """One value everywhere."""
     kind = dtype_name(dtype)

@@ -16,7 +16,12 @@ K = kernels.ctc
 IMPOSSIBLE = -1e30
 
 
-@composite("CTCLoss", aliases=("ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"))
+@composite(
+    "CTCLoss",
+    aliases=("ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"),
+    numbered=True,
+    when={"data_lengths": ("use_data_lengths", True), "label_lengths": ("use_label_lengths", True)},
+)
 def ctc_loss(
     data, label, data_lengths=None, label_lengths=None, *, use_data_lengths: Bool = False,
     use_label_lengths: Bool = False, blank_label: Annotated[str, Choice("first", "last")] = "first",

@@ -9,7 +9,9 @@ from core.util import require
 K = kernels.deformable
 
 
-@composite("_contrib_DeformableConvolution")
+@composite(
+    "_contrib_DeformableConvolution", when={"bias": ("no_bias", False)}, aliases=("_npx_deformable_convolution",)
+)
 def deformable_convolution(
     data, offset, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (),
     num_filter: Positive, num_group: Int = 1, num_deformable_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False,
@@ -25,7 +27,11 @@ def deformable_convolution(
     return _product(columns, weight, None if no_bias else bias, num_filter, num_group, offset)
 
 
-@composite("_contrib_ModulatedDeformableConvolution")
+@composite(
+    "_contrib_ModulatedDeformableConvolution",
+    when={"bias": ("no_bias", False)},
+    aliases=("_npx_modulated_deformable_convolution",),
+)
 def modulated_deformable_convolution(
     data, offset, mask, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (),
     num_filter: Positive, num_group: Int = 1, num_deformable_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False,

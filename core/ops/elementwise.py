@@ -240,7 +240,7 @@ def _clip_crossed(data, *, a_min: Float, a_max: Float):
     return where(data > a_max, a_max, where(data < a_min, a_min, data))
 
 
-@composite("clip", shape=FIRST, storage=KeepsZero(lambda attrs: attrs["a_min"] <= 0 <= attrs["a_max"]))
+@composite("clip", shape=FIRST, storage=KeepsZero(lambda attrs: attrs["a_min"] <= 0 <= attrs["a_max"]), unnamed=True)
 def clip(data, *, a_min: Float, a_max: Float):
     """The data limited to [a_min, a_max]; the gradient passes at both bounds."""
     return (F._clip_crossed if a_min > a_max else F._clip)(data, a_min=a_min, a_max=a_max)
@@ -267,7 +267,7 @@ def smooth_l1(data, *, scalar: Float = 1.0):
     return where(fabs(data) < reach, 0.5 * square * data * data, fabs(data) - 0.5 * reach)
 
 
-@composite("Activation", aliases=("_npx_activation",), real=True, shape=FIRST)
+@composite("Activation", aliases=("_npx_activation",), real=True, shape=FIRST, unnamed=True)
 def activation(
     data, *, act_type: Annotated[str, Choice("relu", "sigmoid", "log_sigmoid", "mish", "softrelu", "softsign", "tanh")]
 ):
@@ -287,6 +287,9 @@ def _activation_shortcut(attrs):
     outputs=lambda attrs: 2 if attrs["act_type"] == "rrelu" else 1,
     real=True,
     shape=FIRST,
+    names=("output", "mask"),
+    when={"gamma": ("act_type", "prelu")},
+    initial={"gamma": '["Constant", {"value": 0.25}]'},
 )
 def leaky(
     data, gamma=None, *, act_type: Annotated[str, Choice("leaky", "prelu", "elu", "selu", "gelu", "rrelu")] = "leaky",
@@ -336,7 +339,7 @@ def _leaky_shapes(shapes, attrs):
 # Conversion
 
 
-@operator("Cast", aliases=("cast",), memory="new", shape=FIRST)
+@operator("Cast", aliases=("cast",), memory="new", shape=FIRST, unnamed=True)
 def cast(data, *, dtype: DType):
     """The data converted to another element type."""
     return kernels.shape.cast(data, dtype)

@@ -6,29 +6,84 @@ left out has the default that is always right, if not always fast.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
+from core.dtypes import HALF
 from core.ops.relations import NONE, Relation
 from core.ops.storage_types import DENSE, Storage
+
+MOVING = {"moving_mean": '["zero", {}]', "moving_var": '["one", {}]'}  # how running statistics start
+
+
+@dataclass(frozen=True)
+class Target:
+    """The attribute that tells the shape of the result.
+
+    keeps: 0 in it stands for the input's extent; infers: -1 for what is left.
+    """
+
+    attribute: str
+    keeps: bool = True
+    infers: bool = True
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Facts:
-    """real: the first input is of floating point alone; of whole numbers the results would be cut off.
+    """Inputs:
+
+    real: the first input is of floating point alone; of whole numbers the results would be cut off. when: optional
+    inputs that the operator has under one value of an attribute, as input -> (attribute, value). initial: how a variable
+    starts that is made for an input, as MXNet's files write it. input_dtypes: of variables for inputs whose dtype is not
+    that of the first one; a name, or a function of the attributes and of that dtype. appends: inputs that an operator of
+    any number of them has behind one array, under some attributes. unnamed: MXNet's monitors number the inputs. words:
+    what functions of npx call inputs, too.
+
+    Results:
 
     memory: "new" where no result ever lies in the memory of an input; "unknown" (a view, a copy, or the input itself, as
-    attributes and strides have it) is safe for any operator.
-
-    shape: how the shapes of inputs and results hang together, as far as that is told (`core.ops.relations`).
-
-    storage: what becomes of sparse arrays (`core.ops.storage_types`). row_gradient: whether the gradient of the second
-    input is stored by rows, from the storage types of the inputs and the attributes.
+    attributes and strides have it) is safe for any operator. shape: how the shapes of inputs and results hang together,
+    as far as that is told (`core.ops.relations`). index: the attribute that is a basic index, of which the result is the
+    part, also where the user writes to it. target: the attribute that tells the shape of the result. dtype: of the
+    result, where neither an attribute nor the first input has it. storage: what becomes of sparse arrays
+    (`core.ops.storage_types`). row_gradient: whether the gradient of the second input is stored by rows, from the storage
+    types of the inputs and the attributes. fills: the number that all elements are, or the attribute that tells it.
+    names: of the outputs, by default "output", with numbers where there are several; numbered: also where a single one is
+    shown, as in MXNet, which hides others (or a function of the attributes).
     """
 
     real: bool = False
+    when: Mapping[str, tuple[str, object]] = field(default_factory=dict)
+    initial: Mapping[str, str] = field(default_factory=dict)
+    input_dtypes: Mapping[str, str | Callable[[dict, str], str]] = field(default_factory=dict)
+    appends: Callable[[dict], Sequence[str]] = lambda attrs: ()
+    unnamed: bool = False
+    words: Mapping[str, str] = field(default_factory=dict)
+    memory: Literal["new", "unknown"] = "unknown"
     shape: Relation = NONE
+    index: str | None = None
+    target: Target | None = None
+    dtype: str | None = None
     storage: Storage = DENSE
     row_gradient: Callable[[Sequence[str | None], dict], bool] = lambda stypes, attrs: False
-    memory: Literal["new", "unknown"] = "unknown"
+    fills: float | str | None = None
+    names: Sequence[str] = ()
+    numbered: bool | Callable[[dict], bool] = False
+
+    def output_name(self, k: int, count: int, attrs: dict[str, Any]) -> str:
+        """What is put behind the name of a node for output `k` of the `count` that it shows."""
+        if self.names:
+            return self.names[k]
+        numbered = self.numbered(attrs) if callable(self.numbered) else self.numbered
+        return f"output{k}" if numbered or count > 1 else "output"
+
+    def input_dtype(self, name: str, attrs: dict[str, Any], first: str) -> str:
+        """The dtype of a variable for the input `name` where the first input that has one is of dtype `first`."""
+        found = self.input_dtypes.get(name, first)
+        return found(attrs, first) if callable(found) else found
+
+
+def not_half(attrs: dict[str, Any], first: str) -> str:
+    """The dtype of parameters that stay in float32 beside data in half precision."""
+    return "float32" if first in HALF else first

@@ -97,7 +97,7 @@ def _pick_grad_gradient(head1, index, head_shape, attrs):
     return [F._reshape_to(F.pick(head1, index, axis=attrs.axis, mode=attrs.mode), shape=head_shape), None]
 
 
-@operator("one_hot", memory="new")
+@operator("one_hot", memory="new", words={"data": "indices"})
 def one_hot(indices, *, depth: Int, on_value: Float = 1.0, off_value: Float = 0.0, dtype: DType = "float32"):
     """A new last axis of length depth that is on_value at the index; out of range there is no hot place."""
     if kernels.dtype_name(indices) == "bool":
@@ -271,7 +271,7 @@ def _arange_like(data, *, length: Int):
     return kernels.shape.cast(kernels.shape.index_tensor(range(length), data), "float32")
 
 
-@composite("SequenceMask", aliases=("sequence_mask",))
+@composite("SequenceMask", aliases=("sequence_mask",), when={"sequence_length": ("use_sequence_length", True)})
 def sequence_mask(data, sequence_length=None, *, use_sequence_length: Bool = False, value: Float = 0.0, axis: Int = 0):
     """The data with places behind the end of each sequence set to `value`.
 
@@ -284,7 +284,7 @@ def sequence_mask(data, sequence_length=None, *, use_sequence_length: Bool = Fal
     return F.where(inside, data, F.full_like(data, fill_value=value))
 
 
-@composite("SequenceLast", aliases=("sequence_last",))
+@composite("SequenceLast", aliases=("sequence_last",), when={"sequence_length": ("use_sequence_length", True)})
 def sequence_last(data, sequence_length=None, *, use_sequence_length: Bool = False, axis: Int = 0):
     """The last step of each sequence, (batch, ...).
 
@@ -307,7 +307,7 @@ def _check_axis_of_steps(name, axis):
         raise MXNetError(f"{name}: the axis of steps is 0 or 1, given {axis}")
 
 
-@operator("_sequence_reverse")
+@operator("_sequence_reverse", input_dtypes={"length": "int32"})
 def _sequence_reverse(data, length):
     """Each sequence (axis 0) in reverse order; what stands behind its end stays."""
     return K.sequence_reverse(data, length)
@@ -318,7 +318,7 @@ def _sequence_reverse_gradient(head, length):
     return [F._sequence_reverse(head, length), None]
 
 
-@composite("SequenceReverse", aliases=("sequence_reverse",))
+@composite("SequenceReverse", aliases=("sequence_reverse",), when={"sequence_length": ("use_sequence_length", True)})
 def sequence_reverse(data, sequence_length=None, *, use_sequence_length: Bool = False, axis: Int = 0):
     """Each sequence in reverse order along the first axis."""
     if axis != 0:

@@ -12,8 +12,8 @@ from core.ops.registry import F, composite, takes
 TOP = 127.0
 
 
-def _enter(name: str):
-    return composite(f"_contrib_intgemm_{name}", aliases=(f"_npx_intgemm_{name}",))
+def _enter(name: str, **facts):
+    return composite(f"_contrib_intgemm_{name}", aliases=(f"_npx_intgemm_{name}",), **facts)
 
 
 @_enter("maxabsolute")
@@ -51,7 +51,7 @@ def take_weight(weight, indices):
     return F.take(weight, indices)
 
 
-@_enter("fully_connected")
+@_enter("fully_connected", when={"bias": ("no_bias", False)})
 def fully_connected(
     data, weight, scaling=None, bias=None, *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True,
     out_type: Annotated[str, Choice("float32", "int32")] = "float32",

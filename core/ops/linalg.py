@@ -224,7 +224,7 @@ def _scale(matrix, values):
     return F.broadcast_mul(matrix, F._reshape_to(values, shape=shape))
 
 
-@operator(**_names("det"))
+@operator(**_names("det"), numbered=True)
 def det(A):
     """The determinant of square matrices."""
     _square("det", A)

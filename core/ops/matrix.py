@@ -30,7 +30,14 @@ def _need_floats(name, *tensors):
         raise MXNetError(f"{name}: floating-point operands of one type are needed, given {', '.join(kinds)}")
 
 
-@operator("FullyConnected", aliases=("fully_connected",), memory="new", shape=FULLY_CONNECTED)
+@operator(
+    "FullyConnected",
+    aliases=("fully_connected",),
+    memory="new",
+    shape=FULLY_CONNECTED,
+    when={"bias": ("no_bias", False)},
+    words={"x": "data"},
+)
 def fully_connected(data, weight, bias=None, *, num_hidden: Positive, no_bias: Bool = False, flatten: Bool = True):
     """data weight^T + bias; with flatten all axes but the first are one, else the last axis alone is multiplied.
 
@@ -98,7 +105,7 @@ def _drop_batch(grad, shape):
     return grad if grad.shape == shape else F._sum_to(grad, shape=shape)
 
 
-@operator("batch_dot", memory="new", real=True)
+@operator("batch_dot", memory="new", real=True, words={"a": "lhs", "b": "rhs"})
 def batch_dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: OptStr = None):
     """Products of matrices, one for each place of the leading axes, which must agree."""
     if not (lhs.dim() == rhs.dim() == 3 and lhs.shape[0] == rhs.shape[0]):  # told at once, unlike the rest

@@ -130,7 +130,9 @@ def _to_channels_last(x):
     return F.transpose(x, axes=(0, *range(2, n), 1))
 
 
-@composite("Convolution", aliases=("convolution", "Convolution_v1"), shape=CONVOLUTION)
+@composite(
+    "Convolution", aliases=("convolution", "Convolution_v1"), shape=CONVOLUTION, when={"bias": ("no_bias", False)}
+)
 def convolution(
     data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: Positive,
     num_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False, cudnn_tune: OptStr = None,
@@ -195,7 +197,7 @@ def _convolution_shapes(shapes, attrs):
         shapes["bias"] = (attrs["num_filter"],)
 
 
-@composite("Deconvolution", aliases=("deconvolution",))
+@composite("Deconvolution", aliases=("deconvolution",), when={"bias": ("no_bias", False)})
 def deconvolution(
     data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), adj: Shape = (),
     target_shape: Shape = (), num_filter: Positive, num_group: Int = 1, workspace: Int = 512, no_bias: Bool = True,
@@ -529,7 +531,13 @@ def dropout(
     return F._dropout(data, p=p, axes=axes)
 
 
-@operator("Embedding", aliases=("embedding",), memory="new", row_gradient=rows_if_asked)
+@operator(
+    "Embedding",
+    aliases=("embedding",),
+    memory="new",
+    row_gradient=rows_if_asked,
+    input_dtypes={"weight": lambda attrs, first: attrs["dtype"]},
+)
 def embedding(
     data, weight, *, input_dim: Positive, output_dim: Positive, dtype: DType = "float32", sparse_grad: Bool = False
 ):

@@ -6,6 +6,7 @@ from core import kernels
 from core.base import MXNetError
 from core.kernels.formula import rsqrt
 from core.ops.attributes import Bool, Float, Int, OptFloat
+from core.ops.facts import MOVING, not_half
 from core.ops.registry import F, composite, decompose, direct, gradient, infer, operator, pointwise
 from core.ops.relations import FIRST
 from core.ops.shape import expect_shape, normal_axis
@@ -28,7 +29,7 @@ def _channel_shapes(op, *names):
 
 @operator("BatchNorm", aliases=("batch_norm", "BatchNorm_v1"), outputs=3, train=True,
           mutates=("gamma", "moving_mean", "moving_var"),
-          visible=lambda attrs: 3 if attrs["output_mean_var"] else 1, memory="new", shape=FIRST)  # fmt: skip
+          visible=lambda attrs: 3 if attrs["output_mean_var"] else 1, memory="new", shape=FIRST, names=("output", "mean", "var"), initial=MOVING, auxiliary=("moving_mean", "moving_var"), input_dtypes=dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), not_half), words={"x": "data", "running_mean": "moving_mean", "running_var": "moving_var"})  # fmt: skip
 def batch_norm(
     data, gamma, beta, moving_mean, moving_var, *, eps: Float = 1e-3, momentum: Float = 0.9, fix_gamma: Bool = True,
     use_global_stats: Bool = False, output_mean_var: Bool = False, axis: Int = 1, cudnn_off: Bool = False,
@@ -92,7 +93,7 @@ def _batch_norm_gradient(head, data, gamma, moving_mean, moving_var, out1, out2,
 _channel_shapes(batch_norm, "gamma", "beta", "moving_mean", "moving_var")
 
 
-@operator("_batch_norm_update", mutates=("moving_mean", "moving_var"))
+@operator("_batch_norm_update", mutates=("moving_mean", "moving_var"), initial=MOVING)
 def _batch_norm_update(moving_mean, moving_var, mean, rstd, *, momentum: Float, eps: Float):
     """moving = moving * momentum + batch * (1 - momentum), in place."""
     K.move_statistics(moving_mean, moving_var, mean, rstd, momentum, eps)
@@ -159,6 +160,7 @@ def _normalised_grad(head, data, gamma, axes, kept, eps):
     visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
     memory="new",
     shape=FIRST,
+    names=("output", "mean", "std"),
 )
 def layer_norm(data, gamma, beta, *, axis: Int = -1, eps: Float = 1e-5, output_mean_var: Bool = False):
     """Layer normalisation along one axis (Ba et al., 2016); outputs: result, mean, standard deviation.
@@ -239,7 +241,13 @@ def _group_norm_grad_decompose(head, data, gamma, mean, rstd, *, num_groups, eps
     return dx, dgamma, F._reshape_to(F.sum(head, axis=(0, 3)), shape=gamma.shape)
 
 
-@composite("GroupNorm", aliases=("group_norm",), outputs=3, visible=lambda attrs: 3 if attrs["output_mean_var"] else 1)
+@composite(
+    "GroupNorm",
+    aliases=("group_norm",),
+    outputs=3,
+    visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
+    names=("output", "mean", "std"),
+)
 def group_norm(data, gamma, beta, *, num_groups: Int = 1, eps: Float = 1e-5, output_mean_var: Bool = False):
     """Group normalisation (Wu and He, 2018); gamma and beta have one element per group, or, as in MXNet 2, per channel.
 

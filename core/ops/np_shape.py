@@ -5,13 +5,14 @@ import math
 from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Bool, Int, Shape, Str
+from core.ops.facts import Target
 from core.ops.registry import F, gradient, operator
 from core.ops.shape import halves
 
 K = kernels.shape
 
 
-@operator("_npi_reshape", aliases=("_np_reshape",))
+@operator("_npi_reshape", aliases=("_np_reshape",), target=Target("newshape", keeps=False))
 def reshape(a, *, newshape: Shape, order: Str = "C"):
     """The same elements in another shape; one length may be -1."""
     if order != "C":

@@ -21,7 +21,7 @@ def _flat(data, axis, name):
     return data, normal_axis(axis, data.dim(), name)
 
 
-@operator("sort")
+@operator("sort", unnamed=True, numbered=True)
 def sort(data, *, axis: OptInt = -1, is_ascend: Bool = True):
     """The elements in order along an axis (None: of the flat data)."""
     return K.sort_values(*_flat(data, axis, "sort"), not is_ascend)
@@ -35,13 +35,18 @@ def _sort_gradient(head, data, data_shape, attrs):
     return [in_shape(grad, data_shape)]
 
 
-@operator("argsort")
+@operator("argsort", unnamed=True)
 def argsort(data, *, axis: OptInt = -1, is_ascend: Bool = True, dtype: Index = "float32"):
     """The indices that sort the data along an axis."""
     return kernels.cast(K.sort(*_flat(data, axis, "argsort"), not is_ascend)[1], dtype)
 
 
-@operator("topk", outputs=lambda attrs: 2 if attrs["ret_typ"] == "both" else 1)
+@operator(
+    "topk",
+    outputs=lambda attrs: 2 if attrs["ret_typ"] == "both" else 1,
+    unnamed=True,
+    numbered=lambda attrs: attrs["ret_typ"] == "value",
+)
 def topk(
     data, *, axis: OptInt = -1, k: Int = 1, ret_typ: Annotated[str, Choice("value", "indices", "mask", "both")] = "indices",
     is_ascend: Bool = False, dtype: Index = "float32",

@@ -173,7 +173,7 @@ def _make_loss_v1_gradient(data, attrs):
     return [grad]
 
 
-@operator("make_loss", memory="new", shape=FIRST)
+@operator("make_loss", memory="new", shape=FIRST, unnamed=True, names=("loss",))
 def make_loss(data):
     """The data as a loss: the gradient is 1 whatever comes in."""
     return COPY(data)

@@ -18,7 +18,7 @@ K = kernels.shape
 # ---------------------------------------------------------------------------------------------- parts
 
 
-@operator("_slice_view")
+@operator("_slice_view", index="key")
 def _slice_view(data, *, key: Any_, zero_dim: Bool = False):
     """Basic indexing: shares memory where the part is contiguous."""
     part = K.take_part(data, key)
@@ -59,7 +59,7 @@ def _slice_length(attrs, axis, rank, n):
     )
 
 
-@operator("slice", aliases=("crop",), shape=Cut(_slice_length), memory="new", storage=FIRST_CSR)
+@operator("slice", aliases=("crop",), shape=Cut(_slice_length), memory="new", storage=FIRST_CSR, unnamed=True)
 def slice_(data, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
     """The part from begin to end (exclusive) with one step per axis; None is open."""
     part = K.take_part(data, _slice_key(begin, end, step, data.dim(), "slice"))
@@ -90,7 +90,7 @@ def _slice_assign_gradient(head, attrs):
     return [F._slice_assign_scalar(head, **place), F.slice(head, **place)]
 
 
-@composite("_slice_assign_scalar", aliases=("_crop_assign_scalar",))
+@composite("_slice_assign_scalar", aliases=("_crop_assign_scalar",), unnamed=True)
 def slice_assign_scalar(data, *, scalar: Scalar = 0, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
     """The data with a number in the place that `slice` would read."""
     part = F.slice(data, begin=begin, end=end, step=step)
@@ -101,7 +101,7 @@ def _slice_axis_length(attrs, axis, rank, n):
     return len(range(n)[attrs["begin"] : attrs["end"]]) if axis == attrs["axis"] % rank else n
 
 
-@operator("slice_axis", shape=Cut(_slice_axis_length), memory="new")
+@operator("slice_axis", shape=Cut(_slice_axis_length), memory="new", unnamed=True)
 def slice_axis(data, *, axis: Int, begin: Int, end: OptInt):
     """The part from begin to end (exclusive, None: to the last) of one axis."""
     axis = normal_axis(axis, data.dim(), "slice_axis")
@@ -194,7 +194,14 @@ def _stack_gradient(head, shapes, attrs):
     return [F._slice_view.typed(head, key=(*before, i), zero_dim=True) for i in range(len(shapes))]
 
 
-@operator("SliceChannel", aliases=("split",), outputs=lambda attrs: attrs["num_outputs"], memory="new", shape=SPLIT)
+@operator(
+    "SliceChannel",
+    aliases=("split",),
+    outputs=lambda attrs: attrs["num_outputs"],
+    memory="new",
+    shape=SPLIT,
+    numbered=True,
+)
 def split(data, *, num_outputs: Positive, axis: Int = 1, squeeze_axis: Bool = False):
     """Equal parts along an axis."""
     axis = normal_axis(axis, data.dim(), "split")

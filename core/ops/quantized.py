@@ -16,6 +16,7 @@ from core.dtypes import dtype_name
 from core.kernels import formula as f
 from core.kernels.formula import Formula
 from core.ops.attributes import Bool, Choice, DType, Float, Int, OptBool, OptFloat, OptInt, OptStr, Positive, Shape
+from core.ops.facts import MOVING
 from core.ops.nn import window
 from core.ops.registry import F, composite, infer, operator, pointwise, takes
 from core.ops.shape import normal_axis
@@ -28,6 +29,16 @@ LIMITS = {"int8": (-128.0, 127.0), "uint8": (0.0, 255.0)}
 Out = Annotated[str, Choice("int8", "uint8")]
 AutoOut = Annotated[str, Choice("int8", "uint8", "auto")]
 TOP = float(2**31 - 1)
+OF_CODES = ("output", "min_output", "max_output")
+INPUTS = {"weight": "int8", "bias": "int8"} | dict.fromkeys(  # ends of ranges and statistics are numbers
+    "min_data max_data min_weight max_weight min_bias max_bias lhs_min lhs_max rhs_min rhs_max gamma beta "
+    "moving_mean moving_var".split(),
+    "float32",
+)
+NUMBERS = dict.fromkeys(  # of fused layers, which take weights in numbers beside codes too
+    "data weight bias gamma beta moving_mean moving_var addend data_min data_max addend_min addend_max".split(),
+    "float32",
+)
 
 
 def _nearest(x, high, low, nan):
@@ -91,7 +102,7 @@ def quantize_v2(
     return [codes, *_range(out_type, reach, low, high)]
 
 
-@composite("_contrib_quantize_asym", outputs=3)
+@composite("_contrib_quantize_asym", outputs=3, names=("output", "scale", "shift"))
 def quantize_asym(data, *, min_calib_range: OptFloat = None, max_calib_range: OptFloat = None):
     """uint8 codes data * scale + shift of the calibrated range, or of that of the values; and scale and shift.
 
@@ -133,7 +144,7 @@ def requantize(
     return [codes, zero if out_type == "uint8" else F.negative(reach), reach]
 
 
-@composite("_contrib_quantized_conv", outputs=3)
+@composite("_contrib_quantized_conv", outputs=3, names=OF_CODES, input_dtypes=INPUTS, when={"bias": ("no_bias", False)})
 def quantized_conv(
     data, weight, bias=None, min_data=None, max_data=None, min_weight=None, max_weight=None, min_bias=None,
     max_bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: Int,
@@ -165,7 +176,13 @@ def _quantized_conv_shapes(shapes, attrs):
     _infer_ends(shapes)
 
 
-@composite("_contrib_quantized_fully_connected", outputs=3)
+@composite(
+    "_contrib_quantized_fully_connected",
+    outputs=3,
+    names=OF_CODES,
+    input_dtypes=INPUTS,
+    when={"bias": ("no_bias", False)},
+)
 def quantized_fully_connected(
     data, weight, bias=None, min_data=None, max_data=None, min_weight=None, max_weight=None, min_bias=None,
     max_bias=None, *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True,
@@ -198,7 +215,7 @@ def _quantized_fully_connected_shapes(shapes, attrs):
     _infer_ends(shapes)
 
 
-@composite("_contrib_quantized_pooling", outputs=3)
+@composite("_contrib_quantized_pooling", outputs=3, names=OF_CODES, input_dtypes=INPUTS)
 def quantized_pooling(
     data, min_data, max_data, *, kernel: Shape = (), pool_type: Annotated[str, Choice("max", "avg", "sum", "lp")] = "max",
     global_pool: Bool = False, cudnn_off: Bool = False, pooling_convention: Annotated[str, Choice("valid", "full", "same")] = "valid",
@@ -215,7 +232,7 @@ def quantized_pooling(
     return [_codes(y, _kind(data)), F._copy(min_data), F._copy(max_data)]
 
 
-@composite("_contrib_quantized_act", outputs=3)
+@composite("_contrib_quantized_act", outputs=3, names=OF_CODES, input_dtypes=INPUTS)
 def quantized_act(
     data, min_data, max_data, *, act_type: Annotated[str, Choice("relu", "sigmoid", "softrelu", "softsign", "tanh")]
 ):
@@ -225,7 +242,7 @@ def quantized_act(
     return [F.relu(data), F._copy(min_data), F._copy(max_data)]
 
 
-@composite("_contrib_quantized_flatten", outputs=3)
+@composite("_contrib_quantized_flatten", outputs=3, names=OF_CODES, input_dtypes=INPUTS)
 def quantized_flatten(data, min_data, max_data):
     """All axes but the first one merged."""
     return [F.Flatten(data), F._copy(min_data), F._copy(max_data)]
@@ -235,7 +252,7 @@ for _op in (quantized_pooling, quantized_act, quantized_flatten):
     infer(_op)(lambda shapes, attrs: _infer_ends(shapes))
 
 
-@composite("_contrib_quantized_concat", outputs=3)
+@composite("_contrib_quantized_concat", outputs=3, names=OF_CODES, input_dtypes=INPUTS)
 def quantized_concat(*data, dim: Int = 1):
     """Codes joined along an axis, those of the widest range, uint8 if all are: n arrays, then min and max of each."""
     n = len(data) // 3
@@ -254,7 +271,7 @@ def quantized_concat(*data, dim: Int = 1):
     ]
 
 
-@composite("_contrib_quantized_elemwise_add", outputs=3)
+@composite("_contrib_quantized_elemwise_add", outputs=3, names=OF_CODES, input_dtypes=INPUTS)
 def quantized_elemwise_add(
     lhs, rhs, lhs_min, lhs_max, rhs_min, rhs_max, *, min_calib_range: OptFloat = None, max_calib_range: OptFloat = None
 ):
@@ -264,7 +281,12 @@ def quantized_elemwise_add(
     return _result(total, left + right, min_calib_range, max_calib_range)
 
 
-@composite("_contrib_quantized_elemwise_mul", outputs=lambda attrs: 1 if attrs["enable_float_output"] else 3)
+@composite(
+    "_contrib_quantized_elemwise_mul",
+    outputs=lambda attrs: 1 if attrs["enable_float_output"] else 3,
+    names=OF_CODES,
+    input_dtypes=INPUTS,
+)
 def quantized_elemwise_mul(
     lhs, rhs, lhs_min, lhs_max, rhs_min, rhs_max, *, min_calib_range: OptFloat = None, max_calib_range: OptFloat = None,
     enable_float_output: Bool = False,
@@ -281,7 +303,14 @@ def quantized_elemwise_mul(
     return [product, *_ends(scale * TOP)]
 
 
-@composite("_contrib_quantized_batch_norm", outputs=3, mutates=("moving_mean", "moving_var"))
+@composite(
+    "_contrib_quantized_batch_norm",
+    outputs=3,
+    mutates=("moving_mean", "moving_var"),
+    names=OF_CODES,
+    input_dtypes=INPUTS,
+    initial=MOVING,
+)
 def quantized_batch_norm(
     data, gamma, beta, moving_mean, moving_var, min_data, max_data, *, eps: Float = 1e-3, momentum: Float = 0.9,
     fix_gamma: Bool = True, use_global_stats: Bool = False, output_mean_var: Bool = False, axis: Int = 1,
@@ -314,7 +343,7 @@ def _quantized_batch_norm_shapes(shapes, attrs):
         shapes[name] = (shapes["data"][attrs["axis"]],)
 
 
-@composite("_contrib_quantized_embedding", row_gradient=rows_if_asked, outputs=3)
+@composite("_contrib_quantized_embedding", row_gradient=rows_if_asked, outputs=3, names=OF_CODES, input_dtypes=INPUTS)
 def quantized_embedding(
     data, weight, min_weight, max_weight, *, input_dim: Positive, output_dim: Positive, dtype: DType = "float32",
     sparse_grad: Bool = False,
@@ -325,7 +354,12 @@ def quantized_embedding(
 
 
 @composite(
-    "_sg_mkldnn_conv", mutates=("moving_mean", "moving_var"), outputs=lambda attrs: 3 if attrs["quantized"] else 1
+    "_sg_mkldnn_conv",
+    mutates=("moving_mean", "moving_var"),
+    outputs=lambda attrs: 3 if attrs["quantized"] else 1,
+    when={"bias": ("no_bias", False)},
+    initial=MOVING,
+    input_dtypes=NUMBERS,
 )
 def fused_conv(
     data, weight, bias=None, gamma=None, beta=None, moving_mean=None, moving_var=None, addend=None, data_min=None,
@@ -404,7 +438,7 @@ def _fused_conv_shapes(shapes, attrs):
         shapes[name] = (attrs["num_filter"],)
 
 
-@composite("_sg_mkldnn_fully_connected")
+@composite("_sg_mkldnn_fully_connected", when={"bias": ("no_bias", False)}, input_dtypes=NUMBERS)
 def fused_fully_connected(
     data, weight, bias=None, data_min=None, data_max=None, *, num_hidden: Int, no_bias: Bool = False,
     flatten: Bool = True, act_type: Annotated[str, Choice("relu", "sigmoid", "softrelu", "softsign", "tanh")] = "relu",

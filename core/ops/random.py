@@ -90,7 +90,7 @@ _enter(
 )
 
 
-@operator("_random_randint", aliases=("random_randint",), rng=True)
+@operator("_random_randint", aliases=("random_randint",), rng=True, dtype="int32")
 def randint(*, low: Int, high: Int, shape: Shape = (), ctx=None, dtype: Whole = None, key=None):
     """Integers from low to high (exclusive)."""
     if low >= high:
@@ -135,7 +135,12 @@ def _multinomial(data, *, count: Int, dtype: DType = "int32", key=None):
     return kernels.cast(K.multinomial(data, count, key), dtype)
 
 
-@composite("_sample_multinomial", aliases=("sample_multinomial",), outputs=lambda attrs: 1 + bool(attrs["get_prob"]))
+@composite(
+    "_sample_multinomial",
+    aliases=("sample_multinomial",),
+    outputs=lambda attrs: 1 + bool(attrs["get_prob"]),
+    unnamed=True,
+)
 def sample_multinomial(data, *, shape: Shape = (), get_prob: Bool = False, dtype: DType = "int32"):
     """Draws from categorical distributions; with get_prob also the log probabilities of what was drawn."""
     count = 1
@@ -150,7 +155,7 @@ def sample_multinomial(data, *, shape: Shape = (), get_prob: Bool = False, dtype
     return [result, F._reshape_to(log, shape=full or (1,))]
 
 
-@operator("_shuffle", aliases=("shuffle",), rng=True, memory="new", shape=FIRST)
+@operator("_shuffle", aliases=("shuffle",), rng=True, memory="new", shape=FIRST, unnamed=True)
 def shuffle(data, *, key=None):
     """The data in a random order along its first axis."""
     return kernels.index.take(data, K.permutation(data.shape[0], data.device, key), 0)

@@ -56,7 +56,7 @@ def _enter(name, aliases=()):
         return at_least_one_axis(kernel(data, axes, keepdims))
 
     reduction.__doc__ = f"The {name} over the given axes (all by default; with exclude: all others)."
-    op = operator(name, aliases=aliases, memory="new")(reduction)
+    op = operator(name, aliases=aliases, memory="new", unnamed=True)(reduction)
     direct(op)(lambda attrs: _bound(kernel, attrs, name))
     return op
 
@@ -153,7 +153,7 @@ _extremum_rule(max_)
 _extremum_rule(min_)
 
 
-@operator("norm", memory="new")
+@operator("norm", memory="new", unnamed=True)
 def norm(data, *, ord: Int = 2, axis: Axis = None, out_dtype: OptDType = None, keepdims: Bool = False):
     """The l1 or l2 norm over the given axes."""
     if ord not in (1, 2):
@@ -188,14 +188,14 @@ def _enter_place(name):
         return at_least_one_axis(kernel(data, normal_axis(axis, data.dim(), name), keepdims, data.dtype))
 
     places.__doc__ = f"The index of the {name[3:]}imum along an axis (of the flat data by default), in the data's type."
-    return operator(name, memory="new")(places)
+    return operator(name, memory="new", unnamed=True)(places)
 
 
 argmax = _enter_place("argmax")
 argmin = _enter_place("argmin")
 
 
-@operator("argmax_channel", memory="new")
+@operator("argmax_channel", memory="new", unnamed=True, dtype="float32")
 def argmax_channel(data):
     """The index of the maximum along axis 1, in the data's type."""
     return K.argmax(data, 1, False, data.dtype)

@@ -33,17 +33,6 @@ from core.ops.facts import Facts
 from core.ops.relations import NONE, SAME
 
 TABLE: dict[str, Operator] = {}
-# Optional inputs that an operator has under one value of an attribute: (attribute, value,
-# whether it has the input without such an attribute).
-CONDITIONAL = {
-    "bias": ("no_bias", False, True),
-    "gamma": ("act_type", "prelu", True),
-    "sequence_length": ("use_sequence_length", True, False),
-    "length": ("use_length", True, False),
-    "data_lengths": ("use_data_lengths", True, False),
-    "label_lengths": ("use_label_lengths", True, False),
-    "like": ("mode", "like", False),
-}
 NULL = type("Null", (), {"__repr__": lambda self: "<default>", "__bool__": lambda self: False})()
 REQUIRED = inspect.Parameter.empty
 
@@ -60,6 +49,7 @@ class Operator(Facts):
         outputs=1,
         visible=None,
         mutates=(),
+        auxiliary=None,
         rng=False,
         train=False,
         reserves=False,
@@ -78,6 +68,7 @@ class Operator(Facts):
         self.attrs: dict[str, tuple[Attribute, object]] = {}
         self.outputs, self.visible = outputs, visible  # counts, or functions of the attributes
         self.mutates = frozenset(mutates)  # inputs that the operator writes to
+        self.auxiliary = self.mutates if auxiliary is None else frozenset(auxiliary)  # those that are its state
         self.rng, self.train = rng, train  # takes a `key` / the `training` flag besides its attributes
         self.overwrites = overwrites  # the rule is told the memory that the result goes to (`into`)
         self.cast_inputs: Callable | None = None  # mixed precision: (inputs, attrs) -> the inputs in other types
@@ -129,8 +120,7 @@ class Operator(Facts):
     @functools.cached_property
     def conditional(self) -> list[tuple[int, str, object]]:
         """(place, attribute, value) of the inputs that the operator has under that value alone."""
-        rules = [(i, *CONDITIONAL[name][:2]) for i, name in enumerate(self.inputs) if name in CONDITIONAL]
-        return [rule for rule in rules if rule[1] in self.attrs]
+        return [(self.inputs.index(name), *rule) for name, rule in self.when.items()]
 
     def check_inputs(self, inputs: Sequence, attrs: dict, complete: bool = True) -> None:
         """MXNetError for an input that the operator does not read under the attributes, or lacks in a complete call."""
@@ -147,6 +137,11 @@ class Operator(Facts):
                 raise MXNetError(
                     f"{self.name}: the input {self.inputs[place]} is missing, which {attr}={value!r} reads"
                 )
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether gradients may pass: the operator has a rule, or those that it is made of may have one."""
+        return self.rule is not None or self.composite
 
     @functools.cached_property
     def starts(self) -> bool:
@@ -362,15 +357,7 @@ def npx_operator(name: str) -> Operator | None:
     """The entry that `npx` and `sym.npx` show as `name`, if there is one."""
     if name.startswith("_"):
         return None
-    name = _NPX_NAMES.get(name, name)
     return TABLE.get(f"_npx_{name}") or TABLE.get(name) or TABLE.get(f"_contrib_{name}")
-
-
-_NPX_NAMES = {  # entries that the table has under names of layers
-    "deformable_convolution": "DeformableConvolution",
-    "modulated_deformable_convolution": "ModulatedDeformableConvolution",
-    "sync_batch_norm": "SyncBatchNorm",
-}
 
 
 class _Operators:
@@ -552,8 +539,8 @@ def make_pointwise(
 ) -> Operator:
     """Completes an entry whose rules follow from `formula`; `refused` is a type that "same" leaves out."""
     op.formula, op.memory = formula, "new"
-    if op.shape is NONE and len(formula.inputs) == 1:
-        op.shape = SAME
+    if len(formula.inputs) == 1:
+        op.shape, op.unnamed = SAME if op.shape is NONE else op.shape, True
     kernel = kernels.pointwise.pointwise
     names = formula.attrs
 

@@ -15,7 +15,13 @@ MODES = tuple(GATES)
 
 
 @operator(
-    "_rnn", outputs=lambda attrs: 3 if attrs["mode"] == "lstm" else 2, train=True, rng=True, reserves=True, memory="new"
+    "_rnn",
+    outputs=lambda attrs: 3 if attrs["mode"] == "lstm" else 2,
+    train=True,
+    rng=True,
+    reserves=True,
+    memory="new",
+    when={"state_cell": ("mode", "lstm")},
 )
 def _rnn(
     data, parameters, state, state_cell=None, *, state_size: Int, num_layers: Int, mode: Annotated[str, Choice(*MODES)],
@@ -82,7 +88,15 @@ def _shown(attrs):
     return (3 if attrs["mode"] == "lstm" else 2) if attrs["state_outputs"] else 1
 
 
-@composite("RNN", aliases=("rnn",), train=True, outputs=_shown, real=True)
+@composite(
+    "RNN",
+    aliases=("rnn",),
+    train=True,
+    outputs=_shown,
+    real=True,
+    names=("output", "state_output", "statecell_output"),
+    when={"state_cell": ("mode", "lstm"), "sequence_length": ("use_sequence_length", True)},
+)
 def rnn(
     data, parameters, state, state_cell=None, sequence_length=None, *, state_size: Int, num_layers: Int,
     bidirectional: Bool = False, mode: Annotated[str, Choice(*MODES)], p: Share = 0.0, state_outputs: Bool = False,

@@ -11,6 +11,7 @@ from functools import reduce as fold
 from core import kernels, storage
 from core.base import MXNetError, NoAxis, WrongKind
 from core.ops.attributes import Any_, Axis, Bool, DType, Int, OptInt, OptShape, Scalar, Shape
+from core.ops.facts import Target
 from core.ops.registry import F, composite, direct, gradient, operator
 from core.ops.relations import FIRST, RESHAPE, TRANSPOSE
 from core.ops.storage_types import KEEPS_ZERO
@@ -112,7 +113,7 @@ def halves(length: int, first: int, second: int) -> tuple[int, int]:
     return first, second
 
 
-@operator("Reshape", aliases=("reshape",), shape=RESHAPE)
+@operator("Reshape", aliases=("reshape",), shape=RESHAPE, unnamed=True, target=Target("shape"))
 def reshape(data, *, shape: Shape = (), reverse: Bool = False, target_shape: Shape = (), keep_highest: Bool = False):
     """The same elements in another shape (0, -1, -2, -3, -4: see MXNet's reshape)."""
     now = data.shape
@@ -134,7 +135,7 @@ def dynamic_reshape(data, shape):
     return K.reshape(data, reshaped(tuple(data.shape), tuple(map(int, K.numbers(shape)))))
 
 
-@operator("Flatten", aliases=("flatten", "_npx_batch_flatten"))
+@operator("Flatten", aliases=("flatten", "_npx_batch_flatten"), unnamed=True)
 def flatten(data):
     """All axes but the first one merged."""
     if data.dim() == 2:
@@ -189,7 +190,7 @@ def in_shape(x, shape):
     return x if tuple(x.shape) == tuple(shape) else F._reshape_to(x, shape=shape)
 
 
-@operator("expand_dims")
+@operator("expand_dims", unnamed=True)
 def expand_dims(data, *, axis: Int):
     """A new axis of length 1 before `axis`."""
     return K.expand_dims(data, normal_axis(axis, data.dim() + 1, "expand_dims"))
@@ -234,7 +235,7 @@ def _dynamic_reshape_gradient(head, data_shape):
 # ---------------------------------------------------------------------------------------------- order of axes
 
 
-@operator("transpose", shape=TRANSPOSE)
+@operator("transpose", shape=TRANSPOSE, unnamed=True)
 def transpose(data, *, axes: Shape = ()):
     """The axes in another order, reversed by default; they are counted from the front."""
     if any(a < 0 for a in axes):
@@ -338,7 +339,7 @@ def _space_to_depth_gradient(head, attrs):
 # ---------------------------------------------------------------------------------------------- broadcasting
 
 
-@operator("broadcast_to")
+@operator("broadcast_to", unnamed=True, target=Target("shape", infers=False))
 def broadcast_to(data, *, shape: Shape):
     """Axes of length 1 repeated to `shape`; 0 keeps a length."""
     if len(shape) != data.dim():
@@ -355,7 +356,7 @@ def _repeated(now, shape):
     return wanted
 
 
-@operator("broadcast_axis", aliases=("broadcast_axes",))
+@operator("broadcast_axis", aliases=("broadcast_axes",), unnamed=True)
 def broadcast_axis(data, *, axis: Shape = (), size: Shape = ()):
     """The given axes of length 1 repeated to the given sizes."""
     if len(axis) != len(size):
@@ -429,31 +430,31 @@ def _broadcast_from_gradient(head, data_shape):
 # ---------------------------------------------------------------------------------------------- constants
 
 
-@operator("zeros_like", memory="new", shape=FIRST, storage=KEEPS_ZERO)
+@operator("zeros_like", memory="new", shape=FIRST, storage=KEEPS_ZERO, unnamed=True, fills=0)
 def zeros_like(data):
     """Zeros of the shape and type of the data."""
     return K.full_like(data, 0)
 
 
-@operator("ones_like", memory="new", shape=FIRST)
+@operator("ones_like", memory="new", shape=FIRST, unnamed=True, fills=1)
 def ones_like(data):
     """Ones of the shape and type of the data."""
     return K.full_like(data, 1)
 
 
-@operator("full_like", aliases=("_full_like",), memory="new")
+@operator("full_like", aliases=("_full_like",), memory="new", fills="fill_value")
 def full_like(data, *, fill_value: Scalar, dtype: DType = None):
     """One value in the shape of the data."""
     return K.full_like(data, fill_value, dtype)
 
 
-@operator("shape_array")
+@operator("shape_array", unnamed=True, dtype="int64")
 def shape_array(data):
     """The shape, as an int64 array."""
     return K.index_tensor(data.shape, data)
 
 
-@operator("size_array")
+@operator("size_array", unnamed=True, dtype="int64")
 def size_array(data):
     """The number of elements, as an int64 array of one."""
     return K.index_tensor([data.numel()], data)

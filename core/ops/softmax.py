@@ -34,7 +34,7 @@ def _onednn_softmax_gradient(head, out, attrs):
     return [F._softmax_grad.typed(head, out, axis=attrs.axis)]
 
 
-@operator("_softmax_grad", memory="new")
+@operator("_softmax_grad", memory="new", input_dtypes={"length": "int32"})
 def _softmax_grad(head, out, length=None, *, axis: Int):
     """(head - sum(head * out)) * out; the sum is over `length` places."""
     return kernels.softmax.softmax_grad(head, out, _place(axis, out.dim()), length)
@@ -67,7 +67,7 @@ def _log_softmax_grad_decompose(head, out, *, axis):
     return F.broadcast_sub(head, F.broadcast_mul(F.exp(out), F.sum(head, axis=axis, keepdims=True)))
 
 
-@operator("_masked_softmax", memory="new")
+@operator("_masked_softmax", memory="new", input_dtypes={"length": "int32"})
 def _masked_softmax(data, length, *, axis: Int):
     """The softmax of the first `length` places; 0 elsewhere."""
     axis = normal_axis(axis, data.dim(), "softmax with lengths")
@@ -103,7 +103,7 @@ def _typed(result, dtype):
 _WIDTH = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}  # bytes
 
 
-@composite("softmax", shape=FIRST)
+@composite("softmax", shape=FIRST, when={"length": ("use_length", True)}, input_dtypes={"length": "int32"})
 def softmax(
     data, length=None, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False
 ):
@@ -164,14 +164,14 @@ shortcut(softmax)(_plain(_softmax))
 shortcut(log_softmax)(_plain(_log_softmax))
 
 
-@composite("softmin", shape=FIRST)
+@composite("softmin", shape=FIRST, unnamed=True)
 def softmin(data, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False):
     """The softmax of the negated data."""
     _without_length("softmin", use_length)
     return _typed(F._softmax(_prepared(F.negative(data), temperature, axis, dtype), axis=axis), dtype)
 
 
-@composite("SoftmaxActivation", shape=FIRST)
+@composite("SoftmaxActivation", shape=FIRST, unnamed=True)
 def softmax_activation(data, *, mode: Annotated[str, Choice("instance", "channel")] = "instance"):
     """The softmax along the last axis ("instance"), or over channels ("channel")."""
     return F._softmax(data, axis=1) if mode == "channel" else F._instance_softmax(data)

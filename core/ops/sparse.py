@@ -10,7 +10,13 @@ from core.ops.relations import FIRST, SAME
 from core.ops.storage_types import FIRST_KEPT, KEEPS_ZERO, Told
 
 
-@operator("cast_storage", memory="new", shape=FIRST, storage=Told(lambda stypes, attrs: attrs["stype"], makes=True))
+@operator(
+    "cast_storage",
+    memory="new",
+    shape=FIRST,
+    storage=Told(lambda stypes, attrs: attrs["stype"], makes=True),
+    unnamed=True,
+)
 def cast_storage(data, *, stype: Annotated[str, Choice("default", "csr", "row_sparse")]):
     """The same values, stored in another way."""
     return kernels.shape.clone(data)

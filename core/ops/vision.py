@@ -305,7 +305,7 @@ def _window(data, top, left, spans):
 # ---------------------------------------------------------------------------------------------- sizes
 
 
-@composite("_contrib_BilinearResize2D")
+@composite("_contrib_BilinearResize2D", when={"like": ("mode", "like")})
 def bilinear_resize(
     data, like=None, *, height: Positive = 1, width: Positive = 1, scale_height: OptFloat = None, scale_width: OptFloat = None,
     mode: Annotated[str, Choice("size", "odd_scale", "like", "to_even_down", "to_even_up", "to_odd_down", "to_odd_up")] = "size",
@@ -365,7 +365,7 @@ def _resize_bilinear_grad_gradient(head1, head_shape, attrs):
     return [F._resize_bilinear(head1, size=head_shape[2:], align_corners=attrs.align_corners)]
 
 
-@operator("_contrib_AdaptiveAvgPooling2D")
+@operator("_contrib_AdaptiveAvgPooling2D", unnamed=True)
 def adaptive_avg_pooling(data, *, output_size: Shape = ()):
     """Means of output_size (height, width; one number for both; default 1) cells of (N, C, H, W)."""
     size = tuple(output_size) or (1,)
@@ -392,7 +392,12 @@ def _adaptive_avg_pooling_grad_gradient(head1, head_shape):
     return [F._contrib_AdaptiveAvgPooling2D(head1, output_size=head_shape[2:])]
 
 
-@composite("UpSampling", real=True)
+@composite(
+    "UpSampling",
+    real=True,
+    appends=lambda attrs: ("weight",) if attrs["sample_type"] == "bilinear" else (),
+    initial={"weight": '["bilinear", {}]'},
+)
 def up_sampling(
     *data, scale: Positive, num_filter: Int = 0, sample_type: Annotated[str, Choice("nearest", "bilinear")],
     multi_input_mode: Annotated[str, Choice("concat", "sum")] = "concat", num_args: Int = 1, workspace: Int = 512,

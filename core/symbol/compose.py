@@ -14,10 +14,6 @@ from core.name import NameManager
 from core.ops.registry import NULL, REQUIRED, TABLE, Operator
 from core.symbol.graph import HIDDEN, Node, hidden, input_names
 
-# Initial values of states and parameters by the input that they are; variables take them that say nothing of their own.
-_INITIAL_STATES = {"moving_mean": '["zero", {}]', "moving_var": '["one", {}]'}
-_INITIAL = {("LeakyReLU", "gamma"): '["Constant", {"value": 0.25}]', ("UpSampling", "weight"): '["bilinear", {}]'}
-
 
 def front(op: Operator, called: str, kind: type):
     """The function `sym.NAME`: inputs (symbols) and attributes by position or keyword, `name`, `attr`.
@@ -52,11 +48,10 @@ def compose(op: Operator, called: str, symbols, attrs: dict, kind: type, name=No
         if "num_args" in op.attrs or not any(key.startswith("num_") for key in op.attrs):
             texts["num_args"] = str(len(symbols))
         entries = [_single(op, "data", symbol) for symbol in symbols]
+        for k, slot in enumerate(op.appends(parsed), 1):
+            entries = [*entries, (_variable(op, name, slot, texts), 0)][: k + 1]
+            _start(op, slot, entries[k][0])
         slots = [f"arg{i}" for i in range(len(entries))]
-        if op.name == "UpSampling" and parsed["sample_type"] == "bilinear":
-            entries = [*entries, (_variable(op, name, "weight", texts), 0)][:2]
-            slots = ["arg0", "arg1"]
-            _start(op, "weight", entries[1][0])
     else:
         if op.takes is not None:
             found = op.placed([symbols.get(slot) for slot in op.inputs], parsed)
@@ -87,8 +82,7 @@ def given_of(op: Operator, parsed: dict) -> dict:
 def variable_texts(op: Operator, slot: str, texts: dict[str, str]) -> dict[str, str]:
     """Attributes of a variable that an operator makes for its input `slot`: its own, and how the variable starts."""
     texts = {key: value for key, value in texts.items() if key != "num_args"}
-    initial = _initial(op, slot)
-    return texts if initial is None else {"__init__": initial, **texts}
+    return {"__init__": op.initial[slot], **texts} if slot in op.initial else texts
 
 
 def text_of(value) -> str:
@@ -181,15 +175,10 @@ def _single(op: Operator, slot: str, symbol):
     return entries[0]
 
 
-def _initial(op: Operator, slot: str) -> str | None:
-    return _INITIAL_STATES.get(slot) if slot in op.mutates else _INITIAL.get((op.name, slot))
-
-
 def _start(op: Operator, slot: str, node: Node) -> None:
     """Tells a variable how it starts as the input `slot` of an operator, unless it knows."""
-    initial = _initial(op, slot)
-    if initial is not None and node.op is None:
-        node.attrs.setdefault("__init__", initial)
+    if slot in op.initial and node.op is None:
+        node.attrs.setdefault("__init__", op.initial[slot])
 
 
 def _variable(op: Operator, name: str, slot: str, texts: dict[str, str]) -> Node:

@@ -8,39 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from core import imperative
 from core.base import MXNetError
 from core.ops import attributes
-from core.ops.registry import CONDITIONAL, Operator
+from core.ops.registry import Operator
 from core.ops.storage_types import DENSE
 
 # Attributes that steer training and placement rather than the operator; stored as `__key__`, asked for as `key` too.
 HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage", "profiler_scope")
 # Attributes in files that mean nothing here: the number of inputs is known, the rest chose a backend.
 _IGNORED = frozenset({"num_args", "cudnn_off", "cudnn_tune", "workspace"})
-
-_OUTPUT_NAMES = {
-    "BatchNorm": ("output", "mean", "var"),
-    "LayerNorm": ("output", "mean", "std"),
-    "GroupNorm": ("output", "mean", "std"),
-    "RNN": ("output", "state_output", "statecell_output"),
-    "LeakyReLU": ("output", "mask"),
-    "_contrib_MultiBoxTarget": ("loc_target", "loc_mask", "cls_target"),
-    "_contrib_hawkesll": ("output", "out_state"),
-    "make_loss": ("loss",),
-    "_contrib_BatchNormWithReLU": ("output", "mean", "var"),
-    "_contrib_SyncBatchNorm": ("output", "mean", "var"),
-    "_contrib_quantize_asym": ("output", "scale", "shift"),
-    **{
-        f"_contrib_quantized_{name}": ("output", "min_output", "max_output")
-        for name in (
-            "act batch_norm concat conv elemwise_add elemwise_mul embedding flatten fully_connected pooling".split()
-        )
-    },
-}
-# Their outputs have numbers where they show a single one, too, under the attributes told: in MXNet they have more that
-# are hidden.
-_NUMBERED = {
-    **dict.fromkeys(("CTCLoss", "SliceChannel", "_contrib_box_nms", "_linalg_det", "sort"), lambda attrs: True),
-    "topk": lambda attrs: attrs["ret_typ"] == "value",
-}
 
 
 def hidden(attrs: dict[str, str]) -> dict[str, str]:
@@ -93,11 +67,7 @@ class Node:
         """What `list_outputs` calls output `k`."""
         if self.op is None:
             return self.name
-        if self.op.name in _OUTPUT_NAMES:
-            return f"{self.name}_{_OUTPUT_NAMES[self.op.name][k]}"
-        hides = _NUMBERED.get(self.op.name)
-        numbered = self.outputs > 1 or (hides is not None and hides(self.parsed))
-        return f"{self.name}_output{k}" if numbered else f"{self.name}_output"
+        return f"{self.name}_{self.op.output_name(k, self.outputs, self.parsed)}"
 
     def auxiliary(self, slot: str) -> bool:
         """Whether the operator keeps its state in the input called `slot`."""
@@ -105,8 +75,7 @@ class Node:
             from core.symbol.control_flow import auxiliary_places
 
             return self.slots.index(slot) in auxiliary_places(self)
-        # BatchNorm writes to gamma as well, but as a parameter that it holds at 1.
-        return slot in self.op.mutates and slot != "gamma"
+        return slot in self.op.auxiliary
 
     def writes(self, slot: str) -> bool:
         """Whether the operator writes to the input called `slot`; a variadic one to any."""
@@ -130,15 +99,13 @@ def input_names(op: Operator, attrs: dict, given: Iterable[str] = (), count: int
     if op.takes is not None:
         return op.takes(attrs)
     given = set(given)
-    return [n for n in op.inputs if n not in op.optional or n in given or _wanted(n, attrs)]
+    return [n for n in op.inputs if n not in op.optional or n in given or _wanted(op, n, attrs)]
 
 
-def _wanted(name: str, attrs: dict) -> bool:
-    """Whether operators of these attributes have the optional input."""
-    if name == "state_cell":
-        return attrs.get("mode", "lstm") == "lstm"
-    attr, value, without = CONDITIONAL.get(name, ("", None, False))
-    return attrs[attr] == value if attr in attrs else without
+def _wanted(op: Operator, name: str, attrs: dict) -> bool:
+    """Whether the operator has the optional input under these attributes."""
+    attr, value = op.when.get(name, (None, None))
+    return attr is not None and attrs[attr] == value
 
 
 def order(entries: Iterable[Entry]) -> list[Node]:
@@ -348,10 +315,6 @@ def _literal(text: str):
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):  # the last two: very deep nesting
         return text
-
-
-# Operators that are told the shape of their result, and in which attribute.
-SHAPED = {"Reshape": "shape", "_npi_reshape": "newshape", "broadcast_to": "shape"}
 
 
 def outline(nodes: Sequence[Node], told: Callable[[Node], object]) -> list[tuple]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from core import autograd, imperative, random, storage
 from core.base import MXNetError
 from core.context import cpu
-from core.dtypes import DTYPES, HALF, dtype_name
+from core.dtypes import DTYPES, dtype_name
 from core.ndarray import NDArray
 from core.ops import attributes
 from core.ops.relations import UNKNOWN, Extents
@@ -25,13 +25,6 @@ Shape = tuple[int, ...]
 # Inputs that count, place or choose elements, in a dtype of their own.
 _BESIDES = frozenset("length sequence_length data_lengths label_lengths index indices condition".split())
 BY_NUMBER = {number: name for name, (number, _) in DTYPES.items() if number is not None}
-# Results whose dtype is not that of the first input.
-_OWN_DTYPE = {
-    "shape_array": "int64",
-    "size_array": "int64",
-    "argmax_channel": "float32",
-    "_random_randint": "int32",
-}
 
 
 def shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[str, Shape | None], list[Shape | None]]:
@@ -187,8 +180,8 @@ def types(entries: list[Entry], given: dict[str, object]) -> tuple[dict[str, str
         first = _first_dtype(node, found)
         for slot, (parent, _) in zip(node.slots, node.inputs, strict=True):
             if parent.op is None and known[parent.name] is None and first is not None:
-                known[parent.name] = _variable_dtype(node, slot, first)
-        own = node.parsed.get("dtype") or _OWN_DTYPE.get(node.op.name)
+                known[parent.name] = node.op.input_dtype(slot, node.parsed, first)
+        own = node.parsed.get("dtype") or node.op.dtype
         if own is None and not node.inputs:
             own = "float32"
         results[id(node)] = own or _formula_dtype(node, found) or first
@@ -243,7 +236,7 @@ def _sweep(
         arrays = []
         for slot, (parent, k), shape in zip(node.slots, node.inputs, found, strict=True):
             if parent.op is None:
-                types[parent.name] = types[parent.name] or _variable_dtype(node, slot, dtype)
+                types[parent.name] = types[parent.name] or node.op.input_dtype(slot, node.parsed, dtype)
                 arrays.append(blank(shape, types[parent.name]))
             else:
                 arrays.append(values[id(parent)][k])
@@ -271,7 +264,7 @@ def _make(op, attrs: dict):
     """What an operator without inputs makes, without its memory."""
     if "shape" in attrs:
         attrs = {**attrs, "shape": tuple(max(n, 0) for n in attrs["shape"])}
-    if op.name in ("_zeros", "_ones", "_full"):  # which tell their shapes, of whatever size
+    if op.fills is not None:  # of whatever size
         return blank(attrs["shape"], attrs["dtype"])
     made = imperative.create(op, attrs, cpu(), NDArray)
     return blank(made.shape, dtype_name(made.dtype))
@@ -316,23 +309,6 @@ def _formula_dtype(node: Node, found: list) -> str | None:
     if node.op.formula is None or None in found:
         return None
     return dtype_name(applied(node, [blank((1,), t) for t in found])[0].dtype)
-
-
-def _variable_dtype(node: Node, slot: str, first: str) -> str:
-    """The dtype of a variable in place `slot` of an operator whose first known input is of dtype `first`."""
-    if slot == "length":
-        return "int32"
-    if node.op.name == "Embedding" and slot == "weight":
-        return node.parsed["dtype"]
-    if node.op.name in ("_sg_mkldnn_conv", "_sg_mkldnn_fully_connected"):  # of codes too they take weights in numbers
-        return "float32"
-    if node.op.name.startswith("_contrib_quantized_"):
-        if slot in ("weight", "bias"):
-            return "int8"
-        if slot not in ("data", "lhs", "rhs") and not slot.startswith("arg"):  # ends of ranges, statistics
-            return "float32"
-    # Batch normalisation keeps its parameters in float32 where the data are in half precision.
-    return "float32" if node.op.name == "BatchNorm" and slot != "data" and first in HALF else first
 
 
 def _shape(values: dict[int, list], node: Node, k: int) -> Shape | None:

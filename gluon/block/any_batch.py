@@ -21,8 +21,6 @@ __all__ = ["opened"]
 
 Shapes = dict[tuple[int, int], tuple]  # by number of the node, and output
 
-_FILLED = frozenset({"_zeros", "_ones", "_full"})
-
 
 def opened(traced: tuple[Symbol, dict, dict], retraced: Callable, known: dict[str, tuple]) -> Symbol:
     """The symbol with extents left open where that gives what tracing gives.
@@ -99,16 +97,21 @@ def _edits(nodes: list[Node], twins: list[Node], shapes: tuple, inputs: tuple, a
             continue
         found = _pairs(shapes, (number, 0))
         longer = [k for k, (a, b) in enumerate(found) if a != b]
-        if node.op.name in _FILLED and different == ["shape"]:
+        if _is_filled(node) and different == ["shape"]:
             edits[number] = {k: sources.get(found[k]) for k in longer}
-        elif different == [graph.SHAPED.get(node.op.name)]:
+        elif node.op.target is not None and different == [node.op.target.attribute]:
             parent, k = node.inputs[0]
-            given = _pairs(shapes, (places[id(parent)], k)) if node.op.name != "_npi_reshape" else []
-            otherwise = None if node.op.name == "broadcast_to" else -1
+            given = _pairs(shapes, (places[id(parent)], k)) if node.op.target.keeps else []
+            otherwise = -1 if node.op.target.infers else None
             edits[number] = {k: 0 if given[k : k + 1] == [found[k]] else otherwise for k in longer}
         if not longer or number not in edits or None in edits[number].values():
             return None
     return edits
+
+
+def _is_filled(node: Node) -> bool:
+    """Whether a node makes an array of one number from nothing."""
+    return node.op is not None and not node.inputs and node.op.fills is not None
 
 
 def _pairs(shapes: tuple[Shapes, Shapes], place: tuple[int, int]) -> list[tuple[int, int]]:
@@ -124,10 +127,10 @@ def _edited(made: Symbol, edits: dict[int, dict], shapes: Shapes) -> tuple[list[
     variables = {n.name: n for n in nodes if n.op is None}
     for number, places in edits.items():
         node, shape = nodes[number], shapes[number, 0]
-        if node.op.name in _FILLED:
+        if _is_filled(node):
             _repeat(node, tuple(1 if k in places else n for k, n in enumerate(shape)), places, variables)
             continue
-        key = graph.SHAPED[node.op.name]
+        key = node.op.target.attribute
         if len(node.parsed[key]) == len(shape) and -1 not in places.values():
             shape = node.parsed[key]
         shape = tuple(places.get(k, n) for k, n in enumerate(shape))

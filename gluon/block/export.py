@@ -163,16 +163,12 @@ def show_operators(block: HybridBlock, args, callback, inputs_too: bool) -> None
         name = f"node_{count}" if kind._zero_dim else node.name
         count += 1
         for k, (slot, array) in enumerate(zip(node.slots, inputs, strict=True)) if inputs_too else ():
-            callback(f"{name}_input{k}" if node.op.name in _UNNAMED_INPUTS else f"{name}_{slot}", node.op.name, array)
+            callback(f"{name}_input{k}" if node.op.unnamed else f"{name}_{slot}", node.op.name, array)
         for k, array in enumerate(outputs[: node.outputs]):
             callback(name + node.output_name(k).removeprefix(node.name), node.op.name, array)
 
     with autograd.pause(train_mode=autograd.is_training()):
         graph.run(out._entries, values, ctx, kind, watch)
-
-
-# Operators whose inputs MXNet's monitors number.
-_UNNAMED_INPUTS = frozenset({"Activation"})
 
 
 def _styled_forward(block: HybridBlock) -> bool:

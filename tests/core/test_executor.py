@@ -255,3 +255,15 @@ def test_operators_without_inputs_work_on_the_context_of_their_group(make):
         made = make()
     bound = (made * 2).bind(mx.cpu(0), {}, group2ctx={"a": mx.cpu(1)})
     assert bound.outputs[0].context == bound.forward()[0].context == mx.cpu(1)
+
+
+def test_monitors_number_the_inputs_of_operators_that_name_none():
+    seen = []  # the names are those that MXNet 1.9.1 shows
+    data = mx.sym.var("data")
+    out = mx.sym.softmax(mx.sym.softmin(mx.sym.relu(data, name="r"), name="m"), name="s")
+    out = mx.sym.sum(mx.sym.clip(mx.sym.transpose(mx.sym.LeakyReLU(out, name="l"), name="t"), 0, 1, name="c"), name="u")
+    executor = out.simple_bind(mx.cpu(), data=(2, 3))
+    executor.set_monitor_callback(lambda name, array: seen.append(name), monitor_all=True)
+    executor.forward()
+    read = ["r_input0", "m_input0", "s_data", "l_data", "t_input0", "c_input0", "u_input0"]
+    assert [name for name in seen if "output" not in name] == ["data", *read]

@@ -184,7 +184,7 @@ def _alike(entries: list, others: list) -> bool:
     """Whether two graphs are made of the same operators with the same attributes, but for the shape of a result."""
 
     def told(node: Node) -> tuple:
-        shape = node.op and graph.SHAPED.get(node.op.name)
+        shape = node.op and node.op.target and node.op.target.attribute
         return node.slots, {key: value for key, value in node.parsed.items() if key != shape}
 
     one, other = (graph.outline(graph.order(side), told) for side in (entries, others))
