@@ -7,7 +7,7 @@ GPU_JOBS ?= 8
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help venv quickstart test slow gpu hostile lint format report bench reference
+.PHONY: help venv quickstart test slow gpu hostile chaos lint format report bench reference
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo "make slow        the tests marked slow as well"
 	@echo "make gpu         on a machine with one: every operator, kernel and some networks against the CPU, in minutes"
 	@echo "make hostile     12,000 damaged files of all kinds that programs load; logs/hostile.txt counts what came of them"
+	@echo "make chaos       50 kills of training, of loading workers and of one of three ranks; logs/chaos.txt counts what came of them"
 	@echo "make lint        ruff check, ruff format --check, README tables against logs/"
 	@echo "make format      let ruff fix and format"
 	@echo "make report      rewrite the tables and plots of README.md from logs/"
@@ -49,6 +50,9 @@ gpu: $(STAMP)
 hostile: $(STAMP)
 	rm -f logs/hostile.txt
 	MXTEST_MUTATIONS=1500 MXTEST_MUTATIONS_LOG=logs/hostile.txt $(BIN)/python -m pytest -q tests/core/files/test_hostile.py
+
+chaos: $(STAMP)
+	$(BIN)/python -m tests.scripts.chaos --kills 50 --output logs/chaos.txt
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

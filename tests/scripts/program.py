@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -27,6 +28,8 @@ def main() -> None:
     parser.add_argument("--lr", type=float, default=0.01)
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--kv-store", default="device")
+    parser.add_argument("-j", "--num-workers", type=int, default=0)
+    parser.add_argument("--pause", type=float, default=0, help="seconds before each batch")
     parser.add_argument(
         "--die", default="", help="EPOCH:BATCH, or EPOCH:checkpoint; of several processes the last one dies"
     )
@@ -34,13 +37,14 @@ def main() -> None:
     args = parser.parse_args()
     store = mx.kv.create(args.kv_store)
     death = args.die if store.rank == store.num_workers - 1 else ""
-    del args.die
+    pause = args.pause
+    del args.die, args.pause
 
     run = Run("test", args, data={})
     numbers = np.random.RandomState(0)
     x, y = numbers.standard_normal((64, 10)).astype(np.float32), numbers.randint(0, 3, 64).astype(np.float32)
     sampler = RandomSampler(64) if store.num_workers == 1 else SplitSampler(64, store.num_workers, store.rank)
-    batches = DataLoader(ArrayDataset(x, y), 8, sampler=sampler)
+    batches = DataLoader(ArrayDataset(x, y), 8, sampler=sampler, num_workers=args.num_workers)
     net = nn.HybridSequential()
     net.add(nn.Dense(16, activation="relu"), nn.BatchNorm(), nn.Dropout(0.5), nn.Dense(3))
     net.initialize(mx.init.Xavier())
@@ -50,7 +54,7 @@ def main() -> None:
     for epoch in run.epochs(args.epochs, net, trainer):
         metrics = train_epoch(
             net,
-            dying(run.progress(batches, "training"), f"{epoch}:", death),
+            dying(run.progress(batches, "training"), f"{epoch}:", death, pause),
             trainer,
             SoftmaxCrossEntropyLoss(),
             mx.cpu(),
@@ -63,8 +67,9 @@ def main() -> None:
     run.finish("loss", "train_accuracy")
 
 
-def dying(batches, epoch: str, death: str):
+def dying(batches, epoch: str, death: str, pause: float):
     for index, batch in enumerate(batches):
+        time.sleep(pause)
         if death == f"{epoch}{index}":
             die()
         yield batch
