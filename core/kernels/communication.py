@@ -228,7 +228,7 @@ def exchange(what: str, bits: bytes = b"") -> bytes:
     return found if len(bits) <= room else found + _either(what, bits[room:])
 
 
-def same(what: str, rows: Sequence[str]) -> None:
+def same(what: str, rows: Sequence[str], advice: str) -> None:
     """Nothing where all processes give the same rows; else MXNetError on each, which names the first difference."""
     digest = hashlib.blake2b("\n".join(rows).encode(), digest_size=LABEL).digest()
     both = digest + bytes(255 - byte for byte in digest)
@@ -239,7 +239,7 @@ def same(what: str, rows: Sequence[str]) -> None:
     raise MXNetError(
         f"{what} differ between processes. The first difference: "
         + "; ".join(f"process {r}: {_row(table, k)}" for r, table in enumerate(tables))
-        + ". All processes build the same network"
+        + f". {advice}"
     )
 
 

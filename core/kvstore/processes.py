@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import copy
+
+from core import ndarray as nd
+from core.base import NotSupportedError
+from core.dtypes import dtype_name
 from core.kernels import communication
 from core.kvstore.compression import TwoBit
 from core.kvstore.kvstore import _all_reduce, _broadcast
 from core.kvstore.reducer import Agreed, Reducer, Row
+from core.metric.base import CompositeEvalMetric, EvalMetric
 from core.ndarray import NDArray
+
+# What metrics add up.
+_SUMS = ("sum_metric", "num_inst", "global_sum_metric", "global_num_inst")
+_statistics = None  # the group of processes in which layers sum
 
 
 def count() -> int:
@@ -26,9 +36,56 @@ def barrier() -> None:
 
 
 def all_sum(array: NDArray) -> NDArray:
-    """The sum of the arrays of all processes, in new memory."""
+    """The sum of the arrays of all processes, in new memory; MXNetError on each where shapes or dtypes differ."""
     communication.start()
+    communication.exchange(f"the sum of arrays {dtype_name(array.dtype)} {array.shape}")
     return _all_reduce(array.copy())
+
+
+def sum_statistics(array: NDArray) -> NDArray:
+    """The sum of the arrays of all processes in new memory, by one operation.
+
+    Layers ask for it: all processes call the same layers in the same order. It runs beside gradients and small messages.
+    """
+    global _statistics
+    communication.start()
+    if _statistics is None:
+        _statistics = communication.new_group("statistics of layers")
+    result = array.copy()
+    communication.all_reduce(result._data, "statistics of a layer", _statistics).wait()
+    return result
+
+
+def sum_metric(metric: EvalMetric) -> EvalMetric:
+    """The metric over the batches of all processes: `sum_metric(accuracy).get()`.
+
+    A new one; the metric itself goes on with this process's batches. Composites go metric by metric.
+    NotSupportedError for one that keeps more than sums ("micro" averages, `PCC`).
+    """
+    if count() == 1:
+        return metric
+    result = copy.deepcopy(metric)
+    for part in result.metrics if isinstance(result, CompositeEvalMetric) else [result]:
+        kind = type(part)
+        plain = kind.reset is EvalMetric.reset and kind.reset_local is EvalMetric.reset_local
+        if not plain and getattr(part, "average", None) != "macro":
+            raise NotSupportedError(f"{kind.__name__} keeps more than sums, and cannot be summed over processes")
+        sums = all_sum(nd.array([float(getattr(part, name)) for name in _SUMS], dtype="float64")).asnumpy()
+        for name, total in zip(_SUMS, sums):
+            setattr(part, name, type(getattr(part, name))(total))
+    return result
+
+
+def average_statistics(block) -> None:
+    """Moving means and variances of a network become their means over processes: `BatchNorm` moves those of its own.
+
+    Before a checkpoint or an evaluation that all processes share. Parameters with `grad_req="null"`, on all contexts.
+    """
+    if count() == 1:
+        return
+    for param in block.collect_params().values():
+        if param.grad_req == "null" and param._data is not None:
+            param.set_data(all_sum(param.list_data()[0]) / count())
 
 
 class Processes:
@@ -49,7 +106,7 @@ class Processes:
 
     def compare(self, parameters: list[str]) -> None:
         """MXNetError on all processes, naming the first that differs, where they describe other parameters."""
-        communication.same(f"the parameters of {self._name}", parameters)
+        communication.same(f"the parameters of {self._name}", parameters, "All processes build the same network")
 
     def share(self, name: str, arrays: list[NDArray]) -> None:
         """Gives the copies of a parameter the values that process 0 has."""

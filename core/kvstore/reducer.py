@@ -198,7 +198,10 @@ class Reducer:
         numbers = number + bytes(255 - byte for byte in number) if active else bytes(16)
         answer = communication.exchange(what, numbers + np.packbits(flags).tobytes())
         if any(answer[k] + answer[8 + k] != 255 for k in range(8)) and answer[:16] != bytes(16):
-            communication.same("what step() divides by", [f"{count:g}" if active else "no batch"])
+            given = [f"{count:g}" if active else "no batch"]
+            communication.same(
+                "what step() divides by", given, "Give the size of the batches of all processes together"
+            )
         n = len(rows)
         found = np.unpackbits(np.frombuffer(answer[16:], np.uint8), count=len(flags)).astype(bool).tolist()
         (any_active, changed, _), rest = found[:3], found[3:]
@@ -235,7 +238,8 @@ class Reducer:
         self._buckets = [b for flat in flats for b in cut(*flat, self._group, self._compression)]
         self._buckets.sort(key=lambda bucket: position[id(bucket.leaves[-1])])
         self._bucket_of = {id(leaf): k for k, bucket in enumerate(self._buckets) for leaf in bucket.leaves}
-        communication.same("sizes of gradients", [bucket.size() for bucket in self._buckets])
+        sizes = [bucket.size() for bucket in self._buckets]
+        communication.same("sizes of gradients", sizes, "Parameters change in all processes alike")
         self._source = [row.leaf for row in rows] + arenas
         for k in dense:
             self.watch(rows[k].leaf)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from core import autograd, metric
 from core.context import Context
+from core.kvstore import processes
 
 
 def train_epoch(
@@ -19,7 +20,7 @@ def train_epoch(
 ) -> dict[str, float]:
     """One pass of training; the mean loss, and the accuracy on the way. `after_step` may restrain the weights.
 
-    workers: how many processes train together, each with batches of one size.
+    workers: how many processes train together, each with batches of one size; loss and accuracy are those of all.
     """
     loss_sum, accuracy = metric.Loss(), metric.Accuracy()
     for batch in batches:
@@ -32,6 +33,8 @@ def train_epoch(
         after_step()
         loss_sum.update(None, loss)
         accuracy.update(label, output)
+    if workers > 1:
+        loss_sum, accuracy = processes.sum_metric(loss_sum), processes.sum_metric(accuracy)
     return {"loss": loss_sum.get()[1], "train_accuracy": accuracy.get()[1]}
 
 

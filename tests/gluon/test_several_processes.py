@@ -7,7 +7,9 @@ import core as mx
 import gluon
 from core import autograd, nd
 from core.kernels import communication
+from core.kvstore import processes
 from gluon import nn
+from gluon.contrib.nn import SyncBatchNorm
 from tests.support import ranks
 
 LOSS = gluon.loss.L2Loss()
@@ -368,3 +370,66 @@ def test_compressed_gradients_travel_in_buckets():
         velocity = 0.9 * velocity - 0.1 * total / 6
         state = state + velocity
     np.testing.assert_allclose(first, state, rtol=1e-4, atol=1e-5)
+
+
+# ---------------------------------------------------------------- statistics and metrics of all
+
+
+def normalised(rank, hybridize):
+    mx.random.seed(rank)
+    net = nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(nn.Dense(5, in_units=4), SyncBatchNorm(in_channels=5), nn.Dense(3, in_units=5))
+        net.add(SyncBatchNorm(in_channels=3), nn.Dense(2, in_units=3))
+    net.initialize(mx.init.Xavier())
+    if hybridize:
+        net.hybridize()
+    trainer, sums = trainer_of(net), []
+    original = processes.sum_statistics
+    processes.sum_statistics = lambda array: sums.append(array.size) or original(array)
+    for x, y in data(3):
+        backward(net, x, y, rank)
+        trainer.step(6)
+    return weights(net), sums
+
+
+@pytest.mark.parametrize(("count", "hybridize"), [(2, False), (2, True), (3, True)])
+def test_sync_batch_norm_syncs_over_processes_by_default(count, hybridize):
+    results = ranks.run(count, normalised, hybridize)
+    found = alike([result[0] if isinstance(result, tuple) else result for result in results])
+    assert results[0][1] == [11, 7, 6, 10] * 3  # one sum a layer and direction
+    mx.random.seed(0)
+    net = nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(nn.Dense(5, in_units=4), nn.BatchNorm(in_channels=5), nn.Dense(3, in_units=5))
+        net.add(nn.BatchNorm(in_channels=3), nn.Dense(2, in_units=3))
+    net.initialize(mx.init.Xavier())
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1, "momentum": 0.9})
+    for x, y in data(3):
+        backward(net, x, y, 0)
+        trainer.step(6)
+    np.testing.assert_allclose(found, weights(net), rtol=1e-4, atol=1e-5)
+
+
+def reduced(rank):
+    mx.random.seed(0)
+    norm = nn.BatchNorm(in_channels=4, momentum=0)
+    norm.initialize()
+    x = data(1)[0][0]
+    with autograd.record():
+        norm(x[rank::2]).backward()
+    processes.average_statistics(norm)
+    scores = mx.metric.CompositeEvalMetric(["acc", "ce"])
+    scores.update([nd.array([0, 1, 1][: 3 - rank])], [nd.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9]][: 3 - rank])])
+    whole = processes.sum_metric(scores)
+    with pytest.raises(mx.base.NotSupportedError, match="MCC"):
+        processes.sum_metric(mx.metric.MCC(average="micro"))
+    return norm.running_mean.data().asnumpy(), whole.get()[1], scores.metrics[0].num_inst
+
+
+def test_statistics_and_metrics_of_all_processes():
+    x, results = data(1)[0][0].asnumpy(), ranks.run(2, reduced)
+    for (mean, (accuracy, entropy), own), count in zip(results, (3, 2)):
+        np.testing.assert_allclose(mean, x.mean(axis=0), rtol=1e-5)
+        assert accuracy == 3 / 5 and own == count
+        assert entropy == pytest.approx(-np.log([0.9, 0.2, 0.9, 0.9, 0.2]).mean())

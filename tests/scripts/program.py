@@ -43,7 +43,7 @@ def main() -> None:
     run = Run("test", args, data={})
     numbers = np.random.RandomState(0)
     x, y = numbers.standard_normal((64, 10)).astype(np.float32), numbers.randint(0, 3, 64).astype(np.float32)
-    sampler = RandomSampler(64) if store.num_workers == 1 else SplitSampler(64, store.num_workers, store.rank)
+    sampler = RandomSampler(64) if store.num_workers == 1 else SplitSampler(64, store.num_workers, store.rank, True)
     batches = DataLoader(ArrayDataset(x, y), 8, sampler=sampler, num_workers=args.num_workers)
     net = nn.HybridSequential()
     net.add(nn.Dense(16, activation="relu"), nn.BatchNorm(), nn.Dropout(0.5), nn.Dense(3))

@@ -16,7 +16,9 @@ __all__ = ["SyncBatchNorm"]
 class SyncBatchNorm(BatchNorm):
     """`nn.BatchNorm` with statistics over the batches of `num_devices` devices.
 
-    Devices are the contexts of this process and of the others of a distributed kvstore, equally many in each. In
+    Devices are the contexts of this process and of the others of a distributed kvstore, equally many in each; None, the
+    default, means one context of every process, 1 this process alone. Statistics cross processes in one sum a layer and
+    direction. A hybridized network with such layers over several devices computes without a plan in training. In
     training a network with such layers is called for each context, in threads or one after the other; between these
     calls only blocks can be applied to the results (`gluon.contrib.nn.meeting`). Gradients of all contexts are computed
     in one backward pass, `autograd.backward(losses)`. Zhang et al., "Context encoding for semantic segmentation"
@@ -54,9 +56,9 @@ class SyncBatchNorm(BatchNorm):
             in_channels,
             **kwargs,
         )
-        self._num_devices = num_devices or 1
+        count = processes.count()
+        self._num_devices = count if num_devices is None else num_devices
         if self._num_devices > 1 and not use_global_stats:
-            count = processes.count()
             if self._num_devices % count:
                 raise MXNetError(f"num_devices={num_devices} is to be a multiple of the number of processes, {count}")
             self._meeting = meeting.Meeting(self._num_devices // count)
@@ -149,7 +151,7 @@ class _NormOverDevices(autograd.Function):
         first, *others = arrays
         for other in others:
             first = first + other.as_in_context(first.context)
-        return processes.all_sum(first) if processes.count() > 1 else first
+        return processes.sum_statistics(first) if processes.count() > 1 else first
 
     def _spread(self, channels, context):
         return channels.as_in_context(context).reshape(self._shape)

@@ -48,7 +48,7 @@ def wait_elsewhere(rank):
 
 
 def other_rows(rank):
-    communication.same("parameters", ["weight (3, 4) float32", f"bias ({3 + rank // 2},) float32"])
+    communication.same("parameters", ["weight (3, 4) float32", f"bias ({3 + rank // 2},) float32"], "Build alike")
 
 
 def test_a_busy_process_is_waited_for():
