@@ -21,7 +21,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -31,10 +31,11 @@ BACKENDS = ("cpu", "triton")
 # factorisations and triangular systems, which are sequential, and small wherever networks use them.
 ON_CPU_ONLY = ("linalg",)
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = Callable[..., Any]
+Contract = TypeVar("Contract", bound=Function)
 
 
-def kernel(contract: Function) -> Function:
+def kernel(contract: Contract) -> Contract:
     """The dispatching function of a contract, with its signature and documentation.
 
     Its source spells the parameters out: passing `*args` on takes as long as a small view.
@@ -61,12 +62,12 @@ def {contract.__name__}({", ".join(parameters)}):
 
     scope: dict[str, Any] = {"state": state, "cpu": bind, "select": found.select}
     exec(source, scope)
-    function = functools.update_wrapper(scope[contract.__name__], contract)
+    function = scope[contract.__name__]
     function.__defaults__, function.__kwdefaults__ = contract.__defaults__, contract.__kwdefaults__
-    return function
+    return cast(Contract, functools.update_wrapper(function, contract))
 
 
-def _lead(contract: Callable) -> tuple[str, str]:
+def _lead(contract: Function) -> tuple[str, str]:
     """The expression of what a call is dispatched by, and the test that it lives on the CPU."""
     annotations = {name: p.annotation for name, p in inspect.signature(contract).parameters.items()}
     for name, annotation in annotations.items():
@@ -82,24 +83,26 @@ def _lead(contract: Callable) -> tuple[str, str]:
 class Kernel:
     """One contract, and the functions that implement it, imported on first use."""
 
-    def __init__(self, contract: Callable):
+    def __init__(self, contract: Function):
         self.family, self.name, self.contract = contract.__module__.rpartition(".")[2], contract.__name__, contract
         KERNELS[f"{self.family}.{self.name}"] = self
 
     @functools.cached_property
-    def cpu(self) -> Callable:
-        return getattr(importlib.import_module(f"core.kernels.cpu.{self.family}"), self.name)
+    def cpu(self) -> Function:
+        return self._of("cpu")
 
     @functools.cached_property
-    def triton(self) -> Callable:
+    def triton(self) -> Function:
         if self.family in ON_CPU_ONLY:
             return _through_the_cpu(self)
-        function = getattr(importlib.import_module(f"core.kernels.triton.{self.family}"), self.name)
-        return importlib.import_module("core.kernels.triton.replay").memoized(
-            function, inspect.signature(self.contract)
-        )
+        replay = importlib.import_module("core.kernels.triton.replay")
+        return cast(Function, replay.memoized(self._of("triton"), inspect.signature(self.contract)))
 
-    def select(self, lead: Tensor | torch.device) -> Callable:
+    def _of(self, backend: str) -> Function:
+        module = importlib.import_module(f"core.kernels.{backend}.{self.family}")
+        return cast(Function, getattr(module, self.name))
+
+    def select(self, lead: Tensor | torch.device) -> Function:
         """What a call runs whose first tensor is `lead`."""
         calls = getattr(_observed, "calls", None)
         if calls is not None:
@@ -125,7 +128,7 @@ class Call(NamedTuple):
 
     family: str
     name: str
-    args: tuple
+    args: tuple[Any, ...]
     kwargs: dict[str, Any]
     result: Any
 
@@ -186,19 +189,19 @@ def observe(function: Callable[[], Any]) -> tuple[Any, list[Call]]:
         _observed.calls = before
 
 
-def implementation(family: str, name: str, device: torch.device) -> Callable:
+def implementation(family: str, name: str, device: torch.device) -> Function:
     """The function of the backend that serves `device`: what plans call without going through the dispatcher."""
     importlib.import_module(f"core.kernels.contracts.{family}")
     found = KERNELS[f"{family}.{name}"]
     return found.triton if device.type == "cuda" or state.forced == "triton" else found.cpu
 
 
-def _on_device(index: int, function: Callable, *args: Any, **kwargs: Any) -> Any:
+def _on_device(index: int, function: Function, *args: Any, **kwargs: Any) -> Any:
     with torch.cuda.device(index):  # kernels launch on the current device
         return function(*args, **kwargs)
 
 
-def _through_the_cpu(kernel: Kernel) -> Callable:
+def _through_the_cpu(kernel: Kernel) -> Function:
     """The kernel of a family without Triton kernels for GPU tensors; warns once."""
     warned = False
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 Scalar = int | float | bool
 
@@ -28,6 +29,8 @@ class Expr:
     """A node: `op` applied to `args`. Leaves are `input` (index), `attr` (name) and `const` (value)."""
 
     __slots__ = ("args", "op")
+    op: str
+    args: tuple[Any, ...]
 
     def __new__(cls, op: str, *args):
         key = (op, *(id(a) if isinstance(a, Expr) else (type(a), repr(a)) for a in args))

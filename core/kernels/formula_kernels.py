@@ -11,17 +11,17 @@ from torch import Tensor
 
 from core import storage
 from core.kernels.contracts.pointwise import pointwise
-from core.kernels.dispatch import implementation, state
+from core.kernels.dispatch import Function, implementation, state
 from core.kernels.formula import Formula
 
 
-def formula_kernel(formula: Formula, dtype: torch.dtype, first: torch.dtype, device: torch.device) -> Callable:
+def formula_kernel(formula: Formula, dtype: torch.dtype, first: torch.dtype, device: torch.device) -> Function:
     """The function of (operands..., attributes...) that computes `formula`, for a first operand of dtype `first`."""
     if state.forced != "triton" and device.type != "cuda":
         function = _cpu()._compiled(formula, first)
 
         def run(*operands: Any) -> Tensor:
-            y = function(*operands)
+            y: Tensor = function(*operands)
             return y if y.dtype is dtype else y.to(dtype)
 
         return run
@@ -30,17 +30,25 @@ def formula_kernel(formula: Formula, dtype: torch.dtype, first: torch.dtype, dev
 
 
 def inline(
-    formula: Formula, operands: Sequence, attrs: Sequence, dtype: torch.dtype, target: str, device: torch.device
-) -> tuple | None:
+    formula: Formula,
+    operands: Sequence[Any],
+    attrs: Sequence[Any],
+    dtype: torch.dtype,
+    target: str,
+    device: torch.device,
+) -> tuple[Any, ...] | None:
     """`formula` as lines of source for a plan (see `core.kernels.cpu.inline`), None where kernels are not so simple."""
     if state.forced == "triton" or device.type == "cuda":
         return None
-    return importlib.import_module("core.kernels.cpu.inline").inline(formula, operands, attrs, dtype, target)
+    found: tuple[Any, ...] | None = importlib.import_module("core.kernels.cpu.inline").inline(
+        formula, operands, attrs, dtype, target
+    )
+    return found
 
 
 def pointwise_of_one_type(
     formula: Formula, refuse: Callable[[Sequence[Tensor]], None], refused: str | None = None
-) -> tuple[Callable, Callable]:
+) -> tuple[Function, Function]:
     """The shortest way to the kernel of a formula for operands of one type; `refuse(tensors)` raises otherwise.
 
     A function of (tensors..., attributes by name), and one that gives such a function of tensors for attributes (a
@@ -48,13 +56,13 @@ def pointwise_of_one_type(
     """
     no = None if refused is None else storage.TORCH[refused]
     names, count = formula.attrs, len(formula.inputs)
-    made: dict[torch.dtype, Callable] = {}
+    made: dict[torch.dtype, Callable[..., Tensor]] = {}
 
-    def make(kind: torch.dtype, *operands: Any) -> Callable:
-        function = made[kind] = _cpu()._typed(formula, kind, operands)
-        return function
+    def make(kind: torch.dtype, *operands: Any) -> Callable[..., Tensor]:
+        made[kind] = _cpu()._typed(formula, kind, operands)
+        return made[kind]
 
-    def one(x: Tensor, values: Sequence = ()) -> Tensor:
+    def one(x: Tensor, values: Sequence[Any] = ()) -> Tensor:
         kind = x.dtype
         if x.is_cpu and state.forced is None:
             return (made.get(kind) or make(kind, x, *values))(x, *values)
@@ -68,7 +76,7 @@ def pointwise_of_one_type(
             return (made.get(kind) or make(kind, a, b))(a, b)
         return pointwise(formula, (a, b), (), kind)
 
-    def many(tensors: Sequence[Tensor], values: Sequence) -> Tensor:
+    def many(tensors: Sequence[Tensor], values: Sequence[Any]) -> Tensor:
         kind = tensors[0].dtype
         for t in tensors:
             if t.dtype is not kind or (no is not None and kind is no):
@@ -77,7 +85,7 @@ def pointwise_of_one_type(
             return (made.get(kind) or make(kind, *tensors, *values))(*tensors, *values)
         return pointwise(formula, tensors, values, kind)
 
-    def bind(attrs: Any) -> Callable:
+    def bind(attrs: Any) -> Function:
         values = tuple(getattr(attrs, n) for n in names)
         return (lambda x: one(x, values)) if count == 1 else (lambda *tensors: many(tensors, values))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -20,7 +21,7 @@ class Weights(NamedTuple):
     h2h_bias: torch.Tensor
 
 
-def sizes(inputs, mode, hidden, layers, bidirectional):
+def sizes(inputs: int, mode: str, hidden: int, layers: int, bidirectional: bool) -> list[int]:
     """Lengths of the parts of the flat parameter vector.
 
     First the i2h and h2h weights of every layer and direction, then all their biases in the same order (MXNet, cuDNN).
@@ -37,7 +38,9 @@ def sizes(inputs, mode, hidden, layers, bidirectional):
     return [rows * width for width in widths] + [rows] * len(widths)
 
 
-def unpack(params, mode, inputs, hidden, layers, bidirectional):
+def unpack(
+    params: torch.Tensor | Sequence[torch.Tensor], mode: str, inputs: int, hidden: int, layers: int, bidirectional: bool
+) -> list[Weights]:
     """The flat parameter vector, or its parts, as a list of `Weights`, by layer and then direction."""
     wanted = sizes(inputs, mode, hidden, layers, bidirectional)
     given = [params.numel()] if isinstance(params, torch.Tensor) else [p.numel() for p in params]
