@@ -1,4 +1,4 @@
-"""What may come after a product inside its kernel: the activations that both wings know."""
+"""What may come after a product inside its kernel: the activations that both backends know."""
 
 from __future__ import annotations
 

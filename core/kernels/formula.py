@@ -317,7 +317,7 @@ RULES: dict[str, Callable] = {
 }
 
 
-HEAD, OUT = -1, -2  # operands of a gradient that are no input of the formula itself
+GRADIENT, OUT = -1, -2  # operands of a gradient that are no input of the formula itself
 
 
 def _fresh(name: str, taken: Sequence[str]) -> str:
@@ -338,7 +338,7 @@ class Formula:
         self.name, self.inputs, self.attrs, self.root = name, tuple(inputs), tuple(attrs), root
         self.derivative = derivative
         self._gradients: dict[int, tuple[Formula, tuple[int, ...]] | None] = {}
-        self.compiled: dict[object, object] = {}  # the wings keep what they generate from the formula here
+        self.compiled: dict[object, object] = {}  # the backends keep what they generate from the formula here
 
     def __repr__(self):
         return f"<formula {self.name}({', '.join(self.inputs + self.attrs)}) = {self.root!r}>"
@@ -354,9 +354,9 @@ class Formula:
         return cls(name or function.__name__, inputs, attrs, root, derivative)
 
     def gradient(self, k: int) -> tuple[Formula, tuple[int, ...]] | None:
-        """The formula of head * d(self)/d(input k) and what its operands are, or None where it is zero.
+        """The formula of gradient * d(self)/d(input k) and what its operands are, or None where it is zero.
 
-        An operand is an input of this formula (its position), HEAD, or OUT, the value of this formula.
+        An operand is an input of this formula (its position), GRADIENT, or OUT, the value of this formula.
         """
         if k not in self._gradients:
             self._gradients[k] = self._differentiate(k)
@@ -364,32 +364,32 @@ class Formula:
 
     def _differentiate(self, k: int):
         n = len(self.inputs)
-        head, out = Expr("input", n), Expr("input", n + 1)
+        gradient, out = Expr("input", n), Expr("input", n + 1)
         if self.derivative is not None:
             symbols = [Expr("input", i) for i in range(n)]
             attrs = {a: Expr("attr", a) for a in self.attrs}
             accepted = inspect.signature(self.derivative).parameters
             terms = self.derivative(*symbols, out, **{a: v for a, v in attrs.items() if a in accepted})
             term = terms[k] if isinstance(terms, tuple) else terms
-            root = None if term is None else head * lift(term)
+            root = None if term is None else gradient * lift(term)
         else:
-            root = gradients(self.root, head, n)[k]
+            root = gradients(self.root, gradient, n)[k]
         if root is None:
             return None
         used = inputs_of([root])
-        if n not in used:  # a gradient that is constant in the head still has the head's shape
+        if n not in used:  # a gradient that is constant in the output's gradient still has its shape
             used = sorted([*used, n])
         order = sorted(used, key=lambda i: (i != n, i))
         position = {i: Expr("input", p) for p, i in enumerate(order)}
         root = substitute(root, lambda leaf: position[leaf.args[0]] if leaf.op == "input" else None)
-        names = [*self.inputs, _fresh("head", self.inputs), _fresh("out", self.inputs)]
+        names = [*self.inputs, _fresh("gradient", self.inputs), _fresh("out", self.inputs)]
         formula = Formula(f"{self.name}_grad{k}", [names[i] for i in order], attrs_of([root]), root)
-        return formula, tuple({n: HEAD, n + 1: OUT}.get(i, i) for i in order)
+        return formula, tuple({n: GRADIENT, n + 1: OUT}.get(i, i) for i in order)
 
 
-def gradients(root: Expr, head: Expr, count: int) -> list[Expr | None]:
+def gradients(root: Expr, gradient: Expr, count: int) -> list[Expr | None]:
     """Reverse accumulation: the adjoint of each of the first `count` inputs; None where it is zero."""
-    adjoint: dict[int, Expr] = {id(root): head}
+    adjoint: dict[int, Expr] = {id(root): gradient}
     for node in reversed(postorder([root])):
         g = adjoint.get(id(node))
         if g is None or node.op in ("input", "attr", "const") or node.op not in RULES:

@@ -1,4 +1,4 @@
-"""Channels-last or not, and other questions about memory layout that both wings ask."""
+"""Channels-last or not, and other questions about memory layout that both backends ask."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 def memory_format(t: Tensor) -> torch.memory_format:
     """The format in which results that belong to `t` are laid out: channels-last if t is, else contiguous.
 
-    Where the sizes allow both readings (one spatial place), the strides say which one was meant.
+    Where the sizes allow both readings (one spatial position), the strides say which one was meant.
     """
     layout = CHANNELS_LAST.get(t.ndim)
     if layout is not None and t.stride(-1) == t.shape[1] > 1 and t.is_contiguous(memory_format=layout):

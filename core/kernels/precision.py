@@ -1,4 +1,4 @@
-"""The types in which kernels of both wings compute."""
+"""The types in which kernels of both backends compute."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The walk over the layers and directions of a recurrent network, common to both wings.
+"""The walk over the layers and directions of a recurrent network, common to both backends.
 
-The computing is in a `Wing`; here memory is only allocated, viewed and copied.
+The computing is in a `Backend`; here memory is only allocated, viewed and copied.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Cell(NamedTuple):
     kept: int
 
 
-class Wing(NamedTuple):
+class Backend(NamedTuple):
     """What a backend computes with."""
 
     cells: dict[str, Cell]
@@ -36,34 +36,32 @@ class Wing(NamedTuple):
 def through_time(backward: Callable, weight_gradients: Callable, input_gradient: Callable) -> Callable:
     """The `gradients` of a cell that goes back step by step, and ends with products over all steps.
 
-    backward(heads, last_head, dhn, dcn, saved, previous, weights, c0, order) returns (d_i2h, d_h2h, dh0, dc0), the
-    first two (T, N, G H) with respect to the two projections; `heads` is dy one step earlier in `order`, `last_head`
+    backward(dys, last_dy, dhn, dcn, saved, previous, weights, c0, order) returns (d_i2h, d_h2h, dh0, dc0), the
+    first two (T, N, G H) with respect to the two projections; `dys` is dy one step earlier in `order`, `last_dy`
     its last step. weight_gradients(d_i2h, d_h2h, x, previous) gives `Weights`, input_gradient(d_i2h, weights, sum) that
     of x.
     """
 
     def gradients(dy, dhn, dcn, x, y, saved, weights, h0, c0, order, total):
         before = previous(y, h0, order)
-        heads = previous(dy, torch.zeros_like(h0), order)
-        d_i2h, d_h2h, dh0, dc0 = backward(heads, dy[order[-1]], dhn, dcn, saved, before, weights, c0, order)
+        dys = previous(dy, torch.zeros_like(h0), order)
+        d_i2h, d_h2h, dh0, dc0 = backward(dys, dy[order[-1]], dhn, dcn, saved, before, weights, c0, order)
         return input_gradient(d_i2h, weights.i2h, total), weight_gradients(d_i2h, d_h2h, x, before), dh0, dc0
 
     return gradients
 
 
-def run(wing, x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, training):
-    """The function `rnn` of a wing."""
+def run(backend, x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, training):
+    """The function `rnn` of a backend."""
     weights = unpack(params, mode, x.shape[2], hidden, layers, bidirectional)
     directions, (steps, batch) = 2 if bidirectional else 1, x.shape[:2]
     y = x.new_empty((steps, batch, directions * hidden))
     hn, cn = h0.new_empty(h0.shape), c0.new_empty(c0.shape) if mode == "lstm" else None
-    if x.is_meta:
-        return y, hn, cn, ()
     h0, c0 = h0.contiguous(), None if c0 is None else c0.contiguous()
-    cell, keep = wing.cells[mode], []
+    cell, keep = backend.cells[mode], []
     for layer in range(layers):
         if layer:
-            x = wing.dropout(y, dropout, _key(key, layer)) if training and dropout > 0 else y
+            x = backend.dropout(y, dropout, _key(key, layer)) if training and dropout > 0 else y
             y = torch.empty_like(y)
         for direction in range(directions):
             i, order = layer * directions + direction, _order(steps, direction)
@@ -78,17 +76,14 @@ def run(wing, x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, k
 
 
 def run_grad(
-    wing, dy, dhn, dcn, x, params, h0, c0, y, reserve, mode, hidden, layers, bidirectional, dropout, key, training
+    backend, dy, dhn, dcn, x, params, h0, c0, y, reserve, mode, hidden, layers, bidirectional, dropout, key, training
 ):
-    """The function `rnn_grad` of a wing."""
+    """The function `rnn_grad` of a backend."""
     flat = isinstance(params, torch.Tensor)
     dh0, dc0 = h0.new_empty(h0.shape), c0.new_empty(c0.shape) if mode == "lstm" else None
-    if x.is_meta:
-        dparams = params.new_empty(params.shape) if flat else [p.new_empty(p.shape) for p in params]
-        return x.new_empty(x.shape), dparams, dh0, dc0
     weights = unpack(params, mode, x.shape[2], hidden, layers, bidirectional)
     h0, c0 = h0.contiguous(), None if c0 is None else c0.contiguous()
-    cell, keep, directions, steps = wing.cells[mode], list(reserve), 2 if bidirectional else 1, x.shape[0]
+    cell, keep, directions, steps = backend.cells[mode], list(reserve), 2 if bidirectional else 1, x.shape[0]
     if steps == 0:
         none = torch.zeros_like(params) if flat else list(map(torch.zeros_like, params))
         return torch.empty_like(x), none, _copy(dhn, h0), dc0 if dc0 is None else _copy(dcn, c0)
@@ -116,7 +111,7 @@ def run_grad(
                 gradients[i] = found
             del found
         if layer:
-            dy = wing.dropout(dx, dropout, _key(key, layer)) if training and dropout > 0 else dx
+            dy = backend.dropout(dx, dropout, _key(key, layer)) if training and dropout > 0 else dx
     return dx, dparams if flat else _parts(gradients), dh0, dc0
 
 

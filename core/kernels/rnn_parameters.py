@@ -1,4 +1,4 @@
-"""Layout of the flat parameter vector of a recurrent network, common to both wings."""
+"""Layout of the flat parameter vector of a recurrent network, common to both backends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rearranging memory: views, copies, joins. Nothing is computed, so both wings share these functions."""
+"""Rearranging memory: views, copies, joins. Nothing is computed, so both backends share these functions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _row_major(x: Tensor) -> Tensor:
 
 
 def copy_part(x: Tensor, axis: int, first: int, length: int) -> Tensor:
-    """`length` places of an axis from `first` on, in new memory."""
+    """`length` positions of an axis from `first` on, in new memory."""
     return x.narrow(axis, first, length).clone(memory_format=torch.contiguous_format)
 
 
@@ -101,8 +101,8 @@ def _without_negative_steps(key: tuple, shape: Sequence[int]) -> tuple[tuple, Se
             out_axis += 1
         elif isinstance(item, slice):
             if item.step is not None and item.step < 0:
-                places = range(*item.indices(shape[axis]))
-                item = slice(places[-1], places[0] + 1, -item.step) if len(places) else slice(0, 0)
+                positions = range(*item.indices(shape[axis]))
+                item = slice(positions[-1], positions[0] + 1, -item.step) if len(positions) else slice(0, 0)
                 flips.append(out_axis)
             axis, out_axis = axis + 1, out_axis + 1
         else:
@@ -112,7 +112,7 @@ def _without_negative_steps(key: tuple, shape: Sequence[int]) -> tuple[tuple, Se
 
 
 def without_negative_steps(shape: Sequence[int], key: tuple, device) -> tuple:
-    """A key that names the same places in the same order with no negative step: itself, or one of index tensors.
+    """A key that names the same positions in the same order with no negative step: itself, or one of index tensors.
 
     Views cannot be reversed, so such a key can be written to only as an advanced one.
     """
@@ -164,7 +164,7 @@ def tile(x: Tensor, reps: Sequence[int]) -> Tensor:
 
 
 def pad_constant(x: Tensor, widths: Sequence[tuple[int, int]], value: float) -> Tensor:
-    """`x` with (before, after) places of `value` added an axis."""
+    """`x` with (before, after) positions of `value` added an axis."""
     shape = [n + lo + hi for n, (lo, hi) in zip(x.shape, widths, strict=True)]
     out = x.new_full(shape, value)
     out[tuple(slice(lo, lo + n) for n, (lo, _) in zip(x.shape, widths, strict=True))] = x

@@ -82,7 +82,7 @@ def _how(attrs) -> dict:
 @operator("_code_conv", memory="new")
 def _code_conv(data, weight, bias=None, *, stride: Shape, dilate: Shape, pad: Shape, groups: Int):
     """float32 sums of the products of codes, data uint8 or int8 and weight int8, and of the bias."""
-    return kernels.conv.code_conv(data, weight, bias, stride, dilate, pad, groups)
+    return kernels.conv.quantized_conv(data, weight, bias, stride, dilate, pad, groups)
 
 
 @gradient(_conv)

@@ -44,7 +44,7 @@ def _conv_weight(weight, *, shape: Shape, stride: Shape, dilate: Shape, pad: Sha
 @operator("_plan_code_conv_weight")
 def _code_conv_weight(weight, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int, signed: Bool):
     """The weight of `_code_conv`, packed for codes of `shape`."""
-    return kernels.conv.pack_codes(weight, shape, stride, dilate, pad, groups, signed)
+    return kernels.conv.pack_quantized(weight, shape, stride, dilate, pad, groups, signed)
 
 
 @operator("_plan_linear", memory="new")

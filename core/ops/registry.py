@@ -26,7 +26,7 @@ from types import SimpleNamespace
 
 from core import kernels
 from core.base import MXNetError, NotAnArray, WrongKind, nearest
-from core.kernels.formula import HEAD, OUT, UNKNOWN, Expr, Formula, postorder
+from core.kernels.formula import GRADIENT, OUT, UNKNOWN, Expr, Formula, postorder
 from core.ops import attributes
 from core.ops.attributes import Attribute
 from core.ops.facts import Facts
@@ -609,7 +609,7 @@ def _derive(op: Operator, formula: Formula) -> None:
         for k in range(count):
             found = gradient_operator(k)
             reads |= set(found[1]) if found else set()
-        return sorted(reads - {HEAD})
+        return sorted(reads - {GRADIENT})
 
     def rule(head, values: dict, shapes, attrs, needs):
         gradients = []
@@ -622,7 +622,7 @@ def _derive(op: Operator, formula: Formula) -> None:
             if derivative is None:
                 g = head
             else:
-                operands = [head if r == HEAD else values[r] for r in reads]
+                operands = [head if r == GRADIENT else values[r] for r in reads]
                 g = derivative(*operands, **{a: getattr(attrs, a) for a in derivative.attrs})
             gradients.append(g if g.shape == shapes[k] else F._sum_to(g, shape=shapes[k]))
         return gradients

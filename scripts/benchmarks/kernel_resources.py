@@ -25,7 +25,7 @@ os.environ.pop("TRITON_INTERPRET", None)
 
 import triton
 
-from core.kernels.triton.aot import ARCHITECTURES, SHARED_LIMIT, AotCase, Resources, compile_case, rooms
+from core.kernels.triton.aot import ARCHITECTURES, SHARED_LIMIT, AotCase, Resources, cases, compile_case
 from scripts.benchmarks.kept import Kept
 from scripts.benchmarks.table import report
 
@@ -34,19 +34,19 @@ def main() -> int:
     arguments = parse()
     kept = Kept(arguments.kept)
     failures, summaries, every = 0, [], []
-    for room, cases in rooms().items():
-        if arguments.room and room not in arguments.room:
+    for module, listed in cases().items():
+        if arguments.module and module not in arguments.module:
             continue
         for arch in arguments.arch:
-            there = [case for case in cases if case.since <= arch]
+            there = [case for case in listed if case.since <= arch]
             rows = []
             for case in spread(there, arguments.at_most):
-                rows.append(inspect(room, case, arch, kept))
+                rows.append(inspect(module, case, arch, kept))
                 print(json.dumps(rows[-1]) if arguments.json else table_row(rows[-1]), flush=True)
             failures += sum(bool(row["wrong"]) for row in rows)
             every += rows
             if rows:
-                summaries.append(summary(room, arch, rows, len(there)))
+                summaries.append(summary(module, arch, rows, len(there)))
     if arguments.log:
         title = "what compiled kernels take: most registers and bytes of any configuration; instructions expected/found"
         report("kernel_resources", title, summaries, configurations=[table_row(row) for row in every])
@@ -55,10 +55,10 @@ def main() -> int:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--room", nargs="*", help="rooms such as matmul or conv (default: all)")
+    parser.add_argument("--module", nargs="*", help="kernel modules such as matmul or conv (default: all)")
     parser.add_argument("--arch", nargs="*", type=int, default=ARCHITECTURES, help="80, 90, 100 (default: all)")
     parser.add_argument(
-        "--at-most", type=int, help="cases of a room for each architecture, evenly spread (default: all)"
+        "--at-most", type=int, help="cases of a module for each architecture, evenly spread (default: all)"
     )
     parser.add_argument("--kept", type=Path, help="file of results to go on from and to add to, JSON lines")
     parser.add_argument("--log", action="store_true", help="keep the results in logs/benchmarks/")
@@ -96,10 +96,10 @@ def forget_lines() -> None:
                     value.starting_line_number = 0
 
 
-def inspect(room: str, case: AotCase, arch: int, kept: Kept) -> dict:
+def inspect(module: str, case: AotCase, arch: int, kept: Kept) -> dict:
     """One row of the table; "wrong" lists what the configuration fails at."""
     row = {
-        "room": room,
+        "module": module,
         "arch": arch,
         "case": str(case),
         "expected": [case.instruction(arch), case.copies],
@@ -124,10 +124,10 @@ def shortcomings(case: AotCase, taken: Resources, arch: int) -> list[str]:
     return wrong
 
 
-def summary(room: str, arch: int, rows: list[dict], cases: int) -> dict:
-    """The extremes of a room on one architecture, and how many of its cases were compiled at all."""
+def summary(module: str, arch: int, rows: list[dict], cases: int) -> dict:
+    """The extremes of a module on one architecture, and how many of its cases were compiled at all."""
     return {
-        "room": room,
+        "module": module,
         "architecture": f"sm_{arch}",
         "compiled": len(rows),
         "of": cases,
@@ -150,7 +150,7 @@ def table_row(row: dict) -> str:
     figures = "".join(f"{row.get(name) or 0:>8}" for name in ("registers", "spills", "shared"))
     found = f"{row.get('tensor_core') or '-':>8} {row.get('copies') or '-':>9}"
     verdict = "; ".join(row["wrong"]) or "ok"
-    return f"sm_{row['arch']:<4}{figures} {found}  {row['room']}: {row['case']}  {verdict}"
+    return f"sm_{row['arch']:<4}{figures} {found}  {row['module']}: {row['case']}  {verdict}"
 
 
 if __name__ == "__main__":

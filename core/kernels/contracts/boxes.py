@@ -150,7 +150,7 @@ def proposals(
     scores (B, 2 A, H, W), deltas (B, 4 A, H, W), info (B, 3) of height, width, scale. The best `before` boxes go
     through suppression, the best `after` of the rest come out, repeated where there are fewer.
     """
-    batch, kinds, *places = scores.shape
-    boxes = (batch, 2 * kinds, *places)
+    batch, kinds, *positions = scores.shape
+    boxes = (batch, 2 * kinds, *positions)
     fits(kinds == 2 * len(scales) * len(ratios) and deltas.shape == boxes, "proposals of anchors", scores, deltas)
     return empty((batch * after, 5), wide_type(scores.dtype)), empty((batch * after, 1), scores.dtype)

@@ -58,18 +58,20 @@ def pack(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups
 
 
 @kernel
-def code_conv(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
-    """float32 sums of the products of codes, x uint8 or int8 and w int8 or what `pack_codes` made of it, + b (O,)."""
+def quantized_conv(
+    x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int
+) -> Tensor:
+    """float32 sums of the products of quantized values, x uint8 or int8 and w int8 or what `pack_quantized` made of it, + b (O,)."""
     fits(w.dtype is torch.int8 and x.dtype in (torch.int8, torch.uint8), "a convolution of quantized values", x, w)
     real = empty(x.shape, torch.float32, x), empty(w.shape, torch.float32, w)
     return _convolved(*real, b, stride, dilate, pad, groups)
 
 
 @kernel
-def pack_codes(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, signed: bool) -> Tensor:
-    """The int8 weight in the order in which `code_conv` reads it fastest for codes of this shape,
-    int8 ones if `signed`.
-    """
+def pack_quantized(
+    w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, signed: bool
+) -> Tensor:
+    """The int8 weight in the order in which `quantized_conv` reads it fastest for x of this shape, int8 if `signed`."""
     return empty(w.shape, w.dtype)
 
 

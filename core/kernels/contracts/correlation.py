@@ -17,8 +17,8 @@ def correlate(
 ) -> Tensor:
     """Means of products, or of absolute differences, of patches: (N, displacements, rows, columns).
 
-    first, second (N, C, H, W), surrounded by `pad` zeros. Patches of size x size begin every `stride` places from
-    `reach` on; those of `second` are displaced by up to `reach` places down and to the right, in steps of `step`.
+    first, second (N, C, H, W), surrounded by `pad` zeros. Patches of size x size begin every `stride` positions from
+    `reach` on; those of `second` are displaced by up to `reach` positions down and to the right, in steps of `step`.
     """
     out = [-(-(n + 2 * pad - 2 * (reach + size // 2)) // stride) for n in first.shape[2:]]
     fits(all(n > 0 for n in out), "the patches of a correlation are larger than the maps", first, second)

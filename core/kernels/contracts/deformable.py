@@ -17,11 +17,11 @@ from core.kernels.dispatch import kernel
 def columns(
     x: Tensor, offset: Tensor, mask: Tensor | None, kernel: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int
 ) -> Tensor:
-    """x (N, C, H, W) at shifted places: (N, C, places of the kernel, windows).
+    """x (N, C, H, W) at shifted positions: (N, C, positions of the kernel, windows).
 
-    offset (N, groups places 2, H', W'): shifts down and to the right for each of `groups` parts of the channels. Places
-    outside of x are 0, and the last row and column go on up to its edge; with a mask (N, groups places, H', W'), by
-    which the values are multiplied, x fades into zeros around it instead.
+    offset (N, groups positions 2, H', W'): shifts down and to the right for each of `groups` parts of the channels.
+    Outside of x there are zeros, and the last row and column go on up to its edge; with a mask
+    (N, groups positions, H', W'), by which the values are multiplied, x fades into zeros around it instead.
     """
     return empty((*x.shape[:2], kernel[0] * kernel[1], offset.shape[2] * offset.shape[3]), x.dtype)
 

@@ -126,7 +126,7 @@ def index_get(x: Tensor, index_tuple: Sequence[Tensor | None]) -> Tensor:
 
 @kernel
 def index_put(x: Tensor, index_tuple: Sequence[Tensor | None], value: Tensor, accumulate: bool) -> Tensor:
-    """A copy of `x` with `value` (broadcast) written, or added, at the places that `index_get` would read."""
+    """A copy of `x` with `value` (broadcast) written, or added, at the positions that `index_get` would read."""
     return empty(x.shape, x.dtype)
 
 
@@ -156,5 +156,5 @@ def wrapped_negative(indices: Tensor, n: int) -> Tensor:
 
 @kernel
 def index_put_add(base: Tensor, view: Tensor, index: Sequence[Tensor | None], value: Tensor) -> Tensor:
-    """`base` after adding `value` at `index` of its view `view`; places that repeat add up."""
+    """`base` after adding `value` at `index` of its view `view`; positions that repeat add up."""
     return base

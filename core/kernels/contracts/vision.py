@@ -54,7 +54,7 @@ def rotated_roi_align_grad(
 
 @kernel
 def roi_pool(data: Tensor, rois: Tensor, pooled: Ints, scale: float) -> tuple[Tensor, Tensor]:
-    """Maxima over the cells of regions (regions, C, *pooled) and their places in (N, H, W), int64, -1 where empty.
+    """Maxima over the cells of regions (regions, C, *pooled) and their positions in (N, H, W), int64, -1 where empty.
 
     rois (regions, 5): image, left, top, right, bottom, the last two inside of the region.
     """
@@ -63,15 +63,15 @@ def roi_pool(data: Tensor, rois: Tensor, pooled: Ints, scale: float) -> tuple[Te
 
 
 @kernel
-def roi_pool_grad(dy: Tensor, places: Tensor, data_shape: Ints) -> Tensor:
-    """Gradient of `roi_pool` with respect to data: what came back, added up at the places of the maxima."""
+def roi_pool_grad(dy: Tensor, positions: Tensor, data_shape: Ints) -> Tensor:
+    """Gradient of `roi_pool` with respect to data: what came back, added up at the positions of the maxima."""
     return empty(data_shape, dy.dtype)
 
 
 @kernel
-def roi_pool_gather(x: Tensor, places: Tensor) -> Tensor:
+def roi_pool_gather(x: Tensor, positions: Tensor) -> Tensor:
     """The elements of x (N, C, H, W) that `roi_pool` chose: the adjoint of `roi_pool_grad`."""
-    return empty(places.shape, x.dtype)
+    return empty(positions.shape, x.dtype)
 
 
 @kernel
@@ -112,7 +112,7 @@ def adaptive_avg_pool_grad(dy: Tensor, x_shape: Ints) -> Tensor:
 
 @kernel
 def columns(x: Tensor, kernel: Ints, stride: Ints, dilate: Ints, pad: Ints) -> Tensor:
-    """What the windows of a convolution see: (N, C places of the kernel, windows) of x (N, C, H, W)."""
+    """What the windows of a convolution see: (N, C positions of the kernel, windows) of x (N, C, H, W)."""
     out = windows(x.shape[2:], kernel, stride, dilate, [(p, p) for p in pad])
     fits(all(n > 0 for n in out), "the kernel is larger than the data", x)
     return empty((x.shape[0], x.shape[1] * math.prod(kernel), math.prod(out)), x.dtype)

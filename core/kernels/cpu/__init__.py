@@ -1,1 +1,1 @@
-"""ATen kernels: the CPU wing."""
+"""The CPU backend: ATen, oneDNN and NumPy as kernels (contracts: `core.kernels.contracts`)."""

@@ -13,7 +13,7 @@ _IN_PLACE = {"relu": torch.relu_, "gelu": torch.ops.aten.gelu_, "sigmoid": torch
 
 def packs(w: Tensor) -> bool:
     """Whether oneDNN is here and computes in the weight's type."""
-    return w.device.type == "cpu" and w.numel() > 0 and w.dtype in _types()
+    return w.numel() > 0 and w.dtype in _types()
 
 
 @functools.cache
@@ -29,14 +29,14 @@ def reorders(x: Tensor, w: Tensor) -> bool:
     In float32, given enough rows: MKL leaves some processors' vector units idle (measured on an EPYC 9004: 1.1 times as
     fast for the layers of BERT, 1.4 times for the gradients of 10,000 outputs).
     """
-    if x.dtype is not torch.float32 or x.numel() < 4096 or w.dtype is not torch.float32 or x.device.type != "cpu":
+    if x.dtype is not torch.float32 or x.numel() < 4096 or w.dtype is not torch.float32:
         return False
     rows = x.numel() // x.shape[-1]
     return rows >= 64 and min(w.shape) >= 16 and rows * w.numel() >= 2**22 and torch.float32 in _types()
 
 
 @functools.cache
-def multiplies_codes() -> bool:
+def multiplies_quantized() -> bool:
     """Whether oneDNN is here and the processor sums products of 8 bits in 32.
 
     Elsewhere sums of 16 bits may overflow.

@@ -188,7 +188,7 @@ _RENAMED = {
 
 def _only_where(compare: Callable, a, b, x: torch.Tensor) -> torch.Tensor:
     """`x` where `compare(a, b)`, else 0: by vectors, where `torch.where` branches for each element."""
-    if x.dtype not in FULL or x.is_meta:
+    if x.dtype not in FULL:
         return torch.where(compare(a, b), x, 0)
     return aten.threshold_backward.default(x, compare(a, b, out=x.new_empty(0)), 0)
 
@@ -205,14 +205,14 @@ def _only_false(mask: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 
 def _only_elsewhere(compare: Callable, a, b, x: torch.Tensor) -> torch.Tensor:
     """0 where `compare(a, b)`, else `x`."""
-    if x.dtype not in FULL or x.is_meta:
+    if x.dtype not in FULL:
         return torch.where(compare(a, b), 0, x)
     return aten.threshold_backward.default(x, compare(a, b, out=x.new_empty(0)).neg_(), -0.5)
 
 
 def only_inside(data: torch.Tensor, low: float, high: float, x: torch.Tensor) -> torch.Tensor:
     """`x` where `data` is neither below `low` nor above `high`, NaN included, else 0."""
-    if x.dtype not in FULL or x.is_meta:
+    if x.dtype not in FULL:
         return torch.where((data > high) | (data < low), 0, x)
     above = aten.threshold_backward.default(x, data, _next_below(low, data.dtype))
     return aten.threshold_backward.grad_input(above, data.neg(), _next_below(-high, data.dtype), grad_input=above)

@@ -1,9 +1,4 @@
-"""Scaled dot-product attention on the CPU, forward and backward.
-
-q (B, H, Lq, D), k and v (B, H, Lk, D), floating-point. `causal`: query i sees the keys 0 .. i. `length` (B,) integers
-or None: sample b sees its first `length[b]` keys. A query that sees nothing gives 0. `lse` (B, H, Lq), float32 (float64
-for float64 inputs), is the log of the sum of the exponentials of a row, -inf for a query that sees nothing.
-"""
+"""Attention on the CPU: ATen's flash kernel where it computes the case, else products and a softmax, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -32,14 +27,7 @@ def attention(
     dropout: float,
     key: int | None,
 ) -> tuple[Tensor, Tensor]:
-    fused = _fused(q, k, v, causal, dropout)
-    if q.is_meta:
-        (batch, heads, queries), width = q.shape[:3], v.shape[3]
-        lse = q.new_empty((batch, heads, queries), dtype=wide_type(q.dtype))
-        if fused:  # in ATen's order
-            return q.new_empty((batch, queries, heads, width)).transpose(1, 2), lse
-        return q.new_empty((batch, heads, queries, width)), lse
-    if fused:
+    if _fused(q, k, v, causal, dropout):
         q, k, v = (_unit_columns(t) for t in (q, k, v))
         mask = _additive_mask(q, k, length)
         o, lse = torch._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal, attn_mask=mask, scale=scale)
@@ -70,8 +58,6 @@ def attention_grad(
     dropout: float,
     key: int | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    if q.is_meta:
-        return tuple(t.new_empty(t.shape) for t in (q, k, v))
     if _fused(q, k, v, causal, dropout):
         do, q, k, v, o = (_unit_columns(t) for t in (do, q, k, v, o))
         mask = _additive_mask(q, k, length)

@@ -1,8 +1,4 @@
-"""Boxes: overlaps (IoU), non-maximum suppression, matching with the ground truth, anchors and proposals (CPU wing).
-
-Boxes are (left, top, right, bottom), or (x, y, width, height) around the centre where `center` is set. Ties of
-scores keep the earlier box.
-"""
+"""Boxes, anchors and proposals on the CPU."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import math
 
 import torch
 
-_BLOCK = 256  # boxes whose mutual suppression is settled at a time
+_BLOCK = 256  # boxes whose mutual suppression is decided at a time
 
 
 def overlaps(lhs, rhs, center):
@@ -29,17 +25,17 @@ def suppress(data, threshold, valid, topk, coordinates, score, label, background
     alive = scores > valid
     if label >= 0:
         alive &= data[..., label] != background
-    most = int(alive.sum(1).max()) if data.numel() and not data.is_meta else 0
+    most = int(alive.sum(1).max()) if data.numel() else 0
     most = most if topk < 0 else min(most, topk)
     order = scores.masked_fill(~alive, -math.inf).sort(dim=1, descending=True, stable=True)[1][:, :most]
     rows = _pick(data, order)
     boxes = rows[..., coordinates : coordinates + 4]
     labels = None if label < 0 or force else rows[..., label]
     keep = _survivors(_corners(boxes) if center else boxes, alive.gather(1, order), threshold, labels, torch.gt)
-    place = torch.where(keep, keep.cumsum(1) - 1, n)  # row n collects the others
+    position = torch.where(keep, keep.cumsum(1) - 1, n)  # row n collects the others
     out, record = data.new_full((batch, n + 1, width), -1), data.new_full((batch, n + 1), -1)
-    out.scatter_(1, place.unsqueeze(-1).expand(-1, -1, width), rows)
-    record.scatter_(1, place, _pick(index.unsqueeze(-1), order).squeeze(-1).to(data.dtype))
+    out.scatter_(1, position.unsqueeze(-1).expand(-1, -1, width), rows)
+    record.scatter_(1, position, _pick(index.unsqueeze(-1), order).squeeze(-1).to(data.dtype))
     out, record = out[:, :n].contiguous(), record[:, :n].unsqueeze(-1).contiguous()
     if center != out_center:
         part = out[..., coordinates : coordinates + 4]
@@ -140,7 +136,7 @@ def detections(scores, offsets, anchors, clip, threshold, nms, force, variances,
     order = torch.cat([best[:, :topk], order[:, topk:]], 1)  # what is beyond topk stays where it was, without a class
     rows, alive = _pick(rows, order), alive.gather(1, order)
     alive[:, topk:] = False
-    most = int(alive.sum(1).max()) if alive.numel() and not alive.is_meta else 0
+    most = int(alive.sum(1).max()) if alive.numel() else 0
     labels = None if force else rows[:, :most, 0]
     alive[:, :most] = _survivors(rows[:, :most, 2:], alive[:, :most], nms, labels, torch.ge)
     rows[..., 0].masked_fill_(~alive, -1)
@@ -172,11 +168,11 @@ def proposals(scores, deltas, info, before, after, threshold, least, scales, rat
     closed = torch.cat([boxes[..., :2], boxes[..., 2:] + 1], -1)
     keep = _survivors(closed, torch.ones_like(score, dtype=torch.bool), threshold, None, torch.gt)
     found = keep.sum(1, keepdim=True).clamp(max=min(after, count))
-    place = keep.to(torch.uint8).sort(dim=1, descending=True, stable=True)[1]
-    place = place.gather(1, torch.arange(after, device=scores.device) % found)
+    position = keep.to(torch.uint8).sort(dim=1, descending=True, stable=True)[1]
+    position = position.gather(1, torch.arange(after, device=scores.device) % found)
     image = torch.arange(batch, dtype=boxes.dtype, device=boxes.device).reshape(-1, 1, 1).expand(-1, after, 1)
-    regions = torch.cat([image, _pick(boxes, place)], -1)
-    return regions.reshape(-1, 5), score.gather(1, place).reshape(-1, 1)
+    regions = torch.cat([image, _pick(boxes, position)], -1)
+    return regions.reshape(-1, 5), score.gather(1, position).reshape(-1, 1)
 
 
 # ---------------------------------------------------------------------------------------------- pieces
@@ -185,12 +181,12 @@ def proposals(scores, deltas, info, before, after, threshold, least, scales, rat
 def _survivors(boxes, alive, threshold, labels, exceeds):
     """Which of boxes (batch, n, 4), best first, are alive and overlap no survivor before them beyond the threshold.
 
-    The boxes of an image are settled in blocks, and those that a survivor overlaps are looked at no more. Within a
+    The boxes of an image are decided in blocks, and those that a survivor overlaps are looked at no more. Within a
     block, a box is out when a survivor overlaps it: the answer is the only fixed point of that sentence, and repeating
     it gets there, one link of the longest chain a time.
     """
     keep = torch.zeros_like(alive)
-    for image in range(0 if boxes.is_meta else boxes.shape[0]):
+    for image in range(boxes.shape[0]):
 
         def over(a, b, image=image):
             found = exceeds(_overlaps(boxes[image, a], boxes[image, b]), threshold)
@@ -213,7 +209,7 @@ def _pairs(scores, threshold, topk):
     batch, n, m = scores.shape
     rows = torch.full((batch, n), -1, dtype=torch.int64, device=scores.device)
     columns = torch.full((batch, m), -1, dtype=torch.int64, device=scores.device)
-    if scores.is_meta or not scores.numel():
+    if not scores.numel():
         return rows, columns
     left, image = scores.clone(), torch.arange(batch, device=scores.device)
     for _ in range(min(n, m) if topk <= 0 else min(n, m, topk + 1)):  # MXNet stops after the match beyond topk

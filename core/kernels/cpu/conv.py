@@ -1,9 +1,4 @@
-"""Convolution on the CPU: oneDNN through ATen, for one to three spatial axes.
-
-Shapes throughout: x (N, C, *spatial), w (O, C / groups, *kernel), dy and y (N, O, *out) with
-out = (size + 2 pad - dilate (kernel - 1) - 1) // stride + 1; `stride`, `dilate` and `pad` are tuples with
-one entry per spatial axis. Channels-last operands give channels-last results.
-"""
+"""Convolutions on the CPU: oneDNN through ATen, and Winograd's transforms in packed weights."""
 
 from __future__ import annotations
 
@@ -14,7 +9,7 @@ import torch
 from torch import Tensor
 
 from core.kernels.cpu import _winograd
-from core.kernels.cpu._onednn import finish, multiplies_codes, onednn, packs, quantized
+from core.kernels.cpu._onednn import finish, multiplies_quantized, onednn, packs, quantized
 from core.kernels.epilogue import check_activation
 from core.kernels.layout import CHANNELS_LAST, memory_format
 
@@ -56,9 +51,11 @@ def pack(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups
     return w.contiguous(memory_format=CHANNELS_LAST.get(w.ndim, torch.contiguous_format))
 
 
-def code_conv(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
+def quantized_conv(
+    x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int
+) -> Tensor:
     if not w.is_mkldnn:
-        w = pack_codes(w, tuple(x.shape), stride, dilate, pad, groups, x.dtype is torch.int8)
+        w = pack_quantized(w, tuple(x.shape), stride, dilate, pad, groups, x.dtype is torch.int8)
     if not w.is_mkldnn:
         return conv(x.to(torch.float32), w.to(torch.float32), b, stride, dilate, pad, groups)
     zero = 0
@@ -70,8 +67,10 @@ def code_conv(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints
     )
 
 
-def pack_codes(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, signed: bool) -> Tensor:
-    if w.device.type != "cpu" or w.ndim != 4 or not w.numel() or not all(x_shape) or not multiplies_codes():
+def pack_quantized(
+    w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, signed: bool
+) -> Tensor:
+    if w.ndim != 4 or not w.numel() or not all(x_shape) or not multiplies_quantized():
         return w
     return quantized.qconv_prepack(w, _ones(w.shape[0])[0], 1.0, 128 * signed, stride, pad, dilate, groups, x_shape)
 
@@ -99,7 +98,7 @@ def conv_bias_grad(dy: Tensor) -> Tensor:
 
 @functools.cache
 def _ones(outputs: int) -> tuple[Tensor, Tensor]:
-    """Scales and zero points of codes that stand for themselves."""
+    """Scales and zero points of quantized values that stand for themselves."""
     return torch.ones(outputs), torch.zeros(outputs, dtype=torch.int32)
 
 

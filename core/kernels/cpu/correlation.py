@@ -1,4 +1,4 @@
-"""Correlation of patches of two maps (Fischer et al., 2015; CPU wing): a product and a sum for each displacement."""
+"""Correlation of patches on the CPU: a product and a sum for each displacement."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def correlate_grad(dy, first, second, size, reach, stride, step, pad, multiply):
     own = _part(gradients[0], reach, reach, spans)
     for number, (down, right) in enumerate(_displacements(reach, step)):
         there, other = (_part(t, reach + down, reach + right, spans) for t in (second, gradients[1]))
-        head = dy[:, number : number + 1]
+        gradient = dy[:, number : number + 1]
         if multiply:
-            own.addcmul_(head, there)
-            other.addcmul_(head, here)
+            own.addcmul_(gradient, there)
+            other.addcmul_(gradient, here)
         else:
-            signed = torch.where(here >= there, head, -head)
+            signed = torch.where(here >= there, gradient, -gradient)
             own.add_(signed)
             other.sub_(signed)
     return tuple(_part(g, pad, pad, shape[2:]).contiguous() for g in gradients)

@@ -1,8 +1,4 @@
-"""What the windows of deformable convolutions see, and the gradients of it (CPU wing).
-
-Every place of a window reads four neighbours with bilinear weights: four gathers, which are scatters backward. Half
-types are computed in float32.
-"""
+"""Columns of deformable convolutions on the CPU: four gathers of neighbours, which are scatters backward."""
 
 from __future__ import annotations
 

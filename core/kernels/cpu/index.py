@@ -1,9 +1,4 @@
-"""Gathers, scatters and other kernels that move elements by integer indices (CPU wing).
-
-Index tensors may be of any integer type; the operator layer has clipped or wrapped them into range.
-Every function is deterministic: where several places write one, `scatter_nd` keeps the last and the
-gradients add in the order of the indices. Gradients of half types add in float32.
-"""
+"""Kernels that move elements by integer indices, on the CPU: all are deterministic."""
 
 from __future__ import annotations
 
@@ -58,9 +53,9 @@ def pick(x, indices, axis, keepdims):
 
 
 def pick_grad(dy, indices, axis, x_shape):
-    places = _long(indices).unsqueeze(axis)
-    dy = dy.unsqueeze(axis) if dy.shape == indices.shape else dy.reshape(places.shape)
-    return torch.zeros(x_shape, dtype=dy.dtype, device=dy.device).scatter_(axis, places, dy)
+    positions = _long(indices).unsqueeze(axis)
+    dy = dy.unsqueeze(axis) if dy.shape == indices.shape else dy.reshape(positions.shape)
+    return torch.zeros(x_shape, dtype=dy.dtype, device=dy.device).scatter_(axis, positions, dy)
 
 
 def gather_nd(x, indices):
@@ -68,19 +63,21 @@ def gather_nd(x, indices):
 
 
 def scatter_nd(data, indices, shape):
-    places, rows, inner = _rows(indices, shape)
+    positions, rows, inner = _rows(indices, shape)
     y = torch.zeros((rows, inner), dtype=data.dtype, device=data.device)
     # Along one axis ATen writes in the order of the indices.
-    places = places.unsqueeze(1).expand(-1, inner)
-    return y.scatter_(0, places, data.reshape(places.shape)).reshape(shape)
+    positions = positions.unsqueeze(1).expand(-1, inner)
+    return y.scatter_(0, positions, data.reshape(positions.shape)).reshape(shape)
 
 
 def scatter_nd_add(data, indices, shape):
-    places, rows, inner = _rows(indices, shape)
-    data = data.reshape(places.numel(), inner)
+    positions, rows, inner = _rows(indices, shape)
+    data = data.reshape(positions.numel(), inner)
     if data.is_floating_point():
-        return embedding_grad(data, places, (rows, inner)).reshape(shape)
-    return torch.zeros((rows, inner), dtype=data.dtype, device=data.device).index_add_(0, places, data).reshape(shape)
+        return embedding_grad(data, positions, (rows, inner)).reshape(shape)
+    return (
+        torch.zeros((rows, inner), dtype=data.dtype, device=data.device).index_add_(0, positions, data).reshape(shape)
+    )
 
 
 def gather_along(x, indices, axis):
@@ -99,10 +96,10 @@ def one_hot(indices, depth, on_value, off_value, dtype):
     # ATen compares float32 with a result of float32 in one pass, several times as fast as other types.
     exact = torch.float32 if depth < 1 << 24 and indices.dtype is not torch.float64 else torch.int64
     indices = (indices.trunc() if indices.is_floating_point() else indices).to(exact).unsqueeze(-1)
-    places = torch.arange(depth, dtype=exact, device=indices.device)
-    if on_value == 1 and off_value == 0 and not indices.is_meta:
-        return torch.eq(indices, places, out=torch.empty(0, dtype=dtype, device=indices.device))
-    return torch.where(indices == places, on_value, off_value).to(dtype)
+    positions = torch.arange(depth, dtype=exact, device=indices.device)
+    if on_value == 1 and off_value == 0:
+        return torch.eq(indices, positions, out=torch.empty(0, dtype=dtype, device=indices.device))
+    return torch.where(indices == positions, on_value, off_value).to(dtype)
 
 
 def index_get(x, index_tuple):
@@ -130,13 +127,13 @@ def _rows(indices, shape):
     """The indexed axes flattened: numbers of the indexed rows, how many rows there are, and their size."""
     indices = _long(indices)
     depth = indices.shape[0]
-    places = torch.zeros(indices.shape[1:], dtype=torch.int64, device=indices.device)
+    positions = torch.zeros(indices.shape[1:], dtype=torch.int64, device=indices.device)
     for axis, (index, size) in enumerate(zip(indices.unbind(0), shape)):
         index = torch.where(index < 0, index + size, index)
-        if not index.is_meta and index.numel() and (index.amin() < 0 or index.amax() >= size):
+        if index.numel() and (index.amin() < 0 or index.amax() >= size):
             raise IndexError(f"an index is out of bounds for axis {axis} with size {size}")
-        places = places * size + index
-    return places.reshape(-1), math.prod(shape[:depth]), math.prod(shape[depth:])
+        positions = positions * size + index
+    return positions.reshape(-1), math.prod(shape[:depth]), math.prod(shape[depth:])
 
 
 def _long(indices):
@@ -155,7 +152,7 @@ def _index(index):
 
 
 def check(indices, n):
-    if not indices.is_meta and indices.numel() and bool(((indices >= n) | (indices < 0)).any()):
+    if indices.numel() and bool(((indices >= n) | (indices < 0)).any()):
         raise IndexError(f"an index is out of range for an axis of length {n}")
 
 
@@ -165,6 +162,6 @@ def wrapped_negative(indices, n):
 
 
 def index_put_add(base, view, index, value):
-    places = [_index(i) for i in index]
-    aten.index_put_(view, places, value.reshape(aten.index(view, places).shape).to(view.dtype), True)
+    positions = [_index(i) for i in index]
+    aten.index_put_(view, positions, value.reshape(aten.index(view, positions).shape).to(view.dtype), True)
     return base

@@ -21,18 +21,16 @@ aten = torch.ops.aten
 # formula name -> what computes it into the memory of its first operand
 FAST_IN_PLACE: dict[str, Callable] = {
     "relu": torch.relu_,
-    "relu_grad0": lambda head, out: aten.threshold_backward.grad_input(head, out, 0, grad_input=head),
+    "relu_grad0": lambda dy, out: aten.threshold_backward.grad_input(dy, out, 0, grad_input=dy),
     "sigmoid": torch.sigmoid_,
-    "sigmoid_grad0": lambda head, out: aten.sigmoid_backward.grad_input(head, out, grad_input=head),
+    "sigmoid_grad0": lambda dy, out: aten.sigmoid_backward.grad_input(dy, out, grad_input=dy),
     "tanh": torch.tanh_,
-    "tanh_grad0": lambda head, out: aten.tanh_backward.grad_input(head, out, grad_input=head),
+    "tanh_grad0": lambda dy, out: aten.tanh_backward.grad_input(dy, out, grad_input=dy),
     "gelu": lambda x: aten.gelu_.default(x),
-    "gelu_grad0": lambda head, x: aten.gelu_backward.grad_input(head, x, grad_input=head),
+    "gelu_grad0": lambda dy, x: aten.gelu_backward.grad_input(dy, x, grad_input=dy),
     "silu": lambda x: aten.silu_.default(x),
     "leaky_relu": lambda x, slope: aten.leaky_relu_.default(x, slope),
-    "leaky_relu_grad0": lambda head, x, slope: aten.leaky_relu_backward.grad_input(
-        head, x, slope, False, grad_input=head
-    ),
+    "leaky_relu_grad0": lambda dy, x, slope: aten.leaky_relu_backward.grad_input(dy, x, slope, False, grad_input=dy),
     "square": torch.square_,
 }
 _IN_PLACE = {"add": "add_", "sub": "sub_", "mul": "mul_", "div": "div_"}
@@ -68,12 +66,12 @@ def inline(
     convert = "" if result.dtype is dtype else f".to({dtype})"
     half = metas[0].dtype in HALF
     if formula.name in FAST or half:
-        short, place = FAST_IN_PLACE.get(formula.name), None
+        short, position = FAST_IN_PLACE.get(formula.name), None
         if short is not None and operands[0][2] and _takes(metas[0], result) and not half:
-            function, place = short, None if convert else operands[0][0]
+            function, position = short, None if convert else operands[0][0]
         name = f"f_{target}"
         arguments = ", ".join([variable for variable, _, _ in operands] + [literal(a) for a in attrs])
-        return [f"{target} = {name}({arguments}){convert}"], {name: function, **SCOPE}, [], place
+        return [f"{target} = {name}({arguments}){convert}"], {name: function, **SCOPE}, [], position
     return _steps(formula, operands, attrs, convert, target)
 
 
@@ -104,32 +102,32 @@ def _steps(formula, operands, attrs, convert, target):
             if isinstance(found, torch.Tensor):
                 found = _like(found, broadcast([t.shape for t in shapes if isinstance(t, torch.Tensor)]))
             text = text.replace("x0.", f"{operands[0][0]}.")
-            place = None
+            position = None
             if isinstance(found, torch.Tensor):
-                place = _place(node, names, tensors, free, last, found)
-            if place is not None:
-                text = _into(node, names, place)
-                free[place] = False
+                position = _position(node, names, tensors, free, last, found)
+            if position is not None:
+                text = _into(node, names, position)
+                free[position] = False
             name = f"{target}_{len(made)}"
             lines.append(f"{name} = {text}")
             made.append(name)
-            origin[name] = None if place is None else origin.get(place, place)
+            origin[name] = None if position is None else origin.get(position, position)
             names[id(node)] = name
             tensors[name], free[name] = found, isinstance(found, torch.Tensor)
     root = names[id(outcome)]
     if outcome.op in ("const", "attr"):
         root = f"torch.full_like({operands[0][0]}, {root})"
-    place = None if convert else origin.get(root)
+    position = None if convert else origin.get(root)
     if made and root == made[-1]:
         made.pop()
         lines[-1] = target + lines[-1].removeprefix(root)
         root = target
     if root != target or convert:
         lines.append(f"{target} = {root}{convert}")
-    return lines, SCOPE, made, place
+    return lines, SCOPE, made, position
 
 
-def _place(node: Expr, names, tensors, free, last, result) -> str | None:
+def _position(node: Expr, names, tensors, free, last, result) -> str | None:
     """The operand of a step whose memory takes its result, if there is one."""
     if node.op not in _NAMED and node.op not in _UNARY:
         return None
@@ -142,16 +140,16 @@ def _place(node: Expr, names, tensors, free, last, result) -> str | None:
     return None
 
 
-def _into(node: Expr, names, place: str) -> str:
-    """The step that writes to the memory of `place`."""
+def _into(node: Expr, names, position: str) -> str:
+    """The step that writes to the memory of `position`."""
     if node.op in _UNARY:
-        return f"{place}.{node.op}_()"
+        return f"{position}.{node.op}_()"
     a, b = (names[id(x)] for x in node.args)
-    if node.op in _IN_PLACE and place == a:
+    if node.op in _IN_PLACE and position == a:
         return f"{a}.{_IN_PLACE[node.op]}({b})"
     if node.op in ("add", "mul"):
         return f"{b}.{_IN_PLACE[node.op]}({a})"
-    return f"torch.{_NAMED[node.op]}({a}, {b}, out={place})"
+    return f"torch.{_NAMED[node.op]}({a}, {b}, out={position})"
 
 
 def _one(value):

@@ -1,9 +1,4 @@
-"""Batch, layer and group normalisation on the CPU, forward and backward.
-
-Statistics (`mean`, `rstd` = 1 / sqrt(variance + eps), biased variance) are float32, float64 for float64 inputs.
-`gamma` (None: 1) and `beta` (None: 0) may have another dtype than `x`; their gradients have the dtype of `gamma`
-(of the statistics if it is None). Channels-last inputs give channels-last results.
-"""
+"""Normalisations on the CPU."""
 
 from __future__ import annotations
 

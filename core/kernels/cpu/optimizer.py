@@ -1,12 +1,4 @@
-"""Optimizer updates in place, with MXNet's formulas (CPU wing).
-
-Every `name_` function changes the weight `w` and its state tensors, given the gradient `g` (left as it is) of the same
-shape. `rescale` multiplies the gradient, `clip` (None or negative: off) bounds it to [-clip, clip] afterwards, `wd` is
-the weight decay. Two keywords belong to all of them:
-
-- `w32`: the float32 master copy of half-precision weights. It and the float32 states are updated, `w` gets it rounded.
-- `segments`: a sequence of (start, stop, lr_mult, wd_mult) for flat tensors that hold many parameters; each part is
-  updated with lr * lr_mult and wd * wd_mult, elements outside all parts stay.
+"""Optimizer updates on the CPU.
 
 Memory traffic decides the speed: the arrays are updated block by block, so that the passes over a block after the first
 find it in cache, and temporaries have the size of a block.

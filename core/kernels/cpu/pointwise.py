@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 import torch
 
 from core import storage
-from core.kernels.cpu._codes import codes, scaled_codes, summed_codes
 from core.kernels.cpu._half import HALF
+from core.kernels.cpu._quantized import quantized, scaled_quantized, summed_quantized
 from core.kernels.cpu._steps import COMPARISONS, SCOPE, lowered, only_inside, steps
 from core.kernels.formula import Expr, Formula, postorder
 from core.kernels.row_program import COLUMN, ROW, WHOLE, Result, RowProgram
@@ -23,29 +23,29 @@ _bindings = torch._C._nn  # those of ATen's operators that stand apart in Python
 # formula name -> function of (operands..., attributes...) in the formula's order
 FAST: dict[str, Callable] = {
     "relu": torch.relu,
-    "relu_grad0": lambda head, out: aten.threshold_backward.default(head, out, 0),
+    "relu_grad0": lambda dy, out: aten.threshold_backward.default(dy, out, 0),
     "sigmoid": torch.sigmoid,
-    "sigmoid_grad0": lambda head, out: aten.sigmoid_backward.default(head, out),
+    "sigmoid_grad0": lambda dy, out: aten.sigmoid_backward.default(dy, out),
     "tanh": torch.tanh,
-    "tanh_grad0": lambda head, out: aten.tanh_backward.default(head, out),
+    "tanh_grad0": lambda dy, out: aten.tanh_backward.default(dy, out),
     "gelu": _bindings.gelu,
-    "gelu_grad0": lambda head, x: aten.gelu_backward.default(head, x),
+    "gelu_grad0": lambda dy, x: aten.gelu_backward.default(dy, x),
     "gelu_tanh": lambda x: aten.gelu.default(x, approximate="tanh"),
-    "gelu_tanh_grad0": lambda head, x: aten.gelu_backward.default(head, x, approximate="tanh"),
+    "gelu_tanh_grad0": lambda dy, x: aten.gelu_backward.default(dy, x, approximate="tanh"),
     "silu": lambda x: aten.silu.default(x),
     "softplus": _bindings.softplus,
     "softrelu": _bindings.softplus,
-    "softrelu_grad0": lambda head, x: aten.softplus_backward.default(head, x, 1, 20),
+    "softrelu_grad0": lambda dy, x: aten.softplus_backward.default(dy, x, 1, 20),
     "leaky_relu": _bindings.leaky_relu,
-    "leaky_relu_grad0": lambda head, x, slope: aten.leaky_relu_backward.default(head, x, slope, False),
+    "leaky_relu_grad0": lambda dy, x, slope: aten.leaky_relu_backward.default(dy, x, slope, False),
     "elu": lambda x, slope: aten.elu.default(x, slope),
-    "elu_grad0": lambda head, x, out, slope: aten.elu_backward.default(head, slope, 1, 1, True, out),
+    "elu_grad0": lambda dy, x, out, slope: aten.elu_backward.default(dy, slope, 1, 1, True, out),
     "square": torch.square,
     "clip": torch.clamp,
-    "codes": codes,
-    "scaled_codes": scaled_codes,
-    "summed_codes": summed_codes,
-    "clip_grad0": lambda head, data, high, low: only_inside(data, low, high, head),
+    "codes": quantized,
+    "scaled_codes": scaled_quantized,
+    "summed_codes": summed_quantized,
+    "clip_grad0": lambda dy, data, high, low: only_inside(data, low, high, dy),
 }
 _BOTH = Expr("input", 0), Expr("input", 1)
 

@@ -1,11 +1,7 @@
-"""Pooling on the CPU through ATen, for one to three spatial axes.
+"""Pooling on the CPU through ATen.
 
-Shapes throughout: x (N, C, *spatial), y and dy (N, C, *out) with out = (size + lo + hi - kernel) // stride + 1;
-`kernel` and `stride` are tuples with one entry per spatial axis, `pad` holds one pair (lo, hi) each. MXNet's
-"full" convention is a larger hi. Channels-last operands give channels-last results.
-
-Where ATen's own padding means the same windows (symmetric, at most half a kernel, or its ceil mode) the
-work is one ATen call; other paddings are written out first.
+Where ATen's own padding means the same windows (symmetric, at most half a kernel, or its ceil mode) the work is one
+ATen call; other paddings are written out first.
 """
 
 from __future__ import annotations

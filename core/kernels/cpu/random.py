@@ -1,8 +1,4 @@
-"""Random samplers (CPU wing): the numbers are a function of `key` (0 <= key < 2**63), shape and dtype alone.
-
-ATen's generator (a Mersenne twister) is seeded afresh from every key. Samplers of half types draw in float32.
-Parameters are numbers or tensors that broadcast to `shape`.
-"""
+"""Random samplers on the CPU: ATen's generator (a Mersenne twister) is seeded afresh from every key."""
 
 from __future__ import annotations
 
@@ -27,7 +23,7 @@ def normal(shape, loc, scale, dtype, device, key):
 
 def randint(shape, low, high, dtype, device, key):
     x = torch.empty(shape, dtype=torch.int64, device=device)
-    return (x if x.is_meta else x.random_(low, high, generator=_seeded(key))).to(dtype)
+    return x.random_(low, high, generator=_seeded(key)).to(dtype)
 
 
 def bernoulli(shape, p, dtype, device, key):
@@ -63,7 +59,7 @@ def generalized_negative_binomial(shape, mu, alpha, dtype, device, key):
 
 
 def multinomial(probs, n, key):
-    if probs.is_meta or n == 0 or probs.numel() == 0:
+    if n == 0 or probs.numel() == 0:
         return torch.empty(probs.shape[:-1] + (n,), dtype=torch.int64, device=probs.device)
     rows = probs.reshape(-1, probs.shape[-1]).to(wide_type(probs.dtype))
     drawn = torch.multinomial(rows, n, replacement=True, generator=_seeded(key))
@@ -71,8 +67,6 @@ def multinomial(probs, n, key):
 
 
 def permutation(n, device, key):
-    if torch.device(device).type == "meta":
-        return torch.empty(n, dtype=torch.int64, device=device)
     return torch.randperm(n, generator=_seeded(key), device=device)
 
 
@@ -110,7 +104,7 @@ def _coins(shape, p, word, dtype, device, key):
     """
     limits, count = torch.iinfo(word), math.prod(shape)
     threshold = limits.min + round(p * (1 << limits.bits))
-    if threshold > limits.max or torch.device(device).type == "meta":
+    if threshold > limits.max:
         return torch.ones(shape, dtype=dtype, device=device)
     words = torch.empty(-(-count * limits.bits // 64), dtype=torch.int64, device=device)
     words.random_(-(1 << 63), None, generator=_seeded(key))
@@ -120,11 +114,11 @@ def _coins(shape, p, word, dtype, device, key):
 
 def _draw(shape, dtype, device, key, fill):
     x = torch.empty(shape, dtype=wide_type(dtype), device=device)
-    return x if x.is_meta else fill(x, _seeded(key))
+    return fill(x, _seeded(key))
 
 
 def _sampled(sampler, parameter, key):
-    return torch.empty_like(parameter) if parameter.is_meta else sampler(parameter, _seeded(key))
+    return sampler(parameter, _seeded(key))
 
 
 def _spread(value, shape, dtype, device):

@@ -1,8 +1,4 @@
-"""Reductions and scans on the CPU.
-
-`axes` is a tuple of non-negative axes; the empty tuple reduces nothing. Results have the dtype of `x` unless
-`dtype` says otherwise; float16 and bfloat16 accumulate in float32. All functions work on `meta` tensors.
-"""
+"""Reductions and scans on the CPU."""
 
 from __future__ import annotations
 
@@ -136,14 +132,14 @@ def _extremum(reduction, name: str, x: Tensor, axes: tuple[int, ...], keepdims: 
     return reduction(x, axes, keepdim=keepdims)
 
 
-def _argextremum(places, reduction, name: str, x: Tensor, axis: int, keepdims: bool, dtype: torch.dtype) -> Tensor:
+def _argextremum(positions, reduction, name: str, x: Tensor, axis: int, keepdims: bool, dtype: torch.dtype) -> Tensor:
     if not x.numel():
         need_elements(name, x, (axis,))
     if axis == x.dim() - 1 and x.dtype is not torch.bool:
         if dtype in NUMPY and x.dtype in NUMPY and is_ahead(x, 0) and x.is_contiguous():
             find = getattr(x.numpy(), name)
             return torch.from_numpy(np.asarray(find(axis, keepdims=True) if keepdims else find(axis), NUMPY[dtype]))
-        index = places(x, axis, keepdims)
+        index = positions(x, axis, keepdims)
     else:
         index = reduction(x, axis, keepdim=keepdims).indices  # across other axes two and a half times as fast
     return index if dtype is torch.int64 else index.type(dtype)

@@ -1,11 +1,9 @@
-"""Recurrent networks of several layers and directions, forward and backward (CPU wing).
+"""Recurrent networks on the CPU.
 
 LSTMs in float32 are oneDNN's own layers. Elsewhere one GEMM projects the input of all steps; a step is one product with
 the hidden state and a few pointwise passes. Large products are oneDNN's, for the steps with the matrix packed once a
 sequence. Backward computes all factors that do not depend on the recurrence in whole-sequence passes, so that a step is
-again one matrix product and a few products of elements; the weight gradients are one GEMM over all steps. Gate
-equations: Hochreiter and Schmidhuber, 1997 (order i, f, g, o); Cho et al., 2014, with the reset gate applied after the
-recurrent product (order r, z, n), as in cuDNN and MXNet.
+again one matrix product and a few products of elements; the weight gradients are one GEMM over all steps.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from core.kernels.cpu._onednn import onednn as _onednn
 from core.kernels.cpu._onednn import packs as _packs
 from core.kernels.cpu.matmul import linear as _product
 from core.kernels.cpu.random import dropout as _dropout
-from core.kernels.rnn_layers import Cell, Wing, previous, run, run_grad, through_time
+from core.kernels.rnn_layers import Backend, Cell, previous, run, run_grad, through_time
 from core.kernels.rnn_parameters import Weights
 
 _sigmoid_slope, _tanh_slope = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
@@ -26,19 +24,21 @@ _PACKED = 1 << 18
 
 
 def rnn(x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, training):
-    return run(_wing(mode, x, training), x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, training)
+    return run(
+        _backend(mode, x, training), x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, training
+    )
 
 
 def rnn_grad(dy, dhn, dcn, x, params, h0, c0, y, reserve, mode, hidden, layers, bidirectional, dropout, key, training):
     attrs = (mode, hidden, layers, bidirectional, dropout, key, training)
-    return run_grad(_wing(mode, x, training), dy, dhn, dcn, x, params, h0, c0, y, reserve, *attrs)
+    return run_grad(_backend(mode, x, training), dy, dhn, dcn, x, params, h0, c0, y, reserve, *attrs)
 
 
-def _wing(mode, x, training):
+def _backend(mode, x, training):
     """What computes a network: oneDNN's own layer is the fastest for sequences of an LSTM in float32."""
     if mode == "lstm" and x.dtype is torch.float32 and x.shape[0] > 1 and _packs(x):
         return _TRAINED if training else _PREDICTING
-    return _WING
+    return _BACKEND
 
 
 def _project(x, weight, bias):
@@ -88,11 +88,11 @@ def _plain_forward(activate):
 
 
 def _plain_backward(slope):
-    def backward(heads, last_head, dh, dc, saved, before, w, c0, order):
+    def backward(dys, last_dy, dh, dc, saved, before, w, c0, order):
         gates, product = slope(saved[0]), _stepper(w.h2h.t(), dh.shape[0])
-        dh.add_(last_head)
+        dh.add_(last_dy)
         for t in reversed(order):
-            dh = product(gates[t].mul_(dh), heads[t])
+            dh = product(gates[t].mul_(dh), dys[t])
         return gates, gates, dh, None
 
     return backward
@@ -115,7 +115,7 @@ def _lstm_forward(x, w, h, c, out, order):
     return (gates, cells, squashed), c
 
 
-def _lstm_backward(heads, last_head, dh, dc, saved, before, w, c0, order):
+def _lstm_backward(dys, last_dy, dh, dc, saved, before, w, c0, order):
     gates, cells, squashed = saved
     batch, n = cells.shape[1:]
     i, f, g, o = (gates[..., k * n : (k + 1) * n] for k in range(4))
@@ -129,14 +129,14 @@ def _lstm_backward(heads, last_head, dh, dc, saved, before, w, c0, order):
     _sigmoid_slope.grad_input(squashed, o, grad_input=o_slope)
     cell_slope = _tanh_slope(o, squashed)
     product = _stepper(w.h2h.t(), batch)
-    dh.add_(last_head)
+    dh.add_(last_dy)
     for t in reversed(order):
         dc.addcmul_(dh, cell_slope[t])
         step = slopes[t]
         step.view(batch, 4, n)[:, :3].mul_(dc.unsqueeze(1))
         o_slope[t].mul_(dh)
         dc.mul_(f[t])
-        dh = product(step, heads[t])
+        dh = product(step, dys[t])
     return slopes, slopes, dh, dc
 
 
@@ -154,7 +154,7 @@ def _gru_forward(x, w, h, c, out, order):
     return (gates, recurrent), None
 
 
-def _gru_backward(heads, last_head, dh, dc, saved, before, w, c0, order):
+def _gru_backward(dys, last_dy, dh, dc, saved, before, w, c0, order):
     gates, recurrent = saved
     n = dh.shape[1]
     r, z, candidate = (gates[..., k * n : (k + 1) * n] for k in range(3))
@@ -166,13 +166,13 @@ def _gru_backward(heads, last_head, dh, dc, saved, before, w, c0, order):
     _tanh_slope.grad_input(1 - z, candidate, grad_input=n_slope)
     dstate = torch.empty_like(gates)
     product = _stepper(w.h2h.t(), dh.shape[0])
-    dh.add_(last_head)
+    dh.add_(last_dy)
     for t in reversed(order):
         di[t].view(-1, 3, n)[:, 1:].mul_(dh.unsqueeze(1))
         r_slope[t].mul_(n_slope[t])
         dstate[t, :, : 2 * n].copy_(di[t, :, : 2 * n])
         torch.mul(n_slope[t], r[t], out=dstate[t, :, 2 * n :])
-        dh = product(dstate[t], heads[t].addcmul_(dh, z[t]))
+        dh = product(dstate[t], dys[t].addcmul_(dh, z[t]))
     return di, dstate, dh, None
 
 
@@ -186,7 +186,7 @@ _CELLS = {
     "lstm": Cell(_lstm_forward, _through_time(_lstm_backward), 3),
     "gru": Cell(_gru_forward, _through_time(_gru_backward), 2),
 }
-_WING = Wing(_CELLS, _dropout)
+_BACKEND = Backend(_CELLS, _dropout)
 
 
 def _layer(x, w, h, c, order):
@@ -218,5 +218,5 @@ def _layer_gradients(dy, dhn, dcn, x, y, saved, w, h0, c0, order, total):
 _LSTM = 2  # as ATen numbers the modes
 # In prediction nothing is kept: what gradients read is as large as 15 outputs, and few ask for gradients then.
 _PREDICTING, _TRAINED = (
-    Wing({"lstm": Cell(_layer_forward(keep), _layer_gradients, 2)}, _dropout) for keep in (False, True)
+    Backend({"lstm": Cell(_layer_forward(keep), _layer_gradients, 2)}, _dropout) for keep in (False, True)
 )

@@ -1,9 +1,4 @@
-"""Softmax, log-softmax and the cross-entropy loss on the CPU.
-
-`axis` is one non-negative axis; inputs are floating-point; float16 and bfloat16 are computed in float32, with one
-exception that MXNet 1.9.1's numbers ask for: softmax and log-softmax of float16 round the sum of a row after each
-addition, unless the environment says MXNET_SAFE_ACCUMULATION=1 (in MXNet, too, the way to sums in float32).
-"""
+"""Softmax, log-softmax and the cross-entropy loss on the CPU."""
 
 from __future__ import annotations
 
@@ -27,7 +22,7 @@ def softmax(x: Tensor, axis: int) -> Tensor:
 
 
 def onednn_softmax(x: Tensor, axis: int) -> Tensor:
-    if x.is_meta or x.dtype is not torch.float32 or not x.numel() or not torch.backends.mkldnn.is_available():
+    if x.dtype is not torch.float32 or not x.numel() or not torch.backends.mkldnn.is_available():
         return softmax(x, axis)
     return torch.softmax(x.contiguous().to_mkldnn(), axis).to_dense()
 
@@ -55,14 +50,14 @@ def log_softmax_grad(dy: Tensor, y: Tensor, axis: int) -> Tensor:
 
 
 def masked_softmax(x: Tensor, length: Tensor, axis: int) -> Tensor:
-    places = x.shape[axis]
+    positions = x.shape[axis]
     # A row of length 0 is all -inf and comes out as NaN, which the second fill overwrites.
-    beyond = torch.arange(places, device=x.device).view(-1, *[1] * (x.ndim - 1 - axis)) >= length.unsqueeze(axis)
+    beyond = torch.arange(positions, device=x.device).view(-1, *[1] * (x.ndim - 1 - axis)) >= length.unsqueeze(axis)
     y = softmax(x.masked_fill(beyond, -math.inf), axis).masked_fill_(beyond, 0)
     if _fit(length, x, axis):
         return y
     warnings.warn(
-        f"softmax: a length of {int(length.max())} for {places} places counts what follows in memory, as in MXNet; "
+        f"softmax: a length of {int(length.max())} for {positions} positions counts what follows in memory, as in MXNet; "
         "clip the lengths",
         stacklevel=2,
     )
@@ -84,18 +79,18 @@ def cross_entropy_grad(dloss: Tensor, logits: Tensor, label: Tensor, axis: int) 
 
 
 def _fit(length: Tensor, x: Tensor, axis: int) -> bool:
-    return x.is_meta or not x.numel() or int(length.max()) <= x.shape[axis]
+    return not x.numel() or int(length.max()) <= x.shape[axis]
 
 
 def _reading_on(x: Tensor, length: Tensor, axis: int) -> Iterator[tuple[Tensor, Tensor]]:
     """The rows along `axis` whose length is beyond them: each, and with what follows it in `x` up to its length,
     as views.
     """
-    places, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
+    positions, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
     columns, lengths = x.view(-1, inner), length.reshape(-1, inner)
-    for outer, column in (lengths > places).nonzero().tolist():
-        whole = columns[outer * places :, column][: int(lengths[outer, column])]
-        yield whole[:places], whole
+    for outer, column in (lengths > positions).nonzero().tolist():
+        whole = columns[outer * positions :, column][: int(lengths[outer, column])]
+        yield whole[:positions], whole
 
 
 def _classes(logits: Tensor, label: Tensor, axis: int) -> Tensor:

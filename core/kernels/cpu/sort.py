@@ -1,4 +1,4 @@
-"""Sorting, top-k and unique (CPU wing). Ties keep the lower index first, in both directions."""
+"""Sorting, top-k and unique on the CPU, through NumPy where that is ahead of ATen."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def sort(x, axis, descending):
     if is_ahead(x) and (x.dtype in _KEY_BITS or x.dtype in _SMALL_INTEGERS):
         keys = _keys(x, axis, descending).contiguous()
         _sort(keys.numpy(), axis)
-        indices = _places(keys.flip(axis) if descending else keys, descending)
+        indices = _positions(keys.flip(axis) if descending else keys, descending)
         return x.gather(axis, indices), indices
     return torch.sort(x, dim=axis, descending=descending, stable=True)
 
@@ -43,8 +43,6 @@ def topk(x, k, axis, largest):
         indices = topk_indices(x, k, axis, largest)
         return x.gather(axis, indices), indices
     if k * _SELECT_SHARE <= x.shape[axis] and k and k < x.shape[axis]:
-        if x.is_meta:
-            return torch.topk(x, k, axis, largest, True)
         values, indices = _select(x, k + 1, axis, largest)  # one more shows whether there was a choice
         first, second, indices = values.narrow(axis, 0, k), values.narrow(axis, 1, k), indices.narrow(axis, 0, k)
         ordered = first > second if largest else first < second  # false for NaN too
@@ -69,10 +67,10 @@ def topk_indices(x, k, axis, largest, dtype=torch.int64):
     kind = NUMPY.get(dtype, np.int64)
     if largest:  # from the end: of equal elements, the one that comes first is still to win
         order = rows[(*lead, _BACK)].argsort(axis, "stable")[(*lead, slice(None, -k - 1, -1))]
-        places = _countdown(rows.shape[axis], kind).take(order)
+        positions = _countdown(rows.shape[axis], kind).take(order)
     else:
-        places = rows.argsort(axis, "stable")[(*lead, slice(k))].astype(kind)
-    return torch.from_numpy(places) if dtype in NUMPY else torch.from_numpy(places).type(dtype)
+        positions = rows.argsort(axis, "stable")[(*lead, slice(k))].astype(kind)
+    return torch.from_numpy(positions) if dtype in NUMPY else torch.from_numpy(positions).type(dtype)
 
 
 def unique(x, axis=None):
@@ -108,7 +106,7 @@ def _countdown(n, kind):
 
 def _is_small(x):
     """Whether NumPy has sorted `x` before ATen has begun."""
-    return x.numel() < 1 << 12 and not x.is_meta and x.dtype is not torch.bfloat16
+    return x.numel() < 1 << 12 and x.dtype is not torch.bfloat16
 
 
 def _select(x, k, axis, largest):
@@ -132,21 +130,21 @@ def _select(x, k, axis, largest):
 
 
 def _ahead(x, k, largest):
-    """The places of the `k` largest (or smallest) of `x` along the last axis, in any order; of equal ones any."""
+    """The positions of the `k` largest (or smallest) of `x` along the last axis, in any order; of equal ones any."""
     n = x.shape[-1]
     if x.dtype in NUMPY and n <= _SHORT and is_ahead(x, 0):
         rows = x.numpy().reshape(-1, n)  # whose values are sorted by vectors
         last = np.sort(rows)[:, [-k if largest else k - 1]]
-        places = np.flatnonzero(rows >= last if largest else rows <= last)
-        if places.size == len(rows) * k:
-            row, place = np.divmod(places.reshape(-1, k), n)
+        positions = np.flatnonzero(rows >= last if largest else rows <= last)
+        if positions.size == len(rows) * k:
+            row, position = np.divmod(positions.reshape(-1, k), n)
             if (row == np.arange(len(rows))[:, None]).all():  # no ties, and nothing that is no number
-                return torch.from_numpy(place).view(*x.shape[:-1], k)
+                return torch.from_numpy(position).view(*x.shape[:-1], k)
     return x.topk(k, -1, largest, False).indices
 
 
 def _topk_of_keys(x, k, axis, largest):
-    indices = _places(torch.topk(_keys(x, axis, largest), k, axis, largest, True).values, largest)
+    indices = _positions(torch.topk(_keys(x, axis, largest), k, axis, largest, True).values, largest)
     return x.gather(axis, indices), indices
 
 
@@ -155,12 +153,12 @@ def _keys(x, axis, descending):
     the first comes first in the given direction.
     """
     n = x.shape[axis]
-    place = torch.arange(n, device=x.device)
-    place = (0x7FFFFFFF - place if descending else place).reshape((n,) + (1,) * (x.dim() - 1 - axis))
-    return torch.add(place, _ordered(x), alpha=1 << 32)
+    position = torch.arange(n, device=x.device)
+    position = (0x7FFFFFFF - position if descending else position).reshape((n,) + (1,) * (x.dim() - 1 - axis))
+    return torch.add(position, _ordered(x), alpha=1 << 32)
 
 
-def _places(keys, descending):
+def _positions(keys, descending):
     """The indices that keys hold."""
     indices = keys.bitwise_and(0xFFFFFFFF)
     return 0x7FFFFFFF - indices if descending else indices

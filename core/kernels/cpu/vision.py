@@ -1,8 +1,8 @@
-"""Pooling of regions and sampling of images at fractional places (CPU wing).
+"""Pooling of regions and sampling of images on the CPU.
 
-A region's pooled value is a weighted sum of rows of the feature map seen as (places, channels), so regions
-become bags of (place, weight) and one fused gather-and-sum does them all; the gradient is the same operation
-with bags and places exchanged. Results of half types accumulate in float32.
+A region's pooled value is a weighted sum of rows of the feature map seen as (positions, channels), so regions become
+bags of (position, weight) and one fused gather-and-sum does them all; the gradient is the same operation with bags and
+positions exchanged.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def rotated_roi_align_grad(dy, rois, pooled, scale, ratio, data_shape):
 def roi_pool(data, rois, pooled, scale):
     batch, channels, *size = data.shape
     regions = rois.shape[0]
-    if not regions or data.is_meta:
+    if not regions:
         shape = (regions, channels, *pooled)
         return data.new_zeros(shape), torch.zeros(shape, dtype=torch.int64, device=data.device)
     corners = _rounded(rois[:, 1:].float() * scale).to(torch.int64)
@@ -49,29 +49,29 @@ def roi_pool(data, rois, pooled, scale):
     down, right = torch.arange(max(1, int(rows.max()))), torch.arange(max(1, int(columns.max())))
     inside = (down < rows.unsqueeze(-1))[:, :, None, :, None] & (right < columns.unsqueeze(-1))[:, None, :, None, :]
     row, column = (top.unsqueeze(-1) + down)[:, :, None, :, None], (left.unsqueeze(-1) + right)[:, None, :, None, :]
-    places = (image.reshape(-1, 1, 1, 1, 1) + row * size[1] + column)[inside]
+    positions = (image.reshape(-1, 1, 1, 1, 1) + row * size[1] + column)[inside]
     lengths = inside.sum((3, 4)).reshape(-1)
     flat = data.permute(0, 2, 3, 1).reshape(-1, channels)
-    y, _, _, at = torch._embedding_bag(flat, places, lengths.cumsum(0) - lengths, False, _MAX)
+    y, _, _, at = torch._embedding_bag(flat, positions, lengths.cumsum(0) - lengths, False, _MAX)
     at = at.masked_fill(lengths.unsqueeze(1) == 0, -1)
     y, at = (t.reshape(regions, *pooled, channels).permute(0, 3, 1, 2).contiguous() for t in (y, at))
     return y, at
 
 
-def roi_pool_grad(dy, places, data_shape):
+def roi_pool_grad(dy, positions, data_shape):
     batch, channels, *size = data_shape
     wide = torch.zeros((batch * size[0] * size[1], channels), dtype=accumulator(dy.dtype), device=dy.device)
-    head, at = (t.permute(0, 2, 3, 1).reshape(-1, channels) for t in (dy, places))
-    wide.scatter_add_(0, at.clamp(min=0), head.to(wide.dtype) * (at >= 0))
+    gradient, at = (t.permute(0, 2, 3, 1).reshape(-1, channels) for t in (dy, positions))
+    wide.scatter_add_(0, at.clamp(min=0), gradient.to(wide.dtype) * (at >= 0))
     return wide.to(dy.dtype).reshape(batch, *size, channels).permute(0, 3, 1, 2).contiguous()
 
 
-def roi_pool_gather(x, places):
+def roi_pool_gather(x, positions):
     channels = x.shape[1]
     flat = x.permute(0, 2, 3, 1).reshape(-1, channels)
-    at = places.permute(0, 2, 3, 1).reshape(-1, channels)
+    at = positions.permute(0, 2, 3, 1).reshape(-1, channels)
     values = flat.gather(0, at.clamp(min=0)) * (at >= 0)
-    return values.reshape(places.shape[0], *places.shape[2:], channels).permute(0, 3, 1, 2).contiguous()
+    return values.reshape(positions.shape[0], *positions.shape[2:], channels).permute(0, 3, 1, 2).contiguous()
 
 
 def bilinear_sample(data, grid):
@@ -150,12 +150,12 @@ def _along(start, extent, cells, ratio):
     """Coordinates of samples on one axis (regions, cells, most samples of any) and each region's samples a cell."""
     size = extent / cells
     samples = torch.full_like(size, ratio) if ratio > 0 else torch.ceil(size)
-    known = samples.numel() and not samples.is_meta
+    known = samples.numel()
     most = ratio if ratio > 0 else max(1, int(samples.max())) if known else 1
-    place = torch.arange(most, dtype=torch.float32, device=start.device) + 0.5
+    position = torch.arange(most, dtype=torch.float32, device=start.device) + 0.5
     cell = torch.arange(cells, dtype=torch.float32, device=start.device).reshape(-1, 1)
     size = size.reshape(-1, 1, 1)
-    return start.reshape(-1, 1, 1) + cell * size + place * size / samples.reshape(-1, 1, 1), samples
+    return start.reshape(-1, 1, 1) + cell * size + position * size / samples.reshape(-1, 1, 1), samples
 
 
 def _grid(image, ys, xs, height, width):
@@ -175,16 +175,16 @@ def _grid(image, ys, xs, height, width):
 
 
 def _weights(samples, size):
-    """Places in (N, H, W) and weights of the four neighbours of each sample: (regions, cells, 4 samples)."""
+    """Positions in (N, H, W) and weights of the four neighbours of each sample: (regions, cells, 4 samples)."""
     image, y, x, count, valid = samples
     height, width = size
     valid = valid & (y >= -1.0) & (y <= height) & (x >= -1.0) & (x <= width)
     share = valid / count.clamp(min=1)
     rows, columns = _neighbours(y, height), _neighbours(x, width)
     start = image.reshape(-1, 1, 1) * (height * width)
-    places = [start + row * width + column for row, _ in rows for column, _ in columns]
+    positions = [start + row * width + column for row, _ in rows for column, _ in columns]
     weights = [down * right * share for _, down in rows for _, right in columns]
-    return torch.cat(places, -1), torch.cat(weights, -1)
+    return torch.cat(positions, -1), torch.cat(weights, -1)
 
 
 def _neighbours(x, n):
@@ -200,47 +200,49 @@ def _pool_samples(data, samples, pooled, by_position):
     cells = math.prod(pooled)
     regions = samples[1].shape[0]
     channels //= cells if by_position else 1
-    if not regions or data.is_meta:
+    if not regions:
         return data.new_zeros((regions, channels, *pooled))
-    places, weights = _weights(samples, size)
-    places = places.clamp_(max=batch * size[0] * size[1] - 1)
+    positions, weights = _weights(samples, size)
+    positions = positions.clamp_(max=batch * size[0] * size[1] - 1)
     rows = _rows(data, cells if by_position else 1)
     if by_position:
-        places = places * cells + torch.arange(cells, device=data.device).reshape(-1, 1)
-    y = _bags(rows, places.reshape(-1), weights.reshape(-1), _even(regions * cells, places.shape[-1], data.device))
+        positions = positions * cells + torch.arange(cells, device=data.device).reshape(-1, 1)
+    y = _bags(
+        rows, positions.reshape(-1), weights.reshape(-1), _even(regions * cells, positions.shape[-1], data.device)
+    )
     return y.reshape(regions, cells, channels).transpose(1, 2).reshape(regions, channels, *pooled).to(data.dtype)
 
 
 def _spread_samples(dy, samples, pooled, by_position, data_shape):
     batch, channels, *size = data_shape
     cells, regions = math.prod(pooled), dy.shape[0]
-    if not regions or dy.is_meta:
+    if not regions:
         return dy.new_zeros(data_shape)
     channels //= cells if by_position else 1
     kinds = cells if by_position else 1
-    places, weights = _weights(samples, size)
+    positions, weights = _weights(samples, size)
     if by_position:
-        places = places * cells + torch.arange(cells, device=dy.device).reshape(-1, 1)
+        positions = positions * cells + torch.arange(cells, device=dy.device).reshape(-1, 1)
     count = batch * size[0] * size[1] * kinds
-    owner = torch.arange(regions * cells, device=dy.device).reshape(-1, 1).expand(-1, places.shape[-1]).reshape(-1)
-    places, order = places.reshape(-1).sort(stable=True)
-    starts = torch.searchsorted(places, torch.arange(count, device=dy.device))
-    head = _accumulated(dy).reshape(regions, channels, cells).transpose(1, 2).reshape(-1, channels)
-    dx = _bags(head, owner[order], weights.reshape(-1)[order], starts)
+    owner = torch.arange(regions * cells, device=dy.device).reshape(-1, 1).expand(-1, positions.shape[-1]).reshape(-1)
+    positions, order = positions.reshape(-1).sort(stable=True)
+    starts = torch.searchsorted(positions, torch.arange(count, device=dy.device))
+    gradient = _accumulated(dy).reshape(regions, channels, cells).transpose(1, 2).reshape(-1, channels)
+    dx = _bags(gradient, owner[order], weights.reshape(-1)[order], starts)
     dx = dx.reshape(batch, *size, kinds, channels).permute(0, 4, 3, 1, 2)
     return dx.reshape(data_shape).to(dy.dtype)
 
 
 def _rows(data, kinds):
-    """(N, C, H, W) as rows of channels, one or `kinds` per place: channel c * kinds + k is c of row kind k."""
+    """(N, C, H, W) as rows of channels, one or `kinds` per position: channel c * kinds + k is c of row kind k."""
     batch, channels, height, width = data.shape
     parts = _accumulated(data).reshape(batch, channels // kinds, kinds, height, width)
     return parts.permute(0, 3, 4, 2, 1).reshape(-1, channels // kinds)
 
 
-def _bags(rows, places, weights, starts):
-    """Weighted sums of rows; bag i holds the places from starts[i] on."""
-    return torch._embedding_bag(rows, places, starts, False, _SUM, False, weights.to(rows.dtype), False)[0]
+def _bags(rows, positions, weights, starts):
+    """Weighted sums of rows; bag i holds the positions from starts[i] on."""
+    return torch._embedding_bag(rows, positions, starts, False, _SUM, False, weights.to(rows.dtype), False)[0]
 
 
 def _even(bags, length, device):
@@ -248,7 +250,7 @@ def _even(bags, length, device):
 
 
 def _cells(low, high, cells, length):
-    """First place and number of places of the cells of regions [low, high] on an axis, cut to the data."""
+    """First position and number of positions of the cells of regions [low, high] on an axis, cut to the data."""
     extent = (high - low + 1).clamp(min=1).float().reshape(-1, 1)
     size = extent / cells
     cell = torch.arange(cells, device=low.device)

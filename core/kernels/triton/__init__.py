@@ -1,4 +1,4 @@
-"""Triton kernels: the GPU backend (and, interpreted, a test bed without a GPU)."""
+"""The Triton backend, for GPUs and, interpreted, for tests without one (contracts: `core.kernels.contracts`)."""
 
 import os
 

@@ -19,7 +19,7 @@ BLOCK = 256
 
 @jit
 def block_of(n, BLOCK: tl.constexpr):
-    """(image, places of a block of its n anchors, whether they exist)."""
+    """(image, positions of a block of its n anchors, whether they exist)."""
     across = blocks_of(n, BLOCK)
     at = tl.program_id(0) % across * BLOCK + tl.arange(0, BLOCK)
     return (tl.program_id(0) // across).to(tl.int64), at, at < n
@@ -128,12 +128,12 @@ def write_targets(
     labels, width, ignore, MINING: tl.constexpr, VARIANCES: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     image, at, inside = block_of(n, BLOCK)
-    place = image * n + at
-    positive = tl.load(positive_ptr + place, inside, 0) != 0
+    position = image * n + at
+    positive = tl.load(positive_ptr + position, inside, 0) != 0
     negative = ~positive & (at < tl.where(tl.load(counts_ptr + image) > 0, n, 0))
     if MINING:
-        negative &= tl.load(negative_ptr + place, inside, 0) != 0
-    label = (image * labels + tl.load(partner_ptr + place, inside, 0)) * width
+        negative &= tl.load(negative_ptr + position, inside, 0) != 0
+    label = (image * labels + tl.load(partner_ptr + position, inside, 0)) * width
     positive &= inside
     a, b, c, d = load_box(anchors_ptr, at * 4, inside, False)
     a2, b2, c2, d2 = load_box(labels_ptr, label + 1, positive, False)
@@ -141,11 +141,11 @@ def write_targets(
     x, y, w, h = (
         tl.where(positive, x, 0.0), tl.where(positive, y, 0.0), tl.where(positive, w, 0.0), tl.where(positive, h, 0.0)
     )  # fmt: skip
-    store_box(offsets_ptr, place * 4, x, y, w, h, inside)
+    store_box(offsets_ptr, position * 4, x, y, w, h, inside)
     one = positive.to(tl.float32)
-    store_box(mask_ptr, place * 4, one, one, one, one, inside)
+    store_box(mask_ptr, position * 4, one, one, one, one, inside)
     kind = tl.where(positive, load(labels_ptr, label, positive) + 1, tl.where(negative, 0.0, ignore))
-    tl.store(classes_ptr + place, kind, inside)
+    tl.store(classes_ptr + position, kind, inside)
 
 
 @jit
@@ -155,7 +155,7 @@ def detect(
 ):  # fmt: skip
     """Rows of class, score and corners, -1 where the score is too low, and -inf as the key by which they are sorted."""
     image, at, inside = block_of(n, BLOCK)
-    place = image * n + at
+    position = image * n + at
     best = load(scores_ptr, (image * classes + 1) * n + at, inside)
     label = tl.zeros((BLOCK,), tl.float32)
     for kind in range(2, classes):
@@ -164,19 +164,19 @@ def detect(
         best = tl.maximum(score, best)
     a, b, c, d = load_box(anchors_ptr, at * 4, inside, False)
     x, y, w, h = centers(a, b, c, d)
-    dx, dy, dw, dh = load_box(offsets_ptr, place * 4, inside, False)
+    dx, dy, dw, dh = load_box(offsets_ptr, position * 4, inside, False)
     a, b, c, d = moved(dx, dy, dw, dh, x, y, w, h, VARIANCES, 0)
     if CLIP:
         a, b, c, d = _unit(a), _unit(b), _unit(c), _unit(d)
     alive = best >= threshold
-    tl.store(rows_ptr + place * 6, tl.where(alive, label, -1.0), inside)
-    tl.store(rows_ptr + place * 6 + 1, tl.where(alive, best, -1.0), inside)
+    tl.store(rows_ptr + position * 6, tl.where(alive, label, -1.0), inside)
+    tl.store(rows_ptr + position * 6 + 1, tl.where(alive, best, -1.0), inside)
     store_box(
-        rows_ptr, place * 6 + 2, tl.where(alive, a, -1.0), tl.where(alive, b, -1.0), tl.where(alive, c, -1.0),
+        rows_ptr, position * 6 + 2, tl.where(alive, a, -1.0), tl.where(alive, b, -1.0), tl.where(alive, c, -1.0),
         tl.where(alive, d, -1.0), inside,
     )  # fmt: skip
-    tl.store(alive_ptr + place, alive.to(tl.uint8), inside)
-    tl.store(key_ptr + place, tl.where(alive, best, float("-inf")), inside)
+    tl.store(alive_ptr + position, alive.to(tl.uint8), inside)
+    tl.store(key_ptr + position, tl.where(alive, best, float("-inf")), inside)
 
 
 @jit
@@ -221,10 +221,10 @@ def propose(
         b, d = _within(b, real_height - 1.0), _within(d, real_height - 1.0)
         small = (c - a + 1.0 < smallest) | (d - b + 1.0 < smallest)
         grow = tl.where(small, smallest / 2, 0.0)
-        place = (image * area + at) * KINDS + kind
-        store_box(boxes_ptr, place * 4, a - grow, b - grow, c + grow, d + grow, inside)
+        position = (image * area + at) * KINDS + kind
+        store_box(boxes_ptr, position * 4, a - grow, b - grow, c + grow, d + grow, inside)
         score = load(scores_ptr, (image * 2 * KINDS + KINDS + kind) * area + at, inside)
-        tl.store(key_ptr + place, tl.where(padding | small, -1.0, score), inside)
+        tl.store(key_ptr + position, tl.where(padding | small, -1.0, score), inside)
 
 
 @jit
@@ -240,8 +240,8 @@ def list_kept(gone_ptr, list_ptr, found_ptr, n, words, BLOCK: tl.constexpr):
     for start in range(0, n, BLOCK):
         at = start + tl.arange(0, BLOCK)
         kept = stays(gone_ptr + image * words, at, at < n)
-        place = before + tl.cumsum(kept.to(tl.int64), 0) - 1
-        tl.store(list_ptr + image * n + place, at, kept)
+        position = before + tl.cumsum(kept.to(tl.int64), 0) - 1
+        tl.store(list_ptr + image * n + position, at, kept)
         before += tl.sum(kept.to(tl.int64), 0)
     tl.store(found_ptr + image, before)
 
@@ -253,12 +253,12 @@ def write_proposals(
     """`after` regions of each image, from the beginning again where there are fewer."""
     image, at, inside = block_of(after, BLOCK)
     found = tl.maximum(tl.minimum(tl.load(found_ptr + image), after), 1)
-    place = image * n + tl.load(list_ptr + image * n + at % found, inside, 0)
-    a, b, c, d = load_box(boxes_ptr, place * 4, inside, False)
+    position = image * n + tl.load(list_ptr + image * n + at % found, inside, 0)
+    a, b, c, d = load_box(boxes_ptr, position * 4, inside, False)
     row = image * after + at
     tl.store(regions_ptr + row * 5, tl.zeros((BLOCK,), tl.float32) + image, inside)
     store_box(regions_ptr, row * 5 + 1, a, b, c, d, inside)
-    tl.store(scores_ptr + row, load(key_ptr, place, inside), inside)
+    tl.store(scores_ptr + row, load(key_ptr, position, inside), inside)
 
 
 _KINDS = {

@@ -103,7 +103,7 @@ def _step(op: str, v: list[str], node: Expr, whole: bool, compute: str) -> str:
     if whole and function in ("power", "mod", "fmod", "floordiv"):
         function += "_int"
     if not hasattr(functions, function):
-        raise NotImplementedError(f"the Triton wing has no function {op!r}")
+        raise NotImplementedError(f"the Triton backend has no function {op!r}")
     return f"functions.{function}({', '.join(v)})"
 
 

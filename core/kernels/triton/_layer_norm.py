@@ -69,8 +69,8 @@ def _forward_kernel(
     row = tl.program_id(0).to(tl.int64) * BM + tl.arange(0, BM)
     i = tl.arange(0, BN)
     inside = (row < m)[:, None] & (i < n)[None, :]
-    place = row[:, None] * n + i[None, :]
-    v = tl.load(x + place, mask=inside, other=0).to(ACC)
+    position = row[:, None] * n + i[None, :]
+    v = tl.load(x + position, mask=inside, other=0).to(ACC)
     centre = tl.sum(v, 1) / n
     v = tl.where(inside, v - centre[:, None], 0)
     scale = 1 / tl.sqrt(tl.sum(v * v, 1) / n + EPS)
@@ -81,7 +81,7 @@ def _forward_kernel(
         v *= tl.load(gamma + i, mask=i < n, other=0).to(ACC)[None, :]
     if beta is not None:
         v += tl.load(beta + i, mask=i < n, other=0).to(ACC)[None, :]
-    tl.store(y + place, v.to(y.dtype.element_ty), mask=inside)
+    tl.store(y + position, v.to(y.dtype.element_ty), mask=inside)
 
 
 @jit
@@ -93,9 +93,9 @@ def _backward_kernel(dy, x, gamma, mean, rstd, dx, shares, m, n, ACC: tl.constex
     for block in range(tl.program_id(0), blocks, tl.num_programs(0)):
         row = block * BM + tl.arange(0, BM)
         inside = (row < m)[:, None] & (i < n)[None, :]
-        place = row.to(tl.int64)[:, None] * n + i[None, :]
-        g = tl.load(dy + place, mask=inside, other=0).to(ACC)
-        v = tl.load(x + place, mask=inside, other=0).to(ACC)
+        position = row.to(tl.int64)[:, None] * n + i[None, :]
+        g = tl.load(dy + position, mask=inside, other=0).to(ACC)
+        v = tl.load(x + position, mask=inside, other=0).to(ACC)
         centre = tl.load(mean + row, mask=row < m, other=0)
         scale = tl.load(rstd + row, mask=row < m, other=0)
         xhat = tl.where(inside, (v - centre[:, None]) * scale[:, None], 0)
@@ -104,7 +104,7 @@ def _backward_kernel(dy, x, gamma, mean, rstd, dx, shares, m, n, ACC: tl.constex
         if gamma is not None:
             g *= tl.load(gamma + i, mask=i < n, other=0).to(ACC)[None, :]
         terms = (tl.sum(g, 1)[:, None] + xhat * tl.sum(g * xhat, 1)[:, None]) / n
-        tl.store(dx + place, ((g - terms) * scale[:, None]).to(dx.dtype.element_ty), mask=inside)
+        tl.store(dx + position, ((g - terms) * scale[:, None]).to(dx.dtype.element_ty), mask=inside)
     target = shares + tl.program_id(0) * 2 * n + i
     tl.store(target, tl.sum(with_x, 0), mask=i < n)
     tl.store(target + n, tl.sum(alone, 0), mask=i < n)

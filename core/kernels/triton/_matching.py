@@ -1,7 +1,7 @@
 """Greedy pairing: the best pair of what is left, again and again.
 
-One axis is short (ground-truth boxes, say). For each of its places the best partner is known, so that the best pair is
-a choice among few; after it, only those places whose partner was taken look again. Floor: one read of the scores, and
+One axis is short (ground-truth boxes, say). For each of its positions the best partner is known, so that the best pair is
+a choice among few; after it, only those positions whose partner was taken look again. Floor: one read of the scores, and
 one choice (a reduction within a program) for each pair.
 """
 
@@ -65,9 +65,9 @@ def _choose(
     taken = 0
     highest = tl.max(best, 0)
     while (taken < limit) & (highest > threshold):
-        place = at * few + lane if SWAPPED else lane.to(tl.int64) * many + at
-        first = tl.min(tl.where(best == highest, place, 0x7FFFFFFFFFFFFFFF), 0)
-        chosen = (best == highest) & (place == first)
+        position = at * few + lane if SWAPPED else lane.to(tl.int64) * many + at
+        first = tl.min(tl.where(best == highest, position, 0x7FFFFFFFFFFFFFFF), 0)
+        chosen = (best == highest) & (position == first)
         f, g = tl.sum(tl.where(chosen, lane, 0), 0), tl.sum(tl.where(chosen, at, 0), 0)
         tl.store(partner_ptr + f, g)
         tl.store(other_ptr + g, f)
@@ -88,15 +88,15 @@ def _choose(
 
 @jit
 def _best(row_ptr, other_ptr, many, SIGN: tl.constexpr, TILE: tl.constexpr):
-    """The highest score of a row among the free places, and the first place that has it."""
+    """The highest score of a row among the free positions, and the first position that has it."""
     best = tl.full((), float("-inf"), tl.float64 if row_ptr.dtype.element_ty == tl.float64 else tl.float32)
     at = tl.full((), -1, tl.int64)
     for start in range(0, many, TILE):
-        place = start + tl.arange(0, TILE)
-        free = (place < many) & (tl.load(other_ptr + place, place < many, 0) < 0)
-        score = tl.where(free, SIGN * load(row_ptr, place, free), float("-inf"))
+        position = start + tl.arange(0, TILE)
+        free = (position < many) & (tl.load(other_ptr + position, position < many, 0) < 0)
+        score = tl.where(free, SIGN * load(row_ptr, position, free), float("-inf"))
         highest = tl.max(score, 0)
-        first = tl.min(tl.where(score == highest, place, 0x7FFFFFFF), 0).to(tl.int64)
+        first = tl.min(tl.where(score == highest, position, 0x7FFFFFFF), 0).to(tl.int64)
         at = tl.where(highest > best, first, at)
         best = tl.maximum(best, highest)
     return best, at

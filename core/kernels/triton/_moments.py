@@ -98,22 +98,24 @@ def _merge_kernel(
     for split in range(0, splits):
         before = (chunk * split).to(ACC)
         added = tl.minimum(chunk, reduced - chunk * split).to(ACC)
-        place = k + split * kept
-        delta = tl.load(means + place, mask=k < kept, other=0) - mean
-        total += tl.load(squares + place, mask=k < kept, other=0) + delta * delta * (before * added / (before + added))
+        position = k + split * kept
+        delta = tl.load(means + position, mask=k < kept, other=0) - mean
+        total += tl.load(squares + position, mask=k < kept, other=0) + delta * delta * (
+            before * added / (before + added)
+        )
         mean += delta * (added / (before + added))
     _store_moments(mean_out, spread_out, k, k < kept, mean, total, reduced.to(ACC), True, EPS)
 
 
 @jit
-def _store_moments(mean_out, spread_out, place, inside, mean, total, number, LAST: tl.constexpr, EPS: tl.constexpr):
+def _store_moments(mean_out, spread_out, position, inside, mean, total, number, LAST: tl.constexpr, EPS: tl.constexpr):
     spread = total
     if LAST:
         spread = total / number
         if EPS is not None:
             spread = 1 / tl.sqrt(spread + EPS)
-    tl.store(mean_out + place, mean.to(mean_out.dtype.element_ty), mask=inside)
-    tl.store(spread_out + place, spread.to(spread_out.dtype.element_ty), mask=inside)
+    tl.store(mean_out + position, mean.to(mean_out.dtype.element_ty), mask=inside)
+    tl.store(spread_out + position, spread.to(spread_out.dtype.element_ty), mask=inside)
 
 
 def _aot() -> Iterator[AotCase]:

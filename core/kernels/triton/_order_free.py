@@ -1,4 +1,4 @@
-"""Sums of which many programs add to one place, in whatever order they come.
+"""Sums of which many programs add to one position, in whatever order they come.
 
 Usually floating-point atomics add, and the last bits depend on the order. In deterministic mode the addends are first
 turned into integers, whose sums do not: the unit is a power of two so small that all addends together still fit into

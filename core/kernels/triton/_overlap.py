@@ -90,16 +90,16 @@ def _pairwise(
     tall, across = blocks_of(n, TILE), blocks_of(m, TILE)
     image = (tl.program_id(0) // (tall * across)).to(tl.int64)
     row = tl.program_id(0) // across % tall * TILE + tl.arange(0, TILE)
-    place = tl.program_id(0) % across * TILE + tl.arange(0, TILE)
+    position = tl.program_id(0) % across * TILE + tl.arange(0, TILE)
     number = image * n + row
     a, b, c, d = load_box(lhs_ptr, number * width + column, row < n, CENTER)
-    a2, b2, c2, d2 = load_box(rhs_ptr, place.to(tl.int64) * 4, place < m, CENTER)
+    a2, b2, c2, d2 = load_box(rhs_ptr, position.to(tl.int64) * 4, position < m, CENTER)
     iou = overlap(
         a[:, None], b[:, None], c[:, None], d[:, None], a2[None, :], b2[None, :], c2[None, :], d2[None, :]
     )  # fmt: skip
     if COUNTED:
         iou = tl.where((row < tl.load(counts_ptr + image))[:, None], iou, -1.0)
-    tl.store(out_ptr + number[:, None] * m + place[None, :], iou, (row < n)[:, None] & (place < m)[None, :])
+    tl.store(out_ptr + number[:, None] * m + position[None, :], iou, (row < n)[:, None] & (position < m)[None, :])
 
 
 AOT = [

@@ -91,9 +91,9 @@ def align(
 
 @jit
 def maxima(
-    x_ptr, rois_ptr, y_ptr, places_ptr, batch, height, width, channels, rows, columns, scale, BLOCK: tl.constexpr
+    x_ptr, rois_ptr, y_ptr, positions_ptr, batch, height, width, channels, rows, columns, scale, BLOCK: tl.constexpr
 ):  # fmt: skip
-    """The maxima of cells and their places in (N, H, W), 0 and -1 where a cell is empty."""
+    """The maxima of cells and their positions in (N, H, W), 0 and -1 where a cell is empty."""
     bin, channel, inside = _cell_and_channels(channels, BLOCK)
     cell = bin % (rows * columns)
     roi_ptr = rois_ptr + bin // (rows * columns) * 5
@@ -104,29 +104,31 @@ def maxima(
     at = tl.full((BLOCK,), -1, tl.int64)
     for y in range(top, bottom):
         for x in range(left, end):
-            place = (image * height + y) * width + x
-            value = tl.load(x_ptr + place * channels + channel, inside, 0).to(best.dtype)
+            position = (image * height + y) * width + x
+            value = tl.load(x_ptr + position * channels + channel, inside, 0).to(best.dtype)
             better = (value > best) | (at < 0)
-            best, at = tl.where(better, value, best), tl.where(better, place, at)
+            best, at = tl.where(better, value, best), tl.where(better, position, at)
     tl.store(y_ptr + bin * channels + channel, tl.where(at < 0, 0.0, best), inside)
-    tl.store(places_ptr + bin * channels + channel, at, inside)
+    tl.store(positions_ptr + bin * channels + channel, at, inside)
 
 
 @jit
-def spread_maxima(dy_ptr, places_ptr, sums_ptr, scale_ptr, total, channels, EXACT: tl.constexpr, BLOCK: tl.constexpr):
-    """Adds dy (cells, channels) up at the places of the maxima."""
+def spread_maxima(
+    dy_ptr, positions_ptr, sums_ptr, scale_ptr, total, channels, EXACT: tl.constexpr, BLOCK: tl.constexpr
+):
+    """Adds dy (cells, channels) up at the positions of the maxima."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    place = tl.load(places_ptr + at, at < total, -1)
+    position = tl.load(positions_ptr + at, at < total, -1)
     dy = tl.load(dy_ptr + at, at < total, 0)
     dy = dy.to(tl.float64 if dy.dtype == tl.float64 else tl.float32)
-    add(sums_ptr + place * channels + at % channels, dy, scale_ptr, place >= 0, EXACT)
+    add(sums_ptr + position * channels + at % channels, dy, scale_ptr, position >= 0, EXACT)
 
 
 @jit
-def gather_maxima(x_ptr, places_ptr, y_ptr, total, channels, BLOCK: tl.constexpr):
+def gather_maxima(x_ptr, positions_ptr, y_ptr, total, channels, BLOCK: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    place = tl.load(places_ptr + at, at < total, -1)
-    tl.store(y_ptr + at, tl.load(x_ptr + place * channels + at % channels, place >= 0, 0), at < total)
+    position = tl.load(positions_ptr + at, at < total, -1)
+    tl.store(y_ptr + at, tl.load(x_ptr + position * channels + at % channels, position >= 0, 0), at < total)
 
 
 @jit
@@ -149,19 +151,19 @@ def _side(low_ptr, scale, ALIGNED: tl.constexpr):
 
 
 @jit
-def _span(low_ptr, place, cells, length, scale):
-    """The first place of a cell on one axis and the one behind its last, cut to the data."""
+def _span(low_ptr, position, cells, length, scale):
+    """The first position of a cell on one axis and the one behind its last, cut to the data."""
     low = round_away(tl.load(low_ptr).to(tl.float32) * scale).to(tl.int32)
     high = round_away(tl.load(low_ptr + 2).to(tl.float32) * scale).to(tl.int32)
     size = tl.maximum(high - low + 1, 1).to(tl.float32) / cells
-    start = tl.floor(place.to(tl.float32) * size).to(tl.int32) + low
-    end = tl.ceil((place + 1).to(tl.float32) * size).to(tl.int32) + low
+    start = tl.floor(position.to(tl.float32) * size).to(tl.int32) + low
+    end = tl.ceil((position + 1).to(tl.float32) * size).to(tl.int32) + low
     return tl.minimum(tl.maximum(start, 0), length), tl.minimum(tl.maximum(end, 0), length)
 
 
 @jit
 def _neighbours(x, n):
-    """The places before and after x, which is moved inside, and how far x is from the first one."""
+    """The positions before and after x, which is moved inside, and how far x is from the first one."""
     x = tl.minimum(tl.maximum(x, 0.0), n - 1.0)
     low = tl.floor(x)
     first = low.to(tl.int64)
@@ -174,7 +176,7 @@ _NUMBERS = ("batch", "height", "width", "rows", "columns", "ratio", "total")
 def _case(kernel, **constexprs):
     constexprs["BLOCK"] = BLOCK
     given = {
-        **dict.fromkeys(_NUMBERS, "i32"), "channels": "i32:16", "scale": "fp32", "places_ptr": "*i64",
+        **dict.fromkeys(_NUMBERS, "i32"), "channels": "i32:16", "scale": "fp32", "positions_ptr": "*i64",
         "scale_ptr": "*fp64" if constexprs.get("EXACT") else "*fp32",
         "sums_ptr": "*i64" if constexprs.get("EXACT") else "*fp32",
     }  # fmt: skip

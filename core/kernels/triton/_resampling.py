@@ -1,4 +1,4 @@
-"""Images in other sizes and at fractional places: the device code of `vision` for resizing, adaptive means, samplers
+"""Images in other sizes and at fractional positions: the device code of `vision` for resizing, adaptive means, samplers
 and windows as columns.
 
 Images are contiguous (N, C, H, W), seen as planes; a program makes a block of elements of the result, so that stores
@@ -20,7 +20,7 @@ BLOCK = 512
 
 @jit
 def elements(total, height, width, BLOCK: tl.constexpr):
-    """A block of `total` elements of planes: places, whether they exist, plane, row and column."""
+    """A block of `total` elements of planes: positions, whether they exist, plane, row and column."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     return at, at < total, at // width // height, at // width % height, at % width
 
@@ -46,7 +46,7 @@ def resize(x_ptr, y_ptr, total, height, width, to_height, to_width, CORNERS: tl.
 def resize_grad(
     dy_ptr, dx_ptr, total, height, width, to_height, to_width, tall, wide, CORNERS: tl.constexpr, BLOCK: tl.constexpr
 ):  # fmt: skip
-    """tall, wide: how many places of dy, at most, read an element on each axis."""
+    """tall, wide: how many positions of dy, at most, read an element on each axis."""
     at, inside, plane, row, column = elements(total, height, width, BLOCK)
     kind = tl.float64 if dy_ptr.dtype.element_ty == tl.float64 else tl.float32
     first_row = _first_reader(row, height, to_height, kind, CORNERS)
@@ -68,7 +68,7 @@ def adaptive_mean(
 ):  # fmt: skip
     """Means of windows; with BACKWARD x is the gradient of the means and y that of what they were taken of.
 
-    The windows that hold a place are the window of that place when sizes are exchanged. tall, wide: the largest one.
+    The windows that hold a position are the window of that position when sizes are exchanged. tall, wide: the largest one.
     """
     at, inside, plane, row, column = elements(total, to_height, to_width, BLOCK)
     top, bottom = _window(row, height, to_height)
@@ -90,10 +90,10 @@ def adaptive_mean(
 
 
 @jit
-def sample(x_ptr, grid_ptr, y_ptr, total, channels, height, width, places, BLOCK: tl.constexpr):
-    at, inside, image, channel, place = elements(total, channels, places, BLOCK)
-    y, x = _looked_at(grid_ptr, image, place, places, height, width, inside)
-    plane_ptr = x_ptr + at // places * height * width
+def sample(x_ptr, grid_ptr, y_ptr, total, channels, height, width, positions, BLOCK: tl.constexpr):
+    at, inside, image, channel, position = elements(total, channels, positions, BLOCK)
+    y, x = _looked_at(grid_ptr, image, position, positions, height, width, inside)
+    plane_ptr = x_ptr + at // positions * height * width
     sums = tl.zeros((BLOCK,), y.dtype)
     for corner in tl.static_range(4):
         there, weight, exists = _corner(y, x, height, width, corner)
@@ -103,30 +103,30 @@ def sample(x_ptr, grid_ptr, y_ptr, total, channels, height, width, places, BLOCK
 
 @jit
 def sample_grad_data(
-    dy_ptr, grid_ptr, sums_ptr, scale_ptr, total, channels, height, width, places,
+    dy_ptr, grid_ptr, sums_ptr, scale_ptr, total, channels, height, width, positions,
     EXACT: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    at, inside, image, channel, place = elements(total, channels, places, BLOCK)
-    y, x = _looked_at(grid_ptr, image, place, places, height, width, inside)
+    at, inside, image, channel, position = elements(total, channels, positions, BLOCK)
+    y, x = _looked_at(grid_ptr, image, position, positions, height, width, inside)
     dy = load(dy_ptr, at, inside)
     for corner in tl.static_range(4):
         there, weight, exists = _corner(y, x, height, width, corner)
-        add(sums_ptr + at // places * height * width + there, dy * weight, scale_ptr, inside & exists, EXACT)
+        add(sums_ptr + at // positions * height * width + there, dy * weight, scale_ptr, inside & exists, EXACT)
 
 
 @jit
 def sample_grad_grid(
-    dy_ptr, x_ptr, grid_ptr, dgrid_ptr, total, channels, height, width, places, BLOCK: tl.constexpr
+    dy_ptr, x_ptr, grid_ptr, dgrid_ptr, total, channels, height, width, positions, BLOCK: tl.constexpr
 ):  # fmt: skip
-    """A program does a block of places; total: places of all images."""
+    """A program does a block of positions; total: positions of all images."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    inside, image, place = at < total, at // places, at % places
-    y, x = _looked_at(grid_ptr, image, place, places, height, width, inside)
+    inside, image, position = at < total, at // positions, at % positions
+    y, x = _looked_at(grid_ptr, image, position, positions, height, width, inside)
     dv, du = tl.zeros((BLOCK,), y.dtype), tl.zeros((BLOCK,), y.dtype)
     v, u = y - tl.floor(y), x - tl.floor(x)
     for channel in range(channels):
         plane = image * channels + channel
-        dy = load(dy_ptr, plane * places + place, inside)
+        dy = load(dy_ptr, plane * positions + position, inside)
         for corner in tl.static_range(4):
             there, _, exists = _corner(y, x, height, width, corner)
             value = dy * load(x_ptr, plane * height * width + there, inside & exists)
@@ -138,9 +138,9 @@ def sample_grad_grid(
                 du += value * (v if corner // 2 == 1 else 1 - v)
             else:
                 du -= value * (v if corner // 2 == 1 else 1 - v)
-    out = image * 2 * places + place
+    out = image * 2 * positions + position
     tl.store(dgrid_ptr + out, du * (width - 1) * 0.5, inside)
-    tl.store(dgrid_ptr + out + places, dv * (height - 1) * 0.5, inside)
+    tl.store(dgrid_ptr + out + positions, dv * (height - 1) * 0.5, inside)
 
 
 @jit
@@ -148,7 +148,7 @@ def columns(
     x_ptr, y_ptr, total, height, width, rows, across,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Copies what each of rows x across windows sees: (planes, places of the kernel, windows)."""
+    """Copies what each of rows x across windows sees: (planes, positions of the kernel, windows)."""
     at, inside, line, row, column = elements(total, rows, across, BLOCK)
     spot = line % (KERNEL[0] * KERNEL[1])
     y = row * STRIDE[0] - PAD[0] + spot // KERNEL[1] * DILATE[0]
@@ -174,7 +174,7 @@ def columns_grad(
     tl.store(dx_ptr + at, sums, inside)
 
 
-# ------------------------------------------------------------ places
+# ------------------------------------------------------------ positions
 
 
 @jit
@@ -187,13 +187,13 @@ def _step(n, to, KIND: tl.constexpr, CORNERS: tl.constexpr):
 
 
 @jit
-def _source(place, n, to, KIND: tl.constexpr, CORNERS: tl.constexpr):
-    """Where on an axis of length n a place of the result reads."""
+def _source(position, n, to, KIND: tl.constexpr, CORNERS: tl.constexpr):
+    """Where on an axis of length n a position of the result reads."""
     step = _step(n, to, KIND, CORNERS)
     if CORNERS:
-        return place.to(KIND) * step
+        return position.to(KIND) * step
     else:
-        return tl.maximum((place.to(KIND) + 0.5) * step - 0.5, 0.0)
+        return tl.maximum((position.to(KIND) + 0.5) * step - 0.5, 0.0)
 
 
 @jit
@@ -203,35 +203,35 @@ def _between(x, n):
 
 
 @jit
-def _share(place, wanted, n, to, KIND: tl.constexpr, CORNERS: tl.constexpr):
-    """The weight with which a place of the result reads the element `wanted`; 0 for places outside."""
-    low, high, part = _between(_source(place, n, to, KIND, CORNERS), n)
+def _share(position, wanted, n, to, KIND: tl.constexpr, CORNERS: tl.constexpr):
+    """The weight with which a position of the result reads the element `wanted`; 0 for positions outside."""
+    low, high, part = _between(_source(position, n, to, KIND, CORNERS), n)
     weight = tl.where(low == wanted, 1 - part, 0.0) + tl.where(high == wanted, part, 0.0)
-    return tl.where((place >= 0) & (place < to), weight, 0.0)
+    return tl.where((position >= 0) & (position < to), weight, 0.0)
 
 
 @jit
-def _first_reader(place, n, to, KIND: tl.constexpr, CORNERS: tl.constexpr):
-    """A place of the result not behind the first that reads an element, and at most one before it."""
+def _first_reader(position, n, to, KIND: tl.constexpr, CORNERS: tl.constexpr):
+    """A position of the result not behind the first that reads an element, and at most one before it."""
     step = _step(n, to, KIND, CORNERS)
     if CORNERS:
-        first = (place - 1).to(KIND) / tl.where(step > 0, step, 1.0)
+        first = (position - 1).to(KIND) / tl.where(step > 0, step, 1.0)
     else:
-        first = (place.to(KIND) - 0.5) / step - 0.5
+        first = (position.to(KIND) - 0.5) / step - 0.5
     return tl.where(step > 0, tl.floor(first), 0.0).to(tl.int64)
 
 
 @jit
-def _window(place, n, to):
+def _window(position, n, to):
     """First element of a window of an axis of length n, and the one behind its last."""
-    return place * n // to, ((place + 1) * n + to - 1) // to
+    return position * n // to, ((position + 1) * n + to - 1) // to
 
 
 @jit
-def _looked_at(grid_ptr, image, place, places, height, width, inside):
-    """Row and column, fractional, of places of the grid (images, 2, places)."""
-    x = load(grid_ptr, image * 2 * places + place, inside)
-    y = load(grid_ptr, (image * 2 + 1) * places + place, inside)
+def _looked_at(grid_ptr, image, position, positions, height, width, inside):
+    """Row and column, fractional, of positions of the grid (images, 2, positions)."""
+    x = load(grid_ptr, image * 2 * positions + position, inside)
+    y = load(grid_ptr, (image * 2 + 1) * positions + position, inside)
     return (y + 1) * 0.5 * (height - 1), (x + 1) * 0.5 * (width - 1)
 
 

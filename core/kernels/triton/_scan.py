@@ -74,13 +74,13 @@ def _scan_kernel(
     for first in range(piece * chunk, stop, BN):
         i = first + tl.arange(0, BN)
         inside = valid[:, None] & (i < stop)[None, :]
-        place = base[:, None] + i.to(tl.int64)[None, :] * inner
-        v = tl.load(x + place, mask=inside, other=0).to(ACC)
+        position = base[:, None] + i.to(tl.int64)[None, :] * inner
+        v = tl.load(x + position, mask=inside, other=0).to(ACC)
         if PRODUCT:
             v = tl.where(inside, v, 1)
         if y is not None:
             v = carry[:, None] * tl.cumprod(v, 1) if PRODUCT else carry[:, None] + tl.cumsum(v, 1)
-            tl.store(y + place, v.to(y.dtype.element_ty), mask=inside)
+            tl.store(y + position, v.to(y.dtype.element_ty), mask=inside)
             carry = tl.sum(tl.where((tl.arange(0, BN) == BN - 1)[None, :], v, 0), 1)
         elif PRODUCT:
             carry = carry * tl.reduce(v, 1, _multiply)

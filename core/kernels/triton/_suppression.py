@@ -109,8 +109,8 @@ def _compare(
         bits = over.to(tl.int32) << (column % WORD)[None, :]
         union = tl.sum(tl.reshape(bits, (TILE, TILE // WORD, WORD)), 2)
         word = start // WORD + tl.arange(0, TILE // WORD)
-        place = (image * part + line + tl.arange(0, TILE)) * words
-        tl.store(bits_ptr + place[:, None] + word[None, :], union, (word < words)[None, :])
+        position = (image * part + line + tl.arange(0, TILE)) * words
+        tl.store(bits_ptr + position[:, None] + word[None, :], union, (word < words)[None, :])
 
 
 @jit

@@ -1,8 +1,8 @@
 """Ahead-of-time compilation of kernels, which needs no GPU: what a kernel will cost is known before it runs.
 
-Every room of this wing lists its tuned configurations in `AOT`; `rooms()` finds the lists, `compile_case` compiles
-one entry and reads registers, spills and shared memory from what ptxas reports, and tensor-core instructions from
-the PTX. `TRITON_INTERPRET` must be unset, for interpreted kernels cannot be compiled.
+Every kernel module of this backend lists its tuned configurations in `AOT`; `cases()` finds the lists, `compile_case`
+compiles one entry and reads registers, spills and shared memory from what ptxas reports, and tensor-core instructions
+from the PTX. `TRITON_INTERPRET` must be unset, for interpreted kernels cannot be compiled.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Resources:
     copies: str | None
 
 
-def rooms() -> dict[str, list[AotCase]]:
-    """The cases of every room of this wing that lists some."""
+def cases() -> dict[str, list[AotCase]]:
+    """The cases of every kernel module that lists some."""
     package = importlib.import_module("core.kernels.triton")
     modules = (
         (info.name, importlib.import_module(f"{package.__name__}.{info.name}"))

@@ -1,17 +1,10 @@
-"""Scaled dot-product attention, forward and backward, without the (Lq, Lk) matrix ever in memory.
-
-q (B, H, Lq, D), k and v (B, H, Lk, D), floating-point, D up to 128. `causal`: query i sees the keys 0 .. i. `length`
-(B,) integers or None: sample b sees its first `length[b]` keys. A query that sees nothing gives 0. `lse` (B, H, Lq),
-float32 (float64 for float64 inputs), is the log of the sum of the exponentials of a row, -inf for a query that sees
-nothing.
+"""Attention in Triton, without the (Lq, Lk) matrix ever in memory.
 
 Source: Dao, Fu, Ermon, Rudra and Re, 2022 (online softmax over key blocks, recomputation in the backward pass); Dao,
 2023 (loop order). Dropout draws Philox numbers by (sample, head, row, column), so the backward pass, which visits them
-in another order, finds the same mask.
-
-Floor: forward 4 B H Lq Lk D operations on the tensor cores (half of it if causal), backward 2.5 times as many; this
-backward pass does 3.5 times as many, for it computes the scores once for dq and once for dk and dv instead of adding
-to dq with atomics, whose order would not repeat. Memory, 4 bytes(q) forward, is far below that for L above 1000.
+in another order, finds the same mask. The backward pass does 3.5 times the operations of the forward pass, where 2.5
+would do, for it computes the scores once for dq and once for dk and dv instead of adding to dq with atomics, whose
+order would not repeat.
 """
 
 from __future__ import annotations
@@ -320,29 +313,31 @@ def _valid_keys(length, sample, lk):
 @jit
 def _load_rows(base, rows, stride, count, i, d, WHOLE: tl.constexpr, EVEN_D: tl.constexpr):
     """Rows of a matrix with unit column stride; 0 beyond `count`. WHOLE: all rows exist. EVEN_D: all columns do."""
-    places = base + rows.to(tl.int64)[:, None] * stride + i[None, :]
+    positions = base + rows.to(tl.int64)[:, None] * stride + i[None, :]
     if WHOLE and EVEN_D:
-        return tl.load(places)
+        return tl.load(positions)
     elif WHOLE:
-        return tl.load(places, mask=(i < d)[None, :], other=0)
+        return tl.load(positions, mask=(i < d)[None, :], other=0)
     elif EVEN_D:
-        return tl.load(places, mask=(rows < count)[:, None], other=0)
+        return tl.load(positions, mask=(rows < count)[:, None], other=0)
     else:
-        return tl.load(places, mask=(rows < count)[:, None] & (i < d)[None, :], other=0)
+        return tl.load(positions, mask=(rows < count)[:, None] & (i < d)[None, :], other=0)
 
 
 @jit
 def _store_rows(base, rows, stride, count, i, d, values, EVEN_D: tl.constexpr):
-    places = base + rows.to(tl.int64)[:, None] * stride + i[None, :]
+    positions = base + rows.to(tl.int64)[:, None] * stride + i[None, :]
     mask = (rows < count)[:, None] if EVEN_D else (rows < count)[:, None] & (i < d)[None, :]
-    tl.store(places, values.to(base.dtype.element_ty), mask=mask)
+    tl.store(positions, values.to(base.dtype.element_ty), mask=mask)
 
 
 @jit
 def _load_statistics(lse, delta, matrix, rows, lq):
     """lse in units of log 2, and delta. A row that saw nothing has lse = -inf, but no visible score meets it."""
-    place = matrix * lq + rows
-    return tl.load(lse + place, mask=rows < lq, other=0) * _LOG2_E, tl.load(delta + place, mask=rows < lq, other=0)
+    position = matrix * lq + rows
+    return tl.load(lse + position, mask=rows < lq, other=0) * _LOG2_E, tl.load(
+        delta + position, mask=rows < lq, other=0
+    )
 
 
 @jit

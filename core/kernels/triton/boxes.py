@@ -1,8 +1,4 @@
-"""Boxes: overlaps (IoU), non-maximum suppression, matching with the ground truth, anchors and proposals (Triton wing).
-
-Boxes are (left, top, right, bottom), or (x, y, width, height) around the centre where `center` is set. Ties of
-scores keep the earlier box. Nothing waits for the device: sizes depend on shapes alone.
-"""
+"""Boxes, anchors and proposals in Triton. Nothing waits for the device: sizes depend on shapes alone."""
 
 from __future__ import annotations
 
@@ -191,11 +187,11 @@ def proposals(scores, deltas, info, before, after, threshold, least, scales, rat
     key, order = sort(key, 1, True) if count == n else best_of(key, count, 1, True)
     boxes = _picked(boxes, order)
     gone = suppressed(boxes, count, 0, None, threshold, grow=1)
-    places = torch.empty((batch, count), dtype=torch.int64, device=device)
+    positions = torch.empty((batch, count), dtype=torch.int64, device=device)
     found = torch.empty(batch, dtype=torch.int64, device=device)
-    _anchors.list_kept[(batch,)](gone, places, found, count, gone.shape[1], BLOCK=BLOCK)
+    _anchors.list_kept[(batch,)](gone, positions, found, count, gone.shape[1], BLOCK=BLOCK)
     _anchors.write_proposals[_blocks(batch, after)](
-        boxes, key, places, found, regions, chosen, count, after, BLOCK=BLOCK
+        boxes, key, positions, found, regions, chosen, count, after, BLOCK=BLOCK
     )
     return regions, chosen
 
@@ -222,7 +218,7 @@ def _picked(x, index):
 
 
 def _halves(scales, ratios, stride):
-    """Half of width and height, end to end, of the anchors of a place (Ren et al., 2015), one after the other."""
+    """Half of width and height, end to end, of the anchors of a position (Ren et al., 2015), one after the other."""
     halves = []
     for ratio in ratios:
         base = math.floor(math.sqrt(math.floor(stride * stride / ratio)) + 0.5)
@@ -263,18 +259,18 @@ def _collect(
     for start in range(0, count, BLOCK):
         at = start + tl.arange(0, BLOCK)
         kept = stays(gone_ptr + image * words, at, at < count)
-        place = image * n + before + tl.cumsum(kept.to(tl.int64), 0) - 1
+        position = image * n + before + tl.cumsum(kept.to(tl.int64), 0) - 1
         row = (image * count + at) * width
-        tl.store(record_ptr + place, image * n + tl.load(order_ptr + image * count + at, kept, 0), kept)
+        tl.store(record_ptr + position, image * n + tl.load(order_ptr + image * count + at, kept, 0), kept)
         for column in range(width):
             if FORM == 0 or column < coordinates or column >= coordinates + 4:
-                tl.store(out_ptr + place * width + column, tl.load(rows_ptr + row + column, kept, 0), kept)
+                tl.store(out_ptr + position * width + column, tl.load(rows_ptr + row + column, kept, 0), kept)
         if FORM != 0:
             a, b, c, d = load_box(rows_ptr, row + coordinates, kept, False)
             a2, b2, c2, d2 = centers(a, b, c, d) if FORM == 1 else corners(a, b, c, d)
             same = a < 0  # MXNet's mark for "no box" is -1: what begins below 0 keeps its form
             store_box(
-                out_ptr, place * width + coordinates, tl.where(same, a, a2), tl.where(same, b, b2),
+                out_ptr, position * width + coordinates, tl.where(same, a, a2), tl.where(same, b, b2),
                 tl.where(same, c, c2), tl.where(same, d, d2), kept,
             )  # fmt: skip
         before += tl.sum(kept.to(tl.int64), 0)
@@ -303,9 +299,9 @@ def _encode(
     BLOCK: tl.constexpr,
 ):  # fmt: skip
     image, at, inside = block_of(n, BLOCK)
-    place = image * n + at
-    sample = load(samples_ptr, place, inside) > 0.5
-    there = (image * m + tl.load(matches_ptr + place, inside, 0).to(tl.int64)) * 4
+    position = image * n + at
+    sample = load(samples_ptr, position, inside) > 0.5
+    there = (image * m + tl.load(matches_ptr + position, inside, 0).to(tl.int64)) * 4
     a, b, c, d = load_box(anchors_ptr, (image * own * n + at) * 4, inside, False)
     a2, b2, c2, d2 = load_box(truth_ptr, there, sample & inside, False)
     x, y, w, h = offsets(a, b, c, d, a2, b2, c2, d2, (1.0, 1.0, 1.0, 1.0))
@@ -314,11 +310,11 @@ def _encode(
     w = (w - load(means_ptr, 2, True)) / load(stds_ptr, 2, True)
     h = (h - load(means_ptr, 3, True)) / load(stds_ptr, 3, True)
     store_box(
-        target_ptr, place * 4, tl.where(sample, x, 0.0), tl.where(sample, y, 0.0), tl.where(sample, w, 0.0),
+        target_ptr, position * 4, tl.where(sample, x, 0.0), tl.where(sample, y, 0.0), tl.where(sample, w, 0.0),
         tl.where(sample, h, 0.0), inside,
     )  # fmt: skip
     one = sample.to(tl.float32)
-    store_box(mask_ptr, place * 4, one, one, one, one, inside)
+    store_box(mask_ptr, position * 4, one, one, one, one, inside)
 
 
 @jit
@@ -327,13 +323,13 @@ def _decode(
     STDS: tl.constexpr, CLIP: tl.constexpr, CENTER: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     image, at, inside = block_of(n, BLOCK)
-    place = (image * n + at) * 4
-    dx, dy, dw, dh = load_box(data_ptr, place, inside, False)
+    position = (image * n + at) * 4
+    dx, dy, dw, dh = load_box(data_ptr, position, inside, False)
     x, y, w, h = load_box(anchors_ptr, at.to(tl.int64) * 4, inside, False)
     if not CENTER:
         x, y, w, h = centers(x, y, w, h)
     a, b, c, d = moved(dx, dy, dw, dh, x, y, w, h, STDS, CLIP)
-    store_box(out_ptr, place, a, b, c, d, inside)
+    store_box(out_ptr, position, a, b, c, d, inside)
 
 
 _INTEGERS = {"matches_ptr": "*fp32", "order_ptr": "*i64", "gone_ptr": "*i32", "index_ptr": "*i64"}

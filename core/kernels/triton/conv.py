@@ -1,18 +1,11 @@
-"""Convolution as an implicit matrix product, for one to three spatial axes.
-
-Floor of a pass: 2 N O prod(out) prod(kernel) C / groups operations at the rate of the tensor cores, or the bytes of
-x, w and y once each, whichever takes longer; depthwise passes are always bound by the bytes.
-
-Shapes throughout: x (N, C, *spatial), w (O, C / groups, *kernel), dy and y (N, O, *out) with
-out = (size + 2 pad - dilate (kernel - 1) - 1) // stride + 1; `stride`, `dilate` and `pad` are tuples with
-one entry per spatial axis. Operands may have any strides; inside, and in results, channels lie next to each other.
+"""Convolution in Triton as an implicit matrix product. Inside, and in results, channels lie next to each other.
 
 - 1x1 kernels that move nothing are matrix products.
-- `_gather_gemm`: one row for each place of the result, one column for each of its channels; the sum runs over taps
+- `_gather_gemm`: one row for each position of the result, one column for each of its channels; the sum runs over taps
   of the kernel and channels of the source. The forward pass and the gradient by x differ only in where a tap leads.
-  A gradient by x with strides is computed phase by phase (places with equal remainder by the stride), so that it
-  visits no tap that leads between places.
-- `_weight_gemm`: rows are output channels, columns (tap, input channel), the sum runs over all places and is split.
+  A gradient by x with strides is computed phase by phase (positions with equal remainder by the stride), so that it
+  visits no tap that leads between positions.
+- `_weight_gemm`: rows are output channels, columns (tap, input channel), the sum runs over all positions and is split.
 - One input channel a group leaves nothing to multiply as matrices: `core.kernels.triton._depthwise`.
 """
 
@@ -85,11 +78,15 @@ def pack(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups
     return channels_last(w).movedim(-1, 1)
 
 
-def code_conv(x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int) -> Tensor:
+def quantized_conv(
+    x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int
+) -> Tensor:
     return conv(x.to(torch.float32), w.to(torch.float32), b, stride, dilate, pad, groups)
 
 
-def pack_codes(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, signed: bool) -> Tensor:
+def pack_quantized(
+    w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, signed: bool
+) -> Tensor:
     return pack(w, x_shape, stride, dilate, pad, groups)
 
 

@@ -1,7 +1,7 @@
-"""Correlation of patches of two maps (Fischer et al., 2015; Triton wing).
+"""Correlation of patches in Triton.
 
 A program makes a block of elements of the result, or of a gradient, which is gathered: an element asks all patches that
-hold it. Maps are read where they lie, and stay in the cache. Floor: C size^2 products an element of the result.
+hold it. Maps are read where they lie, and stay in the cache.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Connectionist temporal classification (Graves et al., 2006; Triton wing).
+"""Connectionist temporal classification in Triton.
 
-One program walks through the steps of a sequence: its lanes are the places of the labels with blanks between them, and
-neighbours meet in memory. A second walk, from the end, leaves in its place how probable each place is at each step,
-given the labels; what a class of the scores receives is then gathered by a kernel of its own. Floor: the chain of
-steps, each a trip to the cache and back, and for the gradient one read of the scores and one write.
+One program walks through the steps of a sequence: its lanes are the states of the labels with blanks between them, and
+neighbours meet in memory. A second walk, from the end, leaves in each position how probable it is at each step, given
+the labels; what a class of the scores receives is then gathered by a kernel of its own.
 """
 
 from __future__ import annotations
@@ -66,13 +65,13 @@ def _forward(data, label, counts, lengths, blank):
 
 @jit
 def _walk(
-    data_ptr, totals_ptr, label_ptr, counts_ptr, lengths_ptr, losses_ptr, alpha_ptr, steps, batch, classes, places,
+    data_ptr, totals_ptr, label_ptr, counts_ptr, lengths_ptr, losses_ptr, alpha_ptr, steps, batch, classes, positions,
     blank, LENGTHS: tl.constexpr, STATES: tl.constexpr,
 ):  # fmt: skip
     n = tl.program_id(0).to(tl.int64)
-    count, length = _extents(counts_ptr, lengths_ptr, n, steps, places, LENGTHS)
+    count, length = _extents(counts_ptr, lengths_ptr, n, steps, positions, LENGTHS)
     state = tl.arange(0, STATES)
-    kind, jumps, _ = _states(label_ptr, n, state, count, places, classes, blank)
+    kind, jumps, _ = _states(label_ptr, n, state, count, positions, classes, blank)
     known = state < 2 * count + 1
     alpha_ptr += n * steps * STATES
     alpha = tl.where(known & (state < 2), _log(data_ptr, totals_ptr, 0, n, batch, classes, kind, known), _IMPOSSIBLE)
@@ -94,13 +93,13 @@ def _walk(
 @jit
 def _backward(
     data_ptr, totals_ptr, label_ptr, counts_ptr, lengths_ptr, losses_ptr, alpha_ptr, beta_ptr, steps, batch, classes,
-    places, blank, LENGTHS: tl.constexpr, STATES: tl.constexpr,
+    positions, blank, LENGTHS: tl.constexpr, STATES: tl.constexpr,
 ):  # fmt: skip
     """Turns alpha into the probabilities of the states at each step, given the labels."""
     n = tl.program_id(0).to(tl.int64)
-    count, length = _extents(counts_ptr, lengths_ptr, n, steps, places, LENGTHS)
+    count, length = _extents(counts_ptr, lengths_ptr, n, steps, positions, LENGTHS)
     state = tl.arange(0, STATES)
-    kind, _, leaps = _states(label_ptr, n, state, count, places, classes, blank)
+    kind, _, leaps = _states(label_ptr, n, state, count, positions, classes, blank)
     known = state < 2 * count + 1
     loss = tl.load(losses_ptr + n)
     beta_ptr += n * 2 * STATES
@@ -125,31 +124,31 @@ def _backward(
 @jit
 def _gather(
     dy_ptr, data_ptr, totals_ptr, label_ptr, counts_ptr, lengths_ptr, losses_ptr, share_ptr, dx_ptr, steps, batch,
-    classes, places, blank, LENGTHS: tl.constexpr, STATES: tl.constexpr, BLOCK: tl.constexpr,
+    classes, positions, blank, LENGTHS: tl.constexpr, STATES: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """dy (probability of a class - that of it given the labels), for a block of classes at a step of a sequence."""
     across = blocks_of(classes, BLOCK)
     kind = tl.program_id(0) % across * BLOCK + tl.arange(0, BLOCK)
     row = (tl.program_id(0) // across).to(tl.int64)
     n, t = row % batch, row // batch
-    count, length = _extents(counts_ptr, lengths_ptr, n, steps, places, LENGTHS)
+    count, length = _extents(counts_ptr, lengths_ptr, n, steps, positions, LENGTHS)
     # A loss of exactly 0 is that of labels that do not fit, or has no gradient either.
     live = tl.where((t < length) & (tl.load(losses_ptr + n) != 0), load(dy_ptr, n, True), 0.0)
     score = load(data_ptr, row * classes + kind, kind < classes)
     dx = tl.exp(score - load(totals_ptr, row, True))
     share_ptr += (n * steps + t) * STATES
-    for place in range(count):
-        wanted = tl.load(label_ptr + n * places + place).to(tl.int32)
-        dx -= tl.where(kind == wanted, tl.load(share_ptr + 2 * place + 1), 0.0)
-    for place in range(count + 1):
-        dx -= tl.where(kind == blank, tl.load(share_ptr + 2 * place), 0.0)
+    for position in range(count):
+        wanted = tl.load(label_ptr + n * positions + position).to(tl.int32)
+        dx -= tl.where(kind == wanted, tl.load(share_ptr + 2 * position + 1), 0.0)
+    for position in range(count + 1):
+        dx -= tl.where(kind == blank, tl.load(share_ptr + 2 * position), 0.0)
     tl.store(dx_ptr + row * classes + kind, tl.where(live != 0, live * dx, 0.0), kind < classes)
 
 
 @jit
-def _extents(counts_ptr, lengths_ptr, n, steps, places, LENGTHS: tl.constexpr):
+def _extents(counts_ptr, lengths_ptr, n, steps, positions, LENGTHS: tl.constexpr):
     """Labels and steps of a sequence."""
-    count = tl.minimum(tl.maximum(tl.load(counts_ptr + n).to(tl.int32), 0), places)
+    count = tl.minimum(tl.maximum(tl.load(counts_ptr + n).to(tl.int32), 0), positions)
     if LENGTHS:
         return count, tl.minimum(tl.maximum(tl.load(lengths_ptr + n).to(tl.int32), 1), steps)
     else:
@@ -157,16 +156,18 @@ def _extents(counts_ptr, lengths_ptr, n, steps, places, LENGTHS: tl.constexpr):
 
 
 @jit
-def _states(label_ptr, n, state, count, places, classes, blank):
+def _states(label_ptr, n, state, count, positions, classes, blank):
     """Class of each state, and whether paths may skip the state before it, or behind it: between different labels."""
-    place = state // 2
+    position = state // 2
     odd = state % 2 == 1
-    label = tl.load(label_ptr + n * places + place, odd & (place < count), 0).to(tl.int32)
-    before = tl.load(label_ptr + n * places + place - 1, odd & (place >= 1) & (place < count), 0).to(tl.int32)
-    behind = tl.load(label_ptr + n * places + place + 1, odd & (place + 1 < count), 0).to(tl.int32)
-    jumps = odd & (place >= 1) & (place < count) & (label != before)
+    label = tl.load(label_ptr + n * positions + position, odd & (position < count), 0).to(tl.int32)
+    before = tl.load(label_ptr + n * positions + position - 1, odd & (position >= 1) & (position < count), 0).to(
+        tl.int32
+    )
+    behind = tl.load(label_ptr + n * positions + position + 1, odd & (position + 1 < count), 0).to(tl.int32)
+    jumps = odd & (position >= 1) & (position < count) & (label != before)
     label = tl.minimum(tl.maximum(label, 0), classes - 1)
-    return tl.where(odd, label, blank), jumps, odd & (place + 1 < count) & (label != behind)
+    return tl.where(odd, label, blank), jumps, odd & (position + 1 < count) & (label != behind)
 
 
 @jit
@@ -183,7 +184,7 @@ def _log_sum(a, b, c):
 
 
 def _case(kernel, **constexprs):
-    numbers = ("steps", "batch", "classes", "places", "blank")
+    numbers = ("steps", "batch", "classes", "positions", "blank")
     constexprs |= {"LENGTHS": True, "STATES": 128}
     signature = {name: "i32" if name in numbers else "*fp32" for name in kernel.arg_names if name not in constexprs}
     return AotCase(kernel, signature, constexprs)

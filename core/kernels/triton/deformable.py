@@ -1,9 +1,8 @@
-"""What the windows of deformable convolutions see, and the gradients of it (Triton wing).
+"""Columns of deformable convolutions in Triton.
 
-A program does one place of the kernel for a block of windows: it finds the four neighbours of each window's place once,
-then reads them in one channel after another, for windows next to each other near to each other in memory. The
-gradient of x is added by atomics (`_order_free`); that of the shifts is gathered over the channels. Floor: the bytes
-of the columns once each, which are as many as kernel places times the output.
+A program does one position of the kernel for a block of windows: it finds the four neighbours of each window's position
+once, then reads them in one channel after another, for windows next to each other near to each other in memory. The
+gradient of x is added by atomics (`_order_free`); that of the shifts is gathered over the channels.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ def _columns(
 ):  # fmt: skip
     line, first, spot, window = _windows(channels, windows, CHANNELS, KERNEL, BLOCK)
     inside = window < windows
-    y, x, near, moves_y, moves_x = _place(
+    y, x, near, moves_y, moves_x = _position(
         offset_ptr, line, spot, window, windows, across, height, width, KERNEL, STRIDE, DILATE, PAD, MASKED
     )
     factor = _factor(mask_ptr, line, spot, window, windows, KERNEL, MASKED, y)
@@ -112,7 +111,7 @@ def _grad_data(
     PAD: tl.constexpr, MASKED: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     line, first, spot, window = _windows(channels, windows, CHANNELS, KERNEL, BLOCK)
-    y, x, near, moves_y, moves_x = _place(
+    y, x, near, moves_y, moves_x = _position(
         offset_ptr, line, spot, window, windows, across, height, width, KERNEL, STRIDE, DILATE, PAD, MASKED
     )
     for channel in range(first, tl.minimum(first + CHANNELS, channels)):
@@ -132,7 +131,7 @@ def _grad_places(
     """Gradients of the shifts and the mask: a program goes through all channels of a group."""
     line, first, spot, window = _windows(channels, windows, channels, KERNEL, BLOCK)
     inside = window < windows
-    y, x, near, moves_y, moves_x = _place(
+    y, x, near, moves_y, moves_x = _position(
         offset_ptr, line, spot, window, windows, across, height, width, KERNEL, STRIDE, DILATE, PAD, MASKED
     )
     seen, down, right = tl.zeros((BLOCK,), y.dtype), tl.zeros((BLOCK,), y.dtype), tl.zeros((BLOCK,), y.dtype)
@@ -144,9 +143,9 @@ def _grad_places(
             value = dy * load(x_ptr, plane * height * width + at, exists)
             seen, down, right = seen + value * weight, down + value * to_row, right + value * to_column
     factor = _factor(mask_ptr, line, spot, window, windows, KERNEL, MASKED, y)
-    place = (line * (KERNEL[0] * KERNEL[1]) + spot) * windows + window
+    position = (line * (KERNEL[0] * KERNEL[1]) + spot) * windows + window
     if MASKED:
-        tl.store(dmask_ptr + place, seen, inside)
+        tl.store(dmask_ptr + position, seen, inside)
     shift = (line * (KERNEL[0] * KERNEL[1]) + spot) * 2 * windows + window
     tl.store(doffset_ptr + shift, tl.where(moves_y, down * factor, 0.0), inside)
     tl.store(doffset_ptr + shift + windows, tl.where(moves_x, right * factor, 0.0), inside)
@@ -154,7 +153,7 @@ def _grad_places(
 
 @jit
 def _windows(channels, windows, CHANNELS, KERNEL: tl.constexpr, BLOCK: tl.constexpr):
-    """(group of an image, first channel in it, place of the kernel, block of windows) of this program."""
+    """(group of an image, first channel in it, position of the kernel, block of windows) of this program."""
     across, parts = blocks_of(windows, BLOCK), blocks_of(channels, CHANNELS)
     window = tl.program_id(0) % across * BLOCK + tl.arange(0, BLOCK)
     rest = tl.program_id(0) // across
@@ -163,7 +162,7 @@ def _windows(channels, windows, CHANNELS, KERNEL: tl.constexpr, BLOCK: tl.conste
 
 
 @jit
-def _place(
+def _position(
     offset_ptr, line, spot, window, windows, across, height, width,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr, FADING: tl.constexpr,
 ):  # fmt: skip

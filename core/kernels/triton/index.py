@@ -1,12 +1,9 @@
-"""Gathers, scatters and other kernels that move elements by integer indices (Triton wing).
+"""Kernels that move elements by integer indices, in Triton.
 
-Index tensors may be of any integer type; the operator layer has clipped or wrapped them into range. Almost every
-function is a copy of rows: `x` is seen as (outer, rows, inner), and runs of `inner` contiguous elements move together.
-Floor: the bytes of the rows that are read, of those that are written, and of the indices.
-
-Sums go through floating-point atomics (into float32 for half types), unless `deterministic()`: then the
-indices are sorted, stably, and one program adds each run of equal indices in the order in which they were given. Of
-several writes to one place the last one stays, always: an integer atomic finds it first.
+Almost every function is a copy of rows: `x` is seen as (outer, rows, inner), and runs of `inner` contiguous elements
+move together. Sums go through floating-point atomics (into float32 for half types), unless `kernels.deterministic()`:
+then the indices are sorted, stably, and one program adds each run of equal indices in the order in which they were
+given. Of several writes to one position the last one stays, always: an integer atomic finds it first.
 """
 
 from __future__ import annotations
@@ -70,27 +67,27 @@ def pick(x, indices, axis, keepdims):
 def pick_grad(dy, indices, axis, x_shape):
     dx = torch.zeros(x_shape, dtype=dy.dtype, device=dy.device)
     outer, rows, inner = _split(x_shape, axis)
-    places = _places_along(indices.unsqueeze(axis), outer, rows, inner)
-    return _write_rows(dx, contiguous(dy), places, 1, unique=True)
+    positions = _positions_along(indices.unsqueeze(axis), outer, rows, inner)
+    return _write_rows(dx, contiguous(dy), positions, 1, unique=True)
 
 
 def gather_nd(x, indices):
     depth = indices.shape[0]
     y = torch.empty(indices.shape[1:] + x.shape[depth:], dtype=x.dtype, device=x.device)
-    places = _places(indices.unbind(0), x.shape)
-    gather_rows(contiguous(x), places, y, 1, math.prod(x.shape[:depth]), math.prod(x.shape[depth:]))
+    positions = _positions(indices.unbind(0), x.shape)
+    gather_rows(contiguous(x), positions, y, 1, math.prod(x.shape[:depth]), math.prod(x.shape[depth:]))
     return y
 
 
 def scatter_nd(data, indices, shape):
     y = torch.zeros(shape, dtype=data.dtype, device=data.device)
-    return _write_rows(y, contiguous(data), _places(indices.unbind(0), shape), math.prod(shape[indices.shape[0] :]))
+    return _write_rows(y, contiguous(data), _positions(indices.unbind(0), shape), math.prod(shape[indices.shape[0] :]))
 
 
 def scatter_nd_add(data, indices, shape):
     depth = indices.shape[0]
-    places = _places(indices.unbind(0), shape)
-    return _add_rows(data, places, 1, math.prod(shape[:depth]), math.prod(shape[depth:])).view(shape)
+    positions = _positions(indices.unbind(0), shape)
+    return _add_rows(data, positions, 1, math.prod(shape[:depth]), math.prod(shape[depth:])).view(shape)
 
 
 def gather_along(x, indices, axis):
@@ -98,16 +95,16 @@ def gather_along(x, indices, axis):
     x = contiguous(x.expand(shape[:axis] + x.shape[axis : axis + 1] + shape[axis + 1 :]))
     y = torch.empty(shape[:axis] + indices.shape[axis : axis + 1] + shape[axis + 1 :], dtype=x.dtype, device=x.device)
     outer, rows, inner = _split(x.shape, axis)
-    gather_rows(x, _places_along(indices.expand(y.shape), outer, rows, inner), y, 1, x.numel(), 1)
+    gather_rows(x, _positions_along(indices.expand(y.shape), outer, rows, inner), y, 1, x.numel(), 1)
     return y
 
 
 def scatter_along_add(dy, indices, axis, x_shape):
     wide = dy.shape[:axis] + (x_shape[axis],) + dy.shape[axis + 1 :]
-    places = _places_along(indices.expand(dy.shape), *_split(wide, axis))
+    positions = _positions_along(indices.expand(dy.shape), *_split(wide, axis))
     if wide != tuple(x_shape):
-        places = _fold(places, wide, x_shape)
-    return _add_rows(dy, places, 1, math.prod(x_shape), 1).view(x_shape)
+        positions = _fold(positions, wide, x_shape)
+    return _add_rows(dy, positions, 1, math.prod(x_shape), 1).view(x_shape)
 
 
 def one_hot(indices, depth, on_value, off_value, dtype):
@@ -123,8 +120,8 @@ def index_get(x, index_tuple):
     indices, axes, shape, order = _advanced(x, index_tuple)
     rows = contiguous(x.permute(order))
     y = torch.empty(shape + rows.shape[len(axes) :], dtype=x.dtype, device=x.device)
-    places = _places(indices, rows.shape)
-    gather_rows(rows, places, y, 1, math.prod(rows.shape[: len(axes)]), math.prod(rows.shape[len(axes) :]))
+    positions = _positions(indices, rows.shape)
+    gather_rows(rows, positions, y, 1, math.prod(rows.shape[: len(axes)]), math.prod(rows.shape[len(axes) :]))
     return _index_axes_to(y, len(shape), _first_axis(axes)).contiguous()
 
 
@@ -134,11 +131,11 @@ def index_put(x, index_tuple, value, accumulate):
     rest, first = y.shape[len(axes) :], _first_axis(axes)
     value = value.to(x.dtype).expand(rest[:first] + shape + rest[first:])
     value = _index_axes_from(value, len(shape), first).contiguous()
-    places = _places(indices, y.shape)
+    positions = _positions(indices, y.shape)
     if accumulate:
-        _add_rows(value, places, 1, math.prod(y.shape[: len(axes)]), math.prod(rest), into=y)
+        _add_rows(value, positions, 1, math.prod(y.shape[: len(axes)]), math.prod(rest), into=y)
     else:
-        _write_rows(y, value, places, math.prod(rest))
+        _write_rows(y, value, positions, math.prod(rest))
     back = sorted(range(x.dim()), key=order.__getitem__)
     return contiguous(y.permute(back))
 
@@ -197,37 +194,37 @@ def _split(shape, axis):
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
-def _write_rows(y, data, places, inner, unique=False):
-    """Writes rows of `data` into contiguous `y`, of several for one place the last."""
-    count = places.numel()
+def _write_rows(y, data, positions, inner, unique=False):
+    """Writes rows of `data` into contiguous `y`, of several for one position the last."""
+    count = positions.numel()
     if count and inner:
-        block, winners = tile(inner), places
+        block, winners = tile(inner), positions
         if not unique:
             winners = torch.full((y.numel() // inner,), -1, dtype=torch.int64, device=y.device)
-            _last[(triton.cdiv(count, TILE),)](places, winners, count, TILE=TILE)
+            _last[(triton.cdiv(count, TILE),)](positions, winners, count, TILE=TILE)
         launch = _write[grid(count, inner, block)]
-        launch(as_bytes(data), places, winners, as_bytes(y), count, inner, UNIQUE=unique, **block)
+        launch(as_bytes(data), positions, winners, as_bytes(y), count, inner, UNIQUE=unique, **block)
     return y
 
 
-def _add_rows(dy, places, outer, rows, inner, into=None):
-    """Sums of the rows of dy (outer, count, inner) by place, added to `into` or to zeros: (outer, rows, inner)."""
+def _add_rows(dy, positions, outer, rows, inner, into=None):
+    """Sums of the rows of dy (outer, count, inner) by position, added to `into` or to zeros: (outer, rows, inner)."""
     dtype = _ACCUMULATORS.get(dy.dtype, dy.dtype)
     shape = (outer, rows, inner)
     if into is None:
         y = torch.zeros(shape, dtype=dtype, device=dy.device)
     else:
         y = into.view(shape).to(dtype)
-    count = places.numel()
+    count = positions.numel()
     if dy.numel():
-        dy, places = contiguous(dy), places.view(-1)
+        dy, positions = contiguous(dy), positions.view(-1)
         block = tile(inner)
         if deterministic():
-            runs, order = sort(places, 0, False)
+            runs, order = sort(positions, 0, False)
             launch = _add_runs[grid(outer * count, inner, {**block, "ROWS": 1})]
             launch(dy, runs, order, y, count, rows, inner, INNER=block["INNER"])
         else:
-            _add[grid(outer * count, inner, block)](dy, places, y, outer * count, count, rows, inner, **block)
+            _add[grid(outer * count, inner, block)](dy, positions, y, outer * count, count, rows, inner, **block)
     return (y if into is None or dtype is into.dtype else into.view(shape).copy_(y)).to(dy.dtype)
 
 
@@ -236,34 +233,36 @@ _ACCUMULATORS = {torch.float16: torch.float32, torch.bfloat16: torch.float32} | 
 )
 
 
-def _places(indices, shape):
+def _positions(indices, shape):
     """Row numbers in row-major order from one index tensor for each of the first axes of `shape`."""
     indices = [contiguous(index) for index in indices]
-    places = torch.zeros(indices[0].shape, dtype=torch.int64, device=indices[0].device)
+    positions = torch.zeros(indices[0].shape, dtype=torch.int64, device=indices[0].device)
     for index, size in zip(indices, shape):
-        if places.numel():
-            _append_axis[(triton.cdiv(places.numel(), TILE),)](places, index, places.numel(), size, TILE=TILE)
-    return places
+        if positions.numel():
+            _append_axis[(triton.cdiv(positions.numel(), TILE),)](positions, index, positions.numel(), size, TILE=TILE)
+    return positions
 
 
-def _places_along(indices, outer, rows, inner):
+def _positions_along(indices, outer, rows, inner):
     """Element numbers in (outer, rows, inner) for indices (outer, count, inner) of the middle axis."""
     indices = contiguous(indices)
-    places = torch.empty(indices.shape, dtype=torch.int64, device=indices.device)
-    if places.numel():
-        count = places.numel() // (outer * inner)
-        _along[(triton.cdiv(places.numel(), TILE),)](indices, places, places.numel(), count, rows, inner, TILE=TILE)
-    return places
+    positions = torch.empty(indices.shape, dtype=torch.int64, device=indices.device)
+    if positions.numel():
+        count = positions.numel() // (outer * inner)
+        _along[(triton.cdiv(positions.numel(), TILE),)](
+            indices, positions, positions.numel(), count, rows, inner, TILE=TILE
+        )
+    return positions
 
 
-def _fold(places, wide, x_shape):
+def _fold(positions, wide, x_shape):
     """Element numbers in `wide` as numbers in `x_shape`, whose broadcast axes have size 1."""
-    folded = torch.zeros(places.shape, dtype=torch.int64, device=places.device)
+    folded = torch.zeros(positions.shape, dtype=torch.int64, device=positions.device)
     stride, wide_stride = 1, 1
     for size, wide_size in zip(reversed(x_shape), reversed(wide)):
-        if size == wide_size and places.numel():
-            _append_digit[(triton.cdiv(places.numel(), TILE),)](
-                folded, places, places.numel(), wide_stride, size, stride, TILE=TILE
+        if size == wide_size and positions.numel():
+            _append_digit[(triton.cdiv(positions.numel(), TILE),)](
+                folded, positions, positions.numel(), wide_stride, size, stride, TILE=TILE
             )
         stride, wide_stride = stride * size, wide_stride * wide_size
     return folded
@@ -322,28 +321,30 @@ def _normalise(indices_ptr, y_ptr, count, n, MODE: tl.constexpr, TILE: tl.conste
 
 
 @jit
-def _last(places_ptr, winners_ptr, count, TILE: tl.constexpr):
+def _last(positions_ptr, winners_ptr, count, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < count
-    tl.atomic_max(winners_ptr + tl.load(places_ptr + at, inside, 0), at, inside)
+    tl.atomic_max(winners_ptr + tl.load(positions_ptr + at, inside, 0), at, inside)
 
 
 @jit
 def _write(
-    data_ptr, places_ptr, winners_ptr, y_ptr, count, inner,
+    data_ptr, positions_ptr, winners_ptr, y_ptr, count, inner,
     UNIQUE: tl.constexpr, ROWS: tl.constexpr, INNER: tl.constexpr,
 ):  # fmt: skip
     row, column, inside = tile_of(count, inner, ROWS, INNER)
-    place = tl.load(places_ptr + row, row < count, 0).to(tl.int64)
+    position = tl.load(positions_ptr + row, row < count, 0).to(tl.int64)
     if not UNIQUE:
-        inside &= (tl.load(winners_ptr + place, row < count, -1) == row)[:, None]
-    tl.store(y_ptr + place[:, None] * inner + column, tl.load(data_ptr + row[:, None] * inner + column, inside), inside)
+        inside &= (tl.load(winners_ptr + position, row < count, -1) == row)[:, None]
+    tl.store(
+        y_ptr + position[:, None] * inner + column, tl.load(data_ptr + row[:, None] * inner + column, inside), inside
+    )
 
 
 @jit
-def _add(dy_ptr, places_ptr, y_ptr, total, count, rows, inner, ROWS: tl.constexpr, INNER: tl.constexpr):
+def _add(dy_ptr, positions_ptr, y_ptr, total, count, rows, inner, ROWS: tl.constexpr, INNER: tl.constexpr):
     row, column, inside = tile_of(total, inner, ROWS, INNER)
-    target = (row // count) * rows + tl.load(places_ptr + row % count, row < total, 0).to(tl.int64)
+    target = (row // count) * rows + tl.load(positions_ptr + row % count, row < total, 0).to(tl.int64)
     dy = tl.load(dy_ptr + row[:, None] * inner + column, inside, 0).to(y_ptr.dtype.element_ty)
     tl.atomic_add(y_ptr + target[:, None] * inner + column, dy, inside)
 
@@ -355,13 +356,13 @@ def _add_runs(dy_ptr, runs_ptr, order_ptr, y_ptr, count, rows, inner, INNER: tl.
     outer, at = row // count, row % count
     column = tl.program_id(0) % across * INNER + tl.arange(0, INNER)
     inside = column < inner
-    place = tl.load(runs_ptr + at).to(tl.int64)
-    first = place != tl.load(runs_ptr + at - 1, at > 0, -1).to(tl.int64)
+    position = tl.load(runs_ptr + at).to(tl.int64)
+    first = position != tl.load(runs_ptr + at - 1, at > 0, -1).to(tl.int64)
     begins, end = column < tl.where(first, inner, 0), tl.where(first, count, 0)
-    y = y_ptr + (outer * rows + place) * inner + column
+    y = y_ptr + (outer * rows + position) * inner + column
     total = tl.load(y, begins, 0)
     # The condition stands in the loop itself: as a value that it carries it is too much for Triton 3.6 and 3.7.
-    while tl.load(runs_ptr + at, at < end, -1).to(tl.int64) == place:
+    while tl.load(runs_ptr + at, at < end, -1).to(tl.int64) == position:
         row = outer * count + tl.load(order_ptr + at)
         total += tl.load(dy_ptr + row * inner + column, inside, 0).to(total.dtype)
         at += 1
@@ -369,27 +370,27 @@ def _add_runs(dy_ptr, runs_ptr, order_ptr, y_ptr, count, rows, inner, INNER: tl.
 
 
 @jit
-def _append_axis(places_ptr, index_ptr, count, size, TILE: tl.constexpr):
+def _append_axis(positions_ptr, index_ptr, count, size, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < count
     index = tl.load(index_ptr + at, inside, 0).to(tl.int64)
-    tl.store(places_ptr + at, tl.load(places_ptr + at, inside, 0) * size + index, inside)
+    tl.store(positions_ptr + at, tl.load(positions_ptr + at, inside, 0) * size + index, inside)
 
 
 @jit
-def _append_digit(folded_ptr, places_ptr, count, wide_stride, size, stride, TILE: tl.constexpr):
+def _append_digit(folded_ptr, positions_ptr, count, wide_stride, size, stride, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < count
-    digit = tl.load(places_ptr + at, inside, 0) // wide_stride % size
+    digit = tl.load(positions_ptr + at, inside, 0) // wide_stride % size
     tl.store(folded_ptr + at, tl.load(folded_ptr + at, inside, 0) + digit * stride, inside)
 
 
 @jit
-def _along(indices_ptr, places_ptr, total, count, rows, inner, TILE: tl.constexpr):
+def _along(indices_ptr, positions_ptr, total, count, rows, inner, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < total
     index = tl.load(indices_ptr + at, inside, 0).to(tl.int64)
-    tl.store(places_ptr + at, (at // inner // count * rows + index) * inner + at % inner, inside)
+    tl.store(positions_ptr + at, (at // inner // count * rows + index) * inner + at % inner, inside)
 
 
 @jit
@@ -426,7 +427,7 @@ _SIZES = dict.fromkeys(("count", "rows", "inner"), "i32")
 AOT = [
     AotCase(
         _add,
-        {"dy_ptr": "*bf16", "places_ptr": "*i64", "y_ptr": "*fp32", "total": "i32", **_SIZES},
+        {"dy_ptr": "*bf16", "positions_ptr": "*i64", "y_ptr": "*fp32", "total": "i32", **_SIZES},
         {"ROWS": 1, "INNER": 1024},
     ),
     AotCase(

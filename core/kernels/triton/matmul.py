@@ -1,8 +1,4 @@
-"""Matrix products.
-
-Floor of an (M, K) by (K, N) product: 2 M N K operations at the rate of the tensor cores, or the bytes of the two
-operands and the result, whichever takes longer. Square 16-bit products are bound by the former from about 1000 on,
-products with one short side by the latter.
+"""Matrix products in Triton.
 
 Two kernels compute tiles of the result, in an order that keeps the operands of neighbours in the L2 cache:
 

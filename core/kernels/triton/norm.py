@@ -1,13 +1,4 @@
-"""Batch, layer and group normalisation, forward and backward.
-
-Statistics (`mean`, `rstd` = 1 / sqrt(variance + eps), biased variance) are float32, float64 for float64 inputs.
-`gamma` (None: 1) and `beta` (None: 0) may have another dtype than `x`; their gradients have the dtype of `gamma`
-(of the statistics if it is None). Channels-last inputs give channels-last results.
-
-Floor: layer norm reads and writes each tensor once (2 bytes(x) forward, 3 backward). Batch and group norm need the
-statistics of far elements before the first result: a second read of `x` forward (3 bytes(x), from the L2 cache
-while x fits there) and of `dy` and `x` backward (5 bytes(x)).
-"""
+"""Normalisations in Triton."""
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
-"""Optimizer updates in place, with MXNet's formulas (Triton wing): one launch for one array or a whole arena.
+"""Optimizer updates in Triton: one launch for one array or a whole arena.
 
-The functions are those of the CPU wing, `w32` (float32 master copy of half-precision weights) and `segments` (parts of
-a flat arena, (start, stop, lr_mult, wd_mult), in order and apart) included. One kernel loads, prepares the gradient,
-applies a rule and stores; a rule is a formula over one block. Arithmetic is float32, or float64 for float64 weights;
-hyperparameters are float32, as in MXNet. Floor: every array moves once in each direction it is used, which for Adam in
-float32 is 28 bytes per element (reads w, g, mean, var; writes w, mean, var).
+One kernel loads, prepares the gradient, applies a rule and stores; a rule is a formula over one block. Hyperparameters
+are float32, as in MXNet.
 """
 
 from __future__ import annotations
@@ -167,7 +164,7 @@ def lamb_phase1(w, g, mean, var, t, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-6, bi
 
 
 def lamb_phase2_(w, update, weight_norm, update_norm, lr, lower_bound=None, upper_bound=None, w32=None, segments=None):
-    arrays, homes = _flat([w, update] if w32 is None else [w32, update, w])
+    arrays, originals = _flat([w, update] if w32 is None else [w32, update, w])
     n = arrays[0].numel()
     if n == 0:
         return
@@ -176,7 +173,7 @@ def lamb_phase2_(w, update, weight_norm, update_norm, lr, lower_bound=None, uppe
         *arrays[:2], arrays[-1], weight_norm, update_norm, table, n, table.shape[0],
         *_floats(lr, max(lower_bound or 0.0, 0.0), _bound(upper_bound)), LOW=w32 is not None, BLOCK=BLOCK,
     )  # fmt: skip
-    _return_all(homes, arrays)
+    _return_all(originals, arrays)
 
 
 def sum_squares(x, segments=None):
@@ -199,7 +196,7 @@ def sum_squares(x, segments=None):
 
 def _launch(rule, given, w32, segments):
     w, g = given["w"], given["g"]
-    arrays, homes = _flat([w, g, *rule.states] if w32 is None else [w32, g, *rule.states, w])
+    arrays, originals = _flat([w, g, *rule.states] if w32 is None else [w32, g, *rule.states, w])
     n = arrays[0].numel()
     if n == 0:
         return
@@ -212,7 +209,7 @@ def _launch(rule, given, w32, segments):
         0 if table is None else table.shape[0], *numbers, RULE=rule.formula, STATES=len(states), DECAY=rule.decay,
         WRITES=rule.writes, LOW=w32 is not None, SEGMENTED=table is not None, BLOCK=BLOCK,
     )  # fmt: skip
-    _return_all(homes, arrays)
+    _return_all(originals, arrays)
 
 
 def _flat(arrays):
@@ -227,15 +224,15 @@ def _flat(arrays):
     return [contiguous(a).view(-1) for a in arrays], arrays
 
 
-def _return_all(homes, arrays):
-    for home, array in zip(homes or (), arrays):
-        _return(home, array)
+def _return_all(originals, arrays):
+    for original, array in zip(originals or (), arrays):
+        _return(original, array)
 
 
-def _return(home, array):
+def _return(original, array):
     """Puts the result back where it was computed in a contiguous copy."""
-    if home.data_ptr() != array.data_ptr():
-        home.copy_(array.view(home.shape))
+    if original.data_ptr() != array.data_ptr():
+        original.copy_(array.view(original.shape))
 
 
 def _bound(clip):

@@ -1,14 +1,7 @@
-"""Pooling, for one to three spatial axes.
+"""Pooling in Triton. In results, channels lie next to each other.
 
-Floor: the bytes of x and y (for the maximum also of the places, 4 bytes each) once each: windows that overlap meet
-in the cache.
-
-Shapes throughout: x (N, C, *spatial), y and dy (N, C, *out) with out = (size + lo + hi - kernel) // stride + 1;
-`kernel` and `stride` are tuples with one entry per spatial axis, `pad` holds one pair (lo, hi) each. MXNet's
-"full" convention is a larger hi. Operands may have any strides; in results, channels lie next to each other.
-
-One program makes a tile of places times channels and visits the taps of the window one after another. Gradients are
-gathered: a place asks every window that may hold it, so that nothing is added atomically and results repeat.
+One program makes a tile of positions times channels and visits the taps of the window one after another. Gradients are
+gathered: a position asks every window that may hold it, so that nothing is added atomically and results repeat.
 """
 
 from __future__ import annotations

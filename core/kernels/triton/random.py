@@ -1,10 +1,9 @@
-"""Random samplers (Triton wing): counter-based, so the numbers are a function of `key`, the element and the sampler.
+"""Random samplers in Triton: counter-based, so the numbers are a function of `key`, the element and the sampler.
 
 Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) under the key gives four words for
 every counter. The plain samplers turn one counter into four elements; those with rejection give every element its own
-counter and count the attempts. Arithmetic is float32, or float64 for float64 results. Parameters are numbers or
-tensors that broadcast to `shape`, a key is a number or an int64 tensor of one element. Floor: the bytes of the result
-(and of parameters that are tensors); gamma and Poisson are bound by their arithmetic.
+counter and count the attempts. Arithmetic is float32, or float64 for float64 results. Dropout's mask is not stored,
+except in its own shape where it is constant along `axes`.
 """
 
 from __future__ import annotations

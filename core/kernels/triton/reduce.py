@@ -1,8 +1,7 @@
-"""Reductions and scans. Floor: one read of `x` (the results are small), so bytes(x) over the memory's bandwidth.
+"""Reductions and scans in Triton.
 
-`axes` is a tuple of non-negative axes; the empty tuple reduces nothing. Results have the dtype of `x` unless
-`dtype` says otherwise; float16 and bfloat16 accumulate in float32, integers in int64. A reduction to few results runs
-in two stages: chunks of the reduced side to partial results, then those. No atomics: results repeat bit for bit.
+A reduction to few results runs in two stages: chunks of the reduced side to partial results, then those. No atomics:
+results repeat bit for bit.
 """
 
 from __future__ import annotations

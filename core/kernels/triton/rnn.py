@@ -1,12 +1,10 @@
-"""Recurrent networks of several layers and directions, forward and backward (Triton wing).
+"""Recurrent networks in Triton.
 
 The input of all steps is projected by one matrix product. A step is the product with the hidden state, to which the
 projected input is added, and one kernel for the gates; backward likewise, and the weight gradients are products over
 all steps at the end. For half types everything that a step hands to the next but the operands of products (the
-hidden state forward, the gradients of the gates backward) stays in float32. Floor of a sequence: the recurrent weights
-once a step (L2 cache holds them up to about 50 MB on Hopper), the operations of the products, and for the gates the
-bytes of their inputs and outputs. Gate equations: Hochreiter and Schmidhuber, 1997 (order i, f, g, o); Cho et al.,
-2014, with the reset gate applied after the recurrent product (order r, z, n), as in cuDNN and MXNet.
+hidden state forward, the gradients of the gates backward) stays in float32. The recurrent weights are read once a step;
+the L2 cache holds them up to about 50 MB on Hopper.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ import triton.language as tl
 
 from core.base import MXNetError
 from core.kernels.precision import wide_type
-from core.kernels.rnn_layers import Cell, Wing, previous, run, run_grad, through_time
+from core.kernels.rnn_layers import Backend, Cell, previous, run, run_grad, through_time
 from core.kernels.rnn_parameters import Weights
 from core.kernels.triton import reduce
 from core.kernels.triton._counting import WIDE
@@ -32,12 +30,12 @@ _BLOCK = 512
 
 
 def rnn(x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, training):
-    return run(_WING, x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, training)
+    return run(_BACKEND, x, params, h0, c0, mode, hidden, layers, bidirectional, dropout, key, training)
 
 
 def rnn_grad(dy, dhn, dcn, x, params, h0, c0, y, reserve, mode, hidden, layers, bidirectional, dropout, key, training):
     attrs = (mode, hidden, layers, bidirectional, dropout, key, training)
-    return run_grad(_WING, dy, dhn, dcn, x, params, h0, c0, y, reserve, *attrs)
+    return run_grad(_BACKEND, dy, dhn, dcn, x, params, h0, c0, y, reserve, *attrs)
 
 
 # ------------------------------------------------------------ launching
@@ -73,12 +71,12 @@ def _plain_forward(activation):
 
 
 def _plain_backward(kernel):
-    def backward(heads, last_head, dh, dc, saved, before, w, c0, order):
+    def backward(dys, last_dy, dh, dc, saved, before, w, c0, order):
         outputs, d = saved[0], torch.empty_like(saved[0])
-        dh = _sum(dh, last_head)
+        dh = _sum(dh, last_dy)
         for t in reversed(order):
             kernel[_grid(dh)](dh, outputs[t], d[t], dh.numel(), BLOCK=_BLOCK)
-            dh = _linear(d[t], w.h2h.t(), None, None, heads[t], dh.dtype)
+            dh = _linear(d[t], w.h2h.t(), None, None, dys[t], dh.dtype)
         return d, d, dh, None
 
     return backward
@@ -99,16 +97,16 @@ def _lstm_forward(x, w, h, c, out, order):
     return (gates, cells), c
 
 
-def _lstm_backward(heads, last_head, dh, dc, saved, before, w, c0, order):
+def _lstm_backward(dys, last_dy, dh, dc, saved, before, w, c0, order):
     gates, cells = saved
     cells_before = previous(cells, c0.to(cells.dtype), order)
     d, dc = torch.empty(gates.shape, dtype=dh.dtype, device=dh.device), dc.to(cells.dtype)
-    dh = _sum(dh, last_head)
+    dh = _sum(dh, last_dy)
     for t in reversed(order):
         _lstm_step_back[_grid(dh)](
             dh, dc, gates[t], cells[t], cells_before[t], d[t], dh.numel(), dh.shape[1], BLOCK=_BLOCK
         )
-        dh = _linear(d[t], w.h2h.t(), None, None, heads[t], dh.dtype)
+        dh = _linear(d[t], w.h2h.t(), None, None, dys[t], dh.dtype)
     return d, d, dh, dc
 
 
@@ -125,14 +123,14 @@ def _gru_forward(x, w, h, c, out, order):
     return (gates, recurrent), None
 
 
-def _gru_backward(heads, last_head, dh, dc, saved, before, w, c0, order):
+def _gru_backward(dys, last_dy, dh, dc, saved, before, w, c0, order):
     gates, recurrent = saved
     d = torch.empty(gates.shape, dtype=dh.dtype, device=dh.device)
-    d_state, dh = torch.empty_like(d), _sum(dh, last_head)
+    d_state, dh = torch.empty_like(d), _sum(dh, last_dy)
     for t in reversed(order):
         kept = torch.empty_like(dh)
         _gru_step_back[_grid(dh)](
-            dh, gates[t], recurrent[t], before[t], heads[t], d[t], d_state[t], kept, dh.numel(), dh.shape[1],
+            dh, gates[t], recurrent[t], before[t], dys[t], d[t], d_state[t], kept, dh.numel(), dh.shape[1],
             BLOCK=_BLOCK,
         )  # fmt: skip
         dh = _linear(d_state[t], w.h2h.t(), None, None, kept, dh.dtype)
@@ -282,7 +280,7 @@ _CELLS = {
     "lstm": Cell(_lstm_forward, _through_time(_lstm_backward), 2),
     "gru": Cell(_gru_forward, _through_time(_gru_backward), 2),
 }
-_WING = Wing(_CELLS, _dropout)
+_BACKEND = Backend(_CELLS, _dropout)
 
 
 # What steps hand to each other in float32, whatever the type of the network.

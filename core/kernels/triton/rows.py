@@ -68,9 +68,9 @@ def tile_of(total, inner, ROWS: tl.constexpr, INNER: tl.constexpr):
 
 
 @jit
-def _gather(x_ptr, places_ptr, y_ptr, total, count, rows, inner, ROWS: tl.constexpr, INNER: tl.constexpr):
+def _gather(x_ptr, positions_ptr, y_ptr, total, count, rows, inner, ROWS: tl.constexpr, INNER: tl.constexpr):
     row, column, inside = tile_of(total, inner, ROWS, INNER)
-    source = (row // count) * rows + tl.load(places_ptr + row % count, row < total, 0).to(tl.int64)
+    source = (row // count) * rows + tl.load(positions_ptr + row % count, row < total, 0).to(tl.int64)
     moved = tl.load(x_ptr + source[:, None] * inner + column, inside, 0)
     tl.store(y_ptr + row[:, None] * inner + column, moved, inside)
 
@@ -107,7 +107,7 @@ def _collect(x_ptr, before_ptr, positions_ptr, total, TILE: tl.constexpr):
 AOT = [
     AotCase(
         _gather,
-        {"x_ptr": f"*{kind}", "places_ptr": "*i64", "y_ptr": f"*{kind}"}
+        {"x_ptr": f"*{kind}", "positions_ptr": "*i64", "y_ptr": f"*{kind}"}
         | dict.fromkeys(("total", "count", "rows", "inner"), "i32"),
         shape,
     )

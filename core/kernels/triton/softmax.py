@@ -1,10 +1,7 @@
-"""Softmax, log-softmax and the cross-entropy loss, forward and backward.
+"""Softmax, log-softmax and the cross-entropy loss in Triton.
 
-`axis` is one non-negative axis; inputs are floating-point; float16 and bfloat16 are computed in float32.
-
-Floor: every tensor is read or written once: softmax 2 bytes(x), its gradient 3 bytes(x), cross-entropy bytes(x)
-forward and 2 bytes(x) backward. Rows up to ROW elements stay in registers; longer ones are read twice (an online
-maximum and sum first), the second time mostly from the L2 cache.
+Rows up to ROW elements stay in registers; longer ones are read twice (an online maximum and sum first), the second time
+mostly from the L2 cache.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Sorting, top-k and unique (Triton wing). Ties keep the lower index first, in both directions.
+"""Sorting, top-k and unique in Triton.
 
 An element and its index travel as one int64: an integer that orders as the element does in the upper half, the index in
 the lower. All keys differ, so any sorting network is stable. Rows of up to 4096 are sorted in registers (bitonic
-network); longer ones are cut into such blocks, which are then merged pairwise: every key finds its place by a binary
-search in the sibling run. Types of 64 bits are sorted by their lower and then by their upper halves. Floor: one read of
-the row and one write of values and indices; each merge adds a read and a write of 8 bytes per element.
+network); longer ones are cut into such blocks, which are then merged pairwise: every key finds its position by a binary
+search in the sibling run. Types of 64 bits are sorted by their lower and then by their upper halves. Each merge adds a
+read and a write of 8 bytes per element to the floor.
 """
 
 from __future__ import annotations
@@ -193,8 +193,8 @@ def _sort_block(
     key = x if PACKED else (_ordered(x, HALF, DESCENDING) << 32) | at
     key = tl.sort(tl.where(inside, key, 0x7FFFFFFFFFFFFFFF))
     rank = tl.arange(0, BLOCK)
-    place = block * KEEP + rank
-    tl.store(keys_ptr + row * width + place, key, (rank < KEEP) & (place < width))
+    position = block * KEEP + rank
+    tl.store(keys_ptr + row * width + position, key, (rank < KEEP) & (position < width))
 
 
 @jit
@@ -217,16 +217,16 @@ def _merge(keys_ptr, merged_ptr, n, run, WIDE: tl.constexpr, TILE: tl.constexpr)
         high = tl.where(smaller, high, middle)
         low = tl.where(smaller, middle + 1, low)
         width //= 2
-    place = at - begin + low - start + tl.where(second == 1, sibling, begin)
-    tl.store(merged_ptr + row + place, key, inside)
+    position = at - begin + low - start + tl.where(second == 1, sibling, begin)
+    tl.store(merged_ptr + row + position, key, inside)
 
 
 @jit
 def _compose(keys_ptr, before_ptr, order_ptr, total, n, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < total
-    place = tl.load(keys_ptr + at, inside, 0) & 0xFFFFFFFF
-    tl.store(order_ptr + at, tl.load(before_ptr + at // n * n + place, inside, 0) & 0xFFFFFFFF, inside)
+    position = tl.load(keys_ptr + at, inside, 0) & 0xFFFFFFFF
+    tl.store(order_ptr + at, tl.load(before_ptr + at // n * n + position, inside, 0) & 0xFFFFFFFF, inside)
 
 
 @jit
@@ -265,7 +265,7 @@ def _runs(begin_ptr, order_ptr, first_ptr, counts_ptr, runs, n, TILE: tl.constex
 
 @jit
 def _inverse(begin_ptr, order_ptr, inverse_ptr, runs, n, TILE: tl.constexpr):
-    """The run that every sorted element is in, found by binary search, written at the element's old place."""
+    """The run that every sorted element is in, found by binary search, written at the element's old position."""
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < n
     low = tl.zeros((TILE,), tl.int64)

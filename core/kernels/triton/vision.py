@@ -1,4 +1,4 @@
-"""Pooling of regions and sampling of images at fractional places (Triton wing).
+"""Pooling of regions and sampling of images in Triton.
 
 Feature maps of regions are read as (N, H, W, C), images as (N, C, H, W); results are (N, C, H, W). Kernels and their
 floors: `_regions` and `_resampling`. Gradients of regions and of sampled data are added by atomics (`_order_free`).
@@ -55,19 +55,19 @@ def roi_pool(data, rois, pooled, scale):
     return _by_channel(y), _by_channel(at)
 
 
-def roi_pool_grad(dy, places, data_shape):
+def roi_pool_grad(dy, positions, data_shape):
     batch, channels, height, width = data_shape
     sums = begin((batch, height, width, channels), dy, 1)
     if dy.numel() and sums.memory.numel():
         _regions.spread_maxima[_flat(dy, _regions.BLOCK)](
-            channels_last(dy), channels_last(places), sums.memory, sums.scale, dy.numel(), channels, EXACT=sums.exact,
+            channels_last(dy), channels_last(positions), sums.memory, sums.scale, dy.numel(), channels, EXACT=sums.exact,
             BLOCK=_regions.BLOCK,
         )  # fmt: skip
     return _by_channel(finish(sums, dy.dtype))
 
 
-def roi_pool_gather(x, places):
-    at = channels_last(places)
+def roi_pool_gather(x, positions):
+    at = channels_last(positions)
     y = torch.zeros(at.shape, dtype=x.dtype, device=x.device)
     if y.numel() and x.numel():
         _regions.gather_maxima[_flat(y, _regions.BLOCK)](
@@ -89,10 +89,10 @@ def bilinear_sample(data, grid):
 
 def bilinear_sample_grad(dy, data, grid):
     channels, height, width = data.shape[1:]
-    dy, grid, places = contiguous(dy), contiguous(grid), math.prod(grid.shape[2:])
+    dy, grid, positions = contiguous(dy), contiguous(grid), math.prod(grid.shape[2:])
     sums, dgrid = begin(data.shape, dy, 4), torch.zeros_like(grid)
     if dy.numel():
-        sizes = channels, height, width, places
+        sizes = channels, height, width, positions
         _resampling.sample_grad_data[_flat(dy)](
             dy, grid, sums.memory, sums.scale, dy.numel(), *sizes, EXACT=sums.exact, BLOCK=_resampling.BLOCK
         )
@@ -115,7 +115,7 @@ def resize_bilinear(x, size, align_corners):
 def resize_bilinear_grad(dy, x_shape, align_corners):
     dx, sizes = torch.empty(x_shape, dtype=dy.dtype, device=dy.device), (*x_shape[2:], *dy.shape[2:])
     if dx.numel():
-        # An element is read from less than two elements' width, and rounding may begin a place early.
+        # An element is read from less than two elements' width, and rounding may begin a position early.
         readers = (2 * triton.cdiv(to, max(n - 1, 1)) + 2 for n, to in zip(x_shape[2:], dy.shape[2:], strict=True))
         _resampling.resize_grad[_flat(dx)](
             contiguous(dy), dx, dx.numel(), *sizes, *readers, CORNERS=bool(align_corners), BLOCK=_resampling.BLOCK

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from core import kernels
 from core.base import MXNetError
 from core.kernels.cpu import _winograd
 from core.kernels.cpu import conv as room
@@ -128,12 +129,12 @@ def test_empty(n, c):
 def test_meta(case):
     x_shape, w_shape, *how = CASES[case]
     x, w = torch.empty(x_shape, device="meta"), torch.empty(w_shape, device="meta")
-    y = room.conv(x, w, None, *how)
+    y = kernels.conv.conv(x, w, None, *how)
     out = naive.output_extent(x_shape[2:], w_shape[2:], how[0], [(p, p) for p in how[2]], how[1])
     assert y.shape == (x_shape[0], w_shape[0], *out)
-    assert room.conv_data_grad(y, w, x_shape, *how).shape == x_shape
-    assert room.conv_weight_grad(y, x, w_shape, *how).shape == w_shape
-    assert room.conv_bias_grad(y).shape == w_shape[:1]
+    assert kernels.conv.conv_data_grad(y, w, x_shape, *how).shape == x_shape
+    assert kernels.conv.conv_weight_grad(y, x, w_shape, *how).shape == w_shape
+    assert kernels.conv.conv_bias_grad(y).shape == w_shape[:1]
 
 
 def tensors(dtype, *shapes):
@@ -156,8 +157,8 @@ def test_products_of_codes_are_summed_exactly(case, kind, packed):
     x = torch.randint(least, most + 1, x_shape, generator=numbers).to(kind)
     w = torch.randint(-128, 128, w_shape, generator=numbers).to(torch.int8)
     b = torch.randint(-1000, 1000, w_shape[:1], generator=numbers).float()
-    weight = room.pack_codes(w, x_shape, *how, kind is torch.int8) if packed else w
+    weight = room.pack_quantized(w, x_shape, *how, kind is torch.int8) if packed else w
     for bias in (b, None):
         expected = naive.conv(x.double(), w.double(), None if bias is None else bias.double(), *how)
-        found = room.code_conv(x, weight, bias, *how)
+        found = room.quantized_conv(x, weight, bias, *how)
         assert found.dtype is torch.float32 and (found.double().numpy() == expected).all()

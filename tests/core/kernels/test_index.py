@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from core import kernels
 from core.kernels.cpu import index
 
 
@@ -134,11 +135,11 @@ def test_empty_inputs():
 
 def test_shapes_on_meta():
     x, at = torch.empty(4, 5, 3, device="meta"), torch.empty(2, 6, dtype=torch.int32, device="meta")
-    assert index.take(x, at, 1).shape == (4, 2, 6, 3)
-    assert index.take_grad(torch.empty(4, 2, 6, 3, device="meta"), at, 1, x.shape).shape == x.shape
-    assert index.embedding_grad(torch.empty(2, 6, 3, device="meta"), at, (9, 3)).shape == (9, 3)
-    assert index.gather_nd(x, at).shape == (6, 3)
-    assert index.scatter_nd(torch.empty(6, 3, device="meta"), at, x.shape).shape == x.shape
-    assert index.one_hot(at, 7, 1.0, 0.0, torch.float32).shape == (2, 6, 7)
-    assert index.index_get(x, (None, at)).shape == (4, 2, 6, 3)
-    assert index.sequence_reverse(x, torch.empty(5, device="meta")).shape == x.shape
+    assert kernels.index.take(x, at, 1).shape == (4, 2, 6, 3)
+    assert kernels.index.take_grad(torch.empty(4, 2, 6, 3, device="meta"), at, 1, x.shape).shape == x.shape
+    assert kernels.index.embedding_grad(torch.empty(2, 6, 3, device="meta"), at, (9, 3)).shape == (9, 3)
+    assert kernels.index.gather_nd(x, at).shape == (6, 3)
+    assert kernels.index.scatter_nd(torch.empty(6, 3, device="meta"), at, x.shape).shape == x.shape
+    assert kernels.index.one_hot(at, 7, 1.0, 0.0, torch.float32).shape == (2, 6, 7)
+    assert kernels.index.index_get(x, (None, at)).shape == (4, 2, 6, 3)
+    assert kernels.index.sequence_reverse(x, torch.empty(5, device="meta")).shape == x.shape

@@ -36,8 +36,8 @@ RNN = rnn.rnn(t(5, 2, 3), t(2 * 3 * 4 * 9), t(2, 2, 4), None, *RNN_HOW)
 SAMPLES = {
     "conv.conv": [(X, W, t(6), *HOW), (t(2, 4, 6, 6, last=True), W, None, *HOW), (X, t(4, 1, 3, 3), None, *HOW[:3], 4), (X, W, None, *HOW, "relu", t(2, 6, 3, 3))],
     "conv.pack": [(W, (2, 4, 6, 6), *HOW)],
-    "conv.code_conv": [(t(2, 4, 6, 6, dtype=torch.uint8), t(6, 4, 3, 3, dtype=torch.int8), t(6), *HOW)],
-    "conv.pack_codes": [(t(6, 4, 3, 3, dtype=torch.int8), (2, 4, 6, 6), *HOW, True)],
+    "conv.quantized_conv": [(t(2, 4, 6, 6, dtype=torch.uint8), t(6, 4, 3, 3, dtype=torch.int8), t(6), *HOW)],
+    "conv.pack_quantized": [(t(6, 4, 3, 3, dtype=torch.int8), (2, 4, 6, 6), *HOW, True)],
     "conv.conv_data_grad": [(t(2, 6, 3, 3), W, (2, 4, 6, 6), *HOW)],
     "conv.conv_weight_grad": [(t(2, 6, 3, 3), X, (6, 4, 3, 3), *HOW)],
     "conv.conv_bias_grad": [(t(2, 6, 3, 3),)],

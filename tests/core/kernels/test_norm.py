@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from core import kernels
 from core.kernels.cpu import norm
 
 TOLERANCE = {torch.float64: 1e-11, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 1e-2}
@@ -208,11 +209,11 @@ def test_empty():
 def test_shapes_are_inferred_on_meta(dtype):
     real = draw((2, 4, 3, 3), dtype)
     calls = {
-        "batch": lambda x: norm.batch_norm(x, None, None, 1, EPS),
-        "batch, last": lambda x: norm.batch_norm(x, None, None, 3, EPS),
-        "layer": lambda x: norm.layer_norm(x, None, None, 3, EPS),
-        "layer, second": lambda x: norm.layer_norm(x, None, None, 1, EPS),
-        "group": lambda x: norm.group_norm(x, None, None, 2, EPS),
+        "batch": lambda x: kernels.norm.batch_norm(x, None, None, 1, EPS),
+        "batch, last": lambda x: kernels.norm.batch_norm(x, None, None, 3, EPS),
+        "layer": lambda x: kernels.norm.layer_norm(x, None, None, 3, EPS),
+        "layer, second": lambda x: kernels.norm.layer_norm(x, None, None, 1, EPS),
+        "group": lambda x: kernels.norm.group_norm(x, None, None, 2, EPS),
     }
     for call in calls.values():
         for a, b in zip(call(real), call(real.to("meta"))):

@@ -8,7 +8,7 @@ import torch
 from core import ops
 from core.kernels import formula as f
 from core.kernels.cpu.pointwise import FAST, _source, pointwise
-from core.kernels.formula import HEAD, OUT, Formula, compose
+from core.kernels.formula import GRADIENT, OUT, Formula, compose
 
 FORMULAS = {op.formula.name: op.formula for op in ops.TABLE.values() if op.formula is not None}
 # where the derivative of a formula is not defined by its values (a jump, an integer argument), or is MXNet's by decree
@@ -49,7 +49,7 @@ def test_derivatives_match_central_differences(name):
             assert numeric.abs().max() < 1e-6
             continue
         derivative, reads = found
-        read = [head if r == HEAD else value if r == OUT else inputs[r] for r in reads]
+        read = [head if r == GRADIENT else value if r == OUT else inputs[r] for r in reads]
         given = [attrs[formula.attrs.index(a)] for a in derivative.attrs]
         analytic = pointwise(derivative, read, given, torch.float64).expand(numeric.shape)
         assert (analytic - numeric).norm() <= 1e-6 * (1 + numeric.norm()), derivative

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from core import kernels
 from core.base import MXNetError
 from core.kernels.cpu import pool as room
 from core.kernels.layout import memory_format
@@ -123,12 +124,12 @@ def test_a_kernel_larger_than_the_image_is_an_error():
 def test_meta(case):
     x_shape, *how = CASES[case]
     x = torch.empty(x_shape, device="meta")
-    y, argmax = room.max_pool(x, *how)
+    y, argmax = kernels.pool.max_pool(x, *how)
     assert y.shape == argmax.shape == (*x_shape[:2], *naive.output_extent(x_shape[2:], *how))
-    assert room.max_pool_grad(y, argmax, x_shape, *how).shape == x_shape
-    assert room.max_pool_gather(x, argmax).shape == y.shape
-    assert room.avg_pool(x, *how, False).shape == y.shape
-    assert room.avg_pool_grad(y, x_shape, *how, False).shape == x_shape
+    assert kernels.pool.max_pool_grad(y, argmax, x_shape, *how).shape == x_shape
+    assert kernels.pool.max_pool_gather(x, argmax).shape == y.shape
+    assert kernels.pool.avg_pool(x, *how, False).shape == y.shape
+    assert kernels.pool.avg_pool_grad(y, x_shape, *how, False).shape == x_shape
 
 
 def tensor(dtype, shape, channels_last):

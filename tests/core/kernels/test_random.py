@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from core import kernels
 from core.kernels.cpu import random
 from tests.core.kernels import sampling
 
@@ -74,9 +75,9 @@ def test_dropout_broadcasts_its_mask_along_axes():
 
 
 def test_shapes_on_meta():
-    assert random.gamma((2, 3), 1.0, 1.0, F, "meta", KEY).shape == (2, 3)
-    assert random.negative_binomial((2, 3), 1, 0.5, F, "meta", KEY).shape == (2, 3)
-    assert random.multinomial(torch.empty(2, 3, device="meta"), 5, KEY).shape == (2, 5)
-    assert random.randint((2,), 0, 3, torch.int32, "meta", KEY).is_meta
-    assert random.dropout(torch.empty(2, 3, device="meta"), 0.5, KEY).is_meta
-    assert random.permutation(5, "meta", KEY).shape == (5,)
+    assert kernels.random.gamma((2, 3), 1.0, 1.0, F, torch.device("meta"), KEY).shape == (2, 3)
+    assert kernels.random.negative_binomial((2, 3), 1, 0.5, F, torch.device("meta"), KEY).shape == (2, 3)
+    assert kernels.random.multinomial(torch.empty(2, 3, device="meta"), 5, KEY).shape == (2, 5)
+    assert kernels.random.randint((2,), 0, 3, torch.int32, torch.device("meta"), KEY).is_meta
+    assert kernels.random.dropout(torch.empty(2, 3, device="meta"), 0.5, KEY).is_meta
+    assert kernels.random.permutation(5, torch.device("meta"), KEY).shape == (5,)

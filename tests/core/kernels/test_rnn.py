@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from core import kernels
 from core.base import MXNetError
 from core.kernels.cpu import rnn
 from tests.core.kernels import rnn_formulas as formulas
@@ -127,9 +128,9 @@ def test_predictions_have_gradients(bidirectional):
 
 def test_shapes_on_meta():
     arrays = [torch.empty(a.shape, device="meta") for a in formulas.arrays("lstm", 4, 3, 6, HIDDEN, LAYERS, True)]
-    y, hn, cn, reserve = rnn.rnn(*arrays, **attributes("lstm", True))
+    y, hn, cn, reserve = kernels.rnn.rnn(*arrays, **attributes("lstm", True))
     assert y.shape == (4, 3, 2 * HIDDEN) and hn.shape == cn.shape == (4, 3, HIDDEN) and reserve == ()
-    gradients = rnn.rnn_grad(y, hn, cn, *arrays, y, reserve, **attributes("lstm", True))
+    gradients = kernels.rnn.rnn_grad(y, hn, cn, *arrays, y, reserve, **attributes("lstm", True))
     assert [g.shape for g in gradients] == [a.shape for a in arrays]
 
 

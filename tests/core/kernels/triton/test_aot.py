@@ -1,7 +1,7 @@
 """Every tuned configuration compiles ahead of time: no spills, shared memory within the limit, the instructions of
 tensor cores and of copies that are expected.
 
-The compiler runs in another process, for this one interprets. A few cases of every room are compiled for sm_90, and
+The compiler runs in another process, for this one interprets. A few cases of every kernel module are compiled for sm_90, and
 fewer for sm_80 and sm_100; `slow` compiles all for all.
 """
 
@@ -25,10 +25,10 @@ def test_tuned_configurations_compile_everywhere(root):
 
 def test_a_killed_run_goes_on(root, tmp_path):
     kept = tmp_path / "kept"
-    first = run(root, "--room", "tiles", "--kept", str(kept)).stdout
+    first = run(root, "--module", "tiles", "--kept", str(kept)).stdout
     kept.write_text(kept.read_text() + '\n{"of": "0", "regis')
     before = kept.read_text()
-    assert run(root, "--room", "tiles", "--kept", str(kept)).stdout == first and len(first.splitlines()) == 3
+    assert run(root, "--module", "tiles", "--kept", str(kept)).stdout == first and len(first.splitlines()) == 3
     assert kept.read_text() == before
 
 
@@ -37,7 +37,7 @@ def check(root, *arguments):
     rows = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
     assert rows, result.stderr[-2000:]
     wrong = [
-        f"sm_{row['arch']} {row['room']}: {row['case']}: {'; '.join(row['wrong'])}" for row in rows if row["wrong"]
+        f"sm_{row['arch']} {row['module']}: {row['case']}: {'; '.join(row['wrong'])}" for row in rows if row["wrong"]
     ]
     assert not wrong, "\n".join(wrong)
     assert result.returncode == 0, result.stderr[-2000:]

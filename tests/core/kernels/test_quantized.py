@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from core.kernels.cpu import _codes as room
+from core.kernels.cpu import _quantized as backend
 
 LIMITS = {"int8": (127.0, -128.0, 127.0), "uint8": (255.0, 0.0, 0.0), "uint8 over int8": (127.0, 0.0, 0.0)}
 LAYOUTS = [torch.contiguous_format, torch.channels_last]
@@ -29,9 +29,9 @@ def test_codes_are_the_nearest_whole_numbers(across, sums, limits, layout, monke
     operands = [torch.from_numpy(scale)]
     if sums:
         operands += [torch.from_numpy(addend).contiguous(memory_format=layout), torch.from_numpy(meaning)]
-    for block in (room.BLOCK, 16):
-        monkeypatch.setattr(room, "BLOCK", block)
-        found = (room.summed_codes if sums else room.scaled_codes)(data, *operands, high, low, nan)
+    for block in (backend.BLOCK, 16):
+        monkeypatch.setattr(backend, "BLOCK", block)
+        found = (backend.summed_quantized if sums else backend.scaled_quantized)(data, *operands, high, low, nan)
         assert found.dtype is (torch.int8 if low else torch.uint8)
         assert found.is_contiguous(memory_format=layout)
         np.testing.assert_array_equal(found.numpy(), expected)
@@ -40,8 +40,8 @@ def test_codes_are_the_nearest_whole_numbers(across, sums, limits, layout, monke
 def test_operands_that_lie_otherwise():
     x = torch.linspace(-300, 300, 2 * 3 * 300 * 200).view(2, 3, 300, 200)
     for data in (x, x.transpose(2, 3), x[:, :, ::2]):
-        found = room.codes(data, 127.0, -128.0, 127.0)
+        found = backend.quantized(data, 127.0, -128.0, 127.0)
         np.testing.assert_array_equal(found.numpy(), np.clip(np.round(data.numpy()), -128, 127))
         mirrored = torch.ones(data.shape, dtype=torch.int8).contiguous(memory_format=torch.channels_last)
-        found = room.summed_codes(data, torch.ones(1), mirrored, torch.ones(1), 127.0, -128.0, 127.0)
+        found = backend.summed_quantized(data, torch.ones(1), mirrored, torch.ones(1), 127.0, -128.0, 127.0)
         np.testing.assert_array_equal(found.numpy(), np.clip(np.round(data.numpy() + 1), -128, 127))

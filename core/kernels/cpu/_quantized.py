@@ -1,6 +1,4 @@
-"""Quantization of real numbers to 8-bit integers (codes), block by block,
-so that intermediate results stay in the caches.
-"""
+"""Quantization of real numbers to 8-bit integers, block by block, so that intermediate results stay in the caches."""
 
 from __future__ import annotations
 
@@ -10,22 +8,22 @@ from torch import Tensor
 BLOCK = 2**17  # elements
 
 
-def codes(data: Tensor, high: float, low: float, nan: float) -> Tensor:
+def quantized(data: Tensor, high: float, low: float, nan: float) -> Tensor:
     """The data rounded to integers (halves to even) and clipped to [low, high], NaN as `nan`: int8 where low < 0,
     else uint8.
     """
     return _blocked(data, None, None, None, high, low, nan)
 
 
-def scaled_codes(data: Tensor, scale: Tensor, high: float, low: float, nan: float) -> Tensor:
-    """`codes` of data * scale."""
+def scaled_quantized(data: Tensor, scale: Tensor, high: float, low: float, nan: float) -> Tensor:
+    """`quantized` of data * scale."""
     return _blocked(data, scale, None, None, high, low, nan)
 
 
-def summed_codes(
+def summed_quantized(
     data: Tensor, scale: Tensor, addend: Tensor, meaning: Tensor, high: float, low: float, nan: float
 ) -> Tensor:
-    """`codes` of data * scale + addend * meaning, the sum rounded once to float32."""
+    """`quantized` of data * scale + addend * meaning, the sum rounded once to float32."""
     return _blocked(data, scale, addend, meaning, high, low, nan)
 
 
