@@ -7,7 +7,7 @@ GPU_JOBS ?= 8
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help venv quickstart test slow gpu hostile chaos lint format report bench reference
+.PHONY: help venv quickstart test slow gpu hostile chaos original mutants lint format report bench reference
 .DEFAULT_GOAL := help
 
 help:
