@@ -4,6 +4,11 @@ VENV ?= .venv
 REFERENCE ?= ../shared/reference
 JOBS ?= 2
 GPU_JOBS ?= 8
+# The original MXNet takes a NumPy that no Python after 3.11 can install.
+ORIGINAL ?= .venv-original
+ORIGINAL_PYTHON ?= $(firstword $(foreach version,11 10 9 8,$(shell command -v python3.$(version))) python3)
+MUTANTS ?= 50
+SEED ?= 1
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
@@ -17,6 +22,8 @@ help:
 	@echo "make gpu         on a machine with one: every operator, kernel and some networks against the CPU, in minutes"
 	@echo "make hostile     12,000 damaged files of all kinds that programs load; logs/hostile.txt counts what came of them"
 	@echo "make chaos       50 kills of training, of loading workers and of one of three ranks; logs/chaos.txt counts what came of them"
+	@echo "make original    what is compared with the original MXNet 1.9.1, which is installed into $(ORIGINAL)"
+	@echo "make mutants     $(MUTANTS) small faults in the source, and whether the tests notice; logs/mutants.json"
 	@echo "make lint        ruff check, ruff format --check, README tables against logs/"
 	@echo "make format      let ruff fix and format"
 	@echo "make report      rewrite the tables and plots of README.md from logs/"
@@ -53,6 +60,17 @@ hostile: $(STAMP)
 
 chaos: $(STAMP)
 	$(BIN)/python -m tests.scripts.chaos --kills 50 --output logs/chaos.txt
+
+$(ORIGINAL)/.installed:
+	$(ORIGINAL_PYTHON) -m venv $(ORIGINAL)
+	$(ORIGINAL)/bin/python -m pip install --quiet mxnet==1.9.1 numpy==1.23.5
+	@touch $@
+
+original: $(STAMP) $(ORIGINAL)/.installed
+	MXTEST_MXNET_PYTHON=$(abspath $(ORIGINAL))/bin/python $(BIN)/python -m pytest -q -m mxnet
+
+mutants: $(STAMP)
+	$(BIN)/python -m tests.tools.mutants --count $(MUTANTS) --seed $(SEED) --report logs/mutants.json
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

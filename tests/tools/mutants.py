@@ -46,7 +46,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--only", default="", metavar="REGEX", help="faults whose line in the report matches")
     parser.add_argument("--budget", type=float, default=60, help="seconds of processor time for a fault (default 60)")
     parser.add_argument("--limit", type=float, default=300, help="seconds that one test may take (default 300)")
-    parser.add_argument("--report", type=Path, help="results so far, read and written (default: printed only)")
+    parser.add_argument(
+        "--report", type=Path, help="results, of faults that are not run again; written (default: printed only)"
+    )
     parser.add_argument("--again", action="store_true", help="run those of the report that survived once more")
     parser.add_argument("--list", action="store_true", help="print the faults and their tests, run nothing")
     args = parser.parse_args(argv)
@@ -56,6 +58,9 @@ def main(argv: list[str] | None = None) -> int:
     drawn = random.Random(args.seed).sample(faults, min(args.count, len(faults)))
     if args.again:
         drawn = _again(report["mutants"], faults)
+    else:  # a run that was cut off goes on
+        known = {row["mutant"] for row in report["mutants"]}
+        drawn = [fault for fault in drawn if fault.key not in known]
     if args.list:
         for fault in drawn:
             print(fault.title, *mutation_tests.test_files(ROOT, fault), sep="\n    ")
@@ -138,10 +143,8 @@ class Copy:
 
     def _until_decided(self, fault: Mutation, files: list[str], words: list[str]) -> tuple[str, str]:
         """Runs the tests until one fails that passes without the fault."""
-        if not files:
-            return "survived", "no test near it"
         excluded: list[str] = []
-        while True:
+        while files:
             with self._faulty(fault):
                 said = self._run(files, words, excluded)
             if said["failed"] is None:
@@ -152,7 +155,9 @@ class Copy:
                 )
             if self._is_sound(said["failed"]):
                 return ("timeout" if said["late"] else "killed"), said["failed"]
-            excluded.append(said["failed"])
+            excluded.append(said["failed"])  # a test, or a file that is not collected
+            files = [file for file in files if file not in excluded]
+        return "survived", "no test near it"
 
     def _is_sound(self, test: str) -> bool:
         if test not in self.sound:

@@ -63,7 +63,7 @@ class Mutation:
 
 
 def mutations(path: str, text: str) -> list[Mutation]:
-    """Every fault that can be put into a file, in the order of its text.
+    """Every fault that can be put into a file, in the order of its syntax tree.
 
     >>> [m.after for m in mutations("a.py", "def f(a, b):\\n    return a < b\\n")]
     ['return None', '(a <= b)']
