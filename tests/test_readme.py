@@ -10,6 +10,8 @@ import pytest
 
 pytest.importorskip("onnx")
 
+from core import kernels
+from core.kernels import dispatch
 from gluoncv import model_zoo
 
 BLOCKS = re.findall(r"```python\n(.*?)```", (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8"), re.S)
@@ -18,6 +20,14 @@ BLOCKS = re.findall(r"```python\n(.*?)```", (Path(__file__).parents[1] / "README
 def named(call):
     (block,) = (block for block in BLOCKS if call in block)
     return compile(block, "README.md", "exec")
+
+
+def test_what_a_gpu_does_not_compute_is_listed():
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    listed = text.partition("## What a GPU does not compute")[2].partition("\n## ")[0]
+    for family in kernels.ON_CPU_ONLY:
+        names = {kernel.partition(".")[2] for kernel in dispatch.KERNELS if kernel.startswith(f"{family}.")}
+        assert names and names <= set(re.findall(r"\w+", listed)), f"not listed: {names}"
 
 
 def test_ten_lines():

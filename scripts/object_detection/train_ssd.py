@@ -6,8 +6,8 @@
     python scripts/object_detection/train_ssd.py --dataset rendered --network mobilenet0.25 --data-shape 128 \\
         --no-pretrained-base --augment mirror
 
-The data set "rendered" are coloured disks, squares and triangles on noise, and the figure on it is that on the pictures
-that were trained on: it shows that targets, losses, decoding and metrics fit together. The root of "voc" holds VOC2007
+The data set "rendered" are coloured disks, squares and triangles on noise; it is tested on as many others, of another
+seed. The root of "voc" holds VOC2007
 and VOC2012, trained on 2007+2012 trainval and tested on 2007 test; that of "coco" train2017, val2017 and annotations.
 """
 

@@ -7,9 +7,9 @@
         --crop-size 192
 
 The learning rate falls to zero as (1 - progress)^0.9. The data set "folder" is a folder with NAME.jpg and masks
-NAME.png, or with folders train and val of such; "rendered" are disks, squares and triangles on noise. The figure on
-these two, where there is no folder val, is that on the pictures that were trained on: it shows that data, losses and
-metrics fit together.
+NAME.png, or with folders train and val of such; "rendered" are disks, squares and triangles on noise, tested on as
+many others. The figure on a folder without a folder val is that on the pictures that were trained on: it shows that
+data, losses and metrics fit together.
 """
 
 from __future__ import annotations

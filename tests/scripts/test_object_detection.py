@@ -7,6 +7,7 @@ import pytest
 
 import core as mx
 from scripts.object_detection import (
+    detection,
     eval_center_net,
     eval_faster_rcnn,
     eval_ssd,
@@ -131,3 +132,12 @@ def test_faster_rcnn_learns_resumes_and_is_evaluated(programs, tmp_path):
     assert eval_faster_rcnn.main([*REGIONS, "--pretrained", str(saved)]) == whole
     everything = eval_faster_rcnn.main([*REGIONS, "--eval-all", "--save-prefix", str(saved)[: -len("2.params")]])
     assert everything[str(saved)] == whole
+
+
+def test_rendered_pictures_for_tests_are_others():
+    args = train_ssd.parse_args(SMALL)
+    train, test, _ = train_ssd.datasets(args, (48, 48))
+    assert len(train) == len(test) == 4
+    seen = [train[k][0].asnumpy() for k in range(4)]
+    assert not any((test[k][0].asnumpy() == picture).all() for k in range(4) for picture in seen)
+    assert detection.data_files(args) == {"rendered": "4 pictures, seed 0; tested on as many others, seed 1"}

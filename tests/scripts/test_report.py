@@ -3,12 +3,12 @@
 import json
 import shutil
 import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 
+from scripts import report as program
 from scripts.common.curves import svg
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,7 +16,7 @@ RUN = {
     "task": "reading_digits",
     "run": "small",
     "command": "python x.py",
-    "commit": "abc",
+    "commit": "HEAD",
     "versions": {"python": "3.11"},
     "device": "a processor, 2 threads",
     "seed": 0,
@@ -31,11 +31,21 @@ BENCHMARK = RUN | {"task": "benchmarks", "run": "speed", "title": "speed", "rows
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A folder with a README and two records."""
+    """A checkout with a README and two records of its commit."""
     shutil.copy(ROOT / "README.md", tmp_path)
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "README.md")
+    git(tmp_path, "commit", "-qm", "first")
     write(tmp_path, RUN)
     write(tmp_path, {key: value for key, value in BENCHMARK.items() if key not in ("epochs", "final")})
     return tmp_path
+
+
+def git(root: Path, *arguments: str) -> str:
+    who = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+    return subprocess.run(
+        ["git", *who, *arguments], cwd=root, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def test_tables_and_curves_follow_from_the_logs(checkout):
@@ -43,7 +53,7 @@ def test_tables_and_curves_follow_from_the_logs(checkout):
     assert report(checkout).returncode == 0
     text = (checkout / "README.md").read_text()
     assert "[small](logs/reading_digits/small.log) ([curves](logs/reading_digits/small.svg))" in text
-    assert "| test accuracy 0.9125 | 0.93 | 2 | 1.5 min | a processor, 2 threads |" in text
+    assert "| test accuracy 0.9125 | 0.93 | generated | 2 | 1.5 min | a processor, 2 threads |" in text
     assert "| ours | 1.25 |" in text
     assert report(checkout, "--check").returncode == 0
 
@@ -57,9 +67,65 @@ def test_repetitions_are_summarised_by_mean_and_spread(checkout):
     write(checkout, RUN | {"epochs": rows, "final": {"test_accuracy": [0.8, 0.9, 0.7]}})
     report(checkout)
     # Mean 0.8, standard deviation sqrt(0.02 / 2) = 0.1; two epochs in each repetition.
-    assert "| test accuracy 0.8 ± 0.1 (n = 3) | 0.93 | 2 | 1.5 min |" in (checkout / "README.md").read_text()
+    assert (
+        "| test accuracy 0.8 ± 0.1 (n = 3) | 0.93 | generated | 2 | 1.5 min |" in (checkout / "README.md").read_text()
+    )
     drawn = (checkout / "logs" / "reading_digits" / "small.svg").read_text()
     assert drawn == svg([{"epoch": 1, "test_accuracy": 0.6}, {"epoch": 2, "test_accuracy": 0.8}])
+
+
+@pytest.mark.parametrize("commit", ["+changes", "deadbeef0123", None])
+def test_logs_that_nobody_can_repeat_are_refused(checkout, commit):
+    commit = git(checkout, "rev-parse", "HEAD")[:12] + commit if commit == "+changes" else commit
+    write(checkout, RUN | {"run": "lost", "commit": commit})
+    for options in ((), ("--check",)):
+        result = report(checkout, *options)
+        assert result.returncode == 1 and f"logs/reading_digits/lost.json ({commit}) were not made" in result.stderr
+    label(checkout, "reading_digits/lost.json\tcommit\tof a commit that is gone")
+    assert report(checkout).returncode == 0
+    assert "| test accuracy 0.9125 (of a commit that is gone) |" in (checkout / "README.md").read_text()
+
+
+def test_labels_are_needed(checkout):
+    label(checkout, "reading_digits/small.json\tcommit\tgone")
+    assert "for a commit that is in this history: take the lines out" in report(checkout).stderr
+    label(checkout, "reading_digits/other.json\tnote\tof nothing")
+    assert "logs that are not there: logs/reading_digits/other.json" in report(checkout).stderr
+
+
+def test_notes_stand_beside_the_figures(checkout):
+    label(checkout, "reading_digits/small.json\tnote\tof easy digits", "benchmarks/speed.json\tnote\ton a busy day")
+    report(checkout)
+    text = (checkout / "README.md").read_text()
+    assert "| test accuracy 0.9125 (of easy digits) |" in text
+    assert " (on a busy day); [log](logs/benchmarks/speed.log)" in text
+
+
+def test_data_are_named(checkout):
+    files = {f"{k}.txt": str(k) * 64 for k in range(5)}
+    for data, said in (
+        ({"rendered": "8 pictures, seed 0"}, "rendered: 8 pictures, seed 0"),
+        (files, "0.txt, 1.txt, 3 more files"),
+        ({"0.txt": "0" * 64}, "0.txt"),
+    ):
+        write(checkout, RUN | {"data": data})
+        report(checkout)
+        assert f"| 0.93 | {said} | 2 |" in (checkout / "README.md").read_text()
+
+
+def test_a_part_of_the_history_is_told(checkout, tmp_path_factory):
+    git(checkout, "add", "-A")
+    git(checkout, "commit", "-qm", "second")
+    shallow = tmp_path_factory.mktemp("shallow") / "clone"
+    git(checkout, "clone", "-q", "--depth", "1", f"file://{checkout}", str(shallow))
+    assert "fetch-depth: 0" in report(shallow, "--check").stderr
+    shutil.rmtree(shallow / ".git")
+    assert "is no git checkout" in report(shallow, "--check").stderr
+
+
+def test_logs_of_this_checkout_can_be_repeated_or_say_so():
+    result = report(ROOT, "--check")
+    assert "were not made from a commit" not in result.stderr and "take the lines out" not in result.stderr
 
 
 def test_the_check_names_what_differs(checkout):
@@ -88,11 +154,20 @@ def test_curves_are_drawn_to_scale():
 
 
 def report(root: Path, *arguments: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, ROOT / "scripts" / "report.py", "--root", root, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    try:
+        program.main(["--root", str(root), *arguments])
+    except SystemExit as refused:
+        return subprocess.CompletedProcess([], 1, "", str(refused))
+    return subprocess.CompletedProcess([], 0, "", "")
+
+
+def label(root: Path, *lines: str) -> None:
+    (root / "logs" / "labels.tsv").write_text("".join(f"{line}\n" for line in lines))
 
 
 def write(root: Path, record: dict) -> None:
+    if record.get("commit") == "HEAD":
+        record = record | {"commit": git(root, "rev-parse", "HEAD")[:12]}
     folder = root / "logs" / record["task"]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{record['run']}.json").write_text(json.dumps(record))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core import nd
-from scripts.semantic_segmentation import demo, test, train
+from scripts.semantic_segmentation import datasets, demo, test, train
 
 SMALL = "--model fastscnn --crop-size 64 --base-size 64 --aux".split()
 SHORT = "--batch-size 4 --optimizer adam --lr 0.003 --epochs 4 --val-interval 2".split()
@@ -20,6 +20,15 @@ def test_a_run_and_its_resumption(programs):
     programs.interrupted(train.main, *SMALL, *SHORT, *RENDERED, rows=3, into="twice")
     assert programs(train.main, *SMALL, *SHORT, *RENDERED, "--resume", into="twice") == whole
     assert programs.record("twice") == record
+
+
+def test_rendered_pictures_for_validation_are_others():
+    args = train.parse_args([*SMALL, *RENDERED])
+    seen, held_out = (datasets.data_set(args, split, "val") for split in ("train", "val"))
+    assert len(seen) == len(held_out) == 8
+    pictures = [[part[k][0].asnumpy() for k in range(8)] for part in (seen, held_out)]
+    assert not any((a == b).all() for a in pictures[0] for b in pictures[1])
+    assert datasets.data_files(args) == {"rendered": "8 pictures, seed 0; validated on as many others, seed 1"}
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.tools import mutation_tests
 from tests.tools.mutation_sites import mutations
 
@@ -58,6 +60,7 @@ def test_tests_of_a_module_are_found_by_what_they_mention():
         assert expected in mutation_tests.test_files(ROOT, fault)
 
 
+@pytest.mark.slow
 def test_killed_and_surviving_faults_are_told_apart(tmp_path):
     (tmp_path / "core").mkdir()
     (tmp_path / "core" / "__init__.py").write_text("")
@@ -65,7 +68,7 @@ def test_killed_and_surviving_faults_are_told_apart(tmp_path):
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     (tmp_path / "tests" / "tools" / "mutants_equivalent.tsv").write_text("")
     (tmp_path / "core" / "halves.py").write_text(
-        "def half(x):\n    return x / 2\n\n\ndef forever(n):\n    while n:\n        n -= 1\n    return 7\n"
+        "def half(x):\n    return x / 2\n\n\ndef forever(n):\n    while n:\n        n -= n\n    return 7\n"
     )
     (tmp_path / "tests" / "test_halves.py").write_text(
         "import sys\nimport time\nfrom core.halves import forever, half\n\n\n"
@@ -75,7 +78,7 @@ def test_killed_and_surviving_faults_are_told_apart(tmp_path):
     for command in (["init", "-q"], ["add", "-A"]):
         subprocess.run(["git", *command], cwd=tmp_path, check=True)
     report = tmp_path / "report.json"
-    command = ["-m", "tests.tools.mutants", "--count", "99", "--limit", "5", "--report", str(report)]
+    command = ["-m", "tests.tools.mutants", "--count", "99", "--limit", "10", "--report", str(report)]
     done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
     results = {row["mutant"].partition(": ")[2]: row["result"] for row in json.loads(report.read_text())["mutants"]}
@@ -83,10 +86,10 @@ def test_killed_and_surviving_faults_are_told_apart(tmp_path):
         "return x / 2 -> return None": "killed",
         "x / 2 -> (x * 2)": "killed",
         "2 -> (3)": "killed",
-        "n -= 1 -> pass": "timeout",
-        "1 -> (2)": "timeout",  # from 3 it never comes to 0
+        "n -= n -> pass": "timeout",
+        "n -> (not n)": "survived",
         "return 7 -> return None": "survived",
         "7 -> (8)": "survived",
     }
-    assert "killed 5 of 7 that change a result (71.4 %)" in done.stdout
+    assert "killed 4 of 7 that change a result (57.1 %)" in done.stdout
     assert (tmp_path / "core" / "halves.py").read_text().endswith("return 7\n")
