@@ -21,6 +21,9 @@ PUBLIC_UNDERSCORE = ("__init__", "__call__", "__new__")
 # pattern of "path name" or of a decorator -> the parameters (all where there are none) and what the agreement is.
 INTERFACES = {
     "core/kernels/*": ("", "kernels: one signature for the contract and both backends"),
+    "core/ops/facts.py *": ("attrs", "facts of operators are functions of all attributes"),
+    "core/ops/relations.py *": ("attrs", "facts of operators are functions of all attributes"),
+    "core/ops/storage_types.py *": ("attrs stypes", "facts of operators are functions of attributes and types"),
     "@converts(*": ("", "ONNX converters are called with the network, the node and its attributes"),
     "* *.hybrid_forward": ("F", "blocks are called with the operators"),
     "* *.create_state": ("index weight", "optimizers are asked for the state of each parameter"),
@@ -105,9 +108,6 @@ REASONS: dict[str, dict[str, str]] = {
     "core/ops/control_flow.py gradient": dict.fromkeys(("data", "wrt"), "executors run gradients by core.graph"),
     "core/ops/create.py arange": {"infer_range": "MXNet deprecated it, and it changes nothing there"},
     "core/ops/deformable.py modulated_deformable_convolution": {"im2col_step": "images that are unfolded at a time"},
-    "core/ops/matrix.py batch_dot": {"forward_stype": "MXNet has it and gives dense arrays"},
-    "core/ops/matrix.py dot": {"forward_stype": "core.ndarray.sparse reads it"},
-    "core/ops/nn.py embedding": {"dtype": "of a weight whose type is not known; core.symbol reads it"},
     "core/ops/output.py softmax_output": {"label": "the gradient reads it"},
     "core/ops/output.py logistic_regression_output": {"label": "the gradient reads it"},
     "core/ops/output.py svm_output": {"label": "the gradient reads it"},
@@ -125,7 +125,6 @@ REASONS: dict[str, dict[str, str]] = {
     "core/ops/random.py gamma_of_shape": {"alpha": "the gradient reads it"},
     "core/ops/softmax.py masked_softmax": {"normalize": "the maximum is subtracted always; the result is the same"},
     "core/ops/softmax.py masked_log_softmax": {"normalize": "the maximum is subtracted always; the result is the same"},
-    "core/ops/sparse.py cast_storage": {"stype": "core.ndarray.sparse reads it"},
     "core/ops/sparse.py sparse_embedding": {
         "deterministic": "sums are in one order always", "sparse_grad": "its gradient is sparse always",
     },

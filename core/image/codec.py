@@ -9,6 +9,7 @@ import struct
 import threading
 import zlib
 from collections.abc import Iterator
+from typing import IO
 
 import numpy as np
 
@@ -38,9 +39,9 @@ def decode(data: bytes, flag: int = COLOUR, max_pixels: float | None = None) -> 
         return _pixels(image, flag)
 
 
-def load_picture(path: str | os.PathLike, max_pixels: float | None = None):
+def load_picture(path: str | os.PathLike | IO[bytes], max_pixels: float | None = None):
     """The Pillow picture in a file, its pixels loaded; limit and errors, which name the file, as of `decode`."""
-    name = repr(os.fspath(path))
+    name = repr(os.fspath(path)) if isinstance(path, (str, os.PathLike)) else "an open file"
     with _damage_in(name), _opened(path, name, max_pixels) as image:
         image.load()
         return image
