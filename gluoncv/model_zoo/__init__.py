@@ -50,7 +50,7 @@ from gluoncv.model_zoo.googlenet import GoogLeNet
 from gluoncv.model_zoo.hrnet import HighResolutionClsNet, HighResolutionSegNet
 from gluoncv.model_zoo.icnet import ICNet, get_icnet
 from gluoncv.model_zoo.mobilenet import MobileNetV2
-from gluoncv.model_zoo.model_zoo import by_identifier, get_model, get_model_list, pretrained_model_list
+from gluoncv.model_zoo.model_zoo import by_identifier, get_model, get_model_list, list_models, pretrained_model_list
 from gluoncv.model_zoo.monodepthv2 import MonoDepth2, MonoDepth2PoseNet, get_monodepth2, get_monodepth2posenet
 from gluoncv.model_zoo.nasnet import NASNetALarge
 from gluoncv.model_zoo.parametric import (

@@ -10,7 +10,8 @@ from gluon.block import Block
 from gluon.model_zoo.vision.registry import MODELS as GLUON_MODELS
 from gluoncv.data.classes import names
 from gluoncv.data.imagenet.classification import ImageNet1kAttr
-from gluoncv.model_zoo.model_store import has_published_weights, weights_file
+from gluoncv.model_zoo import cards, sources
+from gluoncv.model_zoo.model_store import has_published_weights
 from gluoncv.model_zoo.state_dict import is_state_dict, keywords, load_state_dict
 
 MODELS: dict[str, Callable] = {}
@@ -20,8 +21,10 @@ def get_model(name, pretrained=False, root=None, ctx=None, **kwargs):
     """A network by its name, in any case of letters; ValueError, with the name most like it, for others.
 
     pretrained: True for the published weights, which are kept under `root`; 8 or more digits of their SHA-1 for a
-    version of them; or a file, a folder or a URL of weights, MXNet's or a state_dict of PyTorch. ctx: the device or
-    devices that the weights are loaded to. Further keywords go to the network's class.
+    version of them; a file, a folder or a URL of weights, MXNet's or a state_dict of PyTorch; or weights of others by
+    name, "hf://OWNER/NAME", "timm/NAME", "torchvision/NAME" (see `sources.find`). ctx: the device or devices that the
+    weights are loaded to. Further keywords go to the network's class. `print(net.card)` tells what is known of the
+    weights, and `net.preprocess(picture)` makes an input of a picture.
     """
     builder = MODELS.get(name.lower())
     if builder is None:
@@ -34,6 +37,16 @@ def get_model(name, pretrained=False, root=None, ctx=None, **kwargs):
 def get_model_list():
     """The names of all networks, sorted."""
     return sorted(MODELS)
+
+
+def list_models(pretrained=False, task=None, filter=None):
+    """Names of networks, sorted; those with weights that can be had by name if `pretrained`.
+
+    task: "classification", "detection", "instance segmentation", "segmentation", "pose", "action", "depth" or
+    "tracking". filter: a pattern such as "resnet*".
+    """
+    names = [name for name in MODELS if not pretrained or has_published_weights(name) or sources.names(name)]
+    return cards.chosen(names, task, filter)
 
 
 def pretrained_model_list():
@@ -62,16 +75,20 @@ def builder(
         if base:
             # The network's own weights replace all of the base's.
             kwargs |= {"pretrained_base": pretrained_base and not pretrained, "root": root, "ctx": ctx}
-        path = weights_file(name, pretrained, root) if pretrained else None
+        weights = sources.find(name, pretrained, root) if pretrained else None
+        path = weights.path if weights else None
         if path is not None and is_state_dict(path):
             net = make(**{**keywords(name, path), **kwargs})
-            load_state_dict(net, path, ctx)
+            load_state_dict(net, path, ctx, weights.names_of)
         else:
             net = make(**kwargs)
             if path is not None:
                 net.load_parameters(path, ctx=ctx, allow_missing=lenient, ignore_extra=lenient)
         if path is not None:
             _name_classes(net, name)
+        net.card = cards.card(name, getattr(net, "classes", ()), **(weights.facts() if weights else {}))
+        if net.card.preprocessing is not None:
+            net.preprocess = net.card.preprocessing
         return net
 
     return _named(build, name)
@@ -80,8 +97,11 @@ def builder(
 def with_weights(net, name, pretrained=False, ctx=None, root=None, lenient=False):
     """The network, with the weights published for `name`, or those that `pretrained` means, if that is true."""
     if pretrained:
-        path = weights_file(name, pretrained, root)
-        net.load_parameters(path, ctx=ctx, allow_missing=lenient, ignore_extra=lenient)
+        weights = sources.find(name, pretrained, root)
+        if is_state_dict(weights.path):
+            load_state_dict(net, weights.path, ctx, weights.names_of)
+        else:
+            net.load_parameters(weights.path, ctx=ctx, allow_missing=lenient, ignore_extra=lenient)
     return net
 
 

