@@ -31,12 +31,13 @@ def main() -> None:
     parser.add_argument("-j", "--num-workers", type=int, default=0)
     parser.add_argument("--pause", type=float, default=0, help="seconds before each batch")
     parser.add_argument(
-        "--die", default="", help="EPOCH:BATCH, or EPOCH:checkpoint; of several processes the last one dies"
+        "--die", default="", help="EPOCH:BATCH, or EPOCH:checkpoint; of several processes the last one dies, once"
     )
     add_run_arguments(parser, run="small")
     args = parser.parse_args()
     store = mx.kv.create(args.kv_store)
-    death = args.die if store.rank == store.num_workers - 1 else ""
+    again = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
+    death = args.die if store.rank == store.num_workers - 1 and not again else ""
     pause = args.pause
     del args.die, args.pause
 

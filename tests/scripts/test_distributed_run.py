@@ -12,8 +12,12 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(__file__).with_name("program.py")
 
 
-def program(folder, *arguments):
-    command = [sys.executable, str(ROOT / "scripts" / "launch.py"), "-n", "2", str(PROGRAM), "--kv-store", "dist_sync"]
+LAUNCH = [str(ROOT / "scripts" / "launch.py"), "-n", "2"]
+TORCHRUN = "-m torch.distributed.run --standalone --nproc-per-node 3 --max-restarts 2 --monitor-interval 0.1".split()
+
+
+def program(folder, *arguments, launcher=LAUNCH):
+    command = [sys.executable, *launcher, str(PROGRAM), "--kv-store", "dist_sync"]
     places = ["--log-dir", str(folder / "logs"), "--save-dir", str(folder / "checkpoints")]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.run(
@@ -44,3 +48,15 @@ def test_killed_processes_resume_to_the_numbers_of_undisturbed_ones(tmp_path):
     assert result.returncode == 0, result.stderr[-2000:]
     assert "resumed after epoch 2" in result.stdout
     assert records(broken) == records(whole)
+
+
+def test_torchrun_restarts_a_killed_rank_and_all_resume(tmp_path):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    for folder, die in ((whole, []), (broken, ["--die", "3:2"])):
+        result = program(folder, "--resume", *die, launcher=TORCHRUN)
+        assert result.returncode == 0, result.stderr[-2000:]
+        assert ("Signal 9 (SIGKILL)" in result.stderr or "exitcode: -9" in result.stderr) == bool(die)
+        assert result.stdout.count("resumed after epoch 2") == bool(die)
+    assert records(broken) == records(whole)
+    digests = {(f / "checkpoints" / "epoch-0004" / "net.params").read_bytes() for f in (whole, broken)}
+    assert len(digests) == 1
