@@ -397,9 +397,10 @@ def _with_channels_last(flat: Tensor, shape: Sequence[int]) -> Tensor:
     return flat.view(batch, *space, channels).permute(0, len(space) + 1, *range(1, len(space) + 1))
 
 
-def flatten(tensors: Sequence[Tensor], like: Sequence[Tensor] | None = None) -> tuple[Tensor, list[Tensor]]:
-    """One flat buffer with the values of all `tensors` (same dtype and device) and a view of each one in it.
+def flat_buffer(tensors: Sequence[Tensor], like: Sequence[Tensor] | None = None) -> tuple[Tensor, list[Tensor]]:
+    """One flat buffer with room for all `tensors` (same dtype and device) and an unset view for each one in it.
 
+    Only what lies between views is written: the system gives memory to the buffer as the views are filled.
     Channels-last tensors, and those whose partner of the same shape in `like` is, keep that order of their elements.
     Views start at multiples of 8 elements: 16 bytes even in half precision, so that vector loads stay aligned, and the
     same places for tensors of the same shapes in another dtype, so that master copies lie as their weights do.
@@ -410,8 +411,11 @@ def flatten(tensors: Sequence[Tensor], like: Sequence[Tensor] | None = None) -> 
     for t in tensors:
         starts.append(total)
         total += -(-t.numel() // step) * step
-    buffer = torch.zeros(total, dtype=first.dtype, device=first.device)
+    buffer = torch.empty(total, dtype=first.dtype, device=first.device)
     views = []
+    for start, t in zip(starts, tensors, strict=True):
+        if t.numel() % step:
+            buffer[start + t.numel() : start + -(-t.numel() // step) * step].zero_()
     for start, t, model in zip(starts, tensors, like or tensors, strict=True):
         part = buffer[start : start + t.numel()]
         layout = CHANNELS_LAST.get(model.dim())
@@ -419,8 +423,6 @@ def flatten(tensors: Sequence[Tensor], like: Sequence[Tensor] | None = None) -> 
             views.append(_with_channels_last(part, t.shape))
         else:
             views.append(part.view(t.shape))
-    for view, t in zip(views, tensors, strict=True):
-        view.copy_(t)
     return buffer, views
 
 

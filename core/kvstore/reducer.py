@@ -65,8 +65,11 @@ class Bucket:
         """Numbers that change when something is written to the gradients."""
         return [tensor._version for tensor in self.tensors()]
 
-    def send(self):
-        """Begins to sum a copy of the gradients; what to wait for."""
+    def send(self, copied: bool = True):
+        """Begins to sum a copy of the gradients, or where they lie flat themselves; what to wait for."""
+        if self._flat is not None and self._compression is None and not copied:
+            self._sent = None
+            return communication.all_reduce(self._flat, group=self._group)
         copy = communication.joined(self.tensors())
         if self._compression is None:
             self._sent = copy
@@ -77,6 +80,8 @@ class Bucket:
 
     def take(self) -> None:
         """The gradients become the sums of the copies that were sent last."""
+        if self._sent is None and self._parts is None:
+            return
         tensors = self.tensors()
         if self._compression is not None:
             parts = [NDArray._wrap(part, self._context) for part in self._parts]
@@ -175,7 +180,7 @@ class Reducer:
             again = self._buckets
         else:
             again = [bucket for k, bucket in enumerate(self._buckets) if k >= sent or dirty[k]]
-        _wait([bucket.send() for bucket in again])
+        _wait([bucket.send(copied=False) for bucket in again])
         for bucket in self._buckets:
             bucket.take()
         for row in rows:

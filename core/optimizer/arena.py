@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from core import heap, storage
 from core import ndarray as nd
-from core import storage
 from core.dtypes import dtype_name
 from core.optimizer.optimizer import HALF, Optimizer
+
+# While arenas are filled, freed memory goes back to the system in parts of this size.
+RELEASE_BYTES = 64 << 20
 
 
 class Arena:
@@ -26,16 +29,17 @@ class Arena:
         self._ctx = weights[0].context
         states = [updater.states[i] for i in indices]
         # Elements of all arrays lie in the order of the weights', which may be channels-last.
+        self._order = None
+        self._weight = self._flat(weights)
         self._order = [w._data for w in weights]
+        for weight in weights:  # a write to one of them while recording is no change of its neighbours
+            weight._data = storage.counted_alone(weight._data)
+        self._gradient = self._flat(gradients)
         self._master = None
         if optimizer.multi_precision and dtype_name(weights[0].dtype) in HALF:
             pairs = [s if optimizer.master_last else (s[1], s[0]) for s in states]
             states = [state for state, _ in pairs]
             self._master = self._flat([master for _, master in pairs])._data
-        self._weight = self._flat(weights)
-        for weight in weights:  # a write to one of them while recording is no change of its neighbours
-            weight._data = storage.counted_alone(weight._data)
-        self._gradient = self._flat(gradients)
         self._state = self._flat_states(states)
         self._order = None
         self._views = [(w, w._data, g, g._data) for _, w, g in rows]
@@ -107,10 +111,18 @@ class Arena:
         return self._segments
 
     def _flat(self, arrays):
-        """A flat array with the memory of `arrays` from now on."""
-        flat, views = storage.flatten([array._data for array in arrays], self._order)
+        """A flat array with the memory of `arrays` from now on; what they had is released as it is copied."""
+        flat, views = storage.flat_buffer([array._data for array in arrays], self._order)
+        released = 0
         for array, view in zip(arrays, views):
+            view.copy_(array._data)
             array._data = view
+            released += view.numel() * view.element_size()
+            if released >= RELEASE_BYTES:
+                heap.trim()
+                released = 0
+        if released >= RELEASE_BYTES // 4:
+            heap.trim()
         return nd.NDArray._wrap(flat, arrays[0].context)
 
     def _flat_states(self, states):
