@@ -22,6 +22,7 @@ from gluon import Trainer, nn
 from gluon.data import ArrayDataset, DataLoader
 from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.common.classify import test, train_epoch
+from scripts.common.flags import Parser
 from scripts.common.lenet import lenet
 from scripts.common.run import Run, add_run_arguments
 
@@ -130,7 +131,7 @@ def plot(record, pictures: np.ndarray, labels: np.ndarray, probabilities: np.nda
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--batch-size", type=int, default=32, help="pictures in a batch (default: %(default)s)")
     parser.add_argument("--epochs", type=int, default=30, help="passes over the data (default: %(default)s)")
     parser.add_argument("--lr", type=float, default=0.05, help="highest learning rate (default: %(default)s)")

@@ -11,6 +11,13 @@ from gluon.store import home
 DATASETS = os.path.join(home(), "datasets")
 
 
+def missing(message: str, path: str) -> FileNotFoundError:
+    """An error that says `message` and carries the path of what is missing as its `filename`."""
+    error = FileNotFoundError(message)
+    error.filename = path
+    return error
+
+
 class ClassProperty:
     """A property of a class, as a decorator of a function of it."""
 
@@ -30,7 +37,7 @@ class VisionDataset(Dataset):
         super().__init__()
         self._root = os.path.expanduser(root)
         if not os.path.isdir(self._root):
-            raise OSError(f"{type(self).__name__}: there is no folder {self._root}")
+            raise missing(f"{type(self).__name__}: there is no folder {self._root}", self._root)
 
     @property
     def classes(self):

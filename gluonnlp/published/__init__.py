@@ -30,7 +30,7 @@ class File(NamedTuple):
 def fetch(file: File, root: str) -> str:
     """The local path of `file` below `root`; downloads and unpacks it when it is absent.
 
-    Raises MXNetError when the file is neither there nor to be had, or is not the published one.
+    Raises DownloadError when the file is neither there nor to be had, and MXNetError when it is not the published one.
     With `GLUONNLP_VERIFY=0` a file that lies in `root` is taken as it is.
     """
     root = os.path.expanduser(root)
@@ -42,7 +42,7 @@ def fetch(file: File, root: str) -> str:
     else:
         problem = f"{path} does not exist"
     if file.archive is None:
-        raise MXNetError(f"{problem}. It is not hosted any more: put it there by hand.")
+        raise DownloadError(f"{problem}. It is not hosted any more: put it there by hand.")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     packed = file.sha1 is None or file.sha1 != file.archive_sha1
     source = os.path.join(root, file.archive.rsplit("/", 1)[-1]) if packed else path
@@ -51,7 +51,7 @@ def fetch(file: File, root: str) -> str:
         try:
             download(url, source, overwrite=True, sha1_hash=file.archive_sha1)
         except DownloadError as error:
-            raise MXNetError(f"{problem}, and it could not be downloaded: {error}") from error
+            raise DownloadError(f"{problem}, and it could not be downloaded: {error}") from error
     if packed:
         _unpack(source, file, path)
     if not _is_good(path, file.sha1):

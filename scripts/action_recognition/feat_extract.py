@@ -16,8 +16,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from scripts.action_recognition.inference import outputs, parser_of
+from scripts.common.program import program
 
 
+@program
 def main(argv: list[str] | None = None) -> list[Path]:
     args = parser_of(__doc__, "features").parse_args(argv)
     written = []

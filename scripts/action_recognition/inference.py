@@ -21,9 +21,12 @@ import numpy as np
 from core.files.atomic import write_bytes
 from scripts.action_recognition import videos
 from scripts.common.devices import add_numbers_argument, contexts
+from scripts.common.flags import Parser
 from scripts.common.precision import use_dtype
+from scripts.common.program import program
 
 
+@program
 def main(argv: list[str] | None = None) -> list[int]:
     args = parser_of(__doc__, "predictions")
     args.add_argument("--save-logits", action="store_true", help="write the scores of all classes")
@@ -62,7 +65,7 @@ def outputs(args, **options) -> Iterator[tuple[str, np.ndarray]]:
 
 def parser_of(description: str, folder: str) -> argparse.ArgumentParser:
     """The flags that this program and feat_extract.py share."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(description)
     add = parser.add_argument
     add("--data-list", type=Path, required=True, help="list of the videos")
     add("--data-dir", type=Path, default=Path("."), help="folder of the videos (default: %(default)s)")

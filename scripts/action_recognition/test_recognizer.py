@@ -16,9 +16,12 @@ from scripts.action_recognition import videos
 from scripts.action_recognition.train_recognizer import test
 from scripts.common.deployment import add_deployment_arguments, instead_of_test, tested_network
 from scripts.common.devices import contexts
+from scripts.common.flags import Parser
 from scripts.common.precision import use_dtype
+from scripts.common.program import program
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     devices = contexts(args)
@@ -35,7 +38,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add("--dataset", choices=videos.DATASETS, default="ucf101", help="data set (default: %(default)s)")
     add("--data-dir", "--val-data-dir", dest="data_dir", type=Path, required=True, help="folder of the videos")

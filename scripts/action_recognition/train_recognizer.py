@@ -29,9 +29,11 @@ from scripts.action_recognition import videos
 from scripts.common.decay import decay_weights_only
 from scripts.common.devices import contexts, spread
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
 from scripts.common.means import Means
 from scripts.common.pictures import shares
 from scripts.common.precision import backward, use_dtype, watch_overflow
+from scripts.common.program import program
 from scripts.common.recipe import (
     add_optimizer_arguments,
     add_schedule_arguments,
@@ -42,6 +44,7 @@ from scripts.common.recipe import (
 from scripts.common.run import Run, add_run_arguments
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     devices = contexts(args)
@@ -133,7 +136,7 @@ def test(net, batches, devices, softmax: bool = False) -> dict[str, float]:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     home, lists = Path(HOME) / "ucf101" / "rawframes", Path(HOME) / "ucf101" / "ucfTrainTestlist"
     add("--dataset", choices=videos.DATASETS, default="ucf101", help="data set (default: %(default)s)")

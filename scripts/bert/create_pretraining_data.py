@@ -17,8 +17,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import gluonnlp as nlp
 from scripts.bert import pretraining
+from scripts.common.flags import Parser
+from scripts.common.program import program
 
 
+@program
 def main(argv: list[str] | None = None) -> int:
     args = parse_args(argv)
     tokenizer = nlp.data.BERTTokenizer.from_file(args.vocab, lower=not args.cased)
@@ -43,7 +46,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add("--input_file", type=Path, nargs="+", required=True, help="files of texts")
     add("--output_dir", type=Path, required=True, help="folder of the instances")

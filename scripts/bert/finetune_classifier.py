@@ -19,50 +19,80 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import core as mx
 import gluonnlp as nlp
 from gluon.loss import L2Loss, SoftmaxCrossEntropyLoss
+from scripts.bert.deployment import (
+    add_deployment_arguments,
+    calibrate,
+    check_deployment_arguments,
+    deployed,
+)  # fmt: skip
 from scripts.bert.pretrained import add_bert_arguments, pretrained, settle_bert_arguments
 from scripts.bert.text_classifier import TextClassifier
 from scripts.bert.tuning import add_tuning_arguments, train, trainer
-from scripts.common.devices import context_of
+from scripts.common.devices import context_of, contexts, spread
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
 from scripts.common.precision import use_dtype
+from scripts.common.program import program
 from scripts.common.run import Run
 
-TASKS = ("MRPC", "QQP", "QNLI", "RTE", "STS-B", "CoLA", "MNLI", "WNLI", "SST", "XNLI", "ChnSentiCorp")
+TASKS = ("MRPC", "QQP", "QNLI", "RTE", "STS-B", "CoLA", "MNLI", "WNLI", "SST", "XNLI", "LCQMC", "ChnSentiCorp")
 
 
+@program
 def main(argv: list[str] | None = None) -> dict:
     return execute(parse_args(argv), "bert", TextClassifier, start)
 
 
 def execute(args: argparse.Namespace, folder: str, kind: type, begin: Callable) -> dict:
     """Tunes the classifier that `begin(args, labels, context)` makes, or tests the kept one of the class `kind`."""
-    context = context_of(args)
+    devices = contexts(args) if "num_gpus" in args else [context_of(args)]
     use_dtype(args.dtype)
     task = nlp.data.get_task(args.task_name)
+    labels = task.class_labels or []
     if args.only_inference:
-        return infer(args, kind, task, context)
+        named = args.model_parameters or getattr(args, "deploy", False)
+        classifier = begin(args, labels, devices[0]) if named else kind.load(args.output_dir, devices[0])
+        return infer(args, classifier, task, devices[0])
+    if getattr(args, "only_calibration", False):
+        classifier = begin(args, labels, devices[0])
+        parts = read(args, classifier, task)
+        (dev,) = (samples for name, samples in parts.items() if name.startswith("dev"))
+        batches = classifier.batches(dev, args.dev_batch_size, shuffle=False, round_to=round_to(args))
+        ordered = ((words, segments, lengths) for words, lengths, segments, _ in batches)
+        prefix = calibrate(args, classifier.net, ordered, args.dev_batch_size, devices[0], args.task_name)
+        return {"model_prefix": str(prefix)}
     run = Run(folder, args, data=sums(args))
-    return tune(run, begin(args, task.class_labels or [], context), task, context)
+    return tune(run, begin(args, labels, devices), task, devices)
 
 
-def tune(run: Run, classifier, task, context) -> dict:
+def round_to(args: argparse.Namespace) -> int:
+    """What lengths of batches are multiples of: of --max_len with --pad."""
+    return args.max_len if args.pad else getattr(args, "round_to", None) or 8
+
+
+def tune(run: Run, classifier, task, devices: list[mx.Context]) -> dict:
     """Trains a TextClassifier, or what has its methods, keeps the best and tests it."""
-    args = run.args
+    args, context = run.args, devices[0]
     parts = read(args, classifier, task)
     net = classifier.net
     learner = trainer(args, net, len(parts["train"]))
     loss_function = SoftmaxCrossEntropyLoss() if classifier.labels else L2Loss()
 
     def loss_of(batch):
-        *inputs, label = batch
-        return loss_function(classifier.scores(inputs, context), label.as_in_context(context)).mean()
+        pieces = zip(*(spread(field, devices) for field in batch), strict=True)
+        return [
+            loss_function(classifier.scores(inputs, label.context), label).sum() / batch[-1].shape[0]
+            for *inputs, label in pieces
+        ]
 
     dev = [name for name in parts if name.startswith("dev")]
     for epoch in run.epochs(args.epochs, net, learner):
-        batches = run.progress(classifier.batches(parts["train"], args.batch_size, shuffle=True), f"epoch {epoch}")
+        batches = run.progress(
+            classifier.batches(parts["train"], args.batch_size, shuffle=True, round_to=round_to(args)), f"epoch {epoch}"
+        )
         metrics = train(run, net, batches, loss_of, learner)
         for name in dev:
-            metrics |= evaluate(classifier, name, parts[name], task.metrics, args.dev_batch_size, context)
+            metrics |= evaluate(classifier, name, parts[name], task.metrics, args, context)
         run.epoch_done(epoch, metrics, samples=len(parts["train"]))
         last_best = best(run.record.facts["epochs"], dev[0])["epoch"]
         if last_best == epoch:
@@ -74,17 +104,16 @@ def tune(run: Run, classifier, task, context) -> dict:
     final = {name: value for name, value in row.items() if name.startswith("dev")}
     if "test" in parts:
         chosen = type(classifier).load(args.output_dir, context)
-        final |= evaluate(chosen, "test", parts["test"], task.metrics, args.dev_batch_size, context)
+        final |= evaluate(chosen, "test", parts["test"], task.metrics, args, context)
     return run.finish(**final)
 
 
-def infer(args: argparse.Namespace, class_: type, task, context) -> dict:
-    """The metrics of the model in --output_dir, which `class_` keeps, without training."""
-    classifier = class_.load(args.output_dir, context)
+def infer(args: argparse.Namespace, classifier, task, context) -> dict:
+    """The metrics of a classifier, without training."""
     found = {}
     for name, part in read(args, classifier, task).items():
         if name != "train":
-            found |= evaluate(classifier, name, part, task.metrics, args.dev_batch_size, context)
+            found |= evaluate(classifier, name, part, task.metrics, args, context)
     print("  ".join(f"{name} {value:.6g}" for name, value in found.items()))
     return found
 
@@ -101,10 +130,10 @@ def read(args: argparse.Namespace, classifier: TextClassifier, task) -> dict[str
     return {name: samples(classifier, texts, task, args.samples) for name, texts in parts.items()}
 
 
-def evaluate(classifier: TextClassifier, part: str, samples: list, metrics, batch_size: int, context) -> dict:
+def evaluate(classifier: TextClassifier, part: str, samples: list, metrics, args: argparse.Namespace, context) -> dict:
     """The task's metrics on a part, by the names of the part and the metric."""
     metrics.reset()
-    for *inputs, label in classifier.batches(samples, batch_size, shuffle=False):
+    for *inputs, label in classifier.batches(samples, args.dev_batch_size, shuffle=False, round_to=round_to(args)):
         metrics.update([label], [classifier.scores(inputs, context).as_in_context(mx.cpu())])
     return {f"{part}_{name}": value for name, value in metrics.get_name_value()}
 
@@ -116,7 +145,9 @@ def start(args: argparse.Namespace, labels: list[str], context) -> TextClassifie
     classifier.net.classifier.initialize(mx.init.Normal(0.02), ctx=context)
     if args.model_parameters:
         classifier.net.load_parameters(args.model_parameters, ctx=context)
-    if args.hybridize:
+    if args.deploy:
+        classifier.net = deployed(args.model_prefix, context)
+    elif args.hybridize:
         classifier.net.hybridize(static_alloc=True)
     return classifier
 
@@ -157,25 +188,32 @@ def best(rows: list[dict], part: str) -> dict:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add_task_arguments(parser)
     add_bert_arguments(parser)
-    add_tuning_arguments(parser, "bert/model", lr=3e-5)
+    add_deployment_arguments(parser, batches=5)
+    add_tuning_arguments(parser, "bert/model", lr=5e-5)
     args = parser.parse_args(argv)
     settle_bert_arguments(parser, args, args.task_name)
     check_task_arguments(parser, args)
+    check_deployment_arguments(parser, args)
     return args
 
 
-def add_task_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds what is learned, and on which samples; `check_task_arguments` looks at the values."""
-    parser.add_argument("--task_name", choices=TASKS, required=True, help="what to learn")
+def add_task_arguments(parser: argparse.ArgumentParser, task: str | None = None) -> None:
+    """Adds what is learned, `task` unless it is said, and on which samples; `check_task_arguments` looks at the values."""
+    parser.add_argument("--task_name", choices=TASKS, default=task, required=task is None, help="what to learn")
     parser.add_argument("--data-dir", type=Path, help="folder with stsa.binary.{train,dev,test} (else: download GLUE)")
     parser.add_argument(
         "--phrases", type=int, default=0, help="of SST to train on beside sentences (default: %(default)s)"
     )
     parser.add_argument("--dev_batch_size", type=int, default=64, help="of evaluation (default: %(default)s)")
-    parser.add_argument("--only_inference", action="store_true", help="test the model in --output_dir, train nothing")
+    parser.add_argument("--pad", action="store_true", help="every batch is --max_len long")
+    parser.add_argument(
+        "--only_inference",
+        action="store_true",
+        help="test the network of --model_parameters or --model_prefix, or that in --output_dir, and train nothing",
+    )
     parser.add_argument("--model_parameters", help="a .params file of the whole network to begin with")
     parser.add_argument("--early_stop", type=int, help="end after so many epochs without a gain on the dev part")
     parser.add_argument("--max_len", type=int, default=128, help="word pieces of a text (default: %(default)s)")

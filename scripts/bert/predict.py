@@ -18,8 +18,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import core as mx
 from scripts.bert.text_classifier import TextClassifier
 from scripts.common.devices import add_gpu_argument, context_of
+from scripts.common.flags import Parser
+from scripts.common.program import program
 
 
+@program
 def main(argv: list[str] | None = None) -> list[tuple]:
     args = parse_args(argv)
     context = context_of(args)
@@ -46,7 +49,7 @@ def predict(classifier: TextClassifier, texts: list[str], batch_size: int, conte
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--output_dir", type=Path, required=True, help="that of finetune_classifier.py")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--sentences", nargs="+", help="texts")

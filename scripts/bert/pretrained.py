@@ -31,7 +31,7 @@ class Pretrained(NamedTuple):
     """A network without heads, and what it takes to build it again.
 
     shapes: arguments of `named_bert`. merges: those of the byte pairs that a RoBERTa reads, "a b"; None: word pieces.
-    lower: whether texts are read in lower case.
+    lower: whether texts are read in lower case. pieces: a sentencepiece model that cuts them, in place of word pieces.
     """
 
     bert: object
@@ -39,9 +39,12 @@ class Pretrained(NamedTuple):
     shapes: dict
     merges: list[str] | None = None
     lower: bool = True
+    pieces: Path | None = None
 
     def tokenizer(self) -> nlp.data.BERTTokenizer | nlp.data.GPT2BPETokenizer:
         """From a text to its pieces."""
+        if self.pieces is not None:
+            return nlp.data.BERTSPTokenizer(str(self.pieces), self.vocab, lower=self.lower)
         if self.merges is None:
             return nlp.data.BERTTokenizer(self.vocab, lower=self.lower)
         return nlp.data.GPT2BPETokenizer(merges=[tuple(merge.split(" ")) for merge in self.merges])
@@ -74,28 +77,37 @@ def settle_bert_arguments(parser: argparse.ArgumentParser, args: argparse.Namesp
     Ends the program where arguments contradict each other.
     """
     args.run = args.run or f"{args.checkpoint or args.bert_model}_{data}".lower().replace("-", "_")
-    if args.pretrained_bert_parameters and not args.vocab:
-        parser.error("--pretrained_bert_parameters needs --vocab, the words of its embedding")
-    if args.bert_model.startswith("roberta") and not args.checkpoint:
-        parser.error("a RoBERTa needs --checkpoint, which has its byte pairs")
 
 
 def pretrained(args: argparse.Namespace, context: mx.Context, *, pooler: bool = True) -> Pretrained:
     """The network that the arguments name, with a pooler or without."""
     if args.checkpoint:
         return published_bert(checkpoint_folder(args.checkpoint), args.bert_model, context, pooler=pooler)
-    if args.vocab:
-        vocab = nlp.data.BERTTokenizer.from_file(args.vocab).vocab
+    pieces = getattr(args, "sentencepiece", None)
+    if args.vocab or pieces:
+        if pieces:
+            vocab = nlp.vocab.BERTVocab.from_sentencepiece(str(pieces))
+        else:
+            vocab = nlp.data.BERTTokenizer.from_file(args.vocab).vocab
         shapes = {"bert_model": args.bert_model, "dropout": args.dropout}
         bert = named_bert(vocab, pooler=pooler, **shapes)
         bert.initialize(mx.init.Normal(0.02), ctx=context)
         if args.pretrained_bert_parameters:
             bert.load_parameters(args.pretrained_bert_parameters, ctx=context, ignore_extra=True)
-        return Pretrained(bert, vocab, shapes)
+        return Pretrained(bert, vocab, shapes, pieces=pieces)
+    # Parameters of the whole network, head and all, replace those of the body anyway.
+    whole = bool(getattr(args, "model_parameters", None) or args.pretrained_bert_parameters)
     bert, vocab = nlp.model.get_model(
-        args.bert_model, args.bert_dataset, pretrained=True, ctx=context, **_heads(args.bert_model, pooler)
+        args.bert_model, args.bert_dataset, pretrained=not whole, ctx=context, **_heads(args.bert_model, pooler)
     )
-    return Pretrained(bert, vocab, {"bert_model": args.bert_model}, lower="uncased" in args.bert_dataset)
+    if whole:
+        bert.initialize(mx.init.Normal(0.02), ctx=context)
+    if args.pretrained_bert_parameters:
+        bert.load_parameters(args.pretrained_bert_parameters, ctx=context, ignore_extra=True)
+    merges = None
+    if args.bert_model.startswith("roberta"):
+        merges = [" ".join(merge) for merge in nlp.data.GPT2BPETokenizer().merges]
+    return Pretrained(bert, vocab, {"bert_model": args.bert_model}, merges, "uncased" in args.bert_dataset)
 
 
 def named_bert(vocab: nlp.Vocab, bert_model: str, *, pooler: bool = True, **settings):

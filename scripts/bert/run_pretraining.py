@@ -25,13 +25,16 @@ from scripts.bert import pretraining
 from scripts.bert.tuning import rising_and_falling
 from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
 from scripts.common.kept import keep
 from scripts.common.precision import add_dtype_argument, use_dtype
+from scripts.common.program import program
 from scripts.common.run import ROOT, Run, add_run_arguments
 
 SHAPES = ("num_layers", "units", "hidden_size", "num_heads", "max_length")
 
 
+@program
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     context = context_of(args)
@@ -90,7 +93,7 @@ def train(net, arrays: dict[str, np.ndarray], batches, trainer, context) -> dict
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add("--data", type=Path, nargs="+", required=True, help="files of create_pretraining_data.py")
     add("--vocab", required=True, help="vocab.txt or tokenizer.json that they were made with")

@@ -20,7 +20,7 @@ class Window(NamedTuple):
     """A question and a part of its paragraph.
 
     question: its number. tokens, segments: what the network reads. start, end: places of the answer's first and last
-    token, 0 (that of [CLS]) where there is none. spans: of each place the (begin, end) of its characters in the
+    token, that of [CLS] where there is none. spans: of each place the (begin, end) of its characters in the
     paragraph, None for those that no answer begins or ends at. starts: whether an answer may begin at a place, which
     is so in the window that shows most of what is around it.
     """
@@ -34,10 +34,33 @@ class Window(NamedTuple):
     starts: list[bool]
 
 
-def windows(number: int, record: tuple, tokenizer, *, longest: int, stride: int, question: int, training: bool) -> list:
+class Layout(NamedTuple):
+    """What a network reads of a question and a part of a paragraph.
+
+    tokens, segments: of all. before: tokens in front of the paragraph. none: the place that stands for no answer.
+    """
+
+    tokens: list[str]
+    segments: list[int]
+    before: int
+    none: int
+
+
+def bert_layout(vocab, query: list[str], part: list[str]) -> Layout:
+    """[CLS] question [SEP] paragraph [SEP]."""
+    before = len(query) + 2
+    tokens = [vocab.cls_token, *query, vocab.sep_token, *part, vocab.sep_token]
+    return Layout(tokens, [0] * before + [1] * (len(part) + 1), before, 0)
+
+
+def windows(
+    number: int, record: tuple, tokenizer, *, longest: int, stride: int, question: int, training: bool,
+    layout=bert_layout,
+) -> list:  # fmt: skip
     """The windows of a record of `gluonnlp.data.SQuAD`: `longest` tokens each, `stride` tokens apart.
 
-    question: tokens of the question that are kept. training: with the places of the first answer.
+    question: tokens of the question that are kept. training: with the places of the first answer. layout: called with
+    vocabulary, question and paragraph.
     """
     example = squad.convert_squad_examples(record, training)
     vocab = tokenizer.vocab
@@ -49,22 +72,24 @@ def windows(number: int, record: tuple, tokenizer, *, longest: int, stride: int,
     if answered:
         first, last = squad.improve_answer_span(tokens, first, last, tokenizer, example.orig_answer_text)
     characters = _characters(example.paragraph_text, tokens, words)
-    before = len(query) + 2
-    parts, bounds = squad.get_doc_spans(tokens, longest - before - 1, stride)
+    parts, bounds = squad.get_doc_spans(tokens, longest - len(query) - 3, stride)
     made = []
     for i, (part, (begin, end)) in enumerate(zip(parts, bounds, strict=True)):
-        read = [vocab.cls_token, *query, vocab.sep_token, *part, vocab.sep_token]
-        place = (0, 0)
+        read, segments, before, none = layout(vocab, query, part)
+        behind = len(read) - before - len(part)
+        place = (none, none)
         if answered:
-            place = squad.align_position2doc_spans([first, last], (begin, end), offset=before, default_value=0)
+            place = squad.align_position2doc_spans([first, last], (begin, end), offset=before, default_value=none)
         made.append(
             Window(
                 number,
                 vocab[read],
-                [0] * before + [1] * (len(part) + 1),
+                segments,
                 *place,
-                [None] * before + characters[begin:end] + [None],
-                [False] * before + [squad.check_is_max_context(bounds, i, p) for p in range(begin, end)] + [False],
+                [None] * before + characters[begin:end] + [None] * behind,
+                [False] * before
+                + [squad.check_is_max_context(bounds, i, p) for p in range(begin, end)]
+                + [False] * behind,
             )
         )
     return made
@@ -121,7 +146,7 @@ def _characters(paragraph: str, tokens: list[str], words: list[int]) -> list[tup
     else the word's.
     """
     places = [match.span() for match in re.finditer(r"\S+", paragraph)]
-    lengths = [len(token.removeprefix("##")) for token in tokens]
+    lengths = [len(token.removeprefix("##").removeprefix("▁")) for token in tokens]
     whole = collections.Counter()
     for word, length in zip(words, lengths, strict=True):
         whole[word] += length

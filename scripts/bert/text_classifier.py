@@ -35,9 +35,9 @@ class TextClassifier(Tuned):
         """Of each text, or pair of texts: token indices, their number, segment indices."""
         return [self._transforms[len(text) == 2](text) for text in texts]
 
-    def batches(self, samples: list[tuple], batch_size: int, *, shuffle: bool) -> DataLoader:
+    def batches(self, samples: list[tuple], batch_size: int, *, shuffle: bool, round_to: int = 8) -> DataLoader:
         """Batches of samples `(*inputs, label)`, in which texts of similar length are together."""
-        return padded_batches(samples, batch_size, shuffle, (self.vocab[self.vocab.padding_token], 0))
+        return padded_batches(samples, batch_size, shuffle, (self.vocab[self.vocab.padding_token], 0), round_to)
 
     def scores(self, batch, context: mx.Context):
         """The scores (batch, labels) of a batch's tokens, lengths and segments."""
@@ -45,12 +45,14 @@ class TextClassifier(Tuned):
         return self.net(tokens, segments, lengths) if self._has_segments else self.net(tokens, lengths)
 
 
-def padded_batches(samples: list[tuple], batch_size: int, shuffle: bool, padding: tuple[int, int]) -> DataLoader:
+def padded_batches(
+    samples: list[tuple], batch_size: int, shuffle: bool, padding: tuple[int, int], round_to: int = 8
+) -> DataLoader:
     """Batches of (tokens, their number, segments, label), in which texts of similar length are together.
 
-    padding: what fills up tokens and segments.
+    padding: what fills up tokens and segments, up to a multiple of `round_to`.
     """
     sampler = nlp.data.SortedBucketSampler([len(s[0]) for s in samples], batch_size, mult=20, shuffle=shuffle)
-    tokens, segments = (batchify.Pad(pad_val=value, dtype="int32", round_to=8) for value in padding)
+    tokens, segments = (batchify.Pad(pad_val=value, dtype="int32", round_to=round_to) for value in padding)
     together = batchify.Tuple(tokens, batchify.Stack("float32"), segments, batchify.Stack("float32"))
     return DataLoader(samples, batch_sampler=sampler, batchify_fn=together)

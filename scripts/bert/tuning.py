@@ -10,11 +10,12 @@ from pathlib import Path
 import core as mx
 import gluonnlp as nlp
 from core import autograd
+from core.contrib import amp
 from gluon import Trainer
 from scripts.common.decay import decay_weights_only
 from scripts.common.devices import add_gpu_argument
 from scripts.common.means import Means
-from scripts.common.precision import add_dtype_argument
+from scripts.common.precision import add_dtype_argument, backward, watch_overflow
 from scripts.common.run import ROOT, Run, add_run_arguments
 
 
@@ -26,8 +27,13 @@ def add_tuning_arguments(
     epochs: int = 3,
     optimizer: str = "bertadam",
     seed: int = 2,
+    warmup: float = 0.1,
+    gpu: bool = True,
 ) -> None:
-    """Adds what `trainer` and `train` take, --output_dir (`output` below checkpoints) and what every run has."""
+    """Adds what `trainer` and `train` take, --output_dir (`output` below checkpoints) and what every run has.
+
+    gpu: also --gpu with the number of one.
+    """
     folder = ROOT / "checkpoints" / output
     parser.add_argument(
         "--output_dir", type=Path, default=folder, help="of the result (default: checkpoints/" + output + ")"
@@ -42,7 +48,7 @@ def add_tuning_arguments(
     parser.add_argument("--lr", "--learning-rate", type=float, default=lr, help="highest rate (default: %(default)s)")
     parser.add_argument("--wd", type=float, default=0.01, help="weight decay (default: %(default)s)")
     parser.add_argument(
-        "--warmup_ratio", "--warmup-ratio", type=float, default=0.1, help="part of the steps (default: %(default)s)"
+        "--warmup_ratio", "--warmup-ratio", type=float, default=warmup, help="part of the steps (default: %(default)s)"
     )
     parser.add_argument("--epsilon", type=float, default=1e-6, help="of the optimizer (default: %(default)s)")
     parser.add_argument(
@@ -50,8 +56,9 @@ def add_tuning_arguments(
     )
     parser.add_argument("--hybridize", action="store_true", help="compile the network")
     parser.add_argument("--samples", type=int, help="use only the first so many of each part")
-    add_gpu_argument(parser)
-    add_dtype_argument(parser)
+    if gpu:
+        add_gpu_argument(parser)
+    add_dtype_argument(parser, float16=True)
     add_run_arguments(parser, run="", seed=seed)
 
 
@@ -71,13 +78,15 @@ def rising_and_falling(net, steps: int, args: argparse.Namespace, **settings) ->
     warmup = int(args.warmup_ratio * steps)
     schedule = mx.lr_scheduler.PolyScheduler(steps, base_lr=args.lr, pwr=1, final_lr=0, warmup_steps=warmup)
     settings |= {"learning_rate": args.lr, "lr_scheduler": schedule}
-    return Trainer(net.collect_params(), args.optimizer, settings, update_on_kvstore=False)
+    made = Trainer(net.collect_params(), args.optimizer, settings, update_on_kvstore=False)
+    watch_overflow(made, args.dtype)
+    return made
 
 
 def train(run: Run, net, batches, loss_of: Callable, trainer: Trainer) -> dict[str, float]:
-    """One pass of training, or its beginning, up to --training_steps; the mean of `loss_of(batch)`, a scalar, as a row.
+    """One pass of training, or its beginning, up to --training_steps; the mean loss as a row.
 
-    Gradients are cut to the norm 1.
+    loss_of(batch): a scalar, or a list of the shares that several devices have in it. Gradients are cut to the norm 1.
     """
     accumulate, last = run.args.accumulate, run.args.training_steps or math.inf
     means = Means(run, run.args.log_interval)
@@ -86,9 +95,12 @@ def train(run: Run, net, batches, loss_of: Callable, trainer: Trainer) -> dict[s
     for index, batch in enumerate(batches, 1):
         with autograd.record():
             loss = loss_of(batch)
-        loss.backward()
-        means.add(loss=loss)
+            shares = loss if isinstance(loss, list) else [loss]
+            backward(shares, trainer, run.args.dtype)
+        means.add(loss=sum(float(share.asscalar()) for share in shares))
         if index % accumulate == 0 or index == count:
+            if run.args.dtype == "float16":
+                amp.unscale(trainer)
             trainer.allreduce_grads()
             nlp.utils.clip_grad_global_norm(parameters, 1)
             trainer.update(accumulate)

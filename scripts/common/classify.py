@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from core import autograd, metric
 from core.context import Context
 from core.kvstore import processes
+from scripts.common.devices import spread
 
 
 def train_epoch(
@@ -14,34 +15,42 @@ def train_epoch(
     batches: Iterable,
     trainer,
     loss_function,
-    context: Context,
+    context: Context | list[Context],
     after_step: Callable[[], None] = lambda: None,
     workers: int = 1,
 ) -> dict[str, float]:
     """One pass of training; the mean loss, and the accuracy on the way. `after_step` may restrain the weights.
 
+    context: or several, which share each batch.
     workers: how many processes train together, each with batches of one size; loss and accuracy are those of all.
     """
     loss_sum, accuracy = metric.Loss(), metric.Accuracy()
     for batch in batches:
-        *inputs, label = (field.as_in_context(context) for field in batch)
+        pieces = _pieces(batch, context)
         with autograd.record():
-            output = net(*inputs)
-            loss = loss_function(output, label)
-        loss.backward()
-        trainer.step(label.shape[0] * workers)
+            outputs = [net(*inputs) for *inputs, _ in pieces]
+            losses = [loss_function(output, label) for output, (*_, label) in zip(outputs, pieces, strict=True)]
+        autograd.backward(losses)
+        trainer.step(batch[-1].shape[0] * workers)
         after_step()
-        loss_sum.update(None, loss)
-        accuracy.update(label, output)
+        loss_sum.update(None, losses)
+        accuracy.update([label for *_, label in pieces], outputs)
     if workers > 1:
         loss_sum, accuracy = processes.sum_metric(loss_sum), processes.sum_metric(accuracy)
     return {"loss": loss_sum.get()[1], "train_accuracy": accuracy.get()[1]}
 
 
-def test(net, batches: Iterable, context: Context) -> float:
+def test(net, batches: Iterable, context: Context | list[Context]) -> float:
     """The accuracy of a network on `batches`."""
     accuracy = metric.Accuracy()
     for batch in batches:
-        *inputs, label = (field.as_in_context(context) for field in batch)
-        accuracy.update(label, net(*inputs))
+        for *inputs, label in _pieces(batch, context):
+            accuracy.update(label, net(*inputs))
     return accuracy.get()[1]
+
+
+def _pieces(batch, context: Context | list[Context]) -> list[tuple]:
+    """The fields of the piece of a batch that each context gets."""
+    if isinstance(context, list):
+        return list(zip(*(spread(field, context) for field in batch), strict=True))
+    return [tuple(field.as_in_context(context) for field in batch)]

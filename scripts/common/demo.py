@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
+from scripts.common.flags import Parser
+
 PUBLISHED = "file, folder or URL of weights (default: the published ones)"
 
 
@@ -15,7 +17,7 @@ def demo_parser(
     """A parser with --images (or --input-pic), --save-dir and, unless `weights` is None,
     --pretrained (or --saved-params).
     """
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(description)
     add = parser.add_argument
     add("--images", "--input-pic", type=Path, nargs="+", required=True, help="pictures")
     if weights is not None:

@@ -27,9 +27,11 @@ def add_gpu_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gpu", type=int, metavar="K", help="compute on this GPU (default: the CPU)")
 
 
-def add_list_argument(parser: argparse.ArgumentParser) -> None:
-    """Adds `--gpus 0,1`."""
-    parser.add_argument("--gpus", default="", help="numbers of GPUs, with commas (default: none, the CPU)")
+def add_list_argument(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Adds `--gpus 0,1`, under further `names` too."""
+    parser.add_argument(
+        "--gpus", *names, dest="gpus", default="", help="numbers of GPUs, with commas (default: none, the CPU)"
+    )
 
 
 def add_numbers_argument(parser: argparse.ArgumentParser, *names: str) -> None:

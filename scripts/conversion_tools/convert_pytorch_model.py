@@ -22,8 +22,11 @@ import core as mx
 import gluonnlp as nlp
 from core.base import MXNetError
 from core.files.atomic import write_bytes
+from scripts.common.flags import Parser
+from scripts.common.program import program
 
 
+@program
 def main(argv: list[str] | None = None) -> tuple[Path, Path]:
     """The paths of the parameters and of the vocabulary."""
     args = parse_args(argv)
@@ -44,7 +47,7 @@ def main(argv: list[str] | None = None) -> tuple[Path, Path]:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--pytorch_checkpoint_dir", required=True, help="folder of the checkpoint")
     parser.add_argument("--out_dir", type=Path, required=True, help="folder of the result")
     parser.add_argument("--ignore_extra", action="store_true", help="leave out parameters that have no place here")

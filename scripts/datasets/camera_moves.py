@@ -1,5 +1,5 @@
-"""Clips of camera moves over pictures, for recipes that recognise actions: a window that goes left, right, up or down,
-or that draws near or away.
+"""Clips of camera moves over pictures, for recipes that recognise actions: a window that stands still, goes left,
+right, up or down, or that draws near or away.
 
     python scripts/datasets/camera_moves.py ../shared/data/tiny_coco/train2017 --target moves --hold-out 4
 
@@ -19,9 +19,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from core.files.atomic import write_bytes
+from scripts.common.flags import Parser
+from scripts.common.program import program
 
 # name: direction of the window in x and y, and of its size
 MOVES = {
+    "still": (0, 0, 0),
     "left": (-1, 0, 0),
     "right": (1, 0, 0),
     "up": (0, -1, 0),
@@ -31,6 +34,7 @@ MOVES = {
 }
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, int]:
     """Gives the number of clips of each part."""
     args = parse_args(argv)
@@ -41,7 +45,7 @@ def main(argv: list[str] | None = None) -> dict[str, int]:
     lines: dict[str, list[str]] = {"train": [], "val": []}
     for number, path in enumerate(pictures, 1):
         part = "val" if number % args.hold_out == 0 else "train"
-        for label, move in enumerate(MOVES.values()):
+        for label, move in enumerate(MOVES[name] for name in args.moves):
             name = f"{path.stem}_{label}"
             write_clip(args.target / name, path, move, args.frames, args.size, random)
             lines[part].append(f"{name} {args.frames} {label}\n")
@@ -75,9 +79,10 @@ def _within(box, size) -> tuple[float, ...]:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add("source", type=Path, help="folder with pictures *.jpg")
+    add("--moves", nargs="+", choices=MOVES, default=list(MOVES), help="classes, in this order (default: all)")
     add("--target", type=Path, required=True, help="folder that is made")
     add("--hold-out", type=int, default=4, metavar="K", help="every K-th picture is for tests (default: %(default)s)")
     add("--frames", type=int, default=16, help="frames of a clip (default: %(default)s)")

@@ -16,10 +16,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from core.files.atomic import write_bytes
+from scripts.common.flags import Parser
+from scripts.common.program import program
 
 KINDS = ("instances", "person_keypoints")
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, int]:
     """Gives the number of pictures of each part."""
     args = parse_args(argv)
@@ -61,7 +64,7 @@ def parts(whole: dict, every: int, names: list[str] | None) -> dict[str, dict]:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add("source", type=Path, help="folder with annotations and pictures")
     add("--split", default="train2017", help="part that is split (default: %(default)s)")

@@ -17,8 +17,10 @@ from core import image, nd
 from gluoncv.model_zoo import get_model
 from scripts.common.demo import demo_parser, keep
 from scripts.common.devices import add_count_argument, contexts
+from scripts.common.program import program
 
 
+@program
 def main(argv: list[str] | None = None) -> list[np.ndarray]:
     from matplotlib import colormaps
 

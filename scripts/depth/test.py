@@ -24,11 +24,14 @@ from gluon.data import DataLoader
 from gluoncv.data.kitti.kitti_utils import dict_batchify_fn, generate_depth_map
 from gluoncv.model_zoo import get_model
 from gluoncv.model_zoo.monodepthv2.layers import disp_to_depth
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.common.several import Networks
 from scripts.depth.evaluation import NAMES, STEREO_SCALE, errors, means
 from scripts.depth.options import add_shared_arguments, data_set, device_of, listed
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     lines = listed(args, args.eval_split, "test")
@@ -90,7 +93,7 @@ def benchmark_depth(root: Path, folder: str, frame: str) -> np.ndarray:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add_shared_arguments(parser, batch_size=12)
     kind = parser.add_mutually_exclusive_group(required=True)

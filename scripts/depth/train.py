@@ -24,7 +24,9 @@ from gluoncv.model_zoo import MonoDepth2PoseNet, get_model
 from gluoncv.model_zoo.monodepthv2.layers import disp_to_depth
 from gluoncv.utils import LRScheduler
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
 from scripts.common.means import Means
+from scripts.common.program import program
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 from scripts.common.several import Networks
 from scripts.depth.evaluation import STEREO_SCALE, errors, means
@@ -32,6 +34,7 @@ from scripts.depth.options import add_shared_arguments, data_set, device_of, lis
 from scripts.depth.reprojection import Reprojection, motions
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     device = device_of(args)
@@ -101,7 +104,7 @@ def _largest_last(scales: list[int]) -> list[int]:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add_shared_arguments(parser, batch_size=12)
     add("--model_zoo_pose", help="name of the network of motion in the zoo (default: one of 18 layers)")

@@ -15,11 +15,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import core as mx
 from gluon.data.vision import transforms
 from scripts.common.demo import demo_parser
+from scripts.common.program import program
 from scripts.common.several import Networks
 from scripts.gan.cycle_gan import GENERATORS, generator
 from scripts.gan.pictures import redraw
 
 
+@program
 def main(argv: list[str] | None = None) -> list[Path]:
     args = parse_args(argv)
     device = mx.gpu(args.gpu_id) if args.gpu_id >= 0 else mx.cpu()

@@ -14,11 +14,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from core import nd
 from scripts.common.demo import demo_parser
 from scripts.common.devices import add_count_argument, add_numbers_argument, contexts
+from scripts.common.program import program
 from scripts.common.several import Networks
 from scripts.gan.pictures import redraw
 from scripts.gan.srgan import SRGenerator
 
 
+@program
 def main(argv: list[str] | None = None) -> list[Path]:
     args = parse_args(argv)
     device = contexts(args)[0]

@@ -23,7 +23,9 @@ from gluon.data import DataLoader, Dataset
 from gluon.data.vision import transforms
 from gluon.loss import L1Loss, L2Loss
 from gluoncv.utils import LRScheduler, LRSequential
+from scripts.common.flags import Parser
 from scripts.common.means import Means
+from scripts.common.program import program
 from scripts.common.run import Run, add_run_arguments
 from scripts.common.several import Networks, Trainers
 from scripts.gan.cycle_gan import GENERATORS, discriminator, generator
@@ -31,6 +33,7 @@ from scripts.gan.options import add_gan_arguments
 from scripts.gan.pictures import Folder, save_grid
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     device = mx.gpu(int(args.gpu_ids)) if args.gpu_ids else mx.cpu()
@@ -152,7 +155,7 @@ def augmentation(args) -> transforms.Compose:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add_gan_arguments(parser, batch_size=1, beta1=0.5, pictures="folder with the folders trainA and trainB")
     add = parser.add_argument
     add("--loadSize", type=int, default=286, help="sides of pictures before the crop (default: %(default)s)")

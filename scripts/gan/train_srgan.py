@@ -25,7 +25,9 @@ from gluon.data import DataLoader
 from gluon.loss import SigmoidBinaryCrossEntropyLoss
 from gluoncv.model_zoo import get_model
 from scripts.common.devices import add_count_argument, add_numbers_argument, contexts, spread
+from scripts.common.flags import Parser
 from scripts.common.means import Means
+from scripts.common.program import program
 from scripts.common.run import Run, add_run_arguments
 from scripts.common.several import Networks, Trainers
 from scripts.gan.options import add_gan_arguments
@@ -37,6 +39,7 @@ MEAN, DEVIATION = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 AREA = 3  # interpolation
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     devices = contexts(args)
@@ -155,7 +158,7 @@ class Crop:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add_gan_arguments(parser, batch_size=16, beta1=0.9)
     add = parser.add_argument
     add("--samples", type=int, help="use only the first so many pictures")

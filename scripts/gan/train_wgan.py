@@ -20,13 +20,16 @@ from core import autograd, nd
 from gluon import Trainer, nn
 from gluon.data import DataLoader
 from gluon.data.vision import CIFAR10, MNIST, transforms
+from scripts.common.flags import Parser
 from scripts.common.means import Means
+from scripts.common.program import program
 from scripts.common.run import Run, add_run_arguments
 from scripts.common.several import Networks, Trainers
 from scripts.gan.options import add_gan_arguments
 from scripts.gan.pictures import Folder, save_grid
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     device = mx.gpu(0) if args.cuda and args.ngpu else mx.cpu()
@@ -160,7 +163,7 @@ def data_set(args):
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add_gan_arguments(parser, batch_size=64, beta1=0.5, pictures="folder of the data set")
     add("--dataset", choices=("cifar10", "mnist", "folder"), required=True, help="data set")

@@ -15,11 +15,13 @@ from core import image, nd
 from gluoncv.data.transforms.presets.imagenet import transform_eval
 from gluoncv.model_zoo import get_model
 from scripts.common.demo import demo_parser, keep
+from scripts.common.program import program
 
 # Pixels of a line of text
 LINE = 14
 
 
+@program
 def main(argv: list[str] | None = None) -> list[list[tuple[str, float]]]:
     args = parse_args(argv)
     net = get_model(args.model, pretrained=args.pretrained or True)

@@ -23,9 +23,12 @@ from gluon.loss import SoftmaxCrossEntropyLoss
 from gluoncv.model_zoo import get_model
 from scripts.common.classify import test, train_epoch
 from scripts.common.curves import svg
+from scripts.common.devices import add_count_argument, contexts
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
 from scripts.common.pictures import mixup
 from scripts.common.precision import add_dtype_argument, use_dtype
+from scripts.common.program import data_root, program
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 
 CLASSES = 10
@@ -43,18 +46,23 @@ PUBLISHED = {  # GluonCV's model zoo, original pixels, 200 epochs and more
 }
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
-    args = parse_args(argv)
-    context = mx.gpu(0) if args.num_gpus else mx.cpu()
+    return execute(parse_args(argv))
+
+
+def execute(args: argparse.Namespace) -> dict[str, float]:
+    """Trains as the flags say, and gives the figures of the test."""
+    devices = contexts(args)
     use_dtype(args.dtype)
-    run = Run("image_classification", args, data=checksums(sorted(p for p in args.data_dir.iterdir() if p.is_file())))
     train_set, test_set = CIFAR10(str(args.data_dir), train=True), CIFAR10(str(args.data_dir), train=False)
+    run = Run("image_classification", args, data=checksums(sorted(p for p in args.data_dir.iterdir() if p.is_file())))
     if args.samples:
         train_set, test_set = train_set.take(args.samples), test_set.take(args.samples)
     augment = [transforms.RandomCrop(32, pad=4), transforms.RandomFlipLeftRight()]
     train_batches = DataLoader(
         train_set.transform_first(transforms.Compose([*augment, transforms.ToTensor(), NORMALIZE])),
-        args.batch_size,
+        args.batch_size * len(devices),
         shuffle=True,
         last_batch="discard",
         num_workers=args.num_data_workers,
@@ -67,7 +75,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
 
     options = {"drop_rate": args.drop_rate} if args.drop_rate else {}
     net = get_model(args.model, classes=CLASSES, **options)
-    net.initialize(mx.init.Xavier(), ctx=context)
+    net.initialize(mx.init.Xavier(), ctx=devices)
     if args.mode == "hybrid":
         net.hybridize(static_alloc=True, static_shape=True)
     optimizer = {
@@ -83,11 +91,11 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         batches = run.progress(train_batches, f"epoch {epoch}")
         if mixed:
             loss = SoftmaxCrossEntropyLoss(sparse_label=False)
-            metrics = train_epoch(net, mixup(batches, args.mixup_alpha, CLASSES), trainer, loss, context)
+            metrics = train_epoch(net, mixup(batches, args.mixup_alpha, CLASSES), trainer, loss, devices)
             del metrics["train_accuracy"]  # of mixed pictures, which have two labels
         else:
-            metrics = train_epoch(net, batches, trainer, SoftmaxCrossEntropyLoss(), context)
-        metrics["test_accuracy"] = test(net, test_batches, context)
+            metrics = train_epoch(net, batches, trainer, SoftmaxCrossEntropyLoss(), devices)
+        metrics["test_accuracy"] = test(net, test_batches, devices)
         run.epoch_done(epoch, metrics, samples=len(train_set))
         if args.save_plot_dir:
             args.save_plot_dir.mkdir(parents=True, exist_ok=True)
@@ -111,10 +119,18 @@ def schedule(args: argparse.Namespace, updates: int) -> mx.lr_scheduler.LRSchedu
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, required=True, help="folder with the files of CIFAR-10")
+    return parser_of(__doc__).parse_args(argv)
+
+
+def parser_of(description: str, run: str = "cifar_resnet20_v1") -> Parser:
+    """A parser of all flags, which are those of train_mixup_cifar10.py, too."""
+    parser = Parser(description)
+    home = Path(data_root("", "cifar10"))
+    parser.add_argument("--data-dir", type=Path, default=home, help="folder of CIFAR-10 (default: %(default)s)")
     parser.add_argument("--model", default="cifar_resnet20_v1", help="name in the model zoo (default: %(default)s)")
-    parser.add_argument("--batch-size", type=int, default=128, help="pictures in a batch (default: %(default)s)")
+    parser.add_argument(
+        "--batch-size", type=int, default=128, help="pictures in a batch of a device (default: %(default)s)"
+    )
     parser.add_argument("--num-epochs", type=int, default=200, help="passes over the data (default: %(default)s)")
     parser.add_argument("--lr", type=float, default=0.1, help="learning rate (default: %(default)s)")
     parser.add_argument("--momentum", type=float, default=0.9, help="Nesterov momentum (default: %(default)s)")
@@ -130,13 +146,13 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--mixup-off-epoch", type=int, default=0, help="last epochs without blends")
     parser.add_argument("--mode", choices=("imperative", "hybrid"), default="imperative", help="hybrid: compile")
     add_dtype_argument(parser)
-    parser.add_argument("--num-gpus", type=int, choices=(0, 1), default=0, help="train on the first GPU")
+    add_count_argument(parser)
     parser.add_argument("-j", "--num-data-workers", type=int, default=0, help="loading processes (default: 0)")
     parser.add_argument("--samples", type=int, help="use only the first so many pictures of each part")
     parser.add_argument("--save-plot-dir", type=Path, help="folder of a picture with the run's curves (default: none)")
     add_interval_arguments(parser, "--save-period")
-    add_run_arguments(parser, run="cifar_resnet20_v1")
-    return parser.parse_args(argv)
+    add_run_arguments(parser, run)
+    return parser
 
 
 if __name__ == "__main__":

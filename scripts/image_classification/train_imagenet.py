@@ -24,20 +24,24 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 from core import autograd, nd
+from core.kvstore import processes
 from gluon import Trainer
-from gluon.data import DataLoader
+from gluon.data import DataLoader, SplitSampler
 from gluon.data.vision import ImageRecordDataset, transforms
 from gluon.loss import SoftmaxCrossEntropyLoss
 from gluoncv.loss import DistillationSoftmaxCrossEntropyLoss
 from gluoncv.model_zoo import get_model
 from gluoncv.nn import GroupNorm
+from scripts.common.autoaugment import AutoAugment
 from scripts.common.decay import decay_weights_only
 from scripts.common.devices import add_count_argument, add_cpu_argument, contexts, settle, spread
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
 from scripts.common.foreign import add_refused_argument
 from scripts.common.means import Means
 from scripts.common.pictures import data_set, mixup, shares
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
+from scripts.common.program import data_root, program
 from scripts.common.recipe import (
     add_batch_arguments,
     add_mode_argument,
@@ -52,19 +56,35 @@ from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 SMOOTHING = 0.1
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
-    devices = contexts(args)
+    return execute(args, contexts(args), augmentation(args), preprocessing(args))
+
+
+def execute(
+    args: argparse.Namespace, devices: list[mx.Context], augment, prepare, kvstore: str = "device"
+) -> dict[str, float]:
+    """Trains as the flags say, and gives the figures of the last test.
+
+    augment, prepare: of pictures to train on, and of the test. kvstore: one of several processes shares the pictures of
+    an epoch and of a test among them.
+    """
     use_dtype(args.dtype)
+    store = mx.kv.create(kvstore)
     run = Run("image_classification", args, data=data_files(args), best="top1")
     train_set, val_set = pictures(args, "train"), pictures(args, "val")
     classes = args.num_classes or len(getattr(train_set, "synsets", ())) or 1000
     batch_size = args.batch_size * len(devices)
     loading = {"num_workers": args.num_data_workers}
+    sampler = {"shuffle": True}
+    if store.num_workers > 1:
+        sampler = {"sampler": SplitSampler(len(train_set), store.num_workers, store.rank)}
+        val_set = val_set.shard(store.num_workers, store.rank)
     train_batches = DataLoader(
-        train_set.transform_first(augmentation(args)), batch_size, shuffle=True, last_batch="discard", **loading
+        train_set.transform_first(augment), batch_size, last_batch="discard", **sampler, **loading
     )
-    val_batches = DataLoader(val_set.transform_first(preprocessing(args)), batch_size, **loading)
+    val_batches = DataLoader(val_set.transform_first(prepare), batch_size, **loading)
 
     net = network(args, classes, devices)
     teacher = None
@@ -73,14 +93,15 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         teacher.hybridize(args.mode == "hybrid")
     if args.no_wd:
         decay_weights_only(net)
-    updates = max(args.num_training_samples // batch_size if args.num_training_samples else len(train_batches), 1)
+    share = args.num_training_samples // (batch_size * store.num_workers) if args.num_training_samples else 0
+    updates = max(share or len(train_batches), 1)
     optimizer = {
         "lr_scheduler": schedule(args, args.num_epochs, updates),
         "wd": args.wd,
         "momentum": args.momentum,
         "begin_num_update": args.resume_epoch * updates,
     }
-    trainer = Trainer(net.collect_params(), "nag", optimizer)
+    trainer = Trainer(net.collect_params(), "nag", optimizer, kvstore=store)
     watch_overflow(trainer, args.dtype)
     if args.resume_params:
         net.load_parameters(args.resume_params, ctx=devices)
@@ -88,15 +109,17 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         trainer.load_states(args.resume_states)
 
     for epoch in run.epochs(args.num_epochs, net, trainer, first=args.resume_epoch + 1):
-        row = train(args, run, epoch, net, teacher, trainer, train_batches, classes, devices)
+        row = train(args, run, epoch, net, teacher, trainer, train_batches, classes, devices, store.num_workers)
         if epoch == args.num_epochs or (args.eval_frequency and epoch % args.eval_frequency == 0):
             row |= test(net, val_batches, devices)
         run.epoch_done(epoch, row, samples=len(train_set))
     return run.finish("top1", "top5", published=args.published)
 
 
-def train(args, run, epoch: int, net, teacher, trainer, batches, classes: int, devices) -> dict[str, float]:
-    """Trains for an epoch and gives its means.
+def train(
+    args, run, epoch: int, net, teacher, trainer, batches, classes: int, devices, workers: int = 1
+) -> dict[str, float]:
+    """Trains for an epoch, in one of `workers` processes, and gives its means.
 
     Under mixup and label smoothing labels are distributions over the classes.
     """
@@ -117,7 +140,7 @@ def train(args, run, epoch: int, net, teacher, trainer, batches, classes: int, d
             outputs = [net(x) for x, _ in pieces]
             losses = [loss(out, y, *more) for out, (_, y), more in zip(outputs, pieces, distilled, strict=True)]
             backward(losses, trainer, args.dtype)
-        trainer.step(data.shape[0])
+        trainer.step(data.shape[0] * workers)
         means.add(loss=losses)
         if not soft:
             accuracy.update([y for _, y in pieces], outputs)
@@ -131,6 +154,8 @@ def test(net, batches, devices) -> dict[str, float]:
         labels, outputs = spread(label.reshape((-1,)), devices), [net(x) for x in spread(data, devices)]
         top1.update(labels, outputs)
         top5.update(labels, outputs)
+    if processes.count() > 1:  # each has tested its share
+        top1, top5 = processes.sum_metric(top1), processes.sum_metric(top5)
     return {"top1": top1.get()[1], "top5": top5.get()[1]}
 
 
@@ -187,6 +212,7 @@ def augmentation(args) -> transforms.Compose:
     """A random crop of random size and shape, mirrored, with random colours."""
     return transforms.Compose(
         [
+            *([AutoAugment()] if args.auto_aug else []),
             transforms.RandomResizedCrop(args.input_size),
             transforms.RandomFlipLeftRight(),
             transforms.RandomColorJitter(brightness=0.4, contrast=0.4, saturation=0.4),
@@ -208,13 +234,27 @@ def normalisation(args) -> list:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
+    return settle_arguments(parser, parser.parse_args(argv))
+
+
+def parser_of(description: str, model: str | None = None, *, devices: bool = True) -> Parser:
+    """A parser of all flags; train_horovod.py has them too, but for those that choose `devices`.
+
+    model: that of a command line without --model, which is needed otherwise.
+    """
+    parser = Parser(description)
     add = parser.add_argument
-    add("--data-dir", type=Path, default=Path("imagenet"), help="folder with the pictures (default: %(default)s)")
+    add(
+        "--data-dir",
+        type=Path,
+        default=data_root("", "imagenet"),
+        help="folder with the pictures (default: %(default)s)",
+    )
     add("--data-backend", choices=("mxnet",), default="mxnet", help="who decodes and augments (default: %(default)s)")
     add("--use-rec", action="store_true", help="read --rec-train and --rec-val")
     for part in ("train", "val"):
-        add(f"--rec-{part}", type=Path, help=f"record file (default: {part}.rec in --data-dir)")
+        add(f"--rec-{part}", type=Path, help=f"record file (default: rec/{part}.rec in --data-dir)")
         add(f"--rec-{part}-idx", type=Path, help="its index, beside it (default: the same name with .idx)")
     add("--num-training-samples", type=int, help="pictures in an epoch of the schedule (default: all)")
     add("--num-classes", type=int, help="number of classes (default: that of the folders, or 1000)")
@@ -224,7 +264,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add_schedule_arguments(parser, "40,60")
     add("--last-gamma", action="store_true", help="residual blocks begin as the identity: their last scale is 0")
     add_mode_argument(parser)
-    add("--model", required=True, help="name in the model zoo")
+    add("--model", required=model is None, default=model, help="name in the model zoo")
     add("--input-size", type=int, default=224, help="sides of the crop (default: %(default)s)")
     add("--crop-ratio", type=float, default=0.875, help="crop over short side, in the test (default: %(default)s)")
     add("--use-pretrained", action="store_true", help="begin with the published weights")
@@ -256,23 +296,35 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add_refused_argument(
         parser, "--use_sk", "no network of the zoo has selective kernels, --use_se and resnest50 come near"
     )
-    add_refused_argument(parser, "--use_avd", "a ResNeSt averages its strides anyway, no other network of the zoo can")
-    add_refused_argument(parser, "--auto_aug", "no learned policies, --mixup and --label-smoothing regularise")
-    add_cpu_argument(parser)
-    add_count_argument(parser)
+    add("--use_avd", action="store_true", help="strides of a ResNeSt are means, which they are in any case")
+    add("--auto_aug", action="store_true", help="AutoAugment: pictures are changed by policies found on ImageNet")
+    if devices:
+        add_cpu_argument(parser)
+        add_count_argument(parser)
     add_dtype_argument(parser, float16=True)
     add_interval_arguments(parser, "--save-frequency")
     add_run_arguments(parser, "imagenet", "--logging-file")
-    args = parser.parse_args(argv)
-    if args.dropblock_prob and not args.model.startswith("resnest"):
-        parser.error(f"--dropblock-prob is for a ResNeSt, given {args.model}")
+    return parser
+
+
+def settle_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> argparse.Namespace:
+    """Fills in where the records are; ends the program where arguments contradict each other."""
+    for flag, given in (("--dropblock-prob", args.dropblock_prob), ("--use_avd", args.use_avd)):
+        if given and not args.model.startswith("resnest"):
+            parser.error(f"{flag} is for a ResNeSt, given {args.model}")
     for part in ("train", "val"):
-        file = getattr(args, f"rec_{part}") or args.data_dir / f"{part}.rec"
+        file = getattr(args, f"rec_{part}") or _records(args.data_dir, part)
         setattr(args, f"rec_{part}", file)
         index = vars(args).pop(f"rec_{part}_idx")
         if index not in (None, file.with_suffix(".idx")):
             parser.error(f"--rec-{part}-idx is the file beside the records, {file.with_suffix('.idx')}, given {index}")
     return args
+
+
+def _records(folder: Path, part: str) -> Path:
+    """Where the records of a part are: in the folder, or in its folder rec."""
+    inside = folder / f"{part}.rec"
+    return inside if inside.exists() else folder / "rec" / inside.name
 
 
 if __name__ == "__main__":

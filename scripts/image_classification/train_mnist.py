@@ -20,10 +20,13 @@ from gluon.data.vision import MNIST
 from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.common.classify import test, train_epoch
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
 from scripts.common.lenet import lenet
+from scripts.common.program import program
 from scripts.common.run import Run, add_run_arguments
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     context = mx.gpu(0) if args.cuda else mx.cpu()
@@ -67,7 +70,7 @@ def scale(picture):
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--data-dir", type=Path, required=True, help="folder with the four MNIST files")
     parser.add_argument(
         "--batch-size", type=int, default=100, help="pictures in a batch of a process (default: %(default)s)"

@@ -25,7 +25,9 @@ from gluon.data.vision import transforms
 from gluoncv.model_zoo import get_model
 from scripts.common.deployment import add_deployment_arguments, instead_of_test, tested_network
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
 from scripts.common.pictures import data_set
+from scripts.common.program import program
 from scripts.common.recipe import add_squeeze_argument, squeeze_option
 from scripts.common.record import LOGS, Record
 
@@ -33,6 +35,7 @@ IMAGENET = transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
 CIFAR = transforms.Normalize([0.4914, 0.4822, 0.4465], [0.2023, 0.1994, 0.2010])
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     device = _context(args)
@@ -120,7 +123,7 @@ def clip_activations(features) -> None:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--data-dir", "--rec-dir", type=Path, required=True, help="folder with the pictures")
     parser.add_argument("--model", required=True, help="name in the model zoo")
     parser.add_argument(

@@ -21,6 +21,8 @@ import core as mx
 from core.files.numpy_files import read_npz
 from gluoncv.model_zoo import CIFARBasicBlockV1, CIFARResNetV1, get_model
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.common.record import LOGS, Record
 from scripts.common.spread import show
 from scripts.image_classification import validate
@@ -48,6 +50,7 @@ PUBLISHED = (
 )  # fmt: skip
 
 
+@program
 def main(argv: list[str] | None = None) -> list[dict]:
     args = parse_args(argv)
     chosen = [weights for weights in PUBLISHED if not args.only or args.only in weights.file]
@@ -113,7 +116,7 @@ def _folder(weights: Weights) -> str:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--weights-dir", type=Path, required=True, help="folder of the weights and of MXNet's answers")
     parser.add_argument("--data-dir", type=Path, required=True, help="folder with cifar10 and imagenet_samples")
     parser.add_argument("--only", help="only weights whose name holds this")

@@ -16,8 +16,10 @@ from gluoncv.model_zoo import get_model
 from gluoncv.utils.viz import cv_plot_bbox, expand_mask, plot_mask
 from scripts.common.demo import add_score_arguments, demo_parser, keep, objects
 from scripts.common.devices import add_list_argument, contexts
+from scripts.common.program import program
 
 
+@program
 def main(argv: list[str] | None = None) -> list[list[tuple[str, float]]]:
     args = parse_args(argv)
     device = contexts(args)[0]

@@ -14,10 +14,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from gluoncv.model_zoo import get_model
 from scripts.common import regions
 from scripts.common.devices import contexts
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.common.record import LOGS, Record
 from scripts.instance_segmentation.train_mask_rcnn import add_data_arguments, data_files, datasets, validate
 
 
+@program
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     device = contexts(args)[0]
@@ -47,7 +50,7 @@ def main(argv: list[str] | None = None) -> dict:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add_data_arguments(parser)
     add = parser.add_argument
     add("--network", default="resnet50_v1b", help="name of the body (default: %(default)s)")

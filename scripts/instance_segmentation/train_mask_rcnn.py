@@ -27,11 +27,14 @@ from gluoncv.utils.metrics import COCOInstanceMetric
 from scripts.common import regions
 from scripts.common.devices import add_list_argument, contexts
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
 from scripts.common.foreign import add_refused_argument
 from scripts.common.precision import add_dtype_argument, use_dtype
+from scripts.common.program import data_root, program
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     devices = contexts(args)
@@ -75,9 +78,10 @@ def precisions(metric) -> list[float]:
 def datasets(args, folder: Path):
     """(data set to train on, to test on, metric)"""
     train, test = (f"instances_{split}" for split in args.coco_splits)
-    train = COCOInstance(args.dataset_root, train, skip_empty=True)
+    root = data_root(args.dataset_root, "coco")
+    train = COCOInstance(root, train, skip_empty=True)
     # The metric counts on every picture, those without objects too.
-    test = COCOInstance(args.dataset_root, test, skip_empty=False)
+    test = COCOInstance(root, test, skip_empty=False)
     prefix = folder / "instance_segmentation" / f"{args.run or 'eval'}.masks"
     return train, test, COCOInstanceMetric(test, prefix, use_time=False, cleanup=not getattr(args, "save_json", False))
 
@@ -85,7 +89,8 @@ def datasets(args, folder: Path):
 def data_files(args) -> dict[str, str]:
     """Checksums of what says which pictures there are."""
     return checksums(
-        Path(args.dataset_root) / "annotations" / f"instances_{split}.json" for split in set(args.coco_splits)
+        data_root(args.dataset_root, "coco") / "annotations" / f"instances_{split}.json"
+        for split in sorted(set(args.coco_splits))
     )
 
 
@@ -94,7 +99,7 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--num-samples", type=int, default=-1, help="use only so many pictures (default: all)")
     add("--dataset", choices=("coco",), default="coco", help="data set (default: %(default)s)")
-    add("--dataset-root", default=".", help="folder of the data set (default: %(default)s)")
+    add("--dataset-root", default="", help="folder of COCO, or of coco (default: ~/.mxnet/datasets)")
     add("--coco-splits", nargs=2, default=["train2017", "val2017"], metavar=("TRAIN", "TEST"), help="parts of coco")
     add("-j", "--num-workers", type=int, default=0, help="loading processes (default: %(default)s)")
     add_refused_argument(parser, "--use-ext", "pycocotools measures, without NVIDIA's extension")
@@ -102,7 +107,7 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add_data_arguments(parser)
     regions.add_arguments(parser, masks=True)
     add_dtype_argument(parser, float16=True)

@@ -25,7 +25,9 @@ from scripts.bert.tuned import Tuned
 from scripts.bert.tuning import add_tuning_arguments, train, trainer
 from scripts.common.devices import context_of
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
 from scripts.common.precision import use_dtype
+from scripts.common.program import program
 from scripts.common.run import Run
 
 DATA_SETS = {"atis": nlp.data.ATISDataset, "snips": nlp.data.SNIPSDataset}
@@ -55,6 +57,7 @@ class IntentsAndSlots(Tuned):
         return tagging.batches(samples, self.vocab[self.vocab.padding_token], batch_size, shuffle=shuffle)
 
 
+@program
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     context = context_of(args)
@@ -118,7 +121,7 @@ def evaluate(model: IntentsAndSlots, part: str, data: list, batch_size: int, con
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--data-dir", type=Path, help="folder that holds atis and snips (default: downloaded)")
     parser.add_argument("--dataset", choices=tuple(DATA_SETS), default="atis", help="(default: %(default)s)")
     parser.add_argument("--slot-loss-mult", type=float, default=1.0, help="weight of slots (default: %(default)s)")

@@ -16,9 +16,14 @@ from scripts.language_model.text import EOS
 def begin(args: argparse.Namespace, parts: dict[str, list[str]], files: list[Path]) -> tuple[Run, nlp.Vocab, dict]:
     """The record of a run that learns from these texts, their vocabulary, and the batches of each part."""
     run = Run("language_model", args, data=checksums(files))
-    vocab = vocabulary(parts["train"], args.min_freq)
+    vocab = vocabulary_of(args.dataset, parts["train"], args.min_freq)
     run.record.put(vocabulary=len(vocab), words={name: len(words) for name, words in parts.items()})
     return run, vocab, stretches(parts, vocab, args.bptt, args.batch_size)
+
+
+def vocabulary_of(dataset: str, words: list[str], min_freq: int) -> nlp.Vocab:
+    """That which is published for a data set, or that of its words."""
+    return nlp.data.GBWStream("test").vocab if dataset == "gbw" else vocabulary(words, min_freq)
 
 
 def vocabulary(words: list[str], min_freq: int) -> nlp.Vocab:

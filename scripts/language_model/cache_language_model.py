@@ -18,16 +18,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 import gluonnlp as nlp
-from scripts.common.devices import context_of
+from scripts.common.devices import contexts
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.common.record import LOGS, Record
 from scripts.language_model.kept_model import add_model_arguments, chosen
 from scripts.language_model.text import add_text_arguments, corpora
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
-    context = context_of(args)
+    context = contexts(args)[0]
     parts, files = corpora(args.data_dir, args.dataset, args.words)
     record = Record("language_model", args.run, data=checksums(files), folder=args.log_dir) if args.run else None
     if record:
@@ -60,9 +63,10 @@ def perplexity(cell: nlp.model.train.CacheCell, words: mx.nd.NDArray, bptt: int)
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add_text_arguments(parser)
     add_model_arguments(parser, "--model_name")
+    parser.add_argument("--path_to_params_file", help="parameters for --model_name (default: the published ones)")
     parser.add_argument("--bptt", type=int, default=2000, help="words at a time (default: %(default)s)")
     parser.add_argument("--window", type=int, default=2000, help="words in the cache (default: %(default)s)")
     parser.add_argument("--theta", type=float, default=0.662, help="weight of similarity (default: %(default)s)")

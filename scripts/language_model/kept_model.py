@@ -7,7 +7,7 @@ from pathlib import Path
 
 import core as mx
 import gluonnlp as nlp
-from scripts.common.devices import add_gpu_argument
+from scripts.common.devices import add_list_argument
 from scripts.common.kept import kept
 
 
@@ -44,11 +44,15 @@ def add_model_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument(
         name, dest="model_name", default="awd_lstm_lm_1150", help="a published model's name (default: %(default)s)"
     )
-    add_gpu_argument(parser)
+    add_list_argument(parser, "--gpu")
 
 
 def chosen(args: argparse.Namespace, context: mx.Context) -> tuple:
     """The model that the arguments name, and its vocabulary; published ones are those for WikiText-2."""
     if args.output_dir:
         return load(args.output_dir, context)
-    return nlp.model.get_model(args.model_name, "wikitext-2", pretrained=True, ctx=context)
+    file = getattr(args, "path_to_params_file", None)
+    net, vocab = nlp.model.get_model(args.model_name, "wikitext-2", pretrained=file is None, ctx=context)
+    if file:
+        net.load_parameters(file, ctx=context)
+    return net, vocab

@@ -22,8 +22,10 @@ import gluonnlp as nlp
 from core import autograd
 from gluon import Trainer
 from scripts.common.devices import add_gpu_argument, context_of
+from scripts.common.flags import Parser
 from scripts.common.kept import keep, kept
 from scripts.common.precision import add_dtype_argument, use_dtype
+from scripts.common.program import program
 from scripts.common.run import ROOT, add_run_arguments
 from scripts.language_model.bptt import begin, stretches
 from scripts.language_model.text import add_text_arguments, corpora
@@ -31,6 +33,7 @@ from scripts.language_model.text import add_text_arguments, corpora
 SHAPE = ("units", "hidden_size", "num_layers", "num_heads", "dropout", "attention_dropout", "clamp_len")
 
 
+@program
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     use_dtype(args.dtype)
@@ -105,7 +108,7 @@ def perplexity(net, batches, mem_len: int, context) -> float:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add_text_arguments(parser)
     add = parser.add_argument
     add("--units", type=int, default=256, help="width of layers and of word vectors (default: %(default)s)")

@@ -8,11 +8,32 @@ from pathlib import Path
 import core as mx
 import gluonnlp as nlp
 from core.files.atomic import write_bytes
+from core.store import home
 from gluon.data import DataLoader
+from gluonnlp.published import File, fetch
 from scripts.bert.text_classifier import padded_batches
 from scripts.common.kept import keep, kept
 
 PIECES = "pieces.model"
+# The sentencepiece models that published weights come with: file and SHA-1
+PUBLISHED = {
+    "126gb": File(
+        "xlnet_126gb-871f0b3c.spiece",
+        "871f0b3c13b92fc5aea8fba054a214c420e302fd",
+        "gluon/dataset/vocab/xlnet_126gb-871f0b3c.zip",
+        None,
+    )
+}
+
+
+def published_pieces(dataset: str) -> Path:
+    """The sentencepiece model of the weights published for `dataset`, downloaded where it is not there yet.
+
+    DownloadError where it cannot be had, SystemExit for another data set.
+    """
+    if dataset not in PUBLISHED:
+        raise SystemExit(f"--dataset {dataset} has no published pieces, give them as --sentencepiece")
+    return Path(fetch(PUBLISHED[dataset], str(Path(home()) / "models")))
 
 
 class XLNetTextClassifier:
@@ -34,9 +55,9 @@ class XLNetTextClassifier:
         """Of each text, or pair of texts: token indices, their number, segment indices."""
         return [self._input(text) for text in texts]
 
-    def batches(self, samples: list[tuple], batch_size: int, *, shuffle: bool) -> DataLoader:
+    def batches(self, samples: list[tuple], batch_size: int, *, shuffle: bool, round_to: int = 8) -> DataLoader:
         """Batches of samples `(*inputs, label)`, in which texts of similar length are together."""
-        return padded_batches(samples, batch_size, shuffle, (self.vocab["<pad>"], 1))
+        return padded_batches(samples, batch_size, shuffle, (self.vocab["<pad>"], 1), round_to)
 
     def scores(self, batch, context: mx.Context):
         """The scores (batch, labels) of a batch's tokens, lengths and segments."""

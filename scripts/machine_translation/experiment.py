@@ -10,39 +10,65 @@ from pathlib import Path
 import core as mx
 import gluonnlp as nlp
 from core import autograd
-from scripts.common.devices import add_gpu_argument, context_of
+from scripts.common.averages import Mean
+from scripts.common.devices import add_gpu_argument, context_of, contexts, spread
 from scripts.common.environment import checksums
 from scripts.common.precision import add_dtype_argument
 from scripts.common.run import Run, add_run_arguments
+from scripts.common.several import Networks
 from scripts.machine_translation import parallel_text
 
-PARTS = {"train": "train", "dev": "val", "test": "test_2016_flickr"}
+NEWS = {"train": "train", "dev": "newstest2013", "test": "newstest2014"}
+# name: parts to train on, to look at after epochs, and to test; the last ones are cut into words or pieces already
+PARTS = {
+    "multi30k": {"train": "train", "dev": "val", "test": "test_2016_flickr"},
+    "IWSLT2015": {"train": "train", "dev": "val", "test": "test"},
+    "WMT2014": NEWS,
+    "WMT2014BPE": NEWS,
+    "WMT2016": NEWS,
+    "WMT2016BPE": NEWS,
+}
 
 
 class Experiment:
-    """The captions of Multi30k (Elliott et al., 2016) in two languages, as pieces that both share.
+    """The captions of Multi30k (Elliott et al., 2016) in two languages, as pieces that both share, or another data set
+    with the vocabularies that it is published with.
 
-    args: those of `add_experiment_arguments`. text: pairs of sentences by part; samples: their numbers. clip: the
+    args: those of `add_experiment_arguments`. make: makes the network from these and the pieces. text: pairs of sentences by part; samples: their numbers. clip: the
     highest norm of gradients, None for any. epsilon: how much labels are smoothed by (Szegedy et al., 2016).
     """
 
-    def __init__(self, args: argparse.Namespace, *, epsilon: float = 0.0, clip: float | None = None):
+    def __init__(self, args: argparse.Namespace, make: Callable, *, epsilon: float = 0.0, clip: float | None = None):
+        self._make = make
         languages = (args.src_lang, args.tgt_lang)
-        files = [args.data_dir / f"{part}.{language}.gz" for part in PARTS.values() for language in languages]
         self.args, self._epsilon, self._clip = args, epsilon, clip
-        self.context = context_of(args)
-        self.run = Run("machine_translation", args, data=checksums(files))
-        text = {name: nlp.data.Multi30k(part, *languages, root=str(args.data_dir)) for name, part in PARTS.items()}
+        self.devices = contexts(args) if "gpus" in args else [context_of(args)]
+        self.context = self.devices[0]
+        parts, root = PARTS[args.dataset], {"root": str(args.data_dir)} if args.data_dir else {}
+        class_ = nlp.data.Multi30k if args.dataset == "multi30k" else getattr(nlp.data, args.dataset)
+        text = {name: class_(part, *languages, **self._options(part), **root) for name, part in parts.items()}
+        files = args.data_dir.glob("*.gz") if args.data_dir else []
+        wanted = [
+            file for file in files if file.name.split(".")[0] in parts.values() and file.suffixes[0][1:] in languages
+        ]
+        self.run = Run("machine_translation", args, data=checksums(sorted(wanted)))
         self.text = {name: list(data)[: args.samples] for name, data in text.items()}
-        self.subwords = parallel_text.Subwords(
-            [sentence for pair in self.text["train"] for sentence in pair],
-            args.vocab_size,
-            self.run.folder / "pieces.model",
-        )
-        self.samples = {
-            name: parallel_text.pairs(data, self.subwords, args.max_len) for name, data in self.text.items()
-        }
+        if args.dataset == "multi30k":
+            self.subwords = parallel_text.Subwords(
+                [sentence for pair in self.text["train"] for sentence in pair],
+                args.vocab_size,
+                self.run.folder / "pieces.model",
+            )
+        else:
+            self.subwords = parallel_text.Words(text["train"].src_vocab, text["train"].tgt_vocab)
+        longest = args.max_len if args.max_len > 0 else None
+        self.samples = {name: parallel_text.pairs(data, self.subwords, longest) for name, data in self.text.items()}
+        self.longest = longest or max(len(side) for some in self.samples.values() for pair in some for side in pair)
         self.run.record.put(vocabulary=len(self.subwords.vocab))
+
+    def _options(self, part: str) -> dict[str, bool]:
+        full = getattr(self.args, "full", False) and part == "newstest2014" and "2014" in self.args.dataset
+        return {"full": True} if full else {}
 
     def train(self, net, trainer, sampler: Callable, before_epoch: Callable = lambda epoch: None) -> dict:
         """Trains, translates the test part and concludes the run.
@@ -51,28 +77,57 @@ class Experiment:
         """
         padding = parallel_text.padding_share(self.samples["train"], sampler(self.samples["train"], shuffle=False))
         self.run.record.put(padding=padding)
-        vocab, how = self.subwords.vocab, (self.context, self._epsilon, self._clip)
-        for epoch in self.run.epochs(self.args.epochs, net, trainer):
+        how = (self.devices, self._epsilon, self._clip, getattr(self.args, "num_accumulated", 1))
+        mean = self._mean(net)
+        learned = Networks(net=net, mean=mean.net) if mean else net
+        for epoch in self.run.epochs(self.args.epochs, learned, trainer):
             before_epoch(epoch)
             batches, dev = (
-                parallel_text.batches(self.samples[part], vocab, sampler(self.samples[part], shuffle=part == "train"))
+                parallel_text.batches(
+                    self.samples[part],
+                    self.subwords.vocab,
+                    sampler(self.samples[part], shuffle=part == "train"),
+                    self.subwords.source_vocab,
+                )
                 for part in ("train", "dev")
             )
-            metrics = {"loss": train(net, self.run.progress(batches, f"epoch {epoch}"), trainer, *how)}
+            if mean:  # what a resumed run has averaged already
+                past = max(epoch - 1 - (self.args.epochs - self.args.average_start), 0)
+                mean.count = past * -(-len(batches) // self.args.num_accumulated)
+            after_step = mean.add if mean and epoch > self.args.epochs - self.args.average_start else lambda: None
+            shown = self.run.progress(batches, f"epoch {epoch}")
+            metrics = {"loss": train(net, shown, trainer, *how, after_step)}
             metrics["dev_perplexity"] = perplexity(net, dev, self.context)
             self.run.epoch_done(epoch, metrics, samples=len(self.samples["train"]))
+        net = mean.net if mean else net
         translations = self._translate(net, self.samples["test"])
         for (source, reference), translation in list(zip(self.text["test"], translations, strict=True))[:3]:
             self.run.record.say(f"{source} -> {translation} (reference: {reference})")
-        references = [reference for _, reference in self.text["test"]]
-        return self.run.finish("dev_perplexity", bleu=bleu(translations, references))
+        references = [parallel_text.whole(reference) for _, reference in self.text["test"]]
+        return self.run.finish("dev_perplexity", bleu=bleu(*self._detokenized(translations, references)))
+
+    def _mean(self, net) -> Mean | None:
+        """What holds the mean of the parameters over the last --average_start epochs, where that is asked for."""
+        if not getattr(self.args, "average_start", 0):
+            return None
+        return Mean(net, self._make(self.args, self.subwords.vocab, self.subwords.source_vocab), self.context)
+
+    def _detokenized(self, translations: list[str], references: list[str]) -> tuple[list[str], list[str], str]:
+        """Both as they are compared, and the tokenizer of BLEU."""
+        way = getattr(self.args, "bleu", None) or ("13a" if self.args.dataset == "multi30k" else "tweaked")
+        if way == "tweaked":
+            return translations, references, "none"
+        if self.args.dataset != "multi30k":
+            join = nlp.data.SacreMosesDetokenizer()
+            translations, references = ([join(text.split()) for text in texts] for texts in (translations, references))
+        return translations, references, way
 
     def _translate(self, net, samples: list) -> list[str]:
         """The translation of each source."""
         args = self.args
         scorer = nlp.model.BeamSearchScorer(alpha=args.lp_alpha, K=args.lp_k)
-        translator = nlp.model.BeamSearchTranslator(net, args.beam_size, scorer, max_length=args.max_len)
-        together = parallel_text.together(self.subwords.vocab)
+        translator = nlp.model.BeamSearchTranslator(net, args.beam_size, scorer, max_length=self.longest)
+        together = parallel_text.together(self.subwords.vocab, self.subwords.source_vocab)
         order = sorted(range(len(samples)), key=lambda i: len(samples[i][0]))
         translations = [""] * len(samples)
         for begin in range(0, len(order), args.test_batch_size):
@@ -86,19 +141,33 @@ class Experiment:
         return translations
 
 
-def train(net, batches, trainer, context, epsilon: float = 0.0, clip: float | None = None) -> float:
-    """One pass of training; the mean loss of a piece. epsilon, clip: as in `Experiment`."""
+def train(
+    net, batches, trainer, devices: mx.Context | list[mx.Context], epsilon: float = 0.0, clip: float | None = None, accumulate: int = 1,
+    after_step: Callable[[], None] = lambda: None,
+) -> float:  # fmt: skip
+    """One pass of training; the mean loss of a piece. epsilon, clip: as in `Experiment`.
+
+    devices: one, or several that share each batch. accumulate: batches for one step.
+    """
+    devices = devices if isinstance(devices, list) else [devices]
     parameters = [p for p in net.collect_params().values() if p.grad_req != "null"]
+    if accumulate > 1:
+        net.collect_params().setattr("grad_req", "add")
     total = count = 0.0
-    for batch in batches:
+    for number, batch in enumerate(batches, 1):
+        pieces = float((batch[3] - 1).sum().asscalar())
         with autograd.record():
-            losses, pieces = _losses(net, batch, epsilon, context)
-            loss = losses.sum() / pieces
-        loss.backward()
+            parts = [_losses(net, part, epsilon)[0] for part in zip(*(spread(f, devices) for f in batch), strict=True)]
+            autograd.backward([losses.sum() / (pieces * accumulate) for losses in parts])
+        total, count = total + sum(float(losses.sum().asscalar()) for losses in parts), count + pieces
+        if number % accumulate and number < len(batches):
+            continue
         if clip is not None:
             nlp.utils.clip_grad_global_norm(parameters, clip)
         trainer.step(1)
-        total, count = total + float(loss.asscalar()) * pieces, count + pieces
+        after_step()
+        if accumulate > 1:
+            net.collect_params().zero_grad()
     return total / count
 
 
@@ -106,26 +175,28 @@ def perplexity(net, batches, context) -> float:
     """exp of the mean cross-entropy of a piece, <eos> included."""
     total = count = 0.0
     for batch in batches:
-        losses, pieces = _losses(net, batch, 0.0, context)
+        losses, pieces = _losses(net, [field.as_in_context(context) for field in batch], 0.0)
         total, count = total + float(losses.sum().asscalar()), count + pieces
     return math.exp(total / count)
 
 
-def bleu(translations: list[str], references: list[str]) -> float:
-    """BLEU of sacrebleu (Post, 2018), tokenizer 13a, from 0 to 100."""
+def bleu(translations: list[str], references: list[str], tokenizer: str = "13a") -> float:
+    """BLEU of sacrebleu (Post, 2018), from 0 to 100; tokenizer: one of its own, "none" for texts that are cut."""
     import sacrebleu
 
-    return sacrebleu.corpus_bleu(translations, [references]).score
+    return sacrebleu.corpus_bleu(translations, [references], tokenize=tokenizer, force=True).score
 
 
 def add_experiment_arguments(
-    parser: argparse.ArgumentParser, *, lr: float, dropout: float, epochs: int, lp_alpha: float, test_batch_size: int
-) -> None:
-    """Adds what an `Experiment` takes, with these defaults, and the arguments of every run."""
+    parser: argparse.ArgumentParser, *, dataset: str, languages: tuple[str, str], lr: float, dropout: float,
+    epochs: int, lp_alpha: float, test_batch_size: int, gpu: bool = True,
+) -> None:  # fmt: skip
+    """Adds what an `Experiment` takes, with these defaults, and the arguments of every run; gpu: --gpu with a number."""
     add = parser.add_argument
-    add("--data-dir", type=Path, required=True, help="folder with train.de.gz, train.en.gz, ...")
-    add("--src_lang", default="de", help="language to read: en, de, fr, cs (default: %(default)s)")
-    add("--tgt_lang", default="en", help="language to write (default: %(default)s)")
+    add("--dataset", choices=PARTS, help=f"(default: {dataset}, multi30k with --data-dir)")
+    add("--data-dir", type=Path, help="folder with its files, as train.de.gz of multi30k (default: downloaded)")
+    add("--src_lang", default=languages[0], help="language to read (default: %(default)s, de of multi30k)")
+    add("--tgt_lang", default=languages[1], help="language to write (default: %(default)s, en of multi30k)")
     add("--vocab_size", type=int, default=4000, help="byte-pair pieces (default: %(default)s)")
     add("--dropout", type=float, default=dropout, help="(default: %(default)s)")
     add("--optimizer", default="adam", help="(default: %(default)s)")
@@ -136,20 +207,39 @@ def add_experiment_arguments(
     add("--lp_k", type=float, default=5, help="length penalty (default: %(default)s)")
     add("--test_batch_size", type=int, default=test_batch_size, help="sentences at a time (default: %(default)s)")
     add("--samples", type=int, help="use only the first so many of each part")
-    add_gpu_argument(parser)
+    add("--log_interval", type=int, default=0, metavar="N", help="batches between lines in the log (default: none)")
+    if gpu:
+        add_gpu_argument(parser)
     add_dtype_argument(parser)
     add_run_arguments(parser, run="")
 
 
-def name_run(args: argparse.Namespace, network: str) -> argparse.Namespace:
-    """The arguments, in which the run has a name."""
-    args.run = args.run or f"{network}_multi30k_{args.src_lang}_{args.tgt_lang}"
+def settled(
+    parser: argparse.ArgumentParser, argv: list[str] | None, network: str, dataset: str, small: dict
+) -> argparse.Namespace:
+    """The arguments, in which the run has a name and the data set is known; `small`: defaults for multi30k."""
+    known, _ = parser.parse_known_args(argv)
+    chosen = known.dataset or ("multi30k" if known.data_dir else dataset)
+    if chosen == "multi30k":
+        parser.set_defaults(src_lang="de", tgt_lang="en", **small)
+    parser.set_defaults(dataset=chosen)
+    args = parser.parse_args(argv)
+    args.max_len = max(args.src_max_len, args.tgt_max_len) if args.max_len is None else args.max_len
+    args.run = args.run or f"{network}_{args.dataset.lower()}_{args.src_lang}_{args.tgt_lang}"
     return args
 
 
-def _losses(net, batch, epsilon: float, context):
+def add_length_arguments(parser: argparse.ArgumentParser, longest: int) -> None:
+    """Adds how many pieces of a sentence are read."""
+    add = parser.add_argument
+    add("--src_max_len", type=int, default=longest, help="pieces of a sentence, -1 for all (default: %(default)s)")
+    add("--tgt_max_len", type=int, default=longest, help="of a translation; the larger counts (default: %(default)s)")
+    add("--max_len", type=int, help="the same for both")
+
+
+def _losses(net, batch, epsilon: float):
     """The loss of each piece of the targets (batch, length), 0 behind their ends, and how many there are."""
-    source, source_lengths, target, target_lengths = (field.as_in_context(context) for field in batch)
+    source, source_lengths, target, target_lengths = batch
     lengths = target_lengths - 1
     scores, _ = net(source, target[:, :-1], source_lengths, lengths)
     logarithms = mx.nd.log_softmax(scores)

@@ -39,7 +39,7 @@ class Subwords:
         self.tokenize = nlp.data.SentencepieceTokenizer(str(path))
         self._detokenize = nlp.data.SentencepieceDetokenizer(str(path))
         counter = nlp.data.count_tokens([piece for text in texts for piece in self.tokenize(text)])
-        self.vocab = nlp.Vocab(counter)
+        self.vocab = self.source_vocab = nlp.Vocab(counter)
 
     def numbers(self, text: str, *, bos: bool) -> list[int]:
         """The pieces of a text, <eos> behind them, <bos> before them when asked for."""
@@ -53,7 +53,30 @@ class Subwords:
         return self._detokenize(self.vocab.to_tokens(kept))
 
 
-def pairs(data, subwords: Subwords, longest: int) -> list[tuple[list[int], list[int]]]:
+class Words:
+    """The words, or pieces of words, of a published data set, whose sentences are cut already, in its vocabularies."""
+
+    def __init__(self, source: nlp.Vocab, target: nlp.Vocab):
+        self.source_vocab, self.vocab = source, target
+
+    def numbers(self, text: str, *, bos: bool) -> list[int]:
+        """The words of a source, or with `bos` of a target, <eos> behind them, <bos> before those of a target."""
+        vocab = self.vocab if bos else self.source_vocab
+        return vocab[[*([vocab.bos_token] if bos else []), *text.split(), vocab.eos_token]]
+
+    def text(self, numbers: Iterable[int]) -> str:
+        """The text of words of the target language; pieces are put together, and marks left out."""
+        vocab = self.vocab
+        marks = {vocab[mark] for mark in (vocab.bos_token, vocab.eos_token, vocab.padding_token)}
+        return whole(" ".join(vocab.to_tokens([int(n) for n in numbers if n >= 0 and int(n) not in marks])))
+
+
+def whole(text: str) -> str:
+    """A sentence with the pieces of its words put together."""
+    return text.replace("@@ ", "").removesuffix("@@")
+
+
+def pairs(data, subwords: Subwords | Words, longest: int) -> list[tuple[list[int], list[int]]]:
     """Source (with <eos>) and target (between <bos> and <eos>) numbers of each pair, cut to `longest`."""
     return [
         (subwords.numbers(source, bos=False)[:longest], subwords.numbers(target, bos=True)[:longest])
@@ -61,9 +84,9 @@ def pairs(data, subwords: Subwords, longest: int) -> list[tuple[list[int], list[
     ]
 
 
-def batches(samples: list, vocab, sampler: Iterable[list[int]]) -> DataLoader:
+def batches(samples: list, vocab, sampler: Iterable[list[int]], source=None) -> DataLoader:
     """Batches (source, source lengths, target, target lengths) of the samples that the sampler puts together."""
-    return DataLoader(samples, batch_sampler=sampler, batchify_fn=together(vocab))
+    return DataLoader(samples, batch_sampler=sampler, batchify_fn=together(vocab, source))
 
 
 def sampler(
@@ -87,10 +110,11 @@ def sampler(
         )
 
 
-def together(vocab):
-    """The batchify function of pairs."""
-    pad = batchify.Pad(pad_val=vocab[vocab.padding_token], ret_length=True, dtype="int32")
-    both = batchify.Tuple(pad, pad)
+def together(vocab, source=None):
+    """The batchify function of pairs; `source`: the vocabulary of the first language, where that is another one."""
+    vocabs = (source or vocab, vocab)
+    pads = [batchify.Pad(pad_val=v[v.padding_token], ret_length=True, dtype="int32") for v in vocabs]
+    both = batchify.Tuple(*pads)
 
     def apply(chosen):
         (source, source_lengths), (target, target_lengths) = both(chosen)

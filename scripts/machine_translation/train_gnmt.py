@@ -19,8 +19,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import core as mx
 import gluonnlp as nlp
 from gluon import Trainer
+from scripts.common.flags import Parser
 from scripts.common.precision import use_dtype
-from scripts.machine_translation.experiment import Experiment, add_experiment_arguments, name_run
+from scripts.common.program import program
+from scripts.machine_translation.experiment import Experiment, add_experiment_arguments, add_length_arguments, settled
 
 BUCKETS = {
     "constant": nlp.data.ConstWidthBucket,
@@ -29,11 +31,12 @@ BUCKETS = {
 }
 
 
+@program
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     use_dtype(args.dtype)
-    experiment = Experiment(args, clip=args.clip)
-    net = network(args, experiment.subwords.vocab)
+    experiment = Experiment(args, network, clip=args.clip)
+    net = network(args, experiment.subwords.vocab, experiment.subwords.source_vocab)
     net.initialize(mx.init.Uniform(0.1), ctx=experiment.context)
     trainer = Trainer(net.collect_params(), args.optimizer, {"learning_rate": args.lr})
 
@@ -55,16 +58,16 @@ def main(argv: list[str] | None = None) -> dict:
     return experiment.train(net, trainer, sampler, before_epoch=lower_rate)
 
 
-def network(args: argparse.Namespace, vocab) -> nlp.model.NMTModel:
-    """The translator, with an embedding for each language."""
+def network(args: argparse.Namespace, vocab, source=None) -> nlp.model.NMTModel:
+    """The translator, with an embedding for each language; source: the vocabulary of the first, where it is another."""
     parts = nlp.model.get_gnmt_encoder_decoder(
         hidden_size=args.num_hidden, dropout=args.dropout, num_layers=args.num_layers, num_bi_layers=args.num_bi_layers
     )
-    return nlp.model.NMTModel(vocab, vocab, *parts, embed_size=args.num_hidden, prefix="gnmt_")
+    return nlp.model.NMTModel(source or vocab, vocab, *parts, embed_size=args.num_hidden, prefix="gnmt_")
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add("--num_hidden", type=int, default=128, help="of word vectors and states (default: %(default)s)")
     add("--num_layers", type=int, default=2, help="of encoder and decoder (default: %(default)s)")
@@ -73,18 +76,14 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--num_buckets", type=int, default=5, help="(default: %(default)s)")
     add("--bucket_scheme", choices=tuple(BUCKETS), default="constant", help="how wide they are (default: %(default)s)")
     add("--bucket_ratio", type=float, default=0.0, help="how much larger batches of short ones are (default: 0)")
-    add(
-        "--max_len",
-        "--src_max_len",
-        "--tgt_max_len",
-        type=int,
-        default=50,
-        help="pieces of a sentence (default: %(default)s)",
-    )
+    add_length_arguments(parser, 50)
     add("--lr_update_factor", type=float, default=0.5, help="of the rate, an epoch (default: %(default)s)")
     add("--clip", type=float, default=5.0, help="highest norm of the gradients (default: %(default)s)")
-    add_experiment_arguments(parser, lr=1e-3, dropout=0.2, epochs=40, lp_alpha=1.0, test_batch_size=32)
-    return name_run(parser.parse_args(argv), "gnmt")
+    add_experiment_arguments(
+        parser, dataset="IWSLT2015", languages=("en", "vi"), lr=1e-3, dropout=0.2, epochs=40, lp_alpha=1.0,
+        test_batch_size=32,
+    )  # fmt: skip
+    return settled(parser, argv, "gnmt", "IWSLT2015", {})
 
 
 if __name__ == "__main__":

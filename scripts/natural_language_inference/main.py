@@ -23,11 +23,14 @@ from gluon import Trainer
 from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.common.classify import test, train_epoch
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
 from scripts.common.kept import keep, kept
+from scripts.common.program import program
 from scripts.common.run import ROOT, Run, add_run_arguments
 from scripts.natural_language_inference import dataset
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     context = mx.gpu(args.gpu_id) if args.gpu_id >= 0 else mx.cpu()
@@ -103,7 +106,7 @@ def network(words: int, model: str, embedding_size: int, hidden_size: int, dropo
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add, folder = parser.add_argument, ROOT / "checkpoints" / "natural_language_inference" / "model"
     add("--model", choices=("da", "esim"), required=True, help="decomposable attention, or ESIM")
     add("--mode", choices=("train", "test"), default="train", help="(default: %(default)s)")

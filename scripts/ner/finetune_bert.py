@@ -22,11 +22,14 @@ from scripts.bert.pretrained import MODELS, add_bert_arguments, pretrained, sett
 from scripts.bert.tuning import add_tuning_arguments, train, trainer
 from scripts.common.devices import context_of
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
 from scripts.common.precision import use_dtype
+from scripts.common.program import program
 from scripts.common.run import Run
 from scripts.ner.tagger import Tagger, read
 
 
+@program
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     context = context_of(args)
@@ -62,7 +65,7 @@ def main(argv: list[str] | None = None) -> dict:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     for part in ("train", "dev", "test"):
         parser.add_argument(f"--{part}-path", type=Path, required=True, help=f"file of the {part} part")
     parser.add_argument("--seq-len", type=int, default=180, help="pieces of a sentence (default: %(default)s)")

@@ -15,9 +15,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from scripts.bert import tagging
 from scripts.common.devices import add_gpu_argument, context_of
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.ner.tagger import Tagger, read
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     context = context_of(args)
@@ -31,7 +34,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--output_dir", type=Path, required=True, help="that of finetune_bert.py")
     parser.add_argument("--test-path", type=Path, required=True, help="file to tag, as finetune_bert.py reads them")
     parser.add_argument("--batch-size", type=int, default=32, help="sentences at a time (default: %(default)s)")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from scripts.common.devices import add_list_argument, spread
 from scripts.common.environment import checksums
 from scripts.common.means import Means
 from scripts.common.precision import backward, watch_overflow
+from scripts.common.program import data_root
 from scripts.common.run import add_interval_arguments
 from scripts.object_detection.datasets import Arrays, Rendered
 
@@ -25,7 +25,11 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds --dataset, --dataset-root, --coco-splits, --num-samples, --num-workers and --gpus."""
     add = parser.add_argument
     add("--dataset", choices=("voc", "coco", "rendered"), default="voc", help="data set (default: %(default)s)")
-    add("--dataset-root", default=".", help="folder of the data set (default: %(default)s)")
+    add(
+        "--dataset-root",
+        default="",
+        help="folder of the data set, or that of voc and coco (default: ~/.mxnet/datasets)",
+    )
     add("--coco-splits", nargs=2, default=["train2017", "val2017"], metavar=("TRAIN", "TEST"), help="parts of coco")
     add("--num-samples", type=int, default=-1, help="use only so many pictures (default: all, 32 rendered ones)")
     add("-j", "--num-workers", type=int, default=0, help="loading processes (default: %(default)s)")
@@ -70,7 +74,7 @@ def datasets(args, shape=None, post_affine=None):
 
     `shape` and `post_affine` are of the metric, see `COCODetectionMetric`.
     """
-    root = Path(args.dataset_root)
+    root = data_root(args.dataset_root, args.dataset)
     if args.dataset == "rendered":
         count, size = _rendered(args), max(shape or (96,))
         train, test = (Arrays(Rendered(count, size, seed)) for seed in (0, 1))
@@ -108,10 +112,9 @@ def data_files(args) -> dict[str, str]:
     if args.dataset == "rendered":
         return {"rendered": f"{_rendered(args)} pictures, seed 0; tested on as many others, seed 1"}
     if args.dataset == "voc":
-        return checksums(sorted(Path(args.dataset_root).glob("VOC20*/ImageSets/Main/*.txt")))
-    return checksums(
-        [Path(args.dataset_root) / "annotations" / f"instances_{split}.json" for split in args.coco_splits]
-    )
+        return checksums(sorted(data_root(args.dataset_root, "voc").glob("VOC20*/ImageSets/Main/*.txt")))
+    root = data_root(args.dataset_root, "coco")
+    return checksums(root / "annotations" / f"instances_{split}.json" for split in args.coco_splits)
 
 
 def test_loader(pictures, transform, args) -> DataLoader:

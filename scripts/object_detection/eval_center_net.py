@@ -11,10 +11,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from gluoncv.data.transforms.presets.center_net import CenterNetDefaultValTransform, get_post_transform
+from scripts.common.program import program
 from scripts.object_detection import evaluation
 from scripts.object_detection.train_center_net import network
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     parser = evaluation.arguments(__doc__, "center_net", "resnet18_v1b_dcnv2", size=512, batch_size=64)
     parser.add_argument("--flip-test", action="store_true", help="the mean of pictures and their mirror images")

@@ -12,11 +12,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from scripts.common import regions
 from scripts.common.devices import contexts
+from scripts.common.program import program
 from scripts.object_detection import evaluation
 from scripts.object_detection.detection import datasets
 from scripts.object_detection.train_faster_rcnn import validate
 
 
+@program
 def main(argv: list[str] | None = None) -> dict:
     parser = evaluation.arguments(__doc__, "faster_rcnn", "resnet50_v1b", size=None, batch_size=1)
     regions.add_network_arguments(parser)

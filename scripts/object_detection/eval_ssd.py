@@ -13,10 +13,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from gluoncv.data.transforms.presets.ssd import SSDDefaultValTransform
 from scripts.common.devices import add_first_argument
+from scripts.common.program import program
 from scripts.object_detection import evaluation
 from scripts.object_detection.train_ssd import detector
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     parser = evaluation.arguments(__doc__, "ssd_300", "vgg16_atrous", size=300, batch_size=64)
     add_first_argument(parser)

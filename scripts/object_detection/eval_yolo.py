@@ -11,10 +11,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from gluoncv.data.transforms.presets.yolo import YOLO3DefaultValTransform
+from scripts.common.program import program
 from scripts.object_detection import evaluation
 from scripts.object_detection.train_yolo3 import network
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     parser = evaluation.arguments(__doc__, "yolo3", "darknet53", size=416, batch_size=64)
     parser.add_argument(

@@ -12,6 +12,7 @@ from core import autograd
 from gluoncv.model_zoo import get_model
 from scripts.common.deployment import add_deployment_arguments, instead_of_test, tested_network
 from scripts.common.devices import contexts
+from scripts.common.flags import Parser
 from scripts.common.record import LOGS, Record
 from scripts.object_detection.detection import add_data_arguments, data_files, datasets, test_loader, validate
 
@@ -20,7 +21,7 @@ def arguments(
     description: str, prefix: str, network: str, size: int | None, batch_size: int
 ) -> argparse.ArgumentParser:
     """The flags of all of them; `size` is None for detectors that keep a picture's aspect."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(description)
     add = parser.add_argument
     add("--network", default=network, help="name of the body (default: %(default)s)")
     if size is not None:

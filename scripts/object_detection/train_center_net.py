@@ -28,6 +28,8 @@ from gluoncv.data.transforms.presets.center_net import (
 from gluoncv.loss import HeatmapFocalLoss, MaskedL1Loss
 from gluoncv.model_zoo import get_model
 from scripts.common.devices import contexts, settle
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.common.recipe import add_schedule_arguments, schedule
 from scripts.common.run import Run, add_run_arguments
 from scripts.object_detection.detection import (
@@ -42,6 +44,7 @@ from scripts.object_detection.detection import (
 )  # fmt: skip
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     devices = contexts(args)
@@ -106,7 +109,7 @@ def network(args, classes, devices):
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add("--network", default="resnet18_v1b", help="name of the body (default: %(default)s)")
     add("--data-shape", type=int, default=512, help="pixels of the pictures (default: %(default)s)")

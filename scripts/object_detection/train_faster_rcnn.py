@@ -27,7 +27,9 @@ from gluoncv.data.batchify import Append, Tuple
 from gluoncv.data.transforms.presets.rcnn import FasterRCNNDefaultValTransform
 from scripts.common import regions
 from scripts.common.devices import contexts
+from scripts.common.flags import Parser
 from scripts.common.precision import add_dtype_argument, use_dtype
+from scripts.common.program import program
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 from scripts.object_detection.detection import (
     add_data_arguments,
@@ -38,6 +40,7 @@ from scripts.object_detection.detection import (
 )
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     devices = contexts(args)
@@ -83,7 +86,7 @@ def validate(net, pictures, metric, devices, workers: int = 0) -> float:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add_data_arguments(parser)
     regions.add_arguments(parser)
     add = parser.add_argument

@@ -31,8 +31,10 @@ from gluoncv.data.batchify import Stack, Tuple
 from gluoncv.data.transforms.presets.ssd import SSDDefaultTrainTransform, SSDDefaultValTransform
 from gluoncv.loss import SSDMultiBoxLoss
 from scripts.common.devices import contexts, settle
+from scripts.common.flags import Parser
 from scripts.common.foreign import add_refused_argument
 from scripts.common.precision import add_dtype_argument, use_dtype
+from scripts.common.program import program
 from scripts.common.run import Run, add_run_arguments
 from scripts.object_detection.detection import (
     Mirrored,
@@ -48,6 +50,7 @@ from scripts.object_detection.detection import (
 )  # fmt: skip
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     devices = contexts(args)
@@ -122,7 +125,7 @@ def _known():
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add("--network", default="vgg16_atrous", help="name of the body (default: %(default)s)")
     add("--data-shape", type=int, default=300, help="pixels of the pictures (default: %(default)s)")

@@ -27,8 +27,10 @@ from gluoncv.data.transforms.presets.yolo import YOLO3DefaultTrainTransform, YOL
 from gluoncv.model_zoo import get_model
 from scripts.common.decay import decay_weights_only
 from scripts.common.devices import contexts, settle
+from scripts.common.flags import Parser
 from scripts.common.foreign import add_refused_argument
 from scripts.common.precision import add_dtype_argument, use_dtype
+from scripts.common.program import program
 from scripts.common.recipe import add_schedule_arguments, schedule
 from scripts.common.run import Run, add_run_arguments
 from scripts.object_detection.detection import (
@@ -47,6 +49,7 @@ LOSSES = ("object_loss", "center_loss", "scale_loss", "class_loss")
 SIZES = [32 * k for k in range(10, 20)]
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     devices = contexts(args)
@@ -119,7 +122,7 @@ class MirroredTrainTransform(Mirrored, YOLO3DefaultTrainTransform):
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add("--network", default="darknet53", help="name of the body (default: %(default)s)")
     add("--data-shape", type=int, default=416, help="pixels of the pictures of the test (default: %(default)s)")

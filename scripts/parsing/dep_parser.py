@@ -22,6 +22,8 @@ from core import autograd, metric
 from gluon import Trainer
 from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.common.run import ROOT, Run, add_run_arguments
 from scripts.parsing.kept_parser import DepParser
 from scripts.parsing.treebank import Batches, ParserVocabulary, read
@@ -53,6 +55,7 @@ class ExponentialScheduler(mx.lr_scheduler.LRScheduler):
         return self.base_lr * self._decay ** (num_update / self._decay_steps)
 
 
+@program
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     paths = {"train": args.train_file, "dev": args.dev_file, "test": args.test_file}
@@ -92,7 +95,7 @@ def train(net, batches, trainer: Trainer) -> dict[str, float]:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     for part in ("train", "dev", "test"):
         add(f"--{part}_file", type=Path, required=True, help=f"trees of the {part} part")

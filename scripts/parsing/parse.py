@@ -14,11 +14,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.common.run import ROOT
 from scripts.parsing.kept_parser import DepParser
 from scripts.parsing.treebank import Sentence, read
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     parser = DepParser.load(args.output_dir)
@@ -44,7 +47,7 @@ def tagged(text: str) -> Sentence:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--sentence", help="words with their tags: word/TAG word/TAG")
     what.add_argument("--test_file", type=Path, help="file in CoNLL-X or CoNLL-U, plain or .gz")

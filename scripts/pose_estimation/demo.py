@@ -18,8 +18,10 @@ from gluoncv.model_zoo import get_model
 from gluoncv.utils.viz import plot_keypoints
 from scripts.common.demo import PUBLISHED, add_score_arguments, demo_parser
 from scripts.common.devices import add_count_argument, contexts
+from scripts.common.program import program
 
 
+@program
 def main(argv: list[str] | None = None) -> int:
     args = parse_args(argv)
     device = contexts(args)[0]

@@ -32,9 +32,11 @@ from gluoncv.utils.metrics import HeatmapAccuracy
 from scripts.common.decay import decay_weights_only
 from scripts.common.devices import add_count_argument, contexts, settle, spread
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
 from scripts.common.foreign import add_idle_arguments, add_refused_argument
 from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
+from scripts.common.program import data_root, program
 from scripts.common.recipe import (
     add_batch_arguments,
     add_mode_argument,
@@ -48,6 +50,7 @@ from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 from scripts.pose_estimation.evaluation import is_alpha, precisions
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     devices = contexts(args)
@@ -140,7 +143,7 @@ def data_files(args) -> dict[str, str]:
 def add_picture_arguments(parser: argparse.ArgumentParser, split: str) -> None:
     """Adds what says which pictures there are, and how persons are cut out of them."""
     add = parser.add_argument
-    add("--data-dir", type=Path, default=Path("coco"), help="folder with COCO (default: %(default)s)")
+    add("--data-dir", type=Path, default=data_root("", "coco"), help="folder with COCO (default: %(default)s)")
     add("--dataset", choices=("coco",), help="data set, as the names of AlphaPose's networks end")
     add(
         f"--{'val' if split.startswith('val') else 'train'}-split",
@@ -174,7 +177,7 @@ def _numbers(text: str) -> list[float]:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add_picture_arguments(parser, "train2017")
     add("--val-split", help="part of COCO that is tested after every epoch (default: none, validate.py tests)")

@@ -15,11 +15,14 @@ from gluoncv.data import COCOKeyPoints
 from gluoncv.model_zoo import get_model
 from scripts.common.deployment import add_deployment_arguments, instead_of_test, tested_network
 from scripts.common.devices import contexts
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.common.record import LOGS
 from scripts.pose_estimation import evaluation
 from scripts.pose_estimation.train_simple_pose import add_picture_arguments, with_dataset
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     device = contexts(args)[0]
@@ -39,7 +42,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add_picture_arguments(parser, "val2017")
     add("--model", required=True, help="name in the model zoo")

@@ -21,12 +21,15 @@ from core import nd
 from gluon.data import DataLoader
 from gluoncv.data.market1501.data_read import ImageTxtDataset
 from scripts.common.devices import contexts
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.re_identification.network import PersonNet
 from scripts.re_identification.train import FOLDER, add_picture_arguments, steps
 
 PLACES = (1, 5, 10)
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     device = contexts(args)[0]
@@ -88,7 +91,7 @@ def _average_precision(hits: np.ndarray) -> float:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add_picture_arguments(parser)
     parser.add_argument("--pretrained", required=True, help="weights that train.py has kept")
     return parser.parse_args(argv)

@@ -24,8 +24,10 @@ from gluoncv.data.market1501.label_read import LabelList
 from gluoncv.data.transforms.block import RandomCrop
 from scripts.common.devices import add_count_argument, contexts, settle, spread
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
 from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
+from scripts.common.program import program
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 from scripts.re_identification.network import DEPTHS, PersonNet
 
@@ -34,6 +36,7 @@ FOLDER = "Market-1501-v15.09.15"
 COLD = 0.01
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     devices = contexts(args)
@@ -91,7 +94,7 @@ def rate(epoch: int, args: argparse.Namespace) -> float:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add_picture_arguments(parser)
     add("--dataset", choices=("market1501",), default="market1501", help="data set (default: %(default)s)")

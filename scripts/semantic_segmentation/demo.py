@@ -20,8 +20,10 @@ from gluoncv.model_zoo import get_model
 from gluoncv.utils.viz import get_color_pallete
 from scripts.common.demo import demo_parser, keep
 from scripts.common.devices import add_count_argument, contexts
+from scripts.common.program import program
 
 
+@program
 def main(argv: list[str] | None = None) -> list[dict[int, float]]:
     args = parse_args(argv)
     (device,) = contexts(args)

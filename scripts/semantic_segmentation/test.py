@@ -27,10 +27,13 @@ from gluoncv.utils.metrics import SegmentationMetric
 from gluoncv.utils.viz import get_color_pallete
 from scripts.common.deployment import add_deployment_arguments, instead_of_test, tested_network
 from scripts.common.devices import add_count_argument, contexts
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.semantic_segmentation.datasets import data_set
 from scripts.semantic_segmentation.train import NORMALISE, add_network_arguments, network
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float] | None:
     args = parse_args(argv)
     (device,) = contexts(args)
@@ -79,7 +82,7 @@ def zoo_network(args, device, suffix: str = ""):
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add_network_arguments(parser)
     add("--resume", help="file of parameters")

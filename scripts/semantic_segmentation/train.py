@@ -32,8 +32,10 @@ from gluoncv.utils import LRScheduler, LRSequential
 from gluoncv.utils.metrics import SegmentationMetric
 from scripts.common.decay import decay_weights_only
 from scripts.common.devices import add_count_argument, add_cpu_argument, contexts, settle, spread
+from scripts.common.flags import Parser
 from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
+from scripts.common.program import program
 from scripts.common.recipe import add_mode_argument
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 from scripts.semantic_segmentation.datasets import data_files, data_set
@@ -43,6 +45,7 @@ NORMALISE = transforms.Compose(
 )
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     devices = contexts(args)
@@ -162,7 +165,7 @@ def add_network_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add_network_arguments(parser)
     add("--train-split", default="train", help="part to train on (default: %(default)s)")

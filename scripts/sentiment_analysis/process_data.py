@@ -37,7 +37,20 @@ class Parts(NamedTuple):
     test: list
 
 
-def repeats(name: str, root: Path, *, dev_share: float, count: int | None, seed: int, lower: bool) -> Iterator[Parts]:
+def fetch(name: str, root: Path | None) -> None:
+    """Sees to it that the files of the data set are below `root`, or where they are downloaded to."""
+    data_set, folder, segments = DATA_SETS[name]
+    for segment in segments or (None,):
+        data_set(*([segment] if segment else []), **_where(root, folder))
+
+
+def _where(root: Path | None, folder: str) -> dict[str, str]:
+    return {} if root is None else {"root": str(root / folder)}
+
+
+def repeats(
+    name: str, root: Path | None, *, dev_share: float, count: int | None, seed: int, lower: bool
+) -> Iterator[Parts]:
     """The parts of each repetition of an experiment.
 
     Data with a test part are trained on `count` times (5 when None), seed by seed. Data without are split into ten
@@ -48,7 +61,7 @@ def repeats(name: str, root: Path, *, dev_share: float, count: int | None, seed:
     """
     data_set, folder, segments = DATA_SETS[name]
     if segments:
-        segment = {s: _words(data_set(s, root=str(root / folder)), lower) for s in segments}
+        segment = {s: _words(data_set(s, **_where(root, folder)), lower) for s in segments}
         for repeat in range(count or 5):
             test = segment["test" if "test" in segment else "dev"]
             if len(segment) == 3:
@@ -56,7 +69,7 @@ def repeats(name: str, root: Path, *, dev_share: float, count: int | None, seed:
             else:
                 yield Parts(*_hold_out(segment["train"], dev_share, seed + repeat), test)
         return
-    samples = _words(data_set(root=str(root / folder)), lower)
+    samples = _words(data_set(**_where(root, folder)), lower)
     order = np.random.RandomState(seed).permutation(len(samples))
     for fold in range(min(count or FOLDS, FOLDS)):
         test = [samples[i] for i in order[fold::FOLDS]]

@@ -18,16 +18,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 import gluonnlp as nlp
+from core.store import home
 from gluon import Trainer
 from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.common.classify import test, train_epoch
 from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
 from scripts.common.packaged import checkpoint_folder
 from scripts.common.precision import add_dtype_argument, use_dtype
+from scripts.common.program import program
 from scripts.common.run import Run, add_run_arguments
 from scripts.sentiment_analysis import process_data
-from scripts.sentiment_analysis.vectors import word_vectors
+from scripts.sentiment_analysis.vectors import WORD2VEC, word_vectors
 
 # CNN-rand, static, non-static and multichannel of Kim (2014), Table 2.
 PUBLISHED = {
@@ -42,11 +45,13 @@ PUBLISHED = {
 MODES = ("rand", "static", "non-static", "multichannel")
 
 
+@program
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     use_dtype(args.dtype)
     context = context_of(args)
-    folder = args.data_dir / process_data.DATA_SETS[args.data_name][1]
+    folder = (args.data_dir or Path(home()) / "datasets") / process_data.DATA_SETS[args.data_name][1]
+    process_data.fetch(args.data_name, args.data_dir)
     run = Run("sentiment_analysis", args, data=checksums(sorted(f for f in folder.rglob("*") if f.is_file())))
     loss = SoftmaxCrossEntropyLoss()
     repeats = process_data.repeats(
@@ -70,10 +75,14 @@ def main(argv: list[str] | None = None) -> dict:
         for epoch in run.epochs(before + args.epochs, net, trainer, first=before + 1):
             train_batches = process_data.batches(parts.train, vocab, args.batch_size, shuffle=True)
             shown = run.progress(train_batches, f"repeat {repeat}, epoch {epoch - before}")
+            if args.log_interval:
+                shown = counted(run, shown, args.log_interval)
             metrics = train_epoch(net, shown, trainer, loss, context, after_step=partial(constrain, net, args.max_norm))
             for name, samples in (("dev_accuracy", parts.dev), ("test_accuracy", parts.test)):
                 if samples:
                     metrics[name] = test(net, process_data.batches(samples, vocab, 500, shuffle=False), context)
+            if args.save_prefix:
+                net.save_parameters(f"{args.save_prefix}.params")
             run.epoch_done(epoch - before, {"repeat": repeat} | metrics, samples=len(parts.train))
     return run.finish(published=published(args), test_accuracy=chosen(run.record.facts["epochs"]))
 
@@ -82,7 +91,7 @@ def network(args: argparse.Namespace, vocab: nlp.Vocab, classes: int, context: m
     """TextCNN with zeros for padding and, but in mode rand, with the given vectors for the words that have one."""
     vectors = None
     if args.model_mode != "rand":
-        source = checkpoint_folder(args.vectors)
+        source = None if args.vectors == WORD2VEC else checkpoint_folder(args.vectors)
         vectors = mx.nd.array(word_vectors(source, vocab.idx_to_token, args.embed_scale / 3**0.5), ctx=context)
     net = nlp.model.TextCNN(
         dropout=args.dropout,
@@ -101,6 +110,14 @@ def network(args: argparse.Namespace, vocab: nlp.Vocab, classes: int, context: m
         net.embedding.weight.grad_req = "null"
     constrain(net, args.max_norm)
     return net
+
+
+def counted(run: Run, batches, every: int):
+    """The batches; after so many of them a line of the log says how many have been learned from."""
+    for number, batch in enumerate(batches, 1):
+        yield batch
+        if number % every == 0:
+            run.record.say(f"  batch {number}")
 
 
 def embeddings(net: nlp.model.TextCNN) -> list:
@@ -141,19 +158,22 @@ def published(args: argparse.Namespace) -> str:
     """Kim's figure, and what it was got with where that is something else than here."""
     figure = f"{PUBLISHED[args.data_name][MODES.index(args.model_mode)]} (Kim 2014"
     if args.model_mode != "rand":
-        figure += f", word2vec; here {Path(args.vectors).name}"
+        figure += f", word2vec; here {Path(args.vectors).name}" if args.vectors != WORD2VEC else ", word2vec"
     return figure + (", test part; here dev part)" if args.data_name == "SST-1" else ")")
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, required=True, help="folder that holds trec, sst, mr, subj, cr, mpqa")
+    parser = Parser(__doc__)
+    parser.add_argument(
+        "--data-dir", type=Path, help="folder that holds trec, sst, mr, subj, cr, mpqa (default: ~/.mxnet/datasets)"
+    )
     parser.add_argument("--data_name", choices=tuple(PUBLISHED), default="MR", help="(default: %(default)s)")
     parser.add_argument("--model_mode", choices=MODES, default="rand", help="(default: %(default)s)")
     parser.add_argument(
         "--vectors",
-        default="all-minilm-l6-v2",
-        help="text file of word vectors, or folder or name of a BERT whose word pieces give them (default: %(default)s)",
+        default=WORD2VEC,
+        help="text file of word vectors, or folder or name of a BERT whose word pieces give them, such as "
+        "all-minilm-l6-v2 (default: %(default)s, downloaded)",
     )
     parser.add_argument("--epochs", type=int, default=25, help="passes over the data (default: %(default)s)")
     parser.add_argument("--batch_size", type=int, default=50, help="texts in a batch (default: %(default)s)")
@@ -174,6 +194,8 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--dev_share", type=float, default=0.1, help="of the training samples (default: %(default)s)")
     parser.add_argument("--repeats", type=int, help="seeds or folds (default: 5 seeds, 10 folds)")
     parser.add_argument("--samples", type=int, help="use only the first so many of each part")
+    parser.add_argument("--save-prefix", help="beginning of the file that gets the last parameters, .params behind it")
+    parser.add_argument("--log-interval", type=int, default=0, metavar="N", help="batches between lines in the log")
     add_gpu_argument(parser)
     add_dtype_argument(parser)
     add_run_arguments(parser, run="")

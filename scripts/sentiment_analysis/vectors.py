@@ -9,15 +9,24 @@ import numpy as np
 import gluonnlp as nlp
 from core.files.safetensors import read_safetensors
 
+# The vectors of Mikolov et al. (2013), by the name of gluonnlp.embedding
+WORD2VEC = "GoogleNews-vectors-negative300"
 
-def word_vectors(source: Path, words: list[str], deviation: float) -> np.ndarray:
+
+def word_vectors(source: Path | None, words: list[str], deviation: float) -> np.ndarray:
     """Vectors (words, dimensions) as float32; words without one are all zeros.
 
     source: a text file of embeddings with a word and its numbers per line, or the folder of a published BERT
-    (`model.safetensors`, `vocab.txt`), where the vector of a word is the mean of those of its word pieces. They are
+    (`model.safetensors`, `vocab.txt`), where the vector of a word is the mean of those of its word pieces; None: those of word2vec, which are
+    downloaded. They are
     shifted and scaled to the mean zero and the standard deviation `deviation`.
     """
-    known, vectors = _of_bert(source, words) if source.is_dir() else _of_file(source, words)
+    if source is None:
+        known, vectors = _of_embedding(nlp.embedding.create("word2vec", source=WORD2VEC), words)
+    elif source.is_dir():
+        known, vectors = _of_bert(source, words)
+    else:
+        known, vectors = _of_embedding(nlp.embedding.TokenEmbedding.from_file(str(source)), words)
     vectors = vectors - vectors[known].mean(axis=0)
     vectors *= deviation / vectors[known].std()
     vectors[~known] = 0
@@ -34,7 +43,6 @@ def _of_bert(folder: Path, words: list[str]) -> tuple[np.ndarray, np.ndarray]:
     return known, np.stack([table[p].mean(axis=0) if p else np.zeros(table.shape[1]) for p in pieces])
 
 
-def _of_file(path: Path, words: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    embedding = nlp.embedding.TokenEmbedding.from_file(str(path))
+def _of_embedding(embedding, words: list[str]) -> tuple[np.ndarray, np.ndarray]:
     known = np.array([word in embedding for word in words])
     return known, embedding[words].asnumpy()

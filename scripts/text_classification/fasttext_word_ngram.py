@@ -24,11 +24,14 @@ from gluon.loss import SigmoidBinaryCrossEntropyLoss, SoftmaxCrossEntropyLoss
 from gluonnlp.data import batchify
 from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.common.run import Run, add_run_arguments
 
 NAME = "net.params"
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     context = context_of(args)
@@ -108,7 +111,7 @@ def test(net, batches, context) -> float:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--input", type=Path, required=True, help="file to train on")
     parser.add_argument("--validation", type=Path, required=True, help="file to test on")
     parser.add_argument("--output", type=Path, help="folder for the parameters of the result")

@@ -21,7 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import core as mx
 import gluonnlp as nlp
 from core import random
-from scripts.common.devices import context_of
+from scripts.common.devices import contexts
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.language_model.kept_model import add_model_arguments, chosen
 
 
@@ -64,9 +66,10 @@ class PieceDecoder:
         """The states before the first word: none."""
 
 
+@program
 def main(argv: list[str] | None = None) -> list[tuple[str, float]]:
     args = parse_args(argv)
-    context = context_of(args)
+    context = contexts(args)[0]
     random.seed(args.seed)
     found = continuations(writer(args, context), args, context)
     for text, score in found[: args.print_num]:
@@ -112,7 +115,7 @@ def continuations(writer: Writer, args: argparse.Namespace, context: mx.Context)
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     ways = parser.add_subparsers(dest="how", required=True)
     search = ways.add_parser("beam-search", help="the likeliest continuations")
     search.add_argument("--alpha", type=float, default=0.0, help="length penalty (default: %(default)s)")

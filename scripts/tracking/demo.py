@@ -19,9 +19,12 @@ from gluoncv.model_zoo import get_model
 from gluoncv.model_zoo.siamrpn import SiamRPNTracker
 from gluoncv.utils.viz import cv_plot_bbox
 from scripts.common.devices import add_count_argument, contexts
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.tracking.frames import frames
 
 
+@program
 def main(argv: list[str] | None = None) -> list[list[float]]:
     from PIL import Image
 
@@ -53,7 +56,7 @@ def main(argv: list[str] | None = None) -> list[list[float]]:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add("--video-path", type=Path, required=True, help="file of a video, or a folder of pictures")
     add("--gt-bbox", type=_box, required=True, metavar="X,Y,W,H", help="the object in the first frame")

@@ -22,9 +22,12 @@ from gluoncv.model_zoo import get_model
 from gluoncv.model_zoo.siamrpn import SiamRPNTracker
 from gluoncv.utils.metrics.tracking import OPEBenchmark
 from scripts.common.devices import add_count_argument, contexts
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.common.recipe import add_mode_argument
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     data_set = OTBTracking(args.dataset, str(args.dataset_root))
@@ -65,7 +68,7 @@ def follow_all(data_set, tracker, folder: Path, device) -> None:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add("--dataset", default="OTB2015", help="name of the list of videos (default: %(default)s)")
     add("--dataset-root", type=Path, default=Path("OTB2015"), help="its folder (default: %(default)s)")

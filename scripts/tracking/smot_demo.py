@@ -20,10 +20,13 @@ from gluoncv.data.classes import COCO
 from gluoncv.model_zoo.smot import GluonSSDMultiClassTracktor, SMOTTracker
 from gluoncv.model_zoo.smot.smot_tracker import MOTIONS
 from gluoncv.utils.viz import cv_plot_bbox
+from scripts.common.flags import Parser
 from scripts.common.foreign import add_idle_arguments
+from scripts.common.program import program
 from scripts.tracking.frames import frames
 
 
+@program
 def main(argv: list[str] | None = None) -> np.ndarray:
     args = parse_args(argv)
     tracktor = GluonSSDMultiClassTracktor(
@@ -67,7 +70,7 @@ def draw(frame: np.ndarray, objects: list[dict], target: Path) -> None:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add("filename", type=Path, help="file of a video, or a folder of pictures")
     add("--input-type", choices=("video", "images"), default="video", help="means nothing: seen from the video itself")

@@ -18,9 +18,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 
 from core.files.numpy_files import read_npy
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.tracking import clear_mot
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     truths = {path.stem.removeprefix("gt_"): path for path in sorted(args.gt_dir.glob("gt_*.npy"))}
@@ -49,7 +52,7 @@ def counts(truth: Path, found: Path, min_iou: float) -> Counter:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add("--model-name", default="smot", help="what to call it (default: %(default)s)")
     add("--gt-dir", type=Path, required=True, help="folder of the truth")

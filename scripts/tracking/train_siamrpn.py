@@ -26,8 +26,10 @@ from gluoncv.model_zoo import get_model
 from scripts.common.decay import decay_weights_only
 from scripts.common.devices import add_count_argument, add_cpu_argument, contexts, settle, spread
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
 from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
+from scripts.common.program import program
 from scripts.common.recipe import (
     add_batch_arguments,
     add_mode_argument,
@@ -46,6 +48,7 @@ SOURCES = {
 }
 
 
+@program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     devices = contexts(args)
@@ -96,7 +99,7 @@ def _losses(net, criterion, template, region, label, offsets, weights):
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add("--data-dir", type=Path, default=Path("tracking"), help="folder of the sources (default: %(default)s)")
     add("--sources", default=",".join(SOURCES), help="of %(default)s, with commas (default: all)")

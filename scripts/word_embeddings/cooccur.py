@@ -19,11 +19,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from core.files.atomic import write_bytes
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.word_embeddings import data
 
 BLOCK = 1_000_000  # words that are counted at a time
 
 
+@program
 def main(argv: list[str] | None = None) -> int:
     args = parse_args(argv)
     words = data.sentences(args)
@@ -59,7 +62,7 @@ def pairs(texts: list[np.ndarray], words: int, window: int) -> tuple[np.ndarray,
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     data.add_text_arguments(parser)
     parser.add_argument("--window", type=int, default=15, help="words to both sides (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=Path("cooccurrences.npz"), help="(default: %(default)s)")

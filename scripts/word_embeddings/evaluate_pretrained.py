@@ -16,9 +16,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import gluonnlp as nlp
 from core.files.atomic import write_bytes
 from scripts.common.devices import add_gpu_argument, context_of
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.word_embeddings import evaluation
 
 
+@program
 def main(argv: list[str] | None = None) -> list[dict]:
     args = parse_args(argv)
     if args.list_embedding_sources:
@@ -47,7 +50,7 @@ def read(args: argparse.Namespace) -> nlp.embedding.TokenEmbedding:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add("--embedding-path", help="file of vectors: text, .npz, or fastText's .bin")
     add("--embedding-name", help="glove, word2vec or fasttext, to be downloaded")

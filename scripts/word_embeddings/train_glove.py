@@ -22,10 +22,13 @@ from core.files.numpy_files import read_npz
 from gluon import Trainer
 from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.common.run import ROOT, Run, add_run_arguments
 from scripts.word_embeddings import evaluation
 
 
+@program
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     context = context_of(args)
@@ -59,7 +62,7 @@ def main(argv: list[str] | None = None) -> dict:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add("cooccurrences", type=Path, help="an .npz with row, col and data")
     add("vocab", type=Path, help="file with a word and its frequency a line")

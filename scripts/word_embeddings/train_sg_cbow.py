@@ -25,11 +25,14 @@ from core import autograd
 from gluon import Trainer
 from gluon.loss import SigmoidBinaryCrossEntropyLoss
 from scripts.common.devices import add_gpu_argument, context_of
+from scripts.common.flags import Parser
+from scripts.common.program import program
 from scripts.common.run import ROOT, Run, add_run_arguments
 from scripts.word_embeddings import data, evaluation
 from scripts.word_embeddings.model import NegativeSampling, Subwords
 
 
+@program
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     context = context_of(args)
@@ -95,7 +98,7 @@ def train(net, batches, candidates, trainer, negative: int, context) -> float:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     data.add_text_arguments(parser)
     add = parser.add_argument
     add("--model", choices=("skipgram", "cbow"), default="skipgram", help="(default: %(default)s)")

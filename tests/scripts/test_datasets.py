@@ -28,8 +28,8 @@ def test_camera_moves(data, tmp_path):
     from PIL import Image
 
     given = [str(data / "tiny_coco" / "train2017"), "--target", str(tmp_path), "--hold-out", "25", "--frames", "3"]
-    counts = camera_moves.main([*given, "--size", "32"])
-    assert counts == {"train": 48 * 6, "val": 2 * 6}
+    counts = camera_moves.main([*given, "--size", "32", "--moves", "still", "right", "near"])
+    assert counts == {"train": 48 * 3, "val": 2 * 3}
     name, frames, label = (tmp_path / "val.txt").read_text().splitlines()[1].split()
     assert (frames, label) == ("3", "1")
     first, last = (np.asarray(Image.open(tmp_path / name / f"img_0000{k}.jpg"), float) for k in (1, 3))

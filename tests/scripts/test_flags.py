@@ -34,7 +34,7 @@ IMAGENET = [train_imagenet, "--model", "resnet18_v1b"]
     [
         ([train_ssd], "--dali"),
         *(([program], "--horovod") for program in (train_ssd, train_yolo3, train_faster_rcnn)),
-        *((IMAGENET, flag) for flag in ("--use_sk", "--use_avd", "--auto_aug")),
+        (IMAGENET, "--use_sk"),
         *(([program], "--use-ext") for program in (train_mask_rcnn, eval_mask_rcnn)),
         ([train_simple_pose], "--dsnt"),
         ([validate, "--model", "simple_pose_resnet18_v1b"], "--dsnt"),

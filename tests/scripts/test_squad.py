@@ -90,7 +90,7 @@ def test_program_answers_every_question(programs, tmp_path, monkeypatch, version
     for part in ("train", "dev"):
         (tmp_path / f"{part}-v{version}.json").write_text(text)
     arguments = ["--data-dir", tmp_path, *flags, "--checkpoint", "all-minilm-l6-v2", "--batch_size", 2]
-    arguments += ["--epochs", 2, "--lr", 1e-4, "--max_seq_length", 40, "--doc_stride", 16]
+    arguments += ["--epochs", 2, "--lr", 1e-4, "--max_seq_length", 40, "--doc_stride", 16, "--max_query_length", 16]
     final = programs(finetune_squad.main, *arguments, "--output_dir", tmp_path / "model")
     rows = programs.record()["epochs"]
     assert rows[1]["loss"] < rows[0]["loss"]

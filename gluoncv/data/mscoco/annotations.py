@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gluoncv.data.base import DATASETS, VisionDataset
+from gluoncv.data.base import DATASETS, VisionDataset, missing
 from gluoncv.data.classes import COCO
 from gluoncv.data.mscoco.utils import try_import_pycocotools
 
@@ -27,7 +27,7 @@ class COCOPictures(VisionDataset):
         for split in self._splits:
             path = os.path.join(self._root, self.annotation_dir, f"{split}.json")
             if not os.path.isfile(path):
-                raise OSError(f"{type(self).__name__}: there is no file {path}")
+                raise missing(f"{type(self).__name__}: there is no file {path}", path)
             coco = Annotations(path)
             names = tuple(c["name"] for c in coco.loadCats(coco.getCatIds()))
             if names != tuple(self.classes):
@@ -38,7 +38,7 @@ class COCOPictures(VisionDataset):
             for entry in coco.loadImgs(sorted(coco.getImgIds())):
                 picture = self._parse_image_path(entry)
                 if not os.path.exists(picture):
-                    raise OSError(f"{path} names the picture {picture}, which is not there")
+                    raise missing(f"{path} names the picture {picture}, which is not there", picture)
                 self._add(picture, entry, coco)
 
     @property
