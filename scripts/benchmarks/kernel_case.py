@@ -50,8 +50,7 @@ class Case:
     """`ours` and `theirs` take the inputs that `make` draws and return a tensor or a tuple of them.
 
     truth: the same from inputs in float64, where `theirs` is not. flops: multiplications and additions, counted
-    singly; 0 where memory decides. reread: how often the inputs have to be read from memory, for the floor. replayed:
-    both sides are timed as CUDA graphs, since launches, of which there are many, are not what is compared.
+    singly; 0 where memory decides. reread: how often the inputs have to be read from memory, for the floor.
     """
 
     family: str
@@ -62,7 +61,6 @@ class Case:
     truth: Callable | None = None
     flops: float = 0
     reread: int = 1
-    replayed: bool = False
 
 
 @dataclass(frozen=True)

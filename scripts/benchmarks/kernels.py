@@ -1,8 +1,9 @@
 """Times the GPU kernels against the floor of the hardware and against PyTorch's (cuBLAS, cuDNN, flash attention).
 
 The floor of a kernel is what its bytes take at the bandwidth of a large copy, or its arithmetic at the speed of a large
-matrix product of the library, whichever is longer; both are measured in the same run. Before it is timed, a kernel is
-checked against float64. Cases and shapes stand in `kernel_cases.py`, bars in `kernel_case.py`.
+matrix product of the library, whichever is longer; both are measured in the same run. What is timed, on both sides, are
+replays of CUDA graphs in which a call goes over several sets of operands in turn, so that neither the launches from
+Python count nor what the cache still holds. Before it is timed, a kernel is checked against float64. Cases and shapes stand in `kernel_cases.py`, bars in `kernel_case.py`.
 
 Without a GPU nothing can be timed. `--dry-run` then checks every case at tiny shapes on the CPU, with Triton's
 interpreter, and makes no statement about speed.
@@ -142,10 +143,10 @@ class Machine:
 
         source = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
         target = torch.empty_like(source)
-        self.bandwidth = 2 * source.nbytes / seconds(lambda: target.copy_(source))
+        self.bandwidth = 2 * source.nbytes / seconds([lambda: target.copy_(source)])
         n = 8192
         a, b = (torch.randn(n, n, device="cuda").to(getattr(torch, dtype)) for _ in range(2))
-        self.peak = 2 * n**3 / seconds(lambda: torch.mm(a, b))
+        self.peak = 2 * n**3 / seconds([lambda: torch.mm(a, b)])
 
     def floor(self, moved: int, flops: float) -> float:
         return max(moved / self.bandwidth, flops / self.peak)
@@ -155,13 +156,12 @@ def time_case(case, machine: Machine, args: argparse.Namespace) -> dict:
     inputs = case.make()
     error, right = check(case, inputs, args)
     moved = case.reread * total_bytes(inputs) + total_bytes(tensors(case.ours(*inputs)))
-    run = [partial(function, *inputs) for function in (case.ours, case.theirs) if function]
-    if case.replayed:
-        run = list(map(replay_of, run))
+    sets = [inputs, *(case.make() for _ in range(rotations(total_bytes(inputs)) - 1))]
+    run = [[partial(function, *given) for given in sets] for function in (case.ours, case.theirs) if function]
     ours, theirs = [], []
     for _ in range(TURNS):
-        for times, call in zip((ours, theirs), run):
-            times.append(seconds(call))
+        for times, calls in zip((ours, theirs), run):
+            times.append(seconds(calls))
     mine, floor = statistics.median(ours), machine.floor(moved, case.flops)
     other = statistics.median(theirs) if theirs else math.nan
     return {
@@ -177,20 +177,25 @@ def time_case(case, machine: Machine, args: argparse.Namespace) -> dict:
     }
 
 
-def replay_of(call):
-    """The launches of a call as a CUDA graph; all kernels are tuned and loaded before."""
-    from core import storage
+def rotations(moved: int) -> int:
+    """How many sets of operands of so many bytes are worth twice the cache of the GPU; not more than 16."""
+    import torch
 
-    for _ in range(3):
-        call()
-    return storage.capture(call)[0]
+    cache = getattr(torch.cuda.get_device_properties(), "L2_cache_size", 64 << 20)
+    return max(1, min(16, math.ceil(2 * cache / max(moved, 1))))
 
 
-def seconds(call) -> float:
-    """Median time of a call on the GPU; the cache is emptied before each."""
+def seconds(calls: list) -> float:
+    """Time of one of `calls` on the GPU; those that no CUDA graph can hold are timed with their launches."""
     import triton.testing
 
-    return 1e-3 * triton.testing.do_bench(call, warmup=20, rep=60, return_mode="median")
+    from core.kernels.triton import timing
+
+    try:
+        return timing.seconds(calls, replays=5)
+    except RuntimeError as error:
+        print(f"timed with its launches, not as a graph: {error}"[:300], file=sys.stderr, flush=True)
+        return 1e-3 * triton.testing.do_bench(calls[0], warmup=20, rep=60, return_mode="median")
 
 
 def total_bytes(inputs) -> int:

@@ -12,6 +12,14 @@ from pathlib import Path
 import pytest
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Called where these tests are what was asked for: without a device that has failed."""
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.exit("there is no CUDA device here, so nothing of tests/gpu can be said to work", returncode=2)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if os.environ.get("TRITON_INTERPRET") == "1":
         for item in items:

@@ -109,12 +109,19 @@ def test_all_bars_stand_in_one_table():
     ]
 
 
+@pytest.mark.parametrize("moved, sets", [(1, 16), (20 << 20, 5), (1 << 30, 1)])
+def test_operands_go_round_twice_the_cache(moved, sets, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda: SimpleNamespace(L2_cache_size=50 << 20))
+    assert benchmark.rotations(moved) == sets
+
+
 @pytest.fixture
 def machine(monkeypatch):
     """A GPU that measures nothing; `broken` is what it says when somebody waits for it."""
     gpu = SimpleNamespace(floor=lambda moved, flops: 1.0, bandwidth=1.0, peak=1.0, broken=None)
     monkeypatch.setattr(benchmark, "Machine", lambda dtype: gpu)
-    monkeypatch.setattr(benchmark, "seconds", lambda call: call() is None or 2.0)
+    monkeypatch.setattr(benchmark, "seconds", lambda calls: [call() for call in calls] and 2.0)
+    monkeypatch.setattr(benchmark, "rotations", lambda moved: 2)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a stand-in")
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
 

@@ -1,24 +1,29 @@
-"""Which of a kernel's configurations is the fastest: measured once for a class of shapes, then remembered on disk.
+"""Which of a kernel's configurations is the fastest: measured once for a class of shapes, then remembered.
 
-A room keeps its configurations as data, the safest first, and asks `choose`. Under TRITON_INTERPRET and while a
-CUDA graph is being captured nothing can be measured: then a remembered configuration serves, or the first.
+A kernel family keeps its configurations as data, the safest first, and asks `choose`, which looks at what this process
+has chosen, at the user's file (one for each kind of GPU and version of Triton), at the table `tuned.json` beside this
+module (choices by GPU, from `scripts/validate_gpu.py`), and only then measures, by replays of a CUDA graph. Under
+TRITON_INTERPRET and while a CUDA graph is being captured nothing can be measured: then the first serves.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import fcntl
 import functools
 import json
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import torch
 import triton
 from triton.runtime.errors import OutOfResources
 
+from core.kernels.triton import timing
 from core.kernels.triton._kernel import INTERPRETED, recording, unrecorded
 
 
@@ -47,7 +52,8 @@ def choose(kernel: str, key: tuple, configs: Sequence[Config], launch: Callable[
     """The fastest of `configs` for shapes of class `key` (anything that hashes and prints).
 
     `launch(config)` runs the kernel, and must be repeatable: it may not read what it wrote. Configurations that the
-    device has no room for are passed over. MXNET_CUDNN_AUTOTUNE_DEFAULT=0 takes the first and measures nothing.
+    device has no room for are passed over, others that fail with a warning; where all fail, so does the call.
+    MXNET_CUDNN_AUTOTUNE_DEFAULT=0 takes the first and measures nothing.
     """
     if INTERPRETED or len(configs) == 1 or os.environ.get("MXNET_CUDNN_AUTOTUNE_DEFAULT") == "0":
         return configs[0]
@@ -55,45 +61,57 @@ def choose(kernel: str, key: tuple, configs: Sequence[Config], launch: Callable[
     if best is not None:
         return best
     name = f"{kernel}({', '.join(map(str, key))})"
-    known = _read().get(name)
+    known = _read().get(name) or _shipped().get(name)
     best = next((config for config in configs if _describe(config) == known), None)
     if best is None:
         if torch.cuda.is_current_stream_capturing():
             if recording() is not None:
                 recording().provisional = True
             return configs[0]
-        with unrecorded():
-            best = min(configs, key=functools.partial(_milliseconds, launch))
+        best = _fastest(name, configs, launch)
         _write(name, best)
     _remembered[kernel, key] = best
     return best
 
 
+def _fastest(name: str, configs: Sequence[Config], launch: Callable[[Config], object]) -> Config:
+    times, failed = {}, []
+    with unrecorded():
+        for number, config in enumerate(configs):
+            try:
+                times[number] = _seconds(launch, config)
+            except OutOfResources as error:
+                failed.append(error)
+            except Exception as error:  # of a compiler or a driver: another configuration may well do
+                failed.append(error)
+                reason = f"{type(error).__name__}: {error}"[:300]
+                warnings.warn(f"{name}: {config} cannot be used and is passed over ({reason})")
+    if not times:
+        raise failed[-1]
+    return configs[min(times, key=times.__getitem__)]
+
+
 def cache_file() -> Path:
     """Where choices are remembered: one file for each kind of GPU and version of Triton."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    gpu = torch.cuda.get_device_name().replace(" ", "-")
-    return base / "gluon-triton" / f"autotune-{gpu}-triton-{triton.__version__}.json"
+    return base / "gluon-triton" / f"autotune-{_gpu()}-triton-{triton.__version__}.json"
+
+
+def _gpu() -> str:
+    return torch.cuda.get_device_name().replace(" ", "-")
+
+
+@functools.cache
+def _shipped() -> dict:
+    """The choices for this kind of GPU that come with the package."""
+    return json.loads(Path(__file__).with_name("tuned.json").read_text()).get(_gpu(), {})
 
 
 _remembered: dict[tuple, Config] = {}
-_REPEATS = 5
 
 
-def _milliseconds(launch: Callable[[Config], object], config: Config) -> float:
-    try:
-        launch(config)
-    except OutOfResources:
-        return float("inf")
-    times = []
-    for _ in range(_REPEATS):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        launch(config)
-        end.record()
-        end.synchronize()
-        times.append(start.elapsed_time(end))
-    return min(times)
+def _seconds(launch: Callable[[Config], object], config: Config) -> float:
+    return timing.seconds([functools.partial(launch, config)])
 
 
 def _describe(config: Config) -> dict:
@@ -115,21 +133,29 @@ def _read() -> dict:
 
 
 def _write(name: str, config: Config) -> None:
-    """Adds one choice; the file is replaced in one step, so that processes side by side never see half of it.
+    """Adds one choice, with the file locked against other processes and replaced in one step.
 
     Where it cannot be written, a warning says so, and the choice holds for this process.
     """
     path = cache_file()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        choices = {**_read(), name: _describe(config)}
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".json", delete=False) as file:
-            json.dump(choices, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(file.name, path)
+        with _locked(path.with_suffix(".lock")):
+            choices = {**_read(), name: _describe(config)}
+            with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".json", delete=False) as file:
+                json.dump(choices, file, indent=1)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(file.name, path)
     except OSError as error:
         warnings.warn(
             f"{path} cannot be written ({error}), so every process tunes its kernels again; XDG_CACHE_HOME names "
             "another folder"
         )
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -61,4 +61,4 @@ def _unusable() -> str | None:
 
 
 _HERE = Path(__file__).parent
-_COMPILED = {"test_aot.py", "test_launch.py"}  # in processes of their own
+_COMPILED = {"test_aot.py", "test_host_time.py", "test_launch.py"}  # in processes of their own

@@ -1,6 +1,9 @@
 """Configurations are measured once for a class of shapes and remembered, in the process and on disk."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +20,8 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setattr(autotune, "INTERPRETED", False)
     monkeypatch.setattr(autotune, "_remembered", {})
     monkeypatch.setattr(autotune, "cache_file", lambda: path)
-    monkeypatch.setattr(autotune, "_milliseconds", lambda launch, config: launch(config))
+    monkeypatch.setattr(autotune, "_seconds", lambda launch, config: launch(config))
+    monkeypatch.setattr(autotune, "_shipped", dict)
     monkeypatch.delenv("MXNET_CUDNN_AUTOTUNE_DEFAULT", raising=False)
     monkeypatch.setattr(autotune.torch.cuda, "is_current_stream_capturing", lambda: False)
     return path
@@ -36,7 +40,7 @@ def test_the_fastest_is_chosen_and_remembered(cache, monkeypatch):
     assert autotune.choose("k", (1, "fp16"), [SLOW, FAST], never) == FAST
     monkeypatch.setattr(autotune, "_remembered", {})
     assert autotune.choose("k", (1, "fp16"), [SLOW, FAST], never) == FAST
-    assert [path.name for path in cache.parent.iterdir()] == [cache.name]
+    assert sorted(path.name for path in cache.parent.iterdir()) == ["autotune.json", "autotune.lock"]
 
 
 def test_choices_of_other_shapes_stay(cache):
@@ -65,6 +69,49 @@ def test_a_folder_that_cannot_be_written_costs_a_warning(cache):
     with pytest.warns(UserWarning, match="cannot be written"):
         assert autotune.choose("k", (1,), [SLOW, FAST], launch) == FAST
     assert autotune.choose("k", (1,), [SLOW, FAST], never) == FAST
+
+
+def test_a_configuration_that_fails_is_passed_over(cache):
+    def fails(config):
+        if config == FAST:
+            raise RuntimeError("no such instruction")
+        return 1.0
+
+    with pytest.warns(UserWarning, match=r"k\(1\): .*BLOCK.: 32.* is passed over \(RuntimeError: no such instruction"):
+        assert autotune.choose("k", (1,), [FAST, SLOW], fails) == SLOW
+
+
+def test_where_all_configurations_fail_so_does_the_call(cache):
+    def fails(config):
+        raise RuntimeError("no such instruction")
+
+    with pytest.warns(UserWarning, match="passed over"), pytest.raises(RuntimeError, match="no such instruction"):
+        autotune.choose("k", (1,), [FAST, SLOW], fails)
+    assert not cache.exists()
+
+
+def test_choices_that_are_shipped_are_not_measured(cache, monkeypatch):
+    monkeypatch.setattr(autotune, "_shipped", lambda: {"k(1)": autotune._describe(FAST)})
+    assert autotune.choose("k", (1,), [SLOW, FAST], never) == FAST
+    assert not cache.exists()
+
+
+def test_the_shipped_table_is_of_choices_by_gpu():
+    table = json.loads(Path(autotune.__file__).with_name("tuned.json").read_text())
+    for choices in table.values():
+        for choice in choices.values():
+            assert choice.keys() == {"constexprs", "num_warps", "num_stages"}
+
+
+def test_processes_side_by_side_lose_no_choice(cache):
+    program = f"""
+import sys; from pathlib import Path; from core.kernels.triton import autotune
+autotune.cache_file = lambda: Path({str(cache)!r})
+for number in range(20): autotune._write(f"{{sys.argv[1]}}({{number}})", autotune.Config({{}}))
+"""
+    writers = [subprocess.Popen([sys.executable, "-c", program, name]) for name in ("a", "b", "c")]
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    assert len(json.loads(cache.read_text())) == 60
 
 
 def test_nothing_is_measured_while_a_graph_is_captured(cache, monkeypatch):

@@ -1,0 +1,49 @@
+"""Launches and host time of operators, plans and training steps do not grow.
+
+Counted under a GPU that launches nothing (`tests.support.fake_gpu`), in another process, for kernels are interpreted in
+this one. Where fewer launches are made, lower the numbers here.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+import pytest
+
+OPERATORS = {"Convolution": 3}  # two operands are copied to channels-last; all others 1
+LAUNCHES = {
+    # forward and training step, eager; the same hybridized
+    "LeNet": (12, 47, 9, 47),
+    "ResNet-20": (77, 316, 29, 297),
+    "BERT layer": (24, 79, 16, 73),
+    "LSTM": (14, 46, 14, 46),
+}
+
+
+@pytest.fixture(scope="module")
+def found(root):
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment |= {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
+    program = root / "tests/core/kernels/triton/host_time.py"
+    result = subprocess.run([sys.executable, program], capture_output=True, text=True, env=environment)
+    assert result.returncode == 0, result.stderr[-3000:]
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+def test_an_operator_is_one_launch(found):
+    for name, count in found["launches"].items():
+        assert count <= OPERATORS.get(name, 1), f"{name} makes {count} launches"
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_launches_of_networks(found, name):
+    counts = [found[name][mode][what] for mode in ("eager", "hybrid") for what in ("forward", "step")]
+    assert all(count <= limit for count, limit in zip(counts, LAUNCHES[name], strict=True)), counts
+
+
+def test_an_operator_takes_the_time_of_few_launches(found):
+    """Host time over that of `kernel[grid](...)`, Triton's own way, in the same process."""
+    ratios = found["ratios"]
+    assert statistics.median(ratios.values()) <= 2.5 and max(ratios.values()) <= 4, ratios
