@@ -37,8 +37,7 @@ def _reads_keys(step: Step) -> bool:
     """Whether a step takes its random key, if it has one, from memory as well: one that computes with it does not."""
     if not any(isinstance(a, Draw) for a in (*step.arguments, *step.keywords.values())):
         return True
-    idle = "rnn" in step.node.op.name and not step.node.attrs["p"]
-    return idle or step.kernel.startswith(("random.", "attention."))
+    return not step.node.op.draws(step.node.attrs) or step.kernel.startswith(("random.", "attention."))
 
 
 class Lent(list):

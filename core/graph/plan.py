@@ -14,8 +14,6 @@ from core import kernels, storage
 from core.graph.ir import Draw, Graph, Node, Value
 from core.graph.memory import Sharing, buffers
 
-# Operators that show the elements in another shape, whatever their strides.
-_RESHAPES = frozenset("Reshape Flatten _reshape_to expand_dims squeeze _npi_reshape reshape_like".split())
 _PLAIN = (bool, int, str, type(None))
 
 
@@ -137,7 +135,7 @@ def _title(kernel: str, node: Node) -> str:
 
 def _only_reshapes(node: Node, result, called: list) -> bool:
     """Whether a node does nothing but give its first input another shape."""
-    return not called and node.op.name in _RESHAPES and storage.is_tensor(result)
+    return not called and node.op.reshapes and storage.is_tensor(result)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from core.ops.registry import (
     shortcut,
 )
 from core.ops.relations import CHOSEN, FIRST, NONE, SAME
+from core.ops.rows import by_rows
 from core.ops.storage_types import DENSE, FIRST_CSR, KEEPS_ZERO, KeepsZero, Kept, Told
 
 SQRT_HALF = math.sqrt(0.5)
@@ -140,13 +141,13 @@ for _name, _function in FLAT.items():
     _unary(_name, _formula, storage=_storage)
 
 
-@pointwise("_copy", aliases=("identity",), shape=FIRST, storage=KEEPS_ZERO)
+@pointwise("_copy", aliases=("identity",), shape=FIRST, storage=KEEPS_ZERO, identity=True)
 def _copy(data):
     """The data, as new memory."""
     return data
 
 
-@pointwise("BlockGrad", aliases=("stop_gradient",), differentiable=False, shape=FIRST)
+@pointwise("BlockGrad", aliases=("stop_gradient",), differentiable=False, shape=FIRST, identity=True)
 def block_grad(data):
     """The data; no gradient passes."""
     return data
@@ -157,7 +158,7 @@ def _fresh(op):
     op.forward = lambda data: data.clone()
 
 
-@operator("_bridge")
+@operator("_bridge", identity=True)
 def _bridge(data):
     """The data itself, under another place on the tape."""
     return kernels.shape.alias(data)
@@ -339,7 +340,7 @@ def _leaky_shapes(shapes, attrs):
 # Conversion
 
 
-@operator("Cast", aliases=("cast",), memory="new", shape=FIRST, unnamed=True)
+@operator("Cast", aliases=("cast",), memory="new", shape=FIRST, unnamed=True, identity=True)
 def cast(data, *, dtype: DType):
     """The data converted to another element type."""
     return kernels.shape.cast(data, dtype)
@@ -348,6 +349,9 @@ def cast(data, *, dtype: DType):
 @gradient(cast)
 def _cast_gradient(head, data_dtype):
     return [head.astype(data_dtype)]
+
+
+by_rows(cast, lambda node: 0)(lambda node, x: (f.cast(x, node.outputs[0].dtype),))
 
 
 # ----------------------------------------------------------------------------------------------

@@ -51,6 +51,18 @@ class Facts:
     types of the inputs and the attributes. fills: the number that all elements are, or the attribute that tells it.
     names: of the outputs, by default "output", with numbers where there are several; numbered: also where a single one is
     shown, as in MXNet, which hides others (or a function of the attributes).
+
+    For the graph compiler, whose nodes (`core.graph.ir.Node`) the rules get:
+
+    identity: the result has the first input's values, if it has its dtype. reshapes: the result has the first input's
+    elements in another shape. constant: what the operator makes from the shapes of its inputs alone, as the name and the
+    attributes of an operator without inputs, from the attributes. draws: whether a random operator reads its key under
+    these attributes. rows: how it goes by rows (`core.ops.rows`). expansion: rule(node, apply) -> nodes that do the same
+    and fuse. product: rule(node, apply) -> nodes, of which the last is a product that takes an epilogue. packing:
+    rule(node, exact) -> (operator that packs the second input, a weight; its attributes). channelwise: the rows of its
+    weight, the second input, make the places of axis 1 of the result, to which the third is added. affine: of a
+    normalisation, rule(node, do) -> (scale, shift) along axis 1, or None. in_parts: the operator that takes the second
+    input, which is flat, in the parts that it is made of.
     """
 
     real: bool = False
@@ -70,6 +82,17 @@ class Facts:
     fills: float | str | None = None
     names: Sequence[str] = ()
     numbered: bool | Callable[[dict], bool] = False
+    identity: bool = False
+    reshapes: bool = False
+    constant: Callable[[dict], tuple[str, dict]] | None = None
+    draws: Callable[[dict], bool] = lambda attrs: True
+    rows: Any = None
+    expansion: Callable[..., list] | None = None
+    product: Callable[..., list] | None = None
+    packing: Callable[..., tuple] | None = None
+    channelwise: bool = False
+    affine: Callable[..., tuple | None] | None = None
+    in_parts: str | None = None
 
     def output_name(self, k: int, count: int, attrs: dict[str, Any]) -> str:
         """What is put behind the name of a node for output `k` of the `count` that it shows."""

@@ -265,7 +265,7 @@ def _mask(data, length, axis):
     return F._reshape_to(inside, shape=(*inside.shape, *(1,) * (data.ndim - 2)))
 
 
-@operator("_arange_like")
+@operator("_arange_like", constant=lambda attrs: ("_arange", {"stop": float(attrs["length"])}))
 def _arange_like(data, *, length: Int):
     """0, 1, ..., length - 1 as float32, where the data lives."""
     return kernels.shape.cast(kernels.shape.index_tensor(range(length), data), "float32")

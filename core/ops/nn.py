@@ -45,7 +45,7 @@ def window(kernel: tuple, stride: tuple, dilate: tuple, pad: tuple, groups: int)
     return _window(_Window(kernel, stride, dilate, pad, groups))
 
 
-@operator("_conv", memory="new")
+@operator("_conv", memory="new", channelwise=True)
 def _conv(data, weight, bias=None, *, stride: Shape, dilate: Shape, pad: Shape, groups: Int):
     """Cross-correlation of (N, C, *space) with (O, C / groups, *kernel)."""
     return kernels.conv.conv(data, weight, bias, stride, dilate, pad, groups)

@@ -4,11 +4,14 @@ import math
 
 from core import kernels
 from core.base import MXNetError
+from core.kernels import formula as fx
 from core.kernels.formula import rsqrt
+from core.kernels.row_program import COLUMN, ROW, WHOLE
 from core.ops.attributes import Bool, Float, Int, OptFloat
 from core.ops.facts import MOVING, not_half
 from core.ops.registry import F, composite, decompose, direct, gradient, infer, operator, pointwise
 from core.ops.relations import FIRST
+from core.ops.rows import by_rows, last_axis, row_mean
 from core.ops.shape import expect_shape, normal_axis
 
 K = kernels.norm
@@ -304,3 +307,22 @@ def lrn(data, *, alpha: Float = 1e-4, beta: Float = 0.75, knorm: Float = 2.0, ns
     window = 2 * half + 1
     mean = F._avg_pool(flat, kernel=(window, 1), stride=(1, 1), pad=none, count_include_pad=True)
     return data * (F._reshape_to(mean, shape=data.shape) * (alpha * window / nsize) + knorm) ** -beta
+
+
+# ---------------------------------------------------------------------------------------------- by rows
+
+
+@by_rows(
+    F.LayerNorm, lambda node: None if node.attrs["output_mean_var"] else last_axis(node), outputs=(WHOLE, ROW, ROW)
+)
+def _layer_norm_rows(node, x, gamma, beta):
+    mean = row_mean(x)
+    d = x - mean
+    rstd = 1.0 / fx.sqrt(row_mean(d * d) + node.attrs["eps"])
+    return d * rstd * gamma + beta, mean, rstd
+
+
+@by_rows(F._layer_norm_grad, last_axis, outputs=(WHOLE, COLUMN, COLUMN))
+def _layer_norm_grad_rows(node, head, x, gamma, mean, rstd):
+    xhat, g = (x - mean) * rstd, head * gamma
+    return (g - (row_mean(g) + xhat * row_mean(g * xhat))) * rstd, head * xhat, head

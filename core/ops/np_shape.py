@@ -12,7 +12,7 @@ from core.ops.shape import halves
 K = kernels.shape
 
 
-@operator("_npi_reshape", aliases=("_np_reshape",), target=Target("newshape", keeps=False))
+@operator("_npi_reshape", aliases=("_np_reshape",), target=Target("newshape", keeps=False), reshapes=True)
 def reshape(a, *, newshape: Shape, order: Str = "C"):
     """The same elements in another shape; one length may be -1."""
     if order != "C":

@@ -6,9 +6,11 @@ from typing import Annotated
 
 from core import kernels
 from core.base import MXNetError
+from core.kernels.row_program import ROW
 from core.ops.attributes import Axis, Bool, Choice, Float, Int, OptDType, OptInt, Shape
-from core.ops.registry import F, composite, direct, gradient, operator
+from core.ops.registry import F, composite, direct, gradient, operator, tell
 from core.ops.relations import FIRST, Only
+from core.ops.rows import by_rows, row_max, row_mean, row_min, summed
 from core.ops.shape import normal_axes, normal_axis
 from core.ops.storage_types import Told
 
@@ -266,3 +268,33 @@ def l2_normalization(
     square = F.square(data)
     norm = F.sqrt((F.sum(square, axis=axis, keepdims=True) if axis else square) + eps)
     return F.broadcast_div(data, norm)
+
+
+# ---------------------------------------------------------------------------------------------- by rows
+
+
+def _over_rows(node):
+    """How many last axes a reduction is over; None for others."""
+    rank = len(node.inputs[0].shape)
+    axes = reduction_axes(node.attrs["axis"], node.attrs["exclude"], rank, node.op.name)
+    return len(axes) if axes and axes == tuple(range(rank - len(axes), rank)) else None
+
+
+def _over_exact_rows(node):
+    """None, too, for what float16 would overflow in."""
+    return None if node.inputs[0].dtype == "float16" else _over_rows(node)
+
+
+by_rows(mean, _over_exact_rows, (ROW,))(lambda node, x: (row_mean(x),))
+by_rows(max_, _over_rows, (ROW,))(lambda node, x: (row_max(x),))
+by_rows(min_, _over_rows, (ROW,))(lambda node, x: (row_min(x),))
+summed(sum_, _over_rows)
+
+
+@tell(_repeat_over, "expansion")
+def _repeated_by_shape(node, apply):
+    """Another shape that has the axes that are repeated, and the repetition of what is there."""
+    (data,), shape, like = node.inputs, node.attrs["shape"], node.outputs[0]
+    whole = kept_shape(shape, node.attrs["axes"])
+    kept = apply(F._reshape_to, [data], {"shape": whole}, like, node.backward)
+    return [kept, apply(F._broadcast_from, kept.outputs, {"shape": shape}, like, node.backward)]

@@ -456,6 +456,18 @@ def infer(op: Operator) -> Callable[[Callable], Callable]:
     return enter
 
 
+def tell(op: Operator, fact: str) -> Callable[[Callable], Callable]:
+    """Gives an operator a fact that takes more than a line: `@tell(conv, "product")` (see `core.ops.facts`)."""
+    if not hasattr(op, fact):
+        raise TypeError(f"{op.name}: there is no fact {fact!r}")
+
+    def enter(rule):
+        setattr(op, fact, rule)
+        return rule
+
+    return enter
+
+
 def takes(op: Operator) -> Callable[[Callable], Callable]:
     """Says which inputs the operator has, where attributes decide: `rule(attrs)` gives their names."""
 

@@ -22,6 +22,8 @@ MODES = tuple(GATES)
     reserves=True,
     memory="new",
     when={"state_cell": ("mode", "lstm")},
+    draws=lambda attrs: bool(attrs["p"]),
+    in_parts="_plan_rnn",
 )
 def _rnn(
     data, parameters, state, state_cell=None, *, state_size: Int, num_layers: Int, mode: Annotated[str, Choice(*MODES)],
@@ -49,7 +51,13 @@ def _rnn_gradient(heads, data, parameters, state, state_cell, out, attrs, reserv
     )
 
 
-@operator("_rnn_grad", outputs=lambda attrs: 4 if attrs["mode"] == "lstm" else 3, memory="new")
+@operator(
+    "_rnn_grad",
+    outputs=lambda attrs: 4 if attrs["mode"] == "lstm" else 3,
+    memory="new",
+    draws=lambda attrs: bool(attrs["p"]),
+    in_parts="_plan_rnn_grad",
+)
 def _rnn_grad(
     head, head_state, head_cell, data, parameters, state, state_cell, out, *, reserve, state_size: Int, num_layers: Int,
     mode: Annotated[str, Choice(*MODES)], bidirectional: Bool, p: Float, key,

@@ -10,10 +10,12 @@ from functools import reduce as fold
 
 from core import kernels, storage
 from core.base import MXNetError, NoAxis, WrongKind
+from core.kernels.row_program import kept
 from core.ops.attributes import Any_, Axis, Bool, DType, Int, OptInt, OptShape, Scalar, Shape
 from core.ops.facts import Target
 from core.ops.registry import F, composite, direct, gradient, operator
 from core.ops.relations import FIRST, RESHAPE, TRANSPOSE
+from core.ops.rows import by_rows, summed
 from core.ops.storage_types import KEEPS_ZERO
 
 K = kernels.shape
@@ -113,7 +115,7 @@ def halves(length: int, first: int, second: int) -> tuple[int, int]:
     return first, second
 
 
-@operator("Reshape", aliases=("reshape",), shape=RESHAPE, unnamed=True, target=Target("shape"))
+@operator("Reshape", aliases=("reshape",), shape=RESHAPE, unnamed=True, target=Target("shape"), reshapes=True)
 def reshape(data, *, shape: Shape = (), reverse: Bool = False, target_shape: Shape = (), keep_highest: Bool = False):
     """The same elements in another shape (0, -1, -2, -3, -4: see MXNet's reshape)."""
     now = data.shape
@@ -135,7 +137,7 @@ def dynamic_reshape(data, shape):
     return K.reshape(data, reshaped(tuple(data.shape), tuple(map(int, K.numbers(shape)))))
 
 
-@operator("Flatten", aliases=("flatten", "_npx_batch_flatten"), unnamed=True)
+@operator("Flatten", aliases=("flatten", "_npx_batch_flatten"), unnamed=True, reshapes=True)
 def flatten(data):
     """All axes but the first one merged."""
     if data.dim() == 2:
@@ -156,7 +158,7 @@ def _flatten_direct(attrs):
     return run
 
 
-@operator("reshape_like")
+@operator("reshape_like", reshapes=True)
 def reshape_like(
     lhs, rhs, *, lhs_begin: OptInt = None, lhs_end: OptInt = None, rhs_begin: OptInt = None, rhs_end: OptInt = None
 ):
@@ -179,7 +181,7 @@ def _reshape_like_gradient(head, lhs_shape):
     return [F._reshape_to(head, shape=lhs_shape), None]
 
 
-@operator("_reshape_to")
+@operator("_reshape_to", reshapes=True)
 def _reshape_to(data, *, shape: Shape):
     """The same elements in exactly this shape (0 is a length here)."""
     return K.reshape(data, shape)
@@ -190,7 +192,7 @@ def in_shape(x, shape):
     return x if tuple(x.shape) == tuple(shape) else F._reshape_to(x, shape=shape)
 
 
-@operator("expand_dims", unnamed=True)
+@operator("expand_dims", unnamed=True, reshapes=True)
 def expand_dims(data, *, axis: Int):
     """A new axis of length 1 before `axis`."""
     return K.expand_dims(data, normal_axis(axis, data.dim() + 1, "expand_dims"))
@@ -202,7 +204,7 @@ def _expand_dims_direct(attrs):
     return lambda data: storage.apart(K.expand_dims(data, axis))  # which knows its axes
 
 
-@operator("squeeze")
+@operator("squeeze", reshapes=True)
 def squeeze(data, *, axis: Axis = None):
     """Axes of length 1 taken away: all, or those given."""
     if axis is None:
@@ -480,3 +482,17 @@ def khatri_rao(*args):
         return F.Reshape(product, shape=(-3, 0))
 
     return fold(pair, args)
+
+
+# ---------------------------------------------------------------------------------------------- by rows
+
+
+def _over_last_axes(node):
+    """How many last axes are summed; None for others."""
+    shape, left = node.inputs[0].shape, node.outputs[0].shape
+    found = [k for k in range(1, len(shape) + 1) if left == kept(shape, k) and shape[-k] != 1]
+    return found[0] if found else None
+
+
+summed(F._sum_to, _over_last_axes)
+by_rows(F._broadcast_from, lambda node: 0, shape=lambda node: node.outputs[0].shape)(lambda node, x: (x,))

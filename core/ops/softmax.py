@@ -6,9 +6,11 @@ from typing import Annotated
 from core import kernels
 from core.base import MXNetError
 from core.dtypes import accumulates_safely, dtype_name
+from core.kernels import formula as fx
 from core.ops.attributes import Bool, Choice, Int, OptDType, OptFloat
 from core.ops.registry import F, composite, decompose, gradient, operator, shortcut
 from core.ops.relations import FIRST
+from core.ops.rows import by_rows, last_axis, row_fmax, row_sum
 from core.ops.shape import expect_shape, normal_axis
 
 
@@ -223,3 +225,28 @@ def _cross_entropy_grad_decompose(head, data, label, *, axis):
 def softmax_cross_entropy(data, label):
     """The sum of the cross entropies of all rows, as an array of one."""
     return F._reshape_to(F.sum(F._cross_entropy(data, label, axis=-1)), shape=(1,))
+
+
+# ---------------------------------------------------------------------------------------------- by rows
+
+
+@by_rows(_softmax, last_axis)
+def _softmax_rows(node, x):
+    e = fx.exp(x - row_fmax(x))
+    return (e / row_sum(e),)
+
+
+@by_rows(_log_softmax, last_axis)
+def _log_softmax_rows(node, x):
+    d = x - row_fmax(x)
+    return (d - fx.log(row_sum(fx.exp(d))),)
+
+
+@by_rows(F._softmax_grad, lambda node: last_axis(node) if len(node.inputs) == 2 else None)
+def _softmax_grad_rows(node, head, y):
+    return (y * (head - row_sum(head * y)),)
+
+
+@by_rows(F._log_softmax_grad, last_axis)
+def _log_softmax_grad_rows(node, head, y):
+    return (head - fx.exp(y) * row_sum(head),)

@@ -19,52 +19,42 @@ def batch_norm(graph: Graph) -> Graph:
     nodes: list[Node] = []
     replace: dict[Value, Value] = {}
     for node in graph.nodes:
-        conv = node.inputs[0].source if node.op is F.BatchNorm else None
-        if conv is None or not _foldable(node, conv, counts, constant):
-            nodes.append(node)
-            continue
-        early, folded = _fold(node, conv)
-        nodes += [*early, folded]
-        replace[node.outputs[0]] = folded.outputs[0]
+        conv = node.inputs[0].source if node.op.affine is not None else None
+        made = _fold(node, conv) if conv is not None and _foldable(node, conv, counts, constant) else None
+        nodes += made or [node]
+        if made:
+            replace[node.outputs[0]] = made[-1].outputs[0]
     return graph.replaced(nodes, replace) if replace else graph
 
 
 def _foldable(norm: Node, conv: Node, counts: dict[Value, int], constant: set[Value]) -> bool:
-    predicts = not norm.attrs["training"] or norm.attrs["use_global_stats"]
     return (
-        conv.op is F._conv
-        and predicts
-        and norm.attrs["axis"] % len(norm.inputs[0].shape) == 1
+        conv.op.channelwise
         and counts[conv.outputs[0]] == 1
         and not any(counts.get(v) for v in norm.outputs[1:])
         and all(v is None or v in constant for v in (*conv.inputs[1:], *norm.inputs[1:]))
     )
 
 
-def _fold(norm: Node, conv: Node) -> tuple[list[Node], Node]:
-    """The nodes that compute the new weight and bias, and the new convolution."""
+def _fold(norm: Node, conv: Node) -> list[Node] | None:
+    """The nodes that compute the new weight and bias, and behind them the new convolution; None outside of prediction."""
     data, weight, *bias = conv.inputs
-    _, gamma, beta, mean, var = norm.inputs
-    early: list[Node] = []
+    nodes: list[Node] = []
 
     def do(op, *inputs, **attrs) -> Value:
-        node = apply(op, list(inputs), op.parse(attrs), gamma)
-        early.append(node)
-        return node.outputs[0]
+        nodes.append(apply(op, list(inputs), op.parse(attrs), norm.inputs[1]))
+        return nodes[-1].outputs[0]
 
-    if norm.attrs["fix_gamma"]:
-        do(F._plan_ones_, gamma)
-        early[-1].early = True
-    scale = do(F.rsqrt, do(F._plus_scalar, var, scalar=norm.attrs["eps"]))
-    if not norm.attrs["fix_gamma"]:
-        scale = do(F.broadcast_mul, scale, gamma)
-    shift = do(F.broadcast_sub, beta, do(F.broadcast_mul, mean, scale))
+    found = norm.op.affine(norm, do)
+    if found is None:
+        return None
+    scale, shift = found
     if bias and bias[0] is not None:
         shift = do(F.broadcast_add, do(F.broadcast_mul, do(F.Cast, bias[0], dtype=scale.dtype), scale), shift)
     wide = do(F._reshape_to, scale, shape=(-1,) + (1,) * (len(weight.shape) - 1))
     scaled = do(F.broadcast_mul, do(F.Cast, weight, dtype=scale.dtype), wide)
     scaled, shift = do(F.Cast, scaled, dtype=weight.dtype), do(F.Cast, shift, dtype=weight.dtype)
-    return early, apply(conv.op, [data, scaled, shift], conv.attrs, data)
+    return [*nodes, apply(conv.op, [data, scaled, shift], conv.attrs, data)]
 
 
 def _constants(graph: Graph) -> set[Value]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from core.graph.ir import Graph, Node, Value, written
 from core.graph.memory import Sharing
 
-_COPIES = frozenset(("_copy", "BlockGrad", "_bridge"))
-
 
 def copies(graph: Graph) -> Graph:
     """The graph without copies, but for those of arrays that are written to, and those that the caller gets."""
@@ -25,6 +23,4 @@ def copies(graph: Graph) -> Graph:
 
 
 def _copies(node: Node) -> bool:
-    if node.op.name == "Cast":
-        return node.inputs[0].dtype == node.outputs[0].dtype
-    return node.op.name in _COPIES
+    return node.op.identity and node.inputs[0].dtype == node.outputs[0].dtype

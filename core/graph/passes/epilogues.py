@@ -5,7 +5,6 @@ from __future__ import annotations
 from core.graph.ir import Graph, Node, Value, apply, uses, written
 from core.kernels.epilogue import ACTIVATIONS
 from core.kernels.formula import Expr
-from core.ops.registry import F
 
 
 def epilogues(graph: Graph) -> Graph:
@@ -21,8 +20,8 @@ def epilogues(graph: Graph) -> Graph:
     nodes: list[Node] = []
     replace: dict[Value, Value] = {}
     for node in graph.nodes:
-        if node.op in (F._conv, F.FullyConnected) and not any(v in moving for v in node.reads()):
-            *before, product = _product(node)
+        if node.op.product is not None and not any(v in moving for v in node.reads()):
+            *before, product = node.op.product(node, apply)
             nodes += before
         else:
             inner, product = _continued(node, products, counts)
@@ -34,21 +33,6 @@ def epilogues(graph: Graph) -> Graph:
         products[node.outputs[0]] = product
         replace[node.outputs[0]] = product.outputs[0]
     return graph.replaced(nodes, replace) if replace else graph
-
-
-def _product(node: Node) -> list[Node]:
-    """The node as one that takes an epilogue, behind what brings its data into shape."""
-    data, weight, *bias = node.inputs
-    if node.op is F._conv:
-        return [apply(F._plan_conv, node.inputs, {**node.attrs, "activation": None}, data)]
-    bias = None if node.attrs["no_bias"] or not bias else bias[0]
-    before = []
-    if node.attrs["flatten"] and len(data.shape) != 2:
-        before.append(
-            apply(F._reshape_to, [data], F._reshape_to.parse({"shape": (data.shape[0], weight.shape[1])}), data)
-        )
-        data = before[0].outputs[0]
-    return [*before, apply(F._plan_linear, [data, weight, bias], {"activation": None}, data)]
 
 
 def _continued(node: Node, products: dict[Value, Node], counts: dict[Value, int]) -> tuple[Node | None, Node | None]:

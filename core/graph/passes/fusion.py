@@ -11,11 +11,9 @@ from collections.abc import Callable
 
 from core import kernels
 from core.graph.ir import Graph, Node, Value, apply, written
-from core.graph.passes.row_rules import RULES
 from core.kernels.contracts.rules import broadcast
 from core.kernels.formula import Expr, Formula, inputs_of, lift, postorder, substitute
 from core.kernels.row_program import COLUMN, ROW, WHOLE, Result, RowProgram, kept
-from core.ops.reduce import kept_shape
 from core.ops.registry import F, Operator, make_pointwise
 
 MOST_OPERANDS = 8  # a kernel with more pointers runs out of registers before it saves memory traffic
@@ -49,18 +47,15 @@ def fusion(graph: Graph) -> Graph:
 
 
 def _repeated_by_shape(graph: Graph) -> Graph:
-    """The graph with what is repeated over axes it lacks, as sums' gradients are, in a shape that has them first."""
+    """The graph with what is repeated over axes it lacks, as sums' gradients are, as operators that fuse."""
     nodes, replace = [], {}
     for node in graph.nodes:
-        if node.op is not F._repeat_over:
-            nodes.append(node)
-            continue
-        (data,), shape, like = node.inputs, node.attrs["shape"], node.outputs[0]
-        kept_axes = apply(F._reshape_to, [data], {"shape": kept_shape(shape, node.attrs["axes"])}, like, node.backward)
-        whole = apply(F._broadcast_from, kept_axes.outputs, {"shape": shape}, like, node.backward)
-        kept_axes.early = whole.early = node.early
-        replace[like] = whole.outputs[0]
-        nodes += [kept_axes, whole]
+        made = [node] if node.op.expansion is None else node.op.expansion(node, apply)
+        nodes += made
+        if made[-1] is not node:
+            for part in made:
+                part.early = node.early
+            replace.update(zip(node.outputs, made[-1].outputs, strict=True))
     return graph.replaced(nodes, replace) if replace else graph
 
 
@@ -196,7 +191,7 @@ def _rule(node: Node):
         return None
     if node.op.formula is not None:
         return _POINTWISE if len(kinds) == 1 and len(node.outputs) == 1 else None
-    rule = RULES.get(node.op)
+    rule = node.op.rows
     return rule if rule is not None and rule.holds(node) else None
 
 

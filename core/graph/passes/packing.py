@@ -8,7 +8,6 @@ from math import prod
 
 from core.dtypes import FLOATS
 from core.graph.ir import Graph, Node, Value, apply, written
-from core.ops.registry import F
 
 SMALL = (
     2**20
@@ -22,20 +21,16 @@ def packing(graph: Graph) -> Graph:
     for bit what they are without a plan.
     """
     fixed = set(graph.held) - written(graph.nodes) - {target for target, _ in graph.writes}
-    packers = {
-        F._plan_conv: F._plan_conv_weight, F._plan_linear: F._plan_linear_weight,
-        F._code_conv: F._plan_code_conv_weight,
-    }  # fmt: skip
     packed: dict[tuple, Node] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
-        weight = node.inputs[1] if node.op in packers else None
+        weight = node.inputs[1] if node.op.packing is not None else None
         constant = weight in fixed or (weight is not None and weight.source is not None and weight.source.early)
         if constant and prod(node.outputs[0].shape) * prod(weight.shape[1:]) >= SMALL:
-            how = _how(node)
+            packer, how = node.op.packing(node, _whole(node.inputs[0]))
             pack = packed.get((weight, *how.values()))
             if pack is None:
-                pack = packed[weight, *how.values()] = apply(packers[node.op], [weight], how, weight)
+                pack = packed[weight, *how.values()] = apply(packer, [weight], how, weight)
                 pack.early = True
             data, _, *rest = node.inputs
             outputs = node.outputs
@@ -48,18 +43,7 @@ def packing(graph: Graph) -> Graph:
     return graph.like([*early, *packed.values(), *(node for node in nodes if not node.early)])
 
 
-def _how(node: Node) -> dict:
-    """What the order depends on besides the weight."""
-    shape: tuple[int, ...] = node.inputs[0].shape
-    if node.op is F._plan_linear:
-        return {"rows": prod(shape[:-1])}
-    how = {name: node.attrs[name] for name in ("stride", "dilate", "pad", "groups")}
-    if node.op is F._code_conv:
-        return {"shape": shape, **how, "signed": node.inputs[0].dtype == "int8"}
-    return {"shape": shape, **how, "exact": _whole(node.inputs[0])}
-
-
 def _whole(value: Value) -> bool:
     """Whether these are whole numbers in a type of fractions, as those of networks on codes."""
     made = value.source
-    return made is not None and made.op is F.Cast and made.inputs[0].dtype not in FLOATS
+    return made is not None and made.op.identity and made.inputs[0].dtype not in FLOATS

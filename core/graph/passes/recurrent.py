@@ -6,7 +6,8 @@ from math import prod
 
 from core.graph.ir import Graph, Node, Value, apply
 from core.kernels.rnn_parameters import sizes
-from core.ops.registry import F
+from core.ops.registry import get
+from core.ops.relations import JOINED
 
 
 def recurrent(graph: Graph) -> Graph:
@@ -22,18 +23,19 @@ def recurrent(graph: Graph) -> Graph:
     replace: dict[Value, Value] = {}
     made: dict[Node, Node] = {}
     for node in graph.nodes:
-        if node.op is not F._rnn or not (parts := _parts(node)):
+        if node.op.in_parts is None or not node.op.reserves or not (parts := _parts(node)):
             continue
-        backward = [n for n in readers.get(node.outputs[-1], ()) if n.op is F._rnn_grad]
+        backward = [n for n in readers.get(node.outputs[-1], ()) if n.op.in_parts is not None]
         slices = [_slices(n, parts, readers, results) for n in backward]
         if None in slices:
             continue
         data, _, *states = node.inputs
-        made[node] = apply(F._plan_rnn, [data, *_padded(states), *parts], node.attrs, node.outputs[0])
+        made[node] = apply(get(node.op.in_parts), [data, *_padded(states), *parts], node.attrs, node.outputs[0])
         replace.update(zip(node.outputs, made[node].outputs, strict=True))
         for old, found in zip(backward, slices, strict=True):
             *before, _, state, cell, out = old.inputs
-            new = apply(F._plan_rnn_grad, [*before, state, cell, out, *parts], old.attrs, old.inputs[3], backward=True)
+            operands = [*before, state, cell, out, *parts]
+            new = apply(get(old.op.in_parts), operands, old.attrs, old.inputs[3], backward=True)
             made[old] = new
             rest = len(old.outputs) - 1  # of data and states; behind them the parts
             replace.update(zip([old.outputs[0], *old.outputs[2:]], new.outputs[:rest], strict=True))
@@ -44,7 +46,7 @@ def recurrent(graph: Graph) -> Graph:
 def _parts(node: Node) -> list[Value] | None:
     """The vectors that make up the flat parameter of a recurrent node, if each is one weight or bias."""
     source = node.inputs[1].source
-    if source is None or source.op is not F.Concat or source.outputs[0] is not node.inputs[1]:
+    if source is None or source.op.shape is not JOINED or source.outputs[0] is not node.inputs[1]:
         return None
     how = (node.attrs[name] for name in ("mode", "state_size", "num_layers", "bidirectional"))
     parts = [prod(v.shape) for v in source.inputs]
@@ -59,7 +61,7 @@ def _slices(node: Node, parts: list[Value], readers: dict, results: set[Value]) 
         start += part.shape[0]
     found = {}
     for reader in readers.get(flat, ()):
-        place = reader.attrs["key"][0].indices(flat.shape[0]) if reader.op is F._slice_view else None
+        place = reader.attrs[reader.op.index][0].indices(flat.shape[0]) if reader.op.index is not None else None
         if place not in places:
             return None
         found[reader.outputs[0]] = places[place]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from math import prod
 
 from core.graph.ir import Graph, Node, Value, written
-from core.ops.registry import F
+from core.ops.registry import F, get
 
 MOST = 2**16  # elements of an array that is kept from call to call
-_LIKE = {"zeros_like": 0, "ones_like": 1, "full_like": None, "_arange_like": None}  # operators, and what they fill with
 
 
 def shapes(graph: Graph) -> Graph:
@@ -25,17 +24,15 @@ def shapes(graph: Graph) -> Graph:
 
 
 def _constant(node: Node) -> Node | None:
-    name = node.op.name
-    if name not in _LIKE:
+    op, made = node.op, node.outputs[0] if node.outputs else None
+    if not node.inputs or (op.fills is None and op.constant is None) or prod(made.shape) > MOST:
         return None
-    (made,) = node.outputs
-    if name == "_arange_like":
-        op, attrs = F._arange, {"stop": float(node.attrs["length"])}
+    if op.fills is None:
+        name, attrs = op.constant(node.attrs)
+        op = get(name)
     else:
-        value = node.attrs["fill_value"] if _LIKE[name] is None else _LIKE[name]
+        value = node.attrs[op.fills] if isinstance(op.fills, str) else op.fills
         op, attrs = F._full, {"shape": made.shape, "value": value, "dtype": made.dtype}
-    if prod(made.shape) > MOST:
-        return None
     constant = Node(op, attrs, [], node.ctx, single=True, backward=node.backward)
     constant.outputs = [Value(made.meta.new_empty(made.shape), made.ctx, made.kind, made.role, 0, constant)]
     return constant
