@@ -233,8 +233,16 @@ def _wrapping(op: Operator, kind_of: str) -> list[str]:
         return [f"result = _several(tensor, {face}, {first}._ctx)"]
     lines = [f"result = _new({face})", f"result._data, result._ctx, result._entry = tensor, {first}._ctx, None"]
     if op.formula is None and op.binder is None and op.index is None:
-        lines = ["if tensor._base is not None:", "    tensor = _separate(tensor)", *lines]
+        same = "" if op.memory == "new" else f" or {_is_given(op)}"
+        lines = [f"if tensor._base is not None{same}:", "    tensor = _separate(tensor)", *lines]
     return lines
+
+
+def _is_given(op: Operator) -> str:
+    """The question whether the result is one of the inputs' tensors itself."""
+    named = op.inputs[:-1] if op.variadic else op.inputs
+    parts = [f"({i} is not None and tensor is {i}._data)" for i in named]
+    return " or ".join(parts + [f"any([tensor is x._data for x in {op.inputs[-1]}])"] * op.variadic)
 
 
 # ----------------------------------------------------------------------------------------------

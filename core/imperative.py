@@ -40,6 +40,8 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
                 tensor = op.forward(inputs[0]._data, **attrs)
             else:
                 tensor = op.forward(*[None if x is None else x._data for x in inputs], **attrs)
+            if op.memory != "new":
+                tensor = _aliased(tensor, inputs)
             result = _new(kind._dense_kind)
             result._data, result._ctx, result._entry = tensor, inputs[0]._ctx, None
         except UNFIT:
@@ -105,6 +107,8 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
     single = type(results) is not tuple and type(results) is not list
     if single:
         results = (results,)
+    if op.memory != "new" and tracer is None:
+        results = [_aliased(t, inputs) for t in results]
     outputs = [kind._wrap(t, ctx) for t in results]
     if tracer is not None:
         reserve = tracer.record(op, inputs, attrs, outputs, reserve, single)
@@ -115,6 +119,11 @@ def apply(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
     if out is not None:
         return assign(op, out, outputs if len(outputs) > 1 else outputs[0])
     return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _aliased(tensor, inputs: Sequence):
+    """The tensor, or a view of it where it is that of an input, which is to be seen from the result."""
+    return tensor.view(tensor.shape) if any([x is not None and tensor is x._data for x in inputs]) else tensor
 
 
 def _need_real(op: Operator, inputs: Sequence) -> None:
