@@ -8,10 +8,9 @@ import warnings
 from core.symbol import Symbol, graph
 from core.symbol.graph import Node
 
-_COLOURS = {
-    "null": "#8dd3c7", "Convolution": "#fb8072", "FullyConnected": "#fb8072", "Activation": "#ffffb3",
-    "LeakyReLU": "#ffffb3", "BatchNorm": "#bebada", "Pooling": "#80b1d3", "Concat": "#fdb462", "Flatten": "#fdb462",
-    "Reshape": "#fdb462", "Softmax": "#b3de69",
+_COLOURS = {  # by kind of layer; the first is of variables
+    "": "#8dd3c7", "weights": "#fb8072", "activation": "#ffffb3", "normalization": "#bebada", "pooling": "#80b1d3",
+    "layout": "#fdb462",
 }  # fmt: skip
 _OTHER = "#fccde5"
 _PARAMETERS = ("_weight", "_bias", "_beta", "_gamma", "_moving_var", "_moving_mean", "_running_var", "_running_mean")
@@ -85,7 +84,7 @@ def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None
             hidden.add(node.name)
             continue
         form = {"shape": "oval"} if node.op is None else {}
-        colour = _COLOURS.get("null" if node.op is None else node.op.name, _OTHER)
+        colour = _COLOURS[""] if node.op is None else _COLOURS.get(node.op.layer or None, _OTHER)
         picture.node(name=node.name, label=_label(node), fillcolor=colour, **{**style, **form})
     for node in nodes:
         for parent, k in node.inputs:
@@ -129,21 +128,4 @@ def _types(symbol: Symbol, given) -> dict[tuple[int, int], str]:
 
 
 def _label(node: Node) -> str:
-    if node.op is None:
-        return node.name
-    attrs = node.parsed
-    if node.op.name == "Convolution":
-        return f"Convolution\n{_by(attrs['kernel'])}/{_by(attrs['stride'] or (1,))}, {attrs['num_filter']}"
-    if node.op.name == "FullyConnected":
-        return f"FullyConnected\n{attrs['num_hidden']}"
-    if node.op.name in ("Activation", "LeakyReLU"):
-        return f"{node.op.name}\n{attrs['act_type']}"
-    if node.op.name == "Pooling":
-        return f"Pooling\n{attrs['pool_type']}, {_by(attrs['kernel'])}/{_by(attrs['stride'] or (1,))}"
-    if node.op.name == "Custom":
-        return node.attrs["op_type"]
-    return node.name
-
-
-def _by(extents) -> str:
-    return "x".join(map(str, extents))
+    return node.name if node.op is None or node.op.label is None else node.op.label(node.parsed)

@@ -233,13 +233,13 @@ for _op in (round_ste, sign_ste):
 # ---------------------------------------------------------------------------------------------- mixed precision
 
 
-@composite("amp_cast", shape=FIRST)
+@composite("amp_cast", shape=FIRST, precision=True)
 def amp_cast(data, *, dtype: DType):
     """Data of a floating type in another one; data of other types as it is."""
     return F.Cast(data, dtype=dtype) if _name(data) in FLOATS else F._bridge(data)
 
 
-@composite("amp_multicast", outputs=lambda attrs: attrs["num_outputs"], shape=PAIRWISE)
+@composite("amp_multicast", outputs=lambda attrs: attrs["num_outputs"], shape=PAIRWISE, precision=True)
 def amp_multicast(*data, num_outputs: Int, cast_narrow: Bool = False):
     """Arrays of floating types, all in the widest (narrowest with cast_narrow) of their types; others as they are."""
     present = [name for name in map(_name, data) if name in FLOATS]

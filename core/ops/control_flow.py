@@ -6,9 +6,6 @@ from core.base import MXNetError
 from core.ops.attributes import Int, Shape
 from core.ops.registry import operator
 
-# operator -> the number of its subgraphs
-SUBGRAPHS = {"_foreach": 1, "_while_loop": 2, "_cond": 3, "_gradient": 1}
-
 
 def _outputs(attrs: dict) -> int:
     return attrs["num_outputs"]
@@ -18,7 +15,7 @@ def _refuse(name: str):
     raise MXNetError(f"{name} is part of a graph: call contrib.{name.lstrip('_')} with functions instead")
 
 
-@operator("_foreach", outputs=_outputs)
+@operator("_foreach", outputs=_outputs, subgraphs=1)
 def foreach(
     *data,
     num_outputs: Int,
@@ -31,7 +28,7 @@ def foreach(
     _refuse("_foreach")
 
 
-@operator("_while_loop", outputs=_outputs)
+@operator("_while_loop", outputs=_outputs, subgraphs=2)
 def while_loop(
     *data,
     num_outputs: Int,
@@ -45,7 +42,7 @@ def while_loop(
     _refuse("_while_loop")
 
 
-@operator("_cond", outputs=_outputs)
+@operator("_cond", outputs=_outputs, subgraphs=3)
 def cond(
     *data,
     num_outputs: Int,
@@ -57,7 +54,7 @@ def cond(
     _refuse("_cond")
 
 
-@operator("_gradient", outputs=_outputs)
+@operator("_gradient", outputs=_outputs, subgraphs=1)
 def gradient(*data, num_outputs: Int, wrt: Shape):
     """Gradients of the sum of a subgraph's outputs by some of its inputs (`core.symbol.gradient`)."""
     _refuse("_gradient")

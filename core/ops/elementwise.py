@@ -268,7 +268,15 @@ def smooth_l1(data, *, scalar: Float = 1.0):
     return where(fabs(data) < reach, 0.5 * square * data * data, fabs(data) - 0.5 * reach)
 
 
-@composite("Activation", aliases=("_npx_activation",), real=True, shape=FIRST, unnamed=True)
+@composite(
+    "Activation",
+    aliases=("_npx_activation",),
+    real=True,
+    shape=FIRST,
+    unnamed=True,
+    layer="activation",
+    label=lambda attrs: f"Activation\n{attrs['act_type']}",
+)
 def activation(
     data, *, act_type: Annotated[str, Choice("relu", "sigmoid", "log_sigmoid", "mish", "softrelu", "softsign", "tanh")]
 ):
@@ -291,6 +299,8 @@ def _activation_shortcut(attrs):
     names=("output", "mask"),
     when={"gamma": ("act_type", "prelu")},
     initial={"gamma": '["Constant", {"value": 0.25}]'},
+    layer="activation",
+    label=lambda attrs: f"LeakyReLU\n{attrs['act_type']}",
 )
 def leaky(
     data, gamma=None, *, act_type: Annotated[str, Choice("leaky", "prelu", "elu", "selu", "gelu", "rrelu")] = "leaky",

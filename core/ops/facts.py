@@ -63,6 +63,10 @@ class Facts:
     weight, the second input, make the places of axis 1 of the result, to which the third is added. affine: of a
     normalisation, rule(node, do) -> (scale, shift) along axis 1, or None. in_parts: the operator that takes the second
     input, which is flat, in the parts that it is made of.
+
+    For graphs of symbols: subgraphs: how many a node holds, of loops and branches, and control: what it does with them
+    (`core.symbol.control_flow`, which puts it there). precision: a conversion of mixed precision, which changes no more
+    than dtypes. layer: the kind of layer that pictures show, and label: what they say of it, from the attributes.
     """
 
     real: bool = False
@@ -93,6 +97,11 @@ class Facts:
     channelwise: bool = False
     affine: Callable[..., tuple | None] | None = None
     in_parts: str | None = None
+    subgraphs: int = 0
+    control: Any = None
+    precision: bool = False
+    layer: str = ""
+    label: Callable[[dict], str] | None = None
 
     def output_name(self, k: int, count: int, attrs: dict[str, Any]) -> str:
         """What is put behind the name of a node for output `k` of the `count` that it shows."""

@@ -37,6 +37,8 @@ def _need_floats(name, *tensors):
     shape=FULLY_CONNECTED,
     when={"bias": ("no_bias", False)},
     words={"x": "data"},
+    layer="weights",
+    label=lambda attrs: f"FullyConnected\n{attrs['num_hidden']}",
 )
 def fully_connected(data, weight, bias=None, *, num_hidden: Positive, no_bias: Bool = False, flatten: Bool = True):
     """data weight^T + bias; with flatten all axes but the first are one, else the last axis alone is multiplied.

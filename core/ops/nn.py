@@ -9,7 +9,7 @@ from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.kernels.formula import cbrt, eq, sqrt, where
 from core.ops.attributes import Any_, Bool, Choice, DType, Float, Int, OptBool, OptInt, OptStr, Positive, Shape, Share
-from core.ops.registry import F, composite, direct, gradient, infer, operator, pointwise, shortcut
+from core.ops.registry import F, composite, direct, gradient, infer, operator, pointwise, shortcut, tell
 from core.ops.relations import CONVOLUTION, FIRST
 from core.ops.shape import expect_shape
 from core.ops.storage_types import rows_if_asked
@@ -131,7 +131,11 @@ def _to_channels_last(x):
 
 
 @composite(
-    "Convolution", aliases=("convolution", "Convolution_v1"), shape=CONVOLUTION, when={"bias": ("no_bias", False)}
+    "Convolution",
+    aliases=("convolution", "Convolution_v1"),
+    shape=CONVOLUTION,
+    when={"bias": ("no_bias", False)},
+    layer="weights",
 )
 def convolution(
     data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: Positive,
@@ -346,7 +350,7 @@ def _pads(shape, kernel, stride, pad, convention):
     return tuple(out)
 
 
-@composite("Pooling", aliases=("pooling",), real=True)
+@composite("Pooling", aliases=("pooling",), real=True, layer="pooling")
 def pooling(
     data, *, kernel: Shape = (), pool_type: Annotated[str, Choice("max", "avg", "sum", "lp")] = "max", global_pool: Bool = False,
     cudnn_off: Bool = False, pooling_convention: Annotated[str, Choice("valid", "full", "same")] = "valid", stride: Shape = (),
@@ -572,3 +576,20 @@ def _embedding_grad(head, data, *, shape: Shape):
 @gradient(_embedding_grad)
 def _embedding_grad_gradient(head1, data, attrs):
     return [F.Embedding(data, head1, input_dim=attrs.shape[0], output_dim=attrs.shape[1]), None]
+
+
+# ---------------------------------------------------------------------------------------------- pictures
+
+
+def _by(extents):
+    return "x".join(map(str, extents))
+
+
+@tell(convolution, "label")
+def _convolution_label(attrs):
+    return f"Convolution\n{_by(attrs['kernel'])}/{_by(attrs['stride'] or (1,))}, {attrs['num_filter']}"
+
+
+@tell(pooling, "label")
+def _pooling_label(attrs):
+    return f"Pooling\n{attrs['pool_type']}, {_by(attrs['kernel'])}/{_by(attrs['stride'] or (1,))}"

@@ -32,7 +32,7 @@ def _channel_shapes(op, *names):
 
 @operator("BatchNorm", aliases=("batch_norm", "BatchNorm_v1"), outputs=3, train=True,
           mutates=("gamma", "moving_mean", "moving_var"),
-          visible=lambda attrs: 3 if attrs["output_mean_var"] else 1, memory="new", shape=FIRST, names=("output", "mean", "var"), initial=MOVING, auxiliary=("moving_mean", "moving_var"), input_dtypes=dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), not_half), words={"x": "data", "running_mean": "moving_mean", "running_var": "moving_var"})  # fmt: skip
+          visible=lambda attrs: 3 if attrs["output_mean_var"] else 1, memory="new", shape=FIRST, names=("output", "mean", "var"), initial=MOVING, auxiliary=("moving_mean", "moving_var"), input_dtypes=dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), not_half), words={"x": "data", "running_mean": "moving_mean", "running_var": "moving_var"}, layer="normalization")  # fmt: skip
 def batch_norm(
     data, gamma, beta, moving_mean, moving_var, *, eps: Float = 1e-3, momentum: Float = 0.9, fix_gamma: Bool = True,
     use_global_stats: Bool = False, output_mean_var: Bool = False, axis: Int = 1, cudnn_off: Bool = False,

@@ -146,7 +146,7 @@ def _slice_like_gradient(head, data_shape, shape_like_shape, attrs):
 # ---------------------------------------------------------------------------------------------- joins and splits
 
 
-@operator("Concat", aliases=("concat",), memory="new", shape=JOINED, storage=Kept("csr"))
+@operator("Concat", aliases=("concat",), memory="new", shape=JOINED, storage=Kept("csr"), layer="layout")
 def concat(*data, dim: Int = 1):
     """Arrays of one type joined along an existing axis."""
     _of_one_type("concat", data)

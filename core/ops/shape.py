@@ -115,7 +115,9 @@ def halves(length: int, first: int, second: int) -> tuple[int, int]:
     return first, second
 
 
-@operator("Reshape", aliases=("reshape",), shape=RESHAPE, unnamed=True, target=Target("shape"), reshapes=True)
+@operator(
+    "Reshape", aliases=("reshape",), shape=RESHAPE, unnamed=True, target=Target("shape"), reshapes=True, layer="layout"
+)
 def reshape(data, *, shape: Shape = (), reverse: Bool = False, target_shape: Shape = (), keep_highest: Bool = False):
     """The same elements in another shape (0, -1, -2, -3, -4: see MXNet's reshape)."""
     now = data.shape
@@ -137,7 +139,7 @@ def dynamic_reshape(data, shape):
     return K.reshape(data, reshaped(tuple(data.shape), tuple(map(int, K.numbers(shape)))))
 
 
-@operator("Flatten", aliases=("flatten", "_npx_batch_flatten"), unnamed=True, reshapes=True)
+@operator("Flatten", aliases=("flatten", "_npx_batch_flatten"), unnamed=True, reshapes=True, layer="layout")
 def flatten(data):
     """All axes but the first one merged."""
     if data.dim() == 2:

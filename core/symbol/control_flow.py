@@ -15,8 +15,7 @@ from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.name import NameManager
 from core.ndarray import control_flow
-from core.ops.control_flow import SUBGRAPHS
-from core.ops.registry import TABLE
+from core.ops.registry import TABLE, F
 from core.symbol import graph
 from core.symbol.graph import Entry, Node
 from core.symbol.infer import blank
@@ -132,47 +131,14 @@ def cond(pred, then_func, else_func, name="cond"):
 
 def run(node: Node, inputs: Sequence) -> list:
     """The outputs of a node with subgraphs on arrays, step by step and on the tape."""
-    attrs = node.parsed
     if autograd.state.tracer is None and any(x._data.is_meta for x in inputs):  # inside of what is inferred
         return infer(node, inputs)
-    if node.op.name == "_foreach":
-        body, data, states = _foreach_parts(node, inputs)
-        outputs, states = control_flow.foreach(lambda slices, s: body(slices, s), data, states)
-        return [*outputs, *states]
-    if node.op.name == "_while_loop":
-        test, step, variables = _while_parts(node, inputs)
-        outputs, last = control_flow.while_loop(test, step, variables, attrs["max_iterations"])
-        if not outputs and attrs["num_out_data"]:
-            shapes = infer(node, [blank(x.shape, dtype_name(x.dtype)) for x in inputs])[: attrs["num_out_data"]]
-            kind, ctx = type(inputs[0]), inputs[0]._ctx
-            outputs = [kind._wrap(storage.zeros(s.shape, s.dtype, ctx), ctx) for s in shapes]
-        return [*outputs, *last]
-    if node.op.name == "_gradient":
-        from core.symbol.gradient import run as run_gradient
-
-        return run_gradient(node, inputs)
-    branches = [
-        _callable(sub, [inputs[k] for k in attrs[f"{kind}_input_locs"]], inputs[0]) for kind, sub in _parts(node)
-    ]
-    return control_flow.cond(branches[0]()[0], branches[1], branches[2])
+    return node.op.control.run(node, inputs)
 
 
 def infer(node: Node, inputs: Sequence) -> list:
     """The outputs of a node with subgraphs on arrays without memory: one step tells all shapes."""
-    attrs = node.parsed
-    if node.op.name == "_foreach":
-        body, data, states = _foreach_parts(node, inputs)
-        outputs, states = body([x[0] for x in data], states)
-        steps = data[0].shape[0] if data else 0
-        return [*(blank((steps, *x.shape), dtype_name(x.dtype)) for x in outputs), *states]
-    if node.op.name == "_while_loop":
-        _, step, variables = _while_parts(node, inputs)
-        outputs, last = step(*variables)
-        return [*(blank((attrs["max_iterations"], *x.shape), dtype_name(x.dtype)) for x in outputs), *last]
-    if node.op.name == "_gradient":
-        return [inputs[k] for k in attrs["wrt"]]
-    kind, sub = _parts(node)[1]
-    return _callable(sub, [inputs[k] for k in attrs[f"{kind}_input_locs"]], inputs[0])()
+    return node.op.control.infer(node, inputs)
 
 
 def parameter_shapes(node: Node, found: list, infer_shapes: Callable) -> list:
@@ -189,49 +155,15 @@ def parameter_shapes(node: Node, found: list, infer_shapes: Callable) -> list:
 
 def wiring(node: Node) -> list[tuple[Sequence[int], list[str], list[bool], list[Entry]]]:
     """For each subgraph: the node's inputs that its variables stand for, their names, which of them are slices."""
-    attrs = node.parsed
-    if node.op.name == "_foreach":
-        (sub,) = node.subgraphs
-        names = _names(sub)
-        order = [*attrs["in_data_locs"], *attrs["in_state_locs"], *attrs["remain_locs"]]
-        sliced = len(attrs["in_data_locs"])
-        return [(range(len(order)), [names[k] for k in order], [i < sliced for i in range(len(order))], sub)]
-    if node.op.name == "_gradient":
-        names = _names(node.subgraphs[0])
-        return [(range(len(names)), names, [False] * len(names), node.subgraphs[0])]
-    kinds = ("cond", "func") if node.op.name == "_while_loop" else ("cond", "then", "else")
-    return [
-        (places, _names(sub), [False] * len(places), sub)
-        for kind, sub in zip(kinds, node.subgraphs, strict=True)
-        for places in [attrs[f"{kind}_input_locs"]]
-    ]
+    return node.op.control.wiring(node)
 
 
 def check_wiring(node: Node) -> None:
     """MXNetError where the attributes of a node from a file do not fit its inputs and subgraphs."""
-    attrs, wanted = node.parsed, SUBGRAPHS.get(node.op.name, 0)
-    if len(node.subgraphs) != wanted:
-        raise MXNetError(f"{node.op.name} has {wanted} subgraphs, {len(node.subgraphs)} are given")
-    if node.op.name == "_foreach":
-        places = [*attrs["in_data_locs"], *attrs["in_state_locs"], *attrs["remain_locs"]]
-        states = len(node.subgraphs[0]) - attrs["num_out_data"]
-        good = sorted(places) == list(range(len(_names(node.subgraphs[0])))) and len(places) == len(node.inputs)
-        good = good and states == len(attrs["in_state_locs"]) and len(attrs["in_data_locs"]) > 0
-        results = len(node.subgraphs[0])
-    else:
-        good = all(
-            len(places) == len(names) and all(0 <= k < len(node.inputs) for k in places)
-            for places, names, _, _ in wiring(node)
-        )
-        results = len(node.subgraphs[-1])
-        if node.op.name == "_gradient":
-            results = len(attrs["wrt"])
-            good = good and results > 0 and all(0 <= k < len(node.inputs) for k in attrs["wrt"])
-        elif node.op.name == "_while_loop":
-            good = good and 0 < results - attrs["num_out_data"] <= len(node.inputs) and attrs["num_out_data"] >= 0
-        else:
-            good = good and results == len(node.subgraphs[1])
-    if not good or results != attrs["num_outputs"] or any(len(sub) == 0 for sub in node.subgraphs):
+    if len(node.subgraphs) != node.op.subgraphs:
+        raise MXNetError(f"{node.op.name} has {node.op.subgraphs} subgraphs, {len(node.subgraphs)} are given")
+    good = node.op.control.fits(node) and all(len(sub) > 0 for sub in node.subgraphs)
+    if not good or node.op.control.results(node) != node.parsed["num_outputs"]:
         raise MXNetError(f"{node.op.name} {node.name!r}: its attributes do not fit its inputs and subgraphs")
 
 
@@ -356,14 +288,6 @@ def _names(sub: list[Entry]) -> list[str]:
     return [n.name for n in graph.order(sub) if n.op is None]
 
 
-def _parts(node: Node) -> list[tuple[str, list[Entry]]]:
-    return list(zip(("cond", "then", "else"), node.subgraphs, strict=True))
-
-
-def _callable(sub: list[Entry], values: Sequence, like) -> Callable[[], list]:
-    return lambda: graph.run(sub, dict(zip(_names(sub), values, strict=True)), like._ctx, type(like))
-
-
 def _foreach_parts(node: Node, inputs: Sequence):
     """(body on lists of slices and states, data, states)."""
     attrs, (sub,) = node.parsed, node.subgraphs
@@ -426,3 +350,139 @@ def _like(pattern, flat: list[Symbol]):
         return [take(p) for p in part]
 
     return take(pattern)
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+class Control:
+    """What a kind of node with subgraphs does with them; by default one of them, as the first tells."""
+
+    names: tuple[str, ...] = ("cond", "then", "else")  # of the subgraphs, in attributes
+
+    def run(self, node: Node, inputs: Sequence) -> list:
+        """The outputs on arrays."""
+        test, then, other = (self._branch(node, k, inputs) for k in range(3))
+        return control_flow.cond(test()[0], then, other)
+
+    def infer(self, node: Node, inputs: Sequence) -> list:
+        """The outputs on arrays without memory."""
+        return self._branch(node, 1, inputs)()
+
+    def wiring(self, node: Node) -> list:
+        """See `wiring`."""
+        return [
+            (places, _names(sub), [False] * len(places), sub)
+            for kind, sub in zip(self.names, node.subgraphs, strict=True)
+            for places in [node.parsed[f"{kind}_input_locs"]]
+        ]
+
+    def fits(self, node: Node) -> bool:
+        """Whether the attributes of a node fit its inputs and subgraphs."""
+        return len(node.subgraphs[1]) == len(node.subgraphs[2]) and self._wired(node)
+
+    def results(self, node: Node) -> int:
+        """The number of outputs."""
+        return len(node.subgraphs[-1])
+
+    def _wired(self, node: Node) -> bool:
+        return all(
+            len(places) == len(names) and all(0 <= k < len(node.inputs) for k in places)
+            for places, names, _, _ in self.wiring(node)
+        )
+
+    def _branch(self, node: Node, k: int, inputs: Sequence) -> Callable[[], list]:
+        values = [inputs[place] for place in node.parsed[f"{self.names[k]}_input_locs"]]
+        like, sub = inputs[0], node.subgraphs[k]
+        return lambda: graph.run(sub, dict(zip(_names(sub), values, strict=True)), like._ctx, type(like))
+
+
+class Foreach(Control):
+    """The only subgraph for each slice of some inputs, with states."""
+
+    def run(self, node, inputs):
+        body, data, states = _foreach_parts(node, inputs)
+        outputs, states = control_flow.foreach(lambda slices, s: body(slices, s), data, states)
+        return [*outputs, *states]
+
+    def infer(self, node, inputs):
+        body, data, states = _foreach_parts(node, inputs)
+        outputs, states = body([x[0] for x in data], states)
+        steps = data[0].shape[0] if data else 0
+        return [*(blank((steps, *x.shape), dtype_name(x.dtype)) for x in outputs), *states]
+
+    def wiring(self, node):
+        attrs, (sub,) = node.parsed, node.subgraphs
+        names, sliced = _names(sub), len(attrs["in_data_locs"])
+        order = [*attrs["in_data_locs"], *attrs["in_state_locs"], *attrs["remain_locs"]]
+        return [(range(len(order)), [names[k] for k in order], [i < sliced for i in range(len(order))], sub)]
+
+    def fits(self, node):
+        attrs, (sub,) = node.parsed, node.subgraphs
+        places = [*attrs["in_data_locs"], *attrs["in_state_locs"], *attrs["remain_locs"]]
+        whole = sorted(places) == list(range(len(_names(sub)))) and len(places) == len(node.inputs)
+        states = len(sub) - attrs["num_out_data"]
+        return whole and states == len(attrs["in_state_locs"]) and len(attrs["in_data_locs"]) > 0
+
+
+class WhileLoop(Control):
+    """The second subgraph as long as the first gives true."""
+
+    names = ("cond", "func")
+
+    def run(self, node, inputs):
+        attrs = node.parsed
+        test, step, variables = _while_parts(node, inputs)
+        outputs, last = control_flow.while_loop(test, step, variables, attrs["max_iterations"])
+        if not outputs and attrs["num_out_data"]:
+            shapes = infer(node, [blank(x.shape, dtype_name(x.dtype)) for x in inputs])[: attrs["num_out_data"]]
+            kind, ctx = type(inputs[0]), inputs[0]._ctx
+            outputs = [kind._wrap(storage.zeros(s.shape, s.dtype, ctx), ctx) for s in shapes]
+        return [*outputs, *last]
+
+    def infer(self, node, inputs):
+        _, step, variables = _while_parts(node, inputs)
+        outputs, last = step(*variables)
+        most = node.parsed["max_iterations"]
+        return [*(blank((most, *x.shape), dtype_name(x.dtype)) for x in outputs), *last]
+
+    def fits(self, node):
+        data = node.parsed["num_out_data"]
+        return self._wired(node) and 0 < self.results(node) - data <= len(node.inputs) and data >= 0
+
+
+class Gradient(Control):
+    """Gradients of the only subgraph by some of its variables, which are the node's inputs."""
+
+    def run(self, node, inputs):
+        (sub,), names = node.subgraphs, _names(node.subgraphs[0])
+        again = autograd.is_recording()
+        # Outside a recording, the caller's places on the tape are left alone.
+        values = [x if again and x._entry is not None else x.detach() for x in inputs]
+        wrt = [values[k] for k in node.parsed["wrt"]]
+        for x in wrt:
+            if x._entry is None:
+                x.attach_grad()
+        with autograd.record(autograd.is_training()):
+            outputs = graph.run(sub, dict(zip(names, values, strict=True)), inputs[0]._ctx, type(inputs[0]))
+            return autograd.grad(outputs, wrt, create_graph=again, train_mode=autograd.is_training())
+
+    def infer(self, node, inputs):
+        return [inputs[k] for k in node.parsed["wrt"]]
+
+    def wiring(self, node):
+        names = _names(node.subgraphs[0])
+        return [(range(len(names)), names, [False] * len(names), node.subgraphs[0])]
+
+    def fits(self, node):
+        return (
+            self._wired(node) and self.results(node) > 0 and all(0 <= k < len(node.inputs) for k in node.parsed["wrt"])
+        )
+
+    def results(self, node):
+        return len(node.parsed["wrt"])
+
+
+F._foreach.control, F._while_loop.control, F._cond.control, F._gradient.control = (
+    Foreach(), WhileLoop(), Control(), Gradient(),
+)  # fmt: skip

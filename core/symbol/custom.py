@@ -46,7 +46,7 @@ def entry(op_type: str, texts: dict[str, str]) -> Operator:
             if shape:
                 shapes[n] = tuple(shape)
 
-    op.infer = infer
+    op.infer, op.label = infer, lambda attrs: op_type
     return op
 
 

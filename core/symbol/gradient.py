@@ -1,8 +1,7 @@
-"""Gradients as symbols: a node that holds the graph to differentiate and runs its tape."""
+"""Gradients as symbols: a node that holds the graph to differentiate, and runs its tape (`control_flow.Gradient`)."""
 
 from __future__ import annotations
 
-from core import autograd
 from core.base import MXNetError, nearest
 from core.name import NameManager
 from core.ops.registry import TABLE
@@ -25,18 +24,3 @@ def gradient(symbol: Symbol, wrt: list[str]) -> Symbol:
     texts = {"num_outputs": str(len(wrt)), "wrt": str([names.index(name) for name in wrt])}
     node = Node(TABLE["_gradient"], NameManager.current.get(None, "_gradient"), texts, inputs, subgraphs=[sub])
     return type(symbol)([(node, k) for k in range(len(wrt))])
-
-
-def run(node: Node, inputs) -> list:
-    """The gradients on arrays."""
-    (sub,), names = node.subgraphs, [n.name for n in graph.order(node.subgraphs[0]) if n.op is None]
-    again = autograd.is_recording()
-    # Outside a recording, the caller's places on the tape are left alone.
-    values = [x if again and x._entry is not None else x.detach() for x in inputs]
-    wrt = [values[k] for k in node.parsed["wrt"]]
-    for x in wrt:
-        if x._entry is None:
-            x.attach_grad()
-    with autograd.record(autograd.is_training()):
-        outputs = graph.run(sub, dict(zip(names, values, strict=True)), inputs[0]._ctx, type(inputs[0]))
-        return autograd.grad(outputs, wrt, create_graph=again, train_mode=autograd.is_training())

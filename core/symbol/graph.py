@@ -153,20 +153,20 @@ def copy(entries: Iterable[Entry], replace: dict[int, Entry] | None = None) -> l
 
 def without_casts(entries: Iterable[Entry]) -> list[Entry]:
     """The same graph without the conversions of mixed precision."""
-    entries, casts = list(entries), ("amp_cast", "amp_multicast")
+    entries = list(entries)
     nodes = order(entries)
-    if not any(node.op is not None and node.op.name in casts for node in nodes):
+    if not any(node.op is not None and node.op.precision for node in nodes):
         return entries
     made: dict[int, list[Entry]] = {}  # what takes the place of a node's outputs; those of other nodes follow from it
 
     def moved(entry: Entry) -> Entry:
         node, k = entry
         found = made[id(node)]
-        return found[k] if node.op is not None and node.op.name in casts else (found[0][0], k)
+        return found[k] if node.op is not None and node.op.precision else (found[0][0], k)
 
     for node in nodes:
         inputs = [moved(e) for e in node.inputs]
-        made[id(node)] = inputs if node.op is not None and node.op.name in casts else [(node.with_inputs(inputs), 0)]
+        made[id(node)] = inputs if node.op is not None and node.op.precision else [(node.with_inputs(inputs), 0)]
     return [moved(e) for e in entries]
 
 

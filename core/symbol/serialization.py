@@ -9,7 +9,6 @@ from core.base import MXNetError
 from core.files import checksums
 from core.files.checksums import NAME
 from core.ops import registry
-from core.ops.control_flow import SUBGRAPHS
 from core.symbol.compose import variable_texts
 from core.symbol.graph import HIDDEN, Entry, Node, hidden, order
 from core.symbol.numpy_nodes import translated, written
@@ -160,7 +159,7 @@ def _node(row: dict, before: list[Node], where: str) -> Node:
     node = Node(op, name, texts, inputs, subgraphs=subgraphs)
     if not 0 < op.count(node.parsed) <= MOST_OUTPUTS:
         raise MXNetError(f"{kind} has {op.count(node.parsed)} outputs; 1 to {MOST_OUTPUTS} are accepted")
-    if subgraphs or kind in SUBGRAPHS:
+    if subgraphs or op.subgraphs:
         from core.symbol.control_flow import check_wiring
 
         check_wiring(node)

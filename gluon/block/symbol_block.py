@@ -9,6 +9,7 @@ from core import autograd, initializer, symbol
 from core import ndarray as nd
 from core.base import MXNetError
 from core.dtypes import dtype_name, dtype_type
+from core.ops.facts import not_half
 from core.ops.storage_types import NUMBERS
 from core.symbol import graph, infer
 from gluon.block.hybrid_block import HybridBlock
@@ -80,10 +81,9 @@ class SymbolBlock(HybridBlock):
         if dtype_name(dtype) != "float16":
             return
         for node in graph.order(self._symbol._entries):
-            if node.op is not None and node.op.name == "BatchNorm":
-                for parent, _ in node.inputs[1:]:
-                    if parent.name in self.params:
-                        self.params[parent.name].cast("float32")
+            for slot, (parent, _) in zip(node.slots, node.inputs, strict=True):
+                if node.op.input_dtypes.get(slot) is not_half and parent.name in self.params:
+                    self.params[parent.name].cast("float32")
 
     def forward(self, x, *args):
         """The outputs on arrays, or, given symbols, the graph with these in place of the inputs."""

@@ -120,7 +120,7 @@ def convert_hybrid_block(
 def _converted(entry: graph.Entry, dtype: str, made: dict) -> graph.Entry:
     """The entry in another type, converted once for all its readers."""
     node, k = entry
-    if node.op is not None and node.op.name == _CAST and node.parsed["dtype"] == dtype:
+    if node.op is not None and node.op.precision and node.parsed.get("dtype") == dtype:
         return entry
     key = id(node), k, dtype
     if key not in made:
@@ -154,11 +154,11 @@ def _wishes(nodes: list[graph.Node], low: str | None) -> dict[graph.Node, str | 
     """By variable, the one dtype that all conversions of it ask for; None where they ask for several."""
     wishes: dict[graph.Node, str | None] = {}
     for node in nodes:
-        if node.op is None or low is None or node.op.name not in (_CAST, _MULTICAST):
+        if node.op is None or low is None or not node.op.precision:
             continue
-        if node.op.name == _MULTICAST and any(parent.op is not None for parent, _ in node.inputs):
+        if node.op.variadic and any(parent.op is not None for parent, _ in node.inputs):
             continue
-        dtype = node.parsed["dtype"] if node.op.name == _CAST else low
+        dtype = node.parsed.get("dtype", low)
         for parent, _ in node.inputs:
             wishes[parent] = dtype if wishes.get(parent, dtype) == dtype else None
     return wishes
