@@ -61,3 +61,54 @@ def test_composites_and_names():
 def test_different_numbers_are_refused():
     with pytest.raises(ValueError, match="number"):
         mx.metric.Accuracy().update([nd.ones((2,))], [nd.ones((2, 2)), nd.ones((2, 2))])
+
+
+def test_correlations_of_batches_and_of_all():
+    labels = [np.array([1.0, 2.0, 4.0]), np.array([5.0, 1.0, 0.0, 2.0])]
+    preds = [np.array([2.0, 1.0, 5.0]), np.array([1.0, 4.0, 2.0, 9.0])]
+    each = [np.corrcoef(a, b)[0, 1] for a, b in zip(labels, preds)]
+    assert run(mx.metric.PearsonCorrelation(), labels, preds) == pytest.approx(np.mean(each))
+    micro = mx.metric.PearsonCorrelation(average="micro")
+    assert np.isnan(micro.get()[1])
+    whole = np.corrcoef(np.concatenate(labels), np.concatenate(preds))[0, 1]
+    assert run(micro, labels, preds) == pytest.approx(whole)
+    micro.reset()
+    assert run(micro, labels[1:], preds[1:]) == pytest.approx(each[1])
+    with pytest.raises(ValueError, match="average"):
+        mx.metric.PearsonCorrelation(average="mean")
+
+
+def test_the_highest_scores_are_those_that_count():
+    scores = np.array([[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]], "float32")
+    for label, share in (([3, 0], 1.0), ([2, 1], 1.0), ([1, 2], 0.0), ([0, 3], 0.0), ([3, 3], 0.5)):
+        assert run(mx.metric.TopKAccuracy(2), [np.array(label)], [scores]) == share
+    metric = mx.metric.TopKAccuracy(top_k=9)  # more than there are classes
+    assert run(metric, [np.array([0, 3])], [scores]) == 1 and metric.name == "top_k_accuracy_9"
+    with pytest.raises(AssertionError, match="above 1"):
+        mx.metric.TopKAccuracy(1)
+
+
+def test_deviations_are_averaged_over_batches():
+    labels, preds = [np.array([1.0, 2.0]), np.array([4.0])], [np.array([2.0, 4.0]), np.array([1.0])]
+    assert run(mx.metric.MAE(), labels, preds) == pytest.approx((1.5 + 3) / 2)
+    assert run(mx.metric.MSE(), labels, preds) == pytest.approx((2.5 + 9) / 2)
+    assert run(mx.metric.RMSE(), labels, preds) == pytest.approx((2.5**0.5 + 3) / 2)
+
+
+def test_probabilities_of_the_labels():
+    labels, probabilities = [np.array([0, 1])], [np.array([[0.5, 0.5], [0.75, 0.25]], "float32")]
+    mean = -np.log([0.5, 0.25]).mean()
+    assert run(mx.metric.CrossEntropy(), labels, probabilities) == pytest.approx(mean)
+    assert run(mx.metric.NegativeLogLikelihood(), labels, probabilities) == pytest.approx(mean)
+    assert run(mx.metric.Perplexity(None), labels, probabilities) == pytest.approx(np.exp(mean))
+    assert run(mx.metric.Perplexity(ignore_label=1), labels, probabilities) == pytest.approx(2)
+
+
+def test_what_is_reported_locally_and_in_all():
+    metric = mx.metric.Accuracy()
+    metric.update([nd.array([0, 1])], [nd.array([[1, 0], [1, 0]])])
+    metric.reset_local()
+    metric.update([nd.array([0, 0, 1])], [nd.array([[1, 0], [1, 0], [0, 1]])])
+    assert metric.get() == ("accuracy", 1.0) and metric.get_global() == ("accuracy", 0.8)
+    metric.reset()
+    assert np.isnan(metric.get_global()[1])

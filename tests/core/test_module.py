@@ -275,3 +275,54 @@ def test_groups_of_a_network_have_their_contexts():
     module.fit(batches(), num_epoch=1, arg_params=params(), aux_params={})
     (executor,) = module._exec_group.execs
     assert executor.arg_dict["fc1_weight"].context == mx.cpu(1) and executor.arg_dict["fc2_bias"].context == mx.cpu(2)
+
+
+class _Sums:
+    """A store that adds up what it is given, and tells what was asked of it."""
+
+    def __init__(self):
+        self.calls, self.sums = [], {}
+
+    def push(self, key, values, priority=0):
+        self.calls.append(("push", key, priority))
+        self.sums[key] = sum(values[1:], values[0])
+
+    def pull(self, key, out, priority=0):
+        self.calls.append(("pull", key, priority))
+        for target in out:
+            target[:] = self.sums[key]
+
+    def row_sparse_pull(self, key, out, priority=0, row_ids=None):
+        self.calls.append(("rows", key, row_ids))
+
+
+def test_copies_on_several_devices_are_updated_by_the_sum():
+    weights, gradients = ([[mx.nd.ones((2,)) * k for k in of] for of in ((1, 1), (5, 5))] for _ in range(2))
+    gradients[1] = [None, None]  # no gradient is asked for
+    seen, store = [], _Sums()
+
+    def updater(indices, grads, copies):
+        seen.append((list(indices), [g.asnumpy().tolist() for g in grads]))
+        for grad, copy in zip(grads, copies):
+            copy -= grad
+
+    mx.model._update_params(weights, gradients, updater, 2, store, ["a", "b"])
+    assert store.calls == [("push", "a", 0), ("pull", "a", 0)]
+    assert seen == [([0], [[2, 2]]), ([1], [[2, 2]])]
+    assert [w.asnumpy().tolist() for w in weights[0]] == [[-1, -1]] * 2
+    assert [w.asnumpy().tolist() for w in weights[1]] == [[5, 5]] * 2
+
+
+@pytest.mark.parametrize("in_store", [True, False])
+def test_rows_are_pulled_where_the_store_updates(in_store):
+    module = mx.mod.Module(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc"), label_names=None)
+    module.bind([("data", (2, 3))])
+    module.init_params()
+    module._kvstore, module._update_on_kvstore = _Sums(), in_store
+    group = module._exec_group
+    group.param_arrays[module._param_names.index("fc_weight")] = [
+        mx.nd.sparse.row_sparse_array(mx.nd.ones((2, 3))) for _ in range(1)
+    ]
+    with pytest.warns(UserWarning, match="fc_bias is not row_sparse" if in_store else "not updated in a kvstore"):
+        module.prepare(None, lambda batch: {"fc_weight": [0], "fc_bias": [1]})
+    assert module._kvstore.calls == ([("rows", "fc_weight", [0])] if in_store else [])

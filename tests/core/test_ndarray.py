@@ -382,3 +382,7 @@ def test_results_share_no_memory_with_their_inputs(shape):
         y = move(x)
         x[:] = 5
         assert (y.asnumpy() == 1).all()
+
+
+def test_negatives_of_truth_values_are_whole_numbers():
+    assert (-nd.array([1, 0], dtype="bool")).asnumpy().tolist() == [-1, 0]

@@ -450,3 +450,15 @@ def test_imported_networks_without_parameters_and_in_float16(tmp_path):
     kinds = {n: np.dtype(p.dtype).name for n, p in empty.collect_params().items()}
     assert {n for n, kind in kinds.items() if kind == "float16"} == {"net_dense0_weight", "net_dense0_bias"}
     assert empty(x.astype("float16")).dtype == np.float16
+
+
+def test_files_hold_the_mean_of_copies():
+    parameter = mx.gluon.Parameter("weight", shape=(2,))
+    parameter.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
+    for ctx, value in ((mx.cpu(0), 1.0), (mx.cpu(1), 4.0)):
+        parameter.data(ctx)[:] = value
+    assert parameter._reduce().asnumpy().tolist() == [2.5, 2.5]
+    single = mx.gluon.Parameter("single", shape=(1,))
+    single.initialize()
+    with mx.autograd.record():
+        assert single._reduce()._entry is None  # what is written hangs on no tape

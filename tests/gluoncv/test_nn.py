@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from core import autograd, nd
+from core import autograd, nd, sym
+from gluon import nn
 from gluoncv.nn import DSNT, DUC, Consensus, DropBlock, DropBlockScheduler, SplitAttentionConv
 from gluoncv.nn.coder import NormalizedPerClassBoxCenterEncoder, NumPyNormalizedBoxCenterEncoder
+from gluoncv.nn.feature import FeatureExtractor
 
 
 @pytest.mark.parametrize("hybrid", [False, True])
@@ -89,3 +91,22 @@ def test_masks_of_numpy_are_float64_as_those_of_gluoncv():
     boxes = np.array([[[0, 0, 2, 2]]], "float32")
     targets, masks = NumPyNormalizedBoxCenterEncoder()(np.ones((1, 1)), np.zeros((1, 1)), boxes, boxes)
     assert (targets.dtype, masks.dtype) == (np.float32, np.float64)
+
+
+def test_layers_of_names_blocks_and_symbols():
+    data = sym.var("data")
+    inner = sym.FullyConnected(data, num_hidden=3, name="inner")
+    found = FeatureExtractor(sym.tanh(inner), ["inner_output"])
+    found.initialize()
+    assert found(nd.ones((2, 4))).shape == (2, 3)
+    block = nn.HybridSequential(prefix="net_")
+    with block.name_scope():
+        block.add(nn.Dense(3, prefix="inner_"), nn.Dense(2, prefix="outer_"))
+    block.initialize()
+    x = nd.ones((2, 4))
+    block(x)
+    np.testing.assert_array_equal(FeatureExtractor(block, "inner_fwd")(x).asnumpy(), block[0](x).asnumpy())
+    with pytest.raises(AssertionError, match="a name, a block or a symbol, got int"):
+        FeatureExtractor(3, ["inner_output"])
+    with pytest.raises(AssertionError, match="at least one output"):
+        FeatureExtractor(inner, [])

@@ -156,3 +156,10 @@ def test_blocks():
     assert 0.01 < share < 0.45
     with pytest.raises(TypeError, match="probability is a float"):
         block.RandomErasing(probability=1)
+
+
+def test_frames_are_normalised_by_channel():
+    frames = [np.arange(12.0).reshape(3, 2, 2)]
+    (found,) = video.VideoNormalize([1, 2, 3], [1, 2, 4])(frames)
+    expected = (frames[0] - np.array([1, 2, 3])[:, None, None]) / np.array([1, 2, 4])[:, None, None]
+    np.testing.assert_allclose(found, expected)

@@ -1,5 +1,8 @@
 """SMOT: what GluonCV 0.10.5 answers for the same video and the same detections, and a detector that looks again."""
 
+import sys
+import types
+
 import numpy as np
 import pytest
 
@@ -179,3 +182,22 @@ def test_what_is_not_known_is_told():
     with pytest.raises(MXNetError, match="param_path"):
         general_detector.get_net(model_name="ssd_512_resnet50_v1_voc")
     assert presets.ssd_512_mobilenet1_0_coco is presets.ssd_base_models["ssd_512_mobilenet1.0_coco"]
+
+
+def test_flow_is_computed_on_small_pictures(monkeypatch):
+    calls = []
+    monkeypatch.setitem(sys.modules, "cv2", types.SimpleNamespace(
+        INTER_NEAREST=0, COLOR_BGR2GRAY=6,
+        resize=lambda frame, size, interpolation: calls.append(size) or np.zeros((size[1], size[0], 3)),
+        cvtColor=lambda frame, code: frame[..., 0],
+        calcOpticalFlowFarneback=lambda before, after, *_: np.full((*before.shape, 2), 2.0),
+    ))  # fmt: skip
+    model = smot.motion_estimation.FarneBeckFlowMotionEstimator(flow_scale=64)
+    assert model.prepare_frame(np.zeros((100, 200, 3), "uint8")).shape == (32, 64)
+    assert model.prepare_frame(np.zeros((400, 200, 3), "uint8")).shape == (64, 32)
+    assert calls == [(64, 32), (32, 64)]
+    before = model.initialize(np.zeros((128, 128, 3), "uint8"), None)
+    boxes = np.array([[20.0, 20, 60, 60], [200, 200, 220, 220]])
+    moved, _ = model.predict_new_locations(before, boxes, np.zeros((128, 128, 3), "uint8"))
+    # Two pixels of the small picture are four; what is outside of it stays.
+    assert moved.tolist() == [[24, 24, 64, 64], [200, 200, 220, 220]]

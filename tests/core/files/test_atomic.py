@@ -61,3 +61,12 @@ def test_an_empty_file_that_is_held_open_is_filled(tmp_path):
     with tempfile.NamedTemporaryFile(dir=tmp_path) as file:
         write_bytes(file.name, b"new")
         assert file.read() == b"new" and os.listdir(tmp_path) == [os.path.basename(file.name)]
+
+
+def test_content_is_on_the_disk_before_it_has_the_name(tmp_path, monkeypatch):
+    steps = []
+    fsync, replace = os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda n: steps.append(("fsync", os.fstat(n).st_size)) or fsync(n))
+    monkeypatch.setattr(os, "replace", lambda a, b: steps.append(("replace", os.path.getsize(a))) or replace(a, b))
+    write_bytes(tmp_path / "x", b"12345")
+    assert steps[:2] == [("fsync", 5), ("replace", 5)]

@@ -122,3 +122,13 @@ def test_shapes_on_meta():
     x = torch.empty(4, 50, device="meta")
     assert kernels.sort.sort(x, 1, True)[1].shape == (4, 50)
     assert [t.shape for t in kernels.sort.topk(x, 3, 1, True)] == [(4, 3)] * 2
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_extremes_of_long_rows_that_lie_apart(largest):
+    base = torch.from_numpy(np.random.RandomState(2).permutation(3 * 4096).astype("float32")).reshape(3, 4096)
+    for x in (base, base[:, ::2], base.t().contiguous().t()):
+        values, places = sort._select(x, 3, 1, largest)
+        expected = np.sort(x.numpy(), axis=1)[:, ::-1][:, :3] if largest else np.sort(x.numpy(), axis=1)[:, :3]
+        assert values.tolist() == expected.tolist()
+        assert x.gather(1, places).tolist() == expected.tolist()

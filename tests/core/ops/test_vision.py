@@ -175,3 +175,12 @@ def test_an_affine_identity_gives_the_image_back():
 def test_errors_say_what_is_accepted(call):
     with pytest.raises(MXNetError, match=r"takes|accepted|not inside"):
         call()
+
+
+def test_regions_that_begin_a_pixel_outside():
+    """MXNet leaves out samples below -1, and counts those at -1 as the first row."""
+    image = nd.array(np.arange(1.0, 10).reshape(1, 1, 3, 3))
+    for top, expected in ((-1.5, 2.0), (-1.51, 0.0)):  # the middle of a window one pixel high is at -1, or beyond
+        region = nd.array([[0, 0.5, top, 1.5, top + 1]])
+        found = nd.contrib.ROIAlign(image, region, pooled_size=(1, 1), spatial_scale=1.0, sample_ratio=1)
+        assert found.asscalar() == expected
