@@ -74,7 +74,7 @@ def clear(arrays) -> None:
 
 
 class _Recorder:
-    """Takes down operators as they are applied; `core.imperative` calls it while it is `autograd.state.tracer`."""
+    """Takes down operators as they are applied; `core.dispatch` calls it while it is `autograd.state.tracer`."""
 
     def twins(self, inputs: list) -> list:
         return inputs

@@ -6,7 +6,7 @@ import operator
 import threading
 from collections.abc import Callable, Sequence
 
-from core import autograd, heap, imperative, kernels, random, storage
+from core import autograd, heap, kernels, operand_errors, random, storage
 from core.backward import ZERO, gradients_through, zeros_head
 from core.base import MXNetError
 from core.context import current_context
@@ -245,10 +245,10 @@ class Plan:
         prepared = self._prepared(held) if self.early is not None else ()
         try:
             results, saved = self._run([x._data for x in leaves], held, prepared, keys)
-        except imperative.MISFITS as error:
+        except operand_errors.KERNEL_ERRORS as error:
             if isinstance(error, MXNetError):
                 raise
-            raise imperative.failure("a hybridized block", leaves, error) from error
+            raise operand_errors.failure("a hybridized block", leaves, error) from error
         outputs = [kind._wrap(t, ctx) for (kind, ctx), t in zip(self._results, results)]
         for k in self._views:
             outputs[k]._data = storage.apart(outputs[k]._data)

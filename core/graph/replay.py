@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core import autograd, imperative
+from core import autograd, dispatch
 from core.graph.ir import Draw, Node, Value
 from core.ndarray.ndarray import NDArray
 
@@ -15,7 +15,7 @@ def run_node(node: Node, values: dict[Value, NDArray]) -> None:
         kind = next(v.kind for v in node.inputs if v is not None)
         found = kind._apply_operator(node.op, inputs, attrs, None)
     else:
-        found = imperative.create(node.op, attrs, node.ctx, node.outputs[0].kind)
+        found = dispatch.create(node.op, attrs, node.ctx, node.outputs[0].kind)
     found = found if isinstance(found, (list, tuple)) else [found]
     values.update(zip(node.outputs, found))
 

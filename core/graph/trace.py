@@ -1,7 +1,7 @@
 """Tracing: a block's Python runs once on arrays without memory, and the operators that it applies become a graph.
 
 Traced arrays are arrays of the ordinary classes over `meta` tensors, so that shapes and dtypes are there and values
-are not. `core.imperative` tells the tracer of every application of a primitive; composites are run, and so are the
+are not. `core.dispatch` tells the tracer of every application of a primitive; composites are run, and so are the
 gradient rules: the tape records the traced arrays as any others, and its walk back adds the backward part to the graph.
 """
 
@@ -79,7 +79,7 @@ def trace(function: Callable, args: tuple, record: bool, parameters=(), whole: b
 
 
 class Tracer:
-    """Takes down what operators are applied to; `core.imperative` calls it while `autograd.state.tracer` is set."""
+    """Takes down what operators are applied to; `core.dispatch` calls it while `autograd.state.tracer` is set."""
 
     def __init__(self, parameters=(), whole: bool = False):
         self.graph, self._whole = Graph(), whole
@@ -96,7 +96,7 @@ class Tracer:
         self._ctx = None
         self.made: list[weakref.ref] = []  # all traced arrays
 
-    # ------------------------------------------------------------------ called by core.imperative
+    # ------------------------------------------------------------------ called by core.dispatch
 
     def twins(self, inputs: list) -> list:
         """The inputs of an operator as traced arrays; placeholders of parameters stay."""
@@ -195,7 +195,7 @@ class Tracer:
     def zeros(self, kind: type, description: tuple) -> NDArray:
         """Zeros like the output that `storage.like` described."""
         shape, dtype, _ = description
-        from core.imperative import create
+        from core.dispatch import create
         from core.ops.registry import TABLE
 
         return create(TABLE["_zeros"], {"shape": tuple(shape), "dtype": storage.NAMES[dtype]}, self._ctx, kind)

@@ -47,34 +47,46 @@ def inline(
 
 
 def pointwise_of_one_type(
-    formula: Formula, refuse: Callable[[Sequence[Tensor]], None], refused: str | None = None
+    formula: Formula,
+    refuse: Callable[[Sequence[Tensor]], None],
+    refused: str | None = None,
+    variant: Callable[[torch.dtype], Function | None] = lambda dtype: None,
 ) -> tuple[Function, Function]:
     """The shortest way to the kernel of a formula for operands of one type; `refuse(tensors)` raises otherwise.
 
     A function of (tensors..., attributes by name), and one that gives such a function of tensors for attributes (a
-    namespace). refused: a type that a formula of two operands does not take.
+    namespace). refused: a type that a formula of two operands does not take. variant: for a dtype, the function that
+    takes the place of the formula's kernel on any device, if one does.
     """
     no = None if refused is None else storage.TORCH[refused]
     names, count = formula.attrs, len(formula.inputs)
-    made: dict[torch.dtype, Callable[..., Tensor]] = {}
 
-    def make(kind: torch.dtype, *operands: Any) -> Callable[..., Tensor]:
-        made[kind] = _cpu()._typed(formula, kind, operands)
-        return made[kind]
+    class Kernels(dict[torch.dtype, Callable[..., Tensor]]):
+        """The CPU's kernels by dtype, made when they are first asked for."""
 
-    def one(x: Tensor, values: Sequence[Any] = ()) -> Tensor:
-        kind = x.dtype
+        def __missing__(self, dtype: torch.dtype) -> Function:
+            operands = [torch.ones(2, dtype=dtype)] * count + [1] * len(names)
+            self[dtype] = function = variant(dtype) or _cpu()._typed(formula, dtype, operands)
+            return function
+
+    on_cpu = Kernels()
+
+    def general(tensors: Sequence[Tensor], values: Sequence[Any], dtype: torch.dtype) -> Tensor:
+        special = variant(dtype)
+        return pointwise(formula, tensors, values, dtype) if special is None else special(*tensors, *values)
+
+    def one(x: Tensor) -> Tensor:
         if x.is_cpu and state.forced is None:
-            return (made.get(kind) or make(kind, x, *values))(x, *values)
-        return pointwise(formula, (x,), values, kind)
+            return on_cpu[x.dtype](x)
+        return general((x,), (), x.dtype)
 
     def two(a: Tensor, b: Tensor) -> Tensor:
         kind = a.dtype
         if kind is not b.dtype or kind is no:
             refuse((a, b))
         if a.is_cpu and state.forced is None:
-            return (made.get(kind) or make(kind, a, b))(a, b)
-        return pointwise(formula, (a, b), (), kind)
+            return on_cpu[kind](a, b)
+        return general((a, b), (), kind)
 
     def many(tensors: Sequence[Tensor], values: Sequence[Any]) -> Tensor:
         kind = tensors[0].dtype
@@ -82,22 +94,27 @@ def pointwise_of_one_type(
             if t.dtype is not kind or (no is not None and kind is no):
                 refuse(tensors)
         if tensors[0].is_cpu and state.forced is None:
-            return (made.get(kind) or make(kind, *tensors, *values))(*tensors, *values)
-        return pointwise(formula, tensors, values, kind)
+            return on_cpu[kind](*tensors, *values)
+        return general(tensors, values, kind)
 
     def bind(attrs: Any) -> Function:
         values = tuple(getattr(attrs, n) for n in names)
-        return (lambda x: one(x, values)) if count == 1 else (lambda *tensors: many(tensors, values))
+        if count > 1:
+            return lambda *tensors: many(tensors, values)
 
-    def one_with_attributes(x: Tensor, **attrs: Any) -> Tensor:
-        return one(x, [attrs[n] for n in names])
+        def bound(x: Tensor) -> Tensor:
+            if x.is_cpu and state.forced is None:
+                return on_cpu[x.dtype](x, *values)
+            return general((x,), values, x.dtype)
 
-    def any_with_attributes(*tensors: Tensor, **attrs: Any) -> Tensor:
+        return bound
+
+    def with_attributes(*tensors: Tensor, **attrs: Any) -> Tensor:
         return many(tensors, [attrs[n] for n in names])
 
-    if count == 1:
-        return (one_with_attributes if names else one), bind
-    return (two if count == 2 and not names else any_with_attributes), bind
+    if names or count > 2:
+        return with_attributes, bind
+    return (one if count == 1 else two), bind
 
 
 def _cpu() -> Any:

@@ -10,8 +10,7 @@ import importlib
 from core import ops, storage
 from core.base import MXNetError, UnknownName
 from core.context import Context, cpu, current_context
-from core.fronts import front
-from core.imperative import create
+from core.dispatch import create, operator_function
 from core.ndarray.deferred import Deferred
 from core.ndarray.functions import (
     add,
@@ -80,7 +79,7 @@ def __getattr__(name: str):
     elif name == "CachedOp":
         value = importlib.import_module("core.ndarray.cached_op").CachedOp
     elif name in TABLE and not name.startswith("__"):
-        value = front(TABLE[name], NDArray)
+        value = operator_function(TABLE[name], NDArray)
     elif name in ("CSRNDArray", "RowSparseNDArray", "cast_storage", "csr_matrix", "row_sparse_array"):
         value = getattr(importlib.import_module("core.ndarray.sparse"), name)
     else:

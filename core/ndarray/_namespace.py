@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.base import UnknownName
-from core.fronts import front
+from core.dispatch import operator_function
 from core.ndarray.ndarray import NDArray
 from core.ops.registry import TABLE
 
@@ -15,7 +15,7 @@ def lookup(prefixes: tuple[str, ...], title: str, kind: type = NDArray):
         for prefix in prefixes:
             op = TABLE.get(prefix + name)
             if op is not None:
-                return front(op, kind)
+                return operator_function(op, kind)
         raise UnknownName(title, name, listing(prefixes))
 
     return getattr_

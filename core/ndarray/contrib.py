@@ -2,7 +2,6 @@
 
 import math
 
-from core.imperative import assign
 from core.ndarray._namespace import listing, lookup
 from core.ndarray.calibration import calibrate_entropy
 from core.ndarray.control_flow import cond, foreach, while_loop
@@ -27,6 +26,7 @@ from core.ndarray.steps import (
     multi_mp_lans_update,
 )
 from core.ops.registry import TABLE
+from core.writes import assign
 
 
 def multi_lamb_update(weights, grads, mean, var, step_count, lrs, wds, out=None, num_tensors=0, **kwargs):

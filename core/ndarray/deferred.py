@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core import imperative
+from core import operand_errors
 from core.ndarray.ndarray import NDArray
 from core.ops.registry import Operator
 
@@ -24,7 +24,7 @@ class Deferred(NDArray):
     def _array(self) -> NDArray:
         array = self._parameter._initialised_array()
         if array is None:
-            raise imperative.NeedsShape(self._parameter.name)
+            raise operand_errors.NeedsShape(self._parameter.name)
         return array
 
     @classmethod

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as onp
 
-from core import fronts, imperative, storage
+from core import dispatch, storage, writes
 from core.base import MXNetError
 from core.context import Context, current_context
 from core.ndarray.ndarray import NDArray, array, binary
@@ -31,13 +31,13 @@ def zeros(shape, ctx: Context | None = None, dtype="float32", stype=None, out=No
         from core.ndarray import sparse
 
         return sparse.zeros(stype, shape, ctx=ctx, dtype=dtype)
-    return imperative.create(TABLE["_zeros"], {"shape": _known(shape), "dtype": dtype or "float32"}, ctx, NDArray, out)
+    return dispatch.create(TABLE["_zeros"], {"shape": _known(shape), "dtype": dtype or "float32"}, ctx, NDArray, out)
 
 
 def ones(shape, ctx: Context | None = None, dtype="float32", out=None, **kwargs) -> NDArray:
     """An array of ones."""
     no_more("nd.ones", kwargs)
-    return imperative.create(TABLE["_ones"], {"shape": _known(shape), "dtype": dtype or "float32"}, ctx, NDArray, out)
+    return dispatch.create(TABLE["_ones"], {"shape": _known(shape), "dtype": dtype or "float32"}, ctx, NDArray, out)
 
 
 def full(shape, val, ctx: Context | None = None, dtype="float32", out=None) -> NDArray:
@@ -47,7 +47,7 @@ def full(shape, val, ctx: Context | None = None, dtype="float32", out=None) -> N
         out[:] = val
         return out
     attrs = {"shape": shape_of(shape), "value": val, "dtype": dtype or "float32"}
-    return imperative.create(TABLE["_full"], attrs, ctx, NDArray, out)
+    return dispatch.create(TABLE["_full"], attrs, ctx, NDArray, out)
 
 
 def empty(shape, ctx: Context | None = None, dtype="float32", stype=None) -> NDArray:
@@ -64,20 +64,20 @@ def arange(start, stop=None, step=1.0, repeat=1, infer_range=None, ctx=None, dty
         warnings.warn("nd.arange: infer_range is deprecated and has no effect, as in MXNet", DeprecationWarning)
     op = TABLE["_arange"]
     attrs = op.parse({"start": start, "stop": stop, "step": step, "repeat": repeat, "dtype": dtype})
-    return imperative.create(op, attrs, ctx, NDArray)
+    return dispatch.create(op, attrs, ctx, NDArray)
 
 
 def linspace(start, stop, num, endpoint=True, ctx=None, dtype="float32") -> NDArray:
     """`num` numbers evenly spaced from start to stop."""
     op = TABLE["_linspace"]
     attrs = op.parse({"start": start, "stop": stop, "num": num, "endpoint": endpoint, "dtype": dtype})
-    return imperative.create(op, attrs, ctx, NDArray)
+    return dispatch.create(op, attrs, ctx, NDArray)
 
 
 def eye(N, M=0, k=0, ctx=None, dtype="float32") -> NDArray:
     """Ones on diagonal k of an N x M matrix (M = 0: square)."""
     op = TABLE["_eye"]
-    return imperative.create(op, op.parse({"N": N, "M": M, "k": k, "dtype": dtype or "float32"}), ctx, NDArray)
+    return dispatch.create(op, op.parse({"N": N, "M": M, "k": k, "dtype": dtype or "float32"}), ctx, NDArray)
 
 
 def from_numpy(ndarray: onp.ndarray, zero_copy: bool = True, array_cls: type = NDArray) -> NDArray:
@@ -123,7 +123,7 @@ def concatenate(arrays, axis=0, always_copy=True) -> NDArray:
     return F.Concat(*arrays, dim=axis)
 
 
-stack = fronts.front(TABLE["stack"], NDArray)
+stack = dispatch.operator_function(TABLE["stack"], NDArray)
 
 
 def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
@@ -136,7 +136,7 @@ def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
             )
     else:
         how = {"indices": (0, *indices_or_sections)}
-    return fronts.apart(F._split_v2(ary, axis=axis, squeeze_axis=squeeze_axis, **how))
+    return dispatch.own(F._split_v2(ary, axis=axis, squeeze_axis=squeeze_axis, **how))
 
 
 def moveaxis(tensor: NDArray, source, destination) -> NDArray:
@@ -152,12 +152,12 @@ def moveaxis(tensor: NDArray, source, destination) -> NDArray:
     order = [a for a in range(n) if a not in source]
     for to, a in sorted(zip(destination, source, strict=True)):
         order.insert(to, a)
-    return fronts.apart(F.transpose(tensor, axes=tuple(order)))
+    return dispatch.own(F.transpose(tensor, axes=tuple(order)))
 
 
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
     """Writes one-hot rows for `indices` to `out`."""
-    imperative.write(out, F.one_hot(indices, depth=out.shape[1]))
+    writes.write(out, F.one_hot(indices, depth=out.shape[1]))
     return out
 
 
@@ -178,7 +178,7 @@ def imdecode(str_img, clip_rect=(0, 0, 0, 0), out=None, index=0, channels=3, mea
 
 def _either_side(name: str, array_op: str, scalar_op: str, reverse_op: str | None):
     """A function of two arrays or numbers, as `nd.add(1, x)`."""
-    of_arrays = fronts.front(TABLE[array_op], NDArray)
+    of_arrays = dispatch.operator_function(TABLE[array_op], NDArray)
 
     def function(lhs, rhs):
         if type(lhs) is NDArray and type(rhs) is NDArray:

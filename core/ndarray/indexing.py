@@ -6,7 +6,7 @@ import numbers
 
 import numpy as onp
 
-from core import autograd, imperative, kernels, storage
+from core import autograd, dispatch, kernels, storage, writes
 from core.base import MXNetError
 from core.dtypes import as_integer, dtype_name
 from core.ops.registry import TABLE
@@ -19,11 +19,11 @@ def get(array, key):
         raise IndexError(f"an array without axes takes the index () only, given {key!r}")
     basic, spec, operands = parse(array, key)
     if basic:
-        return imperative.apply(TABLE["_slice_view"], [array], {"key": spec, "zero_dim": array._zero_dim}, kind)
+        return dispatch.launch(TABLE["_slice_view"], [array], {"key": spec, "zero_dim": array._zero_dim}, kind)
     if any(storage.NAMES[o._data.dtype] == "bool" for o in operands):
         spec, operands = _expand_masks(spec, operands)
     try:
-        return imperative.apply(
+        return dispatch.launch(
             TABLE["_gather_part"], [array, *operands], {"key": spec, "zero_dim": array._zero_dim}, kind
         )
     except MXNetError as error:
@@ -38,9 +38,9 @@ def set_(array, key, value) -> None:
     given = hasattr(value, "_entry") and autograd.is_tracked(value)
     if autograd.state.recording and (autograd.is_tracked(array) or given):
         if array._entry is None and _is_whole(key) and array.shape == value.shape:
-            imperative.write(array, TABLE["_copy"](value))
+            writes.write(array, TABLE["_copy"](value))
             return
-        raise imperative.recorded_write()
+        raise writes.recorded_write()
     if autograd.state.tracer is not None:
         _set_traced(array, key, value)
         return
@@ -121,9 +121,9 @@ def _set_traced(array, key, value) -> None:
     if value.dtype != array.dtype:
         value = TABLE["Cast"](value, dtype=array.dtype)
     if not basic:
-        imperative.write(array, _replaced_places(array, key, spec, operands, value))
+        writes.write(array, _replaced_places(array, key, spec, operands, value))
     elif whole:
-        imperative.write(array, _fitted(value, array.shape, key))
+        writes.write(array, _fitted(value, array.shape, key))
     else:
         part = onp.broadcast_to(0, array.shape)[spec]
         autograd.state.tracer.write_part(array, spec, _fitted(value, part.shape, key))
@@ -148,7 +148,7 @@ def _replaced_places(array, key, spec: tuple, operands: list, value):
     """The array with the value where an advanced index points to."""
     masks = [o for o in operands if storage.NAMES[o._data.dtype] == "bool"]
     if not masks:
-        return imperative.apply(TABLE["_set_places"], [array, value, *operands], {"key": spec}, type(array))
+        return dispatch.launch(TABLE["_set_places"], [array, value, *operands], {"key": spec}, type(array))
     if len(spec) > 1 or value.size != 1:
         raise MXNetError(
             f"x[{key!r}] = ... in a hybridized block: a mask takes one number, for the count of its places depends on "

@@ -6,7 +6,7 @@ import numbers
 
 import numpy as onp
 
-from core import autograd, fronts, imperative, storage
+from core import autograd, dispatch, storage, writes
 from core.base import MXNetError
 from core.context import Context, cpu, current_context
 from core.dtypes import dtype_name, dtype_type
@@ -15,7 +15,7 @@ from core.ops.registry import TABLE, F, Operator
 from core.ops.storage_types import NUMBERS as _STORAGE_TYPE_STR_TO_ID  # noqa: F401  MXNet's name, which programs import
 
 state, busy = autograd.state, autograd.busy
-apply = imperative.apply
+launch = dispatch.launch
 py_slice = slice  # MXNet's name for it beside the operator, which programs import
 _new = object.__new__
 _SLICE_VIEW = TABLE["_slice_view"]
@@ -50,7 +50,11 @@ class NDArray:
 
     @classmethod
     def _apply_operator(cls, op: Operator, inputs: list, attrs: dict, out=None):
-        return apply(op, inputs, attrs, cls, out)
+        return launch(op, inputs, attrs, cls, out)
+
+    def _launcher(self, op: Operator):
+        """What applies an operator to arrays of this class; None where that takes more than one call of a kernel."""
+        return dispatch.launcher(op, type(self)) if type(self) is self._dense_kind else None
 
     # ------------------------------------------------------------------ properties
 
@@ -214,7 +218,7 @@ class NDArray:
         """Copies to another array (returned), or to a new one on a context."""
         if isinstance(other, NDArray):
             if other is not self:
-                imperative.write(
+                writes.write(
                     other, self if other.dtype == self.dtype and other._ctx == self._ctx else self._moved(other)
                 )
             return other
@@ -435,15 +439,15 @@ def binary(lhs, rhs, array_op: Operator, scalar_op: Operator, reverse_op: Operat
         if isinstance(lhs, NDArray):
             if lhs._zero_dim is not rhs._zero_dim:
                 if lhs._is_placeholder or rhs._is_placeholder:  # the operator finds out its shape
-                    return apply(array_op, [lhs, rhs], {}, type(rhs if lhs._is_placeholder else lhs))
+                    return launch(array_op, [lhs, rhs], {}, type(rhs if lhs._is_placeholder else lhs))
                 raise TypeError("nd and np arrays do not mix; convert with as_np_ndarray() or as_nd_ndarray()")
-            return apply(array_op, [lhs, rhs], {}, type(lhs))
+            return launch(array_op, [lhs, rhs], {}, type(lhs))
         if isinstance(lhs, (numbers.Number, onp.bool_)):
-            return apply(reverse_op or scalar_op, [rhs], {"scalar": _scalar(lhs)}, type(rhs))
+            return launch(reverse_op or scalar_op, [rhs], {"scalar": _scalar(lhs)}, type(rhs))
     elif isinstance(rhs, (numbers.Number, onp.bool_)):
-        return apply(scalar_op, [lhs], {"scalar": _scalar(rhs)}, type(lhs))
+        return launch(scalar_op, [lhs], {"scalar": _scalar(rhs)}, type(lhs))
     if isinstance(rhs, onp.ndarray) and not lhs._zero_dim:
-        return apply(array_op, [lhs, _like(rhs, lhs)], {}, type(lhs))
+        return launch(array_op, [lhs, _like(rhs, lhs)], {}, type(lhs))
     raise TypeError(f"operands must be arrays or numbers, given {type(lhs).__name__} and {type(rhs).__name__}")
 
 
@@ -481,22 +485,7 @@ def _install_infix(cls: type, table: dict) -> None:
         array_op, scalar_op = TABLE[array_name], TABLE[scalar_name]
         reverse_op = TABLE[reverse_name] if reverse_name else None
 
-        def infix(self, other, a=array_op, s=scalar_op, r=reverse_op):
-            kind = type(other)
-            number = kind is float or kind is int
-            op = s if number else a
-            if (number or kind is type(self)) and op.simple and (not busy or state.tracer is None):
-                try:  # `apply`, without the way there
-                    result = _new(self._dense_kind)
-                    tensor = s.forward(self._data, scalar=other) if number else a.forward(self._data, other._data)
-                    result._data, result._ctx, result._entry = tensor, self._ctx, None
-                except imperative.UNFIT:
-                    pass  # the long way says what is wrong
-                else:
-                    if busy and state.recording:
-                        inputs, attrs = ((self,), {"scalar": other}) if number else ((self, other), {})
-                        autograd.attach(op, attrs, inputs, (result,))
-                    return result
+        def general(self, other, a=array_op, s=scalar_op, r=reverse_op):
             if other is None and r is None:
                 return NotImplemented
             return binary(self, other, a, s, r)
@@ -506,24 +495,25 @@ def _install_infix(cls: type, table: dict) -> None:
                 return truth
             return binary(self, other, a, s, None)
 
-        setattr(cls, f"__{method}__", equality if method in ("eq", "ne") else infix)
+        name = f"__{method}__"
+        setattr(cls, name, equality if method in ("eq", "ne") else dispatch.infix(name, array_op, scalar_op, general))
         if reverse_op is not None:
 
             def reflected(self, other, a=array_op, s=scalar_op, r=reverse_op):
                 if isinstance(other, onp.ndarray):
-                    return apply(a, [_like(other, self), self], {}, type(self))
+                    return launch(a, [_like(other, self), self], {}, type(self))
                 return binary(other, self, a, s, r)
 
             def in_place(self, other, a=array_op, s=scalar_op, r=reverse_op):
                 if state.recording and autograd.is_tracked(self):
-                    raise imperative.recorded_write()
+                    raise writes.recorded_write()
                 result = binary(self, other, a, s, r)
                 if result.dtype != self.dtype:
                     raise MXNetError(
                         f"the result is {dtype_name(result.dtype)} and has no place in an array of "
                         f"{dtype_name(self.dtype)}"
                     )
-                imperative.write(self, result)
+                writes.write(self, result)
                 return self
 
             setattr(cls, f"__r{method}__", reflected)
@@ -547,12 +537,12 @@ METHODS = (
 
 def _method(name: str):
     """The operator called `name` of the first input."""
-    return fronts.front(TABLE[name], None)
+    return dispatch.operator_function(TABLE[name], None)
 
 
 def _reshape(array: NDArray, shape: tuple, reverse: bool) -> NDArray:
     """By the operator itself, whose result shares memory where it can."""
-    return apply(TABLE["Reshape"], [array], TABLE["Reshape"].parse_named(shape=shape, reverse=reverse), type(array))
+    return launch(TABLE["Reshape"], [array], TABLE["Reshape"].parse_named(shape=shape, reverse=reverse), type(array))
 
 
 _broadcast_to, _expand_dims, _flatten, _squeeze, _reversed = map(
@@ -578,7 +568,7 @@ def _transpose(self, *axes, **kwargs):
     """The array with its axes in another order (reversed by default)."""
     if len(axes) == 1 and (isinstance(axes[0], (tuple, list)) or axes[0] is None):
         axes = axes[0] or ()
-    return fronts.apart(F.transpose(self, axes=tuple(kwargs.get("axes", axes) or ())))
+    return dispatch.own(F.transpose(self, axes=tuple(kwargs.get("axes", axes) or ())))
 
 
 NDArray.transpose = _transpose

@@ -7,7 +7,7 @@ import numbers
 
 import numpy as np
 
-from core import fronts, imperative
+from core import dispatch, writes
 from core.base import MXNetError
 from core.context import cpu
 from core.ndarray.functions import array
@@ -24,12 +24,12 @@ def _sample(name, parameters: dict, shape, dtype, ctx, out, kwargs):
             raise ValueError(f"{name}: parameters are all numbers or all arrays, given {parameters!r}")
         op = TABLE[f"_sample_{name}"]
         given = dict(shape=shape, **_named(kwargs)) | ({} if dtype in (None, "None") else {"dtype": dtype})
-        return imperative.apply(op, list(parameters.values()), op.parse(given), NDArray, out)
+        return dispatch.launch(op, list(parameters.values()), op.parse(given), NDArray, out)
     numbers_only(name, parameters)
     op = TABLE[f"_random_{name}"]
     if out is not None:
         shape = out.shape
-    return imperative.create(
+    return dispatch.create(
         op, op.parse(dict(**parameters, shape=shape, dtype=dtype, **_named(kwargs))), ctx, NDArray, out
     )
 
@@ -108,7 +108,7 @@ def binomial(n=1, p=0.5, shape=None, dtype=None, ctx=None, out=None):
     wide = (np.broadcast_to(v.reshape(v.shape + (1,) * len(shape)), v.shape + shape) for v in (n, p))
     drawn = successes(*(array(v, ctx, "float64") for v in wide), int(n.max(initial=0)))
     drawn = F.Cast(drawn, dtype=dtype or "float32")
-    return drawn if out is None else imperative.assign(TABLE["Cast"], out, drawn)
+    return drawn if out is None else writes.assign(TABLE["Cast"], out, drawn)
 
 
 def check_trials(n) -> None:
@@ -151,14 +151,14 @@ def randint(low, high, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     """Integers from low to high (exclusive)."""
     op = TABLE["_random_randint"]
     given = dict(low=low, high=high, shape=() if shape is None else shape, dtype=dtype, **_named(kwargs))
-    return imperative.create(op, op.parse(given), ctx, NDArray, out)
+    return dispatch.create(op, op.parse(given), ctx, NDArray, out)
 
 
 def bernoulli(prob=0.5, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     """1 with probability prob, else 0."""
     op = TABLE["_random_bernoulli"]
     given = dict(prob=prob, shape=() if shape is None else shape, dtype=dtype or "float32", **_named(kwargs))
-    return imperative.create(op, op.parse(given), ctx, NDArray, out)
+    return dispatch.create(op, op.parse(given), ctx, NDArray, out)
 
 
 def multinomial(data, shape=None, get_prob=False, out=None, dtype="int32", **kwargs):
@@ -171,7 +171,7 @@ def multinomial(data, shape=None, get_prob=False, out=None, dtype="int32", **kwa
 
 def shuffle(data, **kwargs):
     """The data in a random order along its first axis."""
-    return fronts.front(TABLE["_shuffle"], NDArray)(data, **kwargs)
+    return dispatch.operator_function(TABLE["_shuffle"], NDArray)(data, **kwargs)
 
 
 def log_uniform(range_max: int, shape, ctx=None) -> NDArray:
@@ -214,4 +214,4 @@ def __getattr__(name: str):
     op = TABLE.get(f"_random_{name}")
     if op is None:
         raise AttributeError(f"nd.random has no function {name!r}")
-    return fronts.front(op, NDArray)
+    return dispatch.operator_function(op, NDArray)

@@ -11,7 +11,7 @@ import numbers
 
 import numpy as onp
 
-from core import autograd, imperative, storage
+from core import autograd, dispatch, storage, writes
 from core.base import MXNetError, nearest
 from core.context import Context, current_context
 from core.dtypes import dtype_name
@@ -558,13 +558,13 @@ def apply(op, inputs: list, attrs: dict, out=None):
         return _update_rows(op, inputs, attrs, out)
     tracked = autograd.is_recording() and any(x._entry is not None for x in sparse)
     if len(inputs) == len(sparse) == 1 and op.storage.keeps_zero(attrs) and not tracked:
-        result = inputs[0]._with(imperative.apply(op, [inputs[0].data], attrs, NDArray))
+        result = inputs[0]._with(dispatch.launch(op, [inputs[0].data], attrs, NDArray))
     else:
-        result = imperative.apply(op, inputs, attrs, NDArray)
+        result = dispatch.launch(op, inputs, attrs, NDArray)
         stype = op.storage.result([x.stype for x in inputs if isinstance(x, NDArray)], attrs)
         if stype != "default" and isinstance(result, NDArray):
             result = result.tostype(stype)
-    return result if out is None else imperative.assign(op, out, result)
+    return result if out is None else writes.assign(op, out, result)
 
 
 def __getattr__(name: str):
@@ -599,7 +599,7 @@ def _update_rows(op, inputs: list, attrs: dict, out):
     rows = gradient.indices
     if len(rows):
         parts = [_rows_of(array_, rows) for array_ in (weight, *states)]
-        changed = imperative.apply(op, [parts[0], gradient.data, *parts[1:]], attrs, NDArray)
+        changed = dispatch.launch(op, [parts[0], gradient.data, *parts[1:]], attrs, NDArray)
         changed = changed[0] if isinstance(changed, (list, tuple)) else changed
         for array_, part in zip((target, *states), (changed, *parts[1:])):
             _set_rows(array_, rows, part)
@@ -611,7 +611,7 @@ def _rows_of(array_: NDArray, rows: NDArray) -> NDArray:
     with autograd.pause(train_mode=autograd.is_training()):
         if not len(rows):
             return zeros("default", (0, *array_.shape[1:]), array_._ctx, array_.dtype)
-        return imperative.apply(TABLE["take"], [array_, rows], TABLE["take"].parse({}), NDArray)
+        return dispatch.launch(TABLE["take"], [array_, rows], TABLE["take"].parse({}), NDArray)
 
 
 def _set_rows(array_: NDArray, rows: NDArray, values: NDArray) -> None:

@@ -10,7 +10,7 @@ import numpy as onp
 
 from core import ops  # the table must be full before functions are looked up in it
 from core.base import UnknownName
-from core.fronts import apart, front
+from core.dispatch import operator_function, own
 from core.numpy.keywords import explained
 from core.numpy.multiarray import array, empty, ndarray
 from core.ops.registry import TABLE
@@ -47,7 +47,7 @@ def __getattr__(name: str):
         op = TABLE.get(f"_npi_{name}") or TABLE.get(f"_np_{name}")
         if op is None:
             raise UnknownName("np", name, __dir__)
-        value = front(op, ndarray)
+        value = operator_function(op, ndarray)
     elif name in _OF_VIEWS:
         value = _apart(value)
     value = globals()[name] = explained(value, name)
@@ -62,7 +62,7 @@ def _apart(function):
     def call(*args, **kwargs):
         result = function(*args, **kwargs)
         written = kwargs.get("out") is not None or (len(args) > place and args[place] is not None)
-        return result if written else apart(result, *args)
+        return result if written else own(result, *args)
 
     return call
 

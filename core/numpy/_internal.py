@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.base import UnknownName
-from core.fronts import front
+from core.dispatch import operator_function
 from core.numpy.multiarray import ndarray
 from core.ops.registry import TABLE
 
@@ -12,7 +12,7 @@ def __getattr__(name: str):
     op = TABLE.get(f"_npi_{name}")
     if op is None:
         raise UnknownName("np._internal", name, __dir__)
-    return front(op, ndarray)
+    return operator_function(op, ndarray)
 
 
 def __dir__():

@@ -6,7 +6,7 @@ import numbers
 
 import numpy as onp
 
-from core import imperative
+from core import dispatch, writes
 from core.dtypes import dtype_name
 from core.ndarray.ndarray import NDArray, binary
 from core.numpy.array_api import *  # noqa: F403 - this module is the namespace
@@ -141,7 +141,7 @@ def _binary_function(name: str, array_op: str, reverse: str | None = None):
         if not isinstance(x1, NDArray) and not isinstance(x2, NDArray):
             return getattr(onp, name)(x1, x2)
         result = binary(x1, x2, TABLE[array_op], TABLE[scalar_op], TABLE[reverse or scalar_op])
-        return result if out is None else imperative.assign(TABLE[array_op], out, result)
+        return result if out is None else writes.assign(TABLE[array_op], out, result)
 
     function.__name__ = name
     function.__doc__ = f"NumPy's `{name}` of two arrays, or of an array and a number."
@@ -201,7 +201,7 @@ def _unary_function(name: str, op_name: str):
             if isinstance(x, numbers.Number):
                 return getattr(onp, name)(x)
             raise TypeError(f"np.{name} takes an array or a number, given {type(x).__name__}")
-        return imperative.apply(TABLE[op_name], [x], {}, ndarray, out)
+        return dispatch.launch(TABLE[op_name], [x], {}, ndarray, out)
 
     function.__name__ = name
     function.__doc__ = f"NumPy's `{name}` of each element."
@@ -246,14 +246,14 @@ def clip(a, a_min=None, a_max=None, out=None):
     if "int" in dtype_name(a.dtype):  # infinities have no place in an integer type
         info = onp.iinfo(a.dtype)
         bounds = {"a_min": info.min if a_min is None else a_min, "a_max": info.max if a_max is None else a_max}
-    return imperative.apply(TABLE["clip"], [a], TABLE["clip"].parse(bounds), ndarray, out)
+    return dispatch.launch(TABLE["clip"], [a], TABLE["clip"].parse(bounds), ndarray, out)
 
 
 def around(x, decimals=0, out=None):
     """Each element to the given number of decimals, halves to even."""
     scale = 10.0**decimals
     result = F._npi_around(x, scale=scale)
-    return result if out is None else imperative.assign(TABLE["_npi_around"], out, result)
+    return result if out is None else writes.assign(TABLE["_npi_around"], out, result)
 
 
 round = round_ = around
@@ -269,7 +269,7 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     result = F._npi_nan_to_num(x, nan=nan, posinf=high, neginf=low)
     if copy:
         return result
-    imperative.write(x, result)
+    writes.write(x, result)
     return x
 
 

@@ -6,7 +6,7 @@ import numbers
 
 import numpy as onp
 
-from core import fronts, imperative, storage
+from core import dispatch, storage, writes
 from core.context import Context, current_context
 from core.dtypes import DTYPES, bfloat16, dtype_name
 from core.ndarray.ndarray import NDArray, _install_infix
@@ -177,7 +177,7 @@ class ndarray(NDArray):
             from core.numpy.manipulation import reshape
 
             return reshape(self, shape, order=order)
-        return fronts.apart(F._npi_reshape(self, newshape=shape))
+        return dispatch.own(F._npi_reshape(self, newshape=shape))
 
     reshape_view = reshape
 
@@ -274,7 +274,7 @@ def array(object, dtype=None, ctx: Context | None = None, device=None) -> ndarra
 def create(name: str, ctx, **given) -> ndarray:
     """An array from an operator without inputs."""
     op = TABLE[name]
-    return imperative.create(op, op.parse(given), ctx, ndarray)
+    return dispatch.create(op, op.parse(given), ctx, ndarray)
 
 
 def as_array(value, like: ndarray | None = None) -> ndarray:
@@ -290,7 +290,7 @@ def _into(out, result):
     """The result, written to the array `out` where one is given."""
     if out is None:
         return result
-    imperative.write(out[0] if isinstance(out, list) and len(out) == 1 else out, result)
+    writes.write(out[0] if isinstance(out, list) and len(out) == 1 else out, result)
     return out
 
 

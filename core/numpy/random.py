@@ -12,7 +12,7 @@ import warnings
 
 import numpy as onp
 
-from core import imperative
+from core import dispatch, writes
 from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.ndarray.ndarray import NDArray
@@ -32,7 +32,7 @@ def _standard(name: str, size, dtype, ctx, device, **parameters) -> ndarray:
     """Samples of a distribution of the table with fixed parameters."""
     op = TABLE[f"_random_{name}"]
     shape = _size(size)
-    drawn = imperative.create(
+    drawn = dispatch.create(
         op, op.parse({**parameters, "shape": shape or (1,), "dtype": dtype or default_float()}), ctx or device, ndarray
     )
     return drawn if shape else F._reshape_to(drawn, shape=())
@@ -116,7 +116,7 @@ def randint(low, high=None, size=None, dtype=None, ctx=None, device=None, out=No
     op = TABLE["_random_randint"]
     shape = _size(size)
     given = {"low": low, "high": high, "shape": shape or (1,), "dtype": dtype or "int64"}
-    drawn = imperative.create(op, op.parse(given), ctx or device, ndarray)
+    drawn = dispatch.create(op, op.parse(given), ctx or device, ndarray)
     return _into(out, drawn if shape else F._reshape_to(drawn, shape=()))
 
 
@@ -133,7 +133,7 @@ def gamma(shape, scale=1.0, size=None, dtype=None, ctx=None, device=None, out=No
     if isinstance(shape, NDArray):
         op = TABLE["_sample_gamma"]
         full = F._broadcast_from(shape if size is None else _number(shape), shape=_shape_of(size, shape, scale))
-        drawn = imperative.apply(op, [full, F.ones_like(full)], op.parse({}), ndarray)
+        drawn = dispatch.launch(op, [full, F.ones_like(full)], op.parse({}), ndarray)
         drawn = F._gamma_of_shape(full, drawn)
     else:
         drawn = _standard("gamma", _shape_of(size, scale), dtype, ctx, device, alpha=shape, beta=1.0)
@@ -216,7 +216,7 @@ def poisson(lam=1.0, size=None, dtype=None, ctx=None, device=None):
     if isinstance(lam, NDArray):
         op = TABLE["_sample_poisson"]
         full = F._broadcast_from(lam, shape=_shape_of(size, lam))
-        return imperative.apply(op, [full], op.parse({} if dtype is None else {"dtype": dtype}), ndarray)
+        return dispatch.launch(op, [full], op.parse({} if dtype is None else {"dtype": dtype}), ndarray)
     return _standard("poisson", size, dtype, ctx, device, lam=lam)
 
 
@@ -291,12 +291,12 @@ def permutation(x, ctx=None, device=None):
     """A random order of an array, or of 0 ... x - 1."""
     if isinstance(x, numbers.Integral):
         x = array(onp.arange(x, dtype=onp.float32), ctx=ctx or device)
-    return imperative.apply(TABLE["_shuffle"], [x], {}, ndarray)
+    return dispatch.launch(TABLE["_shuffle"], [x], {}, ndarray)
 
 
 def shuffle(x) -> None:
     """Puts the array in a random order along its first axis, in place."""
-    imperative.write(x, permutation(x))
+    writes.write(x, permutation(x))
 
 
 def multivariate_normal(mean, cov, size=None, check_valid=None, tol=None):

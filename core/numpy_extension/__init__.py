@@ -7,7 +7,7 @@ import importlib
 from core import ops  # the table must be full before functions are looked up in it
 from core.base import UnknownName
 from core.context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
-from core.fronts import front
+from core.dispatch import operator_function
 from core.numpy.multiarray import ndarray
 from core.ops.registry import TABLE, npx_operator
 from core.util import (
@@ -44,7 +44,7 @@ def __getattr__(name: str):
         op = npx_operator(name)
         if op is None:
             raise UnknownName("npx", name, __dir__)
-        value = front(op, ndarray)
+        value = operator_function(op, ndarray)
     globals()[name] = value
     return value
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
-from core import kernels
+from core import kernels, storage
 from core.base import MXNetError
 from core.dtypes import as_integer, dtype_name
 from core.kernels import formula as f
@@ -17,19 +17,19 @@ from core.ops.registry import (
     F,
     Operator,
     composite,
-    direct,
     gradient,
     infer,
     make_pointwise,
     operator,
     pointwise,
     register,
-    shortcut,
+    specialize,
 )
 from core.ops.relations import CHOSEN, FIRST, NONE, SAME
 from core.ops.rows import by_rows
 from core.ops.storage_types import DENSE, FIRST_CSR, KEEPS_ZERO, KeepsZero, Kept, Told
 
+_BOOL = kernels.torch_dtype("bool")
 SQRT_HALF = math.sqrt(0.5)
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
@@ -48,17 +48,16 @@ def _unary(name, function, derivative=None, aliases=(), differentiable=True, cur
         return function(data)
 
     entry.__doc__ = doc or f"{name} of each element."
-    op = pointwise(name, aliases=aliases, derivative=derivative, differentiable=differentiable, **facts)(entry)
-    compute = op.forward
 
-    def forward(data):
-        if kernels.dtype_name(data) == "bool":
+    def variant(dtype):
+        if dtype is _BOOL:
             raise MXNetError(f"{name}: arrays of bool are not accepted; convert with astype")
-        if curved and not data.is_floating_point():  # in C's double, then cut off
-            return kernels.cast(compute(kernels.cast(data, "float64")), kernels.dtype_name(data))
-        return compute(data)
+        if not curved or dtype.is_floating_point:
+            return None
+        return lambda data: kernels.cast(op.forward(kernels.cast(data, "float64")), storage.NAMES[dtype])  # as C does
 
-    op.forward = forward
+    given = {"aliases": aliases, "derivative": derivative, "differentiable": differentiable, "variant": variant}
+    op = pointwise(name, **given, **facts)(entry)
     return op
 
 
@@ -247,9 +246,9 @@ def clip(data, *, a_min: Float, a_max: Float):
     return (F._clip_crossed if a_min > a_max else F._clip)(data, a_min=a_min, a_max=a_max)
 
 
-@shortcut(clip)
-def _clip_shortcut(attrs):
-    return TABLE["_clip_crossed" if attrs["a_min"] > attrs["a_max"] else "_clip"], attrs
+@specialize(clip, inputs=1)
+def _clip_special(attrs):
+    return TABLE["_clip_crossed" if attrs.a_min > attrs.a_max else "_clip"], vars(attrs)
 
 
 TINY = 1e-38  # too little to change a sum, enough to divide by
@@ -284,9 +283,9 @@ def activation(
     return getattr(F, act_type)(data)
 
 
-@shortcut(activation)
-def _activation_shortcut(attrs):
-    return TABLE[attrs["act_type"]], {}
+@specialize(activation, inputs=1)
+def _activation_special(attrs):
+    return TABLE[attrs.act_type], {}
 
 
 @composite(
@@ -332,11 +331,11 @@ def leaky(
     return F.relu(data) - F.broadcast_mul(F.relu(-data), slopes)
 
 
-@shortcut(leaky)
-def _leaky_shortcut(attrs):
-    kind = attrs["act_type"]
+@specialize(leaky, inputs=1)
+def _leaky_special(attrs):
+    kind = attrs.act_type
     if kind in ("leaky", "elu"):
-        return TABLE["_leaky_relu" if kind == "leaky" else "_elu"], {"slope": attrs["slope"]}
+        return TABLE["_leaky_relu" if kind == "leaky" else "_elu"], {"slope": attrs.slope}
     return (TABLE[kind], {}) if kind == "gelu" else None
 
 
@@ -436,7 +435,7 @@ def _enter_scalar(name, function, differentiable, storage=DENSE):
     formula = Formula.of(body, name=name.lstrip("_"))
     register(make_pointwise(op, formula, "same", differentiable))
     kernel, of_fractions, power = kernels.pointwise.pointwise, op.forward, "power" in name
-    op.binder = None  # which knows nothing of whole numbers
+    op.special = None  # which knows nothing of whole numbers
 
     def forward(data, *, scalar, is_int=True):
         if data.is_floating_point():
@@ -554,8 +553,8 @@ def where_(condition, x, y):
     return F._npi_where(F._is_true(condition), x, y)
 
 
-@direct(where_)
-def _where_direct(attrs):
+@specialize(where_)
+def _where_special(attrs):
     def run(condition, x, y):
         if not condition.shape == x.shape == y.shape or kernels.dtype_name(condition) == "bool":
             raise ValueError("the operator says what does not fit")

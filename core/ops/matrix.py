@@ -8,7 +8,7 @@ from core import kernels
 from core.base import MXNetError
 from core.dtypes import FLOATS, dtype_name
 from core.ops.attributes import Bool, OptStr, Positive
-from core.ops.registry import F, composite, direct, gradient, infer, operator
+from core.ops.registry import F, composite, gradient, infer, operator, specialize
 from core.ops.relations import FULLY_CONNECTED
 from core.ops.shape import expect_shape, in_shape
 from core.ops.storage_types import Told
@@ -119,8 +119,8 @@ def batch_dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False,
 batch_dot.rule, batch_dot.reads = matmul.rule, matmul.reads
 
 
-@direct(batch_dot)
-def _batch_dot_direct(attrs):
+@specialize(batch_dot)
+def _batch_dot_special(attrs):
     ta, tb = attrs.transpose_a, attrs.transpose_b
     return lambda lhs, rhs: batch_dot.forward(lhs, rhs, transpose_a=ta, transpose_b=tb)
 
@@ -150,8 +150,8 @@ def dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forwa
     return kernels.shape.reshape(result, _dot_shape(tuple(lhs.shape), tuple(rhs.shape), transpose_a, transpose_b))
 
 
-@direct(dot)
-def _dot_direct(attrs):
+@specialize(dot)
+def _dot_special(attrs):
     ta, tb = attrs.transpose_a, attrs.transpose_b
 
     def run(lhs, rhs):

@@ -9,7 +9,7 @@ from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.kernels.formula import cbrt, eq, sqrt, where
 from core.ops.attributes import Any_, Bool, Choice, DType, Float, Int, OptBool, OptInt, OptStr, Positive, Shape, Share
-from core.ops.registry import F, composite, direct, gradient, infer, operator, pointwise, shortcut, tell
+from core.ops.registry import Bound, F, composite, gradient, infer, operator, pointwise, specialize, tell
 from core.ops.relations import CONVOLUTION, FIRST
 from core.ops.shape import expect_shape
 from core.ops.storage_types import rows_if_asked
@@ -167,12 +167,12 @@ def convolution(
     return F._conv(data, weight, bias, **how)
 
 
-@direct(convolution)
-def _convolution_direct(attrs):
+@specialize(convolution)
+def _convolution_special(attrs):
     if _channels_last(attrs.layout) or attrs.num_filter % attrs.num_group:
         return None
-    how, kernel, filters, no_bias = _window(attrs), attrs.kernel, attrs.num_filter, attrs.no_bias
-    how = how["stride"], how["dilate"], how["pad"], how["groups"]
+    typed, kernel, filters, no_bias = _window(attrs), attrs.kernel, attrs.num_filter, attrs.no_bias
+    how = tuple(typed.values())
 
     def run(data, weight, bias):
         shape = weight.shape
@@ -180,7 +180,7 @@ def _convolution_direct(attrs):
             raise ValueError("the operator says what does not fit")
         return kernels.conv.conv(data, weight, bias, *how)
 
-    return run
+    return Bound(run, _conv, typed)
 
 
 class _Window:
@@ -270,8 +270,8 @@ def _wrong_rank(name: str, data, kernel: tuple[int, ...]) -> MXNetError:
     return MXNetError(f"{name}: kernel {kernel} is for data of {axes} axes, given shape {tuple(data.shape)}")
 
 
-@direct(_max_pool)
-def _max_pool_direct(attrs):
+@specialize(_max_pool)
+def _max_pool_special(attrs):
     kernel, stride, pad = attrs.kernel, attrs.stride, attrs.pad
     return lambda data: kernels.pool.max_pool(data, kernel, stride, pad, False)[0]
 
@@ -440,16 +440,16 @@ _POWERS = {
 }
 
 
-@shortcut(pooling)
-def _pooling_shortcut(attrs):
-    kernel, pool_type = attrs["kernel"], attrs["pool_type"]
-    if pool_type in ("sum", "lp") or attrs["global_pool"] or _channels_last(attrs["layout"]):
+@specialize(pooling, inputs=1)
+def _pooling_special(attrs):
+    kernel, pool_type = attrs.kernel, attrs.pool_type
+    if pool_type in ("sum", "lp") or attrs.global_pool or _channels_last(attrs.layout):
         return None
-    if not kernel or attrs["pooling_convention"] != "valid":  # what the windows are hangs on the data
+    if not kernel or attrs.pooling_convention != "valid":  # what the windows are hangs on the data
         return None
     n = len(kernel)
-    stride, pad = _spread(attrs["stride"], n, 1), _spread(attrs["pad"], n, 0)[:n]
-    return _window_pool(kernel, kernel, pool_type, "valid", stride, pad, attrs["count_include_pad"])
+    stride, pad = _spread(attrs.stride, n, 1), _spread(attrs.pad, n, 0)[:n]
+    return _window_pool(kernel, kernel, pool_type, "valid", stride, pad, attrs.count_include_pad)
 
 
 @functools.lru_cache(4096)

@@ -9,7 +9,7 @@ from core.kernels.formula import rsqrt
 from core.kernels.row_program import COLUMN, ROW, WHOLE
 from core.ops.attributes import Bool, Float, Int, OptFloat
 from core.ops.facts import MOVING, not_half
-from core.ops.registry import F, composite, decompose, direct, gradient, infer, operator, pointwise
+from core.ops.registry import F, composite, decompose, gradient, infer, operator, pointwise, specialize
 from core.ops.relations import FIRST
 from core.ops.rows import by_rows, last_axis, row_mean
 from core.ops.shape import expect_shape, normal_axis
@@ -63,8 +63,8 @@ def _prepare(data, gamma, beta, moving_mean, moving_var, axis, fix_gamma):
         kernels.shape.fill_(gamma.data, 1)
 
 
-@direct(batch_norm)
-def _batch_norm_direct(attrs):
+@specialize(batch_norm)
+def _batch_norm_special(attrs):
     axis, eps, fix_gamma = attrs.axis, attrs.eps, attrs.fix_gamma
 
     def run(data, gamma, beta, moving_mean, moving_var):
@@ -168,14 +168,14 @@ def _normalised_grad(head, data, gamma, axes, kept, eps):
 def layer_norm(data, gamma, beta, *, axis: Int = -1, eps: Float = 1e-5, output_mean_var: Bool = False):
     """Layer normalisation along one axis (Ba et al., 2016); outputs: result, mean, standard deviation.
 
-    gamma and beta have one element for each place of the axis.
+    gamma and beta have one element for each position of the axis.
     """
     y, mean, rstd = K.layer_norm(data, gamma, beta, normal_axis(axis, data.dim(), "LayerNorm"), eps)
     return y, mean, F.reciprocal.forward(rstd) if output_mean_var else rstd
 
 
-@direct(layer_norm)
-def _layer_norm_direct(attrs):
+@specialize(layer_norm)
+def _layer_norm_special(attrs):
     axis, eps = attrs.axis, attrs.eps
     if attrs.output_mean_var:
         return None

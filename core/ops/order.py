@@ -5,7 +5,7 @@ from typing import Annotated
 from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Bool, Choice, FewDTypes, Int, OptInt, Shape
-from core.ops.registry import F, composite, direct, gradient, operator
+from core.ops.registry import F, composite, gradient, operator, specialize
 from core.ops.shape import in_shape, normal_axis
 
 K = kernels.sort
@@ -68,8 +68,8 @@ def topk(
     return kernels.shape.reshape(mask, tuple(data.shape))
 
 
-@direct(topk)
-def _topk_direct(attrs):
+@specialize(topk)
+def _topk_special(attrs):
     k, axis, ascend = attrs.k, attrs.axis, attrs.is_ascend
     if attrs.ret_typ != "indices" or axis is None or k < 1:
         return None

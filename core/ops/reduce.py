@@ -8,7 +8,7 @@ from core import kernels
 from core.base import MXNetError
 from core.kernels.row_program import ROW
 from core.ops.attributes import Axis, Bool, Choice, Float, Int, OptDType, OptInt, Shape
-from core.ops.registry import F, composite, direct, gradient, operator, tell
+from core.ops.registry import F, composite, gradient, operator, specialize, tell
 from core.ops.relations import FIRST, Only
 from core.ops.rows import by_rows, row_max, row_mean, row_min, summed
 from core.ops.shape import normal_axes, normal_axis
@@ -59,7 +59,7 @@ def _enter(name, aliases=()):
 
     reduction.__doc__ = f"The {name} over the given axes (all by default; with exclude: all others)."
     op = operator(name, aliases=aliases, memory="new", unnamed=True)(reduction)
-    direct(op)(lambda attrs: _bound(kernel, attrs, name))
+    specialize(op)(lambda attrs: _bound(kernel, attrs, name))
     return op
 
 
@@ -181,7 +181,7 @@ _BOOL = kernels.torch_dtype("bool")
 def _enter_place(name):
     kernel = getattr(K, name)
 
-    def places(data, *, axis: OptInt = None, keepdims: Bool = False):
+    def positions(data, *, axis: OptInt = None, keepdims: Bool = False):
         if data.dtype is _BOOL:
             raise MXNetError(f"{name}: arrays of bool are not accepted; convert with astype")
         if axis is None:
@@ -189,8 +189,10 @@ def _enter_place(name):
             return index.reshape((1,) * data.dim() if keepdims else (1,))
         return at_least_one_axis(kernel(data, normal_axis(axis, data.dim(), name), keepdims, data.dtype))
 
-    places.__doc__ = f"The index of the {name[3:]}imum along an axis (of the flat data by default), in the data's type."
-    return operator(name, memory="new", unnamed=True)(places)
+    positions.__doc__ = (
+        f"The index of the {name[3:]}imum along an axis (of the flat data by default), in the data's type."
+    )
+    return operator(name, memory="new", unnamed=True)(positions)
 
 
 argmax = _enter_place("argmax")

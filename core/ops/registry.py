@@ -23,6 +23,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
+from typing import NamedTuple
 
 from core import kernels
 from core.base import MXNetError, NotAnArray, WrongKind, nearest
@@ -33,6 +34,16 @@ from core.ops.facts import Facts
 from core.ops.relations import NONE, SAME
 
 TABLE: dict[str, Operator] = {}
+
+
+class Bound(NamedTuple):
+    """A function of tensors, and the operator and attributes that a tape records (None: it records the general way)."""
+
+    kernel: Callable | None
+    op: Operator | None
+    attrs: dict
+
+
 NULL = type("Null", (), {"__repr__": lambda self: "<default>", "__bool__": lambda self: False})()
 REQUIRED = inspect.Parameter.empty
 
@@ -60,8 +71,8 @@ class Operator(Facts):
         self.name, self.aliases, self.doc = name, tuple(aliases), inspect.getdoc(function) or ""
         self.function, self.forward = function, function
         self.composite = False
-        self.shortcut: Callable | None = None  # of a composite: the one primitive that some attributes come down to
-        self.binder: Callable | None = None  # attributes -> function of tensors (see `direct`)
+        self.special: Callable | None = None  # attributes -> something shorter (see `specialize`)
+        self.special_inputs: int | None = None  # how many of the inputs that reads; the others are not given
         self.inputs: list[str] = []
         self.optional: set[str] = set()
         self.variadic = False
@@ -71,7 +82,6 @@ class Operator(Facts):
         self.auxiliary = self.mutates if auxiliary is None else frozenset(auxiliary)  # those that are its state
         self.rng, self.train = rng, train  # takes a `key` / the `training` flag besides its attributes
         self.overwrites = overwrites  # the rule is told the memory that the result goes to (`into`)
-        self.cast_inputs: Callable | None = None  # mixed precision: (inputs, attrs) -> the inputs in other types
         self.reserves = reserves  # the forward rule gives (outputs, what the gradient rule reads as `reserve`)
         self.formula: Formula | None = None
         self.rule: Callable | None = None
@@ -82,7 +92,9 @@ class Operator(Facts):
         self.reads: list[tuple[str, int]] = []
         self.takes: Callable | None = None  # names of the inputs that it has under some attributes
         self.infer: Callable | None = None  # fills in the shapes of parameters: infer(shapes, attrs)
-        self._fronts: dict[type, Callable] = {}
+        self.launchers: dict[type, Callable] = {}  # by the class of the first array (see `core.dispatch`)
+        self.scopes: list[dict] = []  # of the functions that `core.dispatch` generated
+        self.cast_inputs: Callable | None = None  # mixed precision: (inputs, attrs) -> the inputs in other types
         hidden = {"key"} if rng else set()
         hidden |= {"training"} if train else set()
         hidden |= {"into"} if overwrites else set()
@@ -103,39 +115,33 @@ class Operator(Facts):
         return f"<operator {self.name}>"
 
     @functools.cached_property
-    def simple(self) -> bool:
-        """Whether an application is one call of the forward rule on inputs and attributes that gives one array."""
-        return self._plain and self.outputs == 1
-
-    @functools.cached_property
-    def plural(self) -> bool:
-        """Whether it is one such call that gives several arrays, all of which the user sees."""
-        return self._plain and self.count_heads and self.binder is None
-
-    @property
-    def _plain(self) -> bool:
-        special = self.composite or self.rng or self.train or self.reserves or self.mutates
-        return not special and self.visible is None
+    def results(self) -> str:
+        """What the forward rule gives: "one" array, "several" that the user sees all, or "more" than the user sees, and
+        reads more than inputs and attributes.
+        """
+        if self.composite or self.rng or self.train or self.reserves or self.mutates or self.visible is not None:
+            return "more"
+        return "several" if self.count_heads else "one" if self.outputs == 1 else "more"
 
     @functools.cached_property
     def conditional(self) -> list[tuple[int, str, object]]:
-        """(place, attribute, value) of the inputs that the operator has under that value alone."""
+        """(position, attribute, value) of the inputs that the operator has under that value alone."""
         return [(self.inputs.index(name), *rule) for name, rule in self.when.items()]
 
     def check_inputs(self, inputs: Sequence, attrs: dict, complete: bool = True) -> None:
         """MXNetError for an input that the operator does not read under the attributes, or lacks in a complete call."""
-        for place, attr, value in self.conditional:
-            given = place < len(inputs) and inputs[place] is not None
+        for position, attr, value in self.conditional:
+            given = position < len(inputs) and inputs[position] is not None
             if given == (attrs[attr] == value):
                 continue
             if given:
                 raise MXNetError(
-                    f"{self.name}: the input {self.inputs[place]} is given, which {attr}={value!r} alone reads; "
+                    f"{self.name}: the input {self.inputs[position]} is given, which {attr}={value!r} alone reads; "
                     f"{attr} is {attrs[attr]!r}"
                 )
             if complete:
                 raise MXNetError(
-                    f"{self.name}: the input {self.inputs[place]} is missing, which {attr}={value!r} reads"
+                    f"{self.name}: the input {self.inputs[position]} is missing, which {attr}={value!r} reads"
                 )
 
     @property
@@ -154,20 +160,29 @@ class Operator(Facts):
         trained = attrs.get("training", False) and not attrs.get("use_global_stats", False)
         return trained and bool(self.mutates) and self.rule is not None
 
-    def __call__(self, *inputs, out=None, **attrs):
+    def __call__(self, *inputs, **attrs):
         """Applies the operator to values; the result has the kind (nd, np, symbol) of the first one."""
-        return self._owner(inputs)._apply_operator(self, list(inputs), self.parse_named(**attrs), out)
+        launch = self.launchers.get(type(inputs[0]) if inputs else None)
+        return (launch or self._launcher(inputs))(*inputs, **attrs)
 
     def typed(self, *inputs, **attrs):
         """Applies the operator with all its attributes, which are of the right types already: for gradient rules."""
         return self._owner(inputs)._apply_operator(self, list(inputs), attrs, None)
 
+    def _launcher(self, inputs: Sequence) -> Callable:
+        """The function that applies the operator to values of the kind of the first input."""
+        owner = self._owner(inputs)
+        if inputs[0] is not None and (launch := owner._launcher(self)) is not None:
+            self.launchers[type(owner)] = launch
+            return launch
+        return lambda *inputs, out=None, **attrs: owner._apply_operator(
+            self, list(inputs), self.parse_named(**attrs), out
+        )
+
     def _owner(self, inputs: Sequence):
-        owner = inputs[0] if inputs else None
+        owner = next((x for x in inputs if x is not None), None)
         if owner is None:
-            owner = next((x for x in inputs if x is not None), None)
-            if owner is None:
-                raise TypeError(f"{self.name} needs at least one array; none was given")
+            raise TypeError(f"{self.name} needs at least one array; none was given")
         if not hasattr(owner, "_apply_operator"):
             raise self.no_array(inputs)
         return owner
@@ -201,7 +216,7 @@ class Operator(Facts):
         return parsed
 
     def placed(self, given: list, attrs: dict) -> list:
-        """Inputs by place, where those that came by position are those that the operator has under the attributes."""
+        """Inputs by position, where those that came by position are those that the operator has under the attributes."""
         names = self.takes(attrs)
         if all(value is None or name in names for name, value in zip(self.inputs, given, strict=True)):
             return given
@@ -223,50 +238,41 @@ class Operator(Facts):
         return self._remembering(lambda **attrs: self.parse(attrs))
 
     @functools.cached_property
-    def bound(self) -> Callable[..., tuple[Callable | None, dict]]:
-        """What `bind` gives for attributes in the order of `attrs`, and these typed; remembered.
-
-        TypeError where they are lists.
-        """
+    def bound(self) -> Callable[..., Bound]:
+        """What `bind` gives for attributes in the order of `attrs`; remembered. TypeError where they are lists."""
         names = tuple(self.attrs)
 
         def binding(*values):
-            attrs = self.parse(dict(zip(names, values, strict=True)))
-            return self.bind(attrs), attrs
+            return self.bind(self.parse(dict(zip(names, values, strict=True))))
 
         return functools.lru_cache(4096, typed=True)(binding)
 
-    @functools.cached_property
-    def bare(self) -> Callable | None:
-        """What `bind` gives for an operator without attributes."""
-        return self.bind({})
-
-    def bind(self, attrs: dict) -> Callable | None:
-        """The visible result as a function of the inputs' tensors, for arrays off the tape and out of training.
-
-        None where the attributes ask for more than that; the function raises where the tensors do not fit.
-        """
-        if self.binder is not None:
-            return self.binder(SimpleNamespace(**attrs))
-        if self.composite:
-            target = self.shortcut(attrs)
-            return None if target is None else target[0].bind(target[1])
-        forward = self.forward
-        if self.simple:
-            return functools.partial(forward, **attrs) if attrs else forward
-        return lambda *tensors: forward(*tensors, **attrs)[0]
+    def bind(self, attrs: dict) -> Bound:
+        """The visible results as a function of tensors, for typed attributes, and what a tape is to record of it."""
+        special = None if self.special is None else self.special(SimpleNamespace(**attrs))
+        if isinstance(special, Bound):
+            return special
+        if isinstance(special, tuple):
+            target, its = special
+            return target.bind(its)
+        if special is not None:
+            return Bound(special, self if self.results == "one" else None, attrs)
+        if self.results == "more" or (self.special is not None and self.results == "several"):
+            return Bound(None, None, attrs)
+        return Bound(functools.partial(self.forward, **attrs) if attrs else self.forward, self, attrs)
 
     def cast(self, rule: Callable) -> None:
-        """From now on `rule(inputs, attrs)` gives the inputs in other types: no shorter way is right any more."""
-        self.cast_inputs, self.simple, self.plural = rule, False, False
-        self.bare, self.bound = None, lambda *values: (None, {})
+        """From now on `rule(inputs, attrs)` gives the inputs in other types: every call goes the general way."""
+        self.cast_inputs = rule
+        for scope in self.scopes:
+            scope["_direct"] = False
 
     @functools.cached_property
     def binds(self) -> bool:
-        """Whether `bound` is for this operator: there is a shorter way than the forward rule with its attributes."""
-        if self.variadic or any(attributes.is_open(kind) for kind, _ in self.attrs.values()):
+        """Whether there is a function of tensors for some attributes, which can be remembered."""
+        if self.special is None and self.results == "more":
             return False
-        return self.binder is not None or self.shortcut is not None
+        return not any(attributes.is_open(kind) for kind, _ in self.attrs.values())
 
     def _remembering(self, function: Callable) -> Callable:
         """`function` with a memory, for parsing costs as much as a small kernel; 1, 1.0 and True are kept apart.
@@ -399,28 +405,18 @@ def composite(name: str, **options) -> Callable[[Callable], Operator]:
     return enter
 
 
-def shortcut(op: Operator) -> Callable[[Callable], Callable]:
-    """Names the primitive that a composite of one input (others may be left out) is under some attributes.
+def specialize(op: Operator, inputs: int | None = None) -> Callable[[Callable], Callable]:
+    """Gives an operator a shorter way under some attributes: `rule(attrs)`, with attributes as a namespace, returns
+    another operator with its attributes, which gives the same; or a function of the inputs' tensors that gives the
+    visible result in memory that no other array looks into; or None.
 
-    `rule(attrs)` gets the typed attributes and gives (operator, its attributes), or None.
+    The rule does once for some attributes what does not depend on the arrays. The function raises where the tensors do
+    not fit: the operator itself says why. inputs: how many of the operator's inputs are passed on, where the rule is for
+    calls without the others.
     """
 
     def enter(rule):
-        op.shortcut = rule
-        return rule
-
-    return enter
-
-
-def direct(op: Operator) -> Callable[[Callable], Callable]:
-    """Gives an operator a shorter way for arrays off the tape: `rule(attrs)`, with attributes as a namespace.
-
-    It does once for some attributes what does not depend on the arrays, and gives the visible result, in memory that no
-    other array looks into, as a function of the inputs' tensors; or None.
-    """
-
-    def enter(rule):
-        op.binder = rule
+        op.special, op.special_inputs = rule, inputs
         return rule
 
     return enter
@@ -527,6 +523,7 @@ def pointwise(
     dtype: str | Callable = "same",
     derivative: Callable | None = None,
     differentiable: bool = True,
+    variant: Callable = lambda dtype: None,
     **facts,
 ) -> Callable[[Callable], Operator]:
     """Enters a scalar formula as an operator.
@@ -534,6 +531,7 @@ def pointwise(
     dtype: "same" as the operands, which must agree (MXNetError otherwise); "first", that of the first one; the
     name of a type; or a function of the operands' dtypes that gives the dtype to compute and the dtype of the result.
     derivative: the derivative in terms of inputs and output y, where that is cheaper than the derived one.
+    variant: for a dtype, the function of tensors that takes the position of the formula; it raises for types to refuse.
     """
 
     def enter(function):
@@ -541,13 +539,17 @@ def pointwise(
         for attr, (kind, default) in op.attrs.items():
             if attributes.is_open(kind):
                 op.attrs[attr] = (attributes.FloatType(), default)
-        return register(make_pointwise(op, Formula.of(function, derivative, name.lstrip("_")), dtype, differentiable))
+        return register(
+            make_pointwise(
+                op, Formula.of(function, derivative, name.lstrip("_")), dtype, differentiable, variant=variant
+            )
+        )
 
     return enter
 
 
 def make_pointwise(
-    op: Operator, formula: Formula, dtype, differentiable: bool = True, refused: str | None = None
+    op: Operator, formula: Formula, dtype, differentiable=True, refused: str | None = None, variant=lambda dtype: None
 ) -> Operator:
     """Completes an entry whose rules follow from `formula`; `refused` is a type that "same" leaves out."""
     op.formula, op.memory = formula, "new"
@@ -566,9 +568,9 @@ def make_pointwise(
                 f"{', '.join(kernels.dtype_name(t) for t in tensors)}; convert with astype"
             )
 
-        forward, bind = kernels.pointwise_of_one_type(formula, refuse, refused)
+        forward, bind = kernels.pointwise_of_one_type(formula, refuse, refused, variant)
         if names:
-            op.binder = bind
+            op.special = bind
     elif dtype == "first":
 
         def forward(*tensors, **attrs):

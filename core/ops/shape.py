@@ -13,7 +13,7 @@ from core.base import MXNetError, NoAxis, WrongKind
 from core.kernels.row_program import kept
 from core.ops.attributes import Any_, Axis, Bool, DType, Int, OptInt, OptShape, Scalar, Shape
 from core.ops.facts import Target
-from core.ops.registry import F, composite, direct, gradient, operator
+from core.ops.registry import F, composite, gradient, operator, specialize
 from core.ops.relations import FIRST, RESHAPE, TRANSPOSE
 from core.ops.rows import by_rows, summed
 from core.ops.storage_types import KEEPS_ZERO
@@ -148,8 +148,8 @@ def flatten(data):
     return K.reshape(data, (shape[0], math.prod(shape[1:])))
 
 
-@direct(flatten)
-def _flatten_direct(attrs):
+@specialize(flatten)
+def _flatten_special(attrs):
     share = storage.copy_on_write
 
     def run(data):
@@ -200,8 +200,8 @@ def expand_dims(data, *, axis: Int):
     return K.expand_dims(data, normal_axis(axis, data.dim() + 1, "expand_dims"))
 
 
-@direct(expand_dims)
-def _expand_dims_direct(attrs):
+@specialize(expand_dims)
+def _expand_dims_special(attrs):
     axis = attrs.axis
     return lambda data: storage.apart(K.expand_dims(data, axis))  # which knows its axes
 
@@ -259,7 +259,7 @@ def _square(matrix, axes):
     if len(axes) != 2:
         raise MXNetError(f"transpose: an axis is repeated in {axes}")
     n = matrix.shape[axes[0]]
-    warnings.warn(f"transpose: an axis is repeated in {axes}; its {n} x {n} places are filled as MXNet fills them")
+    warnings.warn(f"transpose: an axis is repeated in {axes}; its {n} x {n} positions are filled as MXNet fills them")
     elements = K.reshape(K.permute(matrix, (1, 0)), (-1,))
     elements = K.pad_constant(elements, ((0, max(n * n - matrix.numel(), 0)),), 0)
     return K.reshape(K.take_part(elements, (slice(0, n * n),)), (n, n))
@@ -272,7 +272,7 @@ def _transpose_gradient(head, attrs):
         return [F.transpose(head)]
     if len(set(axes)) < len(axes):
         raise MXNetError(f"transpose: no gradient is known where an axis is repeated, as in {axes}")
-    return [F.transpose(head, axes=tuple(axes.index(place) for place in range(len(axes))))]
+    return [F.transpose(head, axes=tuple(axes.index(position) for position in range(len(axes))))]
 
 
 @composite("_np_transpose")

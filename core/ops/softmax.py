@@ -8,7 +8,7 @@ from core.base import MXNetError
 from core.dtypes import accumulates_safely, dtype_name
 from core.kernels import formula as fx
 from core.ops.attributes import Bool, Choice, Int, OptDType, OptFloat
-from core.ops.registry import F, composite, decompose, gradient, operator, shortcut
+from core.ops.registry import F, composite, decompose, gradient, operator, specialize
 from core.ops.relations import FIRST
 from core.ops.rows import by_rows, last_axis, row_fmax, row_sum
 from core.ops.shape import expect_shape, normal_axis
@@ -156,14 +156,14 @@ def masked_log_softmax(data, mask, *, axis: Int = -1, temperature: OptFloat = 1.
 
 def _plain(op):
     def rule(attrs):
-        bare = not attrs["use_length"] and attrs["temperature"] is None and attrs["dtype"] is None
-        return (op, {"axis": attrs["axis"]}) if bare else None
+        bare = not attrs.use_length and attrs.temperature is None and attrs.dtype is None
+        return (op, {"axis": attrs.axis}) if bare else None
 
     return rule
 
 
-shortcut(softmax)(_plain(_softmax))
-shortcut(log_softmax)(_plain(_log_softmax))
+specialize(softmax, inputs=1)(_plain(_softmax))
+specialize(log_softmax, inputs=1)(_plain(_log_softmax))
 
 
 @composite("softmin", shape=FIRST, unnamed=True)

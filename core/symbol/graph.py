@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Sequence
 
-from core import imperative
+from core import dispatch
 from core.base import MXNetError
 from core.ops import attributes
 from core.ops.registry import Operator
@@ -214,7 +214,7 @@ def run(
     results: dict[int, Sequence] = {}
 
     def make(op: Operator, attrs: dict):
-        return imperative.create(op, attrs, place, kind)
+        return dispatch.create(op, attrs, place, kind)
 
     for node in nodes:
         if node.op is None:
@@ -264,7 +264,7 @@ def apply(node: Node, inputs: Sequence, make: Callable) -> Sequence:
         if node.op.storage is DENSE:
             result = type(arguments[0])._apply_operator(node.op, arguments, node.parsed, None)
         else:
-            result = imperative.apply_stored(node.op, arguments, node.parsed, type(arguments[0]))
+            result = dispatch.launch_stored(node.op, arguments, node.parsed, type(arguments[0]))
     return result if isinstance(result, (list, tuple)) else (result,)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from core import autograd, imperative, random, storage
+from core import autograd, dispatch, random, storage
 from core.base import MXNetError
 from core.context import cpu
 from core.dtypes import DTYPES, dtype_name
@@ -266,7 +266,7 @@ def _make(op, attrs: dict):
         attrs = {**attrs, "shape": tuple(max(n, 0) for n in attrs["shape"])}
     if op.fills is not None:  # of whatever size
         return blank(attrs["shape"], attrs["dtype"])
-    made = imperative.create(op, attrs, cpu(), NDArray)
+    made = dispatch.create(op, attrs, cpu(), NDArray)
     return blank(made.shape, dtype_name(made.dtype))
 
 

@@ -7,8 +7,8 @@ from core import ndarray as nd
 from core.base import MXNetError, NotAnArray
 from core.context import current_context
 from core.graph.around import around
-from core.imperative import OperandError
 from core.numpy.multiarray import ndarray as np_ndarray
+from core.operand_errors import OperandError
 from core.util import is_np_array
 from gluon.block import block as blocks
 from gluon.block.block import Block

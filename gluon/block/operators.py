@@ -6,7 +6,7 @@ import functools
 from types import FunctionType
 
 from core import ndarray as nd
-from core.fronts import front
+from core.dispatch import operator_function
 from core.ops.registry import TABLE
 
 __all__ = ["is_array", "is_symbolic", "leaves", "nesting", "operators_for", "refuse_mixed"]
@@ -82,7 +82,7 @@ class _NumpyOperators:
         elif name == "npx":
             from core import numpy_extension as value
         elif name in TABLE and not name.startswith("_"):
-            value = front(TABLE[name], numpy.ndarray)
+            value = operator_function(TABLE[name], numpy.ndarray)
         else:
             value = getattr(nd, name)
         setattr(self, name, value)

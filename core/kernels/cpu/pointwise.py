@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 
 import torch
@@ -13,7 +14,7 @@ import torch
 from core import storage
 from core.kernels.cpu._half import HALF
 from core.kernels.cpu._quantized import quantized, scaled_quantized, summed_quantized
-from core.kernels.cpu._steps import COMPARISONS, SCOPE, lowered, only_inside, steps
+from core.kernels.cpu._steps import COMPARISONS, INFIX, SCOPE, call, lowered, only_inside, steps
 from core.kernels.formula import Expr, Formula, postorder
 from core.kernels.row_program import COLUMN, ROW, WHOLE, Result, RowProgram
 
@@ -47,6 +48,10 @@ FAST: dict[str, Callable] = {
     "summed_codes": summed_quantized,
     "clip_grad0": lambda dy, data, high, low: only_inside(data, low, high, dy),
 }
+_OPERATORS: dict[str, Callable] = {
+    "neg": operator.neg, "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
+    "pow": operator.pow,
+}  # fmt: skip
 _BOTH = Expr("input", 0), Expr("input", 1)
 
 
@@ -101,13 +106,28 @@ def _compiled(formula: Formula, dtype: torch.dtype) -> Callable:
 
 
 def _compile(formula: Formula, variant: str) -> Callable:
-    fast = FAST.get(formula.name)
+    fast = FAST.get(formula.name) or _single_step(formula)
     if fast is None:
         scope = {**SCOPE, "HALF": HALF}
         exec(_source(formula, upcast=variant == "torch half"), scope)
         fast = scope["formula"]
     formula.compiled[variant] = fast
     return fast
+
+
+def _single_step(formula: Formula) -> Callable | None:
+    """The function of ATen's that a formula is, where it is one step on its operands and attributes in their order."""
+    root = lowered(formula.root)
+    order = [("input", i) for i in range(len(formula.inputs))] + [("attr", a) for a in formula.attrs]
+    if [(a.op, *a.args) if isinstance(a, Expr) else a for a in root.args] != order:
+        return None
+    arguments = [f"x{a}" if kind == "input" else f"attr_{a}" for kind, a in order]
+    source = call(root, {id(a): name for a, name in zip(root.args, arguments, strict=True)})
+    if source == f"torch.{root.op}({', '.join(arguments)})":
+        return getattr(torch, root.op)
+    if source in (f"-{arguments[0]}", f" {INFIX.get(root.op)} ".join(arguments)):
+        return _OPERATORS.get(root.op)
+    return None
 
 
 def _source(formula: Formula, upcast: bool = False) -> str:

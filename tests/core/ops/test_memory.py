@@ -6,7 +6,7 @@ import pytest
 import core as mx
 from core import storage
 from core.context import cpu
-from core.fronts import front
+from core.dispatch import operator_function
 from core.ndarray import NDArray
 from core.ops.registry import TABLE
 from tests.support.samples import draw, samples
@@ -22,7 +22,7 @@ VIEWS = {"_slice_view"}  # basic indexing
 @pytest.mark.parametrize("name", SWEPT)
 def test_results_share_no_memory_with_operands(name):
     op = TABLE[name]
-    function = front(op, NDArray)
+    function = operator_function(op, NDArray)
     for sample in samples(op):
         given = [v if v is None else mx.nd.array(v, dtype=np.asarray(v).dtype) for v in draw(op, sample)[0]]
         attrs = op.parse({**sample.attrs})

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from core import imperative
+from core import dispatch
 from core import symbol as sym
 from core.base import MXNetError
 from core.context import cpu
@@ -20,7 +20,6 @@ from core.dtypes import dtype_name
 from core.files.atomic import replacing
 from core.graph.symbols import symbols
 from core.graph.trace import trace
-from core.imperative import apply
 from core.ndarray import NDArray, array
 from core.ops.registry import TABLE, namespace
 from core.serialization import load
@@ -440,7 +439,7 @@ class _Conversion:
         """What a composite does with arrays of these shapes, and the constants in it."""
         arrays = iter([array(np.zeros(shapes[k], dtypes[k]), dtype=dtypes[k]) for k in shapes])
         given = tuple(None if n is None else next(arrays) for n in inputs)
-        traced = trace(lambda *x: apply(node.op, list(x), node.parsed, NDArray), given, False)
+        traced = trace(lambda *x: dispatch.launch(node.op, list(x), node.parsed, NDArray), given, False)
         inner, constants = symbols(traced.graph, list(shapes), {})
         self._inner.append(inner)  # its nodes are known by their identity
         return inner, {name: value.asnumpy() for name, value in constants.items()}
@@ -483,7 +482,7 @@ class _Conversion:
         def make(op, attrs):
             if 0 in attrs.get("shape", ()):  # a first state whose batch is not known: one row, which broadcasts
                 attrs = {**attrs, "shape": tuple(n or 1 for n in attrs["shape"])}
-            return imperative.create(op, attrs, cpu(), NDArray)
+            return dispatch.create(op, attrs, cpu(), NDArray)
 
         results = graph.apply(node, [array(g.values[n], dtype=g.values[n].dtype) for n in given], make)
         made = []
