@@ -250,11 +250,13 @@ def require(function: str, argument: str, given: object, *accepted: object) -> N
 
 
 def no_more(function: str, given: dict) -> None:
-    """TypeError for keywords that are left over; `name`, which names the node of a symbol, says nothing of an array.
+    """TypeError for keywords that are left over.
+
+    `name` and names such as `__layout__` are of the nodes of symbols, and say nothing of an array.
 
     >>> no_more("nd.zeros", {"name": "zeros0"})
     """
-    unknown = sorted(given.keys() - {"name"})
+    unknown = sorted(key for key in given if key != "name" and not (key.startswith("__") and key.endswith("__")))
     if unknown:
         raise WrongKind(f"{function} has no argument {', '.join(map(repr, unknown))}")
 

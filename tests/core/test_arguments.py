@@ -34,7 +34,7 @@ MATRIX = onp.random.default_rng(0).normal(size=(4, 4))
 def test_unknown_keywords_are_named(call):
     with pytest.raises(TypeError, match="nonsense"):
         call()
-    assert nd.zeros((2,), name="zeros").shape == (2,)
+    assert nd.zeros((2,), name="zeros", __layout__="NC").shape == (2,)  # what recurrent cells say of their states
 
 
 @pytest.mark.parametrize(
