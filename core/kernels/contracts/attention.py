@@ -30,17 +30,8 @@ def attention(
 
 @kernel
 def attention_grad(
-    do: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    o: Tensor,
-    lse: Tensor,
-    scale: float,
-    causal: bool,
-    length: Tensor | None,
-    dropout: float,
-    key: int | None,
-) -> tuple[Tensor, Tensor, Tensor]:
+    do: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, scale: float, causal: bool,
+    length: Tensor | None, dropout: float, key: int | None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients (dq, dk, dv) of `attention`, from its inputs, its results and the same `key`."""
     return empty(q.shape, q.dtype), empty(k.shape, k.dtype), empty(v.shape, v.dtype)

@@ -25,18 +25,9 @@ def overlaps(lhs: Tensor, rhs: Tensor, center: bool) -> Tensor:
 
 @kernel
 def suppress(
-    data: Tensor,
-    threshold: float,
-    valid: float,
-    topk: int,
-    coordinates: int,
-    score: int,
-    label: int,
-    background: int,
-    force: bool,
-    center: bool,
-    out_center: bool,
-) -> tuple[Tensor, Tensor]:
+    data: Tensor, threshold: float, valid: float, topk: int, coordinates: int, score: int, label: int,
+    background: int, force: bool, center: bool, out_center: bool,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Rows of data (batch, n, width) by falling score without those that overlap a better one by more than `threshold`.
 
     coordinates, score, label: columns (label -1: none). Rows with a score up to `valid` or the label `background` are
@@ -93,15 +84,9 @@ def priors(data: Tensor, sizes: Floats, ratios: Floats, clip: bool, steps: Float
 
 @kernel
 def targets(
-    anchors: Tensor,
-    labels: Tensor,
-    predictions: Tensor,
-    threshold: float,
-    ignore: float,
-    ratio: float,
-    negative_threshold: float,
-    variances: Floats,
-) -> tuple[Tensor, Tensor, Tensor]:
+    anchors: Tensor, labels: Tensor, predictions: Tensor, threshold: float, ignore: float, ratio: float,
+    negative_threshold: float, variances: Floats,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Training targets of anchors (1, A, 4): regression targets and mask (B, 4 A), classes (B, A).
 
     labels (B, L, 5 or more): class, left, top, right, bottom, ended by a class of -1. predictions (B, classes, A): with
@@ -114,16 +99,9 @@ def targets(
 
 @kernel
 def detections(
-    scores: Tensor,
-    offsets: Tensor,
-    anchors: Tensor,
-    clip: bool,
-    threshold: float,
-    nms: float,
-    force: bool,
-    variances: Floats,
-    topk: int,
-) -> Tensor:
+    scores: Tensor, offsets: Tensor, anchors: Tensor, clip: bool, threshold: float, nms: float, force: bool,
+    variances: Floats, topk: int,
+) -> Tensor:  # fmt: skip
     """Detections (B, A, 6) of class, score, left, top, right, bottom by falling score; class -1: none or suppressed.
 
     scores (B, 1 + classes, A) with the background first, offsets (B, 4 A), anchors (1, A, 4).
@@ -133,18 +111,9 @@ def detections(
 
 @kernel
 def proposals(
-    scores: Tensor,
-    deltas: Tensor,
-    info: Tensor,
-    before: int,
-    after: int,
-    threshold: float,
-    least: float,
-    scales: Floats,
-    ratios: Floats,
-    stride: int,
-    plain_corners: bool,
-) -> tuple[Tensor, Tensor]:
+    scores: Tensor, deltas: Tensor, info: Tensor, before: int, after: int, threshold: float, least: float,
+    scales: Floats, ratios: Floats, stride: int, plain_corners: bool,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Regions of interest of a region proposal network: (B after, 5) of image and corners, scores (B after, 1).
 
     scores (B, 2 A, H, W), deltas (B, 4 A, H, W), info (B, 3) of height, width, scale. The best `before` boxes go

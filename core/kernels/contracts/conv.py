@@ -21,17 +21,9 @@ from core.kernels.layout import CHANNELS_LAST, memory_format
 
 @kernel
 def conv(
-    x: Tensor,
-    w: Tensor,
-    b: Tensor | None,
-    stride: Ints,
-    dilate: Ints,
-    pad: Ints,
-    groups: int,
-    activation: str | None = None,
-    residual: Tensor | None = None,
-    overwrite: bool = False,
-) -> Tensor:
+    x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int,
+    activation: str | None = None, residual: Tensor | None = None, overwrite: bool = False,
+) -> Tensor:  # fmt: skip
     """activation(cross-correlation of x with w + b + residual); b (O,) and residual (N, O, *out) where given.
 
     `activation` is None, "relu", "gelu", "sigmoid" or "tanh"; w may be what `pack` made of it. With `overwrite` the

@@ -28,16 +28,9 @@ def columns(
 
 @kernel
 def columns_grad(
-    dy: Tensor,
-    x: Tensor,
-    offset: Tensor,
-    mask: Tensor | None,
-    kernel: Ints,
-    stride: Ints,
-    dilate: Ints,
-    pad: Ints,
+    dy: Tensor, x: Tensor, offset: Tensor, mask: Tensor | None, kernel: Ints, stride: Ints, dilate: Ints, pad: Ints,
     groups: int,
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients of `columns` with respect to x, offset and mask (of no elements without one)."""
     fading = empty((0,) if mask is None else mask.shape, x.dtype)
     return empty(x.shape, x.dtype), empty(offset.shape, offset.dtype), fading

@@ -19,18 +19,9 @@ from core.kernels.rnn_parameters import unpack
 
 @kernel
 def rnn(
-    x: Tensor,
-    params: Tensor | Sequence[Tensor],
-    h0: Tensor,
-    c0: Tensor | None,
-    mode: str,
-    hidden: int,
-    layers: int,
-    bidirectional: bool,
-    dropout: float,
-    key: Key,
-    training: bool,
-) -> tuple[Tensor, Tensor, Tensor | None, tuple[Tensor, ...]]:
+    x: Tensor, params: Tensor | Sequence[Tensor], h0: Tensor, c0: Tensor | None, mode: str, hidden: int, layers: int,
+    bidirectional: bool, dropout: float, key: Key, training: bool,
+) -> tuple[Tensor, Tensor, Tensor | None, tuple[Tensor, ...]]:  # fmt: skip
     """Runs a recurrent network.
 
     x (T, N, I); params flat: for each layer and direction the i2h (G H, I) and h2h (G H, H) weights, then in the same
@@ -46,23 +37,10 @@ def rnn(
 
 @kernel
 def rnn_grad(
-    dy: Tensor | None,
-    dhn: Tensor | None,
-    dcn: Tensor | None,
-    x: Tensor,
-    params: Tensor | Sequence[Tensor],
-    h0: Tensor,
-    c0: Tensor | None,
-    y: Tensor,
-    reserve: tuple[Tensor, ...],
-    mode: str,
-    hidden: int,
-    layers: int,
-    bidirectional: bool,
-    dropout: float,
-    key: Key,
-    training: bool,
-) -> tuple[Tensor, Tensor | list[Tensor], Tensor, Tensor | None]:
+    dy: Tensor | None, dhn: Tensor | None, dcn: Tensor | None, x: Tensor, params: Tensor | Sequence[Tensor],
+    h0: Tensor, c0: Tensor | None, y: Tensor, reserve: tuple[Tensor, ...], mode: str, hidden: int, layers: int,
+    bidirectional: bool, dropout: float, key: Key, training: bool,
+) -> tuple[Tensor, Tensor | list[Tensor], Tensor, Tensor | None]:  # fmt: skip
     """Gradients of `rnn`: (dx, dparams, dh0, dc0); dc0 is None but for "lstm". dy, dhn and dcn may be None."""
     dparams = _like(params) if isinstance(params, Tensor) else [_like(p) for p in params]
     return _like(x), dparams, _like(h0), None if c0 is None or mode != "lstm" else _like(c0)

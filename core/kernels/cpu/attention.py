@@ -18,15 +18,9 @@ FEW, LONG = 2**14, 512  # scores, keys
 
 
 def attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    scale: float,
-    causal: bool,
-    length: Tensor | None,
-    dropout: float,
+    q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool, length: Tensor | None, dropout: float,
     key: int | None,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     if _fused(q, k, v, causal, dropout):
         q, k, v = (_unit_columns(t) for t in (q, k, v))
         mask = _additive_mask(q, k, length)
@@ -46,18 +40,9 @@ def attention(
 
 
 def attention_grad(
-    do: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    o: Tensor,
-    lse: Tensor,
-    scale: float,
-    causal: bool,
-    length: Tensor | None,
-    dropout: float,
-    key: int | None,
-) -> tuple[Tensor, Tensor, Tensor]:
+    do: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, scale: float, causal: bool,
+    length: Tensor | None, dropout: float, key: int | None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     if _fused(q, k, v, causal, dropout):
         do, q, k, v, o = (_unit_columns(t) for t in (do, q, k, v, o))
         mask = _additive_mask(q, k, length)

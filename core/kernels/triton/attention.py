@@ -28,15 +28,9 @@ from core.kernels.triton.tiles import accumulator, in_triton, multiply_add, prec
 
 
 def attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    scale: float,
-    causal: bool,
-    length: Tensor | None,
-    dropout: float,
+    q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool, length: Tensor | None, dropout: float,
     key: int | Tensor | None,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     q, k, v = _checked(q, k, v)
     key = 0 if key is None else key
     o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
@@ -55,18 +49,9 @@ def attention(
 
 
 def attention_grad(
-    do: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    o: Tensor,
-    lse: Tensor,
-    scale: float,
-    causal: bool,
-    length: Tensor | None,
-    dropout: float,
-    key: int | Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor]:
+    do: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, scale: float, causal: bool,
+    length: Tensor | None, dropout: float, key: int | Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     q, k, v = _checked(q, k, v)
     dq, dk, dv = (torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v))
     if dq.numel() == 0 or dk.numel() == 0:
