@@ -410,7 +410,7 @@ def compose(outer: Formula, slot: int, inner: Formula, name: str) -> Formula:
     kept = [i for i in range(len(outer.inputs)) if i != slot]
     shift = len(kept)
     inner_root = substitute(inner.root, lambda n: Expr("input", n.args[0] + shift) if n.op == "input" else None)
-    place = {i: Expr("input", p) for p, i in enumerate(kept)} | {slot: inner_root}
-    root = substitute(outer.root, lambda n: place[n.args[0]] if n.op == "input" else None)
+    operand = {i: Expr("input", p) for p, i in enumerate(kept)} | {slot: inner_root}
+    root = substitute(outer.root, lambda n: operand[n.args[0]] if n.op == "input" else None)
     names = [outer.inputs[i] for i in kept] + list(inner.inputs)
     return Formula(name, names, attrs_of([root]), root)

@@ -18,14 +18,14 @@ from core.kernels.dispatch import kernel
 
 
 @kernel
-def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, places: bool = True) -> tuple[Tensor, Tensor | None]:
-    """Maximum of each window, and (with `places`) flat positions of the (first) maxima in the spatial extent of x.
+def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, positions: bool = True) -> tuple[Tensor, Tensor | None]:
+    """Maximum of each window, and (with `positions`) flat positions of the (first) maxima in the spatial extent of x.
 
     Positions are int64; on a GPU, where they come at no cost and always, int32 if they fit.
     A window that lies in the padding alone gives the lowest value of the dtype and position -1.
     """
     shape = (*x.shape[:2], *windows(x.shape[2:], kernel, stride, (1,) * len(kernel), pad))
-    return empty(shape, x.dtype, x), empty(shape, torch.int64, x) if places else None
+    return empty(shape, x.dtype, x), empty(shape, torch.int64, x) if positions else None
 
 
 @kernel

@@ -23,15 +23,15 @@ Pads = tuple[tuple[int, int], ...]
 MANY = 2**14  # elements from which on time goes into the windows rather than into calls
 
 
-def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, places: bool = True) -> tuple[Tensor, Tensor | None]:
+def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, positions: bool = True) -> tuple[Tensor, Tensor | None]:
     plan = _plan(tuple(x.shape[2:]), kernel, stride, pad)
     if not x.numel() or not math.prod(plan.out):
         shape = (*x.shape[:2], *plan.out)
         return x.new_full(shape, _lowest(x.dtype)), torch.full(shape, -1, dtype=torch.int64, device=x.device)
-    if not places and x.numel() >= MANY and x.is_contiguous() and memory_format(x) is torch.contiguous_format:
+    if not positions and x.numel() >= MANY and x.is_contiguous() and memory_format(x) is torch.contiguous_format:
         return _maxima(x, plan.out, kernel, stride, pad), None
     if plan.padded is None:
-        if not places and len(kernel) == 2:
+        if not positions and len(kernel) == 2:
             return torch.max_pool2d(x, *plan.window, 1, plan.ceil), None
         windows = _bindings.max_pool3d_with_indices if len(kernel) == 3 else _bindings.max_pool2d_with_indices
         return _squeeze(windows(_unsqueeze(x), *plan.window, 1, plan.ceil), len(kernel))
@@ -181,10 +181,10 @@ def _to_unpadded(argmax: Tensor, plan: _Plan, extent: Ints) -> Tensor:
     position, outside, scale = torch.zeros_like(argmax), torch.zeros_like(argmax, dtype=torch.bool), 1
     for axis in reversed(range(len(extent))):
         lo = plan.extra[2 * (len(extent) - 1 - axis)]
-        place = argmax % plan.padded[axis] - lo
+        at = argmax % plan.padded[axis] - lo
         argmax = argmax // plan.padded[axis]
-        outside |= (place < 0) | (place >= extent[axis])
-        position += place * scale
+        outside |= (at < 0) | (at >= extent[axis])
+        position += at * scale
         scale *= extent[axis]
     return position.masked_fill_(outside, -1)
 
@@ -205,7 +205,7 @@ def _averaged_in(dtype: torch.dtype, ndim: int) -> torch.dtype:
 
 
 def _share(extent: Ints, out: Ints, kernel: Ints, stride: Ints, pad: Pads, count_include_pad: bool, like: Tensor):
-    """Places in a kernel over places that each window counts, of shape `out`: what turns ATen's mean into ours."""
+    """Elements of a kernel over those that each window counts, of shape `out`: what turns ATen's mean into ours."""
     share = None
     for size, o, k, s, (lo, _) in zip(extent, out, kernel, stride, pad, strict=True):
         start = torch.arange(o, device=like.device) * s - lo

@@ -25,7 +25,7 @@ Ints = tuple[int, ...]
 Pads = tuple[tuple[int, int], ...]
 
 
-def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, places: bool = True) -> tuple[Tensor, Tensor | None]:
+def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, positions: bool = True) -> tuple[Tensor, Tensor | None]:
     x = channels_last(x)
     y = empty((x.shape[0], *_out(x.shape[1:-1], kernel, stride, pad), x.shape[-1]), x)
     argmax = torch.empty_like(y, dtype=torch.int32 if math.prod(x.shape[1:-1]) < 2**31 else torch.int64)
@@ -79,7 +79,7 @@ _NO_DILATION = tl.constexpr((1, 1, 1))
 
 
 def _launch(kernel, made: Tensor, tensors: tuple[Tensor, ...], read: Tensor, windows: dict, **constexprs) -> None:
-    """Runs `kernel` over all places of `made`, whose windows lie in (or come from) `read`."""
+    """Runs `kernel` over all positions of `made`, whose windows lie in (or come from) `read`."""
     if not made.numel():
         return
     rows, channels = made.numel() // made.shape[-1], made.shape[-1]
@@ -126,15 +126,15 @@ def _max_pool(
     x += image.to(tl.int64)[:, None] * reached_d * reached_h * reached_w * channels + channel[None, :]
     for tap in range(KERNEL[0] * KERNEL[1] * KERNEL[2]):
         tap_d, tap_h, tap_w = unravel3(tap, KERNEL[1], KERNEL[2])
-        place, inside = reach(
+        position, inside = reach(
             0, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w, STRIDE, _NO_DILATION, PAD, False
         )
         inside = inside[:, None] & mask
-        value = tl.load(x + place.to(tl.int64)[:, None] * channels, mask=inside, other=0).to(ACCUMULATOR)
+        value = tl.load(x + position.to(tl.int64)[:, None] * channels, mask=inside, other=0).to(ACCUMULATOR)
         # Like ATen: the first of equal values, and NaN before all.
         better = inside & ((value > best) | (value != value) | (where < 0))
         best = tl.where(better, value, best)
-        where = tl.where(better, place[:, None].to(where.dtype), where)
+        where = tl.where(better, position[:, None].to(where.dtype), where)
     to = at.to(tl.int64)[:, None] * channels + channel[None, :]
     tl.store(y + to, best.to(y.dtype.element_ty), mask=mask)
     tl.store(argmax + to, where, mask=mask)
@@ -151,22 +151,24 @@ def _max_pool_grad(
     sums = tl.zeros((BLOCK_R, BLOCK_C), ACCUMULATOR)
     for tap in range(KERNEL[0] * KERNEL[1] * KERNEL[2]):
         tap_d, tap_h, tap_w = unravel3(tap, KERNEL[1], KERNEL[2])
-        place, inside = reach(
+        position, inside = reach(
             image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w, STRIDE, _NO_DILATION, PAD, True
         )
         inside = inside[:, None] & mask
-        window = place.to(tl.int64)[:, None] * channels + channel[None, :]
+        window = position.to(tl.int64)[:, None] * channels + channel[None, :]
         chosen = inside & (tl.load(argmax + window, mask=inside, other=-1) == here[:, None])
         sums += tl.load(dy + window, mask=chosen, other=0).to(ACCUMULATOR)
     tl.store(dx + at.to(tl.int64)[:, None] * channels + channel[None, :], sums.to(dx.dtype.element_ty), mask=mask)
 
 
 @jit
-def _max_pool_gather(ddx, argmax, y, size, channels, windows, places, BLOCK: tl.constexpr):
+def _max_pool_gather(ddx, argmax, y, size, channels, windows, positions, BLOCK: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     image, channel = at // channels // windows, at % channels
-    place = tl.load(argmax + at, mask=at < size, other=-1).to(tl.int64)
-    value = tl.load(ddx + (image * places + place) * channels + channel, mask=(at < size) & (place >= 0), other=0)
+    position = tl.load(argmax + at, mask=at < size, other=-1).to(tl.int64)
+    value = tl.load(
+        ddx + (image * positions + position) * channels + channel, mask=(at < size) & (position >= 0), other=0
+    )
     tl.store(y + at, value, mask=at < size)
 
 
@@ -181,10 +183,10 @@ def _avg_pool(
     sums = tl.zeros((BLOCK_R, BLOCK_C), ACCUMULATOR)
     for tap in range(KERNEL[0] * KERNEL[1] * KERNEL[2]):
         tap_d, tap_h, tap_w = unravel3(tap, KERNEL[1], KERNEL[2])
-        place, inside = reach(
+        position, inside = reach(
             image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w, STRIDE, _NO_DILATION, PAD, False
         )
-        source = place.to(tl.int64)[:, None] * channels + channel[None, :]
+        source = position.to(tl.int64)[:, None] * channels + channel[None, :]
         sums += tl.load(x + source, mask=inside[:, None] & mask, other=0).to(ACCUMULATOR)
     count = _count(d, h, v, reached_d, reached_h, reached_w, KERNEL, STRIDE, PAD, INCLUDE_PAD)[:, None]
     mean = sums / count if ACCUMULATOR.is_floating() else sums.to(tl.float64) / count
@@ -202,13 +204,13 @@ def _avg_pool_grad(
     sums = tl.zeros((BLOCK_R, BLOCK_C), ACCUMULATOR)
     for tap in range(KERNEL[0] * KERNEL[1] * KERNEL[2]):
         tap_d, tap_h, tap_w = unravel3(tap, KERNEL[1], KERNEL[2])
-        place, inside = reach(
+        position, inside = reach(
             image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w, STRIDE, _NO_DILATION, PAD, True
         )
-        source = place.to(tl.int64)[:, None] * channels + channel[None, :]
+        source = position.to(tl.int64)[:, None] * channels + channel[None, :]
         value = tl.load(dy + source, mask=inside[:, None] & mask, other=0).to(ACCUMULATOR)
-        _, window_d, window_h = unravel3(place // reached_w, reached_d, reached_h)
-        window_w = place % reached_w
+        _, window_d, window_h = unravel3(position // reached_w, reached_d, reached_h)
+        window_w = position % reached_w
         count = _count(window_d, window_h, window_w, places_d, places_h, places_w, KERNEL, STRIDE, PAD, INCLUDE_PAD)
         sums += value / count[:, None]
     tl.store(dx + at.to(tl.int64)[:, None] * channels + channel[None, :], sums.to(dx.dtype.element_ty), mask=mask)
@@ -281,7 +283,7 @@ AOT = [
     AotCase(
         _max_pool_gather,
         {"ddx": "*fp16", "argmax": "*i32", "y": "*fp16", "size": "i32", "channels": "i32:16", "windows": "i32",
-         "places": "i32"},
+         "positions": "i32"},
         {"BLOCK": _GATHER_BLOCK},
     ),
 ]  # fmt: skip
