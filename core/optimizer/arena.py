@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
+
 from core import heap, storage
 from core import ndarray as nd
 from core.dtypes import dtype_name
@@ -9,6 +12,7 @@ from core.optimizer.optimizer import HALF, Optimizer
 
 # While arenas are filled, freed memory goes back to the system in parts of this size.
 RELEASE_BYTES = 64 << 20
+_MULTIPLIERS = operator.attrgetter("lr_mult", "wd_mult")
 
 
 class Arena:
@@ -74,7 +78,7 @@ class Arena:
         """How often its parameters were updated before; `update` needs one count for all of them."""
         optimizer = self._updater.optimizer
         optimizer._set_current_context(self._ctx.device_id)
-        return {optimizer._index_update_count.get(i, optimizer.begin_num_update) for i in self._indices}
+        return set(map(optimizer._index_update_count.get, self._indices, itertools.repeat(optimizer.begin_num_update)))
 
     def update(self):
         """One update of all parameters."""
@@ -95,8 +99,12 @@ class Arena:
 
     def _current_segments(self, optimizer):
         """Parts of equal multipliers, (start, stop, lr_mult, wd_mult); None where all multipliers are 1."""
-        factor = optimizer._multiplier
-        multipliers = [(factor(i, "lr_mult"), factor(i, "wd_mult")) for i in self._indices]
+        parameters = list(map(optimizer.param_dict.get, self._indices))
+        if None in parameters:
+            factor = optimizer._multiplier
+            multipliers = [(factor(i, "lr_mult"), factor(i, "wd_mult")) for i in self._indices]
+        else:  # without a call for each
+            multipliers = list(map(_MULTIPLIERS, parameters))
         if multipliers != self._multipliers:
             self._multipliers = multipliers
             self._segments = None

@@ -125,7 +125,9 @@ class SplitSampler(Sampler):
 
     With a distributed kvstore: `SplitSampler(len(data), kv.num_workers, kv.rank)`.
 
-    even_size: every part has the size of the largest; what lacks is drawn from all samples.
+    even_size: False: parts differ by one sample where they must, 51 and 50 for `SplitSampler(101, 2, i)`, and so may the
+    numbers of batches (see `Trainer.join`). True or "pad": every part has the size of the largest, 51; what lacks is drawn
+    from all samples. "drop": every part has the size of the smallest, 50; the samples behind the last part are left out.
     repeat: how often the part is gone through in one iteration.
     shuffle: shuffles the part each time, by Python's global generator.
     """
@@ -133,11 +135,13 @@ class SplitSampler(Sampler):
     def __init__(self, length, num_parts=1, part_index=0, even_size=False, repeat=1, shuffle=True):
         if length < num_parts:
             raise ValueError(f"{length} samples cannot be split into {num_parts} parts.")
+        if even_size not in (False, True, "pad", "drop"):
+            raise ValueError(f"even_size is False, True, 'pad' or 'drop', got {even_size!r}")
         self.even_size = even_size
         self.num_parts = num_parts
         self._total_length = length
         if even_size:
-            self._len = -(-length // num_parts)
+            self._len = length // num_parts if even_size == "drop" else -(-length // num_parts)
             self._start, self._end = (min(self._len * i, length) for i in (part_index, part_index + 1))
         else:
             size, left_over = divmod(length, num_parts)

@@ -57,3 +57,19 @@ def test_the_place_of_mxnet_1():
     from gluon.contrib.data import sampler
 
     assert sampler.IntervalSampler is IntervalSampler
+
+
+def test_parts_of_101_samples_say_what_becomes_of_the_odd_one():
+    from gluon.data import SplitSampler
+
+    def parts(**how):
+        return [sorted(SplitSampler(101, 2, k, **how)) for k in range(2)]
+
+    first, second = parts()
+    assert (len(first), len(second)) == (51, 50) and first + second == list(range(101))
+    for pad in (True, "pad"):
+        first, second = parts(even_size=pad)
+        assert (len(first), len(second)) == (51, 51) and set(first + second) == set(range(101))
+    assert parts(even_size="drop") == [list(range(50)), list(range(50, 100))]
+    with pytest.raises(ValueError, match="even_size is False, True, 'pad' or 'drop', got 'cut'"):
+        SplitSampler(101, 2, even_size="cut")
