@@ -59,7 +59,7 @@ from .glove import GloVe
 from .gnmt import GNMTDecoder, GNMTEncoder, GNMTOneStepDecoder, get_gnmt_encoder_decoder
 from .gpt2 import GPT2FFNLayer, GPT2Model, GPT2SelfAttentionLayer
 from .highway import Highway
-from .huggingface import load_huggingface
+from .huggingface import load_huggingface, save_huggingface
 from .language_model import AWDRNN, BigRNN, StandardRNN
 from .lstmpcellwithclip import LSTMPCellWithClip
 from .natural_language_inference import DecomposableAttentionModel, ESIMModel

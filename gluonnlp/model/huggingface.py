@@ -1,8 +1,9 @@
-"""Checkpoints of Hugging Face's transformers: BERT, RoBERTa, DistilBERT and GPT-2 in `.safetensors` or PyTorch's files.
+"""Checkpoints of Hugging Face's transformers, read and written: BERT, RoBERTa, DistilBERT, GPT-2 and XLNet.
 
 huggingface.json says, for each type of model, which settings and parameters there are which here.  In names of
 layers `{}` is the number; "transposed" swaps the axes, "behind" leaves out rows at the beginning, "plus" adds a row
-to all rows.
+to all rows, "by_head" has the heads on an axis of their own, true: behind the inputs, false: behind the outputs.
+"published" has the repositories of the authors whose weights GluonNLP converted.
 """
 
 from __future__ import annotations
@@ -15,18 +16,25 @@ import numpy as np
 
 from core import nd
 from core.base import MXNetError, nearest
-from core.files import Record, read_safetensors, read_torch
+from core.files import Record, read_safetensors, read_torch, write_safetensors
+from core.files.atomic import write_bytes
+from gluon import hub, nn
 
 from ..data.bert_tokenizer import BERTTokenizer
 from ..data.gpt2_tokenizer import GPT2BPETokenizer
-from ..vocab import Vocab
-from . import bert, gpt2
+from ..data.transforms import SentencepieceTokenizer
+from ..vocab import BERTVocab, Vocab
+from . import bert, gpt2, xlnet
 
-__all__ = ["load_huggingface"]
+__all__ = ["load_huggingface", "save_huggingface"]
+
+# What a folder may have beside config.json and weights.
+OTHER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt", "spiece.model")
 
 
 def load_huggingface(folder, ctx=None, ignore_extra=False, **heads):
-    """The network, vocabulary and tokenizer in a folder with config.json, model.safetensors and tokenizer.json (or
+    """The network, vocabulary and tokenizer in a folder, or in a repository of the hub, `hf://OWNER/NAME[@REVISION]`,
+    of which weights in .safetensors are taken unless `:FILE` names others.  A folder has config.json, model.safetensors and tokenizer.json (or
     vocab.txt, or vocab.json and merges.txt).  Older folders have pytorch_model.bin, which is read without executing it,
     and bert_config.json.
 
@@ -34,6 +42,8 @@ def load_huggingface(folder, ctx=None, ignore_extra=False, **heads):
     there if the checkpoint has it.  Parameters are float32.  MXNetError for types of model that are not known, for
     parameters that the checkpoint lacks, and for those that the network has no place for unless ignore_extra.
     """
+    if os.fspath(folder).startswith(hub.SCHEME):
+        folder = hub.fetch_folder(hub.parse(os.fspath(folder)), OTHER_FILES)
     folder = os.path.expanduser(folder)
     names = _table()
     config = _config(folder)
@@ -69,15 +79,126 @@ def load_huggingface(folder, ctx=None, ignore_extra=False, **heads):
             f"{', ...' if len(extra) > 8 else ''}; ignore_extra=True leaves them out"
         )
     net = _network(kind["network"], settings, heads, parameters)
-    net.load_dict({name: nd.array(value) for name, value in parameters.items()}, ctx=ctx)
+    given = {name: nd.array(value) for name, value in parameters.items()}
+    for name in kind.get("kept", ()):
+        net._collect_params_with_prefix()[name].initialize(ctx=ctx)
+    net.load_dict(given, ctx=ctx, allow_missing="kept" in kind)
     tokenizer, vocab = _text(folder, kind)
     return net, vocab, tokenizer
+
+
+def save_huggingface(net, folder, vocab=None, tokenizer=None):
+    """Writes a BERT, RoBERTa, DistilBERT, GPT-2 or XLNet to a folder that transformers' `from_pretrained` reads.
+
+    config.json and model.safetensors come from the network.  vocab: its words go to vocab.txt, of networks that read
+    word pieces; for byte pairs it takes the tokenizer, too: vocab.json and merges.txt.  MXNetError for other networks,
+    and for those without values.
+
+    >>> save_huggingface(bert, "folder", vocab)  # doctest: +SKIP
+    """
+    table = _table()
+    name = next((name for name, kind in table["types"].items() if kind["network"] == type(net).__name__), None)
+    if name is None:
+        known = ", ".join(kind["network"] for kind in table["types"].values())
+        raise MXNetError(f"a {type(net).__name__} has no twin in transformers; there are twins of {known}")
+    kind, settings = table["types"][name], _settings(net)
+    parameters = net._collect_params_with_prefix()
+    wanted = dict(kind["parameters"])
+    for i in range(settings["num_layers"]):
+        wanted |= {ours.format(i): (source, i) for ours, source in kind["layers"].items()}
+    heads = [head for head in kind["heads"].values() if all(part in parameters for part in head)]
+    for head in heads:
+        wanted |= head
+    tensors = {}
+    for ours, part in wanted.items():
+        source = _source(*part) if isinstance(part, tuple) else _source(part)
+        if parameters[ours]._data is None:
+            raise MXNetError(f"{ours} has no value yet: call the network once before it is saved")
+        value = parameters[ours].data().asnumpy()
+        if "plus" in source:
+            tensors[source["plus"]] = np.zeros((1, value.shape[1]), "float32")
+        tensors[source["from"]] = _their_value(value, source, settings["num_heads"])
+    # Heads stand beside the network that they are on.
+    prefix = kind["prefix"] if heads or name == "xlnet" else ""
+    beside = ("cls.", "lm_head.", "lm_loss.")
+    tensors = {key if key.startswith(beside) else prefix + key: value for key, value in tensors.items()}
+    known = {theirs: settings[ours] for ours, theirs in kind["settings"].items() if ours in settings}
+    activations = {ours: theirs for theirs, ours in reversed(table["activations"].items())}
+    key = kind["settings"].get("activation")
+    if key:
+        known[key] = activations[known[key]]
+    if name == "roberta":
+        known |= {"max_position_embeddings": settings["max_length"] + 2, "type_vocab_size": 1, "pad_token_id": 1}
+    os.makedirs(folder, exist_ok=True)
+    config = {"model_type": name, "vocab_size": settings["vocab_size"], **known}
+    write_bytes(os.path.join(folder, "config.json"), json.dumps(config, indent=2).encode())
+    write_safetensors(os.path.join(folder, "model.safetensors"), tensors, {"format": "pt"})
+    _save_text(folder, kind, vocab, tokenizer)
+
+
+def _settings(net):
+    """The settings of a network by the names that its class has for them."""
+    if isinstance(net, gpt2.GPT2Model):
+        layers, ffn, cell = net._self_attention_layers, net._ffn_layers[0], net._self_attention_layers[0]
+        words, units = net._embed.weight.shape
+        own = {"max_length": net._max_length, "dropout": cell._dropout}
+        hidden = ffn._hidden_map.weight.shape[0]
+        return own | {
+            "num_layers": len(layers), "units": units, "hidden_size": hidden, "num_heads": cell._num_heads,
+            "vocab_size": words, "layer_norm_eps": net._final_ln._epsilon,
+        }  # fmt: skip
+    body = net._net if isinstance(net, xlnet.XLNetModel) else net.encoder
+    cell = body.transformer_cells[0]
+    word_embed = body.word_embed if body is not net and hasattr(body, "word_embed") else net.word_embed[0]
+    words, units = word_embed.weight.shape
+    found = {
+        "num_layers": len(body.transformer_cells), "units": units, "num_heads": cell.attention_cell._num_heads,
+        "hidden_size": cell.ffn.ffn_1.weight.shape[0], "vocab_size": words, "dropout": body.dropout_layer._rate,
+        "activation": _name_of(cell.ffn.activation),
+    }  # fmt: skip
+    if hasattr(body, "_max_length"):
+        found |= {"max_length": body._max_length, "layer_norm_eps": body._layer_norm_eps}
+    if getattr(net, "token_type_embed", None) is not None:
+        found["token_type_vocab_size"] = net.token_type_embed[0].weight.shape[0]
+    return found
+
+
+def _name_of(activation):
+    """The name of an activation here."""
+    if isinstance(activation, nn.Activation):
+        return activation._act_type
+    return "approx_gelu" if getattr(activation, "_approximate", False) else "gelu"
+
+
+def _their_value(value, source, num_heads):
+    """A value as it is there."""
+    value = np.concatenate([np.zeros_like(value[: source.get("behind", 0)]), value])
+    if "by_head" in source:
+        value = value.T if source["by_head"] else value
+        return np.ascontiguousarray(value.reshape(len(value), num_heads, -1))
+    return np.ascontiguousarray(value.T) if source.get("transposed") else value
+
+
+def _save_text(folder, kind, vocab, tokenizer):
+    if vocab is None:
+        return
+    words = vocab.idx_to_token
+    if kind["tokenizer"] == "WordPiece":
+        write_bytes(os.path.join(folder, "vocab.txt"), ("\n".join(words) + "\n").encode())
+    elif kind["tokenizer"] == "BPE" and tokenizer is not None:
+        write_bytes(os.path.join(folder, "vocab.json"), json.dumps({w: i for i, w in enumerate(words)}).encode())
+        merges = "".join(f"{' '.join(merge)}\n" for merge in tokenizer.merges)
+        write_bytes(os.path.join(folder, "merges.txt"), ("#version: 0.2\n" + merges).encode())
+    else:
+        raise MXNetError(f"the words of a {kind['network']} are not written without the tokenizer's own file")
 
 
 def _network(class_, settings, heads, parameters):
     """The network with these settings, as large as the parameters are."""
     if class_ == "GPT2Model":
         return gpt2.GPT2Model(vocab_size=len(parameters["_embed.weight"]), **settings)
+    if class_ == "XLNetModel":
+        return xlnet.XLNetModel(vocab_size=len(parameters["_net.word_embed.weight"]), **settings, **heads)
     settings["max_length"] = len(parameters["encoder.position_weight"])
     size, width = parameters["word_embed.0.weight"].shape
     of_model = {k: settings.pop(k) for k in ("token_type_vocab_size",) if k in settings}
@@ -114,6 +235,9 @@ def _value(source, tensors):
     value = _float32(tensors[source["from"]])
     if source.get("transposed"):
         value = value.T
+    if "by_head" in source:
+        value = value.reshape(len(value), -1)
+        value = value.T if source["by_head"] else value
     value = value[source.get("behind", 0) :]
     return value + _float32(tensors[source["plus"]])[0] if "plus" in source else value
 
@@ -187,7 +311,10 @@ def _config(folder):
 
 def _text(folder, kind):
     """Tokenizer and vocabulary."""
-    file = _first(folder, "tokenizer.json", "vocab.txt" if kind["tokenizer"] == "WordPiece" else "merges.txt")
+    own = {"WordPiece": ("tokenizer.json", "vocab.txt"), "BPE": ("tokenizer.json", "merges.txt")}
+    file = _first(folder, *own.get(kind["tokenizer"], ("spiece.model",)))
+    if kind["tokenizer"] == "SentencePiece":
+        return SentencepieceTokenizer(file), BERTVocab.from_sentencepiece(file)
     if kind["tokenizer"] == "WordPiece":
         settings = os.path.join(folder, "tokenizer_config.json")
         lower = _read_json(settings).get("do_lower_case", True) if os.path.exists(settings) else True
@@ -218,3 +345,8 @@ def _read_json(path):
 
 def _table():
     return _read_json(os.path.join(os.path.dirname(__file__), "huggingface.json"))
+
+
+def published_by_authors(name, dataset_name):
+    """The repository of the hub with the weights that GluonNLP converted for a data set; None where there is none."""
+    return _table()["published"].get(name, {}).get(dataset_name)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import warnings
 
-from core.base import nearest
+from core.base import MXNetError, nearest
+from gluon import hub
 from gluon.model_zoo.model_store import get_model_file
+from gluon.store import DownloadError
 
 from ..base import InvalidArgument, kept_in
 from ..data.utils import _load_pretrained_vocab
 from ..published import table
 from . import bert, elmo, gpt2, language_model, translation, xlnet
+from .huggingface import load_huggingface, published_by_authors
 
 __all__ = ["get_model", "list_models"]
 
@@ -32,16 +36,20 @@ def list_models():
 def get_model(name, dataset_name=None, pretrained=None, ctx=None, root=None, hparam_allow_override=False, **kwargs):
     """The network called `name`, in any case, and its vocabularies.
 
-    dataset_name: for which published vocabulary and weights the network is; otherwise vocab (for translation src_vocab
-    and tgt_vocab) says for which words.  pretrained: with the published weights, from `root` (`models` below
-    `$MXNET_HOME`) or downloaded to it, on ctx; by default those of BERT, GPT-2 and XLNet are for which dataset_name is
-    given.  pretrained_allow_missing, ignore_extra: as `load_parameters` takes them.
-    kwargs: settings beyond those that make the named network; to change one of these takes hparam_allow_override.
-    ValueError for unknown names, MXNetError for files that are not to be had.
+      dataset_name: for which published vocabulary and weights the network is; otherwise vocab (for translation src_vocab
+      and tgt_vocab) says for which words.  pretrained: with the published weights, from `root` (`models` below
+      `$MXNET_HOME`) or downloaded to it, on ctx; by default those of BERT, GPT-2 and XLNet are for which dataset_name is
+      given.  Where neither MXNet's server nor a mirror answers, the authors' own weights are taken from the
+    Hugging Face hub.  "hf://OWNER/NAME", or a folder of transformers: that network, its vocabulary and its settings.
+      pretrained_allow_missing, ignore_extra: as `load_parameters` takes them.
+      kwargs: settings beyond those that make the named network; to change one of these takes hparam_allow_override.
+      ValueError for unknown names, MXNetError for files that are not to be had.
     """
     name = name.lower()
     family = family_of(name)
     settings = family.CONFIGURATIONS[name][1]
+    if isinstance(pretrained, (str, os.PathLike)):
+        return _from_transformers(family, name, os.fspath(pretrained), ctx, kwargs)
     given = {k: kwargs.pop(k, None) for k in family.VOCABULARIES}
     passed = [kwargs.pop(k, None) for k in getattr(family, "PASSED", ())]
     lenient = {
@@ -58,13 +66,54 @@ def get_model(name, dataset_name=None, pretrained=None, ctx=None, root=None, hpa
         dataset_name = getattr(family, "DATASETS", {}).get(name)
     if pretrained is None:
         pretrained = dataset_name is not None and getattr(family, "PRETRAINED", False)
-    vocabularies = _vocabularies(family, name, dataset_name, given, root)
+    try:
+        vocabularies = _vocabularies(family, name, dataset_name, given, root)
+    except MXNetError as error:
+        if not pretrained or not isinstance(error.__cause__, DownloadError):
+            raise
+        return _from_authors(family, name, dataset_name, ctx, kwargs, error)
     if pretrained:
-        _weights(name, dataset_name, root)  # before a network is built in vain
+        try:
+            _weights(name, dataset_name, root)  # before a network is built in vain
+        except DownloadError as error:
+            return _from_authors(family, name, dataset_name, ctx, kwargs, error)
     net = family.build(name, *vocabularies, {**settings, **kwargs})
     if pretrained:
         load_published(net, name, dataset_name, root, ctx, **lenient)
     return net, *vocabularies, *passed
+
+
+def _from_transformers(family, name, source, ctx, settings):
+    """(network, vocabulary, what else the family gives) of a folder or repository of transformers."""
+    heads = {head: settings.pop(head) for head in HEADS if head in settings}
+    ignore_extra = settings.pop("ignore_extra", False)
+    if settings:
+        raise InvalidArgument(f"{', '.join(sorted(settings))}: the settings of {name!r} are those of {source}")
+    net, vocab, tokenizer = load_huggingface(source, ctx, ignore_extra, **heads)
+    expected = family.CONFIGURATIONS[name][0]
+    known = {"XLNetModel": "xlnet", "GPT2Model": "gpt2"}
+    if known.get(type(net).__name__, "bert") != family.__name__.rpartition(".")[2]:
+        raise InvalidArgument(f"{source} has a {type(net).__name__}, which is no {name!r} ({expected})")
+    return net, vocab, *[tokenizer for _ in getattr(family, "PASSED", ())]
+
+
+def _from_authors(family, name, dataset_name, ctx, settings, error):
+    """What the authors published themselves; DownloadError, with what was tried, where that is not to be had either."""
+    repository = published_by_authors(name, dataset_name)
+    if repository is None:
+        raise error
+    source = hub.SCHEME + repository
+    kept = {head: settings[head] for head in HEADS if head in settings}
+    try:
+        found = _from_transformers(family, name, source, ctx, {**kept, "ignore_extra": True})
+    except DownloadError as second:
+        raise DownloadError(
+            f"there are no weights of {name!r} for {dataset_name!r}. Tried: {error}; {second}. "
+            f"Or put config.json, model.safetensors and the tokenizer's files of {repository} into a folder and pass its "
+            "path as pretrained"
+        ) from second
+    print(f"{name}, {dataset_name}: the authors' weights, {source}", file=sys.stderr)
+    return found
 
 
 def load_published(net, model_name, dataset_name, root, ctx, ignore_extra=False, allow_missing=False):

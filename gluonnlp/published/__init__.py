@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from core.base import MXNetError
 from core.files.archives import Archive
+from gluon.hub import unreachable
 from gluon.store import DownloadError, check_sha1, download, repo_url, write_checked
 
 __all__ = ["File", "dataset_file", "dataset_parts", "embedding_files", "fetch", "table", "verify"]
@@ -49,6 +50,9 @@ def fetch(file: File, root: str) -> str:
     if not (packed and _is_good(source, file.archive_sha1)):
         url = file.archive if "://" in file.archive else repo_url() + file.archive
         try:
+            if why := unreachable(url):
+                mirror = "" if "://" in file.archive else ", or name a mirror with MXNET_GLUON_REPO"
+                raise DownloadError(f"{url} is not to be had: {why}. Put the file there{mirror}")
             download(url, source, overwrite=True, sha1_hash=file.archive_sha1)
         except DownloadError as error:
             raise DownloadError(f"{problem}, and it could not be downloaded: {error}") from error
