@@ -17,6 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from scripts import table1
 from scripts.common.curves import svg
 from scripts.common.spread import mean_of_repeats, show
 
@@ -65,6 +66,7 @@ def files(root: Path) -> dict[Path, str]:
     if not end:
         raise SystemExit(f"{readme} lacks the markers {BEGIN} and {END}")
     made[readme] = f"{before}{BEGIN}\n{tables(root, records, labels)}{END}{after}"
+    made[root / "logs" / "table1.md"] = table1.page(root, records)
     return made
 
 

@@ -23,13 +23,13 @@ ORIGINS = {
     "imagenet": ("ImageNet", "https://image-net.org/download.php", "imagenet"),
     "rec": ("a record file of ImageNet", "https://image-net.org/download.php", "imagenet"),
     "ILSVRC2012": ("a record file of ImageNet", "https://image-net.org/download.php", "imagenet"),
-    "kinetics400": ("Kinetics 400", "https://github.com/cvdfoundation/kinetics-dataset", "kinetics400"),
-    "ucf101": ("UCF101", "https://www.crcv.ucf.edu/data/UCF101.php", "ucf101"),
-    "hmdb51": ("HMDB51", "https://serre-lab.clps.brown.edu/resource/hmdb-a-large-human-motion-database/", "hmdb51"),
-    "somethingsomethingv2": ("Something-Something V2", "https://www.qualcomm.com/developer/software/something-something-v-2-dataset", "somethingsomethingv2"),
+    "kinetics400": ("Kinetics 400", "https://github.com/cvdfoundation/kinetics-dataset", None),
+    "ucf101": ("UCF101", "https://www.crcv.ucf.edu/data/UCF101.php", None),
+    "hmdb51": ("HMDB51", "https://serre-lab.clps.brown.edu/resource/hmdb-a-large-human-motion-database/", None),
+    "somethingsomethingv2": ("Something-Something V2", "https://www.qualcomm.com/developer/software/something-something-v-2-dataset", None),
     "kitti": ("KITTI", "https://www.cvlibs.net/datasets/kitti/raw_data.php", None),
     "market1501": ("Market-1501", "https://zheng-lab.cecs.anu.edu.au/Project/project_reid.html", "market1501"),
-    "otb2015": ("OTB 2015", "http://cvlab.hanyang.ac.kr/tracker_benchmark/datasets.html", "otb2015"),
+    "otb2015": ("OTB 2015", "http://cvlab.hanyang.ac.kr/tracker_benchmark/datasets.html", None),
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import shlex
 
 import pytest
 
+from scripts import table1
 from scripts.common.flags import Parser
 from scripts.common.program import sentence
 
@@ -40,6 +41,14 @@ def test_every_published_command_is_taken_and_every_value_arrives(reference, cap
         lost = [word for word in words if not word.startswith(("-", "—")) and not arrives(word, held)]
         assert not lost, (module, words, lost)
     assert not refused
+
+
+def test_the_commands_of_table_1_are_taken():
+    assert len(table1.ROWS) == 11
+    for row in table1.ROWS:
+        program, *words = row.command.split()
+        module = importlib.import_module("scripts." + program.removesuffix(".py").replace("/", "."))
+        module.parse_args(words)
 
 
 def parts(value) -> list:
