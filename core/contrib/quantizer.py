@@ -15,7 +15,6 @@ from core.symbol.graph import Entry, Node, order
 from core.symbol.symbol import Symbol
 
 Range = tuple[float, float]
-WITH_RANGES = ("_contrib_quantize_v2", "_sg_mkldnn_conv")  # operators whose nodes have a calibrated range
 
 
 def quantize_symbol(
@@ -39,7 +38,7 @@ def calibrated(symbol: Symbol, ranges: Mapping[str, Range]) -> Symbol:
     for node in _nodes_with_ranges(symbol):
         if stands_for(node) in ranges:
             least = ranges[stands_for(node)][0]
-            if node.op.name == "_contrib_quantize_v2" and node.attrs.get("out_type") == "uint8" and least < 0:
+            if node.op.calibrated == "values" and node.attrs.get("out_type") == "uint8" and least < 0:
                 raise ValueError(
                     f"{stands_for(node)} goes down to {least:.4g}, and uint8 holds no negative numbers: the "
                     "quantized_dtype 'auto' takes int8 for it"
@@ -55,10 +54,11 @@ def ranged(symbol: Symbol, inputs: Sequence[Range | None], layers: Sequence[Rang
     Both lists follow the order of the nodes; None: the range of the values that come.
     """
     symbol = symbol.__copy__()
-    for name, ranges in zip(WITH_RANGES, (inputs, layers), strict=True):
-        found = [node for node in _nodes_with_ranges(symbol) if node.op.name == name]
+    for what, ranges in (("values", inputs), ("results", layers)):
+        found = [node for node in _nodes_with_ranges(symbol) if node.op.calibrated == what]
         if len(found) != len(ranges):
-            raise MXNetError(f"the symbol has {len(found)} nodes {name}, {len(ranges)} ranges are given")
+            kind = found[0].op.name if found else f"with a range of {what}"
+            raise MXNetError(f"the symbol has {len(found)} nodes {kind}, {len(ranges)} ranges are given")
         for node, limits in zip(found, ranges, strict=True):
             if limits is not None:
                 _set_range(node, *limits)
@@ -72,23 +72,18 @@ def outputs_on_codes(symbol: Symbol) -> list[str]:
 
 def stands_for(node: Node) -> str:
     """The output of the original symbol that the codes of a node with a range stand for."""
-    if node.op.name == "_contrib_quantize_v2":
+    if node.op.calibrated == "values":
         return node.name.removesuffix("_quantize")
     return f"{node.name.removeprefix('quantized_')}_output"
 
 
 def _nodes_with_ranges(symbol: Symbol) -> list[Node]:
-    return [node for node in order(symbol._entries) if node.op is not None and node.op.name in WITH_RANGES]
+    return [node for node in order(symbol._entries) if node.op is not None and node.op.calibrated]
 
 
 def _set_range(node: Node, low: float, high: float) -> None:
     node.attrs |= {"min_calib_range": repr(low), "max_calib_range": repr(high)}
     node.parsed = {**node.parsed, "min_calib_range": low, "max_calib_range": high}
-
-
-RECTIFIERS = ("Activation", "relu")
-# What can be one node with a layer, in this order.
-FOLLOWERS = {"Convolution": (("BatchNorm",), ("elemwise_add", "_plus"), RECTIFIERS), "FullyConnected": (RECTIFIERS,)}
 
 
 class Quantizer:
@@ -112,7 +107,7 @@ class Quantizer:
         for node in self.nodes:
             if id(node) in chains:
                 chain = chains[id(node)]
-                make = self._convolution if chain[0].op.name == "Convolution" else self._fully_connected
+                make = self._convolution if chain[0].op.on_codes.gives == "codes" else self._fully_connected
                 make(chain)
             elif id(node) not in inside:
                 self._other(node)
@@ -123,17 +118,13 @@ class Quantizer:
         chains: dict[int, list[Node]] = {}
         taken: set[int] = set()
         for node in self.nodes:
-            followers = next((kinds for kind, kinds in FOLLOWERS.items() if self._wanted(node, kind)), None)
-            if followers is None:
+            if node.op is None or not node.op.on_codes.takes or self._is_excluded(node):
                 continue
             chain = [node]
-            for kinds in followers:
+            for part in node.op.on_codes.takes:
                 after = self._only_reader(chain[-1])
-                if after is None or id(after) in taken or after.op.name not in kinds:
-                    continue
-                if after.op.name == "Activation" and after.parsed["act_type"] != "relu":
-                    continue
-                chain.append(after)
+                if after is not None and id(after) not in taken and _is_part(after, part):
+                    chain.append(after)
             taken |= {id(part) for part in chain}
             chains[id(chain[-1])] = chain
         return chains
@@ -142,14 +133,12 @@ class Quantizer:
         readers = self.readers.get((id(node), 0), [])
         return readers[0] if len(readers) == 1 else None
 
-    def _wanted(self, node: Node, kind: str) -> bool:
-        return node.op is not None and node.op.name == kind and not {kind, node.name} & self.excluded
+    def _is_excluded(self, node: Node) -> bool:
+        return bool({node.op.name, node.name} & self.excluded)
 
     def _convolution(self, chain: list[Node]) -> None:
-        conv, parts = chain[0], {part.op.name: part for part in chain}
-        batch_norm = parts.get("BatchNorm")
-        add = next((part for part in chain if part.op.name in ("elemwise_add", "_plus")), None)
-        rectified = chain[-1].op.name in RECTIFIERS
+        conv, parts = chain[0], {part.op.on_codes.part: part for part in chain}
+        batch_norm, add, rectified = parts.get("normalization"), parts.get("sum"), "rectifier" in parts
         data, *data_ends = self._as_codes(conv.inputs[0])
         inputs = [data, *(self._as_numbers(entry) for entry in conv.inputs[1:])]
         if batch_norm is not None:
@@ -161,7 +150,7 @@ class Quantizer:
             other = next(entry for entry in add.inputs if entry != (before, 0))
             addend, *ends = self._as_codes(other)
             inputs += [addend, *data_ends, *ends]
-        op = TABLE["_sg_mkldnn_conv"]
+        op = TABLE[conv.op.on_codes.operator]
         texts = {key: text for part in chain for key, text in part.attrs.items() if key in op.attrs}
         texts |= {"quantized": "True", "with_bn": str(batch_norm is not None), "with_sum": str(add is not None)}
         texts |= {"with_act": str(rectified and add is None), "with_postsum_act": str(rectified and add is not None)}
@@ -171,7 +160,7 @@ class Quantizer:
     def _fully_connected(self, chain: list[Node]) -> None:
         layer = chain[0]
         data, *ends = self._as_codes(layer.inputs[0])
-        op = TABLE["_sg_mkldnn_fully_connected"]
+        op = TABLE[layer.op.on_codes.operator]
         texts = {key: text for key, text in layer.attrs.items() if key in op.attrs}
         texts |= {"quantized": "True", "enable_float_output": "True", "with_eltwise": str(len(chain) > 1)}
         texts |= {"channel_wise_quantize": str(self.by_channel)}
@@ -183,23 +172,21 @@ class Quantizer:
             self.numbers[id(node), 0] = node, 0
             return
         known = [self.codes.get((id(parent), k)) for parent, k in node.inputs]
-        if self._wanted(node, "Pooling") and known[0] and node.parsed["pool_type"] in ("max", "avg"):
-            self._as_layer_of_codes(node, "_contrib_quantized_pooling", known[0])
-        elif self._wanted(node, "Flatten") and known[0]:
-            self._as_layer_of_codes(node, "_contrib_quantized_flatten", known[0])
-        elif self._wanted(node, "Concat") and all(known):
+        way = node.op.on_codes
+        possible = way.operator and not way.takes and way.when(node.parsed)
+        if possible and way.gives == "codes" and all(known) and not self._is_excluded(node):
             ends = [end for codes in known for end in codes[1:]]
-            self._as_layer_of_codes(node, "_contrib_quantized_concat", [codes[0] for codes in known] + ends)
+            self._as_layer_of_codes(node, way.operator, [codes[0] for codes in known] + ends)
         else:
             inputs = [self._as_numbers(entry) for entry in node.inputs]
-            twin = self._softmax(node, inputs) if node.op.name == "softmax" else node.with_inputs(inputs)
+            twin = self._rounded(node, inputs) if way.gives == "rounded" else node.with_inputs(inputs)
             for k in range(node.op.count(node.parsed)):
                 self.numbers[id(node), k] = twin, k
 
-    def _softmax(self, node: Node, inputs: list[Entry]) -> Node:
+    def _rounded(self, node: Node, inputs: list[Entry]) -> Node:
         if not {key for key in node.attrs if not key.startswith("__")} <= {"axis"}:
             return node.with_inputs(inputs)
-        return Node(TABLE["_onednn_softmax"], node.name, dict(node.attrs), inputs)
+        return Node(TABLE[node.op.on_codes.operator], node.name, dict(node.attrs), inputs)
 
     def _as_layer_of_codes(self, node: Node, name: str, inputs: list[Entry]) -> None:
         op = TABLE[name]
@@ -221,3 +208,7 @@ class Quantizer:
             name = f"{entry[0].output_name(entry[1])}_dequantize"
             self.numbers[place] = Node(TABLE["_contrib_dequantize"], name, {}, self.codes[place]), 0
         return self.numbers[place]
+
+
+def _is_part(node: Node, part: str) -> bool:
+    return node.op.on_codes.part == part and node.op.on_codes.when(node.parsed)

@@ -12,6 +12,7 @@ from core.dtypes import as_integer, dtype_name
 from core.kernels import formula as f
 from core.kernels.formula import Formula, fabs, where
 from core.ops.attributes import Bool, Choice, DType, Float, Scalar
+from core.ops.facts import OnCodes
 from core.ops.registry import (
     TABLE,
     F,
@@ -132,8 +133,9 @@ FLAT = {  # no gradient: piecewise constant, or a truth value
     "logical_not": f.logical_not,
 }
 for _name, (_function, _derivative, _aliases) in UNARY.items():
-    _storage = KEEPS_ZERO if _name in SPARSE else DENSE
-    _unary(_name, _function, _derivative, _aliases, curved=_name not in WHOLE, storage=_storage)
+    _facts = {"storage": KEEPS_ZERO if _name in SPARSE else DENSE}
+    _facts |= {"on_codes": OnCodes(part="rectifier")} if _name == "relu" else {}
+    _unary(_name, _function, _derivative, _aliases, curved=_name not in WHOLE, **_facts)
 for _name, _function in FLAT.items():
     _storage = KEEPS_ZERO if _name in SPARSE else DENSE
     _formula = (lambda x: f.eq(x, 0)) if _name == "logical_not" else lambda x, _function=_function: _function(x)
@@ -275,6 +277,7 @@ def smooth_l1(data, *, scalar: Float = 1.0):
     unnamed=True,
     layer="activation",
     label=lambda attrs: f"Activation\n{attrs['act_type']}",
+    on_codes=OnCodes(part="rectifier", when=lambda attrs: attrs["act_type"] == "relu"),
 )
 def activation(
     data, *, act_type: Annotated[str, Choice("relu", "sigmoid", "log_sigmoid", "mish", "softrelu", "softsign", "tanh")]
@@ -398,14 +401,14 @@ COMPARISONS = {
 REVERSED = ("rminus", "rdiv", "rmod", "rpower")
 
 
-def _enter_binary(names, function, differentiable, same_shape, storage=DENSE):
+def _enter_binary(names, function, differentiable, same_shape, storage=DENSE, **facts):
     def entry(lhs, rhs):
         return function(lhs, rhs)
 
     entry.__doc__ = f"{names[0]} of two arrays" + (
         " of equal shape." if same_shape else ", broadcast against each other."
     )
-    op = Operator(names[0], entry, aliases=names[1:], shape=SAME if same_shape else NONE, storage=storage)
+    op = Operator(names[0], entry, aliases=names[1:], shape=SAME if same_shape else NONE, storage=storage, **facts)
     register(make_pointwise(op, Formula.of(entry, name=names[0].lstrip("_")), "same", differentiable, refused="bool"))
     if same_shape:
         compute = op.forward
@@ -483,6 +486,7 @@ def _one_sparse(stypes, attrs):
     return min(sparse) if len(sparse) == 1 else "default"
 
 
+_IN_LAYERS = {"add": {"on_codes": OnCodes(part="sum")}}
 _STORAGE = {  # what becomes of sparse arrays: with broadcasting, of equal shapes, with a number
     "add": (DENSE, Kept("csr", "row_sparse"), KeepsZero(lambda attrs: attrs["scalar"] == 0)),
     "sub": (DENSE, Kept("csr", "row_sparse"), KeepsZero(lambda attrs: attrs["scalar"] == 0)),
@@ -501,7 +505,7 @@ for _name, (_function, _broadcast, _elementwise, _scalar, _reverse) in BINARY.it
     _storages = _STORAGE.get(_name, (DENSE,) * 3)
     _entered = [
         _enter_binary(_broadcast, _function, True, False, _storages[0]),
-        _enter_binary(_elementwise, _function, True, True, _storages[1]),
+        _enter_binary(_elementwise, _function, True, True, _storages[1], **_IN_LAYERS.get(_name, {})),
         _enter_scalar(_scalar, _function, True, _storages[2]),
     ]
     if _reverse:

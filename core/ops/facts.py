@@ -29,6 +29,22 @@ class Target:
     infers: bool = True
 
 
+@dataclass(frozen=True)
+class OnCodes:
+    """What a network on 8-bit codes has in an operator's place (`core.contrib.quantizer`).
+
+    operator: the one that does the same on codes; of a layer with weights also what it takes behind it, in order, by the
+    parts that others are ("normalization", "sum", "rectifier"). gives: "codes", "numbers", or, for numbers from numbers,
+    "rounded". when: the attributes that it does so under.
+    """
+
+    operator: str = ""
+    takes: tuple[str, ...] = ()
+    part: str = ""
+    gives: str = "codes"
+    when: Callable[[dict], bool] = lambda attrs: True
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class Facts:
     """Inputs:
@@ -67,6 +83,8 @@ class Facts:
     For graphs of symbols: subgraphs: how many a node holds, of loops and branches, and control: what it does with them
     (`core.symbol.control_flow`, which puts it there). precision: a conversion of mixed precision, which changes no more
     than dtypes. layer: the kind of layer that pictures show, and label: what they say of it, from the attributes.
+    on_codes: what quantized networks have in its place; calibrated: whether it is told the range of the "values" that it
+    turns into codes, or of its "results".
     """
 
     real: bool = False
@@ -102,6 +120,8 @@ class Facts:
     precision: bool = False
     layer: str = ""
     label: Callable[[dict], str] | None = None
+    on_codes: OnCodes = OnCodes()
+    calibrated: str = ""
 
     def output_name(self, k: int, count: int, attrs: dict[str, Any]) -> str:
         """What is put behind the name of a node for output `k` of the `count` that it shows."""

@@ -8,6 +8,7 @@ from core import kernels
 from core.base import MXNetError
 from core.dtypes import FLOATS, dtype_name
 from core.ops.attributes import Bool, OptStr, Positive
+from core.ops.facts import OnCodes
 from core.ops.registry import F, composite, gradient, infer, operator, specialize
 from core.ops.relations import FULLY_CONNECTED
 from core.ops.shape import expect_shape, in_shape
@@ -39,6 +40,7 @@ def _need_floats(name, *tensors):
     words={"x": "data"},
     layer="weights",
     label=lambda attrs: f"FullyConnected\n{attrs['num_hidden']}",
+    on_codes=OnCodes("_sg_mkldnn_fully_connected", takes=("rectifier",), gives="numbers"),
 )
 def fully_connected(data, weight, bias=None, *, num_hidden: Positive, no_bias: Bool = False, flatten: Bool = True):
     """data weight^T + bias; with flatten all axes but the first are one, else the last axis alone is multiplied.

@@ -9,6 +9,7 @@ from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.kernels.formula import cbrt, eq, sqrt, where
 from core.ops.attributes import Any_, Bool, Choice, DType, Float, Int, OptBool, OptInt, OptStr, Positive, Shape, Share
+from core.ops.facts import OnCodes
 from core.ops.registry import Bound, F, composite, gradient, infer, operator, pointwise, specialize, tell
 from core.ops.relations import CONVOLUTION, FIRST
 from core.ops.shape import expect_shape
@@ -136,6 +137,7 @@ def _to_channels_last(x):
     shape=CONVOLUTION,
     when={"bias": ("no_bias", False)},
     layer="weights",
+    on_codes=OnCodes("_sg_mkldnn_conv", takes=("normalization", "sum", "rectifier")),
 )
 def convolution(
     data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: Positive,
@@ -350,7 +352,13 @@ def _pads(shape, kernel, stride, pad, convention):
     return tuple(out)
 
 
-@composite("Pooling", aliases=("pooling",), real=True, layer="pooling")
+@composite(
+    "Pooling",
+    aliases=("pooling",),
+    real=True,
+    layer="pooling",
+    on_codes=OnCodes("_contrib_quantized_pooling", when=lambda attrs: attrs["pool_type"] in ("max", "avg")),
+)
 def pooling(
     data, *, kernel: Shape = (), pool_type: Annotated[str, Choice("max", "avg", "sum", "lp")] = "max", global_pool: Bool = False,
     cudnn_off: Bool = False, pooling_convention: Annotated[str, Choice("valid", "full", "same")] = "valid", stride: Shape = (),

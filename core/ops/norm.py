@@ -8,7 +8,7 @@ from core.kernels import formula as fx
 from core.kernels.formula import rsqrt
 from core.kernels.row_program import COLUMN, ROW, WHOLE
 from core.ops.attributes import Bool, Float, Int, OptFloat
-from core.ops.facts import MOVING, not_half
+from core.ops.facts import MOVING, OnCodes, not_half
 from core.ops.registry import F, composite, decompose, gradient, infer, operator, pointwise, specialize
 from core.ops.relations import FIRST
 from core.ops.rows import by_rows, last_axis, row_mean
@@ -32,7 +32,7 @@ def _channel_shapes(op, *names):
 
 @operator("BatchNorm", aliases=("batch_norm", "BatchNorm_v1"), outputs=3, train=True,
           mutates=("gamma", "moving_mean", "moving_var"),
-          visible=lambda attrs: 3 if attrs["output_mean_var"] else 1, memory="new", shape=FIRST, names=("output", "mean", "var"), initial=MOVING, auxiliary=("moving_mean", "moving_var"), input_dtypes=dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), not_half), words={"x": "data", "running_mean": "moving_mean", "running_var": "moving_var"}, layer="normalization")  # fmt: skip
+          visible=lambda attrs: 3 if attrs["output_mean_var"] else 1, memory="new", shape=FIRST, names=("output", "mean", "var"), initial=MOVING, auxiliary=("moving_mean", "moving_var"), input_dtypes=dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), not_half), words={"x": "data", "running_mean": "moving_mean", "running_var": "moving_var"}, layer="normalization", on_codes=OnCodes(part="normalization"))  # fmt: skip
 def batch_norm(
     data, gamma, beta, moving_mean, moving_var, *, eps: Float = 1e-3, momentum: Float = 0.9, fix_gamma: Bool = True,
     use_global_stats: Bool = False, output_mean_var: Bool = False, axis: Int = 1, cudnn_off: Bool = False,

@@ -7,6 +7,7 @@ from typing import Annotated
 from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Any_, Bool, Choice, Float, Int, OpenShape, OptInt, OptShape, Positive, Scalar, Shape
+from core.ops.facts import OnCodes
 from core.ops.registry import F, composite, gradient, operator
 from core.ops.relations import JOINED, JOINED_EVENLY, SAME, SPLIT, Cut
 from core.ops.shape import expect_shape, normal_axes, normal_axis
@@ -146,7 +147,15 @@ def _slice_like_gradient(head, data_shape, shape_like_shape, attrs):
 # ---------------------------------------------------------------------------------------------- joins and splits
 
 
-@operator("Concat", aliases=("concat",), memory="new", shape=JOINED, storage=Kept("csr"), layer="layout")
+@operator(
+    "Concat",
+    aliases=("concat",),
+    memory="new",
+    shape=JOINED,
+    storage=Kept("csr"),
+    layer="layout",
+    on_codes=OnCodes("_contrib_quantized_concat"),
+)
 def concat(*data, dim: Int = 1):
     """Arrays of one type joined along an existing axis."""
     _of_one_type("concat", data)

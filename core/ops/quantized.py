@@ -89,7 +89,7 @@ def quantize(data, min_range, max_range, *, out_type: Out = "uint8"):
     return [codes, *_range(out_type, reach, min_range, max_range)]
 
 
-@composite("_contrib_quantize_v2", outputs=3)
+@composite("_contrib_quantize_v2", outputs=3, calibrated="values")
 def quantize_v2(
     data, *, out_type: AutoOut = "int8", min_calib_range: OptFloat = None, max_calib_range: OptFloat = None
 ):
@@ -360,6 +360,7 @@ def quantized_embedding(
     when={"bias": ("no_bias", False)},
     initial=MOVING,
     input_dtypes=NUMBERS,
+    calibrated="results",
 )
 def fused_conv(
     data, weight, bias=None, gamma=None, beta=None, moving_mean=None, moving_var=None, addend=None, data_min=None,

@@ -12,7 +12,7 @@ from core import kernels, storage
 from core.base import MXNetError, NoAxis, WrongKind
 from core.kernels.row_program import kept
 from core.ops.attributes import Any_, Axis, Bool, DType, Int, OptInt, OptShape, Scalar, Shape
-from core.ops.facts import Target
+from core.ops.facts import OnCodes, Target
 from core.ops.registry import F, composite, gradient, operator, specialize
 from core.ops.relations import FIRST, RESHAPE, TRANSPOSE
 from core.ops.rows import by_rows, summed
@@ -139,7 +139,14 @@ def dynamic_reshape(data, shape):
     return K.reshape(data, reshaped(tuple(data.shape), tuple(map(int, K.numbers(shape)))))
 
 
-@operator("Flatten", aliases=("flatten", "_npx_batch_flatten"), unnamed=True, reshapes=True, layer="layout")
+@operator(
+    "Flatten",
+    aliases=("flatten", "_npx_batch_flatten"),
+    unnamed=True,
+    reshapes=True,
+    layer="layout",
+    on_codes=OnCodes("_contrib_quantized_flatten"),
+)
 def flatten(data):
     """All axes but the first one merged."""
     if data.dim() == 2:

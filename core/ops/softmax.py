@@ -8,6 +8,7 @@ from core.base import MXNetError
 from core.dtypes import accumulates_safely, dtype_name
 from core.kernels import formula as fx
 from core.ops.attributes import Bool, Choice, Int, OptDType, OptFloat
+from core.ops.facts import OnCodes
 from core.ops.registry import F, composite, decompose, gradient, operator, specialize
 from core.ops.relations import FIRST
 from core.ops.rows import by_rows, last_axis, row_fmax, row_sum
@@ -105,7 +106,13 @@ def _typed(result, dtype):
 _WIDTH = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}  # bytes
 
 
-@composite("softmax", shape=FIRST, when={"length": ("use_length", True)}, input_dtypes={"length": "int32"})
+@composite(
+    "softmax",
+    shape=FIRST,
+    when={"length": ("use_length", True)},
+    input_dtypes={"length": "int32"},
+    on_codes=OnCodes("_onednn_softmax", gives="rounded"),
+)
 def softmax(
     data, length=None, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False
 ):
