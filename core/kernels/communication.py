@@ -234,7 +234,7 @@ def same(what: str, rows: Sequence[str], advice: str) -> None:
     both = digest + bytes(255 - byte for byte in digest)
     if exchange(what, both) == both:
         return
-    tables = [text.split("\n") if text else [] for text in _texts(what, "\n".join(rows))]
+    tables = [text.split("\n") if text else [] for text in texts(what, "\n".join(rows))]
     k = next(k for k in range(max(map(len, tables))) if len({_row(table, k) for table in tables}) > 1)
     raise MXNetError(
         f"{what} differ between processes. The first difference: "
@@ -258,7 +258,7 @@ def _either(what: str, data: bytes) -> bytes:
     return tensor.numpy().tobytes()
 
 
-def _texts(what: str, text: str) -> list[str]:
+def texts(what: str, text: str) -> list[str]:
     """What each process says, by rank."""
     data = bytearray(text.encode())
     lengths = [int(n) for n in all_gather(torch.tensor([len(data)]), what)]
@@ -327,10 +327,10 @@ def _lost(what: str, reason: str) -> MXNetError:
 
 
 def _elsewhere(what: str) -> MXNetError:
-    texts = _texts("an account of what each process does", what)
+    accounts = texts("an account of what each process does", what)
     return MXNetError(
         "the processes do different things: "
-        + "; ".join(f"process {r}: {text}" for r, text in enumerate(texts))
+        + "; ".join(f"process {r}: {text}" for r, text in enumerate(accounts))
         + ". Where they have different numbers of batches, see Trainer.join"
     )
 
