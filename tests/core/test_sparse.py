@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import core as mx
+from core import nd
 from core.base import MXNetError
 from core.ndarray import sparse
 
@@ -289,3 +290,64 @@ def test_functions_that_keep_zeros_keep_the_storage_type_on_the_tape_too():
             y = mx.nd.square(x)
         y.backward()
         assert y.stype == stype and x.grad.asnumpy().tolist() == [[4, 0], [0, 0]]
+
+
+# Storage types of results, as MXNet 1.9.1 gives them; c: csr, r: row_sparse, d: dense.
+STYPES = {
+    "row_sparse": """
+        nd.sqrt(r)
+        nd.clip(r,-1,1)
+        r*2
+        nd.elemwise_add(r,r)
+        nd.elemwise_mul(r,r)
+        nd.elemwise_mul(r,d)
+        nd.dot(c,r,transpose_a=True)
+        nd.add_n(r,r)
+        nd.zeros_like(r)
+        nd.abs(r)
+        nd.round(r)
+        nd.dot(c, d, transpose_a=True)
+    """,
+    "csr": """
+        nd.sqrt(c)
+        nd.clip(c,-1,1)
+        c*2
+        c/2
+        nd.concat(c,c,dim=0)
+        nd.elemwise_add(c,c)
+        nd.elemwise_mul(c,d)
+        nd.broadcast_mul(c,nd.ones((3,1)))
+        nd.zeros_like(c)
+        nd.negative(c)
+        nd.square(c)
+        nd.identity(c)
+        nd.slice(c,begin=(0,0),end=(2,2))
+        nd.relu(c)
+    """,
+    "default": """
+        nd.cos(r)
+        r+1
+        nd.concat(c,c,dim=1)
+        nd.concat(c,d,dim=0)
+        nd.elemwise_add(r,d)
+        nd.elemwise_add(r,c)
+        nd.dot(c,d.T)
+        nd.add_n(r,d)
+        nd.ones_like(r)
+        nd.sum(c,axis=0)
+        nd.where(c,d,d)
+        nd.Cast(r,dtype="float64")
+        nd.slice_axis(c,axis=0,begin=0,end=1)
+        r**2
+        nd.sigmoid(r)
+        nd.norm(r)
+    """,
+}
+
+
+@pytest.mark.parametrize("stype", sorted(STYPES))
+def test_storage_types_of_results_are_those_of_mxnet(stype):
+    dense = nd.array([[0, 1], [0, 0], [2, 0]])
+    scope = {"nd": nd, "d": dense, "r": dense.tostype("row_sparse"), "c": dense.tostype("csr")}
+    found = {text: eval(text, scope).stype for text in map(str.strip, STYPES[stype].strip().splitlines())}
+    assert set(found.values()) == {stype}, {text: other for text, other in found.items() if other != stype}
