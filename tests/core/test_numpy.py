@@ -148,3 +148,18 @@ def test_ranges_are_start_plus_k_steps_in_the_type_of_the_result():
     assert (mx.np.arange(-8, 8, 0.1, dtype="float64").asnumpy() == -8 + k * 0.1).all()
     assert (mx.np.linspace(-8, 8, 160, endpoint=False, dtype="float64").asnumpy() == -8 + k * 0.1).all()
     assert (mx.np.linspace(0, 1, 7, dtype="float64").asnumpy() == onp.linspace(0, 1, 7)).all()
+
+
+def test_masks_among_other_indices():
+    values = onp.arange(24.0, dtype="float32").reshape(2, 3, 4)
+    given, mask = np.array(values), onp.array([True, False, True])
+    for pick in (
+        lambda a, m: a[:, m],
+        lambda a, m: a[1, m],
+        lambda a, m: a[:, m, 1:3],
+        lambda a, m: a[:, m][:, 0],
+    ):
+        onp.testing.assert_array_equal(pick(given, np.array(mask)).asnumpy(), pick(values, mask))
+    given[:, np.array(mask)] = 0
+    values[:, mask] = 0
+    onp.testing.assert_array_equal(given.asnumpy(), values)

@@ -100,3 +100,12 @@ def test_children_that_cannot_be_traced_are_told_by_place_and_type():
 def test_a_trainer_tells_what_is_no_parameter():
     with pytest.raises(ValueError, match="one entry is of type int"):
         gluon.Trainer([mx.gluon.Parameter("weight", shape=(1,)), 1], "sgd")
+
+
+def test_inputs_that_do_not_fit_known_shapes_are_no_value_errors():
+    """MXNet raises ValueError while shapes are inferred in the first call, and MXNetError from then on."""
+    net = nn.Dense(3, in_units=4)
+    net.initialize()
+    with pytest.raises(MXNetError) as found:
+        net(mx.nd.ones((2, 5)))
+    assert not isinstance(found.value, ValueError) and "first call" not in str(found.value)

@@ -6,10 +6,10 @@ import pytest
 from core import autograd, nd
 from gluon import SymbolBlock, nn
 from gluoncv import loss, model_zoo
-from gluoncv.model_zoo.center_net import CenterNetTargetGenerator
+from gluoncv.model_zoo.center_net import CenterNetTargetGenerator, bodies
 from gluoncv.model_zoo.rcnn import RCNNTargetGenerator, RCNNTargetSampler
 from gluoncv.model_zoo.rcnn.rpn import RPNTargetGenerator, generate_base_anchors
-from gluoncv.model_zoo.ssd import SSDTargetGenerator
+from gluoncv.model_zoo.ssd import SSDTargetGenerator, presets
 from gluoncv.model_zoo.yolo import YOLOV3PrefetchTargetGenerator
 from gluoncv.nn import bbox, coder, matcher, sampler
 from gluoncv.utils.bbox import bbox_iou
@@ -282,3 +282,20 @@ def test_detectors_are_exported(name, tmp_path):
     files = net.export(str(tmp_path / "net"))
     for got, other in zip(SymbolBlock.imports(files[0], ["data"], files[1])(x), want, strict=True):
         np.testing.assert_allclose(got.asnumpy(), other, rtol=1e-3, atol=1e-3)
+
+
+def test_sizes_of_anchors_follow_the_paper():
+    """Liu et al., 2016: a tenth of the picture (VOC), then equal steps from a fifth to nine tenths, and one beyond."""
+    assert [30, *(300 * (20 + 17 * k) // 100 for k in range(6))] == presets._VOC_300
+    np.testing.assert_allclose(presets._COCO_512, [512 * (0.1 + 0.16 * k) for k in range(7)])
+
+
+def test_layers_are_doubled_and_added_one_after_the_other():
+    block = bodies.IDAUp(8, [8, 16, 32], [1, 2, 4])
+    block.initialize()
+    layers = [nd.random.uniform(shape=(1, c, 16 // s, 16 // s)) for c, s in ((8, 1), (16, 2), (32, 4))]
+    found = block(*layers)
+    assert [x.shape for x in found] == [(1, 8, 16, 16)] * 3
+    first = block.nodes[0](block.ups[0](block.projs[0](layers[1])) + layers[0])
+    np.testing.assert_allclose(found[1].asnumpy(), first.asnumpy(), rtol=1e-5)
+    assert len(block.ups) == len(block.projs) == len(block.nodes) == 2

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import core as mx
-from core import storage
+from core import nd, storage
 from core.context import cpu
 from core.dispatch import operator_function
 from core.ndarray import NDArray
@@ -120,3 +120,19 @@ def test_results_of_hybridized_blocks_share_no_memory_with_inputs():
             total = sum(y.sum() for y in results) if isinstance(results, (list, tuple)) else results.sum()
         total.backward()
         assert x.sum().asscalar() == 6 and x.grad.sum().asscalar() % 6 == 0
+
+
+def test_memory_of_views_and_of_little_is_not_taken_over():
+    """What another array looks into stays where it is: the values are copied there."""
+
+    def held(values):
+        array = nd.array(values)
+        return (array,)
+
+    many = 1 << 15
+    base = nd.zeros((2, many))
+    part = base._data[1]
+    assert not storage.take_over(part, held([1.0] * many))
+    assert not storage.take_over(nd.zeros((4,))._data, held([1.0] * 4))
+    alone = nd.zeros((many,))._data
+    assert storage.take_over(alone, held([1.0] * many)) and float(alone[-1]) == 1
