@@ -9,6 +9,7 @@ say what they miss, and are ended. For several machines use torchrun, which sets
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import signal
 import socket
@@ -18,6 +19,7 @@ import time
 
 # Seconds after a failure until the others are asked to end, and until they are killed.
 PATIENCE, LAST_WARNING = 10, 5
+PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -28,7 +30,8 @@ def main(argv: list[str] | None = None) -> int:
     for rank in range(args.num_workers):
         addresses = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
         numbers = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(args.num_workers)}
-        processes.append(subprocess.Popen(command, env={**os.environ, **addresses, **numbers}))
+        environment = {**os.environ, **addresses, **numbers}
+        processes.append(subprocess.Popen(command, env=environment, preexec_fn=end_with_launcher))
     try:
         return supervise(processes)
     except KeyboardInterrupt:
@@ -79,6 +82,12 @@ def end(processes: list[subprocess.Popen]) -> None:
             if process.poll() is None:
                 stop(process)
         _wait(processes, LAST_WARNING)
+
+
+def end_with_launcher() -> None:
+    """Has the system end this process when the launcher is killed (Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def free_port() -> int:

@@ -64,9 +64,9 @@ class TwoBit:
             total = values if total is None else total + values
         return total.reshape((-1,))[:count]
 
-    def sum_over_processes(self, key, gradient: NDArray) -> NDArray:
+    def sum_over_processes(self, key, gradient: NDArray, group=None) -> NDArray:
         """The sum of the lossy gradients of all processes; each sends a quarter of a byte per element."""
         packed, self._kept[key] = self.encode(gradient.reshape((-1,)), self._kept.get(key))
-        parts = communication.all_gather(packed._data, f"the compressed gradient {key!r}")
+        parts = communication.all_gather(packed._data, f"the compressed gradient {key!r}", group)
         wrapped = [NDArray._wrap(part, gradient.context) for part in parts]
         return self.decode(wrapped, gradient.size, gradient.dtype).reshape(gradient.shape)

@@ -32,6 +32,7 @@ class KVStore(KVStoreBase):
         if self._distributed:
             communication.warn_if_alone(kind)
             communication.start()
+        self._group = None  # of all processes, for sums alone: small messages go beside them
         self._stored: dict = {}
         self._key_type: type | None = None
         self._updater = None
@@ -186,18 +187,21 @@ class KVStore(KVStoreBase):
             total = total + other.as_in_context(context)
         if self.num_workers == 1:
             return total.copy() if total is values[0] else total
+        if self._group is None:
+            self._group = communication.new_group("the sums of a kvstore")
         if compress is not None:
-            return compress.sum_over_processes(key, total)
+            return compress.sum_over_processes(key, total, self._group)
         if total.stype == "row_sparse":
-            return sum_rows(total)
+            return sum_rows(total, self._group)
+        what = f"the sum of key {key!r}"
         if total.stype != "default":
-            return _all_reduce(total.tostype("default")).tostype(total.stype)
-        return _all_reduce(total.copy() if total is values[0] else total)
+            return _all_reduce(total.tostype("default"), what, self._group).tostype(total.stype)
+        return _all_reduce(total.copy() if total is values[0] else total, what, self._group)
 
 
-def _all_reduce(array: NDArray) -> NDArray:
+def _all_reduce(array: NDArray, what: str, group=None) -> NDArray:
     """An array of this process becomes the sum over processes; returned."""
-    communication.all_reduce(array._data).wait()
+    communication.all_reduce(array._data, what, group).wait()
     return array
 
 

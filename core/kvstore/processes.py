@@ -38,8 +38,9 @@ def barrier() -> None:
 def all_sum(array: NDArray) -> NDArray:
     """The sum of the arrays of all processes, in new memory; MXNetError on each where shapes or dtypes differ."""
     communication.start()
-    communication.exchange(f"the sum of arrays {dtype_name(array.dtype)} {array.shape}")
-    return _all_reduce(array.copy())
+    what = f"the sum of arrays {dtype_name(array.dtype)} {array.shape}"
+    communication.exchange(what)
+    return _all_reduce(array.copy(), what)
 
 
 def sum_statistics(array: NDArray) -> NDArray:

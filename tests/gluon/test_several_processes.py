@@ -433,3 +433,28 @@ def test_statistics_and_metrics_of_all_processes():
         np.testing.assert_allclose(mean, x.mean(axis=0), rtol=1e-5)
         assert accuracy == 3 / 5 and own == count
         assert entropy == pytest.approx(-np.log([0.9, 0.2, 0.9, 0.9, 0.2]).mean())
+
+
+# ---------------------------------------------------------------- stores
+
+
+def store_and_barrier(rank, kind):
+    kv = mx.kv.create("dist_sync")
+    kv.init("a", nd.ones((3 + (kind == "init" and rank),)))
+    kv.push("a", nd.ones((3,)))
+    if kind == "elsewhere" and rank:
+        kv.barrier()
+    kv.push("a", nd.ones((4 if kind == "push" else 3,)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        ("init", "process 0: first values of key 'a', default <class 'numpy.float32'> (3,); process 1: first values"),
+        ("push", "the value of key 'a' is of shape (3,), pushed one of (4,)"),
+        ("elsewhere", "the processes wait for different things: process 0 for the sum of key 'a'; process 1 for a barrier"),
+    ],
+)  # fmt: skip
+def test_a_store_names_what_processes_do_differently(kind, error):
+    texts = ranks.run(2, store_and_barrier, kind)
+    assert all("MXNetError" in text for text in texts) and any(error in text for text in texts)

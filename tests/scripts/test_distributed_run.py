@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from scripts.common.record import without_times
@@ -60,3 +61,16 @@ def test_torchrun_restarts_a_killed_rank_and_all_resume(tmp_path):
     assert records(broken) == records(whole)
     digests = {(f / "checkpoints" / "epoch-0004" / "net.params").read_bytes() for f in (whole, broken)}
     assert len(digests) == 1
+
+
+def test_processes_do_not_outlive_a_killed_launcher(tmp_path):
+    (tmp_path / "sleep.py").write_text("import time\ntime.sleep(600)\n")
+    launcher = subprocess.Popen([sys.executable, *LAUNCH, str(tmp_path / "sleep.py")])
+    children, until = [], time.monotonic() + 30
+    while len(children) < 2 and time.monotonic() < until:
+        children = Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split()
+    launcher.kill()
+    launcher.wait()
+    while any(Path(f"/proc/{pid}").exists() for pid in children) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert len(children) == 2 and not any(Path(f"/proc/{pid}").exists() for pid in children)
