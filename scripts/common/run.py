@@ -8,7 +8,9 @@
     run.finish("test_accuracy")
 
 After every epoch a checkpoint holds parameters, optimizer states, the states of the random generators and the record
-so far. It is a folder that appears under its final name only when it is whole; nothing in it is executed on loading.
+so far (`scripts.common.checkpoints`). It is a folder that appears under its final name only when it is whole, with the
+digests of its files; one that was damaged later is passed over. The last `--keep` of them stay. Nothing in it is
+executed on loading.
 
 Of several processes (`scripts/launch.py`) the first one writes the record and the checkpoints, to which each adds the
 states of its own random generators; their seeds differ by their number.
@@ -18,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import shutil
 import time
@@ -31,12 +32,15 @@ from tqdm import tqdm
 from core import random as core_random
 from core.files.atomic import write_bytes
 from core.kvstore import processes
+from scripts.common import checkpoints
+from scripts.common.checkpoints import latest, read_state
 from scripts.common.record import LOGS, ROOT, Record
 from scripts.common.spread import show
 
 # Arguments that may change when a run goes on: they do not touch the numbers of an epoch.
 FREE = {
     "resume",
+    "keep",
     "log_interval",
     "save_interval",
     "output",
@@ -74,6 +78,9 @@ def add_run_arguments(parser: argparse.ArgumentParser, run: str, *names: str, se
         type=lambda name: name.removesuffix(".log"),
         default=run,
         help="name of the run's log files (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--keep", type=int, default=2, metavar="N", help="how many checkpoints stay on the disk (default: %(default)s)"
     )
     parser.add_argument("--save-dir", type=Path, help="folder of the checkpoints (default: checkpoints/<task>/<run>)")
     parser.add_argument(
@@ -162,8 +169,7 @@ class Run:
     # ------------------------------------------------------------ checkpoints
 
     def _save(self, epoch: int, net, trainer) -> None:
-        """A checkpoint takes its name when everything in it is on the disk; the one before goes then."""
-        final = self.folder / f"epoch-{epoch:04d}"
+        """A checkpoint takes its name when everything in it is on the disk; those before the last ones go then."""
         unfinished = self.folder / "unfinished"
         leads = processes.rank() == 0
         if leads:
@@ -177,10 +183,9 @@ class Run:
         net.save_parameters(str(unfinished / "net.params"))
         trainer.save_states(str(unfinished / "trainer.states"))
         state = {"epoch": epoch, "record": self.record.state(), "processes": processes.count()}
-        write_bytes(unfinished / "state.json", json.dumps(state).encode())
         self._keep(epoch, net)
-        os.replace(unfinished, final)
-        self._forget_checkpoints(but=final)
+        checkpoints.seal(unfinished, epoch, state)
+        checkpoints.forget(self.folder, max(1, getattr(self.args, "keep", 2)))
 
     def _keep(self, epoch: int, net) -> None:
         """Parameters for later use: those of every so many epochs, and the best so far."""
@@ -195,11 +200,12 @@ class Run:
         """Begins the record, or goes on with that of the checkpoint; how many epochs are done."""
         checkpoint = latest(self.folder) if self.args.resume is True else None
         if not checkpoint:
-            self._forget_checkpoints()
+            if self.record.leads:
+                checkpoints.forget(self.folder)
             self.record.put(arguments=self._arguments(), epochs=[])
             self.record.begin()
             return 0
-        state = _read_state(checkpoint)
+        state = read_state(checkpoint)
         facts = state["record"]["facts"]
         self._refuse_other_arguments(facts["arguments"])
         if facts["data"] != self.record.facts["data"]:
@@ -219,13 +225,6 @@ class Run:
         net.load_parameters(str(checkpoint / "net.params"))
         trainer.load_states(str(checkpoint / "trainer.states"))
         _set_random_state(json.loads(_of_process(checkpoint).read_text()))
-
-    def _forget_checkpoints(self, but: Path | None = None) -> None:
-        if not self.record.leads:
-            return
-        for folder in self.folder.glob("epoch-*"):
-            if folder != but:
-                shutil.rmtree(folder, ignore_errors=True)
 
     def _arguments(self) -> dict:
         """The arguments that decide the numbers, as they look after a round trip through JSON.
@@ -248,17 +247,8 @@ class Run:
             )
 
 
-def latest(folder: Path) -> Path | None:
-    """The newest whole checkpoint in `folder`."""
-    return max(folder.glob("epoch-*"), default=None, key=lambda path: int(path.name.removeprefix("epoch-")))
-
-
 def _is_path(value) -> bool:
     return isinstance(value, Path) or (isinstance(value, list) and any(isinstance(part, Path) for part in value))
-
-
-def _read_state(checkpoint: Path) -> dict:
-    return json.loads((checkpoint / "state.json").read_text())
 
 
 def _of_process(checkpoint: Path) -> Path:

@@ -1,6 +1,7 @@
 """A run repeats for one seed, and a killed run resumes to the numbers of an undisturbed one."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from scripts.common import checkpoints
+from scripts.common.checkpoints import latest
 from scripts.common.record import without_times
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,7 +64,7 @@ def test_a_new_run_leaves_other_files_in_the_checkpoint_folder_alone(tmp_path):
     kept.write_text("mine")
     assert program(tmp_path).returncode == 0
     assert kept.read_text() == "mine"
-    assert sorted(path.name for path in kept.parent.iterdir()) == ["epoch-0004", "notes.txt"]
+    assert sorted(path.name for path in kept.parent.iterdir()) == ["epoch-0003", "epoch-0004", "notes.txt"]
 
 
 def test_mnist_killed_from_outside_resumes_to_the_same_numbers(data, tmp_path):
@@ -76,6 +79,89 @@ def test_mnist_killed_from_outside_resumes_to_the_same_numbers(data, tmp_path):
     process.wait(timeout=60)
     assert start(MNIST, tmp_path / "killed", *arguments, "--resume").wait(timeout=300) == 0
     assert records(tmp_path / "killed") == records(tmp_path / "whole")
+
+
+@pytest.fixture(scope="module")
+def two_checkpoints(tmp_path_factory):
+    """The folder of a run that was killed in its fourth epoch: checkpoints of the second and of the third."""
+    folder = tmp_path_factory.mktemp("two")
+    assert program(folder, "--die", "4:0").returncode == -signal.SIGKILL
+    assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == ["epoch-0002", "epoch-0003"]
+    return folder
+
+
+def _flip(name):
+    def damage(folder):
+        path = folder / "epoch-0003" / name
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 4
+        path.write_bytes(data)
+
+    return damage
+
+
+def _half(name):
+    def damage(folder):
+        path = folder / "epoch-0003" / name
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+    return damage
+
+
+FILES = ("net.params", "trainer.states", "random-0.json", "state.json")
+DAMAGE = {
+    **{f"a bit of {name} flipped": _flip(name) for name in FILES},
+    **{f"half of {name}": _half(name) for name in FILES},
+    **{f"no {name}": lambda folder, name=name: (folder / "epoch-0003" / name).unlink() for name in FILES},
+    "empty": lambda folder: [path.unlink() for path in (folder / "epoch-0003").iterdir()],
+    "no object": lambda folder: (folder / "epoch-0003" / "state.json").write_text("[1]"),
+    "a file": lambda folder: (shutil.rmtree(folder / "epoch-0003"), (folder / "epoch-0003").write_text("x")),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_checkpoint_that_is_not_whole_is_passed_over(two_checkpoints, damage, tmp_path, capsys):
+    shutil.copytree(two_checkpoints / "checkpoints", tmp_path / "c")
+    assert latest(tmp_path / "c") == tmp_path / "c" / "epoch-0003"
+    DAMAGE[damage](tmp_path / "c")
+    assert latest(tmp_path / "c") == tmp_path / "c" / "epoch-0002"
+    assert damage == "a file" or "epoch-0003 is not whole and is passed over" in capsys.readouterr().err
+
+
+def test_oddly_named_folders_are_no_checkpoints(two_checkpoints, tmp_path):
+    shutil.copytree(two_checkpoints / "checkpoints", tmp_path / "c")
+    for name in ("epoch-", "epoch-best", "epoch-0009.bak", "epoch--1", "epoch-0_9"):
+        (tmp_path / "c" / name).mkdir()
+    (tmp_path / "c" / "epoch-0010").mkdir()
+    assert latest(tmp_path / "c") == tmp_path / "c" / "epoch-0003"
+    checkpoints.forget(tmp_path / "c")
+    assert sorted(path.name for path in (tmp_path / "c").iterdir())[0] == "epoch-" and latest(tmp_path / "c") is None
+    assert len(list((tmp_path / "c").iterdir())) == 5
+
+
+def test_a_checkpoint_without_digests_is_read(two_checkpoints, tmp_path):
+    """Of an earlier version of the program."""
+    shutil.copytree(two_checkpoints / "checkpoints", tmp_path / "c")
+    path = tmp_path / "c" / "epoch-0003" / "state.json"
+    state = json.loads(path.read_text())
+    path.write_text(json.dumps({key: value for key, value in state.items() if key not in ("files", "digest")}))
+    assert latest(tmp_path / "c") == path.parent
+    _half("random-0.json")(tmp_path / "c")
+    assert latest(tmp_path / "c") == tmp_path / "c" / "epoch-0002"
+
+
+def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(undisturbed, two_checkpoints, tmp_path):
+    shutil.copytree(two_checkpoints, tmp_path / "run")
+    _flip("net.params")(tmp_path / "run" / "checkpoints")
+    result = program(tmp_path / "run", "--resume")
+    assert result.returncode == 0, result.stderr
+    assert "resumed after epoch 2" in result.stdout and "net.params was changed" in result.stderr
+    assert records(tmp_path / "run") == records(undisturbed)
+
+
+def test_how_many_checkpoints_are_kept(tmp_path):
+    assert program(tmp_path, "--keep", "3").returncode == 0
+    assert len(list((tmp_path / "checkpoints").iterdir())) == 3
 
 
 # ---------------------------------------------------------------- helpers
