@@ -206,12 +206,18 @@ class MXIndexedRecordIO(MXRecordIO):
                 lines = file.read().splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise MXNetError(f"cannot read the index {self.idx_path!r}: {error}") from error
+        size = os.fstat(self._descriptor).st_size
         for number, line in enumerate(lines, 1):
             try:
                 key, position = line.split("\t")
                 key, position = self.key_type(key), int(position)
-            except (ValueError, TypeError) as error:
+            except (ValueError, TypeError, OverflowError) as error:
                 raise MXNetError(f"{self.idx_path!r}, line {number}: {line[:80]!r} is no key and offset") from error
+            if not 0 <= position < max(size, 1):
+                raise MXNetError(
+                    f"{self.idx_path!r}, line {number}: the record of key {str(key)[:40]} cannot begin at byte {position} "
+                    f"of {size} in {self.uri!r}"
+                )
             self.idx[key] = position
             self.keys.append(key)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from core.base import MXNetError
 from gluon.store import home as get_home_dir
 
 __all__ = [
@@ -12,11 +13,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-class InvalidArgument(ValueError, AssertionError):
+class InvalidArgument(MXNetError, ValueError, AssertionError):
     """A value that is not accepted, where GluonNLP asserts: programs that expect its AssertionError go on working."""
 
 
-class MissingArgument(ValueError, TypeError):
+class MissingArgument(MXNetError, ValueError, TypeError):
     """Nothing is given where something is needed, for which GluonNLP raises TypeError."""
 
 

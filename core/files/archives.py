@@ -150,7 +150,7 @@ class Archive:
         link = None
         if stat.S_ISLNK(info.external_attr >> 16):
             link = read(MAX_LINK).decode("utf-8", "surrogateescape")
-        return Entry(info.filename, info.file_size, info.is_dir(), link, read)
+        return Entry(info.filename, info.file_size, info.filename.endswith("/"), link, read)
 
     # ------------------------------------------------------------------ tar
 

@@ -26,7 +26,7 @@ from core.files.reader import MAX_NDIM, DamagedFile, Reader
 Builders = Mapping[str, Callable]
 MAX_DEPTH = 200
 # A few bytes of a pickle may say that a list holds another one many times: whoever goes through such a thing never ends.
-MAX_VISITED = 10_000_000
+VISITED_FREELY, VISITED_PER_BYTE = 100_000, 64
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def load_pickles(
             budget = machine.budget
             if not results and first is not None and machine.result != first:
                 raise MXNetError("not a file of this kind")
-            _check_extent(machine.result)
+            _check_extent(machine.result, VISITED_FREELY + VISITED_PER_BYTE * len(data))
             results.append(machine.result)
         return results, stream.tell()
     except MXNetError as error:
@@ -107,7 +107,7 @@ def load_pickles(
         raise DamagedFile(f"{name!r}: {message} (at byte {position} of {len(data)})") from error
 
 
-def _check_extent(value) -> None:
+def _check_extent(value, limit: int) -> None:
     """Raises for a value that is nested too deeply, holds itself, or has too many parts for whoever visits each."""
     sizes: dict[int, int] = {}  # of the containers that were gone through
     way: list[tuple[int, list]] = [(id(value), _parts(value))]
@@ -130,8 +130,8 @@ def _check_extent(value) -> None:
         way.pop()
         open_ones.discard(key)
         sizes[key] = totals.pop()
-        if sizes[key] > MAX_VISITED:
-            raise MXNetError(f"damaged pickle: it unfolds into more than {MAX_VISITED} values")
+        if sizes[key] > limit:
+            raise MXNetError(f"damaged pickle: it unfolds into more than {limit} values")
         if totals:
             totals[-1] += sizes[key]
 

@@ -195,7 +195,10 @@ def _from_json(value):
     if not isinstance(value, dict):
         return value
     if "object" in value:
-        return Instance(value["object"], (), _from_json(value["attributes"]))
+        name, attributes = value["object"], _from_json(value["attributes"])
+        if not isinstance(name, str) or not isinstance(attributes, dict):
+            raise TypeError("an object without a name, or without attributes")
+        return Instance(name, (), attributes)
     if "tuple" in value:
         return tuple(_from_json(part) for part in value["tuple"])
     return {_from_json(key): _from_json(part) for key, part in value["map"]}

@@ -215,7 +215,7 @@ def _image_list(path: str | None, given: list | None) -> dict | None:
                 for line in file:
                     key, *labels, name = line.strip().split("\t")
                     entries[int(key)] = (np.array(labels, np.float32), name)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, OverflowError) as error:
             raise MXNetError(f"image list {path!r}: {error}") from error
         return entries
     if given is None:

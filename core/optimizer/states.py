@@ -25,7 +25,12 @@ def from_plain(states, instance, like):
     optimizer in the file it stays as it is.
     """
     arrays = {i: _array(state) for i, state in states.items()}
-    return arrays, like if instance is None else _optimizer(instance, like)
+    try:
+        return arrays, like if instance is None else _optimizer(instance, like)
+    except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError) as error:
+        raise MXNetError(
+            f"the {instance.name!r} among the states is damaged ({type(error).__name__}: {error})"
+        ) from error
 
 
 def _record(state):

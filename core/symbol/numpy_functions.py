@@ -39,7 +39,10 @@ class _Literal(Attribute):
     hint = "str"
 
     def parse(self, value):
-        return ast.literal_eval(value) if isinstance(value, str) else value
+        try:
+            return ast.literal_eval(value) if isinstance(value, str) else value
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:  # the last two: deep nesting
+            raise MXNetError(f"{value[:40]!r} is no literal of Python ({type(error).__name__})") from None
 
 
 def _count(attrs: dict) -> int:

@@ -133,7 +133,7 @@ def _call(kind: str, given: dict, data: list) -> tuple[str, tuple, dict] | None:
 def _value(text: str):
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):  # the last two: very deep nesting
         return text
 
 

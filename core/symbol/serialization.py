@@ -120,7 +120,7 @@ def _damage(where: str):
         yield
     except MXNetError as error:
         raise error if str(error).startswith(where) else MXNetError(f"{where}: {error}") from None
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, MemoryError) as error:
         raise MXNetError(f"{where} is damaged: {error!r}") from None
 
 

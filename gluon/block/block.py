@@ -8,6 +8,7 @@ import warnings
 from core import ndarray as nd
 from core.base import nearest
 from core.files.atomic import replacing
+from core.files.text import read_json, reading
 from gluon.block.hooks import HookHandle
 from gluon.block.scope import BlockScope
 from gluon.parameter import Parameter, ParameterDict
@@ -295,8 +296,10 @@ class Block:
 
         ValueError where the structure differs.
         """
-        with open(f"{prefix}-model.json", "rb") as file:
-            self._take_structure(json.load(file))
+        path = f"{prefix}-model.json"
+        saved = read_json(path)
+        with reading(path):
+            self._take_structure(saved)
         self.load_parameters(f"{prefix}-model.params")
 
     def _structure(self):

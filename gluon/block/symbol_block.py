@@ -141,6 +141,14 @@ def _shared_start(names: list[str]) -> int:
 
 def _declared(attrs: dict[str, str]) -> dict:
     """Keywords of a parameter from the attributes of its variable."""
+    try:
+        return _declared_of(attrs)
+    except (ValueError, SyntaxError, TypeError, LookupError, RecursionError, MemoryError) as error:
+        given = {key: text[:40] for key, text in attrs.items()}
+        raise MXNetError(f"the attributes {given} of a variable are damaged: {type(error).__name__}: {error}") from None
+
+
+def _declared_of(attrs: dict[str, str]) -> dict:
     declared = {key: float(attrs[f"__{key}__"]) for key in ("lr_mult", "wd_mult") if f"__{key}__" in attrs}
     if "__init__" in attrs:
         # Those of constants name a value that only the process knew that made the symbol.
@@ -150,5 +158,7 @@ def _declared(attrs: dict[str, str]) -> dict:
     if "__dtype__" in attrs:
         declared["dtype"] = dtype_type(infer.BY_NUMBER[int(attrs["__dtype__"])])
     if "__shape__" in attrs:
-        declared["shape"] = ast.literal_eval(attrs["__shape__"])
+        declared["shape"] = shape = ast.literal_eval(attrs["__shape__"])
+        if not all(isinstance(extent, int) for extent in (shape if isinstance(shape, (tuple, list)) else [shape])):
+            raise ValueError("a shape is made of whole numbers")
     return declared

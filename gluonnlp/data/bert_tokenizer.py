@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 import unicodedata
 
 import numpy as np
+
+from core.files.text import read_json, reading
 
 from ..base import InvalidArgument
 
@@ -74,11 +75,11 @@ class BERTTokenizer:
         limit, strip_accents = 100, None  # characters of a word, as in the original BERT
         path = os.path.expanduser(path)
         if path.endswith(".json"):
-            with open(path, encoding="utf8") as file:
-                content = json.load(file)
-            normalizer = content.get("normalizer") or {}
-            lower, strip_accents = normalizer.get("lowercase", lower), normalizer.get("strip_accents")
-            limit = content["model"].get("max_input_chars_per_word", limit)
+            content = read_json(path)
+            with reading(path):
+                normalizer = content.get("normalizer") or {}
+                lower, strip_accents = normalizer.get("lowercase", lower), normalizer.get("strip_accents")
+                limit = int(content["model"].get("max_input_chars_per_word", limit))
         strip_accents = lower if strip_accents is None else strip_accents
         return cls(BERTVocab.from_word_pieces(path), lower, limit, strip_accents=strip_accents)
 

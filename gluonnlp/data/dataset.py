@@ -10,6 +10,7 @@ import os
 import warnings
 
 from core.files.numpy_files import NumpyArchive, read_npy
+from core.files.text import reading
 from gluon.data import ArrayDataset, Dataset, SimpleDataset
 
 from .utils import Splitter, concat_sequence, line_splitter, whitespace_splitter
@@ -154,10 +155,11 @@ class _JsonlDataset(SimpleDataset):
 
     def __init__(self, filename, encoding="utf8"):
         samples = []
-        for _, text in _texts(filename, encoding):
-            samples += [
-                json.loads(line, object_pairs_hook=collections.OrderedDict) for line in text.split("\n") if line
-            ]
+        for path, text in _texts(filename, encoding):
+            for number, line in enumerate(text.split("\n"), 1):
+                if line:
+                    with reading(path, f"line {number}"):
+                        samples.append(json.loads(line, object_pairs_hook=collections.OrderedDict))
         super().__init__(samples)
 
 

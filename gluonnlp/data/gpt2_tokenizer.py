@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 import os
 import re
 import sys
 import unicodedata
+
+from core.files.reader import DamagedFile
+from core.files.text import read_json, reading
 
 from ..base import kept_in
 from ..published import File, fetch
@@ -60,13 +62,15 @@ class GPT2BPETokenizer(_GPT2BPE):
         path = os.path.expanduser(path)
         if not path.endswith(".json"):
             return cls(merges=_read_merges(path))
-        with open(path, encoding="utf8") as file:
-            content = json.load(file)
-        kinds = content["model"].get("type"), (content.get("pre_tokenizer") or {}).get("type")
-        if kinds != ("BPE", "ByteLevel"):
-            raise ValueError(f"{path} describes a tokenizer of {kinds[0]} on {kinds[1]}; BPE on ByteLevel is expected.")
-        merges = content["model"]["merges"]
-        return cls(merges=[tuple(m.split(" ") if isinstance(m, str) else m) for m in merges])
+        content = read_json(path)
+        with reading(path):
+            kinds = content["model"].get("type"), (content.get("pre_tokenizer") or {}).get("type")
+            if kinds != ("BPE", "ByteLevel"):
+                raise DamagedFile(
+                    f"{path} describes a tokenizer of {kinds[0]} on {kinds[1]}; BPE on ByteLevel is expected."
+                )
+            merges = content["model"]["merges"]
+            return cls(merges=_pairs(path, (m.split(" ") if isinstance(m, str) else m for m in merges)))
 
     def __call__(self, sample):
         encoder, subwords = self._byte_encoder, []
@@ -97,8 +101,16 @@ class GPT2BPETokenizer(_GPT2BPE):
 
 
 def _read_merges(path):
-    with open(path, encoding="utf8") as file:
-        return [tuple(merge.split()) for merge in file.read().split("\n")[1:-1]]  # the first line is a version
+    with open(path, encoding="utf8") as file, reading(path):
+        return _pairs(path, map(str.split, file.read().split("\n")[1:-1]))  # the first line is a version
+
+
+def _pairs(path, merges):
+    merges = [tuple(merge) for merge in merges]
+    for number, merge in enumerate(merges):
+        if len(merge) != 2 or not all(isinstance(part, str) for part in merge):
+            raise DamagedFile(f"{path}: merge {number} is {str(merge)[:80]}; two subwords are expected.")
+    return merges
 
 
 class GPT2BPEDetokenizer(_GPT2BPE):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from core.files.text import read_json, reading
 from gluon.data import ArrayDataset
 
 from .hosted import Hosted
@@ -26,10 +25,12 @@ class SQuAD(Hosted, ArrayDataset):
     def __init__(self, segment="train", version="1.1", root=None):
         self._check("version", version, ("1.1", "2.0"))
         self._check("segment", segment, ("train", "dev"))
-        with open(self._find(f"{segment}_{version}", root), encoding="utf8") as file:
-            articles = json.load(file)["data"]
-        questions = [(p, q) for article in articles for p in article["paragraphs"] for q in p["qas"]]
-        super().__init__([self._record(i, p["context"], q) for i, (p, q) in enumerate(questions)])
+        path = self._find(f"{segment}_{version}", root)
+        with reading(path):
+            articles = read_json(path)["data"]
+            questions = [(p, q) for article in articles for p in article["paragraphs"] for q in p["qas"]]
+            records = [self._record(i, p["context"], q) for i, (p, q) in enumerate(questions)]
+        super().__init__(records)
 
     @staticmethod
     def _record(number, paragraph, question):

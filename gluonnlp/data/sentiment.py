@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 
+from core.files.text import read_json, reading
 from gluon.data import SimpleDataset
 
 from .hosted import Hosted
@@ -35,7 +35,7 @@ class SentimentDataset(Hosted, SimpleDataset):
             released = self._released_samples(segment, root)
             if released is not None:
                 return released
-        return _read_json(self._find(segment, root))
+        return read_json(self._find(segment, root))
 
     def _released_samples(self, segment, root):
         """Those of the text file, None where there is none."""
@@ -156,15 +156,10 @@ def _names_in(folder):
     return os.listdir(folder) if os.path.isdir(folder) else []
 
 
-def _read_json(path):
-    with open(path, encoding="utf8") as file:
-        return json.load(file)
-
-
 def _read_text(path, encoding):
-    with open(path, encoding=encoding) as lines:
+    with open(path, encoding=encoding) as lines, reading(path):
         pairs = [line.rstrip("\n").partition(" ") for line in lines]
-    return [[text.strip(), int(label)] for label, _, text in pairs]
+        return [[text.strip(), int(label)] for label, _, text in pairs]
 
 
 def _read_phrases(path):

@@ -18,6 +18,7 @@ from core import nd
 from core.base import MXNetError, nearest
 from core.files import Record, read_safetensors, read_torch, write_safetensors
 from core.files.atomic import write_bytes
+from core.files.text import read_json
 from gluon import hub, nn
 
 from ..data.bert_tokenizer import BERTTokenizer
@@ -339,8 +340,7 @@ def _first(folder, *names):
 def _read_json(path):
     if not os.path.exists(path):
         raise MXNetError(f"{path} does not exist")
-    with open(path, encoding="utf8") as file:
-        return json.load(file)
+    return read_json(path)
 
 
 def _table():

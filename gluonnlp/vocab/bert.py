@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 
+from core.files.reader import DamagedFile
+from core.files.text import reading
+
 from ..base import InvalidArgument
 from .vocab import Vocab
 
@@ -109,9 +112,11 @@ class BERTVocab(Vocab):
 
         Special tokens that the file lacks are None.  ValueError for a tokenizer that is not WordPiece.
         """
-        pieces = _read_word_pieces(os.path.expanduser(path))
-        known = {name: token if token in pieces else None for name, token in _SPECIAL.items()}
-        return cls(dict.fromkeys(pieces, 1), token_to_idx=pieces, **known)
+        path = os.path.expanduser(path)
+        with reading(path):
+            pieces = _read_word_pieces(path)
+            known = {name: token if token in pieces else None for name, token in _SPECIAL.items()}
+            return cls(dict.fromkeys(pieces, 1), token_to_idx=pieces, **known)
 
     _once_top_level = Vocab._once_top_level + ("mask_token", "sep_token", "cls_token")
 
@@ -123,5 +128,7 @@ def _read_word_pieces(path):
             return {line.rstrip("\n"): i for i, line in enumerate(file)}
         model = json.load(file)["model"]
     if model.get("type", "WordPiece") != "WordPiece":
-        raise ValueError(f"{path} describes a {model['type']} tokenizer; WordPiece is expected.")
+        raise DamagedFile(f"{path} describes a {str(model['type'])[:40]} tokenizer; WordPiece is expected.")
+    if not isinstance(model["vocab"], dict) or not all(type(index) is int for index in model["vocab"].values()):
+        raise DamagedFile(f"{path}: an index by word piece is expected in its vocabulary.")
     return model["vocab"]

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Hashable
 
 from core import nd
+from core.files.reader import DamagedFile
+from core.files.text import reading
 
 from .. import _constants as C
 from ..base import InvalidArgument
@@ -236,9 +238,13 @@ class Vocab:
         """The vocabulary that `to_json` wrote, in this or an older version of GluonNLP.
 
         Before 0.7 special tokens stood at the top level, and a token that served two purposes
-        occurred twice in the index: its last place counts, as it did then.
+        occurred twice in the index: its last place counts, as it did then.  MXNetError for a text that is damaged.
         """
-        content = json.loads(json_str)
+        with reading("the JSON text", "the vocabulary"):
+            return cls._from_content(json.loads(json_str))
+
+    @classmethod
+    def _from_content(cls, content):
         special = dict(content.get("identifiers_to_tokens", {}))
         for name in cls._once_top_level:
             if name in content:
@@ -254,7 +260,7 @@ class Vocab:
         idx_to_token, token_to_idx = content["idx_to_token"], content["token_to_idx"]
         wrong = [t for t, i in token_to_idx.items() if not 0 <= i < len(idx_to_token) or idx_to_token[i] != t]
         if wrong or set(token_to_idx) != set(idx_to_token):
-            raise ValueError("Invalid vocabulary: idx_to_token and token_to_idx contradict each other.")
+            raise DamagedFile("Invalid vocabulary: idx_to_token and token_to_idx contradict each other.")
         if len(idx_to_token) > len(token_to_idx):
             warnings.warn("This vocabulary has one token at several indices, as GluonNLP before 0.7 wrote them.")
         vocab._idx_to_token = idx_to_token

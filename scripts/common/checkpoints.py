@@ -44,7 +44,7 @@ def read_state(checkpoint: Path) -> dict:
 def forget(folder: Path, keep: int = 0) -> None:
     """Removes all checkpoints but the `keep` newest."""
     found = _named(folder)
-    for path in found[: len(found) - keep]:
+    for path in found[: max(0, len(found) - keep)]:
         shutil.rmtree(path, ignore_errors=True)
 
 

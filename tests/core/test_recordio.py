@@ -90,6 +90,7 @@ def test_mxnet_reads_what_is_written(tmp_path, mxnet_python):
     assert printed.strip() == str([record.hex() for record in RECORDS])
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.sampled_from([MAGIC_BYTES, b"abcd", b"x", b""])).map(b"".join)))
 def test_records_come_back(tmp_path_factory, records):
     path = tmp_path_factory.mktemp("rec") / "r"

@@ -1,8 +1,13 @@
 """Damage for property tests: small changes of a valid file, and the guard that no loader may break."""
 
 import contextlib
+import json
+import os
 import resource
+import time
+from collections.abc import Callable
 
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.base import MXNetError
@@ -15,6 +20,68 @@ SPECIAL = (
     b"\x01\x00\x00\x00\x00\x00\x00\x40",
     b"\xff",
 )
+
+
+SECONDS = 2  # of the processor, for one file
+COUNT = int(os.environ.get("MXTEST_MUTATIONS", "150"))
+ODD = (
+    -1, 0, 1, 2, 7, 1 << 31, 10**12, 10**30, 1.5, 1e308, float("nan"), float("inf"), True, None, "", "(", "(1, 2)", "[0]",
+    "None", "relu", "x" * 99, "(" * 5000, "-" * 5000 + "1", "9" * 5000, "(1000000000, 1000000000)",
+    "__import__('os').system('true')", [], {}, [[0, 0, 0]], [1, 2],
+)  # fmt: skip
+CHANGES = st.lists(st.tuples(st.integers(0, 10**6), st.sampled_from(ODD), st.booleans()), min_size=1, max_size=3)
+
+
+def attack(strategy, load: Callable) -> None:
+    """Runs a loader on many damaged files, with a limit to the memory and to the time that each can take.
+
+    MXTEST_MUTATIONS says how many (default 150); a line of what came of them is added to the file that
+    MXTEST_MUTATIONS_LOG names.
+    """
+    tried: list[bool] = []
+
+    @settings(max_examples=COUNT, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @given(strategy)
+    def run(data):
+        tried.append(False)
+        start = time.process_time()  # other processes are not the file's fault
+        tried[-1] = survives(lambda: load(data))
+        assert time.process_time() - start < SECONDS
+
+    with bounded_memory():
+        run()
+    assert len(tried) >= min(COUNT, 100)
+    if "MXTEST_MUTATIONS_LOG" in os.environ:
+        test = os.environ["PYTEST_CURRENT_TEST"].split("::")[1].split(" ")[0]
+        with open(os.environ["MXTEST_MUTATIONS_LOG"], "a") as log:
+            log.write(f"{test}: {len(tried)} tried, {tried.count(False)} refused, {sum(tried)} loaded\n")
+
+
+def replaced(original: str, changes) -> str:
+    """A JSON text with values at some places replaced or left out."""
+    value = json.loads(original)
+    places = [place for place in _places(value) if place]
+    for at, odd, remove in changes:
+        where = value
+        try:
+            *way, last = places[at % len(places)]
+            for key in way:
+                where = where[key]
+            if remove:
+                del where[last]
+            else:
+                where[last] = odd
+        except (LookupError, TypeError):
+            continue  # an earlier change took this place away
+    return json.dumps(value)
+
+
+def _places(value, place=()):
+    """All places in a JSON value."""
+    yield place
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in items:
+        yield from _places(part, (*place, key))
 
 
 def mutated(original: bytes):

@@ -15,7 +15,13 @@ from core import registry, store
 from core.base import MXNetError, data_dir, nearest
 from core.contrib.text.vocab import UNKNOWN, Vocabulary
 from core.files.archives import Archive
+from core.files.reader import DamagedFile
+from core.files.text import reading
 from core.util import is_np_array
+
+
+class DamagedLine(DamagedFile, AssertionError):
+    """A line that is no token and numbers, for which MXNet asserts."""
 
 
 class _TokenEmbedding(Vocabulary):
@@ -118,11 +124,11 @@ class _TokenEmbedding(Vocabulary):
             raise ValueError(f"there is no file {path!r} with token vectors")
         logging.info("Loading pre-trained token embedding vectors from %s", path)
         rows, unknown, width = [], None, None
-        with open(path, encoding=encoding) as file:
+        with open(path, encoding=encoding) as file, reading(path):
             for number, line in enumerate(file, 1):
                 token, *values = line.rstrip().split(elem_delim)
                 if not values:
-                    raise AssertionError(f"line {number} of {path!r} is not a token and numbers: {line[:40]!r}")
+                    raise DamagedLine(f"line {number} of {path!r} is not a token and numbers: {line[:40]!r}")
                 try:
                     vector = np.array(values, dtype=np.float32)
                 except ValueError:
@@ -140,7 +146,7 @@ class _TokenEmbedding(Vocabulary):
                 else:
                     width = width or len(vector)
                     if len(vector) != width:
-                        raise AssertionError(
+                        raise DamagedLine(
                             f"line {number} of {path!r}: {token!r} has {len(vector)} numbers, those before have {width}"
                         )
                     rows.append(vector)

@@ -13,6 +13,7 @@ import numpy as np
 from core import image, recordio
 from core.base import MXNetError
 from core.files.numpy_files import read_npy
+from core.files.text import reading
 from core.util import is_np_array
 from gluon.data import arrays
 from gluon.data.dataset import Dataset, RecordFileDataset, _DownloadedDataset
@@ -222,7 +223,7 @@ def _read(path: str, flag: int):
 
 def _read_list(filename: str) -> list[tuple[str, np.ndarray]]:
     items = []
-    with open(filename, encoding="utf-8") as file:
+    with open(filename, encoding="utf-8") as file, reading(filename, "the list"):
         for number, line in enumerate(file, 1):
             fields = line.strip("\n").split("\t")
             if fields == [""]:

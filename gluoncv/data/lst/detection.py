@@ -7,6 +7,7 @@ import os
 import numpy as np
 
 from core import image
+from core.files.text import reading
 from gluon.data.dataset import Dataset
 from gluoncv.data.recordio.detection import detection_label
 
@@ -17,7 +18,7 @@ class LstDetection(Dataset):
     def __init__(self, filename, root="", flag=1, coord_normalized=True):
         self._flag, self._coord_normalized = flag, coord_normalized
         self._items, self._labels = [], []
-        with open(filename, encoding="utf-8") as file:
+        with open(filename, encoding="utf-8") as file, reading(filename, "the list"):
             for line in filter(None, map(str.strip, file)):
                 _, *label, path = line.split("\t")
                 self._items.append(os.path.join(os.path.expanduser(root), path))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from core.files.reader import DamagedFile
+from core.files.text import reading
 from gluoncv.data.base import DATASETS, VisionDataset, missing
 from gluoncv.data.classes import COCO
 from gluoncv.data.mscoco.utils import try_import_pycocotools
@@ -28,18 +30,22 @@ class COCOPictures(VisionDataset):
             path = os.path.join(self._root, self.annotation_dir, f"{split}.json")
             if not os.path.isfile(path):
                 raise missing(f"{type(self).__name__}: there is no file {path}", path)
-            coco = Annotations(path)
-            names = tuple(c["name"] for c in coco.loadCats(coco.getCatIds()))
-            if names != tuple(self.classes):
-                raise ValueError(f"{path}: the classes are not those of {type(self).__name__}, but {', '.join(names)}")
-            self.json_id_to_contiguous = {number: k for k, number in enumerate(coco.getCatIds())}
-            self.contiguous_id_to_json = {k: number for number, k in self.json_id_to_contiguous.items()}
-            self._coco.append(coco)
-            for entry in coco.loadImgs(sorted(coco.getImgIds())):
-                picture = self._parse_image_path(entry)
-                if not os.path.exists(picture):
-                    raise missing(f"{path} names the picture {picture}, which is not there", picture)
-                self._add(picture, entry, coco)
+            with reading(path, "the annotation file"):
+                self._read(path, Annotations(path))
+
+    def _read(self, path, coco):
+        names = tuple(c["name"] for c in coco.loadCats(coco.getCatIds()))
+        if names != tuple(self.classes):
+            names = ", ".join(map(str, names))
+            raise DamagedFile(f"{path}: the classes are not those of {type(self).__name__}, but {names}")
+        self.json_id_to_contiguous = {number: k for k, number in enumerate(coco.getCatIds())}
+        self.contiguous_id_to_json = {k: number for number, k in self.json_id_to_contiguous.items()}
+        self._coco.append(coco)
+        for entry in coco.loadImgs(sorted(coco.getImgIds())):
+            picture = self._parse_image_path(entry)
+            if not os.path.exists(picture):
+                raise missing(f"{path} names the picture {picture}, which is not there", picture)
+            self._add(picture, entry, coco)
 
     @property
     def annotation_dir(self):

@@ -6,10 +6,13 @@ import os
 
 import numpy as np
 
+from core.files.text import reading
+from core.image.codec import check_pixels
 from gluoncv.data.classes import names
 from gluoncv.data.mscoco.annotations import ROOT
 from gluoncv.data.mscoco.utils import try_import_pycocotools
 from gluoncv.data.segbase import SegmentationDataset
+from gluoncv.data.transforms.mask import check_outline
 
 
 class COCOSegmentation(SegmentationDataset):
@@ -30,9 +33,11 @@ class COCOSegmentation(SegmentationDataset):
 
         part, folder = "train" if split == "train" else "val", os.path.join(self._root, "annotations")
         self.root = os.path.join(self._root, f"{part}2017")
-        self.coco = COCO(os.path.join(folder, f"instances_{part}2017.json"))
-        self.ids = self._kept_ids(os.path.join(folder, f"{part}_ids.txt"))
-        self.images = [os.path.join(self.root, entry["file_name"]) for entry in self.coco.loadImgs(self.ids)]
+        path = os.path.join(folder, f"instances_{part}2017.json")
+        with reading(path, "the annotation file"):
+            self.coco = COCO(path)
+            self.ids = self._kept_ids(os.path.join(folder, f"{part}_ids.txt"))
+            self.images = [os.path.join(self.root, entry["file_name"]) for entry in self.coco.loadImgs(self.ids)]
 
     def _kept_ids(self, path):
         from core.files.atomic import write_bytes
@@ -52,9 +57,11 @@ class COCOSegmentation(SegmentationDataset):
 
     def _classes_of(self, number):
         entry = self.coco.loadImgs(number)[0]
+        check_pixels(f"{self.root}, picture {number}", entry["height"], entry["width"])
         classes = np.zeros((entry["height"], entry["width"]), "uint8")
         for obj in self.coco.loadAnns(self.coco.getAnnIds(imgIds=number)):
             if obj["category_id"] in self.CAT_LIST:
+                check_outline(obj["segmentation"], entry["height"], entry["width"])
                 inside = self.coco.annToMask(obj).astype(bool)
                 classes[inside & (classes == 0)] = self.CAT_LIST.index(obj["category_id"])
         return classes

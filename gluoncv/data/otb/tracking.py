@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from glob import glob
 
 from core import image
+from core.files.text import read_json, reading
 from gluon.data.dataset import Dataset
 
 __all__ = ["OTBTracking", "OTBVideo", "Video"]
@@ -85,17 +85,18 @@ class OTBTracking(Dataset):
     def __init__(self, name, dataset_root, load_img=False):
         super().__init__()
         self.name, self.dataset_root = name, dataset_root
-        with open(os.path.join(dataset_root, f"{name}.json"), encoding="utf-8") as file:
-            listed = json.load(file)
+        path = os.path.join(dataset_root, f"{name}.json")
+        listed = read_json(path)
         fields = ("video_dir", "init_rect", "img_names", "gt_rect", "attr")
-        self.videos = {
-            name: OTBVideo(name, dataset_root, *(entry[field] for field in fields), load_img)
-            for name, entry in listed.items()
-        }
-        self.attr = {"ALL": list(self.videos)}
-        for name, video in self.videos.items():
-            for attribute in video.attr:
-                self.attr.setdefault(attribute, []).append(name)
+        with reading(path):
+            self.videos = {
+                name: OTBVideo(name, dataset_root, *(entry[field] for field in fields), load_img)
+                for name, entry in listed.items()
+            }
+            self.attr = {"ALL": list(self.videos)}
+            for name, video in self.videos.items():
+                for attribute in video.attr:
+                    self.attr.setdefault(attribute, []).append(name)
 
     def __len__(self):
         return len(self.videos)

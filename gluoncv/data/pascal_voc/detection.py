@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 
 from core import image
+from core.files.text import reading
 from gluoncv.data.base import DATASETS, VisionDataset
 from gluoncv.data.classes import VOC
 
@@ -77,7 +78,11 @@ class VOCDetection(VisionDataset):
         return np.array(rows, dtype=float).reshape(-1, 6)
 
     def _objects(self, path):
-        """(row of the label, whether its box makes sense) of the objects of known classes."""
+        """(row of the label, whether its box makes sense) of the objects of known classes; MXNetError for damage."""
+        with reading(path, "the annotation"):
+            return list(self._parsed(path))
+
+    def _parsed(self, path):
         root = ET.parse(path).getroot()
         size = root.find("size")
         width, height = float(size.find("width").text), float(size.find("height").text)
@@ -135,14 +140,18 @@ class CustomVOCDetection(VOCDetection):
 
     def _load_items(self, splits):
         items = super()._load_items(splits)
-        trees = (ET.parse(self._anno_path.format(*item)) for item in items if self._generate_classes)
-        self._found = tuple(sorted({_name(entry) for tree in trees for entry in tree.getroot().iter("object")}))
+        found = set()
+        for path in (self._anno_path.format(*item) for item in items if self._generate_classes):
+            with reading(path, "the annotation"):
+                found |= {_name(entry) for entry in ET.parse(path).getroot().iter("object")}
+        self._found = tuple(sorted(found))
         return items
 
 
 def _listed(folder, name):
     """The names in a list; those of one class have a second column."""
-    with open(os.path.join(folder, "ImageSets", "Main", f"{name}.txt"), encoding="utf-8") as file:
+    path = os.path.join(folder, "ImageSets", "Main", f"{name}.txt")
+    with open(path, encoding="utf-8") as file, reading(path):
         return [line.split()[0] for line in file if line.strip()]
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from core.files.reader import DamagedFile
 from gluon.data.vision import ImageRecordDataset
 
 
@@ -27,10 +28,12 @@ def detection_label(label, height=None, width=None):
     """
     label = np.array(label).ravel()
     if label.size < 2:
-        raise ValueError(f"a detection label begins with the lengths of its header and of a box, given {label}")
+        raise DamagedFile(f"a detection label begins with the lengths of its header and of a box, given {label}")
+    if not np.isfinite(label[:2]).all():
+        raise DamagedFile(f"the lengths {label[:2]} of a detection label are no numbers")
     header, length = int(label[0]), int(label[1])
     if length < 5 or header < 2 or (label.size - header) % length:
-        raise ValueError(
+        raise DamagedFile(
             f"a header of {header} and boxes of {length} numbers do not make up the {label.size} of the label"
         )
     boxes = label[header:].reshape(-1, length)

@@ -4,13 +4,13 @@ from videos and pictures cut to 511 pixels (Li et al., 2018).
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 
 import numpy as np
 
 from core import image
+from core.files.text import read_json, reading
 from gluon.data.dataset import Dataset
 from gluoncv.data.base import DATASETS
 from gluoncv.data.transforms.track import Center, SiamRPNaugmentation, center2corner, corner2center
@@ -141,18 +141,9 @@ class SubDataset:
 
     def __init__(self, name, root, anno, frame_range, num_use, start_idx):
         self.name, self.root, self.anno, self.frame_range, self.start_idx = name, root, anno, frame_range, start_idx
-        with open(anno, encoding="utf-8") as file:
-            videos = json.load(file)
-        self.labels = {}
-        for video, tracks in videos.items():
-            kept = {}
-            for track, boxes in tracks.items():
-                boxes = {frame: box for frame, box in boxes.items() if isinstance(box, dict) or _has_area(box)}
-                frames = sorted(int(frame) for frame in boxes if frame.isdigit())
-                if frames:
-                    kept[track] = {**boxes, "frames": frames}
-            if kept:
-                self.labels[video] = kept
+        videos = read_json(anno)
+        with reading(anno):
+            self.labels = {video: kept for video, tracks in videos.items() if (kept := _kept(tracks))}
         self.num = len(self.labels)
         self.num_use = self.num if num_use == -1 else num_use
         self.videos, self.path_format = list(self.labels), "{}.{}.{}.jpg"
@@ -241,6 +232,17 @@ class AnchorTarget:
         cls[positive], cls[negative] = 1, 0
         delta_weight[positive] = 1.0 / (found + 1e-6)
         return cls, delta, delta_weight, overlap
+
+
+def _kept(tracks):
+    """The tracks that have boxes, with the numbers of their frames."""
+    kept = {}
+    for track, boxes in tracks.items():
+        boxes = {frame: box for frame, box in boxes.items() if isinstance(box, dict) or _has_area(box)}
+        frames = sorted(int(frame) for frame in boxes if frame.isdigit())
+        if frames:
+            kept[track] = {**boxes, "frames": frames}
+    return kept
 
 
 def _has_area(box):

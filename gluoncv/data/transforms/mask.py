@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["fill", "flip", "resize", "to_mask"]
+from core.base import MXNetError
+
+__all__ = ["check_outline", "fill", "flip", "resize", "to_mask"]
 
 
 def flip(polys, size, flip_x=False, flip_y=False):
@@ -26,7 +28,30 @@ def to_mask(polys, size):
 
     width, height = _size(size)
     flat = [np.asarray(poly, float).ravel().tolist() for poly in polys]
+    check_outline(flat, height, width)
     return mask.decode(mask.merge(mask.frPyObjects(flat, height, width)))
+
+
+def check_outline(outline, height, width):
+    """Raises MXNetError for polygons (flat lists) or run lengths ({"counts"}) that are none of a picture of this size.
+
+    pycocotools trusts them: it takes memory by the distance of corners, and writes as many pixels as the runs have.
+    """
+    if isinstance(outline, dict):
+        counts = outline.get("counts")
+        whole = isinstance(counts, (str, bytes)) or (
+            isinstance(counts, list)
+            and all(type(count) is int and count >= 0 for count in counts)
+            and sum(counts) == height * width
+        )
+        if not whole or list(outline.get("size", ())) != [height, width]:
+            raise MXNetError(f"run lengths of a mask do not make up the {height} x {width} pixels of its picture")
+        return
+    reach = 10 * max(height, width)
+    for polygon in outline if isinstance(outline, list) else [None]:
+        corners = np.asarray(polygon, float).ravel()
+        if corners.size < 6 or corners.size % 2 or not (np.abs(corners) <= reach).all():
+            raise MXNetError(f"a polygon of {corners.size} numbers is none of a picture of {height} x {width} pixels")
 
 
 def fill(masks, bboxes, size, fast_fill=True):

@@ -7,6 +7,7 @@ import os
 import numpy as np
 
 from core import image
+from core.files.text import reading
 from gluoncv.data.base import DATASETS, VisionDataset
 from gluoncv.data.classes import names
 
@@ -47,7 +48,7 @@ class VisDroneDetection(VisionDataset):
 
     @staticmethod
     def _load_label(path):
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8") as file, reading(path, "the annotation"):
             lines = [line.split(",") for line in file if line.strip()]
-        rows = np.array([[float(v) for v in line[:6]] for line in lines]).reshape(-1, 6)
+            rows = np.array([[float(v) for v in line[:6]] for line in lines]).reshape(-1, 6)
         return np.column_stack([rows[:, :2], rows[:, :2] + rows[:, 2:4], rows[:, 5] - 1])

@@ -4,30 +4,18 @@ MXTEST_MUTATIONS says how many of each kind are tried (default 150); a line for 
 added to the file that MXTEST_MUTATIONS_LOG names.
 """
 
-import json
-import os
 import pickle
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import core as mx
 from core.base import MXNetError
 from core.recordio import IRHeader, MXRecordIO, pack, unpack
 from gluon import Trainer, nn, rnn
-from tests.support.mutations import bounded_memory, mutated, survives
-
-SECONDS = 2  # of the processor, for one file
-COUNT = int(os.environ.get("MXTEST_MUTATIONS", "150"))
-ODD = (
-    -1, 0, 1, 2, 7, 1 << 31, 10**12, 10**30, 1.5, True, None, "", "(", "(1, 2)", "[0]", "None", "relu", "x" * 99, "(" * 5000,
-    "-" * 5000 + "1", "9" * 5000, "(1000000000, 1000000000)", "__import__('os').system('true')", [], {}, [[0, 0, 0]], [1, 2],
-)  # fmt: skip
+from tests.support.mutations import CHANGES, attack, bounded_memory, mutated, replaced, survives
 
 
 @pytest.fixture(scope="module")
@@ -58,27 +46,6 @@ def network(folder):
     return net.export(str(folder / "net"))
 
 
-def _try(strategy, load):
-    """Runs a loader on many damaged files, with a limit to the memory that it can take."""
-    tried: list[bool] = []
-
-    @settings(max_examples=COUNT, deadline=None, suppress_health_check=list(HealthCheck), database=None)
-    @given(strategy)
-    def run(data):
-        tried.append(False)
-        start = time.process_time()  # other processes are not the file's fault
-        tried[-1] = survives(lambda: load(data))
-        assert time.process_time() - start < SECONDS
-
-    with bounded_memory():
-        run()
-    assert len(tried) >= min(COUNT, 100)
-    if "MXTEST_MUTATIONS_LOG" in os.environ:
-        test = os.environ["PYTEST_CURRENT_TEST"].split("::")[1].split(" ")[0]
-        with open(os.environ["MXTEST_MUTATIONS_LOG"], "a") as log:
-            log.write(f"{test}: {len(tried)} tried, {tried.count(False)} refused, {sum(tried)} loaded\n")
-
-
 def test_parameters(network, folder):
     rows = mx.nd.sparse.row_sparse_array((np.ones((2, 3), "float32"), [1, 4]), shape=(6, 3))
     csr = mx.nd.sparse.csr_matrix(np.array([[0, 1.0], [2, 0]], "float32"))
@@ -89,7 +56,7 @@ def test_parameters(network, folder):
         (folder / "m.params").write_bytes(data)
         mx.nd.load(str(folder / "m.params"))
 
-    _try(mutated((folder / "x.params").read_bytes()), load)
+    attack(mutated((folder / "x.params").read_bytes()), load)
 
 
 def _used(symbol):
@@ -104,42 +71,13 @@ def test_symbols_of_changed_bytes(network, folder):
         (folder / "m.json").write_bytes(data)
         mx.sym.load(str(folder / "m.json"))
 
-    _try(mutated(Path(network[0]).read_bytes()), load)
-
-
-def _places(value, place=()):
-    """All places in a JSON value."""
-    yield place
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, part in items:
-        yield from _places(part, (*place, key))
-
-
-def _replaced(original, changes):
-    value = json.loads(original)
-    places = [p for p in _places(value) if p]
-    for at, odd, remove in changes:
-        where = value
-        try:
-            *way, last = places[at % len(places)]
-            for key in way:
-                where = where[key]
-            if remove:
-                del where[last]
-            else:
-                where[last] = odd
-        except (LookupError, TypeError):
-            continue  # an earlier change took this place away
-    return json.dumps(value)
-
-
-CHANGES = st.lists(st.tuples(st.integers(0, 10**6), st.sampled_from(ODD), st.booleans()), min_size=1, max_size=3)
+    attack(mutated(Path(network[0]).read_bytes()), load)
 
 
 def test_symbols_of_changed_values(network):
     original = Path(network[0]).read_text()
     _used(mx.sym.load_json(original))  # what is imported on first use is not a file's fault
-    _try(CHANGES, lambda changes: _used(mx.sym.load_json(_replaced(original, changes))))
+    attack(CHANGES, lambda changes: _used(mx.sym.load_json(replaced(original, changes))))
 
 
 def test_symbols_nested_too_deeply():
@@ -173,7 +111,7 @@ def test_onnx_of_changed_bytes(network, folder):
         mx.contrib.onnx.import_model(str(folder / "m.onnx"))
         mx.contrib.onnx.get_model_metadata(str(folder / "m.onnx"))
 
-    _try(mutated(original), load)
+    attack(mutated(original), load)
 
 
 def _fields(message):
@@ -221,7 +159,7 @@ def test_onnx_of_changed_values(kind, network, folder):
         symbol, _, _ = mx.contrib.onnx.import_model(str(folder / "v.onnx"))
         symbol.list_arguments(), symbol.list_outputs()
 
-    _try(CHANGES, load)
+    attack(CHANGES, load)
 
 
 def test_onnx_constants_do_not_grow_by_folding(folder):
@@ -256,7 +194,7 @@ def test_records(folder):
         while (content := reader.read()) is not None:
             survives(lambda held=content: unpack(held))
 
-    _try(mutated((folder / "x.rec").read_bytes()), load)
+    attack(mutated((folder / "x.rec").read_bytes()), load)
 
 
 def test_trainer_states(folder):
@@ -273,7 +211,7 @@ def test_trainer_states(folder):
         (folder / "m.states").write_bytes(data)
         trainer.load_states(str(folder / "m.states"))
 
-    _try(mutated((folder / "x.states").read_bytes()), load)
+    attack(mutated((folder / "x.states").read_bytes()), load)
 
 
 class _Runs:
