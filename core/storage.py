@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import weakref
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -434,6 +435,30 @@ def from_dlpack(capsule) -> Tensor:
 def to_dlpack(tensor: Tensor):
     """A DLPack capsule over the tensor's memory."""
     return torch.utils.dlpack.to_dlpack(tensor)
+
+
+# Addresses of memory that was given away to be written to, for as long as the tensors that it was taken from live.
+writable_elsewhere: set[int] = set()
+
+
+def to_dlpack_for_write(tensor: Tensor):
+    """A capsule through which others may write, at once or later: it counts as a change now, and see `safe_to_keep`."""
+    capsule = torch.utils.dlpack.to_dlpack(tensor)
+    address = tensor.untyped_storage().data_ptr()
+    writable_elsewhere.add(address)
+    weakref.finalize(tensor, writable_elsewhere.discard, address)
+    count_change([tensor])
+    return capsule
+
+
+def safe_to_keep(tensor: Tensor) -> Tensor:
+    """The tensor, or a copy of it where others may write to its memory without being noticed.
+
+    To be called only while `writable_elsewhere` is not empty.
+    """
+    if tensor.is_mkldnn or tensor.untyped_storage().data_ptr() not in writable_elsewhere:
+        return tensor
+    return tensor.clone()
 
 
 def flush_denormals(active: bool) -> None:

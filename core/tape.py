@@ -120,10 +120,10 @@ def attach(op: Operator, attrs: dict, inputs: Sequence, outputs: Sequence, reser
     for i in kept_inputs:
         x = inputs[i]
         if x is not None:
-            tensor = x._data
+            tensor = storage.safe_to_keep(x._data) if storage.writable_elsewhere else x._data
             node.saved_inputs[i] = (tensor, tensor._version, x._entry, type(x), x._ctx, x)
     for k in kept_outputs:
-        tensor = outputs[k]._data
+        tensor = storage.safe_to_keep(outputs[k]._data) if storage.writable_elsewhere else outputs[k]._data
         node.saved_outputs[k] = (tensor, tensor._version, outputs[k]._ctx)
     for k, o in enumerate(outputs):
         o._entry = (node, k)

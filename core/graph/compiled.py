@@ -328,6 +328,9 @@ class _Node(autograd.Node):
         self.op, self.attrs, self.kind = None, {}, None
         self.outputs = outputs = [None] * len(outputs)
         self.parents = plan.parents(leaves)
+        if storage.writable_elsewhere:
+            for k in plan.guarded:
+                saved[k] = storage.safe_to_keep(saved[k])
         self.saved_inputs, self.saved_outputs, self.reserve = saved, None, None
         self._versions = [saved[k]._version for k in plan.guarded]
 

@@ -106,7 +106,9 @@ def to_dlpack_for_read(data: NDArray):
     return data.to_dlpack_for_read()
 
 
-to_dlpack_for_write = to_dlpack_for_read
+def to_dlpack_for_write(data: NDArray):
+    """A DLPack capsule through which others may write to the array; see `NDArray.to_dlpack_for_write`."""
+    return data.to_dlpack_for_write()
 
 
 def waitall() -> None:

@@ -186,7 +186,13 @@ class NDArray:
         """A DLPack capsule over the array's memory."""
         return storage.to_dlpack(self._data)
 
-    to_dlpack_for_write = to_dlpack_for_read
+    def to_dlpack_for_write(self):
+        """A DLPack capsule through which others may write to the array.
+
+        Taking it counts as a write: `backward` refuses what was recorded before if it needs the old values. What is
+        recorded afterwards keeps copies of this array's values.
+        """
+        return storage.to_dlpack_for_write(self._data)
 
     def __getstate__(self):
         return {"data": self.asnumpy(), "dtype": dtype_name(self.dtype), "ctx": self._ctx}

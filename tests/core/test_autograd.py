@@ -8,6 +8,7 @@ import pytest
 
 import core as mx
 from core import autograd, nd
+from gluon import nn
 
 
 def leaf(values, req="write"):
@@ -420,3 +421,54 @@ def test_outputs_of_a_hybridized_block_that_no_parameter_reaches_may_be_heads():
     for heads in ([inside, outside], [outside]):
         with pytest.raises(mx.base.MXNetError, match="not in a recorded"):
             autograd.backward(heads)
+
+
+def _write_through(capsule, value):
+    """As another library would: at an address, without telling anybody."""
+    import torch
+
+    torch.utils.dlpack.from_dlpack(capsule).numpy().fill(value)
+
+
+@pytest.mark.parametrize("hybridized", [False, True])
+def test_a_write_by_dlpack_between_forward_and_backward_is_refused(hybridized):
+    net = nn.Dense(2, in_units=3, use_bias=False)
+    net.initialize(mx.init.One())
+    if hybridized:
+        net.hybridize()
+    x = mx.nd.ones((1, 3))
+    x.attach_grad()
+    with mx.autograd.record():
+        loss = (net(x) ** 2).sum()
+    _write_through(net.weight.data().to_dlpack_for_write(), 5)
+    with pytest.raises(mx.MXNetError, match="changed in place"):
+        loss.backward()
+
+
+@pytest.mark.parametrize("hybridized", [False, True])
+def test_a_write_by_an_older_capsule_leaves_gradients_right(hybridized):
+    net = nn.Dense(2, in_units=3, use_bias=False)
+    net.initialize(mx.init.One())
+    if hybridized:
+        net.hybridize()
+    x = mx.nd.ones((1, 3))
+    x.attach_grad()
+    capsules = [net.weight.data().to_dlpack_for_write(), mx.nd.to_dlpack_for_write(x)]
+    with mx.autograd.record():
+        loss = (net(x) ** 2).sum()
+    for capsule in capsules:
+        _write_through(capsule, 5)
+    loss.backward()
+    assert x.grad.asnumpy().tolist() == [[12, 12, 12]]  # 2 * 3 * 1, of two outputs
+    assert net.weight.data().grad.asnumpy().tolist() == [[6, 6, 6]] * 2 and x.asnumpy().tolist() == [[5, 5, 5]]
+
+
+def test_what_was_given_away_is_forgotten_with_its_array():
+    from core import storage
+
+    x = mx.nd.ones((2,))
+    before = len(storage.writable_elsewhere)
+    x.to_dlpack_for_write()
+    assert len(storage.writable_elsewhere) == before + 1
+    del x
+    assert len(storage.writable_elsewhere) == before
