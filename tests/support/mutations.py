@@ -3,11 +3,13 @@
 import contextlib
 import json
 import os
+import random
 import resource
 import time
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from core.base import MXNetError
@@ -24,6 +26,7 @@ SPECIAL = (
 
 SECONDS = 2  # of the processor, for one file
 COUNT = int(os.environ.get("MXTEST_MUTATIONS", "150"))
+VARIANTS = int(os.environ.get("MXTEST_MUTATIONS_EACH", "0"))
 ODD = (
     -1, 0, 1, 2, 7, 1 << 31, 10**12, 10**30, 1.5, 1e308, float("nan"), float("inf"), True, None, "", "(", "(1, 2)", "[0]",
     "None", "relu", "x" * 99, "(" * 5000, "-" * 5000 + "1", "9" * 5000, "(1000000000, 1000000000)",
@@ -35,18 +38,21 @@ CHANGES = st.lists(st.tuples(st.integers(0, 10**6), st.sampled_from(ODD), st.boo
 def attack(strategy, load: Callable) -> None:
     """Runs a loader on many damaged files, with a limit to the memory and to the time that each can take.
 
-    MXTEST_MUTATIONS says how many (default 150); a line of what came of them is added to the file that
+    MXTEST_MUTATIONS says how many (default 150), MXTEST_MUTATIONS_EACH how many times each file is damaged further
+    (default 0; drawing files takes longer than loading them); a line of what came of them is added to the file that
     MXTEST_MUTATIONS_LOG names.
     """
     tried: list[bool] = []
+    phases = [Phase.explicit, Phase.generate, *([Phase.shrink] if COUNT <= 150 else [])]
 
-    @settings(max_examples=COUNT, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @settings(max_examples=COUNT, deadline=None, suppress_health_check=list(HealthCheck), database=None, phases=phases)
     @given(strategy)
     def run(data):
-        tried.append(False)
-        start = time.process_time()  # other processes are not the file's fault
-        tried[-1] = survives(lambda: load(data))
-        assert time.process_time() - start < SECONDS
+        for variant in (data, *_damaged_further(data)):
+            tried.append(False)
+            start = time.process_time()  # other processes are not the file's fault
+            tried[-1] = survives(lambda held=variant: load(held))
+            assert time.process_time() - start < SECONDS, variant
 
     with bounded_memory():
         run()
@@ -55,6 +61,18 @@ def attack(strategy, load: Callable) -> None:
         test = os.environ["PYTEST_CURRENT_TEST"].split("::")[1].split(" ")[0]
         with open(os.environ["MXTEST_MUTATIONS_LOG"], "a") as log:
             log.write(f"{test}: {len(tried)} tried, {tried.count(False)} refused, {sum(tried)} loaded\n")
+
+
+def _damaged_further(data) -> Iterator[bytes]:
+    if not isinstance(data, bytes):
+        return
+    rng = random.Random(zlib.crc32(data))
+    for _ in range(VARIANTS):
+        place = rng.randrange(len(data) + 1)
+        word = rng.choice([*SPECIAL, bytes([rng.randrange(256)])])
+        kind = rng.choice(["set", "set", "set", "insert", "remove", "cut", "double"])
+        value = word if kind in ("set", "insert") else rng.randrange(1, 64)
+        yield apply(data, [(kind, place, value)])
 
 
 def replaced(original: str, changes) -> str:
