@@ -18,10 +18,11 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-ARCHITECTURES = (80, 90, 100)
+from core.kernels.triton.targets import TARGETS
 
-# Bytes of shared memory that one program may use (CUDA programming guide, table of compute capabilities).
-SHARED_LIMIT = {80: 166_912, 90: 232_448, 100: 232_448}
+CUDA = {target.arch: target for target in TARGETS.values() if target.backend == "cuda"}
+ARCHITECTURES = tuple(CUDA)
+SHARED_LIMIT = {arch: target.shared for arch, target in CUDA.items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +49,7 @@ class AotCase:
 
     def instruction(self, arch: int) -> str | None:
         """The kind of tensor-core instruction that is demanded for sm_`arch`, as `Resources` names it."""
-        return _FASTEST[arch] if self.tensor_core == "group" else "mma" if self.tensor_core else None
+        return CUDA[arch].instruction if self.tensor_core == "group" else "mma" if self.tensor_core else None
 
     def __str__(self) -> str:
         settings = " ".join(f"{name}={value}" for name, value in self.constexprs.items())
@@ -97,7 +98,7 @@ def compile_case(case: AotCase, arch: int) -> Resources:
     options = {"num_warps": case.num_warps, "num_stages": case.num_stages}
     log = io.StringIO()
     with _knobs(), contextlib.redirect_stdout(log):
-        compiled = triton.compile(source, target=GPUTarget("cuda", arch, 32), options=options)
+        compiled = triton.compile(source, target=GPUTarget("cuda", arch, CUDA[arch].warp_size), options=options)
     report, ptx = log.getvalue(), compiled.asm["ptx"]
     return Resources(
         registers=max(map(int, re.findall(r"Used (\d+) registers", report))),
@@ -114,7 +115,6 @@ def tensor_core(rows: int, num_warps: int, kind: str) -> str:
     return "group" if rows >= 64 and num_warps % 4 == 0 and kind != "fp64" else "warp"
 
 
-_FASTEST = {80: "mma", 90: "wgmma", 100: "tcgen05"}
 _TENSOR_CORE = {"wgmma": "wgmma.mma_async", "tcgen05": "tcgen05.mma", "mma": "mma.sync"}
 _COPIES = {"tma": "cp.async.bulk.tensor", "cp.async": "cp.async.c"}
 

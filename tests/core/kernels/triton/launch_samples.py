@@ -31,6 +31,7 @@ def main() -> None:
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--replay", action="store_true")
     parser.add_argument("--target", default="cuda:90")
+    parser.add_argument("--only", nargs="*", help="names of test modules (default: all)")
     arguments = parser.parse_args()
     gpu = FakeGpu(arguments.target, arguments.compile).start()
     replays = Replays(gpu) if arguments.replay else None  # before the modules of samples take functions by name
@@ -44,7 +45,7 @@ def main() -> None:
 
     torch.empty = empty
     for path in sorted(HERE.glob("test_*.py")):
-        if "\nSAMPLES" in path.read_text():
+        if "\nSAMPLES" in path.read_text() and (not arguments.only or path.stem in arguments.only):
             samples = importlib.import_module(f"tests.core.kernels.triton.{path.stem}").SAMPLES
             for number, sample in enumerate(samples):
                 print(json.dumps({"sample": f"{path.stem}-{number}", "error": failure(sample)}), flush=True)

@@ -20,6 +20,10 @@ def test_replays_launch_what_calls_launch(root):
     assert kinds["launched"] == ["index.check", "index.nonzero", "sort.unique"] and len(kinds["replayed"]) > 130
 
 
+def test_products_compile_for_amd(root):
+    check(root, "--compile", "--target", "hip:gfx942", "--only", "test_matmul", "test_conv")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["cuda:90", "hip:gfx942"])
 def test_launches_compile(root, target):
