@@ -239,20 +239,25 @@ def on_gpu(args: argparse.Namespace, dtype: str) -> list[dict]:
         if time.monotonic() > end:
             print(f"{case}: not begun, {args.minutes:.0f} minutes are over", flush=True)
             continue
-        names = [OURS, HYBRIDIZED, *BY_TORCH]
-        if case.words:
-            names.remove(CHANNELS_LAST)
-        contenders = {n: Contender(sys.executable, __file__, [n, str(case), dtype, "gpu"]) for n in names}
-        try:
-            rows += compare_on_gpu(case, contenders, args.rounds)
-        except (Exception, SystemExit) as error:  # the next network is timed all the same
-            print(f"{case}: {type(error).__name__}: {error}", flush=True)
-            rows += [failed_row(case, name) for name in names]
-        finally:
-            for contender in contenders.values():
-                contender.stop()
+        rows += time_on_gpu(case, dtype, args.rounds)
         report(f"networks_gpu_{dtype}", title, rows, args.log_dir)
     return rows
+
+
+def time_on_gpu(case: Case, dtype: str, rounds: int) -> list[dict]:
+    """Rows of the table for one case with all contenders, each in a process of its own."""
+    names = [OURS, HYBRIDIZED, *BY_TORCH]
+    if case.words:
+        names.remove(CHANNELS_LAST)
+    contenders = {n: Contender(sys.executable, __file__, [n, str(case), dtype, "gpu"]) for n in names}
+    try:
+        return compare_on_gpu(case, contenders, rounds)
+    except (Exception, SystemExit) as error:  # the next network is timed all the same
+        print(f"{case}: {type(error).__name__}: {error}", flush=True)
+        return [failed_row(case, name) for name in names]
+    finally:
+        for contender in contenders.values():
+            contender.stop()
 
 
 def compare_on_gpu(case: Case, contenders: dict[str, Contender], rounds: int) -> list[dict]:

@@ -94,17 +94,18 @@ def _fastest(name: str, configs: Sequence[Config], launch: Callable[[Config], ob
 def cache_file() -> Path:
     """Where choices are remembered: one file for each kind of GPU and version of Triton."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "gluon-triton" / f"autotune-{_gpu()}-triton-{triton.__version__}.json"
+    return base / "gluon-triton" / f"autotune-{gpu_name()}-triton-{triton.__version__}.json"
 
 
-def _gpu() -> str:
+def gpu_name() -> str:
+    """The kind of the current GPU, as files of choices name it."""
     return torch.cuda.get_device_name().replace(" ", "-")
 
 
 @functools.cache
 def _shipped() -> dict:
     """The choices for this kind of GPU that come with the package."""
-    return json.loads(Path(__file__).with_name("tuned.json").read_text()).get(_gpu(), {})
+    return json.loads(Path(__file__).with_name("tuned.json").read_text()).get(gpu_name(), {})
 
 
 _remembered: dict[tuple, Config] = {}

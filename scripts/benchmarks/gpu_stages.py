@@ -1,0 +1,369 @@
+"""The stages of `scripts/validate_gpu.py`: what each of them does, item by item.
+
+An item is a name and a function that returns the columns of its row; `status` is "wrong" where a result is not what
+the CPU has, and "ok" unless it says otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gzip
+import itertools
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+import core as mx
+from core import kernels, random
+from scripts.benchmarks import kernels as benchmark
+from scripts.benchmarks import networks
+from scripts.benchmarks.kernel_case import Lab
+from scripts.benchmarks.kernel_cases import cases
+from scripts.common import environment
+
+Item = tuple[str, Callable[[], dict | None]]
+DTYPES = ("bfloat16", "float16", "float32")
+FEW = 20  # of a dry run's operators and cases, evenly spread
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where results go, and whether there is a GPU."""
+
+    out: Path
+    dry_run: bool
+    jobs: int
+
+    @property
+    def device(self) -> str:
+        return "cpu" if self.dry_run else "cuda"
+
+    @property
+    def context(self):
+        return mx.cpu() if self.dry_run else mx.gpu(0)
+
+    def some(self, items: list, few: int = FEW) -> list:
+        """All of them; in a dry run a few."""
+        return items[:: max(1, len(items) // few)] if self.dry_run else items
+
+
+def items(stage: str, setting: Setting) -> Iterator[Item]:
+    """The items of a stage, what matters most first."""
+    adopt(setting)
+    return {"peaks": peaks, "correct": correct, "tune": tune, "kernels": timed_kernels, "networks": timed_networks,
+            "traces": traces}[stage](setting)  # fmt: skip
+
+
+def device_works() -> bool:
+    """Whether no kernel has broken the device: from then on every call fails."""
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError:
+        return False
+    return True
+
+
+# ---------------------------------------------------------------- peaks
+
+
+def peaks(setting: Setting) -> Iterator[Item]:
+    yield "versions", lambda: facts(setting)
+    yield "copy, bytes a second", lambda: {"value": copy_speed(setting)}
+    for dtype in DTYPES:
+        yield f"product in {dtype}, FLOP a second", lambda dtype=dtype: {"value": product_speed(setting, dtype)}
+
+
+def facts(setting: Setting) -> dict:
+    found = {**environment.versions(), "cpus": os.cpu_count()}
+    if not setting.dry_run:
+        properties = torch.cuda.get_device_properties()
+        found |= {"gpu": properties.name, "memory": properties.total_memory, "cuda": torch.version.cuda,
+                  "processors": properties.multi_processor_count}  # fmt: skip
+    return found
+
+
+def copy_speed(setting: Setting) -> float | None:
+    source = torch.empty(1 << (20 if setting.dry_run else 30), dtype=torch.uint8, device=setting.device)
+    target = torch.empty_like(source)
+    target.copy_(source)
+    return None if setting.dry_run else 2 * source.nbytes / benchmark.seconds([lambda: target.copy_(source)])
+
+
+def product_speed(setting: Setting, dtype: str) -> float | None:
+    n = 64 if setting.dry_run else 8192
+    a, b = (torch.randn(n, n, device=setting.device).to(getattr(torch, dtype)) for _ in range(2))
+    torch.mm(a, b)
+    return None if setting.dry_run else 2 * n**3 / benchmark.seconds([lambda: torch.mm(a, b)])
+
+
+# ---------------------------------------------------------------- correct
+
+
+def correct(setting: Setting) -> Iterator[Item]:
+    from core.ops.registry import TABLE
+    from tests.gpu import test_networks
+    from tests.support.once import NAMES
+
+    for name in setting.some(NAMES):
+        yield f"operator {name}", lambda name=name: check_operator(TABLE[name], setting)
+    trained = [("attention", "sgd")] if setting.dry_run else itertools.product(test_networks.NETWORKS, ("sgd", "adam"))
+    for name, optimizer in trained:
+        yield f"training {name}, {optimizer}", lambda name=name, how=optimizer: check_training(name, how, setting)
+    for name in ("LSTM with dropout", "BERT with dropout"):
+        yield f"captured {name}", lambda name=name: check_captured(name, setting)
+    for dtype in DTYPES:
+        lab = Lab(setting.device, getattr(torch, dtype), tiny=True)
+        for case in setting.some(list(cases(lab)), 3):
+            yield f"kernel {case.family}: {case.name}, {dtype}", lambda c=case, d=dtype: check_case(c, d, setting)
+    if shutil.which("compute-sanitizer") and not setting.dry_run:
+        for family in ("index", "reduce", "softmax", "sort"):
+            yield f"compute-sanitizer on {family}", lambda family=family: sanitize(family)
+
+
+@contextlib.contextmanager
+def backend(setting: Setting):
+    """The Triton backend, which in a dry run is interpreted; new memory is filled with NaN."""
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        with kernels.using("triton"):
+            yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+
+
+def check_operator(op, setting: Setting) -> dict:
+    """Against the CPU, and twice bit for bit; three times, so that a remembered call takes part."""
+    from tests.support.once import OWN, applied, filled
+
+    sample, found = filled(op), []
+    with backend(setting):
+        for _ in range(1 if setting.dry_run else 3):
+            random.seed(7)
+            found.append([t.cpu() for t in applied(op, sample, setting.context)])
+    random.seed(7)
+    expected = [] if op.name in OWN or op.name.startswith(("_random_", "_sample_")) else applied(op, sample)
+    worst = 0.0
+    for mine, true in zip(found[0], expected, strict=bool(expected)):
+        if mine.shape != true.shape or mine.dtype != true.dtype:
+            return {
+                "status": "wrong",
+                "error": f"{mine.dtype} {tuple(mine.shape)}, not {true.dtype} {tuple(true.shape)}",
+            }
+        try:
+            torch.testing.assert_close(mine, true, rtol=1e-4, atol=1e-5, equal_nan=True)
+        except AssertionError as error:
+            return {"status": "wrong", "error": str(error)[:300]}
+        if mine.numel() and mine.is_floating_point():
+            worst = max(worst, float((mine.double() - true.double()).abs().nan_to_num(0, 0).max()))
+    for again in found[1:]:
+        if not all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(found[0], again, strict=True)):
+            return {"status": "wrong", "error": "another result the second time", "largest error": worst}
+    return {"largest error": worst}
+
+
+def check_training(name: str, optimizer: str, setting: Setting) -> dict:
+    from tests.gpu import test_networks
+
+    # Backends draw other initial weights, so a dry run compares the Triton backend with itself, not hybridized.
+    with backend(setting) if setting.dry_run else contextlib.nullcontext():
+        test_networks.STEPS = 2 if setting.dry_run else test_networks.STEPS
+        expected = test_networks.train(name, optimizer, mx.cpu(), False)
+        found = test_networks.train(name, optimizer, setting.context, True)
+    error = max(abs(a - b) / max(abs(b), 1e-3) for a, b in zip(found, expected, strict=True))
+    return {"status": "ok" if error < 1e-2 else "wrong", "largest error": error}
+
+
+def check_captured(name: str, setting: Setting) -> dict:
+    """Steps with dropout: captured or not, the same seed gives the same losses."""
+    losses = [dropout_losses(name, setting, hybridize) for hybridize in (False, True, True)]
+    if losses[1] != losses[2]:
+        return {"status": "wrong", "error": f"two captured runs differ: {losses[1:]}"}
+    error = max(abs(a - b) / abs(a) for a, b in zip(*losses[:2], strict=True))
+    finite = all(map(math.isfinite, losses[1]))
+    return {"status": "ok" if finite and losses[1][-1] < losses[1][0] else "wrong", "off eager": error}
+
+
+def dropout_losses(name: str, setting: Setting, hybridize: bool) -> list[float]:
+    import gluon
+    from gluon import nn, rnn
+    from gluonnlp.model import BERTEncoder
+
+    class First(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.encoder = BERTEncoder(num_layers=1, units=16, hidden_size=32, max_length=9, num_heads=2, dropout=0.1)
+
+        def hybrid_forward(self, F, x):
+            y = self.encoder(x)
+            return y[0] if isinstance(y, tuple) else y
+
+    mx.random.seed(11)
+    net = nn.HybridSequential()
+    net.add(rnn.LSTM(16, num_layers=2, layout="NTC", dropout=0.3) if name.startswith("LSTM") else First(), nn.Dense(3))
+    net.initialize(mx.init.Xavier(), ctx=setting.context)
+    x = mx.nd.random.normal(shape=(4, 9, 16), ctx=setting.context)
+    y = mx.nd.array([0, 1, 2, 1], ctx=setting.context)
+    loss_function = gluon.loss.SoftmaxCrossEntropyLoss()
+    if hybridize:
+        net.hybridize(static_alloc=True, static_shape=True)
+    trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.03})
+    found = []
+    for _ in range(3 if setting.dry_run else 12):
+        with mx.autograd.record():
+            loss = loss_function(net(x), y).mean()
+        loss.backward()
+        trainer.step(1)
+        found.append(float(loss.asscalar()))
+    return found
+
+
+def check_case(case, dtype: str, setting: Setting) -> dict:
+    with kernels.using("triton"):
+        error, right = benchmark.check(case, case.make(), argparse.Namespace(dtype=dtype, tf32=False))
+    return {"status": "ok" if right == "yes" else "wrong", "largest error": error}
+
+
+def sanitize(family: str) -> dict:
+    """Accesses out of bounds, as NVIDIA's tool sees them in the tests of a family."""
+    command = ["compute-sanitizer", "--error-exitcode", "9", "--launch-count", "400", sys.executable, "-m", "pytest", "-q",
+               "-x", f"tests/core/kernels/triton/test_{family}.py", "-p", "no:cacheprovider"]  # fmt: skip
+    result = subprocess.run(
+        command, capture_output=True, text=True, cwd=Path(__file__).resolve().parents[2], timeout=120
+    )
+    print(result.stdout[-3000:])
+    return {"status": "wrong" if result.returncode == 9 else "ok", "exit": result.returncode}
+
+
+# ---------------------------------------------------------------- tune
+
+
+def tune(setting: Setting) -> Iterator[Item]:
+    """Kernels are compiled side by side first; then each case is run once, which chooses its configurations."""
+    yield "compile side by side", lambda: compile_cases(setting)
+    for dtype in DTYPES:
+        lab = Lab(setting.device, getattr(torch, dtype), tiny=setting.dry_run)
+        for case in setting.some(list(cases(lab)), 4):
+            yield f"{case.family}: {case.name}, {dtype}", lambda case=case: tune_case(case, setting)
+
+
+def compile_cases(setting: Setting) -> dict:
+    program = [sys.executable, benchmark.__file__, "--dtype", "bfloat16"]
+    if setting.dry_run:
+        return {"processes": 0}
+    with tempfile.TemporaryDirectory() as place:  # what is chosen on a busy GPU is forgotten
+        environ = {**os.environ, "XDG_CACHE_HOME": place}
+        workers = [
+            subprocess.Popen([*program, "--prepare", f"{k}/{setting.jobs}"], env=environ) for k in range(setting.jobs)
+        ]
+        return {"processes": len(workers), "statuses": [worker.wait() for worker in workers]}
+
+
+def tune_case(case, setting: Setting) -> None:
+    with kernels.using("triton"):
+        case.ours(*case.make())
+    keep_choices(setting)
+
+
+def keep_choices(setting: Setting) -> None:
+    """tuned.json: what this GPU has chosen, with what was there before for other ones."""
+    path, chosen = setting.out / "tuned.json", {}
+    if path.exists():
+        chosen = json.loads(path.read_text())
+    if not setting.dry_run:
+        from core.kernels.triton import autotune
+
+        if autotune.cache_file().exists():
+            chosen[autotune.gpu_name()] = json.loads(autotune.cache_file().read_text())
+    path.write_text(json.dumps(chosen, indent=1, sort_keys=True) + "\n")
+
+
+def adopt(setting: Setting) -> None:
+    """Uses the choices of a tuned.json that lies there."""
+    path = setting.out / "tuned.json"
+    if setting.dry_run or not path.exists():
+        return
+    from core.kernels.triton import autotune
+
+    known = json.loads(path.read_text()).get(autotune.gpu_name())
+    if known and not autotune.cache_file().exists():
+        autotune.cache_file().parent.mkdir(parents=True, exist_ok=True)
+        autotune.cache_file().write_text(json.dumps(known))
+
+
+# ---------------------------------------------------------------- times
+
+
+def timed_kernels(setting: Setting) -> Iterator[Item]:
+    machine = None if setting.dry_run else {dtype: None for dtype in DTYPES}
+
+    def time_case(case, dtype: str) -> dict:
+        if setting.dry_run:
+            return check_case(case, dtype, setting)
+        if machine[dtype] is None:
+            machine[dtype] = benchmark.Machine(dtype)
+        row = benchmark.time_case(case, machine[dtype], argparse.Namespace(dtype=dtype, tf32=False))
+        torch.cuda.empty_cache()
+        return {"status": "ok" if row["right"] == "yes" else "wrong", **row}
+
+    for dtype in DTYPES:
+        lab = Lab(setting.device, getattr(torch, dtype), tiny=setting.dry_run)
+        for case in setting.some(list(cases(lab)), 4):
+            yield f"{case.family}: {case.name}, {dtype}", lambda case=case, dtype=dtype: time_case(case, dtype)
+
+
+def timed_networks(setting: Setting) -> Iterator[Item]:
+    """Each network with all its contenders, eager, hybridized (captured) and compiled, in turns."""
+    for name, case in list(networks.GPU_CASES.items())[-1 if setting.dry_run else 0 :]:
+        yield name, lambda case=case: time_network(case, setting)
+
+
+def time_network(case, setting: Setting) -> dict:
+    if setting.dry_run:
+        return {"contenders": [row["contender"] for row in networks.dry_run(case)]}
+    found = networks.time_on_gpu(case, "bfloat16", rounds=6)
+    times = {row["contender"]: row["ms"] for row in found}
+    return {"status": "failed" if math.isnan(times[networks.HYBRIDIZED]) else "ok", "ms": times}
+
+
+# ---------------------------------------------------------------- traces
+
+
+def traces(setting: Setting) -> Iterator[Item]:
+    """Where the time of training steps goes, in one file."""
+    names = ["training LeNet batch 64"] if setting.dry_run else [
+        "training ResNet-50 v1 batch 64", "training BERT-base, length 128 batch 32"
+    ]  # fmt: skip
+    for name in names:
+        yield name, lambda name=name: trace(networks.GPU_CASES[name], setting)
+
+
+def trace(case, setting: Setting) -> dict:
+    from torch.profiler import ProfilerActivity, profile
+
+    step, _ = networks.gluon_step(networks.HYBRIDIZED, case, "float32", "cpu" if setting.dry_run else "gpu")
+    for _ in range(2 if setting.dry_run else 5):
+        step()
+    activities = [ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * (not setting.dry_run)
+    with profile(activities=activities) as recorded:
+        step()
+    with tempfile.TemporaryDirectory() as place:
+        raw = Path(place) / "trace.json"
+        recorded.export_chrome_trace(str(raw))
+        events = json.loads(raw.read_text())["traceEvents"]
+    path = setting.out / "trace.json.gz"
+    before = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"] if path.exists() else []
+    content = gzip.compress(json.dumps({"traceEvents": before + events}).encode())
+    if len(content) < 16 << 20:
+        path.write_bytes(content)
+    return {"events": len(events), "kept": len(content) < 16 << 20}

@@ -1,0 +1,80 @@
+"""The program that validates a GPU: it fails without one, writes rows at once, and goes on where it was."""
+
+import json
+import os
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from scripts import validate_gpu
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def program(out: Path, *arguments: str) -> subprocess.CompletedProcess:
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment |= {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, ROOT / "scripts/validate_gpu.py", "--out", out, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+
+
+def test_without_a_device_it_fails(tmp_path):
+    result = program(tmp_path)
+    assert result.returncode == 2 and "no CUDA device" in result.stdout and "--dry-run" in result.stdout
+
+
+@pytest.mark.interpreter
+def test_a_dry_run_writes_its_files_and_goes_on(tmp_path):
+    stages = "--dry-run", "--minutes", "4", "--commit", "abc123", "--stage", "peaks", "traces"
+    result = program(tmp_path, *stages)
+    assert result.returncode == 0, (tmp_path / "log.txt").read_text()[-2000:]
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["commit"] == "abc123" and summary["dry run"] and "torch" in summary["facts"]
+    assert summary["stages"]["peaks"] == {"ok": 5} and summary["stages"]["traces"] == {"ok": 1}
+    assert (tmp_path / "trace.json.gz").stat().st_size > 1000 and not (tmp_path / "failures.jsonl").exists()
+    before = (tmp_path / "bench.jsonl").read_text()
+    assert program(tmp_path, *stages).returncode == 0
+    assert (tmp_path / "bench.jsonl").read_text() == before
+
+
+def test_an_item_whose_process_ends_has_failed(tmp_path, monkeypatch):
+    """A process that dies at its second item is started again behind it."""
+    script = tmp_path / "stage.py"
+    script.write_text(f"""
+import json, os, sys; from pathlib import Path; sys.path.insert(0, {str(ROOT)!r})
+from scripts import validate_gpu as v
+out = Path({str(tmp_path)!r}); done = {{row["item"] for row in v.rows_of(out)}}
+for item in ("a", "b", "c"):
+    if item not in done:
+        (out / "begun.json").write_text(json.dumps({{"stage": "correct", "item": item}}))
+        if item == "b": os._exit(7)
+        v.add_row(out, {{"stage": "correct", "item": item, "status": "ok"}}); (out / "begun.json").unlink()
+""")
+    monkeypatch.setattr(validate_gpu, "__file__", str(script))
+    validate_gpu.oversee("correct", tmp_path, Namespace(commit="c", jobs=1, dry_run=True), 60)
+    rows = {row["item"]: row["status"] for row in validate_gpu.rows_of(tmp_path)}
+    assert rows == {"a": "ok", "b": "failed", "c": "ok"}
+    failures = [json.loads(line) for line in (tmp_path / "failures.jsonl").read_text().splitlines() if line]
+    assert [row["error"] for row in failures] == ["the process ended with 7"]
+
+
+def test_an_item_beyond_the_time_is_left_to_the_next_run(tmp_path, monkeypatch):
+    script = tmp_path / "stage.py"
+    script.write_text(f"""
+import time; from pathlib import Path
+(Path({str(tmp_path)!r}) / "begun.json").write_text('{{"stage": "tune", "item": "slow"}}'); time.sleep(60)
+""")
+    monkeypatch.setattr(validate_gpu, "__file__", str(script))
+    validate_gpu.oversee("tune", tmp_path, Namespace(commit="c", jobs=1, dry_run=True), 4)
+    assert validate_gpu.rows_of(tmp_path) == [] and not (tmp_path / "begun.json").exists()
+
+
+def test_half_a_row_spoils_no_other(tmp_path):
+    validate_gpu.add_row(tmp_path, {"stage": "peaks", "item": "a", "status": "ok"})
+    with (tmp_path / "bench.jsonl").open("a") as file:
+        file.write('\n{"stage": "peaks", "it')
+    validate_gpu.add_row(tmp_path, {"stage": "peaks", "item": "b", "status": "ok"})
+    assert [row["item"] for row in validate_gpu.rows_of(tmp_path)] == ["a", "b"]
