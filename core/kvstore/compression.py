@@ -51,8 +51,8 @@ class TwoBit:
         codes = signs + 1
         if count % 4:
             codes = nd.concat(codes, nd.zeros((-count % 4,), gradient.context, gradient.dtype), dim=0)
-        places = nd.array([_PLACES], ctx=gradient.context, dtype=gradient.dtype)
-        packed = (codes.reshape((-1, 4)) * places).sum(axis=1).astype("uint8")
+        places = nd.array(_PLACES, ctx=gradient.context, dtype=gradient.dtype)
+        packed = nd.dot(codes.reshape((-1, 4)), places).astype("uint8")
         return packed, wanted - signs * self.threshold
 
     def decode(self, parts: list[NDArray], count: int, dtype) -> NDArray:
