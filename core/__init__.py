@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 
+from core import late_names
 from core.base import MXNetError
 from core.context import (
     Context,
@@ -48,6 +49,11 @@ _VALUES = {
     **dict.fromkeys("is_np_array is_np_shape np_array np_shape set_np_shape use_np use_np_array use_np_shape".split(),
                     "core.util"),
 }  # fmt: skip
+
+
+late_names.enter("core.autograd", {"get_symbol": "core.symbol.recorded"})
+late_names.enter("core.ndarray", {"CachedOp": "core.cached_op", "Custom": "core.operator", "imdecode": "core.image.nd"})
+late_names.enter("core.util", {"default_array": "core.np_arrays", "numpy_fallback": "core.np_arrays"})
 
 
 def __getattr__(name: str):

@@ -14,13 +14,13 @@ import contextlib
 import weakref
 from collections.abc import Iterator
 
-from core import random
+from core import random_keys
 from core.autograd import engage, state, untraced
 from core.base import MXNetError, as_list
 from core.graph.ir import HELD, INPUT, NODE, Node, Value
-from core.graph.symbols import symbol_of
 from core.ndarray import NDArray
 from core.symbol.symbol import Symbol
+from core.symbol.traced import symbol_of
 
 __all__ = ["clear", "context", "get_symbol", "is_deferred_compute", "set_deferred_compute", "set_variable"]
 
@@ -80,7 +80,7 @@ class _Recorder:
         return inputs
 
     def draw(self, ctx) -> int:
-        return random.next_key(ctx)
+        return random_keys.next_key(ctx)
 
     def record(self, op, inputs, attrs: dict, outputs: list, reserve, single: bool):
         self._note(op, inputs, attrs, outputs, single)

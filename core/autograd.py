@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core import late_names
 from core.backward import finish, place, refill, run
 from core.base import MXNetError, as_list
 from core.ops.registry import Operator
 from core.tape import Leaf, Node, Scope, attach, busy, engage, is_tracked, state, written
 
-__all__ = [
+__all__ = [  # noqa: F822  get_symbol is a late name
     "GRAD_REQS", "Function", "Leaf", "Node", "Scope", "attach", "backward", "busy", "engage", "get_symbol", "grad",
     "is_recording", "is_tracked", "is_training", "mark_variables", "pause", "predict_mode", "record", "set_recording",
     "set_training", "state", "train_mode", "untraced", "written",
@@ -157,13 +158,6 @@ def _head_gradients(heads, head_grads) -> list:
     return [h.ones_like() if g is None else g for h, g in zip(heads, given, strict=True)]
 
 
-def get_symbol(x):
-    """The recorded computation of `x` as a Symbol."""
-    from core.graph.trace import symbol_of_tape
-
-    return symbol_of_tape(x)
-
-
 class Function:
     """A differentiable function of the user: override `forward` and `backward` on arrays.
 
@@ -206,3 +200,7 @@ def _attach_function(function: Function, inputs: Sequence, outputs: Sequence) ->
 
     op.user_rule = rule
     attach(op, {}, inputs, outputs)
+
+
+def __getattr__(name: str):
+    return late_names.find(__name__, name)

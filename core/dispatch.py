@@ -42,7 +42,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
-from core import random, storage
+from core import random_keys, storage
 from core.base import MXNetError
 from core.context import current_context
 from core.dtypes import dtype_name
@@ -315,7 +315,7 @@ def launch(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
     if op.rng or op.train:
         attrs = dict(attrs)
         if op.rng:
-            attrs["key"] = random.next_key(ctx) if tracer is None else tracer.draw(ctx)
+            attrs["key"] = random_keys.next_key(ctx) if tracer is None else tracer.draw(ctx)
         if op.train:
             attrs["training"] = state.training
     if op.overwrites and out is not None:
@@ -397,7 +397,7 @@ def create(op: Operator, attrs: dict, ctx, kind: type, out=None):
             return op.function(**attrs)
     tracer = state.tracer
     if op.rng:
-        attrs = {**attrs, "key": random.next_key(ctx) if tracer is None else tracer.draw(ctx)}
+        attrs = {**attrs, "key": random_keys.next_key(ctx) if tracer is None else tracer.draw(ctx)}
     try:
         results = op.forward(ctx=ctx, **attrs)
     except RuntimeError as error:

@@ -8,7 +8,8 @@ import threading
 
 import numpy as onp
 
-from core.base import NotSupportedError, WrongKind
+from core import late_names, storage
+from core.base import MXNetError, NotSupportedError, WrongKind
 from core.context import gpu_memory_info, num_gpus
 from core.dtypes import dtype_name
 
@@ -91,8 +92,6 @@ def set_flush_denorms(value: bool) -> bool:
     """Whether numbers too small for full precision count as 0 in this thread's computations on the CPU;
     what was before.
     """
-    from core import storage
-
     before, _state.flushes = _state.flushes, bool(value)
     storage.flush_denormals(bool(value))
     return before
@@ -287,9 +286,11 @@ def get_gpu_memory(gpu_dev_id: int) -> tuple[int, int]:
 
 def get_cuda_compute_capability(ctx) -> int:
     """The compute capability of a GPU as major * 10 + minor."""
-    from core.test_utils.environment import get_cuda_compute_capability as capability
-
-    return capability(ctx)
+    if ctx.device_type != "gpu":
+        raise ValueError(f"{ctx} is no GPU")
+    if ctx.device_id >= num_gpus():
+        raise MXNetError(f"there is no {ctx}: this machine has {num_gpus()}")
+    return storage.compute_capability(ctx.device_id)
 
 
 def getenv(name: str) -> str | None:
@@ -305,28 +306,6 @@ def setenv(name: str, value: str | None) -> None:
         os.environ[name] = value
 
 
-def default_array(source_array, device=None, dtype=None):
-    """`np.array` where `np` arrays are in use, `nd.array` elsewhere."""
-    if is_np_array():
-        from core.numpy import array
-    else:
-        from core.ndarray import array
-    return array(source_array, ctx=device, dtype=dtype)
-
-
-def numpy_fallback(func):
-    """Decorator: calls a function of NumPy arrays with what `np` arrays hold, and makes `np` arrays of its results."""
-
-    @functools.wraps(func)
-    def run(*args, **kwargs):
-        from core.numpy import array, ndarray
-
-        args, kwargs = _mapped((args, kwargs), lambda x: x.asnumpy() if isinstance(x, ndarray) else x)
-        return _mapped(func(*args, **kwargs), lambda x: array(x, dtype=x.dtype) if isinstance(x, onp.ndarray) else x)
-
-    return run
-
-
 def wrap_ctx_to_device_func(func):
     """Decorator: a function with a keyword `device` takes it as `ctx` too."""
 
@@ -336,14 +315,6 @@ def wrap_ctx_to_device_func(func):
         return func(*args, **kwargs) if ctx is None else func(*args, device=ctx, **kwargs)
 
     return run
-
-
-def _mapped(values, function):
-    if isinstance(values, (list, tuple)):
-        return type(values)(_mapped(value, function) for value in values)
-    if isinstance(values, dict):
-        return {key: _mapped(value, function) for key, value in values.items()}
-    return function(values)
 
 
 def _wrap(func, **wanted):
@@ -364,3 +335,7 @@ def _wrap(func, **wanted):
 def makedirs(d: str) -> None:
     """Makes a folder with those above it, unless it is there."""
     os.makedirs(os.path.expanduser(d), exist_ok=True)
+
+
+def __getattr__(name: str):
+    return late_names.find(__name__, name)

@@ -24,9 +24,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
+from core import resample
 from core.base import MXNetError
 from core.files import replacing
-from core.image import codec, resample
+from core.image import codec
 from core.recordio import IRHeader, MXIndexedRecordIO, pack
 from gluon.data.workers import end_with_parent, orphan_rule
 

@@ -69,6 +69,47 @@ def test_imports_go_down_only(package):
     assert not wrong, "\n".join(wrong)
 
 
+# The layers inside of core, bottom to top; a module belongs to the longest prefix that it has here.
+CORE_LAYERS = (
+    # what everything stands on
+    "base context current device dtypes error files heap late_names libinfo log name attribute random_keys registry "
+    "resample runtime storage util",
+    "kernels",
+    "ops",
+    "tape backward",
+    "dispatch operand_errors writes",
+    "ndarray numpy numpy_extension random autograd serialization np_arrays",
+    "graph",
+    "symbol cached_op executor operator python_operator",
+)
+# Everything else is for programs of MXNet 1, and stands above; `core` itself enters names (core.late_names).
+TOP = len(CORE_LAYERS)
+
+
+def core_layer(module: str) -> int:
+    """The number of a module's layer, from the bottom."""
+    part = module.split(".")[1]
+    return next((k for k, names in enumerate(CORE_LAYERS) if part in names.split()), TOP)
+
+
+def test_imports_inside_core_go_down_only_also_those_inside_of_functions():
+    wrong = [
+        f"{where}: imports {name}"
+        for path in sources("core")
+        if path.name != "__init__.py" or path.parent.name != "core"
+        for name, where in imports(path)
+        if name.startswith("core.")
+        and core_layer(name) > core_layer(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        and not is_value_of_core(name)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def is_value_of_core(name: str) -> bool:
+    """Whether `from core import NAME` names a value, such as MXNetError, no module."""
+    return not any((ROOT / "core" / f"{name.split('.')[1]}{end}").exists() for end in (".py", "/__init__.py"))
+
+
 def test_kernels_know_nothing_above_them():
     allowed = ("core.kernels", "core.base", "core.dtypes", "core.storage")
     wrong = [

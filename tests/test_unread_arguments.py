@@ -70,7 +70,7 @@ REASONS: dict[str, dict[str, str]] = {
     "core/contrib/quantization.py quantize_graph": {"ctx": "nothing is computed before ranges are collected"},
     "core/image/detection.py ImageDetIter.draw_next": {"window_name": "of the window that `waitKey`, refused, opens"},
     "core/module/module.py Module.init_params": {"allow_extra": "MXNet passes names over that it does not know, too"},
-    "core/ndarray/cached_op.py CachedOp.__init__": {
+    "core/cached_op.py CachedOp.__init__": {
         "flags": "how MXNet's memory planner works", "thread_safe": "every call is",
     },
     "core/numpy/manipulation.py shares_memory": {"max_work": "the answer is exact, and found at once"},

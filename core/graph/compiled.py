@@ -6,7 +6,7 @@ import operator
 import threading
 from collections.abc import Callable, Sequence
 
-from core import autograd, heap, kernels, operand_errors, random, storage
+from core import autograd, heap, kernels, operand_errors, random_keys, storage
 from core.backward import ZERO, gradients_through, zeros_head
 from core.base import MXNetError
 from core.context import current_context
@@ -240,7 +240,7 @@ class Plan:
         self._draw_contexts = [d.ctx for d in self.forward.draws]
 
     def __call__(self, leaves: list[NDArray]):
-        keys = [random.next_key(ctx) for ctx in self._draw_contexts]
+        keys = [random_keys.next_key(ctx) for ctx in self._draw_contexts]
         held = [a._data for a in self._arrays]
         prepared = self._prepared(held) if self.early is not None else ()
         try:
@@ -282,7 +282,7 @@ class Plan:
         """Runs the backward part; what is saved stays as it is where the tape is to be retained.
 
         found: gets the gradients; store(k): called as soon as the k-th is there, may take it out."""
-        keys = [*keys, *(random.next_key(d.ctx) for d in self.backward.draws)]
+        keys = [*keys, *(random_keys.next_key(d.ctx) for d in self.backward.draws)]
         if not retain:
             self._run_backward(saved, heads, keys, found, store)
             return
@@ -309,7 +309,7 @@ class Plan:
 
         def expression(*tracked):
             values = {**arrays, **dict(zip(graph.tracked, tracked, strict=True))}
-            with random.replayed(keys):
+            with random_keys.replayed(keys):
                 for node in graph.nodes:
                     if not node.backward:
                         run_node(node, values)

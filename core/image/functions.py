@@ -14,9 +14,11 @@ from numbers import Number
 
 import numpy as np
 
+from core import resample
 from core.base import MXNetError
-from core.image import codec, resample
+from core.image import codec
 from core.image.arrays import like, on_pixels, pixels_of, to_array
+from core.resample import scale_down
 
 AUTO, ANY = 9, 10
 
@@ -141,16 +143,6 @@ def random_size_crop(src, size: tuple[int, int], area, ratio: tuple[float, float
             x0, y0 = random.randint(0, w - new_w), random.randint(0, h - new_h)
             return fixed_crop(src, x0, y0, new_w, new_h, size, interp), (x0, y0, new_w, new_h)
     return center_crop(src, size, interp)
-
-
-def scale_down(src_size: tuple[int, int], size: tuple[int, int]) -> tuple[int, int]:
-    """The largest (width, height) of `size`'s aspect, at most `size`, that fits into `src_size`."""
-    (sw, sh), (w, h) = src_size, size
-    if sh < h:
-        w, h = w * sh / h, sh
-    if sw < w:
-        w, h = sw, h * sw / w
-    return int(w), int(h)
 
 
 def color_normalize(src, mean, std=None):

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core import resample
 from core.base import MXNetError
-from core.image import resample
 from core.image.boxes import box_areas
 from core.io.recipe import Normalisation, shift_hls
 

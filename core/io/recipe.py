@@ -12,9 +12,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from core import resample
 from core.base import MXNetError
 from core.files.params import read_params
-from core.image import resample
 from core.image.augment import EIGENVALUES, EIGENVECTORS, brighter, contrasted, saturated
 from core.image.functions import _get_interp_method
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 
-from core import ops, storage
+from core import late_names, ops, storage
 from core.base import MXNetError, UnknownName
 from core.context import Context, cpu, current_context
 from core.dispatch import create, operator_function
@@ -26,7 +26,6 @@ from core.ndarray.functions import (
     greater,
     greater_equal,
     histogram,
-    imdecode,
     lesser,
     lesser_equal,
     linspace,
@@ -72,18 +71,17 @@ def __getattr__(name: str):
         return importlib.import_module(f"core.ndarray.{name}")
     if name in _FILES:
         value = getattr(importlib.import_module("core.serialization"), name)
-    elif name == "Custom":
-        value = importlib.import_module("core.operator").Custom
     elif name in _OF_NUMPY:
         value = importlib.import_module(_OF_NUMPY[name])
-    elif name == "CachedOp":
-        value = importlib.import_module("core.ndarray.cached_op").CachedOp
     elif name in TABLE and not name.startswith("__"):
         value = operator_function(TABLE[name], NDArray)
     elif name in ("CSRNDArray", "RowSparseNDArray", "cast_storage", "csr_matrix", "row_sparse_array"):
         value = getattr(importlib.import_module("core.ndarray.sparse"), name)
     else:
-        raise UnknownName("nd", name, __dir__)
+        try:
+            value = late_names.find(__name__, name)
+        except AttributeError:
+            raise UnknownName("nd", name, __dir__) from None
     globals()[name] = value
     return value
 

@@ -163,21 +163,6 @@ def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
     return out
 
 
-def imdecode(str_img, clip_rect=(0, 0, 0, 0), out=None, index=0, channels=3, mean=None):
-    """The picture (H, W, channels) in bytes of a file, uint8; channels: 3, or 1 for gray.
-
-    NotImplementedError for clip_rect, out, index and mean, with which MXNet 1.9.1 decodes nothing.
-    """
-    from core import image
-
-    if any(clip_rect) or out is not None or index or mean is not None:
-        raise NotImplementedError(
-            "nd.imdecode takes the bytes and channels alone; image.imdecode, image.fixed_crop and "
-            "image.color_normalize decode, cut out and subtract a mean"
-        )
-    return image.imdecode(str_img, flag=1 if channels == 3 else 0)
-
-
 def _either_side(name: str, array_op: str, scalar_op: str, reverse_op: str | None):
     """A function of two arrays or numbers, as `nd.add(1, x)`."""
     of_arrays = dispatch.operator_function(TABLE[array_op], NDArray)

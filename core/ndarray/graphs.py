@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as onp
 
-from core import random
+from core import random_keys
 from core.base import MXNetError
 from core.ndarray.ndarray import NDArray, array
 from core.ndarray.sparse import CSRNDArray, csr_matrix
@@ -134,7 +134,7 @@ def _sample(name: str, graph, weights, seeds: NDArray, num_hops: int, num_neighb
     hops = dict.fromkeys(seeds.asnumpy().astype(onp.int64).tolist(), 0)
     if len(hops) > most:
         raise MXNetError(f"{name}: {len(hops)} seeds are more than max_num_vertices={most}")
-    draw = onp.random.default_rng(random.next_key(graph.context))
+    draw = onp.random.default_rng(random_keys.next_key(graph.context))
     waiting, taken = list(hops), {}  # in the order in which they are met; the edges drawn of each
     while waiting and len(hops) < most:
         vertex = waiting.pop(0)

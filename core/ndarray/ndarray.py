@@ -7,6 +7,7 @@ import numbers
 import numpy as onp
 
 from core import autograd, dispatch, storage, writes
+from core.backward import gradients_through
 from core.base import MXNetError
 from core.context import Context, cpu, current_context
 from core.dtypes import dtype_name, dtype_type
@@ -51,6 +52,14 @@ class NDArray:
     @classmethod
     def _apply_operator(cls, op: Operator, inputs: list, attrs: dict, out=None):
         return launch(op, inputs, attrs, cls, out)
+
+    _gradients_through = staticmethod(gradients_through)
+
+    def _lookup_gradient(self, data, shape: tuple[int, ...]):
+        """As the gradient of a lookup of the rows that `data` names, that of an array of this shape; stored by rows."""
+        from core.ndarray.sparse import lookup_gradient
+
+        return lookup_gradient(self, data, shape)
 
     def _launcher(self, op: Operator):
         """What applies an operator to arrays of this class; None where that takes more than one call of a kernel."""

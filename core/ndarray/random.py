@@ -7,7 +7,7 @@ import numbers
 
 import numpy as np
 
-from core import dispatch, writes
+from core import dispatch, random_keys, writes
 from core.base import MXNetError
 from core.context import cpu
 from core.ndarray.functions import array
@@ -205,9 +205,7 @@ def _distinct(range_max: int, count: int) -> tuple[np.ndarray, int]:
 
 def seed(seed_state, ctx="all"):
     """Starts the random state anew (see `core.random.seed`)."""
-    from core import random
-
-    random.seed(seed_state, ctx)
+    random_keys.seed(seed_state, ctx)
 
 
 def __getattr__(name: str):

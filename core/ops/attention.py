@@ -4,7 +4,7 @@ from core import kernels
 from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.ops.attributes import Bool, Float, Int, OptFloat
-from core.ops.registry import F, composite, decompose, gradient, operator
+from core.ops.registry import F, composite, decompose, gradient, gradients_through, operator
 from core.ops.shape import expect_shape
 
 K = kernels.attention
@@ -80,8 +80,6 @@ def _attention_grad(
 
 @decompose(_attention_grad)
 def _attention_grad_decompose(head, query, key_, value, out, lse, length=None, *, scale, causal, dropout, key):
-    from core.backward import gradients_through  # the tape imports the table
-
     if dropout:
         raise MXNetError("_attention has no second derivative with dropout: use predict mode, or dropout=0")
     scale = query.shape[-1] ** -0.5 if scale is None else scale

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from core import kernels
 from core.ops.attributes import Bool, Choice, Int
-from core.ops.registry import F, composite, decompose, gradient, infer, operator, takes
+from core.ops.registry import F, composite, decompose, gradient, gradients_through, infer, operator, takes
 from core.ops.shape import expect_shape
 
 K = kernels.ctc
@@ -90,8 +90,6 @@ def _ctc_loss_grad(head, data, label, count, last=None, *, blank: Int):
 
 @decompose(_ctc_loss_grad)
 def _ctc_loss_grad_decompose(head, data, label, count, last=None, *, blank):
-    from core.backward import gradients_through  # the tape imports the table
-
     return gradients_through(lambda x: _expression(x, label, count, last, blank), [data], [head], [True])
 
 

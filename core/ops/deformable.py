@@ -3,7 +3,7 @@
 from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Bool, Int, OptStr, Positive, Shape
-from core.ops.registry import F, composite, decompose, gradient, infer, operator
+from core.ops.registry import F, composite, decompose, gradient, gradients_through, infer, operator
 from core.util import require
 
 K = kernels.deformable
@@ -94,8 +94,6 @@ def _deformable_columns_grad(
 
 @decompose(_deformable_columns_grad)
 def _deformable_columns_grad_decompose(head, data, offset, mask=None, *, kernel, stride, dilate, pad, groups):
-    from core.backward import gradients_through  # the tape imports the table
-
     operands = [x for x in (data, offset, mask) if x is not None]
 
     def columns(data, offset, mask=None):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from core import kernels, storage
+from core import kernels, resample, storage
 from core.base import MXNetError
 from core.ops.attributes import Bool, Float, Floats, Int, Shape
 from core.ops.registry import F, composite, gradient, operator, pointwise
@@ -222,11 +222,9 @@ def random_resized_crop(
 
 def _window(pixels: np.ndarray, size: tuple[int, int], interp: int, x: float, y: float) -> np.ndarray:
     """The window of `size` = (width, height) at the shares x and y of the room beside and above it."""
-    from core.image.functions import scale_down
-
     _positive("random_crop", *size)
     rows, columns = pixels.shape[-3:-1]
-    width, height = scale_down((columns, rows), size)
+    width, height = resample.scale_down((columns, rows), size)
     left, top = int(x * (columns - width)), int(y * (rows - height))
     return _resized(pixels[..., top : top + height, left : left + width, :], *size, interp)
 
@@ -243,8 +241,6 @@ def _positive(name: str, width: int, height: int) -> None:
 
 
 def _resized(pixels: np.ndarray, width: int, height: int, interp: int) -> np.ndarray:
-    from core.image import resample
-
     if pixels.shape[-3:-1] == (height, width):
         return pixels
     if pixels.ndim == 3:

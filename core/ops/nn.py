@@ -564,9 +564,7 @@ def embedding(
 @gradient(embedding)
 def _embedding_gradient(head, data, weight_shape, attrs, needs):
     if attrs.sparse_grad:
-        from core.ndarray.sparse import lookup_gradient
-
-        return [None, lookup_gradient(head, data, weight_shape)]
+        return [None, head._lookup_gradient(data, weight_shape)]
     return [None, F._embedding_grad(head, data, shape=weight_shape)]
 
 

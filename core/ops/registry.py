@@ -483,9 +483,6 @@ def decompose(op: Operator) -> Callable[[Callable], Callable]:
 
     def enter(expression):
         def rule(inputs, heads, attrs, needs):
-            # Here, not above: the tape imports the table.
-            from core.backward import gradients_through
-
             return gradients_through(lambda *values: expression(*values, **vars(attrs)), inputs, heads, needs)
 
         op.reads = [("inputs", 0), ("heads", 0), ("attrs", 0), ("needs", 0)]
@@ -493,6 +490,15 @@ def decompose(op: Operator) -> Callable[[Callable], Callable]:
         return expression
 
     return enter
+
+
+def gradients_through(expression: Callable, inputs: Sequence, heads: Sequence, needs: Sequence[bool]) -> list:
+    """Gradients of `expression(*inputs)` with respect to those inputs that `needs` marks, for `heads` that come in.
+
+    By the class of the arrays, which knows the tape: see `core.backward.gradients_through`.
+    """
+    owner = next(x for x in (*inputs, *heads) if x is not None)
+    return owner._gradients_through(expression, inputs, heads, needs)
 
 
 def _source(op: Operator, parameter: str) -> tuple[str, int]:

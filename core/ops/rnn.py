@@ -8,7 +8,7 @@ from core import kernels
 from core.base import MXNetError
 from core.kernels.rnn_parameters import GATES
 from core.ops.attributes import Bool, Choice, Float, Int, OptFloat, OptInt, Share
-from core.ops.registry import F, composite, decompose, gradient, infer, operator
+from core.ops.registry import F, composite, decompose, gradient, gradients_through, infer, operator
 from core.ops.shape import expect_shape
 
 MODES = tuple(GATES)
@@ -75,8 +75,6 @@ def _rnn_grad_decompose(
     head, head_state, head_cell, data, parameters, state, state_cell, out, *, reserve, state_size, num_layers, mode,
     bidirectional, p, key,
 ):  # fmt: skip
-    from core.backward import gradients_through  # the tape imports the table
-
     if p:
         raise MXNetError("RNN has no second derivative with dropout between layers: use predict mode, or p=0")
     operands = [x for x in (data, parameters, state, state_cell) if x is not None]

@@ -7,7 +7,7 @@ from core import kernels
 from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.ops.attributes import Bool, Choice, Int, OptBool, OptFloat, Positive, Shape, Share
-from core.ops.registry import F, composite, decompose, gradient, infer, operator
+from core.ops.registry import F, composite, decompose, gradient, gradients_through, infer, operator
 from core.ops.shape import expect_shape
 
 K = kernels.vision
@@ -156,8 +156,6 @@ def _bilinear_sampler_grad(head, data, grid):
 
 @decompose(_bilinear_sampler_grad)
 def _bilinear_sampler_grad_decompose(head, data, grid):
-    from core.backward import gradients_through  # the tape imports the table
-
     return gradients_through(_sampled, [data, grid], [head], [True, True])
 
 
@@ -273,8 +271,6 @@ def _correlation_grad(
 
 @decompose(_correlation_grad)
 def _correlation_grad_decompose(head, data1, data2, **how):
-    from core.backward import gradients_through  # the tape imports the table
-
     return gradients_through(lambda a, b: _correlated(a, b, **how), [data1, data2], [head], [True, True])
 
 

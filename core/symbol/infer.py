@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from core import autograd, dispatch, random, storage
+from core import autograd, dispatch, random_keys, storage
 from core.base import MXNetError
 from core.context import cpu
 from core.dtypes import DTYPES, dtype_name
@@ -120,7 +120,7 @@ def _settle(nodes: list[Node], given: dict[str, Shape], types: dict[str, str]) -
     values: dict[int, list] = {}
     wanted: dict[int, Shape] = {}  # by id of the node: the shape that others need of its output
     seen: dict[tuple, list] = {}  # outputs by what decides them: an unrolled network repeats itself
-    state = random.get_state()
+    state = random_keys.get_state()
     try:
         with autograd.pause():
             tell = functools.partial(_sweep, nodes, known, types, values, wanted, seen)
@@ -142,7 +142,7 @@ def _settle(nodes: list[Node], given: dict[str, Shape], types: dict[str, str]) -
             while tell(wait=False):  # what nobody tells the extents of has those that it was made with
                 pass
     finally:
-        random.set_state(state)
+        random_keys.set_state(state)
     return known, values
 
 

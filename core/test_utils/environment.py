@@ -8,10 +8,10 @@ import os
 import platform
 import sys
 
-from core.base import MXNetError
 from core.context import Context, current_context, num_gpus
 from core.ndarray import waitall
 from core.runtime import Features
+from core.util import get_cuda_compute_capability as get_cuda_compute_capability
 
 
 def default_context() -> Context:
@@ -31,17 +31,6 @@ current_device = current_context
 def list_gpus() -> range:
     """The numbers of the GPUs."""
     return range(num_gpus())
-
-
-def get_cuda_compute_capability(ctx: Context) -> int:
-    """The compute capability of a GPU as major * 10 + minor. MXNetError where the context is none."""
-    if ctx.device_type != "gpu":
-        raise ValueError(f"{ctx} is no GPU")
-    from core import storage
-
-    if ctx.device_id >= num_gpus():
-        raise MXNetError(f"there is no {ctx}: this machine has {num_gpus()}")
-    return storage.compute_capability(ctx.device_id)
 
 
 @contextlib.contextmanager

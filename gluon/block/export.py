@@ -5,9 +5,9 @@ from __future__ import annotations
 from core import autograd, symbol
 from core import ndarray as nd
 from core.base import MXNetError
-from core.graph.symbols import symbols
 from core.graph.trace import Slot
 from core.symbol import graph
+from core.symbol.traced import symbols
 from core.util import is_np_array, np_shape
 from gluon.block.any_batch import opened
 from gluon.block.hybrid_block import HybridBlock

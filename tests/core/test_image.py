@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import core as mx
-from core import image, recordio
+from core import image, recordio, resample
 from core.base import MXNetError
-from core.image import codec, detection, resample
+from core.image import codec, detection
 from core.recordio import IRHeader, MXIndexedRecordIO, pack
 from tests.support.mutations import bounded_memory, mutated, survives
 from tests.support.places import REFERENCE, by_id, recorded, run_program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.image import resample
+from core import resample
 
 __all__ = ["affine_transform", "get_3rd_point", "get_affine_transform", "get_dir", "through_points", "warp"]
 

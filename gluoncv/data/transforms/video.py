@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 
-from core.image import resample
+from core import resample
 from gluon.block import Block
 
 __all__ = [

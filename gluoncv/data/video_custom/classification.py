@@ -6,8 +6,7 @@ import os
 
 import numpy as np
 
-from core import image, nd
-from core.image import resample
+from core import image, nd, resample
 from core.util import require
 from gluon.data.dataset import Dataset
 from gluoncv.data.base import DATASETS

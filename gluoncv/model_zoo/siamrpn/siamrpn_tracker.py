@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from core import nd
+from core import nd, resample
 from core.context import current_context
-from core.image import resample
 from gluoncv.data.tracking_data.track import anchor_grid
 from gluoncv.data.transforms.track import Center, Corner, center2corner, corner2center
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.image import resample
+from core import resample
 from gluoncv.data.transforms.mask import fill
 from gluoncv.utils.viz.image import as_numpy
 

@@ -18,7 +18,6 @@ from core.contrib.onnx.mx2onnx.control_flow import CONTROL
 from core.contrib.onnx.mx2onnx.table import CONVERSIONS, LATEST, NEEDED, OPSET, Builder
 from core.dtypes import dtype_name
 from core.files.atomic import replacing
-from core.graph.symbols import symbols
 from core.graph.trace import trace
 from core.ndarray import NDArray, array
 from core.ops.registry import TABLE, namespace
@@ -26,6 +25,7 @@ from core.serialization import load
 from core.symbol import Symbol, graph, infer
 from core.symbol.control_flow import wiring
 from core.symbol.graph import Node
+from core.symbol.traced import symbols
 
 for _family in ("pointwise", "neural", "shapes", "reduce", "attention", "recurrent", "detection", "sampling"):
     importlib.import_module(f"core.contrib.onnx.mx2onnx.{_family}")

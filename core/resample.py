@@ -38,6 +38,16 @@ def resize(image: np.ndarray, width: int, height: int, interp: int = LINEAR) -> 
     return _separable(image, width, height, interp)
 
 
+def scale_down(src_size: tuple[int, int], size: tuple[int, int]) -> tuple[int, int]:
+    """The largest (width, height) of `size`'s aspect, at most `size`, that fits into `src_size`."""
+    (sw, sh), (w, h) = src_size, size
+    if sh < h:
+        w, h = w * sh / h, sh
+    if sw < w:
+        w, h = sw, h * sw / w
+    return int(w), int(h)
+
+
 def border(image: np.ndarray, top: int, bottom: int, left: int, right: int, kind: int = 0, values=0.0) -> np.ndarray:
     """The image with a border.
 

@@ -1,0 +1,71 @@
+"""Recorded computations as symbols: `autograd.get_symbol`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from core import backward
+from core.base import MXNetError
+from core.ndarray.ndarray import NDArray
+from core.ops.registry import Operator
+from core.symbol.graph import Node
+from core.symbol.symbol import Symbol, var
+
+
+def get_symbol(x: NDArray):
+    """The recorded computation of an array as a Symbol; arrays from outside are variables `var0`, `var1`, ...
+
+    A call of a compiled block with more operators than its `inline_limit` is one node, `_CachedOp`.
+    """
+    if type(x._entry) is not tuple:
+        raise MXNetError("the array is not the result of a recorded computation")
+    made: dict[object, list[tuple]] = {}
+    variables: dict[object, tuple] = {}
+
+    def variable(leaf):
+        """One for each marked array, and one for each use of an array that is not."""
+        name = f"var{len(variables)}"
+        return variables.setdefault(name if leaf is None else id(leaf), var(name)._entries[0])
+
+    def entry(place):
+        """What an array with this place on the tape is in the graph."""
+        return made[place[0]][place[1]] if type(place) is tuple else variable(place)
+
+    def applied(op, inputs, attrs):
+        count[0] += 1
+        return Node(op, f"{op.name.lower().lstrip('_')}{count[0]}", {}, inputs, _declared(op, attrs))
+
+    count = [-1]
+    for node in reversed(backward.order([x._entry[0]], {})):
+        if node.op is None:
+            made[node] = _compiled_entries(node, entry, applied)
+        elif node.op.user_rule is not None:
+            raise MXNetError("the computation holds a function of the user, which is no operator")
+        else:
+            inputs = [entry(p) for p, shape in zip(node.parents, node.shapes, strict=True) if shape is not None]
+            whole = applied(node.op, inputs, node.attrs)
+            made[node] = [(whole, k) for k in range(len(node.outputs))]
+    return Symbol([entry(x._entry)])
+
+
+def _compiled_entries(node, entry: Callable, applied: Callable) -> list[tuple]:
+    """What a call of a compiled block gives, in the graph: its operators where they are few, or one node for all."""
+    graph = node._plan._traced
+    own = [n for n in graph.nodes if not n.backward]
+    inside = {value: entry(array._entry) for value, array in zip(graph.inputs, node._leaves, strict=True)}
+    inside.update((value, entry(array._entry)) for value, array in zip(graph.held, graph.arrays, strict=True))
+    if len(own) > node._plan.inline_limit:
+        whole = applied(_CACHED_OP, list(inside.values()), {})
+        return [(whole, k) for k in range(len(graph.outputs))]
+    for n in own:
+        made = applied(n.op, [inside[v] for v in n.inputs if v is not None], n.attrs)
+        inside.update((value, (made, k)) for k, value in enumerate(n.outputs))
+    return [inside[value] for value in graph.outputs]
+
+
+_CACHED_OP = Operator("_CachedOp", lambda *data: None)
+
+
+def _declared(op: Operator, attrs: dict) -> dict:
+    """Attributes that belong to the operator, without what a call adds."""
+    return {key: value for key, value in attrs.items() if key in op.attrs}
