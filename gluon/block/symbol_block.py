@@ -49,7 +49,10 @@ class SymbolBlock(HybridBlock):
         for name in [*outputs.list_arguments(), *states]:
             if name not in self._input_names:
                 options = {"grad_req": "null"} if name in states else {}
-                self.params.get(name, allow_deferred_init=True, **options, **_declared(shapes[name]))
+                declared = _declared(shapes[name])
+                if params is not None and name in params:
+                    declared.pop("init", None)  # a shared parameter has its values
+                self.params.get(name, allow_deferred_init=True, **options, **declared)
         # As in MXNet, even where it cuts a word: files of `save_parameters` hold what is left of the names.
         start = _shared_start(list(self.params))
         self._reg_params = {name[start:]: parameter for name, parameter in self.params.items()}

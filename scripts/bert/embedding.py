@@ -48,7 +48,7 @@ class BertEmbedding:
         """(words, vectors (units,)) of each sentence; words longer than one piece have vectors by `oov_way`."""
         pad = self._vocab[self._vocab.padding_token]
         together = batchify.Tuple(
-            batchify.Pad(pad_val=pad, dtype="int32"), batchify.Stack("float32"), batchify.Pad(dtype="int32")
+            batchify.Pad(pad_val=pad, dtype="int32"), batchify.Stack("float32"), batchify.Pad(pad_val=0, dtype="int32")
         )
         samples = [self._transform((sentence,)) for sentence in sentences]
         found = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core import nd
+from gluon.block import Block
 
 # Pairs of (operation, probability, magnitude between 0 and 9), Table 9 of the paper's appendix
 POLICIES = (
@@ -37,10 +38,10 @@ POLICIES = (
 GREY = (128, 128, 128)  # what comes in from outside of a picture
 
 
-class AutoAugment:
+class AutoAugment(Block):
     """From a picture (H, W, 3) uint8 to one of the same size and type, changed by one policy that is drawn."""
 
-    def __call__(self, picture: nd.NDArray) -> nd.NDArray:
+    def forward(self, picture: nd.NDArray) -> nd.NDArray:
         from PIL import Image
 
         changed = Image.fromarray(picture.asnumpy())

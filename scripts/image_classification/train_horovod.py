@@ -24,6 +24,7 @@ import numpy as np
 import core as mx
 from core import nd
 from core.context import num_gpus
+from gluon.block import Block
 from gluon.data.vision import transforms
 from gluoncv.utils.transforms import EfficientNetCenterCrop, EfficientNetRandomCrop
 from scripts.common.autoaugment import AutoAugment
@@ -73,13 +74,14 @@ def device(args: argparse.Namespace, number: int) -> mx.Context:
     return mx.gpu(number % num_gpus())
 
 
-class Picture:
+class Picture(Block):
     """A crop of Pillow pictures, then `size` x `size` pixels, for arrays (H, W, 3) of uint8."""
 
     def __init__(self, crop, size: int):
+        super().__init__()
         self._crop, self._size = crop, size
 
-    def __call__(self, picture: nd.NDArray) -> nd.NDArray:
+    def forward(self, picture: nd.NDArray) -> nd.NDArray:
         from PIL import Image
 
         cut = self._crop(Image.fromarray(picture.asnumpy()))

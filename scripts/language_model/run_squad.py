@@ -79,13 +79,13 @@ def main(argv: list[str] | None = None) -> dict:
     learner = trainer(args, net, len(windows["train"]))
 
     def loss_of(batch):
-        """Each device's share in the mean of the losses; questions without answers count where there are such."""
+        """Each device's share in the mean of the losses, of places and of whether a window has an answer."""
         losses = []
         for tokens, segments, lengths, mask, start, end, none in zip(
             *(spread(field, devices) for field in batch), strict=True
         ):
-            (places, _), both = net(tokens, segments, lengths, [start, end], mask, none)
-            losses.append((both if args.version == "2.0" else places).sum() / batch[0].shape[0])
+            _, both = net(tokens, segments, lengths, [start, end], mask, none)
+            losses.append(both.sum() / batch[0].shape[0])
         return losses
 
     for epoch in run.epochs(args.epochs, net, learner):
