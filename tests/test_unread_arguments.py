@@ -35,7 +35,6 @@ INTERFACES = {
     "core/*operator.py *": ("ctx in_shapes in_dtypes out_grad in_data out_data", "custom operators override these"),
     "gluoncv/nn/sampler.py QuotaSampler*": ("", "methods of a custom operator"),
     "core/numpy/protocol.py array_*": ("self types", "NumPy's protocols (NEP 13, NEP 18)"),
-    "core/graph/passes/row_rules.py Rule.kinds": ("node", "rules override this"),
     "core/metric/regression.py Loss.update": ("_", "metrics are called with labels"),
     "gluon/probability/*.log_det_jacobian": ("x y", "transformations are called with both sides"),
     "gluon/probability/constraint.py Constraint.holds": ("value", "constraints override this"),

@@ -31,7 +31,7 @@ from core.kernels.formula import GRADIENT, OUT, UNKNOWN, Expr, Formula, postorde
 from core.ops import attributes
 from core.ops.attributes import Attribute
 from core.ops.facts import Facts
-from core.ops.relations import NONE, SAME
+from core.ops.relations import BROADCAST, NONE, SAME
 
 TABLE: dict[str, Operator] = {}
 
@@ -559,8 +559,9 @@ def make_pointwise(
 ) -> Operator:
     """Completes an entry whose rules follow from `formula`; `refused` is a type that "same" leaves out."""
     op.formula, op.memory = formula, "new"
-    if len(formula.inputs) == 1:
-        op.shape, op.unnamed = SAME if op.shape is NONE else op.shape, True
+    op.unnamed = len(formula.inputs) == 1
+    if op.shape is NONE:
+        op.shape = SAME if op.unnamed else BROADCAST
     kernel = kernels.pointwise.pointwise
     names = formula.attrs
 

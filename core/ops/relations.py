@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 
 UNKNOWN = -1
 Extents = tuple[int, ...] | None  # None: not even the number of axes
@@ -52,6 +53,27 @@ class Same(Relation):
             one = merged(one, extents)
         (n, k) = (len(x[:count]) for x, count in ((inputs, self._inputs), (outputs, self._outputs)))
         return [one] * n + inputs[n:], [one] * k + outputs[k:]
+
+
+class Broadcast(Relation):
+    """Axes are repeated against each other, the last ones first; what an unknown extent meets is unknown, as in MXNet."""
+
+    complete = True
+
+    def refine(self, attrs, inputs, outputs):
+        if None in inputs:
+            return inputs, outputs
+        found: tuple[int, ...] = ()
+        for shape in inputs:
+            pairs = zip_longest(reversed(found), reversed(shape))  # of an axis that one lacks, the other's is taken
+            found = tuple(_together(a, b) for a, b in pairs)[::-1]
+        return inputs, [merged(outputs[0], found)]
+
+
+def _together(a: int | None, b: int | None) -> int:
+    if a is None or b is None:
+        return b if a is None else a
+    return a if a == b else UNKNOWN if UNKNOWN in (a, b) or 1 not in (a, b) else max(a, b)
 
 
 class Only(Relation):
@@ -246,6 +268,7 @@ def length_of(part: slice) -> Callable[[int], int]:
 NONE = Relation()
 SAME = Same()
 FIRST = Same(1, 1)  # the first input and the first result
+BROADCAST = Broadcast()
 RESHAPE, TRANSPOSE, CHOSEN, SPLIT = Reshape(), Transpose(), Chosen(), Split()
 JOINED, JOINED_EVENLY = Joined(), Joined(evenly=True)
 FULLY_CONNECTED, CONVOLUTION, TRIANGULAR = FullyConnected(), Convolution(), Triangular()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core import ndarray as nd
 from core.base import MXNetError
+from core.ops.registry import get
 from gluon.block import HybridBlock
 from gluon.rnn import rnn_cell
 from gluon.rnn.sequence import zeros
@@ -195,7 +196,8 @@ class _RNNLayer(HybridBlock):
                 raise ValueError(f"states of shapes {wanted} are expected, got {[s.shape for s in states]}")
         if self._layout == "NTC":
             inputs = F.swapaxes(inputs, 0, 1)
-        flat = F._internal._rnn_param_concat(*[F.reshape(parameters[name], shape=(-1,)) for name in self._order], dim=0)
+        joined = get("_rnn_param_concat")  # of arrays of np too
+        flat = joined(*[F.reshape(parameters[name], shape=(-1,)) for name in self._order], dim=0)
         lengths = [sequence_length] if self._use_sequence_length else []
         outputs, *states = F.RNN(inputs, flat, *states, *lengths, **self._attributes)
         if self._layout == "NTC":

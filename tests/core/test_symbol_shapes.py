@@ -358,3 +358,14 @@ def test_of_the_parameters_of_recurrent_networks_those_of_unknown_lengths_share_
     assert joined.infer_shape_partial(d=(8,))[0][:3] == [(2,), (3,), (3,)]
     joined = sym.elemwise_add(sym.Concat(*parts, dim=0), sym.var("d"))
     assert joined.infer_shape_partial(d=(8,))[0][:3] == [(2,), (0,), (0,)]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        ((2, 3), (0, 3), (0, 3)), ((2, 3), (1, 0), (2, 0)), ((2, 3), (0,), (2, 0)), ((0, 3), (2, 0), (0, 0)),
+        ((1, 3), (2, 0), (2, 0)), ((1, 0), (1, 3), (1, 0)), ((3,), (0, 1), (0, 3)), ((0,), (3,), (0,)),
+    ],
+)  # fmt: skip
+def test_what_is_broadcast_has_a_shape_as_far_as_it_is_known(a, b, expected):
+    assert sym.broadcast_add(_var("a", *a), _var("b", *b)).infer_shape_partial()[1] == [expected]
