@@ -172,7 +172,8 @@ class Operator(Facts):
     def _launcher(self, inputs: Sequence) -> Callable:
         """The function that applies the operator to values of the kind of the first input."""
         owner = self._owner(inputs)
-        if inputs[0] is not None and (launch := owner._launcher(self)) is not None:
+        makes = getattr(owner, "_launcher", None)  # symbols, and placeholders of parameters, have none
+        if inputs[0] is not None and makes is not None and (launch := makes(self)) is not None:
             self.launchers[type(owner)] = launch
             return launch
         return lambda *inputs, out=None, **attrs: owner._apply_operator(

@@ -100,8 +100,8 @@ def test_it_works_on_arrays_of_both_kinds_and_on_symbols(entered, name):
     np.testing.assert_allclose(getattr(mx.nd, name)(mx.nd.array(x), **attrs).asnumpy(), expected(x), rtol=1e-6)
     made = getattr(mx.sym, name)(mx.sym.var("a"), **attrs)
     assert made.infer_shape(a=(3, 4))[1] == [expected(x).shape]
-    again = mx.sym.fromjson(made.tojson())
-    for symbol in (made, again):
+    again, called = mx.sym.fromjson(made.tojson()), registry.TABLE[name](mx.sym.var("a"), **attrs)
+    for symbol in (made, again, called):
         (found,) = symbol.eval(a=mx.nd.array(x))
         np.testing.assert_allclose(found.asnumpy(), expected(x), rtol=1e-6)
 
