@@ -1,0 +1,65 @@
+"""Weights that others published in files of their own kind, where the packages that carry them are installed."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.base import MXNetError
+from scripts.common.packaged import PACKAGES, checkpoint_folder
+from scripts.image_classification import validate_others
+from scripts.image_classification.tflite import weights_of
+
+SHARED = Path(__file__).resolve().parents[2].parent / "shared"
+
+
+def carried(name):
+    package = PACKAGES[name][0]
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed, which carries the weights")
+    return checkpoint_folder(name)
+
+
+def pictures(count):
+    folder = SHARED / "data" / "imagenet_samples"
+    if not folder.exists():
+        pytest.skip(f"{folder} is absent, with the pictures")
+    return validate_others.listed(folder)[:count]
+
+
+def test_quantized_files_are_read_without_a_package(tmp_path):
+    files = [SHARED / "weights" / name for name in validate_others.TFLITE]
+    if not files[0].exists():
+        pytest.skip(f"{files[0]} is absent")
+    layers = [layer for file in files for layer in weights_of(file)]
+    assert len(layers) == 28
+    assert [layer[0].shape for layer in layers[:3]] == [(32, 3, 3, 3), (1, 3, 3, 32), (64, 1, 1, 32)]
+    assert layers[-1][1].shape == (1001,)
+    (tmp_path / "short.tflite").write_bytes(files[0].read_bytes()[:5000])
+    with pytest.raises(MXNetError, match="is damaged"):
+        weights_of(tmp_path / "short.tflite")
+    (tmp_path / "other.tflite").write_bytes(b"nothing of that kind")
+    with pytest.raises(MXNetError, match=r"no \.tflite file"):
+        weights_of(tmp_path / "other.tflite")
+
+
+def test_a_mobilenet_of_google_coral_knows_pictures():
+    net = validate_others.mobilenet([SHARED / "weights" / name for name in validate_others.TFLITE])
+    row = validate_others.counted("", net, validate_others.turned, pictures(8), "")
+    assert row["right"] >= 6
+
+
+def test_torchvisions_mobilenet_knows_pictures_without_conversion():
+    from gluoncv.model_zoo import get_model
+
+    net = get_model("mobilenetv2_1.0", pretrained=carried("torchvision-mobilenet-v2"))
+    row = validate_others.counted("", net, net.preprocess, pictures(8), "")
+    assert row["right"] >= 6
+
+
+def test_the_open_nsfw_network_answers_as_onnxruntime_does():
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed, whose answers are expected")
+    row = validate_others.open_nsfw(carried("open-nsfw"), pictures(2))
+    assert row["probabilities apart"] < 1e-6
+    assert np.isfinite(row["highest"])
