@@ -112,8 +112,13 @@ def pointwise_of_one_type(
     def with_attributes(*tensors: Tensor, **attrs: Any) -> Tensor:
         return many(tensors, [attrs[n] for n in names])
 
+    def one_with_attributes(x: Tensor, **attrs: Any) -> Tensor:
+        if x.is_cpu and state.forced is None:
+            return on_cpu[x.dtype](x, *map(attrs.__getitem__, names))
+        return general((x,), [attrs[n] for n in names], x.dtype)
+
     if names or count > 2:
-        return with_attributes, bind
+        return (one_with_attributes if count == 1 else with_attributes), bind
     return (one if count == 1 else two), bind
 
 

@@ -262,11 +262,11 @@ class Operator(Facts):
             return Bound(None, None, attrs)
         return Bound(functools.partial(self.forward, **attrs) if attrs else self.forward, self, attrs)
 
-    def cast(self, rule: Callable) -> None:
-        """From now on `rule(inputs, attrs)` gives the inputs in other types: every call goes the general way."""
+    def cast(self, rule: Callable | None) -> None:
+        """From now on `rule(inputs, attrs)` returns the inputs in other types, on the general path; None: no longer."""
         self.cast_inputs = rule
         for scope in self.scopes:
-            scope["_direct"] = False
+            scope["_direct"] = rule is None
 
     @functools.cached_property
     def binds(self) -> bool:

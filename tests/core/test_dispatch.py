@@ -1,0 +1,75 @@
+"""The one way from a call to a kernel: how many Python functions it takes, and that every entry goes it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from core import autograd, dispatch, nd, np
+from core.ops.registry import TABLE, F
+
+# function of an array: the most Python calls from the public function to the kernel, eager and recorded
+LIMITS = {
+    "relu": (nd.relu, 3, 5),
+    "x + x": (lambda x: x + x, 3, 5),
+    "x * 2": (lambda x: x * 2.0, 4, 6),
+    "Activation": (lambda x: nd.Activation(x, act_type="tanh"), 6, 6),
+    "clip": (lambda x: nd.clip(x, -1.0, 1.0), 6, 6),
+    "F.relu": (lambda x: F.relu(x), 4, 6),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("recording", [False, True])
+def test_few_python_calls_lead_to_a_kernel(name, recording):
+    function, eager, recorded = LIMITS[name]
+    x = nd.ones((2, 3))
+    x.attach_grad()
+    with autograd.Scope(recording, recording):
+        function(x)  # what is remembered is remembered
+        made = calls(lambda: function(x))
+    wrapper = function.__name__ == "<lambda>"
+    assert len(made) - wrapper <= (recorded if recording else eager), made
+
+
+def calls(function: Callable) -> list[str]:
+    """The Python functions that a call of `function` calls."""
+    found = []
+
+    def note(frame, event, argument):
+        if event == "call":
+            found.append(frame.f_code.co_qualname)
+
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return found[1:]
+
+
+@pytest.mark.parametrize("kind", [nd.NDArray, np.ndarray])
+def test_functions_methods_and_expressions_share_the_result(kind):
+    x = kind._wrap(nd.array([[-1.0, 2.0]])._data, nd.ones(1).context)
+    function = dispatch.operator_function(TABLE["relu"], kind)
+    for result in (function(x), F.relu(x), TABLE["relu"].typed(x), dispatch.launch(TABLE["relu"], [x], {}, kind)):
+        assert type(result) is kind
+        assert result.asnumpy().tolist() == [[0.0, 2.0]]
+
+
+def test_what_mixed_precision_casts_leaves_the_fast_path():
+    op = TABLE["hard_sigmoid"]
+    x = nd.ones((2,))
+    before = nd.hard_sigmoid(x)
+    seen = []
+    op.cast(lambda inputs, attrs: seen.append(inputs) or inputs)
+    try:
+        assert nd.hard_sigmoid(x).asnumpy().tolist() == before.asnumpy().tolist()
+        assert F.hard_sigmoid(x).shape == (2,)
+        assert len(seen) == 2
+    finally:
+        op.cast(None)
+    nd.hard_sigmoid(x)
+    assert len(seen) == 2
