@@ -1,8 +1,9 @@
-"""Words' vectors of a BERT."""
+"""Words' vectors of a BERT, and a tuned BERT on codes of eight bits."""
 
 import numpy as np
 
 from scripts.bert.embedding import main as embedding
+from scripts.bert.finetune_classifier import main
 
 
 def test_words_of_sentences_have_vectors(minilm, tmp_path):
@@ -16,3 +17,18 @@ def test_words_of_sentences_have_vectors(minilm, tmp_path):
     place = words.index("unaffable")
     ratio = summed[0][1][place] / vectors[place]
     assert np.allclose(ratio, ratio[0], rtol=1e-3) and round(float(ratio[0])) >= 2
+
+
+def test_a_tuned_network_is_put_on_codes_and_deployed(data, programs, minilm, tmp_path):
+    given = ["--task_name", "SST", "--data-dir", data / "sst", "--checkpoint", minilm, "--samples", 16, "--max_len", 24]
+    programs(main, *given, "--epochs", 1, "--batch_size", 8, "--output_dir", tmp_path / "model")
+    tested = [*given, "--model_parameters", tmp_path / "model" / "net.params", "--dev_batch_size", 8]
+    plain = programs(main, *tested, "--only_inference", into="plain")
+    made = programs(
+        main, *tested, "--only_calibration", "--num_calib_batches", 1, "--output_dir", tmp_path, into="codes"
+    )
+    assert made["model_prefix"].endswith("model_bert_SST_quantized_customize")
+    deployed = ["--only_inference", "--deploy", "--model_prefix", made["model_prefix"], "--round_to", 8]
+    codes = programs(main, *tested, *deployed, into="deployed")
+    assert codes.keys() == plain.keys()
+    assert all(abs(codes[name] - plain[name]) <= 0.3 for name in plain)
