@@ -12,7 +12,18 @@ from core.kernels.triton._counting import blocks_of, program
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.autotune import Config, choose, shape_class
-from core.kernels.triton.places import (
+from core.kernels.triton.targets import target_of
+from core.kernels.triton.tiles import (
+    accumulator,
+    activate,
+    add_partials,
+    ends,
+    in_triton,
+    or_else,
+    partials_of,
+    split_along,
+)
+from core.kernels.triton.windows import (
     EXTENTS,
     FAR,
     FUSED,
@@ -25,17 +36,6 @@ from core.kernels.triton.places import (
     unravel3,
     wide,
 )
-from core.kernels.triton.targets import target_of
-from core.kernels.triton.tiles import (
-    accumulator,
-    activate,
-    add_partials,
-    ends,
-    in_triton,
-    or_else,
-    partials_of,
-    split_along,
-)
 
 CONFIGS = [
     Config({"BLOCK_R": rows, "BLOCK_C": channels}, num_warps, 2)
@@ -46,7 +46,7 @@ CONFIGS = [
 def depthwise(
     target: Tensor, source: Tensor, w: Tensor, how: Geometry, backward: bool, bias=None, residual=None, activation=None
 ):  # fmt: skip
-    """Fills target (N, *places, channels) from source, of the same kind: y from x, or (`backward`) dx from dy."""
+    """Fills target (N, *positions, channels) from source, of the same kind: y from x, or (`backward`) dx from dy."""
     if not target.numel():
         return
     rows, channels = math.prod(target.shape[:-1]), target.shape[-1]
@@ -88,21 +88,21 @@ def depthwise_weight(dw: Tensor, dy: Tensor, x: Tensor, how: Geometry) -> None:
 
 @jit
 def _depthwise(
-    source, w, bias, residual, target, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w, channels,
+    source, w, bias, residual, target, rows, positions_d, positions_h, positions_w, reached_d, reached_h, reached_w, channels,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr,
     MULTIPLIER: tl.constexpr, BACKWARD: tl.constexpr, WIDE: tl.constexpr, HAS_BIAS: tl.constexpr,
     HAS_RESIDUAL: tl.constexpr, ACTIVATION: tl.constexpr, ACCUMULATOR: tl.constexpr,
     BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
     at, channel = block_of(rows, WIDE, BLOCK_R, BLOCK_C)
-    image = at // (places_d * places_h * places_w)
-    d, h, v = unravel3(at % (places_d * places_h * places_w), places_h, places_w)
+    image = at // (positions_d * positions_h * positions_w)
+    d, h, v = unravel3(at % (positions_d * positions_h * positions_w), positions_h, positions_w)
     TAPS: tl.constexpr = KERNEL[0] * KERNEL[1] * KERNEL[2]
     sums = tl.zeros((BLOCK_R, BLOCK_C), ACCUMULATOR)
     for item in range(TAPS * MULTIPLIER if BACKWARD else TAPS):
         tap = item % TAPS
         tap_d, tap_h, tap_w = unravel3(tap, KERNEL[1], KERNEL[2])
-        place, inside = reach(
+        position, inside = reach(
             image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w, STRIDE, DILATE, PAD, BACKWARD
         )
         mask = (inside & (at < rows))[:, None] & (channel < channels)[None, :]
@@ -112,7 +112,7 @@ def _depthwise(
         else:
             made = channel
             read, width = channel // MULTIPLIER, channels // MULTIPLIER
-        x = tl.load(source + place.to(tl.int64)[:, None] * width + read[None, :], mask=mask, other=0)
+        x = tl.load(source + position.to(tl.int64)[:, None] * width + read[None, :], mask=mask, other=0)
         y = tl.load(w + made * TAPS + tap, mask=channel < channels, other=0)
         sums += x.to(ACCUMULATOR) * y.to(ACCUMULATOR)[None, :]
     if HAS_BIAS:
@@ -126,7 +126,7 @@ def _depthwise(
 
 @jit
 def _depthwise_weight(
-    dy, x, dw, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w, channels, each,
+    dy, x, dw, rows, positions_d, positions_h, positions_w, reached_d, reached_h, reached_w, channels, each,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr,
     MULTIPLIER: tl.constexpr, WIDE: tl.constexpr, ACCUMULATOR: tl.constexpr,
     BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
@@ -140,13 +140,13 @@ def _depthwise_weight(
     sums = tl.zeros((BLOCK_C,), ACCUMULATOR)
     for start in range(split * each, tl.minimum(split * each + each, rows), BLOCK_R):
         at = start + tl.arange(0, BLOCK_R)
-        image = at // (places_d * places_h * places_w)
-        d, h, v = unravel3(at % (places_d * places_h * places_w), places_h, places_w)
-        place, inside = reach(
+        image = at // (positions_d * positions_h * positions_w)
+        d, h, v = unravel3(at % (positions_d * positions_h * positions_w), positions_h, positions_w)
+        position, inside = reach(
             image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w, STRIDE, DILATE, PAD, False
         )
         mask = (inside & (at < rows))[:, None] & (channel < channels)[None, :]
-        read = place.to(tl.int64)[:, None] * (channels // MULTIPLIER) + (channel // MULTIPLIER)[None, :]
+        read = position.to(tl.int64)[:, None] * (channels // MULTIPLIER) + (channel // MULTIPLIER)[None, :]
         a = tl.load(x + read, mask=mask, other=0)
         b = tl.load(dy + at.to(tl.int64)[:, None] * channels + channel[None, :], mask=mask, other=0)
         sums += tl.sum(a.to(ACCUMULATOR) * b.to(ACCUMULATOR), axis=0)

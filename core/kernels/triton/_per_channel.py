@@ -1,7 +1,7 @@
 """Normalisation with a scale and a shift for each channel: what batch and group norm share.
 
-A tensor is seen as a matrix in memory order: (sample, channel) by places where channels are slow (NCHW),
-(sample, place) by channels where they are fast (channels-last). Statistics belong to a channel (batch norm) or to a
+A tensor is seen as a matrix in memory order: (sample, channel) by positions where channels are slow (NCHW),
+(sample, position) by channels where they are fast (channels-last). Statistics belong to a channel (batch norm) or to a
 group of channels of one sample (group norm; layer norm is one group).
 """
 
@@ -27,14 +27,14 @@ from core.kernels.triton.tiles import accumulator, in_triton
 
 
 class Channels(NamedTuple):
-    """A dense `x` of n samples, c channels and `places` places; `last`: the channels are fastest in memory; `groups`
+    """A dense `x` of n samples, c channels and `positions` positions; `last`: the channels are fastest in memory; `groups`
     of channels that share statistics within a sample, 0: channels share them over all samples."""
 
     x: Tensor
     axis: int
     n: int
     c: int
-    places: int
+    positions: int
     last: bool
     groups: int = 0
 
@@ -60,7 +60,7 @@ def apply(
 
 
 def gradient_sums(view: Channels, dy: Tensor, mean: Tensor, spread: Tensor, eps: float | None = None) -> Tensor:
-    """Sums of dy xhat and of dy: (2, C) over everything else, with groups (2, N C) over the places."""
+    """Sums of dy xhat and of dy: (2, C) over everything else, with groups (2, N C) over the positions."""
     x = view.x
     kept = (0, 1) if view.groups else (view.axis,)
     f = fold(x, tuple(a for a in range(x.ndim) if a not in kept))  # x is dense: never a copy
@@ -102,7 +102,7 @@ def apply_gradient(
     """dx. `terms`: the sums over the elements that share statistics (with groups: times gamma), None if the statistics
     are constants."""
     dx = torch.empty_like(view.x)
-    shared = view.c // view.groups * view.places if view.groups else view.n * view.places
+    shared = view.c // view.groups * view.positions if view.groups else view.n * view.positions
     _launch(_gradient_kernel, view, (dy, view.x, gamma, mean, spread, terms, dx, shared), EPS=eps)
     return dx
 
@@ -116,7 +116,7 @@ def _launch(kernel, view: Channels, arguments, **constexprs) -> None:
         return
     rows, columns, tile, num_warps = _tile(view)
     kernel[(triton.cdiv(rows, tile["BR"]) * triton.cdiv(columns, tile["BC"]),)](
-        *arguments, rows, columns, view.c, view.places, view.groups, view.c // max(view.groups, 1),
+        *arguments, rows, columns, view.c, view.positions, view.groups, view.c // max(view.groups, 1),
         LAST=view.last, GROUPED=view.groups > 0, ACC=in_triton(accumulator(view.x.dtype)),
         **constexprs, **tile, num_warps=num_warps,
     )  # fmt: skip
@@ -124,7 +124,7 @@ def _launch(kernel, view: Channels, arguments, **constexprs) -> None:
 
 def _tile(view: Channels) -> tuple[int, int, dict[str, int], int]:
     """Rows and columns of the matrix in memory order, the tile, and its warps."""
-    rows, columns = (view.n * view.places, view.c) if view.last else (view.n * view.c, view.places)
+    rows, columns = (view.n * view.positions, view.c) if view.last else (view.n * view.c, view.positions)
     bc = min(triton.next_power_of_2(columns), COLUMNS)
     br = min(triton.next_power_of_2(rows), TILE // bc)
     return rows, columns, {"BR": br, "BC": bc}, 8 if br * bc > 2048 else 4
@@ -132,40 +132,40 @@ def _tile(view: Channels) -> tuple[int, int, dict[str, int], int]:
 
 @jit
 def _apply_kernel(
-    x, gamma, beta, mean, spread, y, rows, columns, c, places, groups, size,
+    x, gamma, beta, mean, spread, y, rows, columns, c, positions, groups, size,
     EPS: tl.constexpr, LAST: tl.constexpr, GROUPED: tl.constexpr, ACC: tl.constexpr,
     BR: tl.constexpr, BC: tl.constexpr,
 ):  # fmt: skip
-    place, inside, channel, exists, stat, has_stat = _where(
-        rows, columns, c, places, groups, size, LAST, GROUPED, BR, BC
+    position, inside, channel, exists, stat, has_stat = _where(
+        rows, columns, c, positions, groups, size, LAST, GROUPED, BR, BC
     )
-    xhat, _ = _normalised(x, mean, spread, place, inside, stat, has_stat, EPS, ACC)
+    xhat, _ = _normalised(x, mean, spread, position, inside, stat, has_stat, EPS, ACC)
     if gamma is not None:
         xhat *= tl.load(gamma + channel, mask=exists, other=0).to(ACC)
     if beta is not None:
         xhat += tl.load(beta + channel, mask=exists, other=0).to(ACC)
-    tl.store(y + place, xhat.to(y.dtype.element_ty), mask=inside)
+    tl.store(y + position, xhat.to(y.dtype.element_ty), mask=inside)
 
 
 @jit(do_not_specialize=["shared"])
 def _gradient_kernel(
-    dy, x, gamma, mean, spread, terms, dx, shared, rows, columns, c, places, groups, size,
+    dy, x, gamma, mean, spread, terms, dx, shared, rows, columns, c, positions, groups, size,
     EPS: tl.constexpr, LAST: tl.constexpr, GROUPED: tl.constexpr, ACC: tl.constexpr,
     BR: tl.constexpr, BC: tl.constexpr,
 ):  # fmt: skip
     """dx = rstd (gamma dy - (sum(gamma dy) + xhat sum(gamma dy xhat)) / shared), sums over what shares statistics."""
-    place, inside, channel, exists, stat, has_stat = _where(
-        rows, columns, c, places, groups, size, LAST, GROUPED, BR, BC
+    position, inside, channel, exists, stat, has_stat = _where(
+        rows, columns, c, positions, groups, size, LAST, GROUPED, BR, BC
     )
-    g = tl.load(dy + place, mask=inside, other=0).to(ACC)
-    xhat, rstd = _normalised(x, mean, spread, place, inside, stat, has_stat, EPS, ACC)
+    g = tl.load(dy + position, mask=inside, other=0).to(ACC)
+    xhat, rstd = _normalised(x, mean, spread, position, inside, stat, has_stat, EPS, ACC)
     if terms is not None and not GROUPED:
         g -= _mean_terms(terms, xhat, stat, has_stat, c, shared, ACC)
     if gamma is not None:
         g *= tl.load(gamma + channel, mask=exists, other=0).to(ACC)
     if terms is not None and GROUPED:
-        g -= _mean_terms(terms, xhat, stat, has_stat, rows // (places if LAST else c) * groups, shared, ACC)
-    tl.store(dx + place, (g * rstd).to(dx.dtype.element_ty), mask=inside)
+        g -= _mean_terms(terms, xhat, stat, has_stat, rows // (positions if LAST else c) * groups, shared, ACC)
+    tl.store(dx + position, (g * rstd).to(dx.dtype.element_ty), mask=inside)
 
 
 @jit
@@ -186,10 +186,10 @@ def _sums_kernel(
     for first in range(split * chunk, stop, BR):
         r = first + tl.arange(0, BR)
         inside = (k < kept)[:, None] & (r < stop)[None, :]
-        place = base + offset(r, r0, rs1, rs0, R2)[None, :]
-        g = tl.load(dy + place, mask=inside, other=0).to(ACC)
+        position = base + offset(r, r0, rs1, rs0, R2)[None, :]
+        g = tl.load(dy + position, mask=inside, other=0).to(ACC)
         # What lies outside is centred at `mean` but meets a gradient of 0.
-        with_x += g * (tl.load(x + place, mask=inside, other=0).to(ACC) - centre[:, None])
+        with_x += g * (tl.load(x + position, mask=inside, other=0).to(ACC) - centre[:, None])
         alone += g
     scale = tl.load(spread + stat, mask=k < kept, other=1).to(ACC)
     if EPS is not None:
@@ -215,7 +215,7 @@ def _terms_kernel(sums, gamma, terms, groups, size, BLOCK: tl.constexpr):
 
 @jit
 def _where(
-    rows, columns, c, places, groups, size, LAST: tl.constexpr, GROUPED: tl.constexpr, BR: tl.constexpr,
+    rows, columns, c, positions, groups, size, LAST: tl.constexpr, GROUPED: tl.constexpr, BR: tl.constexpr,
     BC: tl.constexpr
 ):  # fmt: skip
     """Offsets of a tile and which exist; indices of its channels and which exist; the same of its statistics."""
@@ -225,7 +225,7 @@ def _where(
     inside = (row < rows) & (column < columns)
     if LAST:
         channel, exists = column, column < columns
-        sample = row // places
+        sample = row // positions
     else:
         channel, exists = row % c, row < rows
         sample = row // c
@@ -238,13 +238,13 @@ def _where(
 
 
 @jit
-def _normalised(x, mean, spread, place, inside, stat, has_stat, EPS: tl.constexpr, ACC: tl.constexpr):
+def _normalised(x, mean, spread, position, inside, stat, has_stat, EPS: tl.constexpr, ACC: tl.constexpr):
     """(x - mean) rstd, and rstd."""
     rstd = tl.load(spread + stat, mask=has_stat, other=1).to(ACC)
     if EPS is not None:
         rstd = 1 / tl.sqrt(rstd + EPS)
     centre = tl.load(mean + stat, mask=has_stat, other=0).to(ACC)
-    return (tl.load(x + place, mask=inside, other=0).to(ACC) - centre) * rstd, rstd
+    return (tl.load(x + position, mask=inside, other=0).to(ACC) - centre) * rstd, rstd
 
 
 @jit
@@ -256,7 +256,7 @@ def _mean_terms(terms, xhat, stat, has_stat, number, shared, ACC: tl.constexpr):
 
 def _aot() -> Iterator[AotCase]:
     small = dict.fromkeys(("gamma", "beta", "mean", "spread", "terms", "sums"), "*fp32")
-    integers = dict.fromkeys(("rows", "columns", "c", "places", "groups", "size", "shared"), "i32")
+    integers = dict.fromkeys(("rows", "columns", "c", "positions", "groups", "size", "shared"), "i32")
     for last, grouped in ((False, False), (True, False), (False, True), (True, True)):
         rows, columns, tile, num_warps = _tile(Channels(None, 1, 64, 256, 3136, last, 32 if grouped else 0))
         for kernel, eps in ((_apply_kernel, None), (_apply_kernel, 1e-5), (_gradient_kernel, None)):

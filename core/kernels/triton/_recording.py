@@ -18,7 +18,7 @@ from core.kernels.triton._kernel import recorded_by
 # Operators of torch that take memory for their result: as it is, filled with a number, or with another tensor.
 _BLANK = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
 _FILLED = {"zeros": 0, "zeros_like": 0, "new_zeros": 0, "ones": 1, "ones_like": 1, "new_ones": 1}
-_FULL = {"full": 1, "full_like": 1, "new_full": 2}  # and the place of the number among the arguments
+_FULL = {"full": 1, "full_like": 1, "new_full": 2}  # and the position of the number among the arguments
 _COPIED = {"clone", "_to_copy"}
 _JOINED = {"cat": torch.cat, "stack": torch.stack}
 _WRITTEN = {"copy_", "fill_", "zero_"}
@@ -258,7 +258,7 @@ class _Memory:
         return self.name
 
     def takes_layout_of(self, t: Tensor) -> bool:
-        """Whether the memory can be taken as `t`, a view of all of it, in the first place."""
+        """Whether the memory can be taken as `t`, a view of all of it, in the first position."""
         whole = t.itemsize == self.tensor.itemsize and _extent(t) == _extent(self.tensor)
         if self.layout is None and whole and t.storage_offset() == 0:
             self.layout = t

@@ -110,10 +110,10 @@ def _source(results: Sequence[Result], forms: tuple[str, ...], rank: int, wide: 
     body += ["inside = valid & within", *_coordinates(rank)]
     for i, form in enumerate(forms):
         lead = " + ".join(f"at{a} * stride{i}_{a}" for a in range(rank))
-        place = {ROW: lead, COLUMN: f"column * step{i}", WHOLE: f"{lead} + column * step{i}"}[form]
+        position = {ROW: lead, COLUMN: f"column * step{i}", WHOLE: f"{lead} + column * step{i}"}[form]
         mask = {ROW: "valid", COLUMN: "within", WHOLE: "inside"}[form]
         target = before if form == COLUMN else body
-        target.append(f"v{i} = tl.load(x{i} + ({place}), mask={mask}, other=1).to({compute})")
+        target.append(f"v{i} = tl.load(x{i} + ({position}), mask={mask}, other=1).to({compute})")
     lines, values = statements([r.root for r in results], "[1, 1]", compute, wide)
     body += lines
     for j, (result, value) in enumerate(zip(results, values, strict=True)):

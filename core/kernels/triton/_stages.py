@@ -61,5 +61,5 @@ LAYOUTS = [
     ((65536, 10), (1,)),  # short rows
     ((2**24,), (0,)),  # everything
     ((256, 64, 56, 56), (0, 2, 3)),  # channels of NCHW
-    ((256, 56, 56, 64), (1, 2)),  # places of a channels-last image
+    ((256, 56, 56, 64), (1, 2)),  # positions of a channels-last image
 ]

@@ -25,19 +25,6 @@ from core.kernels.triton._depthwise import depthwise, depthwise_weight
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
-from core.kernels.triton.places import (
-    EXTENTS,
-    FAR,
-    FUSED,
-    LAYER,
-    Geometry,
-    channels_last,
-    empty,
-    reach,
-    three,
-    unravel3,
-    wide,
-)  # fmt: skip
 from core.kernels.triton.targets import target_of
 from core.kernels.triton.tiles import (
     accumulator,
@@ -52,6 +39,19 @@ from core.kernels.triton.tiles import (
     split_along,
     tile_of,
 )
+from core.kernels.triton.windows import (
+    EXTENTS,
+    FAR,
+    FUSED,
+    LAYER,
+    Geometry,
+    channels_last,
+    empty,
+    reach,
+    three,
+    unravel3,
+    wide,
+)  # fmt: skip
 
 Ints = tuple[int, ...]
 
@@ -162,12 +162,12 @@ INTEGER_CONFIGS = [_tiles(16, 16, 16, 4, 2)]
 def _launch_gather(
     target: Tensor, source: Tensor, w: Tensor, how: Geometry, backward: bool, bias=None, residual=None, activation=None
 ):  # fmt: skip
-    """Fills target (N, *places, channels) from source, of the same kind: y from x, or (`backward`) dx from dy."""
+    """Fills target (N, *positions, channels) from source, of the same kind: y from x, or (`backward`) dx from dy."""
     if not target.numel():
         return
-    places, reached = three(target.shape[1:-1], 1), three(source.shape[1:-1], 1)
+    positions, reached = three(target.shape[1:-1], 1), three(source.shape[1:-1], 1)
     phases = how.phases(backward)
-    rows = target.shape[0] * math.prod(triton.cdiv(n, p) for n, p in zip(places, phases, strict=True))
+    rows = target.shape[0] * math.prod(triton.cdiv(n, p) for n, p in zip(positions, phases, strict=True))
     o, c = how.channels
     made, read = (c, o) if backward else (o, c)
     taps, whole_taps = math.prod(how.kernel), math.prod(map(triton.cdiv, how.kernel, phases))
@@ -181,7 +181,7 @@ def _launch_gather(
         last = (bias, residual, activation) if splits == 1 else (None, None, None)  # partial sums are finished later
         _gather_gemm[(tiles * splits,)](
             source, w, or_else(bias, w), or_else(residual, w), target if partials is None else partials, rows,
-            *places, *reached,
+            *positions, *reached,
             made, read, how.groups, stride_made, stride_read, c, splits, k_each, target.numel(),
             **how.constexprs(), **ends(*last), PHASES=phases, BACKWARD=backward, UNIFORM=read % block_k == 0,
             WIDE=wide(target, source, w), ACCUMULATOR=in_triton(accumulator(target.dtype)),
@@ -226,7 +226,7 @@ def _configs(table: dict[int, list[Config]], dtype: torch.dtype) -> list[Config]
 
 
 def _weight_configs(configs: list[Config], channels: int) -> list[Config]:
-    """Those that spill no registers: where channels come in no whole blocks, every element has a place of its own."""
+    """Those that spill no registers: where channels come in no whole blocks, every element has a position of its own."""
     return [c for c in configs if channels % c["BLOCK_N"] == 0 or c["BLOCK_K"] * c["BLOCK_N"] <= 512 * c.num_warps]
 
 
@@ -235,7 +235,7 @@ def _weight_configs(configs: list[Config], channels: int) -> list[Config]:
 
 @jit
 def _gather_gemm(
-    source, w, bias, residual, target, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w,
+    source, w, bias, residual, target, rows, positions_d, positions_h, positions_w, reached_d, reached_h, reached_w,
     made, read, groups, stride_made, stride_read, stride_tap, splits, k_each, size,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr, PHASES: tl.constexpr,
     BACKWARD: tl.constexpr, UNIFORM: tl.constexpr, WIDE: tl.constexpr, HAS_BIAS: tl.constexpr,
@@ -251,11 +251,11 @@ def _gather_gemm(
     phase_d, phase_h, phase_w = unravel3(phase, PHASES[1], PHASES[2])
 
     at = row * BLOCK_M + tl.arange(0, BLOCK_M)
-    of_phase = blocks_of(places_d, PHASES[0]), blocks_of(places_h, PHASES[1]), blocks_of(places_w, PHASES[2])
+    of_phase = blocks_of(positions_d, PHASES[0]), blocks_of(positions_h, PHASES[1]), blocks_of(positions_w, PHASES[2])
     image = at // (of_phase[0] * of_phase[1] * of_phase[2])
     d, h, v = unravel3(at % (of_phase[0] * of_phase[1] * of_phase[2]), of_phase[1], of_phase[2])
     d, h, v = d * PHASES[0] + phase_d, h * PHASES[1] + phase_h, v * PHASES[2] + phase_w
-    valid = (at < rows) & (d < places_d) & (h < places_h) & (v < places_w)
+    valid = (at < rows) & (d < positions_d) & (h < positions_h) & (v < positions_w)
 
     # The taps of this phase are first, first + PHASES, ...
     first_d, first_h, first_w = (
@@ -281,21 +281,21 @@ def _gather_gemm(
         tap_d, tap_h, tap_w = unravel3(tap, taps_h, taps_w)
         tap_d, tap_h, tap_w = first_d + tap_d * PHASES[0], first_h + tap_h * PHASES[1], first_w + tap_w * PHASES[2]
         if UNIFORM:
-            place, inside = reach(
+            position, inside = reach(
                 image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w,
                 STRIDE, DILATE, PAD, BACKWARD,
             )  # fmt: skip
-            places, mask = place[:, None], (inside & valid)[:, None]
+            positions, mask = position[:, None], (inside & valid)[:, None]
             column_mask = (columns < made)[None, :]
         else:
-            place, inside = reach(
+            position, inside = reach(
                 image[:, None], d[:, None], h[:, None], v[:, None], tap_d[None, :], tap_h[None, :], tap_w[None, :],
                 reached_d, reached_h, reached_w, STRIDE, DILATE, PAD, BACKWARD,
             )  # fmt: skip
             real = start + inner < taps * read
-            places, mask = place, inside & valid[:, None] & real[None, :]
+            positions, mask = position, inside & valid[:, None] & real[None, :]
             column_mask = (columns < made)[None, :] & real[:, None]
-        x = tl.load(source + places.to(tl.int64) * channels + channel[None, :], mask=mask, other=0)
+        x = tl.load(source + positions.to(tl.int64) * channels + channel[None, :], mask=mask, other=0)
         tap = (tap_d * KERNEL[1] + tap_h) * KERNEL[2] + tap_w
         along = tap * stride_tap + channel * stride_read
         y = tl.load(w + along[:, None] + columns[None, :] * stride_made, mask=column_mask, other=0)
@@ -304,7 +304,7 @@ def _gather_gemm(
         more = tl.load(bias + group * made + columns, mask=columns < made, other=0)
         sums += more.to(ACCUMULATOR)[None, :]
     if PHASES[0] * PHASES[1] * PHASES[2] > 1:
-        at = ((image * places_d + d) * places_h + h) * places_w + v
+        at = ((image * positions_d + d) * positions_h + h) * positions_w + v
     else:
         valid = at < rows
     to = at.to(tl.int64)[:, None] * (groups * made) + group * made + columns[None, :]
@@ -317,7 +317,7 @@ def _gather_gemm(
 
 @jit
 def _weight_gemm(
-    dy, x, dw, rows, places_d, places_h, places_w, reached_d, reached_h, reached_w, o, c, groups, splits, k_each, size,
+    dy, x, dw, rows, positions_d, positions_h, positions_w, reached_d, reached_h, reached_w, o, c, groups, splits, k_each, size,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, DILATE: tl.constexpr, PAD: tl.constexpr,
     UNIFORM: tl.constexpr, WIDE: tl.constexpr, ACCUMULATOR: tl.constexpr, PRECISION: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
@@ -342,20 +342,20 @@ def _weight_gemm(
     sums = tl.zeros((BLOCK_M, BLOCK_N), ACCUMULATOR)
     for start in tl.range(split * k_each, tl.minimum(split * k_each + k_each, rows), BLOCK_K):
         at = start + inner
-        image = at // (places_d * places_h * places_w)
-        d, h, v = unravel3(at % (places_d * places_h * places_w), places_h, places_w)
+        image = at // (positions_d * positions_h * positions_w)
+        d, h, v = unravel3(at % (positions_d * positions_h * positions_w), positions_h, positions_w)
         if UNIFORM:
-            place, inside = reach(
+            position, inside = reach(
                 image, d, h, v, tap_d, tap_h, tap_w, reached_d, reached_h, reached_w, STRIDE, DILATE, PAD, False
             )
-            places, mask = place[:, None], (inside & (at < rows))[:, None]
+            positions, mask = position[:, None], (inside & (at < rows))[:, None]
         else:
-            place, inside = reach(
+            position, inside = reach(
                 image[:, None], d[:, None], h[:, None], v[:, None], tap_d[None, :], tap_h[None, :], tap_w[None, :],
                 reached_d, reached_h, reached_w, STRIDE, DILATE, PAD, False,
             )  # fmt: skip
-            places, mask = place, inside & (at < rows)[:, None] & (columns < width)[None, :]
-        b = tl.load(x + places.to(tl.int64) * (groups * c) + channel[None, :], mask=mask, other=0)
+            positions, mask = position, inside & (at < rows)[:, None] & (columns < width)[None, :]
+        b = tl.load(x + positions.to(tl.int64) * (groups * c) + channel[None, :], mask=mask, other=0)
         a_mask = (made < o)[:, None] & (at < rows)[None, :]
         a = tl.load(dy + at[None, :].to(tl.int64) * (groups * o) + made[:, None], mask=a_mask, other=0)
         sums = multiply_add(a, b, sums, PRECISION)

@@ -46,21 +46,21 @@ def _copy(
     at = program(0, WIDE) * BLOCK + tl.arange(0, BLOCK)
     inside = at < count
     rest = at
-    place = at * 0
+    position = at * 0
     if AXES > 4:
-        place += rest % size4 * stride4
+        position += rest % size4 * stride4
         rest = rest // size4
     if AXES > 3:
-        place += rest % size3 * stride3
+        position += rest % size3 * stride3
         rest = rest // size3
     if AXES > 2:
-        place += rest % size2 * stride2
+        position += rest % size2 * stride2
         rest = rest // size2
     if AXES > 1:
-        place += rest % size1 * stride1
+        position += rest % size1 * stride1
         rest = rest // size1
-    place += rest * stride0
-    tl.store(out + at, tl.load(x + place, mask=inside), mask=inside)
+    position += rest * stride0
+    tl.store(out + at, tl.load(x + position, mask=inside), mask=inside)
 
 
 AOT = [

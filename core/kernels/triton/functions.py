@@ -1,7 +1,7 @@
 """Scalar functions that Triton's language lacks, for pointwise kernels.
 
 All are written in the language itself, so the interpreter runs what the GPU runs. Accuracy is that of a few units in
-the last place of float32; float64 keeps about 1e-14 except `erfinv` (1e-10). Sources: Cephes (arctangent), Kahan
+the last position of float32; float64 keeps about 1e-14 except `erfinv` (1e-10). Sources: Cephes (arctangent), Kahan
 (log1p, expm1), Abramowitz and Stegun 6.1.41 and 6.3.18 (log gamma, digamma), Giles 2010 (inverse error function).
 """
 

@@ -271,8 +271,8 @@ def _gemm_tma(
         if PARTIAL:
             rows, columns = row + tl.arange(0, BLOCK_M), column + tl.arange(0, BLOCK_N)
             start = split.to(tl.int64) * m * n
-            places = start + rows[:, None].to(tl.int64) * n + columns[None, :]
-            tl.store(partials + places, sums, mask=(rows[:, None] < m) & (columns[None, :] < n))
+            positions = start + rows[:, None].to(tl.int64) * n + columns[None, :]
+            tl.store(partials + positions, sums, mask=(rows[:, None] < m) & (columns[None, :] < n))
         elif BLOCK_N >= 128:
             # In halves, lest the epilogue spill registers.
             HALF: tl.constexpr = BLOCK_N // 2
@@ -328,11 +328,11 @@ def _gemm_pointers(
         b_places += tl.cast(b_row, tl.int64) * BLOCK_K
     if HAS_BIAS:
         sums += tl.load(bias + columns, mask=columns < n, other=0).to(ACCUMULATOR)[None, :]
-    places = ((split * batches + batch).to(tl.int64) * m + rows[:, None]) * n + columns[None, :]
+    positions = ((split * batches + batch).to(tl.int64) * m + rows[:, None]) * n + columns[None, :]
     mask = (rows[:, None] < m) & (columns[None, :] < n)
     if HAS_RESIDUAL:
-        sums += tl.load(residual + places, mask=mask, other=0).to(ACCUMULATOR)
-    tl.store(out + places, activate(sums, ACTIVATION).to(out.dtype.element_ty), mask=mask)
+        sums += tl.load(residual + positions, mask=mask, other=0).to(ACCUMULATOR)
+    tl.store(out + positions, activate(sums, ACTIVATION).to(out.dtype.element_ty), mask=mask)
 
 
 # ---------------------------------------------------------------- ahead of time

@@ -122,24 +122,24 @@ def _source(formula: Formula, rank: int, wide: str, truth: bool = False, large: 
     for attr in formula.attrs:
         arguments += [f"{attr}_high", f"{attr}_low"] if wide == "fp64" else [attr]
     body = ["program = tl.program_id(0)" + (".to(tl.int64)" if large else "")]
-    body += ["place = program * BLOCK + tl.arange(0, BLOCK)", "inside = place < count"]
+    body += ["position = program * BLOCK + tl.arange(0, BLOCK)", "inside = position < count"]
     if rank > 1:
-        body.append("rest = place")
+        body.append("rest = position")
         for a in range(rank - 1, 0, -1):
             body += [f"at{a} = rest % size{a}", f"rest = rest // size{a}"]
         body.append("at0 = rest")
     compute = f"tl.{LANGUAGE[wide]}"
     for i in range(n):
-        offset = f"place * stride{i}_0" if rank == 1 else " + ".join(f"at{a} * stride{i}_{a}" for a in range(rank))
+        offset = f"position * stride{i}_0" if rank == 1 else " + ".join(f"at{a} * stride{i}_{a}" for a in range(rank))
         body.append(f"v{i} = tl.load(x{i} + {offset}, mask=inside, other=1).to({compute})")
     for attr in formula.attrs:
         if wide == "fp64":
-            body.append(f"a_{attr} = ({attr}_high * (place * 0 + 1).to({compute})) + {attr}_low")
+            body.append(f"a_{attr} = ({attr}_high * (position * 0 + 1).to({compute})) + {attr}_low")
         else:
-            body.append(f"a_{attr} = ({attr} * (place * 0 + 1)).to({compute})")
+            body.append(f"a_{attr} = ({attr} * (position * 0 + 1)).to({compute})")
     lines, (result,) = statements([formula.root], "[BLOCK]", compute, wide)
     body += [*lines, f"result = ({result} != 0).to(tl.uint8)" if truth else f"result = {result}"]
-    body.append("tl.store(out + place, result.to(out.dtype.element_ty), mask=inside)")
+    body.append("tl.store(out + position, result.to(out.dtype.element_ty), mask=inside)")
     return "\n".join(
         [f"def kernel({', '.join(arguments)}, BLOCK: tl.constexpr):", *("    " + line for line in body), ""]
     )

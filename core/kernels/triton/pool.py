@@ -18,8 +18,8 @@ from core.kernels.triton._counting import WIDE
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.autotune import Config, choose, shape_class
-from core.kernels.triton.places import block_of, blocks, channels_last, empty, reach, three, unravel3
 from core.kernels.triton.tiles import accumulator, in_triton
+from core.kernels.triton.windows import block_of, blocks, channels_last, empty, reach, three, unravel3
 
 Ints = tuple[int, ...]
 Pads = tuple[tuple[int, int], ...]
@@ -116,11 +116,13 @@ def _sums(t: Tensor) -> tl.dtype:
 
 @jit
 def _max_pool(
-    x, y, argmax, rows, channels, places_d, places_h, places_w, reached_d, reached_h, reached_w,
+    x, y, argmax, rows, channels, positions_d, positions_h, positions_w, reached_d, reached_h, reached_w,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, PAD: tl.constexpr, LOWEST: tl.constexpr, ACCUMULATOR: tl.constexpr,
     WIDE: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
-    at, channel, mask, image, d, h, v = _tile(rows, channels, places_d, places_h, places_w, WIDE, BLOCK_R, BLOCK_C)
+    at, channel, mask, image, d, h, v = _tile(
+        rows, channels, positions_d, positions_h, positions_w, WIDE, BLOCK_R, BLOCK_C
+    )
     best = tl.full((BLOCK_R, BLOCK_C), LOWEST, ACCUMULATOR)
     where = tl.full((BLOCK_R, BLOCK_C), -1, argmax.dtype.element_ty)
     x += image.to(tl.int64)[:, None] * reached_d * reached_h * reached_w * channels + channel[None, :]
@@ -142,12 +144,14 @@ def _max_pool(
 
 @jit
 def _max_pool_grad(
-    dy, argmax, dx, rows, channels, places_d, places_h, places_w, reached_d, reached_h, reached_w,
+    dy, argmax, dx, rows, channels, positions_d, positions_h, positions_w, reached_d, reached_h, reached_w,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, PAD: tl.constexpr, ACCUMULATOR: tl.constexpr,
     WIDE: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
-    at, channel, mask, image, d, h, v = _tile(rows, channels, places_d, places_h, places_w, WIDE, BLOCK_R, BLOCK_C)
-    here = (d * places_h + h) * places_w + v
+    at, channel, mask, image, d, h, v = _tile(
+        rows, channels, positions_d, positions_h, positions_w, WIDE, BLOCK_R, BLOCK_C
+    )
+    here = (d * positions_h + h) * positions_w + v
     sums = tl.zeros((BLOCK_R, BLOCK_C), ACCUMULATOR)
     for tap in range(KERNEL[0] * KERNEL[1] * KERNEL[2]):
         tap_d, tap_h, tap_w = unravel3(tap, KERNEL[1], KERNEL[2])
@@ -174,12 +178,14 @@ def _max_pool_gather(ddx, argmax, y, size, channels, windows, positions, BLOCK: 
 
 @jit
 def _avg_pool(
-    x, y, rows, channels, places_d, places_h, places_w, reached_d, reached_h, reached_w,
+    x, y, rows, channels, positions_d, positions_h, positions_w, reached_d, reached_h, reached_w,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, PAD: tl.constexpr,
     INCLUDE_PAD: tl.constexpr, ACCUMULATOR: tl.constexpr, WIDE: tl.constexpr,
     BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
-    at, channel, mask, image, d, h, v = _tile(rows, channels, places_d, places_h, places_w, WIDE, BLOCK_R, BLOCK_C)
+    at, channel, mask, image, d, h, v = _tile(
+        rows, channels, positions_d, positions_h, positions_w, WIDE, BLOCK_R, BLOCK_C
+    )
     sums = tl.zeros((BLOCK_R, BLOCK_C), ACCUMULATOR)
     for tap in range(KERNEL[0] * KERNEL[1] * KERNEL[2]):
         tap_d, tap_h, tap_w = unravel3(tap, KERNEL[1], KERNEL[2])
@@ -195,12 +201,14 @@ def _avg_pool(
 
 @jit
 def _avg_pool_grad(
-    dy, dx, rows, channels, places_d, places_h, places_w, reached_d, reached_h, reached_w,
+    dy, dx, rows, channels, positions_d, positions_h, positions_w, reached_d, reached_h, reached_w,
     KERNEL: tl.constexpr, STRIDE: tl.constexpr, PAD: tl.constexpr,
     INCLUDE_PAD: tl.constexpr, ACCUMULATOR: tl.constexpr, WIDE: tl.constexpr,
     BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
-    at, channel, mask, image, d, h, v = _tile(rows, channels, places_d, places_h, places_w, WIDE, BLOCK_R, BLOCK_C)
+    at, channel, mask, image, d, h, v = _tile(
+        rows, channels, positions_d, positions_h, positions_w, WIDE, BLOCK_R, BLOCK_C
+    )
     sums = tl.zeros((BLOCK_R, BLOCK_C), ACCUMULATOR)
     for tap in range(KERNEL[0] * KERNEL[1] * KERNEL[2]):
         tap_d, tap_h, tap_w = unravel3(tap, KERNEL[1], KERNEL[2])
@@ -211,19 +219,21 @@ def _avg_pool_grad(
         value = tl.load(dy + source, mask=inside[:, None] & mask, other=0).to(ACCUMULATOR)
         _, window_d, window_h = unravel3(position // reached_w, reached_d, reached_h)
         window_w = position % reached_w
-        count = _count(window_d, window_h, window_w, places_d, places_h, places_w, KERNEL, STRIDE, PAD, INCLUDE_PAD)
+        count = _count(
+            window_d, window_h, window_w, positions_d, positions_h, positions_w, KERNEL, STRIDE, PAD, INCLUDE_PAD
+        )
         sums += value / count[:, None]
     tl.store(dx + at.to(tl.int64)[:, None] * channels + channel[None, :], sums.to(dx.dtype.element_ty), mask=mask)
 
 
 @jit
 def _tile(
-    rows, channels, places_d, places_h, places_w, WIDE: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr
+    rows, channels, positions_d, positions_h, positions_w, WIDE: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr
 ):  # fmt: skip
-    """Places (flat, and as image and three coordinates) and channels of this program, and which of them exist."""
+    """Positions (flat, and as image and three coordinates) and channels of this program, and which of them exist."""
     at, channel = block_of(rows, WIDE, BLOCK_R, BLOCK_C)
-    image = at // (places_d * places_h * places_w)
-    d, h, v = unravel3(at % (places_d * places_h * places_w), places_h, places_w)
+    image = at // (positions_d * positions_h * positions_w)
+    d, h, v = unravel3(at % (positions_d * positions_h * positions_w), positions_h, positions_w)
     return at, channel, (at < rows)[:, None] & (channel < channels)[None, :], image, d, h, v
 
 
@@ -249,7 +259,7 @@ def _count1(window, extent, KERNEL: tl.constexpr, STRIDE: tl.constexpr, PAD: tl.
 
 # ---------------------------------------------------------------- ahead of time
 
-_EXTENTS = {f"{name}_{axis}": "i32" for name in ("places", "reached") for axis in "dhw"}
+_EXTENTS = {f"{name}_{axis}": "i32" for name in ("positions", "reached") for axis in "dhw"}
 _WINDOWS = {"KERNEL": (1, 3, 3), "STRIDE": (1, 2, 2), "PAD": (0, 1, 1)}
 
 

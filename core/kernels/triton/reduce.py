@@ -177,10 +177,10 @@ def _index_kernel(
     for first in range(split * chunk, stop, BR):
         r = first + tl.arange(0, BR)
         inside = (k < kept)[:, None] & (r < stop)[None, :]
-        place = base + offset(r, r0, rs1, rs0, R2)[None, :]
-        v = tl.load(x + place, mask=inside, other=0).to(ACC)
+        position = base + offset(r, r0, rs1, rs0, R2)[None, :]
+        v = tl.load(x + position, mask=inside, other=0).to(ACC)
         if PARTIAL:
-            i = tl.load(index_in + place, mask=inside, other=0)
+            i = tl.load(index_in + position, mask=inside, other=0)
         else:
             i = tl.broadcast_to(r.to(tl.int64)[None, :], [BK, BR])
         # Indices rise from step to step, so an earlier tie stays; a NaN beats all but an earlier NaN.

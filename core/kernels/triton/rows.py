@@ -17,12 +17,12 @@ from core.kernels.triton.copies import contiguous
 TILE = 1024
 
 
-def gather_rows(x, places, y, outer, rows, inner):
+def gather_rows(x, positions, y, outer, rows, inner):
     """y (outer, count, inner) from x (outer, rows, inner), both contiguous."""
     if y.numel():
-        block, count = tile(inner), places.numel()
+        block, count = tile(inner), positions.numel()
         total = outer * count
-        _gather[grid(total, inner, block)](as_bytes(x), places, as_bytes(y), total, count, rows, inner, **block)
+        _gather[grid(total, inner, block)](as_bytes(x), positions, as_bytes(y), total, count, rows, inner, **block)
 
 
 def compact(x):

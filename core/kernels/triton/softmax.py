@@ -158,7 +158,7 @@ def _cross_entropy_grad_kernel(
 
 @jit
 def _length(n, WIDE: tl.constexpr):
-    """The length of a row, in 64 bits where the places of its last block may need them."""
+    """The length of a row, in 64 bits where the positions of its last block may need them."""
     return n.to(tl.int64) if WIDE else n
 
 
@@ -192,8 +192,8 @@ def _store(y, result, base, valid, first, limit, n, inner, BN: tl.constexpr):
     """Stores what `_load` would load, and 0 from `limit` to the end of the row."""
     i = first + tl.arange(0, BN)
     result = tl.where(i[None, :] < limit[:, None], result, 0).to(y.dtype.element_ty)
-    place = y + base[:, None] + i.to(tl.int64)[None, :] * inner
-    tl.store(place, result, mask=valid[:, None] & (i < n)[None, :])
+    position = y + base[:, None] + i.to(tl.int64)[None, :] * inner
+    tl.store(position, result, mask=valid[:, None] & (i < n)[None, :])
 
 
 @jit

@@ -14,7 +14,7 @@ import triton
 from core.kernels.triton import _regions, _resampling, reduce
 from core.kernels.triton._order_free import begin, finish
 from core.kernels.triton.copies import contiguous
-from core.kernels.triton.places import channels_last
+from core.kernels.triton.windows import channels_last
 
 
 def roi_align(data, rois, pooled, scale, ratio, aligned, by_position):
