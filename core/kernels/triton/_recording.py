@@ -161,8 +161,9 @@ class Recording(TorchDispatchMode):
         """The argument as the launcher gets to see it, with numbers in place of those that may change."""
         root = root or name
         if isinstance(value, Tensor):
-            if id(value) not in self.memories:  # else it is given twice
-                self.memories[id(value)] = value, _Memory(name, value, False)
+            if id(value) in self.memories:  # given twice, which in another call may be two tensors
+                value = value.detach()
+            self.memories[id(value)] = value, _Memory(name, value, False)
         elif type(value) is tuple or type(value) is list:
             parts = []
             for i, item in enumerate(value):

@@ -29,13 +29,13 @@ def loss(data, label, counts, lengths, blank):
 def loss_grad(dy, data, label, counts, lengths, blank):
     data = contiguous(data)
     losses, alpha, totals, given = _forward(data, label, counts, lengths, blank)
-    dx, (steps, batch, classes) = torch.empty_like(data), data.shape
+    dx, (steps, batch, classes), limited = torch.empty_like(data), data.shape, lengths is not None
     if dx.numel():
         label, counts, lengths = given
         states = alpha.shape[2]
         beta = torch.empty((batch, 2, states), dtype=alpha.dtype, device=alpha.device)
         rest = steps, batch, classes, label.shape[1], blank
-        options = {"LENGTHS": lengths is not counts, "STATES": states}
+        options = {"LENGTHS": limited, "STATES": states}
         _backward[(batch,)](data, totals, label, counts, lengths, losses, alpha, beta, *rest, **options)
         _gather[(steps * batch * triton.cdiv(classes, _BLOCK),)](
             contiguous(dy), data, totals, label, counts, lengths, losses, alpha, dx, *rest, **options, BLOCK=_BLOCK
@@ -47,7 +47,7 @@ def _forward(data, label, counts, lengths, blank):
     """(losses, alpha (N, T, states), logarithms of sums that make probabilities (T, N), (label, counts, lengths))."""
     steps, batch, classes = data.shape
     label, counts = contiguous(label), contiguous(counts)
-    lengths = counts if lengths is None else contiguous(lengths)
+    limited, lengths = lengths is not None, counts if lengths is None else contiguous(lengths)
     totals = reduce.logsumexp(data, (2,), False)
     states = max(2, triton.next_power_of_2(2 * label.shape[1] + 1))
     alpha = torch.empty((batch, steps, states), dtype=data.dtype, device=data.device)
@@ -55,7 +55,7 @@ def _forward(data, label, counts, lengths, blank):
     if data.numel():
         _walk[(batch,)](
             data, totals, label, counts, lengths, losses, alpha, steps, batch, classes, label.shape[1], blank,
-            LENGTHS=lengths is not counts, STATES=states,
+            LENGTHS=limited, STATES=states,
         )  # fmt: skip
     return losses, alpha, totals, (label, counts, lengths)
 

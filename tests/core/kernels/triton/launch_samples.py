@@ -61,12 +61,11 @@ def failure(sample) -> str | None:
     return None
 
 
-class Replays:
-    """Stands in for the public launchers; every outermost call is made plainly, then remembered, and compared."""
+class Calls:
+    """What calls launch."""
 
     def __init__(self, gpu: FakeGpu):
-        self.gpu, self.within = gpu, False
-        self.replayed, self.launched, self.taken = set(), set(), []
+        self.gpu, self.taken = gpu, []
         empty = _recording._EMPTY["cpu"]
 
         def noted(*layout):
@@ -74,6 +73,36 @@ class Replays:
             return self.taken[-1]
 
         _recording._EMPTY["cpu"] = noted
+
+    def seen(self, function, args, kwargs):
+        """The launches of a call and its result, with addresses as distances from arguments or from own memory."""
+        del self.gpu.launches[:], self.taken[:]
+        with Watch(self.taken):
+            result = function(*args, **kwargs)
+        given = {_start(t): t.untyped_storage().nbytes() for t in _tensors([args, kwargs])}
+        taken = {_start(t): t.untyped_storage().nbytes() for t in self.taken}
+        own = []
+
+        def place(address: int):
+            for start, size in given.items():
+                if start and start <= address < start + max(size, 1):
+                    return "given", address
+            for start, size in taken.items():
+                if start and start <= address < start + max(size, 1):
+                    own.extend([start] if start not in own else [])
+                    return "own", own.index(start), address - start
+            return address
+
+        launches = [(x.kernel, x.grid, [_plain(a, place) for a in x.arguments]) for x in self.gpu.launches]
+        return launches, _plain(result, place, True)
+
+
+class Replays(Calls):
+    """Stands in for the public launchers; every outermost call is made plainly, then remembered, and compared."""
+
+    def __init__(self, gpu: FakeGpu):
+        super().__init__(gpu)
+        self.within, self.replayed, self.launched = False, set(), set()
         for family in set(kernels.FAMILIES) - set(kernels.ON_CPU_ONLY):
             importlib.import_module(f"core.kernels.contracts.{family}")
         for name, kernel in KERNELS.items():
@@ -103,28 +132,6 @@ class Replays:
                 self.within = False
 
         return call
-
-    def seen(self, function, args, kwargs):
-        """The launches of a call and its result, with addresses as distances from arguments or from own memory."""
-        del self.gpu.launches[:], self.taken[:]
-        with Watch(self.taken):
-            result = function(*args, **kwargs)
-        given = {_start(t): t.untyped_storage().nbytes() for t in _tensors([args, kwargs])}
-        taken = {_start(t): t.untyped_storage().nbytes() for t in self.taken}
-        own = []
-
-        def place(address: int):
-            for start, size in given.items():
-                if start and start <= address < start + max(size, 1):
-                    return "given", address
-            for start, size in taken.items():
-                if start and start <= address < start + max(size, 1):
-                    own.extend([start] if start not in own else [])
-                    return "own", own.index(start), address - start
-            return address
-
-        launches = [(x.kernel, x.grid, [_plain(a, place) for a in x.arguments]) for x in self.gpu.launches]
-        return launches, _plain(result, place, True)
 
 
 class Watch(TorchDispatchMode):

@@ -20,6 +20,10 @@ def test_replays_launch_what_calls_launch(root):
     assert kinds["launched"] == ["index.check", "index.nonzero", "sort.unique"] and len(kinds["replayed"]) > 130
 
 
+def test_replays_follow_numbers_and_memory(root):
+    check(root, program="changing_numbers.py")
+
+
 def test_products_compile_for_amd(root):
     check(root, "--compile", "--target", "hip:gfx942", "--only", "test_matmul", "test_conv")
 
@@ -30,11 +34,11 @@ def test_launches_compile(root, target):
     check(root, "--compile", "--target", target)
 
 
-def check(root, *arguments):
+def check(root, *arguments, program="launch_samples.py"):
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     environment["PYTHONPATH"] = str(root)
-    program = Path(__file__).with_name("launch_samples.py")
-    result = subprocess.run([sys.executable, program, *arguments], capture_output=True, text=True, env=environment)
+    path = Path(__file__).with_name(program)
+    result = subprocess.run([sys.executable, path, *arguments], capture_output=True, text=True, env=environment)
     rows = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
     assert rows and result.returncode == 0, result.stderr[-2000:]
     wrong = [f"{row['sample']}: {row['error']}" for row in rows if row.get("error")]
