@@ -131,6 +131,11 @@ RECONSTRUCT = np.empty(0).__reduce__()[0]
 POINTERS = Forged(np.dtype, ("V8", False, True), (3, "|", None, None, None, 8, 1, 63))
 TRAPS = {
     "pointers": Forged(RECONSTRUCT, (np.ndarray, (0,), b"b"), (1, (1,), POINTERS, False, struct.pack("<Q", 0x4141414141))),
+    "pointers, and no list": Forged(
+        RECONSTRUCT,
+        (np.ndarray, (0,), b"b"),
+        (1, (1,), Forged(np.dtype, ("V8", False, True), (3, "|", None, None, None, 8, 1, 61)), False, struct.pack("<Q", 0x4141414141)),
+    ),
     "pointers, as a number": Forged(
         RECONSTRUCT,
         (np.ndarray, (0,), b"b"),
