@@ -31,7 +31,7 @@ from scripts.common.record import LOGS, Record
 CLASSES = 10
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 # kind -> learning rate of the body and of the new layer
-KINDS = {"features": (0.0, 0.003), "fine-tuned": (0.01, 0.02), "from nothing": (0.03, 0.03)}
+KINDS = {"features": (0.0, 0.003), "fine-tuned": (0.002, 0.005), "from nothing": (0.03, 0.03)}
 
 
 def main(argv: list[str] | None = None) -> dict[str, float]:
