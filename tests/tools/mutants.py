@@ -88,7 +88,7 @@ def summary(report: dict) -> str:
     rows = report["mutants"]
     lines = [f"{'package':10} {'killed':>8} {'survived':>9} {'timeout':>8}"]
     for package in (*PACKAGES, ""):
-        counts = Counter(row["result"] for row in rows if row["mutant"].startswith(package))
+        counts = Counter(row["result"] for row in rows if row["mutant"].startswith(f"{package}/" if package else ""))
         lines.append(f"{package or 'all':10} {counts['killed']:8} {counts['survived']:9} {counts['timeout']:8}")
     killed = sum(row["result"] in ("killed", "timeout") for row in rows)
     decided = sum(row["result"] in DECIDED and row["mutant"] not in reasons for row in rows)
