@@ -21,6 +21,7 @@ from core.files.pickles import OBJECT_ARRAYS, load_pickle
 from core.files.reader import Reader
 
 MAGIC = b"\x93NUMPY"
+MAX_EMPTY_ROWS = 1 << 20  # a list of them takes memory, though the array does not
 MAX_HEADER = 10_000  # as NumPy has it: what is longer is no header
 PLAIN = r"[<>|=]?(\?|[biufc]\d{1,2}|[SUV]\d{1,9}|[mM]8(\[\w{1,20}\])?)"
 
@@ -121,6 +122,8 @@ def _array(reader: Reader, objects: bool) -> np.ndarray:
     dtype = _dtype(reader, descr)
     if not dtype.itemsize and len(shape):
         raise reader.error(f"an array of shape {shape} whose elements take no bytes")
+    if 0 in shape and math.prod(shape[: shape.index(0)]) > MAX_EMPTY_ROWS:
+        raise reader.error(f"an empty array of the impossible shape {shape}")
     values = reader.array(dtype, shape[::-1] if fortran else shape)
     return values.T if fortran else values
 

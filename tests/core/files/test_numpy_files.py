@@ -74,6 +74,7 @@ def test_arrays_of_objects_are_data_where_they_are_asked_for(tmp_path):
         ("[" * 3, "damaged header"),
         ("x" * 20_000, "header of 20000 bytes"),
         ("{'descr': '<U0', 'fortran_order': False, 'shape': (999999999999,)}", "no bytes"),
+        ("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 2, 0)}", "empty array of the impossible"),
         ("{'descr': '<V999999999', 'fortran_order': False, 'shape': (1,)}", "needs 999999999 bytes"),
         ("{'descr': [('a', '|O')], 'fortran_order': False, 'shape': (1,)}", "refused"),
         ("{'descr': [('a', '<f8', (99999, 99999))], 'fortran_order': False, 'shape': (1,)}", "impossible"),
