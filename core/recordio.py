@@ -2,8 +2,8 @@
 
 A record is the magic word, a word of 3 bits kind and 29 bits length, the bytes, and zeros up to a multiple of 4. Bytes
 that hold the magic word at a multiple of 4 are cut there into parts (kinds 1, 2 ..., 3), so that a reader may look
-for the magic word from anywhere (recordio.h of dmlc-core). In place of the zeros, which nobody looks at, writers here
-put a checksum of the part (`core.files.checksums`), and readers compare it where it is not zero. Readers use positioned reads, which share nothing
+for the magic word from anywhere (recordio.h of dmlc-core). In place of the zeros, which nobody looks at, a checksum
+of the part may stand (`core.files.checksums`), which readers compare. Readers use positioned reads, which share nothing
 between processes: they go on working in a forked or unpickled copy.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from core.base import MXNetError
 from core.files.atomic import AtomicFile
-from core.files.checksums import crc32, padding
+from core.files.checksums import crc32, in_old_formats, padding
 
 MAGIC = 0xCED7230A
 MAGIC_BYTES = struct.pack("<I", MAGIC)
@@ -287,7 +287,8 @@ def _write_record(file, data: bytes) -> int:
         kind = WHOLE if not cuts else FIRST if i == 0 else LAST if i == len(cuts) else MIDDLE
         part = data[begin:end]
         head = struct.pack("<II", MAGIC, kind << 29 | len(part))
-        padded = part + padding(crc32(part, crc32(head)), -len(part) % 4)
+        room = -len(part) % 4
+        padded = part + (padding(crc32(part, crc32(head)), room) if in_old_formats() else bytes(room))
         file.write(head + padded)
         written += 8 + len(padded)
         begin = end + 4

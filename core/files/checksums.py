@@ -5,11 +5,14 @@
 - `.npy` and pickles of optimizer states: a line behind the content.
 - `.safetensors`: an entry of the metadata. `-symbol.json`: an attribute of the graph.
 
-A file without one is read as it is: other programs, and earlier versions of this one, write none.
+A file without one is read as it is: other programs, and earlier versions of this one, write none. `.params`, RecordIO and
+`-symbol.json` get one where `MXNET_FILE_CHECKSUMS=1` alone: otherwise they are MXNet's to the byte, which programs
+compare, and text that people edit. (What a checkpoint of `scripts` holds has digests in its `state.json` in any case.)
 """
 
 from __future__ import annotations
 
+import os
 import zlib
 
 crc32 = zlib.crc32
@@ -17,6 +20,11 @@ TAG = b"CRC\x01"  # in the upper half of a 64-bit word
 NAME = "crc32"
 _BEFORE = b"\n#crc32 "
 TRAILER_SIZE = len(_BEFORE) + 9
+
+
+def in_old_formats() -> bool:
+    """Whether `.params`, RecordIO and `-symbol.json` are written with checksums."""
+    return os.environ.get("MXNET_FILE_CHECKSUMS", "0") == "1"
 
 
 class Sum:

@@ -1,9 +1,10 @@
 """`.params` files: the arrays of a network as MXNet stores them.
 
 A file is `0x112, 0, n` (64 bits each), n arrays, then the number of names (0 for a list) and each name with its
-length. Where MXNet writes 0, which it does not look at, stands a checksum of all the rest here (`core.files.checksums`). Of the arrays five layouts exist: without a magic number (before 1.0; the first word is the rank, 32-bit
-extents), V1 (64-bit extents), V2 (storage types), V3 (V2 where rank 0 and extent 0 are shapes, not "unknown").
-All are read; V2 is written, V3 for NumPy semantics, but for the checksum byte for byte as MXNet 1.9.1 does
+length. In place of the second word, which MXNet does not look at, a checksum of all the rest may stand
+(`core.files.checksums`). Of the arrays five layouts exist: without a magic number (before 1.0; the first word is the
+rank, 32-bit extents), V1 (64-bit extents), V2 (storage types), V3 (V2 where rank 0 and extent 0 are shapes, not
+"unknown"). All are read; V2 is written, V3 for NumPy semantics, byte for byte as MXNet 1.9.1 does
 (ndarray.cc of Apache MXNet 1.9.1 is the only specification).
 """
 
@@ -19,7 +20,7 @@ import numpy as np
 
 from core.base import MXNetError
 from core.files.atomic import replacing
-from core.files.checksums import Sum, crc32, word
+from core.files.checksums import Sum, crc32, in_old_formats, word
 from core.files.reader import MAX_NDIM, Reader, short_shape
 
 LIST_MAGIC = 0x112
@@ -270,10 +271,12 @@ def _write(file, data: Mapping | Sequence, np_shape: bool) -> None:
     named = isinstance(data, Mapping)
     records = [Record.of(value) for value in (data.values() if named else data)]
     names = [str(name).encode() for name in data] if named else []
-    magic, total = struct.pack("<Q", LIST_MAGIC), Sum()
-    total.write(magic)
-    _write_content(total, records, names, np_shape)
-    file.write(magic + word(total.value))
+    magic, total, checksum = struct.pack("<Q", LIST_MAGIC), Sum(), bytes(8)
+    if in_old_formats():
+        total.write(magic)
+        _write_content(total, records, names, np_shape)
+        checksum = word(total.value)
+    file.write(magic + checksum)
     _write_content(file, records, names, np_shape)
 
 

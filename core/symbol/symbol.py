@@ -14,6 +14,7 @@ from core.attribute import AttrScope
 from core.base import MXNetError, NotImplementedForSymbol, SymbolHandle, nearest
 from core.dtypes import DTYPES, dtype_name, dtype_type
 from core.files.atomic import replacing
+from core.files.checksums import in_old_formats
 from core.ops import storage_types
 from core.ops.attributes import shape_of
 from core.ops.registry import TABLE, Operator
@@ -295,9 +296,10 @@ class Symbol:
         return serialization.dumps(graph.without_casts(self._entries) if remove_amp_cast else self._entries)
 
     def save(self, fname: str, remove_amp_cast: bool = True) -> None:
-        """Writes the graph to a file with a checksum, atomically."""
+        """Writes the graph to a file, atomically."""
+        text = self.tojson(remove_amp_cast)
         with replacing(fname, "w", encoding="utf-8") as file:
-            file.write(serialization.with_checksum(self.tojson(remove_amp_cast)))
+            file.write(serialization.with_checksum(text) if in_old_formats() else text)
 
     def debug_str(self) -> str:
         """The outputs and all nodes with their inputs and attributes, for people."""

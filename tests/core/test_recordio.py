@@ -45,12 +45,7 @@ def test_raw_records_of_mxnet(case, tmp_path):
     positions.append(writer.tell())
     writer.close()
     assert positions == case["start_offsets"]
-    # But for the checksums in place of the zeros behind a record
-    data, positions = bytearray((tmp_path / "r").read_bytes()), iter(MXRecordIO(tmp_path / "r", "r").offsets())
-    for position in positions:
-        length = int.from_bytes(data[position + 4 : position + 8], "little") & ((1 << 29) - 1)
-        data[position + 8 + length : position + 8 + length + -length % 4] = bytes(-length % 4)
-    assert data == path.read_bytes()
+    assert (tmp_path / "r").read_bytes() == path.read_bytes()
     assert (tmp_path / "i").read_bytes() == (case["folder"] / case["files"][1]).read_bytes()
 
 

@@ -36,13 +36,6 @@ def by_id(cases):
     return [pytest.param(case, id=case["id"]) for case in cases]
 
 
-def without_checksum(path: Path) -> bytes:
-    """The bytes of a `.params` file as MXNet writes it: with zeros where programs here put a checksum."""
-    data = path.read_bytes()
-    assert data[12:16] == b"CRC\x01"
-    return data[:8] + bytes(8) + data[16:]
-
-
 def run_program(python: str, program: str, *arguments) -> str:
     """The output of a program run by another Python, such as the one with MXNet 1.9.1 (fixture `mxnet_python`)."""
     run = subprocess.run([python, "-c", program, *map(str, arguments)], capture_output=True, text=True, timeout=120)

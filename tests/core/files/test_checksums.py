@@ -21,6 +21,20 @@ STATES = {0: (np.ones((2, 2), "float32"), None), 1: [1.5, np.zeros(3, "float32")
 NET = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="fc")
 
 
+@pytest.fixture(autouse=True)
+def checksums(monkeypatch):
+    monkeypatch.setenv("MXNET_FILE_CHECKSUMS", "1")
+
+
+def test_files_of_mxnet_formats_are_its_own_to_the_byte_unless_asked(tmp_path, monkeypatch):
+    monkeypatch.delenv("MXNET_FILE_CHECKSUMS")
+    assert dump_params(ARRAYS)[8:16] == bytes(8)
+    _write_records(tmp_path / "r")
+    assert (tmp_path / "r").read_bytes()[8:12] == b"a\0\0\0"
+    NET.save(str(tmp_path / "s"))
+    assert (tmp_path / "s").read_text() == NET.tojson()
+
+
 def _read_records(path):
     with MXRecordIO(str(path), "r") as reader:
         return [reader.read() for _ in range(3)]
