@@ -24,7 +24,7 @@ help:
 	@echo "make chaos       50 kills of training, of loading workers and of one of three ranks; logs/chaos.txt counts what came of them"
 	@echo "make original    what is compared with the original MXNet 1.9.1, which is installed into $(ORIGINAL)"
 	@echo "make mutants     $(MUTANTS) small faults in the source, and whether the tests notice; logs/mutants.json"
-	@echo "make lint        ruff check, ruff format --check, README tables against logs/"
+	@echo "make lint        ruff check, ruff format --check, mypy, README tables against logs/"
 	@echo "make format      let ruff fix and format"
 	@echo "make report      rewrite the tables and plots of README.md from logs/"
 	@echo "make bench       imports, training steps, operators and networks, timed against PyTorch"
@@ -79,6 +79,7 @@ mutants: $(STAMP)
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	$(BIN)/python scripts/report.py --check
 
 format: $(STAMP)
