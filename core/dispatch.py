@@ -134,7 +134,7 @@ def _generate(op: Operator, kind: type | None, public: bool) -> Callable:
 
 def _compiled(name: str, lines: list[str], *ops: Operator, **names) -> Callable:
     """The function that the lines define, over this module's names and those given, which launches `ops`."""
-    scope = {**_SCOPE, **names, "_direct": all(op.cast_inputs is None for op in ops)}
+    scope = {**_SCOPE, **names, "_direct": all(op.direct for op in ops)}
     for op in ops:
         op.scopes.append(scope)
     exec("\n".join(lines), scope)

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from core import storage
 from core.base import nearest
 from core.files.atomic import write_bytes
-from core.ops.registry import TABLE
+from core.ops.registry import TABLE, Operator
 from core.util import require
 
 _SETTINGS = {
@@ -321,11 +321,7 @@ def _watch() -> None:
     operators = {id(op): op for op in TABLE.values()}
     for op in operators.values():
         _replace(op, "forward", functools.partial(_timed, lambda *_, name=op.name: name))
-        if op.binds:  # no shorter way around the stopwatch
-            if op.attrs:
-                _replace(op, "bound", lambda _: lambda *values: (None, {}))
-            else:
-                _replace(op, "bare", lambda _: None)
+        op.go_direct(False)  # around the stopwatch
         if op.composite:
             _replace(op, "function", functools.partial(_timed, lambda *_, name=op.name: name))
     _replace(Plan, "__call__", functools.partial(_timed, lambda *_: "CachedOp"))
@@ -337,6 +333,8 @@ def _unwatch() -> None:
     while _replaced:
         owner, name, before = _replaced.pop()
         setattr(owner, name, before)
+        if isinstance(owner, Operator):
+            owner.go_direct(True)
 
 
 def _replace(owner, name: str, stopwatch) -> None:

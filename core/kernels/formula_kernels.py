@@ -65,8 +65,7 @@ def pointwise_of_one_type(
         """The CPU's kernels by dtype, made when they are first asked for."""
 
         def __missing__(self, dtype: torch.dtype) -> Function:
-            operands = [torch.ones(2, dtype=dtype)] * count + [1] * len(names)
-            self[dtype] = function = variant(dtype) or _cpu()._typed(formula, dtype, operands)
+            self[dtype] = function = variant(dtype) or _of_type(formula, dtype)
             return function
 
     on_cpu = Kernels()
@@ -120,6 +119,16 @@ def pointwise_of_one_type(
     if names or count > 2:
         return (one_with_attributes if count == 1 else with_attributes), bind
     return (one if count == 1 else two), bind
+
+
+def _of_type(formula: Formula, dtype: torch.dtype) -> Function:
+    """The CPU's kernel for operands, and a result, of `dtype`, whether attributes are whole numbers or not."""
+    operands = [torch.ones(2, dtype=dtype)] * len(formula.inputs)
+    try:
+        function: Function = _cpu()._typed(formula, dtype, operands + [1.0] * len(formula.attrs))
+    except (RuntimeError, TypeError):  # of bits
+        function = _cpu()._typed(formula, dtype, operands + [1] * len(formula.attrs))
+    return function
 
 
 def _cpu() -> Any:

@@ -94,6 +94,7 @@ class Operator(Facts):
         self.infer: Callable | None = None  # fills in the shapes of parameters: infer(shapes, attrs)
         self.launchers: dict[type, Callable] = {}  # by the class of the first array (see `core.dispatch`)
         self.scopes: list[dict] = []  # of the functions that `core.dispatch` generated
+        self.direct = True  # see `go_direct`
         self.cast_inputs: Callable | None = None  # mixed precision: (inputs, attrs) -> the inputs in other types
         hidden = {"key"} if rng else set()
         hidden |= {"training"} if train else set()
@@ -265,8 +266,13 @@ class Operator(Facts):
     def cast(self, rule: Callable | None) -> None:
         """From now on `rule(inputs, attrs)` returns the inputs in other types, on the general path; None: no longer."""
         self.cast_inputs = rule
+        self.go_direct(rule is None)
+
+    def go_direct(self, direct: bool) -> None:
+        """Whether launchers may take their fast path: not while a profiler watches, or inputs are cast."""
+        self.direct = direct and self.cast_inputs is None
         for scope in self.scopes:
-            scope["_direct"] = rule is None
+            scope["_direct"] = self.direct
 
     @functools.cached_property
     def binds(self) -> bool:

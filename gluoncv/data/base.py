@@ -11,9 +11,16 @@ from gluon.store import home
 DATASETS = os.path.join(home(), "datasets")
 
 
-def missing(message: str, path: str) -> FileNotFoundError:
-    """An error that says `message` and carries the path of what is missing as its `filename`."""
-    error = FileNotFoundError(message)
+class Missing(FileNotFoundError):
+    """Says its message, and carries the path of what is missing as `filename`."""
+
+    def __str__(self):
+        return self.args[0]
+
+
+def missing(message: str, path: str) -> Missing:
+    """The error for a path where there is nothing."""
+    error = Missing(message)
     error.filename = path
     return error
 

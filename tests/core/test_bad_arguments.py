@@ -93,6 +93,7 @@ def test_bools_are_no_numbers_and_numbers_but_0_and_1_no_bools():
         lambda: nd.sum(x(), keepdims=2),
         lambda: nd.sum(x(), keepdims="2"),
     ):
+        nd.sum.operator.bound.cache_clear()  # which takes (True, 0) for (1, 0) where that came before
         with pytest.raises(MXNetError, match="does not fit"):
             call()
     assert nd.sum(x(), axis=0, keepdims=1).shape == (1, 3)

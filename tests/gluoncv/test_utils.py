@@ -10,6 +10,7 @@ import pytest
 import core as mx
 import gluoncv
 from core import autograd
+from core.base import MXNetError
 from gluon import nn
 from gluon.loss import L2Loss
 from gluoncv.loss import MixSoftmaxCrossEntropyOHEMLoss, SoftmaxCrossEntropyLoss, SoftmaxCrossEntropyOHEMLoss
@@ -92,7 +93,7 @@ def test_archives_and_folders(tmp_path):
     with tarfile.open(tmp_path / "evil.tar.gz", "w:gz") as archive:
         archive.addfile(tarfile.TarInfo("../outside.txt"), io.BytesIO())
     assert filesystem.unzip(tmp_path / "a.zip", tmp_path) == str(tmp_path / "q/1.txt")
-    with pytest.raises(tarfile.OutsideDestinationError):
+    with pytest.raises(MXNetError, match="outside of the folder"):
         filesystem.untar(tmp_path / "evil.tar.gz", tmp_path / "in")
     assert str(filesystem.PathTree(tmp_path / "q")) == "q/\n└── 1.txt"
     with pytest.raises(ImportError, match="pip install mmcv"):

@@ -224,6 +224,7 @@ GIVEN: dict[str, list[Sample]] = {
     "cast_storage": [S((2, 3), stype="default")],
     "slice_axis": [S((3, 4), axis=1, begin=1, end=3), S((3, 4), axis=0, begin=-2, end=None)],
     "slice_like": [S((3, 4), (2, 3)), S((3, 4), (2, 3), axes=(1,))],
+    "_rnn_param_concat": [S((3,), (2,), dim=0)],
     "Concat": [S((2, 3), (2, 1), dim=1), S((2, 3), (0, 3), dim=0), S((1, 2), dim=0)],
     "stack": [S((2, 3), (2, 3), axis=1), S((0, 3), (0, 3), axis=0)],
     "SliceChannel": [S((2, 4), num_outputs=2), S((2, 2, 3), num_outputs=2, axis=1, squeeze_axis=True)],

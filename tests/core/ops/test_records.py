@@ -13,7 +13,7 @@ PACKAGES = ("core", "gluon", "gluoncv", "gluonnlp")
 # Files of others name operators; these read and write such files.
 CONVERTERS = (
     "core/contrib/onnx/", "core/symbol/serialization.py", "core/symbol/numpy_nodes.py", "core/symbol/portable.py",
-    "core/graph/symbols.py",
+    "core/symbol/traced.py",
 )  # fmt: skip
 # Scalar functions of formulas have names of their own, which some operators share.
 FORMULAS = ("core/kernels/",)
