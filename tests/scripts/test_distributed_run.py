@@ -64,11 +64,15 @@ def test_torchrun_restarts_a_killed_rank_and_all_resume(tmp_path):
 
 
 def test_processes_do_not_outlive_a_killed_launcher(tmp_path):
-    (tmp_path / "sleep.py").write_text("import time\ntime.sleep(600)\n")
+    started = tmp_path / "started"
+    started.mkdir()
+    (tmp_path / "sleep.py").write_text(
+        f"import os, time\nopen(os.path.join({str(started)!r}, str(os.getpid())), 'w').close()\ntime.sleep(600)\n"
+    )
     launcher = subprocess.Popen([sys.executable, *LAUNCH, str(tmp_path / "sleep.py")])
     children, until = [], time.monotonic() + 30
     while len(children) < 2 and time.monotonic() < until:
-        children = Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split()
+        children = [path.name for path in started.iterdir()]
     launcher.kill()
     launcher.wait()
     while any(Path(f"/proc/{pid}").exists() for pid in children) and time.monotonic() < until:
