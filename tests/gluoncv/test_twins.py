@@ -1,7 +1,7 @@
 """Names and numbers of our networks in torchvision, timm and their authors' programs.
 
 twins.json has, for each network, a digest of the names of its arrays there, taken from those packages by
-`python -m tests.twins.compare --write`; where the packages are installed, outputs are compared too.
+`python -m tests.twins.compare --names`; where the packages are installed, outputs are compared too.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """Networks here and in other libraries, with the same random weights: the same outputs, and back without a bit lost.
 
-python -m tests.twins.compare [--only REGEX] [--write FILE] [--names FILE]
+python -m tests.twins.compare [--only REGEX] [--log logs/conversion/twins.log] [--skip FILE] [--names FILE]
 """
 
 from __future__ import annotations
@@ -9,8 +9,11 @@ import argparse
 import hashlib
 import json
 import re
+import shlex
+import sys
 import time
 import warnings
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +22,20 @@ import torch
 from core import nd
 from gluoncv.model_zoo import get_model
 from gluoncv.model_zoo.state_dict import load_state_dict, state_dict
+from scripts.common import environment
 from tests.twins import video  # noqa: F401  (enters its twins)
 from tests.twins.vision import TWINS
 
 TOLERANCE = 1e-4
+# Beginnings of what a twin is -> where the network is from.
+ORIGINS = (
+    (r"(timm|torchvision|gluoncv\.torch) [\w.]+$", "a package's own network"),
+    (
+        r"timm (ResNet,|MobileNet V1,|resnet, pruned)",
+        "a package's class with settings that the package has no name for",
+    ),
+    ("", "built from a package's parts, under the names of the authors' program"),
+)
 
 
 def compare(name, twin):
@@ -94,31 +107,51 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="only networks whose name this expression finds")
     parser.add_argument("--skip", help="a log of this program: not the networks in it")
-    parser.add_argument("--write", help="file for the rows, as JSON")
+    parser.add_argument("--log", type=Path, help="file for the rows; it is written at the end")
     parser.add_argument("--names", help="file for digests of the names, as JSON; nothing is computed")
     args = parser.parse_args()
     warnings.filterwarnings("ignore")
-    done = set(re.findall(r"^ok +(\S+)", Path(args.skip).read_text(), re.M)) if args.skip else set()
+    done = set(re.findall(r"^(\S+): ", Path(args.skip).read_text(), re.M)) if args.skip else set()
     twins = {name: twin for name, twin in TWINS.items() if re.search(args.only, name) and name not in done}
     if args.names:
         with open(args.names, "w") as file:
             rows = (f"{json.dumps(name)}: {json.dumps(names(twin))}" for name, twin in sorted(twins.items()))
             file.write("{\n" + ",\n".join(rows) + "\n}\n")
         return
-    rows = []
+    head = (shlex.join(["python", "-m", "tests.twins.compare", *sys.argv[1:]]), environment.commit())
+    lines, bad = {}, []
     for name, twin in twins.items():
         begun = time.time()
         try:
             row = compare(name, twin)
-            good = row["apart"] <= TOLERANCE and not row["lost"]
         except Exception as error:
-            row, good = {"network": name, "error": f"{type(error).__name__}: {str(error)[:300]}"}, False
-        rows.append(row)
-        words = (name, row.get("twin"), f"{row.get('apart', 0):.1e}", row.get("error", ""), row.get("lost", [])[:4])
-        print("ok  " if good else "BAD ", *words, row.get("differs"), f"{time.time() - begun:.1f} s", flush=True)
-        if args.write:
-            with open(args.write, "w") as file:
-                json.dump(rows, file, indent=1)
+            bad.append(name)
+            print(f"BAD {name}: {type(error).__name__}: {str(error)[:300]}", flush=True)
+            continue
+        lines[name] = f"{name}: {row['twin']}, apart {row['apart']:.1e} of the largest, spread {row['spread']:.1e}"
+        if not (row["apart"] <= TOLERANCE and row["spread"] > 0 and not row["lost"]):
+            bad.append(name)
+            lines[name] += f", BAD, lost {row['lost'][:4]}"
+        print(f"{lines[name]}, {time.time() - begun:.1f} s", flush=True)
+    if args.log:
+        args.log.write_text("\n".join([*heading(*head, lines, twins, bad), *sorted(lines.values())]) + "\n")
+
+
+def heading(command, commit, lines, twins, bad):
+    """What a log says before its rows."""
+    packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "torchvision", "timm"))
+    counts = dict.fromkeys((origin for _, origin in ORIGINS), 0)
+    for name in lines:
+        counts[next(origin for pattern, origin in ORIGINS if re.match(pattern, twins[name].what))] += 1
+    return [
+        f"command: {command}",
+        f"commit: {commit}",
+        f"versions: {packages}, gluoncv 0.10.5.post0 (its part for PyTorch)",
+        f"{len(lines)} networks and their twins, {len(bad)} of them apart{': ' * bool(bad)}{', '.join(bad)}; "
+        + "; ".join(f"{count}: {origin}" for origin, count in counts.items()),
+        "random weights; apart: largest difference of an output over the largest output, at most "
+        f"{TOLERANCE:g}; spread: least standard deviation of an output; every array came back bit for bit",
+    ]
 
 
 if __name__ == "__main__":
