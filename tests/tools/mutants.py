@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import multiprocessing
 import os
 import random
 import re
@@ -27,6 +28,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from tests.tools import mutation_tests
@@ -46,6 +48,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--only", default="", metavar="REGEX", help="faults whose line in the report matches")
     parser.add_argument("--budget", type=float, default=60, help="seconds of processor time for a fault (default 60)")
     parser.add_argument("--limit", type=float, default=300, help="seconds that one test may take (default 300)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, each with a copy of its own (default 1)")
     parser.add_argument(
         "--report", type=Path, help="results, of faults that are not run again; written (default: printed only)"
     )
@@ -69,10 +72,15 @@ def main(argv: list[str] | None = None) -> int:
     for name in PRELOADED:
         importlib.import_module(name)
     commit = _commit()
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copy = Copy(Path(folder) / "checkout", args.budget, args.limit)
-        for at, fault in enumerate(drawn, 1):
-            row = copy.test(fault)
+    with (
+        tempfile.TemporaryDirectory(prefix="mutants-") as folder,
+        ProcessPoolExecutor(
+            args.jobs, multiprocessing.get_context("fork"), _work_in, (Path(folder), args.budget, args.limit)
+        ) as workers,
+    ):
+        tested = {workers.submit(_test, fault): fault for fault in drawn}
+        for at, done in enumerate(as_completed(tested), 1):
+            fault, row = tested[done], done.result()
             report["mutants"] = [old for old in report["mutants"] if old["mutant"] != row["mutant"]] + [row]
             report |= {"commit": commit, "seed": args.seed, "faults": len(faults)}
             print(f"{at}/{len(drawn)} {row['result']} {fault.title} [{row['by']}] {row['seconds']} s", flush=True)
@@ -236,6 +244,16 @@ class Copy:
         if late or not said["done"]:  # too long, or the process is gone
             said["failed"] = said["at"]
         return said | {"late": late}
+
+
+def _work_in(folder: Path, budget: float, limit: float) -> None:
+    """Gives a worker a copy of its own."""
+    global _copy
+    _copy = Copy(folder / str(os.getpid()) / "checkout", budget, limit)
+
+
+def _test(fault: Mutation) -> dict:
+    return _copy.test(fault)
 
 
 class _Exchanged:

@@ -1,7 +1,7 @@
 """Which tests belong to a place in the source.
 
-A test file is near to a fault when it imports the faulty module or what re-exports it, carries its name, lies in the
-folder of the same name, or mentions what the fault is in: the function, its class, the operators that the function is
+A test file is near to a fault when it imports the faulty module or what re-exports it, carries its name (or, of a
+module with an underscore, the name of one beside it that imports it), lies in the folder of the same name, or mentions what the fault is in: the function, its class, the operators that the function is
 entered for, or the functions of the module that call it. Within the chosen files, tests that mention these names run
 first. The recorded answers of the original software (`tests/test_reference.py`) are asked last, those cases alone whose
 name mentions one of them.
@@ -64,7 +64,8 @@ def names(root: Path, mutation: Mutation) -> list[str]:
 def test_files(root: Path, mutation: Mutation, limit: int = 7) -> list[str]:
     """The files of tests nearest to a place, the nearest first."""
     words = names(root, mutation)
-    scores = {path: _score(path, text, mutation, words) for path, text in _tests(root).items()}
+    modules = [PurePosixPath(mutation.path), *_users(root, mutation.path)]
+    scores = {path: max(_score(path, text, m, words) for m in modules) for path, text in _tests(root).items()}
     chosen = sorted((path for path, score in scores.items() if score >= 4), key=lambda path: -scores[path])[:limit]
     for start, more in ANY.items():
         if mutation.path.startswith(start):
@@ -83,9 +84,18 @@ def relevance(text: str, words: list[str]) -> int:
     return sum(2 if word not in COMMON else 1 for word in words[:12] if re.search(rf"\b{re.escape(word)}\b", text))
 
 
-def _score(test: str, text: str, mutation: Mutation, words: list[str]) -> float:
-    module = PurePosixPath(mutation.path).with_suffix("")
-    parts = [part for part in module.parts if part != "__init__"]
+def _users(root: Path, path: str) -> list[PurePosixPath]:
+    """The modules beside a private one that import it."""
+    module = PurePosixPath(path)
+    if not re.match("_[a-z]", module.stem):
+        return []
+    beside = sorted(other for other in (root / path).parent.glob("*.py") if other.stem != module.stem)
+    imports = re.compile(rf"(?m)^from \S+(\.{module.stem} import| import .*\b{module.stem}\b)")
+    return [module.with_name(other.name) for other in beside if imports.search(other.read_text(encoding="utf-8"))]
+
+
+def _score(test: str, text: str, module: PurePosixPath, words: list[str]) -> float:
+    parts = [part for part in module.with_suffix("").parts if part != "__init__"]
     stem = PurePosixPath(test).stem.removeprefix("test_")
     dotted = ".".join(parts)
     score = 0.0

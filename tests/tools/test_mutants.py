@@ -54,6 +54,7 @@ def test_tests_of_a_module_are_found_by_what_they_mention():
         ("core/metric/regression.py", "PearsonCorrelation", "tests/core/test_metric.py"),
         ("core/files/atomic.py", "replacing", "tests/core/files/test_atomic.py"),
         ("gluon/data/dataloader.py", "DataLoader", "tests/gluon/data/test_dataloader.py"),
+        ("core/kernels/triton/_anchors.py", "write_proposals", "tests/core/kernels/triton/test_boxes.py"),
         ("core/contrib/onnx/onnx2mx/layers.py", "_pooling", "tests/core/contrib/test_onnx_operators.py"),
     ):
         fault = next(m for m in mutations(path, (ROOT / path).read_text()) if scope in m.scope)
@@ -78,7 +79,7 @@ def test_killed_and_surviving_faults_are_told_apart(tmp_path):
     for command in (["init", "-q"], ["add", "-A"]):
         subprocess.run(["git", *command], cwd=tmp_path, check=True)
     report = tmp_path / "report.json"
-    command = ["-m", "tests.tools.mutants", "--count", "99", "--limit", "10", "--report", str(report)]
+    command = ["-m", "tests.tools.mutants", "--count", "99", "--limit", "10", "--jobs", "2", "--report", str(report)]
     done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
     results = {row["mutant"].partition(": ")[2]: row["result"] for row in json.loads(report.read_text())["mutants"]}
