@@ -20,7 +20,8 @@ K = kernels.vision
 def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: Share):
     """Maxima over pooled_size cells of each region: (regions, C, *pooled_size) (Girshick, 2015).
 
-    data (N, C, H, W); rois (regions, 5): image, left, top, right, bottom in pixels, times spatial_scale in data.
+    data (N, C, H, W); rois (regions, 5): image, left, top, right, bottom in pixels, times spatial_scale in data. Those
+    of an image that is not there, such as -1, give zeros.
     """
     _check_regions("ROIPooling", data, rois, (5,), pooled_size)
     return K.roi_pool(data, rois, pooled_size, spatial_scale)

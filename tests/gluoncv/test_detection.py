@@ -7,7 +7,7 @@ from core import autograd, nd
 from gluon import SymbolBlock, nn
 from gluoncv import loss, model_zoo
 from gluoncv.model_zoo.center_net import CenterNetTargetGenerator, bodies
-from gluoncv.model_zoo.rcnn import RCNNTargetGenerator, RCNNTargetSampler
+from gluoncv.model_zoo.rcnn import FasterRCNN, RCNNTargetGenerator, RCNNTargetSampler
 from gluoncv.model_zoo.rcnn.rpn import RPNTargetGenerator, generate_base_anchors
 from gluoncv.model_zoo.ssd import SSDTargetGenerator, presets
 from gluoncv.model_zoo.yolo import YOLOV3PrefetchTargetGenerator
@@ -118,6 +118,15 @@ def test_targets_of_ssd():
     decoded = coder.NormalizedBoxCenterDecoder()(targets, centers).asnumpy()[0]
     np.testing.assert_allclose(decoded[[0, 2]], BOXES[0], rtol=1e-5)
     assert mask.asnumpy()[0, :, 0].tolist() == [1, 0, 1, 0]
+
+
+def test_anchors_that_overlap_by_half_are_positive():
+    """Behind the best anchor of a box, those that overlap it by at least 0.5 (Liu et al., 2016)."""
+    corners = nd.array([[[0, 0, 10, 10], [0, 0, 10, 6], [0, 0, 10, 4]]])  # overlaps of 1, 0.6 and 0.4
+    given = (bbox.BBoxCornerToCenter()(corners), None, nd.array([[[0, 0, 10, 10]]]), nd.array([[[1]]]))
+    assert SSDTargetGenerator(negative_mining_ratio=-1)(*given)[0].asnumpy().tolist() == [[2, 2, 0]]
+    classes = SSDTargetGenerator(iou_thresh=0.7, negative_mining_ratio=-1)(*given)[0]
+    assert classes.asnumpy().tolist() == [[2, 0, 0]]
 
 
 def test_loss_of_ssd():
@@ -282,6 +291,23 @@ def test_detectors_are_exported(name, tmp_path):
     files = net.export(str(tmp_path / "net"))
     for got, other in zip(SymbolBlock.imports(files[0], ["data"], files[1])(x), want, strict=True):
         np.testing.assert_allclose(got.asnumpy(), other, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("mode", ["align", "pool"])
+def test_regions_are_pooled_from_the_level_of_their_size(mode):
+    """Level 4 for the 224 pixels of the pictures that networks are trained on, one more each time it doubles (Lin et
+    al., 2017), within the levels that there are."""
+
+    class Pyramid:
+        _min_stage, _max_stage, _strides, _roi_mode, _roi_size = 2, 6, (4, 8, 16, 32, 64), mode, (2, 2)
+        _pool = FasterRCNN._pool
+
+    features = [nd.full((1, 1, 1024 // 2**level, 1024 // 2**level), level) for level in (2, 3, 4, 5, 6)]
+    sides = [20, 111, 113, 223, 225, 447, 449, 1000]
+    rois = nd.array([[0, 0, 0, side - 1, side - 1] for side in sides])
+    pooled = FasterRCNN._pyramid_roi_feats(Pyramid(), nd, features, rois)
+    assert pooled.shape == (len(sides), 1, 2, 2)
+    assert pooled.asnumpy().reshape(-1, 4).tolist() == [[level] * 4 for level in (2, 2, 3, 3, 4, 4, 5, 5)]
 
 
 def test_sizes_of_anchors_follow_the_paper():

@@ -56,7 +56,7 @@ def rotated_roi_align_grad(
 def roi_pool(data: Tensor, rois: Tensor, pooled: Ints, scale: float) -> tuple[Tensor, Tensor]:
     """Maxima over the cells of regions (regions, C, *pooled) and their positions in (N, H, W), int64, -1 where empty.
 
-    rois (regions, 5): image, left, top, right, bottom, the last two inside of the region.
+    rois (regions, 5): image, left, top, right, bottom, the last two inside of the region; those of no image are empty.
     """
     shape = (rois.shape[0], data.shape[1], *pooled)
     return empty(shape, data.dtype), empty(shape, torch.int64)

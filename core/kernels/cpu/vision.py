@@ -45,11 +45,12 @@ def roi_pool(data, rois, pooled, scale):
     corners = _rounded(rois[:, 1:].float() * scale).to(torch.int64)
     top, rows = _cells(corners[:, 1], corners[:, 3], pooled[0], size[0])
     left, columns = _cells(corners[:, 0], corners[:, 2], pooled[1], size[1])
-    image = rois[:, 0].to(torch.int64).clamp(0, batch - 1) * (size[0] * size[1])
+    image = rois[:, 0].to(torch.int64)
+    rows = rows * ((image >= 0) & (image < batch)).unsqueeze(1)
     down, right = torch.arange(max(1, int(rows.max()))), torch.arange(max(1, int(columns.max())))
     inside = (down < rows.unsqueeze(-1))[:, :, None, :, None] & (right < columns.unsqueeze(-1))[:, None, :, None, :]
     row, column = (top.unsqueeze(-1) + down)[:, :, None, :, None], (left.unsqueeze(-1) + right)[:, None, :, None, :]
-    positions = (image.reshape(-1, 1, 1, 1, 1) + row * size[1] + column)[inside]
+    positions = ((image.reshape(-1, 1, 1, 1, 1) * size[0] + row) * size[1] + column)[inside]
     lengths = inside.sum((3, 4)).reshape(-1)
     flat = data.permute(0, 2, 3, 1).reshape(-1, channels)
     y, _, _, at = torch._embedding_bag(flat, positions, lengths.cumsum(0) - lengths, False, _MAX)

@@ -93,13 +93,14 @@ def align(
 def maxima(
     x_ptr, rois_ptr, y_ptr, positions_ptr, batch, height, width, channels, rows, columns, scale, BLOCK: tl.constexpr
 ):  # fmt: skip
-    """The maxima of cells and their positions in (N, H, W), 0 and -1 where a cell is empty."""
+    """The maxima of cells and their positions in (N, H, W), 0 and -1 where a cell is empty or of no image."""
     bin, channel, inside = _cell_and_channels(channels, BLOCK)
     cell = bin % (rows * columns)
     roi_ptr = rois_ptr + bin // (rows * columns) * 5
-    image = tl.minimum(tl.maximum(tl.load(roi_ptr).to(tl.int64), 0), batch - 1)
+    image = tl.load(roi_ptr).to(tl.int64)
     left, end = _span(roi_ptr + 1, cell % columns, columns, width, scale)
     top, bottom = _span(roi_ptr + 2, cell // columns, rows, height, scale)
+    bottom = tl.where((image >= 0) & (image < batch), bottom, top)
     best = tl.full((BLOCK,), float("-inf"), tl.float64 if x_ptr.dtype.element_ty == tl.float64 else tl.float32)
     at = tl.full((BLOCK,), -1, tl.int64)
     for y in range(top, bottom):

@@ -105,6 +105,17 @@ def test_roi_pooling(pooled):
     np.testing.assert_allclose(y.asnumpy(), naive_pool(data, ROIS, pooled, 0.6), rtol=1e-6)
 
 
+def test_regions_of_no_image_are_zeros_and_pass_no_gradient():
+    data = nd.array(RANDOM.rand(2, 3, 8, 10) + 1)
+    data.attach_grad()
+    with autograd.record():
+        y = nd.ROIPooling(data, nd.array([[-1, 0, 0, 5, 5], [1, 0, 0, 5, 5], [2, 0, 0, 5, 5]]), (2, 2), 1.0)
+    y.backward()
+    assert (y.asnumpy() > 0).all((1, 2, 3)).tolist() == [False, True, False]
+    assert not y[0].asnumpy().any() and not y[2].asnumpy().any()
+    assert data.grad.asnumpy().sum((1, 2, 3)).tolist() == [0, 12]
+
+
 CASES = {
     "align": (lambda x: nd.contrib.ROIAlign(x, nd.array(ROIS, dtype="float64"), (2, 2), 1.0), (2, 3, 8, 10)),
     "by position": (

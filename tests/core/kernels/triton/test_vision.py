@@ -54,7 +54,7 @@ def test_rotated_regions(device):
 
 
 def test_maxima_of_regions(device, mode):
-    data, rois = numbers(2, 3, 5, 7), torch.tensor(ROIS)[[0, 1, 3]]
+    data, rois = numbers(2, 3, 5, 7), torch.tensor(ROIS)
     y, places = reference.roi_pool(data, rois, (2, 3), 0.9)
     same("roi_pool", device, data, rois, (2, 3), 0.9)
     same("roi_pool", device, data, rois[:0], (2, 3), 0.9)
