@@ -164,3 +164,29 @@ def test_recurrent_layers_of_any_kind(kind, lengths, direction, tmp_path):
     given = {"x": rng.normal(size=(5, 2, 3)).astype("float32")}
     expected = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, given)
     _close(_run(path, given), expected)
+
+
+def _saved(path, kind, given: dict, held: dict, **attributes) -> str:
+    """A model of one node, of float32; a shape stands for an input, an array for a constant."""
+    floats = onnx.TensorProto.FLOAT
+    node = onnx.helper.make_node(kind, [*given, *held], ["y"], **attributes)
+    inputs = [onnx.helper.make_tensor_value_info(n, floats, shape) for n, shape in given.items()]
+    held = [onnx.numpy_helper.from_array(v.astype("float32"), n) for n, v in held.items()]
+    graph = onnx.helper.make_graph([node], "g", inputs, [onnx.helper.make_tensor_value_info("y", floats, None)], held)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
+    return str(path)
+
+
+@pytest.mark.parametrize("axis", [1, 2, -1])
+def test_normalisation_over_the_last_axes_with_a_factor_of_one_axis(axis, tmp_path):
+    rng = np.random.default_rng(2)
+    held = {"scale": rng.normal(size=4), "bias": rng.normal(size=4)}
+    path = _saved(tmp_path / "norm.onnx", "LayerNormalization", {"x": (2, 3, 4)}, held, axis=axis)
+    given = {"x": rng.normal(size=(2, 3, 4)).astype("float32")}
+    _close(_run(path, given), onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, given))
+
+
+def test_weights_of_no_fixed_shape_are_refused(tmp_path):
+    path = _saved(tmp_path / "conv.onnx", "Conv", {"x": ("b", 3, 8, 8), "w": ("filters", 3, 3, 3)}, {})
+    with pytest.raises(mx.MXNetError, match="the shape of the weight varies"):
+        mx.contrib.onnx.import_model(path)

@@ -100,6 +100,17 @@ def test_common_subexpressions():
     np.testing.assert_array_equal(evaluate(shorter, x)[0], evaluate(graph, x)[0])
 
 
+def test_common_subexpressions_compare_attributes_by_value():
+    def function(x, axis):
+        return mx.nd.sum(x, axis=tuple([0, axis])) * 2 + mx.nd.sum(x, axis=tuple([0, 1])) * 3
+
+    for axis, count in ((1, 1), (2, 2)):
+        graph = traced(lambda x: function(x, axis), x := array(3, 4, 4))
+        shorter = common_subexpressions(graph)
+        assert names(shorter).count("sum") == count
+        np.testing.assert_array_equal(evaluate(shorter, x)[0], evaluate(graph, x)[0])
+
+
 def test_common_subexpressions_leave_chance_and_the_callers_arrays():
     graph = traced(
         lambda x: [mx.nd.Dropout(x, p=0.5, mode="always") + mx.nd.Dropout(x, p=0.5, mode="always")], array(3)
