@@ -230,6 +230,17 @@ def test_a_chain_with_a_loss_in_python_trains_like_one_network():
     np.testing.assert_allclose(args["fc2_bias"].asnumpy(), TRAINED[1], rtol=1e-4)
 
 
+def test_a_chain_ends_in_a_module_that_takes_labels():
+    x = mx.sym.Activation(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="fc1"), act_type="tanh")
+    y = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.var("in"), num_hidden=2, name="fc2"), name="softmax")
+    first, last = Module(x, label_names=None), Module(y, ["in"])
+    chain = SequentialModule().add(first).add(last, take_labels=True, auto_wiring=True)
+    settings = {"learning_rate": 0.3, "momentum": 0.9, "wd": 0.01}
+    chain.fit(batches(), optimizer_params=settings, arg_params=params(), aux_params={}, num_epoch=3)
+    np.testing.assert_allclose(chain.get_params()[0]["fc1_weight"].asnumpy()[:, 1], TRAINED[0], rtol=1e-4)
+    assert not first.label_shapes and [tuple(d.shape) for d in last.label_shapes] == [(4,)]
+
+
 def test_groups_share_inputs_and_parameters():
     module = Module(network(), context=[mx.cpu(0), mx.cpu(1)])
     module.bind([("data", (4, 4))], [("softmax_label", (4,))])

@@ -166,14 +166,14 @@ def test_recurrent_layers_of_any_kind(kind, lengths, direction, tmp_path):
     _close(_run(path, given), expected)
 
 
-def _saved(path, kind, given: dict, held: dict, **attributes) -> str:
+def _saved(path, kind, given: dict, held: dict, opset=17, **attributes) -> str:
     """A model of one node, of float32; a shape stands for an input, an array for a constant."""
     floats = onnx.TensorProto.FLOAT
     node = onnx.helper.make_node(kind, [*given, *held], ["y"], **attributes)
     inputs = [onnx.helper.make_tensor_value_info(n, floats, shape) for n, shape in given.items()]
     held = [onnx.numpy_helper.from_array(v.astype("float32"), n) for n, v in held.items()]
     graph = onnx.helper.make_graph([node], "g", inputs, [onnx.helper.make_tensor_value_info("y", floats, None)], held)
-    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=8), path)
     return str(path)
 
 
@@ -183,6 +183,14 @@ def test_normalisation_over_the_last_axes_with_a_factor_of_one_axis(axis, tmp_pa
     held = {"scale": rng.normal(size=4), "bias": rng.normal(size=4)}
     path = _saved(tmp_path / "norm.onnx", "LayerNormalization", {"x": (2, 3, 4)}, held, axis=axis)
     given = {"x": rng.normal(size=(2, 3, 4)).astype("float32")}
+    _close(_run(path, given), onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, given))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+@pytest.mark.parametrize("kind", ["Softmax", "LogSoftmax"])
+def test_softmax_of_old_opsets_takes_all_axes_behind_as_one(kind, axis, tmp_path):
+    path = _saved(tmp_path / "softmax.onnx", kind, {"x": (2, 3, 4)}, {}, opset=11, axis=axis)
+    given = {"x": np.random.default_rng(3).normal(size=(2, 3, 4)).astype("float32")}
     _close(_run(path, given), onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, given))
 
 
