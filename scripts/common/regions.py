@@ -15,6 +15,7 @@ from gluoncv.data import batchify
 from gluoncv.data.transforms.presets import rcnn as presets
 from gluoncv.model_zoo import get_model
 from gluoncv.model_zoo.rcnn.losses import RegionLosses
+from scripts.common import packaged
 from scripts.common.devices import settle
 from scripts.common.foreign import add_refused_argument
 from scripts.common.means import Means
@@ -91,6 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser, masks: bool = False) -> None:
     add("--rcnn-smoothl1-rho", type=float, default=1.0, help="where the loss of boxes becomes linear")
     add("--val-interval", type=int, default=1, help="epochs from test to test (default: %(default)s)")
     add("--no-pretrained-base", action="store_true", help="begin with random numbers instead of published weights")
+    add("--pretrained-base", help="file, folder or name of weights that the body begins with")
     add("--kv-store", default="device", help="how gradients of devices are summed (default: %(default)s)")
     add("--executor-threads", type=int, default=1, help="means nothing here: devices compute side by side anyway")
     add_refused_argument(parser, "--horovod", "--gpus 0,1 trains on several devices")
@@ -159,7 +161,7 @@ def settle_network_arguments(args: argparse.Namespace) -> None:
 def network(args, prefix: str, classes, devices):
     """The network of the zoo called `prefix`_[fpn_][syncbn_]BODY_DATASET, or one as the flags say."""
     share = {"per_device_batch_size": max(args.batch_size // len(devices), 1)}
-    base = {"pretrained_base": not args.no_pretrained_base}
+    base = {"pretrained_base": packaged.weights(args.pretrained_base or not args.no_pretrained_base)}
     if args.custom_model:
         flags = CUSTOM + (MASKS if prefix.startswith("mask") else ())
         options = {name: getattr(args, flag[2:].replace("-", "_")) for flag, _, _, name, _ in flags}

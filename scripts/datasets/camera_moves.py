@@ -3,7 +3,7 @@ right, up or down, or that draws near or away.
 
     python scripts/datasets/camera_moves.py ../shared/data/tiny_coco/train2017 --target moves --hold-out 4
 
-Each picture gives one clip of each move, from random places and with random speeds. Clips of every K-th picture are for
+Each picture gives --clips clips of each move, from random places and with random speeds. Clips of every K-th picture are for
 tests: nothing of these pictures is seen in training. Folders of frames and the lists train.txt and val.txt are what
 train_recognizer.py reads with `--dataset custom`.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from itertools import product
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -45,8 +46,8 @@ def main(argv: list[str] | None = None) -> dict[str, int]:
     lines: dict[str, list[str]] = {"train": [], "val": []}
     for number, path in enumerate(pictures, 1):
         part = "val" if number % args.hold_out == 0 else "train"
-        for label, move in enumerate(MOVES[name] for name in args.moves):
-            name = f"{path.stem}_{label}"
+        for clip, (label, move) in product(range(args.clips), enumerate(MOVES[name] for name in args.moves)):
+            name = f"{path.stem}_{label}" + (f"_{clip}" if clip else "")
             write_clip(args.target / name, path, move, args.frames, args.size, random)
             lines[part].append(f"{name} {args.frames} {label}\n")
     for part, listed in lines.items():
@@ -85,6 +86,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--moves", nargs="+", choices=MOVES, default=list(MOVES), help="classes, in this order (default: all)")
     add("--target", type=Path, required=True, help="folder that is made")
     add("--hold-out", type=int, default=4, metavar="K", help="every K-th picture is for tests (default: %(default)s)")
+    add("--clips", type=int, default=1, help="clips of each move over a picture (default: %(default)s)")
     add("--frames", type=int, default=16, help="frames of a clip (default: %(default)s)")
     add("--size", type=int, default=64, help="sides of a frame in pixels (default: %(default)s)")
     add("--seed", type=int, default=0, help="seed of places and speeds (default: %(default)s)")

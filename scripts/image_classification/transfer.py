@@ -24,8 +24,8 @@ from gluon import Trainer, nn
 from gluon.data.vision import CIFAR10
 from gluon.loss import SoftmaxCrossEntropyLoss
 from gluoncv.model_zoo import get_model
+from scripts.common import packaged
 from scripts.common.environment import checksums
-from scripts.common.packaged import PACKAGES, checkpoint_folder
 from scripts.common.record import LOGS, Record
 
 CLASSES = 10
@@ -36,7 +36,7 @@ KINDS = {"features": (0.0, 0.003), "fine-tuned": (0.002, 0.005), "from nothing":
 
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
-    args.weights = str(checkpoint_folder(args.pretrained)) if args.pretrained in PACKAGES else args.pretrained
+    args.weights = packaged.weights(args.pretrained)
     files = sorted(path for path in args.data_dir.iterdir() if path.is_file())
     weights = [Path(args.weights)] if Path(args.weights).is_file() else []
     record = Record(

@@ -59,7 +59,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     regions.add_test_arguments(parser)
     add("--log-dir", type=Path, default=LOGS, help="folder of the logs (default: logs)")
     regions.add_network_arguments(parser, masks=True)
-    parser.set_defaults(batch_size=1, no_pretrained_base=True)
+    parser.set_defaults(batch_size=1, pretrained_base=None, no_pretrained_base=True)
     return parser.parse_args(argv)
 
 

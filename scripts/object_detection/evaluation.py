@@ -33,7 +33,7 @@ def arguments(
     add("--log-dir", type=Path, default=LOGS, help="folder of the logs (default: logs)")
     add_data_arguments(parser)
     # What the training programs' `network` looks at besides.
-    parser.set_defaults(prefix=prefix, syncbn=False, no_pretrained_base=True)
+    parser.set_defaults(prefix=prefix, syncbn=False, pretrained_base=None, no_pretrained_base=True)
     return parser
 
 

@@ -29,6 +29,7 @@ from gluoncv.data.transforms.presets.simple_pose import SimplePoseDefaultTrainTr
 from gluoncv.model_zoo import get_model
 from gluoncv.model_zoo.resnetv1b import BasicBlockV1b, BottleneckV1b
 from gluoncv.utils.metrics import HeatmapAccuracy
+from scripts.common import packaged
 from scripts.common.decay import decay_weights_only
 from scripts.common.devices import add_count_argument, contexts, settle, spread
 from scripts.common.environment import checksums
@@ -66,7 +67,8 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         num_workers=args.num_data_workers,
     )
 
-    options = {"pretrained_base": args.use_pretrained_base, "num_joints": args.num_joints or persons.num_joints}
+    base = packaged.weights(args.use_pretrained_base)
+    options = {"pretrained_base": base, "num_joints": args.num_joints or persons.num_joints}
     net = get_model(args.model, pretrained=args.use_pretrained, **options)
     if args.last_gamma:
         close_residual_branches(net)
@@ -192,7 +194,10 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--use-pretrained", action="store_true", help="begin with the published weights")
     add("--load-model", help="file of weights to begin with")
     add("--last-gamma", action="store_true", help="residual blocks begin as the identity: their last scale is 0")
-    add("--use-pretrained-base", action="store_true", help="begin with the published weights of the body")
+    add(
+        "--use-pretrained-base", nargs="?", const=True, default=False, metavar="WEIGHTS",
+        help="begin with the published weights of the body, or with those of a file, a folder or a name",
+    )  # fmt: skip
     add_idle_arguments(parser, ("--flip-test",), why="training has no test, validate.py takes it")
     add_schedule_arguments(parser, "90,120")
     add_dtype_argument(parser, float16=True)

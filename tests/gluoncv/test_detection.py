@@ -310,6 +310,32 @@ def test_regions_are_pooled_from_the_level_of_their_size(mode):
     assert pooled.asnumpy().reshape(-1, 4).tolist() == [[level] * 4 for level in (2, 2, 3, 3, 4, 4, 5, 5)]
 
 
+@pytest.mark.parametrize(
+    ("body", "first", "later"),
+    [
+        ("resnet18_v1b", "layers1_conv0", "layers2_conv0"),
+        ("mobilenet1.0", "_conv4_", "_conv7_"),
+        ("mobilenetv2_1.0", "linearbottleneck2_conv0", "linearbottleneck3_conv0"),
+    ],
+)
+def test_pyramids_train_what_comes_behind_the_first_stage(body, first, later):
+    net = model_zoo.get_model("custom_faster_rcnn_fpn", classes=["a"], pretrained_base=False, base_network_name=body)
+    trained, every = net.collect_train_params(), net.collect_params()
+    for part, wanted in ((first, False), (later, True)):
+        (name,) = [name for name in every if part in name and name.endswith("weight") and "rpn" not in name]
+        assert (name in trained) is wanted
+    assert not any("batchnorm" in name for name in trained)
+    net.initialize()
+    net.features(nd.zeros((1, 3, 64, 64)))
+    statistics = {name: value.data().asnumpy() for name, value in every.items() if name.endswith("running_mean")}
+    with autograd.record():
+        maps = net.features(nd.random.normal(3, 1, shape=(1, 3, 64, 64)))
+    assert [x.shape[2] for x in maps] == [16, 8, 4, 2, 1]
+    assert statistics
+    for name, before in statistics.items():  # normalisation of the body stays as it is
+        np.testing.assert_array_equal(every[name].data().asnumpy(), before)
+
+
 def test_sizes_of_anchors_follow_the_paper():
     """Liu et al., 2016: a tenth of the picture (VOC), then equal steps from a fifth to nine tenths, and one beyond."""
     assert [30, *(300 * (20 + 17 * k) // 100 for k in range(6))] == presets._VOC_300

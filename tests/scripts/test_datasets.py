@@ -39,6 +39,8 @@ def test_camera_moves(data, tmp_path):
     def left_columns(shift):
         return abs(first[:, shift:] - last[:, : 32 - shift]).mean()
 
+    several = camera_moves.main([*given[:2], str(tmp_path / "two"), *given[3:], "--moves", "still", "--clips", "2"])
+    assert several == {"train": 48 * 2, "val": 2 * 2} and len({*(tmp_path / "two" / "val.txt").open()}) == 4
     assert min(left_columns(shift) for shift in range(8, 31)) < 0.5 * left_columns(0)  # the window went right
 
 

@@ -2,8 +2,10 @@
 
 import csv
 import importlib
+import json
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -44,11 +46,40 @@ def test_every_published_command_is_taken_and_every_value_arrives(reference, cap
 
 
 def test_the_commands_of_table_1_are_taken():
-    assert len(table1.ROWS) == 11
+    assert len(table1.ROWS) == 13
     for row in table1.ROWS:
         program, *words = row.command.split()
         module = importlib.import_module("scripts." + program.removesuffix(".py").replace("/", "."))
         module.parse_args(words)
+
+
+def test_the_page_of_table_1_has_the_papers_figures_and_a_log_or_a_reason(tmp_path):
+    given = "79.2 80.5 73.3 40.1 33.1 74.2 74.0 92.8 93.0 88.5/81.0 91.0/84.1 84.6 88.7".split()
+    assert [row.paper for row in table1.ROWS] == given  # Guo et al., 2020, table 1
+    records = {
+        tmp_path / "logs" / f"{name}.json": {"final": {"AP": 0.25}, "untrained": {"AP": 0.125}}
+        | {"rows": [{"weights": part, "pictures": 4, "right": 3}]}
+        for row in table1.ROWS
+        for name, _, part in (log.partition(": ") for log in row.logs)
+    }
+    page = table1.page(tmp_path, records).splitlines()
+    cells = [line.split(" | ") for line in page if line.count(" | ") == 8][2:]
+    for row, line in zip(table1.ROWS, cells, strict=True):
+        assert line[1:5] == [row.data, row.network, row.measure, f"{row.paper} ({row.others})"]
+        if row.logs:
+            assert ("AP 0.25" in line[5] and line[6].startswith("AP 0.125")) or "3 of 4 right" in line[5]
+            assert row.differs
+        else:
+            assert line[5] == "not measured" and row.here
+        assert row.needs
+
+
+def test_the_logs_of_table_1_are_there():
+    logs = Path(table1.__file__).parents[1] / "logs"
+    for log in (log for row in table1.ROWS for log in row.logs):
+        name, _, part = log.partition(": ")
+        record = json.loads((logs / f"{name}.json").read_text(encoding="utf-8"))
+        assert "final" in record or part in {row["weights"] for row in record["rows"]}
 
 
 def parts(value) -> list:

@@ -13,7 +13,7 @@ from gluoncv.model_zoo.rcnn.mask_rcnn import MaskRCNN
 from gluoncv.nn.dropblock import set_drop_prob
 from gluoncv.nn.feature import FPNFeatureExpander
 
-# network -> last layers of its four stages, for pyramids
+# network -> last layers of its four stages, for pyramids: their numbers, or their names
 LAYERS = {
     "resnet18_v1b": (3, 3, 3, 3),
     "resnet50_v1b": (8, 11, 17, 8),
@@ -22,7 +22,12 @@ LAYERS = {
     "resnest101": (11, 15, 91, 11),
     "resnest269": (11, 119, 191, 31),
     "mobilenet1.0": (6, 10, 22, 26),
-}
+    # The widened maps before each halving, and the last one (as SSDLite of Sandler et al., 2018).
+    "mobilenetv2_1.0": (
+        "features_linearbottleneck3_relu60_relu6", "features_linearbottleneck6_relu60_relu6",
+        "features_linearbottleneck13_relu60_relu6", "features_relu61_relu6",
+    ),
+}  # fmt: skip
 CLASSES = {"voc": VOC, "coco": COCO}
 
 _SCALES = {"scales": (2, 4, 8, 16, 32)}
@@ -94,7 +99,14 @@ def get_mask_rcnn(name, dataset, pretrained=False, ctx=None, root=None, **kwargs
 
 def _patterns(*others):
     """The regular expression of parameters that are trained when normalisation is not."""
-    return "|".join([".*dense", ".*rpn", *others, ".*down(2|3|4)_conv", ".*layers(2|3|4)_conv"])
+    return "|".join([".*dense", ".*rpn", *others, *_BODIES])
+
+
+# Convolutions of bodies behind the first maps of a quarter of the picture: of residual networks, then of MobileNets.
+_BODIES = (
+    ".*down(2|3|4)_conv", ".*layers(2|3|4)_conv", r".*linearbottleneck([3-9]|\d\d)_conv", r".*features_conv1_",
+    r"mobilenet\d+_conv([7-9]|\d\d)_",
+)  # fmt: skip
 
 
 # With normalisation that is trained.
@@ -163,6 +175,8 @@ def _base(body, synced, norm_kwargs, **kwargs):
 
 
 def _outputs(body):
+    if isinstance(LAYERS[body][0], str):
+        return list(LAYERS[body])
     stage = "relu{1}_fwd" if body.startswith("mobilenet") else "layers{0}_relu{1}_fwd"
     return [stage.format(i, number) for i, number in enumerate(LAYERS[body], 1)]
 
@@ -189,6 +203,7 @@ def custom_rcnn_fpn(
 ):  # fmt: skip
     """(features, top_features, box_features) of a detector on a pyramid of one of the networks in `LAYERS`.
 
+    pretrained_base: whether the body begins with published weights, or what `get_model` takes as `pretrained`.
     norm_layer: with `BatchNorm` the body keeps its statistics and the head is dense; with others all are trained, and
     `num_box_head_conv` convolutions come first. sym_norm_layer: operator of symbols that normalises the pyramid.
     ValueError for another network.
@@ -197,8 +212,8 @@ def custom_rcnn_fpn(
         raise ValueError(f"there is no pyramid of {base_network_name!r}: there are {', '.join(LAYERS)}")
     fixed = norm_layer is nn.BatchNorm
     base = get_model(
-        base_network_name, pretrained=pretrained_base, root=root, ctx=ctx, use_global_stats=fixed,
-        norm_layer=norm_layer, norm_kwargs=norm_kwargs,
+        base_network_name, pretrained=pretrained_base, root=root, ctx=ctx, norm_layer=norm_layer,
+        norm_kwargs={**(norm_kwargs or {}), **({"use_global_stats": True} if fixed else {})},
     )  # fmt: skip
     features = FPNFeatureExpander(
         base, _outputs(base_network_name), [num_fpn_filters] * 4, use_p6=True, no_bias=not fixed,
