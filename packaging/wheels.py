@@ -1,7 +1,7 @@
 """The build backend: setuptools, and stubs of the operator table (core/stubs.py) in every wheel.
 
 Only a wheel needs the project's own dependencies at build time, because the table has to be imported for it; a source
-distribution and an editable install do not.
+distribution and an editable install do not. The core's own wheel (packaging/core) is built by it, too.
 """
 
 import sys
@@ -30,10 +30,12 @@ def get_requires_for_build_wheel(config_settings=None):
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    sys.path.insert(0, str(Path.cwd()))
+    here = Path.cwd()
+    checkout = next(folder for folder in (here, *here.parents) if (folder / "core" / "stubs.py").is_file())
+    sys.path.insert(0, str(checkout))
     from core.stubs import write
 
-    stubs = write(Path.cwd())
+    stubs = write(checkout)
     try:
         return build_meta.build_wheel(wheel_directory, config_settings, metadata_directory)
     finally:
