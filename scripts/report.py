@@ -17,8 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from gluon.finetune.curves import svg
 from scripts import table1
-from scripts.common.curves import svg
 from scripts.common.spread import mean_of_repeats, show
 
 BEGIN = "<!-- results:begin (made from logs/ by scripts/report.py) -->"

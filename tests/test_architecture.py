@@ -32,6 +32,7 @@ FLOORS = {
     "gluon": {"core", "gluon"},
     "gluoncv": {"core", "gluon", "gluoncv"},
     "gluonnlp": {"core", "gluon", "gluonnlp"},
+    "gluon_cli": {"core", "gluon", "gluoncv", "gluonnlp", "gluon_cli"},
     "scripts": {"core", "gluon", "gluoncv", "gluonnlp", "scripts"},
 }
 # The one door that looks up: it lends the names of the original packages to existing programs.

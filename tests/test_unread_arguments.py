@@ -29,6 +29,8 @@ INTERFACES = {
     "* *.create_state": ("index weight", "optimizers are asked for the state of each parameter"),
     "core/optimizer/optimizer.py Test.update": ("index", "optimizers are called with the parameter's number"),
     "gluon/contrib/estimator/event_handler.py *": ("estimator args kwargs", "event handlers are called with all there is"),
+    "gluon/finetune/handlers.py *": ("estimator args kwargs", "event handlers are called with all there is"),
+    "gluoncv/finetune.py PictureClassifier.restored": ("folder", "classifiers that have more than a network read it"),
     "core/kvstore/*": ("key priority", "stores are called with keys and priorities; collectives run in the order of calls"),
     "core/module/python_module.py *": ("", "modules without parameters have the methods of those that have them"),
     "core/module/base_module.py BaseModule.*": ("merge_multi_context data_batch", "modules override these"),

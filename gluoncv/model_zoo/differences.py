@@ -49,7 +49,7 @@ def _activation(net, value, check=False):
     ]  # fmt: skip
     if not check:
         for parent, name in found:
-            _replace(parent, name, ReLU6())
+            replace_child(parent, name, ReLU6())
     return bool(found)
 
 
@@ -128,7 +128,8 @@ def _blocks(net):
         yield from _blocks(child)
 
 
-def _replace(parent, name, block):
+def replace_child(parent, name, block):
+    """Puts a block in place of a child."""
     old = parent._children[name]
     parent._children[name] = block
     for attribute, value in vars(parent).items():

@@ -22,11 +22,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import core as mx
 from core import autograd, nd
 from gluon import Trainer
+from gluon.finetune import decay_weights_only
 from gluon.loss import SoftmaxCrossEntropyLoss
 from gluon.utils import clip_global_norm
 from gluoncv.data.base import DATASETS as HOME
 from scripts.action_recognition import videos
-from scripts.common.decay import decay_weights_only
 from scripts.common.devices import contexts, spread
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from scripts.common.curves import COLOURS
+from gluon.finetune.curves import COLOURS
 
 LEFT, WIDTH, RIGHT, TOP, HEIGHT, GAP = 330, 420, 60, 30, 16, 12
 

@@ -12,7 +12,7 @@ import gluonnlp as nlp
 from core import autograd
 from core.contrib import amp
 from gluon import Trainer
-from scripts.common.decay import decay_weights_only
+from gluon.finetune import decay_weights_only
 from scripts.common.devices import add_gpu_argument
 from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument, backward, watch_overflow

@@ -19,10 +19,10 @@ from core.files.atomic import write_bytes
 from gluon import Trainer
 from gluon.data import DataLoader
 from gluon.data.vision import CIFAR10, transforms
+from gluon.finetune.curves import svg
 from gluon.loss import SoftmaxCrossEntropyLoss
 from gluoncv.model_zoo import get_model
 from scripts.common.classify import test, train_epoch
-from scripts.common.curves import svg
 from scripts.common.devices import add_count_argument, contexts
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser

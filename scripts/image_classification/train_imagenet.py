@@ -28,12 +28,12 @@ from core.kvstore import processes
 from gluon import Trainer
 from gluon.data import DataLoader, SplitSampler
 from gluon.data.vision import ImageRecordDataset, transforms
+from gluon.finetune import decay_weights_only
 from gluon.loss import SoftmaxCrossEntropyLoss
 from gluoncv.loss import DistillationSoftmaxCrossEntropyLoss
 from gluoncv.model_zoo import get_model
 from gluoncv.nn import GroupNorm
 from scripts.common.autoaugment import AutoAugment
-from scripts.common.decay import decay_weights_only
 from scripts.common.devices import add_count_argument, add_cpu_argument, contexts, settle, spread
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser

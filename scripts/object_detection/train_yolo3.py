@@ -21,11 +21,11 @@ import numpy as np
 from gluon import Trainer
 from gluon.contrib.nn import SyncBatchNorm
 from gluon.data import DataLoader
+from gluon.finetune import decay_weights_only
 from gluoncv.data import MixupDetection, RandomTransformDataLoader
 from gluoncv.data.batchify import Pad, Stack, Tuple
 from gluoncv.data.transforms.presets.yolo import YOLO3DefaultTrainTransform, YOLO3DefaultValTransform
 from gluoncv.model_zoo import get_model
-from scripts.common.decay import decay_weights_only
 from scripts.common.devices import contexts, settle
 from scripts.common.flags import Parser
 from scripts.common.foreign import add_refused_argument

@@ -22,6 +22,7 @@ import core as mx
 from core import autograd
 from gluon import Trainer, nn
 from gluon.data import DataLoader
+from gluon.finetune import decay_weights_only
 from gluon.loss import L2Loss
 from gluoncv.data import COCOKeyPoints
 from gluoncv.data.transforms.presets.alpha_pose import AlphaPoseDefaultTrainTransform
@@ -30,7 +31,6 @@ from gluoncv.model_zoo import get_model
 from gluoncv.model_zoo.resnetv1b import BasicBlockV1b, BottleneckV1b
 from gluoncv.utils.metrics import HeatmapAccuracy
 from scripts.common import packaged
-from scripts.common.decay import decay_weights_only
 from scripts.common.devices import add_count_argument, contexts, settle, spread
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser

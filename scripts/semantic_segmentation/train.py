@@ -25,12 +25,12 @@ from gluon import Trainer
 from gluon.contrib.nn import SyncBatchNorm
 from gluon.data import DataLoader
 from gluon.data.vision import transforms
+from gluon.finetune import decay_weights_only
 from gluoncv.loss import ICNetLoss, MixSoftmaxCrossEntropyLoss, SegmentationMultiLosses
 from gluoncv.model_zoo import get_model
 from gluoncv.model_zoo.segbase import get_segmentation_model
 from gluoncv.utils import LRScheduler, LRSequential
 from gluoncv.utils.metrics import SegmentationMetric
-from scripts.common.decay import decay_weights_only
 from scripts.common.devices import add_count_argument, add_cpu_argument, contexts, settle, spread
 from scripts.common.flags import Parser
 from scripts.common.means import Means

@@ -20,10 +20,10 @@ import core as mx
 from core import autograd, nd
 from gluon import Trainer
 from gluon.data import DataLoader
+from gluon.finetune import decay_weights_only
 from gluoncv.data.tracking_data.track import TrkDataset
 from gluoncv.loss import SiamRPNLoss
 from gluoncv.model_zoo import get_model
-from scripts.common.decay import decay_weights_only
 from scripts.common.devices import add_count_argument, add_cpu_argument, contexts, settle, spread
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser

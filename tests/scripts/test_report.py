@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gluon.finetune.curves import svg
 from scripts import report as program
-from scripts.common.curves import svg
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = {

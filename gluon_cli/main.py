@@ -1,0 +1,72 @@
+"""Reads the command line, runs a command, prints its answer.
+
+A command is a module of this package with `add(commands)`, which enters its arguments and the function that runs it.
+Such a function takes the arguments and gives an `Answer`; it imports what it needs, so that `gluon --help` is quick.
+Exit codes: 0 done, 1 not done, which a line on the standard error explains, 2 a wrong command line, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+from gluon_cli import doctor, export, predict, train, zoo
+
+COMMANDS = (zoo, predict, train, export, doctor)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit code of `gluon` with these arguments, by default those of the process."""
+    args = parser().parse_args(argv)
+    try:
+        answer = args.run(args)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if args.traceback or not _expected(error):
+            raise
+        if args.json:
+            print(json.dumps({"error": str(error)}, ensure_ascii=False))
+        print(f"gluon {args.command}: {error}", file=sys.stderr)
+        return 1
+    try:
+        print(json.dumps(answer.value, indent=1, ensure_ascii=False) if args.json else answer.text)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `gluon list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return answer.code
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line of all commands."""
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--json", action="store_true", help="print the answer as JSON")
+    shared.add_argument("--traceback", action="store_true", help="show where an error comes from")
+    made = argparse.ArgumentParser(
+        prog="gluon", description="Networks for pictures and texts: find, use, train and export them.",
+        epilog="Exit codes: 0 done, 1 not done, 2 wrong command line, 130 interrupted.",
+    )  # fmt: skip
+    made.add_argument("--version", action="version", version=f"gluon {_version()}")
+    commands = made.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for module in COMMANDS:
+        module.add(lambda name, _module=module, **settings: commands.add_parser(name, parents=[shared], **settings))
+    return made
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("gluon-triton")
+    except PackageNotFoundError:
+        return "of a checkout"
+
+
+def _expected(error: Exception) -> bool:
+    """Whether an error is of what was asked for: files, names, settings, packages that are not installed."""
+    from core.base import MXNetError
+
+    return isinstance(error, (MXNetError, OSError, ValueError, ImportError))

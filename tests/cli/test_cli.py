@@ -1,0 +1,139 @@
+"""The command `gluon`: answers, JSON, exit codes."""
+
+import csv
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gluon_cli.main import main, parser
+
+Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+
+
+def answer(capsys, *arguments, code=0):
+    """What a command prints with --json."""
+    assert main([*arguments, "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_wheel_installs_it(root):
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    assert project["scripts"]["gluon"] == "gluon_cli.main:main"
+
+
+def test_help_imports_nothing_heavy():
+    code = "import sys; from gluon_cli.main import parser; parser().format_help(); print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"numpy", "torch", "core", "gluon", "gluoncv", "gluonnlp"} & set(run.stdout.split())
+
+
+def test_list(capsys):
+    rows = answer(capsys, "list", "resnet50_v1?")
+    assert {"name": "resnet50_v1b", "task": "classification"} in rows and all("resnet50" in r["name"] for r in rows)
+    assert answer(capsys, "list", "--task", "depth")[0]["name"].startswith("monodepth2")
+    assert {"bert_12_768_12", "gpt2_117m"} <= {row["name"] for row in answer(capsys, "list", "--task", "language")}
+    assert main(["list", "resnet18_v1"]) == 0
+    assert capsys.readouterr().out == "resnet18_v1  classification\n"
+    assert "no task 'cooking'" in answer(capsys, "list", "--task", "cooking", code=1)["error"]
+
+
+def test_info(capsys):
+    facts = answer(capsys, "info", "resnet18_v1b")
+    # torchvision names 11,689,512; 4,800 channels are normalised by a mean and a variance each
+    assert facts["parameters"] == 11_689_512 + 2 * 4800 and facts["task"] == "classification"
+    assert {"True", "torchvision/resnet18"} <= {name.partition(".")[0] for name in facts["pretrained"]}
+    assert answer(capsys, "info", "bert_12_768_12")["settings"]["units"] == 768
+    assert "Did you mean 'resnest50'" in answer(capsys, "info", "resnet50", code=1)["error"]
+
+
+def test_predict_by_weights_of_ones_own(capsys, weights, data):
+    """The network of Coral's file names what is in a picture."""
+    picture = next((data / "imagenet_samples" / "images").glob("n04264628*"))
+    file = str(weights / "mobilenetv2_1.0_coral.params")
+    (row,) = answer(capsys, "predict", "mobilenetv2_1.0", str(picture), "--weights", file, "--top", "2")
+    assert {c["name"] for c in row["classes"]} == {"typewriter keyboard", "space bar"}
+    assert main(["predict", "mobilenetv2_1.0", str(picture), "--weights", file, "--top", "1"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == str(picture)
+
+
+def test_what_cannot_be_done_ends_with_one_line(capsys, tmp_path):
+    assert main(["predict", "mobilenetv2_1.0", str(tmp_path / "no.jpg")]) == 1
+    assert capsys.readouterr().err == f"gluon predict: there is no file {tmp_path / 'no.jpg'}\n"
+    with pytest.raises(SystemExit) as error:
+        main(["predict", "mobilenetv2_1.0"])
+    assert error.value.code == 2
+    with pytest.raises(FileNotFoundError):
+        main(["predict", "mobilenetv2_1.0", str(tmp_path / "no.jpg"), "--traceback"])
+    assert "is a network for segmentation" in answer(
+        capsys, "predict", "fcn_resnet50_voc", __file__, code=1
+    )["error"]  # fmt: skip
+
+
+def test_pictures_from_a_folder_to_onnx(capsys, tmp_path):
+    numbers, data, out = np.random.RandomState(0), tmp_path / "data", tmp_path / "out"
+    for name, level in (("dark", 20), ("light", 200)):
+        (data / name).mkdir(parents=True)
+        for k in range(8):
+            Image.fromarray((numbers.randint(0, 40, (32, 32, 3)) + level).astype("uint8")).save(
+                data / name / f"{k}.png"
+            )
+    result = answer(
+        capsys, "train", "classify", "--data", str(data), "--model", "cifar_resnet20_v1", "--weights", "none",
+        "--size", "16", "--epochs", "4", "--rate", "0.01", "--batch-size", "4", "--ema", "0.5",
+        "--class-weights", "balanced", "--folder", str(out), "--quiet",
+    )  # fmt: skip
+    assert result["samples"] == 4 and Path(result["report"]).read_text().startswith("<!doctype html>")
+    (row,) = answer(capsys, "predict", str(out), str(data / "dark" / "0.png"))
+    assert {c["name"] for c in row["classes"]} == {"dark", "light"}
+    assert answer(capsys, "info", str(out))["classes"] == ["dark", "light"]
+    onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    (file,) = answer(capsys, "export", str(out), "--onnx", "--output", str(tmp_path / "net"))["files"]
+    session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+    name = session.get_inputs()[0].name
+    assert session.run(None, {name: np.zeros((3, 3, 16, 16), "float32")})[0].shape == (3, 2)
+
+
+def test_texts_from_a_table(capsys, tmp_path):
+    with open(tmp_path / "t.csv", "w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["text", "label"])
+        rows.writerows([["red green blue", "colour"], ["one two three", "number"]] * 10)
+    arguments = ["train", "classify", "--csv", str(tmp_path / "t.csv"), "--folder", str(tmp_path / "out"), "--quiet"]
+    assert "goes with --text COLUMN and --label COLUMN" in answer(capsys, *arguments, code=1)["error"]
+    result = answer(capsys, *arguments, "--text", "text", "--label", "label", "--epochs", "3", "--rate", "0.01")
+    assert result["accuracy"] == 1
+    (row,) = answer(capsys, "predict", str(tmp_path / "out"), "two three", "--top", "1")
+    assert row["classes"][0]["name"] == "number"
+
+
+def test_doctor(capsys, monkeypatch, tmp_path):
+    rows = {row["check"]: row for row in answer(capsys, "doctor")}
+    assert rows["core"]["state"] == rows["torch"]["state"] == "ok"
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MXNET_HOME", str(tmp_path / "file" / "below"))
+    rows = {row["check"]: row for row in answer(capsys, "doctor", code=1)}
+    assert rows["weights' folder"]["state"] == "wrong" and "MXNET_HOME" in rows["weights' folder"]["found"]
+
+
+def test_a_program_that_is_missing_names_its_extra(monkeypatch, capsys):
+    from gluon_cli import doctor
+
+    found = doctor.find_spec
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None if name == "av" else found(name))
+    rows = {row["check"]: row for row in answer(capsys, "doctor")}
+    assert rows["av"] == {
+        "check": "av", "state": "missing", "found": "for reading videos: pip install 'gluon-triton[video]'",
+    }  # fmt: skip
+
+
+def test_every_command_explains_itself(capsys):
+    for name in ("list", "info", "predict", "train", "export", "doctor"):
+        with pytest.raises(SystemExit) as error:
+            parser().parse_args([name, "--help"])
+        assert error.value.code == 0
+    assert "balanced" in capsys.readouterr().out
