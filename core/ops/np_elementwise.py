@@ -24,9 +24,9 @@ _ORDER = {
     "int32": 2,
     "int64": 3,
     "float16": 4,
-    "bfloat16": 4,
-    "float32": 5,
-    "float64": 6,
+    "bfloat16": 5,
+    "float32": 6,
+    "float64": 7,
 }
 
 
@@ -41,11 +41,11 @@ def promoted(name: str, a: str, b: str, integers: bool = True, floats: bool = Tr
     fa, fb = a in FLOATS, b in FLOATS
     if fa and fb:
         if floats:
-            return a if _ORDER[a] > _ORDER[b] else b
+            return max(a, b, key=_ORDER.__getitem__)
     elif fa or fb:
         return a if fa else b
     elif integers and {a, b} != {"int8", "uint8"}:
-        return a if _ORDER[a] > _ORDER[b] else b
+        return max(a, b, key=_ORDER.__getitem__)
     raise _mixed(name, a, b)
 
 

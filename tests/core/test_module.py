@@ -270,6 +270,10 @@ def test_feed_forward_trains_and_predicts(tmp_path):
         network(), x, y, num_epoch=2, learning_rate=0.1, initializer=mx.init.Xavier(), numpy_batch_size=4
     )
     assert model.predict(x).shape == (12, 2)
+    scores, data, labels = model.predict(batches(10), return_data=True)  # the last batch is padded by two
+    assert scores.shape == (10, 2)
+    np.testing.assert_array_equal(data, numbers(10, 4, scale=1.0))
+    np.testing.assert_array_equal(labels, np.arange(10) % 3 == 0)
     assert 0 <= model.score(batches()) <= 1
     model.save(str(tmp_path / "old"))
     again = mx.model.FeedForward.load(str(tmp_path / "old"), 2)

@@ -25,6 +25,13 @@ def test_words_of_the_array_api():
         np.asarray([1.0], copy=False)
 
 
+def test_sums_of_products_along_an_axis():
+    a, b = onp.arange(12.0).reshape(2, 2, 3), onp.arange(12.0)[::-1].reshape(2, 2, 3)
+    for axis in (None, -1, 0, 1):
+        found = np.linalg.vecdot(np.array(a), np.array(b), **({} if axis is None else {"axis": axis}))
+        onp.testing.assert_allclose(found.asnumpy(), (a * b).sum(-1 if axis is None else axis))
+
+
 def test_devices_under_their_newer_name():
     cpu = mx.cpu(1)
     x = np.ones((2, 2))

@@ -84,6 +84,12 @@ def test_options_of_universal_functions_are_refused(option, error):
     assert np.exp(x, where=True, casting="same_kind", order="K", dtype=None, subok=True).shape == (2, 2)
 
 
+def test_sums_of_both_kinds_of_half_have_the_exponents_of_both():
+    a, b = np.ones(2, dtype="float16"), np.full(2, 1e30, dtype="bfloat16")
+    for y in (a + b, b + a):
+        assert "bfloat16" in str(y.dtype) and (y.astype("float32").asnumpy() > 9e29).all()
+
+
 def test_reductions_to_narrower_types_sum_in_the_wider_one():
     x = onp.full(5000, 0.1, dtype="float32")
     assert np.sum(np.array(x), dtype="float16").asnumpy() == onp.float16(x.sum())

@@ -33,6 +33,12 @@ def test_an_update_of_its_own_is_respected():
     np.testing.assert_array_equal(updater.states[0].asnumpy(), [1] * 3)
 
 
+def test_weights_and_gradients_that_are_no_arrays_are_refused():
+    for weight, gradient in ((nd.ones(2), np.ones(2)), (np.ones(2), nd.ones(2))):
+        with pytest.raises(TypeError, match="weight and gradient are arrays"):
+            mx.optimizer.SGD(learning_rate=0.1).update(0, weight, gradient, None)
+
+
 def test_decay_by_names():
     optimizer = mx.optimizer.SGD(learning_rate=1.0, wd=0.1, param_idx2name={0: "fc_weight", 1: "fc_bias"})
     assert optimizer._get_wds([0, 1]) == [0.1, 0.0]

@@ -120,6 +120,13 @@ def test_constants_of_unknown_extents_find_them_through_other_operators(unknown)
     assert sym.ones(shape=(unknown, 3)).infer_shape_partial()[1] == [(0, 3)]
 
 
+def test_one_extent_follows_from_the_elements_of_the_new_shape():
+    """As in MXNet 1.9.1."""
+    for shape in ((3, 4), (-1, 4)):
+        out = sym.reshape(x, shape=shape) + sym.var("y", shape=(3, 4))
+        assert out.infer_shape(x=(2, 0)) == ([(2, 6), (3, 4)], [(3, 4)], [])
+
+
 def test_contradictions_are_told():
     with pytest.raises(mx.MXNetError, match=r"\(-1, 2, 5\), but \(4, 3, -1\)"):
         (_var("a", 0, 2, 5) + _var("b", 4, 3, 0)).infer_shape()

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from core import autograd, nd
+from core import autograd, nd, sym
 from gluon import SymbolBlock, nn
 from gluoncv import loss, model_zoo
 from gluoncv.model_zoo.center_net import CenterNetTargetGenerator, bodies
 from gluoncv.model_zoo.rcnn import FasterRCNN, RCNNTargetGenerator, RCNNTargetSampler
 from gluoncv.model_zoo.rcnn.rpn import RPNTargetGenerator, generate_base_anchors
-from gluoncv.model_zoo.ssd import SSDTargetGenerator, presets
+from gluoncv.model_zoo.ssd import SSDTargetGenerator, presets, vgg_atrous
 from gluoncv.model_zoo.yolo import YOLOV3PrefetchTargetGenerator
 from gluoncv.nn import bbox, coder, matcher, sampler
 from gluoncv.utils.bbox import bbox_iou
@@ -93,17 +93,14 @@ def test_quota():
 
 
 def test_centers():
-    heat, size, offset = (
-        np.zeros((1, 2, 4, 8), "float32"),
-        np.zeros((1, 2, 4, 8), "float32"),
-        np.zeros((1, 2, 4, 8), "float32"),
-    )
-    heat[0, 1, 2, 5], heat[0, 0, 1, 3] = 0.9, 0.8
+    heat, size, offset = np.zeros((3, 2, 2, 4, 8), "float32")
+    heat[0, 1, 2, 5], heat[0, 0, 1, 3], heat[1, 0, 3, 7], heat[1, 1, 0, 1] = 0.9, 0.8, 0.7, 0.6
     size[0, :, 2, 5], offset[0, :, 2, 5] = (2, 3), (0.25, 0.5)
     labels, scores, boxes = coder.CenterNetDecoder(topk=2, scale=4.0)(*map(nd.array, (heat, size, offset)))
-    assert labels.asnumpy().tolist() == [[1, 0]]
-    np.testing.assert_allclose(scores.asnumpy(), [[0.9, 0.8]])
+    assert labels.asnumpy().tolist() == [[1, 0], [0, 1]]
+    np.testing.assert_allclose(scores.asnumpy(), [[0.9, 0.8], [0.7, 0.6]])
     assert boxes.asnumpy()[0].tolist() == [[17, 4, 25, 16], [12, 4, 12, 4]]
+    assert boxes.asnumpy()[1].tolist() == [[28, 12, 28, 12], [4, 0, 4, 0]]
 
 
 # ---------------------------------------------------------------------------------------------- targets and losses
@@ -334,6 +331,15 @@ def test_pyramids_train_what_comes_behind_the_first_stage(body, first, later):
     assert statistics
     for name, before in statistics.items():  # normalisation of the body stays as it is
         np.testing.assert_array_equal(every[name].data().asnumpy(), before)
+
+
+@pytest.mark.parametrize(("side", "maps"), [(300, (38, 19, 10, 5, 3, 1)), (512, (64, 32, 16, 8, 4, 2, 1))])
+def test_maps_of_the_published_detectors(side, maps):
+    """Sides and channels of the maps (Liu et al., 2016, figure 2)."""
+    body = vgg_atrous.get_vgg_atrous_extractor(16, side)
+    shapes = sym.Group(list(body(sym.var("data")))).infer_shape(data=(1, 3, side, side))[1]
+    channels = (512, 1024, 512, *[256] * (len(maps) - 3))
+    assert shapes == [(1, c, s, s) for c, s in zip(channels, maps)]
 
 
 def test_sizes_of_anchors_follow_the_paper():

@@ -40,6 +40,7 @@ ANY = {
     "gluon/": "tests/gluon/test_usage.py tests/gluon/test_trainer.py",
     "gluonnlp/": "tests/gluonnlp/model/test_models.py tests/gluonnlp/test_toolbox.py",
 }
+DEFAULTS = "tests/test_defaults.py"  # of all packages, a test for each name
 SECTIONS = {
     "core/contrib/": (), "core/": ("ops", "gluon", "files"), "gluon/": ("gluon",), "gluoncv/": ("gluoncv",),
     "gluonnlp/": ("gluonnlp_data", "gluonnlp_zoo"),
@@ -66,12 +67,9 @@ def test_files(root: Path, mutation: Mutation, limit: int = 7) -> list[str]:
     words = names(root, mutation)
     modules = [PurePosixPath(mutation.path), *_users(root, mutation.path)]
     scores = {path: max(_score(path, text, m, words) for m in modules) for path, text in _tests(root).items()}
-    chosen = sorted((path for path, score in scores.items() if score >= 4), key=lambda path: -scores[path])[:limit]
-    for start, more in ANY.items():
-        if mutation.path.startswith(start):
-            chosen += [path for path in more.split() if path not in chosen and (root / path).exists()]
-            break
-    return chosen
+    chosen = sorted((path for path, score in scores.items() if score >= 3), key=lambda path: -scores[path])[:limit]
+    more = next((files for start, files in ANY.items() if mutation.path.startswith(start)), "")
+    return chosen + [path for path in (*more.split(), DEFAULTS) if path not in chosen and (root / path).exists()]
 
 
 def reference_sections(path: str) -> tuple[str, ...]:

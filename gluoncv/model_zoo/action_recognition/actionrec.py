@@ -9,15 +9,10 @@ from gluoncv.model_zoo.googlenet import FEATURES, TRUNK
 from gluoncv.model_zoo.model_zoo import get_model
 from gluoncv.model_zoo.resnetv1b import LAYERS
 
-# data set -> share dropped before the last layer, deviation of that layer's first weights
-SMALL, LARGE = {"init_std": 0.001}, {"init_std": 0.01, "dropout_ratio": 0.5}
-SETTINGS = {
-    "ucf101": SMALL,
-    "hmdb51": SMALL,
-    "kinetics400": LARGE,
-    "sthsthv2": LARGE,
-    "custom": LARGE,
-}
+SMALL = (
+    "ucf101",
+    "hmdb51",
+)  # data sets on which more is dropped before the last layer, whose first weights are smaller
 RESNETS = {
     "sthsthv2": (18, 34, 50, 101, 152),
     "kinetics400": (18, 34, 50, 101, 152),
@@ -32,7 +27,7 @@ class ActionRecVGG16(Recognizer):
     """Input (batch * segments * crops, 3, 224, 224), output (batch, nclass)."""
 
     def __init__(
-        self, nclass, pretrained_base=True, dropout_ratio=0.9, init_std=0.001, num_segments=1, num_crop=1, root=None,
+        self, nclass, pretrained_base=True, dropout_ratio=0.5, init_std=0.001, num_segments=1, num_crop=1, root=None,
         ctx=None, **kwargs,
     ):  # fmt: skip
         super().__init__(4096, num_segments, num_crop)
@@ -47,7 +42,7 @@ class ActionRecInceptionV3(Recognizer):
     """Input (batch * segments * crops, 3, 299, 299), output (batch, nclass); partial_bn: as that of `Inception3`."""
 
     def __init__(
-        self, nclass, pretrained_base=True, partial_bn=True, dropout_ratio=0.8, init_std=0.001, num_segments=1,
+        self, nclass, pretrained_base=True, partial_bn=True, dropout_ratio=0.5, init_std=0.001, num_segments=1,
         num_crop=1, root=None, ctx=None, **kwargs,
     ):  # fmt: skip
         super().__init__(2048, num_segments, num_crop)
@@ -65,7 +60,7 @@ class ActionRecInceptionV1(Recognizer):
     """Input (batch * segments * crops, 3, 224, 224), output (batch, nclass); partial_bn: as that of `GoogLeNet`."""
 
     def __init__(
-        self, nclass, pretrained_base=True, partial_bn=True, dropout_ratio=0.8, init_std=0.001, num_segments=1,
+        self, nclass, pretrained_base=True, partial_bn=True, dropout_ratio=0.5, init_std=0.001, num_segments=1,
         num_crop=1, root=None, ctx=None, **kwargs,
     ):  # fmt: skip
         super().__init__(FEATURES, num_segments, num_crop)
@@ -118,20 +113,23 @@ def _add_output(net, nclass, dropout_ratio, init_std, ctx):
     net.output.initialize(ctx=ctx)
 
 
-def _enter(network, dataset, make, **settings):
-    return enter(network, dataset, partial(make, **{**SETTINGS[dataset], **settings}), transfer=dataset == "custom")
+def _enter(network, dataset, make, dropped):
+    small = dataset in SMALL
+    settings = {"init_std": 0.001 if small else 0.01, "dropout_ratio": dropped if small else 0.5}
+    return enter(network, dataset, partial(make, **settings), transfer=dataset == "custom")
 
 
 vgg16_ucf101, vgg16_hmdb51, vgg16_kinetics400, vgg16_sthsthv2 = (
-    _enter("vgg16", dataset, ActionRecVGG16) for dataset in ("ucf101", "hmdb51", "kinetics400", "sthsthv2")
+    _enter("vgg16", dataset, ActionRecVGG16, 0.9) for dataset in ("ucf101", "hmdb51", "kinetics400", "sthsthv2")
 )
 inceptionv1_ucf101, inceptionv1_hmdb51, inceptionv1_kinetics400, inceptionv1_sthsthv2 = (
-    _enter("inceptionv1", dataset, ActionRecInceptionV1) for dataset in ("ucf101", "hmdb51", "kinetics400", "sthsthv2")
+    _enter("inceptionv1", dataset, ActionRecInceptionV1, 0.8)
+    for dataset in ("ucf101", "hmdb51", "kinetics400", "sthsthv2")
 )
 inceptionv3_ucf101, inceptionv3_hmdb51, inceptionv3_kinetics400, inceptionv3_sthsthv2 = (
-    _enter("inceptionv3", dataset, ActionRecInceptionV3) for dataset in ("ucf101", "hmdb51", "kinetics400", "sthsthv2")
+    _enter("inceptionv3", dataset, ActionRecInceptionV3, 0.8)
+    for dataset in ("ucf101", "hmdb51", "kinetics400", "sthsthv2")
 )
 for _dataset, _depths in RESNETS.items():
-    _dropped = {"dropout_ratio": 0.9} if SETTINGS[_dataset] is SMALL else {}
     for _depth in _depths:
-        _enter(f"resnet{_depth}_v1b", _dataset, partial(ActionRecResNetV1b, _depth), **_dropped)
+        _enter(f"resnet{_depth}_v1b", _dataset, partial(ActionRecResNetV1b, _depth), 0.9)

@@ -19,7 +19,7 @@ class _I3D(Recognizer):
     base = None
 
     def __init__(
-        self, feat_dim, nclass=400, pretrained_base=True, num_segments=1, num_crop=1, feat_ext=False, dropout_ratio=0.5,
+        self, feat_dim, nclass, pretrained_base=True, num_segments=1, num_crop=1, feat_ext=False, dropout_ratio=0.5,
         init_std=0.01, partial_bn=False, norm_layer=nn.BatchNorm, norm_kwargs=None, root=None, ctx=None,
     ):  # fmt: skip
         super().__init__(feat_dim, num_segments, num_crop, feat_ext)
@@ -49,7 +49,7 @@ class I3D_InceptionV1(_I3D):
 
     base = "googlenet"
 
-    def __init__(self, nclass=400, **kwargs):
+    def __init__(self, nclass=1000, **kwargs):
         super().__init__(1024, nclass, **kwargs)
 
     def _features(self, first, norm):
@@ -74,7 +74,7 @@ class I3D_InceptionV3(_I3D):
 
     base = "inceptionv3"
 
-    def __init__(self, nclass=400, **kwargs):
+    def __init__(self, nclass=1000, **kwargs):
         super().__init__(2048, nclass, **kwargs)
 
     def _features(self, first, norm):

@@ -167,11 +167,11 @@ def test_recurrent_layers_of_any_kind(kind, lengths, direction, tmp_path):
 
 
 def _saved(path, kind, given: dict, held: dict, opset=17, **attributes) -> str:
-    """A model of one node, of float32; a shape stands for an input, an array for a constant."""
+    """A model of one node, of float32; a shape stands for an input, an array for a constant, no name for nothing."""
     floats = onnx.TensorProto.FLOAT
     node = onnx.helper.make_node(kind, [*given, *held], ["y"], **attributes)
     inputs = [onnx.helper.make_tensor_value_info(n, floats, shape) for n, shape in given.items()]
-    held = [onnx.numpy_helper.from_array(v.astype("float32"), n) for n, v in held.items()]
+    held = [onnx.numpy_helper.from_array(v.astype("float32"), n) for n, v in held.items() if n]
     graph = onnx.helper.make_graph([node], "g", inputs, [onnx.helper.make_tensor_value_info("y", floats, None)], held)
     onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=8), path)
     return str(path)
@@ -198,3 +198,25 @@ def test_weights_of_no_fixed_shape_are_refused(tmp_path):
     path = _saved(tmp_path / "conv.onnx", "Conv", {"x": ("b", 3, 8, 8), "w": ("filters", 3, 3, 3)}, {})
     with pytest.raises(mx.MXNetError, match="the shape of the weight varies"):
         mx.contrib.onnx.import_model(path)
+
+
+@pytest.mark.parametrize("how", ["half_pixel", "align_corners"])
+def test_pictures_of_any_size_are_enlarged(how, tmp_path):
+    path = _saved(
+        tmp_path / "resize.onnx", "Resize", {"x": ("b", 3, "h", "w")}, {"": np.zeros(0), "by": np.array([1, 1, 2, 3])},
+        mode="linear", coordinate_transformation_mode=how,
+    )  # fmt: skip
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    for size in ((4, 5), (2, 7)):
+        given = {"x": np.random.default_rng(5).normal(size=(2, 3, *size)).astype("float32")}
+        _close(_run(path, given), session.run(None, given))
+
+
+def test_dilated_pooling_of_pictures_of_any_size_is_refused(tmp_path):
+    attributes = {"kernel_shape": [2, 2], "dilations": [2, 2]}
+    path = _saved(tmp_path / "pool.onnx", "MaxPool", {"x": ("b", 3, "h", "w")}, {}, **attributes)
+    with pytest.raises(mx.MXNetError, match="over extents that vary"):
+        mx.contrib.onnx.import_model(path)
+    path = _saved(tmp_path / "pool.onnx", "MaxPool", {"x": ("b", 3, 6, 7)}, {}, **attributes)
+    given = {"x": np.random.default_rng(6).normal(size=(2, 3, 6, 7)).astype("float32")}
+    _close(_run(path, given), onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, given))

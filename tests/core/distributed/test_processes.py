@@ -112,6 +112,21 @@ def watched(monkeypatch, all_reduce, steps=2):
     return net, trainer, flat, complete, backward
 
 
+def test_gradients_are_cut_into_buckets_that_are_full(monkeypatch):
+    """The first one goes early, so that something is on its way soon."""
+    from core.kvstore import reducer
+
+    first, later = reducer.FIRST_BYTES // 4, reducer.BUCKET_BYTES // 4
+    elements = [first, later - 1, 1, first - 1, later, 5]
+    arrays = [worker.mx.nd.zeros((n,)) for n in elements]
+    for array in arrays:
+        array.attach_grad()
+    buckets = reducer.cut([(array._entry, array.grad._data) for array in arrays])
+    assert [[t.numel() for t in bucket.tensors()] for bucket in buckets] == [
+        [first], [later - 1, 1], [first - 1, later], [5]
+    ]  # fmt: skip
+
+
 def test_gradients_leave_before_the_backward_pass_is_over(monkeypatch):
     """In the order in which they arrive: the last layer's is sent while the first layer's is still missing."""
     sent, seen = [], []

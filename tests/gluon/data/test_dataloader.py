@@ -462,3 +462,6 @@ def test_a_loader_of_a_program_draws_batches_from_a_pool_of_its_own():
         got = list(batches)
     assert len(batches) == 3 and [b.asnumpy()[:, 0].tolist() for b in got] == [[0, 1], [2, 3], [4]]
     assert got[0].context == cpu_pinned(0)
+    with multiprocessing.Pool(1) as pool:
+        batches = _EveryOther(pool, default_batchify_fn, sampler, worker_fn=_pickled_batch, prefetch=2)
+        assert [batch.context for batch in batches] == [cpu(0)] * 3
