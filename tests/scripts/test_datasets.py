@@ -3,6 +3,7 @@
 import io
 import json
 import tarfile
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -19,6 +20,16 @@ def test_pictures_of_coco_are_split(data, tmp_path):
         assert {a["image_id"] for a in part["annotations"]} == ids
         assert {a["category_id"] for a in part["annotations"]} == {1}
     assert (tmp_path / "val2017" / val["images"][0]["file_name"]).is_file()
+
+
+def test_pictures_with_many_objects_are_left_out(data, tmp_path):
+    given = [str(data / "tiny_coco"), "--target", str(tmp_path), "--categories", "person", "--max-objects", "3"]
+    counts = coco_parts.main(given)
+    for part in counts:
+        chosen = json.loads((tmp_path / "annotations" / f"instances_{part}2017.json").read_text())
+        objects = Counter(a["image_id"] for a in chosen["annotations"])
+        assert {image["id"] for image in chosen["images"]} == set(objects) and max(objects.values()) <= 3
+    assert counts == {"train": 12, "val": 6}
 
 
 def test_a_missing_annotation_file_is_named(tmp_path):
