@@ -27,7 +27,7 @@ __version__ = "1.9.1"
 _OWN = (
     "attribute autograd base callback context contrib device engine error executor executor_manager image initializer "
     "io kvstore libinfo library log lr_scheduler metric model module monitor name ndarray numpy "
-    "numpy_dispatch_protocol numpy_extension numpy_op_signature onnx operator optimizer profiler random recordio "
+    "notebook numpy_dispatch_protocol numpy_extension numpy_op_signature _numpy_op_doc onnx operator optimizer profiler random recordio "
     "registry rnn rtc runtime storage symbol symbol_doc test_utils util visualization"
 ).split()
 _SHORT = {
@@ -51,8 +51,17 @@ _VALUES = {
 }  # fmt: skip
 
 
-late_names.enter("core.autograd", {"get_symbol": "core.symbol.recorded"})
+late_names.enter("core.autograd", {"get_symbol": "core.symbol.recorded", "NDArray": "core.ndarray"})
 late_names.enter("core.ndarray", {"CachedOp": "core.cached_op", "Custom": "core.operator", "imdecode": "core.image.nd"})
+late_names.enter(
+    "core.base._LIB",
+    dict.fromkeys(
+        "MXNDArrayCallDLPackDeleter MXNDArrayFromDLPack MXNDArrayFromDLPackEx MXNDArrayToDLPack MXRecordIOReaderSeek "
+        "MXRecordIOReaderTell MXRecordIOWriterTell MXSetNumOMPThreads".split(),
+        "core.c_interface",
+    ),
+)
+late_names.enter("core.ndarray.op", {"Custom": "core.operator"})
 late_names.enter("core.util", {"default_array": "core.np_arrays", "numpy_fallback": "core.np_arrays"})
 
 

@@ -13,9 +13,16 @@ import core
 
 _ROOMS = {"mxnet": "core", "mxnet.gluon": "gluon"}
 
-# `import mxnet` loads them: programs look them up among the loaded modules to tell whose array they hold,
-# and name parts of the standard library that they never imported themselves.
-_LOADED = "mxnet.ndarray mxnet.symbol mxnet.numpy mxnet.numpy_extension mxnet.gluon multiprocessing.pool".split()
+# `import mxnet` loads them: programs look them up among the loaded modules to tell whose array they hold, or for their
+# operators; and name parts of the standard library that they never imported themselves.
+_LOADED = [
+    *"mxnet.ndarray mxnet.symbol mxnet.numpy mxnet.numpy_extension mxnet.gluon multiprocessing.pool".split(),
+    *(
+        f"mxnet.{face}.{room}"
+        for face in ("ndarray", "symbol")
+        for room in ("_internal", "contrib", "image", "linalg", "op", "random", "sparse")
+    ),
+]
 
 # A file each in MXNet 2.
 _DISTRIBUTIONS = (

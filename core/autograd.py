@@ -14,8 +14,8 @@ from core.base import MXNetError, as_list
 from core.ops.registry import Operator
 from core.tape import Leaf, Node, Scope, attach, busy, engage, is_tracked, state, written
 
-__all__ = [  # noqa: F822  get_symbol is a late name
-    "GRAD_REQS", "Function", "Leaf", "Node", "Scope", "attach", "backward", "busy", "engage", "get_symbol", "grad",
+__all__ = [  # noqa: F822  get_symbol and NDArray are late names
+    "GRAD_REQS", "Function", "Leaf", "NDArray", "Node", "Scope", "attach", "backward", "busy", "engage", "get_symbol", "grad",
     "is_recording", "is_tracked", "is_training", "mark_variables", "pause", "predict_mode", "record", "set_recording",
     "set_training", "state", "train_mode", "untraced", "written",
 ]  # fmt: skip

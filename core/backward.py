@@ -248,8 +248,7 @@ def _context(node: Node):
 def _restore(node: Node, i: int):
     """The array that was input `i`, as it was, with its own history."""
     tensor, version, entry, kind, ctx, array = node.saved_inputs[i]
-    changed = tensor._version != version and tensor._version != getattr(tensor, "meant", None)
-    if changed and node.op.inputs[min(i, len(node.op.inputs) - 1)] not in node.op.mutates:
+    if _changed(tensor, version) and node.op.inputs[min(i, len(node.op.inputs) - 1)] not in node.op.mutates:
         raise MXNetError(
             f"an input of {node.op.name} was changed in place after it was used, but its value is needed for the "
             "gradient; write to a copy, or outside of record() after backward()"
@@ -261,9 +260,14 @@ def _restore(node: Node, i: int):
     return restored
 
 
+def _changed(tensor, version: int) -> bool:
+    """Whether a tensor was written to since it had `version`, other than `tape.written` allows."""
+    return tensor._version != version and tensor._version != getattr(tensor, "meant", None)
+
+
 def _restore_output(node: Node, k: int):
     tensor, version, ctx = node.saved_outputs[k]
-    if tensor._version != version:
+    if _changed(tensor, version):
         raise MXNetError(
             f"the result of {node.op.name} was changed in place, but its value is needed for the gradient; write to a "
             "copy"

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from core import late_names
+
 # What MXNet programs ask for when they look at the kind of a value.
 numeric_types = (float, int, np.generic)
 integer_types = (int, np.int32, np.int64)
@@ -126,7 +128,7 @@ def _as_list(obj) -> list:
 
 mx_int, mx_uint, mx_int64, mx_float = ctypes.c_int, ctypes.c_uint, ctypes.c_int64, ctypes.c_float
 mx_float_p = ctypes.POINTER(mx_float)
-NDArrayHandle = ExecutorHandle = CachedOpHandle = OpHandle = KVStoreHandle = ctypes.c_void_p
+ExecutorHandle = CachedOpHandle = OpHandle = KVStoreHandle = ctypes.c_void_p
 DataIterHandle = DataIterCreatorHandle = FunctionHandle = RecordIOHandle = ProfileHandle = DLPackHandle = (
     ctypes.c_void_p
 )
@@ -159,10 +161,27 @@ class SymbolHandle(ctypes.c_void_p):
         return iter(self.entries)
 
 
-class _Library:
-    """Stands where MXNet has its shared library, with the calls that have no other way in Python.
+class NDArrayHandle(ctypes.c_void_p):
+    """What an array is to a call of C, which puts a result into an empty one: `NDArray(handle=handle)` is that array."""
 
-    They name the operators that a backend shall put into subgraphs. Graphs are cut when they are compiled, whatever a
+    array = None
+
+    def hold(self, array) -> NDArrayHandle:
+        """Makes it the handle of an array."""
+        self.array, self.value = array, id(array)
+        return self
+
+    def __eq__(self, other):
+        return isinstance(other, NDArrayHandle) and self.value == other.value
+
+    def __hash__(self):
+        return hash(self.value)
+
+
+class _Library:
+    """Stands where MXNet has its shared library, with the calls that tools make of it (`core.c_interface`).
+
+    Those here name the operators that a backend shall put into subgraphs. Graphs are cut when they are compiled, whatever a
     backend is asked for, so that a symbol with its subgraphs is the symbol (see `Symbol.optimize_for`).
     """
 
@@ -180,7 +199,12 @@ class _Library:
         return 0
 
     def __getattr__(self, name: str):
-        raise NotSupportedError(f"{name} is a function of MXNet's shared library; this implementation has none")
+        try:
+            return late_names.find("core.base._LIB", name)
+        except AttributeError:
+            raise NotSupportedError(
+                f"{name} is a function of MXNet's shared library; this implementation has none"
+            ) from None
 
 
 _LIB = _Library()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -13,6 +14,7 @@ from core.dtypes import dtype_name
 from core.ndarray import NDArray, zeros
 from core.ops import storage_types
 from core.symbol import graph, infer
+from core.tape import allow_writes
 
 
 class Executor:
@@ -126,6 +128,7 @@ class Executor:
     def backward(self, out_grads=None, is_train: bool = True) -> None:
         """Puts the gradients of the outputs into `grad_arrays`; `out_grads`: gradients that come in, ones by default.
 
+        Gradients are those at what outputs and arguments hold now, as in MXNet, whatever was written to them since.
         They are converted to the dtypes of the outputs. Outputs behind the end of a shorter list count only if they are
         losses, which need none; gradients behind the last output are left unread. Without a forward pass since the last
         one, it runs one first.
@@ -144,6 +147,9 @@ class Executor:
             if o._entry is not None
         ]
         if pairs:
+            for array in (*self._recorded, *self.arg_dict.values(), *self.aux_dict.values()):
+                if array.stype == "default":
+                    allow_writes(array._data)
             if self._watch is not None and self._watch.active():
                 self._watch.backward([o for o, _ in pairs], [g for _, g in pairs], is_train)
             autograd.backward([o for o, _ in pairs], [g for _, g in pairs], train_mode=is_train)
@@ -160,6 +166,10 @@ class Executor:
         active: whether to look, asked before each pass.
         """
         self._watch = Watch(callback, monitor_all, active)
+
+    def get_optimized_symbol(self):
+        """The symbol that is computed, with the same arguments; operators are fused where plans are compiled of it."""
+        return copy.copy(self._symbol)
 
     def debug_str(self) -> str:
         """The nodes, and how much memory their results take: all for a backward pass, else those alive at once."""

@@ -89,7 +89,7 @@ class FeedForward:
             eval_data = self._iterator(*eval_data)
         if self.epoch_size is not None:
             data = io.ResizeIter(data, self.epoch_size, reset_internal=False)
-        module = self._make_module(data, logger or logging, work_load_list)
+        module = self._make_module(data, self.ctx, logger or logging, work_load_list)
         settings = dict(self.kwargs)
         if not isinstance(self.optimizer, opt.Optimizer) and "learning_rate" not in settings:
             settings["learning_rate"] = 0.01
@@ -164,22 +164,22 @@ class FeedForward:
         last = "roll_over" if shuffle else "pad"
         return io.NDArrayIter(X, y, min(count, self.numpy_batch_size), shuffle=shuffle, last_batch_handle=last)
 
-    def _make_module(self, data, logger=logging, work_load_list=None):
+    def _make_module(self, data, ctx, logger=logging, work_load_list=None):
         from core.module import BucketingModule, Module
 
         names = [d[0] for d in data.provide_data], [d[0] for d in data.provide_label]
         if self.sym_gen is not None:
             generate = self.sym_gen
             return BucketingModule(
-                lambda key: (generate(key), *names), data.default_bucket_key, logger, self.ctx, work_load_list
+                lambda key: (generate(key), *names), data.default_bucket_key, logger, ctx, work_load_list
             )
         used = set(self.symbol.list_arguments())
-        return Module(self.symbol, names[0], [n for n in names[1] if n in used], logger, self.ctx, work_load_list)
+        return Module(self.symbol, names[0], [n for n in names[1] if n in used], logger, ctx, work_load_list)
 
     def _predictor(self, data, labels=False):
         if self.arg_params is None:
             raise MXNetError("there are no parameters yet: fit the network, or load a checkpoint")
-        module = self._make_module(data)
+        module = self._make_module(data, self.ctx[:1])  # as in MXNet: fewer samples than contexts are no matter
         module.bind(data.provide_data, data.provide_label if labels else None, for_training=False)
         module.set_params(self.arg_params, self.aux_params or {}, allow_extra=True)
         return module

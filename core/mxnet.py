@@ -1,6 +1,7 @@
 """Runs a program written for MXNet on this project: `python -m core.mxnet SCRIPT ARGS`, or `-m MODULE ARGS`.
 
-`--numpy` before them begins in NumPy mode, which programs for MXNet 2 expect.
+`--numpy` before them begins in NumPy mode, which programs for MXNet 2 expect. The program finds packages `core` and
+`gluon` of its own, and what NumPy has removed since it was written.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import runpy
 import sys
 
 from core.alias import install_as_mxnet
+from core.program_packages import share_names
+from core.removed_from_numpy import restore
 
 USAGE = """usage: python -m core.mxnet [--numpy] SCRIPT [ARGS ...]
        python -m core.mxnet [--numpy] -m MODULE [ARGS ...]"""
@@ -27,11 +30,16 @@ def main() -> None:
     if not sys.argv:
         raise SystemExit(USAGE)
     program = sys.argv[0]
-    if not is_module:
+    if is_module:
+        share_names(os.getcwd())
+    else:
         if not sys.flags.safe_path:
             del sys.path[0]  # the current folder, which `python -m` puts there and `python SCRIPT` does not
-        sys.path.insert(0, os.path.dirname(os.path.abspath(program)))
+        folder = os.path.dirname(os.path.abspath(program))
+        share_names(folder)
+        sys.path.insert(0, folder)
     _extend_path()
+    restore()
     install_as_mxnet(numpy)
     if is_module:
         runpy.run_module(program, run_name="__main__", alter_sys=True)

@@ -93,8 +93,8 @@ def register(reg_name: str):
 
 
 def get_all_registered_operators() -> list[str]:
-    """Names of all operators of the table, with their aliases, and of all registered custom operators."""
-    return sorted({*TABLE, *_registered})
+    """Names of all operators of the table, with their aliases, and `Custom`, by which those of users are called."""
+    return sorted({*TABLE, "Custom"})
 
 
 def get_all_registered_operators_grouped() -> dict[str, list[str]]:

@@ -44,6 +44,11 @@ class MXRecordIO:
         self.is_open = False
         self.open()
 
+    @property
+    def handle(self) -> MXRecordIO:
+        """What the reader or writer is to calls of `_LIB`."""
+        return self
+
     def open(self) -> None:
         """Opens the file at its start."""
         if self.flag not in ("r", "w"):

@@ -143,4 +143,9 @@ def written(tensor) -> None:
     Inside of a pause() of the recording it is meant: gradients are those at the new values, as in MXNet.
     """
     if state.pausing:
-        tensor.meant = tensor._version
+        allow_writes(tensor)
+
+
+def allow_writes(tensor) -> None:
+    """Lets gradients be those at what the tensor holds now, whatever it held when it was read."""
+    tensor.meant = tensor._version

@@ -78,7 +78,8 @@ class Trainer:
             param._set_trainer(self)
         self._contexts = self._check_contexts()
         self._kvstore, self._custom, self._processes, self._compression = None, None, None, None
-        self._kv_initialized, self._update_on_kvstore, self._wanted_update = False, None, update_on_kvstore
+        self._kv_initialized, self._update_on_kvstore = False, None
+        self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
         if clip_global_norm is not None and not clip_global_norm > 0:
             raise ValueError(
                 f"clip_global_norm is the largest norm of all gradients, above 0, given {clip_global_norm}"
@@ -405,7 +406,7 @@ class Trainer:
 
         ValueError where it cannot update as it is told to, TypeError where sparse parameters have no store.
         """
-        wanted, kind = self._wanted_update, self._kind
+        wanted, kind = self._kvstore_params["update_on_kvstore"], self._kind
         several = len(self._contexts) > 1 or self._processes is not None
         if any(param._stype != "default" for param in self._params):
             if kind is None:

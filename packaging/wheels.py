@@ -17,11 +17,23 @@ from setuptools.build_meta import (
     prepare_metadata_for_build_editable,
     prepare_metadata_for_build_wheel,
 )
+from setuptools.command.build_py import build_py
 
 __all__ = [
     "build_editable", "build_sdist", "build_wheel", "get_requires_for_build_editable", "get_requires_for_build_sdist",
     "get_requires_for_build_wheel", "prepare_metadata_for_build_editable", "prepare_metadata_for_build_wheel",
 ]  # fmt: skip
+
+
+class BuildWithStart(build_py):
+    """Puts a line beside the packages that Python runs as it starts: so `python -m core.mxnet SCRIPT` finds this project
+    in a folder, too, that has a `core` of its own.
+    """
+
+    def run(self):
+        super().run()
+        if not self.editable_mode:
+            self.copy_file("packaging/gluon_triton.pth", self.build_lib)
 
 
 def get_requires_for_build_wheel(config_settings=None):

@@ -71,6 +71,11 @@ REASONS: dict[str, dict[str, str]] = {
     "core/contrib/quantization.py quantize_graph": {"ctx": "nothing is computed before ranges are collected"},
     "core/image/detection.py ImageDetIter.draw_next": {"window_name": "of the window that `waitKey`, refused, opens"},
     "core/module/module.py Module.init_params": {"allow_extra": "MXNet passes names over that it does not know, too"},
+    **{
+        f"core/notebook/callback.py LiveBokehChart.{name}": {"param": "figures are those that the logger was told"}
+        for name in ("batch_cb", "eval_cb")
+    },
+    "core/notebook/callback.py PandasLogger.epoch_cb": {"_": "epochs are timed, whatever they trained"},
     "core/cached_op.py CachedOp.__init__": {
         "flags": "how MXNet's memory planner works", "thread_safe": "every call is",
     },

@@ -139,7 +139,7 @@ class Compiled:
     def _check(self, args: tuple) -> None:
         """ValueError unless there are arrays, of one device, nested as in the first call.
 
-        None may follow or be left out.
+        Optional ones at the end, arrays or None, may be more or fewer.
         """
         nesting, places = _nesting(args), set()
         _collect_places(args, places)
@@ -150,7 +150,7 @@ class Compiled:
             )
         if self._nesting is None:
             self._nesting = nesting
-        elif nesting != self._nesting:
+        elif not _continues(nesting, self._nesting):
             raise ValueError(
                 f"a hybridized block is called with arrays nested as in the first call, {self._nesting}, given "
                 f"{nesting}; call "
@@ -425,6 +425,12 @@ def _nesting(values: Sequence) -> list:
     while found and found[-1] is None:
         found.pop()
     return found
+
+
+def _continues(nesting: list, first: list) -> bool:
+    """Whether one of two nestings is the other, but for arrays at its end."""
+    common = min(len(nesting), len(first))
+    return nesting[:common] == first[:common] and all(x in (True, None) for x in nesting[common:] + first[common:])
 
 
 def _collect_places(values: Sequence, places: set) -> None:

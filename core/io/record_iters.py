@@ -33,7 +33,8 @@ class ImageRecordIter(FileIter):
     Files: `path_imgrec` (a file, a folder, or several by semicolons), `path_imgidx` (saves a look through one file),
     `path_imglist` (labels that replace those of the records, the first `label_width` of each line); `num_parts`,
     `part_index`: this iterator's share.
-    Batches: `batch_size`, `shuffle` and `seed`, `round_batch` (fill the last batch from the beginning),
+    Batches: `batch_size`, `shuffle` and `seed`, `round_batch` (fill the last batch from the beginning; otherwise zeros
+    stand behind the last images, and `pad` is 0, as in MXNet),
     `dtype` float32, uint8 or int8 (the integers are not normalised), `preprocess_threads`, `prefetch_buffer` (batches
     prepared ahead). Everything else is a setting of `Recipe`: resize, crop, mirror, colours, mean, std, scale.
     A batch's `index` has the ids of its records. Raises MXNetError for damaged files and images, and for labels that
@@ -41,6 +42,7 @@ class ImageRecordIter(FileIter):
     """
 
     recipe_kind: type[Normalisation] = Recipe
+    leaves_rest = True  # whether the last batch ends in zeros, where it is not filled from the beginning
 
     def __init__(
         self,
@@ -83,6 +85,7 @@ class ImageRecordIter(FileIter):
         rng = np.random.default_rng(seed) if shuffle else None
         super().__init__(batch_size)
         self._rounds, self._names = Rounds(len(self._records), batch_size, round_batch, rng), (data_name, label_name)
+        self._leaves_rest = self.leaves_rest and not round_batch
         self._pool = ThreadPoolExecutor(max(preprocess_threads, 1), thread_name_prefix="images")
         self._ahead, self._pending = max(prefetch_buffer, 1), deque()
 
@@ -113,13 +116,19 @@ class ImageRecordIter(FileIter):
         pad, samples = self._pending.popleft()
         self._submit()
         images, labels, ids = zip(*[sample.result() for sample in samples])
-        index = np.array(ids, np.uint64)
-        return DataBatch([to_array(np.stack(images))], [to_array(self._stacked(labels))], pad, index)
+        rest = self.batch_size - len(samples)
+        images, labels, index = (
+            np.concatenate([part, np.zeros((rest, *part.shape[1:]), part.dtype)]) if rest else part
+            for part in (np.stack(images), self._stacked(labels), np.array(ids, np.uint64))
+        )
+        return DataBatch([to_array(images)], [to_array(labels)], 0 if rest else pad, index)
 
     def _submit(self) -> None:
         """Hands batches to the threads until enough are on their way."""
         while len(self._pending) < self._ahead and (step := self._rounds.next()) is not None:
             rows, pad = step
+            if self._leaves_rest:
+                rows = rows[: len(rows) - pad]
             samples = []
             for row in rows:
                 samples.append(self._pool.submit(self._sample, int(row), self._visit))
@@ -210,6 +219,7 @@ class ImageDetRecordIter(ImageRecordIter):
     """
 
     recipe_kind = DetRecipe
+    leaves_rest = False
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ from core.files.atomic import write_bytes
 from core.model import load_params
 from core.module.base_module import UNIFORM, BaseModule, _check_input_names
 from core.module.module import Module
+from core.name import NameManager
 
 
 class BucketingModule(BaseModule):
@@ -48,7 +49,9 @@ class BucketingModule(BaseModule):
         self._buckets, self._curr_module, self._curr_bucket_key = {}, None, None
 
     def _call_sym_gen(self, key):
-        return self._sym_gen(key)
+        """The network of a bucket; automatic names begin anew in each, so that its parameters are those of the others."""
+        with NameManager():
+            return self._sym_gen(key)
 
     def _make(self, key):
         return Module(*self._call_sym_gen(key), **self._settings)

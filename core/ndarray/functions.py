@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
+import weakref
 
 import numpy as onp
 
@@ -89,9 +90,17 @@ def from_numpy(ndarray: onp.ndarray, zero_copy: bool = True, array_cls: type = N
         return array(ndarray, dtype=ndarray.dtype, kind=array_cls)
     if not ndarray.flags["C_CONTIGUOUS"]:
         raise ValueError("only contiguous NumPy arrays can share their memory; pass zero_copy=False")
+    if _shared.get(id(ndarray)) is ndarray:
+        ndarray.flags["WRITEABLE"] = True
     tensor = storage.from_numpy(ndarray, copy=False)
-    ndarray.flags["WRITEABLE"] = False
+    if ndarray.flags["WRITEABLE"]:
+        ndarray.flags["WRITEABLE"] = False
+        _shared[id(ndarray)] = ndarray
     return array_cls._wrap(tensor, Context("cpu", 0))
+
+
+# Arrays of NumPy that are read-only because of `from_numpy`, by id: their memory may be shared again.
+_shared: weakref.WeakValueDictionary[int, onp.ndarray] = weakref.WeakValueDictionary()
 
 
 def from_dlpack(dlpack) -> NDArray:

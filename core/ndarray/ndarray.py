@@ -8,7 +8,7 @@ import numpy as onp
 
 from core import autograd, dispatch, storage, writes
 from core.backward import gradients_through
-from core.base import MXNetError
+from core.base import MXNetError, NDArrayHandle
 from core.context import Context, cpu, current_context
 from core.dtypes import dtype_name, dtype_type
 from core.ndarray import indexing
@@ -35,7 +35,10 @@ class NDArray:
     __array_priority__ = 1000.0
     stype = "default"
 
-    def __init__(self, data: NDArray):
+    def __init__(self, data: NDArray | None = None, handle: NDArrayHandle | None = None):
+        data = getattr(handle, "array", None) if data is None else data
+        if data is None:
+            raise TypeError("NDArray(data) takes an array, or the handle of one; nd.array makes one of numbers")
         self._data, self._ctx, self._entry = data._data, data._ctx, None
 
     def __init_subclass__(cls, **kwargs):
@@ -125,8 +128,8 @@ class NDArray:
 
     @property
     def handle(self):
-        """Identifies the array; MXNet programs compare it only."""
-        return id(self)
+        """What the array is to calls of `_LIB`."""
+        return NDArrayHandle().hold(self)
 
     def __len__(self):
         if self.ndim == 0:
@@ -134,8 +137,9 @@ class NDArray:
         return self._data.shape[0]
 
     def __iter__(self):
-        for i in range(len(self)):
-            yield self[i]
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(len(self)))
 
     def __hash__(self):
         return id(self) >> 4

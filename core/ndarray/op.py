@@ -1,6 +1,17 @@
-"""`nd.op`: every operator of the table by name."""
+"""`nd.op`: every operator of the table by name, and `Custom`."""
 
+from core import late_names
 from core.ndarray._namespace import listing, lookup
 
-__getattr__ = lookup(("",), "nd.op")
-__dir__ = listing(("",))
+_of_the_table = lookup(("",), "nd.op")
+
+
+def __getattr__(name: str):
+    try:
+        return late_names.find(__name__, name)
+    except AttributeError:
+        return _of_the_table(name)
+
+
+def __dir__():
+    return sorted([*listing(("",))(), "Custom"])

@@ -179,7 +179,9 @@ class ndarray(NDArray):
             return reshape(self, shape, order=order)
         return dispatch.own(F._npi_reshape(self, newshape=shape))
 
-    reshape_view = reshape
+    def reshape_view(self, *shape, **kwargs):
+        """The same memory in another shape, as `nd.NDArray.reshape` gives it: writing to one is seen in the other."""
+        return super().reshape(*shape, **kwargs)
 
 
 def _shifted(way: str, x1, x2):

@@ -7,7 +7,7 @@ from core.ops.registry import TABLE, F, Operator, get
 FAMILIES = (
     "create", "elementwise", "shape", "parts", "reduce", "matrix", "sparse", "index", "order", "nn", "softmax", "norm",
     "rnn", "random", "optimizer", "output", "ctc", "deformable", "image", "linalg", "attention", "sliding_window",
-    "np_elementwise", "np_reduce", "np_shape", "np_index", "vision", "position_sensitive", "boxes", "contrib",
+    "np_elementwise", "np_reduce", "np_shape", "np_index", "vision", "columns", "position_sensitive", "boxes", "contrib",
     "quantized", "intgemm", "spectral", "control_flow", "plan",
 )  # fmt: skip
 for _family in FAMILIES:

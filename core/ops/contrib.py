@@ -244,7 +244,8 @@ def amp_multicast(*data, num_outputs: Int, cast_narrow: Bool = False):
     """Arrays of floating types, all in the widest (narrowest with cast_narrow) of their types; others as they are."""
     present = [name for name in map(_name, data) if name in FLOATS]
     target = (min if cast_narrow else max)(present, key=FLOATS.index, default="float32")
-    return [F.amp_cast(x, dtype=target) for x in data]
+    cast = [F.amp_cast(x, dtype=target) for x in data]
+    return cast if len(cast) > 1 else cast[0]
 
 
 # ---------------------------------------------------------------------------------------------- normalisation

@@ -145,11 +145,21 @@ def lamb_update_phase1(
 
 @operator("lamb_update_phase2", memory="new", real=True)
 def lamb_update_phase2(weight, g, r1, r2, *, lr: Float, lower_bound: Float = -1.0, upper_bound: Float = -1.0):
-    """LAMB's step along g, scaled by the bounded norm r1 of the weight over the norm r2 of g."""
+    """LAMB's step along g, scaled by the bounded norm r1 of the weight over the norm r2 of g.
+
+    r1, r2: (1,) or (1, n), of which the first number counts.
+    """
     _alike("lamb_update_phase2", (weight, g))
     weight = COPY(weight)
-    K.lamb_phase2_(weight, g, r1, r2, lr, lower_bound, upper_bound)
+    K.lamb_phase2_(weight, g, _norm("r1", r1), _norm("r2", r2), lr, lower_bound, upper_bound)
     return weight
+
+
+def _norm(name: str, r):
+    """The norm that an array (1, ...) begins with; MXNetError for other arrays."""
+    if not r.dim() or r.shape[0] != 1:
+        raise MXNetError(f"lamb_update_phase2: {name} is one number of shape (1,) or (1, n), given {tuple(r.shape)}")
+    return r.reshape(-1)[:1]
 
 
 @operator("mp_lamb_update_phase1", mutates=("mean", "var"), memory="new")
@@ -171,7 +181,7 @@ def mp_lamb_update_phase2(
     """LAMB's step for a half-precision weight from its float32 master, which stays as it is (as in MXNet)."""
     _alike("mp_lamb_update_phase2", (weight, g, weight32), 1)
     weight = COPY(weight)
-    K.lamb_phase2_(weight, g, r1, r2, lr, lower_bound, upper_bound, w32=COPY(weight32))
+    K.lamb_phase2_(weight, g, _norm("r1", r1), _norm("r2", r2), lr, lower_bound, upper_bound, w32=COPY(weight32))
     return weight
 
 
@@ -275,9 +285,15 @@ def _check_count(name: str, told: int, data: tuple) -> None:
 
 @operator("multi_sum_sq", memory="new")
 def multi_sum_sq(*data, num_arrays: Int):
-    """The sum of squares of each array, as one array of float32."""
+    """The sum of squares of each array, as one array of float32; those of halves are halves, as in MXNet."""
     _check_count("multi_sum_sq", num_arrays, data)
-    return kernels.cast(kernels.shape.concat([K.sum_squares(x).reshape(1) for x in data], 0), "float32")
+    return kernels.cast(kernels.shape.concat([_sum_squares(x).reshape(1) for x in data], 0), "float32")
+
+
+def _sum_squares(x):
+    if kernels.dtype_name(x) != "float16":
+        return K.sum_squares(x)
+    return kernels.reduce.sum(kernels.cast(F.square.forward(x), "float32").reshape(-1), (0,), False)
 
 
 @gradient(multi_sum_sq)

@@ -186,15 +186,27 @@ def _make_loss_gradient(out):
 
 @operator("IdentityAttachKLSparseReg", mutates=("moving_avg",), memory="new")
 def identity_kl(data, moving_avg, *, sparseness_target: Float = 0.1, penalty: Float = 0.001, momentum: Share = 0.9):
-    """The data; the gradient adds the pull of a sparse activation (Kullback-Leibler penalty)."""
+    """The data (N, C); the gradient adds the pull of a sparse activation (Kullback-Leibler penalty).
+
+    The backward pass moves moving_avg (C,), the mean activations, by 1 - momentum first, and pulls by it.
+    """
     return COPY(data)
 
 
 @gradient(identity_kl)
-def _identity_kl_gradient(head, data, attrs):
-    mean = F.mean(data, axis=0, keepdims=True)
-    target = attrs.sparseness_target
+def _identity_kl_gradient(head, data, moving_avg, attrs):
+    batch = F.mean(data, axis=0)
+    mean = moving_avg * attrs.momentum + batch * (1.0 - attrs.momentum)
+    F._write_state(moving_avg, mean)
+    mean, target = F.expand_dims(mean, axis=0), attrs.sparseness_target
     pull = F._rdiv_scalar(mean, scalar=-target) + F._rdiv_scalar(
         F._rminus_scalar(mean, scalar=1.0), scalar=1.0 - target
     )
     return [F.broadcast_add(head, pull * attrs.penalty), None]
+
+
+@operator("_write_state", mutates=("state",))
+def _write_state(state, value):
+    """The value, written over the state of an operator."""
+    kernels.shape.copy_(state, value)
+    return state

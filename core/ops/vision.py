@@ -443,37 +443,3 @@ def crop(*data, num_args: Int = 1, offset: Shape = (0, 0), h_w: Shape = (0, 0), 
     if any(t < 1 or o < 0 or o + t > n for n, t, o in zip(size, target, offset, strict=True)):
         raise MXNetError(f"Crop: a window of {target} at {offset} is not inside data of {size}")
     return _window(data[0], *offset, target)
-
-
-# ---------------------------------------------------------------------------------------------- windows
-
-
-@operator("im2col")
-def im2col(data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
-    """What the windows of a convolution see: (N, C places of the kernel, windows) of data (N, C, H, W)."""
-    return K.columns(data, *_windows("im2col", data, 4, kernel, stride, dilate, pad))
-
-
-@gradient(im2col)
-def _im2col_gradient(head, data_shape, attrs):
-    return [F.col2im(head, output_size=data_shape[2:], **vars(attrs))]
-
-
-@operator("col2im")
-def col2im(data, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
-    """Columns (N, C places of the kernel, windows) added up where `im2col` takes them from: (N, C, *output_size)."""
-    return K.columns_grad(data, output_size, *_windows("col2im", data, 3, kernel, stride, dilate, pad))
-
-
-@gradient(col2im)
-def _col2im_gradient(head, attrs):
-    options = {name: value for name, value in vars(attrs).items() if name != "output_size"}
-    return [F.im2col(head, **options)]
-
-
-def _windows(name, data, dims, kernel, stride, dilate, pad):
-    if data.dim() != dims or len(kernel) != 2:
-        raise MXNetError(
-            f"{name} takes {dims} dimensions and a kernel of two lengths, given {tuple(data.shape)}, {kernel}"
-        )
-    return kernel, stride or (1, 1), dilate or (1, 1), pad or (0, 0)

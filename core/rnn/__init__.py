@@ -45,4 +45,4 @@ __all__ = [
     "save_rnn_checkpoint",
 ]
 
-rnn = rnn_cell = sys.modules[__name__]  # in MXNet a module of the package holds what it offers
+io = rnn = rnn_cell = sys.modules[__name__]  # in MXNet modules of the package hold what it offers

@@ -45,6 +45,8 @@ def __getattr__(name: str):
         value = importlib.import_module("core.symbol.custom").Custom
     elif name in _NAMESPACES:
         value = Namespace(name, _NAMESPACES[name], Symbol)
+        if name == "_internal":
+            value.SymbolBase = Symbol
         if name == "contrib":
             from core.symbol import control_flow, random
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from core import recordio
@@ -33,9 +33,10 @@ class Dataset:
         return _SampledDataset(self, SequentialSampler(length + (index < extra), start))
 
     def take(self, count: int | None) -> Dataset:
-        """The first `count` samples; all of them for None or a count beyond the length."""
-        if count is not None and count < 0:
-            raise ValueError(f"take needs a count of 0 or more, got {count}")
+        """The first `count` samples; all of them for None or a count beyond the length.
+
+        As in MXNet, of a negative count there is a dataset without samples, whose length raises ValueError.
+        """
         length = len(self) if count is None else min(count, len(self))
         return _SampledDataset(self, SequentialSampler(length))
 
@@ -139,12 +140,12 @@ class _TransformFirstClosure:
 
 
 class _SampledDataset(Dataset):
-    def __init__(self, dataset, sampler: Iterable[int]):
+    def __init__(self, dataset, sampler: Sampler):
         self._dataset = dataset
-        self._indices = list(sampler)
+        self._indices, self._length = list(iter(sampler)), sampler.__len__()  # which `len` refuses below 0
 
     def __len__(self) -> int:
-        return len(self._indices)
+        return self._length
 
     def __getitem__(self, idx: int) -> Any:
         return self._dataset[self._indices[idx]]

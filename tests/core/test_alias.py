@@ -4,6 +4,11 @@ import os
 import subprocess
 import sys
 import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
 
 import core as mx
 
@@ -215,3 +220,94 @@ if __name__ == "__main__":
 def test_processes_that_a_program_starts_find_mxnet(tmp_path, root):
     result = run(tmp_path, root, STARTER)
     assert result.stdout == "(3.0, 'Dense')\nTrue [1. 1.]\n", result.stderr
+
+
+OWN = {
+    "core/__init__.py": "",
+    "core/model.py": "import mxnet as mx\nfrom . import helper\nfrom core.helper import double\nimport core\n"
+    "assert core.helper is helper\n\ndef get():\n    return double(mx.nd.ones((2,)))\n",
+    "core/helper.py": "def double(x):\n    return x * 2\n",
+    "core/plain.py": "",
+    "gluon/block.py": "MINE = 1\n",
+    "train.py": "{first}import mxnet as mx\nfrom core.model import get\nimport core.model, gluon.block as block\n"
+    "from mxnet.gluon import nn\nimport mxnet.gluon.loss\n"
+    "mx.metric.Accuracy()\nnet = nn.Dense(1, use_bias=False)\nnet.initialize(mx.init.One())\n"
+    "print(get().asnumpy().tolist(), block.MINE, core.model.__file__, net(mx.nd.ones((1, 3))).asscalar())\n",
+}
+
+
+def write_own(folder, first=""):
+    for name, text in OWN.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text.replace("{first}", first))
+    return folder / "train.py", f"[2.0, 2.0] 1 {folder / 'core' / 'model.py'} 3.0\n"
+
+
+def test_a_program_may_have_packages_core_and_gluon_of_its_own(tmp_path, root):
+    """As upstream's neural collaborative filtering has."""
+    script, expected = write_own(tmp_path)
+    plain = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    by_name = {**plain, "PYTHONPATH": os.pathsep.join([str(root), str(root / "core" / "started")])}
+    for command, folder, environment in (
+        ([sys.executable, "-m", "core.mxnet", str(script)], root, plain),
+        ([sys.executable, "-P", "-m", "core.mxnet", "train.py"], tmp_path, {**plain, "PYTHONPATH": str(root)}),
+        ([sys.executable, "train.py"], tmp_path, by_name),
+    ):
+        result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+        assert result.stdout == expected, result.stderr
+    write_own(tmp_path, first="import core.plain\n")
+    result = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, env=by_name, capture_output=True, text=True)
+    assert result.stdout == expected, result.stderr
+    write_own(tmp_path, first="import core.model\n")
+    result = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, env=by_name, capture_output=True, text=True)
+    assert "import mxnet before it" in result.stderr.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_such_a_program_runs_in_its_folder_from_an_installed_wheel(tmp_path, root):
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", tmp_path, root]
+    subprocess.run(build, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    (packages,) = (tmp_path / "venv").glob("lib/python*/site-packages")
+    zipfile.ZipFile(wheel).extractall(packages)
+    for part in Path(torch.__file__).parents[1].iterdir():
+        if not (packages / part.name).exists() and not part.name.startswith("__editable__"):
+            (packages / part.name).symlink_to(part)
+    script, expected = write_own(tmp_path)
+    plain = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    command = [tmp_path / "venv" / "bin" / "python", "-m", "core.mxnet", "train.py"]
+    result = subprocess.run(command, cwd=tmp_path, env=plain, capture_output=True, text=True)
+    assert result.stdout == expected, result.stderr
+
+
+REMOVED = """
+import math
+import numpy as np
+import mxnet as mx
+
+print(np.int is int, np.float is float, np.object is object, np.dtype(np.bool) == bool, np.str is str)
+print(np.fromstring(b"\\0\\0\\x80\\x3f", dtype="float32").tolist(), np.fromstring("1 2", sep=" ").tolist())
+x = mx.nd.full((1, 1), 2.5).asnumpy()
+print(int(x), float(x), "%d %.1f" % (x, x), math.sqrt(np.ones(1)), int(np.array(3)))
+for wrong in (np.ones(2), np.array(["x"])):
+    try:
+        print(int(wrong))
+    except (TypeError, ValueError) as error:
+        print(type(error).__name__)
+print(np.Inf == np.inf, np.product([2, 3]), hasattr(np, "no_such_name"))
+"""
+
+
+def test_what_numpy_removed_is_restored_for_the_program_with_one_warning(tmp_path, root):
+    """As upstream's train_mnist.py needs it."""
+    result = run(tmp_path, root, REMOVED)
+    assert result.stdout.splitlines() == [
+        "True True True True True",
+        "[1.0] [1.0, 2.0]",
+        "2 2.5 2 2.5 1.0 3",
+        "TypeError",
+        "ValueError",
+        "True 6 False",
+    ], result.stderr
+    assert result.stderr.count("Warning") == 1 and "np.int" in result.stderr
