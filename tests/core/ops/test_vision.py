@@ -179,7 +179,7 @@ def test_an_affine_identity_gives_the_image_back():
         lambda: nd.ROIPooling(nd.ones((1, 2, 3)), nd.zeros((1, 5)), (2, 2), 1.0),
         lambda: nd.contrib.ROIAlign(nd.ones((1, 2, 3, 3)), nd.zeros((1, 6)), (2, 2), 1.0),
         lambda: nd.Crop(nd.ones((1, 1, 4, 4)), h_w=(5, 2)),
-        lambda: nd.im2col(nd.ones((1, 1, 4)), kernel=(2,)),
+        lambda: nd.im2col(nd.ones((1, 1, 4)), kernel=(2, 2)),
         lambda: nd.Correlation(nd.ones((1, 1, 4, 4)), nd.ones((1, 1, 4, 4)), kernel_size=2),
     ],
 )
