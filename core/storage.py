@@ -15,9 +15,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import torch
 
-from core import heap
+from core import heap, symbolic
 from core.base import MXNetError
 from core.dtypes import dtype_name
+from core.extents import Extent
 
 Tensor = torch.Tensor
 
@@ -106,11 +107,15 @@ def synchronize() -> None:
 
 def empty(shape: Sequence[int], dtype, ctx) -> Tensor:
     """Row-major memory of unset values; dtype: a name or a type of NumPy's."""
+    if any([type(n) is Extent for n in shape]):
+        return symbolic.empty(shape, torch_dtype(dtype))
     return torch.empty(tuple(shape), dtype=torch_dtype(dtype), device=device(ctx))
 
 
 def zeros(shape: Sequence[int], dtype, ctx) -> Tensor:
     """Zeros; arguments as those of `empty`."""
+    if any([type(n) is Extent for n in shape]):
+        return symbolic.empty(shape, torch_dtype(dtype))
     return torch.zeros(tuple(shape), dtype=torch_dtype(dtype), device=device(ctx))
 
 
@@ -122,6 +127,8 @@ def empty_like(tensor: Tensor, shape: Sequence[int], dtype=None) -> Tensor:
 
 def full(shape: Sequence[int], value, dtype, ctx) -> Tensor:
     """One number everywhere; arguments as those of `empty`."""
+    if any([type(n) is Extent for n in shape]):
+        return symbolic.empty(shape, torch_dtype(dtype))
     return torch.full(tuple(shape), value, dtype=torch_dtype(dtype), device=device(ctx))
 
 
@@ -137,7 +144,7 @@ def zeros_of(description: tuple) -> Tensor:
 
 
 def meta(shape: Sequence[int], dtype) -> Tensor:
-    """A tensor without memory, on which the CPU wing infers shapes and dtypes; MXNetError for a negative length."""
+    """A tensor without memory, on which shapes and dtypes are inferred; MXNetError for a negative length."""
     if min(shape, default=0) < 0:
         raise MXNetError(f"the lengths of a shape are from 0 on, given {tuple(shape)}")
     return torch.empty(tuple(shape), dtype=torch_dtype(dtype), device="meta")
@@ -150,6 +157,8 @@ def is_meta(tensor: Tensor) -> bool:
 
 def meta_like(tensor: Tensor) -> Tensor:
     """A tensor without memory of the same shape, dtype and strides."""
+    if type(tensor) is symbolic.SymbolicTensor:
+        return tensor.without_memory()
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
 
 

@@ -10,7 +10,8 @@ The stages of compiling a block, one module each:
   kernels behind keep.
 - `plan`: the graph as a flat list of kernel calls, written out as one Python function for the forward part and one for
   the backward part.
-- `compiled`: plans by signature, and the one node that a call leaves on the tape.
+- `compiled`: plans by signature, and the one node that a call leaves on the tape. `shape_classes`: signatures that
+  differ in lengths alone share a plan, in which these lengths are symbols.
 - `memory`: which values share memory, and when it may be written to. `capture`: CUDA graphs. `explain`:
   the plan as a table.
 - `symbols`: a trace as a symbol, for files.

@@ -29,7 +29,7 @@ def capturable(graph: Graph, parts: list[Part], flags: dict) -> bool:
     on_gpu = bool(graph.outputs) and all(
         v.ctx.device_type == "gpu" for v in (*graph.inputs, *graph.held, *graph.outputs)
     )
-    wanted = flags.get("static_alloc") and flags.get("static_shape")
+    wanted = flags.get("static_alloc") and flags.get("static_shape") and graph.space is None
     return bool(on_gpu and wanted) and all(_reads_keys(step) for part in parts for step in part.steps)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 
 from core import autograd, heap, kernels, operand_errors, random_keys, storage
@@ -11,6 +12,7 @@ from core.backward import ZERO, gradients_through, zeros_head
 from core.base import MXNetError
 from core.context import current_context
 from core.dtypes import dtype_name
+from core.extents import evaluated
 from core.graph.around import around
 from core.graph.capture import Captured, capturable
 from core.graph.changes import Changes
@@ -18,12 +20,14 @@ from core.graph.ir import HELD, INPUT, Graph, Value, written
 from core.graph.passes import optimize
 from core.graph.plan import Part, backward_part, early_part, forward_part, sharing_of
 from core.graph.replay import run_node
+from core.graph.shape_classes import MOST, OpenShapes, ShapeClass, class_of
 from core.graph.trace import ReadsValue, Slot, Traced, Untraceable, trace
 from core.ndarray.ndarray import NDArray
 
 state = autograd.state
 LIMIT = 256  # plans that one block keeps; the oldest goes first
 MOST_PREPARED = 2**31  # bytes of packed weights that the plans of one block keep: there is one set for each signature
+MOST_FIXED = 8  # shapes that get a plan of their own under static_shape
 PATIENCE = 24  # calls of a network of small arrays in which a plan saves the time that it takes to make
 SMALL = 2**17  # bytes that an operator writes while another one is called
 
@@ -46,11 +50,11 @@ class Compiled:
         self._function, self._parameters, self.flags = function, parameters, flags or {}
         self._otherwise = otherwise
         self._plans: dict[tuple, Plan | Untraceable] = {}
+        self._classes: dict[tuple, ShapeClass] = {}
         self._seen, self._arrays = -1, []
         self._example: tuple = ()
         self._met: dict[tuple, int] = {}  # how often signatures without a plan came
         self._latest: dict[tuple, Plan | Untraceable] = {}  # the last plan of each mode
-        self._nesting: list | None = None
         self._holding: list[Plan] = []
         self._lock = threading.RLock()
 
@@ -63,11 +67,11 @@ class Compiled:
         if self._seen != Changes.count:
             self._look_again()
         plan = self._plans.get(key)
-        if plan is None and not self._is_due(key):
+        if plan is None:
+            plan = self._find(key, args)
+        if plan is None:
             self._check(args)
             return self._run_untraced(args, waiting=True)
-        if plan is None:
-            plan = self._plan(key, args)
         if type(plan) is Untraceable:
             return self._run_untraced(args)
         return plan(leaves)
@@ -77,7 +81,7 @@ class Compiled:
         leaves: list[NDArray] = []
         key = (*_signature(args, leaves, state.recording), _mode(variant))
         self._look_again()
-        return self._plans.get(key) or self._plan(key, args)
+        return self._plans.get(key) or self._find(key, args, at_once=True)
 
     def whole(self, longer: int | None = None) -> Traced:
         """The graph of a call like the last one that was compiled, in terms of the operators that it called.
@@ -92,30 +96,96 @@ class Compiled:
         except Untraceable as reason:
             raise MXNetError(f"the block has no graph that could be written to a file: {reason}") from reason
 
-    def _is_due(self, key: tuple) -> bool:
-        """Whether a signature gets its plan now: the first one of a mode does,
-        others when they came as often as pays for it.
-        """
+    def _find(self, key: tuple, args: tuple, at_once: bool = False):
+        """The plan for a signature that was not met before; None where it is to come more often first."""
         with self._lock:
-            latest = self._latest.get(key[-1])
-            if latest is None or type(latest) is Untraceable or self.flags.get("static_shape"):
-                return True
-            came = self._met[key] = self._met.pop(key, 0) + 1
-            if len(self._met) > LIMIT:
-                self._met.pop(next(iter(self._met)))
-            return came >= latest.patience
-
-    def _plan(self, key: tuple, args: tuple):
-        with self._lock:
-            self._check(args)
-            if key not in self._plans:
-                while len(self._plans) >= LIMIT:
-                    self._plans.pop(next(iter(self._plans)))
+            name, shapes = class_of(key)
+            known = self._classes.get(name)
+            plan = None if known is None else known.serving(shapes)
+            if plan is None:
+                opens = known is not None and not known.closed and not self._stays_fixed(known, shapes)
+                if not (at_once or known is None or (opens and len(known.plans) < MOST) or self._is_due(key)):
+                    return None
+                self._check(args)
+                if opens:
+                    plan = self._open(known, shapes, args)
+                    if plan is None and not (at_once or self._is_due(key)):
+                        return None
+            if plan is None:
                 self._example = _without_memory(args)
-                made = self._make(args)
+                plan = self._make(args)
+                if known is None:
+                    known = self._classes[name] = ShapeClass(shapes)
+                    known.closed = str(plan) if type(plan) is Untraceable else ""
                 self._seen, self._arrays = Changes.count, _marks(self._parameters())
-                self._plans[key] = self._latest[key[-1]] = made
-            return self._plans[key]
+            while len(self._plans) >= LIMIT:
+                self._plans.pop(next(iter(self._plans)))
+            self._plans[key] = self._latest[key[-1]] = plan
+            return plan
+
+    def _is_due(self, key: tuple) -> bool:
+        """Whether a signature that no plan for open lengths serves came as often as pays for a plan of its own."""
+        latest = self._latest.get(key[-1])
+        if latest is None or type(latest) is Untraceable or self.flags.get("static_shape"):
+            return True
+        came = self._met[key] = self._met.pop(key, 0) + 1
+        if len(self._met) > LIMIT:
+            self._met.pop(next(iter(self._met)))
+        return came >= latest.patience
+
+    def _stays_fixed(self, known: ShapeClass, shapes: list) -> bool:
+        """Whether shapes get a plan of their own because few were promised, which is warned of where they are many."""
+        if not self.flags.get("static_shape"):
+            return False
+        fixed = sum(type(plan) is Plan and plan.shapes is None for plan in self._plans.values())
+        if fixed == MOST_FIXED:
+            warnings.warn(
+                f"static_shape=True promises few shapes, and a block is called with the {fixed + 1}th: shapes like "
+                f"{', '.join(map(str, shapes))} share one plan from now on",
+                stacklevel=4,
+            )
+        return fixed < MOST_FIXED
+
+    def _open(self, known: ShapeClass, shapes: list, args: tuple) -> Plan | None:
+        """A plan for these shapes and all that differ from them in what varies; None where there can be none."""
+        while True:
+            open_ = known.opened(shapes)
+            if not open_.space.symbols:
+                lines = sorted(set(known.fixed.values()))
+                known.closed = f"the lengths that vary are needed as numbers by {' and '.join(lines)}"
+                return None
+            try:
+                traced = trace(self._function, args, state.recording, self._parameters(), shapes=open_.extents)
+                if traced.keeps:
+                    known.closed = "the block keeps arrays of the trace"
+                    return None
+                if not open_.pinned():
+                    open_.mark(traced.graph)
+                    traced.graph.mark_parameters(self._parameters())
+                    plan = Plan(traced, self.flags, self._hold, open_)
+            except (*operand_errors.KERNEL_ERRORS, AssertionError, Untraceable) as error:
+                # What is wrong with the call as well is said when it is traced with numbers.
+                known.closed = f"{type(error).__name__}: {error}"
+                return None
+            if not open_.pinned():
+                break
+            known.fixed.update(open_.pinned())
+        self._replace(known, plan)
+        return plan
+
+    def _replace(self, known: ShapeClass, plan: Plan) -> None:
+        """Enters a plan for open lengths; those that it stands for go, with the weights that they keep."""
+        before = set(map(id, known.plans))
+        known.add(plan)
+        gone = before - set(map(id, known.plans))
+        self._plans = {key: p for key, p in self._plans.items() if id(p) not in gone}
+        if plan.prepared_bytes:
+            self._plans = {
+                key: p
+                for key, p in self._plans.items()
+                if not (type(p) is Plan and p.shapes is None and _served(plan, key))
+            }
+        self._holding = [p for p in self._holding if any(p is q for q in (*self._plans.values(), *known.plans))]
 
     def _run_untraced(self, args: tuple, waiting: bool = False):
         before = around.untraced, around.waiting
@@ -137,24 +207,16 @@ class Compiled:
         return True
 
     def _check(self, args: tuple) -> None:
-        """ValueError unless there are arrays, of one device, nested as in the first call.
+        """ValueError unless there are arrays, None and lists of them, all of one device.
 
-        Optional ones at the end, arrays or None, may be more or fewer.
+        Arguments nested otherwise than in the first call, such as states that were None, have plans of their own.
         """
-        nesting, places = _nesting(args), set()
+        places: set = set()
         _collect_places(args, places)
         if len(places) != 1:
             raise ValueError(
                 "a hybridized block needs arrays of one context, given "
                 + (" and ".join(sorted(map(str, places))) or "no array at all")
-            )
-        if self._nesting is None:
-            self._nesting = nesting
-        elif not _continues(nesting, self._nesting):
-            raise ValueError(
-                f"a hybridized block is called with arrays nested as in the first call, {self._nesting}, given "
-                f"{nesting}; call "
-                "hybridize() again to begin anew"
             )
 
     def _make(self, args: tuple):
@@ -193,6 +255,7 @@ class Compiled:
                 a[0] is not b[0] or a[1:] != b[1:] for a, b in zip(marks, self._arrays)
             ):
                 self._plans.clear()
+                self._classes.clear()
                 self._latest.clear()
                 self._holding.clear()
             self._seen, self._arrays = Changes.count, marks
@@ -201,8 +264,14 @@ class Compiled:
 class Plan:
     """A compiled trace: runs the forward part and, where gradients are wanted, leaves one node on the tape."""
 
-    def __init__(self, traced: Traced, flags: dict | None = None, hold: Callable[[Plan], None] = lambda plan: None):
-        self._traced, self._hold = traced.graph, hold
+    def __init__(
+        self,
+        traced: Traced,
+        flags: dict | None = None,
+        hold: Callable[[Plan], None] = lambda plan: None,
+        shapes: OpenShapes | None = None,
+    ):
+        self._traced, self._hold, self.shapes = traced.graph, hold, shapes
         self.inline_limit = (flags or {}).get("inline_limit", 2)
         self.patience = 0 if traced.keeps else _patience(traced.graph)
         graph = self.graph = optimize(traced.graph)
@@ -238,6 +307,9 @@ class Plan:
         moving = written(graph.nodes)
         self.guarded = [k for k, v in enumerate(graph.saved()) if v.source is None and v not in moving]
         self._draw_contexts = [d.ctx for d in self.forward.draws]
+        self._symbols = [] if shapes is None else [symbol.text for symbol in shapes.space.symbols]
+        if shapes is not None:
+            shapes.close()
 
     def __call__(self, leaves: list[NDArray]):
         keys = [random_keys.next_key(ctx) for ctx in self._draw_contexts]
@@ -299,7 +371,13 @@ class Plan:
         """Places on the tape of the tracked values."""
         return [(leaves if given else self._arrays)[k]._entry for given, k in self._tracked]
 
-    def again(self, leaves: list[NDArray], keys: list[int], results: Sequence[int]) -> tuple[list, Callable]:
+    def lengths(self, saved: list) -> dict[str, int]:
+        """The lengths of the symbols in a call, by name, from what it saved."""
+        return dict(zip(self._symbols, saved[-1], strict=True)) if self._symbols else {}
+
+    def again(
+        self, leaves: list[NDArray], keys: list[int], results: Sequence[int], lengths: dict[str, int]
+    ) -> tuple[list, Callable]:
         """The tracked arrays, and the forward part as an expression of them that the tape can record;
         `results` of its outputs.
         """
@@ -312,7 +390,7 @@ class Plan:
             with random_keys.replayed(keys):
                 for node in graph.nodes:
                     if not node.backward:
-                        run_node(node, values)
+                        run_node(node, values, lengths)
             return [values[graph.outputs[k]] for k in results]
 
         return [arrays[v] for v in graph.tracked], expression
@@ -361,13 +439,14 @@ class _Node(autograd.Node):
                 )
         # What leads to outputs that nobody read starts nothing.
         came = [k for k in plan._heads if heads[k] is not None] if plan.starts else plan._heads
+        lengths = plan.lengths(saved)
         given = [
-            zeros_head(v.kind, _zeros_like(v), v.ctx) if any(heads[k] is x for x in (None, ZERO)) else heads[k]
+            zeros_head(v.kind, _zeros_like(v, lengths), v.ctx) if any(heads[k] is x for x in (None, ZERO)) else heads[k]
             for k, v in zip(plan._heads, plan.graph.heads)
             if k in came
         ]
         if len(came) < len(plan._heads) or state.recording or state.tracer is not None:
-            inputs, expression = plan.again(self._leaves, self._keys, came)
+            inputs, expression = plan.again(self._leaves, self._keys, came, lengths)
             with autograd.Scope(None, plan.training):
                 return gradients_through(expression, inputs, given, [p is not None for p in self.parents])
         found: list = [None] * len(plan.graph.tracked)
@@ -409,36 +488,18 @@ def _signature(args: Sequence, leaves: list[NDArray], recording: bool) -> list:
     return key
 
 
-def _nesting(values: Sequence) -> list:
-    """How arrays (True) are nested, with None for one that is left out; ValueError for anything else."""
-    found = []
+def _collect_places(values: Sequence, places: set) -> None:
+    """Adds the devices of the arrays; ValueError for what a compiled function cannot take."""
     for x in values:
         if isinstance(x, (list, tuple)):
-            found.append(_nesting(x))
-        elif x is None or isinstance(x, NDArray):
-            found.append(None if x is None else True)
-        else:
+            _collect_places(x, places)
+        elif isinstance(x, NDArray):
+            places.add(x._ctx)
+        elif x is not None:
             raise ValueError(
                 f"a hybridized block takes arrays, None, and lists of them, given {type(x).__name__} ({x!r}); keep "
                 "other values in attributes of the block, or call hybridize(active=False)"
             )
-    while found and found[-1] is None:
-        found.pop()
-    return found
-
-
-def _continues(nesting: list, first: list) -> bool:
-    """Whether one of two nestings is the other, but for arrays at its end."""
-    common = min(len(nesting), len(first))
-    return nesting[:common] == first[:common] and all(x in (True, None) for x in nesting[common:] + first[common:])
-
-
-def _collect_places(values: Sequence, places: set) -> None:
-    for x in values:
-        if isinstance(x, (list, tuple)):
-            _collect_places(x, places)
-        elif x is not None:
-            places.add(x._ctx)
 
 
 def _without_memory(args: Sequence, longer: int | None = None):
@@ -488,5 +549,12 @@ def _marks(arrays: Sequence[NDArray]) -> list[tuple]:
     return [(a, a._data.dtype, a._data.stride(), a._entry is None) for a in arrays]
 
 
-def _zeros_like(value: Value) -> tuple:
-    return value.meta.shape, value.meta.dtype, storage.device(value.ctx)
+def _served(plan: Plan, key: tuple) -> bool:
+    """Whether a plan for open lengths serves the arguments of this signature."""
+    _, shapes = class_of(key)
+    mine = plan.shapes.example
+    return [len(s) for s in shapes] == [len(s) for s in mine] and plan.shapes.hold(shapes)
+
+
+def _zeros_like(value: Value, lengths: dict[str, int]) -> tuple:
+    return evaluated(value.shape, lengths), value.meta.dtype, storage.device(value.ctx)

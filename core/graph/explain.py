@@ -11,7 +11,8 @@ def explain(block, *inputs) -> str:
 
     One row per step: its number, the kernel, shapes and bytes of what it makes, and the numbers of the buffers where
     that lies. Inside `autograd.record()` the backward part follows behind a row that says so; it has buffers of its
-    own.
+    own. Of a plan for a class of shapes the inputs' shapes follow, with names for the lengths that are open, and the
+    conditions that these must fulfil.
     """
     plan = block.plan_of(*inputs)
     if isinstance(plan, Untraceable):
@@ -29,9 +30,17 @@ def explain(block, *inputs) -> str:
                 )
         widths = [max(len(row[k]) for row in rows) for k in range(5)]
         lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-        text = "\n".join([*lines, *notes])
+        text = "\n".join([*lines, *notes, *_shapes(plan)])
     print(text)
     return text
+
+
+def _shapes(plan) -> list[str]:
+    """The shapes that a plan serves, where that is more than those that it was made for."""
+    if plan.shapes is None:
+        return []
+    lines = ["inputs: " + ", ".join(str(tuple(extents)) for extents in plan.shapes.extents)]
+    return [*lines, *(f"where {condition}" for condition in plan.shapes.space.guards)]
 
 
 def _rows(part: Part) -> list[tuple[str, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from core import storage
+from core.extents import Space, hint, is_symbolic
 from core.ops.registry import Operator
 
 INPUT, HELD, HEAD, NODE = "input", "held", "head", "node"
@@ -48,8 +49,8 @@ class Value:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the elements."""
-        return 0 if self.opaque else self.meta.numel() * self.meta.element_size()
+        """Bytes of the elements, for lengths as they were in the call that was traced."""
+        return 0 if self.opaque else hint(self.meta.numel()) * self.meta.element_size()
 
     def __repr__(self):
         return f"<{self.role} {self.index}: {self.dtype}{self.shape}>"
@@ -77,6 +78,11 @@ class Node:
         """Whether it writes to one of its inputs, so that it runs even where nobody reads what it gives."""
         return bool(self.op.mutates)
 
+    @property
+    def sized(self) -> bool:
+        """Whether a length that is no number yet is among its attributes."""
+        return any(map(is_symbolic, self.attrs.values()))
+
     def reads(self) -> tuple[Value, ...]:
         """Values that it reads: inputs, and opaque ones among the attributes."""
         return self._reads
@@ -91,7 +97,8 @@ class Graph:
     inputs, held, heads: values from outside; `arrays` are what `held` stands for, read anew at each call; those of them
     that are `parameters` change from call to call. outputs: what the forward part gives. tracked: those inputs and held
     values that gradients are wanted for; gradients: theirs, None where zero. writes: (value from outside, value to
-    store in its memory after the forward part). draws: one per random key, in order.
+    store in its memory after the forward part). draws: one per random key, in order. space: of a graph for a class of
+    shapes, the symbols in its extents and what was presumed of them; each is the length of the `lengths` (input, axis).
     """
 
     def __init__(self):
@@ -106,6 +113,8 @@ class Graph:
         self.gradients: list[Value | None] = []
         self.writes: list[tuple[Value, Value]] = []
         self.draws: list[Draw] = []
+        self.space: Space | None = None
+        self.lengths: list[tuple[int, int]] = []
 
     def like(self, nodes: list[Node]) -> Graph:
         """The same graph with other nodes; passes give what they return so."""

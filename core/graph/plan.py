@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable, Sequence
 
 from core import kernels, storage
+from core.extents import Extent, Ratio, is_symbolic
 from core.graph.ir import Draw, Graph, Node, Value
 from core.graph.memory import Sharing, buffers
 
@@ -59,17 +60,22 @@ def early_part(graph: Graph, sharing: Sharing) -> Part:
 
 
 def forward_part(graph: Graph, sharing: Sharing) -> Part:
-    """`run(inputs, held, prepared, keys)` gives the outputs as a tuple, and a list of what the backward part reads."""
+    """`run(inputs, held, prepared, keys)` gives the outputs as a tuple, and a list of what the backward part reads: of
+    a plan for a class of shapes, the lengths of the symbols come last.
+    """
     prepared = graph.prepared()
     writer = _Writer(graph, sharing, prepared)
     writer.unpack("inputs", graph.inputs)
     writer.unpack("held", graph.held)
     writer.unpack("prepared", prepared)
+    for symbol, (k, axis) in zip(_symbols(graph), graph.lengths, strict=True):
+        writer.line(f"{symbol} = {writer.name(graph.inputs[k])}.shape[{axis}]")
     nodes = [node for node in graph.nodes if not node.backward and not node.early]
     writer.body(nodes, [*graph.outputs, *graph.saved(), *(v for pair in graph.writes for v in pair)])
     for target, value in graph.writes:
         writer.line(f"{writer.name(target)}.copy_({writer.name(value)})")
-    writer.line(f"return {writer.tuple(graph.outputs)}, [*{writer.tuple(graph.saved())}]")
+    lengths = f", ({', '.join(_symbols(graph))},)" if graph.lengths and graph.heads else ""
+    writer.line(f"return {writer.tuple(graph.outputs)}, [*{writer.tuple(graph.saved())}{lengths}]")
     return Part(writer, "forward", "inputs, held, prepared, keys", [d for d in graph.draws if not d.backward])
 
 
@@ -82,11 +88,18 @@ def backward_part(graph: Graph, sharing: Sharing, retain: bool = False) -> Part:
     store(k): called as soon as `found[k]` is there, which nothing else holds by then.
     """
     writer = _Writer(graph, sharing, graph.saved() if retain else graph.prepared())
+    if graph.lengths:
+        writer.line(f"{', '.join(_symbols(graph))}, = saved.pop()")
     for source, values in (("saved", graph.saved()), ("heads", graph.heads)):
         writer.unpack(source, values)
         writer.line(f"{source}.clear()")
     writer.body([node for node in graph.nodes if node.backward], [], graph.gradients)
     return Part(writer, "backward", "saved, heads, keys, found, store", [d for d in graph.draws if d.backward])
+
+
+def _symbols(graph: Graph) -> list[str]:
+    """The names of the symbols in a graph's extents, which are variables of its plan."""
+    return [] if graph.space is None else [symbol.text for symbol in graph.space.symbols]
 
 
 def sharing_of(graph: Graph) -> Sharing:
@@ -135,7 +148,9 @@ def _title(kernel: str, node: Node) -> str:
 
 def _only_reshapes(node: Node, result, called: list) -> bool:
     """Whether a node does nothing but give its first input another shape."""
-    return not called and node.op.reshapes and storage.is_tensor(result)
+    if called or not node.op.reshapes or not storage.is_tensor(result):
+        return False
+    return result.numel() == node.inputs[0].meta.numel()  # MXNet's reshape may leave elements out
 
 
 # ----------------------------------------------------------------------------------------------
@@ -227,7 +242,7 @@ class _Writer:
     def _inline(self, step: Step, free: list[Value], gone: list[str], in_place: dict[Value, Value]) -> bool:
         """Writes a pointwise step into the source, where the backend can; whether it did."""
         formula, operands, attrs, dtype = step.formula
-        if any(isinstance(a, (Value, Draw)) for a in attrs):
+        if any(isinstance(a, (Value, Draw, Extent, Ratio)) for a in attrs):
             return False
         (out,) = step.node.outputs
         given = [(self._names[v], v.meta, v in free) for v in operands]
@@ -306,6 +321,10 @@ class _Writer:
             return f"keys[{a.index}]"
         if isinstance(a, _PLAIN) or (type(a) is float and a - a == 0):
             return repr(a)
+        if isinstance(a, (Extent, Ratio)):
+            return f"({a})"
+        if type(a) is slice and is_symbolic(a):
+            return f"slice({self._text(a.start)}, {self._text(a.stop)}, {self._text(a.step)})"
         if type(a) is tuple:
             return f"({''.join(self._text(x) + ', ' for x in a)})"
         if type(a) is list:

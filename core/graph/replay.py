@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from core import autograd, dispatch
+from core.extents import evaluated, is_symbolic
 from core.graph.ir import Draw, Node, Value
 from core.ndarray.ndarray import NDArray
 
 
-def run_node(node: Node, values: dict[Value, NDArray]) -> None:
-    """Applies one node to the arrays in `values` as an eager program would, and adds what it gives."""
+def run_node(node: Node, values: dict[Value, NDArray], lengths: dict[str, int] | None = None) -> None:
+    """Applies one node to the arrays in `values` as an eager program would, and adds what it gives.
+
+    lengths: of the symbols in its attributes, by name.
+    """
     attrs = {k: v for k, v in node.attrs.items() if k in node.op.attrs and k not in ("key", "training")}
+    if lengths:
+        attrs = {k: evaluated(v, lengths) for k, v in attrs.items()}
     inputs = [None if v is None else values[v] for v in node.inputs]
     if inputs:
         kind = next(v.kind for v in node.inputs if v is not None)
@@ -39,13 +45,15 @@ def give_values(array: NDArray) -> bool:
 
 
 def _sources(value: Value) -> list[Node]:
-    """The nodes that a value is made by, in their order; none where some of it comes from outside or from chance."""
+    """The nodes that a value is made by, in their order; none where some of it comes from outside, from chance or
+    from a length that is no number.
+    """
     order, seen, stack = [], set(), [(value.source, False)]
     while stack:
         node, done = stack.pop()
         if done:
             order.append(node)
-        elif node is None or any(isinstance(a, Draw) for a in node.attrs.values()):
+        elif node is None or any(isinstance(a, Draw) or is_symbolic(a) for a in node.attrs.values()):
             return []
         elif id(node) not in seen:
             seen.add(id(node))

@@ -11,9 +11,9 @@ import linecache
 import sys
 import traceback
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from core import autograd, backward, storage
+from core import autograd, backward, storage, symbolic
 from core.base import MXNetError
 from core.graph.ir import HEAD, HELD, INPUT, NODE, Draw, Graph, Node, Value
 from core.graph.replay import give_values
@@ -54,15 +54,18 @@ class Slot(int):
     same = False
 
 
-def trace(function: Callable, args: tuple, record: bool, parameters=(), whole: bool = False) -> Traced:
+def trace(
+    function: Callable, args: tuple, record: bool, parameters=(), whole: bool = False, shapes: Sequence = ()
+) -> Traced:
     """The graph of `function(*args)`; `args` may nest arrays in lists and tuples.
 
     record: whether gradients are wanted, for those arrays (given, or met inside) that autograd tracks. parameters:
     arrays whose values are not to be read either, for they change. whole: whether composites become nodes, as files
-    want them, rather than the primitives that they are made of. MXNetError names the line where the function reads a
+    want them, rather than the primitives that they are made of. shapes: of the arrays among `args`, with extents
+    (`core.extents`) for those lengths that the graph is to leave open. MXNetError names the line where the function reads a
     value; Untraceable where a shape depends on one.
     """
-    tracer = Tracer(parameters, whole)
+    tracer = Tracer(parameters, whole, shapes)
     before = state.recording, state.tracer
     autograd.engage(record, tracer)
     try:
@@ -81,8 +84,8 @@ def trace(function: Callable, args: tuple, record: bool, parameters=(), whole: b
 class Tracer:
     """Takes down what operators are applied to; `core.dispatch` calls it while `autograd.state.tracer` is set."""
 
-    def __init__(self, parameters=(), whole: bool = False):
-        self.graph, self._whole = Graph(), whole
+    def __init__(self, parameters=(), whole: bool = False, shapes: Sequence = ()):
+        self.graph, self._whole, self._shapes = Graph(), whole, shapes
         self._unreadable = set(map(id, parameters))
         self._parameters = {id(p._data): p for p in parameters}
         self._values: dict[int, Value] = {}  # by id of the tensor (or what a kernel reserves), which the value keeps
@@ -208,7 +211,9 @@ class Tracer:
             return x
         if x.stype != "default":
             raise Untraceable("an input is sparse")
-        return self._enter(x, INPUT, self.graph.inputs)  # one for each place, also where one array is given twice
+        return self._enter(
+            x, INPUT, self.graph.inputs, self._shapes
+        )  # one for each place, also where one array is given twice
 
     def result(self, x):
         """The slot of a result."""
@@ -275,9 +280,12 @@ class Tracer:
             self.graph.arrays.append(self._parameters.get(id(x._data), x))
         return twin
 
-    def _enter(self, x: NDArray, role: str, into: list[Value]) -> NDArray:
+    def _enter(self, x: NDArray, role: str, into: list[Value], shapes: Sequence = ()) -> NDArray:
         """Makes the traced array for one from outside."""
-        twin = type(x)._wrap(storage.meta_like(x._data), x._ctx)
+        tensor = storage.meta_like(x._data)
+        if shapes:
+            tensor = symbolic.with_extents(tensor, shapes[len(into)])
+        twin = type(x)._wrap(tensor, x._ctx)
         self.made.append(weakref.ref(twin))
         value = Value(twin._data, x._ctx, type(x), role, len(into))
         into.append(value)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numbers
 
 from core import autograd, storage
+from core.extents import length_of
 from core.ndarray.ndarray import NDArray
 from core.ops.registry import F, Operator
 
@@ -81,7 +82,7 @@ def replaced(array: NDArray, key: tuple, value: NDArray | numbers.Number) -> NDA
         elif item is not None:
             places.append(item if isinstance(item, slice) else slice(item, item + 1 or None))
     for axis, place in enumerate(places):
-        lengths[axis] = len(range(*place.indices(lengths[axis])))
+        lengths[axis] = length_of(place, lengths[axis])
     begin, end, step = ([getattr(place, bound) for place in places] for bound in ("start", "stop", "step"))
     bounds = {"begin": tuple(begin), "end": tuple(end), "step": tuple(step)}
     if isinstance(value, numbers.Number):

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import torch
 
-from core import storage
+from core import storage, symbolic
+from core.extents import bounds_of, is_symbolic, length_of
 from core.kernels.contracts import copies
 from core.kernels.contracts.rules import joined
 from core.kernels.dispatch import state
@@ -46,13 +47,14 @@ def permute(x: Tensor, axes: Sequence[int]) -> Tensor:
 
 def expand(x: Tensor, shape: Sequence[int]) -> Tensor:
     """Axes of length 1 repeated to `shape`, in new memory."""
+    x = symbolic.opened(x) if x.is_meta else x
     return _row_major(x.expand(tuple(shape)))
 
 
 def take_part(x: Tensor, key: tuple) -> Tensor:
     """Basic indexing: a view where the part is contiguous, else a copy. Steps may be negative."""
     plain, flips = _without_negative_steps(key, x.shape)
-    part = x[plain]
+    part = (symbolic.opened(x) if x.is_meta else x)[plain]
     if flips:
         part = flip(part, flips)
     return part if part.is_contiguous() else _row_major(part)
@@ -64,12 +66,15 @@ def _row_major(x: Tensor) -> Tensor:
 
 def copy_part(x: Tensor, axis: int, first: int, length: int) -> Tensor:
     """`length` positions of an axis from `first` on, in new memory."""
+    x = symbolic.opened(x) if x.is_meta else x
     return x.narrow(axis, first, length).clone(memory_format=torch.contiguous_format)
 
 
 def put_part(value: Tensor, key: tuple, shape: Sequence[int]) -> Tensor:
     """Zeros of `shape` with `value` at the basic index `key`: the adjoint of `take_part`."""
     plain, flips = _without_negative_steps(key, shape)
+    if value.is_meta:
+        return symbolic.empty(shape, value.dtype)
     out = torch.zeros(shape, dtype=value.dtype, device=value.device)
     out[plain] = flip(value, flips) if flips else value
     return out
@@ -101,8 +106,8 @@ def _without_negative_steps(key: tuple, shape: Sequence[int]) -> tuple[tuple, Se
             out_axis += 1
         elif isinstance(item, slice):
             if item.step is not None and item.step < 0:
-                positions = range(*item.indices(shape[axis]))
-                item = slice(positions[-1], positions[0] + 1, -item.step) if len(positions) else slice(0, 0)
+                (start, _, step), count = bounds_of(item, shape[axis]), length_of(item, shape[axis])
+                item = slice(start + (count - 1) * step, start + 1, -step) if count else slice(0, 0)
                 flips.append(out_axis)
             axis, out_axis = axis + 1, out_axis + 1
         else:
@@ -145,6 +150,9 @@ def stack(tensors: Sequence[Tensor], axis: int) -> Tensor:
 
 def split(x: Tensor, lengths: Sequence[int], axis: int) -> tuple[Tensor, ...]:
     """Consecutive parts along an axis, each in new memory; `lengths` add up to its length."""
+    if x.is_meta:
+        shape, axis = x.shape, axis % x.dim()
+        return tuple(symbolic.empty((*shape[:axis], n, *shape[axis + 1 :]), x.dtype) for n in lengths)
     return torch.split_with_sizes_copy(x, lengths, axis)
 
 
@@ -153,19 +161,21 @@ def flip(x: Tensor, axes: Sequence[int]) -> Tensor:
 
 
 def roll(x: Tensor, shifts: Sequence[int], axes: Sequence[int]) -> Tensor:
-    return torch.roll(x, tuple(shifts), tuple(axes))
+    return x.new_empty(x.shape) if x.is_meta else torch.roll(x, tuple(shifts), tuple(axes))
 
 
 def tile(x: Tensor, reps: Sequence[int]) -> Tensor:
     reps = (*[1] * (x.dim() - len(reps)), *reps)
     if x.is_meta:
-        return x.new_empty([n * k for n, k in zip([*[1] * (len(reps) - x.dim()), *x.shape], reps)])
+        return symbolic.empty((n * k for n, k in zip([*[1] * (len(reps) - x.dim()), *x.shape], reps)), x.dtype)
     return x.repeat(reps)
 
 
 def pad_constant(x: Tensor, widths: Sequence[tuple[int, int]], value: float) -> Tensor:
     """`x` with (before, after) positions of `value` added an axis."""
     shape = [n + lo + hi for n, (lo, hi) in zip(x.shape, widths, strict=True)]
+    if x.is_meta:
+        return symbolic.empty(shape, x.dtype)
     out = x.new_full(shape, value)
     out[tuple(slice(lo, lo + n) for n, (lo, _) in zip(x.shape, widths, strict=True))] = x
     return out
@@ -173,7 +183,7 @@ def pad_constant(x: Tensor, widths: Sequence[tuple[int, int]], value: float) -> 
 
 def full_like(x: Tensor, value, dtype: str | None = None) -> Tensor:
     kind = x.dtype if dtype is None else storage.TORCH[dtype]
-    return torch.full(x.shape, value, dtype=kind, device=x.device)
+    return symbolic.empty(x.shape, kind) if x.is_meta else torch.full(x.shape, value, dtype=kind, device=x.device)
 
 
 def arange(start: float, stop: float, step: float, dtype: str, ctx) -> Tensor:
@@ -182,6 +192,8 @@ def arange(start: float, stop: float, step: float, dtype: str, ctx) -> Tensor:
     Those of half types are rounded to float32 first.
     """
     kind, device = storage.TORCH[dtype], storage.device(ctx)
+    if is_symbolic((start, stop, step)):
+        return symbolic.empty((-((start - stop) // step),), kind)
     if not kind.is_floating_point:
         return torch.arange(start, stop, step, dtype=kind, device=device)
     if step == 0 or not all(map(math.isfinite, (start, stop, step))) or (stop - start) / step < 0:
@@ -199,6 +211,13 @@ def _evenly(start: float, step: float, num: int, kind: torch.dtype, device) -> T
 def index_tensor(values: Sequence[int], like: Tensor) -> Tensor:
     """An int64 tensor of `values` where `like` lives."""
     return torch.tensor(list(values), dtype=torch.int64, device=like.device)
+
+
+def steps(length: int, like: Tensor) -> Tensor:
+    """0, 1, ..., length - 1 as float32 where `like` lives."""
+    if like.is_meta:
+        return symbolic.empty((length,), torch.float32)
+    return torch.arange(length, dtype=torch.float32, device=like.device)
 
 
 def fill_(x: Tensor, value) -> None:

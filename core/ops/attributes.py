@@ -17,6 +17,7 @@ import numpy as np
 from core.base import WrongKind, nearest
 from core.context import Context
 from core.dtypes import dtype_name
+from core.extents import Extent, Ratio
 
 
 class Attribute:
@@ -42,7 +43,7 @@ class IntType(Attribute):
     def parse(self, value):
         value = _literal(value)
         if (is_int(value) or (isinstance(value, float) and value.is_integer())) and value >= self.low:
-            return int(value)
+            return _whole(value)
         raise ValueError("an int is accepted" + f", from {self.low} on" * (self.low > -math.inf))
 
 
@@ -57,7 +58,7 @@ class FloatType(Attribute):
     def parse(self, value):
         value = _literal(value)
         if isinstance(value, numbers.Real) and not isinstance(value, bool) and (not self.share or 0 <= value <= 1):
-            return float(value)
+            return value if isinstance(value, (Extent, Ratio)) else float(value)
         raise ValueError("a number is accepted" + ", from 0 to 1" * self.share)
 
 
@@ -105,10 +106,10 @@ class ShapeType(Attribute):
     def parse(self, value):
         value = _literal(value)
         if is_int(value):
-            return (int(value),)
+            return (_whole(value),)
         if isinstance(value, (tuple, list)) or (isinstance(value, np.ndarray) and value.ndim == 1):
             if all(is_int(v) or (isinstance(v, float) and v.is_integer()) for v in value):
-                return tuple(int(v) for v in value)
+                return tuple(_whole(v) for v in value)
         raise ValueError("an int or a tuple of ints is accepted")
 
 
@@ -262,6 +263,11 @@ def shape_of(value, what: str = "shape") -> tuple[int, ...]:
         )
     except ValueError as error:
         raise WrongKind(f"{what}={value!r} does not fit: {error}") from None
+
+
+def _whole(value: Any) -> Any:
+    """A number as an int; an extent that is no number yet (`core.extents`) as it is."""
+    return value if type(value) is Extent else int(value)
 
 
 def _braces(options) -> str:

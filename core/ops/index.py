@@ -5,6 +5,7 @@ from typing import Annotated
 
 from core import kernels
 from core.base import MXNetError
+from core.extents import bounds_of
 from core.ops.attributes import Any_, Bool, Choice, DType, Float, Int, OptInt, Shape
 from core.ops.reduce import at_least_one_axis
 from core.ops.registry import F, composite, gradient, operator
@@ -169,7 +170,7 @@ def _forwards(key, shape):
     out, turned, axis = [], [], 0
     for k in key:
         if isinstance(k, slice) and k.step is not None and k.step < 0:
-            start, stop, step = k.indices(shape[axis])
+            start, stop, step = bounds_of(k, shape[axis])
             k = slice(shape[axis] - 1 - start, shape[axis] - 1 - stop, -step)
             turned.append(axis)
         out.append(k)
@@ -268,7 +269,7 @@ def _mask(data, length, axis):
 @operator("_arange_like", constant=lambda attrs: ("_arange", {"stop": float(attrs["length"])}))
 def _arange_like(data, *, length: Int):
     """0, 1, ..., length - 1 as float32, where the data lives."""
-    return kernels.shape.cast(kernels.shape.index_tensor(range(length), data), "float32")
+    return kernels.shape.steps(length, data)
 
 
 @composite("SequenceMask", aliases=("sequence_mask",), when={"sequence_length": ("use_sequence_length", True)})

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from core import kernels
 from core.base import MXNetError
+from core.extents import length_of
 from core.ops.attributes import Any_, Bool, Choice, Float, Int, OpenShape, OptInt, OptShape, Positive, Scalar, Shape
 from core.ops.facts import OnCodes
 from core.ops.registry import F, composite, gradient, operator
@@ -64,7 +65,7 @@ def _slice_length(attrs, axis, rank, n):
 def slice_(data, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
     """The part from begin to end (exclusive) with one step per axis; None is open."""
     part = K.take_part(data, _slice_key(begin, end, step, data.dim(), "slice"))
-    return part.clone() if part.data_ptr() == data.data_ptr() and not part.is_meta else part
+    return part.clone() if not part.is_meta and part.data_ptr() == data.data_ptr() else part
 
 
 @gradient(slice_)
@@ -80,7 +81,7 @@ def _slice_gradient(head, data_shape, attrs):
 def slice_assign(lhs, rhs, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
     """lhs with rhs in the place that `slice` would read."""
     key = _slice_key(begin, end, step, lhs.dim(), "slice_assign")
-    place = (len(range(*part.indices(n))) for part, n in zip(key, lhs.shape))
+    place = (length_of(part, n) for part, n in zip(key, lhs.shape))
     expect_shape("_slice_assign", "a part", rhs, (*place, *lhs.shape[len(key) :]))
     return K.set_part(lhs, rhs, key)
 

@@ -4,6 +4,7 @@ from math import prod
 from typing import Annotated
 
 from core import kernels
+from core.extents import hints
 from core.kernels.epilogue import ACTIVATIONS
 from core.kernels.rnn_parameters import GATES
 from core.ops.attributes import Any_, Bool, Choice, Float, Int, Optional, Shape
@@ -114,18 +115,18 @@ def _linear_product(node, apply):
 @tell(F._plan_conv, "packing")
 def _conv_packing(node, exact):
     how = {name: node.attrs[name] for name in ("stride", "dilate", "pad", "groups")}
-    return F._plan_conv_weight, {"shape": node.inputs[0].shape, **how, "exact": exact}
+    return F._plan_conv_weight, {"shape": hints(node.inputs[0].shape), **how, "exact": exact}
 
 
 @tell(F._code_conv, "packing")
 def _code_conv_packing(node, exact):
     data, how = node.inputs[0], {name: node.attrs[name] for name in ("stride", "dilate", "pad", "groups")}
-    return F._plan_code_conv_weight, {"shape": data.shape, **how, "signed": data.dtype == "int8"}
+    return F._plan_code_conv_weight, {"shape": hints(data.shape), **how, "signed": data.dtype == "int8"}
 
 
 @tell(F._plan_linear, "packing")
 def _linear_packing(node, exact):
-    return F._plan_linear_weight, {"rows": prod(node.inputs[0].shape[:-1])}
+    return F._plan_linear_weight, {"rows": prod(hints(node.inputs[0].shape[:-1]))}
 
 
 @tell(F.BatchNorm, "affine")

@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
+from core.extents import length_of as places_of
+
 UNKNOWN = -1
 Extents = tuple[int, ...] | None  # None: not even the number of axes
 Shapes = list[Extents]
@@ -262,7 +264,7 @@ class Joined(Relation):
 
 def length_of(part: slice) -> Callable[[int], int]:
     """How many places of an axis a slice takes, by the axis's length."""
-    return lambda n: len(range(*part.indices(n)))
+    return lambda n: places_of(part, n)
 
 
 NONE = Relation()

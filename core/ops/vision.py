@@ -326,7 +326,7 @@ def bilinear_resize(
     elif scale_height is not None and scale_width is not None:
         odd = [n % 2 if mode == "odd_scale" else 0 for n in size]
         scales = (scale_height, scale_width)
-        target = tuple(int((n - o) * s) + o for n, o, s in zip(size, odd, scales, strict=True))
+        target = tuple(math.trunc((n - o) * s) + o for n, o, s in zip(size, odd, scales, strict=True))
     else:
         target = (height, width)
     for axis, n in zip((2, 3), target, strict=True):

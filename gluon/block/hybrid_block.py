@@ -119,15 +119,17 @@ class HybridBlock(Block):
     ):
         """Switches compiled execution of the block and its children on or off, with MXNet's options.
 
-        A compiled block is traced once for each signature of its inputs (shapes, dtypes, device, training or not); from
-        then on its operators are called without its Python code. The first signature is traced at once, others, which
-        may never come again, after a few calls (two for large arrays, twenty for small ones). What the block decides in
-        Python is decided once: a branch on the value of an array raises MXNetError with the line, unless
+        A compiled block is traced for the first signature of its inputs (shapes, dtypes, device, training or not); from
+        then on its operators are called without its Python code. The second shape shows which lengths vary: it is traced
+        once more with symbols for these, and that plan serves all shapes from then on, but for lengths of 0 and 1, which
+        are traced apart (`mx.graph.explain` prints the shapes that a plan serves). Where the block needs a length as a
+        number (`range(x.shape[0])`), each has a plan of its own, once it came as often as pays for it. What the block
+        decides in Python is decided once: a branch on the value of an array raises MXNetError with the line, unless
         `hybrid_forward` takes another way for symbols (`if F is mx.nd`), which is then the one that is compiled, as in
         MXNet.
 
         static_alloc, static_shape: together they let predictions and training steps on a GPU be captured as CUDA
-        graphs, with buffers of their own. static_shape promises few shapes: each has its plan at once. Memory that a
+        graphs, with buffers of their own. static_shape promises few shapes: each of the first eight has its plan at once. Memory that a
         call lets go stays with the process in any case, and the next call takes it again.
         """
         self._active = active

@@ -562,21 +562,46 @@ def test_several_shapes_and_a_bounded_cache(monkeypatch):
     assert len(net._compiled._plans) == 3
 
 
-def test_further_shapes_are_compiled_when_they_came_often_enough(monkeypatch):
-    from core.graph import compiled
+def plans_of(net):
+    return list({id(plan): plan for plan in net._compiled._plans.values()}.values())
 
-    monkeypatch.setattr(compiled, "PATIENCE", 2)
+
+def test_the_second_shape_gets_a_plan_that_serves_all_others():
     net = nn.Dense(2, in_units=3)
     net.initialize()
     net.hybridize()
-    for n in (1, 2, 3, 4, 3):
+    for n in (2, 3, 4, 3, 100):
         x = array(n, 3)
         expected = mx.nd.FullyConnected(x, net.weight.data(), net.bias.data(), num_hidden=2)
         np.testing.assert_array_equal(net(x).asnumpy(), expected.asnumpy())
-    assert len(net._compiled._plans) == 2  # 1 and 3
+    assert [plan.shapes is None for plan in plans_of(net)] == [True, False]
+    net(array(1, 3))  # a length of 1 repeats against others
+    assert len(plans_of(net)) == 3
     with autograd.record():
         net(array(4, 3))
-    assert len(net._compiled._plans) == 3  # and the first that is recorded
+    assert len(plans_of(net)) == 4  # and the first that is recorded
+
+
+def test_shapes_that_no_plan_can_leave_open_are_compiled_when_they_came_often_enough(monkeypatch):
+    from core.graph import compiled
+
+    class Steps(nn.HybridBlock):
+        def hybrid_forward(self, F, x):
+            total = x[0]
+            for k in range(1, x.shape[0]):  # as many nodes as there are steps
+                total = total * 0.5 + x[k]
+            return total
+
+    monkeypatch.setattr(compiled, "PATIENCE", 2)
+    net = Steps()
+    net.hybridize()
+    for n in (2, 3, 4, 3):
+        x = array(n, 5)
+        weights = 0.5 ** np.arange(n)[::-1, None]
+        np.testing.assert_allclose(net(x).asnumpy(), (weights * x.asnumpy()).sum(0), rtol=1e-6)
+    (known,) = net._compiled._classes.values()
+    assert "needed as numbers by" in known.closed and "test_hybridize.py" in known.closed
+    assert sorted(plan.graph.inputs[0].shape[0] for plan in plans_of(net)) == [2, 3]
 
 
 def test_static_shapes_do_not_wait():
@@ -597,11 +622,15 @@ def test_large_arrays_are_waited_for_less():
 
 
 def test_parts_have_no_plans_of_their_own_while_the_whole_waits_for_one():
-    net = nn.HybridSequential()
+    class Rows(nn.HybridSequential):
+        def hybrid_forward(self, F, x):
+            return F.concat(*[super(Rows, self).hybrid_forward(F, x[k : k + 1]) for k in range(x.shape[0])], dim=0)
+
+    net = Rows()
     net.add(nn.Dense(2, in_units=3), nn.Dense(2, in_units=2))
     net.initialize()
     net.hybridize()
-    for n in (1, 2, 3):
+    for n in (2, 3, 4):
         net(array(n, 3))
     assert len(net._compiled._plans) == 1
     assert not any(part._compiled and part._compiled._plans for part in net)

@@ -61,6 +61,6 @@ def _constants(graph: Graph) -> set[Value]:
     """Values that follow from held arrays alone."""
     known = {v for v in graph.held if v.role == HELD}
     for node in graph.nodes:
-        if node.reads() and not node.op.rng and not node.effect and all(v in known for v in node.reads()):
+        if node.reads() and not (node.op.rng or node.effect or node.sized) and all(v in known for v in node.reads()):
             known.update(node.outputs)
     return known

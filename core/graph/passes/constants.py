@@ -21,7 +21,7 @@ def constants(graph: Graph) -> Graph:
     sharing = Sharing(graph.nodes, results)
     early, late = [], []
     for node in graph.nodes:
-        stays = node.op.rng or node.effect or any(sharing.group(v) & results for v in node.outputs)
+        stays = node.op.rng or node.effect or node.sized or any(sharing.group(v) & results for v in node.outputs)
         if not stays and (node.early or all(v in known for v in node.reads())):
             node.early = True
             known.update(node.outputs)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from core import kernels
+from core.extents import is_symbolic
 from core.graph.ir import Graph, Node, Value, apply, written
 from core.kernels.contracts.rules import broadcast
 from core.kernels.formula import Expr, Formula, inputs_of, lift, postorder, substitute
@@ -192,7 +193,9 @@ def _rule(node: Node):
     if node.op.formula is not None:
         return _POINTWISE if len(kinds) == 1 and len(node.outputs) == 1 else None
     rule = node.op.rows
-    return rule if rule is not None and rule.holds(node) else None
+    if rule is None or is_symbolic(rule.shape(node)):  # the width of a row is compiled into its kernel
+        return None
+    return rule if rule.holds(node) else None
 
 
 def _rows(group: _Group) -> Node:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from math import prod
 
 from core.dtypes import FLOATS
+from core.extents import hints
 from core.graph.ir import Graph, Node, Value, apply, written
 
 SMALL = (
@@ -26,7 +27,7 @@ def packing(graph: Graph) -> Graph:
     for node in graph.nodes:
         weight = node.inputs[1] if node.op.packing is not None else None
         constant = weight in fixed or (weight is not None and weight.source is not None and weight.source.early)
-        if constant and prod(node.outputs[0].shape) * prod(weight.shape[1:]) >= SMALL:
+        if constant and prod(hints(node.outputs[0].shape)) * prod(weight.shape[1:]) >= SMALL:
             packer, how = node.op.packing(node, _whole(node.inputs[0]))
             pack = packed.get((weight, *how.values()))
             if pack is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from core.extents import hints, is_symbolic
 from core.graph.ir import Graph, Node, Value, written
 from core.ops.registry import F, get
 
@@ -25,7 +26,9 @@ def shapes(graph: Graph) -> Graph:
 
 def _constant(node: Node) -> Node | None:
     op, made = node.op, node.outputs[0] if node.outputs else None
-    if not node.inputs or (op.fills is None and op.constant is None) or prod(made.shape) > MOST:
+    if not node.inputs or (op.fills is None and op.constant is None) or prod(hints(made.shape)) > MOST:
+        return None
+    if is_symbolic(made.shape):
         return None
     if op.fills is None:
         name, attrs = op.constant(node.attrs)

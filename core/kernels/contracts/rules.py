@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
+from core import symbolic
 from core.base import MXNetError
 from core.kernels.contracts.types import Ints
 from core.kernels.layout import memory_format
@@ -16,7 +17,7 @@ def empty(shape: Iterable[int], dtype: torch.dtype, like: Tensor | None = None) 
     """A result without memory; channels-last where `like` is so and the ranks agree."""
     shape = tuple(shape)
     layout = torch.contiguous_format if like is None or like.dim() != len(shape) else memory_format(like)
-    return torch.empty(shape, dtype=dtype, device="meta", memory_format=layout)
+    return symbolic.empty(shape, dtype, layout)
 
 
 def fits(holds: bool, what: str, *tensors: Tensor) -> None:

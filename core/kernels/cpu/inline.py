@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from core.kernels.contracts.rules import broadcast
+from core.kernels.contracts.rules import broadcast, empty
 from core.kernels.cpu._half import HALF
 from core.kernels.cpu._steps import SCOPE, call, is_scalar, lowered
 from core.kernels.cpu.pointwise import FAST, _compiled
@@ -158,7 +158,7 @@ def _one(value):
 
 
 def _like(one: torch.Tensor, shape) -> torch.Tensor:
-    return torch.empty(shape, dtype=one.dtype, device="meta")
+    return empty(shape, one.dtype)
 
 
 def _takes(tensor: torch.Tensor, result: torch.Tensor) -> bool:
