@@ -42,6 +42,7 @@ def add(command) -> None:
     train.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), default="float32", help="precision")
     for name, (kind, help) in SETTINGS.items():
         train.add_argument(f"--{name}", type=kind, help=help)
+    train.add_argument("--train-norm", action="store_true", help="batch normalisations take statistics of each batch")
     train.add_argument("--quiet", action="store_true", help="no progress")
     train.set_defaults(run=run)
 
@@ -52,6 +53,8 @@ def run(args: Namespace) -> Answer:
 
     given = {name.replace("-", "_"): getattr(args, name.replace("-", "_")) for name in SETTINGS}
     given = {name: value for name, value in given.items() if value is not None}
+    if args.train_norm:
+        given["freeze_norm"] = False
     if args.class_weights:
         given["class_weights"] = (
             args.class_weights
@@ -66,8 +69,7 @@ def run(args: Namespace) -> Answer:
         from gluoncv.finetune import train_classifier
 
         _refuse(args, "text", "label")
-        base = {"body_rate": 1.0} if args.weights == "none" else {}
-        settings |= {"recipe": Recipe(**base | given, dtype=args.dtype), "size": args.size}
+        settings |= {"recipe": Recipe(**given, dtype=args.dtype), "size": args.size}
         classifier, result = train_classifier(
             args.data, vision_network(args.model or "mobilenetv2_1.0"), args.folder, **settings
         )

@@ -102,7 +102,8 @@ class PictureClassifier(Classifier):
             known = replace(known, size=size, resize=ceil(size / 0.875))
         net(nd.zeros((1, 3, size, size)))  # layers learn how many inputs they have
         found = cls(net, classes, known, context=context)
-        found.head, found.origin = new_last_layer(net, len(found.classes)), net.card.origin
+        new = new_last_layer(net, len(found.classes))
+        found.head, found.origin = new if pretrained else None, net.card.origin
         net.collect_params().reset_ctx(found.context)
         net.hybridize()
         return found

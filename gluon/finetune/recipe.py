@@ -10,6 +10,7 @@ import numpy as np
 from core.base import MXNetError
 from core.lr_scheduler import CosineScheduler
 from gluon.finetune.decay import decay_weights_only
+from gluon.nn import BatchNorm
 from gluon.trainer import Trainer
 
 DTYPES = ("float32", "bfloat16", "float16")
@@ -23,7 +24,8 @@ class Recipe:
     validation samples was not better than ever before; 0: never before `epochs`. batch_size: samples of a step.
     optimizer, rate, weight_decay: of the trainer; the rate rises for the first `warmup` of all steps and then falls to
     zero along half a cosine; only weights decay. body_rate: the rate of what was trained before, as a part of `rate`;
-    0: it stays as it is, with the statistics of its normalisations, and the new layer alone learns. class_weights:
+    0: it stays as it is and the new layer alone learns. freeze_norm: batch normalisations of what was trained before
+    keep their statistics, for those of a few samples are worse. class_weights:
     "balanced", so that rare classes count as much as frequent ones, one number for each class, or None. ema: decay of
     the moving average of the weights, with which the network is validated and kept; 0: none. dtype: "bfloat16" and
     "float16" train in mixed precision, which stays on for the process (`amp.init`). seed: of everything random.
@@ -39,6 +41,7 @@ class Recipe:
     optimizer: str = "adamw"
     rate: float = 1e-3
     body_rate: float = 0.1
+    freeze_norm: bool = True
     weight_decay: float = 0.01
     warmup: float = 0.1
     class_weights: str | Sequence[float] | None = None
@@ -93,7 +96,16 @@ class Recipe:
                 parameter.lr_mult = self.body_rate
                 if self.frozen:
                     parameter.grad_req = "null"
+        if head is not None and self.freeze_norm:
+            net.apply(_keep_statistics)
         rises = int(self.warmup * steps)
         schedule = CosineScheduler(steps, base_lr=self.rate, final_lr=0, warmup_steps=rises)
         settings = {"learning_rate": self.rate, "wd": self.weight_decay, "lr_scheduler": schedule}
         return Trainer(net.collect_params(), self.optimizer, settings)
+
+
+def _keep_statistics(block) -> None:
+    if isinstance(block, BatchNorm):
+        block._kwargs["use_global_stats"] = True
+    if hasattr(block, "_clear_cached_op"):
+        block._clear_cached_op()

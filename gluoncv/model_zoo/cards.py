@@ -13,6 +13,7 @@ import numpy as np
 from core import nd
 from core.base import MXNetError
 from core.image import imread
+from gluon.block import Block
 from gluon.data.vision import transforms
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
@@ -37,6 +38,8 @@ TASKS = (
 class Preprocessing:
     """How a picture becomes an input: its shorter side is brought to `resize` pixels (0: it stays as it is), the middle
     `size` (0: all of it) is cut out, and each channel, RGB of 0 to 1, is reduced by `mean` and divided by `deviation`.
+    smoothed: a picture that becomes smaller is resized as Pillow does, every pixel of it counting, and as torchvision's
+    and timm's networks are used to; otherwise as MXNet and OpenCV do, from the nearest pixels alone.
 
     >>> Preprocessing(2, 2)(np.zeros((4, 6, 3), "uint8")).shape
     (1, 3, 2, 2)
@@ -47,6 +50,7 @@ class Preprocessing:
     interpolation: str = "bilinear"
     mean: tuple[float, ...] = IMAGENET[0]
     deviation: tuple[float, ...] = IMAGENET[1]
+    smoothed: bool = False
 
     def __call__(self, picture):
         """(1, 3, height, width) of a file, or of a picture (height, width, 3) of bytes, as NDArray or NumPy array."""
@@ -60,12 +64,33 @@ class Preprocessing:
     def transform(self):
         """The same for one picture of a data set: (height, width, 3) of bytes to (3, height, width)."""
         steps = []
-        if self.resize:
+        if self.resize and self.smoothed:
+            steps.append(Smoothed(self.resize, self.interpolation))
+        elif self.resize:
             code = INTERPOLATIONS[self.interpolation]
             steps.append(transforms.Resize(self.resize, keep_ratio=True, interpolation=code))
         if self.size:
             steps.append(transforms.CenterCrop(self.size))
         return transforms.Compose([*steps, transforms.ToTensor(), transforms.Normalize(self.mean, self.deviation)])
+
+
+class Smoothed(Block):
+    """Brings the shorter side of a picture (height, width, 3) of bytes to `size` pixels by Pillow's resampling."""
+
+    def __init__(self, size: int, interpolation: str):
+        super().__init__()
+        self._size, self._interpolation = size, interpolation
+
+    def forward(self, picture):
+        from PIL import Image
+
+        height, width = picture.shape[:2]
+        size = self._size
+        longer = int(size * max(height, width) / min(height, width))  # as torchvision and MXNet cut it
+        size = (size, longer) if width <= height else (longer, size)
+        method = Image.Resampling[self._interpolation.upper()]
+        pixels = picture.asnumpy() if hasattr(picture, "asnumpy") else picture
+        return nd.array(np.asarray(Image.fromarray(pixels).resize(size, method)), dtype="uint8")
 
 
 @dataclass(frozen=True)
@@ -85,9 +110,8 @@ class Card:
         prepared = "-"
         if self.preprocessing is not None:
             p = self.preprocessing
-            steps = [f"shorter side {p.resize} ({p.interpolation})"] * bool(p.resize) + [f"middle {p.size}"] * bool(
-                p.size
-            )
+            how = f"{p.interpolation}, smoothed" if p.smoothed else p.interpolation
+            steps = [f"shorter side {p.resize} ({how})"] * bool(p.resize) + [f"middle {p.size}"] * bool(p.size)
             mean, deviation = (", ".join(f"{v:g}" for v in part) for part in (p.mean, p.deviation))
             prepared = "; ".join([*steps, f"RGB / 255 less ({mean}) over ({deviation})"])
         some = ", ".join(self.classes[:3]) + (", ..." if len(self.classes) > 3 else "")
@@ -119,6 +143,12 @@ def preprocessing_of(name: str) -> Preprocessing | None:
             0, next(size for group, size in zip(sizes.groups(), (int(sizes[1] or 0), 416, 512, 800)) if group)
         )
     return None
+
+
+def smoothed(name: str) -> Preprocessing | None:
+    """The same as networks of PyTorch's libraries are used to it."""
+    found = preprocessing_of(name)
+    return found and replace(found, smoothed=bool(found.resize))
 
 
 def card(name: str, classes=(), **facts) -> Card:

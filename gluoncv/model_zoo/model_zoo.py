@@ -86,7 +86,10 @@ def builder(
                 net.load_parameters(path, ctx=ctx, allow_missing=lenient, ignore_extra=lenient)
         if path is not None:
             _name_classes(net, name)
-        net.card = cards.card(name, getattr(net, "classes", ()), **(weights.facts() if weights else {}))
+        facts = weights.facts() if weights else {}
+        if path is not None and is_state_dict(path):
+            facts["preprocessing"] = facts["preprocessing"] or cards.smoothed(name)
+        net.card = cards.card(name, getattr(net, "classes", ()), **facts)
         if net.card.preprocessing is not None:
             net.preprocess = net.card.preprocessing
         return net

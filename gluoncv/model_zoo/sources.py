@@ -118,7 +118,7 @@ def _from_torchvision(name, key, root):
     if beginning and not digest.startswith(beginning[1]):
         os.remove(path)
         raise DownloadError(f"{url} came with the SHA-256 {digest}, and its name says {beginning[1]}")
-    prepared = Preprocessing(row[2], row[3], row[4], tuple(row[5]), tuple(row[6]))
+    prepared = Preprocessing(row[2], row[3], row[4], tuple(row[5]), tuple(row[6]), smoothed=True)
     return Weights(path, url, "BSD-3-Clause", prepared, "torchvision")
 
 
@@ -137,7 +137,7 @@ def _row(table, key, name, library):
 
 def _of_timm(row):
     _, size, crop, interpolation, mean, deviation = row[:6]
-    return Preprocessing(size, int(size / crop), interpolation, tuple(mean), tuple(deviation))
+    return Preprocessing(size, int(size / crop), interpolation, tuple(mean), tuple(deviation), smoothed=True)
 
 
 def _say(text):

@@ -1,11 +1,12 @@
 """The networks of nsfwjs (npm, MIT) from its files, which are JavaScript: read as text, not run.
 
     npm pack nsfwjs@4.4.0 && tar xzf nsfwjs-4.4.0.tgz
-    python scripts/image_classification/nsfwjs.py --folder package/dist/models/mobilenet_v2 --tfjs node_modules \\
+    python scripts/image_classification/nsfwjs.py --models package/dist/models --tfjs node_modules \\
         --data-dir ../shared/data/imagenet_samples
 
-MobileNetV2 with three layers on top tells five kinds of pictures. Weights are min + scale * q of bytes. TensorFlow pads
-strided convolutions at the end, so filters and pictures are turned. With --tfjs, a folder with @tensorflow/tfjs, node
+MobileNetV2 and Inception V3, each with three layers on top, tell five kinds of pictures. Weights are min + scale * q of
+bytes. TensorFlow pads MobileNet's strided convolutions at the end, so its filters and pictures are turned; Inception
+does not pad where it strides, and its averages leave the border out. With --tfjs, a folder with @tensorflow/tfjs, node
 computes the same pictures, and the record says how far probabilities are apart.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+import math
 import re
 import subprocess
 import sys
@@ -33,8 +35,7 @@ from scripts.common.environment import checksums
 from scripts.common.record import LOGS, Record
 from scripts.image_classification.validate_others import listed, told
 
-# Pixels between 0 and 1.
-PLAIN = Preprocessing(224, 256, mean=(0.0,) * 3, deviation=(1.0,) * 3)
+PLAIN = {"mean": (0.0,) * 3, "deviation": (1.0,) * 3}  # pixels between 0 and 1
 NUMBER = r"(-?[\d.e+-]+)"
 WEIGHT = re.compile(
     r'\{name:"([^"]+)",shape:\[([\d,]*)\],dtype:"float32",quantization:\{min:'
@@ -46,35 +47,40 @@ WEIGHT = re.compile(
 RUNTIME = """
 const tf = require(process.argv[1]), path = require('path'), folder = process.argv[2], fs = require('fs');
 const model = require(path.join(folder, 'model.min.js'));
-const shard = require(path.join(folder, 'group1-shard1of1.min.js'));
-const bytes = Uint8Array.from(Buffer.from(shard, 'base64'));
+const shards = fs.readdirSync(folder).filter(name => name.startsWith('group1-shard')).sort();
+const bytes = Uint8Array.from(Buffer.concat(shards.map(name => Buffer.from(require(path.join(folder, name)), 'base64'))));
 const specs = model.weightsManifest.flatMap(group => group.weights);
 tf.loadLayersModel(tf.io.fromMemory({modelTopology: model.modelTopology, weightSpecs: specs, weightData: bytes.buffer}))
   .then(net => {
     const raw = fs.readFileSync(process.argv[3]);
     const x = new Float32Array(raw.buffer, raw.byteOffset, raw.length / 4);
-    const y = net.predict(tf.tensor(x, [x.length / (224 * 224 * 3), 224, 224, 3]));
+    const size = Number(process.argv[4]);
+    const y = net.predict(tf.tensor(x, [x.length / (size * size * 3), size, size, 3]));
     console.log(JSON.stringify(Array.from((Array.isArray(y) ? y[0] : y).dataSync())));
   });
 """
 
 
-def main(argv: list[str] | None = None) -> dict:
+def main(argv: list[str] | None = None) -> list[dict]:
     args = parse_args(argv)
-    files = sorted(args.folder.glob("*.js"))
-    record = Record("image_classification", args.run, data=checksums(files), folder=args.log_dir)
+    folders = [args.models / name for name in NETWORKS]
+    files = [file for folder in folders for file in sorted(folder.glob("*.js"))]
+    record = Record("image_classification", args.run, data=checksums(files, args.models), folder=args.log_dir)
     record.begin()
-    net = mobilenet(weights_of(args.folder))
-    pictures = [path for path, _ in listed(args.data_dir)[:: args.step]]
-    x = nd.concat(*[PLAIN(path) for path in pictures], dim=0)
-    got = nd.softmax(net(x[:, :, ::-1, ::-1])).asnumpy()
-    row = {"weights": "nsfwjs MobileNetV2, uint8", "pictures": len(pictures), "highest": float(got.max())}
-    if args.tfjs:
-        want = runtime(args.tfjs, args.folder, x.asnumpy().transpose(0, 2, 3, 1))
-        row |= {"probabilities apart": float(np.abs(got - want).max()), "known": "tfjs"}
-    record.say(told(row))
-    record.put(title="published with nsfwjs", rows=[row])
-    return row
+    pictures, rows = [path for path, _ in listed(args.data_dir)[:: args.step]], []
+    for folder in folders:
+        make, size, turned, name = NETWORKS[folder.name]
+        net, prepared = make(weights_of(folder)), Preprocessing(size, math.ceil(size / 0.875), **PLAIN)
+        x = nd.concat(*[prepared(path) for path in pictures], dim=0)
+        got = nd.softmax(net(x[:, :, ::-1, ::-1] if turned else x)).asnumpy()
+        row = {"weights": f"nsfwjs {name}, uint8", "pictures": len(pictures), "highest": float(got.max())}
+        if args.tfjs:
+            want = runtime(args.tfjs, folder, x.asnumpy().transpose(0, 2, 3, 1))
+            row |= {"probabilities apart": float(np.abs(got - want).max()), "known": "tfjs"}
+        record.say(told(row))
+        rows.append(row)
+    record.put(title="published with nsfwjs", rows=rows)
+    return rows
 
 
 def weights_of(folder: Path) -> dict[str, np.ndarray]:
@@ -99,14 +105,7 @@ def weights_of(folder: Path) -> dict[str, np.ndarray]:
 def mobilenet(weights: dict[str, np.ndarray]):
     """MobileNetV2 with the layers of nsfwjs on top: scores (batch, 5)."""
     net = get_model("mobilenetv2_1.0")
-    net.output = nn.HybridSequential()
-    net.output.add(nn.Flatten(), nn.Dense(256, activation="relu"), nn.Dense(128, activation="relu"), nn.Dense(5))
-    net.initialize()
-    differences.make(net, {"epsilon": 0.001})
-    net(nd.zeros((1, 3, 224, 224)))
-    convolutions, norms = [], []
-    net.features.apply(lambda block: (convolutions if isinstance(block, nn.Conv2D) else norms).append(block)
-                       if isinstance(block, (nn.Conv2D, nn.BatchNorm)) else None)  # fmt: skip
+    convolutions, norms = with_top(net, 224)
     names = ["Conv1", "expanded_conv_depthwise", "expanded_conv_project"]
     names += [f"block_{i}_{part}" for i in range(1, 17) for part in ("expand", "depthwise", "project")] + ["Conv_1"]
     for name, conv, norm in zip(names, convolutions, norms, strict=True):
@@ -123,26 +122,66 @@ def mobilenet(weights: dict[str, np.ndarray]):
             ("running_var", "moving_variance"),
         ):
             getattr(norm, parameter).set_data(nd.array(weights[f"{behind}/{key}"]))
+    return fill_top(net, weights)
+
+
+def inception(weights: dict[str, np.ndarray]):
+    """Inception V3 with the layers of nsfwjs on top: scores (batch, 5)."""
+    net = get_model("inceptionv3")
+    convolutions, norms = with_top(net, 299)
+    net.features.apply(
+        lambda block: block._kwargs.update(count_include_pad=False) if isinstance(block, nn.AvgPool2D) else None
+    )
+    for k, (conv, norm) in enumerate(zip(convolutions, norms, strict=True), 1):
+        kernel = weights[f"conv2d_{k}/kernel"].transpose(3, 2, 0, 1)
+        conv.weight.set_data(nd.array(np.ascontiguousarray(kernel)))
+        for parameter, key in (("beta", "beta"), ("running_mean", "moving_mean"), ("running_var", "moving_variance")):
+            getattr(norm, parameter).set_data(nd.array(weights[f"batch_normalization_{k}/{key}"]))
+    return fill_top(net, weights)
+
+
+def with_top(net, size: int) -> tuple[list, list]:
+    """Puts three layers on a network of the zoo; its convolutions and its normalisations, in order."""
+    differences.replace_child(net, "output", nn.HybridSequential())
+    net.output.add(nn.Flatten(), nn.Dense(256, activation="relu"), nn.Dense(128, activation="relu"), nn.Dense(5))
+    net.initialize()
+    differences.make(net, {"epsilon": 0.001})
+    net(nd.zeros((1, 3, size, size)))
+    convolutions, norms = [], []
+    net.features.apply(lambda block: (convolutions if isinstance(block, nn.Conv2D) else norms).append(block)
+                       if isinstance(block, (nn.Conv2D, nn.BatchNorm)) else None)  # fmt: skip
+    return convolutions, norms
+
+
+def fill_top(net, weights):
+    """Gives the layers on top their numbers, and the network back."""
     for i in (1, 2, 3):
         net.output[i].weight.set_data(nd.array(weights[f"dense_{i}/kernel"].T.copy()))
         net.output[i].bias.set_data(nd.array(weights[f"dense_{i}/bias"]))
     return net
 
 
+# Folder -> (what makes it, size of its pictures, whether they are turned, name)
+NETWORKS = {
+    "mobilenet_v2": (mobilenet, 224, True, "MobileNetV2"),
+    "inception_v3": (inception, 299, False, "Inception V3"),
+}
+
+
 def runtime(tfjs: Path, folder: Path, x: np.ndarray) -> np.ndarray:
-    """What nsfwjs' own runtime makes of (batch, 224, 224, 3)."""
+    """What nsfwjs' own runtime makes of (batch, size, size, 3)."""
     with tempfile.NamedTemporaryFile(suffix=".f32") as file:
         file.write(np.ascontiguousarray(x, "float32").tobytes())
         file.flush()
         package = str((tfjs / "@tensorflow" / "tfjs").resolve())
-        command = ["node", "-e", RUNTIME, package, str(folder.resolve()), file.name]
+        command = ["node", "-e", RUNTIME, package, str(folder.resolve()), file.name, str(x.shape[1])]
         out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return np.array(json.loads(out.strip().splitlines()[-1]), "float32").reshape(len(x), -1)
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, required=True, help="folder of model.min.js and its shards")
+    parser.add_argument("--models", type=Path, required=True, help="folder of mobilenet_v2 and inception_v3")
     parser.add_argument("--data-dir", type=Path, required=True, help="folder of pictures and samples.lst")
     parser.add_argument("--tfjs", type=Path, help="node_modules with @tensorflow/tfjs, to compare with")
     parser.add_argument("--step", type=int, default=10, help="take every so many pictures (default: %(default)s)")

@@ -99,6 +99,18 @@ def test_the_body_learns_at_its_part_of_the_rate():
     np.testing.assert_allclose(moved[0.01][-2], moved[1.0][-2], rtol=1e-5)
 
 
+def test_statistics_of_a_trained_body_stay_unless_they_are_wanted():
+    moved = {}
+    for freeze in (True, False):
+        net = network()
+        before = values(net)
+        Points(net, "abc", head=net[2]).fit(points(), points(), Recipe(epochs=1, freeze_norm=freeze))
+        moved[freeze] = [not np.array_equal(a, b) for a, b in zip(before, values(net), strict=True)]
+    names = list(network().collect_params())
+    for name, kept, free in zip(names, moved[True], moved[False], strict=True):
+        assert free and kept != ("running" in name), name
+
+
 def test_the_average_of_weights_is_what_is_validated_and_kept(tmp_path):
     """The average is computed again here from the weights after each step."""
     from gluon.contrib.estimator import BatchEnd

@@ -160,6 +160,26 @@ def test_a_picture_becomes_an_input_as_the_network_was_trained():
         net.preprocess(picture[..., 0])
 
 
+def test_smoothed_pictures_count_every_pixel():
+    """Columns of black and white become grey; without smoothing single columns are seen. A step stays where it is."""
+    pytest.importorskip("PIL", reason="Pillow is not installed")
+    columns = np.zeros((64, 96, 3), "uint8")
+    columns[:, ::2] = 255
+    plain = {"mean": (0.0,) * 3, "deviation": (1.0,) * 3}
+    grey = Preprocessing(0, 16, smoothed=True, **plain)(columns).asnumpy()
+    assert grey.shape == (1, 3, 16, 24) and abs(grey - 0.5).max() < 0.05
+    threes = np.zeros((48, 48, 3), "uint8")
+    threes[:, ::3] = 255
+    assert Preprocessing(0, 16, **plain)(threes).asnumpy().std() == 0
+    assert abs(Preprocessing(0, 16, **plain)(threes).asnumpy().mean() - 1 / 3) > 0.2
+    assert abs(Preprocessing(0, 16, smoothed=True, **plain)(threes).asnumpy().mean() - 1 / 3) < 0.03
+    step = np.zeros((64, 64, 3), "uint8")
+    step[:, 32:] = 255
+    seen = Preprocessing(0, 16, smoothed=True, **plain)(step).asnumpy()[0, 0, 0]
+    np.testing.assert_allclose(seen + seen[::-1], 1, atol=0.01)
+    assert seen[6] < 0.05 and seen[9] > 0.95
+
+
 def test_cards_are_read_by_people():
     text = str(get_model("resnet18_v1b").card)
     assert text.splitlines()[:3] == ["resnet18_v1b", "  task: classification", "  weights: random numbers"]
