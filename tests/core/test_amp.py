@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import core as mx
+import gluon
 from core.contrib import amp
+from core.contrib.amp.loss_scaler import LossScaler
 
 PROGRAM = """
 import numpy as np
@@ -92,6 +94,18 @@ def test_training_in_mixed_precision_follows_float32(target, hybrid, root):
     program = f"TARGET, HYBRID = {target!r}, {hybrid}\n{PROGRAM}"
     run = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, timeout=300)
     assert run.stdout.strip() == "fine", run.stderr[-3000:]
+
+
+def test_the_scale_of_losses_rises_after_as_many_sound_steps_and_falls_at_an_overflow(monkeypatch):
+    monkeypatch.setattr(LossScaler, "PATIENCE", 3)
+    scaler, parameter = LossScaler(), gluon.Parameter("w", shape=(2,))
+    parameter.initialize()
+    scales = []
+    for value in (1, 1, 1, 1, float("nan"), 1, 1, 1, 1):
+        parameter.list_grad()[0][:] = value
+        assert scaler.has_overflow([parameter]) is not np.isfinite(value)
+        scales.append(scaler.loss_scale / 2**16)
+    assert scales == [1, 1, 1, 2, 2, 1, 1, 1, 2]  # of the step; the next one has what has been decided
 
 
 def test_the_lists_name_operators_once_each():

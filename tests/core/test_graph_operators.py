@@ -67,6 +67,18 @@ def test_whole_neighbourhoods(wheel, seeds, hops, vertices, away, edges):
     assert {v: r.tolist() for v, r in zip(vertices, rows, strict=False) if len(r)} == edges and part.shape == (8, 6)
 
 
+def test_the_number_of_arguments_is_theirs_where_it_is_given(wheel):
+    """As in MXNet, which needs it: graph and seeds; graph, probabilities and seeds; graphs and vertices."""
+    seeds, shares = mx.nd.array([0], dtype="int64"), mx.nd.ones(6)
+    for call, given in (
+        (mx.nd.contrib.dgl_csr_neighbor_uniform_sample, (wheel, seeds)),
+        (mx.nd.contrib.dgl_csr_neighbor_non_uniform_sample, (wheel, shares, seeds)),
+    ):
+        call(*given, num_args=len(given))
+        with pytest.raises(mx.MXNetError, match="num_args"):
+            call(*given, num_args=len(given) + 1)
+
+
 def test_samples_end_at_the_largest_number_of_vertices(wheel):
     with pytest.warns(UserWarning, match="max_num_vertices=4"):
         names, part, far = sample(wheel, [0, 3], 2, most=4)

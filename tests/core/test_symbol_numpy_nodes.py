@@ -60,6 +60,10 @@ def test_whole_numbers_stay_whole():
     graph = loaded(("_npi_add_scalar", [0], {"scalar": "1.0", "is_int": "True"}))
     (out,) = graph.eval(x=mx.np.array([1, 2], dtype="int32"))
     assert out.dtype == np.int32 and out.asnumpy().tolist() == [2, 3]
+    for whole in ("True", "False"):  # and fractions fractions, however often they are read and written
+        attrs = {"scalar": "1.0", "is_int": whole}
+        again = mx.sym.load_json(loaded(("_npi_add_scalar", [0], attrs)).tojson())
+        assert json.loads(again.tojson())["nodes"][1]["attrs"] == attrs
 
 
 def test_attributes_that_later_versions_added_and_left_unset():

@@ -99,6 +99,11 @@ def test_the_environment_comes_back(monkeypatch):
     with tools.environment({"SOME_A": None, "SOME_B": "2"}):
         assert "SOME_A" not in os.environ and os.environ["SOME_B"] == "2"
     assert os.environ["SOME_A"] == "1" and "SOME_B" not in os.environ
+    with tools.environment("SOME_B", "3"):
+        assert os.environ["SOME_B"] == "3"
+    assert "SOME_B" not in os.environ
+    with pytest.raises(AssertionError, match="a name and a value"), tools.environment("SOME_B"):
+        pass
 
 
 def test_optimizers_agree_with_themselves():

@@ -9,7 +9,9 @@ import torch
 from core import nd
 from core.base import MXNetError
 from core.files import write_safetensors
+from gluon import nn
 from gluoncv import model_zoo
+from gluoncv.model_zoo import differences
 from gluoncv.model_zoo.state_dict import load_state_dict
 
 RANDOM = np.random.RandomState(0)
@@ -353,3 +355,18 @@ def test_a_file_that_would_execute_is_refused(tmp_path):
     with pytest.raises(MXNetError, match="open"):
         model_zoo.get_model("resnet18_v1b", pretrained=tmp_path / "evil.pth")
     assert not (tmp_path / "executed").exists()
+
+
+def test_differences_are_told_made_and_gone():
+    """Mobile networks that were trained with outputs cut at 6."""
+    net = nn.HybridSequential()
+    net.add(nn.Dense(2, in_units=1, use_bias=False), nn.Activation("relu"), nn.BatchNorm(in_channels=2))
+    net.initialize()
+    net.hybridize()
+    net[0].weight.set_data(nd.array([[3], [9]]))
+    wanted = {"activation": "relu6", "epsilon": 3.0}
+    assert net(nd.ones((1, 1))).asnumpy()[0] == pytest.approx([3, 9], rel=1e-4)
+    assert differences.text(net, wanted) == "activation relu6, epsilon 3.0"
+    differences.make(net, wanted)
+    assert net(nd.ones((1, 1))).asnumpy()[0] == pytest.approx([1.5, 3])
+    assert differences.text(net, wanted) == ""

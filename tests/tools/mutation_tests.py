@@ -68,6 +68,8 @@ def test_files(root: Path, mutation: Mutation, limit: int = 7) -> list[str]:
     modules = [PurePosixPath(mutation.path), *_users(root, mutation.path)]
     scores = {path: max(_score(path, text, m, words) for m in modules) for path, text in _tests(root).items()}
     chosen = sorted((path for path, score in scores.items() if score >= 3), key=lambda path: -scores[path])[:limit]
+    if "AOT" in words:  # what is compiled ahead of time is known by no other test
+        chosen.insert(0, "tests/core/kernels/triton/test_aot.py")
     more = next((files for start, files in ANY.items() if mutation.path.startswith(start)), "")
     return chosen + [path for path in (*more.split(), DEFAULTS) if path not in chosen and (root / path).exists()]
 

@@ -90,6 +90,22 @@ def test_tied_weights_are_dropped_in_both_places():
     assert net.decoder[0].weight is net.embedding[0].weight
 
 
+def test_language_models_take_a_state_for_each_layer():
+    net = nlp.model.AWDRNN("lstm", 20, 6, 8, 2)
+    net.initialize()
+    states = net.begin_state(batch_size=2)
+    assert net(nd.zeros((3, 2)), states)[0].shape == (3, 2, 20)
+    for wrong in (states[:1], states + states[:1]):
+        with pytest.raises(ValueError, match="argument"):
+            net(nd.zeros((3, 2)), wrong)
+
+
+def test_convolutions_over_texts_give_one_score_unless_told_otherwise():
+    net = nlp.model.TextCNN(vocab_size=5, embed_size=3, num_filters=(2, 2, 2))
+    net.initialize()
+    assert net(nd.zeros((7, 4))).shape == (4, 1)
+
+
 def test_dropped_weights_learn():
     net = nlp.model.AWDRNN("lstm", 20, 6, 8, 1, dropout=0, weight_drop=0.5, drop_h=0, drop_i=0, drop_e=0)
     net.initialize()
