@@ -60,11 +60,10 @@ def _recorded() -> dict[str, str]:
         ("gluonnlp_api.md", r"\| (\w+) \| `(\(.*?\))` \|"),
     ):
         module = ""
-        for line in (API / file).read_text().splitlines():
-            if heading := re.match(r"## ([\w.]+)$", line):
-                module = heading[1]
-            elif entry := re.match(row, line):
-                found[f"{module}.{entry[1]}"] = entry[2]
+        for part in re.finditer(rf"(?sm)^## ([\w.]+)$|^{row}", (API / file).read_text()):
+            module = part[1] or module
+            if part[2]:
+                found[f"{module}.{part[2]}"] = part[3]
     return found
 
 

@@ -216,6 +216,9 @@ def test_functions_as_numpy_has_them_at_the_edges():
         np.isnan(x, out=np.ones(2))
     y = np.zeros((5, 4))
     assert np.shares_memory(y[1:3], y[2:4]) and not np.shares_memory(y[:2], y[2:])
+    z = onp.zeros((4, 3))
+    assert np.shares_memory(z[1:3], z[2:4]) and not np.shares_memory(z[:2], z[2:])
+    assert np.shares_memory(z[2::-1], z[2:]) and not np.shares_memory(z[1::-1], z[2:])
     assert np.linalg.eigvalsh(np.array([[2, 0], [0, 3]], dtype="int32")).asnumpy().tolist() == [2, 3]
 
 

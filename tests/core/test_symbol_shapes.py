@@ -127,6 +127,11 @@ def test_one_extent_follows_from_the_elements_of_the_new_shape():
         assert out.infer_shape(x=(2, 0)) == ([(2, 6), (3, 4)], [(3, 4)], [])
 
 
+def test_slopes_are_one_a_channel():
+    for given, slopes in (((5,), (1,)), ((2, 5), (5,)), ((2, 5, 4), (5,))):
+        assert sym.LeakyReLU(x, act_type="prelu").infer_shape(x=given)[0] == [given, slopes]
+
+
 def test_contradictions_are_told():
     with pytest.raises(mx.MXNetError, match=r"\(-1, 2, 5\), but \(4, 3, -1\)"):
         (_var("a", 0, 2, 5) + _var("b", 4, 3, 0)).infer_shape()

@@ -342,6 +342,12 @@ def test_maps_of_the_published_detectors(side, maps):
     assert shapes == [(1, c, s, s) for c, s in zip(channels, maps)]
 
 
+def test_the_first_map_is_that_of_the_fourth_stage():
+    body = vgg_atrous.VGGAtrousExtractor((1, 1, 1, 1, 1), (2, 3, 4, 5, 6), [[(7, 3, 2, 1)]])
+    shapes = sym.Group(list(body(sym.var("data")))).infer_shape(data=(1, 3, 64, 64))[1]
+    assert shapes == [(1, 5, 8, 8), (1, 1024, 4, 4), (1, 7, 2, 2)]
+
+
 def test_sizes_of_anchors_follow_the_paper():
     """Liu et al., 2016: a tenth of the picture (VOC), then equal steps from a fifth to nine tenths, and one beyond."""
     assert [30, *(300 * (20 + 17 * k) // 100 for k in range(6))] == presets._VOC_300

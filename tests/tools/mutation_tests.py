@@ -68,7 +68,9 @@ def test_files(root: Path, mutation: Mutation, limit: int = 7) -> list[str]:
     modules = [PurePosixPath(mutation.path), *_users(root, mutation.path)]
     scores = {path: max(_score(path, text, m, words) for m in modules) for path, text in _tests(root).items()}
     chosen = sorted((path for path, score in scores.items() if score >= 3), key=lambda path: -scores[path])[:limit]
-    if "AOT" in words:  # what is compiled ahead of time is known by no other test
+    if "AOT" in words or any(
+        scope.startswith(("_aot", "_case")) for scope in mutation.scope
+    ):  # what is compiled ahead of time is known by no other test
         chosen.insert(0, "tests/core/kernels/triton/test_aot.py")
     more = next((files for start, files in ANY.items() if mutation.path.startswith(start)), "")
     return chosen + [path for path in (*more.split(), DEFAULTS) if path not in chosen and (root / path).exists()]
@@ -113,8 +115,8 @@ def _score(test: str, text: str, module: PurePosixPath, words: list[str]) -> flo
     if inside and inside[-1] not in parts:
         score -= 2
     for at, word in enumerate(words[:12]):
-        if re.search(rf"\b{re.escape(word)}\b", text):
-            score += (1 if word in COMMON else 4) / (1 + at / 4)
+        if times := len(re.findall(rf"\b{re.escape(word)}\b", text)):
+            score += (1 if word in COMMON else 4 + min(times, 8) / 4) / (1 + at / 4)
     return score
 
 
@@ -142,13 +144,12 @@ class _Module:
         self.uses: dict[str, set[str]] = {}
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                strings = [
-                    part.value
-                    for decorator in node.decorator_list
-                    for part in ast.walk(decorator)
-                    if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value.isidentifier()
-                ]
-                self.entered.setdefault(node.name, []).extend(strings)
+                found = self.entered.setdefault(node.name, [])
+                for part in (part for decorator in node.decorator_list for part in ast.walk(decorator)):
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value.isidentifier():
+                        found.append(part.value)
+                    elif isinstance(part, ast.Name) and part.id in self.entered:  # `@gradient(softmax)`
+                        found += [part.id, *self.entered[part.id]]
                 used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
                 used |= {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
                 self.uses.setdefault(node.name, set()).update(used - {node.name})

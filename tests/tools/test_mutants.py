@@ -54,6 +54,7 @@ def test_tests_of_a_module_are_found_by_what_they_mention():
         ("core/metric/regression.py", "PearsonCorrelation", "tests/core/test_metric.py"),
         ("core/files/atomic.py", "replacing", "tests/core/files/test_atomic.py"),
         ("gluon/data/dataloader.py", "DataLoader", "tests/gluon/data/test_dataloader.py"),
+        ("core/ops/output.py", "_softmax_output_gradient", "tests/core/test_loss_operators.py"),
         ("core/kernels/triton/_anchors.py", "write_proposals", "tests/core/kernels/triton/test_boxes.py"),
         ("core/contrib/onnx/onnx2mx/layers.py", "_pooling", "tests/core/contrib/test_onnx_operators.py"),
     ):

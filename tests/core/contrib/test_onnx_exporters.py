@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import core as mx
+from core.contrib.onnx.onnx2mx import reader
+from core.contrib.onnx.onnx2mx.extents import Extents
 
 onnx = pytest.importorskip("onnx", reason="needs onnx")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
@@ -194,10 +196,13 @@ def test_softmax_of_old_opsets_takes_all_axes_behind_as_one(kind, axis, tmp_path
     _close(_run(path, given), onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, given))
 
 
-def test_weights_of_no_fixed_shape_are_refused(tmp_path):
+def test_weights_of_no_fixed_shape_are_refused(tmp_path, monkeypatch):
+    begun, tried = reader._begun, []
+    monkeypatch.setattr(reader, "_begun", lambda *given: tried.append(given[-1]) or begun(*given))
     path = _saved(tmp_path / "conv.onnx", "Conv", {"x": ("b", 3, 8, 8), "w": ("filters", 3, 3, 3)}, {})
     with pytest.raises(mx.MXNetError, match="the shape of the weight varies"):
         mx.contrib.onnx.import_model(path)
+    assert len(tried) == 1  # nothing spoke against the first assumption on extents
 
 
 @pytest.mark.parametrize("how", ["half_pixel", "align_corners"])
@@ -220,3 +225,15 @@ def test_dilated_pooling_of_pictures_of_any_size_is_refused(tmp_path):
     path = _saved(tmp_path / "pool.onnx", "MaxPool", {"x": ("b", 3, 6, 7)}, {}, **attributes)
     given = {"x": np.random.default_rng(6).normal(size=(2, 3, 6, 7)).astype("float32")}
     _close(_run(path, given), onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, given))
+
+
+def test_lengths_that_follow_from_open_extents_are_found():
+    extents, x = Extents(), mx.sym.var("x")
+    extents.variable(x, "float32", ("b", 3, "h", "w"))
+    first, second = extents.shapes(x)
+    data = mx.nd.zeros((2, 3, 4, 5))
+    for of, length in ((lambda b, c, h, w: h, 4), (lambda b, c, h, w: 3 * b, 6), (lambda b, c, h, w: 2 * h * w, 40)):
+        line = extents.line((of(*first), of(*second)))
+        assert line.eval(x=data)[0].asnumpy().tolist() == [1] * length
+    assert extents.line((7, 7)).eval()[0].shape == (7,)
+    assert extents.line((first[2], second[3])) is None

@@ -24,7 +24,9 @@ ACTIVATIONS = {
 @pytest.mark.parametrize("dtype", LIMITS, ids=str)
 @pytest.mark.parametrize("transpose_a", [False, True])
 @pytest.mark.parametrize("transpose_b", [False, True])
-@pytest.mark.parametrize("lead_a, lead_b", [((), ()), ((2, 3), (2, 3)), ((3,), ()), ((), (3,))])
+@pytest.mark.parametrize(
+    "lead_a, lead_b", [((), ()), ((2, 3), (2, 3)), ((3,), ()), ((), (3,)), ((3, 2), (2,)), ((3, 3), (3,))]
+)
 def test_matmul(dtype, transpose_a, transpose_b, lead_a, lead_b):
     torch.manual_seed(0)
     a = torch.randn(*lead_a, *((7, 5) if transpose_a else (5, 7)), dtype=torch.float64).to(dtype)
