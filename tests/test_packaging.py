@@ -44,7 +44,7 @@ def test_parts_are_of_the_same_version_and_need_what_the_whole_needs(root):
     extras = whole["optional-dependencies"]
     own = f"gluon-triton-core=={whole['version']}"
     assert {*cv["dependencies"]} | {*cv["optional-dependencies"]["coco"]} == {own, *extras["cv"]}
-    assert cv["optional-dependencies"]["video"] == extras["video"]
+    assert all(cv["optional-dependencies"][name] == extras[name] for name in ("video", "auto"))
     assert nlp["dependencies"] == [own] and nlp["optional-dependencies"]["pieces"] == extras["nlp"]
     assert not {*extras["nlp"]} & {*extras["cv"]}
 

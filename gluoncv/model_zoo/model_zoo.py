@@ -74,7 +74,7 @@ def builder(
     def build(pretrained=False, root=None, ctx=None, pretrained_base=load_base, **kwargs):
         if base:
             # The network's own weights replace all of the base's.
-            kwargs |= {"pretrained_base": pretrained_base and not pretrained, "root": root, "ctx": ctx}
+            kwargs |= {"pretrained_base": False if pretrained else pretrained_base, "root": root, "ctx": ctx}
         weights = sources.find(name, pretrained, root) if pretrained else None
         path = weights.path if weights else None
         if path is not None and is_state_dict(path):

@@ -12,6 +12,7 @@ The root of the data set holds folders of pictures named after the splits, and a
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
@@ -33,6 +34,8 @@ from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.program import data_root, program
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
 
+FIGURES = "box_AP", "mask_AP", "box_AP50", "mask_AP50"
+
 
 @program
 def main(argv: list[str] | None = None) -> dict[str, float]:
@@ -48,11 +51,12 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         return validate(net, test_set.take(count), metric, devices[0])
 
     regions.train(args, run, net, train_set.take(count), devices, test, masks=True)
-    return run.finish("box_AP", "mask_AP")
+    return run.finish(*FIGURES)
 
 
 def validate(net, pictures, metric, device) -> dict[str, float]:
-    """COCO's average precisions of boxes and of masks, between 0 and 1."""
+    """COCO's average precisions of boxes and of masks, between 0 and 1: the means over the least overlaps of 0.5 to 0.95
+    that a find has, and those at 0.5."""
     metric.reset()
     short = net.short[-1] if isinstance(net.short, (tuple, list)) else net.short
     transform = MaskRCNNDefaultValTransform(short, net.max_size)
@@ -66,13 +70,9 @@ def validate(net, pictures, metric, device) -> dict[str, float]:
         found = np.clip(found[there] / float(scale.asscalar()), 0, [width, height, width, height])
         drawn = polygons.fill(masks[there], found, (width, height))
         metric.update(found, labels[there], scores[there], drawn)
-    return dict(zip(("box_AP", "mask_AP"), precisions(metric), strict=True))
-
-
-def precisions(metric) -> list[float]:
-    """The means of boxes and of masks that a metric has found, between 0 and 1."""
-    _, (_, boxes, _, masks) = metric.get()
-    return [float(figure) / 100 for figure in (boxes, masks)]
+    _, (of_boxes, boxes, of_masks, masks) = metric.get()
+    at_half = (float(re.search(r"IoU=0\.50 .*= (\S+)", text)[1]) for text in (of_boxes, of_masks))
+    return dict(zip(FIGURES, (float(boxes) / 100, float(masks) / 100, *at_half), strict=True))
 
 
 def datasets(args, folder: Path):

@@ -19,8 +19,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import numpy as np
-
 import core as mx
 from core import autograd, nd
 from gluon import Trainer
@@ -30,6 +28,7 @@ from gluoncv import model_zoo
 from gluoncv.data.batchify import Stack, Tuple
 from gluoncv.data.transforms.presets.ssd import SSDDefaultTrainTransform, SSDDefaultValTransform
 from gluoncv.loss import SSDMultiBoxLoss
+from gluoncv.model_zoo.ssd import sized_ssd
 from scripts.common.devices import contexts, settle
 from scripts.common.flags import Parser
 from scripts.common.foreign import add_refused_argument
@@ -107,15 +106,9 @@ def detector(args, classes, devices):
     if name in model_zoo.get_model_list():
         net = model_zoo.get_model(name, **base)
     else:
-        size, layers = args.data_shape, ["relu22_fwd", "relu26_fwd"]
         if not args.network.startswith("mobilenet"):
             raise SystemExit(f"there is no {name}: the zoo has {', '.join(_known())}; any size goes with a mobilenet")
-        # Maps of a 16th of the size, and half and half again, up to one place.
-        steps = [2**k for k in range(4, 16) if 2 ** (k - 1) < size]
-        net = model_zoo.get_ssd(
-            args.network, size, layers, [128] * (len(steps) - 2), list(np.linspace(0.2, 1.05, len(steps) + 1) * size),
-            [[1, 2, 0.5]] * len(steps), steps, classes, "", **base,
-        )  # fmt: skip
+        net = sized_ssd(args.network, args.data_shape, classes, **base)
     settle(net, devices, mx.init.Xavier())
     return net
 

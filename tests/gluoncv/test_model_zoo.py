@@ -142,3 +142,13 @@ def test_arguments_that_upstreams_builders_take():
     assert not any(
         ".se." in name for name in model_zoo.get_model("resnext50_32x4d", use_se=True)._collect_params_with_prefix()
     )
+
+
+def test_a_network_begins_with_the_weights_of_a_file_for_its_body(tmp_path):
+    body = model_zoo.get_model("mobilenetv3_small")
+    body.initialize()
+    body(nd.zeros((1, 3, 64, 64)))
+    body.save_parameters(str(tmp_path / "body.params"))
+    net = model_zoo.get_model("mobile_pose_mobilenetv3_small", pretrained_base=str(tmp_path / "body.params"))
+    ours, theirs = (next(iter(part.features.collect_params().values())).data().asnumpy() for part in (net, body))
+    np.testing.assert_array_equal(ours, theirs)

@@ -1,5 +1,7 @@
 """The single shot detectors by name."""
 
+import numpy as np
+
 from gluoncv.data.classes import COCO, VOC
 from gluoncv.model_zoo.model_zoo import custom, model, with_weights
 from gluoncv.model_zoo.ssd.anchor import LiteAnchorGenerator
@@ -68,9 +70,24 @@ def get_ssd(
     """
     net = detector(
         None if callable(features) else name, base_size, features, filters, sizes, ratios, steps, classes=classes,
-        pretrained=pretrained_base and not pretrained, ctx=ctx, root=root, **kwargs,
+        pretrained=False if pretrained else pretrained_base, ctx=ctx, root=root, **kwargs,
     )  # fmt: skip
     return with_weights(net, f"ssd_{base_size}_{name}_{dataset}", pretrained, ctx, root)
+
+
+def sized_ssd(network, size, classes, **kwargs):
+    """A single shot detector on a MobileNet for pictures of `size` pixels, of any size: its maps are a 16th of it, half
+    as large, and so on up to one place; its anchors a fifth of it to all of it.
+
+    Keywords as those of `get_ssd`. ValueError for another network.
+    """
+    if not network.startswith("mobilenet") or "v" in network:
+        raise ValueError(f"detectors of any size are made on mobilenet1.0, 0.75, 0.5 and 0.25, given {network!r}")
+    steps = [2**k for k in range(4, 16) if 2 ** (k - 1) < size]
+    return get_ssd(
+        network, size, ["relu22_fwd", "relu26_fwd"], [128] * (len(steps) - 2),
+        list(np.linspace(0.2, 1.05, len(steps) + 1) * size), [[1, 2, 0.5]] * len(steps), steps, classes, "", **kwargs,
+    )  # fmt: skip
 
 
 def custom_ssd(

@@ -219,7 +219,7 @@ def custom_yolov3(
         known = ", ".join(BODIES)
         raise ValueError(f"there is no body for YOLOv3 of {base_network_name!r}: there are {known}")
     norm = {"norm_layer": norm_layer, "norm_kwargs": norm_kwargs}
-    base = get_model(base_network_name, pretrained=pretrained_base and not pretrained, root=root, ctx=ctx, **norm)
+    base = get_model(base_network_name, pretrained=False if pretrained else pretrained_base, root=root, ctx=ctx, **norm)
     cuts = BODIES[base_network_name][0]
     stages = [base.features[i:k] for i, k in pairwise(cuts)]
     return get_yolov3(
