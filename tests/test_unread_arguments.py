@@ -181,10 +181,6 @@ REASONS: dict[str, dict[str, str]] = {
     "gluoncv/nn/coder.py NormalizedBoxCenterDecoder.__init__": {"minimal_opset": "no rare operator is used either way"},
     "gluoncv/model_zoo/resnetv1b.py BasicBlockV1b.__init__": {"last_gamma": "of bottlenecks alone, as in GluonCV"},
     "gluoncv/model_zoo/resnetv1b.py BottleneckV1b.__init__": {"previous_dilation": "of basic blocks alone"},
-    **{
-        f"gluoncv/model_zoo/siamrpn/siam_net.py {name}.__init__": {"ctx": "initialize and load_parameters take it"}
-        for name in ("AlexNetLegacy", "DepthwiseXCorr", "DepthwiseRPN", "SiamRPN")
-    },
     "gluoncv/model_zoo/smot/smot_tracker.py SMOTTracker.__init__": {"tracktor": "process_frame_sequence takes it"},
     "gluoncv/utils/viz/image.py cv_plot_image": {"canvas_name": "of a window; the picture is given back instead"},
     "gluonnlp/model/parser.py BiaffineParser.save_parameters": {"deduplicate": "no two parameters are one"},

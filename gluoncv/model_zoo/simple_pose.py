@@ -122,8 +122,9 @@ class SimplePoseGaussianTargetGenerator:
 
 
 def _pose(prefix, network, base_name):
-    def make(pretrained_base, root, ctx, **kwargs):
-        return network(base_name, pretrained_base=pretrained_base, root=root, pretrained_ctx=ctx, **kwargs)
+    def make(pretrained_base, root, ctx, pretrained_ctx=None, **kwargs):
+        where = {"root": root, "pretrained_ctx": pretrained_ctx or ctx}
+        return network(base_name, pretrained_base=pretrained_base, **where, **kwargs)
 
     return model(f"{prefix}_{base_name}", make, base=True, load_base=False)
 

@@ -27,7 +27,7 @@ class _BaiduErnieDataset(Hosted, TSVDataset):
         self._check("segment", segment, _SEGMENTS)
         # Baidu publishes no checksums.
         file = File(f"task_data/{task}/{segment}.tsv", None, "https://ernie.bj.bcebos.com/task_data_zh.tgz", None)
-        return fetch(file, self._root(root))
+        return fetch(file, self._folder_of(root))
 
 
 @register(segment=_SEGMENTS)

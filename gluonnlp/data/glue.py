@@ -63,7 +63,7 @@ class GlueCoLA(_GlueDataset):
 
     def _source(self, segment, root):
         released = self._original(root, "cola_public_1.1.zip")
-        ours = os.path.join(self._root(root), segment + ".tsv")
+        ours = os.path.join(self._folder_of(root), segment + ".tsv")
         if not released or segment not in self._released or os.path.isfile(ours):
             return super()._source(segment, root)
         parts = []

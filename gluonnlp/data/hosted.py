@@ -22,18 +22,18 @@ class Hosted:
     folder: str
 
     @classmethod
-    def _root(cls, root: str | None) -> str:
+    def _folder_of(cls, root: str | None) -> str:
         return kept_in(root, "datasets", cls.folder)
 
     @classmethod
     def _find(cls, part: str, root: str | None) -> str:
         """The path of a part of the data set, as the table of published files names it."""
-        return fetch(dataset_file(cls.__name__, part), cls._root(root))
+        return fetch(dataset_file(cls.__name__, part), cls._folder_of(root))
 
     @classmethod
     def _original(cls, root: str | None, *names: str) -> list[str] | None:
         """The paths of files as the authors released them, when all of them are in `root` and ours are not."""
-        paths = [os.path.join(cls._root(root), *name.split("/")) for name in names]
+        paths = [os.path.join(cls._folder_of(root), *name.split("/")) for name in names]
         return paths if names and all(map(os.path.isfile, paths)) else None
 
     @classmethod

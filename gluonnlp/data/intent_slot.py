@@ -53,7 +53,7 @@ class _IntentSlotDataset(Hosted, SimpleDataset):
 
     def _released(self, segment):
         folder = "valid" if segment == "dev" else segment
-        if os.path.isfile(os.path.join(self._root(self._at), f"{segment}_sentence.txt")):
+        if os.path.isfile(os.path.join(self._folder_of(self._at), f"{segment}_sentence.txt")):
             return None
         paths = self._original(self._at, *(f"{folder}/{name}" for name in ("seq.in", "seq.out", "label")))
         return [_lines(path) for path in paths] if paths else None

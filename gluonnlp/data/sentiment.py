@@ -30,7 +30,9 @@ class SentimentDataset(Hosted, SimpleDataset):
         super().__init__(self._samples(segment, root))
 
     def _samples(self, segment, root):
-        ours = [name for name in _names_in(self._root(root)) if name.startswith(segment) and name.endswith(".json")]
+        ours = [
+            name for name in _names_in(self._folder_of(root)) if name.startswith(segment) and name.endswith(".json")
+        ]
         if not ours:
             released = self._released_samples(segment, root)
             if released is not None:

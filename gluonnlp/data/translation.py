@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Sequence
+from itertools import combinations
 
 from core.files.archives import open_packed
 from gluon.data import ArrayDataset
 
+from ..published import File, dataset_file, fetch
 from ..vocab import Vocab
 from .dataset import TextLineDataset
 from .hosted import Hosted
@@ -16,33 +19,53 @@ from .registry import register
 __all__ = ["IWSLT2015", "WMT2014", "WMT2014BPE", "WMT2016", "WMT2016BPE", "Multi30k"]
 
 
+def _get_pair_key(src_lang, tgt_lang):
+    """The two languages of a corpus in one word, the same in both directions: 'en_vi'."""
+    return "_".join(sorted([src_lang, tgt_lang]))
+
+
 class _TranslationDataset(Hosted, ArrayDataset):
     """Pairs of a source and a target sentence; pairs with an empty sentence are left out.
 
-    segment: a segment, or a list of segments to join.  src_lang, tgt_lang: the two languages in either order.
+    namespace: the folder below `gluon/dataset` where the archive is published.  segment: a segment, or a list of
+    segments to join.  src_lang, tgt_lang: the two languages in either order.  root: where the files are or are put.
+
+    Corpora of programs set, before they call this, `_supported_segments`, a list; `_archive_file`, {pair: (archive,
+    SHA-1)}, pairs as of `_get_pair_key`; and `_data_file`, {pair: {'train_en': (file, SHA-1), 'vocab_en': ...}}. Those
+    of this package have the same in the table of published files.
     """
 
-    _languages: tuple[str, ...]
-    _segments: tuple[str, ...]
+    _supported_segments: Sequence[str]
+    _languages: tuple[str, ...] = ()
+    _archive_file: dict[str, tuple[str, str]] | None = None
+    _data_file: dict[str, dict[str, tuple[str, str]]]
 
-    def __init__(self, segment, src_lang, tgt_lang, root):
-        for language in (src_lang, tgt_lang):
-            self._check("language", language, self._languages)
-        if src_lang == tgt_lang:
-            raise ValueError(f"{type(self).__name__}: source and target language are both {src_lang!r}.")
-        self._src_lang, self._tgt_lang, self._at = src_lang, tgt_lang, root
-        pairs = []
+    def __init__(self, namespace, segment, src_lang, tgt_lang, root):
+        pairs = self._archive_file or {_get_pair_key(*two) for two in combinations(self._languages, 2)}
+        self._check("language pair", _get_pair_key(src_lang, tgt_lang), list(pairs))
+        self._namespace, self._segment = f"gluon/dataset/{namespace}", segment
+        self._src_lang, self._tgt_lang, self._pair_key = src_lang, tgt_lang, _get_pair_key(src_lang, tgt_lang)
+        self._root = self._folder_of(root) if self._archive_file is None else os.path.expanduser(root)
+        rows = []
         for one in [segment] if isinstance(segment, str) else segment:
-            self._check("segment", one, self._segments)
-            pairs += zip(*(self._sentences(one, language) for language in (src_lang, tgt_lang)), strict=True)
-        pairs = [(source, target) for source, target in pairs if source and target]
-        super().__init__([source for source, _ in pairs], [target for _, target in pairs])
+            self._check("segment", one, self._supported_segments)
+            rows += zip(*(self._sentences(one, language) for language in (src_lang, tgt_lang)), strict=True)
+        rows = [(source, target) for source, target in rows if source and target]
+        super().__init__([source for source, _ in rows], [target for _, target in rows])
 
     def _sentences(self, segment, language):
-        return TextLineDataset(self._find(self._part(segment, language), self._at))
+        return TextLineDataset(self._path(self._part(segment, language)))
 
     def _part(self, segment, language):
         return f"{segment}_{language}"
+
+    def _path(self, part):
+        if self._archive_file is None:
+            file = dataset_file(type(self).__name__, part)
+        else:
+            archive, archive_sha1 = self._archive_file[self._pair_key]
+            file = File(*self._data_file[self._pair_key][part], f"{self._namespace}/{archive}", archive_sha1)
+        return fetch(file, self._root)
 
     @property
     def src_vocab(self):
@@ -55,7 +78,7 @@ class _TranslationDataset(Hosted, ArrayDataset):
         return self._vocab(self._tgt_lang)
 
     def _vocab(self, language):
-        with open(self._find(f"vocab_{language}", self._at), encoding="utf8") as file:
+        with open(self._path(f"vocab_{language}"), encoding="utf8") as file:
             return Vocab.from_json(file.read())
 
 
@@ -64,10 +87,10 @@ class IWSLT2015(_TranslationDataset):
     """TED talks in English and Vietnamese (Cettolo et al., 2015), tokenized, with vocabularies."""
 
     folder = "iwslt2015"
-    _languages, _segments = ("en", "vi"), ("train", "val", "test")
+    _languages, _supported_segments = ("en", "vi"), ("train", "val", "test")
 
     def __init__(self, segment="train", src_lang="en", tgt_lang="vi", root=None):
-        super().__init__(segment, src_lang, tgt_lang, root)
+        super().__init__(self.folder, segment, src_lang, tgt_lang, root)
 
 
 class _NewsDataset(_TranslationDataset):
@@ -76,8 +99,8 @@ class _NewsDataset(_TranslationDataset):
     _languages = ("de", "en")
 
     @classmethod
-    def _root(cls, root):
-        return os.path.join(super()._root(root), "de_en")
+    def _folder_of(cls, root):
+        return os.path.join(super()._folder_of(root), "de_en")
 
 
 _NEWS_2014 = ("train", *(f"newstest{year}" for year in range(2009, 2015)))
@@ -86,12 +109,12 @@ _NEWS_2016 = ("train", *(f"newstest{year}" for year in range(2012, 2017)))
 
 class _WMT2014(_NewsDataset):
     folder = "wmt2014"
-    _segments = _NEWS_2014
+    _supported_segments = _NEWS_2014
 
     def __init__(self, segment="train", src_lang="en", tgt_lang="de", full=False, root=None):
         # newstest2014 exists once in full, and once for each direction.
         self._newstest2014 = "_full" if full else "_reverse" if src_lang == "de" else ""
-        super().__init__(segment, src_lang, tgt_lang, root)
+        super().__init__(self.folder, segment, src_lang, tgt_lang, root)
 
     def _part(self, segment, language):
         return super()._part(segment, language) + (self._newstest2014 if segment == "newstest2014" else "")
@@ -115,10 +138,10 @@ class WMT2016(_NewsDataset):
     """The news translation task of 2016, English and German (Bojar et al., 2016)."""
 
     folder = "wmt2016"
-    _segments = _NEWS_2016
+    _supported_segments = _NEWS_2016
 
     def __init__(self, segment="train", src_lang="en", tgt_lang="de", root=None):
-        super().__init__(segment, src_lang, tgt_lang, root)
+        super().__init__(self.folder, segment, src_lang, tgt_lang, root)
 
 
 @register(segment=list(_NEWS_2016))
@@ -134,13 +157,13 @@ class Multi30k(_TranslationDataset):
 
     folder = "multi30k"
     _languages = ("en", "de", "fr", "cs")
-    _segments = ("train", "val", "test_2016_flickr", "test_2017_flickr")
+    _supported_segments = ("train", "val", "test_2016_flickr", "test_2017_flickr")
 
     def __init__(self, segment="train", src_lang="en", tgt_lang="de", root=None):
-        super().__init__(segment, src_lang, tgt_lang, root)
+        super().__init__(self.folder, segment, src_lang, tgt_lang, root)
 
     def _sentences(self, segment, language):
-        path = os.path.join(self._root(self._at), f"{segment}.{language}.gz")
+        path = os.path.join(self._root, f"{segment}.{language}.gz")
         if not os.path.isfile(path):
             raise FileNotFoundError(f"{path} does not exist; Multi30k must be put there by hand.")
         with io.TextIOWrapper(open_packed(path), encoding="utf8") as lines:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
+
 from core.initializer import Normal
 from gluon import HybridBlock, nn
 
@@ -28,7 +31,8 @@ class BERTModel(HybridBlock):
     """An encoder with embeddings below it, and up to three heads.
 
     Called with inputs and token_types (batch, length), valid_length (batch,) or None, and
-    masked_positions (batch, places) where there is a decoder.  Gives, as far as they are switched on:
+    masked_positions (batch, places) where there is a decoder.  embed_dropout: of the embeddings, each before they are
+    added.  Gives, as far as they are switched on:
     sequence outputs (batch, length, units); attention weights of each layer where the encoder gives them;
     pooled (batch, units), the first position's; next-sentence scores (batch, 2); and scores of words at
     the masked positions (batch, places, vocab_size), of all positions where there are none.
@@ -48,6 +52,7 @@ class BERTModel(HybridBlock):
         use_decoder=True,
         use_classifier=True,
         use_token_type_embed=True,
+        embed_dropout=0.0,
         prefix=None,
         params=None,
     ):
@@ -56,11 +61,12 @@ class BERTModel(HybridBlock):
             raise InvalidArgument("use_classifier needs use_pooler: the classifier reads what is pooled")
         with self.name_scope():
             self.encoder = encoder
-            self.word_embed = word_embed or _embedding(vocab_size, embed_size, embed_initializer, "word_embed_")
+            embedding = {"width": embed_size, "initializer": embed_initializer, "dropout": embed_dropout}
+            self.word_embed = word_embed or _embedding(vocab_size, prefix="word_embed_", **embedding)
             self.token_type_embed = None
             if use_token_type_embed:
                 self.token_type_embed = token_type_embed or _embedding(
-                    token_type_vocab_size, embed_size, embed_initializer, "token_type_embed_"
+                    token_type_vocab_size, prefix="token_type_embed_", **embedding
                 )
             self.pooler = None
             if use_pooler:
@@ -113,6 +119,7 @@ class RoBERTaModel(BERTModel):
         embed_initializer=None,
         word_embed=None,
         use_decoder=True,
+        embed_dropout=0.0,
         prefix=None,
         params=None,
     ):
@@ -127,6 +134,7 @@ class RoBERTaModel(BERTModel):
             use_pooler=False,
             use_classifier=False,
             use_token_type_embed=False,
+            embed_dropout=embed_dropout,
             prefix=prefix,
             params=params,
         )
@@ -146,10 +154,12 @@ class DistilBERTModel(RoBERTaModel):
         embed_size=None,
         embed_initializer=None,
         word_embed=None,
+        embed_dropout=0.0,
         prefix=None,
         params=None,
     ):
-        super().__init__(encoder, vocab_size, units, embed_size, embed_initializer, word_embed, False, prefix, params)
+        embedding = embed_size, embed_initializer, word_embed
+        super().__init__(encoder, vocab_size, units, *embedding, False, embed_dropout, prefix, params)
 
 
 class BERTEncoder(HybridBlock, Seq2SeqEncoder):
@@ -157,7 +167,8 @@ class BERTEncoder(HybridBlock, Seq2SeqEncoder):
 
     Called with inputs, None (for states) and valid_length (batch,) or None.  Gives outputs, or a list of those of all
     layers (output_all_encodings), 0 behind the valid lengths, and a list of lists of attention weights
-    (batch, heads, length, length), empty without output_attention.
+    (batch, heads, length, length), empty without output_attention.  use_residual: whether attention and position-wise
+    networks add what they read to what they give.
     """
 
     def __init__(
@@ -175,6 +186,7 @@ class BERTEncoder(HybridBlock, Seq2SeqEncoder):
         layer_norm_eps=1e-12,
         weight_initializer=None,
         bias_initializer="zeros",
+        use_residual=True,
         prefix=None,
         params=None,
     ):
@@ -202,6 +214,7 @@ class BERTEncoder(HybridBlock, Seq2SeqEncoder):
                     layer_norm_eps=layer_norm_eps,
                     weight_initializer=weight_initializer,
                     bias_initializer=bias_initializer,
+                    use_residual=use_residual,
                     prefix=f"transformer{i}_",
                 )
                 self.transformer_cells.add(cell)
@@ -259,9 +272,10 @@ class BERTEncoderCell(HybridBlock):
         params=None,
         activation="gelu",
         layer_norm_eps=1e-5,
+        use_residual=True,
     ):
         super().__init__(prefix=prefix, params=params)
-        self._output_attention = output_attention
+        self._output_attention, self._use_residual = output_attention, use_residual
         options = {"weight_initializer": weight_initializer, "bias_initializer": bias_initializer}
         with self.name_scope():
             self.dropout_layer = nn.Dropout(dropout)
@@ -273,6 +287,7 @@ class BERTEncoderCell(HybridBlock):
                 dropout=dropout,
                 activation=activation,
                 layer_norm_eps=layer_norm_eps,
+                use_residual=use_residual,
                 **options,
             )
             self.layer_norm = nn.LayerNorm(in_channels=units, epsilon=layer_norm_eps)
@@ -286,7 +301,7 @@ class BERTEncoderCell(HybridBlock):
         else:
             read, weights = self.attention_cell.attend(F, inputs, key_length), None
         outputs = self.dropout_layer(self.proj(read))
-        return self.ffn(self.layer_norm(outputs + inputs)), weights
+        return self.ffn(self.layer_norm(outputs + inputs if self._use_residual else outputs)), weights
 
 
 class DotProductSelfAttentionCell(HybridBlock):
@@ -406,10 +421,12 @@ class RoBERTaClassifier(HybridBlock):
         return self.classifier(F.reshape(first, shape=(0, -1)))
 
 
-def _embedding(size, width, initializer, prefix):
+def _embedding(size, width, initializer, dropout, prefix):
     embedding = nn.HybridSequential(prefix=prefix)
     with embedding.name_scope():
         embedding.add(nn.Embedding(size, width, weight_initializer=initializer))
+        if dropout:
+            embedding.add(nn.Dropout(dropout))
     return embedding
 
 
@@ -453,7 +470,7 @@ VOCABULARIES = {"vocab": ""}
 VOCABULARY_CLASSES = {
     name: Vocab if class_ is RoBERTaModel else BERTVocab for name, (class_, _) in CONFIGURATIONS.items()
 }
-FREE = {"dropout", "word_embed"}
+FREE = {"dropout", "word_embed", "use_residual"}
 DATASETS = {"distilbert_6_768_12": "distilbert_book_corpus_wiki_en_uncased"}
 PRETRAINED = True
 
@@ -467,14 +484,24 @@ _OF_ENCODER = {
     "output_all_encodings",
     "activation",
     "layer_norm_eps",
+    "use_residual",
 }
 
 
 def build(name, vocab, settings):
-    """The network called `name` for the words of `vocab`."""
+    """The network called `name` for the words of `vocab`.
+
+    As in GluonNLP, programs call all networks of this module alike: settings that this one does not have are left out,
+    with a warning unless they switch off what it lacks.
+    """
+    class_ = CONFIGURATIONS[name][0]
     encoder = BERTEncoder(units=settings["units"], **{k: v for k, v in settings.items() if k in _OF_ENCODER})
     rest = {k: v for k, v in settings.items() if k not in _OF_ENCODER}
-    return CONFIGURATIONS[name][0](encoder, vocab_size=len(vocab), **rest)
+    known = inspect.signature(class_).parameters
+    foreign = [k for k, v in rest.items() if k not in known and v not in (False, None)]
+    if foreign:
+        warnings.warn(f"{name} has no {', '.join(foreign)}, which is passed over", stacklevel=4)
+    return class_(encoder, vocab_size=len(vocab), **{k: v for k, v in rest.items() if k in known})
 
 
 def get_bert_model(model_name=None, dataset_name=None, vocab=None, pretrained=True, ctx=None, root=None, **kwargs):

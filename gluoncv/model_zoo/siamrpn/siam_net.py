@@ -1,4 +1,7 @@
-"""SiamRPN: a region proposal network on the correlation of a template with a picture (Li et al., 2018 and 2019)."""
+"""SiamRPN: a region proposal network on the correlation of a template with a picture (Li et al., 2018 and 2019).
+
+As in GluonCV, parameters are initialized by the constructors, on `ctx`, which is the current context by default.
+"""
 
 from gluon import nn
 from gluon.block import HybridBlock
@@ -28,6 +31,7 @@ class AlexNetLegacy(HybridBlock):
                         self.features.add(nn.MaxPool2D(pool_size=3, strides=2))
                     if active:
                         self.features.add(nn.Activation("relu"))
+        self.initialize(ctx=ctx)
 
     def hybrid_forward(self, F, x):
         return self.features(x)
@@ -48,6 +52,7 @@ class DepthwiseXCorr(HybridBlock):
         self._batch = bz if is_train else 1
         # Maps of templates of 127 pixels.
         self._window = (4, 4)
+        self.initialize(ctx=ctx)
 
     def hybrid_forward(self, F, kernel, search):
         kernel, search = self.conv_kernel(kernel), self.conv_search(search)
@@ -64,8 +69,8 @@ class DepthwiseRPN(HybridBlock):
 
     def __init__(self, bz=1, is_train=False, ctx=None, anchor_num=5, out_channels=256):
         super().__init__()
-        self.cls = DepthwiseXCorr(out_channels, 2 * anchor_num, bz=bz, is_train=is_train)
-        self.loc = DepthwiseXCorr(out_channels, 4 * anchor_num, bz=bz, is_train=is_train)
+        self.cls = DepthwiseXCorr(out_channels, 2 * anchor_num, bz=bz, is_train=is_train, ctx=ctx)
+        self.loc = DepthwiseXCorr(out_channels, 4 * anchor_num, bz=bz, is_train=is_train, ctx=ctx)
 
     def hybrid_forward(self, F, z_f, x_f):
         return self.cls(z_f, x_f), self.loc(z_f, x_f)
@@ -79,8 +84,8 @@ class SiamRPN(HybridBlock):
 
     def __init__(self, bz=1, is_train=False, ctx=None, **kwargs):
         super().__init__(**kwargs)
-        self.backbone = AlexNetLegacy()
-        self.rpn_head = DepthwiseRPN(bz=bz, is_train=is_train)
+        self.backbone = AlexNetLegacy(ctx=ctx)
+        self.rpn_head = DepthwiseRPN(bz=bz, is_train=is_train, ctx=ctx)
         self.bz, self.is_train = bz, is_train
         self.zbranch = None
 
@@ -99,7 +104,12 @@ class SiamRPN(HybridBlock):
 
 def get_Siam_RPN(base_name, bz=1, is_train=False, pretrained=False, ctx=None, root=None):
     """A tracker, with the weights published for siamrpn_BASE_NAME if `pretrained`."""
-    return with_weights(SiamRPN(bz=bz, is_train=is_train), f"siamrpn_{base_name}", pretrained, ctx, root)
+    return with_weights(SiamRPN(bz=bz, is_train=is_train, ctx=ctx), f"siamrpn_{base_name}", pretrained, ctx, root)
 
 
-siamrpn_alexnet_v2_otb15 = model("siamrpn_alexnet_v2_otb15", SiamRPN)
+def _on_alexnet(pretrained_base, root, ctx, **kwargs):
+    """The network of that name; there is no other one that it is built on, whose weights it could load from `root`."""
+    return SiamRPN(ctx=ctx, **kwargs)
+
+
+siamrpn_alexnet_v2_otb15 = model("siamrpn_alexnet_v2_otb15", _on_alexnet, base=True, load_base=False)

@@ -36,7 +36,7 @@ class GBWStream(Hosted, SimpleDatasetStream):
         self._check("segment", segment, _FILES)
         self._at = root
         subfolder, pattern, order = _FILES[segment]
-        release = os.path.join(self._root(root), _RELEASE)
+        release = os.path.join(self._folder_of(root), _RELEASE)
         folder = os.path.join(release, subfolder)
         if not os.path.isdir(folder):
             archive = self._find("archive", root)
