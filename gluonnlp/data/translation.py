@@ -41,6 +41,8 @@ class _TranslationDataset(Hosted, ArrayDataset):
     _data_file: dict[str, dict[str, tuple[str, str]]]
 
     def __init__(self, namespace, segment, src_lang, tgt_lang, root):
+        for language in (src_lang, tgt_lang) if self._languages else ():
+            self._check("language", language, self._languages)
         pairs = self._archive_file or {_get_pair_key(*two) for two in combinations(self._languages, 2)}
         self._check("language pair", _get_pair_key(src_lang, tgt_lang), list(pairs))
         self._namespace, self._segment = f"gluon/dataset/{namespace}", segment

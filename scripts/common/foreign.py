@@ -5,6 +5,7 @@ or taken for what they are.
 from __future__ import annotations
 
 import argparse
+import sys
 
 
 def add_refused_argument(parser: argparse.ArgumentParser, flag: str, instead: str) -> None:
@@ -15,6 +16,16 @@ def add_refused_argument(parser: argparse.ArgumentParser, flag: str, instead: st
             parser.error(f"{option_string} is not here: {instead}")
 
     parser.add_argument(flag, action=Refused, nargs=0, default=argparse.SUPPRESS, help=f"not here: {instead}")
+
+
+def add_replaced_argument(parser: argparse.ArgumentParser, flag: str, instead: str) -> None:
+    """Adds a flag of the original for which something else serves here: it says so, and the program goes on."""
+
+    class Replaced(argparse.Action):
+        def __call__(self, parser, namespace, values, option_string=None):
+            print(f"{parser.prog}: {option_string} is not here: {instead}", file=sys.stderr)
+
+    parser.add_argument(flag, action=Replaced, nargs=0, default=argparse.SUPPRESS, help=f"a warning: {instead}")
 
 
 def add_idle_arguments(

@@ -32,7 +32,6 @@ IMAGENET = [train_imagenet, "--model", "resnet18_v1b"]
 @pytest.mark.parametrize(
     "given, flag",
     [
-        ([train_ssd], "--dali"),
         *(([program], "--horovod") for program in (train_ssd, train_yolo3, train_faster_rcnn)),
         (IMAGENET, "--use_sk"),
         *(([program], "--use-ext") for program in (train_mask_rcnn, eval_mask_rcnn)),
@@ -46,6 +45,12 @@ def test_what_is_not_here_is_refused_with_what_serves(given, flag, capsys):
         program.parse_args([*rest, flag])
     assert f"{flag} is not here: " in capsys.readouterr().err
     assert not hasattr(program.parse_args(rest), flag.strip("-").replace("-", "_"))
+
+
+def test_the_ordinary_loader_takes_the_place_of_dali(capsys):
+    args = train_ssd.parse_args(["--dali", "-j", "3"])
+    assert "--dali is not here: pictures are prepared by -j processes" in capsys.readouterr().err
+    assert args.num_workers == 3 and not hasattr(args, "dali")
 
 
 def test_command_lines_of_gluoncv_for_trackers():
