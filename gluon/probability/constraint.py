@@ -53,8 +53,8 @@ class Boolean(Constraint):
 class _Bounded(Constraint):
     """Between bounds, each of which belongs to the set (`closed`) or not."""
 
-    closed = (True, True)
-    whole = False  # integers only
+    closed: tuple[bool, bool]
+    whole: bool  # integers only
 
     def __init__(self, lower_bound=None, upper_bound=None):
         self._lower_bound, self._upper_bound = lower_bound, upper_bound

@@ -141,3 +141,17 @@ def test_types_of_samples_are_those_asked_for(numpy_semantics, kind):
             assert getattr(np.random, name)(*parameters, dtype=asked).dtype == onp.dtype(asked), name
     for name, numbers in {"uniform": (0, 2), "normal": (0, 2), "gamma": (2, 2), "exponential": (2,)}.items():
         assert dtype_name(getattr(np.random, name)(*numbers, size=3, dtype="bfloat16").dtype) == "bfloat16", name
+
+
+def test_samples_are_made_on_the_device_that_is_asked_for():
+    one = {"exponential", "chisquare", "rayleigh", "weibull", "pareto", "power", "poisson"}
+    parameters = dict.fromkeys(one, (2.0,)) | {
+        "random": (), "bernoulli": (0.5,), "geometric": (0.5,), "choice": (4,), "permutation": (4,), "randint": (2, 9),
+        "multinomial": (4, [0.5, 0.5]), "binomial": (4, 0.5),
+    }  # fmt: skip
+    two = ("uniform", "normal", "lognormal", "gamma", "beta", "f", "gumbel", "logistic", "laplace")
+    for name, given in (parameters | dict.fromkeys(two, (2.0, 3.0))).items():
+        draw = getattr(np.random, name)
+        assert draw(*given).context == mx.cpu(0), name
+        for keyword in ("ctx", "device"):
+            assert draw(*given, **{keyword: mx.cpu(1)}).context == mx.cpu(1), name

@@ -10,6 +10,7 @@ import pytest
 import core as mx
 import gluon
 from core import autograd, nd
+from core.dtypes import dtype_name
 from gluon import nn, rnn
 
 
@@ -121,6 +122,14 @@ def test_parameters_survive_a_file(tmp_path, deduplicate):
         half.load_parameters(path)
     half.load_parameters(path, cast_dtype=True)
     assert half[0].weight.data().dtype == np.float16
+    for ready in (half, small_net()):  # with values already, and without
+        ready.cast("float16")
+        ready.load_parameters(path, cast_dtype=True, dtype_source="saved")
+        weight = ready[0].weight
+        assert weight.data().dtype == weight.grad().dtype == np.float32 and dtype_name(weight.dtype) == "float32"
+        np.testing.assert_array_equal(weight.data().asnumpy(), net[0].weight.data().asnumpy())
+    with pytest.raises(AssertionError, match="'current' or 'saved', got 'other'"):
+        half.load_parameters(path, cast_dtype=True, dtype_source="other")
     bigger = nn.HybridSequential()
     bigger.add(*[layer for layer in small_net()], nn.Dense(2))
     with pytest.raises(AssertionError, match=r"4\.weight"):

@@ -166,6 +166,10 @@ def test_drawings(tmp_path):
     assert len(axes.patches) == 1 and axes.texts[0].get_text() == "a 0.900"
     drawn = viz.cv_plot_bbox(picture(), BOXES[:, :4])
     assert drawn.shape == (80, 100, 3) and (drawn != picture().asnumpy()).any()
+    boxes = np.array([[5, 20, 20, 40], [30, 20, 45, 40], [55, 20, 70, 40], [80, 20, 95, 40]])
+    drawn = viz.cv_plot_bbox(picture(), boxes, labels=np.array([0, 7, 27, 7]))
+    first, second, third, fourth = (tuple(drawn[40, x]) for x in (12, 37, 62, 87))
+    assert first != second and second == third == fourth  # one of 20 colours for each class
     masks = np.zeros((1, 80, 100))
     masks[0, :40] = 1
     shaded = viz.plot_mask(picture(), masks)

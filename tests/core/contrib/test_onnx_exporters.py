@@ -237,3 +237,9 @@ def test_lengths_that_follow_from_open_extents_are_found():
         assert line.eval(x=data)[0].asnumpy().tolist() == [1] * length
     assert extents.line((7, 7)).eval()[0].shape == (7,)
     assert extents.line((first[2], second[3])) is None
+
+
+def test_determinants(tmp_path):
+    path = _saved(tmp_path / "det.onnx", "Det", {"x": ("b", 3, 3)}, {})
+    given = {"x": np.random.default_rng(7).normal(size=(4, 3, 3)).astype("float32")}
+    _close(_run(path, given), [np.linalg.det(given["x"])])
